@@ -1,0 +1,230 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { rm, stat, writeFile } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { afterEach, expect, test } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { isRunning } from '../../shared/folder-lock.ts';
+import { type PrivateRedis, type PrivateRedisOptions, startPrivateRedis } from '../../shared/private-redis.ts';
+import { freshRedis, redisServer, temporaryFolder } from '../fixture/redis.ts';
+
+const root = join(import.meta.dirname, '..', '..');
+const cleanUps: (() => Promise<unknown> | unknown)[] = [];
+
+afterEach(async () => {
+  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
+});
+
+async function folder(): Promise<string> {
+  const dir = await temporaryFolder();
+  cleanUps.push(() => rm(dir, { recursive: true, force: true }));
+  return dir;
+}
+
+/** A server that outlives its stop when a test fails half-way is killed by the pid that it had. */
+async function start(dir: string, options: Partial<PrivateRedisOptions> = {}): Promise<PrivateRedis> {
+  const redis = await startPrivateRedis({ server: redisServer(), dir, fsync: 'no', keep: true, ...options });
+  killAtEnd(redis.pid);
+  return redis;
+}
+
+function killAtEnd(pid: number): void {
+  cleanUps.push(async () => {
+    if (isRunning(pid)) process.kill(pid, 'SIGKILL');
+    await gone(pid);
+  });
+}
+
+async function gone(pid: number): Promise<void> {
+  while (isRunning(pid)) await pause(5);
+}
+
+async function withClient<T>(url: string, work: (client: Redis) => Promise<T>): Promise<T> {
+  const client = new Redis(url, { retryStrategy: () => 20 });
+  client.on('error', () => undefined);
+  try {
+    return await work(client);
+  } finally {
+    client.disconnect();
+  }
+}
+
+/** A process of its own that starts the server for `dir`, prints its pid and port, and waits to be killed. */
+async function startElsewhere(dir: string, keep: boolean): Promise<{ pid: number; port: number; kill9: () => void }> {
+  const module = join(root, 'shared', 'private-redis.ts');
+  const script = `
+    import { startPrivateRedis } from ${JSON.stringify(module)};
+    const options = JSON.parse(process.argv[1]);
+    const redis = await startPrivateRedis(options);
+    console.log(JSON.stringify({ pid: redis.pid, port: redis.port }));
+    setInterval(() => undefined, 1000);
+  `;
+  const options = JSON.stringify({ server: redisServer(), dir, fsync: 'no', keep });
+  const child = spawn(process.execPath, ['--input-type=module-typescript', '--eval', script, options], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  cleanUps.push(() => child.kill('SIGKILL'));
+  const [line] = (await once(child.stdout, 'data')) as [Buffer];
+  const started = JSON.parse(line.toString()) as { pid: number; port: number };
+  killAtEnd(started.pid);
+  return { ...started, kill9: () => child.kill('SIGKILL') };
+}
+
+test('acknowledged data survives a kill -9 of the server and a second start in the same folder', async () => {
+  const dir = await folder();
+  const first = await start(dir, { fsync: 'everysec' });
+  await withClient(first.url, (client) => client.set('chat', 'remembered'));
+  first.kill9();
+  await gone(first.pid);
+
+  const second = await start(dir, { fsync: 'everysec' });
+  expect(second.attached).toBe(false);
+  expect(second.pid).not.toBe(first.pid);
+  expect(second.port).toBe(first.port);
+  expect(await withClient(second.url, (client) => client.get('chat'))).toBe('remembered');
+  await second.stop();
+});
+
+test('data survives a clean stop, and the stop leaves no process and no state file', async () => {
+  const dir = await folder();
+  const first = await start(dir);
+  await withClient(first.url, (client) => client.set('chat', 'remembered'));
+  await first.stop();
+  expect(isRunning(first.pid)).toBe(false);
+  expect(existsSync(join(dir, 'redis.json'))).toBe(false);
+  await first.stop();
+
+  const second = await start(dir);
+  expect(await withClient(second.url, (client) => client.get('chat'))).toBe('remembered');
+});
+
+test('the server runs with the settings that keep data safe and private', async () => {
+  const redis = await start(await folder(), { fsync: 'always', settings: { 'enable-debug-command': 'local' } });
+  const expected = {
+    appendonly: 'yes',
+    appendfsync: 'always',
+    save: '',
+    'maxmemory-policy': 'noeviction',
+    'protected-mode': 'yes',
+    bind: '127.0.0.1',
+    'enable-debug-command': 'local',
+  };
+  await withClient(redis.url, async (client) => {
+    for (const [name, value] of Object.entries(expected)) {
+      expect(await client.config('GET', name)).toEqual([name, value]);
+    }
+  });
+});
+
+test('a second start in a folder attaches to the server that runs there, and its stop leaves that alone', async () => {
+  const dir = await folder();
+  const owner = await start(dir);
+  const guest = await start(dir);
+  expect(guest).toMatchObject({ attached: true, url: owner.url, pid: owner.pid });
+  expect(() => guest.kill9()).toThrow('belongs to another process');
+  await expect(guest.restart()).rejects.toThrow('belongs to another process');
+  await guest.stop();
+  expect(isRunning(owner.pid)).toBe(true);
+  await owner.stop();
+  expect(isRunning(owner.pid)).toBe(false);
+});
+
+test('the owner leaves the server running while somebody else uses it', async () => {
+  const dir = await folder();
+  const owner = await start(dir);
+  const guest = await start(dir);
+  await owner.stop();
+  expect(await withClient(guest.url, (client) => client.ping())).toBe('PONG');
+
+  const next = await start(dir);
+  expect(next).toMatchObject({ attached: true, pid: owner.pid });
+  await guest.stop();
+  await next.stop();
+  await owner.stop();
+  expect(isRunning(owner.pid)).toBe(false);
+});
+
+test('of many starts at once in one folder, one starts the server and the others attach', async () => {
+  const dir = await folder();
+  const started = await Promise.all(Array.from({ length: 5 }, () => start(dir)));
+  expect(new Set(started.map((redis) => redis.pid)).size).toBe(1);
+  expect(started.filter((redis) => !redis.attached)).toHaveLength(1);
+  await Promise.all(started.filter((redis) => redis.attached).map((redis) => redis.stop()));
+});
+
+test('two processes that start at once in one folder share one server', async () => {
+  const dir = await folder();
+  const [one, other] = await Promise.all([startElsewhere(dir, true), startElsewhere(dir, true)]);
+  expect(one.pid).toBe(other.pid);
+});
+
+test('a start after a kill -9 of the owning process attaches to the server that it left behind', async () => {
+  const dir = await folder();
+  const elsewhere = await startElsewhere(dir, true);
+  await withClient(`redis://127.0.0.1:${elsewhere.port}`, (client) => client.set('chat', 'remembered'));
+  elsewhere.kill9();
+  const next = await start(dir);
+  expect(next).toMatchObject({ attached: true, pid: elsewhere.pid });
+  expect(await withClient(next.url, (client) => client.get('chat'))).toBe('remembered');
+  await next.stop();
+});
+
+test('a throw-away server dies with the process that started it', async () => {
+  if (redisServer().setpriv === undefined) return;
+  const elsewhere = await startElsewhere(await folder(), false);
+  elsewhere.kill9();
+  await gone(elsewhere.pid);
+});
+
+test('a state file that names a port where another server listens is no reason to attach', async () => {
+  const stranger = await freshRedis();
+  cleanUps.push(() => stranger.stop());
+  const dir = await folder();
+  await (await start(dir)).stop();
+  await writeFile(join(dir, 'redis.json'), JSON.stringify({ pid: stranger.pid, port: stranger.port }));
+  const redis = await start(dir);
+  expect(redis.attached).toBe(false);
+  expect(redis.port).not.toBe(stranger.port);
+});
+
+test('a lock that a dead process left behind does not hold up a start', async () => {
+  const dir = await folder();
+  const dead = spawn(process.execPath, ['--version'], { stdio: 'ignore' });
+  await once(dead, 'exit');
+  await writeFile(join(dir, 'redis.lock'), JSON.stringify({ pid: dead.pid, host: hostname(), id: 'abc' }));
+  const startedAt = Date.now();
+  await start(dir);
+  expect(Date.now() - startedAt).toBeLessThan(5_000);
+  expect(existsSync(join(dir, 'redis.lock'))).toBe(false);
+});
+
+test('a server that cannot start is reported with the end of its log', async () => {
+  const taken = createServer();
+  await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
+  cleanUps.push(() => taken.close());
+  const { port } = taken.address() as AddressInfo;
+  await expect(start(await folder(), { port })).rejects.toThrow(
+    /did not start: .*exit code 1[\s\S]*Address already in use/,
+  );
+});
+
+test('clients of a throw-away server find it again after kill -9 and restart; its stop removes its folder', async () => {
+  const redis = await freshRedis();
+  const dir = await withClient(redis.url, async (client) => {
+    await client.set('chat', 'remembered');
+    redis.kill9();
+    await redis.restart();
+    expect(await client.get('chat')).toBe('remembered');
+    return String((await client.config('GET', 'dir'))[1]);
+  });
+  const { pid } = redis;
+  expect((await stat(dir)).mode & 0o077).toBe(0);
+  await redis.stop();
+  expect(existsSync(dir)).toBe(false);
+  expect(isRunning(pid)).toBe(false);
+  await redis.stop();
+});
