@@ -1,0 +1,33 @@
+/** The steps of the flow at which a fault-injection test can kill the process; the design's own verbs. */
+export type Failpoint =
+  | 'update received'
+  | 'accepted'
+  | 'admitted'
+  | 'job added'
+  | 'attempt begun'
+  | 'model called'
+  | 'compaction stored'
+  | 'fresh session stored'
+  | 'moved to wait'
+  | 'answer stored'
+  | 'part sent'
+  | 'part marked'
+  | 'settled';
+
+/** Called at each named step. In production it does nothing. */
+export type ReachFailpoint = (step: Failpoint) => void;
+
+/**
+ * Makes the hook of a process. `spec` is `name:nth` (from `SPILLWAY_FAIL_AT`): the process kills itself with SIGKILL
+ * when it reaches that step for the nth time, so that nothing can clean up, as in a real crash.
+ */
+export function createFailpoints(spec: string | undefined): ReachFailpoint {
+  if (spec === undefined) return () => {};
+  const [name, nth] = spec.split(':');
+  let left = Number(nth);
+  return (step) => {
+    if (step !== name) return;
+    left -= 1;
+    if (left === 0) process.kill(process.pid, 'SIGKILL');
+  };
+}

@@ -1,0 +1,83 @@
+/** The Redis keys of one shard. All of them carry the shard's hash tag, so that every script is atomic on a cluster. */
+export interface Keys {
+  /** Prefix for BullMQ, which builds `<prefix>:<queue>:…` from it. */
+  readonly queuePrefix: string;
+  readonly inbound: string;
+  readonly outcomes: string;
+  readonly events: string;
+  readonly alerts: string;
+  readonly dead: string;
+  /** Set of the lanes that hold at least one unanswered message. */
+  readonly lanes: string;
+  readonly lanePrefix: string;
+  readonly turnPrefix: string;
+  readonly chatPrefix: string;
+  seen(botId: number, updateId: number): string;
+  lane(chat: ChatKey): string;
+  turn(entry: EntryId): string;
+  chat(chat: ChatKey): string;
+  session(id: SessionId): string;
+  log(id: SessionId): string;
+  incident(name: string): string;
+}
+
+/** A chat's key in Redis: the chat id, and the topic id where there is one: `-100123` or `-100123.7`. */
+export type ChatKey = string & { readonly chat: unique symbol };
+/** The id of an entry of the inbound stream: `<ms>-<n>`. */
+export type EntryId = string & { readonly entry: unique symbol };
+/** The id of a session. */
+export type SessionId = string & { readonly session: unique symbol };
+
+/** The stream's consumer group; every dispatcher reads as the same consumer, because admission is one atomic step. */
+export const INBOUND_GROUP = 'dispatcher';
+
+/** Name of the BullMQ queue of each shard. */
+export const TURNS_QUEUE = 'turns';
+
+/** The key of a chat, or of one topic in it. */
+export function chatKey(chatId: number, topicId?: number): ChatKey {
+  return (topicId === undefined ? `${chatId}` : `${chatId}.${topicId}`) as ChatKey;
+}
+
+/** Reads a chat key from text that came from outside; `undefined` when it is none. */
+export function parseChatKey(text: string): { chat: ChatKey; chatId: number; topicId?: number } | undefined {
+  const match = /^(-?\d{1,16})(?:\.(\d{1,16}))?$/.exec(text);
+  if (!match) return undefined;
+  const [, chatId, topicId] = match;
+  return {
+    chat: text as ChatKey,
+    chatId: Number(chatId),
+    ...(topicId !== undefined && { topicId: Number(topicId) }),
+  };
+}
+
+/** The shard that holds a chat: all topics of a chat share it, and the hash never changes between versions. */
+export function shardOf(chatId: number, shards: number): number {
+  let hash = 0x811c9dc5;
+  for (const digit of String(chatId)) hash = Math.imul(hash ^ digit.charCodeAt(0), 0x01000193);
+  return (hash >>> 0) % shards;
+}
+
+/** Builds the keys of one shard. The only place where a key of ours is spelled. */
+export function keysOf(shard: number): Keys {
+  const tag = `{sw:${shard}}`;
+  return {
+    queuePrefix: tag,
+    inbound: `${tag}:inbound`,
+    outcomes: `${tag}:outcomes`,
+    events: `${tag}:events`,
+    alerts: `${tag}:alerts`,
+    dead: `${tag}:dead`,
+    lanes: `${tag}:lanes`,
+    lanePrefix: `${tag}:lane:`,
+    turnPrefix: `${tag}:turn:`,
+    chatPrefix: `${tag}:chat:`,
+    seen: (botId, updateId) => `${tag}:seen:${botId}:${updateId}`,
+    lane: (chat) => `${tag}:lane:${chat}`,
+    turn: (entry) => `${tag}:turn:${entry}`,
+    chat: (chat) => `${tag}:chat:${chat}`,
+    session: (id) => `${tag}:session:${id}`,
+    log: (id) => `${tag}:log:${id}`,
+    incident: (name) => `${tag}:incident:${name}`,
+  };
+}

@@ -1,0 +1,61 @@
+import { z } from 'zod';
+import { type ChatKey, chatKey } from './keys.ts';
+
+const sender = z.object({ id: z.int(), name: z.string().optional() });
+
+const schema = z.object({
+  v: z.literal(1),
+  updateId: z.int(),
+  chatId: z.int(),
+  topicId: z.int().optional(),
+  chatType: z.enum(['private', 'group', 'supergroup', 'channel']),
+  chatTitle: z.string().optional(),
+  messageId: z.int(),
+  from: sender,
+  /** When Telegram got it, in ms since the epoch. */
+  sentAtMs: z.int(),
+  content: z.discriminatedUnion('kind', [
+    z.object({ kind: z.literal('text'), text: z.string().min(1) }),
+    /** A message of a kind that this version cannot read, e.g. `voice`; it is accepted so that the user is told. */
+    z.object({ kind: z.literal('unsupported'), what: z.string() }),
+  ]),
+});
+
+/** An update that was accepted, normalised. Versioned: a reader refuses a version that it does not know. */
+export type InboundMessage = Readonly<z.infer<typeof schema>>;
+
+/** What decoding came to. `problem` names the field and what was expected, never the content. */
+export type Decoded<T> = { ok: true; value: T } | { ok: false; problem: string };
+
+/** The lane that a message belongs to. */
+export function laneOf(message: InboundMessage): ChatKey {
+  return chatKey(message.chatId, message.topicId);
+}
+
+/** Serialises a message for the stream. Throws on a message that its own reader would refuse: a programmer's error. */
+export function encodeMessage(message: InboundMessage): string {
+  return JSON.stringify(schema.parse(message));
+}
+
+/** Reads a message back from the stream. Never throws. */
+export function decodeMessage(text: string | undefined): Decoded<InboundMessage> {
+  if (text === undefined) return { ok: false, problem: 'the entry has no message field' };
+  let raw: unknown;
+  try {
+    raw = JSON.parse(text);
+  } catch {
+    return { ok: false, problem: 'the message is not JSON' };
+  }
+  const parsed = schema.safeParse(raw);
+  if (parsed.success) return { ok: true, value: parsed.data };
+  const [issue] = parsed.error.issues;
+  return { ok: false, problem: `${issue?.path.join('.') || 'message'}: ${issue?.message ?? 'malformed'}` };
+}
+
+/** Where a message came from, in words: the "channel" that a seed names. */
+export function channelOf(message: InboundMessage): string {
+  const place = message.chatType === 'private' ? 'private chat' : message.chatType;
+  const title = message.chatTitle ? ` "${message.chatTitle}"` : '';
+  const topic = message.topicId === undefined ? '' : `, topic ${message.topicId}`;
+  return `Telegram ${place}${title} ${message.chatId}${topic}`;
+}

@@ -1,0 +1,132 @@
+import { Agent as HttpAgent } from 'node:http';
+import { Agent as HttpsAgent } from 'node:https';
+import { Telegram as TelegrafClient } from 'telegraf';
+import { redact } from './text.ts';
+
+/** Why a call had no result. The kinds differ in what may be done next. */
+export interface TelegramFailure {
+  kind: /** Refused by Telegram; nothing was sent. */
+    | 'rejected'
+    /** Too many requests; nothing was sent; wait `retryAfterMs`. */
+    | 'throttled'
+    /** The chat cannot be reached any more: blocked, deleted, kicked, unknown. */
+    | 'gone'
+    /** The bot token is not accepted. */
+    | 'unauthorized'
+    /** Another process polls with the same token. */
+    | 'conflict'
+    /** The connection could not be opened: surely nothing was sent. */
+    | 'unreached'
+    /** The request may or may not have been carried out. */
+    | 'unknown'
+    /** Our own signal ended it. */
+    | 'aborted';
+  /** Telegram's words with credentials removed: for logs and operators, never for a chat. */
+  description: string;
+  retryAfterMs?: number;
+}
+
+export type TelegramResult<T> = { ok: true; value: T } | { ok: false; failure: TelegramFailure };
+
+/** Where a text goes. */
+export interface Destination {
+  chatId: number;
+  topicId?: number;
+}
+
+/**
+ * The Bot API, as far as we use it.
+ *
+ * Contract: no method throws; a failure is a value. `sendMessage` is not idempotent (Telegram has no key for that), the
+ * others are. On abort: `aborted`, and the request may or may not have been carried out.
+ */
+export interface Telegram {
+  readonly botId: number;
+  getMe(): Promise<TelegramResult<{ id: number; username: string }>>;
+  /** Long-polls. Everything below `offset` is confirmed by this call and never comes again. */
+  getUpdates(offset: number | undefined, signal: AbortSignal): Promise<TelegramResult<unknown[]>>;
+  /** Sends plain text of 1 to 4096 UTF-16 units. */
+  sendMessage(to: Destination, text: string): Promise<TelegramResult<{ messageId: number }>>;
+  sendTyping(to: Destination): Promise<void>;
+}
+
+const POLL_SECONDS = 50;
+const POLL_GRACE_MS = 15_000;
+const CALL_TIMEOUT_MS = 30_000;
+const UPDATES_MAX = 100;
+const NOT_SENT = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'ENETUNREACH', 'EHOSTUNREACH']);
+const GONE = /chat not found|bot was (?:blocked|kicked)|user is deactivated|bot is not a member|PEER_ID_INVALID/i;
+
+/** Opens a client over Telegraf's; `apiRoot` may be any Bot API server. Opens no connection yet. */
+export function createTelegram(options: { token: string; apiRoot: string }): Telegram {
+  const agent = options.apiRoot.startsWith('https:')
+    ? new HttpsAgent({ keepAlive: true })
+    : new HttpAgent({ keepAlive: true });
+  const client = new TelegrafClient(options.token, { apiRoot: options.apiRoot, agent });
+  const call = (method: string, payload: object, timeoutMs: number, signal?: AbortSignal) =>
+    callApi(client, method, payload, timeoutMs, signal);
+  return {
+    botId: Number(options.token.split(':')[0]),
+    getMe: () => call('getMe', {}, CALL_TIMEOUT_MS) as Promise<TelegramResult<{ id: number; username: string }>>,
+    getUpdates: (offset, signal) =>
+      call(
+        'getUpdates',
+        {
+          ...(offset !== undefined && { offset }),
+          timeout: POLL_SECONDS,
+          limit: UPDATES_MAX,
+          allowed_updates: ['message'],
+        },
+        POLL_SECONDS * 1000 + POLL_GRACE_MS,
+        signal,
+      ) as Promise<TelegramResult<unknown[]>>,
+    async sendMessage(to, text) {
+      const sent = await call('sendMessage', { ...address(to), text }, CALL_TIMEOUT_MS);
+      return sent.ok ? { ok: true, value: { messageId: (sent.value as { message_id: number }).message_id } } : sent;
+    },
+    async sendTyping(to) {
+      await call('sendChatAction', { ...address(to), action: 'typing' }, CALL_TIMEOUT_MS);
+    },
+  };
+}
+
+function address(to: Destination) {
+  return { chat_id: to.chatId, ...(to.topicId !== undefined && { message_thread_id: to.topicId }) };
+}
+
+async function callApi(
+  client: TelegrafClient,
+  method: string,
+  payload: object,
+  timeoutMs: number,
+  signal?: AbortSignal,
+): Promise<TelegramResult<unknown>> {
+  const deadline = AbortSignal.timeout(timeoutMs);
+  const either = signal ? AbortSignal.any([signal, deadline]) : deadline;
+  try {
+    // Telegraf's types stop at Bot API 7.1 and know only its own AbortSignal; both work at run time.
+    const value = await client.callApi(method as 'getMe', payload as never, { signal: either as never });
+    return { ok: true, value };
+  } catch (error) {
+    return { ok: false, failure: failureOf(error, signal) };
+  }
+}
+
+function failureOf(error: unknown, signal: AbortSignal | undefined): TelegramFailure {
+  const { code, description, message, parameters } = (error ?? {}) as {
+    code?: number | string;
+    description?: string;
+    message?: string;
+    parameters?: { retry_after?: number };
+  };
+  const words = redact(description ?? message ?? 'no description').slice(0, 300);
+  if (signal?.aborted) return { kind: 'aborted', description: words };
+  if (typeof code !== 'number') return { kind: NOT_SENT.has(code ?? '') ? 'unreached' : 'unknown', description: words };
+  if (code === 401 || code === 404) return { kind: 'unauthorized', description: words };
+  if (code === 409) return { kind: 'conflict', description: words };
+  if (code === 429)
+    return { kind: 'throttled', description: words, retryAfterMs: (parameters?.retry_after ?? 5) * 1000 };
+  if (code === 403 || GONE.test(words)) return { kind: 'gone', description: words };
+  if (code >= 500) return { kind: 'unknown', description: words };
+  return { kind: 'rejected', description: words };
+}

@@ -1,0 +1,136 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { chatKey } from '../../shared/keys.ts';
+import type { Service } from '../../shared/lifecycle.ts';
+import { importSession, parseLines } from '../../worker/session/transfer.ts';
+import { ALERT_CHAT, createWorld, startGateway, type World } from '../fixture/gateway.ts';
+import { conversation } from '../fixture/history.ts';
+import { nextOutcome, settledOutcomes } from '../fixture/ledger.ts';
+
+const CHAT = 1001;
+
+let world: World;
+let gateway: Service;
+
+beforeEach(async () => {
+  world = await createWorld({ claude: { windowTokens: 20_000, statedWindowTokens: 60_000 } });
+  gateway = await startGateway(world);
+});
+
+afterEach(async () => {
+  await gateway.stop();
+  await world.close();
+});
+
+async function givenHistory(turns: number, chars: number) {
+  return importSession(world.peek, world.keys, chatKey(CHAT), await parseLines(conversation(turns, chars)));
+}
+
+function mainCalls() {
+  return world.claude.calls.filter((call) => call.kind === 'main');
+}
+
+function compactionCalls() {
+  return world.claude.calls.filter((call) => call.kind === 'compaction');
+}
+
+test('stage 1: an overflow is compacted by the model and the message is answered in the same session', async () => {
+  const session = await givenHistory(100, 1_000);
+  world.telegram.say(CHAT, 'What did we decide?');
+  const outcome = await nextOutcome(world, CHAT);
+  expect(outcome).toMatchObject({ outcome: 'answered', recoveries: 1, session });
+  expect(mainCalls().map((call) => call.status)).toEqual([400, 200]);
+  expect(compactionCalls().length).toBeGreaterThan(0);
+  expect(mainCalls()[1]?.pendingText).toBe('What did we decide?');
+  expect(world.telegram.shown(CHAT).map(({ text }) => text)).toEqual([expect.stringContaining('What did we decide?')]);
+  expect(world.claude.breaches()).toEqual([]);
+});
+
+test('stage 2: a second overflow starts a fresh session from a seed, replays the message, tells user and operator', async () => {
+  const old = await givenHistory(100, 1_000);
+  world.claude.react((call) => (call.kind === 'main' && mainCalls().length <= 2 ? { do: 'overflow' } : undefined));
+  world.telegram.say(CHAT, 'Go on, please');
+  const outcome = await nextOutcome(world, CHAT);
+  expect(outcome).toMatchObject({ outcome: 'answered', recoveries: 2 });
+  expect(mainCalls().map((call) => call.status)).toEqual([400, 400, 200]);
+  const replayed = mainCalls()[2];
+  expect(replayed?.pendingText).toBe('Go on, please');
+  const seen = JSON.stringify(replayed?.body);
+  expect(seen).toContain('Recovery note');
+  expect(seen.split('Go on, please')).toHaveLength(2);
+  const [notice, answer] = world.telegram.shown(CHAT).map(({ text }) => text);
+  expect(notice).toMatch(/fresh session/);
+  expect(answer).toContain('Go on, please');
+  const alert = await world.telegram.waitForText(ALERT_CHAT, /Context overflow/);
+  expect(alert.text).toContain('200 entries');
+  expect(alert.text).toContain(old);
+  expect(alert.text).toContain(outcome.traceId);
+  expect(await world.peek.llen(world.keys.log(old))).toBeGreaterThan(200);
+  expect(world.claude.breaches()).toEqual([]);
+});
+
+test.each([
+  ['fails', { do: 'error', status: 529, type: 'overloaded_error', message: 'Overloaded' }],
+  ['overflows itself', { do: 'overflow' }],
+  ['is empty', { do: 'answer', text: ' ' }],
+  ['is cut', { do: 'answer', text: 'half a summ', stopReason: 'max_tokens' }],
+  ['is larger than what it stands for', { do: 'answer', text: 'word '.repeat(40_000) }],
+] as const)('a compaction that %s falls through to stage 2', async (_why, reaction) => {
+  await givenHistory(100, 1_000);
+  world.claude.react((call) => (call.kind === 'compaction' ? reaction : undefined));
+  world.telegram.say(CHAT, 'Still there?');
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', recoveries: 1 });
+  expect(mainCalls().map((call) => call.status)).toEqual([400, 200]);
+  expect(compactionCalls().length).toBeLessThanOrEqual(2);
+  await world.telegram.waitForText(ALERT_CHAT, /Context overflow/);
+});
+
+test('an overflow that nothing mends ends in a told failure within the bound, and the next message is answered', async () => {
+  await givenHistory(100, 1_000);
+  world.claude.react((call) =>
+    call.kind === 'main' && call.pendingText !== 'And now?' ? { do: 'overflow' } : undefined,
+  );
+  world.telegram.say(CHAT, 'Impossible');
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'failed', reason: 'prompt_too_long' });
+  expect(mainCalls().length).toBeLessThanOrEqual(4);
+  expect(compactionCalls().length).toBeLessThanOrEqual(2);
+  expect(world.telegram.shown(CHAT).at(-1)?.text).toMatch(/could not answer this message/);
+  await world.telegram.waitForText(ALERT_CHAT, /does not fit the model even in a fresh session/);
+  world.telegram.say(CHAT, 'And now?');
+  await world.telegram.waitForText(CHAT, /And now\?/);
+});
+
+test('an overflow after a success starts again at stage 1', async () => {
+  await givenHistory(100, 1_000);
+  world.telegram.say(CHAT, 'First');
+  await nextOutcome(world, CHAT);
+  const second = await givenHistory(100, 1_000);
+  world.telegram.say(CHAT, 'Second');
+  const outcome = await nextOutcome(world, CHAT, 2);
+  expect(outcome).toMatchObject({ outcome: 'answered', recoveries: 1, session: second });
+  expect(world.telegram.shown(CHAT).some(({ text }) => /fresh session/.test(text))).toBe(false);
+});
+
+test('output that does not fit beside the input is lowered, without touching the session', async () => {
+  const session = await givenHistory(3, 200);
+  let fits = false;
+  world.claude.react((call) => {
+    if (fits || call.kind !== 'main') return undefined;
+    fits = true;
+    const message =
+      'input length and `max_tokens` exceed context limit: 17000 + 4096 > 20000, decrease input length or `max_tokens` and try again';
+    return { do: 'error', status: 400, type: 'invalid_request_error', message };
+  });
+  world.telegram.say(CHAT, 'Short please');
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', recoveries: 1, session });
+  expect(mainCalls().map((call) => call.body.max_tokens)).toEqual([4096, 20_000 - 17_000 - 256]);
+  expect(compactionCalls()).toEqual([]);
+});
+
+test('a message that is too large by itself is answered from its head and tail, and the user is told', async () => {
+  const huge = `${'начало '.repeat(300)}${'x'.repeat(100)} ${'конец '.repeat(300)}`;
+  world.claude.windowTokens = 1_500;
+  world.telegram.say(CHAT, huge.slice(0, 4_000));
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+  expect(world.telegram.shown(CHAT).some(({ text }) => /only its beginning and its end/.test(text))).toBe(true);
+  expect(await settledOutcomes(world)).toHaveLength(1);
+});

@@ -1,0 +1,134 @@
+import type { ChatKey, EntryId, Keys, SessionId } from '../shared/keys.ts';
+import { type Decoded, decodeMessage, type InboundMessage } from '../shared/message.ts';
+import type { Outcome } from '../shared/outcome.ts';
+import type { RunScript } from '../shared/script.ts';
+
+/** How far the recovery of this message has come. Moves forward only, and is stored with its effect. */
+export type RecoveryStage = 'none' | 'compacted' | 'fresh' | 'scrubbed';
+
+/** What a turn decided to tell the user, stored before the first part is sent. */
+export interface Conclusion {
+  outcome: Outcome;
+  /** A short code for the ledger; absent for a plain answer. */
+  reason?: string;
+  /** Texts of 1 to 4096 UTF-16 units, in order. */
+  parts: string[];
+}
+
+/** How a part of a reply stands: `sending` means that an attempt was about to send it, `resent` that a second was. */
+export type PartMark = 'sending' | 'resent' | 'sent';
+
+/** A Redis command, as words. */
+export type Command = readonly (string | number)[];
+
+/** What a fenced write came to; see `write.lua`. */
+export type Written = 'written' | 'repeated' | 'fenced' | 'moved';
+
+/** Thrown when another attempt took the turn over: this one must stop and leave no trace. */
+export class FencedError extends Error {
+  override readonly name = 'FencedError';
+  constructor() {
+    super('another worker took this message over');
+  }
+}
+
+/**
+ * One attempt at a message, and its proof of ownership. Everything that it writes goes through `write`, which checks
+ * the fence: an attempt that was frozen and comes back can change nothing.
+ */
+export interface Attempt {
+  readonly entry: EntryId;
+  readonly chat: ChatKey;
+  readonly keys: Keys;
+  readonly fence: number;
+  /** 1 for the first; starts again at 1 after each recovery step. */
+  readonly attempts: number;
+  readonly recoveries: number;
+  readonly stage: RecoveryStage;
+  readonly message: Decoded<InboundMessage>;
+  readonly traceparent: string;
+  readonly session: SessionId;
+  /** The window that a provider's error stated for this session, when one did. */
+  readonly limitTokens: number | undefined;
+  /** Lowered once when input and output together did not fit. */
+  readonly maxOutputTokens: number | undefined;
+  readonly conclusion: Conclusion | undefined;
+  /** Lines that the user is to be told before the answer, e.g. that a fresh session was started. */
+  readonly notices: readonly string[];
+  part(index: number): PartMark | undefined;
+  /**
+   * Applies commands atomically, once per step. An empty step may repeat.
+   * Contract: throws `FencedError` when the turn was taken over; `moved` only when `expect` was given and does not hold.
+   */
+  write(
+    step: string,
+    commands: readonly Command[],
+    expect?: readonly [key: string, field: string, value: string],
+  ): Promise<Exclude<Written, 'fenced'>>;
+  /** Checks ownership just before an effect outside of Redis. Contract: throws `FencedError`. */
+  hold(): Promise<void>;
+}
+
+/** Builds an attempt from what `begin.lua` returned. Flat lists are field, value, field, value… */
+export function readAttempt(reply: {
+  keys: Keys;
+  write: RunScript<string>;
+  entry: EntryId;
+  chat: ChatKey;
+  fields: string[];
+  turn: string[];
+  session: SessionId;
+  sessionFields: string[];
+}): Attempt {
+  const fields = fromFlat(reply.fields);
+  const turn = fromFlat(reply.turn);
+  const session = fromFlat(reply.sessionFields);
+  const fence = Number(turn.get('fence'));
+  const turnKey = reply.keys.turn(reply.entry);
+  const write: Attempt['write'] = async (step, commands, expect = ['', '', '']) => {
+    const words = commands.flatMap((command) => [command.length, ...command]);
+    const written = (await reply.write([turnKey], [fence, step, ...expect, ...words])) as Written;
+    if (written === 'fenced') throw new FencedError();
+    return written;
+  };
+  return {
+    entry: reply.entry,
+    chat: reply.chat,
+    keys: reply.keys,
+    fence,
+    attempts: Number(turn.get('attempts')),
+    recoveries: Number(turn.get('recoveries') ?? 0),
+    stage: (turn.get('stage') ?? 'none') as RecoveryStage,
+    message: decodeMessage(fields.get('message')),
+    traceparent: fields.get('traceparent') ?? '',
+    session: reply.session,
+    limitTokens: optionalNumber(session.get('limitTokens')),
+    maxOutputTokens: optionalNumber(turn.get('maxOutputTokens')),
+    conclusion: parsed<Conclusion>(turn.get('conclusion')),
+    notices: parsed<string[]>(turn.get('notices')) ?? [],
+    part: (index) => turn.get(`part:${index}`) as PartMark | undefined,
+    write,
+    hold: async () => {
+      await write('', []);
+    },
+  };
+}
+
+function fromFlat(flat: string[]): Map<string, string> {
+  const map = new Map<string, string>();
+  for (let i = 0; i + 1 < flat.length; i += 2) map.set(flat[i] ?? '', flat[i + 1] ?? '');
+  return map;
+}
+
+function optionalNumber(text: string | undefined): number | undefined {
+  return text === undefined ? undefined : Number(text);
+}
+
+function parsed<T>(json: string | undefined): T | undefined {
+  return json === undefined ? undefined : (JSON.parse(json) as T);
+}
+
+/** The trace of an attempt's message; the same for all attempts. */
+export function traceIdOfAttempt({ traceparent }: Attempt): string {
+  return traceparent.split('-')[1] ?? '';
+}

@@ -1,0 +1,29 @@
+import { type Attempt, type Command, traceIdOfAttempt } from './attempt.ts';
+
+/** What the audit trail records, beside the outcomes: the steps of a recovery. Content never gets in here. */
+export type AuditEvent =
+  | { event: 'context.exceeded'; kind: string; stage: string; observedTokens?: number; limitTokens?: number }
+  | { event: 'context.compacted'; tokensBefore: number; tokensAfter: number; calls: number; summaryChars: number }
+  | { event: 'context.compaction-failed'; reason: string; calls: number }
+  | {
+      event: 'context.new-session';
+      entries: number;
+      seedChars: number;
+      from: string;
+      to: string;
+      bytesRead: number;
+      tookMs: number;
+    }
+  | { event: 'context.scrubbed'; chars: number }
+  | { event: 'context.output-lowered'; maxOutputTokens: number }
+  | { event: 'context.gave-up'; reason: string };
+
+const KEEP_MS = 90 * 24 * 3600_000;
+
+/** The command that appends to the audit trail, for a fenced write: an event is stored in one step with its effect. */
+export function auditCommand(attempt: Attempt, event: AuditEvent): Command {
+  const { entry, chat, keys } = attempt;
+  const atMs = Date.now();
+  const record = JSON.stringify({ entry, chat, traceId: traceIdOfAttempt(attempt), atMs, ...event });
+  return ['XADD', keys.events, 'MINID', '~', atMs - KEEP_MS, '*', 'event', event.event, 'record', record];
+}

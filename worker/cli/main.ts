@@ -1,0 +1,44 @@
+import { parseArgs } from 'node:util';
+import { check } from './check.ts';
+import { type CliOutput, UsageError } from './output.ts';
+import { session } from './session.ts';
+
+/** A verb of the command line. Returns the exit code; throws `UsageError` for arguments that it cannot take. */
+type Verb = (args: string[], output: CliOutput) => Promise<number>;
+
+const VERBS: Readonly<Record<string, Verb>> = { check, session };
+
+const HELP = `Usage: npm run cli -- <verb> [options]
+
+  check                     checks the configuration and every connection; starts nothing
+  session show <chat>       what the chat's session is made of
+  session export <chat>     writes the session as JSON lines to standard output
+  session import <chat> [file]   reads JSON lines (a file, or standard input) as the chat's new session
+
+A chat is its numeric id, with .<topic> where it has topics. Each verb takes --help, and --json for machines.
+Exit codes: 0 done, 1 failed, 2 configuration or usage.
+`;
+
+const output: CliOutput = {
+  line: (text) => void process.stdout.write(`${text}\n`),
+  note: (text) => void process.stderr.write(`${text}\n`),
+};
+
+async function main(args: string[]): Promise<number> {
+  const { positionals } = parseArgs({ args: args.slice(0, 1), allowPositionals: true, strict: false });
+  const [name] = positionals;
+  if (name === undefined || name === 'help') {
+    output.line(HELP);
+    return args[0] === '--help' || args[0] === '-h' || name === 'help' ? 0 : 2;
+  }
+  const verb = VERBS[name];
+  if (!verb) throw new UsageError(`There is no verb "${name}". The verbs are: ${Object.keys(VERBS).join(', ')}.`);
+  return verb(args.slice(1), output);
+}
+
+try {
+  process.exitCode = await main(process.argv.slice(2));
+} catch (error) {
+  output.note(error instanceof Error ? error.message : String(error));
+  process.exitCode = error instanceof UsageError ? 2 : 1;
+}

@@ -1,0 +1,146 @@
+import { createReadStream } from 'node:fs';
+import { access } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { parseArgs } from 'node:util';
+import type { Redis } from 'ioredis';
+import { programPath, readProcessConfig } from '../../shared/config.ts';
+import { type ChatKey, type Keys, keysOf, parseChatKey, type SessionId, shardOf } from '../../shared/keys.ts';
+import { connectRedis, untilReady } from '../../shared/redis.ts';
+import { provideRedis } from '../../shared/redis-source.ts';
+import { PROJECT_ROOT } from '../../shared/root.ts';
+import { clip } from '../../shared/text.ts';
+import { textOf } from '../session/record.ts';
+import { exportLine, importSession, parseLines, readSession } from '../session/transfer.ts';
+import { type CliOutput, UsageError } from './output.ts';
+
+const HELP = `Usage: npm run cli -- session show|export <chat> [--json]
+       npm run cli -- session import <chat> [file] [--json]
+
+import reads JSON lines, {"role":"user"|"assistant","content": text or Messages API blocks, "at"?: ISO time}, from a file
+or from standard input, and binds the chat to them as a new session. A bad line is named by its number, and then nothing
+is imported. export writes the same lines with more fields. show says what the session is made of.`;
+
+const READY_MS = 10_000;
+const SHOWN_RECORDS = 6;
+const SHOWN_CHARS = 160;
+
+interface SessionTask {
+  redis: Redis;
+  keys: Keys;
+  chat: ChatKey;
+  file: string | undefined;
+  json: boolean;
+  output: CliOutput;
+}
+
+const ACTIONS: Readonly<Record<string, (task: SessionTask) => Promise<number>>> = {
+  show,
+  export: exportAll,
+  import: importAll,
+};
+
+/** Shows, exports or imports the session of a chat. */
+export async function session(args: string[], output: CliOutput): Promise<number> {
+  const options = { help: { type: 'boolean' }, json: { type: 'boolean' } } as const;
+  // A chat id of a group starts with a minus sign, which is no option.
+  const chatIds = args.filter((arg) => /^-\d/.test(arg));
+  const { values, positionals } = parseArgs({
+    args: args.filter((arg) => !chatIds.includes(arg)),
+    options,
+    allowPositionals: true,
+  });
+  if (values.help) {
+    output.line(HELP);
+    return 0;
+  }
+  const [name = '', ...rest] = positionals;
+  const action = ACTIONS[name];
+  const parsed = parseChatKey(chatIds[0] ?? rest.shift() ?? '');
+  if (!action || !parsed) throw new UsageError(HELP);
+  const reading = readProcessConfig('tool');
+  if (!reading.ok) throw new UsageError(reading.problems.join('\n'));
+  const url = reading.config.REDIS_URL;
+  const source = {
+    root: PROJECT_ROOT,
+    path: programPath(),
+    dir: join(PROJECT_ROOT, 'data', 'redis'),
+    fsync: 'always',
+    keep: true,
+  } as const;
+  const provided = await provideRedis({ ...source, ...(url !== undefined && { url }) });
+  if (!provided.ok) throw new UsageError(provided.problem);
+  const redis = connectRedis(provided.url, 'patient');
+  try {
+    await untilReady(redis, READY_MS);
+    const keys = keysOf(shardOf(parsed.chatId, reading.config.SHARDS));
+    return await action({ redis, keys, chat: parsed.chat, file: rest[0], json: values.json === true, output });
+  } finally {
+    redis.disconnect();
+    await provided.stop();
+  }
+}
+
+async function importAll({ redis, keys, chat, file, json, output }: SessionTask): Promise<number> {
+  if (file !== undefined) await access(file).catch(() => Promise.reject(new UsageError(`${file} cannot be read.`)));
+  const records = await parseLines(
+    createInterface({
+      input: file === undefined ? process.stdin : createReadStream(file),
+      crlfDelay: Number.POSITIVE_INFINITY,
+    }),
+  );
+  let shownAtMs = Date.now();
+  const id = await importSession(redis, keys, chat, records, (done, bytes) => {
+    if (Date.now() - shownAtMs < 500 && done < records.length) return;
+    shownAtMs = Date.now();
+    output.note(`${done} of ${records.length} records, ${(bytes / 1e6).toFixed(1)} MB`);
+  });
+  output.line(
+    json
+      ? JSON.stringify({ session: id, records: records.length })
+      : `Chat ${chat} is bound to session ${id}: ${records.length} records.`,
+  );
+  return 0;
+}
+
+async function exportAll({ redis, keys, chat, output }: SessionTask): Promise<number> {
+  const id = await boundSession(redis, keys, chat);
+  let written = 0;
+  for await (const record of readSession(redis, keys, id)) {
+    const text = exportLine(record);
+    if (text === undefined) continue;
+    output.line(text);
+    written += 1;
+    if (written % 5_000 === 0) output.note(`${written} records`);
+  }
+  return 0;
+}
+
+async function show({ redis, keys, chat, json, output }: SessionTask): Promise<number> {
+  const id = await boundSession(redis, keys, chat);
+  const about = await redis.hgetall(keys.session(id));
+  const records = await redis.llen(keys.log(id));
+  if (json) {
+    output.line(JSON.stringify({ chat, session: id, ...about, records }));
+    return 0;
+  }
+  output.line(`Chat ${chat}, session ${id}`);
+  output.line(
+    `${records} records, ${(Number(about.bytes ?? 0) / 1e6).toFixed(2)} MB, window from record ${about.windowStart ?? 0}`,
+  );
+  if (about.parent) output.line(`went on from session ${about.parent}`);
+  if (about.limitTokens) output.line(`known window: ${about.limitTokens} tokens`);
+  const newest = await redis.lrange(keys.log(id), -SHOWN_RECORDS, -1);
+  for (const text of newest) {
+    const record = JSON.parse(text) as { t: string; at: string; content?: never; text?: string; summary?: string };
+    const said = record.content === undefined ? (record.text ?? record.summary ?? '') : textOf(record.content);
+    output.line(`  ${record.at} ${record.t}: ${clip(said.replace(/\s+/g, ' '), SHOWN_CHARS)}`);
+  }
+  return 0;
+}
+
+async function boundSession(redis: Redis, keys: Keys, chat: ChatKey): Promise<SessionId> {
+  const id = await redis.hget(keys.chat(chat), 'session');
+  if (id === null) throw new Error(`Chat ${chat} has no session yet.`);
+  return id as SessionId;
+}

@@ -1,0 +1,130 @@
+import { join } from 'node:path';
+import type { Redis } from 'ioredis';
+import { type ChatKey, type EntryId, INBOUND_GROUP, type Keys, type SessionId } from '../shared/keys.ts';
+import type { Outcome } from '../shared/outcome.ts';
+import { bindScript } from '../shared/script.ts';
+import { type Attempt, readAttempt } from './attempt.ts';
+
+/** The oldest unanswered message of a chat: the only one that may be a job. */
+export interface Head {
+  entry: EntryId;
+  chat: ChatKey;
+  traceparent: string;
+}
+
+/** One line of the ledger: how a message ended. Times are ms since the epoch. */
+export interface OutcomeRecord {
+  entry: EntryId;
+  chat?: ChatKey;
+  outcome: Outcome;
+  /** A short code, e.g. `prompt_too_long`; absent for a plain answer. */
+  reason?: string;
+  traceId: string;
+  sentAtMs?: number;
+  settledAtMs: number;
+  attempts: number;
+  recoveries: number;
+  session?: SessionId;
+}
+
+/**
+ * The FIFOs of unanswered messages of one shard, one per chat. Only a lane's head becomes a job, so order per chat
+ * holds by construction, whatever BullMQ does with retries and delays.
+ *
+ * Contract: every method is one atomic script and may be repeated at will; each rejects when Redis cannot be reached.
+ */
+export interface Lane {
+  /** Makes the consumer group if it is missing. */
+  prepare(): Promise<void>;
+  /** Reads at most `count` new entries and queues each in its lane. `newest` is the newest entry ever read. */
+  admit(count: number): Promise<{ newest: string; read: number; heads: Head[]; broken: EntryId[] }>;
+  /** Puts pending entries that are in no lane back at their place; returns the heads of all lanes. */
+  readmit(): Promise<{ heads: Head[]; broken: EntryId[]; restored: number }>;
+  begin(entry: EntryId, chat: ChatKey, newSession: SessionId): Promise<Begun>;
+  /** Writes the outcome, acknowledges the entry, and returns the lane's next head. */
+  settle(attempt: Attempt, record: OutcomeRecord): Promise<{ result: 'settled' | 'repeated' | 'fenced'; next?: Head }>;
+  /** Dead-letters an entry that names no chat. */
+  discard(entry: EntryId, record: OutcomeRecord, alert: string): Promise<boolean>;
+}
+
+/** What beginning an attempt came to. */
+export type Begun =
+  | { state: 'begun'; attempt: Attempt }
+  /** The outcome is written already. A crash may have kept the lane's next head from becoming a job. */
+  | { state: 'settled'; head?: Head }
+  /** Another message of the chat comes first. */
+  | { state: 'waiting'; head: Head };
+
+const LEDGER_KEEP_MS = 90 * 24 * 3600_000;
+const TURN_KEEP_SECONDS = 3600;
+const READMIT_MAX = 1_000;
+
+type HeadReply = [EntryId, ChatKey, string];
+
+/** Binds the lanes of one shard to a connection. */
+export function createLane(redis: Redis, keys: Keys): Lane {
+  const script = <Reply>(name: string) => bindScript<Reply>(redis, join(import.meta.dirname, 'scripts', `${name}.lua`));
+  const admit = script<[string, number, HeadReply[], EntryId[]]>('admit');
+  const readmit = script<[HeadReply[], EntryId[], number]>('readmit');
+  const begin = script<BeginReply>('begin');
+  const write = script<string>('write');
+  const settle = script<['settled' | 'repeated' | 'fenced', EntryId | '', string]>('settle');
+  const discard = script<number>('discard');
+  return {
+    async prepare() {
+      await redis.xgroup('CREATE', keys.inbound, INBOUND_GROUP, '0', 'MKSTREAM').catch((error: Error) => {
+        if (!error.message.startsWith('BUSYGROUP')) throw error;
+      });
+    },
+    async admit(count) {
+      const args = [INBOUND_GROUP, 'dispatcher', count, keys.lanePrefix];
+      const [newest, read, heads, broken] = await admit([keys.inbound, keys.lanes], args);
+      return { newest, read, heads: heads.map(headOf), broken };
+    },
+    async readmit() {
+      const args = [INBOUND_GROUP, keys.lanePrefix, READMIT_MAX];
+      const [heads, broken, restored] = await readmit([keys.inbound, keys.lanes], args);
+      return { heads: heads.map(headOf), broken, restored };
+    },
+    async begin(entry, chat, newSession) {
+      const at = [keys.inbound, keys.turn(entry), keys.lane(chat), keys.chat(chat)];
+      const reply = await begin(at, [entry, newSession, keys.session('' as SessionId)]);
+      if (reply[0] !== 'begun') {
+        const [state, head, traceparent] = reply;
+        return head === '' ? { state: 'settled' } : { state, head: { entry: head, chat, traceparent } };
+      }
+      const [, fields, turn, session, sessionFields] = reply;
+      return {
+        state: 'begun',
+        attempt: readAttempt({ keys, write, entry, chat, fields, turn, session, sessionFields }),
+      };
+    },
+    async settle(attempt, record) {
+      const { entry, chat, fence } = attempt;
+      const at = [keys.inbound, keys.lane(chat), keys.lanes, keys.turn(entry), keys.outcomes, keys.dead];
+      const oldest = record.settledAtMs - LEDGER_KEEP_MS;
+      const args = [
+        entry,
+        chat,
+        fence,
+        INBOUND_GROUP,
+        record.outcome,
+        JSON.stringify(record),
+        oldest,
+        TURN_KEEP_SECONDS,
+      ];
+      const [result, head, traceparent] = await settle(at, args);
+      return { result, ...(head !== '' && { next: { entry: head, chat, traceparent } }) };
+    },
+    async discard(entry, record, alert) {
+      const at = [keys.inbound, keys.outcomes, keys.dead, keys.alerts];
+      return (await discard(at, [entry, INBOUND_GROUP, JSON.stringify(record), alert])) === 1;
+    },
+  };
+}
+
+type BeginReply = ['settled' | 'waiting', EntryId | '', string] | ['begun', string[], string[], SessionId, string[]];
+
+function headOf([entry, chat, traceparent]: HeadReply): Head {
+  return { entry, chat, traceparent };
+}

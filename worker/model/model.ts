@@ -1,0 +1,38 @@
+import type { MessageParam } from '@anthropic-ai/sdk/resources/messages';
+import type { Failure } from './classify.ts';
+
+/** One message of a request, in the Messages API's own shape. */
+export type { MessageParam };
+
+/** A request as the flow builds it; the adapter adds what the wire needs. */
+export interface ModelRequest {
+  model: string;
+  maxTokens: number;
+  system: string;
+  messages: MessageParam[];
+}
+
+/** What the model returned. `content` is verbatim, block types that we do not know included. */
+export interface ModelAnswer {
+  content: unknown[];
+  /** The text blocks, joined. */
+  text: string;
+  stopReason: string | null;
+  model: string;
+  usage: { inputTokens: number; outputTokens: number };
+}
+
+/** An expected failure is a value. */
+export type ModelResult = { ok: true; answer: ModelAnswer } | { ok: false; failure: Failure };
+
+/**
+ * The model.
+ *
+ * Contract: no method throws. `send` is one request without retries (the queue owns those) and is not idempotent: each
+ * call is billed. On abort it returns a failure with reason `aborted`.
+ */
+export interface Model {
+  send(request: ModelRequest, signal: AbortSignal): Promise<ModelResult>;
+  /** The context window of a model in tokens, as the endpoint states it, else from a table, else 200,000. */
+  windowTokens(model: string): Promise<number>;
+}

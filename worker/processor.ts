@@ -1,0 +1,128 @@
+import { SpanKind } from '@opentelemetry/api';
+import { DelayedError, type Job, WaitingError } from 'bullmq';
+import type { ReachFailpoint } from '../shared/failpoint.ts';
+import type { Logger } from '../shared/log.ts';
+import { METRIC, SPAN, type Telemetry, traceIdOf } from '../shared/telemetry.ts';
+import { type Attempt, type Conclusion, FencedError } from './attempt.ts';
+import type { Lane } from './lane.ts';
+import type { TurnJob, TurnQueue } from './queue.ts';
+import { newSessionId } from './session/store.ts';
+import { runTurn, type TurnParts, type Verdict } from './turn.ts';
+
+export interface ProcessorParts extends TurnParts {
+  lane: Lane;
+  queue: TurnQueue;
+  turnTimeoutMs: number;
+  /** Aborted when the process must end: running turns are handed back. */
+  ending: AbortSignal;
+  log: Logger;
+  telemetry: Telemetry;
+  reach: ReachFailpoint;
+}
+
+/** Runs one job; the only place that spells verdicts the way BullMQ wants them. */
+export type Processor = (
+  job: Job<TurnJob>,
+  token: string | undefined,
+  lockLost: AbortSignal | undefined,
+) => Promise<void>;
+
+/** The way of a job: begin, run the turn, carry out its verdict, make the lane's next head a job. */
+export function createProcessor(parts: ProcessorParts): Processor {
+  return async (job, token, lockLost) => {
+    const { entry, chat } = job.data;
+    const begun = await parts.lane.begin(entry, chat, newSessionId());
+    if (begun.state !== 'begun') {
+      if (begun.head) await parts.queue.add([begun.head]);
+      return;
+    }
+    parts.reach('attempt begun');
+    const { attempt } = begun;
+    const attributes = { 'spillway.attempt': attempt.attempts, 'spillway.recovery.stage': attempt.stage };
+    const verdict = await parts.telemetry.span(
+      SPAN.turn,
+      attributes,
+      async (span) => {
+        const decided = await attemptTurn(parts, attempt, lockLost);
+        span.setAttribute('spillway.verdict', decided.do);
+        if (decided.do === 'settle') {
+          span.setAttribute('spillway.outcome', decided.conclusion.outcome);
+          await settle(parts, attempt, decided.conclusion);
+        }
+        return decided;
+      },
+      { parent: attempt.traceparent },
+    );
+    await obey(parts, job, token, attempt, verdict);
+  };
+}
+
+async function attemptTurn(
+  parts: ProcessorParts,
+  attempt: Attempt,
+  lockLost: AbortSignal | undefined,
+): Promise<Verdict> {
+  const timeout = AbortSignal.timeout(parts.turnTimeoutMs);
+  const signal = AbortSignal.any([parts.ending, timeout, ...(lockLost ? [lockLost] : [])]);
+  const verdict = await runTurn(parts, attempt, signal);
+  if (verdict.do !== 'hand back' || !timeout.aborted) return verdict;
+  return { do: 'later', delayMs: 1_000, reason: 'turn_timeout' };
+}
+
+async function settle(parts: ProcessorParts, attempt: Attempt, conclusion: Conclusion): Promise<void> {
+  const { outcome, reason } = conclusion;
+  const message = attempt.message.ok ? attempt.message.value : undefined;
+  const settledAtMs = Date.now();
+  const { result, next } = await parts.telemetry.span(
+    SPAN.settle,
+    { 'messaging.system': 'redis', 'messaging.message.id': attempt.entry, 'spillway.outcome': outcome },
+    () =>
+      parts.lane.settle(attempt, {
+        entry: attempt.entry,
+        chat: attempt.chat,
+        outcome,
+        ...(reason !== undefined && { reason }),
+        traceId: traceIdOf(attempt.traceparent),
+        ...(message && { sentAtMs: message.sentAtMs }),
+        settledAtMs,
+        attempts: attempt.attempts,
+        recoveries: attempt.recoveries,
+        session: attempt.session,
+      }),
+    { kind: SpanKind.CLIENT },
+  );
+  if (result === 'fenced') throw new FencedError();
+  parts.reach('settled');
+  parts.telemetry.count(METRIC.outcomes, { outcome });
+  if (message) parts.telemetry.recordMs(METRIC.latency, settledAtMs - message.sentAtMs, { outcome });
+  parts.log.info(
+    { entry: attempt.entry, chat: attempt.chat, outcome, reason, traceId: traceIdOf(attempt.traceparent) },
+    'settled',
+  );
+  if (next) await parts.queue.add([next]);
+}
+
+/** BullMQ learns what happens to a job by the error that is thrown after the job was moved. */
+async function obey(
+  parts: ProcessorParts,
+  job: Job<TurnJob>,
+  token: string | undefined,
+  attempt: Attempt,
+  verdict: Verdict,
+): Promise<void> {
+  if (verdict.do === 'settle') return;
+  if (verdict.do === 'later') {
+    parts.log.warn(
+      { entry: attempt.entry, chat: attempt.chat, reason: verdict.reason, delayMs: verdict.delayMs },
+      'tried again later',
+    );
+    await job.moveToDelayed(Date.now() + verdict.delayMs, token);
+    throw new DelayedError();
+  }
+  if (verdict.do === 'hand back') {
+    await attempt.write('', [['HINCRBY', attempt.keys.turn(attempt.entry), 'attempts', -1]]);
+  }
+  await job.moveToWait(token);
+  parts.reach('moved to wait');
+  throw new WaitingError();
+}

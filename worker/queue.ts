@@ -1,0 +1,97 @@
+import { SpanKind } from '@opentelemetry/api';
+import { type Job, Queue, Worker } from 'bullmq';
+import type { Redis } from 'ioredis';
+import { type ChatKey, type EntryId, type Keys, TURNS_QUEUE } from '../shared/keys.ts';
+import { jobTelemetry, SPAN, type Telemetry, traceparent } from '../shared/telemetry.ts';
+import type { Head } from './lane.ts';
+
+/** A job: which message of which chat. The message itself stays on the stream. */
+export interface TurnJob {
+  entry: EntryId;
+  chat: ChatKey;
+}
+
+/** How fast a job of a dead worker is taken over, and how long a running one keeps its lock. */
+export interface QueueLimits {
+  lockMs: number;
+  stalledCheckMs: number;
+}
+
+export const QUEUE_LIMITS: QueueLimits = { lockMs: 15_000, stalledCheckMs: 5_000 };
+
+/** A job that fails for a reason of ours (Redis away, a bug) is tried again until its own attempt count ends it. */
+const RETRY_MS = 1_000;
+const MANY = 1_000_000;
+
+/** The queue of one shard, as the flow sees it: heads go in. */
+export interface TurnQueue {
+  /** Makes each head a job. Contract: idempotent; a head that is a job already is left alone. */
+  add(heads: readonly Head[]): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Opens the queue of a shard for adding. */
+export function openQueue(redis: Redis, keys: Keys, telemetry: Telemetry): TurnQueue {
+  const queue = new Queue<TurnJob>(TURNS_QUEUE, {
+    connection: redis,
+    prefix: keys.queuePrefix,
+    ...(telemetry.queue && { telemetry: telemetry.queue }),
+    defaultJobOptions: {
+      attempts: MANY,
+      backoff: { type: 'fixed', delay: RETRY_MS, jitter: 0.5 },
+      removeOnComplete: true,
+      removeOnFail: true,
+    },
+  });
+  queue.on('error', () => {});
+  return {
+    async add(heads) {
+      if (heads.length === 0) return;
+      const parents = await Promise.all(heads.map((head) => announce(telemetry, head)));
+      await queue.addBulk(
+        heads.map(({ entry, chat }, index) => ({
+          name: 'turn',
+          data: { entry, chat },
+          opts: { jobId: `m-${entry}`, telemetry: jobTelemetry(parents[index] ?? '') },
+        })),
+      );
+    },
+    close: () => queue.close(),
+  };
+}
+
+/** Opens the worker of a shard. It does not run until `run()` is called. */
+export function openWorker(
+  redis: Redis,
+  keys: Keys,
+  telemetry: Telemetry,
+  options: { concurrency: number; limits: QueueLimits },
+  processor: (job: Job<TurnJob>, token: string | undefined, signal: AbortSignal | undefined) => Promise<void>,
+): Worker<TurnJob> {
+  // BullMQ gives a processor its abort signal only when it declares three parameters.
+  const worker = new Worker<TurnJob>(TURNS_QUEUE, (job, token, signal) => processor(job, token, signal), {
+    connection: redis,
+    prefix: keys.queuePrefix,
+    ...(telemetry.queue && { telemetry: telemetry.queue }),
+    autorun: false,
+    concurrency: options.concurrency,
+    lockDuration: options.limits.lockMs,
+    stalledInterval: options.limits.stalledCheckMs,
+    // A stalled job is run again however often it stalls: attempts are counted in the turn record, where they last.
+    maxStalledCount: MANY,
+    drainDelay: 5,
+    runRetryDelay: RETRY_MS,
+    removeOnComplete: { count: 0 },
+    removeOnFail: { count: 0 },
+  });
+  worker.on('lockRenewalFailed', (ids: string[]) => {
+    for (const id of ids) worker.cancelJob(id, 'lock lost');
+  });
+  return worker;
+}
+
+/** One span per message in the message's own trace; BullMQ's bulk span would join them all into a foreign one. */
+function announce(telemetry: Telemetry, { entry, traceparent: parent }: Head): Promise<string> {
+  const attributes = { 'messaging.system': 'redis', 'messaging.message.id': entry };
+  return telemetry.span(SPAN.enqueue, attributes, async () => traceparent(), { kind: SpanKind.PRODUCER, parent });
+}

@@ -1,0 +1,50 @@
+import type { EntryId } from '../shared/keys.ts';
+import { pause, type Service } from '../shared/lifecycle.ts';
+import type { Logger } from '../shared/log.ts';
+import type { Lane } from './lane.ts';
+import type { TurnQueue } from './queue.ts';
+
+export interface ReconcilerParts {
+  lane: Lane;
+  queue: TurnQueue;
+  discard: (entries: readonly EntryId[]) => Promise<void>;
+  log: Logger;
+  everyMs: number;
+}
+
+export const RECONCILE_EVERY_MS = 30_000;
+
+/**
+ * Heals every gap between two steps of the flow, at the start and then regularly: pending entries are in their lane,
+ * and each lane's head is a job. Idempotent; several may run side by side.
+ */
+export function startReconciler(parts: ReconcilerParts): Service {
+  const stopping = new AbortController();
+  const running = reconcileRegularly(parts, stopping.signal);
+  return {
+    name: 'reconciler',
+    async stop() {
+      stopping.abort();
+      await running;
+    },
+  };
+}
+
+/** One pass. */
+export async function reconcile(parts: Omit<ReconcilerParts, 'everyMs'>): Promise<void> {
+  const { heads, broken, restored } = await parts.lane.readmit();
+  if (restored > 0) parts.log.warn({ restored }, 'pending entries were in no lane and were put back');
+  await parts.queue.add(heads);
+  await parts.discard(broken);
+}
+
+async function reconcileRegularly(parts: ReconcilerParts, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    try {
+      await reconcile(parts);
+    } catch (error) {
+      if (!signal.aborted) parts.log.warn({ err: error }, 'reconciling failed; it is tried again');
+    }
+    await pause(parts.everyMs, signal);
+  }
+}

@@ -1,0 +1,192 @@
+import { METRIC, SPAN } from '../../shared/telemetry.ts';
+import { clipMiddle } from '../../shared/text.ts';
+import { alertCommand } from '../alert.ts';
+import { auditCommand } from '../audit.ts';
+import { gaveUpAlert } from '../incident.ts';
+import { NOTICE } from '../notice.ts';
+import type { LogRecord } from '../session/record.ts';
+import { appendCommands, newStamp } from '../session/store.ts';
+import { compact } from './compact.ts';
+import { startFreshSession } from './fresh-session.ts';
+import { nextStep, POLICY, type Step } from './policy.ts';
+import { moveTo, type Overflow, type RecoverParts, type Recovery, reportFailedStage } from './step.ts';
+
+const LIMIT_TOKENS_MIN = 1_000;
+const OUTPUT_TOKENS_MIN = 1_024;
+const FIT_MARGIN_TOKENS = 256;
+const SCRUBBED_CHARS = 2_000;
+
+/**
+ * One step of recovery. The stage is written in the same fenced script as its effect, so a crash at any point repeats
+ * nothing and skips nothing. Contract: throws `FencedError`, or what Redis throws; then nothing was written.
+ */
+export async function recover(parts: RecoverParts, overflow: Overflow, signal: AbortSignal): Promise<Recovery> {
+  const { attempt, failure } = overflow;
+  const step = nextStep({
+    stage: attempt.stage,
+    trigger: failure.kind,
+    recoveries: attempt.recoveries,
+    outputLowered: attempt.maxOutputTokens !== undefined,
+  });
+  await report(parts, overflow);
+  const limitTokens = lowered(overflow.limitTokens, failure.limitTokens);
+  if (step !== 'lower output') return take(parts, overflow, step, limitTokens, signal);
+  const room = outputRoom(overflow, limitTokens);
+  if (room !== undefined) return lowerOutput(parts, overflow, room);
+  return take(parts, overflow, POLICY[attempt.stage].token, limitTokens, signal);
+}
+
+async function take(
+  parts: RecoverParts,
+  overflow: Overflow,
+  step: Step,
+  limitTokens: number,
+  signal: AbortSignal,
+): Promise<Recovery> {
+  const { attempt } = overflow;
+  if (step === 'compact') {
+    const failed = await compactSession(parts, overflow, limitTokens, signal);
+    if (failed === undefined || signal.aborted) return { do: 'again' };
+    reportFailedStage(parts, 'compaction', failed);
+    return startFreshSession(parts, overflow, limitTokens);
+  }
+  if (step === 'start fresh session') {
+    if (attempt.stage === 'compacted') reportFailedStage(parts, 'compaction', 'second_overflow');
+    return startFreshSession(parts, overflow, limitTokens);
+  }
+  if (step === 'scrub message') return scrubMessage(parts, overflow);
+  return giveUp(parts, overflow);
+}
+
+/** Stage 1. Returns why it failed, or nothing when the session is compacted. */
+async function compactSession(
+  parts: RecoverParts,
+  { attempt, opened }: Overflow,
+  limitTokens: number,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  return parts.telemetry.span(SPAN.overflowCompacted, { success: false }, async (span) => {
+    const options = {
+      model: parts.compactionModel,
+      limitTokens,
+      maxOutputTokens: parts.maxOutputTokens,
+      beforeCall: () => attempt.hold(),
+    };
+    const result = await compact(opened.window, parts.model, options, signal);
+    if (!result.ok) {
+      const { reason, calls } = result.failed;
+      if (signal.aborted) return 'aborted';
+      span.setAttributes({ 'error.type': reason, 'spillway.compaction.calls': calls });
+      parts.telemetry.count(METRIC.recoveries, { action: 'compact', result: reason });
+      await attempt.write('', [auditCommand(attempt, { event: 'context.compaction-failed', reason, calls })]);
+      return reason;
+    }
+    const { summary, keptFrom, tokensBefore, tokensAfter, calls } = result.compaction;
+    const record: LogRecord = { v: 1, t: 'compaction', ...newStamp(), summary, records: opened.firstIndex + keptFrom };
+    await attempt.write(`recover:${attempt.recoveries}`, [
+      ...appendCommands(attempt.keys, attempt.session, [record]),
+      // The record lands at the end of the log, behind everything that was loaded.
+      [
+        'HSET',
+        attempt.keys.session(attempt.session),
+        'head',
+        opened.logRecords,
+        'windowStart',
+        opened.firstIndex + keptFrom,
+        'limitTokens',
+        limitTokens,
+      ],
+      ...moveTo(attempt, 'compacted'),
+      auditCommand(attempt, {
+        event: 'context.compacted',
+        tokensBefore,
+        tokensAfter,
+        calls,
+        summaryChars: summary.length,
+      }),
+    ]);
+    span.setAttributes({
+      success: true,
+      'spillway.tokens.before': tokensBefore,
+      'spillway.tokens.after': tokensAfter,
+      'spillway.compaction.calls': calls,
+    });
+    parts.telemetry.count(METRIC.recoveries, { action: 'compact', result: 'ok' });
+    parts.reach('compaction stored');
+    return undefined;
+  });
+}
+
+async function scrubMessage(parts: RecoverParts, { attempt, message }: Overflow): Promise<Recovery> {
+  const text = message.content.kind === 'text' ? message.content.text : '';
+  const scrub: LogRecord = {
+    v: 1,
+    t: 'scrub',
+    ...newStamp(),
+    entry: attempt.entry,
+    text: clipMiddle(text, SCRUBBED_CHARS),
+  };
+  await attempt.write(`recover:${attempt.recoveries}`, [
+    ...appendCommands(attempt.keys, attempt.session, [scrub]),
+    ['HSET', attempt.keys.turn(attempt.entry), 'notices', JSON.stringify([...attempt.notices, NOTICE.scrubbed])],
+    ...moveTo(attempt, 'scrubbed'),
+    auditCommand(attempt, { event: 'context.scrubbed', chars: text.length }),
+  ]);
+  parts.telemetry.count(METRIC.recoveries, { action: 'scrub', result: 'ok' });
+  return { do: 'again' };
+}
+
+async function lowerOutput(parts: RecoverParts, { attempt }: Overflow, maxOutputTokens: number): Promise<Recovery> {
+  await attempt.write(`recover:${attempt.recoveries}`, [
+    ['HSET', attempt.keys.turn(attempt.entry), 'maxOutputTokens', maxOutputTokens],
+    ...moveTo(attempt, attempt.stage),
+    auditCommand(attempt, { event: 'context.output-lowered', maxOutputTokens }),
+  ]);
+  parts.telemetry.count(METRIC.recoveries, { action: 'lower_output', result: 'ok' });
+  return { do: 'again' };
+}
+
+/** Nothing more can be done for this message; the chat itself stays usable, in its fresh session. */
+function giveUp(parts: RecoverParts, { attempt, failure }: Overflow): Recovery {
+  reportFailedStage(parts, attempt.stage, failure.reason);
+  return {
+    do: 'conclude',
+    conclusion: { outcome: 'failed', reason: failure.reason, parts: [NOTICE.gaveUp] },
+    commands: [
+      alertCommand(attempt.keys, gaveUpAlert(attempt, failure.reason)),
+      auditCommand(attempt, { event: 'context.gave-up', reason: failure.reason }),
+    ],
+  };
+}
+
+async function report({ telemetry }: RecoverParts, { attempt, failure }: Overflow): Promise<void> {
+  const { kind, observedTokens, limitTokens } = failure;
+  const numbers = {
+    ...(observedTokens !== undefined && { observedTokens }),
+    ...(limitTokens !== undefined && { limitTokens }),
+  };
+  await attempt.write(`exceeded:${attempt.recoveries}`, [
+    auditCommand(attempt, { event: 'context.exceeded', kind, stage: attempt.stage, ...numbers }),
+  ]);
+  telemetry.count(METRIC.overflows, { kind: failure.kind, stage: attempt.stage });
+  telemetry.mark(SPAN.overflowDetected, {
+    'spillway.overflow.kind': failure.kind,
+    'spillway.recovery.stage': attempt.stage,
+    'error.type': failure.reason,
+    ...(failure.observedTokens !== undefined && { 'spillway.overflow.observed_tokens': failure.observedTokens }),
+    ...(failure.limitTokens !== undefined && { 'spillway.overflow.limit_tokens': failure.limitTokens }),
+  });
+}
+
+/** An error that states a smaller window is believed; one that states nonsense is not. */
+function lowered(knownTokens: number, statedTokens: number | undefined): number {
+  if (statedTokens === undefined || statedTokens < LIMIT_TOKENS_MIN) return knownTokens;
+  return Math.min(knownTokens, statedTokens);
+}
+
+/** How much output fits beside the input; nothing when that would be too little to be an answer. */
+function outputRoom({ failure }: Overflow, limitTokens: number): number | undefined {
+  if (failure.observedTokens === undefined) return undefined;
+  const room = limitTokens - failure.observedTokens - FIT_MARGIN_TOKENS;
+  return room >= OUTPUT_TOKENS_MIN ? room : undefined;
+}

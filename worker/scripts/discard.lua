@@ -1,0 +1,15 @@
+-- Takes an entry that names no chat out of the flow: kept as a dead letter, settled as failed, the operator told.
+-- KEYS  1 inbound   2 outcomes   3 dead   4 alerts
+-- ARGV  1 entry   2 group   3 ledger record (JSON)   4 alert (JSON)
+-- Reply 1 when this call did it, 0 when an earlier one had.
+local found = redis.call('XRANGE', KEYS[1], ARGV[1], ARGV[1])
+if not found[1] then
+  redis.call('XACK', KEYS[1], ARGV[2], ARGV[1])
+  return 0
+end
+redis.call('XADD', KEYS[3], '*', 'entry', ARGV[1], 'record', ARGV[3], unpack(found[1][2]))
+redis.call('XADD', KEYS[2], '*', 'outcome', 'failed', 'record', ARGV[3])
+redis.call('XADD', KEYS[4], '*', 'alert', ARGV[4])
+redis.call('XACK', KEYS[1], ARGV[2], ARGV[1])
+redis.call('XDEL', KEYS[1], ARGV[1])
+return 1

@@ -1,0 +1,36 @@
+-- Writes a message's outcome, acknowledges its entry and hands the lane on, in one step.
+-- KEYS  1 inbound   2 lane   3 lanes   4 turn   5 outcomes   6 dead
+-- ARGV  1 entry   2 chat   3 fence   4 group   5 outcome   6 ledger record (JSON)   7 oldest ledger id to keep
+--       8 seconds to keep the turn
+-- Reply {'settled' | 'repeated' | 'fenced', next head | '', its traceparent}
+local found = redis.call('XRANGE', KEYS[1], ARGV[1], ARGV[1])
+local result = 'repeated'
+if found[1] then
+  if redis.call('HGET', KEYS[4], 'fence') ~= ARGV[3] then
+    return { 'fenced', '', '' }
+  end
+  result = 'settled'
+  redis.call('XADD', KEYS[5], 'MINID', '~', ARGV[7], '*', 'outcome', ARGV[5], 'record', ARGV[6])
+  if ARGV[5] == 'failed' then
+    redis.call('XADD', KEYS[6], '*', 'entry', ARGV[1], 'record', ARGV[6], unpack(found[1][2]))
+  end
+  redis.call('XACK', KEYS[1], ARGV[4], ARGV[1])
+  redis.call('XDEL', KEYS[1], ARGV[1])
+  redis.call('LREM', KEYS[2], 1, ARGV[1])
+  redis.call('EXPIRE', KEYS[4], ARGV[8])
+end
+local head = redis.call('LINDEX', KEYS[2], 0)
+if not head then
+  redis.call('SREM', KEYS[3], ARGV[2])
+  return { result, '', '' }
+end
+local first = redis.call('XRANGE', KEYS[1], head, head)
+local traceparent = ''
+if first[1] then
+  for i = 1, #first[1][2], 2 do
+    if first[1][2][i] == 'traceparent' then
+      traceparent = first[1][2][i + 1]
+    end
+  end
+end
+return { result, head, traceparent }

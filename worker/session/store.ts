@@ -1,0 +1,106 @@
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import type { Redis } from 'ioredis';
+import type { Keys, SessionId } from '../../shared/keys.ts';
+import { bindScript } from '../../shared/script.ts';
+import { type Attempt, type Command, FencedError } from '../attempt.ts';
+import { decodeRecord, encodeRecord, isEntry, type LogRecord, type UserRecord } from './record.ts';
+import type { Window } from './view.ts';
+
+/** What was loaded for a turn, with its cost. */
+export interface OpenedSession {
+  window: Window;
+  /** Records in the whole log, the pending message included. */
+  logRecords: number;
+  /** Index in the log of the window's first record. */
+  firstIndex: number;
+  bytes: number;
+}
+
+/** The newest part of a session's history, its parents included. */
+export interface Tail {
+  /** Oldest first. */
+  records: LogRecord[];
+  /** Messages in the session's own log, ours (compactions, seeds, scrubs) not counted. */
+  entries: number;
+  bytes: number;
+}
+
+/**
+ * Session logs of one shard.
+ *
+ * Contract: loading is O(window), never O(session). Each method rejects when Redis cannot be reached; `open` throws
+ * `FencedError` when the turn was taken over.
+ */
+export interface Sessions {
+  /** Records the pending message, once per session and message, and loads at most `bytesMax` of the window. */
+  open(attempt: Attempt, pending: UserRecord, bytesMax: number): Promise<OpenedSession>;
+  /** Reads the newest records, at most `bytesMax` in all, going on into the session's parents. */
+  tail(session: SessionId, bytesMax: number): Promise<Tail>;
+}
+
+const PARENTS_MAX = 8;
+
+/** Binds the session logs of a shard to a connection. */
+export function createSessions(redis: Redis, keys: Keys): Sessions {
+  const scripts = join(import.meta.dirname, '..', 'scripts');
+  const open = bindScript<OpenReply>(redis, join(scripts, 'open.lua'));
+  const tail = bindScript<[number, string[]]>(redis, join(scripts, 'tail.lua'));
+  return {
+    async open(attempt, pending, bytesMax) {
+      const { session } = attempt;
+      const at = [keys.turn(attempt.entry), keys.session(session), keys.log(session)];
+      const reply = await open(at, [attempt.fence, userStep(session), encodeRecord(pending), bytesMax]);
+      if (reply[0] === 'fenced') throw new FencedError();
+      const [, logRecords, firstIndex, head, lines] = reply;
+      const omitted = head === '' ? firstIndex : 0;
+      const window = { head: head === '' ? undefined : decodeRecord(head), records: lines.map(decodeRecord), omitted };
+      return {
+        window,
+        logRecords,
+        firstIndex,
+        bytes: lines.reduce((sum, line) => sum + Buffer.byteLength(line), head.length),
+      };
+    },
+    async tail(session, bytesMax) {
+      const entries = Number((await redis.hget(keys.session(session), 'entries')) ?? 0);
+      const result: Tail = { records: [], entries, bytes: 0 };
+      let at: SessionId | null = session;
+      for (let depth = 0; at !== null && depth < PARENTS_MAX && result.bytes < bytesMax; depth++) {
+        const [size, newestFirst] = await tail([keys.log(at)], [bytesMax - result.bytes]);
+        result.records.unshift(...newestFirst.reverse().map(decodeRecord));
+        result.bytes += newestFirst.reduce((sum, line) => sum + Buffer.byteLength(line), 0);
+        at = newestFirst.length < size ? null : ((await redis.hget(keys.session(at), 'parent')) as SessionId | null);
+      }
+      return result;
+    },
+  };
+}
+
+type OpenReply = ['fenced'] | ['opened', number, number, string, string[]];
+
+/** The step under which a message is recorded in a session; a fresh session that already holds it marks the same. */
+export function userStep(session: SessionId): string {
+  return `user:${session}`;
+}
+
+/** A new session's id. */
+export function newSessionId(): SessionId {
+  return `s-${randomUUID()}` as SessionId;
+}
+
+/** The id and the time of a new record. */
+export function newStamp(): { id: string; at: string } {
+  return { id: randomUUID(), at: new Date().toISOString() };
+}
+
+/** The commands that append records to a log, for a fenced write. */
+export function appendCommands(keys: Keys, session: SessionId, records: readonly LogRecord[]): Command[] {
+  const lines = records.map(encodeRecord);
+  const bytes = lines.reduce((sum, line) => sum + Buffer.byteLength(line), 0);
+  return [
+    ['RPUSH', keys.log(session), ...lines],
+    ['HINCRBY', keys.session(session), 'entries', records.filter(isEntry).length],
+    ['HINCRBY', keys.session(session), 'bytes', bytes],
+  ];
+}

@@ -1,0 +1,111 @@
+import { randomUUID } from 'node:crypto';
+import type { Redis } from 'ioredis';
+import { z } from 'zod';
+import type { ChatKey, Keys, SessionId } from '../../shared/keys.ts';
+import { decodeRecord, encodeRecord, type LogRecord } from './record.ts';
+import { newSessionId } from './store.ts';
+
+const line = z.looseObject({
+  role: z.enum(['user', 'assistant'], { error: 'role must be "user" or "assistant"' }),
+  content: z.union([z.string(), z.array(z.looseObject({ type: z.string() })).min(1)], {
+    error: 'content must be a string or a list of Messages API blocks',
+  }),
+  at: z.iso.datetime({ offset: true, error: 'at must be an ISO time' }).optional(),
+});
+
+/** A line that cannot be imported, by its number in the file, counted from 1. */
+export class BadLineError extends Error {
+  override readonly name = 'BadLineError';
+  constructor(lineNumber: number, problem: string) {
+    super(`Line ${lineNumber}: ${problem}. Nothing was imported.`);
+  }
+}
+
+/** Called now and then while many records are moved. */
+export type OnProgress = (records: number, bytes: number) => void;
+
+const CHUNK = 500;
+const UNFINISHED_SECONDS = 3_600;
+
+/** Reads one line of JSONL as a record; throws `BadLineError`. */
+export function parseLine(text: string, lineNumber: number, now: string): LogRecord {
+  let raw: unknown;
+  try {
+    raw = JSON.parse(text);
+  } catch {
+    throw new BadLineError(lineNumber, 'not JSON');
+  }
+  const parsed = line.safeParse(raw);
+  if (!parsed.success) throw new BadLineError(lineNumber, parsed.error.issues[0]?.message ?? 'malformed');
+  const { role, content, at } = parsed.data;
+  return { v: 1, t: role, id: randomUUID(), at: at ?? now, content };
+}
+
+/** Reads a whole file's lines; blank ones are skipped. All are checked before anything is written. */
+export async function parseLines(lines: AsyncIterable<string> | Iterable<string>): Promise<LogRecord[]> {
+  const now = new Date().toISOString();
+  const records: LogRecord[] = [];
+  let lineNumber = 0;
+  for await (const text of lines) {
+    lineNumber += 1;
+    if (text.trim() !== '') records.push(parseLine(text, lineNumber, now));
+  }
+  if (records.length === 0) throw new BadLineError(lineNumber, 'the file holds no record');
+  return records;
+}
+
+/**
+ * Writes records as a new session and binds the chat to it; the session that it had stays as its parent's. A run that
+ * is cut short leaves the chat as it was, and what it wrote disappears by itself.
+ */
+export async function importSession(
+  redis: Redis,
+  keys: Keys,
+  chat: ChatKey,
+  records: readonly LogRecord[],
+  onProgress: OnProgress = () => {},
+): Promise<SessionId> {
+  const session = newSessionId();
+  let bytes = 0;
+  for (let at = 0; at < records.length; at += CHUNK) {
+    const lines = records.slice(at, at + CHUNK).map(encodeRecord);
+    bytes += lines.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+    await redis
+      .multi()
+      .rpush(keys.log(session), ...lines)
+      .expire(keys.log(session), UNFINISHED_SECONDS)
+      .exec();
+    onProgress(Math.min(at + CHUNK, records.length), bytes);
+  }
+  const parent = await redis.hget(keys.chat(chat), 'session');
+  const about = {
+    createdAt: new Date().toISOString(),
+    entries: records.length,
+    bytes,
+    imported: 1,
+    ...(parent && { parent }),
+  };
+  await redis
+    .multi()
+    .persist(keys.log(session))
+    .hset(keys.session(session), about)
+    .hset(keys.chat(chat), 'session', session)
+    .exec();
+  return session;
+}
+
+/** The records of a session in order, read in pieces. */
+export async function* readSession(redis: Redis, keys: Keys, session: SessionId): AsyncGenerator<LogRecord> {
+  for (let at = 0; ; at += CHUNK) {
+    const lines = await redis.lrange(keys.log(session), at, at + CHUNK - 1);
+    for (const text of lines) yield decodeRecord(text);
+    if (lines.length < CHUNK) return;
+  }
+}
+
+/** A record as a line that `parseLine` reads back; nothing for the records that only shape the view. */
+export function exportLine(record: LogRecord): string | undefined {
+  if (record.t !== 'user' && record.t !== 'assistant') return undefined;
+  const { t: role, content, v, ...rest } = record;
+  return JSON.stringify({ role, content, ...rest });
+}

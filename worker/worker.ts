@@ -1,0 +1,155 @@
+import type { Redis } from 'ioredis';
+import type { Config } from '../shared/config.ts';
+import type { ReachFailpoint } from '../shared/failpoint.ts';
+import type { ReadinessPart } from '../shared/health.ts';
+import { type EntryId, keysOf } from '../shared/keys.ts';
+import { type Service, stopAll } from '../shared/lifecycle.ts';
+import type { Logger } from '../shared/log.ts';
+import { connectRedis } from '../shared/redis.ts';
+import type { Telegram } from '../shared/telegram.ts';
+import type { Telemetry } from '../shared/telemetry.ts';
+import { startAlerter } from './alert.ts';
+import { startDispatcher } from './dispatcher.ts';
+import { undecodableAlert } from './incident.ts';
+import { createLane, type Lane } from './lane.ts';
+import type { Model } from './model/model.ts';
+import { createProcessor } from './processor.ts';
+import { openQueue, openWorker, QUEUE_LIMITS, type QueueLimits } from './queue.ts';
+import { RECONCILE_EVERY_MS, startReconciler } from './reconciler.ts';
+import { createSessions } from './session/store.ts';
+
+export interface WorkerParts {
+  config: Config;
+  redisUrl: string;
+  model: Model;
+  telegram: Telegram;
+  telemetry: Telemetry;
+  log: Logger;
+  reach: ReachFailpoint;
+  systemPrompt: string;
+  /** Shorter than the defaults in tests of crashes. */
+  limits?: Partial<QueueLimits & { reconcileEveryMs: number; drainMs: number }>;
+}
+
+/** Running turns get this long when the process is asked to end; then they are handed back unharmed. */
+const DRAIN_MS = 25_000;
+
+/** The worker of a process: for each shard a dispatcher, a job worker, a reconciler and an alerter. */
+export async function startWorker(parts: WorkerParts): Promise<Service & { readiness: ReadinessPart[] }> {
+  const services: Service[] = [];
+  const shards = Array.from({ length: parts.config.SHARDS }, (_, shard) => shard);
+  const started = await Promise.all(shards.map((shard) => startShard(parts, shard)));
+  services.push(...started.flatMap((shard) => shard.services));
+  return {
+    name: 'worker',
+    readiness: started.map((shard) => shard.readiness),
+    stop: () =>
+      stopAll(services, (name, error) => parts.log.error({ err: error, service: name }, 'a service did not stop well')),
+  };
+}
+
+async function startShard(
+  parts: WorkerParts,
+  shard: number,
+): Promise<{ services: Service[]; readiness: ReadinessPart }> {
+  const { config, telemetry, log, reach } = parts;
+  const keys = keysOf(shard);
+  const connect = () => connectRedis(parts.redisUrl, 'patient');
+  const redis = connect();
+  const queueRedis = connect();
+  const lane = createLane(redis, keys);
+  const queue = openQueue(queueRedis, keys, telemetry);
+  await lane.prepare();
+  const discard = discardBroken(lane, log);
+  const shared = { lane, queue, discard, log, reach };
+  const jobs = startJobs(parts, { redis, queueRedis, keys, lane, queue });
+  const alerting = { redis, keys, telegram: parts.telegram, chatId: config.TELEGRAM_ALERT_CHAT_ID, log };
+  return {
+    services: [
+      connections([redis, queueRedis]),
+      { name: 'queue', stop: () => queue.close() },
+      startAlerter({ ...alerting, blocking: connect() }),
+      jobs,
+      startReconciler({ ...shared, everyMs: parts.limits?.reconcileEveryMs ?? RECONCILE_EVERY_MS }),
+      startDispatcher({ ...shared, keys, blocking: connect() }),
+    ],
+    readiness: {
+      name: `worker ${shard}`,
+      check: async () => ({ ready: jobs.isRunning() && redis.status === 'ready' }),
+    },
+  };
+}
+
+interface ShardParts {
+  redis: Redis;
+  queueRedis: Redis;
+  keys: ReturnType<typeof keysOf>;
+  lane: Lane;
+  queue: ReturnType<typeof openQueue>;
+}
+
+function startJobs(parts: WorkerParts, shard: ShardParts): Service & { isRunning(): boolean } {
+  const { config, telemetry, log } = parts;
+  const ending = new AbortController();
+  const processor = createProcessor({
+    ...parts,
+    ...shard,
+    sessions: createSessions(shard.redis, shard.keys),
+    modelName: config.MODEL,
+    compactionModel: config.COMPACTION_MODEL ?? config.MODEL,
+    maxOutputTokens: config.MAX_OUTPUT_TOKENS,
+    maxAttempts: config.MAX_ATTEMPTS,
+    turnTimeoutMs: config.TURN_TIMEOUT_MS,
+    ending: ending.signal,
+  });
+  const limits = { ...QUEUE_LIMITS, ...parts.limits };
+  const worker = openWorker(
+    shard.queueRedis,
+    shard.keys,
+    telemetry,
+    { concurrency: config.WORKER_CONCURRENCY, limits },
+    processor,
+  );
+  worker.on('error', (error) => log.warn({ err: error }, 'the job worker had trouble'));
+  worker.on('failed', (job, error) =>
+    log.error({ err: error, entry: job?.data.entry }, 'a job failed; it is run again'),
+  );
+  void worker.run();
+  return {
+    name: 'jobs',
+    isRunning: () => worker.isRunning(),
+    async stop() {
+      const timer = setTimeout(() => ending.abort(), limits.drainMs ?? DRAIN_MS);
+      await worker.close();
+      clearTimeout(timer);
+    },
+  };
+}
+
+/** An entry that names no chat can be answered to nobody: it is kept as a dead letter, and the operator is told. */
+function discardBroken(lane: Lane, log: Logger): (entries: readonly EntryId[]) => Promise<void> {
+  return async (entries) => {
+    for (const entry of entries) {
+      const record = {
+        entry,
+        outcome: 'failed',
+        reason: 'undecodable',
+        traceId: '',
+        settledAtMs: Date.now(),
+        attempts: 0,
+        recoveries: 0,
+      } as const;
+      const alert = JSON.stringify(undecodableAlert(entry));
+      if (await lane.discard(entry, record, alert)) log.error({ entry }, 'undecodable entry put aside');
+    }
+  };
+}
+
+function connections(redis: readonly Redis[]): Service {
+  return {
+    name: 'redis',
+    async stop() {
+      for (const connection of redis) connection.disconnect();
+    },
+  };
+}
