@@ -9,6 +9,8 @@ import type { Inbox } from './inbox.ts';
 import { intake } from './intake.ts';
 
 export interface PollerParts {
+  /** Resolves when messages can be stored: there is no use in asking for updates before. */
+  ready: Promise<void>;
   telegram: Telegram;
   inbox: Inbox;
   allowed: AllowedIds;
@@ -53,6 +55,7 @@ export function startPoller(parts: PollerParts): Poller {
 async function poll(parts: PollerParts, signal: AbortSignal, onAnswer: () => void): Promise<void> {
   let offset: number | undefined;
   let failures = 0;
+  await Promise.race([parts.ready, aborted(signal)]);
   while (!signal.aborted) {
     const polled = await parts.telegram.getUpdates(offset, signal);
     if (!polled.ok) {
@@ -125,4 +128,10 @@ function backoffMs(failures: number): number {
 function updateIdOf(update: unknown): number {
   const id = (update as { update_id?: unknown } | null)?.update_id;
   return typeof id === 'number' ? id : 0;
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  signal.addEventListener('abort', () => resolve(), { once: true });
+  return promise;
 }

@@ -26,6 +26,7 @@ export function startProducer(parts: ProducerParts): Service & { readiness: Read
   const { config, telegram, telemetry, log, reach } = parts;
   const redis = connectRedis(parts.redisUrl, 'impatient');
   const poller = startPoller({
+    ready: new Promise((resolve) => void redis.once('ready', resolve)),
     telegram,
     telemetry,
     log,

@@ -28,6 +28,7 @@ import { BullMQOTelSpan, BullMQOtel } from 'bullmq-otel';
  * | `turn` | internal | one attempt at a message | `spillway.attempt`, `spillway.recovery.stage`, `spillway.verdict`, `spillway.outcome` |
  * | `session.open` | internal | message recorded, window loaded | `spillway.window.records`, `spillway.window.bytes` |
  * | `anthropic.messages.create` | client | the SDK's own, after the gen_ai conventions | gen_ai.* |
+ * | `anthropic.models.retrieve` | client | the SDK's own: the window was asked for, once a day | |
  * | `reply.deliver` | producer | parts sent to Telegram | `spillway.parts` |
  * | `settle inbound` | client | outcome written, entry acknowledged | `spillway.outcome` |
  * | `queue.context_overflow.detected` | internal | an overflow was classified | `spillway.overflow.kind`, `spillway.recovery.stage`, `spillway.overflow.observed_tokens`, `spillway.overflow.limit_tokens` |
@@ -68,7 +69,7 @@ export const METRIC = {
 } as const;
 
 const SCOPE = 'spillway';
-const HOUSEKEEPING = /^(?:extendLocks|moveStalledJobsToWait|addBulk|getNextJob|rateLimit|close)\b/;
+const HOUSEKEEPING = /^(?:extendLocks|startStalledCheckTimer|moveStalledJobsToWait|addBulk|getNextJob|rateLimit|close)\b/;
 
 /** Spans and counters of this process. Every method is safe when nothing is exported. */
 export interface Telemetry {

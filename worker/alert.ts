@@ -17,12 +17,15 @@ export interface AlerterParts {
   /** `undefined` when the operator wants no alerts on Telegram: they are logged. */
   chatId: number | undefined;
   log: Logger;
+  /** An alert that its taker did not finish for so long is taken over: longer than a send can last. */
+  takeOverMs: number;
 }
+
+export const ALERT_TAKE_OVER_MS = 45_000;
 
 const GROUP = 'alerter';
 const INCIDENT_SECONDS = 3600;
 const DAILY_MAX = 200;
-const TAKE_OVER_MS = 60_000;
 const RETRY_MS = 5_000;
 const ALERT_CHARS_MAX = 4_000;
 const TRIES_MAX = 50;
@@ -34,7 +37,7 @@ export function alertCommand(keys: Keys, alert: Alert): Command {
 
 /**
  * Sends queued alerts, at least once each, from a queue of their own: a failing alert blocks no recovery. An alert
- * that another alerter took and did not finish is taken over after a minute.
+ * that another alerter took and did not finish is taken over.
  */
 export function startAlerter(parts: AlerterParts): Service {
   const stopping = new AbortController();
@@ -71,8 +74,11 @@ async function prepare({ redis, keys }: AlerterParts): Promise<void> {
   });
 }
 
-async function nextAlerts({ redis, blocking, keys }: AlerterParts, consumer: string): Promise<StreamEntry[]> {
-  const [, orphaned] = (await redis.xautoclaim(keys.alerts, GROUP, consumer, TAKE_OVER_MS, '0', 'COUNT', 10)) as [
+async function nextAlerts(
+  { redis, blocking, keys, takeOverMs }: AlerterParts,
+  consumer: string,
+): Promise<StreamEntry[]> {
+  const [, orphaned] = (await redis.xautoclaim(keys.alerts, GROUP, consumer, takeOverMs, '0', 'COUNT', 10)) as [
     string,
     StreamEntry[],
   ];

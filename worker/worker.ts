@@ -8,7 +8,7 @@ import type { Logger } from '../shared/log.ts';
 import { connectRedis } from '../shared/redis.ts';
 import type { Telegram } from '../shared/telegram.ts';
 import type { Telemetry } from '../shared/telemetry.ts';
-import { startAlerter } from './alert.ts';
+import { ALERT_TAKE_OVER_MS, startAlerter } from './alert.ts';
 import { startDispatcher } from './dispatcher.ts';
 import { undecodableAlert } from './incident.ts';
 import { createLane, type Lane } from './lane.ts';
@@ -28,7 +28,7 @@ export interface WorkerParts {
   reach: ReachFailpoint;
   systemPrompt: string;
   /** Shorter than the defaults in tests of crashes. */
-  limits?: Partial<QueueLimits & { reconcileEveryMs: number; drainMs: number }>;
+  limits?: Partial<QueueLimits & { reconcileEveryMs: number; drainMs: number; alertTakeOverMs: number }>;
 }
 
 /** Running turns get this long when the process is asked to end; then they are handed back unharmed. */
@@ -63,7 +63,14 @@ async function startShard(
   const discard = discardBroken(lane, log);
   const shared = { lane, queue, discard, log, reach };
   const jobs = startJobs(parts, { redis, queueRedis, keys, lane, queue });
-  const alerting = { redis, keys, telegram: parts.telegram, chatId: config.TELEGRAM_ALERT_CHAT_ID, log };
+  const alerting = {
+    redis,
+    keys,
+    telegram: parts.telegram,
+    chatId: config.TELEGRAM_ALERT_CHAT_ID,
+    log,
+    takeOverMs: parts.limits?.alertTakeOverMs ?? ALERT_TAKE_OVER_MS,
+  };
   return {
     services: [
       connections([redis, queueRedis]),

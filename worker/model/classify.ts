@@ -154,15 +154,26 @@ function whenThrottled(error: Evidence): Verdict | undefined {
   if (says(error, overflowed.LONG_CONTEXT_GATE)) return { kind: 'token', reason: 'prompt_too_long' };
   const worded = says(error, failed.RATE_LIMITED);
   if (!worded && error.status !== 429) return undefined;
+  if (worded && mentionsThrottleInPassing(error)) return undefined;
   if (worded ? overflowed.exceedsWholeBudget(error.plain) : statesExcess(error)) {
     return { kind: 'token', reason: 'prompt_too_long' };
   }
   return { kind: 'transient', reason: 'rate_limited' };
 }
 
+/** An overflow stated in one sentence, and advice about rate limits in another. */
+function mentionsThrottleInPassing(error: Evidence): boolean {
+  if (error.status === 429 || /rate limit/.test(error.labels)) return false;
+  const others = error.sentences.filter(
+    (sentence) => !failed.RATE_LIMITED.some((rule) => holds(rule, [sentence], sentence)),
+  );
+  return says({ ...error, sentences: others }, overflowed.PROMPT_TOO_LONG);
+}
+
 function whenServerFailed(error: Evidence): Verdict | undefined {
-  const { status } = error;
-  if (status !== undefined && !isServerStatus(status) && status !== 408 && status !== 409) return undefined;
+  const { status, labels } = error;
+  const isTheirs = status === undefined || isServerStatus(status) || status === 408 || status === 409;
+  if (!isTheirs && !/^overloaded error$/m.test(labels)) return undefined;
   if (isOverflow(error) || says(error, overflowed.BODY_TOO_LARGE)) return undefined;
   if (status === 529 || says(error, failed.OVERLOADED)) return { kind: 'transient', reason: 'overloaded' };
   if (status === 408 || status === 504) return { kind: 'transient', reason: 'timeout' };
@@ -213,8 +224,9 @@ function whenRejected(error: Evidence): Verdict | undefined {
   return isInvalid ? { kind: 'terminal', reason: 'bad_request' } : undefined;
 }
 
-/** No status at all: a call that broke on the way, or a fault of our own. */
+/** Nothing but a text: a call that broke on the way, or a fault of our own. */
 function whenBroken(error: Evidence): Verdict | undefined {
+  if (error.status !== undefined) return { kind: 'transient', reason: 'server_error' };
   if (error.plain.trim() === '') return { kind: 'transient', reason: 'unknown' };
   if (says(error, failed.TRY_LATER)) return { kind: 'transient', reason: 'rate_limited' };
   if (says(error, failed.TIMED_OUT)) return { kind: 'transient', reason: 'timeout' };
@@ -222,8 +234,7 @@ function whenBroken(error: Evidence): Verdict | undefined {
   if (/\babort(?:ed)?\b/.test(error.plain)) return { kind: 'transient', reason: 'aborted' };
   if (says(error, failed.NETWORK)) return { kind: 'transient', reason: 'network' };
   if (says(error, failed.SOME_TROUBLE)) return { kind: 'transient', reason: 'server_error' };
-  const isRuntime = /^(?:type|range|syntax|reference|aggregate|system) error$|^e[a-z]{3,}$|^err /m.test(error.labels);
-  return isRuntime ? { kind: 'transient', reason: 'unknown' } : { kind: 'terminal', reason: 'unknown' };
+  return { kind: 'transient', reason: 'unknown' };
 }
 
 function isOverflow(error: Evidence): boolean {
@@ -237,5 +248,5 @@ function statesExcess({ sizes, plain }: Evidence): boolean {
 
 /** An error without status or envelope must look like one: short, to the point, and nobody speaking. */
 function isErrorShaped(error: Evidence): boolean {
-  return error.structured || !overflowed.isProse(error.plain, statesExcess(error));
+  return error.structured || !overflowed.isProse(error.plain, error.firstSentence, statesExcess(error));
 }

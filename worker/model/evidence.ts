@@ -9,6 +9,7 @@ export interface Evidence {
   /** The error's words in the one spelling that the rules are written for. */
   plain: string;
   sentences: string[];
+  firstSentence: string;
   /** It has a status, a type or an error envelope, so it cannot be somebody's prose. */
   structured: boolean;
   sizes: TokenCounts;
@@ -23,6 +24,7 @@ const MAX_TEXT_CHARS = 8_192;
 const MAX_PARTS = 16;
 /** An error says what is wrong in its first sentences; each is held against every rule. */
 const MAX_SENTENCES = 64;
+
 /** Reads an error of any shape. Never throws for a hostile getter or proxy; looks at a bounded part of it. */
 export function readEvidence(error: unknown, now: () => number): Evidence {
   const parts = partsOf(error);
@@ -30,19 +32,31 @@ export function readEvidence(error: unknown, now: () => number): Evidence {
   const plain = plainText(raw);
   const labels = labelsOf(parts, raw);
   const status = firstDefined(parts, statusOf) ?? statusInText(plain);
-  const enveloped = /^[^{]{0,80}\{/.test(raw) && /["']error["'] ?:|["']type["'] ?: ?["']error["']/.test(raw);
   return {
     status,
     labels,
     plain,
+    firstSentence: sentencesOf(plain)[0] ?? '',
     sentences: [...labels.split('\n'), ...sentencesOf(plain)].filter((sentence) => sentence.trim() !== ''),
-    structured: status !== undefined || enveloped || parts.some((part) => typeof field(part, 'type') === 'string'),
+    structured:
+      status !== undefined || isEnveloped(raw) || parts.some((part) => typeof field(part, 'type') === 'string'),
     sizes: tokenCountsIn(plain),
     retryAfterMs: firstDefined(parts, (part) => retryAfterHeader(part, now)) ?? retryAfterText(plain),
     requestId: firstDefined(parts, requestIdOf) ?? /\breq_\w{6,60}/.exec(raw)?.[0],
     path: pathIn(plain),
   };
 }
+
+/** It carries a JSON error body, and nobody speaks before it, as somebody who quotes one does. */
+function isEnveloped(raw: string): boolean {
+  const start = raw.indexOf('{');
+  if (start < 0 || start > 300 || isSpoken(plainText(raw.slice(0, start)))) return false;
+  return /["']error["'] ?:|["']type["'] ?: ?["']error["']/.test(raw);
+}
+
+/** The frame of a JSON error: its words ("invalid", "request", "message") are nobody's subject. */
+const ENVELOPE_WORDS =
+  /\\{0,4}["'](?:message|type)\\{0,4}["'] ?: ?(?:\\{0,4}["'](?:error|invalid_request_error)\\{0,4}["'],? ?)?/g;
 
 /** The text in one spelling: lower case, no quotes and links, `snake_case` and `camelCase` split into words. */
 export function plainText(text: string): string {
@@ -52,6 +66,7 @@ export function plainText(text: string): string {
     .slice(0, MAX_TEXT_CHARS)
     .replace(/\\{1,4}u([0-9a-fA-F]{4})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
     .replace(/\\{1,4}[nrt]/g, '\n')
+    .replace(ENVELOPE_WORDS, '\n')
     .replace(/https?:\/\/[^\s"'<>)]{1,300}/gi, ' ')
     .replace(/&gt;/g, '>')
     .replace(/([a-z])([A-Z])/g, '$1 $2')
@@ -65,7 +80,7 @@ export function plainText(text: string): string {
 
 /** Sentences end at a full stop that a space follows: `messages.3.content.1` and `1.971s` are not torn apart. */
 export function sentencesOf(plain: string): string[] {
-  return plain.split(/\n|(?<=[.!?;]) |\u3002/, MAX_SENTENCES);
+  return plain.split(/\n|(?<=[.!?]) |\u3002/, MAX_SENTENCES);
 }
 
 /** The field, or undefined where reading it throws. */
@@ -86,23 +101,14 @@ function firstDefined<T>(parts: readonly unknown[], read: (part: unknown) => T |
   return undefined;
 }
 
+/** Where the SDK, fetch, AWS, axios and the AI SDK keep the error that they wrap; "0" is the first of a list. */
+const WRAPPERS = 'error body response data detail details cause errors responseBody $metadata 0'.split(' ');
+
 /** The error and what it wraps, outermost first. */
 function partsOf(error: unknown): unknown[] {
   const parts = [error];
   for (let next = 0; next < parts.length; next += 1) {
-    for (const key of [
-      'error',
-      'body',
-      'response',
-      'data',
-      'detail',
-      'details',
-      'cause',
-      'errors',
-      'responseBody',
-      '$metadata',
-      '0',
-    ]) {
+    for (const key of WRAPPERS) {
       const child = field(parts[next], key);
       if (child === undefined || child === null || parts.includes(child)) continue;
       if (parts.length < MAX_PARTS) parts.push(child);

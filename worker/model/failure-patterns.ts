@@ -13,7 +13,7 @@ export const STRUCTURE: readonly Rule[] = [
   {
     example: 'messages: text content blocks must be non-empty',
     all: [
-      /messages?|content|text/,
+      /\bmessages\b|\bcontent|\btext\b/,
       /non empty|non whitespace|(?:cannot|must not|can not) be empty|empty (?:text|content)|trailing whitespace/,
     ],
   },
@@ -143,7 +143,7 @@ export const NETWORK: readonly Rule[] = [
   {
     example: 'connect ECONNREFUSED 127.0.0.1:1',
     all: [
-      /\be(?:connrefused|connreset|pipe|notfound|ai again|hostunreach|hostdown|netunreach|netreset)\b|enotfound|eai again|socket hang up|fetch failed|connect(?:ion)? (?:error|refused|reset|closed|aborted)|network|网络|连接|\bdns\b|other side closed|certificate|\bund err/,
+      /\be(?:connrefused|connreset|pipe|notfound|ai again|hostunreach|hostdown|netunreach|netreset)\b|enotfound|eai again|socket (?:hang up|closed|error)|fetch failed|connect(?:ion)? (?:error|refused|reset|closed|aborted)|network|网络|连接|\bdns\b|other side closed|certificate|\bund err/,
     ],
   },
 ];

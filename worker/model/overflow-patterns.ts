@@ -1,9 +1,10 @@
 /**
  * What providers and proxies say when something is too large, or only looks like it.
  *
- * The rules read *plain* text (see `plainText` in `evidence.ts`): lower case, without quotes and links, `snake_case` and `camelCase`
- * split into words. A rule holds when one sentence matches every regex of `all` and none of `none`. Each rule has
- * an example that a test holds it against. Regexes have no nested or unbounded gaps, so each is linear.
+ * The rules read *plain* text (`plainText` in `evidence.ts`): lower case, without quotes and links, `snake_case` and
+ * `camelCase` split into words. A rule holds when one sentence matches every regex of `all` and not `none`. They are
+ * written from the meaning: who (prompt, input, history) exceeds what (a window, a length, a count of tokens). Each
+ * has an example that a test holds it against. No regex has an unbounded gap, so each is linear.
  */
 export interface Rule {
   readonly example: string;
@@ -13,21 +14,24 @@ export interface Rule {
   readonly across?: true;
 }
 
+/** Evidence that is spread over sentences is spread over the first few. */
+const MAX_SPREAD_CHARS = 2_000;
+
 export function holds(rule: Rule, sentences: readonly string[], plain: string): boolean {
   const fits = (text: string) => rule.all.every((regex) => regex.test(text)) && !rule.none?.test(text);
-  return rule.across ? fits(plain) : sentences.some(fits);
+  return rule.across ? fits(plain.slice(0, MAX_SPREAD_CHARS)) : sentences.some(fits);
 }
 
 const EXCEEDS =
-  /exceed|too (?:long|large|big|many|much|lengthy|high)|(?:long|larg|great|bigg|high)er than|\bbeyond\b|(?:more|over|above|past) (?:the|its|this|max|model|than|allowed|limit)|overflow|surpass|out of (?:room|space|range)|not enough|(?:not|nt) fit|no room|reached|is full|hit the/;
+  /exceed|too (?:long|large|big|many|much|lengthy|high)|(?:long|larg|great|bigg|high)er than|\bbeyond\b|(?:more|over|above|past) (?:the|its|this|max|model|than|allowed|limit)|overflow|surpass|exhaust|out of (?:room|space|range)|not enough|(?:not|nt) fit|no room|reached|is full|hit the/;
 const CONTEXT_LIMIT =
-  /context ?(?:window|length|size|limit|budget|capacity|space|buffer|quota)|context (?:(?:has been|was|is) )?(?:exceeded|full|too l)|too much context|max(?:imum)? (?:model |allowed )?context|\bn ctx\b|max (?:model|seq|sequence|position) ?(?:len|length|embeddings)|maximum (?:model|sequence) length|of context\b|the context\b/;
+  /context ?(?:window|length|size|limit|budget|capacity|space|buffer|quota)|context (?:(?:has been|was|is) )?(?:exceeded|full|too l)|too much context|max(?:imum)? (?:model |allowed )?context|\bn ctx\b|max (?:model|seq|sequence|position) ?(?:len|length|embeddings)|maximum (?:model|sequence) length|(?:of|the|models?) context\b/;
 /** Words that show that the subject of the sentence is something other than what we send. */
 const OTHER_SUBJECT =
   /too small|minimum|deadline|at least \d|\bfile\b|\btool (?:name|description)|\bmcp tool\b|\b(?:response|result|output) \(\d|took|taking|waiting|expired|\b(?:auth|bearer|jwt|access|api) (?:token|key)|input should be|\bcall stack\b|\bretries\b|token bucket|\bemail\b|\bmail\b|\b(?:response|output|answer|summary|title|caption) (?:is |was )?too/;
 /** The model's own output limit: shortening the conversation cannot help. */
 export const OUTPUT_LIMIT =
-  /(?:output|completion|generated|new) tokens|max(?:imum)? (?:output |completion )?tokens (?:is |you |value|must)|max tokens:? \d/;
+  /(?:output|completion|generated|new|budget) tokens|max(?:imum)? (?:output |completion )?tokens (?:is |you |value|must)|max tokens:? \d/;
 const SUBJECT =
   /\b(?:prompts?|inputs?|request|requested|messages|conversation|dialog(?:ue)?|history|texts?|content|query|your|you|total|sequence|context|chat)\b/;
 
@@ -54,7 +58,7 @@ export const PROMPT_TOO_LONG: readonly Rule[] = [
   {
     example: 'prompt is too long: 213462 tokens > 200000 maximum',
     all: [
-      /\b(?:prompts?|inputs?|conversation|dialog(?:ue)?|history|transcript|messages|context)(?: (?:length|size|text|tokens?|history|count|is|are|was|has|have|become|became|got|grown|now|far|way|much|\(\S{1,12} tokens\))){0,5} too (?:long|large|big|lengthy)\b/,
+      /\b(?:prompts?|inputs?|conversation|dialog(?:ue)?|history|transcript|thread|session|chat|sequence|messages|context)(?: (?:length|size|text|tokens?|history|count|is|are|was|has|have|become|became|got|grown|now|far|way|much|\(\S{1,12} tokens\))){0,5} too (?:long|large|big|lengthy)\b/,
     ],
     none: OTHER_SUBJECT,
   },
@@ -121,7 +125,7 @@ export const TOO_MANY_TOKENS: readonly Rule[] = [
   },
   {
     example: "Error: this model's maximum context length is 4096 tokens.",
-    all: [/max(?:imum)? context (?:length|window|size)/],
+    all: [/(?:(?:this|your|the) )?(?:models?|endpoints?|deployments?) max(?:imum)? context (?:length|window|size)/],
     none: OTHER_SUBJECT,
   },
   {
@@ -149,19 +153,22 @@ export const TOO_MANY_TOKENS: readonly Rule[] = [
   },
   {
     example: 'The text you submitted is too long for this model to process',
-    all: [/\b(?:text|content|messages?|input|prompt)\b/, /too (?:long|large|big) for (?:\w+ ){0,3}model/],
+    all: [/\b(?:text|content|messages|input|prompt)\b/, /too (?:long|large|big) for (?:\w+ ){0,3}model/],
     none: OTHER_SUBJECT,
   },
   { example: 'KV cache is full: prompt needs 40213 slots', all: [/\bkv cache\b/, /full|exceed|need|not enough|space/] },
   { example: 'maximum tokens for requested operation', all: [/maximum tokens for requested operation/] },
-  { example: 'Maximum context length', all: [/^\W*max(?:imum)? context (?:length|window|size)\W*$/] },
+  {
+    example: 'Maximum context length',
+    all: [/^\W*(?:[45]\d\d\W{1,2})?max(?:imum)? context (?:length|window|size)\W*$/],
+  },
   {
     example: 'availableContext 843 is less than FLOOR_OUTPUT_TOKENS 3000',
     all: [/(?:available|remaining) context (?:\w+ )?(?:of )?\d+ is (?:less|below|smaller|lower)/],
   },
   {
     example: 'Context overflow: summarization failed',
-    all: [/^\W*(?:error: )?context (?:window )?overflow(?:ed)?(?:$|:|\.)/],
+    all: [/^\W*(?:[45]\d\d\W{1,2})?(?:error: )?context (?:window )?overflow(?:ed)?(?:$|:|\.)/],
   },
   {
     example: 'max_tokens must be greater than thinking.budget_tokens',
@@ -188,7 +195,7 @@ export const OUTPUT_DOES_NOT_FIT: readonly Rule[] = [
   {
     example: 'input length and `max_tokens` exceed context limit: 188059 + 20000 > 200000',
     all: [
-      /(?:inputs?|prompt|messages)[^.]{0,40}(?:\band\b|\+|\bplus\b)[^.]{0,20}max (?:new |completion |output )?tokens[^.]{0,80}(?:exceed|<=|must|>|larger|greater|too)/,
+      /(?:inputs?|prompt|messages)[^.]{0,40}(?:\band\b|\+|\bplus\b)[^.]{0,20}max (?:new |completion |output )?tokens[^.]{0,80}(?:exceed|<=|must|>|larger|greater|too)|max (?:new |completion |output )?tokens[^.]{0,40}(?:\band\b|\+|\bplus\b)[^.]{0,20}(?:inputs?|prompt|messages)[^.]{0,80}(?:exceed|<=|>|larger|greater)/,
     ],
     across: true,
   },
@@ -209,7 +216,7 @@ export const BODY_TOO_LARGE: readonly Rule[] = [
   {
     example: '{"error":{"type":"request_too_large","message":"Request exceeds the maximum size"}}',
     all: [
-      /(?:entity|payload|body|request|content|message body|post data|request size|content length)(?: (?:size|length|is|was))? too (?:large|big)|(?:request|payload|body|content length)[^.]{0,40}(?:exceed|(?:larg|great|bigg)er than|over|above|limit)[^.]{0,50}(?:maximum size|max size|size limit|maximum allowed|bytes|\d ?(?:mb|mib|kb|gb)\b|body limit|max body|payload size|maximum request)|max(?:imum)? (?:request|body|payload|upload) size[^.]{0,40}exceed/,
+      /(?:entity|payload|body|request|content|message body|post data|request size|content length)(?: (?:size|length|is|was))? too (?:large|big)|(?:request|payload|body|content length)[^.]{0,40}(?:exceed|(?:larg|great|bigg)er than|over|above|limit)[^.]{0,50}(?:maximum size|max size|size limit|maximum allowed|bytes|\d ?(?:mb|mib|kb|gb)\b|body limit|max body|payload size|maximum request)|max(?:imum)? (?:request|body|payload|upload) size[^.]{0,40}exceed|(?:payload|body)(?: size)?[^.]{0,30}exceed[^.]{0,20}limit|too large body|request[^.]{0,12} \d[\d.]{0,5} ?mi?b\b[^.]{0,20}(?:max|limit)/,
     ],
     none: /tokens?\b|context|image|pdf|header|cookie|response|mail|\bur[il]\b|prompt/,
   },
@@ -227,7 +234,7 @@ export const MEDIA_REJECTED: readonly Rule[] = [
     example: 'messages.7.content.2.image.source.base64: image exceeds 5 MB maximum: 5316852 bytes > 5242880 bytes',
     all: [
       /\b(?:images?|pdfs?|picture|photo|video|audio)\b|\bdocument\b/,
-      /exceed|too (?:large|big|many|long)|maximum|max allowed|dimension|resize|\bpages\b|pixels|\d ?px|could not (?:process|decode|read|load)|(?:unable|failed) to (?:process|decode|read|load)|invalid|not a? ?valid|corrupt|password|encrypted|does not match|unsupported (?:image|media)/,
+      /exceed|too (?:large|big|many|long)|(?:larg|small|bigg)er than|maximum|max allowed|dimension|resize|\bpages\b|pixels|\d ?px|could not (?:process|decode|read|load)|(?:unable|failed) to (?:process|decode|read|load)|invalid|not a? ?valid|corrupt|password|encrypted|does not match|unsupported (?:image|media)/,
     ],
     none: /tokens?\b|context (?:window|length)|\brate\b|quota|per (?:minute|day)|generation|not support/,
   },
@@ -252,19 +259,24 @@ export function isAboutInputTokens(plain: string): boolean {
 }
 
 const SPEAKER =
-  /\bi(?![./])\b|\b(?:im|ive|we|weve|lets|my|our|us|she|he|they|someone|somebody|everyone|yesterday|today|tomorrow|maybe|perhaps|probably|sometimes|often|usually|bugs?|issues|fixed|fixes|changelog|article|blog|debugging|investigat\w{0,6}|explain\w{0,4}|discuss\w{0,6}|mention\w{0,4}|strange|weird|mystery|subagents?)\b|larger context model|try \/\w|errors are/;
+  /\bi(?![./])\b|\b(?:im|ive|we|weve|lets|my|our|us|she|he|they|someone|somebody|everyone|yesterday|today|tomorrow|maybe|perhaps|probably|sometimes|often|usually|bugs?|issues|fixed|fixes|lol|changelog|article|blog|debugging|investigat\w{0,6}|explain\w{0,4}|discuss\w{0,6}|mention\w{0,4}|strange|weird|mystery|subagents?)\b|larger context model|try \/\w|errors are/;
 const FOREIGN_SPEAKER =
   /(?:^|[\s,])(?:я|мы|мой|моя|почему|как|ich|wir|mein|je|mon|yo|mi|eu|meu)(?=[\s,]|$)|我|为什么|怎么|如何|吗|なぜ|私/;
 const ASKED_FOR =
-  /^\W*(?:please |pls |hey |hi )?(?:translate|write|rewrite|draw|tell|say|remind|summari[sz]e|compare|create|generate|show|help|explain|reminder)\b/;
-const MUSING = /\b(?:when(?:ever)?|why|how|what|who|if|because|though|can|could|might|should)\b|\?/;
+  /^\W*(?:please |pls |hey |hi )?(?:translate|look|see|here|it says|says|got|ignore|you said|write|rewrite|draw|tell|say|remind|summari[sz]e|compare|create|generate|show|help|explain|reminder)\b/;
+const MUSING = /\b(?:when(?:ever)?|why|how|what|who|if|because|though|can|could|might|should)\b/;
 
 /** A person speaks, of themselves or of the matter, as no provider does. */
 export function isSpoken(plain: string): boolean {
   return SPEAKER.test(plain) || FOREIGN_SPEAKER.test(plain) || ASKED_FOR.test(plain);
 }
 
-/** Somebody talks about an overflow. An error that states its numbers may muse ("if you need more, can be raised"). */
-export function isProse(plain: string, statesNumbers: boolean): boolean {
-  return plain.length > 400 || isSpoken(plain) || (!statesNumbers && MUSING.test(plain));
+/** Its author calls it an error: "litellm.BadRequestError: …", "Error during compaction: …". */
+const CALLED_AN_ERROR = /^\W*(?:[\w.]{1,40} ){0,3}[\w.]{0,40}(?:error|exception)\b/;
+
+/** Somebody talks about an overflow. An error that states its numbers may be long, and may muse ("can be raised if"). */
+export function isProse(plain: string, firstSentence: string, statesNumbers: boolean): boolean {
+  if (isSpoken(plain)) return true;
+  if (statesNumbers) return false;
+  return plain.includes('?') || MUSING.test(firstSentence) || (plain.length > 400 && !CALLED_AN_ERROR.test(plain));
 }

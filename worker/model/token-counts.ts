@@ -44,7 +44,10 @@ const LIMITS = [
     'g',
   ),
 ];
-const COUNTS = new RegExp(`${OBSERVED}[^\\d.]{0,35}${NUMBER}`, 'g');
+const COUNTS = [
+  new RegExp(`${OBSERVED}[^\\d.]{0,35}${NUMBER}`, 'g'),
+  new RegExp(`${NUMBER} (?:input |prompt )?tokens (?:in|of|given|from|sent)\\b`, 'g'),
+];
 /** A limit without a count beside it lowers what we believe of the model, so it must be said outright. */
 const LIMIT_ALONE = [
   new RegExp(
@@ -74,7 +77,7 @@ export function tokenCountsIn(text: string): TokenCounts {
 /** The first count that is over one of the limits, and that limit; else what stands alone. */
 function pairIn(plain: string): TokenCounts {
   const limits = allMatches(LIMITS, plain);
-  const observed = allMatches([COUNTS], plain);
+  const observed = allMatches(COUNTS, plain);
   for (const count of observed) {
     const limit = limits.find((candidate) => candidate < count);
     if (limit !== undefined) return { observed: count, limit };

@@ -1,0 +1,40 @@
+# The gateway's image. The version is that of the Node that the tests run on (node-linux-* in package.json).
+
+FROM node:26.10.0-bookworm-slim AS dependencies
+WORKDIR /app
+COPY package.json package-lock.json .npmrc ./
+# The optional packages are the private Node of a clone and native speed-ups that have plain fallbacks: none is needed.
+RUN npm ci --omit=dev --omit=optional --ignore-scripts
+
+FROM node:26.10.0-bookworm-slim
+ARG VERSION=unknown
+ARG REVISION=unknown
+LABEL org.opencontainers.image.title="Spillway" \
+      org.opencontainers.image.description="A Telegram gateway to Claude that cannot go silent." \
+      org.opencontainers.image.licenses="MIT" \
+      org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.revision="${REVISION}"
+
+# The health server is reached from outside the container, so it cannot stay on the container's own loopback.
+ENV NODE_ENV=production \
+    HTTP_HOST=0.0.0.0 \
+    HTTP_PORT=8080
+
+WORKDIR /app
+# Everything is owned by root and only read: the gateway keeps its state in Redis and writes no file.
+COPY --from=dependencies /app/node_modules ./node_modules
+COPY package.json spillway.ts ./
+COPY shared ./shared
+COPY producer ./producer
+COPY worker ./worker
+
+USER node
+EXPOSE 8080
+
+HEALTHCHECK --interval=15s --timeout=5s --start-period=20s --retries=3 \
+  CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.HTTP_PORT}/healthz`).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+
+# Node itself is process 1, so that SIGTERM reaches the gateway and starts its drain. Other roles: producer/main.ts,
+# worker/main.ts, and worker/cli/main.ts for the command line.
+ENTRYPOINT ["node"]
+CMD ["spillway.ts"]

@@ -1,0 +1,93 @@
+import type { Redis } from 'ioredis';
+import { createInbox, type Inbox } from '../../producer/inbox.ts';
+import { readConfig } from '../../shared/config.ts';
+import { createFailpoints } from '../../shared/failpoint.ts';
+import { type Keys, keysOf } from '../../shared/keys.ts';
+import type { Service } from '../../shared/lifecycle.ts';
+import { createLogger } from '../../shared/log.ts';
+import type { InboundMessage } from '../../shared/message.ts';
+import { connectRedis, untilReady } from '../../shared/redis.ts';
+import type { Telegram } from '../../shared/telegram.ts';
+import { startTelemetry, type Telemetry } from '../../shared/telemetry.ts';
+import type { Model } from '../../worker/model/model.ts';
+import { startWorker } from '../../worker/worker.ts';
+
+/** A worker on real parts, with the model and the Telegram of the caller. */
+export interface Bench {
+  redis: Redis;
+  keys: Keys;
+  inbox: Inbox;
+  worker: Service;
+  stop(): Promise<void>;
+}
+
+export const CONCURRENCY = 50;
+
+/** Starts a worker against a Redis that is emptied first. */
+export async function startBench(
+  redisUrl: string,
+  parts: { model: Model; telegram: Telegram; telemetry?: Telemetry },
+): Promise<Bench> {
+  const redis = connectRedis(redisUrl, 'patient');
+  await untilReady(redis, 10_000);
+  await redis.flushall();
+  const reading = readConfig(
+    {
+      TELEGRAM_BOT_TOKEN: '1:bench',
+      TELEGRAM_ALLOWED_IDS: '*',
+      TELEGRAM_ALERT_CHAT_ID: '1',
+      ANTHROPIC_API_KEY: 'bench',
+      WORKER_CONCURRENCY: String(CONCURRENCY),
+    },
+    'gateway',
+  );
+  if (!reading.ok) throw new Error(reading.problems.join('\n'));
+  const worker = await startWorker({
+    config: reading.config,
+    redisUrl,
+    model: parts.model,
+    telegram: parts.telegram,
+    telemetry: parts.telemetry ?? silentTelemetry(),
+    log: createLogger('silent'),
+    reach: createFailpoints(undefined),
+    systemPrompt: 'bench',
+  });
+  return {
+    redis,
+    keys: keysOf(0),
+    inbox: createInbox(redis, 1),
+    worker,
+    async stop() {
+      await worker.stop();
+      redis.disconnect();
+    },
+  };
+}
+
+let telemetry: Telemetry | undefined;
+
+/** OpenTelemetry without an exporter, as in a gateway that has no endpoint set. One for the process. */
+export function silentTelemetry(): Telemetry {
+  telemetry ??= startTelemetry({ serviceName: 'bench', exporting: false });
+  return telemetry;
+}
+
+/** A message as intake makes it. */
+export function messageOf(updateId: number, chatId: number, text: string): InboundMessage {
+  return {
+    v: 1,
+    updateId,
+    chatId,
+    chatType: 'private',
+    messageId: updateId,
+    from: { id: chatId },
+    sentAtMs: Date.now(),
+    content: { kind: 'text', text },
+  };
+}
+
+/** The value below which a share of the values lies. */
+export function percentile(values: readonly number[], share: number): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
+}

@@ -1,0 +1,40 @@
+import type { Telegram } from '../../shared/telegram.ts';
+import type { Model, ModelRequest, ModelResult } from '../../worker/model/model.ts';
+
+const ANSWER: ModelResult = {
+  ok: true,
+  answer: {
+    content: [{ type: 'text', text: 'An instant answer.' }],
+    text: 'An instant answer.',
+    stopReason: 'end_turn',
+    model: 'instant',
+    usage: { inputTokens: 100, outputTokens: 5 },
+  },
+};
+
+/** A model that answers at once, in this process: what is left is our own time. */
+export function instantModel(
+  windowTokens: number,
+  onSend: (request: ModelRequest) => ModelResult | undefined = () => undefined,
+): Model {
+  return {
+    send: async (request) => onSend(request) ?? ANSWER,
+    windowTokens: async () => windowTokens,
+  };
+}
+
+/** A Telegram that takes everything at once, in this process. */
+export function instantTelegram(onSent: (chatId: number, text: string) => void = () => {}): Telegram {
+  let messageId = 0;
+  return {
+    botId: 1,
+    getMe: async () => ({ ok: true, value: { id: 1, username: 'bench_bot' } }),
+    getUpdates: async () => ({ ok: true, value: [] }),
+    async sendMessage(to, text) {
+      onSent(to.chatId, text);
+      messageId += 1;
+      return { ok: true, value: { messageId } };
+    },
+    sendTyping: async () => {},
+  };
+}

@@ -1,0 +1,104 @@
+import { expect, test } from '@jest/globals';
+import type { Breach } from '../stand-in/claude/breach.ts';
+import { AnswerMemory } from '../stand-in/claude/memory.ts';
+import type { Block, MessagesRequest } from '../stand-in/claude/request.ts';
+import { firstBreach } from '../stand-in/claude/rules.ts';
+import { fingerprints, segmentsOf } from '../stand-in/claude/segments.ts';
+import { assistant, call, marked, result, thinking, tool, user } from '../stand-in/claude/specimens.ts';
+
+type Edit = (request: MessagesRequest, answer: Block[]) => void;
+
+/** A conversation whose first answer thought and called a tool; `edit` tampers with it before it is sent again. */
+function replay(edit: Edit, bindThinking: boolean): Breach | undefined {
+  const memory = new AnswerMemory();
+  const first: MessagesRequest = { model: 'm', max_tokens: 9, system: 'Be kind.', messages: [user('question')] };
+  const thought = [thinking('first'), { type: 'redacted_thinking', data: 'sealed' }, thinking(''), call('t1')];
+  const answer = memory.issue(thought, fingerprints(segmentsOf(first)).at(-1) ?? '', 'tool_use');
+  const next = { ...first, messages: [...first.messages, assistant(...answer), user(result('t1'))] };
+  edit(next, next.messages[1]?.content as Block[]);
+  return firstBreach(JSON.parse(JSON.stringify(next)), {
+    maxOutputTokens: 8192,
+    windowTokens: 200_000,
+    fitErrors: false,
+    bindThinking,
+    memory,
+  });
+}
+
+const change = (block: Block | undefined, more: object): void => {
+  Object.assign(block ?? {}, more);
+};
+const goOn: Edit = ({ messages }) => messages.push(assistant('b'), user('c'));
+const foreign = (signature: string): Edit => {
+  return ({ messages }) => messages.push(assistant(thinking('x', { signature }), 'b'), user('c'));
+};
+
+const ACCEPTED: [name: string, bound: boolean, edit: Edit][] = [
+  ['as it came', false, () => {}],
+  ['as it came, where it is bound', true, () => {}],
+  ['in an earlier answer, where it is bound', true, goOn],
+  ['under moved cache markers', true, (_request, answer) => change(answer[3], marked)],
+  ['left out altogether', true, (_request, answer) => answer.splice(0, 3)],
+  [
+    'after an earlier edit, where it is not bound',
+    false,
+    (request) => change(request as never, { system: 'Be brief.' }),
+  ],
+  ['that another server signed', false, foreign('EuYBCkQYAiJA01234567')],
+];
+
+const REFUSED: [rule: number, name: string, bound: boolean, edit: Edit][] = [
+  [15, 'whose text was changed', false, (_request, answer) => change(answer[0], { thinking: 'better' })],
+  [
+    15,
+    'whose signature was changed',
+    false,
+    (_request, answer) => change(answer[0], { signature: `${answer[0]?.signature}A` }),
+  ],
+  [15, 'of which one block was dropped', false, (_request, answer) => answer.splice(0, 1)],
+  [15, 'of which the sealed block was dropped', false, (_request, answer) => answer.splice(1, 1)],
+  [15, 'in another order', false, (_request, answer) => answer.unshift(...answer.splice(1, 1))],
+  [
+    15,
+    'left out although it was asked for',
+    false,
+    (request, answer) => {
+      request.thinking = { type: 'adaptive' };
+      answer.splice(0, 3);
+    },
+  ],
+  [
+    15,
+    'that ends a message',
+    false,
+    ({ messages }, answer) => messages.splice(1, 2, assistant(...answer.slice(0, 3)), user('on')),
+  ],
+  [16, 'under a changed system prompt', true, (request) => change(request as never, { system: 'Be brief.' })],
+  [16, 'after a changed first message', true, ({ messages }) => messages.splice(0, 1, user('other'))],
+  [16, 'with tools that were not there', true, (request) => change(request as never, { tools: [tool('late')] })],
+  [
+    16,
+    'changed in an earlier answer',
+    false,
+    (request, answer) => {
+      change(answer[0], { thinking: 'better' });
+      goOn(request, answer);
+    },
+  ],
+  [16, 'that another server signed, where it is bound', true, foreign('EuYBCkQYAiJA01234567')],
+  [16, 'with a signature that is none', false, foreign('sig')],
+];
+
+for (const [name, bound, edit] of ACCEPTED) {
+  test(`rules 15 and 16 accept thinking ${name}`, () => {
+    expect(replay(edit, bound)).toBeUndefined();
+  });
+}
+
+for (const [rule, name, bound, edit] of REFUSED) {
+  test(`rule ${rule} refuses thinking ${name}`, () => {
+    const breach = replay(edit, bound);
+    expect(breach).toMatchObject({ rule, status: 400, type: 'invalid_request_error' });
+    expect(breach?.message).toMatch(/thinking/);
+  });
+}

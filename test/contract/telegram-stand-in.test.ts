@@ -1,0 +1,221 @@
+import { Agent } from 'node:http';
+import { afterEach, expect, test } from '@jest/globals';
+import { Telegram } from 'telegraf';
+import { startTelegram, type TelegramStandIn } from '../stand-in/telegram/server.ts';
+
+const open: { close(): unknown }[] = [];
+
+async function start(): Promise<{ telegram: TelegramStandIn; client: Telegram }> {
+  const telegram = await startTelegram();
+  const agent = new Agent({ keepAlive: true });
+  open.push(telegram, { close: () => agent.destroy() });
+  return { telegram, client: new Telegram(telegram.token, { apiRoot: telegram.url, agent }) };
+}
+
+afterEach(() => Promise.all(open.splice(0).map((each) => each.close())));
+
+interface Polled {
+  update_id: number;
+  message?: { text?: string; message_id: number };
+}
+
+const poll = (client: Telegram, offset: number, timeout = 0, more: object = {}): Promise<Polled[]> =>
+  client.callApi('getUpdates', { offset, timeout, ...more }) as Promise<Polled[]>;
+const ids = (updates: Polled[]): number[] => updates.map(({ update_id }) => update_id);
+
+async function refusal(promise: Promise<unknown>): Promise<{ code: number; description: string; retryAfter?: number }> {
+  try {
+    await promise;
+  } catch (error) {
+    const { response } = error as {
+      response: { error_code: number; description: string; parameters?: { retry_after: number } };
+    };
+    const retryAfter = response.parameters?.retry_after;
+    return {
+      code: response.error_code,
+      description: response.description,
+      ...(retryAfter !== undefined && { retryAfter }),
+    };
+  }
+  throw new Error('Expected a refusal, and there was none.');
+}
+
+const CHAT = 1001;
+
+test('a bot learns who it is, and a wrong token or method is refused', async () => {
+  const { telegram, client } = await start();
+  expect(await client.getMe()).toMatchObject({ id: telegram.botId, is_bot: true });
+  const stranger = new Telegram('1:other', { apiRoot: telegram.url });
+  expect(await refusal(stranger.getMe())).toEqual({ code: 401, description: 'Unauthorized' });
+  expect(await refusal(client.callApi('sendRocket' as 'getMe', {}))).toEqual({ code: 404, description: 'Not Found' });
+});
+
+test('parameters come by query, JSON or form, and numbers in a form are numbers', async () => {
+  const { telegram } = await start();
+  telegram.openChat(CHAT);
+  const root = `${telegram.url}/bot${telegram.token}/sendMessage`;
+  const json = { 'content-type': 'application/json' };
+  await fetch(`${root}?chat_id=${CHAT}&text=query`);
+  await fetch(root, { method: 'POST', headers: json, body: JSON.stringify({ chat_id: CHAT, text: 'json' }) });
+  await fetch(root, { method: 'POST', body: new URLSearchParams({ chat_id: `${CHAT}`, text: 'form' }) });
+  expect(telegram.shown(CHAT).map(({ text }) => text)).toEqual(['query', 'json', 'form']);
+  const broken = await fetch(root, { method: 'POST', headers: json, body: '{' });
+  expect([broken.status, await broken.json()]).toMatchObject([400, { ok: false, error_code: 400 }]);
+});
+
+test('updates stay until a greater offset confirms them, and come again until then', async () => {
+  const { telegram, client } = await start();
+  const [first = 0, second = 0, third = 0] = ['a', 'b', 'c'].map((text) => telegram.say(CHAT, text));
+  expect(ids(await poll(client, 0))).toEqual([first, second, third]);
+  expect(ids(await poll(client, 0, 0, { limit: 2 }))).toEqual([first, second]);
+  expect(telegram.confirmedUpTo()).toBe(0);
+  expect(ids(await poll(client, second))).toEqual([second, third]);
+  expect([telegram.confirmedUpTo(), telegram.pending()]).toEqual([first, 2]);
+  expect(ids(await poll(client, third + 1))).toEqual([]);
+  await telegram.waitForConfirmed(third);
+});
+
+test('a negative offset forgets the earlier updates', async () => {
+  const { telegram, client } = await start();
+  const all = ['a', 'b', 'c'].map((text) => telegram.say(CHAT, text));
+  expect(ids(await poll(client, -1))).toEqual(all.slice(2));
+  expect(telegram.confirmedUpTo()).toBe(all[1]);
+});
+
+test('a long poll answers as soon as an update is there, and when its time is up', async () => {
+  const { telegram, client } = await start();
+  const waiting = poll(client, 0, 50);
+  await telegram.waitForCall(({ method }) => method === 'getUpdates');
+  const id = telegram.say(CHAT, 'now');
+  expect(ids(await waiting)).toEqual([id]);
+  expect(await poll(client, id + 1, 1)).toEqual([]);
+});
+
+test('a second poll ends the first with a conflict', async () => {
+  const { telegram, client } = await start();
+  const older = refusal(poll(client, 0, 50));
+  await telegram.waitForCall(({ method }) => method === 'getUpdates');
+  const newer = poll(client, 0, 50);
+  expect(await older).toEqual({
+    code: 409,
+    description: 'Conflict: terminated by other getUpdates request; make sure that only one bot instance is running',
+  });
+  const id = telegram.say(CHAT, 'for the newer');
+  expect(ids(await newer)).toEqual([id]);
+});
+
+test('a poll whose caller went away takes no update with it', async () => {
+  const { telegram, client } = await start();
+  const leave = new AbortController();
+  const left = fetch(`${telegram.url}/bot${telegram.token}/getUpdates?timeout=50`, { signal: leave.signal }).catch(
+    () => 'left',
+  );
+  await telegram.waitForCall(({ method }) => method === 'getUpdates');
+  leave.abort();
+  expect(await left).toBe('left');
+  await telegram.waitForCall(({ endedAt }) => endedAt !== undefined);
+  const id = telegram.say(CHAT, 'still here');
+  expect(ids(await poll(client, 0))).toEqual([id]);
+});
+
+test('the kinds that a bot asks for are remembered, and others never come', async () => {
+  const { telegram, client } = await start();
+  telegram.push({ message_reaction: {} });
+  const message = telegram.say(CHAT, 'a');
+  expect(ids(await poll(client, 0, 0, { allowed_updates: ['callback_query'] }))).toEqual([message]);
+  telegram.say(CHAT, 'unwanted');
+  const wanted = telegram.push({ callback_query: { id: '1' } });
+  expect(ids(await poll(client, message + 1))).toEqual([wanted]);
+});
+
+test('a confirmed update can come again, and ids can begin anew', async () => {
+  const { telegram, client } = await start();
+  const first = telegram.say(CHAT, 'a');
+  await poll(client, first + 1);
+  telegram.redeliver(first);
+  expect(ids(await poll(client, first + 1))).toEqual([first]);
+  expect(await poll(client, first + 1)).toEqual([]);
+  telegram.push({ update_id: 17, message: { text: 'after a quiet week' } });
+  expect(telegram.say(CHAT, 'next')).toBe(18);
+  expect(ids(await poll(client, first + 1))).toEqual([17, 18]);
+  expect([await poll(client, 19), telegram.pending()]).toEqual([[], 0]);
+});
+
+test('a user message looks like a real one: chat, sender, topic, command, quoted message', async () => {
+  const { telegram, client } = await start();
+  telegram.say(CHAT, '/start now', { firstName: 'Ada' });
+  telegram.say(-100_500, 'in a topic', { fromId: 7, topicId: 3, replyTo: 99, extra: { media_group_id: 'g' } });
+  telegram.say(CHAT, 'changed', { edited: true, messageId: 1 });
+  const [command, topic, edited] = (await poll(client, 0)) as unknown as Record<string, Record<string, unknown>>[];
+  expect(command?.message).toMatchObject({
+    message_id: 1,
+    from: { id: CHAT, first_name: 'Ada', is_bot: false },
+    chat: { id: CHAT, type: 'private' },
+    entities: [{ type: 'bot_command', offset: 0, length: 6 }],
+  });
+  expect(topic?.message).toMatchObject({
+    message_id: 1,
+    from: { id: 7 },
+    chat: { id: -100_500, type: 'supergroup' },
+    message_thread_id: 3,
+    reply_to_message: { message_id: 99 },
+    media_group_id: 'g',
+  });
+  expect(edited?.edited_message).toMatchObject({ message_id: 1, text: 'changed', edit_date: expect.any(Number) });
+});
+
+test('failures come as planned: once, for what matches, and then no more', async () => {
+  const { telegram, client } = await start();
+  telegram.openChat(CHAT);
+  const tooMany = { status: 429, description: 'Too Many Requests: retry after 3', parameters: { retry_after: 3 } };
+  telegram.fail('sendMessage', tooMany, 1, ({ text }) => text === 'b');
+  await client.sendMessage(CHAT, 'a');
+  expect(await refusal(client.sendMessage(CHAT, 'b'))).toEqual({
+    code: 429,
+    description: tooMany.description,
+    retryAfter: 3,
+  });
+  await client.sendMessage(CHAT, 'b');
+  telegram.fail('*', { do: 'html502' }, 2);
+  await expect(client.sendMessage(CHAT, 'c')).rejects.toThrow('502');
+  telegram.heal();
+  await client.sendMessage(CHAT, 'd');
+  expect(telegram.shown(CHAT).map(({ text }) => text)).toEqual(['a', 'b', 'd']);
+});
+
+test('a cut call has no effect, and a lost answer has one', async () => {
+  const { telegram, client } = await start();
+  telegram.openChat(CHAT);
+  telegram.fail('sendMessage', { do: 'cut' });
+  telegram.fail('sendMessage', { do: 'loseReply' });
+  await expect(client.sendMessage(CHAT, 'cut')).rejects.toThrow(/hang up|reset/);
+  await expect(client.sendMessage(CHAT, 'lost')).rejects.toThrow(/hang up|reset/);
+  expect(telegram.shown(CHAT).map(({ text }) => text)).toEqual(['lost']);
+  const call = await telegram.waitForCall(({ messageId }) => messageId !== undefined);
+  expect(call).toMatchObject({ method: 'sendMessage', ok: true, status: 0 });
+});
+
+test('a call that hangs is left by its caller, and a slow one is answered late', async () => {
+  const { telegram, client } = await start();
+  telegram.openChat(CHAT);
+  telegram.fail('sendMessage', { do: 'hang' });
+  telegram.fail('sendMessage', { do: 'slow', ms: 30 });
+  const leave = new AbortController();
+  const left = fetch(`${telegram.url}/bot${telegram.token}/sendMessage`, { signal: leave.signal }).catch(() => 'left');
+  await telegram.waitForCall(({ method }) => method === 'sendMessage');
+  leave.abort();
+  expect(await left).toBe('left');
+  expect((await client.sendMessage(CHAT, 'late')).text).toBe('late');
+});
+
+test('a wait for a text ends with what is shown instead', async () => {
+  const { telegram, client } = await start();
+  telegram.openChat(CHAT);
+  const soon = telegram.waitForText(CHAT, /done/);
+  const { message_id } = await client.sendMessage(CHAT, 'working');
+  await client.editMessageText(CHAT, message_id, undefined, 'done');
+  expect(await soon).toMatchObject({ messageId: message_id, text: 'done', edits: 1 });
+  await expect(telegram.waitForText(CHAT, /never/, 20)).rejects.toThrow(
+    `No message in chat ${CHAT} that matches /never/ within 20 ms. Seen: #${message_id} "done"`,
+  );
+});

@@ -1,0 +1,136 @@
+/** Carries a reaction out on the wire. */
+import type { ServerResponse } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { sendJson } from '../loopback.ts';
+import type { StandInModel } from './model.ts';
+import type { ClaudeCall, Reaction } from './reaction.ts';
+import { type Answer, messageBody, ReplyStream } from './reply.ts';
+import { overflowBreach } from './rules.ts';
+
+/** What a reaction is carried out with. `gone` aborts when the connection ends, from either side. */
+export interface Stage {
+  readonly call: ClaudeCall;
+  readonly response: ServerResponse;
+  readonly model: StandInModel;
+  readonly deltaDelayMs: number;
+  readonly gone: AbortSignal;
+}
+
+/** The headers that every answer of the API itself carries. */
+const headersOf = (call: ClaudeCall): Record<string, string> => ({ 'request-id': call.requestId });
+
+/** Answers with the API's error envelope. */
+export function sendError(
+  response: ServerResponse,
+  requestId: string,
+  error: { status: number; type: string; message: string },
+  headers: Record<string, string> = {},
+): void {
+  const { status, type, message } = error;
+  const body = { type: 'error', error: { type, message }, request_id: requestId };
+  sendJson(response, status, body, { 'request-id': requestId, ...headers });
+}
+
+/** A body that is too large is refused at the edge, which knows nothing of request ids. */
+export function sendTooLarge(response: ServerResponse, message: string): void {
+  sendJson(response, 413, { type: 'error', error: { type: 'request_too_large', message } });
+}
+
+/** Carries out one reaction. Resolves when nothing is left to do; a client that went away is no error. */
+export async function act(reaction: Reaction, stage: Stage): Promise<void> {
+  const { call, response } = stage;
+  call.reaction = reaction.do;
+  switch (reaction.do) {
+    case 'answer':
+      return answer(reaction, stage);
+    case 'error':
+      return refuse(stage, reaction, reaction.headers);
+    case 'overflow':
+      return refuse(stage, overflowOf(reaction, stage));
+    case 'raw':
+      call.status = reaction.status;
+      response.writeHead(reaction.status, reaction.headers);
+      response.end(reaction.body);
+      return;
+    case 'hang':
+      return;
+    case 'errorEvent':
+      return errorEvent(reaction, stage);
+    case 'silent':
+    case 'truncate':
+    case 'cut':
+      return fragment(reaction, stage);
+  }
+}
+
+function overflowOf(reaction: Extract<Reaction, { do: 'overflow' }>, { call, model }: Stage) {
+  const limit = reaction.limitTokens ?? model.windowTokens;
+  return overflowBreach(reaction.observedTokens ?? Math.max(call.inputTokens, Math.ceil(limit * 1.07)), limit);
+}
+
+function refuse(
+  { call, response }: Stage,
+  error: { status: number; type: string; message: string },
+  headers?: Record<string, string>,
+): void {
+  call.status = error.status;
+  sendError(response, call.requestId, error, headers);
+}
+
+async function answer(reaction: Extract<Reaction, { do: 'answer' }>, stage: Stage): Promise<void> {
+  const { call, response, model, gone } = stage;
+  if (reaction.afterMs !== undefined) await sleep(reaction.afterMs, undefined, { signal: gone }).catch(() => {});
+  if (gone.aborted) return;
+  const written = model.answer(reaction, call);
+  call.usage = written.usage;
+  call.status = 200;
+  if (call.body.stream !== true) return sendJson(response, 200, messageBody(written), headersOf(call));
+  const stream = begin(written, stage);
+  await stream.blocks(written.content);
+  stream.finish(written);
+}
+
+function begin(written: Answer, { call, response, deltaDelayMs, gone }: Stage): ReplyStream {
+  const stream = new ReplyStream(response, deltaDelayMs, gone);
+  stream.start(written, headersOf(call));
+  return stream;
+}
+
+async function fragment(
+  reaction: Extract<Reaction, { do: 'silent' | 'truncate' | 'cut' }>,
+  stage: Stage,
+): Promise<void> {
+  const { call, response, model } = stage;
+  const written = model.fragment(reaction.text, call);
+  call.status = 200;
+  if (call.body.stream === true) await begin(written, stage).blocks(written.content, 'open');
+  else await halfBody(written, stage);
+  if (reaction.do === 'truncate') response.end();
+  if (reaction.do === 'cut') {
+    call.endedAt = Date.now();
+    response.destroy();
+  }
+}
+
+/** Without a stream, a broken answer is the first half of the body. */
+function halfBody(written: Answer, { call, response }: Stage): Promise<void> {
+  const body = JSON.stringify(messageBody(written));
+  response.writeHead(200, { 'content-type': 'application/json', ...headersOf(call) });
+  return new Promise((resolve) => {
+    response.write(body.slice(0, body.length / 2), () => resolve());
+  });
+}
+
+function errorEvent(reaction: Extract<Reaction, { do: 'errorEvent' }>, stage: Stage): void {
+  const { call, model } = stage;
+  const { type, message } = reaction;
+  // Only a stream can fail after its 200: without one the same trouble is a plain error.
+  if (call.body.stream !== true) {
+    refuse(stage, { status: type === 'overloaded_error' ? 529 : 500, type, message });
+    return;
+  }
+  call.status = 200;
+  const stream = begin(model.fragment('', call), stage);
+  stream.event('error', { error: { type, message }, request_id: call.requestId });
+  stream.end();
+}

@@ -1,0 +1,62 @@
+/** Reads a call as the API would, before anything is decided about the answer. */
+import type { IncomingMessage } from 'node:http';
+import type { Breach, Grounds } from './breach.ts';
+import { countTokens } from './counting.ts';
+import { isObject, type MessagesRequest } from './request.ts';
+import { bodyBreach, firstBreach, unreadableBreach, windowBreach } from './rules.ts';
+
+/** A call refused at the door, before its body means anything. */
+export interface Refusal {
+  readonly status: number;
+  readonly type: string;
+  readonly message: string;
+}
+
+/** A body as read: parsed as far as it could be, counted, and with what is wrong with it. */
+export interface Judgement {
+  readonly body: MessagesRequest;
+  readonly inputTokens: number;
+  readonly breach?: Breach;
+  /** Set when the request is sound, but too long for the window. */
+  readonly window?: Breach;
+}
+
+const UNREAD: MessagesRequest = { model: '', max_tokens: 0, messages: [] };
+
+/**
+ * Who may not come in at all: no key, or no usable API version. The key comes as `x-api-key`, or as a bearer token:
+ * the official client sends it so since its version 1.
+ */
+export function refusalAtDoor({ headers }: IncomingMessage): Refusal | undefined {
+  const version = headers['anthropic-version'];
+  const hasKey = Boolean(headers['x-api-key']) || /^Bearer \S/.test(headers.authorization ?? '');
+  if (!hasKey) return { status: 401, type: 'authentication_error', message: 'x-api-key header is required' };
+  if (version === undefined) {
+    return { status: 400, type: 'invalid_request_error', message: 'anthropic-version: header is required' };
+  }
+  return /^\d{4}-\d{2}-\d{2}$/.test(String(version))
+    ? undefined
+    : { status: 400, type: 'invalid_request_error', message: `anthropic-version: "${version}" is not a valid version` };
+}
+
+/** Judges a body; `bytes` is undefined when it was longer than the API reads. */
+export function judge(bytes: Buffer | undefined, grounds: Grounds, ratio: number): Judgement {
+  if (bytes === undefined) return { body: UNREAD, inputTokens: 0, breach: bodyBreach() };
+  const parsed = parse(bytes);
+  if ('breach' in parsed) return { body: UNREAD, inputTokens: 0, breach: parsed.breach };
+  const breach = firstBreach(parsed.value, grounds);
+  // A malformed body is kept for the ledger as it came: whoever looks into it has been told by `breach`.
+  const body = (isObject(parsed.value) ? parsed.value : UNREAD) as MessagesRequest;
+  if (breach !== undefined) return { body, inputTokens: 0, breach };
+  const inputTokens = countTokens(body, ratio);
+  const window = windowBreach(inputTokens, body.max_tokens, grounds);
+  return { body, inputTokens, ...(window && { window }) };
+}
+
+function parse(bytes: Buffer): { value: unknown } | { breach: Breach } {
+  try {
+    return { value: JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes)) };
+  } catch (error) {
+    return { breach: unreadableBreach(error instanceof Error ? error.message : String(error)) };
+  }
+}

@@ -1,0 +1,70 @@
+import type { Breach } from './breach.ts';
+import type { MessagesRequest } from './request.ts';
+
+/** An answer's usage counters, as the API names them. */
+export interface AnswerUsage {
+  input_tokens: number;
+  cache_read_input_tokens: number;
+  cache_creation_input_tokens: number;
+  output_tokens: number;
+}
+
+/**
+ * What the stand-in does with a call.
+ *
+ * - `answer`: a message; `content` (raw blocks, sent as they are) wins over `text`. A tool_use whose `input` is a
+ *   string streams that string as its JSON, so that a cut call can be shown. Text over the limits is cut.
+ * - `error`: an error envelope. `overflow`: the 400 of a prompt that is too long.
+ * - `hang`: no headers, ever. `silent`: some deltas, and then nothing while the socket stays open.
+ * - `truncate`: the stream ends cleanly but early. `cut`: the socket dies in the middle of the stream.
+ * - `errorEvent`: an SSE error event after a 200. `raw`: any status, headers and body.
+ */
+export type Reaction =
+  | {
+      do: 'answer';
+      text?: string;
+      content?: unknown[];
+      stopReason?: string;
+      afterMs?: number;
+      usage?: Partial<AnswerUsage>;
+    }
+  | { do: 'error'; status: number; type: string; message: string; headers?: Record<string, string> }
+  | { do: 'overflow'; observedTokens?: number; limitTokens?: number }
+  | { do: 'hang' }
+  | { do: 'silent'; text: string }
+  | { do: 'truncate'; text: string }
+  | { do: 'cut'; text: string }
+  | { do: 'errorEvent'; type: string; message: string }
+  | { do: 'raw'; status: number; headers?: Record<string, string>; body: string };
+
+/** One `POST /v1/messages`, kept from its arrival on. `status`, `endedAt` and `aborted` are filled in as it goes. */
+export interface ClaudeCall {
+  index: number;
+  at: number;
+  kind: 'main' | 'compaction';
+  /** What was sent. When `breach` is set it may lack what a request needs; it is empty when it could not be read. */
+  body: MessagesRequest;
+  inputTokens: number;
+  /** The last text block of the last user message. */
+  pendingText: string;
+  /** What was done: a reaction's name, `breach`, `window` (really too long), `fit` or `unauthorized`. */
+  reaction: string;
+  /** The HTTP status, 0 as long as none was sent. */
+  status: number;
+  /** The rule that the request broke. Being too long for the window (rules 19 and 20) is not counted as one. */
+  breach?: Breach;
+  requestId: string;
+  /** What a complete answer said that it cost. */
+  usage?: AnswerUsage;
+  traceparent?: string;
+  /** When the last byte was sent, or the connection ended. */
+  endedAt?: number;
+  /** Whether the client went away before the answer was complete. */
+  aborted?: boolean;
+}
+
+/** Decides about a call; undefined leaves it to the rule installed before, and at last to the default answer. */
+export type ReactionRule = (call: ClaudeCall) => Reaction | undefined;
+
+/** The reactions that a test may force on a request which is refused otherwise. */
+export const FORCED: readonly Reaction['do'][] = ['raw', 'error', 'hang'];

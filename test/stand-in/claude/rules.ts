@@ -1,0 +1,101 @@
+/**
+ * The rules of the API contract, as far as a request alone shows them. Pure: the same request on the same grounds
+ * breaks the same rule, and only the first breach is told, as the API does it.
+ *
+ * Rules 19 and 20 depend on the tokenizer and are asked for apart, since to meet them is nobody's mistake: a client
+ * cannot know the real window. A prompt cache's look-back of 20 blocks (rule 14) is no error but a miss: see `cache.ts`.
+ */
+import { type Breach, breach, firstOf, type Grounds } from './breach.ts';
+import { checkMedia } from './media.ts';
+import { checkCalls, checkResults, checkUniqueCalls } from './pairs.ts';
+import { type Block, isObject, type MessagesRequest, nestedBlocks } from './request.ts';
+import { checkShape } from './shape.ts';
+import { checkBinding, checkLatestThinking, checkThinkingEnd } from './thinking.ts';
+import { checkAlternation, checkContent, checkEnd, checkSides, checkStart, checkTexts, checkUnicode } from './turns.ts';
+
+/** Rule 18: the longest body, serialised. */
+export const BODY_BYTES_MAX = 32 * 1024 * 1024;
+
+const BREAKPOINTS_MAX = 4;
+
+/** Rule 18. It is told by the edge, before the API has read anything. */
+export function bodyBreach(): Breach {
+  return { rule: 18, status: 413, type: 'request_too_large', message: 'Request exceeds the maximum size' };
+}
+
+/** Rule 17, for a body that is no JSON text at all. */
+export function unreadableBreach(why: string): Breach {
+  return breach(17, `The request body is not valid JSON: ${why}`);
+}
+
+function checkMaxTokens(request: MessagesRequest, { maxOutputTokens }: Grounds): Breach | undefined {
+  const { max_tokens, model } = request;
+  if (!Number.isInteger(max_tokens)) return breach(21, 'max_tokens: Input should be a valid integer');
+  if (max_tokens < 1) return breach(21, 'max_tokens: Input should be greater than or equal to 1');
+  return max_tokens > maxOutputTokens
+    ? breach(
+        21,
+        `max_tokens: ${max_tokens} > ${maxOutputTokens}, which is the maximum allowed number of output tokens for ${model}`,
+      )
+    : undefined;
+}
+
+function checkBreakpoints(request: MessagesRequest): Breach | undefined {
+  const contents = [request.system ?? [], ...request.messages.map(({ content }) => content)];
+  const blocks = contents.flatMap((content) => (typeof content === 'string' ? [] : content));
+  const all: Record<string, unknown>[] = [
+    ...(request.tools ?? []),
+    ...blocks.flatMap((block) => [block, ...nestedBlocks(block)]),
+    { cache_control: request.cache_control },
+  ];
+  const marked = all.filter((each) => isObject(each.cache_control));
+  if (marked.length > BREAKPOINTS_MAX) {
+    return breach(14, `A maximum of 4 blocks with cache_control may be provided. Found ${marked.length}.`);
+  }
+  return marked.some((each) => (each as Block).type === 'text' && String(each.text).trim() === '')
+    ? breach(14, 'messages: cache_control cannot be set for empty text blocks')
+    : undefined;
+}
+
+type Check = (request: MessagesRequest, grounds: Grounds) => Breach | undefined;
+
+/** In the order in which the API notices: what is cheap and local comes before what looks across messages. */
+const CHECKS: readonly Check[] = [
+  checkMaxTokens,
+  checkBreakpoints,
+  checkStart,
+  checkContent,
+  checkTexts,
+  checkSides,
+  checkAlternation,
+  checkUniqueCalls,
+  checkResults,
+  checkCalls,
+  checkEnd,
+  checkThinkingEnd,
+  checkLatestThinking,
+  checkBinding,
+  checkMedia,
+];
+
+/** The first rule of 1 to 17 and 21 to 25 that a parsed body breaks. Without one, the body is a `MessagesRequest`. */
+export function firstBreach(body: unknown, grounds: Grounds): Breach | undefined {
+  return checkUnicode(body) ?? checkShape(body) ?? firstOf(CHECKS, (check) => check(body as MessagesRequest, grounds));
+}
+
+/** Rules 19 and 20: whether so many input tokens leave room in the window. */
+export function windowBreach(inputTokens: number, maxTokens: number, grounds: Grounds): Breach | undefined {
+  const { fitErrors, windowTokens } = grounds;
+  if (inputTokens > windowTokens) return overflowBreach(inputTokens, windowTokens);
+  return fitErrors && inputTokens + maxTokens > windowTokens
+    ? breach(
+        20,
+        `input length and \`max_tokens\` exceed context limit: ${inputTokens} + ${maxTokens} > ${windowTokens}, decrease input length or \`max_tokens\` and try again`,
+      )
+    : undefined;
+}
+
+/** Rule 19, with the numbers that it states. */
+export function overflowBreach(observedTokens: number, limitTokens: number): Breach {
+  return breach(19, `prompt is too long: ${observedTokens} tokens > ${limitTokens} maximum`);
+}

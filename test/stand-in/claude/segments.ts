@@ -1,0 +1,66 @@
+import { createHash } from 'node:crypto';
+import { type Block, blocksOf, isObject, type MessagesRequest, nestedBlocks } from './request.ts';
+
+/**
+ * One step of the request's prefix, in the order in which the API reads it: tools, system prompt, then the
+ * blocks of the messages. Prompt caching and bound thinking both look at such prefixes.
+ */
+export interface Segment {
+  readonly role: string;
+  readonly block: Record<string, unknown>;
+  /** The index of the message, -1 for tools and system prompt. */
+  readonly messageIndex: number;
+  /** The index of the block in its message, tool list or system prompt. */
+  readonly blockIndex: number;
+  readonly breakpoint: boolean;
+}
+
+const marked = (block: Record<string, unknown>): boolean =>
+  isObject(block.cache_control) || nestedBlocks(block as Block).some((nested) => isObject(nested.cache_control));
+
+/** Splits a request into its segments. A top-level `cache_control` marks the last of them. */
+export function segmentsOf(request: MessagesRequest): Segment[] {
+  const part = (role: string, messageIndex: number) => (block: Record<string, unknown>, blockIndex: number) => ({
+    role,
+    block,
+    messageIndex,
+    blockIndex,
+    breakpoint: marked(block),
+  });
+  const segments: Segment[] = [
+    ...(request.tools ?? []).map(part('tools', -1)),
+    ...blocksOf(request.system ?? []).map(part('system', -1)),
+    ...request.messages.flatMap((message, index) => blocksOf(message.content).map(part(message.role, index))),
+  ];
+  const last = segments.at(-1);
+  if (last !== undefined && isObject(request.cache_control))
+    segments[segments.length - 1] = { ...last, breakpoint: true };
+  return segments;
+}
+
+/** Continues a prefix's fingerprint by one segment. Cache markers and null fields do not count as a change. */
+export function extendFingerprint(before: string, role: string, block: Record<string, unknown>): string {
+  return createHash('sha1').update(before).update(role).update(canonical(block)).digest('base64');
+}
+
+/** The fingerprint of the prefix up to and including each segment. */
+export function fingerprints(segments: readonly Segment[]): string[] {
+  let before = '';
+  return segments.map(({ role, block }) => {
+    before = extendFingerprint(before, role, block);
+    return before;
+  });
+}
+
+/** A block as text that does not depend on key order, cache markers or null fields. */
+export function canonical(block: Record<string, unknown>): string {
+  const kept = Object.entries(block)
+    .filter(([key, value]) => key !== 'cache_control' && value !== null && value !== undefined)
+    .sort(([a], [b]) => (a < b ? -1 : 1));
+  return JSON.stringify(
+    kept.map(([key, value]) => [
+      key,
+      Array.isArray(value) ? value.map((each) => (isObject(each) ? canonical(each) : each)) : value,
+    ]),
+  );
+}

@@ -1,0 +1,226 @@
+/**
+ * A strict stand-in for the Messages API, for tests and the demo. What the real API refuses, it refuses, with the
+ * same error; it keeps a ledger of every call, so that what a gateway really sent can be judged from outside.
+ */
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { closeServer, header, listen, readBody, sendJson } from '../loopback.ts';
+import { listed, News } from '../news.ts';
+import { act, sendError, sendTooLarge } from './act.ts';
+import { type Judgement, judge, refusalAtDoor } from './judge.ts';
+import { type ModelOptions, StandInModel } from './model.ts';
+import { type ClaudeCall, FORCED, type Reaction, type ReactionRule } from './reaction.ts';
+import { pendingText, systemText } from './request.ts';
+import { BODY_BYTES_MAX } from './rules.ts';
+
+/** How a Claude stand-in is started. */
+export interface ClaudeOptions extends ModelOptions {
+  /** Default: a free one. */
+  port?: number;
+  /** How long each piece of a stream takes. Default 0. */
+  deltaDelayMs?: number;
+  /** Whether `GET /v1/models/{id}` exists; a proxy may not have it. Default true. */
+  servesModels?: boolean;
+}
+
+/** A running Claude stand-in. */
+export interface ClaudeStandIn {
+  /** The base URL, without `/v1`. */
+  readonly url: string;
+  /** Every `POST /v1/messages`, in the order of arrival. */
+  readonly calls: readonly ClaudeCall[];
+  /** Every other request, as `METHOD /path -> status`. */
+  readonly otherRequests: readonly string[];
+  /** The real window; set it to make the next calls overflow, or fit again. */
+  windowTokens: number;
+  /** The tokenizer's ratio; set it to swap the tokenizer. */
+  ratio: number;
+  /** The calls that broke a rule of the API contract. Being too long for the window is no breach. */
+  breaches(): ClaudeCall[];
+  /**
+   * Installs a rule. The rule installed last is asked first, once per call. Breaches and the window come before
+   * any rule, except that a test may force `raw`, `error` and `hang`.
+   */
+  react(rule: ReactionRule): void;
+  /** The first call that matches, at its arrival, its status or its end. Rejects with what was seen. Default 5 s. */
+  waitForCall(match: (call: ClaudeCall) => boolean, timeoutMs?: number): Promise<ClaudeCall>;
+  /** How many calls have not ended. */
+  inFlight(): number;
+  /** Cuts every open connection and stops. */
+  close(): Promise<void>;
+}
+
+const WAIT_MS = 5000;
+
+class ClaudeServer implements ClaudeStandIn {
+  url = '';
+  readonly calls: ClaudeCall[] = [];
+  readonly otherRequests: string[] = [];
+  readonly #model: StandInModel;
+  readonly #options: ClaudeOptions;
+  readonly #news = new News();
+  readonly #rules: ReactionRule[] = [];
+  readonly #server = createServer((request, response) => {
+    this.#route(request, response).catch((error) => response.destroy(error));
+  });
+
+  constructor(options: ClaudeOptions) {
+    this.#options = options;
+    this.#model = new StandInModel(options);
+  }
+
+  async start(): Promise<this> {
+    this.url = await listen(this.#server, this.#options.port);
+    return this;
+  }
+
+  get windowTokens(): number {
+    return this.#model.windowTokens;
+  }
+
+  set windowTokens(tokens: number) {
+    this.#model.windowTokens = tokens;
+  }
+
+  get ratio(): number {
+    return this.#model.ratio;
+  }
+
+  set ratio(ratio: number) {
+    this.#model.ratio = ratio;
+  }
+
+  breaches(): ClaudeCall[] {
+    return this.calls.filter((call) => call.breach !== undefined);
+  }
+
+  react(rule: ReactionRule): void {
+    this.#rules.unshift(rule);
+  }
+
+  waitForCall(match: (call: ClaudeCall) => boolean, timeoutMs = WAIT_MS): Promise<ClaudeCall> {
+    const seen = (): string => listed(this.calls.map(describe));
+    return this.#news.until(() => this.calls.find(match), timeoutMs, 'matching call to Claude', seen);
+  }
+
+  inFlight(): number {
+    return this.calls.filter((call) => call.endedAt === undefined).length;
+  }
+
+  async close(): Promise<void> {
+    await closeServer(this.#server);
+    this.#news.end();
+  }
+
+  async #route(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { pathname } = new URL(request.url ?? '/', this.url);
+    if (request.method === 'POST' && pathname === '/v1/messages') return this.#messages(request, response);
+    await readBody(request, BODY_BYTES_MAX);
+    this.#other(request, response, pathname);
+    this.otherRequests.push(`${request.method} ${pathname} -> ${response.statusCode}`);
+    this.#news.tell();
+  }
+
+  #other(request: IncomingMessage, response: ServerResponse, pathname: string): void {
+    const requestId = `req_standin_other${this.otherRequests.length}`;
+    const model = /^\/v1\/models\/([^/]+)$/.exec(pathname)?.[1];
+    const refusal = refusalAtDoor(request);
+    const isCard = request.method === 'GET' && model !== undefined && this.#options.servesModels !== false;
+    const missing = { status: 404, type: 'not_found_error', message: 'Not found' };
+    if (refusal !== undefined) sendError(response, requestId, refusal);
+    else if (!isCard) sendError(response, requestId, missing);
+    else sendJson(response, 200, this.#model.card(decodeURIComponent(model)), { 'request-id': requestId });
+  }
+
+  async #messages(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const refusal = refusalAtDoor(request);
+    const bytes = await readBody(request, BODY_BYTES_MAX);
+    const judgement = judge(bytes, this.#model, this.#model.ratio);
+    const call = this.#record(judgement, header(request, 'traceparent'));
+    const gone = this.#watchEnd(call, response);
+    const reaction = this.#decide(call);
+    const stage = { call, response, model: this.#model, deltaDelayMs: this.#options.deltaDelayMs ?? 0, gone };
+    const forced = reaction !== undefined && FORCED.includes(reaction.do);
+    if (forced) await act(reaction, stage);
+    else if (refusal !== undefined) this.#refuse(call, response, 'unauthorized', refusal);
+    else if (judgement.breach?.status === 413) this.#refuseLarge(call, response, judgement.breach.message);
+    else if (judgement.breach !== undefined) this.#refuse(call, response, 'breach', judgement.breach);
+    else if (judgement.window !== undefined) this.#refuse(call, response, windowName(judgement), judgement.window);
+    else await act(reaction ?? { do: 'answer' }, stage);
+    this.#news.tell();
+  }
+
+  #record({ body, inputTokens, breach }: Judgement, traceparent: string | undefined): ClaudeCall {
+    const index = this.calls.length;
+    const call: ClaudeCall = {
+      index,
+      at: Date.now(),
+      kind: /summar/i.test(systemText(body)) ? 'compaction' : 'main',
+      body,
+      inputTokens,
+      pendingText: pendingText(body),
+      reaction: '',
+      status: 0,
+      ...(breach && { breach }),
+      requestId: `req_standin${String(index).padStart(16, '0')}`,
+      ...(traceparent !== undefined && { traceparent }),
+    };
+    this.calls.push(call);
+    return call;
+  }
+
+  /** Notes the end of a call, whoever ended it, and answers the signal of that moment. */
+  #watchEnd(call: ClaudeCall, response: ServerResponse): AbortSignal {
+    const gone = new AbortController();
+    response.once('close', () => {
+      if (call.endedAt === undefined && !response.writableFinished) call.aborted = true;
+      call.endedAt ??= Date.now();
+      gone.abort();
+      this.#news.tell();
+    });
+    return gone.signal;
+  }
+
+  #decide(call: ClaudeCall): Reaction | undefined {
+    for (const rule of this.#rules) {
+      const reaction = rule(call);
+      if (reaction !== undefined) {
+        // A call is told at its arrival with what will be done: a call that hangs has no later moment.
+        call.reaction = reaction.do;
+        this.#news.tell();
+        return reaction;
+      }
+    }
+    this.#news.tell();
+    return undefined;
+  }
+
+  #refuse(
+    call: ClaudeCall,
+    response: ServerResponse,
+    reaction: string,
+    error: { status: number; type: string; message: string },
+  ): void {
+    call.reaction = reaction;
+    call.status = error.status;
+    sendError(response, call.requestId, error);
+  }
+
+  #refuseLarge(call: ClaudeCall, response: ServerResponse, message: string): void {
+    call.reaction = 'breach';
+    call.status = 413;
+    sendTooLarge(response, message);
+  }
+}
+
+const windowName = ({ window }: Judgement): string => (window?.rule === 20 ? 'fit' : 'window');
+
+/** One call in a line, for an error message. */
+function describe({ index, kind, reaction, status, inputTokens, pendingText: pending, breach }: ClaudeCall): string {
+  const why = breach === undefined ? '' : ` (rule ${breach.rule}: ${breach.message.slice(0, 80)})`;
+  return `#${index} ${kind} ${inputTokens} tokens ${JSON.stringify(pending.slice(0, 40))} -> ${reaction} ${status}${why}`;
+}
+
+/** Starts a Claude stand-in on loopback. Every test closes its own. */
+export function startClaude(options: ClaudeOptions = {}): Promise<ClaudeStandIn> {
+  return new ClaudeServer(options).start();
+}

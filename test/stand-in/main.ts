@@ -1,0 +1,82 @@
+/**
+ * Runs the Claude and Telegram stand-ins alone, so that a gateway can be tried by hand: what is typed here is a
+ * Telegram message, and what the bot answers is printed.
+ */
+import { createInterface } from 'node:readline';
+import { parseArgs } from 'node:util';
+import { startClaude } from './claude/server.ts';
+import { startTelegram } from './telegram/server.ts';
+import { Terminal } from './terminal.ts';
+
+const HELP = `Runs a stand-in Claude and a stand-in Telegram on loopback, and talks to the gateway in between.
+
+  node test/stand-in/main.ts [--telegram-port 8081] [--claude-port 8082]
+
+Type a line: it is a message of chat 1001. What the bot answers there, and its alerts to chat 9001, are printed.
+  :overflow N   the next N main calls are refused as too long
+  :window N     the model's window is N tokens from now on
+  :quit         end
+`;
+
+/** Exit code for a wrong command line, as the gateway itself has it. */
+const EXIT_USAGE = 2;
+
+interface Ports {
+  readonly telegram: number;
+  readonly claude: number;
+}
+
+/** Reads the command line: the ports, a text to print and end with, or what is wrong. */
+function readPorts(args: string[]): Ports | { help: string } | { wrong: string } {
+  try {
+    const { values } = parseArgs({
+      args,
+      options: {
+        'telegram-port': { type: 'string', default: '8081' },
+        'claude-port': { type: 'string', default: '8082' },
+        help: { type: 'boolean', short: 'h' },
+      },
+    });
+    if (values.help) return { help: HELP };
+    const ports = { telegram: Number(values['telegram-port']), claude: Number(values['claude-port']) };
+    const isPort = (port: number): boolean => Number.isInteger(port) && port >= 0 && port <= 65_535;
+    return isPort(ports.telegram) && isPort(ports.claude) ? ports : { wrong: 'A port is a number from 0 to 65535.' };
+  } catch (error) {
+    return { wrong: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+async function run(ports: Ports): Promise<void> {
+  const claude = await startClaude({ port: ports.claude, deltaDelayMs: 30 });
+  const telegram = await startTelegram({ port: ports.telegram });
+  const terminal = new Terminal(claude, telegram, (text) => process.stdout.write(text));
+  terminal.greet();
+  const lines = createInterface({ input: process.stdin, ...(process.stdin.isTTY && { output: process.stdout }) });
+  lines.setPrompt(process.stdin.isTTY ? 'you> ' : '');
+  lines.prompt();
+  for await (const line of lines) {
+    if (!terminal.take(line.trim())) break;
+    lines.prompt();
+  }
+  lines.close();
+  if (!terminal.hasQuit) await terminal.quiet();
+  terminal.end();
+  await Promise.all([claude.close(), telegram.close()]);
+}
+
+const ports = readPorts(process.argv.slice(2));
+if ('help' in ports) {
+  process.stdout.write(ports.help);
+} else if ('wrong' in ports) {
+  process.stderr.write(`${ports.wrong}\n\n${HELP}`);
+  process.exitCode = EXIT_USAGE;
+} else {
+  run(ports).catch((error: NodeJS.ErrnoException) => {
+    const why =
+      error.code === 'EADDRINUSE'
+        ? `${error.message}. Choose another with --telegram-port or --claude-port.`
+        : error.message;
+    process.stderr.write(`${why}\n`);
+    process.exit(1);
+  });
+}
