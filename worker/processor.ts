@@ -27,6 +27,9 @@ export type Processor = (
   lockLost: AbortSignal | undefined,
 ) => Promise<void>;
 
+const CUT_SHORT = 'cut short';
+const TIMED_OUT = 'timed out';
+
 /** The way of a job: begin, run the turn, carry out its verdict, make the lane's next head a job. */
 export function createProcessor(parts: ProcessorParts): Processor {
   return async (job, token, lockLost) => {
@@ -62,11 +65,20 @@ async function attemptTurn(
   attempt: Attempt,
   lockLost: AbortSignal | undefined,
 ): Promise<Verdict> {
-  const timeout = AbortSignal.timeout(parts.turnTimeoutMs);
-  const signal = AbortSignal.any([parts.ending, timeout, ...(lockLost ? [lockLost] : [])]);
-  const verdict = await runTurn(parts, attempt, signal);
-  if (verdict.do !== 'hand back' || !timeout.aborted) return verdict;
-  return { do: 'later', delayMs: 1_000, reason: 'turn_timeout' };
+  const cut = new AbortController();
+  const handBack = () => cut.abort(CUT_SHORT);
+  const timer = setTimeout(() => cut.abort(TIMED_OUT), parts.turnTimeoutMs);
+  const sources = [parts.ending, ...(lockLost ? [lockLost] : [])];
+  for (const source of sources) source.addEventListener('abort', handBack, { once: true });
+  if (sources.some((source) => source.aborted)) handBack();
+  try {
+    const verdict = await runTurn(parts, attempt, cut.signal);
+    if (verdict.do !== 'hand back' || cut.signal.reason !== TIMED_OUT) return verdict;
+    return { do: 'later', delayMs: 1_000, reason: 'turn_timeout' };
+  } finally {
+    clearTimeout(timer);
+    for (const source of sources) source.removeEventListener('abort', handBack);
+  }
 }
 
 async function settle(parts: ProcessorParts, attempt: Attempt, conclusion: Conclusion): Promise<void> {

@@ -50,7 +50,7 @@ const UNAUTHORIZED_RETRY_MS = 30_000;
 export async function runTurn(parts: TurnParts, attempt: Attempt, signal: AbortSignal): Promise<Verdict> {
   const to = destinationOf(attempt);
   if (attempt.conclusion) return deliverConclusion(parts, attempt, attempt.conclusion, to, false);
-  const stopTyping = showTyping(parts.telegram, to, signal);
+  const stopTyping = showTyping(parts.telegram, to);
   try {
     const decided = await decide(parts, attempt, signal);
     if (signal.aborted && !('conclusion' in decided)) return { do: 'hand back' };

