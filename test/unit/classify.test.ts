@@ -111,7 +111,7 @@ test.each<[string, unknown, Partial<Failure>]>([
   ['a cut stream', new AnthropicError('stream ended without producing a Message'), { reason: 'cut_stream' }],
   ['a cut socket', new AnthropicError('terminated', { cause: new TypeError('terminated') }), { reason: 'cut_stream' }],
   ['our own fault', new TypeError('Cannot read properties of null'), { kind: 'transient', reason: 'unknown' }],
-  ['misuse of the SDK', new AnthropicError('Could not resolve the key.'), { kind: 'terminal', reason: 'unknown' }],
+  ['misuse of the SDK', new AnthropicError('Could not resolve the key.'), { kind: 'transient', reason: 'unknown' }],
 ])('a call without an answer: %s', (_, error, failure) => {
   expect(classify(error)).toMatchObject(failure);
 });
