@@ -4,6 +4,7 @@ import { createFailpoints, type ReachFailpoint } from './failpoint.ts';
 import { type ReadinessPart, serveHealth } from './health.ts';
 import { type Service, stopAll } from './lifecycle.ts';
 import { createLogger, type Logger } from './log.ts';
+import { PROJECT_ROOT, refuse } from './project.ts';
 import { provideRedis } from './redis-source.ts';
 import { createTelegram, type Telegram } from './telegram.ts';
 import { startTelemetry, type Telemetry } from './telemetry.ts';
@@ -17,9 +18,6 @@ export interface Root {
   log: Logger;
   reach: ReachFailpoint;
 }
-
-/** The folder of the project, whatever the working directory is. */
-export const PROJECT_ROOT = join(import.meta.dirname, '..');
 
 const FLUSH_MS = 2_500;
 /** Draining takes 25 seconds at most; a process that is not gone by then is ended, and its jobs are taken over. */
@@ -89,10 +87,4 @@ function stopOnce(services: readonly Service[], log: Logger): (code: number) => 
     await stopAll(services, (name, error) => log.error({ err: error, service: name }, 'a service did not stop well'));
     process.exit(code);
   };
-}
-
-/** Says every problem and ends with the exit code for configuration. */
-export function refuse(problems: readonly string[]): void {
-  for (const problem of problems) process.stderr.write(`${problem}\n`);
-  process.exitCode = 2;
 }

@@ -69,7 +69,8 @@ export const METRIC = {
 } as const;
 
 const SCOPE = 'spillway';
-const HOUSEKEEPING = /^(?:extendLocks|startStalledCheckTimer|moveStalledJobsToWait|addBulk|getNextJob|rateLimit|close)\b/;
+const HOUSEKEEPING =
+  /^(?:extendLocks|startStalledCheckTimer|moveStalledJobsToWait|addBulk|getNextJob|rateLimit|close)\b/;
 
 /** Spans and counters of this process. Every method is safe when nothing is exported. */
 export interface Telemetry {

@@ -17,7 +17,7 @@ const RANKS: readonly (readonly [rank: number, files: RegExp])[] = [
     /^(?:producer\/inbox|worker\/(?:lane|queue|alert)|worker\/model\/claude|worker\/session\/(?:store|transfer)|worker\/reply\/typing)\.ts$/,
   ],
   [1, /^shared\/(?:log|redis|script|telegram|telemetry|health|redis-\w+|private-redis|folder-lock)\.ts$/],
-  [0, /^shared\/(?:keys|message|outcome|text|config|failpoint|lifecycle)\.ts$/],
+  [0, /^shared\/(?:keys|message|outcome|text|config|failpoint|lifecycle|project)\.ts$/],
   [0, /^producer\/intake\.ts$/],
   [0, /^worker\/(?:attempt|backoff|audit|incident|notice)\.ts$/],
   [

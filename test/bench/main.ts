@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { programPath } from '../../shared/config.ts';
+import { PROJECT_ROOT, refuse } from '../../shared/project.ts';
 import { provideRedis } from '../../shared/redis-source.ts';
-import { PROJECT_ROOT, refuse } from '../../shared/root.ts';
 import { bareBullmq, latency, roundTrips, stageTwo, turns } from './measures.ts';
 
 const HELP = `Usage: npm run bench [-- --json]

@@ -98,10 +98,9 @@ test('the runbook has a section for each alert that the gateway sends', () => {
 
 test('every published port is bound to 127.0.0.1', () => {
   const lists = all(compose, /^ {4}ports:(.*(?:\n {6}.*)*)/gm);
-  const ports = lists.flatMap((list) => all(list, /['"]?([\w.$*{}:-]*\d+:\d+(?:\/\w+)?)['"]?/g));
+  const ports = lists.flatMap((list) => list.split(/[[\],\n]/).map((item) => item.replace(/^[\s-]+|["'\s]/g, '')));
   expect(lists.length).toBeGreaterThan(0);
-  expect(ports.length).toBeGreaterThanOrEqual(lists.length);
-  expect(ports.filter((port) => !/^127\.0\.0\.1:\d+:\d+$/.test(port))).toEqual([]);
+  expect(ports.filter((port) => port !== '' && !/^127\.0\.0\.1:\d+:\d+$/.test(port))).toEqual([]);
   expect(compose).not.toMatch(/network_mode|privileged: true/);
 });
 

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { programPath } from '../../shared/config.ts';
-import { PROJECT_ROOT } from '../../shared/root.ts';
+import { PROJECT_ROOT } from '../../shared/project.ts';
 import type { Stage } from './stage.ts';
 
 const STARTING_MS = 30_000;

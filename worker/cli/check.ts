@@ -1,9 +1,9 @@
 import { parseArgs } from 'node:util';
 import Anthropic from '@anthropic-ai/sdk';
 import { type Config, programPath, readProcessConfig } from '../../shared/config.ts';
+import { PROJECT_ROOT } from '../../shared/project.ts';
 import { connectRedis, untilReady } from '../../shared/redis.ts';
 import { findRedisServer } from '../../shared/redis-server.ts';
-import { PROJECT_ROOT } from '../../shared/root.ts';
 import { createTelegram } from '../../shared/telegram.ts';
 import { type CliOutput, UsageError } from './output.ts';
 

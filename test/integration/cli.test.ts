@@ -1,0 +1,121 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { chatKey } from '../../shared/keys.ts';
+import { runFile } from '../fixture/command.ts';
+import { createWorld, startGateway, type World } from '../fixture/gateway.ts';
+import { conversation } from '../fixture/history.ts';
+import { nextOutcome } from '../fixture/ledger.ts';
+import { temporaryFolder } from '../fixture/redis.ts';
+
+const CHAT = 1001;
+const CLI = 'worker/cli/main.ts';
+
+let world: World;
+
+beforeEach(async () => {
+  world = await createWorld();
+});
+
+afterEach(async () => {
+  await world.close();
+});
+
+function cli(args: readonly string[], env: Record<string, string> = world.env, input?: string) {
+  return runFile(CLI, args, env, input === undefined ? {} : { input });
+}
+
+test('check tries every connection and starts nothing', async () => {
+  const ended = await cli(['check', '--json']);
+  expect(ended).toMatchObject({ code: 0 });
+  const { parts } = JSON.parse(ended.stdout);
+  expect(parts.map(({ part, ok }: { part: string; ok: boolean }) => [part, ok])).toEqual([
+    ['redis', true],
+    ['telegram', true],
+    ['model', true],
+  ]);
+  expect(world.telegram.calls.map(({ method }) => method)).toEqual(['getMe']);
+  expect(world.claude.calls).toEqual([]);
+});
+
+test('check says which connection fails, and why, without a secret', async () => {
+  const token = '123456:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA';
+  const ended = await cli(['check'], { ...world.env, TELEGRAM_BOT_TOKEN: token, REDIS_URL: 'redis://127.0.0.1:1' });
+  expect(ended.code).toBe(1);
+  expect(ended.stdout).toMatch(/FAILED redis: Redis did not answer/);
+  expect(ended.stdout).toMatch(/FAILED telegram: TELEGRAM_BOT_TOKEN is not accepted/);
+  expect(ended.stdout + ended.stderr).not.toContain(token);
+});
+
+test('a malformed configuration is reported whole, by name, with exit code 2, and nothing is connected', async () => {
+  const env = {
+    MAX_ATTEMPTS: '-1',
+    TELEGRAM_BOT_TOKEN: 'nonsense',
+    LOG_LEVEL: 'loud',
+    TELEGRAM_API_ROOT: world.telegram.url,
+  };
+  for (const file of [CLI, 'spillway.ts']) {
+    const ended = await runFile(file, file === CLI ? ['check'] : [], env);
+    expect(ended.code).toBe(2);
+    for (const name of [
+      'MAX_ATTEMPTS',
+      'TELEGRAM_BOT_TOKEN',
+      'LOG_LEVEL',
+      'TELEGRAM_ALLOWED_IDS',
+      'TELEGRAM_ALERT_CHAT_ID',
+      'ANTHROPIC_API_KEY',
+    ]) {
+      expect(ended.stderr).toContain(name);
+    }
+    expect(ended.stderr).not.toContain('nonsense');
+  }
+  expect(world.telegram.calls).toEqual([]);
+});
+
+test('what is imported is the conversation that the model sees, and is exported again', async () => {
+  const folder = await temporaryFolder();
+  const file = join(folder, 'session.jsonl');
+  const lines = conversation(5, 80);
+  await writeFile(file, `${lines.join('\n')}\n`);
+  const imported = await cli(['session', 'import', String(CHAT), file]);
+  expect(imported).toMatchObject({ code: 0, stdout: expect.stringContaining('10 records') });
+  const exported = await cli(['session', 'export', String(CHAT)]);
+  const pick = (line: string) => {
+    const { role, content, at } = JSON.parse(line);
+    return { role, content, at };
+  };
+  expect(exported.stdout.trim().split('\n').map(pick)).toEqual(lines.map(pick));
+  const gateway = await startGateway(world);
+  world.telegram.say(CHAT, 'and on we go');
+  await nextOutcome(world, CHAT);
+  await gateway.stop();
+  expect(world.claude.calls[0]?.body.messages).toHaveLength(11);
+  const shown = await cli(['session', 'show', String(CHAT), '--json']);
+  expect(JSON.parse(shown.stdout)).toMatchObject({ chat: String(CHAT), entries: '12', records: 12 });
+});
+
+test('a group of topics has a session per topic', async () => {
+  const ended = await cli(['session', 'import', '-1009.7'], world.env, conversation(1, 20).join('\n'));
+  expect(ended.code).toBe(0);
+  expect(await world.peek.hget(world.keys.chat(chatKey(-1009, 7)), 'session')).toMatch(/^s-/);
+});
+
+test.each([
+  ['not JSON', 2, '{"role":"user","content":"a"}\nnonsense'],
+  ['an unknown role', 1, '{"role":"system","content":"a"}'],
+  ['no content', 3, '{"role":"user","content":"a"}\n\n{"role":"user"}'],
+])('a line that is %s is named by its number, and nothing is imported', async (_what, lineNumber, input) => {
+  const ended = await cli(['session', 'import', String(CHAT)], world.env, input);
+  expect(ended.code).toBe(1);
+  expect(ended.stderr).toMatch(new RegExp(`Line ${lineNumber}: .*Nothing was imported`));
+  expect(await world.peek.exists(world.keys.chat(chatKey(CHAT)))).toBe(0);
+});
+
+test.each([['session'], ['session', 'show'], ['session', 'dance', '1'], ['fly']])(
+  '%s is answered with what is expected, exit code 2',
+  async (...args) => {
+    const ended = await cli(args);
+    expect(ended.code).toBe(2);
+    expect(ended.stderr).toMatch(/Usage|The verbs are/);
+  },
+);

@@ -1,0 +1,92 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { runFile } from '../fixture/command.ts';
+import { createWorld, type World } from '../fixture/gateway.ts';
+import { nextOutcome, settledOutcomes } from '../fixture/ledger.ts';
+import { type GatewayProcess, spawnGateway } from '../fixture/process.ts';
+
+const CHAT = 1001;
+
+let world: World;
+let gateway: GatewayProcess | undefined;
+
+beforeEach(async () => {
+  world = await createWorld();
+});
+
+afterEach(async () => {
+  await gateway?.stop();
+  gateway = undefined;
+  await world.close();
+});
+
+function portOf({ log }: GatewayProcess): number {
+  const line = log.find((text) => text.includes('"msg":"running"')) ?? '{}';
+  return (JSON.parse(line) as { healthPort: number }).healthPort;
+}
+
+test('health says that the process lives, readiness says how each part is', async () => {
+  gateway = await spawnGateway(world);
+  const port = portOf(gateway);
+  expect((await fetch(`http://127.0.0.1:${port}/healthz`)).status).toBe(200);
+  world.telegram.say(CHAT, 'hello');
+  await nextOutcome(world, CHAT);
+  const ready = await fetch(`http://127.0.0.1:${port}/readyz`);
+  expect(ready.status).toBe(200);
+  expect(await ready.json()).toMatchObject({
+    parts: { redis: { ready: true }, poller: { ready: true }, 'worker 0': { ready: true } },
+  });
+  expect((await fetch(`http://127.0.0.1:${port}/elsewhere`)).status).toBe(404);
+});
+
+test('SIGTERM lets a running turn end and is answered with exit code 0', async () => {
+  world.claude.react(() => ({ do: 'answer', afterMs: 400 }));
+  gateway = await spawnGateway(world);
+  world.telegram.say(CHAT, 'finish me');
+  await world.claude.waitForCall(() => true);
+  gateway.kill('SIGTERM');
+  expect(await gateway.ended).toBe('0');
+  expect(await settledOutcomes(world)).toEqual([expect.objectContaining({ outcome: 'answered', attempts: 1 })]);
+});
+
+test('a turn that outlives the grace is handed back unharmed, without using an attempt', async () => {
+  world.claude.react((call) => (call.index === 0 ? { do: 'hang' } : undefined));
+  gateway = await spawnGateway(world);
+  world.telegram.say(CHAT, 'too slow');
+  await world.claude.waitForCall(() => true);
+  gateway.kill('SIGTERM');
+  expect(await gateway.ended).toBe('0');
+  expect(await settledOutcomes(world)).toEqual([]);
+  gateway = await spawnGateway(world);
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', attempts: 1 });
+});
+
+test('no secret and no content of a message is logged', async () => {
+  gateway = await spawnGateway(world, { LOG_LEVEL: 'trace' });
+  world.telegram.fail('sendMessage', { do: 'html502' }, 1);
+  world.telegram.say(CHAT, 'my private words');
+  await nextOutcome(world, CHAT);
+  await gateway.stop();
+  const log = gateway.log.join('\n');
+  expect(log).not.toContain(world.telegram.token);
+  expect(log).not.toContain('my private words');
+});
+
+test('chats spread over shards are answered all the same', async () => {
+  gateway = await spawnGateway(world, { SHARDS: '3' });
+  for (let chat = CHAT; chat < CHAT + 6; chat++) world.telegram.say(chat, `hello from ${chat}`);
+  for (let chat = CHAT; chat < CHAT + 6; chat++)
+    await world.telegram.waitForText(chat, new RegExp(`hello from ${chat}`));
+  const streams = await world.peek.keys('*:outcomes');
+  expect(streams.length).toBeGreaterThan(1);
+});
+
+test('a port that is taken is named with the variable to change', async () => {
+  gateway = await spawnGateway(world);
+  const ended = await runFile('worker/main.ts', [], {
+    ...world.env,
+    HTTP_PORT: String(portOf(gateway)),
+    LOG_LEVEL: 'fatal',
+  });
+  expect(ended.code).toBe(1);
+  expect(ended.stderr).toMatch(/Set HTTP_PORT/);
+});
