@@ -13,6 +13,8 @@ export interface ProcessorParts extends TurnParts {
   lane: Lane;
   queue: TurnQueue;
   turnTimeoutMs: number;
+  /** Whether the words of a message and its reply may be logged. */
+  logContent: boolean;
   /** Aborted when the process must end: running turns are handed back. */
   ending: AbortSignal;
   log: Logger;
@@ -107,8 +109,9 @@ async function settle(parts: ProcessorParts, attempt: Attempt, conclusion: Concl
   parts.reach('settled');
   parts.telemetry.count(METRIC.outcomes, { outcome });
   if (message) parts.telemetry.recordMs(METRIC.latency, settledAtMs - message.sentAtMs, { outcome });
+  const content = parts.logContent && message ? { content: { asked: message.content, told: conclusion.parts } } : {};
   parts.log.info(
-    { entry: attempt.entry, chat: attempt.chat, outcome, reason, traceId: traceIdOf(attempt.traceparent) },
+    { entry: attempt.entry, chat: attempt.chat, outcome, reason, traceId: traceIdOf(attempt.traceparent), ...content },
     'settled',
   );
   if (next) await parts.queue.add([next]);

@@ -142,7 +142,7 @@ function answered(attempt: Attempt, answer: ModelAnswer): Decided {
     t: 'assistant',
     ...newStamp(),
     entry: attempt.entry,
-    content: answer.content as never,
+    content: answer.content,
     model: answer.model,
     stopReason: answer.stopReason,
     usage: answer.usage,

@@ -107,6 +107,7 @@ function startJobs(parts: WorkerParts, shard: ShardParts): Service & { isRunning
     maxOutputTokens: config.MAX_OUTPUT_TOKENS,
     maxAttempts: config.MAX_ATTEMPTS,
     turnTimeoutMs: config.TURN_TIMEOUT_MS,
+    logContent: config.LOG_CONTENT,
     ending: ending.signal,
   });
   const limits = { ...QUEUE_LIMITS, ...parts.limits };

@@ -71,6 +71,14 @@ test('no secret and no content of a message is logged', async () => {
   expect(log).not.toContain('my private words');
 });
 
+test('the words are logged when the operator asks for them', async () => {
+  gateway = await spawnGateway(world, { LOG_CONTENT: 'true' });
+  world.telegram.say(CHAT, 'log my words');
+  await nextOutcome(world, CHAT);
+  await gateway.stop();
+  expect(gateway.log.join('\n')).toContain('log my words');
+});
+
 test('chats spread over shards are answered all the same', async () => {
   gateway = await spawnGateway(world, { SHARDS: '3' });
   for (let chat = CHAT; chat < CHAT + 6; chat++) world.telegram.say(chat, `hello from ${chat}`);

@@ -1,4 +1,5 @@
 import Anthropic from '@anthropic-ai/sdk';
+import type { Block } from '../session/record.ts';
 import { classify } from './classify.ts';
 import type { Model, ModelAnswer, ModelRequest, ModelResult } from './model.ts';
 
@@ -74,7 +75,7 @@ async function send(
 function answerOf(message: Anthropic.Message): ModelAnswer {
   const { usage } = message;
   return {
-    content: message.content,
+    content: message.content as unknown as readonly Block[],
     text: message.content.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join(''),
     stopReason: message.stop_reason,
     model: message.model,

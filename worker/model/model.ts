@@ -1,4 +1,5 @@
 import type { MessageParam } from '@anthropic-ai/sdk/resources/messages';
+import type { Block } from '../session/record.ts';
 import type { Failure } from './classify.ts';
 
 /** One message of a request, in the Messages API's own shape. */
@@ -14,7 +15,7 @@ export interface ModelRequest {
 
 /** What the model returned. `content` is verbatim, block types that we do not know included. */
 export interface ModelAnswer {
-  content: unknown[];
+  content: readonly Block[];
   /** The text blocks, joined. */
   text: string;
   stopReason: string | null;
