@@ -102,7 +102,7 @@ export function createLane(redis: Redis, keys: Keys): Lane {
     async settle(attempt, record) {
       const { entry, chat, fence } = attempt;
       const at = [keys.inbound, keys.lane(chat), keys.lanes, keys.turn(entry), keys.outcomes, keys.dead];
-      const oldest = record.settledAtMs - LEDGER_KEEP_MS;
+      const oldest = Math.max(0, record.settledAtMs - LEDGER_KEEP_MS);
       const args = [
         entry,
         chat,

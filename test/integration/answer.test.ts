@@ -49,11 +49,15 @@ test('two identical messages in a row are two messages', async () => {
 test('an update that is delivered again is answered once', async () => {
   const update = world.telegram.say(CHAT, 'only once');
   await nextOutcome(world, CHAT);
+  // A new poller knows no offset, so Telegram shows it everything that it still has.
+  await gateway.stop();
   world.telegram.redeliver(update);
+  gateway = await startGateway(world);
   world.telegram.say(CHAT, 'the next one');
-  await nextOutcome(world, CHAT, 2);
+  // A second answer to the old update would come before the one to the new message: a chat keeps its order.
+  await world.telegram.waitForText(CHAT, /the next one/);
+  expect(answersOf(CHAT).filter((text) => text.includes('only once'))).toHaveLength(1);
   expect(await settledOutcomes(world)).toHaveLength(2);
-  expect(answersOf(CHAT)).toHaveLength(2);
 });
 
 test('the conversation so far is sent with the next message', async () => {

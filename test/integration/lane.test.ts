@@ -1,0 +1,156 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { createInbox, type Inbox } from '../../producer/inbox.ts';
+import { chatKey, type EntryId, type Keys, keysOf, type SessionId } from '../../shared/keys.ts';
+import type { PrivateRedis } from '../../shared/private-redis.ts';
+import { connectRedis } from '../../shared/redis.ts';
+import { type Attempt, FencedError } from '../../worker/attempt.ts';
+import { createLane, type Lane, type OutcomeRecord } from '../../worker/lane.ts';
+import { createSessions } from '../../worker/session/store.ts';
+import { freshRedis } from '../fixture/redis.ts';
+
+const CHAT = chatKey(1001);
+const SESSION = 's-1' as SessionId;
+
+let server: PrivateRedis;
+let redis: ReturnType<typeof connectRedis>;
+let keys: Keys;
+let lane: Lane;
+let inbox: Inbox;
+
+beforeEach(async () => {
+  server = await freshRedis();
+  redis = connectRedis(server.url, 'patient');
+  keys = keysOf(0);
+  lane = createLane(redis, keys);
+  inbox = createInbox(redis, 1);
+  await lane.prepare();
+});
+
+afterEach(async () => {
+  redis.disconnect();
+  await server.stop();
+});
+
+async function accepted(updateId: number, chatId = 1001): Promise<EntryId> {
+  const message = {
+    v: 1,
+    updateId,
+    chatId,
+    chatType: 'private',
+    messageId: updateId,
+    from: { id: chatId },
+    sentAtMs: 1,
+  } as const;
+  const { entry } = await inbox.accept(
+    7,
+    { ...message, content: { kind: 'text', text: `message ${updateId}` } },
+    '00-a-b-01',
+  );
+  return entry;
+}
+
+async function begun(entry: EntryId): Promise<Attempt> {
+  const result = await lane.begin(entry, CHAT, SESSION);
+  if (result.state !== 'begun') throw new Error(`not begun but ${result.state}`);
+  return result.attempt;
+}
+
+function recordOf(entry: EntryId): OutcomeRecord {
+  return { entry, chat: CHAT, outcome: 'answered', traceId: 't', settledAtMs: 1, attempts: 1, recoveries: 0 };
+}
+
+test('an update that is accepted twice is one entry', async () => {
+  expect(await accepted(1)).toBe(await accepted(1));
+  expect(await redis.xlen(keys.inbound)).toBe(1);
+});
+
+test('an entry joins its lane once, and only the head is handed out', async () => {
+  const [first, second] = [await accepted(1), await accepted(2)];
+  const { heads, read } = await lane.admit(100);
+  expect([read, heads.map(({ entry }) => entry)]).toEqual([2, [first]]);
+  expect(heads[0]?.traceparent).toBe('00-a-b-01');
+  expect(await lane.admit(100)).toMatchObject({ read: 0, heads: [] });
+  expect(await redis.lrange(keys.lane(CHAT), 0, -1)).toEqual([first, second]);
+});
+
+test('a message that is not first in its lane does not begin', async () => {
+  const [first, second] = [await accepted(1), await accepted(2)];
+  await lane.admit(100);
+  expect(await lane.begin(second, CHAT, SESSION)).toMatchObject({ state: 'waiting', head: { entry: first } });
+});
+
+test('a newer attempt takes the turn over: the older one writes nothing, settles nothing, opens nothing', async () => {
+  const entry = await accepted(1);
+  await lane.admit(100);
+  const frozen = await begun(entry);
+  const heir = await begun(entry);
+  await expect(frozen.write('step', [['SET', 'by', 'frozen']])).rejects.toThrow(FencedError);
+  await expect(frozen.hold()).rejects.toThrow(FencedError);
+  expect(await lane.settle(frozen, recordOf(entry))).toEqual({ result: 'fenced' });
+  const pending = { v: 1, t: 'user', id: 'u', at: 'now', content: 'x' } as const;
+  await expect(createSessions(redis, keys).open(frozen, pending, 1_000)).rejects.toThrow(FencedError);
+  expect(await redis.exists('by', keys.log(SESSION))).toBe(0);
+  expect(await heir.write('step', [['SET', 'by', 'heir']])).toBe('written');
+  expect(await redis.get('by')).toBe('heir');
+  expect(await redis.xlen(keys.inbound)).toBe(1);
+});
+
+test('a step is done once, however often it is written', async () => {
+  const entry = await accepted(1);
+  await lane.admit(100);
+  const attempt = await begun(entry);
+  expect(await attempt.write('add', [['INCR', 'count']])).toBe('written');
+  expect(await attempt.write('add', [['INCR', 'count']])).toBe('repeated');
+  expect(await (await begun(entry)).write('add', [['INCR', 'count']])).toBe('repeated');
+  expect(await redis.get('count')).toBe('1');
+});
+
+test('a write whose condition does not hold changes nothing', async () => {
+  const entry = await accepted(1);
+  await lane.admit(100);
+  const attempt = await begun(entry);
+  await redis.hset(keys.chat(CHAT), 'session', 's-other');
+  expect(await attempt.write('move', [['INCR', 'count']], [keys.chat(CHAT), 'session', SESSION])).toBe('moved');
+  expect(await redis.exists('count')).toBe(0);
+});
+
+test('a message is recorded once per session, and the window is loaded from the tail', async () => {
+  const entry = await accepted(1);
+  await lane.admit(100);
+  for (let n = 0; n < 500; n++)
+    await redis.rpush(
+      keys.log(SESSION),
+      JSON.stringify({ v: 1, t: 'user', id: `${n}`, at: '', content: 'x'.repeat(100) }),
+    );
+  const sessions = createSessions(redis, keys);
+  const pending = { v: 1, t: 'user', id: 'pending', at: '', content: 'now', entry } as const;
+  const attempt = await begun(entry);
+  await sessions.open(attempt, pending, 2_000);
+  const opened = await sessions.open(attempt, pending, 2_000);
+  expect(opened.logRecords).toBe(501);
+  expect(opened.bytes).toBeLessThanOrEqual(2_000);
+  expect(opened.window.records.at(-1)).toMatchObject({ id: 'pending' });
+  expect(opened.window.omitted + opened.window.records.length).toBe(501);
+});
+
+test('settling writes one outcome, acknowledges, and hands the lane on; again it only says who is next', async () => {
+  const [first, second] = [await accepted(1), await accepted(2)];
+  await lane.admit(100);
+  const attempt = await begun(first);
+  expect(await lane.settle(attempt, recordOf(first))).toMatchObject({ result: 'settled', next: { entry: second } });
+  expect(await lane.settle(attempt, recordOf(first))).toMatchObject({ result: 'repeated', next: { entry: second } });
+  expect(await redis.xlen(keys.outcomes)).toBe(1);
+  expect(await lane.begin(first, CHAT, SESSION)).toMatchObject({ state: 'settled', head: { entry: second } });
+});
+
+test('what is pending and in no lane is put back at its place', async () => {
+  const entries = [await accepted(1), await accepted(2), await accepted(3)];
+  await lane.admit(100);
+  await redis.lrem(keys.lane(CHAT), 0, entries[1] ?? '');
+  await redis.srem(keys.lanes, CHAT);
+  expect(await lane.readmit()).toMatchObject({ restored: 1, heads: [{ entry: entries[0] }] });
+  expect(await redis.lrange(keys.lane(CHAT), 0, -1)).toEqual(entries);
+  await redis.del(keys.lane(CHAT));
+  expect(await lane.readmit()).toMatchObject({ restored: 3, heads: [{ entry: entries[0] }] });
+  expect(await redis.lrange(keys.lane(CHAT), 0, -1)).toEqual(entries);
+});
