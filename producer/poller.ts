@@ -106,6 +106,7 @@ async function acceptUpdate(parts: PollerParts, update: unknown): Promise<void> 
         async (span) => {
           const { entry, duplicate } = await parts.inbox.accept(parts.telegram.botId, message, traceparent());
           span.setAttributes({ 'messaging.message.id': entry, 'spillway.duplicate': duplicate });
+          if (!duplicate) parts.telemetry.count(METRIC.accepted, {});
         },
         { kind: SpanKind.PRODUCER },
       ),

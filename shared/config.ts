@@ -29,10 +29,17 @@ const NOT_YET = [
   'OPERATOR_TOKEN',
 ];
 
+/** A timer of more fires at once. */
+const TIMER_MS_MAX = 2_147_483_647;
+
 const positive = z
   .string()
   .regex(/^[1-9]\d{0,14}$/, 'expected a positive integer')
   .transform(Number);
+const milliseconds = positive.refine(
+  (value) => value <= TIMER_MS_MAX,
+  `expected milliseconds, a positive integer of at most ${TIMER_MS_MAX}`,
+);
 const port = z
   .string()
   .regex(/^\d{1,5}$/, 'expected a port number, 0 to 65535')
@@ -72,7 +79,7 @@ const environment = z.object({
   REDIS_URL: z.url({ protocol: /^rediss?$/, error: 'expected redis://… or rediss://…' }).optional(),
   SHARDS: positive.default(1),
   WORKER_CONCURRENCY: positive.default(16),
-  TURN_TIMEOUT_MS: positive.default(300_000),
+  TURN_TIMEOUT_MS: milliseconds.default(300_000),
   MAX_ATTEMPTS: positive.default(5),
   HTTP_PORT: port.default(8080),
   HTTP_HOST: z.string().default('127.0.0.1'),

@@ -56,19 +56,23 @@ export const SPAN = {
 export const METRIC = {
   /** Counter: overflows found. `kind`, `stage`. */
   overflows: 'spillway.context_overflow',
-  /** Counter: recovery steps. `action`, `result`. */
+  /** Counter: recovery steps. `action` (compact, new_session, scrub, lower_output, give_up), `result`. */
   recoveries: 'spillway.recovery',
   /** Counter: outcomes. `outcome`. */
   outcomes: 'spillway.outcomes',
+  /** Counter: messages accepted, duplicates not counted. */
+  accepted: 'spillway.messages.accepted',
   /** Counter: updates ignored. `reason`. */
   ignored: 'spillway.updates.ignored',
-  /** Counter: sends whose result is not known. */
+  /** Counter: sends whose result is not known. `resent`: whether that was the second try, which is the last. */
   unknownSends: 'spillway.sends.unknown',
   /** Histogram, ms: from the time Telegram got a message to its outcome. `outcome`. */
   latency: 'spillway.message.latency',
 } as const;
 
 const SCOPE = 'spillway';
+/** Up to the turn timeout and beyond: a message may wait behind others of its chat. */
+const LATENCY_BUCKETS_MS = [50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 60_000, 150_000, 300_000, 900_000];
 const HOUSEKEEPING =
   /^(?:extendLocks|startStalledCheckTimer|moveStalledJobsToWait|addBulk|getNextJob|rateLimit|close)\b/;
 
@@ -110,7 +114,8 @@ export function startTelemetry(options: { serviceName: string; exporting: boolea
   sdk.start();
   const meter = metrics.getMeter(SCOPE);
   const counters = new Map<string, ReturnType<typeof meter.createCounter>>();
-  const latency = meter.createHistogram(METRIC.latency, { unit: 'ms' });
+  const advice = { explicitBucketBoundaries: LATENCY_BUCKETS_MS };
+  const latency = meter.createHistogram(METRIC.latency, { unit: 'ms', advice });
   return {
     span: inSpan,
     mark: (name, attributes) => trace.getTracer(SCOPE).startSpan(name, { attributes }).end(),

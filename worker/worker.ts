@@ -7,7 +7,7 @@ import { type Service, stopAll } from '../shared/lifecycle.ts';
 import type { Logger } from '../shared/log.ts';
 import { connectRedis } from '../shared/redis.ts';
 import type { Telegram } from '../shared/telegram.ts';
-import type { Telemetry } from '../shared/telemetry.ts';
+import { METRIC, type Telemetry } from '../shared/telemetry.ts';
 import { ALERT_TAKE_OVER_MS, startAlerter } from './alert.ts';
 import { startDispatcher } from './dispatcher.ts';
 import { undecodableAlert } from './incident.ts';
@@ -60,7 +60,7 @@ async function startShard(
   const lane = createLane(redis, keys);
   const queue = openQueue(queueRedis, keys, telemetry);
   await lane.prepare();
-  const discard = discardBroken(lane, log);
+  const discard = discardBroken(lane, telemetry, log);
   const shared = { lane, queue, discard, log, reach };
   const jobs = startJobs(parts, { redis, queueRedis, keys, lane, queue });
   const alerting = {
@@ -135,7 +135,7 @@ function startJobs(parts: WorkerParts, shard: ShardParts): Service & { isRunning
 }
 
 /** An entry that names no chat can be answered to nobody: it is kept as a dead letter, and the operator is told. */
-function discardBroken(lane: Lane, log: Logger): (entries: readonly EntryId[]) => Promise<void> {
+function discardBroken(lane: Lane, telemetry: Telemetry, log: Logger): (entries: readonly EntryId[]) => Promise<void> {
   return async (entries) => {
     for (const entry of entries) {
       const record = {
@@ -148,7 +148,9 @@ function discardBroken(lane: Lane, log: Logger): (entries: readonly EntryId[]) =
         recoveries: 0,
       } as const;
       const alert = JSON.stringify(undecodableAlert(entry));
-      if (await lane.discard(entry, record, alert)) log.error({ entry }, 'undecodable entry put aside');
+      if (!(await lane.discard(entry, record, alert))) continue;
+      telemetry.count(METRIC.outcomes, { outcome: record.outcome });
+      log.error({ entry }, 'undecodable entry put aside');
     }
   };
 }

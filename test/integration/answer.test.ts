@@ -56,6 +56,7 @@ test('an update that is delivered again is answered once', async () => {
   world.telegram.say(CHAT, 'the next one');
   // A second answer to the old update would come before the one to the new message: a chat keeps its order.
   await world.telegram.waitForText(CHAT, /the next one/);
+  await nextOutcome(world, CHAT, 2);
   expect(answersOf(CHAT).filter((text) => text.includes('only once'))).toHaveLength(1);
   expect(await settledOutcomes(world)).toHaveLength(2);
 });

@@ -1,6 +1,7 @@
 import { METRIC, SPAN } from '../../shared/telemetry.ts';
 import { clipMiddle } from '../../shared/text.ts';
 import { alertCommand } from '../alert.ts';
+import type { Attempt } from '../attempt.ts';
 import { auditCommand } from '../audit.ts';
 import { gaveUpAlert } from '../incident.ts';
 import { NOTICE } from '../notice.ts';
@@ -47,15 +48,25 @@ async function take(
   if (step === 'compact') {
     const failed = await compactSession(parts, overflow, limitTokens, signal);
     if (failed === undefined || signal.aborted) return { do: 'again' };
-    reportFailedStage(parts, 'compaction', failed);
-    return startFreshSession(parts, overflow, limitTokens);
+    reportFailedStage(parts, 'none', failed);
+    return orReport(parts, attempt, () => startFreshSession(parts, overflow, limitTokens));
   }
   if (step === 'start fresh session') {
-    if (attempt.stage === 'compacted') reportFailedStage(parts, 'compaction', 'second_overflow');
-    return startFreshSession(parts, overflow, limitTokens);
+    if (attempt.stage === 'compacted') reportFailedStage(parts, 'compacted', 'second_overflow');
+    return orReport(parts, attempt, () => startFreshSession(parts, overflow, limitTokens));
   }
   if (step === 'scrub message') return scrubMessage(parts, overflow);
   return giveUp(parts, overflow);
+}
+
+/** A stage that throws is seen in the trace; what it threw goes on, and the job is run again. */
+async function orReport(parts: RecoverParts, { stage }: Attempt, work: () => Promise<Recovery>): Promise<Recovery> {
+  try {
+    return await work();
+  } catch (error) {
+    reportFailedStage(parts, stage, error instanceof Error ? error.name : 'unknown');
+    throw error;
+  }
 }
 
 /** Stage 1. Returns why it failed, or nothing when the session is compacted. */
@@ -149,6 +160,7 @@ async function lowerOutput(parts: RecoverParts, { attempt }: Overflow, maxOutput
 /** Nothing more can be done for this message; the chat itself stays usable, in its fresh session. */
 function giveUp(parts: RecoverParts, { attempt, failure }: Overflow): Recovery {
   reportFailedStage(parts, attempt.stage, failure.reason);
+  parts.telemetry.count(METRIC.recoveries, { action: 'give_up', result: failure.reason });
   return {
     do: 'conclude',
     conclusion: { outcome: 'failed', reason: failure.reason, parts: [NOTICE.gaveUp] },

@@ -1,6 +1,6 @@
 import type { ReachFailpoint } from '../../shared/failpoint.ts';
 import type { InboundMessage } from '../../shared/message.ts';
-import { METRIC, SPAN, type Telemetry } from '../../shared/telemetry.ts';
+import { SPAN, type Telemetry } from '../../shared/telemetry.ts';
 import type { Attempt, Command, Conclusion, RecoveryStage } from '../attempt.ts';
 import type { Failure } from '../model/classify.ts';
 import type { Model } from '../model/model.ts';
@@ -42,7 +42,6 @@ export function moveTo(attempt: Attempt, stage: RecoveryStage): Command[] {
 }
 
 /** Says that a stage threw, was refused or did not hold. */
-export function reportFailedStage({ telemetry }: RecoverParts, stage: string, why: string): void {
+export function reportFailedStage({ telemetry }: RecoverParts, stage: RecoveryStage, why: string): void {
   telemetry.mark(SPAN.overflowRecoveryFailed, { 'spillway.recovery.stage': stage, 'error.type': why });
-  telemetry.count(METRIC.recoveries, { action: stage, result: why });
 }

@@ -1,0 +1,180 @@
+import { expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { type Config, type Role, readConfig } from '../../shared/config.ts';
+import { rawTexts, SEEDED } from '../fixture/texts.ts';
+
+const GATEWAY = {
+  TELEGRAM_BOT_TOKEN: '123456:AAE-good_token',
+  TELEGRAM_ALLOWED_IDS: '1001,-1002',
+  TELEGRAM_ALERT_CHAT_ID: '9001',
+  ANTHROPIC_API_KEY: 'sk-ant-good',
+};
+const POSITIVE = [
+  'MAX_OUTPUT_TOKENS',
+  'CONTEXT_WINDOW_TOKENS',
+  'INBOUND_TEXT_MAX_CHARS',
+  'SHARDS',
+  'WORKER_CONCURRENCY',
+  'TURN_TIMEOUT_MS',
+  'MAX_ATTEMPTS',
+];
+/** Every variable that has a form of its own, with a value that does not have it. */
+const MALFORMED: Record<string, string> = {
+  ...Object.fromEntries(POSITIVE.map((name) => [name, '1e3'])),
+  TELEGRAM_BOT_TOKEN: 'not-a-token',
+  TELEGRAM_API_ROOT: 'ftp://example.org',
+  TELEGRAM_ALLOWED_IDS: '1001,bob',
+  TELEGRAM_ALERT_CHAT_ID: 'ops',
+  ANTHROPIC_BASE_URL: 'api.anthropic.com',
+  REDIS_URL: 'http://localhost',
+  HTTP_PORT: '65536',
+  LOG_LEVEL: 'loud',
+  LOG_CONTENT: 'yes',
+  OTEL_EXPORTER_OTLP_ENDPOINT: 'localhost:4318',
+  SPILLWAY_FAIL_AT: 'answer stored',
+};
+
+function problemsOf(env: Record<string, string | undefined>, role: Role = 'gateway'): string[] {
+  const reading = readConfig(env, role);
+  return reading.ok ? [] : reading.problems;
+}
+
+function configOf(env: Record<string, string | undefined>, role: Role = 'gateway'): Config {
+  const reading = readConfig(env, role);
+  if (!reading.ok) throw new Error(reading.problems.join('\n'));
+  return reading.config;
+}
+
+function warningsOf(env: Record<string, string | undefined>): string[] {
+  const reading = readConfig(env, 'gateway');
+  return reading.ok ? reading.warnings : ['not read at all'];
+}
+
+const namesIn = (problems: readonly string[]) => problems.map((problem) => problem.split(' ')[0]).sort();
+
+test('an operator sees every problem at once, each once and by name, and not one per restart', () => {
+  expect(namesIn(problemsOf(MALFORMED))).toEqual([...Object.keys(MALFORMED), 'ANTHROPIC_API_KEY'].sort());
+});
+
+test('a sound environment is not refused, and empty values count as unset', () => {
+  const config = configOf({ ...GATEWAY, SHARDS: '', WORKER_CONCURRENCY: '  ', REDIS_URL: '', LOG_LEVEL: undefined });
+  expect(config).toMatchObject({ SHARDS: 1, WORKER_CONCURRENCY: 16, LOG_LEVEL: 'info', LOG_CONTENT: false });
+  expect(config.REDIS_URL).toBeUndefined();
+  expect(warningsOf(GATEWAY)).toEqual([]);
+});
+
+test.each<[Role, string[]]>([
+  ['gateway', ['ANTHROPIC_API_KEY', 'TELEGRAM_ALERT_CHAT_ID', 'TELEGRAM_ALLOWED_IDS', 'TELEGRAM_BOT_TOKEN']],
+  ['producer', ['TELEGRAM_ALLOWED_IDS', 'TELEGRAM_BOT_TOKEN']],
+  ['worker', ['ANTHROPIC_API_KEY', 'TELEGRAM_ALERT_CHAT_ID', 'TELEGRAM_BOT_TOKEN']],
+  ['tool', []],
+])('the role %s does not start without its own part, and asks for no more', (role, required) => {
+  expect(namesIn(problemsOf({}, role))).toEqual(required);
+  expect(namesIn(problemsOf(Object.fromEntries(required.map((name) => [name, ' '])), role))).toEqual(required);
+  const own = Object.fromEntries(Object.entries(GATEWAY).filter(([name]) => required.includes(name)));
+  expect(problemsOf(own, role)).toEqual([]);
+});
+
+test.each(POSITIVE)('%s takes no zero, sign, fraction, exponent, word or padding for a number', (name) => {
+  for (const value of ['0', '-1', '+1', '1.5', 'abc', '1e3', '0x10', '01', '1_000', ' 5', '5 ', '9'.repeat(16), '٣']) {
+    expect([value, problemsOf({ ...GATEWAY, [name]: value })]).toEqual([
+      value,
+      [expect.stringMatching(new RegExp(`^${name} .*expected .*(?:positive integer|milliseconds)`))],
+    ]);
+  }
+  expect(configOf({ ...GATEWAY, [name]: '7' })).toMatchObject({ [name]: 7 });
+});
+
+test('a turn timeout that a timer cannot hold would end every turn at once, so it is refused', () => {
+  expect(problemsOf({ ...GATEWAY, TURN_TIMEOUT_MS: '2147483648' })).toEqual([expect.stringMatching(/^TURN_TIMEOUT_MS /)]);
+  expect(configOf({ ...GATEWAY, TURN_TIMEOUT_MS: '2147483647' }).TURN_TIMEOUT_MS).toBe(2_147_483_647);
+});
+
+test('a port may be 0, for any free one, and no more than 65535', () => {
+  expect(configOf({ ...GATEWAY, HTTP_PORT: '0' }).HTTP_PORT).toBe(0);
+  expect(configOf({ ...GATEWAY, HTTP_PORT: '65535' }).HTTP_PORT).toBe(65_535);
+  for (const value of ['65536', '-1', '80.5', 'http', '999999'])
+    expect(namesIn(problemsOf({ ...GATEWAY, HTTP_PORT: value }))).toEqual(['HTTP_PORT']);
+});
+
+test('a secret that is malformed is named and never quoted, whatever it is', () => {
+  const secrets = fc.stringMatching(/^[!-~]{8,40}$/);
+  fc.assert(
+    fc.property(fc.constantFrom(...Object.keys(MALFORMED)), secrets, (name, secret) => {
+      const problems = problemsOf({ ...GATEWAY, [name]: secret });
+      expect(problems.filter((problem) => problem.includes(secret))).toEqual([]);
+      expect(namesIn(problems).filter((each) => each !== name)).toEqual([]);
+    }),
+    SEEDED,
+  );
+  const withPassword = problemsOf({ ...GATEWAY, REDIS_URL: 'reddis://user:hunter2secret@host' }).join('\n');
+  expect(withPassword).toMatch(/^REDIS_URL is malformed: expected redis:/);
+  expect(withPassword).not.toContain('hunter2');
+});
+
+test('nobody is let in by accident: the allow list is ids, and an open bot is an explicit * with a warning', () => {
+  expect(configOf(GATEWAY).TELEGRAM_ALLOWED_IDS).toEqual(new Set([1001, -1002]));
+  expect(configOf({ ...GATEWAY, TELEGRAM_ALLOWED_IDS: ' 5 , 6 ' }).TELEGRAM_ALLOWED_IDS).toEqual(new Set([5, 6]));
+  expect(configOf({}, 'tool').TELEGRAM_ALLOWED_IDS).toEqual(new Set());
+  for (const value of ['1001,', ',', '1001;1002', '@bob', '1e3', '**', 'everyone', '12345678901234567'])
+    expect([value, namesIn(problemsOf({ ...GATEWAY, TELEGRAM_ALLOWED_IDS: value }))]).toEqual([
+      value,
+      ['TELEGRAM_ALLOWED_IDS'],
+    ]);
+  const open = { ...GATEWAY, TELEGRAM_ALLOWED_IDS: '1001,*' };
+  expect(configOf(open).TELEGRAM_ALLOWED_IDS).toBe('everyone');
+  expect(warningsOf(open)).toEqual([expect.stringMatching(/^TELEGRAM_ALLOWED_IDS is \*: anybody/)]);
+});
+
+test('no alert chat is a choice that must be written down, as none', () => {
+  expect(configOf({ ...GATEWAY, TELEGRAM_ALERT_CHAT_ID: 'none' }).TELEGRAM_ALERT_CHAT_ID).toBeUndefined();
+  expect(configOf(GATEWAY).TELEGRAM_ALERT_CHAT_ID).toBe(9001);
+  expect(configOf({ ...GATEWAY, TELEGRAM_ALERT_CHAT_ID: '-100200' }).TELEGRAM_ALERT_CHAT_ID).toBe(-100_200);
+  expect(problemsOf({ ...GATEWAY, TELEGRAM_ALERT_CHAT_ID: '' })).toEqual([expect.stringMatching(/or none$/)]);
+});
+
+test.each<[string, string[]]>([
+  ['LOG_LEVEL', ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']],
+  ['LOG_CONTENT', ['true', 'false']],
+])('an unknown %s is answered with the legal values', (name, legal) => {
+  const [problem, ...others] = problemsOf({ ...GATEWAY, [name]: 'verbose' });
+  expect(others).toEqual([]);
+  for (const value of legal) {
+    expect(problem).toMatch(new RegExp(`\\b${value}\\b`));
+    expect(problemsOf({ ...GATEWAY, [name]: value })).toEqual([]);
+  }
+});
+
+test.each([
+  'TELEGRAM_WEBHOOK_URL',
+  'TELEGRAM_WEBHOOK_SECRET',
+  'FALLBACK_MODEL',
+  'COMPACT_AT',
+  'TOOL_RESULT_MAX_CHARS',
+  'PINNED_MAX_CHARS',
+  'MCP_CONFIG',
+  'REDIS_CLUSTER_NODES',
+  'LANE_MAX_MESSAGES',
+  'CHAT_DAILY_TOKENS',
+  'TOTAL_DAILY_TOKENS',
+  'SESSION_RETENTION_DAYS',
+  'UNANSWERED_ALERT_MS',
+  'DEADMAN_URL',
+  'OPERATOR_TOKEN',
+])('%s is in the interface and has no effect yet, which an operator is told', (name) => {
+  expect(warningsOf({ ...GATEWAY, [name]: 'anything' })).toEqual([expect.stringMatching(new RegExp(`^${name} is set`))]);
+  expect(warningsOf({ ...GATEWAY, [name]: ' ' })).toEqual([]);
+});
+
+test('any environment is read without a throw, and what is read is whole', () => {
+  const values = fc.oneof(rawTexts(), fc.constantFrom('', ' ', '1', '*', 'none', 'true', '1001'));
+  const environments = fc.dictionary(fc.constantFrom(...Object.keys({ ...MALFORMED, ...GATEWAY })), values);
+  fc.assert(
+    fc.property(environments, fc.constantFrom<Role>('gateway', 'producer', 'worker', 'tool'), (env, role) => {
+      const reading = readConfig(env, role);
+      if (!reading.ok) expect(reading.problems.length).toBeGreaterThan(0);
+      else expect(reading.config.WORKER_CONCURRENCY).toBeGreaterThan(0);
+    }),
+    SEEDED,
+  );
+});
