@@ -1,5 +1,6 @@
 import type { AllowedIds } from '../shared/config.ts';
 import type { InboundMessage } from '../shared/message.ts';
+import { graphemePrefix } from '../shared/text.ts';
 
 /** Why an update was not accepted. Ignored updates are counted, never stored and never answered. */
 export type IgnoreReason = 'not_allowed' | 'not_a_message' | 'from_a_bot' | 'service_message' | 'malformed';
@@ -49,11 +50,10 @@ export function intake(update: unknown, allowed: AllowedIds, textMaxChars: numbe
   const { chat, from } = message;
   if (!isInteger(chat?.id) || !isInteger(from?.id) || !isInteger(message.message_id)) return ignore('malformed');
   if (!isAllowed(allowed, from.id, chat.id, message.sender_chat)) return ignore('not_allowed');
-  if (from.is_bot === true) return ignore('from_a_bot');
+  if (from.is_bot === true && !isOnBehalfOfChat(message)) return ignore('from_a_bot');
   const content = contentOf(message, textMaxChars);
   if (content === undefined) return ignore('service_message');
-  const topicId =
-    message.is_topic_message === true && isInteger(message.message_thread_id) ? message.message_thread_id : undefined;
+  const topicId = topicOf(message);
   return {
     accept: true,
     message: {
@@ -62,13 +62,13 @@ export function intake(update: unknown, allowed: AllowedIds, textMaxChars: numbe
       chatId: chat.id,
       ...(topicId !== undefined && { topicId }),
       chatType: chatType(chat.type),
-      ...(typeof chat.title === 'string' && { chatTitle: wellFormed(chat.title).slice(0, 128) }),
+      ...(typeof chat.title === 'string' && { chatTitle: graphemePrefix(wellFormed(chat.title), 128) }),
       messageId: message.message_id,
       from: {
         id: from.id,
-        ...(typeof from.first_name === 'string' && { name: wellFormed(from.first_name).slice(0, 64) }),
+        ...(typeof from.first_name === 'string' && { name: graphemePrefix(wellFormed(from.first_name), 64) }),
       },
-      sentAtMs: isInteger(message.date) ? message.date * 1000 : 0,
+      sentAtMs: millisecondsOf(message.date),
       content,
     },
   };
@@ -78,6 +78,21 @@ export function intake(update: unknown, allowed: AllowedIds, textMaxChars: numbe
 function isAllowed(allowed: AllowedIds, fromId: number, chatId: number, senderChat: unknown): boolean {
   if (allowed === 'everyone') return true;
   return allowed.has(chatId) || (senderChat === undefined && allowed.has(fromId));
+}
+
+/** Then `from` is a bot that Telegram lends to all such senders; a person wrote it all the same. */
+function isOnBehalfOfChat({ sender_chat: senderChat }: RawMessage): boolean {
+  return typeof senderChat === 'object' && senderChat !== null;
+}
+
+function topicOf({ is_topic_message: isTopic, message_thread_id: id }: RawMessage): number | undefined {
+  return isTopic === true && isInteger(id) && id > 0 ? id : undefined;
+}
+
+/** A date in seconds that makes no exact number of milliseconds is none. */
+function millisecondsOf(date: unknown): number {
+  const ms = isInteger(date) ? date * 1000 : 0;
+  return isInteger(ms) ? ms : 0;
 }
 
 function contentOf(message: RawMessage, textMaxChars: number): InboundMessage['content'] | undefined {
@@ -90,7 +105,7 @@ function contentOf(message: RawMessage, textMaxChars: number): InboundMessage['c
 /** A cap at the first write, once, with a marker that names the original length. Never cuts inside a character. */
 function capped(text: string, maxChars: number): string {
   if (text.length <= maxChars) return text;
-  return `${wellFormed(text.slice(0, maxChars)).replace(/\uFFFD$/, '')}\n[message cut: ${text.length} characters were sent]`;
+  return `${graphemePrefix(text, maxChars)}\n[message cut: ${text.length} characters were sent]`;
 }
 
 /** Lone surrogates and NUL make a request body that no endpoint accepts. */

@@ -43,12 +43,17 @@ export function chatKey(chatId: number, topicId?: number): ChatKey {
 export function parseChatKey(text: string): { chat: ChatKey; chatId: number; topicId?: number } | undefined {
   const match = /^(-?\d{1,16})(?:\.(\d{1,16}))?$/.exec(text);
   if (!match) return undefined;
-  const [, chatId, topicId] = match;
-  return {
-    chat: text as ChatKey,
-    chatId: Number(chatId),
-    ...(topicId !== undefined && { topicId: Number(topicId) }),
-  };
+  const chatId = Number(match[1]);
+  const topicId = match[2] === undefined ? undefined : Number(match[2]);
+  // "007" names chat 7, and its key is "7": a key is only ever what `chatKey` makes.
+  const chat = chatKey(chatId, topicId);
+  if (!Number.isSafeInteger(chatId) || (topicId !== undefined && !Number.isSafeInteger(topicId))) return undefined;
+  return { chat, chatId, ...(topicId !== undefined && { topicId }) };
+}
+
+/** The id of the BullMQ job of an entry: no `:` and no integer, both of which BullMQ refuses. */
+export function jobIdOf(entry: EntryId): string {
+  return `m-${entry}`;
 }
 
 /** The shard that holds a chat: all topics of a chat share it, and the hash never changes between versions. */

@@ -11,6 +11,6 @@ export const RETRY_AFTER_MS_MAX = 300_000;
 export function backoffMs(attempt: number, retryAfterMs?: number, random: () => number = Math.random): number {
   const grown = Math.min(BASE_MS * FACTOR ** Math.max(0, attempt - 1), MAX_MS);
   const jittered = grown * (0.75 + 0.25 * random());
-  const asked = Math.min(retryAfterMs ?? 0, RETRY_AFTER_MS_MAX);
+  const asked = Math.min(retryAfterMs || 0, RETRY_AFTER_MS_MAX);
   return Math.round(Math.max(jittered, asked));
 }

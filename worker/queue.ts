@@ -1,7 +1,7 @@
 import { SpanKind } from '@opentelemetry/api';
 import { type Job, Queue, Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
-import { type ChatKey, type EntryId, type Keys, TURNS_QUEUE } from '../shared/keys.ts';
+import { type ChatKey, type EntryId, jobIdOf, type Keys, TURNS_QUEUE } from '../shared/keys.ts';
 import { jobTelemetry, SPAN, type Telemetry, traceparent } from '../shared/telemetry.ts';
 import type { Head } from './lane.ts';
 
@@ -52,7 +52,7 @@ export function openQueue(redis: Redis, keys: Keys, telemetry: Telemetry): TurnQ
         heads.map(({ entry, chat }, index) => ({
           name: 'turn',
           data: { entry, chat },
-          opts: { jobId: `m-${entry}`, telemetry: jobTelemetry(parents[index] ?? '') },
+          opts: { jobId: jobIdOf(entry), telemetry: jobTelemetry(parents[index] ?? '') },
         })),
       );
     },

@@ -162,13 +162,11 @@ test('half a character or a NUL in a text never reaches a request body', () => {
 });
 
 test('a long text is cut once, at a whole character, and says how long it was', () => {
-  const family = '👩‍👩‍👧‍👦';
-  for (const grapheme of [...GRAPHEMES, family]) {
+  for (const grapheme of GRAPHEMES.filter((each) => each.trim() !== '')) {
     const long = grapheme.repeat(100);
     for (const cap of [50, 51, 52, 53]) {
       const cut = textOf(update({ text: long }), cap);
       const [head = '', marker] = cut.split('\n[');
-      if (long.length <= cap || grapheme.includes('\n')) continue;
       expect(marker).toBe(`message cut: ${long.length} characters were sent]`);
       expect([grapheme, head.length <= cap, head.replaceAll(grapheme, '')]).toEqual([grapheme, true, '']);
       expect(head.length).toBeGreaterThan(cap - grapheme.length);
@@ -216,7 +214,9 @@ test('whatever is accepted can be stored, read back unchanged, and has a lane', 
       some('id', 'is_bot', 'first_name'),
       some('id', 'type', 'title'),
     )
-    .map(([top, from, chat]) => update({ ...top, from: { ...person(USER), ...from }, chat: { ...group, ...chat } }));
+    .map(([top, from, chat]) => update({ ...top, from: { ...person(USER), ...from }, chat: { ...group, ...chat } }))
+    // As it comes over the wire: JSON knows no undefined and no negative zero.
+    .map((raw) => JSON.parse(JSON.stringify(raw)) as unknown);
   let stored = 0;
   fc.assert(
     fc.property(updates, fc.integer({ min: 1, max: 100 }), (raw, cap) => {

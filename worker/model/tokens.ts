@@ -35,17 +35,19 @@ function asciiTokens(unit: number): number {
 }
 
 function estimateBlock(block: unknown): number {
-  const { type, text, content, source } = (block ?? {}) as {
-    type?: string;
-    text?: string;
-    content?: unknown;
-    source?: { data?: string };
-  };
-  if (type === 'text') return estimateText(text ?? '');
+  const { type, text, content, source } = (block ?? {}) as Partial<Record<string, unknown>>;
+  if (type === 'text' && typeof text === 'string') return estimateText(text);
   if (type === 'image') return PER_IMAGE_TOKENS;
-  if (type === 'document') {
-    return Math.ceil((source?.data?.length ?? 0) / BASE64_CHARS_PER_PDF_PAGE) * PER_PDF_PAGE_TOKENS;
-  }
+  if (type === 'document') return estimateDocument(source);
   if (type === 'tool_result') return estimateContent(content);
   return estimateText(JSON.stringify(block) ?? '');
+}
+
+/** A document is a file of pages, or plain text, or a list of blocks. */
+function estimateDocument(source: unknown): number {
+  const { type, data, content } = (source ?? {}) as Partial<Record<string, unknown>>;
+  if (type === 'content') return estimateContent(content);
+  if (type === 'text' && typeof data === 'string') return estimateText(data);
+  const chars = typeof data === 'string' ? data.length : 0;
+  return Math.max(1, Math.ceil(chars / BASE64_CHARS_PER_PDF_PAGE)) * PER_PDF_PAGE_TOKENS;
 }

@@ -1,9 +1,9 @@
-import type { Failure } from '../model/classify.ts';
+import { classify, type Failure } from '../model/classify.ts';
 import type { Model, ModelRequest } from '../model/model.ts';
 import { estimateContent } from '../model/tokens.ts';
 import { type LogRecord, startsTurn } from '../session/record.ts';
 import { view, type Window } from '../session/view.ts';
-import { transcribe } from './transcript.ts';
+import { neutral, transcribe } from './transcript.ts';
 
 /** What there is to compact, and how much room there is. */
 export interface CompactionOptions {
@@ -26,7 +26,7 @@ export interface Compaction {
 
 /** Why there is no summary; `calls` were made all the same. */
 export interface CompactionFailure {
-  reason: 'nothing_to_compact' | 'call_failed' | 'empty_summary' | 'cut_summary' | 'did_not_shrink';
+  reason: 'nothing_to_compact' | 'call_failed' | 'empty_summary' | 'cut_summary' | 'error_text' | 'did_not_shrink';
   failure?: Failure;
   calls: number;
 }
@@ -44,6 +44,8 @@ const KEPT_TURNS_MAX = 3;
 /** Share of the limit that a transcript may fill; estimates undercount, at worst by a factor of 1.55. */
 const CHUNK_SHARE = 0.45;
 const SUMMARY_TOKENS_MAX = 4_000;
+const ERROR_TEXT_CHARS_MAX = 200;
+const ERROR_START = /^(?:(?:api )?error\s*[:(]|[45]\d\d\b|\{\s*"(?:type|error)")/i;
 
 const SYSTEM = [
   'You write the working summary of a conversation between a user and an assistant, so that the assistant can go on with it.',
@@ -79,6 +81,7 @@ export async function compact(
     summary = result.answer.text.trim();
     if (summary === '') return { ok: false, failed: { reason: 'empty_summary', calls } };
     if (!isWhole(result.answer.stopReason)) return { ok: false, failed: { reason: 'cut_summary', calls } };
+    if (isErrorText(summary)) return { ok: false, failed: { reason: 'error_text', calls } };
   }
   return accepted(window, keptFrom, summary, calls, options.limitTokens);
 }
@@ -126,8 +129,14 @@ function isWhole(stopReason: string | null): boolean {
   return stopReason === 'end_turn' || stopReason === 'stop_sequence';
 }
 
+/** Some proxies send an error as an answer. So short a text that reads like one is no summary of a long conversation. */
+function isErrorText(summary: string): boolean {
+  if (summary.length > ERROR_TEXT_CHARS_MAX) return false;
+  return ERROR_START.test(summary) || classify(summary).kind === 'token';
+}
+
 function requestOf(chunk: string, previous: string, left: number, options: CompactionOptions): ModelRequest {
-  const earlier = previous === '' ? '' : `<previous-summary>\n${previous}\n</previous-summary>\n\n`;
+  const earlier = previous === '' ? '' : `<previous-summary>\n${neutral(previous)}\n</previous-summary>\n\n`;
   const gap = left > 0 ? `(${left} older records are not part of this transcript.)\n` : '';
   const task =
     previous === ''

@@ -1,6 +1,6 @@
 import { clip, redact } from '../../shared/text.ts';
 import { estimateText } from '../model/tokens.ts';
-import { type LogRecord, startsTurn, textOf, type UserRecord } from '../session/record.ts';
+import { type LogRecord, resultText, startsTurn, textOf, type UserRecord, withScrubs } from '../session/record.ts';
 
 /** What a seed is built from. */
 export interface SeedSource {
@@ -26,40 +26,67 @@ const UNANSWERED_CHARS = 1_000;
 const SUMMARY_CHARS = 6_000;
 const TOOL_OUTCOMES = 8;
 const TOOL_CHARS = 160;
+const TOOL_NAME_CHARS = 64;
+const TOOL_SCAN_CHARS = 2_000;
 const NAMED_MAX = 20;
+const REFERENCE_CHARS = 210;
+const NAMED_SCAN_CHARS = 20_000;
 const QUESTIONS_MAX = 5;
 const REFERENCE =
   /https?:\/\/[^\s<>"')\]]{3,200}|(?:\.{0,2}\/)?(?:[\w.-]{1,60}\/){1,12}[\w.-]{1,80}|\b[\w-]{1,60}\.(?:ts|js|py|go|rs|java|md|json|ya?ml|csv|pdf|txt|sql|sh|log)\b|#\d{1,7}\b/g;
 
+const ISO_TIME = /^\d{4}-\d\d-\d\dT[\d:.]{5,15}(?:Z|[+-]\d\d:\d\d)$/;
+const END = '[END of the recovery note. Answer the message that follows.]';
+/** What is left of a note in a window that is smaller than the note's own frame. */
+const SHORTEST = `[Recovery note. The earlier conversation outgrew the context window and was set aside.]\n${END}`;
+
+/** A quoted part: what matters least stands first. */
+interface Section {
+  title: string;
+  items: readonly string[];
+}
+
 /**
  * The text that opens a fresh session, built without a model. Pure: the same source gives the same bytes. It says that
  * it is a lossy reference, quotes the newest asks and replies in an escaped block, and never quotes an earlier seed, so
- * it stays bounded for any number of rounds. When it is over its budget the later, less important parts go first.
+ * it stays bounded for any number of rounds. When it is over its budget the later, less important parts go first, and
+ * of each part the oldest.
  */
 export function buildSeed(source: SeedSource): string {
-  const records = source.records.filter((record) => record.t !== 'user' || record.entry !== source.pending);
-  const parts = [
-    `Last active channel: ${source.channel}`,
-    ...listed('Messages of the user that were not answered, newest last', unanswered(records)),
-    ...listed('Last messages of the user, newest last', lastUser(records)),
-    ...listed('Last replies of the assistant, newest last', lastAssistant(records)),
-    ...listed('Files, links and ids named', named(records)),
-    ...listed('Tool outcomes, newest last', toolOutcomes(records)),
-    ...listed('Questions that the assistant asked last', openQuestions(records)),
-    ...lastSummary(records),
-  ];
+  const { boundary, pending, tokensMax } = source;
+  const records = withScrubs(source.records).filter((record) => record.t !== 'user' || record.entry !== pending);
   const header = headerOf(source, records);
-  let kept = parts;
-  while (kept.length > 1 && estimateText(framed(header, kept, source.boundary)) > source.tokensMax)
-    kept = kept.slice(0, -1);
-  const seed = framed(header, kept, source.boundary);
-  return estimateText(seed) <= source.tokensMax
-    ? seed
-    : framed(header, [clip(kept[0] ?? '', USER_CHARS)], source.boundary);
+  const channel = `Last active channel: ${quote(source.channel, USER_CHARS)}`;
+  let sections = sectionsOf(records).filter(({ items }) => items.length > 0);
+  for (;;) {
+    const seed = framed(header, [channel, ...sections.flatMap(listed)], boundary);
+    if (estimateText(seed) <= tokensMax) return seed;
+    if (sections.length === 0) return SHORTEST;
+    sections = shortened(sections);
+  }
+}
+
+/** In the order of how much they matter. */
+function sectionsOf(records: readonly LogRecord[]): Section[] {
+  return [
+    { title: 'Messages of the user that were not answered, newest last', items: unanswered(records) },
+    { title: 'Last messages of the user, newest last', items: lastUser(records) },
+    { title: 'Last replies of the assistant, newest last', items: lastAssistant(records) },
+    { title: 'Files, links and ids named, newest last', items: named(records) },
+    { title: 'Tool outcomes, newest last', items: toolOutcomes(records) },
+    { title: 'Questions that the assistant asked last', items: openQuestions(records) },
+    { title: 'Last summary of older parts', items: lastSummary(records) },
+  ];
+}
+
+function shortened(sections: readonly Section[]): Section[] {
+  const last = sections.at(-1);
+  const items = last?.items.slice(1) ?? [];
+  return [...sections.slice(0, -1), ...(last && items.length > 0 ? [{ ...last, items }] : [])];
 }
 
 function headerOf({ total }: SeedSource, records: readonly LogRecord[]): string {
-  const dates = records.flatMap((record) => (record.at === '' ? [] : [record.at]));
+  const dates = records.map((record) => record.at).filter((at) => ISO_TIME.test(at));
   const first = dates[0] ?? 'unknown';
   const last = dates.at(-1) ?? 'unknown';
   return [
@@ -71,15 +98,17 @@ function headerOf({ total }: SeedSource, records: readonly LogRecord[]): string 
 
 function framed(header: string, parts: readonly string[], boundary: string): string {
   const quoted = parts.join('\n').replaceAll(boundary, '[boundary]');
-  return `${header}\n---- ${boundary} ----\n${quoted}\n---- ${boundary} ----\n[END of the recovery note. Answer the message that follows.]`;
+  return `${header}\n---- ${boundary} ----\n${quoted}\n---- ${boundary} ----\n${END}`;
 }
 
-function listed(title: string, items: readonly string[]): string[] {
-  return items.length === 0 ? [] : [`\n${title}:`, ...items.map((item) => `- ${item}`)];
+function listed({ title, items }: Section): string[] {
+  return [`\n${title}:`, ...items.map((item) => `- ${item}`)];
 }
 
+/** On one line, without credentials, and without what could pass for a line of the frame. */
 function quote(text: string, maxChars: number): string {
-  return clip(redact(text.toWellFormed()).replace(/\s+/g, ' ').trim(), maxChars);
+  const plain = redact(text.toWellFormed()).replace(/\s+/g, ' ').trim();
+  return clip(plain.replace(/-{4,}/g, '---').replace(/\[END of/gi, '(end of'), maxChars);
 }
 
 function asks(records: readonly LogRecord[]): UserRecord[] {
@@ -102,24 +131,29 @@ function lastAssistant(records: readonly LogRecord[]): string[] {
     .map((text) => quote(text, ASSISTANT_CHARS));
 }
 
-/** Asks after the last reply. */
+/** Asks after the last reply; a tool call or a thought is none. */
 function unanswered(records: readonly LogRecord[]): string[] {
-  const lastReply = records.findLastIndex((record) => record.t === 'assistant');
+  const lastReply = records.findLastIndex((record) => record.t === 'assistant' && textOf(record.content).trim() !== '');
   return asks(records.slice(lastReply + 1))
     .slice(-USER_MESSAGES)
     .map((record) => quote(textOf(record.content), UNANSWERED_CHARS));
 }
 
+/** From the newest backwards, as far as the scan's budget reaches. */
 function named(records: readonly LogRecord[]): string[] {
   const found = new Set<string>();
+  let left = NAMED_SCAN_CHARS;
   for (const record of records.toReversed()) {
     if (record.t !== 'user' && record.t !== 'assistant') continue;
-    for (const [reference] of redact(textOf(record.content).slice(0, 20_000)).matchAll(REFERENCE)) {
-      found.add(reference);
-      if (found.size >= NAMED_MAX) return [...found];
-    }
+    const text = textOf(record.content).slice(0, left);
+    left -= text.length;
+    for (const [reference] of redact(text).matchAll(REFERENCE)) found.add(reference);
+    if (left <= 0 || found.size >= NAMED_MAX) break;
   }
-  return [...found];
+  return [...found]
+    .slice(0, NAMED_MAX)
+    .map((reference) => quote(reference, REFERENCE_CHARS))
+    .toReversed();
 }
 
 function toolOutcomes(records: readonly LogRecord[]): string[] {
@@ -128,13 +162,11 @@ function toolOutcomes(records: readonly LogRecord[]): string[] {
   for (const record of records) {
     if ((record.t !== 'user' && record.t !== 'assistant') || typeof record.content === 'string') continue;
     for (const block of record.content) {
-      if (block.type === 'tool_use') names.set(block.id, String(block.name));
+      if (block.type === 'tool_use') names.set(block.id, typeof block.name === 'string' ? block.name : 'tool');
       if (block.type !== 'tool_result') continue;
-      const result = typeof block.content === 'string' ? block.content : JSON.stringify(block.content ?? '');
+      const name = quote(names.get(block.tool_use_id) ?? 'tool', TOOL_NAME_CHARS);
       const verdict = block.is_error === true ? 'failed' : 'returned';
-      outcomes.push(
-        `${names.get(block.tool_use_id) ?? 'tool'} ${verdict}: ${quote(result.slice(0, 2_000), TOOL_CHARS)}`,
-      );
+      outcomes.push(`${name} ${verdict}: ${quote(resultText(block.content).slice(0, TOOL_SCAN_CHARS), TOOL_CHARS)}`);
     }
   }
   return outcomes.slice(-TOOL_OUTCOMES);
@@ -154,5 +186,5 @@ function openQuestions(records: readonly LogRecord[]): string[] {
 function lastSummary(records: readonly LogRecord[]): string[] {
   const compaction = records.findLast((record) => record.t === 'compaction');
   if (compaction?.t !== 'compaction') return [];
-  return [`\nLast summary of older parts:\n${quote(compaction.summary, SUMMARY_CHARS)}`];
+  return [quote(compaction.summary, SUMMARY_CHARS)];
 }

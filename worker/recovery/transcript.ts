@@ -1,9 +1,11 @@
 import { clipMiddle, redact } from '../../shared/text.ts';
 import { estimateText } from '../model/tokens.ts';
-import type { Block, LogRecord } from '../session/record.ts';
+import { type Block, type LogRecord, resultText, withScrubs } from '../session/record.ts';
 
 const TOOL_RESULT_CHARS = 2_000;
 const SHORTENED_CHARS = 1_500;
+/** No character is estimated at more than 1.1 tokens, so a line of so many characters fits for sure. */
+const CHARS_PER_TOKEN_SURE = 0.9;
 
 /** A transcript cut into pieces that a summariser can take, oldest first. */
 export interface Transcript {
@@ -18,10 +20,13 @@ export interface Transcript {
  * Pure.
  */
 export function transcribe(records: readonly LogRecord[], chunkTokens: number, chunksMax: number): Transcript {
-  const lines = records.flatMap((record) => lineOf(record) ?? []);
-  const whole = packed(lines, chunkTokens);
+  const lines = withScrubs(records).flatMap((record) => lineOf(record) ?? []);
+  const whole = packed(
+    lines.map((line) => fitted(line, chunkTokens)),
+    chunkTokens,
+  );
   if (whole.length <= chunksMax) return { chunks: whole, left: 0 };
-  const short = lines.map((line) => clipMiddle(line, SHORTENED_CHARS));
+  const short = lines.map((line) => fitted(clipMiddle(line, SHORTENED_CHARS), chunkTokens));
   const fitting = newestThatFit(short, chunkTokens * chunksMax);
   // Packing leaves gaps at the ends of chunks, so a little more may have to go than the sum says.
   let from = short.length - fitting;
@@ -37,7 +42,7 @@ function newestThatFit(lines: readonly string[], tokens: number): number {
   let left = tokens;
   let count = 0;
   for (const line of lines.toReversed()) {
-    left -= estimateText(line);
+    left -= lineTokens(line);
     if (left < 0) break;
     count += 1;
   }
@@ -47,10 +52,8 @@ function newestThatFit(lines: readonly string[], tokens: number): number {
 function packed(lines: readonly string[], chunkTokens: number): string[] {
   const chunks: string[][] = [];
   let used = Number.POSITIVE_INFINITY;
-  for (const whole of lines) {
-    // One line alone may be larger than a chunk; about three characters are a token.
-    const line = estimateText(whole) > chunkTokens ? clipMiddle(whole, chunkTokens) : whole;
-    const tokens = estimateText(line);
+  for (const line of lines) {
+    const tokens = lineTokens(line);
     if (used + tokens > chunkTokens) {
       chunks.push([]);
       used = 0;
@@ -61,29 +64,44 @@ function packed(lines: readonly string[], chunkTokens: number): string[] {
   return chunks.map((chunk) => chunk.join('\n'));
 }
 
+/** One line alone may be larger than a chunk. */
+function fitted(line: string, chunkTokens: number): string {
+  return lineTokens(line) > chunkTokens ? clipMiddle(line, Math.floor(chunkTokens * CHARS_PER_TOKEN_SURE)) : line;
+}
+
+/** The line break counts: a transcript can be a thousand short lines. */
+function lineTokens(line: string): number {
+  return estimateText(`${line}\n`);
+}
+
 function lineOf(record: LogRecord): string | undefined {
   if (record.t !== 'user' && record.t !== 'assistant') return undefined;
-  const speaker = record.t === 'user' ? `[User${record.from ? ` ${record.from}` : ''}]` : '[Assistant]';
+  const speaker = record.t === 'user' ? `[User${record.from ? ` ${clean(record.from)}` : ''}]` : '[Assistant]';
   const text =
     typeof record.content === 'string'
-      ? record.content
+      ? clean(record.content)
       : record.content.flatMap((block) => blockText(block) ?? []).join('\n');
-  return text.trim() === '' ? undefined : `${speaker}: ${neutral(redact(text.toWellFormed()))}`;
+  return text.trim() === '' ? undefined : `${speaker}: ${text}`;
 }
 
 function blockText(block: Block): string | undefined {
-  if (block.type === 'text') return String(block.text ?? '');
-  if (block.type === 'tool_use')
-    return `(calls ${String(block.name)} with ${clipMiddle(JSON.stringify(block.input ?? {}), TOOL_RESULT_CHARS)})`;
-  if (block.type === 'tool_result') {
-    const result = typeof block.content === 'string' ? block.content : JSON.stringify(block.content ?? '');
-    return `(tool result: ${clipMiddle(result, TOOL_RESULT_CHARS)})`;
+  if (block.type === 'text') return typeof block.text === 'string' ? clean(block.text) : '';
+  if (block.type === 'tool_use') {
+    const name = typeof block.name === 'string' ? clean(block.name) : 'a tool';
+    return `(calls ${name} with ${clipMiddle(clean(JSON.stringify(block.input ?? {})), TOOL_RESULT_CHARS)})`;
   }
+  if (block.type === 'tool_result')
+    return `(tool result: ${clipMiddle(clean(resultText(block.content)), TOOL_RESULT_CHARS)})`;
   if (block.type === 'thinking' || block.type === 'redacted_thinking') return undefined;
-  return `(${block.type} left out)`;
+  return `(${clean(block.type)} left out)`;
 }
 
-/** The transcript is data inside a tag; nothing in it may close that tag. */
-function neutral(text: string): string {
-  return text.replace(/<(\/?)(transcript|previous-summary)>/gi, '‹$1$2›');
+/** Before any cut, since half a credential or half a tag would not be known for what it is. */
+function clean(text: string): string {
+  return neutral(redact(text.toWellFormed()));
+}
+
+/** The transcript is data inside a tag; nothing in it may open or close such a tag. */
+export function neutral(text: string): string {
+  return text.replace(/<(?=\s{0,9}\/?\s{0,9}(?:transcript|previous-summary)\b)/gi, '‹');
 }

@@ -11,7 +11,7 @@ const INTERRUPTED = 'No result: the call was interrupted.';
 /**
  * Makes every tool call and its result a pair, as the API demands: a call without a result gets one that says so, a
  * result without a call (or a second one for the same call) is left out, and results come first in their message.
- * Pure. Expects roles to alternate.
+ * Thinking that nothing follows is left out too: it may not end a message. Pure. Expects roles to alternate.
  */
 export function pairTools(messages: readonly DraftMessage[]): DraftMessage[] {
   const seen = new Set<string>();
@@ -23,9 +23,8 @@ export function pairTools(messages: readonly DraftMessage[]): DraftMessage[] {
       open = [];
     } else {
       if (open.length > 0) paired.push({ role: 'user', content: withResults([], open) });
-      const content = message.content.filter((block) => isFreshCall(block, seen));
-      open = content.flatMap((block) => callId(block) ?? []);
-      for (const id of open) seen.add(id);
+      const content = withoutLastThinking(message.content.filter((block) => isFreshCall(block, seen)));
+      open = content.flatMap((block) => (block.type === 'tool_use' ? (callId(block) ?? []) : []));
       paired.push({ role: 'assistant', content });
     }
   }
@@ -47,11 +46,20 @@ function withResults(content: readonly Block[], open: readonly string[]): Block[
 }
 
 function callId(block: Block): string | undefined {
-  return block.type === 'tool_use' && typeof block.id === 'string' ? block.id : undefined;
+  const isCall = block.type === 'tool_use' || block.type === 'server_tool_use';
+  return isCall && typeof block.id === 'string' ? block.id : undefined;
 }
 
-/** Ids are unique in a request; a second call with the same id could not be answered. */
-function isFreshCall(block: Block, seen: ReadonlySet<string>): boolean {
+/** Ids are unique in a request; a second call with the same id could not be answered. Remembers the id. */
+function isFreshCall(block: Block, seen: Set<string>): boolean {
   const id = callId(block);
-  return id === undefined || !seen.has(id);
+  if (id === undefined) return true;
+  const isFresh = !seen.has(id);
+  seen.add(id);
+  return isFresh;
+}
+
+function withoutLastThinking(content: readonly Block[]): Block[] {
+  const last = content.findLastIndex(({ type }) => type !== 'thinking' && type !== 'redacted_thinking');
+  return content.slice(0, last + 1);
 }

@@ -82,10 +82,15 @@ export function decodeRecord(json: string): LogRecord {
 /** A window is read on every turn, so the shape is checked by hand: a schema library costs more than the turn itself. */
 function hasShape(record: Partial<Record<string, unknown>>): boolean {
   if (typeof record.id !== 'string' || typeof record.at !== 'string') return false;
-  if (record.t === 'user' || record.t === 'assistant') return isContent(record.content);
+  if (record.t === 'user' || record.t === 'assistant')
+    return isContent(record.content) && [record.entry, record.channel, record.from].every(isTextOrAbsent);
   if (record.t === 'compaction') return typeof record.summary === 'string';
   if (record.t === 'seed') return typeof record.text === 'string';
   return record.t === 'scrub' && typeof record.entry === 'string' && typeof record.text === 'string';
+}
+
+function isTextOrAbsent(value: unknown): boolean {
+  return value === undefined || typeof value === 'string';
 }
 
 function isContent(content: unknown): boolean {
@@ -96,6 +101,29 @@ function isContent(content: unknown): boolean {
 /** A record as the log holds it. */
 export function encodeRecord(record: LogRecord): string {
   return JSON.stringify(record);
+}
+
+/** The records as the view shows them: a scrubbed message holds the text that stands for it, the newest one. */
+export function withScrubs(records: readonly LogRecord[]): readonly LogRecord[] {
+  const texts = new Map(records.flatMap((record) => (record.t === 'scrub' ? [[record.entry, record.text]] : [])));
+  if (texts.size === 0) return records;
+  return records.map((record) => {
+    const content = record.t === 'user' && record.entry !== undefined ? texts.get(record.entry) : undefined;
+    return content === undefined ? record : ({ ...record, content } as UserRecord);
+  });
+}
+
+/** The readable text of a tool's result; what is no text is named. */
+export function resultText(content: unknown): string {
+  if (typeof content === 'string') return content;
+  if (content === undefined || content === null) return '';
+  return Array.isArray(content) ? content.map(nestedText).join('\n') : JSON.stringify(content);
+}
+
+function nestedText(block: unknown): string {
+  const { type, text } = (block ?? {}) as Partial<Record<string, unknown>>;
+  if (type === 'text' && typeof text === 'string') return text;
+  return `(${typeof type === 'string' ? type : 'block'} left out)`;
 }
 
 /** Whether a record is a message of the conversation, and not one of ours that shapes the view. */

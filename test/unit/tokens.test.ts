@@ -1,0 +1,128 @@
+import { expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { estimateContent, estimateText } from '../../worker/model/tokens.ts';
+import { graphemeTexts, prose, rawTexts, SEEDED } from '../fixture/texts.ts';
+import { contentTokens, textTokens } from '../stand-in/claude/counting.ts';
+import { call, image, pages, png, result, text } from '../stand-in/claude/specimens.ts';
+
+/** How far our estimate may be from another way of counting, in either direction. */
+const FACTOR_MAX = 1.6;
+
+/** The two counts, and whether they are near each other: both are shown when they are not. */
+function near(estimated: number, counted: number): object {
+  const factor = Math.max(estimated / counted, counted / estimated);
+  return { estimated, counted, near: factor <= FACTOR_MAX };
+}
+
+const LANGUAGES: readonly (readonly [name: string, text: string])[] = [
+  ['English', 'The gateway reads each message from its stream and answers in order, while the lane keeps the rest. '],
+  ['German', 'Die Überläufe größerer Gespräche müssen möglichst früh erkannt und zusammengefasst werden. '],
+  ['Russian', 'Сообщение остаётся в очереди, пока на него не ответили, и никогда не теряется. '],
+  ['Greek', 'Κάθε μήνυμα που γίνεται δεκτό τελειώνει με ακριβώς ένα αποτέλεσμα. '],
+  ['Hebrew', 'כל הודעה שהתקבלה מסתיימת בתוצאה אחת בלבד. '],
+  ['Arabic', 'كل رسالة مقبولة تنتهي بنتيجة واحدة فقط. '],
+  ['Hindi', 'हर स्वीकार किया गया संदेश एक ही परिणाम पर समाप्त होता है। '],
+  ['Thai', 'ทุกข้อความที่รับไว้จะจบลงด้วยผลลัพธ์เดียว '],
+  ['Chinese', '每条被接受的消息都恰好有一个结果，并且有人被告知。'],
+  ['Japanese', '受け入れられたメッセージは必ず一つの結果で終わります。'],
+  ['Korean', '수락된 모든 메시지는 정확히 하나의 결과로 끝납니다. '],
+  ['emoji', '😀🎉👍🏽👩‍👩‍👧‍👦🇩🇪❤️'],
+  ['code', 'const head = graphemePrefix(rest, cutAt(rest, maxChars - FENCE_ROOM));\n  if (left < 0) break;\n'],
+  ['JSON', '{"id":"toolu_01","name":"look","input":{"path":"a/b.ts","lines":[1,20]},"ok":true},\n'],
+  ['SQL', "SELECT id, name FROM users WHERE created_at > '2026-01-01' AND id IN (1, 2, 3);\n"],
+  ['digits', '3.14159 26535 89793 23846 26433 83279 50288\n'],
+  ['shouting', 'THE GATEWAY IS DOWN AND NOBODY NOTICED. '],
+  ['hex', '41fe59e2b1c3d4e5f60718293a4b5c6d7e8f9012 '],
+];
+
+test.each(LANGUAGES)(
+  'an estimate of %s is neither so low that a call overflows nor so high that room is wasted',
+  (_, part) => {
+    const long = part.repeat(50);
+    expect(near(estimateText(long), textTokens(long))).toMatchObject({ near: true });
+  },
+);
+
+test('a mix of everything is estimated as well', () => {
+  fc.assert(
+    fc.property(fc.array(fc.constantFrom(...LANGUAGES), { minLength: 3, maxLength: 12 }), (parts) => {
+      const mixed = parts.map(([, part]) => part).join('');
+      expect(near(estimateText(mixed), textTokens(mixed))).toMatchObject({ near: true });
+    }),
+    SEEDED,
+  );
+});
+
+test('only an empty text is free, and no text is worth less than a part of it', () => {
+  expect(estimateText('')).toBe(0);
+  fc.assert(
+    fc.property(fc.oneof(rawTexts(), graphemeTexts(20), prose(20)), rawTexts(), (a, b) => {
+      const both = estimateText(a + b);
+      expect(Number.isSafeInteger(both)).toBe(true);
+      expect(both).toBeGreaterThanOrEqual(Math.max(estimateText(a), estimateText(b)));
+      expect(both).toBeLessThanOrEqual(estimateText(a) + estimateText(b));
+      expect(estimateText(a) === 0).toBe(a === '');
+    }),
+    SEEDED,
+  );
+});
+
+test('tool calls, results, images and documents count like what they are, not like their bytes', () => {
+  const content = [
+    text(LANGUAGES[0]?.[1].repeat(20) ?? ''),
+    call('toolu_1', { input: { path: 'shared/text.ts', query: 'where is the text cut? '.repeat(10) } }),
+    result('toolu_1', 'Found in 3 places. '.repeat(30)),
+    result('toolu_2', [text('Found in 3 places. '.repeat(30)), image(png(1_500, 1_500, 300_000))]),
+    image(png(1_500, 1_500, 3_000_000)),
+    pages(1),
+    {
+      type: 'document',
+      source: { type: 'text', media_type: 'text/plain', data: 'Plain text, no pages. '.repeat(500) },
+    },
+    { type: 'document', source: { type: 'content', content: [text('Found in 3 places. '.repeat(30))] } },
+  ];
+  for (const block of content)
+    expect(near(estimateContent([block]), contentTokens([block]))).toMatchObject({ near: true });
+  expect(near(estimateContent(content), contentTokens(content))).toMatchObject({ near: true });
+});
+
+test('adding a block never makes a message cheaper, and content of any shape is counted without a throw', () => {
+  const blocks = fc.oneof(
+    fc.anything(),
+    fc.record(
+      { type: fc.constantFrom('text', 'tool_result', 'tool_use', 'image', 'document') },
+      { noNullPrototype: true },
+    ),
+    fc.record({
+      type: fc.constantFrom('text', 'tool_result', 'document'),
+      text: fc.anything(),
+      content: fc.anything(),
+    }),
+    fc.record({ type: fc.constantFrom('document', 'image'), source: fc.anything() }),
+  );
+  fc.assert(
+    fc.property(fc.array(blocks, { maxLength: 5 }), blocks, (content, more) => {
+      const before = estimateContent(content);
+      expect(before).toBeGreaterThanOrEqual(0);
+      expect(estimateContent([...content, more])).toBeGreaterThan(before);
+    }),
+    SEEDED,
+  );
+  for (const nothing of [undefined, null, 5, {}, '', []]) expect(estimateContent(nothing)).toBe(0);
+});
+
+test('a text and the same text in a block are worth about the same', () => {
+  fc.assert(
+    fc.property(prose(), (said) => {
+      expect(Math.abs(estimateContent(said) - estimateContent([text(said)]))).toBeLessThanOrEqual(4);
+    }),
+    SEEDED,
+  );
+});
+
+test('35 MB are estimated in a fraction of a second', () => {
+  const text = 'слово word 世界 123 {}\n'.repeat(1_500_000);
+  const start = performance.now();
+  estimateText(text);
+  expect(performance.now() - start).toBeLessThan(1_500);
+});
