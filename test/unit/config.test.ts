@@ -86,7 +86,9 @@ test.each(POSITIVE)('%s takes no zero, sign, fraction, exponent, word or padding
 });
 
 test('a turn timeout that a timer cannot hold would end every turn at once, so it is refused', () => {
-  expect(problemsOf({ ...GATEWAY, TURN_TIMEOUT_MS: '2147483648' })).toEqual([expect.stringMatching(/^TURN_TIMEOUT_MS /)]);
+  expect(problemsOf({ ...GATEWAY, TURN_TIMEOUT_MS: '2147483648' })).toEqual([
+    expect.stringMatching(/^TURN_TIMEOUT_MS /),
+  ]);
   expect(configOf({ ...GATEWAY, TURN_TIMEOUT_MS: '2147483647' }).TURN_TIMEOUT_MS).toBe(2_147_483_647);
 });
 
@@ -162,7 +164,9 @@ test.each([
   'DEADMAN_URL',
   'OPERATOR_TOKEN',
 ])('%s is in the interface and has no effect yet, which an operator is told', (name) => {
-  expect(warningsOf({ ...GATEWAY, [name]: 'anything' })).toEqual([expect.stringMatching(new RegExp(`^${name} is set`))]);
+  expect(warningsOf({ ...GATEWAY, [name]: 'anything' })).toEqual([
+    expect.stringMatching(new RegExp(`^${name} is set`)),
+  ]);
   expect(warningsOf({ ...GATEWAY, [name]: ' ' })).toEqual([]);
 });
 
