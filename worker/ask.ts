@@ -52,7 +52,7 @@ export async function askModel(
   if (counted) return react(parts, { ...asked, failure: counted }, signal);
   parts.reach('model called');
   const result = await parts.model.send(
-    { model: parts.modelName, maxTokens, system: parts.systemPrompt, messages: view(opened.window) },
+    { model: parts.modelName, maxTokens, system: parts.systemPrompt, messages: view(opened.window), caches: true },
     signal,
   );
   const failure = result.ok ? failureOf(result.answer, limitTokens) : result.failure;

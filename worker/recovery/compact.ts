@@ -147,6 +147,7 @@ function requestOf(chunk: string, previous: string, left: number, options: Compa
     model: options.model,
     maxTokens: budget,
     system: `${SYSTEM}\nUse at most ${Math.floor(budget * 0.6)} words.`,
+    caches: false,
     messages: [{ role: 'user', content: `${earlier}${gap}<transcript>\n${chunk}\n</transcript>\n\n${task}` }],
   };
 }
