@@ -45,14 +45,16 @@ export async function askModel(
     pending,
     Math.floor((limitTokens * VIEW_BYTES_PER_TOKEN) / calibration),
   );
-  const count = countRequest({ system: parts.systemPrompt, tools: '' }, opened.window, parts.modelName, calibration);
+  const messages = view(opened.window);
+  const fixed = { system: parts.systemPrompt, tools: '' };
+  const count = countRequest(fixed, opened.window, messages, parts.modelName, calibration);
   const asked: Asked = { attempt, message, pending, opened, limitTokens, count };
   const maxTokens = attempt.maxOutputTokens ?? parts.maxOutputTokens;
   const counted = tooLong(count, usableTokens(limitTokens, maxTokens), attempt);
   if (counted) return react(parts, { ...asked, failure: counted }, signal);
   parts.reach('model called');
   const result = await parts.model.send(
-    { model: parts.modelName, maxTokens, system: parts.systemPrompt, messages: view(opened.window), caches: true },
+    { model: parts.modelName, maxTokens, system: parts.systemPrompt, messages, caches: true },
     signal,
   );
   const failure = result.ok ? failureOf(result.answer, limitTokens) : result.failure;
@@ -120,7 +122,7 @@ function answered(parts: AskParts, asked: Asked, answer: ModelAnswer): Decided {
     conclusion: { outcome: 'answered', parts: [...attempt.notices, ...splitReply(answer.text + cut)] },
     commands: [
       ...appendCommands(attempt.keys, attempt.session, [record]),
-      ...learnt(attempt, calibrate(attempt.calibration, count.estimated, answer.usage.inputTokens), isFull),
+      ...learnt(attempt, calibrate(attempt.calibration, count, answer.usage.inputTokens), isFull),
     ],
     ...(isFull && { afterReply: { opened: { ...opened, window, logRecords: opened.logRecords + 1 }, limitTokens } }),
   };

@@ -1,15 +1,16 @@
 import type { AssistantRecord, LogRecord } from '../session/record.ts';
-import { view, type Window } from '../session/view.ts';
+import type { Window } from '../session/view.ts';
+import type { MessageParam } from './model.ts';
 import { estimateContent, estimateText } from './tokens.ts';
 
 /** What a request will cost, as far as can be known before it is sent. */
 export interface Count {
   /** The best guess of the request's input tokens. */
   tokens: number;
-  /** Our own estimate of the whole request, before calibration: what the real figure is compared with afterwards. */
+  /** What is known for sure of it: the real usage of an earlier answer; 0 without one. */
+  known: number;
+  /** Our estimate of the rest, before calibration: what the real figure is compared with afterwards. */
   estimated: number;
-  /** Whether the guess rests on the real usage of an earlier answer. */
-  anchored: boolean;
 }
 
 /** Everything that is sent but not stored in the window. */
@@ -59,27 +60,41 @@ export function tokenizerFactor(model: string): number {
  * the window, and an estimate of only what came after it; else an estimate of the whole. `calibration` turns our
  * estimate into the model's tokens. Pure.
  */
-export function countRequest(fixed: FixedParts, window: Window, model: string, calibration: number): Count {
-  const estimated = REQUEST_TOKENS + estimateText(fixed.system) + estimateText(fixed.tools) + estimateWindow(window);
+export function countRequest(
+  fixed: FixedParts,
+  window: Window,
+  messages: readonly MessageParam[],
+  model: string,
+  calibration: number,
+): Count {
   const at = anchorIndex(window.records, model);
   const anchor = window.records[at];
-  if (anchor?.t !== 'assistant' || anchor.usage === undefined) {
-    return { tokens: Math.ceil(estimated * calibration), estimated, anchored: false };
+  if (anchor?.t === 'assistant' && anchor.usage !== undefined) {
+    const known = anchor.usage.inputTokens + anchor.usage.outputTokens;
+    const estimated = window.records.slice(at + 1).reduce((sum, record) => sum + estimateRecord(record), 0);
+    return { tokens: Math.ceil(known + estimated * calibration), known, estimated };
   }
-  const since = window.records.slice(at + 1).reduce((sum, record) => sum + estimateRecord(record), 0);
-  const spent = anchor.usage.inputTokens + anchor.usage.outputTokens;
-  return { tokens: Math.ceil(spent + since * calibration), estimated, anchored: true };
+  const estimated =
+    REQUEST_TOKENS + estimateText(fixed.system) + estimateText(fixed.tools) + estimateMessages(messages);
+  return { tokens: Math.ceil(estimated * calibration), known: 0, estimated };
 }
 
-/** The estimate of what a window sends. */
-export function estimateWindow(window: Window): number {
-  return view(window).reduce((sum, message) => sum + MESSAGE_TOKENS + estimateContent(message.content), 0);
+function estimateMessages(messages: readonly MessageParam[]): number {
+  return messages.reduce((sum, message) => sum + MESSAGE_TOKENS + estimateContent(message.content), 0);
 }
 
-/** The calibration after a request whose real cost is known: half of what it was, half of what was seen; bounded. */
-export function calibrate(before: number | undefined, estimated: number, realTokens: number): number | undefined {
-  if (estimated < CALIBRATION_TOKENS_MIN || realTokens <= 0) return before;
-  const seen = Math.min(CALIBRATION_MAX, Math.max(CALIBRATION_MIN, realTokens / estimated));
+/**
+ * The calibration after a request whose real cost is known: half of what it was, half of what was seen; bounded. What
+ * is too small to say anything changes nothing.
+ */
+export function calibrate(
+  before: number | undefined,
+  { known, estimated }: Count,
+  realTokens: number,
+): number | undefined {
+  const rest = realTokens - known;
+  if (estimated < CALIBRATION_TOKENS_MIN || rest <= 0) return before;
+  const seen = Math.min(CALIBRATION_MAX, Math.max(CALIBRATION_MIN, rest / estimated));
   return before === undefined ? seen : (before + seen) / 2;
 }
 
