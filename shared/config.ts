@@ -15,7 +15,6 @@ const NOT_YET = [
   'TELEGRAM_WEBHOOK_URL',
   'TELEGRAM_WEBHOOK_SECRET',
   'FALLBACK_MODEL',
-  'COMPACT_AT',
   'TOOL_RESULT_MAX_CHARS',
   'PINNED_MAX_CHARS',
   'MCP_CONFIG',
@@ -45,6 +44,11 @@ const port = z
   .regex(/^\d{1,5}$/, 'expected a port number, 0 to 65535')
   .transform(Number)
   .refine((value) => value <= 65_535, 'expected a port number, 0 to 65535');
+const share = z
+  .string()
+  .regex(/^0?\.\d{1,3}$/, 'expected a share between 0.1 and 0.95, such as 0.7')
+  .transform(Number)
+  .refine((value) => value >= 0.1 && value <= 0.95, 'expected a share between 0.1 and 0.95, such as 0.7');
 const httpUrl = z.url({ protocol: /^https?$/, error: 'expected an http or https URL' });
 const numericId = /^-?\d{1,16}$/;
 const allowedIds = z
@@ -74,6 +78,7 @@ const environment = z.object({
   COMPACTION_MODEL: z.string().optional(),
   MAX_OUTPUT_TOKENS: positive.default(4096),
   CONTEXT_WINDOW_TOKENS: positive.optional(),
+  COMPACT_AT: share.default(0.7),
   INBOUND_TEXT_MAX_CHARS: positive.default(200_000),
   SYSTEM_PROMPT_FILE: z.string().optional(),
   REDIS_URL: z.url({ protocol: /^rediss?$/, error: 'expected redis://… or rediss://…' }).optional(),

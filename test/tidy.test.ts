@@ -10,8 +10,8 @@ import { expect, test } from '@jest/globals';
 const RANKS: readonly (readonly [rank: number, files: RegExp])[] = [
   [5, /^(?:spillway|producer\/main|worker\/main|worker\/cli\/\w+)\.ts$/],
   [4, /^(?:shared\/root|producer\/producer|worker\/(?:worker|processor|setup))\.ts$/],
-  [3, /^(?:producer\/poller|worker\/(?:dispatcher|reconciler|turn|command))\.ts$/],
-  [3, /^worker\/(?:recovery\/(?:compact|recover|fresh-session|step)|reply\/outbox)\.ts$/],
+  [3, /^(?:producer\/poller|worker\/(?:dispatcher|reconciler|turn|ask|verdict|command))\.ts$/],
+  [3, /^worker\/(?:recovery\/(?:compact|recover|fresh-session|stage-one|step)|reply\/outbox)\.ts$/],
   [
     2,
     /^(?:producer\/inbox|worker\/(?:lane|queue|alert)|worker\/model\/claude|worker\/session\/(?:store|transfer)|worker\/reply\/typing)\.ts$/,

@@ -50,6 +50,10 @@ export interface Attempt {
   readonly session: SessionId;
   /** The window that a provider's error stated for this session, when one did. */
   readonly limitTokens: number | undefined;
+  /** What our estimate of this chat is multiplied with, learnt from real usage; absent before the first answer. */
+  readonly calibration: number | undefined;
+  /** Compactions of this session since a request was last small enough without one. */
+  readonly compactionsInRow: number;
   /** Lowered once when input and output together did not fit. */
   readonly maxOutputTokens: number | undefined;
   readonly conclusion: Conclusion | undefined;
@@ -79,6 +83,7 @@ export function readAttempt(reply: {
   turn: string[];
   session: SessionId;
   sessionFields: string[];
+  calibration: string;
 }): Attempt {
   const fields = fromFlat(reply.fields);
   const turn = fromFlat(reply.turn);
@@ -103,6 +108,8 @@ export function readAttempt(reply: {
     traceparent: fields.get('traceparent') ?? '',
     session: reply.session,
     limitTokens: optionalNumber(session.get('limitTokens')),
+    calibration: reply.calibration === '' ? undefined : Number(reply.calibration),
+    compactionsInRow: Number(session.get('compactionsInRow') ?? 0),
     maxOutputTokens: optionalNumber(turn.get('maxOutputTokens')),
     conclusion: parsed<Conclusion>(turn.get('conclusion')),
     notices: parsed<string[]>(turn.get('notices')) ?? [],

@@ -2,7 +2,15 @@ import { type Attempt, type Command, traceIdOfAttempt } from './attempt.ts';
 
 /** What the audit trail records, beside the outcomes: the steps of a recovery. Content never gets in here. */
 export type AuditEvent =
-  | { event: 'context.exceeded'; kind: string; stage: string; observedTokens?: number; limitTokens?: number }
+  | {
+      event: 'context.exceeded';
+      /** Whether our own count said so before the call, or the provider after it. */
+      phase: 'counted' | 'refused';
+      kind: string;
+      stage: string;
+      observedTokens?: number;
+      limitTokens?: number;
+    }
   | { event: 'context.compacted'; tokensBefore: number; tokensAfter: number; calls: number; summaryChars: number }
   | { event: 'context.compaction-failed'; reason: string; calls: number }
   | {

@@ -93,10 +93,10 @@ export function createLane(redis: Redis, keys: Keys): Lane {
         const [state, head, traceparent] = reply;
         return head === '' ? { state: 'settled' } : { state, head: { entry: head, chat, traceparent } };
       }
-      const [, fields, turn, session, sessionFields] = reply;
+      const [, fields, turn, session, sessionFields, calibration] = reply;
       return {
         state: 'begun',
-        attempt: readAttempt({ keys, write, entry, chat, fields, turn, session, sessionFields }),
+        attempt: readAttempt({ keys, write, entry, chat, fields, turn, session, sessionFields, calibration }),
       };
     },
     async settle(attempt, record) {
@@ -123,7 +123,9 @@ export function createLane(redis: Redis, keys: Keys): Lane {
   };
 }
 
-type BeginReply = ['settled' | 'waiting', EntryId | '', string] | ['begun', string[], string[], SessionId, string[]];
+type BeginReply =
+  | ['settled' | 'waiting', EntryId | '', string]
+  | ['begun', string[], string[], SessionId, string[], string];
 
 function headOf([entry, chat, traceparent]: HeadReply): Head {
   return { entry, chat, traceparent };

@@ -7,7 +7,8 @@ import { type Attempt, type Conclusion, FencedError } from './attempt.ts';
 import type { Lane } from './lane.ts';
 import type { TurnJob, TurnQueue } from './queue.ts';
 import { newSessionId } from './session/store.ts';
-import { runTurn, type TurnParts, type Verdict } from './turn.ts';
+import { runTurn, type TurnParts } from './turn.ts';
+import type { Verdict } from './verdict.ts';
 
 export interface ProcessorParts extends TurnParts {
   lane: Lane;

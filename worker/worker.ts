@@ -106,6 +106,7 @@ function startJobs(parts: WorkerParts, shard: ShardParts): Service & { isRunning
     compactionModel: config.COMPACTION_MODEL ?? config.MODEL,
     maxOutputTokens: config.MAX_OUTPUT_TOKENS,
     maxAttempts: config.MAX_ATTEMPTS,
+    compactAt: config.COMPACT_AT,
     turnTimeoutMs: config.TURN_TIMEOUT_MS,
     logContent: config.LOG_CONTENT,
     ending: ending.signal,

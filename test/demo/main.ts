@@ -18,7 +18,7 @@ import { type Stage, say } from './stage.ts';
 
 /** What the stand-in can really take, and what it states: the difference is what made the incident a surprise. */
 const WINDOW_TOKENS = 180_000;
-const STATED_TOKENS = 280_000;
+const STATED_TOKENS = 575_000;
 const CHAT = 1001;
 const OPERATOR = 9001;
 const QUESTION = 'Are you still there? What was the state of the search index?';

@@ -14,7 +14,7 @@ let world: World;
 let spawned: GatewayProcess[] = [];
 
 beforeEach(async () => {
-  world = await createWorld({ claude: { windowTokens: 20_000, statedWindowTokens: 60_000 } });
+  world = await createWorld({ claude: { windowTokens: 20_000, statedWindowTokens: 200_000 } });
 });
 
 afterEach(async () => {

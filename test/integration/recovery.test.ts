@@ -12,7 +12,7 @@ let world: World;
 let gateway: Service;
 
 beforeEach(async () => {
-  world = await createWorld({ claude: { windowTokens: 20_000, statedWindowTokens: 60_000 } });
+  world = await createWorld({ claude: { windowTokens: 20_000, statedWindowTokens: 200_000 } });
   gateway = await startGateway(world);
 });
 

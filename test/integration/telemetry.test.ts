@@ -24,7 +24,7 @@ let gateway: GatewayProcess;
 beforeEach(async () => {
   otlp = await startOtlp();
   world = await createWorld({
-    claude: { windowTokens: 20_000, statedWindowTokens: 60_000 },
+    claude: { windowTokens: 20_000, statedWindowTokens: 200_000 },
     env: {
       OTEL_EXPORTER_OTLP_ENDPOINT: otlp.url,
       OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',

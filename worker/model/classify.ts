@@ -10,6 +10,8 @@ export type FailureKind = 'token' | 'fit' | 'wire' | 'media' | 'poison' | 'trans
 export type FailureReason =
   | 'prompt_too_long'
   | 'silent_overflow'
+  /** Our own count said so before the call was made. */
+  | 'counted_too_long'
   | 'output_does_not_fit'
   | 'request_too_large'
   | 'media_too_large'

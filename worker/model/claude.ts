@@ -2,6 +2,7 @@ import Anthropic from '@anthropic-ai/sdk';
 import type { Block } from '../session/record.ts';
 import { classify } from './classify.ts';
 import type { Model, ModelAnswer, ModelRequest, ModelResult } from './model.ts';
+import { wireRequest } from './request.ts';
 
 export interface ClaudeOptions {
   apiKey: string;
@@ -54,10 +55,7 @@ async function send(
   const either = AbortSignal.any([signal, watchdog.signal]);
   let timer = setTimeout(() => watchdog.abort(), idleMs);
   try {
-    const stream = client.messages.stream(
-      { model: request.model, max_tokens: request.maxTokens, system: request.system, messages: request.messages },
-      { signal: either },
-    );
+    const stream = client.messages.stream(wireRequest(request), { signal: either });
     stream.on('streamEvent', () => {
       clearTimeout(timer);
       timer = setTimeout(() => watchdog.abort(), idleMs);

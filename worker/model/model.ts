@@ -11,6 +11,8 @@ export interface ModelRequest {
   maxTokens: number;
   system: string;
   messages: MessageParam[];
+  /** Whether the conversation goes on, so that its prefix is worth keeping at the provider. */
+  caches: boolean;
 }
 
 /** What the model returned. `content` is verbatim, block types that we do not know included. */

@@ -55,8 +55,8 @@ const SYSTEM = [
 ].join('\n');
 
 /**
- * Stage 1: has the model summarise everything but the newest turns, aggressively, in at most two calls. The pending
- * message (the last record) is never summarised. Nothing is stored here. Contract: throws only what `beforeCall`
+ * Stage 1: has the model summarise everything but the newest turns, aggressively, in at most two calls. The newest
+ * turn is never summarised. Nothing is stored here. Contract: throws only what `beforeCall`
  * throws; a failed, empty, cut or useless summary is a value.
  */
 export async function compact(
@@ -97,7 +97,11 @@ function accepted(
   const tokensBefore = viewTokens(window);
   const head: LogRecord = { v: 1, t: 'compaction', id: '', at: '', summary, records: keptFrom };
   const tokensAfter = viewTokens({ head, records: window.records.slice(keptFrom), omitted: 0 });
-  const pendingTokens = viewTokens({ head: undefined, records: window.records.slice(-1), omitted: 0 });
+  const pendingTokens = viewTokens({
+    head: undefined,
+    records: window.records.slice(lastTurn(window.records)),
+    omitted: 0,
+  });
   const shrinks = tokensAfter <= tokensBefore * SHRINK_MAX && tokensAfter - pendingTokens <= limitTokens * RETAINED_MAX;
   if (calls === 0 || !shrinks) return { ok: false, failed: { reason: 'did_not_shrink', calls } };
   return { ok: true, compaction: { summary, keptFrom, tokensBefore, tokensAfter, calls } };
@@ -110,10 +114,10 @@ export function viewTokens(window: Window): number {
 
 /** Where the kept part starts: always at a user turn, a few turns before the pending one if they are small. */
 function cutIndex(records: readonly LogRecord[], keepTokens: number): number {
-  let cut = records.length - 1;
+  let cut = lastTurn(records);
   let tokens = 0;
   let turns = 0;
-  for (let i = records.length - 2; i >= 0 && turns < KEPT_TURNS_MAX; i--) {
+  for (let i = cut - 1; i >= 0 && turns < KEPT_TURNS_MAX; i--) {
     const record = records[i];
     if (record === undefined) break;
     tokens += record.t === 'user' || record.t === 'assistant' ? estimateContent(record.content) : 0;
@@ -122,7 +126,12 @@ function cutIndex(records: readonly LogRecord[], keepTokens: number): number {
     cut = i;
     turns += 1;
   }
-  return Math.max(0, cut);
+  return cut;
+}
+
+/** Where the newest turn starts: it is never summarised, since it is pending or was answered just now. */
+function lastTurn(records: readonly LogRecord[]): number {
+  return Math.max(0, records.findLastIndex(startsTurn));
 }
 
 function isWhole(stopReason: string | null): boolean {
@@ -147,6 +156,7 @@ function requestOf(chunk: string, previous: string, left: number, options: Compa
     model: options.model,
     maxTokens: budget,
     system: `${SYSTEM}\nUse at most ${Math.floor(budget * 0.6)} words.`,
+    caches: false,
     messages: [{ role: 'user', content: `${earlier}${gap}<transcript>\n${chunk}\n</transcript>\n\n${task}` }],
   };
 }

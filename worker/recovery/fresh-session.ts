@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto';
+import type { SessionId } from '../../shared/keys.ts';
 import { channelOf } from '../../shared/message.ts';
 import { METRIC, SPAN } from '../../shared/telemetry.ts';
 import { alertCommand } from '../alert.ts';
+import type { Attempt, Command } from '../attempt.ts';
 import { auditCommand } from '../audit.ts';
 import { freshSessionAlert } from '../incident.ts';
 import { NOTICE } from '../notice.ts';
@@ -42,20 +44,8 @@ export async function startFreshSession(
       `recover:${attempt.recoveries}`,
       [
         ['HSET', keys.chat(chat), 'session', to],
-        [
-          'HSET',
-          keys.session(to),
-          'parent',
-          from,
-          'createdAt',
-          seed.at,
-          'head',
-          0,
-          'windowStart',
-          1,
-          'limitTokens',
-          limitTokens,
-        ],
+        ['HSET', keys.session(to), 'parent', from, 'createdAt', seed.at, 'head', 0, 'windowStart', 1],
+        ...inheritedLimit(attempt, to, limitTokens, overflow.limitTokens),
         ['HSET', keys.session(from), 'closedBy', to],
         ...appendCommands(keys, to, [seed, pending]),
         ['HSET', keys.turn(attempt.entry), `did:${userStep(to)}`, 1, 'notices', JSON.stringify([NOTICE.freshSession])],
@@ -79,4 +69,10 @@ export async function startFreshSession(
     parts.reach('fresh session stored');
     return { do: 'again' };
   });
+}
+
+/** A window that an error once stated holds for the next session, too. */
+function inheritedLimit(attempt: Attempt, to: SessionId, limitTokens: number, knownTokens: number): Command[] {
+  if (attempt.limitTokens === undefined && limitTokens >= knownTokens) return [];
+  return [['HSET', attempt.keys.session(to), 'limitTokens', limitTokens]];
 }

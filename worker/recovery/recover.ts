@@ -7,9 +7,9 @@ import { gaveUpAlert } from '../incident.ts';
 import { NOTICE } from '../notice.ts';
 import type { LogRecord } from '../session/record.ts';
 import { appendCommands, newStamp } from '../session/store.ts';
-import { compact } from './compact.ts';
 import { startFreshSession } from './fresh-session.ts';
 import { nextStep, POLICY, type Step } from './policy.ts';
+import { compactForRetry } from './stage-one.ts';
 import { moveTo, type Overflow, type RecoverParts, type Recovery, reportFailedStage } from './step.ts';
 
 const LIMIT_TOKENS_MIN = 1_000;
@@ -46,7 +46,7 @@ async function take(
 ): Promise<Recovery> {
   const { attempt } = overflow;
   if (step === 'compact') {
-    const failed = await compactSession(parts, overflow, limitTokens, signal);
+    const failed = await compactForRetry(parts, overflow, limitTokens, signal);
     if (failed === undefined || signal.aborted) return { do: 'again' };
     reportFailedStage(parts, 'none', failed);
     return orReport(parts, attempt, () => startFreshSession(parts, overflow, limitTokens));
@@ -67,65 +67,6 @@ async function orReport(parts: RecoverParts, { stage }: Attempt, work: () => Pro
     reportFailedStage(parts, stage, error instanceof Error ? error.name : 'unknown');
     throw error;
   }
-}
-
-/** Stage 1. Returns why it failed, or nothing when the session is compacted. */
-async function compactSession(
-  parts: RecoverParts,
-  { attempt, opened }: Overflow,
-  limitTokens: number,
-  signal: AbortSignal,
-): Promise<string | undefined> {
-  return parts.telemetry.span(SPAN.overflowCompacted, { success: false }, async (span) => {
-    const options = {
-      model: parts.compactionModel,
-      limitTokens,
-      maxOutputTokens: parts.maxOutputTokens,
-      beforeCall: () => attempt.hold(),
-    };
-    const result = await compact(opened.window, parts.model, options, signal);
-    if (!result.ok) {
-      const { reason, calls } = result.failed;
-      if (signal.aborted) return 'aborted';
-      span.setAttributes({ 'error.type': reason, 'spillway.compaction.calls': calls });
-      parts.telemetry.count(METRIC.recoveries, { action: 'compact', result: reason });
-      await attempt.write('', [auditCommand(attempt, { event: 'context.compaction-failed', reason, calls })]);
-      return reason;
-    }
-    const { summary, keptFrom, tokensBefore, tokensAfter, calls } = result.compaction;
-    const record: LogRecord = { v: 1, t: 'compaction', ...newStamp(), summary, records: opened.firstIndex + keptFrom };
-    await attempt.write(`recover:${attempt.recoveries}`, [
-      ...appendCommands(attempt.keys, attempt.session, [record]),
-      // The record lands at the end of the log, behind everything that was loaded.
-      [
-        'HSET',
-        attempt.keys.session(attempt.session),
-        'head',
-        opened.logRecords,
-        'windowStart',
-        opened.firstIndex + keptFrom,
-        'limitTokens',
-        limitTokens,
-      ],
-      ...moveTo(attempt, 'compacted'),
-      auditCommand(attempt, {
-        event: 'context.compacted',
-        tokensBefore,
-        tokensAfter,
-        calls,
-        summaryChars: summary.length,
-      }),
-    ]);
-    span.setAttributes({
-      success: true,
-      'spillway.tokens.before': tokensBefore,
-      'spillway.tokens.after': tokensAfter,
-      'spillway.compaction.calls': calls,
-    });
-    parts.telemetry.count(METRIC.recoveries, { action: 'compact', result: 'ok' });
-    parts.reach('compaction stored');
-    return undefined;
-  });
 }
 
 async function scrubMessage(parts: RecoverParts, { attempt, message }: Overflow): Promise<Recovery> {
@@ -173,12 +114,13 @@ function giveUp(parts: RecoverParts, { attempt, failure }: Overflow): Recovery {
 
 async function report({ telemetry }: RecoverParts, { attempt, failure }: Overflow): Promise<void> {
   const { kind, observedTokens, limitTokens } = failure;
+  const phase = failure.reason === 'counted_too_long' ? 'counted' : 'refused';
   const numbers = {
     ...(observedTokens !== undefined && { observedTokens }),
     ...(limitTokens !== undefined && { limitTokens }),
   };
   await attempt.write(`exceeded:${attempt.recoveries}`, [
-    auditCommand(attempt, { event: 'context.exceeded', kind, stage: attempt.stage, ...numbers }),
+    auditCommand(attempt, { event: 'context.exceeded', phase, kind, stage: attempt.stage, ...numbers }),
   ]);
   telemetry.count(METRIC.overflows, { kind: failure.kind, stage: attempt.stage });
   telemetry.mark(SPAN.overflowDetected, {

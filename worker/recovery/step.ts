@@ -41,6 +41,12 @@ export function moveTo(attempt: Attempt, stage: RecoveryStage): Command[] {
   ];
 }
 
+/** The command that keeps a window which an error stated to be smaller than what was known. */
+export function learnLimit(attempt: Attempt, knownTokens: number, limitTokens: number): Command[] {
+  if (limitTokens >= knownTokens) return [];
+  return [['HSET', attempt.keys.session(attempt.session), 'limitTokens', limitTokens]];
+}
+
 /** Says that a stage threw, was refused or did not hold. */
 export function reportFailedStage({ telemetry }: RecoverParts, stage: RecoveryStage, why: string): void {
   telemetry.mark(SPAN.overflowRecoveryFailed, { 'spillway.recovery.stage': stage, 'error.type': why });

@@ -55,6 +55,11 @@ export function markFirst(attempt: Attempt): Command {
   return mark(attempt, 0, 'sending');
 }
 
+/** The command that marks a part as sent, for work between the reply and the settling. */
+export function markSent(attempt: Attempt, index: number): Command {
+  return mark(attempt, index, 'sent');
+}
+
 async function failed(
   attempt: Attempt,
   index: number,

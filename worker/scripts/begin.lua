@@ -3,7 +3,7 @@
 -- ARGV  1 entry   2 id for a session, used when the chat has none yet   3 prefix of session keys
 -- Reply {'settled', head | '', its traceparent}   the entry is gone: its outcome is written
 --       {'waiting', head, its traceparent}        another message of the chat comes first
---       {'begun', entry fields, turn fields, session id, session fields}
+--       {'begun', entry fields, turn fields, session id, session fields, calibration | ''}
 local function traceparent_of(entry)
   local found = redis.call('XRANGE', KEYS[1], entry, entry)
   for i = 1, found[1] and #found[1][2] or 0, 2 do
@@ -32,4 +32,5 @@ return {
   redis.call('HGETALL', KEYS[2]),
   session,
   redis.call('HGETALL', ARGV[3] .. session),
+  redis.call('HGET', KEYS[4], 'calibration') or '',
 }

@@ -1,0 +1,40 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import type { Service } from '../../shared/lifecycle.ts';
+import { createWorld, startGateway, type World } from '../fixture/gateway.ts';
+import { conversation } from '../fixture/history.ts';
+import { nextOutcome } from '../fixture/ledger.ts';
+
+const CHAT = 1001;
+const TURNS = 30;
+
+let world: World;
+let gateway: Service;
+
+beforeEach(async () => {
+  world = await createWorld();
+  gateway = await startGateway(world);
+});
+
+afterEach(async () => {
+  await gateway.stop();
+  await world.close();
+});
+
+test('a growing chat reads its prefix from the cache', async () => {
+  world.claude.react((call) => ({
+    do: 'answer',
+    text: `Answer ${call.index}. ${'It goes on for a while. '.repeat(20)}`,
+  }));
+  for (let turn = 1; turn <= TURNS; turn++) {
+    world.telegram.say(CHAT, conversation(turn, 400).at(-2) ?? '');
+    await nextOutcome(world, CHAT, turn);
+  }
+  const used = world.claude.calls.slice(2).map(({ usage }) => usage);
+  const read = used.reduce((sum, usage) => sum + (usage?.cache_read_input_tokens ?? 0), 0);
+  const written = used.reduce(
+    (sum, usage) => sum + (usage?.cache_creation_input_tokens ?? 0) + (usage?.input_tokens ?? 0),
+    0,
+  );
+  expect(read / (read + written)).toBeGreaterThanOrEqual(0.9);
+  expect(world.claude.breaches()).toEqual([]);
+});

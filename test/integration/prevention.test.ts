@@ -1,0 +1,102 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { chatKey } from '../../shared/keys.ts';
+import type { Service } from '../../shared/lifecycle.ts';
+import { estimateContent } from '../../worker/model/tokens.ts';
+import { importSession, parseLines } from '../../worker/session/transfer.ts';
+import { createWorld, startGateway, type World } from '../fixture/gateway.ts';
+import { conversation } from '../fixture/history.ts';
+import { nextOutcome } from '../fixture/ledger.ts';
+
+const CHAT = 1001;
+
+let world: World;
+let gateway: Service;
+
+beforeEach(async () => {
+  world = await createWorld({ claude: { windowTokens: 60_000 }, env: { COMPACT_AT: '0.4' } });
+  gateway = await startGateway(world);
+});
+
+afterEach(async () => {
+  await gateway.stop();
+  await world.close();
+});
+
+async function givenLines(lines: string[]) {
+  return importSession(world.peek, world.keys, chatKey(CHAT), await parseLines(lines));
+}
+
+/** Digits cost far more tokens than their bytes suggest, so that even the capped load is too long. */
+function denseHistory(): string[] {
+  return Array.from({ length: 80 }, (_, n) => [
+    JSON.stringify({ role: 'user', content: `${n} `.repeat(700) }),
+    JSON.stringify({ role: 'assistant', content: '0123456789'.repeat(100) }),
+  ]).flat();
+}
+
+function calls(kind: 'main' | 'compaction') {
+  return world.claude.calls.filter((call) => call.kind === kind);
+}
+
+test('a request that is counted to be too long is compacted before it is sent, and never refused', async () => {
+  const session = await givenLines(denseHistory());
+  world.telegram.say(CHAT, 'What now?');
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', recoveries: 1, session });
+  expect(calls('main').map((call) => call.status)).toEqual([200]);
+  expect(calls('compaction').length).toBeGreaterThan(0);
+  const events = await world.peek.xrange(world.keys.events, '-', '+');
+  expect(JSON.stringify(events)).toContain('counted');
+});
+
+test('a session that is nearly full is compacted after the reply, before the next message', async () => {
+  await givenLines(conversation(60, 1_000));
+  world.telegram.say(CHAT, 'Fill it up');
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', recoveries: 0 });
+  const [compaction] = calls('compaction');
+  expect(compaction?.at).toBeGreaterThanOrEqual(world.telegram.shown(CHAT)[0]?.at ?? Number.NaN);
+  world.telegram.say(CHAT, 'And after that');
+  await nextOutcome(world, CHAT, 2);
+  const [first, second] = calls('main');
+  expect(second?.inputTokens).toBeLessThan((first?.inputTokens ?? 0) / 2);
+  expect(JSON.stringify(second?.body)).toContain('Fill it up');
+  expect(second?.pendingText).toBe('And after that');
+  expect(world.telegram.shown(CHAT)).toHaveLength(2);
+  expect(world.claude.breaches()).toEqual([]);
+});
+
+test('a compaction after the reply that fails costs nobody anything', async () => {
+  await givenLines(conversation(60, 1_000));
+  world.claude.react((call) =>
+    call.kind === 'compaction' ? { do: 'error', status: 529, type: 'overloaded_error', message: 'x' } : undefined,
+  );
+  world.telegram.say(CHAT, 'Fill it up');
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', recoveries: 0, attempts: 1 });
+  world.telegram.say(CHAT, 'And after that');
+  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
+  expect(world.telegram.shown(CHAT)).toHaveLength(2);
+});
+
+test('a session that refills at once after three compactions goes on in a fresh one', async () => {
+  const session = await givenLines(denseHistory());
+  await world.peek.hset(world.keys.session(session), 'compactionsInRow', 3);
+  world.telegram.say(CHAT, 'Again?');
+  const outcome = await nextOutcome(world, CHAT);
+  expect(outcome.outcome).toBe('answered');
+  expect(calls('compaction')).toEqual([]);
+  expect(world.telegram.shown(CHAT)[0]?.text).toMatch(/fresh session/);
+});
+
+test.each([1, 1.35])(
+  'what we count comes close to what a tokenizer of ratio %d counts, after three answers',
+  async (ratio) => {
+    world.claude.ratio = ratio;
+    for (let n = 1; n <= 3; n++) {
+      world.telegram.say(CHAT, conversation(1, 2_500)[0] ?? '');
+      await nextOutcome(world, CHAT, n);
+    }
+    const calibration = Number(await world.peek.hget(world.keys.chat(chatKey(CHAT)), 'calibration'));
+    const { body, inputTokens } = calls('main')[2] ?? { body: undefined, inputTokens: Number.NaN };
+    const estimated = (body?.messages ?? []).reduce((sum, message) => sum + estimateContent(message.content), 0);
+    expect(Math.abs(estimated * calibration - inputTokens) / inputTokens).toBeLessThan(0.1);
+  },
+);

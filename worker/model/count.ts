@@ -1,0 +1,120 @@
+import type { AssistantRecord, LogRecord } from '../session/record.ts';
+import type { Window } from '../session/view.ts';
+import type { MessageParam } from './model.ts';
+import { estimateContent, estimateText } from './tokens.ts';
+
+/** What a request will cost, as far as can be known before it is sent. */
+export interface Count {
+  /** The best guess of the request's input tokens. */
+  tokens: number;
+  /** What is known for sure of it: the real usage of an earlier answer; 0 without one. */
+  known: number;
+  /** Our estimate of the rest, before calibration: what the real figure is compared with afterwards. */
+  estimated: number;
+}
+
+/** Everything that is sent but not stored in the window. */
+export interface FixedParts {
+  system: string;
+  /** The tools' definitions, serialised. */
+  tools: string;
+}
+
+const MESSAGE_TOKENS = 4;
+const REQUEST_TOKENS = 8;
+const CALIBRATION_MIN = 0.5;
+const CALIBRATION_MAX = 2.5;
+/** Below this a request is mostly overhead, and says nothing about the text. */
+const CALIBRATION_TOKENS_MIN = 200;
+
+/** Room that is kept free besides the input, whatever the output limit is. */
+const RESERVE_TOKENS = 16_000;
+/** However large the reserve, this share of the window stays usable: a negative rest would stop every turn. */
+const USABLE_MIN = 0.5;
+
+/**
+ * The tokens of a window that input may fill: the output (or the reserve, if that is larger) is taken off, once.
+ * Always positive.
+ */
+export function usableTokens(limitTokens: number, maxOutputTokens: number): number {
+  const rest = limitTokens - Math.max(maxOutputTokens, RESERVE_TOKENS);
+  return Math.max(rest, Math.floor(limitTokens * USABLE_MIN));
+}
+
+/** Models whose tokenizer gives about 1.35 tokens where the others give one; the first prefix that fits wins. */
+const TOKENIZERS: readonly (readonly [prefix: string, factor: number])[] = [
+  ['claude-opus-4-5', 1],
+  ['claude-opus-4-6', 1],
+  ['claude-sonnet-4', 1],
+  ['claude-haiku-4', 1],
+  ['claude-', 1.35],
+];
+
+/** What an uncalibrated estimate is multiplied with for a model that was never asked before. */
+export function tokenizerFactor(model: string): number {
+  return TOKENIZERS.find(([prefix]) => model.startsWith(prefix))?.[1] ?? 1;
+}
+
+/**
+ * Counts a request before it is sent: the real usage of the last valid answer of the same model, when there is one in
+ * the window, and an estimate of only what came after it; else an estimate of the whole. `calibration` turns our
+ * estimate into the model's tokens. Pure.
+ */
+export function countRequest(
+  fixed: FixedParts,
+  window: Window,
+  messages: readonly MessageParam[],
+  model: string,
+  calibration: number,
+): Count {
+  const at = anchorIndex(window.records, model);
+  const anchor = window.records[at];
+  if (anchor?.t === 'assistant' && anchor.usage !== undefined) {
+    const known = anchor.usage.inputTokens + anchor.usage.outputTokens;
+    const estimated = window.records.slice(at + 1).reduce((sum, record) => sum + estimateRecord(record), 0);
+    return { tokens: Math.ceil(known + estimated * calibration), known, estimated };
+  }
+  const estimated =
+    REQUEST_TOKENS + estimateText(fixed.system) + estimateText(fixed.tools) + estimateMessages(messages);
+  return { tokens: Math.ceil(estimated * calibration), known: 0, estimated };
+}
+
+function estimateMessages(messages: readonly MessageParam[]): number {
+  return messages.reduce((sum, message) => sum + MESSAGE_TOKENS + estimateContent(message.content), 0);
+}
+
+/**
+ * The calibration after a request whose real cost is known: half of what it was, half of what was seen; bounded. What
+ * is too small to say anything changes nothing.
+ */
+export function calibrate(
+  before: number | undefined,
+  { known, estimated }: Count,
+  realTokens: number,
+): number | undefined {
+  const rest = realTokens - known;
+  if (estimated < CALIBRATION_TOKENS_MIN || rest <= 0) return before;
+  const seen = Math.min(CALIBRATION_MAX, Math.max(CALIBRATION_MIN, rest / estimated));
+  return before === undefined ? seen : (before + seen) / 2;
+}
+
+/**
+ * The newest answer whose usage can be trusted. A compaction or a scrub after it changed what is sent, an answer of
+ * another model was counted by another tokenizer, and an answer without usage was cut or failed.
+ */
+function anchorIndex(records: readonly LogRecord[], model: string): number {
+  for (let at = records.length - 1; at >= 0; at--) {
+    const record = records[at];
+    if (record === undefined || record.t === 'compaction' || record.t === 'scrub' || record.t === 'seed') return -1;
+    if (record.t === 'assistant') return isTrusted(record, model) ? at : -1;
+  }
+  return -1;
+}
+
+function isTrusted({ usage, model }: AssistantRecord, asked: string): boolean {
+  return usage !== undefined && usage.inputTokens > 0 && model?.startsWith(asked) === true;
+}
+
+function estimateRecord(record: LogRecord): number {
+  return record.t === 'user' || record.t === 'assistant' ? MESSAGE_TOKENS + estimateContent(record.content) : 0;
+}

@@ -1,0 +1,30 @@
+import { alertCommand } from './alert.ts';
+import type { Attempt, Command, Conclusion } from './attempt.ts';
+import { failedAlert } from './incident.ts';
+import type { OpenedSession } from './session/store.ts';
+
+/** What the processor is to do with the job. The turn itself never touches the queue. */
+export type Verdict =
+  | { do: 'settle'; conclusion: Conclusion }
+  /** Back to the head of the queue at once: recovery has changed what is sent. */
+  | { do: 'again' }
+  | { do: 'later'; delayMs: number; reason: string }
+  /** Cut short from outside: given back without using an attempt. */
+  | { do: 'hand back' };
+
+/** How a message ends, with what is stored in the same step. */
+export interface Concluded {
+  conclusion: Conclusion;
+  commands: Command[];
+  /** The session is nearly full: it is compacted once the user has the answer. */
+  afterReply?: { opened: OpenedSession; limitTokens: number };
+}
+
+/** What came of an attempt before anything was delivered. */
+export type Decided = Concluded | Exclude<Verdict, { do: 'settle' }>;
+
+/** The conclusion that a message failed: kept as a dead letter, told to the user and to the operator. */
+export function failed(attempt: Attempt, reason: string, notice: string, detail: string, sharedCause = false) {
+  const conclusion: Conclusion = { outcome: 'failed', reason, parts: [notice] };
+  return { conclusion, commands: [alertCommand(attempt.keys, failedAlert(attempt, reason, detail, sharedCause))] };
+}
