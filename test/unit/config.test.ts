@@ -27,6 +27,7 @@ const MALFORMED: Record<string, string> = {
   TELEGRAM_ALERT_CHAT_ID: 'ops',
   ANTHROPIC_BASE_URL: 'api.anthropic.com',
   REDIS_URL: 'http://localhost',
+  COMPACT_AT: '70',
   HTTP_PORT: '65536',
   LOG_LEVEL: 'loud',
   LOG_CONTENT: 'yes',
@@ -148,26 +149,33 @@ test.each<[string, string[]]>([
 });
 
 test.each([
-  'TELEGRAM_WEBHOOK_URL',
-  'TELEGRAM_WEBHOOK_SECRET',
-  'FALLBACK_MODEL',
-  'COMPACT_AT',
-  'TOOL_RESULT_MAX_CHARS',
-  'PINNED_MAX_CHARS',
-  'MCP_CONFIG',
-  'REDIS_CLUSTER_NODES',
-  'LANE_MAX_MESSAGES',
-  'CHAT_DAILY_TOKENS',
-  'TOTAL_DAILY_TOKENS',
-  'SESSION_RETENTION_DAYS',
-  'UNANSWERED_ALERT_MS',
-  'DEADMAN_URL',
-  'OPERATOR_TOKEN',
-])('%s is in the interface and has no effect yet, which an operator is told', (name) => {
-  expect(warningsOf({ ...GATEWAY, [name]: 'anything' })).toEqual([
-    expect.stringMatching(new RegExp(`^${name} is set`)),
-  ]);
+  ['TELEGRAM_WEBHOOK_URL', 'https://example.org/hook'],
+  ['TELEGRAM_WEBHOOK_SECRET', 'a_webhook_secret_of_some_length_1234'],
+  ['FALLBACK_MODEL', 'claude-haiku-4-5'],
+  ['COMPACT_AT', '0.5'],
+  ['TOOL_RESULT_MAX_CHARS', '1000'],
+  ['PINNED_MAX_CHARS', '1000'],
+  ['MCP_CONFIG', 'mcp.json'],
+  ['REDIS_CLUSTER_NODES', 'a.example.org:7000,b.example.org:7000'],
+  ['LANE_MAX_MESSAGES', '10'],
+  ['CHAT_DAILY_TOKENS', '1000'],
+  ['TOTAL_DAILY_TOKENS', '1000'],
+  ['SESSION_RETENTION_DAYS', '30'],
+  ['UNANSWERED_ALERT_MS', '60000'],
+  ['DEADMAN_URL', 'https://example.org/alive'],
+  ['OPERATOR_TOKEN', 'an_operator_token_of_some_length_1234'],
+])('%s is in the interface: it has an effect, or an operator is told that it has none yet', (name, value) => {
+  const env = { ...GATEWAY, [name]: value };
+  const warned = warningsOf(env).filter((warning) => warning.startsWith(`${name} is set, but`));
+  expect({ name, known: name in configOf(env) || warned.length === 1 }).toEqual({ name, known: true });
   expect(warningsOf({ ...GATEWAY, [name]: ' ' })).toEqual([]);
+});
+
+test('a share of the window is a share, and not a percentage or all of it', () => {
+  expect(configOf(GATEWAY).COMPACT_AT).toBe(0.7);
+  expect(configOf({ ...GATEWAY, COMPACT_AT: '.95' }).COMPACT_AT).toBe(0.95);
+  for (const value of ['0', '1', '1.0', '70', '70%', '-0.5', '0.05', '0.951', '0,7', 'NaN'])
+    expect([value, namesIn(problemsOf({ ...GATEWAY, COMPACT_AT: value }))]).toEqual([value, ['COMPACT_AT']]);
 });
 
 test('any environment is read without a throw, and what is read is whole', () => {
@@ -181,4 +189,19 @@ test('any environment is read without a throw, and what is read is whole', () =>
     }),
     SEEDED,
   );
+});
+
+test.each(['0', '1', '70', 'half', '-0.5', '0.05', '1e-1'])('COMPACT_AT=%s is no share', (value) => {
+  const reading = readConfig({ ...GATEWAY, COMPACT_AT: value }, 'gateway');
+  expect(reading).toMatchObject({
+    ok: false,
+    problems: [expect.stringMatching(/^COMPACT_AT is malformed: expected a share/)],
+  });
+});
+
+test('COMPACT_AT is a share of the window', () => {
+  expect(readConfig({ ...GATEWAY, COMPACT_AT: '.85' }, 'gateway')).toMatchObject({
+    ok: true,
+    config: { COMPACT_AT: 0.85 },
+  });
 });
