@@ -89,6 +89,7 @@ test('a long conversation becomes a summary and its newest turns, and is much sm
   const kept = window.records.slice(keptFrom);
   expect(viewTokens({ head: summarised(summary), records: kept, omitted: 0 })).toBe(tokensAfter);
   expect(textOfRequest(model.asked[0])).toContain('Question 0.');
+  expect(textOfRequest(model.asked[0])).not.toMatch(/previous.summary/i);
 });
 
 test('the pending message is never summarised, and stays the last one kept', async () => {
@@ -99,6 +100,12 @@ test('the pending message is never summarised, and stays the last one kept', asy
     expect(window.records.slice(keptFrom).at(-1)).toBe(PENDING);
     for (const request of model.asked) expect(textOfRequest(request)).not.toContain(PENDING_TEXT);
   }
+});
+
+test('after a reply, the turn that was just answered is kept whole', async () => {
+  const answered = [...turns(30), PENDING, assistantSays('x'.repeat(9_000))];
+  const { keptFrom } = await compacted({ head: undefined, records: answered, omitted: 0 }, scripted('Short.'));
+  expect(keptFrom).toBeLessThanOrEqual(answered.indexOf(PENDING));
 });
 
 test('what is kept starts at a user turn and never between a tool call and its result', async () => {
@@ -165,12 +172,6 @@ test.each<[string, LogRecord]>([
   expect(asked?.messages[0]?.content).toMatch(
     /Update the previous summary with this transcript\. Write the whole new summary\.$/,
   );
-});
-
-test('a first summary is not told to update one', async () => {
-  const model = scripted('Short.');
-  await compacted(windowOf(turns(60)), model);
-  expect(textOfRequest(model.asked[0])).not.toMatch(/previous.summary/i);
 });
 
 test('neither the conversation nor an earlier summary can step out of its tag', async () => {
