@@ -96,7 +96,10 @@ class OtlpServer implements OtlpStandIn {
   }
 
   trace(traceId: string): ExportedSpan[] {
-    return this.spans.filter((span) => span.traceId === traceId).sort((a, b) => a.startMs - b.startMs);
+    // Of two that start in the same instant the longer one comes first: it holds the other.
+    return this.spans
+      .filter((span) => span.traceId === traceId)
+      .sort((a, b) => a.startMs - b.startMs || b.endMs - a.endMs);
   }
 
   async close(): Promise<void> {
