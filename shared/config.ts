@@ -81,6 +81,7 @@ const environment = z.object({
   COMPACT_AT: share.default(0.7),
   INBOUND_TEXT_MAX_CHARS: positive.default(200_000),
   SYSTEM_PROMPT_FILE: z.string().optional(),
+  COMPACTION_PRESERVE_FILE: z.string().optional(),
   REDIS_URL: z.url({ protocol: /^rediss?$/, error: 'expected redis://… or rediss://…' }).optional(),
   SHARDS: positive.default(1),
   WORKER_CONCURRENCY: positive.default(16),

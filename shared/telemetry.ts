@@ -58,6 +58,8 @@ export const METRIC = {
   overflows: 'spillway.context_overflow',
   /** Counter: recovery steps. `action` (compact, new_session, scrub, lower_output, give_up), `result`. */
   recoveries: 'spillway.recovery',
+  /** Counter: what was mended in requests before they were sent. `rule` (of the API contract), `what`. */
+  repairs: 'spillway.request.repairs',
   /** Counter: outcomes. `outcome`. */
   outcomes: 'spillway.outcomes',
   /** Counter: messages accepted, duplicates not counted. */

@@ -50,7 +50,6 @@ export function clipMiddle(text: string, maxChars: number): string {
 /** The longest prefix of whole graphemes that has at most `maxChars` UTF-16 units. */
 export function graphemePrefix(text: string, maxChars: number): string {
   if (text.length <= maxChars) return text;
-  if (maxChars < 1) return '';
   // Whether there is a boundary at the cut depends on what comes before it and on the one character behind it.
   const cut = graphemes.segment(text.slice(0, maxChars + 2)).containing(maxChars);
   return text.slice(0, cut?.index ?? 0);

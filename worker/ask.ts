@@ -1,10 +1,14 @@
 import { channelOf, type InboundMessage } from '../shared/message.ts';
-import { SPAN } from '../shared/telemetry.ts';
+import { METRIC, SPAN } from '../shared/telemetry.ts';
+import { alertCommand } from './alert.ts';
 import type { Attempt, Command } from './attempt.ts';
+import { auditCommand } from './audit.ts';
 import { backoffMs } from './backoff.ts';
+import { tornAlert } from './incident.ts';
 import { classifyAnswer, type Failure } from './model/classify.ts';
 import { type Count, calibrate, countRequest, tokenizerFactor, usableTokens } from './model/count.ts';
 import type { ModelAnswer } from './model/model.ts';
+import type { Repair } from './model/repair.ts';
 import { NOTICE } from './notice.ts';
 import type { Trigger } from './recovery/policy.ts';
 import { recover } from './recovery/recover.ts';
@@ -24,6 +28,7 @@ export interface AskParts extends RecoverParts {
   compactAt: number;
 }
 
+const REPAIRS_KEPT = 20;
 /** Bytes that a load reads at most per token of the window, calibrated: plain text then fills three quarters of it. */
 const VIEW_BYTES_PER_TOKEN = 3.6;
 
@@ -57,10 +62,20 @@ export async function askModel(
     { model: parts.modelName, maxTokens, system: parts.systemPrompt, messages, caches: true },
     signal,
   );
+  await recordRepairs(parts, attempt, result.repairs);
   const failure = result.ok ? failureOf(result.answer, limitTokens) : result.failure;
   if (result.ok && !failure) return answered(parts, asked, result.answer);
   if (signal.aborted || !failure) return { do: 'hand back' };
   return react(parts, { ...asked, failure }, signal);
+}
+
+/** A repair is no failure, but each one hides a fault of ours that somebody should look at. */
+async function recordRepairs(parts: AskParts, attempt: Attempt, repairs: readonly Repair[]): Promise<void> {
+  if (repairs.length === 0) return;
+  for (const { rule, what } of repairs) parts.telemetry.count(METRIC.repairs, { rule, what });
+  await attempt.write('', [
+    auditCommand(attempt, { event: 'request.repaired', repairs: repairs.slice(0, REPAIRS_KEPT) }),
+  ]);
 }
 
 /** A call that was made, or counted. */
@@ -160,14 +175,24 @@ async function openSession(
   pending: UserRecord,
   bytesMax: number,
 ): Promise<OpenedSession> {
-  return parts.telemetry.span(SPAN.open, {}, async (span) => {
-    const opened = await parts.sessions.open(attempt, pending, bytesMax);
-    span.setAttributes({
-      'spillway.window.records': opened.window.records.length,
-      'spillway.window.bytes': opened.bytes,
-    });
-    return opened;
+  const opened = await parts.telemetry.span(SPAN.open, {}, async (span) => {
+    const loaded = await parts.sessions.open(attempt, pending, bytesMax);
+    const { records } = loaded.window;
+    span.setAttributes({ 'spillway.window.records': records.length, 'spillway.window.bytes': loaded.bytes });
+    return loaded;
   });
+  await reportTorn(attempt, opened.window);
+  return opened;
+}
+
+/** A torn line is left out of the view, in its place; the operator learns of it, once a message. */
+async function reportTorn(attempt: Attempt, { head, records }: OpenedSession['window']): Promise<void> {
+  const torn = [head, ...records].filter((record) => record?.t === 'torn').length;
+  if (torn === 0) return;
+  await attempt.write(`torn:${attempt.session}`, [
+    alertCommand(attempt.keys, tornAlert(attempt, torn)),
+    auditCommand(attempt, { event: 'session.torn', records: torn }),
+  ]);
 }
 
 function pendingRecord(attempt: Attempt, message: InboundMessage, text: string): UserRecord {

@@ -1,4 +1,5 @@
 import { type Attempt, type Command, traceIdOfAttempt } from './attempt.ts';
+import type { Repair } from './model/repair.ts';
 
 /** What the audit trail records, beside the outcomes: the steps of a recovery. Content never gets in here. */
 export type AuditEvent =
@@ -22,6 +23,10 @@ export type AuditEvent =
       bytesRead: number;
       tookMs: number;
     }
+  /** Lines of a session log that cannot be read. They keep their place and are not shown. */
+  | { event: 'session.torn'; records: number }
+  /** A request broke the API contract and was mended before it was sent. */
+  | { event: 'request.repaired'; repairs: readonly Repair[] }
   | { event: 'context.scrubbed'; chars: number }
   | { event: 'context.output-lowered'; maxOutputTokens: number }
   | { event: 'context.gave-up'; reason: string };

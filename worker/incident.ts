@@ -41,6 +41,14 @@ export function undeliverableAlert(attempt: Attempt, why: string): Alert {
   };
 }
 
+/** A session log with lines that cannot be read. */
+export function tornAlert(attempt: Attempt, records: number): Alert {
+  return {
+    incident: `torn-${attempt.session}`,
+    text: `A session log holds ${records} records that cannot be read; they were left out, and the message goes on without them. Chat ${attempt.chat}, session ${attempt.session}. Trace ${traceIdOfAttempt(attempt)}`,
+  };
+}
+
 /** An entry of the stream that names no chat. */
 export function undecodableAlert(entry: EntryId): Alert {
   return {

@@ -9,7 +9,7 @@ const MODEL_IDLE_MS = 90_000;
 const SYSTEM_PROMPT =
   "You are a helpful assistant in a Telegram chat. Answer in the user's language, briefly and to the point. Write plain text: Telegram shows Markdown marks as they are.";
 
-/** Builds the worker's adapters from the config and starts it. Rejects when the system prompt's file cannot be read. */
+/** Builds the worker's adapters from the config and starts it. Rejects when a file that it names cannot be read. */
 export async function setUpWorker(root: Root, limits?: WorkerParts['limits']) {
   const { config } = root;
   const model = createClaude({
@@ -18,13 +18,15 @@ export async function setUpWorker(root: Root, limits?: WorkerParts['limits']) {
     windowTokens: config.CONTEXT_WINDOW_TOKENS,
     idleMs: MODEL_IDLE_MS,
   });
-  const systemPrompt = await readSystemPrompt(config.SYSTEM_PROMPT_FILE);
-  return startWorker({ ...root, model, systemPrompt, ...(limits && { limits }) });
+  const systemPrompt = (await readText('SYSTEM_PROMPT_FILE', config.SYSTEM_PROMPT_FILE)) ?? SYSTEM_PROMPT;
+  const preserve = (await readText('COMPACTION_PRESERVE_FILE', config.COMPACTION_PRESERVE_FILE)) ?? '';
+  return startWorker({ ...root, model, systemPrompt, preserve, ...(limits && { limits }) });
 }
 
-async function readSystemPrompt(file: string | undefined): Promise<string> {
-  if (file === undefined) return SYSTEM_PROMPT;
+/** The text of a file that a setting names. Rejects when it is empty or cannot be read: a typo must not go unnoticed. */
+async function readText(setting: string, file: string | undefined): Promise<string | undefined> {
+  if (file === undefined) return undefined;
   const text = (await readFile(file, 'utf8').catch(() => '')).trim();
-  if (text === '') throw new Error('SYSTEM_PROMPT_FILE names a file that is empty or cannot be read.');
+  if (text === '') throw new Error(`${setting} names a file that is empty or cannot be read.`);
   return text;
 }

@@ -27,6 +27,8 @@ export interface WorkerParts {
   log: Logger;
   reach: ReachFailpoint;
   systemPrompt: string;
+  /** What a summary must keep besides the usual, in the operator's words; may be empty. */
+  preserve: string;
   /** Shorter than the defaults in tests of crashes. */
   limits?: Partial<QueueLimits & { reconcileEveryMs: number; drainMs: number; alertTakeOverMs: number }>;
 }

@@ -51,6 +51,7 @@ export async function startBench(
     log: createLogger('silent'),
     reach: createFailpoints(undefined),
     systemPrompt: 'bench',
+    preserve: '',
   });
   return {
     redis,

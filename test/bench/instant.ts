@@ -3,6 +3,7 @@ import type { Model, ModelRequest, ModelResult } from '../../worker/model/model.
 
 const ANSWER: ModelResult = {
   ok: true,
+  repairs: [],
   answer: {
     content: [{ type: 'text', text: 'An instant answer.' }],
     text: 'An instant answer.',

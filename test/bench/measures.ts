@@ -95,9 +95,11 @@ export async function stageTwo(
   let failures = 0;
   const model = instantModel(WINDOW_TOKENS, ({ system }) => {
     if (system !== 'bench' || failures >= 1)
-      return system === 'bench' ? undefined : { ok: false, failure: { kind: 'transient', reason: 'overloaded' } };
+      return system === 'bench'
+        ? undefined
+        : { ok: false, repairs: [], failure: { kind: 'transient', reason: 'overloaded' } };
     failures += 1;
-    return { ok: false, failure: tooLong };
+    return { ok: false, repairs: [], failure: tooLong };
   });
   const took: number[] = [];
   let sent = 0;

@@ -33,10 +33,11 @@ function scripted(...replies: Reply[]): Model & { asked: ModelRequest[] } {
     async send(request): Promise<ModelResult> {
       const reply = replies[Math.min(asked.push(request), replies.length) - 1] ?? '';
       if (typeof reply === 'object' && 'failure' in reply)
-        return { ok: false, failure: { kind: 'token', reason: 'prompt_too_long' } };
+        return { ok: false, repairs: [], failure: { kind: 'token', reason: 'prompt_too_long' } };
       const { text = '', stopReason = 'end_turn' } = typeof reply === 'string' ? { text: reply } : reply;
       return {
         ok: true,
+        repairs: [],
         answer: { content: [], text, stopReason, model: 'm', usage: { inputTokens: 1, outputTokens: 1 } },
       };
     },
@@ -48,6 +49,7 @@ function run(window: Window, model: Model, over: Partial<CompactionOptions> = {}
     model: 'summariser',
     limitTokens: LIMIT_TOKENS,
     maxOutputTokens: 4_096,
+    preserve: '',
     beforeCall: async () => {},
   };
   return compact(window, model, { ...options, ...over }, new AbortController().signal);
@@ -290,4 +292,11 @@ test('whatever a window holds, an accepted summary gives a request that is small
     { ...SEEDED, numRuns: 100 },
   );
   expect(accepted).toBeGreaterThan(50);
+});
+
+test('what the operator wants to be kept is asked for in every summary', async () => {
+  const model = scripted('a summary');
+  await compacted(windowOf(turns(40, 2_000)), model, { preserve: 'order numbers and agreed prices' });
+  expect(model.asked.length).toBeGreaterThan(0);
+  for (const { system } of model.asked) expect(system).toContain('order numbers and agreed prices');
 });

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { clip, clipMiddle, graphemePrefix, redact } from '../../shared/text.ts';
-import { GRAPHEMES, graphemeTexts, prose, rawTexts, SEEDED } from '../fixture/texts.ts';
+import { GRAPHEMES, graphemeTexts, LINEAR_MS_MAX, prose, rawTexts, SEEDED } from '../fixture/texts.ts';
 
 const segmenter = new Intl.Segmenter('und', { granularity: 'grapheme' });
 
@@ -184,12 +184,12 @@ test.each(
   const text = part.repeat(Math.ceil(1_000_000 / part.length));
   const start = performance.now();
   redact(text);
-  expect(performance.now() - start).toBeLessThan(700);
+  expect(performance.now() - start).toBeLessThan(LINEAR_MS_MAX);
 });
 
 test('a megabyte is clipped at once', () => {
   const text = '🇩🇪e\u0301 '.repeat(140_000);
   const start = performance.now();
   for (let i = 0; i < 10; i++) clipMiddle(clip(text, 900_000 + i), 500_000 + i);
-  expect(performance.now() - start).toBeLessThan(1_000);
+  expect(performance.now() - start).toBeLessThan(LINEAR_MS_MAX);
 });

@@ -1,7 +1,9 @@
 import Anthropic from '@anthropic-ai/sdk';
 import type { Block } from '../session/record.ts';
-import { classify } from './classify.ts';
-import type { Model, ModelAnswer, ModelRequest, ModelResult } from './model.ts';
+import { classify, type Failure } from './classify.ts';
+import type { WireRequest } from './contract.ts';
+import type { Model, ModelAnswer } from './model.ts';
+import { repairRequest } from './repair.ts';
 import { wireRequest } from './request.ts';
 
 export interface ClaudeOptions {
@@ -12,6 +14,15 @@ export interface ClaudeOptions {
   /** Longest silence on a stream, the wait for its beginning included. */
   idleMs: number;
 }
+
+/** What the endpoint, or the table, says of a model. */
+interface KnownModel {
+  tokens: number;
+  maxOutputTokens: number | undefined;
+  readAtMs: number;
+}
+
+type Sent = { ok: true; answer: ModelAnswer } | { ok: false; failure: Failure };
 
 const WINDOW_DEFAULT_TOKENS = 200_000;
 const WINDOW_KEEP_MS = 24 * 3600_000;
@@ -31,31 +42,32 @@ const WINDOWS: readonly (readonly [prefix: string, tokens: number])[] = [
  */
 export function createClaude(options: ClaudeOptions): Model {
   const client = new Anthropic({ apiKey: options.apiKey, baseURL: options.baseURL, maxRetries: 0, logLevel: 'off' });
-  const windows = new Map<string, { tokens: number; readAtMs: number }>();
+  const windows = new Map<string, KnownModel>();
   return {
-    send: (request, signal) => send(client, request, options.idleMs, signal),
+    async send(request, signal) {
+      const facts = { bindsThinking: bindsThinking(request.model), ...outputLimit(windows.get(request.model)) };
+      const { request: wire, repairs } = repairRequest(wireRequest(request), facts);
+      return { ...(await send(client, wire, options.idleMs, signal)), repairs };
+    },
     async windowTokens(model) {
       if (options.windowTokens !== undefined) return options.windowTokens;
       const known = windows.get(model);
       if (known && Date.now() - known.readAtMs < WINDOW_KEEP_MS) return known.tokens;
-      const asked = await askWindow(client, model);
-      windows.set(model, { tokens: asked, readAtMs: Date.now() });
-      return asked;
+      const asked = await askModel(client, model);
+      windows.set(model, { ...asked, readAtMs: Date.now() });
+      return asked.tokens;
     },
   };
 }
 
-async function send(
-  client: Anthropic,
-  request: ModelRequest,
-  idleMs: number,
-  signal: AbortSignal,
-): Promise<ModelResult> {
+async function send(client: Anthropic, request: WireRequest, idleMs: number, signal: AbortSignal): Promise<Sent> {
   const watchdog = new AbortController();
   const either = AbortSignal.any([signal, watchdog.signal]);
   let timer = setTimeout(() => watchdog.abort(), idleMs);
   try {
-    const stream = client.messages.stream(wireRequest(request), { signal: either });
+    const stream = client.messages.stream(request as unknown as Parameters<typeof client.messages.stream>[0], {
+      signal: either,
+    });
     stream.on('streamEvent', () => {
       clearTimeout(timer);
       timer = setTimeout(() => watchdog.abort(), idleMs);
@@ -85,12 +97,25 @@ function answerOf(message: Anthropic.Message): ModelAnswer {
 }
 
 /** Asks the endpoint. A 404 or any other failure is no error: many endpoints do not have this call. */
-async function askWindow(client: Anthropic, model: string): Promise<number> {
+async function askModel(client: Anthropic, model: string): Promise<Omit<KnownModel, 'readAtMs'>> {
+  const tokens = WINDOWS.find(([prefix]) => model.startsWith(prefix))?.[1] ?? WINDOW_DEFAULT_TOKENS;
   try {
     const info = await client.models.retrieve(model, {}, { timeout: WINDOW_TIMEOUT_MS });
-    if (typeof info.max_input_tokens === 'number' && info.max_input_tokens > 0) return info.max_input_tokens;
+    return { tokens: positive(info.max_input_tokens) ?? tokens, maxOutputTokens: positive(info.max_tokens) };
   } catch {
-    // The table answers below.
+    return { tokens, maxOutputTokens: undefined };
   }
-  return WINDOWS.find(([prefix]) => model.startsWith(prefix))?.[1] ?? WINDOW_DEFAULT_TOKENS;
+}
+
+function positive(value: number | null | undefined): number | undefined {
+  return typeof value === 'number' && value > 0 ? value : undefined;
+}
+
+function outputLimit(known: KnownModel | undefined): { maxOutputTokens?: number } {
+  return known?.maxOutputTokens === undefined ? {} : { maxOutputTokens: known.maxOutputTokens };
+}
+
+/** Newer models refuse a thinking block after any earlier part of the conversation changed. */
+function bindsThinking(model: string): boolean {
+  return /^claude-(?:fable|mythos|opus|sonnet|haiku)-5/.test(model);
 }

@@ -1,6 +1,7 @@
 import type { MessageParam } from '@anthropic-ai/sdk/resources/messages';
 import type { Block } from '../session/record.ts';
 import type { Failure } from './classify.ts';
+import type { Repair } from './repair.ts';
 
 /** One message of a request, in the Messages API's own shape. */
 export type { MessageParam };
@@ -25,11 +26,16 @@ export interface ModelAnswer {
   usage: { inputTokens: number; outputTokens: number };
 }
 
-/** An expected failure is a value. */
-export type ModelResult = { ok: true; answer: ModelAnswer } | { ok: false; failure: Failure };
+/** An expected failure is a value. `repairs` says what had to be mended in the request before it could be sent. */
+export type ModelResult = { repairs: readonly Repair[] } & (
+  | { ok: true; answer: ModelAnswer }
+  | { ok: false; failure: Failure }
+);
 
 /**
  * The model.
+ *
+ * Every request is held against the whole API contract before it is sent, and mended where it breaks it.
  *
  * Contract: no method throws. `send` is one request without retries (the queue owns those) and is not idempotent: each
  * call is billed. On abort it returns a failure with reason `aborted`.

@@ -1,5 +1,5 @@
-import type { MessageCreateParamsStreaming, TextBlockParam } from '@anthropic-ai/sdk/resources/messages';
 import type { Block } from '../session/record.ts';
+import type { WireRequest } from './contract.ts';
 import type { ModelRequest } from './model.ts';
 
 /** Marks the end of a prefix that the provider may keep; at most four are allowed in a request. */
@@ -12,19 +12,18 @@ const LOOK_BACK_BLOCKS = 20;
  * cache: after the system prompt, at the end, and once in between when a turn added more blocks than a breakpoint looks
  * back. Pure; texts are never changed.
  */
-export function wireRequest(request: ModelRequest): Omit<MessageCreateParamsStreaming, 'stream'> {
-  const { model, maxTokens, system, messages } = request;
+export function wireRequest(request: ModelRequest): WireRequest {
+  const { model, maxTokens, system } = request;
+  const messages = request.messages as unknown as WireRequest['messages'];
   if (!request.caches) return { model, max_tokens: maxTokens, system, messages };
-  const prompt: TextBlockParam[] = system.trim() === '' ? [] : [{ type: 'text', text: system, ...BREAKPOINT }];
+  const prompt: Block[] = system.trim() === '' ? [] : [{ type: 'text', text: system, ...BREAKPOINT }];
   const marked = new Set(breakpoints(messages.map(({ content }) => blocksOf(content))));
   return {
     model,
     max_tokens: maxTokens,
     ...(prompt.length > 0 && { system: prompt }),
     messages: messages.map((message, index) =>
-      marked.has(index)
-        ? ({ ...message, content: withBreakpoint(blocksOf(message.content)) } as unknown as typeof message)
-        : message,
+      marked.has(index) ? { ...message, content: withBreakpoint(blocksOf(message.content)) } : message,
     ),
   };
 }
@@ -51,6 +50,6 @@ function isMarkable(block: Block | undefined): boolean {
   return block.type !== 'text' || (typeof block.text === 'string' && block.text.trim() !== '');
 }
 
-function blocksOf(content: ModelRequest['messages'][number]['content']): Block[] {
-  return typeof content === 'string' ? [{ type: 'text', text: content }] : (content as unknown as Block[]);
+function blocksOf(content: string | Block[]): Block[] {
+  return typeof content === 'string' ? [{ type: 'text', text: content }] : content;
 }

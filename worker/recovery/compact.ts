@@ -10,6 +10,8 @@ export interface CompactionOptions {
   model: string;
   limitTokens: number;
   maxOutputTokens: number;
+  /** What must be kept besides the usual, in the operator's words; may be empty. */
+  preserve: string;
   /** Runs just before each call: proof of ownership. */
   beforeCall: () => Promise<void>;
 }
@@ -152,10 +154,11 @@ function requestOf(chunk: string, previous: string, left: number, options: Compa
       ? 'Write the summary.'
       : 'Update the previous summary with this transcript. Write the whole new summary.';
   const budget = Math.min(SUMMARY_TOKENS_MAX, options.maxOutputTokens, Math.floor(options.limitTokens / 8));
+  const kept = options.preserve === '' ? '' : `Keep also, as the operator asks: ${options.preserve}\n`;
   return {
     model: options.model,
     maxTokens: budget,
-    system: `${SYSTEM}\nUse at most ${Math.floor(budget * 0.6)} words.`,
+    system: `${SYSTEM}\n${kept}Use at most ${Math.floor(budget * 0.6)} words.`,
     caches: false,
     messages: [{ role: 'user', content: `${earlier}${gap}<transcript>\n${chunk}\n</transcript>\n\n${task}` }],
   };

@@ -58,6 +58,7 @@ async function compactSession(parts: RecoverParts, subject: Subject, signal: Abo
       model: parts.compactionModel,
       limitTokens,
       maxOutputTokens: parts.maxOutputTokens,
+      preserve: parts.preserve,
       beforeCall: () => attempt.hold(),
     };
     const result = await compact(opened.window, parts.model, options, signal);

@@ -13,6 +13,8 @@ export interface RecoverParts {
   model: Model;
   compactionModel: string;
   maxOutputTokens: number;
+  /** What a summary must keep besides the usual, in the operator's words; may be empty. */
+  preserve: string;
   sessions: Sessions;
   telemetry: Telemetry;
   reach: ReachFailpoint;

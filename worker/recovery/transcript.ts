@@ -1,6 +1,6 @@
 import { clipMiddle, redact } from '../../shared/text.ts';
 import { estimateText } from '../model/tokens.ts';
-import { type Block, type LogRecord, resultText, withScrubs } from '../session/record.ts';
+import { type Block, type LogRecord, nameInBrackets, resultText, withScrubs } from '../session/record.ts';
 
 const TOOL_RESULT_CHARS = 2_000;
 const SHORTENED_CHARS = 1_500;
@@ -76,7 +76,8 @@ function lineTokens(line: string): number {
 
 function lineOf(record: LogRecord): string | undefined {
   if (record.t !== 'user' && record.t !== 'assistant') return undefined;
-  const speaker = record.t === 'user' ? `[User${record.from ? ` ${clean(record.from)}` : ''}]` : '[Assistant]';
+  const speaker =
+    record.t === 'user' ? `[User${record.from ? ` ${clean(nameInBrackets(record.from))}` : ''}]` : '[Assistant]';
   const text =
     typeof record.content === 'string'
       ? clean(record.content)

@@ -113,6 +113,11 @@ export function withScrubs(records: readonly LogRecord[]): readonly LogRecord[] 
   });
 }
 
+/** A writer's name inside brackets of ours: on one line, and without brackets that could close them. */
+export function nameInBrackets(name: string): string {
+  return name.replace(/[\s[\]]+/g, ' ').trim();
+}
+
 /** The readable text of a tool's result; what is no text is named. */
 export function resultText(content: unknown): string {
   if (typeof content === 'string') return content;

@@ -1,6 +1,6 @@
 import type { MessageParam } from '../model/model.ts';
 import { type DraftMessage, pairTools } from './pairs.ts';
-import { type Block, type LogRecord, startsTurn, withScrubs } from './record.ts';
+import { type Block, type LogRecord, nameInBrackets, startsTurn, withScrubs } from './record.ts';
 
 const ASSISTANT_ONLY: ReadonlySet<string> = new Set(['tool_use', 'server_tool_use', 'thinking', 'redacted_thinking']);
 const USER_ONLY: ReadonlySet<string> = new Set(['tool_result', 'image', 'document', 'search_result']);
@@ -49,7 +49,8 @@ function messageOf(record: LogRecord): DraftMessage[] {
   if (record.t !== 'user' && record.t !== 'assistant') return [];
   const content = sendable(record.content, record.t);
   if (content.length === 0) return [];
-  const author = record.t === 'user' && record.from !== undefined ? [textBlock(`[${record.from} writes]`)] : [];
+  const author =
+    record.t === 'user' && record.from !== undefined ? [textBlock(`[${nameInBrackets(record.from)} writes]`)] : [];
   return [{ role: record.t, content: [...sendable(author, 'user'), ...content] }];
 }
 

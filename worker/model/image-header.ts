@@ -1,0 +1,72 @@
+/** What the first bytes of a picture say about it. */
+export interface ImageHeader {
+  mediaType: 'image/jpeg' | 'image/png' | 'image/gif' | 'image/webp';
+  /** In pixels. */
+  width: number;
+  height: number;
+}
+
+/**
+ * Reads kind and size from a picture's bytes, whatever its media type claims. Undefined when it is none of the four
+ * kinds that the API takes, or when its header is cut. Total, and linear in the bytes.
+ */
+export function readImageHeader(bytes: Uint8Array): ImageHeader | undefined {
+  if (startsWith(bytes, 0, '\x89PNG')) return readPng(bytes);
+  if (startsWith(bytes, 0, '\xff\xd8')) return readJpeg(bytes);
+  if (startsWith(bytes, 0, 'GIF87a') || startsWith(bytes, 0, 'GIF89a')) return readGif(bytes);
+  return startsWith(bytes, 0, 'RIFF') && startsWith(bytes, 8, 'WEBP') ? readWebp(bytes) : undefined;
+}
+
+function startsWith(bytes: Uint8Array, at: number, ascii: string): boolean {
+  for (let i = 0; i < ascii.length; i++) if (bytes[at + i] !== ascii.charCodeAt(i)) return false;
+  return true;
+}
+
+const little = (bytes: Uint8Array, at: number): number => (bytes[at] ?? 0) | ((bytes[at + 1] ?? 0) << 8);
+const big = (bytes: Uint8Array, at: number): number => ((bytes[at] ?? 0) << 8) | (bytes[at + 1] ?? 0);
+
+function readPng(bytes: Uint8Array): ImageHeader | undefined {
+  if (bytes.length < 24) return undefined;
+  const width = big(bytes, 16) * 0x10000 + big(bytes, 18);
+  return { mediaType: 'image/png', width, height: big(bytes, 20) * 0x10000 + big(bytes, 22) };
+}
+
+function readGif(bytes: Uint8Array): ImageHeader | undefined {
+  if (bytes.length < 10) return undefined;
+  return { mediaType: 'image/gif', width: little(bytes, 6), height: little(bytes, 8) };
+}
+
+const SCAN_OR_END = new Set([0xda, 0xd9]);
+const NO_FRAME = new Set([0xc4, 0xc8, 0xcc]);
+
+/** The size stands in the frame header, behind any number of other segments: comments, colours, a preview picture. */
+function readJpeg(bytes: Uint8Array): ImageHeader | undefined {
+  let at = 2;
+  while (at + 9 <= bytes.length && bytes[at] === 0xff) {
+    const marker = bytes[at + 1] ?? 0;
+    if (SCAN_OR_END.has(marker)) return undefined;
+    if (marker >= 0xc0 && marker <= 0xcf && !NO_FRAME.has(marker)) {
+      return { mediaType: 'image/jpeg', width: big(bytes, at + 7), height: big(bytes, at + 5) };
+    }
+    if (marker === 0xff)
+      at += 1; // A fill byte: any number of them may stand before a marker.
+    else if (marker === 0x01 || (marker >= 0xd0 && marker <= 0xd7)) at += 2;
+    else at += 2 + Math.max(2, big(bytes, at + 2));
+  }
+  return undefined;
+}
+
+function readWebp(bytes: Uint8Array): ImageHeader | undefined {
+  if (bytes.length < 30) return undefined;
+  const mediaType = 'image/webp';
+  if (startsWith(bytes, 12, 'VP8X')) {
+    const side = (at: number): number => little(bytes, at) + ((bytes[at + 2] ?? 0) << 16) + 1;
+    return { mediaType, width: side(24), height: side(27) };
+  }
+  if (startsWith(bytes, 12, 'VP8L')) {
+    const height = ((bytes[24] ?? 0) & 0x0f) * 0x400 + (bytes[23] ?? 0) * 4 + ((bytes[22] ?? 0) >> 6);
+    return { mediaType, width: (little(bytes, 21) & 0x3fff) + 1, height: height + 1 };
+  }
+  if (!startsWith(bytes, 12, 'VP8 ')) return undefined;
+  return { mediaType, width: little(bytes, 26) & 0x3fff, height: little(bytes, 28) & 0x3fff };
+}
