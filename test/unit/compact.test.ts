@@ -1,11 +1,12 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import type { Model, ModelRequest, ModelResult } from '../../worker/model/model.ts';
+import type { Model, ModelRequest } from '../../worker/model/model.ts';
 import { estimateText } from '../../worker/model/tokens.ts';
 import { COMPACTION_CALLS_MAX, type CompactionOptions, compact, viewTokens } from '../../worker/recovery/compact.ts';
 import { type LogRecord, startsTurn } from '../../worker/session/record.ts';
 import { view, type Window } from '../../worker/session/view.ts';
 import { records as anyRecords, assistantSays, heads, plainRecords, STAMP, userSays } from '../fixture/records.ts';
+import { scripted } from '../fixture/scripted-model.ts';
 import { SEEDED } from '../fixture/texts.ts';
 import { AnswerMemory } from '../stand-in/claude/memory.ts';
 import { firstBreach } from '../stand-in/claude/rules.ts';
@@ -21,28 +22,6 @@ const GROUNDS = {
   bindThinking: false,
   memory: new AnswerMemory(),
 };
-
-type Reply = string | { text?: string; stopReason?: string | null } | { failure: string };
-
-/** A model that answers from a list, the last reply again and again, and keeps what it was asked. */
-function scripted(...replies: Reply[]): Model & { asked: ModelRequest[] } {
-  const asked: ModelRequest[] = [];
-  return {
-    asked,
-    windowTokens: async () => LIMIT_TOKENS,
-    async send(request): Promise<ModelResult> {
-      const reply = replies[Math.min(asked.push(request), replies.length) - 1] ?? '';
-      if (typeof reply === 'object' && 'failure' in reply)
-        return { ok: false, repairs: [], failure: { kind: 'token', reason: 'prompt_too_long' } };
-      const { text = '', stopReason = 'end_turn' } = typeof reply === 'string' ? { text: reply } : reply;
-      return {
-        ok: true,
-        repairs: [],
-        answer: { content: [], text, stopReason, model: 'm', usage: { inputTokens: 1, outputTokens: 1 } },
-      };
-    },
-  };
-}
 
 function run(window: Window, model: Model, over: Partial<CompactionOptions> = {}) {
   const options = {
