@@ -6,7 +6,7 @@ import { COMPACTION_CALLS_MAX, type CompactionOptions, compact, viewTokens } fro
 import { type LogRecord, startsTurn } from '../../worker/session/record.ts';
 import { view, type Window } from '../../worker/session/view.ts';
 import { records as anyRecords, assistantSays, heads, plainRecords, STAMP, userSays } from '../fixture/records.ts';
-import { scripted } from '../fixture/scripted-model.ts';
+import { type Reply, scripted } from '../fixture/scripted-model.ts';
 import { SEEDED } from '../fixture/texts.ts';
 import { AnswerMemory } from '../stand-in/claude/memory.ts';
 import { firstBreach } from '../stand-in/claude/rules.ts';
