@@ -1,6 +1,6 @@
 /** Rules 6, 12, 13, 15, 16 and 25, as far as one block, one tool or the system prompt shows them. */
 import type { Block } from '../session/record.ts';
-import type { Report, Turn } from './contract.ts';
+import type { Report } from './contract.ts';
 import { isMedia } from './contract-media.ts';
 import {
   type Fields,
@@ -24,16 +24,20 @@ import {
   USER_ONLY,
   USER_SHAPES,
 } from './contract-shapes.ts';
+import { pathOf, type Turn } from './contract-turn.ts';
 
 const NO_BLOCK = 'a block is no object that says its type';
 const BLANK = 'a text is empty or only white space';
 
-/** Judges every block of the messages by itself. */
+/** Judges every block of the messages by itself. The paths below are relative: only a breach has need of a whole one. */
 export function checkBlocks(turns: readonly Turn[], report: Report): void {
-  for (const { role, blocks, pathOf } of turns) {
-    for (const [at, block] of blocks.entries()) {
-      if (block === undefined) report(25, pathOf(at), NO_BLOCK);
-      else checkBlock(block, role, pathOf(at), report);
+  for (const turn of turns) {
+    let at = 0;
+    const refuse: Report = (rule, path, problem) => report(rule, `${pathOf(turn, at)}${path}`, problem);
+    for (const block of turn.blocks) {
+      if (block === undefined) refuse(25, '', NO_BLOCK);
+      else checkBlock(block, turn.role, '', refuse);
+      at += 1;
     }
   }
 }

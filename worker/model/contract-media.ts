@@ -93,9 +93,11 @@ function decodedBase64(data: string): Buffer | undefined {
 export function leftOut(block: Block, why: string): string {
   const source = isFields(block.source) ? block.source : {};
   const declared = String(source.media_type);
-  const kind = /^[\w.+-]{1,40}\/[\w.+-]{1,60}$/.test(declared) ? declared : block.type.replaceAll(/[^\w-]/g, '_');
+  const kind = /^[\w.+-]{1,40}\/[\w.+-]{1,60}$/.test(declared)
+    ? declared
+    : block.type.replaceAll(/[^\w-]/g, '_').slice(0, 60);
   const size = typeof source.data === 'string' ? `, ${sizeInWords(source.data.length)}` : '';
-  return `[${kind.slice(0, 101)}${size}, left out: ${why}]`;
+  return `[${kind || 'block'}${size}, left out: ${why}]`;
 }
 
 function sizeInWords(bytes: number): string {

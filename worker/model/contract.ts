@@ -12,6 +12,7 @@ import {
   MESSAGE_SHAPE,
   trimmed,
 } from './contract-shapes.ts';
+import { pathOf, type Turn, turnOf, visitBlocks } from './contract-turn.ts';
 import { hasLoneSurrogate, jsonOf } from './json-text.ts';
 
 /** A request as it goes over the wire. It may hold anything: that is what is checked here. */
@@ -47,14 +48,6 @@ export interface Breach {
 /** Notes one breach. */
 export type Report = (rule: number, path: string, problem: string) => void;
 
-/** One message as the checks see it: a plain text is one block, and what is no block is undefined. */
-export interface Turn {
-  role: unknown;
-  blocks: readonly (Block | undefined)[];
-  /** Where a block stands. */
-  pathOf(at: number): string;
-}
-
 export const MESSAGES_MAX = 100_000;
 export const BREAKPOINTS_MAX = 4;
 export const BODY_BYTES_MAX = 30 * 1024 * 1024;
@@ -88,18 +81,7 @@ export function findBreaches(request: WireRequest, facts: ContractFacts): Breach
   return breaches;
 }
 
-function turnOf(message: unknown, at: number): Turn {
-  const path = `messages.${at}.content`;
-  const { role, content } = (isFields(message) ? message : {}) as { role?: unknown; content?: unknown };
-  if (typeof content === 'string') {
-    const blocks = content === '' ? [] : [{ type: 'text', text: content }];
-    return { role, blocks, pathOf: () => path };
-  }
-  const blocks = Array.isArray(content) ? content.map((block) => (isBlock(block) ? block : undefined)) : [];
-  return { role, blocks, pathOf: (index) => `${path}.${index}` };
-}
-
-function checkTop(request: Readonly<Record<string, unknown>> | WireRequest, report: Report): void {
+function checkTop(request: WireRequest, report: Report): void {
   if (typeof request.model !== 'string') report(25, 'model', 'the model is not named');
   if (!Array.isArray(request.messages)) report(1, 'messages', 'the messages are no list');
   checkTools(request.tools, report);
@@ -110,7 +92,7 @@ function checkTop(request: Readonly<Record<string, unknown>> | WireRequest, repo
 function checkFrame(messages: readonly unknown[], turns: readonly Turn[], report: Report): void {
   if (messages.length === 0) report(1, 'messages', 'there is no message');
   if (messages.length > MESSAGES_MAX) report(1, 'messages', `there are more than ${MESSAGES_MAX} messages`);
-  for (const [at, message] of messages.entries()) checkMessage(message, `messages.${at}`, report);
+  for (const [at, message] of messages.entries()) checkMessage(message, at, report);
   for (const [at, { role }] of turns.entries()) {
     if (role !== 'user' && role !== 'assistant')
       report(2, `messages.${at}`, 'a role that is neither user nor assistant');
@@ -123,70 +105,53 @@ function checkFrame(messages: readonly unknown[], turns: readonly Turn[], report
   report(4, `messages.${messages.length - 1}`, 'the last message is not the user’s');
 }
 
-function checkMessage(message: unknown, path: string, report: Report): void {
+function checkMessage(message: unknown, at: number, report: Report): void {
+  const refuse = (rule: number, problem: string): void => report(rule, `messages.${at}`, problem);
   if (!isFields(message)) {
-    report(25, path, 'a message is no object');
+    refuse(25, 'a message is no object');
     return;
   }
-  if (!hasNeeded(message, MESSAGE_SHAPE)) report(25, path, 'a message without role or content');
-  if (trimmed(message, MESSAGE_SHAPE) !== message) report(25, path, 'a message with more than role and content');
+  if (!hasNeeded(message, MESSAGE_SHAPE)) refuse(25, 'a message without role or content');
+  if (trimmed(message, MESSAGE_SHAPE) !== message) refuse(25, 'a message with more than role and content');
   const { content } = message;
-  if (typeof content !== 'string' && !Array.isArray(content)) report(25, path, 'content is neither text nor a list');
-  else if (content.length === 0) report(5, path, 'a message without content');
+  if (typeof content !== 'string' && !Array.isArray(content)) refuse(25, 'content is neither text nor a list');
+  else if (content.length === 0) refuse(5, 'a message without content');
 }
 
 /** Rule 15, as far as it can be seen: thinking leads to something, so it never ends a message. */
 function checkThinkingEnds(turns: readonly Turn[], report: Report): void {
-  for (const { role, blocks, pathOf } of turns) {
-    const last = blocks.at(-1);
-    if (role === 'assistant' && last && isThinking(last))
-      report(15, pathOf(blocks.length - 1), 'thinking ends a message');
+  for (const turn of turns) {
+    const last = turn.blocks.at(-1);
+    if (turn.role === 'assistant' && last && isThinking(last))
+      report(15, pathOf(turn, turn.blocks.length - 1), 'thinking ends a message');
   }
 }
 
 function checkMedia(turns: readonly Turn[], facts: ContractFacts, report: Report): void {
-  const media: { block: Block; path: string }[] = [];
-  for (const { blocks, pathOf } of turns) {
-    for (const [at, block] of blocks.entries()) {
-      if (block === undefined) continue;
-      for (const [index, nested] of nestedIn(block).entries()) {
-        if (isBlock(nested) && isMedia(nested)) media.push({ block: nested, path: `${pathOf(at)}.content.${index}` });
-      }
-      if (isMedia(block)) media.push({ block, path: pathOf(at) });
-    }
-  }
-  const faults = judgeMedia(
-    media.map(({ block }) => block),
-    facts,
-  );
-  for (const [at, { path }] of media.entries()) {
-    const fault = faults[at];
-    if (fault) report(fault.rule, path, fault.problem);
-  }
-}
-
-function nestedIn(block: Block): readonly unknown[] {
-  return block.type === 'tool_result' && Array.isArray(block.content) ? block.content : [];
+  const media: Block[] = [];
+  const paths: string[] = [];
+  const look = (block: unknown, path: () => string): void => {
+    if (!isBlock(block) || !isMedia(block)) return;
+    media.push(block);
+    paths.push(path());
+  };
+  visitBlocks(turns, look);
+  for (const [at, fault] of judgeMedia(media, facts).entries())
+    if (fault) report(fault.rule, paths[at] ?? '', fault.problem);
 }
 
 /** Rule 14: breakpoints count wherever they stand, on the request itself too. The oldest are the ones too many. */
 function checkBreakpoints(request: WireRequest, turns: readonly Turn[], report: Report): void {
   const marked: string[] = [];
-  const look = (holder: unknown, path: string): void => {
-    if (isFields(holder) && isBreakpoint(holder.cache_control)) marked.push(path);
+  const look = (holder: unknown, path: () => string): void => {
+    if (isFields(holder) && isBreakpoint(holder.cache_control)) marked.push(path());
   };
   for (const key of ['tools', 'system'] as const) {
     const holders: unknown = request[key];
-    if (Array.isArray(holders)) for (const [at, holder] of holders.entries()) look(holder, `${key}.${at}`);
+    if (Array.isArray(holders)) for (const [at, holder] of holders.entries()) look(holder, () => `${key}.${at}`);
   }
-  for (const { blocks, pathOf } of turns) {
-    for (const [at, block] of blocks.entries()) {
-      if (block === undefined) continue;
-      for (const [index, nested] of nestedIn(block).entries()) look(nested, `${pathOf(at)}.content.${index}`);
-      look(block, pathOf(at));
-    }
-  }
-  look(request, '');
+  visitBlocks(turns, look);
+  look(request, () => '');
   for (const path of marked.slice(0, Math.max(0, marked.length - BREAKPOINTS_MAX)))
     report(14, path, `more than ${BREAKPOINTS_MAX} cache breakpoints`);
 }
@@ -206,7 +171,7 @@ function checkUnicode(json: string, request: WireRequest, turns: readonly Turn[]
   const { messages, ...rest } = request;
   if (hasLoneSurrogate(jsonOf(rest) ?? ''))
     for (const [key, part] of Object.entries(rest)) look({ [key]: part }, key.toWellFormed());
-  for (const { blocks, pathOf } of turns) for (const [at, block] of blocks.entries()) look(block, pathOf(at));
+  for (const turn of turns) for (const [at, block] of turn.blocks.entries()) look(block, pathOf(turn, at));
 }
 
 /** Rule 18. No character takes more than three bytes for each of its UTF-16 units, so most bodies need not be counted. */

@@ -41,9 +41,9 @@ export const mendUnicode: Mend = (draft) => {
 
 /** Every block of the messages in a shape that the API takes, or out. */
 export function mendBlocks(draft: Draft, names: Renaming): void {
-  for (const { role, ...turn } of draft.turns) {
-    for (const part of liveParts({ role, ...turn })) {
-      if (role === 'user') mendUserPart(draft, part);
+  for (const turn of draft.turns) {
+    for (const part of liveParts(turn)) {
+      if (turn.role === 'user') mendUserPart(draft, part);
       else mendModelPart(draft, part, names);
     }
   }

@@ -29,7 +29,7 @@ export interface DraftTurn {
 export type Mend = (draft: Draft, facts: ContractFacts) => void;
 
 /** The words for a message or a result of which nothing is left. */
-export const NOTHING_LEFT = '[left out: it was empty]';
+export const NOTHING_LEFT = '[nothing to show]';
 
 export class Draft {
   turns: DraftTurn[] = [];

@@ -5,7 +5,6 @@ import {
   hasNeeded,
   isBlock,
   isFields,
-  isName,
   isOwnTool,
   isServerSide,
   MESSAGE_SHAPE,
@@ -190,8 +189,6 @@ function readBlocks(draft: Draft, system: unknown): unknown[] {
 /** Rules 13 and 25 in the list of tools. A tool has one name, here and in its calls. */
 export function mendTools(draft: Draft, names: Renaming): void {
   const { tools, tool_choice } = draft.top;
-  if (isFields(tool_choice) && tool_choice.name !== undefined && !isName(tool_choice.name))
-    draft.top.tool_choice = { ...tool_choice, name: names.nameOf(tool_choice.name) };
   if (tools === undefined) return;
   if (!Array.isArray(tools)) draft.note(25, 'tools', 'dropped_block');
   const known = new Set<unknown>();
@@ -206,6 +203,9 @@ export function mendTools(draft: Draft, names: Renaming): void {
   draft.topChanged = true;
   if (Array.isArray(tools)) draft.top.tools = mended;
   else delete draft.top.tools;
+  if (!isFields(tool_choice) || tool_choice.name === undefined) return;
+  const name = names.nameOf(tool_choice.name);
+  if (name !== tool_choice.name && known.has(name)) draft.top.tool_choice = { ...tool_choice, name };
 }
 
 function mendTool(draft: Draft, tool: Fields, names: Renaming, path: string): Fields {
