@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { createInbox, type Inbox } from '../../producer/inbox.ts';
-import { chatKey, type EntryId, type Keys, keysOf, type SessionId } from '../../shared/keys.ts';
+import { chatKey, type EntryId, INBOUND_GROUP, type Keys, keysOf, type SessionId } from '../../shared/keys.ts';
 import type { PrivateRedis } from '../../shared/private-redis.ts';
 import { connectRedis } from '../../shared/redis.ts';
 import { type Attempt, FencedError } from '../../worker/attempt.ts';
@@ -153,4 +153,17 @@ test('what is pending and in no lane is put back at its place', async () => {
   await redis.del(keys.lane(CHAT));
   expect(await lane.readmit()).toMatchObject({ restored: 3, heads: [{ entry: entries[0] }] });
   expect(await redis.lrange(keys.lane(CHAT), 0, -1)).toEqual(entries);
+});
+
+test('the pending list is the list of unanswered messages, from admission to the outcome', async () => {
+  const pending = async () => ((await redis.xpending(keys.inbound, INBOUND_GROUP)) as [number])[0];
+  const entry = await accepted(1);
+  expect(await pending()).toBe(0);
+  await lane.admit(100);
+  expect(await pending()).toBe(1);
+  const attempt = await begun(entry);
+  await attempt.write('conclusion', [['SET', 'answer', 'stored']]);
+  expect(await pending()).toBe(1);
+  await lane.settle(attempt, recordOf(entry));
+  expect(await pending()).toBe(0);
 });
