@@ -3,6 +3,7 @@ import type { AllowedIds } from '../shared/config.ts';
 import type { ReachFailpoint } from '../shared/failpoint.ts';
 import { pause, type Service } from '../shared/lifecycle.ts';
 import type { Logger } from '../shared/log.ts';
+import { UnreadableMessageError } from '../shared/message.ts';
 import type { Telegram, TelegramFailure } from '../shared/telegram.ts';
 import { METRIC, SPAN, type Telemetry, traceparent } from '../shared/telemetry.ts';
 import type { Inbox } from './inbox.ts';
@@ -79,6 +80,16 @@ async function acceptBatch(parts: PollerParts, updates: unknown[]): Promise<{ up
     try {
       await acceptUpdate(parts, update);
     } catch (error) {
+      if (error instanceof UnreadableMessageError) {
+        // Asked for again it would fail again, and hold up every chat behind it.
+        parts.telemetry.count(METRIC.ignored, { reason: 'malformed' });
+        parts.log.error(
+          { err: error, update: updateIdOf(update) },
+          'an update that we cannot write down was passed over',
+        );
+        upTo = Math.max(upTo ?? 0, updateIdOf(update));
+        continue;
+      }
       parts.log.error({ err: error }, 'a message could not be stored; it stays with Telegram and is asked for again');
       return { ...(upTo !== undefined && { upTo }), complete: false };
     }

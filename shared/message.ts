@@ -32,9 +32,17 @@ export function laneOf(message: InboundMessage): ChatKey {
   return chatKey(message.chatId, message.topicId);
 }
 
-/** Serialises a message for the stream. Throws on a message that its own reader would refuse: a programmer's error. */
+/** A message that its own reader would refuse: it must not get onto the stream, and asking for it again is no use. */
+export class UnreadableMessageError extends Error {
+  override readonly name = 'UnreadableMessageError';
+}
+
+/** Serialises a message for the stream. Throws `UnreadableMessageError` rather than write what nobody could read. */
 export function encodeMessage(message: InboundMessage): string {
-  return JSON.stringify(schema.parse(message));
+  const parsed = schema.safeParse(message);
+  if (parsed.success) return JSON.stringify(parsed.data);
+  const [issue] = parsed.error.issues;
+  throw new UnreadableMessageError(`${issue?.path.join('.') || 'message'}: ${issue?.message ?? 'malformed'}`);
 }
 
 /** Reads a message back from the stream. Never throws. */

@@ -84,9 +84,10 @@ test('the pending message is never summarised, and stays the last one kept', asy
 });
 
 test('after a reply, the turn that was just answered is kept whole', async () => {
-  const answered = [...turns(30), PENDING, assistantSays('x'.repeat(9_000))];
-  const { keptFrom } = await compacted({ head: undefined, records: answered, omitted: 0 }, scripted('Short.'));
-  expect(keptFrom).toBeLessThanOrEqual(answered.indexOf(PENDING));
+  const asked = userSays('x'.repeat(9_000));
+  const records = [...turns(30), asked, assistantSays('y'.repeat(9_000))];
+  const { keptFrom } = await compacted({ head: undefined, records, omitted: 0 }, scripted('Short.'));
+  expect(keptFrom).toBeLessThanOrEqual(records.indexOf(asked));
 });
 
 test('what is kept starts at a user turn and never between a tool call and its result', async () => {
@@ -216,6 +217,7 @@ test.each<[string, string, Window, Reply[], calls: number]>([
   ['nobody says why it stopped', 'cut_summary', windowOf(LONG), [{ text: 'Short.', stopReason: null }], 1],
   ['the second half is empty', 'empty_summary', windowOf(turns(2_000)), ['First.', ' '], 2],
   ['the summary is as long as what it stands for', 'did_not_shrink', windowOf(LONG), ['word '.repeat(6_000)], 1],
+  ['little would be gained', 'did_not_shrink', windowOf(turns(12)), ['word '.repeat(700)], 1],
   ['too much would be kept', 'did_not_shrink', windowOf(turns(400)), ['word '.repeat(4_000)], 2],
 ])('when %s the session is left alone: %s', async (_, reason, window, replies, calls) => {
   expect(await failed(window, scripted(...replies))).toMatchObject({ reason, calls });

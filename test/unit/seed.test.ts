@@ -65,6 +65,12 @@ test('a message is quoted up to 300 characters and a reply up to 500, never cut 
   expect(replies(seed)[0]).toBe(`xyz${'🇩🇪'.repeat(124)}…`);
 });
 
+test('the limits of what is quoted are exact', () => {
+  const long = 'z'.repeat(2_000);
+  const seed = seedOf([userSays(long), assistantSays(long), userSays(long)]);
+  expect([asks(seed)[0]?.length, replies(seed)[0]?.length, unanswered(seed)[0]?.length]).toEqual([300, 500, 1_000]);
+});
+
 test('asks that nobody answered come first, at length, and a tool call or a thought is no answer', () => {
   const long = `Please ${'look '.repeat(100)}`.trim();
   const open = [userSays(long), assistantSays([call('toolu_1')]), userSays([result('toolu_1')]), userSays('Well?')];

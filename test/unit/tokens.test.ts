@@ -77,7 +77,7 @@ test('tool calls, results, images and documents count like what they are, not li
     pages(1),
     {
       type: 'document',
-      source: { type: 'text', media_type: 'text/plain', data: 'Plain text, no pages. '.repeat(500) },
+      source: { type: 'text', media_type: 'text/plain', data: 'Plain text, no pages. '.repeat(2_500) },
     },
     { type: 'document', source: { type: 'content', content: [text('Found in 3 places. '.repeat(30))] } },
   ];

@@ -107,9 +107,18 @@ test('what does not fit is left to the log, oldest first, and counted', () => {
 });
 
 test('long messages are shortened before any is left out', () => {
-  const { chunks, left } = transcribe(turns(8, 20_000), 2_000, 2);
+  const { chunks, left } = transcribe(turns(10, 6_000), 2_000, 2);
   expect(left).toBe(0);
-  expect(numbersIn(chunks)).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
+  expect(numbersIn(chunks)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+});
+
+test('the line breaks of thousands of short messages do not push a chunk over its bound', () => {
+  const { chunks } = transcribe(
+    Array.from({ length: 3_000 }, () => userSays('x'.repeat(13))),
+    6_000,
+    2,
+  );
+  for (const chunk of chunks) expect(estimateText(chunk)).toBeLessThanOrEqual(6_000);
 });
 
 test.each([20_000, 300_000])(
