@@ -4,10 +4,9 @@ import { findBreaches, type WireRequest } from '../../worker/model/contract.ts';
 import { ACCEPTED, APART, one, REFUSED, say, times } from '../fixture/contract-cases.ts';
 import { injured, oddRequests } from '../fixture/injuries.ts';
 import { clone, conversations, FACTS, GROUNDS } from '../fixture/requests.ts';
-import { SEEDED } from '../fixture/texts.ts';
+import { LINEAR_MS_MAX, SEEDED } from '../fixture/texts.ts';
 import { firstBreach } from '../stand-in/claude/rules.ts';
 import { assistant, call, image, pages, png, result, text, thinking, user } from '../stand-in/claude/specimens.ts';
-
 const rulesIn = (request: unknown): number[] => findBreaches(request as WireRequest, FACTS).map(({ rule }) => rule);
 const theirRule = (request: unknown): number | undefined => firstBreach(clone(request), GROUNDS)?.rule;
 
@@ -109,14 +108,11 @@ test('whatever it is given, it answers', () => {
   );
 });
 
-test('a megabyte takes no time', () => {
+test('a megabyte is judged in a time that grows with its length, not faster', () => {
   const long = 'Some "text" with\nlines, \\ and é. '.repeat(30);
   const request = say(...times(500, [user(long), assistant(long)]).flat(), user('a'));
   expect(JSON.stringify(request).length).toBeGreaterThan(1_000_000);
-  const runs = times(20, 0).map(() => {
-    const start = performance.now();
-    expect(findBreaches(request, FACTS)).toEqual([]);
-    return performance.now() - start;
-  });
-  expect(Math.min(...runs)).toBeLessThan(15);
+  const start = performance.now();
+  expect(findBreaches(request, FACTS)).toEqual([]);
+  expect(performance.now() - start).toBeLessThan(LINEAR_MS_MAX);
 });

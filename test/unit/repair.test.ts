@@ -39,12 +39,17 @@ test.each(MENDED)('%s', (_, messages, mended, done) => {
   expect(JSON.stringify(messages)).toBe(before);
 });
 
+/** Where the repair for one rule mends another one too. */
+const MENDED_BY = new Map([
+  ['one on an empty text', 6],
+  ['a result with a bad id', 8],
+]);
+
 test.each([...ACCEPTED, ...REFUSED])('after its repair nothing is wrong by rule %i: %s', (rule, name, request) => {
   const { repairs, left, request: mended } = repairRequest(request as WireRequest, FACTS);
   const isSound = ACCEPTED.some(([, other]) => other === name);
   if (isSound) expect(mended).toBe(request);
-  else if (name !== 'no model')
-    expect(repairs.map((repair) => repair.rule)).toContain(rule === 14 && name.includes('empty') ? 6 : rule);
+  else if (name !== 'no model') expect(repairs.map((repair) => repair.rule)).toContain(MENDED_BY.get(name) ?? rule);
   expect(left.map(({ path }) => path)).toEqual(name === 'no model' ? ['model'] : []);
   expect(mended.messages.length).toBeLessThanOrEqual(100_000);
   const isWorthTheTime = left.length === 0 && name !== 'too many messages';
@@ -102,6 +107,76 @@ test('thinking behind a change goes where the model binds it, and stays where it
     'dropped_block',
     'dropped_thinking',
     'dropped_thinking',
+  ]);
+});
+
+test('whatever is taken out or put in is a change to the thinking behind it', () => {
+  const end = [assistant(thought, 'y'), user('z')] as const;
+  const before: unknown[][] = [
+    [user('a'), assistant('b', ''), user('c')],
+    [user('a'), assistant(call('t1')), user('c')],
+    [user('a'), assistant(call('t1')), user('c', result('t1'))],
+    [user('a'), assistant('b'), user('c', result('t9'))],
+    [user('a'), assistant(call('t1', { name: 'a.b' })), user(result('t1'))],
+    [user('a'), assistant('b'), user(image(png(9, 8001)))],
+    [user('a'), assistant('b'), user(null as unknown as Block, 'c')],
+    [user('a'), assistant('b'), null, user('c')],
+    [user('a'), assistant('b'), { role: 'system', content: 'c' }],
+    [user('a'), assistant('b'), user()],
+    [user('a \ud83d')],
+    [assistant(''), user('c')],
+    [assistant('b'), user('c')],
+  ];
+  for (const messages of before) {
+    const request = say(...messages, ...end);
+    expect(repaired(request, bound).messages.slice(-2)).toEqual([assistant('y'), user('z')]);
+    expect(repaired(request).messages.slice(-2)).toEqual([...end]);
+  }
+  const { messages } = repaired(say(user('a'), assistant('b'), user('c'), user('d'), ...end), bound);
+  expect(messages.slice(-2)).toEqual([...end]);
+});
+
+test('a call that was cut out of an answer takes the thinking of that answer with it', () => {
+  const request = say(
+    user('a'),
+    assistant(thought, call('t2')),
+    user(result('t1'), result('t2')),
+    assistant('b'),
+    user('c'),
+  );
+  expect(repaired(request, bound).messages[1]).toEqual(assistant(call('t2')));
+  expect(repaired(request).messages[1]).toEqual(assistant(thought, call('t2')));
+});
+
+test('a search that was sent twice goes once, with what it found', () => {
+  const [search, found] = [
+    { type: 'server_tool_use', id: 's1', name: 'web_search', input: {} },
+    { type: 'web_search_tool_result', tool_use_id: 's1', content: [] },
+  ];
+  const twice = repaired(
+    say(user('a'), assistant(search, found, 'b'), user('c'), assistant(search, found, 'd'), user('e')),
+  );
+  expect(twice.messages.slice(2)).toEqual([user('c'), assistant('d'), user('e')]);
+  expect(repaired(say(user('a'), assistant(search, search, found, 'b'), user('c'))).messages[1]).toEqual(
+    assistant(search, found, 'b'),
+  );
+});
+
+test('a system prompt and tools of which nothing can be sent are not sent', () => {
+  const { request, done } = repaired({ ...one, system: [text(''), null, { type: 'text' }], tools: 5 });
+  expect(Object.keys(request).sort()).toEqual(['max_tokens', 'messages', 'model']);
+  expect(done).toEqual([
+    ['dropped_block', 'system.0'],
+    ['dropped_block', 'system.1'],
+    ['dropped_block', 'system.2'],
+    ['dropped_block', 'tools'],
+  ]);
+});
+
+test('content of no known kind is said to be gone', () => {
+  expect(repaired(say(user('a'), assistant('b'), { role: 'user', content: 5 })).done).toEqual([
+    ['dropped_block', 'messages.2.content'],
+    ['placeholder', 'messages.2'],
   ]);
 });
 

@@ -49,7 +49,7 @@ export interface Repair {
 
 /**
  * What comes first makes room for what comes after it: blocks before messages, messages before pairs, pairs before
- * thinking. A step that may leave a message empty is followed by the one that fills it.
+ * thinking. Messages are filled before thinking is judged, since to fill one is a change, and again after it.
  */
 const MENDS: readonly Mend[] = [
   mendMedia,
@@ -60,7 +60,6 @@ const MENDS: readonly Mend[] = [
   mendEnds,
   mendEmpty,
   mendSize,
-  mendEmpty,
   mendThinking,
   mendEmpty,
   mendLastWords,
