@@ -7,6 +7,7 @@ import { clone, conversations, FACTS, GROUNDS } from '../fixture/requests.ts';
 import { LINEAR_MS_MAX, SEEDED } from '../fixture/texts.ts';
 import { firstBreach } from '../stand-in/claude/rules.ts';
 import { assistant, call, image, pages, png, result, text, thinking, user } from '../stand-in/claude/specimens.ts';
+
 const rulesIn = (request: unknown): number[] => findBreaches(request as WireRequest, FACTS).map(({ rule }) => rule);
 const theirRule = (request: unknown): number | undefined => firstBreach(clone(request), GROUNDS)?.rule;
 
