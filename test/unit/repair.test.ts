@@ -1,37 +1,11 @@
 import { expect, test } from '@jest/globals';
-import type { ContractFacts, WireRequest } from '../../worker/model/contract.ts';
+import type { WireRequest } from '../../worker/model/contract.ts';
 import { repairRequest } from '../../worker/model/repair.ts';
 import { ACCEPTED, one, REFUSED, say, times } from '../fixture/contract-cases.ts';
-import { type Done, MENDED, thought } from '../fixture/repair-cases.ts';
+import { MENDED, repaired } from '../fixture/repair-cases.ts';
 import { clone, FACTS, GROUNDS, SEALED } from '../fixture/requests.ts';
-import type { Block } from '../stand-in/claude/request.ts';
 import { firstBreach } from '../stand-in/claude/rules.ts';
-import {
-  assistant,
-  call,
-  image,
-  marked,
-  pages,
-  png,
-  result,
-  text,
-  thinking,
-  tool,
-  user,
-} from '../stand-in/claude/specimens.ts';
-
-function repaired(
-  request: unknown,
-  facts: ContractFacts = FACTS,
-): { messages: unknown[]; request: WireRequest; done: Done[] } {
-  const mended = repairRequest(request as WireRequest, facts);
-  expect(mended.left).toEqual([]);
-  const done = mended.repairs.map(({ what, path }): Done => [what, path]);
-  return { messages: mended.request.messages, request: mended.request, done };
-}
-
-const small = (bodyBytesMax: number) => ({ ...FACTS, bodyBytesMax });
-const bound = { ...FACTS, bindsThinking: true };
+import { assistant, call, image, png, result, text, thinking, tool, user } from '../stand-in/claude/specimens.ts';
 
 test.each(MENDED)('%s', (_, messages, mended, done) => {
   const before = JSON.stringify(messages);
@@ -87,67 +61,6 @@ test('tools: one name here and in the calls, no second one, a schema for each', 
   });
 });
 
-test('the oldest breakpoints go, those of the tools first, and bound thinking stays', () => {
-  const request = {
-    ...say(user(text('a', marked), text('b', marked)), assistant(thought, 'x'), user(text('c', marked))),
-    tools: [tool('t', marked)],
-    system: [text('s', marked)],
-  };
-  const { request: mended, done } = repaired(request, bound);
-  expect(done).toEqual([['dropped_breakpoint', 'tools.0']]);
-  expect(mended).toMatchObject({ tools: [tool('t')], messages: request.messages });
-});
-
-test('thinking behind a change goes where the model binds it, and stays where it does not', () => {
-  const request = say(user('a'), assistant(thought, 'b'), user('c', ''), assistant(thought, 'd'), user('e'));
-  expect(repaired(request).messages).toMatchObject([{}, {}, user('c'), assistant(thought, 'd'), {}]);
-  expect(repaired(request, bound).messages).toMatchObject([{}, assistant(thought, 'b'), {}, assistant('d'), {}]);
-  expect(repaired({ ...request, system: [text('')] }, bound).done.map(([what]) => what)).toEqual([
-    'dropped_block',
-    'dropped_block',
-    'dropped_thinking',
-    'dropped_thinking',
-  ]);
-});
-
-test('whatever is taken out or put in is a change to the thinking behind it', () => {
-  const end = [assistant(thought, 'y'), user('z')] as const;
-  const before: unknown[][] = [
-    [user('a'), assistant('b', ''), user('c')],
-    [user('a'), assistant(call('t1')), user('c')],
-    [user('a'), assistant(call('t1')), user('c', result('t1'))],
-    [user('a'), assistant('b'), user('c', result('t9'))],
-    [user('a'), assistant(call('t1', { name: 'a.b' })), user(result('t1'))],
-    [user('a'), assistant('b'), user(image(png(9, 8001)))],
-    [user('a'), assistant('b'), user(null as unknown as Block, 'c')],
-    [user('a'), assistant('b'), null, user('c')],
-    [user('a'), assistant('b'), { role: 'system', content: 'c' }],
-    [user('a'), assistant('b'), user()],
-    [user('a \ud83d')],
-    [assistant(''), user('c')],
-    [assistant('b'), user('c')],
-  ];
-  for (const messages of before) {
-    const request = say(...messages, ...end);
-    expect(repaired(request, bound).messages.slice(-2)).toEqual([assistant('y'), user('z')]);
-    expect(repaired(request).messages.slice(-2)).toEqual([...end]);
-  }
-  const { messages } = repaired(say(user('a'), assistant('b'), user('c'), user('d'), ...end), bound);
-  expect(messages.slice(-2)).toEqual([...end]);
-});
-
-test('a call that was cut out of an answer takes the thinking of that answer with it', () => {
-  const request = say(
-    user('a'),
-    assistant(thought, call('t2')),
-    user(result('t1'), result('t2')),
-    assistant('b'),
-    user('c'),
-  );
-  expect(repaired(request, bound).messages[1]).toEqual(assistant(call('t2')));
-  expect(repaired(request).messages[1]).toEqual(assistant(thought, call('t2')));
-});
-
 test('a search that was sent twice goes once, with what it found', () => {
   const [search, found] = [
     { type: 'server_tool_use', id: 's1', name: 'web_search', input: {} },
@@ -180,12 +93,6 @@ test('content of no known kind is said to be gone', () => {
   ]);
 });
 
-test('a text that was shortened is a change too', () => {
-  const request = say(user('l'.repeat(50_000)), assistant(thought, 'b'), user('c'));
-  expect(repaired(request, { ...bound, bodyBytesMax: 20_000 }).messages.at(1)).toEqual(assistant('b'));
-  expect(repaired(request, small(20_000)).messages.at(1)).toEqual(assistant(thought, 'b'));
-});
-
 test('of too many pictures the oldest go, and no more than must', () => {
   const wide = image(png(2001, 9));
   const crowd = repaired(say(user(...times(22, wide), 'look'))).done;
@@ -196,63 +103,6 @@ test('of too many pictures the oldest go, and no more than must', () => {
   expect(many).toHaveLength(2);
 });
 
-const file = (chars: number): Block => ({
-  type: 'document',
-  source: { type: 'text', media_type: 'text/plain', data: 'd'.repeat(chars) },
-});
-
-test('too large a request loses the oldest and largest first, and the words that wait last', () => {
-  const photo = image(png(9, 9, 30_000));
-  const old = user(image(png(9, 9, 60_000)), pages(1), 'l'.repeat(50_000));
-  const request = say(old, assistant('short'), user(photo, file(20_000), `PENDING ${'w'.repeat(30_000)}`));
-  const done = (bytes: number): Done[] => repaired(request, small(bytes)).done;
-  const [media, longText, newPhoto, newFile, words] = [
-    ['placeholder', 'messages.0.content.0'],
-    ['shortened', 'messages.0.content.2'],
-    ['placeholder', 'messages.2.content.0'],
-    ['shortened', 'messages.2.content.1'],
-    ['shortened', 'messages.2.content.2'],
-  ] as const;
-  expect(done(180_000)).toEqual([media]);
-  expect(done(130_000)).toEqual([media, ['placeholder', 'messages.0.content.1'], longText]);
-  expect(done(80_000).slice(-1)).toEqual([newPhoto]);
-  expect(done(45_000).slice(-3)).toEqual([longText, newPhoto, newFile].slice(-3));
-  expect(done(14_000).slice(-1)).toEqual([words]);
-  const kept = repaired(request, small(130_000)).messages;
-  expect(JSON.stringify(kept)).toMatch(/lll\\n\[… 50000 characters in all, the middle left out …\]\\nlll/);
-  expect(JSON.stringify(kept).length).toBeGreaterThan(129_000);
-});
-
-test('of a crowd of small messages the oldest go', () => {
-  const crowd = times(500, [
-    user('q'.repeat(500)),
-    assistant(call('t')),
-    user(result('t', 'r'.repeat(500))),
-    assistant('ok'),
-  ]).flat();
-  const renamed = crowd.map((message, at) => JSON.parse(JSON.stringify(message).replaceAll('"t"', `"t${at >> 2}"`)));
-  const { messages, done } = repaired(say(...renamed, user('PENDING')), small(100_000));
-  expect(Buffer.byteLength(JSON.stringify(messages))).toBeGreaterThan(98_000);
-  expect(messages.at(-1)).toEqual(user('PENDING'));
-  expect(new Set(done.map(([what]) => what))).toEqual(new Set(['dropped_message']));
-});
-
-test('what has no remedy is left, and said', () => {
-  const huge = { ...one, system: 's'.repeat(50_000) };
-  expect(repairRequest(huge, small(20_000))).toEqual({
-    request: huge,
-    repairs: [],
-    left: [expect.objectContaining({ rule: 18 })],
-  });
-});
-
-test('a call too large to send goes with all that came before it, and its result with it', () => {
-  const huge = call('t1', { input: { file: 'f'.repeat(60_000) } });
-  const { messages, done } = repaired(say(user('a'), assistant(huge), user(result('t1'), 'PENDING')), small(20_000));
-  expect(messages).toEqual([user('PENDING')]);
-  expect(done.map(([what]) => what)).toEqual(['dropped_message', 'dropped_message', 'dropped_result']);
-});
-
 test('what cannot be written as JSON is left out, and what can is not', () => {
   const loop: Record<string, unknown> = {};
   loop.loop = loop;
@@ -261,11 +111,18 @@ test('what cannot be written as JSON is left out, and what can is not', () => {
 });
 
 test('the rest of a request, and what did not change of it, is the same', () => {
-  const request = { ...say(user('a'), assistant('b'), user('c', '')), metadata: { user_id: 'u' }, stream: true };
+  const plain = { role: 'user', content: 'a' };
+  const request = { ...say(plain, assistant('b'), user('c', '')), metadata: { user_id: 'u' }, stream: true };
   const { request: mended } = repaired(request);
   expect(mended).toMatchObject({ metadata: { user_id: 'u' }, stream: true, model: 'm', max_tokens: 9 });
-  expect(mended.messages[0]).toBe(request.messages[0]);
+  expect(mended.messages[0]).toBe(plain);
   expect(mended.messages[1]).toBe(request.messages[1]);
+});
+
+test('a new name is not one that a search has', () => {
+  const search = { type: 'server_tool_use', id: 's_1', name: 'web_search', input: {} };
+  const { messages } = repaired(say(user('a'), assistant(call('s:1'), search), user(result('s:1'))));
+  expect(messages.at(-1)).toEqual(user(result('s_1_2')));
 });
 
 test('without a usable wish for output the usual one stands, within the limit', () => {
