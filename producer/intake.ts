@@ -1,5 +1,5 @@
 import type { AllowedIds } from '../shared/config.ts';
-import type { InboundMessage } from '../shared/message.ts';
+import type { InboundFile, InboundMessage } from '../shared/message.ts';
 import { graphemePrefix } from '../shared/text.ts';
 
 /** Why an update was not accepted. Ignored updates are counted, never stored and never answered. */
@@ -28,12 +28,20 @@ const UNSUPPORTED = [
   'voice',
 ] as const;
 
+const NAME_CHARS = 128;
+const FILE_ID_CHARS = 512;
+/** Control characters, and those that turn the direction of what follows: `gpj.exe` must not read as `exe.jpg`. */
+const INVISIBLE = /[\p{Cc}\u2028-\u202e\u2066-\u2069]/gu;
+
 interface RawMessage {
   message_id?: unknown;
   message_thread_id?: unknown;
   is_topic_message?: unknown;
   date?: unknown;
   text?: unknown;
+  caption?: unknown;
+  photo?: unknown;
+  document?: unknown;
   sender_chat?: unknown;
   from?: { id?: unknown; is_bot?: unknown; first_name?: unknown };
   chat?: { id?: unknown; type?: unknown; title?: unknown };
@@ -96,10 +104,71 @@ function millisecondsOf(date: unknown): number {
 }
 
 function contentOf(message: RawMessage, textMaxChars: number): InboundMessage['content'] | undefined {
-  const text = typeof message.text === 'string' ? wellFormed(message.text) : '';
-  if (text.trim() !== '') return { kind: 'text', text: capped(text, textMaxChars) };
+  const text = writtenText(message.text);
+  if (text !== '') return { kind: 'text', text: capped(text, textMaxChars) };
+  const file = fileOf(message);
+  if (file) return { kind: 'file', text: capped(writtenText(message.caption), textMaxChars), file };
   const what = UNSUPPORTED.find((kind) => kind in message);
   return what === undefined ? undefined : { kind: 'unsupported', what };
+}
+
+/** Blank is as good as nothing. */
+function writtenText(text: unknown): string {
+  const written = typeof text === 'string' ? wellFormed(text) : '';
+  return written.trim() === '' ? '' : written;
+}
+
+/** What kind of file it is shows only in its bytes, so a document is taken whatever type its sender states. */
+function fileOf(message: RawMessage): InboundFile | undefined {
+  // Telegram sends an animation as a document too, for old bots.
+  if ('animation' in message) return undefined;
+  const photo = largestPhoto(message.photo);
+  if (photo) return { what: 'photo', fileId: photo.fileId, ...statedSize(photo.bytes) };
+  const { document } = message;
+  if (!hasFileId(document)) return undefined;
+  const { file_id: fileId, file_name: fileName, file_size: bytes, mime_type: mediaType } = document;
+  const name = typeof fileName === 'string' ? plainName(fileName) : '';
+  return {
+    what: 'document',
+    fileId,
+    ...(name !== '' && { name }),
+    ...(typeof mediaType === 'string' && { mediaType: graphemePrefix(wellFormed(mediaType), NAME_CHARS) }),
+    ...statedSize(bytes),
+  };
+}
+
+/** Telegram offers a photo in several sizes. */
+function largestPhoto(sizes: unknown): { fileId: string; bytes: unknown } | undefined {
+  if (!Array.isArray(sizes)) return undefined;
+  const [largest] = sizes
+    .filter(hasFileId)
+    .map(({ file_id: fileId, width, height, file_size: bytes }) => ({
+      fileId,
+      area: count(width) * count(height),
+      bytes,
+    }))
+    .sort((a, b) => b.area - a.area || count(b.bytes) - count(a.bytes));
+  return largest;
+}
+
+type RawFile = { file_id: string } & Partial<Record<string, unknown>>;
+
+function hasFileId(file: unknown): file is RawFile {
+  const { file_id: id } = (file ?? {}) as Partial<RawFile>;
+  return typeof id === 'string' && id !== '' && id.length <= FILE_ID_CHARS && id === wellFormed(id);
+}
+
+function statedSize(bytes: unknown): { bytes?: number } {
+  return isInteger(bytes) && bytes > 0 ? { bytes } : {};
+}
+
+function count(value: unknown): number {
+  return isInteger(value) && value > 0 ? value : 0;
+}
+
+/** A name on one line that names no folder. */
+function plainName(name: string): string {
+  return graphemePrefix(wellFormed(name).replaceAll(INVISIBLE, '').replaceAll(/[/\\]/g, '').trim(), NAME_CHARS);
 }
 
 /** A cap at the first write, once, with a marker that names the original length. Never cuts inside a character. */

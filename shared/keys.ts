@@ -9,6 +9,8 @@ export interface Keys {
   readonly dead: string;
   /** Set of the lanes that hold at least one unanswered message. */
   readonly lanes: string;
+  /** Set of the sessions that the archivist is to visit. */
+  readonly archivable: string;
   readonly lanePrefix: string;
   readonly turnPrefix: string;
   readonly chatPrefix: string;
@@ -18,6 +20,9 @@ export interface Keys {
   chat(chat: ChatKey): string;
   session(id: SessionId): string;
   log(id: SessionId): string;
+  /** The bytes of a file, by their hash. */
+  media(sha256: string): string;
+  archive(id: SessionId): string;
   incident(name: string): string;
 }
 
@@ -74,6 +79,7 @@ export function keysOf(shard: number): Keys {
     alerts: `${tag}:alerts`,
     dead: `${tag}:dead`,
     lanes: `${tag}:lanes`,
+    archivable: `${tag}:archivable`,
     lanePrefix: `${tag}:lane:`,
     turnPrefix: `${tag}:turn:`,
     chatPrefix: `${tag}:chat:`,
@@ -83,6 +89,8 @@ export function keysOf(shard: number): Keys {
     chat: (chat) => `${tag}:chat:${chat}`,
     session: (id) => `${tag}:session:${id}`,
     log: (id) => `${tag}:log:${id}`,
+    media: (sha256) => `${tag}:media:${sha256}`,
+    archive: (id) => `${tag}:archive:${id}`,
     incident: (name) => `${tag}:incident:${name}`,
   };
 }

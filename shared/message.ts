@@ -3,6 +3,15 @@ import { type ChatKey, chatKey } from './keys.ts';
 
 const sender = z.object({ id: z.int(), name: z.string().optional() });
 
+/** A file that Telegram holds for us. What its sender states about it may be wrong. */
+const file = z.object({
+  what: z.enum(['photo', 'document']),
+  fileId: z.string().min(1),
+  name: z.string().optional(),
+  mediaType: z.string().optional(),
+  bytes: z.int().positive().optional(),
+});
+
 const schema = z.object({
   v: z.literal(1),
   updateId: z.int(),
@@ -16,6 +25,8 @@ const schema = z.object({
   sentAtMs: z.int(),
   content: z.discriminatedUnion('kind', [
     z.object({ kind: z.literal('text'), text: z.string().min(1) }),
+    /** A photo or a file, with its caption, which may be empty. It is downloaded only when it is answered. */
+    z.object({ kind: z.literal('file'), text: z.string(), file }),
     /** A message of a kind that this version cannot read, e.g. `voice`; it is accepted so that the user is told. */
     z.object({ kind: z.literal('unsupported'), what: z.string() }),
   ]),
@@ -23,6 +34,9 @@ const schema = z.object({
 
 /** An update that was accepted, normalised. Versioned: a reader refuses a version that it does not know. */
 export type InboundMessage = Readonly<z.infer<typeof schema>>;
+
+/** A photo or a file that a message brings. */
+export type InboundFile = Readonly<z.infer<typeof file>>;
 
 /** What decoding came to. `problem` names the field and what was expected, never the content. */
 export type Decoded<T> = { ok: true; value: T } | { ok: false; problem: string };

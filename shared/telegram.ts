@@ -7,6 +7,8 @@ import { redact } from './text.ts';
 export interface TelegramFailure {
   kind: /** Refused by Telegram; nothing was sent. */
     | 'rejected'
+    /** A file of more bytes than may be downloaded. */
+    | 'too_large'
     /** Too many requests; nothing was sent; wait `retryAfterMs`. */
     | 'throttled'
     /** The chat cannot be reached any more: blocked, deleted, kicked, unknown. */
@@ -48,17 +50,29 @@ export interface Telegram {
   /** Sends plain text of 1 to 4096 UTF-16 units. */
   sendMessage(to: Destination, text: string): Promise<TelegramResult<{ messageId: number }>>;
   sendTyping(to: Destination): Promise<void>;
+  /** Reads a file that a user sent. One that is stated or turns out to be larger than `bytesMax` is `too_large`. */
+  downloadFile(fileId: string, bytesMax: number, signal: AbortSignal): Promise<TelegramResult<Buffer>>;
 }
 
 const POLL_SECONDS = 50;
 const POLL_GRACE_MS = 15_000;
 const CALL_TIMEOUT_MS = 30_000;
+const DOWNLOAD_TIMEOUT_MS = 60_000;
 const UPDATES_MAX = 100;
 const NOT_SENT = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'ENETUNREACH', 'EHOSTUNREACH']);
 const GONE = /chat not found|bot was (?:blocked|kicked)|user is deactivated|bot is not a member|PEER_ID_INVALID/i;
 
-/** Opens a client over Telegraf's; `apiRoot` may be any Bot API server. Opens no connection yet. */
-export function createTelegram(options: { token: string; apiRoot: string }): Telegram {
+const TOO_BIG = /file is too big/i;
+/** Such a path is one on the server's own disk. */
+const ABSOLUTE_PATH = /^(?:[/\\]|[a-z]:)/i;
+const LOCAL_MODE =
+  'the Bot API server names a file on its own disk instead of one to download: run the Bot API server without --local';
+
+/**
+ * Opens a client over Telegraf's; `apiRoot` may be any Bot API server. Opens no connection yet. A download may take
+ * `downloadTimeoutMs`, by default a minute.
+ */
+export function createTelegram(options: { token: string; apiRoot: string; downloadTimeoutMs?: number }): Telegram {
   const agent = options.apiRoot.startsWith('https:')
     ? new HttpsAgent({ keepAlive: true })
     : new HttpAgent({ keepAlive: true });
@@ -87,6 +101,19 @@ export function createTelegram(options: { token: string; apiRoot: string }): Tel
     async sendTyping(to) {
       await call('sendChatAction', { ...address(to), action: 'typing' }, CALL_TIMEOUT_MS);
     },
+    async downloadFile(fileId, bytesMax, signal) {
+      const described = await call('getFile', { file_id: fileId }, CALL_TIMEOUT_MS, signal);
+      if (!described.ok) return TOO_BIG.test(described.failure.description) ? tooLarge(bytesMax) : described;
+      const file = (described.value ?? {}) as { file_path?: unknown; file_size?: unknown };
+      const { file_path: path, file_size: statedBytes } = file;
+      if (typeof statedBytes === 'number' && statedBytes > bytesMax) return tooLarge(bytesMax);
+      if (typeof path !== 'string' || path === '') return failed('rejected', 'the Bot API server names no path');
+      // Not quoted: on a server in local mode the path holds the token.
+      if (ABSOLUTE_PATH.test(path)) return failed('rejected', LOCAL_MODE);
+      const at = `./file/bot${options.token}/${path.toWellFormed().split('/').map(encodeURIComponent).join('/')}`;
+      const url = new URL(at, options.apiRoot);
+      return download(url, bytesMax, options.downloadTimeoutMs ?? DOWNLOAD_TIMEOUT_MS, signal);
+    },
   };
 }
 
@@ -110,6 +137,52 @@ async function callApi(
   } catch (error) {
     return { ok: false, failure: failureOf(error, signal) };
   }
+}
+
+/** Reads at most `bytesMax`, counted as they arrive: what is stated about a size may be wrong, or be missing. */
+async function download(
+  url: URL,
+  bytesMax: number,
+  timeoutMs: number,
+  signal: AbortSignal,
+): Promise<TelegramResult<Buffer>> {
+  try {
+    const response = await fetch(url, { signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]) });
+    const isOver = Number(response.headers.get('content-length')) > bytesMax;
+    if (!response.ok || isOver) await response.body?.cancel();
+    if (!response.ok) return { ok: false, failure: refusalOf(response) };
+    if (isOver) return tooLarge(bytesMax);
+    const chunks: Uint8Array[] = [];
+    let bytes = 0;
+    for await (const chunk of response.body ?? []) {
+      bytes += chunk.length;
+      if (bytes > bytesMax) return tooLarge(bytesMax);
+      chunks.push(chunk);
+    }
+    return { ok: true, value: Buffer.concat(chunks) };
+  } catch (error) {
+    const { message, cause } = error as { message?: string; cause?: { code?: unknown; message?: string } };
+    const words = [message, cause?.message].filter(Boolean).join(': ');
+    // The code of an abort is a number too, and means no HTTP status.
+    const code = typeof cause?.code === 'string' ? cause.code : 'none';
+    return { ok: false, failure: failureOf({ code, message: words }, signal) };
+  }
+}
+
+/** A path that was named a moment ago and is not there says nothing about the token. */
+function refusalOf({ status, headers }: Response): TelegramFailure {
+  const description = `the download of a file was answered with status ${status}`;
+  if (status === 404) return { kind: 'rejected', description };
+  const waitS = Number(headers.get('retry-after'));
+  return failureOf({ code: status, description, parameters: waitS > 0 ? { retry_after: waitS } : {} }, undefined);
+}
+
+function tooLarge(bytesMax: number): TelegramResult<never> {
+  return failed('too_large', `the file is too large: more than ${bytesMax} bytes`);
+}
+
+function failed(kind: TelegramFailure['kind'], description: string): TelegramResult<never> {
+  return { ok: false, failure: { kind, description } };
 }
 
 function failureOf(error: unknown, signal: AbortSignal | undefined): TelegramFailure {

@@ -27,6 +27,7 @@ import { BullMQOTelSpan, BullMQOtel } from 'bullmq-otel';
  * | `process <queue>` | consumer | BullMQ's own, one per run of the job | BullMQ's |
  * | `turn` | internal | one attempt at a message | `spillway.attempt`, `spillway.recovery.stage`, `spillway.verdict`, `spillway.outcome` |
  * | `session.open` | internal | message recorded, window loaded | `spillway.window.records`, `spillway.window.bytes` |
+ * | `execute_tool` | internal | one call of a tool | `gen_ai.tool.name`, `error.type` |
  * | `anthropic.messages.create` | client | the SDK's own, after the gen_ai conventions | gen_ai.* |
  * | `anthropic.models.retrieve` | client | the SDK's own: the window was asked for, once a day | |
  * | `reply.deliver` | producer | parts sent to Telegram | `spillway.parts` |
@@ -43,6 +44,7 @@ export const SPAN = {
   enqueue: 'send turns',
   turn: 'turn',
   open: 'session.open',
+  tool: 'execute_tool',
   deliver: 'reply.deliver',
   settle: 'settle inbound',
   overflowDetected: 'queue.context_overflow.detected',
@@ -56,10 +58,12 @@ export const SPAN = {
 export const METRIC = {
   /** Counter: overflows found. `kind`, `stage`. */
   overflows: 'spillway.context_overflow',
-  /** Counter: recovery steps. `action` (compact, new_session, scrub, lower_output, give_up), `result`. */
+  /** Counter: recovery steps. `action` (mask, compact, new_session, scrub, drop_thinking, lower_output, give_up), `result`. */
   recoveries: 'spillway.recovery',
   /** Counter: what was mended in requests before they were sent. `rule` (of the API contract), `what`. */
   repairs: 'spillway.request.repairs',
+  /** Counter: calls of tools that came to an end. `tool`, `result` (ok, error). */
+  tools: 'spillway.tool.calls',
   /** Counter: outcomes. `outcome`. */
   outcomes: 'spillway.outcomes',
   /** Counter: messages accepted, duplicates not counted. */

@@ -10,19 +10,28 @@ import { expect, test } from '@jest/globals';
 const RANKS: readonly (readonly [rank: number, files: RegExp])[] = [
   [5, /^(?:spillway|producer\/main|worker\/main|worker\/cli\/\w+)\.ts$/],
   [4, /^(?:shared\/root|producer\/producer|worker\/(?:worker|processor|setup))\.ts$/],
-  [3, /^(?:producer\/poller|worker\/(?:dispatcher|reconciler|turn|ask|verdict|command))\.ts$/],
-  [3, /^worker\/(?:recovery\/(?:compact|recover|fresh-session|stage-one|step)|reply\/outbox)\.ts$/],
+  [3, /^(?:producer\/poller|worker\/(?:dispatcher|reconciler|turn|content|opening|ask|react|verdict|command))\.ts$/],
+  [
+    3,
+    /^worker\/(?:recovery\/(?:compact|mask|scrub|recover|fresh-session|stage-one|step)|reply\/outbox|tools\/(?:round|result))\.ts$/,
+  ],
   [
     2,
     /^(?:producer\/inbox|worker\/(?:lane|queue|alert)|worker\/model\/claude|worker\/session\/(?:store|transfer)|worker\/reply\/typing)\.ts$/,
   ],
+  [2, /^worker\/(?:archivist|session\/archive|tools\/(?:recall|chat-memory))\.ts$/],
+  [2, /^worker\/tools\/(?:mcp|mcp-server|mcp-link|mcp-child)\.ts$/],
+  [0, /^worker\/tools\/(?:mcp-config|mcp-content|mcp-tool)\.ts$/],
+  [2, /^worker\/media\/(?:picture|pdf|pdf-thread|attachment|store)\.ts$/],
   [1, /^shared\/(?:log|redis|script|telegram|telemetry|health|redis-\w+|private-redis|folder-lock)\.ts$/],
   [0, /^shared\/(?:keys|message|outcome|text|config|failpoint|lifecycle|project)\.ts$/],
   [0, /^producer\/intake\.ts$/],
+  [0, /^worker\/(?:session\/segment|tools\/(?:memory|memory-index|words|snippet|passage))\.ts$/],
+  [0, /^worker\/media\/(?:kind|label|fill)\.ts$/],
   [0, /^worker\/(?:attempt|backoff|audit|incident|notice)\.ts$/],
   [
     0,
-    /^worker\/(?:model\/[\w-]+|session\/(?:record|view|pairs)|recovery\/(?:policy|seed|transcript)|reply\/format)\.ts$/,
+    /^worker\/(?:model\/[\w-]+|session\/(?:record|shown|view|pairs)|recovery\/(?:policy|seed|transcript|left-out)|tools\/(?:tool|joined)|reply\/format)\.ts$/,
   ],
 ];
 

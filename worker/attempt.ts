@@ -44,7 +44,13 @@ export interface Attempt {
   /** 1 for the first; starts again at 1 after each recovery step. */
   readonly attempts: number;
   readonly recoveries: number;
+  /** Recoveries before the last tool round: a call that went through in between begins the bound anew. */
+  readonly recoveriesBefore: number;
   readonly stage: RecoveryStage;
+  /** Kinds of failure that were already answered with a step of their own. */
+  readonly tried: readonly string[];
+  /** Tool rounds that were recorded for this message, in whatever session. */
+  readonly rounds: number;
   readonly message: Decoded<InboundMessage>;
   readonly traceparent: string;
   readonly session: SessionId;
@@ -60,6 +66,8 @@ export interface Attempt {
   /** Lines that the user is to be told before the answer, e.g. that a fresh session was started. */
   readonly notices: readonly string[];
   part(index: number): PartMark | undefined;
+  /** A field of the turn as it was when this attempt began: how a call of a tool stands, or what it returned. */
+  kept(field: string): string | undefined;
   /**
    * Applies commands atomically, once per step. An empty step may repeat.
    * Contract: throws `FencedError` when the turn was taken over; `moved` only when `expect` was given and does not hold.
@@ -103,7 +111,10 @@ export function readAttempt(reply: {
     fence,
     attempts: Number(turn.get('attempts')),
     recoveries: Number(turn.get('recoveries') ?? 0),
+    recoveriesBefore: Number(turn.get('recoveriesBefore') ?? 0),
     stage: (turn.get('stage') ?? 'none') as RecoveryStage,
+    tried: turn.get('tried')?.split(',') ?? [],
+    rounds: Number(turn.get('rounds') ?? 0),
     message: decodeMessage(fields.get('message')),
     traceparent: fields.get('traceparent') ?? '',
     session: reply.session,
@@ -114,6 +125,7 @@ export function readAttempt(reply: {
     conclusion: parsed<Conclusion>(turn.get('conclusion')),
     notices: parsed<string[]>(turn.get('notices')) ?? [],
     part: (index) => turn.get(`part:${index}`) as PartMark | undefined,
+    kept: (field) => turn.get(field),
     write,
     hold: async () => {
       await write('', []);

@@ -27,7 +27,13 @@ export type AuditEvent =
   | { event: 'session.torn'; records: number }
   /** A request broke the API contract and was mended before it was sent. */
   | { event: 'request.repaired'; repairs: readonly Repair[] }
-  | { event: 'context.scrubbed'; chars: number }
+  /** Parts of messages that were too large, or not taken, are shown no more; `bytes` is what they weighed. */
+  | { event: 'context.scrubbed'; kind: string; parts: number; bytes: number }
+  | { event: 'context.thinking-dropped'; reason: string }
+  /** Old results of tools are shown as one line each; no summary was needed. */
+  | { event: 'context.force-pruned'; tokensBefore: number; tokensAfter: number }
+  /** A payload was cut before it was first sent; `chars` is what it had. */
+  | { event: 'message.capped'; kind: 'tool_result' | 'document'; chars: number }
   | { event: 'context.output-lowered'; maxOutputTokens: number }
   | { event: 'context.gave-up'; reason: string };
 

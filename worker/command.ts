@@ -1,6 +1,6 @@
 import type { Attempt, Command, Conclusion } from './attempt.ts';
 import { NOTICE } from './notice.ts';
-import { newSessionId } from './session/store.ts';
+import { archivableCommand, newSessionId } from './session/store.ts';
 
 /** A bot command that this version carries out. */
 export type BotCommand = 'start' | 'help' | 'new';
@@ -28,6 +28,7 @@ export function carryOut(command: BotCommand, attempt: Attempt): { conclusion: C
       ['HSET', keys.chat(chat), 'session', to],
       ['HSET', keys.session(to), 'parent', session, 'createdAt', new Date().toISOString()],
       ['HSET', keys.session(session), 'closedBy', to],
+      archivableCommand(keys, session),
     ],
   };
 }

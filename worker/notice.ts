@@ -2,10 +2,15 @@
 export const NOTICE = {
   freshSession:
     'Our conversation had grown too large for the model, so I went on in a fresh session with a short summary of it.',
+  freshAfterPoison:
+    'The model did not accept our conversation any more, so I went on in a fresh session with a short summary of it.',
   scrubbed: 'Your message was too large for the model; I read only its beginning and its end.',
   gaveUp:
     'I could not answer this message: it is too large for the model, even in a fresh session. Please send it in smaller parts. You can go on writing here.',
+  notTaken:
+    'I could not answer this message: the model does not accept it, even in a fresh session. The operator was told. You can go on writing here.',
   unreadable: 'I could not read this message. The operator was told. Please send it again.',
+  fileAway: 'I could not get your file from Telegram. The operator was told. Please send it again in a few minutes.',
   unavailable:
     'I could not get an answer from the model just now. The operator was told. Please try again in a few minutes.',
   misconfigured: 'I cannot answer at the moment. The operator was told.',
@@ -15,7 +20,39 @@ export const NOTICE = {
   help: 'Write to me and I answer.\n/new starts a new conversation; the old one is kept.\n/help shows this.',
 } as const;
 
+const LEFT_OUT_NAMED_MAX = 5;
+
 /** What a user is told about a message that holds no text. `what` is Telegram's name for its kind. */
 export function unsupportedKind(what: string): string {
-  return `I cannot read this kind of message yet (${what.replaceAll('_', ' ')}). Please send text.`;
+  return `I cannot read this kind of message yet (${what.replaceAll('_', ' ')}). I can read text, photos, PDF files and text files.`;
+}
+
+/** Why a file that a user sent cannot be shown to the model. */
+export type FileProblem = keyof typeof FILE_PROBLEM;
+
+const FILE_PROBLEM = {
+  empty: 'it is empty.',
+  other_kind: 'I can read only pictures, PDF files and text files in UTF-8.',
+  picture_format: 'I do not know this format of a picture. Please send it as a photo, or as JPEG or PNG.',
+  broken_picture: 'the picture is damaged. Please send it again.',
+  huge_picture: 'the picture has too many pixels. Please send a smaller one.',
+  broken_pdf: 'the PDF is damaged. Please save it again and send that.',
+  locked_pdf: 'the PDF is protected with a password. Please send one without.',
+  too_many_pages: 'the PDF has too many pages. Please send only those that matter.',
+  too_slow: 'it takes me too long to open. Please send a simpler one.',
+  too_large: 'it is larger than 20 MB. Please send a smaller one.',
+  not_downloaded: 'it could not be downloaded from Telegram. Please send it again.',
+} as const;
+
+/** What a user is told about a file that cannot be read. `name` is the file's, where it has one. */
+export function unreadableFile(why: FileProblem, name?: string): string {
+  return `I could not read ${name ? `the file "${name}"` : 'this file'}: ${FILE_PROBLEM[why]}`;
+}
+
+/** What a user is told when parts of a conversation are not shown to the model any more. */
+export function leftOut(names: readonly string[]): string {
+  const different = [...new Set(names)];
+  const named = different.slice(0, LEFT_OUT_NAMED_MAX).join(', ');
+  const more = different.length > LEFT_OUT_NAMED_MAX ? ' and more' : '';
+  return `The model could not take all of it, so I left out ${named}${more}. I answer the rest.`;
 }

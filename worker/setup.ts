@@ -1,6 +1,10 @@
 import { readFile } from 'node:fs/promises';
+import type { Service } from '../shared/lifecycle.ts';
 import type { Root } from '../shared/root.ts';
 import { createClaude } from './model/claude.ts';
+import { startMcp } from './tools/mcp.ts';
+import { readMcpConfig } from './tools/mcp-config.ts';
+import type { Toolbox } from './tools/tool.ts';
 import { startWorker, type WorkerParts } from './worker.ts';
 
 /** Longest silence of the model's stream, the wait for its beginning included. */
@@ -20,7 +24,16 @@ export async function setUpWorker(root: Root, limits?: WorkerParts['limits']) {
   });
   const systemPrompt = (await readText('SYSTEM_PROMPT_FILE', config.SYSTEM_PROMPT_FILE)) ?? SYSTEM_PROMPT;
   const preserve = (await readText('COMPACTION_PRESERVE_FILE', config.COMPACTION_PRESERVE_FILE)) ?? '';
-  return startWorker({ ...root, model, systemPrompt, preserve, ...(limits && { limits }) });
+  const tools = await startTools(root);
+  return startWorker({ ...root, model, systemPrompt, preserve, tools, ...(limits && { limits }) });
+}
+
+/** The tools of the servers that MCP_CONFIG names. Rejects with every problem of that file at once. */
+async function startTools({ config, log }: Root): Promise<Toolbox & Service> {
+  const json = await readText('MCP_CONFIG', config.MCP_CONFIG);
+  const reading = readMcpConfig(json ?? '{"mcpServers":{}}');
+  if (!reading.ok) throw new Error(`MCP_CONFIG is malformed:\n${reading.problems.join('\n')}`);
+  return startMcp(reading.servers, { timeoutMs: config.TOOL_TIMEOUT_MS, log });
 }
 
 /** The text of a file that a setting names. Rejects when it is empty or cannot be read: a typo must not go unnoticed. */

@@ -7,6 +7,7 @@ import { type AskParts, askModel } from './ask.ts';
 import type { Attempt, Conclusion } from './attempt.ts';
 import { backoffMs } from './backoff.ts';
 import { carryOut, commandOf } from './command.ts';
+import { type ContentParts, readContent } from './content.ts';
 import { undeliverableAlert } from './incident.ts';
 import { NOTICE, unsupportedKind } from './notice.ts';
 import { compactAfterReply } from './recovery/stage-one.ts';
@@ -15,7 +16,7 @@ import { showTyping } from './reply/typing.ts';
 import { type Concluded, type Decided, failed, type Verdict } from './verdict.ts';
 
 /** What a turn works with. */
-export interface TurnParts extends AskParts {
+export interface TurnParts extends AskParts, ContentParts {
   telegram: Telegram;
 }
 
@@ -76,8 +77,10 @@ async function decide(parts: TurnParts, attempt: Attempt, signal: AbortSignal): 
       commands: [],
     };
   }
-  const command = commandOf(message.content.text);
-  return command ? carryOut(command, attempt) : askModel(parts, attempt, message, message.content.text, signal);
+  const command = message.content.kind === 'text' ? commandOf(message.content.text) : undefined;
+  if (command) return carryOut(command, attempt);
+  const reading = await readContent(parts, attempt, message.content, signal);
+  return 'decided' in reading ? reading.decided : askModel(parts, attempt, message, reading.content, signal);
 }
 
 async function deliverConclusion(

@@ -9,14 +9,19 @@ import { connectRedis } from '../shared/redis.ts';
 import type { Telegram } from '../shared/telegram.ts';
 import { METRIC, type Telemetry } from '../shared/telemetry.ts';
 import { ALERT_TAKE_OVER_MS, startAlerter } from './alert.ts';
+import { ARCHIVE_EVERY_MS, startArchivist } from './archivist.ts';
 import { startDispatcher } from './dispatcher.ts';
 import { undecodableAlert } from './incident.ts';
 import { createLane, type Lane } from './lane.ts';
+import { createMediaStore } from './media/store.ts';
 import type { Model } from './model/model.ts';
 import { createProcessor } from './processor.ts';
 import { openQueue, openWorker, QUEUE_LIMITS, type QueueLimits } from './queue.ts';
 import { RECONCILE_EVERY_MS, startReconciler } from './reconciler.ts';
 import { createSessions } from './session/store.ts';
+import { joinToolboxes } from './tools/joined.ts';
+import { createRecall } from './tools/recall.ts';
+import type { Toolbox } from './tools/tool.ts';
 
 export interface WorkerParts {
   config: Config;
@@ -29,16 +34,20 @@ export interface WorkerParts {
   systemPrompt: string;
   /** What a summary must keep besides the usual, in the operator's words; may be empty. */
   preserve: string;
+  /** The tools of other servers; they end with the worker. */
+  tools: Toolbox & Service;
   /** Shorter than the defaults in tests of crashes. */
-  limits?: Partial<QueueLimits & { reconcileEveryMs: number; drainMs: number; alertTakeOverMs: number }>;
+  limits?: Partial<
+    QueueLimits & { reconcileEveryMs: number; drainMs: number; alertTakeOverMs: number; archiveEveryMs: number }
+  >;
 }
 
 /** Running turns get this long when the process is asked to end; then they are handed back unharmed. */
 const DRAIN_MS = 25_000;
 
-/** The worker of a process: for each shard a dispatcher, a job worker, a reconciler and an alerter. */
+/** The worker of a process: for each shard a dispatcher, a job worker, a reconciler, an archivist and an alerter. */
 export async function startWorker(parts: WorkerParts): Promise<Service & { readiness: ReadinessPart[] }> {
-  const services: Service[] = [];
+  const services: Service[] = [parts.tools];
   const shards = Array.from({ length: parts.config.SHARDS }, (_, shard) => shard);
   const started = await Promise.all(shards.map((shard) => startShard(parts, shard)));
   services.push(...started.flatMap((shard) => shard.services));
@@ -79,6 +88,13 @@ async function startShard(
       { name: 'queue', stop: () => queue.close() },
       startAlerter({ ...alerting, blocking: connect() }),
       jobs,
+      startArchivist({
+        redis,
+        keys,
+        retentionDays: config.SESSION_RETENTION_DAYS,
+        log,
+        everyMs: parts.limits?.archiveEveryMs ?? ARCHIVE_EVERY_MS,
+      }),
       startReconciler({ ...shared, everyMs: parts.limits?.reconcileEveryMs ?? RECONCILE_EVERY_MS }),
       startDispatcher({ ...shared, keys, blocking: connect() }),
     ],
@@ -100,9 +116,16 @@ interface ShardParts {
 function startJobs(parts: WorkerParts, shard: ShardParts): Service & { isRunning(): boolean } {
   const { config, telemetry, log } = parts;
   const ending = new AbortController();
+  const media = createMediaStore(shard.redis, shard.keys, config.SESSION_RETENTION_DAYS);
+  const recall = createRecall({ ...shard, loadKept: async (sha256) => (await media.load([sha256])).get(sha256) });
   const processor = createProcessor({
     ...parts,
     ...shard,
+    media,
+    tools: joinToolboxes([recall, parts.tools]),
+    toolResultMaxChars: config.TOOL_RESULT_MAX_CHARS,
+    toolRoundsMax: config.TOOL_ROUNDS_MAX,
+    textMaxChars: config.INBOUND_TEXT_MAX_CHARS,
     sessions: createSessions(shard.redis, shard.keys),
     modelName: config.MODEL,
     compactionModel: config.COMPACTION_MODEL ?? config.MODEL,

@@ -10,6 +10,7 @@ import { connectRedis, untilReady } from '../../shared/redis.ts';
 import type { Telegram } from '../../shared/telegram.ts';
 import { startTelemetry, type Telemetry } from '../../shared/telemetry.ts';
 import type { Model } from '../../worker/model/model.ts';
+import { startMcp } from '../../worker/tools/mcp.ts';
 import { startWorker } from '../../worker/worker.ts';
 
 /** A worker on real parts, with the model and the Telegram of the caller. */
@@ -52,6 +53,7 @@ export async function startBench(
     reach: createFailpoints(undefined),
     systemPrompt: 'bench',
     preserve: '',
+    tools: await startMcp([], { timeoutMs: 1_000, log: createLogger('silent') }),
   });
   return {
     redis,

@@ -37,5 +37,6 @@ export function instantTelegram(onSent: (chatId: number, text: string) => void =
       return { ok: true, value: { messageId } };
     },
     sendTyping: async () => {},
+    downloadFile: async () => ({ ok: true, value: Buffer.alloc(0) }),
   };
 }

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { chatKey } from '../../shared/keys.ts';
 import type { Service } from '../../shared/lifecycle.ts';
-import { estimateContent } from '../../worker/model/tokens.ts';
+import { estimateContent, estimateText } from '../../worker/model/tokens.ts';
 import { importSession, parseLines } from '../../worker/session/transfer.ts';
 import { createWorld, startGateway, type World } from '../fixture/gateway.ts';
 import { conversation } from '../fixture/history.ts';
@@ -96,7 +96,8 @@ test.each([1, 1.35])(
     }
     const calibration = Number(await world.peek.hget(world.keys.chat(chatKey(CHAT)), 'calibration'));
     const { body, inputTokens } = calls('main')[2] ?? { body: undefined, inputTokens: Number.NaN };
-    const estimated = (body?.messages ?? []).reduce((sum, message) => sum + estimateContent(message.content), 0);
+    const fixed = estimateText(JSON.stringify(body?.tools) + JSON.stringify(body?.system));
+    const estimated = (body?.messages ?? []).reduce((sum, message) => sum + estimateContent(message.content), fixed);
     expect(Math.abs(estimated * calibration - inputTokens) / inputTokens).toBeLessThan(0.1);
   },
 );

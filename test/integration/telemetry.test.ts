@@ -45,7 +45,11 @@ afterEach(async () => {
 test('a message of stage 2 is one trace, from update to reply, with the five names and their attributes', async () => {
   await importSession(world.peek, world.keys, chatKey(CHAT), await parseLines(conversation(60, 1_000)));
   const main = () => world.claude.calls.filter((call) => call.kind === 'main');
-  world.claude.react((call) => (call.kind === 'main' && main().length <= 2 ? { do: 'overflow' } : undefined));
+  const search = { type: 'tool_use', id: 't1', name: 'recall', input: { query: 'file-7.ts' } };
+  world.claude.react((call) => {
+    if (call.kind !== 'main' || main().length > 3) return undefined;
+    return main().length === 3 ? { do: 'answer', content: [search] } : { do: 'overflow' };
+  });
   world.telegram.say(CHAT, 'Trace me, but not my words');
   const { traceId } = await nextOutcome(world, CHAT);
   await otlp.waitForSpan((span) => span.name === SPAN.settle && span.traceId === traceId);

@@ -29,6 +29,7 @@ function run(window: Window, model: Model, over: Partial<CompactionOptions> = {}
     limitTokens: LIMIT_TOKENS,
     maxOutputTokens: 4_096,
     preserve: '',
+    mask: undefined,
     beforeCall: async () => {},
   };
   return compact(window, model, { ...options, ...over }, new AbortController().signal);
@@ -110,7 +111,7 @@ test('small newest turns are kept word for word, large ones are not', async () =
     const { keptFrom } = await compacted(window, scripted('Short.'));
     return window.records.length - 1 - keptFrom;
   };
-  expect(await keptOf(200)).toBe(6);
+  expect(await keptOf(200)).toBe(8);
   expect(await keptOf(800)).toBe(2);
   expect(await keptOf(5_000)).toBe(0);
 });

@@ -140,14 +140,13 @@ test.each<[string, unknown]>([
   expect(decide(raw)).toEqual({ accept: false, reason: 'malformed' });
 });
 
-test.each(['photo', 'voice', 'document', 'sticker', 'video_note', 'location', 'poll', 'paid_media'])(
-  'a %s is accepted as unsupported, so that its sender is told and not left waiting',
-  (kind) => {
-    const stored = accepted(update({ text: undefined, caption: 'look', [kind]: {} }));
-    expect(stored.content).toEqual({ kind: 'unsupported', what: kind });
-    expectStorable(stored);
-  },
-);
+const UNSUPPORTED = ['photo', 'document', 'animation', 'voice', 'sticker', 'video_note', 'location', 'paid_media'];
+
+test.each(UNSUPPORTED)('a %s that cannot be read is accepted all the same, so that its sender is told', (kind) => {
+  const stored = accepted(update({ text: undefined, caption: 'look', [kind]: {} }));
+  expect(stored.content).toEqual({ kind: 'unsupported', what: kind });
+  expectStorable(stored);
+});
 
 test('topics of a chat do not share a lane, and a thread that is no topic has none of its own', () => {
   const inTopic = (over: object) => laneOf(accepted(update({ chat: group, ...over })));
@@ -210,11 +209,19 @@ test('whatever is accepted can be stored, read back unchanged, and has a lane', 
   const some = (...keys: string[]) => fc.dictionary(fc.constantFrom(...keys), values, { maxKeys: 3 });
   const updates = fc
     .tuple(
-      some('message_id', 'message_thread_id', 'date', 'text', 'sender_chat', 'photo', 'is_topic_message'),
+      some('message_id', 'message_thread_id', 'date', 'text', 'caption', 'sender_chat', 'photo', 'is_topic_message'),
+      some('file_id', 'file_name', 'file_size', 'mime_type', 'width'),
       some('id', 'is_bot', 'first_name'),
       some('id', 'type', 'title'),
     )
-    .map(([top, from, chat]) => update({ ...top, from: { ...person(USER), ...from }, chat: { ...group, ...chat } }))
+    .map(([top, file, from, chat]) =>
+      update({
+        ...('file_id' in file && { photo: [file], document: file }),
+        ...top,
+        from: { ...person(USER), ...from },
+        chat: { ...group, ...chat },
+      }),
+    )
     // As it comes over the wire: JSON knows no undefined and no negative zero.
     .map((raw) => JSON.parse(JSON.stringify(raw)) as unknown);
   let stored = 0;

@@ -17,9 +17,21 @@ const MESSAGE: InboundMessage = {
   content: { kind: 'text', text: 'Hello' },
 };
 
+const PHOTO = { kind: 'file', text: '', file: { what: 'photo', fileId: 'id' } } as const;
+
 const { topicId: _topic, chatTitle: _title, ...BARE } = MESSAGE;
 
 const integers = fc.maxSafeInteger().map((value) => value + 0 || 0);
+const files = fc.record(
+  {
+    what: fc.constantFrom('photo' as const, 'document' as const),
+    fileId: rawTexts().map((text) => `x${text}`),
+    name: rawTexts(),
+    mediaType: rawTexts(),
+    bytes: fc.integer({ min: 1 }),
+  },
+  { requiredKeys: ['what', 'fileId'] },
+);
 const messages: fc.Arbitrary<InboundMessage> = fc.record(
   {
     v: fc.constant(1 as const),
@@ -33,6 +45,7 @@ const messages: fc.Arbitrary<InboundMessage> = fc.record(
     sentAtMs: integers,
     content: fc.oneof(
       fc.record({ kind: fc.constant('text' as const), text: rawTexts().map((text) => `x${text}`) }),
+      fc.record({ kind: fc.constant('file' as const), text: rawTexts(), file: files }),
       fc.record({ kind: fc.constant('unsupported' as const), what: rawTexts() }),
     ),
   },
@@ -70,6 +83,12 @@ test.each<[string, unknown, RegExp]>([
   ['no content', { ...MESSAGE, content: undefined }, /^content: /],
   ['an unknown kind of content', { ...MESSAGE, content: { kind: 'secret-kind' } }, /^content.kind: /],
   ['an empty text', { ...MESSAGE, content: { kind: 'text', text: '' } }, /^content.text: /],
+  ['no file', { ...MESSAGE, content: { kind: 'file', text: '' } }, /^content.file: /],
+  ['a file without an id', { ...MESSAGE, content: { ...PHOTO, file: { what: 'photo' } } }, /^content.file.fileId: /],
+  ['an empty file id', { ...MESSAGE, content: { ...PHOTO, file: { what: 'photo', fileId: '' } } }, /fileId: /],
+  ['an unknown sort of file', { ...MESSAGE, content: { ...PHOTO, file: { what: 'secret-what' } } }, /file.what: /],
+  ['a file without a caption', { ...MESSAGE, content: { ...PHOTO, text: undefined } }, /^content.text: /],
+  ['a size that is none', { ...MESSAGE, content: { ...PHOTO, file: { ...PHOTO.file, bytes: -1 } } }, /file.bytes: /],
   ['a chat id as text', { ...MESSAGE, chatId: 'secret-id' }, /^chatId: /],
   ['a fraction', { ...MESSAGE, updateId: 1.5 }, /^updateId: /],
   ['an id that is not exact', { ...MESSAGE, messageId: 2 ** 53 }, /^messageId: /],
@@ -91,6 +110,11 @@ test('an entry without a message, or with half of one, is told apart', () => {
 test('fields of a newer writer are skipped, so that an old worker goes on reading', () => {
   const newer = JSON.stringify({ ...MESSAGE, album: 1, from: { ...MESSAGE.from, premium: true } });
   expect(decodeMessage(newer)).toEqual({ ok: true, value: MESSAGE });
+});
+
+test('a photo without a caption is a message', () => {
+  const photo: InboundMessage = { ...MESSAGE, content: PHOTO };
+  expect(decodeMessage(encodeMessage(photo))).toEqual({ ok: true, value: photo });
 });
 
 test('a message that no reader would take is a fault of the writer and is not stored', () => {

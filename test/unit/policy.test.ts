@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import type { RecoveryStage } from '../../worker/attempt.ts';
-import { nextStep, POLICY, RECOVERIES_MAX, type Step, type Trigger } from '../../worker/recovery/policy.ts';
+import { nextStep, OTHERWISE, POLICY, RECOVERIES_MAX, type Step, type Trigger } from '../../worker/recovery/policy.ts';
 
 const STAGES: readonly RecoveryStage[] = ['none', 'compacted', 'fresh', 'scrubbed'];
 const TRIGGERS: readonly Trigger[] = ['token', 'fit', 'wire', 'media', 'poison'];
@@ -9,19 +9,19 @@ const LENGTH_MAX = 6;
 interface State {
   stage: RecoveryStage;
   recoveries: number;
-  outputLowered: boolean;
+  tried: readonly Trigger[];
 }
 
 interface Move {
   to: State;
-  /** What was really done: a step that fails, or that has no room, falls through to the next. */
+  /** What was really done: a step that fails, or finds nothing to do, falls through to the next. */
   effects: readonly Step[];
 }
 
 /** What recovery can make of a step. */
-function movesFrom(state: State, step: Step): Move[] {
+function movesFrom(state: State, step: Step, trigger: Trigger): Move[] {
   const move = (stage: RecoveryStage, ...effects: Step[]): Move => ({
-    to: { stage, recoveries: state.recoveries + 1, outputLowered: state.outputLowered },
+    to: { stage, recoveries: state.recoveries + 1, tried: state.tried },
     effects,
   });
   switch (step) {
@@ -31,16 +31,15 @@ function movesFrom(state: State, step: Step): Move[] {
       return [move('fresh', step)];
     case 'scrub message':
       return [move('scrubbed', step)];
-    case 'lower output': {
-      const lowered = move(state.stage, step);
-      // Without room for a shorter answer it is treated as an input that does not fit.
-      return [
-        { ...lowered, to: { ...lowered.to, outputLowered: true } },
-        ...movesFrom(state, POLICY[state.stage].token),
-      ];
-    }
     case 'give up':
       return [];
+    default: {
+      const own = move(state.stage, step);
+      return [
+        { ...own, to: { ...own.to, tried: [...state.tried, trigger] } },
+        ...movesFrom(state, OTHERWISE[state.stage][trigger], trigger),
+      ];
+    }
   }
 }
 
@@ -58,40 +57,30 @@ function* ways(state: State, way: Way): Generator<Way> {
     return;
   }
   for (const trigger of TRIGGERS) {
-    const moves = movesFrom(state, nextStep({ ...state, trigger }));
-    if (moves.length === 0) yield { ...way, ended: true };
+    const moves = movesFrom(state, nextStep({ ...state, trigger }), trigger);
+    if (!moves.length) yield { ...way, ended: true };
     for (const { to, effects } of moves)
       yield* ways(to, { ...way, effects: [...way.effects, ...effects], stages: [...way.stages, to.stage] });
   }
 }
 
-const fresh = (stage: RecoveryStage): State => ({ stage, recoveries: 0, outputLowered: false });
+const fresh = (stage: RecoveryStage): State => ({ stage, recoveries: 0, tried: [] });
 const everyWay = STAGES.flatMap((stage) => [...ways(fresh(stage), { effects: [], stages: [stage], ended: false })]);
 
 test('the table is the one of the design: a change of it is a decision and not an accident', () => {
+  const own = { fit: 'lower output', wire: 'scrub largest', media: 'scrub media', poison: 'drop thinking' };
   expect(POLICY).toEqual({
-    none: {
-      token: 'compact',
-      fit: 'lower output',
-      wire: 'start fresh session',
-      media: 'start fresh session',
-      poison: 'start fresh session',
-    },
-    compacted: {
-      token: 'start fresh session',
-      fit: 'lower output',
-      wire: 'start fresh session',
-      media: 'start fresh session',
-      poison: 'start fresh session',
-    },
-    fresh: {
-      token: 'scrub message',
-      fit: 'lower output',
-      wire: 'scrub message',
-      media: 'give up',
-      poison: 'give up',
-    },
-    scrubbed: { token: 'give up', fit: 'give up', wire: 'give up', media: 'give up', poison: 'give up' },
+    none: { token: 'compact', ...own },
+    compacted: { token: 'start fresh session', ...own },
+    fresh: { token: 'scrub message', ...own },
+    scrubbed: { token: 'give up', ...own },
+  });
+  const all = (step: Step) => ({ token: step, fit: step, wire: step, media: step, poison: step });
+  expect(OTHERWISE).toEqual({
+    none: { ...all('start fresh session'), token: 'compact', fit: 'compact' },
+    compacted: all('start fresh session'),
+    fresh: { ...all('give up'), token: 'scrub message', fit: 'scrub message', wire: 'scrub message' },
+    scrubbed: all('give up'),
   });
   expect(RECOVERIES_MAX).toBe(3);
 });
@@ -108,12 +97,17 @@ test('a stage is never gone back to', () => {
   expect(backwards).toEqual([]);
 });
 
-test.each<Step>(['compact', 'start fresh session', 'scrub message', 'lower output'])(
-  'a message is never made to "%s" twice: what did not help once is not paid for again',
-  (step) => {
-    expect(everyWay.filter(({ effects }) => effects.filter((each) => each === step).length > 1)).toEqual([]);
-  },
-);
+test.each<Step>([
+  'compact',
+  'start fresh session',
+  'scrub message',
+  'lower output',
+  'scrub largest',
+  'scrub media',
+  'drop thinking',
+])('a message is never made to "%s" twice: what did not help once is not paid for again', (step) => {
+  expect(everyWay.filter(({ effects }) => effects.filter((each) => each === step).length > 1)).toEqual([]);
+});
 
 test('nobody gives up on the first failure of a message that nothing was tried for', () => {
   for (const trigger of TRIGGERS) expect(nextStep({ ...fresh('none'), trigger })).not.toBe('give up');
@@ -122,20 +116,25 @@ test('nobody gives up on the first failure of a message that nothing was tried f
 test('a plain overflow goes through both stages, and then to the message itself', () => {
   const taken: Step[] = [];
   for (const [recoveries, stage] of STAGES.entries())
-    taken.push(nextStep({ stage, trigger: 'token', recoveries, outputLowered: false }));
+    taken.push(nextStep({ stage, trigger: 'token', recoveries, tried: [] }));
   expect(taken).toEqual(['compact', 'start fresh session', 'scrub message', 'give up']);
 });
 
-test('output is lowered once; the second time the input is what does not fit', () => {
-  for (const stage of STAGES.slice(0, 3)) {
-    expect(nextStep({ ...fresh(stage), trigger: 'fit' })).toBe('lower output');
-    expect(nextStep({ ...fresh(stage), trigger: 'fit', outputLowered: true })).toBe(POLICY[stage].token);
-  }
+test('the own step of a kind is taken once; the second time the failure goes the way of the stage', () => {
+  for (const stage of STAGES)
+    for (const trigger of TRIGGERS) {
+      expect(nextStep({ ...fresh(stage), trigger })).toBe(POLICY[stage][trigger]);
+      expect(nextStep({ ...fresh(stage), trigger, tried: [trigger] })).toBe(OTHERWISE[stage][trigger]);
+    }
+});
+
+test('a step of its own for one kind does not use up that of another', () => {
+  expect(nextStep({ ...fresh('none'), trigger: 'media', tried: ['wire', 'fit', 'poison'] })).toBe('scrub media');
 });
 
 test('a stage that was stored by a crash before its count does not open a loop', () => {
   for (const stage of STAGES)
     for (const trigger of TRIGGERS)
       for (const recoveries of [RECOVERIES_MAX, RECOVERIES_MAX + 1, Number.POSITIVE_INFINITY])
-        expect(nextStep({ stage, trigger, recoveries, outputLowered: false })).toBe('give up');
+        expect(nextStep({ stage, trigger, recoveries, tried: [] })).toBe('give up');
 });

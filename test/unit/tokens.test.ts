@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { estimateContent, estimateText } from '../../worker/model/tokens.ts';
 import { graphemeTexts, LINEAR_MS_MAX, prose, rawTexts, SEEDED } from '../fixture/texts.ts';
 import { contentTokens, textTokens } from '../stand-in/claude/counting.ts';
-import { call, image, pages, png, result, text } from '../stand-in/claude/specimens.ts';
+import { call, image, jpeg, pages, png, result, text, webp } from '../stand-in/claude/specimens.ts';
 
 /** How far our estimate may be from another way of counting, in either direction. */
 const FACTOR_MAX = 1.6;
@@ -84,6 +84,46 @@ test('tool calls, results, images and documents count like what they are, not li
   for (const block of content)
     expect(near(estimateContent([block]), contentTokens([block]))).toMatchObject({ near: true });
   expect(near(estimateContent(content), contentTokens(content))).toMatchObject({ near: true });
+});
+
+/** A reference as the log holds it. */
+const kept = (type: string, source: object) => ({ type, source: { type: 'kept', sha256: 'ab', ...source } });
+
+/** How far an estimate is from the stand-in's count, as a share of that. */
+function miss(estimated: unknown[], counted: Parameters<typeof contentTokens>[0]): number {
+  const tokens = contentTokens(counted);
+  return Math.abs(estimateContent(estimated) - tokens) / tokens;
+}
+
+test.each([
+  [200, 200],
+  [640, 480],
+  [1568, 300],
+  [1568, 1176],
+  [1568, 1568],
+  [8000, 8000],
+])('a picture of %d x %d px is estimated by its pixels, kept or not', (width, height) => {
+  const specimens = [image(png(width, height)), image(jpeg(width, height)), image(webp(width, height))];
+  for (const specimen of specimens) {
+    expect(miss([specimen], [specimen])).toBeLessThan(0.15);
+    expect(miss([kept('image', { media_type: 'image/jpeg', width, height, bytes: 9 })], [specimen])).toBeLessThan(0.15);
+  }
+});
+
+test.each([1, 2, 12, 100])('a PDF of %d pages is estimated by its pages when it is kept', (count) => {
+  const document = kept('document', { media_type: 'application/pdf', pages: count, bytes: 20_000_000 });
+  expect(miss([document], [pages(count)])).toBeLessThan(0.15);
+  expect(miss([result('toolu_1', [document])], [result('toolu_1', [pages(count)])])).toBeLessThan(0.15);
+});
+
+test('a picture or a file that says nothing of its size costs what the largest picture or a page does', () => {
+  const unknown = [undefined, {}, { width: 0, height: 9 }, { width: 'x', height: 9 }, { width: -1, height: 9 }];
+  const flat = estimateContent([kept('image', { width: 8_000, height: 8_000 })]);
+  for (const size of unknown) expect(estimateContent([kept('image', size ?? {})])).toBe(flat);
+  for (const data of ['', '!', png(0, 9), 'x'.repeat(50_000)]) expect(estimateContent([image(data)])).toBe(flat);
+  const page = estimateContent([kept('document', { pages: 1 })]);
+  for (const count of [undefined, 0, -3, 'x', Number.NaN, 1.5])
+    expect(estimateContent([kept('document', { pages: count })])).toBe(page);
 });
 
 test('adding a block never makes a message cheaper, and content of any shape is counted without a throw', () => {

@@ -10,7 +10,7 @@ import { firstBreach } from '../stand-in/claude/rules.ts';
 import { assistant, call, image, png, result, text, thinking, user } from '../stand-in/claude/specimens.ts';
 
 const PENDING_TEXT = ' The pending question, with its spaces \n';
-const PENDING = userSays(PENDING_TEXT, { entry: '9-0' });
+const PENDING = userSays(PENDING_TEXT, { id: 'pending', entry: '9-0' });
 const GROUNDS = {
   maxOutputTokens: 8_192,
   windowTokens: 200_000,

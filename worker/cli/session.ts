@@ -106,7 +106,8 @@ async function importAll({ redis, keys, chat, file, json, output }: SessionTask)
 async function exportAll({ redis, keys, chat, output }: SessionTask): Promise<number> {
   const id = await boundSession(redis, keys, chat);
   let written = 0;
-  for await (const record of readSession(redis, keys, id)) {
+  const onUnreadable = (segment: number) => output.note(`segment ${segment} of the archive is damaged and left out`);
+  for await (const record of readSession(redis, keys, id, onUnreadable)) {
     const text = exportLine(record);
     if (text === undefined) continue;
     output.line(text);
@@ -119,7 +120,7 @@ async function exportAll({ redis, keys, chat, output }: SessionTask): Promise<nu
 async function show({ redis, keys, chat, json, output }: SessionTask): Promise<number> {
   const id = await boundSession(redis, keys, chat);
   const about = await redis.hgetall(keys.session(id));
-  const records = await redis.llen(keys.log(id));
+  const records = Number(about.archived ?? 0) + (await redis.llen(keys.log(id)));
   if (json) {
     output.line(JSON.stringify({ chat, session: id, ...about, records }));
     return 0;

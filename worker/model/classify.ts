@@ -12,6 +12,7 @@ export type FailureReason =
   | 'silent_overflow'
   /** Our own count said so before the call was made. */
   | 'counted_too_long'
+  | 'counted_too_large'
   | 'output_does_not_fit'
   | 'request_too_large'
   | 'media_too_large'

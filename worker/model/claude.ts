@@ -2,6 +2,7 @@ import Anthropic from '@anthropic-ai/sdk';
 import type { Block } from '../session/record.ts';
 import { classify, type Failure } from './classify.ts';
 import type { WireRequest } from './contract.ts';
+import { bindsThinking, windowTokensOf } from './family.ts';
 import type { Model, ModelAnswer } from './model.ts';
 import { repairRequest } from './repair.ts';
 import { wireRequest } from './request.ts';
@@ -24,17 +25,8 @@ interface KnownModel {
 
 type Sent = { ok: true; answer: ModelAnswer } | { ok: false; failure: Failure };
 
-const WINDOW_DEFAULT_TOKENS = 200_000;
 const WINDOW_KEEP_MS = 24 * 3600_000;
 const WINDOW_TIMEOUT_MS = 10_000;
-
-/** Windows of current models, for endpoints that have no models endpoint; the first prefix that fits wins. */
-const WINDOWS: readonly (readonly [prefix: string, tokens: number])[] = [
-  ['claude-haiku-4-5', 200_000],
-  ['claude-sonnet-4-5', 200_000],
-  ['claude-opus-4-5', 200_000],
-  ['claude-', 1_000_000],
-];
 
 /**
  * The Messages API over the official SDK: streamed, without the SDK's retries (it would sleep for minutes inside a
@@ -98,7 +90,7 @@ function answerOf(message: Anthropic.Message): ModelAnswer {
 
 /** Asks the endpoint. A 404 or any other failure is no error: many endpoints do not have this call. */
 async function askModel(client: Anthropic, model: string): Promise<Omit<KnownModel, 'readAtMs'>> {
-  const tokens = WINDOWS.find(([prefix]) => model.startsWith(prefix))?.[1] ?? WINDOW_DEFAULT_TOKENS;
+  const tokens = windowTokensOf(model);
   try {
     const info = await client.models.retrieve(model, {}, { timeout: WINDOW_TIMEOUT_MS });
     return { tokens: positive(info.max_input_tokens) ?? tokens, maxOutputTokens: positive(info.max_tokens) };
@@ -113,9 +105,4 @@ function positive(value: number | null | undefined): number | undefined {
 
 function outputLimit(known: KnownModel | undefined): { maxOutputTokens?: number } {
   return known?.maxOutputTokens === undefined ? {} : { maxOutputTokens: known.maxOutputTokens };
-}
-
-/** Newer models refuse a thinking block after any earlier part of the conversation changed. */
-function bindsThinking(model: string): boolean {
-  return /^claude-(?:fable|mythos|opus|sonnet|haiku)-5/.test(model);
 }

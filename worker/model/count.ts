@@ -20,6 +20,8 @@ export interface FixedParts {
   tools: string;
 }
 
+/** Records that change what is sent of what came before them. */
+const SHAPING: ReadonlySet<LogRecord['t']> = new Set(['compaction', 'seed', 'scrub', 'trim']);
 const MESSAGE_TOKENS = 4;
 const REQUEST_TOKENS = 8;
 const CALIBRATION_MIN = 0.5;
@@ -39,20 +41,6 @@ const USABLE_MIN = 0.5;
 export function usableTokens(limitTokens: number, maxOutputTokens: number): number {
   const rest = limitTokens - Math.max(maxOutputTokens, RESERVE_TOKENS);
   return Math.max(rest, Math.floor(limitTokens * USABLE_MIN));
-}
-
-/** Models whose tokenizer gives about 1.35 tokens where the others give one; the first prefix that fits wins. */
-const TOKENIZERS: readonly (readonly [prefix: string, factor: number])[] = [
-  ['claude-opus-4-5', 1],
-  ['claude-opus-4-6', 1],
-  ['claude-sonnet-4', 1],
-  ['claude-haiku-4', 1],
-  ['claude-', 1.35],
-];
-
-/** What an uncalibrated estimate is multiplied with for a model that was never asked before. */
-export function tokenizerFactor(model: string): number {
-  return TOKENIZERS.find(([prefix]) => model.startsWith(prefix))?.[1] ?? 1;
 }
 
 /**
@@ -99,13 +87,13 @@ export function calibrate(
 }
 
 /**
- * The newest answer whose usage can be trusted. A compaction or a scrub after it changed what is sent, an answer of
+ * The newest answer whose usage can be trusted. A compaction, a scrub or a trim after it changed what is sent, an answer of
  * another model was counted by another tokenizer, and an answer without usage was cut or failed.
  */
 function anchorIndex(records: readonly LogRecord[], model: string): number {
   for (let at = records.length - 1; at >= 0; at--) {
     const record = records[at];
-    if (record === undefined || record.t === 'compaction' || record.t === 'scrub' || record.t === 'seed') return -1;
+    if (record === undefined || SHAPING.has(record.t)) return -1;
     if (record.t === 'assistant') return isTrusted(record, model) ? at : -1;
   }
   return -1;

@@ -1,5 +1,6 @@
 import type { MessageParam } from '@anthropic-ai/sdk/resources/messages';
 import type { Block } from '../session/record.ts';
+import type { ToolSpec } from '../tools/tool.ts';
 import type { Failure } from './classify.ts';
 import type { Repair } from './repair.ts';
 
@@ -12,6 +13,10 @@ export interface ModelRequest {
   maxTokens: number;
   system: string;
   messages: MessageParam[];
+  /** In a stable order; absent where no tool may be called. */
+  tools?: readonly ToolSpec[];
+  /** Whether the model must answer in words: the tools stay part of the prefix, but none may be called. */
+  wordsOnly?: boolean;
   /** Whether the conversation goes on, so that its prefix is worth keeping at the provider. */
   caches: boolean;
 }

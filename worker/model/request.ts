@@ -9,18 +9,25 @@ const LOOK_BACK_BLOCKS = 20;
 
 /**
  * The request as it goes over the wire. A conversation's prefix is marked so that the next turn reads it from the
- * cache: after the system prompt, at the end, and once in between when a turn added more blocks than a breakpoint looks
+ * cache: after the tools and the system prompt, at the end, and once in between when a turn added more blocks than a breakpoint looks
  * back. Pure; texts are never changed.
  */
 export function wireRequest(request: ModelRequest): WireRequest {
   const { model, maxTokens, system } = request;
   const messages = request.messages as unknown as WireRequest['messages'];
   if (!request.caches) return { model, max_tokens: maxTokens, system, messages };
+  const tools = (request.tools ?? []).map(({ name, description, inputSchema }) => ({
+    name,
+    description,
+    input_schema: inputSchema,
+  }));
   const prompt: Block[] = system.trim() === '' ? [] : [{ type: 'text', text: system, ...BREAKPOINT }];
   const marked = new Set(breakpoints(messages.map(({ content }) => blocksOf(content))));
   return {
     model,
     max_tokens: maxTokens,
+    ...(tools.length > 0 && { tools }),
+    ...(tools.length > 0 && request.wordsOnly && { tool_choice: { type: 'none' } }),
     ...(prompt.length > 0 && { system: prompt }),
     messages: messages.map((message, index) =>
       marked.has(index) ? { ...message, content: withBreakpoint(blocksOf(message.content)) } : message,

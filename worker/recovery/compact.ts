@@ -1,7 +1,7 @@
 import { classify, type Failure } from '../model/classify.ts';
 import type { Model, ModelRequest } from '../model/model.ts';
 import { estimateContent } from '../model/tokens.ts';
-import { type LogRecord, startsTurn } from '../session/record.ts';
+import { type LogRecord, startsTurn, type TrimRecord } from '../session/record.ts';
 import { view, type Window } from '../session/view.ts';
 import { neutral, transcribe } from './transcript.ts';
 
@@ -12,6 +12,8 @@ export interface CompactionOptions {
   maxOutputTokens: number;
   /** What must be kept besides the usual, in the operator's words; may be empty. */
   preserve: string;
+  /** Masks old results of tools in what is kept, if it does not fit otherwise. */
+  mask: TrimRecord | undefined;
   /** Runs just before each call: proof of ownership. */
   beforeCall: () => Promise<void>;
 }
@@ -21,6 +23,8 @@ export interface Compaction {
   summary: string;
   /** Index in the window of the first record that is kept verbatim. */
   keptFrom: number;
+  /** What is stored with the summary, so that what is kept is small enough. */
+  masks: readonly TrimRecord[];
   tokensBefore: number;
   tokensAfter: number;
   calls: number;
@@ -42,7 +46,6 @@ const SHRINK_MAX = 0.8;
 /** Share of the limit that may be kept, summary included: half of the threshold at which a session is compacted. */
 const RETAINED_MAX = 0.35;
 const KEPT_SHARE = 0.05;
-const KEPT_TURNS_MAX = 3;
 /** Share of the limit that a transcript may fill; estimates undercount, at worst by a factor of 1.55. */
 const CHUNK_SHARE = 0.45;
 const SUMMARY_TOKENS_MAX = 4_000;
@@ -85,7 +88,7 @@ export async function compact(
     if (!isWhole(result.answer.stopReason)) return { ok: false, failed: { reason: 'cut_summary', calls } };
     if (isErrorText(summary)) return { ok: false, failed: { reason: 'error_text', calls } };
   }
-  return accepted(window, keptFrom, summary, calls, options.limitTokens);
+  return accepted(window, keptFrom, summary, calls, options);
 }
 
 /** A summary counts only if the next request is really smaller by it. */
@@ -94,19 +97,34 @@ function accepted(
   keptFrom: number,
   summary: string,
   calls: number,
-  limitTokens: number,
+  { limitTokens, mask }: CompactionOptions,
 ): CompactionResult {
-  const tokensBefore = viewTokens(window);
   const head: LogRecord = { v: 1, t: 'compaction', id: '', at: '', summary, records: keptFrom };
-  const tokensAfter = viewTokens({ head, records: window.records.slice(keptFrom), omitted: 0 });
-  const pendingTokens = viewTokens({
-    head: undefined,
-    records: window.records.slice(lastTurn(window.records)),
-    omitted: 0,
-  });
-  const shrinks = tokensAfter <= tokensBefore * SHRINK_MAX && tokensAfter - pendingTokens <= limitTokens * RETAINED_MAX;
-  if (calls === 0 || !shrinks) return { ok: false, failed: { reason: 'did_not_shrink', calls } };
-  return { ok: true, compaction: { summary, keptFrom, tokensBefore, tokensAfter, calls } };
+  const kept = window.records.slice(keptFrom);
+  for (const masks of calls === 0 ? [] : [[], ...(mask ? [[mask]] : [])]) {
+    const progress = isProgress(window, { head, records: [...kept, ...masks], omitted: 0 }, limitTokens);
+    if (progress) return { ok: true, compaction: { summary, keptFrom, masks, ...progress, calls } };
+  }
+  return { ok: false, failed: { reason: 'did_not_shrink', calls } };
+}
+
+/**
+ * Whether one window instead of another is worth a new attempt, and what the two send. The newest question and its answer
+ * may be as large as they are; what tools returned in between must fit like everything before.
+ */
+export function isProgress(
+  before: Window,
+  after: Window,
+  limitTokens: number,
+): { tokensBefore: number; tokensAfter: number } | undefined {
+  const tokensBefore = viewTokens(before);
+  const tokensAfter = viewTokens(after);
+  const newest = after.records
+    .slice(lastTurn(after.records))
+    .filter((record) => startsTurn(record) || (record.t === 'assistant' && record.stopReason !== 'tool_use'));
+  const retained = tokensAfter - viewTokens({ head: undefined, records: newest, omitted: 0 });
+  const isEnough = tokensAfter <= tokensBefore * SHRINK_MAX && retained <= limitTokens * RETAINED_MAX;
+  return isEnough ? { tokensBefore, tokensAfter } : undefined;
 }
 
 /** The estimate of what a window sends. */
@@ -114,19 +132,19 @@ export function viewTokens(window: Window): number {
   return view(window).reduce((sum, message) => sum + estimateContent(message.content), 0);
 }
 
-/** Where the kept part starts: always at a user turn, a few turns before the pending one if they are small. */
+/**
+ * Where the kept part starts: always at a user turn. The newest turn is the least that is kept; turns before it stay as
+ * long as all of them are small.
+ */
 function cutIndex(records: readonly LogRecord[], keepTokens: number): number {
   let cut = lastTurn(records);
   let tokens = 0;
-  let turns = 0;
-  for (let i = cut - 1; i >= 0 && turns < KEPT_TURNS_MAX; i--) {
+  for (let i = cut - 1; i >= 0; i--) {
     const record = records[i];
     if (record === undefined) break;
     tokens += record.t === 'user' || record.t === 'assistant' ? estimateContent(record.content) : 0;
     if (tokens > keepTokens) break;
-    if (!startsTurn(record)) continue;
-    cut = i;
-    turns += 1;
+    if (startsTurn(record)) cut = i;
   }
   return cut;
 }

@@ -8,13 +8,19 @@ import { auditCommand } from '../audit.ts';
 import { freshSessionAlert } from '../incident.ts';
 import { NOTICE } from '../notice.ts';
 import type { LogRecord } from '../session/record.ts';
-import { appendCommands, newSessionId, newStamp, userStep } from '../session/store.ts';
+import {
+  appendCommands,
+  archivableCommand,
+  newSessionId,
+  newStamp,
+  SEED_READ_BYTES_MAX,
+  userStep,
+} from '../session/store.ts';
 import { buildSeed } from './seed.ts';
 import { moveTo, type Overflow, type RecoverParts, type Recovery } from './step.ts';
 
 const SEED_TOKENS_MAX = 8_000;
 const SEED_SHARE = 0.1;
-const SEED_READ_BYTES_MAX = 512 * 1024;
 
 /** Stage 2. The pointer of the chat moves by compare-and-set, in one step with everything that belongs to it. */
 export async function startFreshSession(
@@ -47,8 +53,16 @@ export async function startFreshSession(
         ['HSET', keys.session(to), 'parent', from, 'createdAt', seed.at, 'head', 0, 'windowStart', 1],
         ...inheritedLimit(attempt, to, limitTokens, overflow.limitTokens),
         ['HSET', keys.session(from), 'closedBy', to],
+        archivableCommand(keys, from),
         ...appendCommands(keys, to, [seed, pending]),
-        ['HSET', keys.turn(attempt.entry), `did:${userStep(to)}`, 1, 'notices', JSON.stringify([NOTICE.freshSession])],
+        [
+          'HSET',
+          keys.turn(attempt.entry),
+          `did:${userStep(to)}`,
+          1,
+          'notices',
+          JSON.stringify([...attempt.notices, noticeOf(overflow)]),
+        ],
         ...moveTo(attempt, 'fresh'),
         alertCommand(keys, freshSessionAlert(attempt, entries, to)),
         auditCommand(attempt, {
@@ -69,6 +83,10 @@ export async function startFreshSession(
     parts.reach('fresh session stored');
     return { do: 'again' };
   });
+}
+
+function noticeOf({ failure }: Overflow): string {
+  return failure.kind === 'poison' || failure.kind === 'media' ? NOTICE.freshAfterPoison : NOTICE.freshSession;
 }
 
 /** A window that an error once stated holds for the next session, too. */

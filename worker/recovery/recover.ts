@@ -1,21 +1,18 @@
 import { METRIC, SPAN } from '../../shared/telemetry.ts';
-import { clipMiddle } from '../../shared/text.ts';
 import { alertCommand } from '../alert.ts';
 import type { Attempt } from '../attempt.ts';
 import { auditCommand } from '../audit.ts';
 import { gaveUpAlert } from '../incident.ts';
 import { NOTICE } from '../notice.ts';
-import type { LogRecord } from '../session/record.ts';
-import { appendCommands, newStamp } from '../session/store.ts';
 import { startFreshSession } from './fresh-session.ts';
-import { nextStep, POLICY, type Step } from './policy.ts';
+import { nextStep, OTHERWISE, type Step } from './policy.ts';
+import { dropThinking, scrubLargest, scrubMedia, scrubMessage } from './scrub.ts';
 import { compactForRetry } from './stage-one.ts';
-import { moveTo, type Overflow, type RecoverParts, type Recovery, reportFailedStage } from './step.ts';
+import { moveTo, noteTried, type Overflow, type RecoverParts, type Recovery, reportFailedStage } from './step.ts';
 
 const LIMIT_TOKENS_MIN = 1_000;
 const OUTPUT_TOKENS_MIN = 1_024;
 const FIT_MARGIN_TOKENS = 256;
-const SCRUBBED_CHARS = 2_000;
 
 /**
  * One step of recovery. The stage is written in the same fenced script as its effect, so a crash at any point repeats
@@ -26,15 +23,36 @@ export async function recover(parts: RecoverParts, overflow: Overflow, signal: A
   const step = nextStep({
     stage: attempt.stage,
     trigger: failure.kind,
-    recoveries: attempt.recoveries,
-    outputLowered: attempt.maxOutputTokens !== undefined,
+    recoveries: attempt.recoveries - attempt.recoveriesBefore,
+    tried: attempt.tried,
   });
   await report(parts, overflow);
   const limitTokens = lowered(overflow.limitTokens, failure.limitTokens);
-  if (step !== 'lower output') return take(parts, overflow, step, limitTokens, signal);
-  const room = outputRoom(overflow, limitTokens);
-  if (room !== undefined) return lowerOutput(parts, overflow, room);
-  return take(parts, overflow, POLICY[attempt.stage].token, limitTokens, signal);
+  const taken = await takeOwn(parts, overflow, step, limitTokens);
+  if (taken) return taken;
+  const other = taken === false ? OTHERWISE[attempt.stage][failure.kind] : step;
+  return take(parts, overflow, other, limitTokens, signal);
+}
+
+/** A step that belongs to one kind of failure. `false` when there is nothing that it could do. */
+async function takeOwn(
+  parts: RecoverParts,
+  overflow: Overflow,
+  step: Step,
+  limitTokens: number,
+): Promise<Recovery | false | undefined> {
+  switch (step) {
+    case 'lower output':
+      return lowerOutput(parts, overflow, limitTokens);
+    case 'scrub largest':
+      return scrubLargest(parts, overflow);
+    case 'scrub media':
+      return scrubMedia(parts, overflow);
+    case 'drop thinking':
+      return dropThinking(parts, overflow);
+    default:
+      return undefined;
+  }
 }
 
 async function take(
@@ -69,29 +87,14 @@ async function orReport(parts: RecoverParts, { stage }: Attempt, work: () => Pro
   }
 }
 
-async function scrubMessage(parts: RecoverParts, { attempt, message }: Overflow): Promise<Recovery> {
-  const text = message.content.kind === 'text' ? message.content.text : '';
-  const scrub: LogRecord = {
-    v: 1,
-    t: 'scrub',
-    ...newStamp(),
-    entry: attempt.entry,
-    text: clipMiddle(text, SCRUBBED_CHARS),
-  };
-  await attempt.write(`recover:${attempt.recoveries}`, [
-    ...appendCommands(attempt.keys, attempt.session, [scrub]),
-    ['HSET', attempt.keys.turn(attempt.entry), 'notices', JSON.stringify([...attempt.notices, NOTICE.scrubbed])],
-    ...moveTo(attempt, 'scrubbed'),
-    auditCommand(attempt, { event: 'context.scrubbed', chars: text.length }),
-  ]);
-  parts.telemetry.count(METRIC.recoveries, { action: 'scrub', result: 'ok' });
-  return { do: 'again' };
-}
-
-async function lowerOutput(parts: RecoverParts, { attempt }: Overflow, maxOutputTokens: number): Promise<Recovery> {
+async function lowerOutput(parts: RecoverParts, overflow: Overflow, limitTokens: number): Promise<Recovery | false> {
+  const { attempt } = overflow;
+  const maxOutputTokens = outputRoom(overflow, limitTokens);
+  if (maxOutputTokens === undefined) return false;
   await attempt.write(`recover:${attempt.recoveries}`, [
     ['HSET', attempt.keys.turn(attempt.entry), 'maxOutputTokens', maxOutputTokens],
     ...moveTo(attempt, attempt.stage),
+    noteTried(attempt, 'fit'),
     auditCommand(attempt, { event: 'context.output-lowered', maxOutputTokens }),
   ]);
   parts.telemetry.count(METRIC.recoveries, { action: 'lower_output', result: 'ok' });
@@ -104,7 +107,11 @@ function giveUp(parts: RecoverParts, { attempt, failure }: Overflow): Recovery {
   parts.telemetry.count(METRIC.recoveries, { action: 'give_up', result: failure.reason });
   return {
     do: 'conclude',
-    conclusion: { outcome: 'failed', reason: failure.reason, parts: [NOTICE.gaveUp] },
+    conclusion: {
+      outcome: 'failed',
+      reason: failure.reason,
+      parts: [failure.kind === 'media' || failure.kind === 'poison' ? NOTICE.notTaken : NOTICE.gaveUp],
+    },
     commands: [
       alertCommand(attempt.keys, gaveUpAlert(attempt, failure.reason)),
       auditCommand(attempt, { event: 'context.gave-up', reason: failure.reason }),
@@ -114,7 +121,7 @@ function giveUp(parts: RecoverParts, { attempt, failure }: Overflow): Recovery {
 
 async function report({ telemetry }: RecoverParts, { attempt, failure }: Overflow): Promise<void> {
   const { kind, observedTokens, limitTokens } = failure;
-  const phase = failure.reason === 'counted_too_long' ? 'counted' : 'refused';
+  const phase = failure.reason.startsWith('counted_') ? 'counted' : 'refused';
   const numbers = {
     ...(observedTokens !== undefined && { observedTokens }),
     ...(limitTokens !== undefined && { limitTokens }),

@@ -1,6 +1,7 @@
 import { clip, redact } from '../../shared/text.ts';
 import { estimateText } from '../model/tokens.ts';
-import { type LogRecord, resultText, startsTurn, textOf, type UserRecord, withScrubs } from '../session/record.ts';
+import { type LogRecord, resultText, startsTurn, textOf, type UserRecord } from '../session/record.ts';
+import { withScrubs } from '../session/shown.ts';
 
 /** What a seed is built from. */
 export interface SeedSource {

@@ -1,10 +1,12 @@
 import { METRIC, SPAN } from '../../shared/telemetry.ts';
 import type { Attempt, Command } from '../attempt.ts';
-import { auditCommand } from '../audit.ts';
+import { type AuditEvent, auditCommand } from '../audit.ts';
+import { bindsThinking } from '../model/family.ts';
 import type { LogRecord } from '../session/record.ts';
-import { appendCommands, newStamp, type OpenedSession } from '../session/store.ts';
-import { type Compaction, compact } from './compact.ts';
-import { learnLimit, moveTo, type Overflow, type RecoverParts } from './step.ts';
+import { appendCommands, archivableCommand, newStamp, type OpenedSession } from '../session/store.ts';
+import { type Compaction, type CompactionResult, compact } from './compact.ts';
+import { maskResults, trimOldRounds } from './mask.ts';
+import { learnLimit, moveTo, type Overflow, type RecoverParts, thinkingTrim } from './step.ts';
 
 /** A session that was compacted this often in a row refills at once: compacting it again would not help. */
 export const COMPACTIONS_IN_ROW_MAX = 3;
@@ -52,55 +54,79 @@ export async function compactAfterReply(
 }
 
 async function compactSession(parts: RecoverParts, subject: Subject, signal: AbortSignal): Promise<string | undefined> {
-  const { attempt, opened, limitTokens } = subject;
   return parts.telemetry.span(SPAN.overflowCompacted, { success: false }, async (span) => {
-    const options = {
-      model: parts.compactionModel,
-      limitTokens,
-      maxOutputTokens: parts.maxOutputTokens,
-      preserve: parts.preserve,
-      beforeCall: () => attempt.hold(),
-    };
-    const result = await compact(opened.window, parts.model, options, signal);
+    const result = (await maskOldResults(parts, subject)) ?? (await summarise(parts, subject, signal));
     if (!result.ok) {
       const { reason, calls } = result.failed;
       if (signal.aborted) return 'aborted';
       span.setAttributes({ 'error.type': reason, 'spillway.compaction.calls': calls });
       parts.telemetry.count(METRIC.recoveries, { action: 'compact', result: reason });
-      await attempt.write('', [auditCommand(attempt, { event: 'context.compaction-failed', reason, calls })]);
+      await subject.attempt.write('', [
+        auditCommand(subject.attempt, { event: 'context.compaction-failed', reason, calls }),
+      ]);
       return reason;
     }
     const { tokensBefore, tokensAfter, calls } = result.compaction;
-    await store(subject, result.compaction);
     span.setAttributes({
       success: true,
       'spillway.tokens.before': tokensBefore,
       'spillway.tokens.after': tokensAfter,
       'spillway.compaction.calls': calls,
     });
-    parts.telemetry.count(METRIC.recoveries, { action: 'compact', result: 'ok' });
+    parts.telemetry.count(METRIC.recoveries, { action: calls === 0 ? 'mask' : 'compact', result: 'ok' });
     parts.reach('compaction stored');
     return undefined;
   });
 }
 
-async function store({ attempt, opened, step, effects }: Subject, compaction: Compaction): Promise<void> {
-  const { summary, keptFrom, tokensBefore, tokensAfter, calls } = compaction;
+type Compacted = { ok: true; compaction: Pick<Compaction, 'tokensBefore' | 'tokensAfter' | 'calls'> };
+
+/** The cheap step first: one line for each old result of a tool. Not where it would spoil the thinking that is kept. */
+async function maskOldResults(parts: RecoverParts, subject: Subject): Promise<Compacted | undefined> {
+  if (bindsThinking(parts.modelName)) return undefined;
+  const mask = maskResults(subject.opened.window, subject.limitTokens);
+  if (!mask) return undefined;
+  const { trim, tokensBefore, tokensAfter } = mask;
+  await store(subject, [trim], [], { event: 'context.force-pruned', tokensBefore, tokensAfter });
+  return { ok: true, compaction: { tokensBefore, tokensAfter, calls: 0 } };
+}
+
+async function summarise(parts: RecoverParts, subject: Subject, signal: AbortSignal): Promise<CompactionResult> {
+  const { attempt, opened, limitTokens } = subject;
+  const { records } = opened.window;
+  const options = {
+    model: parts.compactionModel,
+    limitTokens,
+    maxOutputTokens: parts.maxOutputTokens,
+    preserve: parts.preserve,
+    mask: bindsThinking(parts.modelName) ? undefined : trimOldRounds(records),
+    beforeCall: () => attempt.hold(),
+  };
+  const result = await compact(opened.window, parts.model, options, signal);
+  if (!result.ok) return result;
+  const { summary, keptFrom, masks, tokensBefore, tokensAfter, calls } = result.compaction;
   const windowStart = opened.firstIndex + keptFrom;
   const record: LogRecord = { v: 1, t: 'compaction', ...newStamp(), summary, records: windowStart };
+  // The record lands at the end of the log, behind everything that was loaded.
+  const window = ['head', opened.logRecords, 'windowStart', windowStart];
+  const event = { event: 'context.compacted', tokensBefore, tokensAfter, calls, summaryChars: summary.length } as const;
+  await store(subject, [record, ...masks, ...thinkingTrim(parts, records)], window, event);
+  return result;
+}
+
+/** Everything that belongs to one compaction, in one step. */
+async function store(
+  { attempt, step, effects }: Subject,
+  records: readonly LogRecord[],
+  window: readonly (string | number)[],
+  event: AuditEvent,
+): Promise<void> {
   const session = attempt.keys.session(attempt.session);
   await attempt.write(step, [
-    ...appendCommands(attempt.keys, attempt.session, [record]),
-    // The record lands at the end of the log, behind everything that was loaded.
-    ['HSET', session, 'head', opened.logRecords, 'windowStart', windowStart],
+    ...appendCommands(attempt.keys, attempt.session, records),
+    ...(window.length > 0 ? [['HSET', session, ...window], archivableCommand(attempt.keys, attempt.session)] : []),
     ['HINCRBY', session, 'compactionsInRow', 1],
     ...effects,
-    auditCommand(attempt, {
-      event: 'context.compacted',
-      tokensBefore,
-      tokensAfter,
-      calls,
-      summaryChars: summary.length,
-    }),
+    auditCommand(attempt, event),
   ]);
 }

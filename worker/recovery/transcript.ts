@@ -1,6 +1,8 @@
 import { clipMiddle, redact } from '../../shared/text.ts';
+import { labelOf } from '../media/label.ts';
 import { estimateText } from '../model/tokens.ts';
-import { type Block, type LogRecord, nameInBrackets, resultText, withScrubs } from '../session/record.ts';
+import { type Block, type LogRecord, nameInBrackets, resultText } from '../session/record.ts';
+import { withScrubs } from '../session/shown.ts';
 
 const TOOL_RESULT_CHARS = 2_000;
 const SHORTENED_CHARS = 1_500;
@@ -94,7 +96,7 @@ function blockText(block: Block): string | undefined {
   if (block.type === 'tool_result')
     return `(tool result: ${clipMiddle(clean(resultText(block.content)), TOOL_RESULT_CHARS)})`;
   if (block.type === 'thinking' || block.type === 'redacted_thinking') return undefined;
-  return `(${clean(block.type)} left out)`;
+  return `(${clean(labelOf(block))}, left out)`;
 }
 
 /** Before any cut, since half a credential or half a tag would not be known for what it is. */

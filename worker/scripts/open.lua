@@ -2,8 +2,9 @@
 -- KEYS  1 turn   2 session   3 log
 -- ARGV  1 fence   2 step   3 record (JSON)   4 most bytes to load
 -- Reply {'fenced'} or
---       {'opened', records of the log, index of the first record loaded, head record | '', {record, …}}
+--       {'opened', records of the session, index of the first record loaded, head record | '', {record, …}}
 -- The head is the record that opens the window, a compaction or a seed; it is loaded whatever lies between.
+-- All indexes count from the session's first record; the log begins behind those that are archived.
 local CHUNK = 32
 if redis.call('HGET', KEYS[1], 'fence') ~= ARGV[1] then
   return { 'fenced' }
@@ -14,14 +15,15 @@ if redis.call('HSETNX', KEYS[1], 'did:' .. ARGV[2], 1) == 1 then
   redis.call('HINCRBY', KEYS[2], 'entries', 1)
 end
 
-local size = redis.call('LLEN', KEYS[3])
-local start = tonumber(redis.call('HGET', KEYS[2], 'windowStart') or 0)
+local archived = tonumber(redis.call('HGET', KEYS[2], 'archived') or 0)
+local size = archived + redis.call('LLEN', KEYS[3])
+local start = math.max(archived, tonumber(redis.call('HGET', KEYS[2], 'windowStart') or 0))
 local left = tonumber(ARGV[4])
 local loaded = {}
 local first = size
 while first > start and left > 0 do
   local from = math.max(start, first - CHUNK)
-  local chunk = redis.call('LRANGE', KEYS[3], from, first - 1)
+  local chunk = redis.call('LRANGE', KEYS[3], from - archived, first - 1 - archived)
   for i = #chunk, 1, -1 do
     left = left - #chunk[i]
     if left < 0 and #loaded > 0 then
@@ -36,5 +38,6 @@ local records = {}
 for i = #loaded, 1, -1 do
   records[#records + 1] = loaded[i]
 end
-local head = redis.call('HGET', KEYS[2], 'head')
-return { 'opened', size, first, head and redis.call('LINDEX', KEYS[3], head) or '', records }
+-- A head never leaves the log while it stands; an index before the log names no head.
+local head = tonumber(redis.call('HGET', KEYS[2], 'head') or -1)
+return { 'opened', size, first, head >= archived and redis.call('LINDEX', KEYS[3], head - archived) or '', records }

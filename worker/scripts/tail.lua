@@ -1,21 +1,24 @@
--- Reads the newest records of a log, newest first, up to a number of bytes.
--- KEYS  1 log
--- ARGV  1 most bytes to read
--- Reply {records of the log, {record, …}}
+-- Reads the newest records of a log, newest first, up to a number of bytes; the first one whatever its size.
+-- KEYS  1 log   2 session
+-- ARGV  1 most bytes to read   2 index to begin before, or '' for the log's end; indexes count from the session's
+--       first record, archived ones included
+-- Reply {records of the session, index of the oldest record read, {record, …}}
 local CHUNK = 32
 local left = tonumber(ARGV[1])
-local size = redis.call('LLEN', KEYS[1])
+local archived = tonumber(redis.call('HGET', KEYS[2], 'archived') or 0)
+local size = archived + redis.call('LLEN', KEYS[1])
+local first = math.max(archived, math.min(size, tonumber(ARGV[2]) or size))
 local records = {}
-local first = size
-while first > 0 and left > 0 do
-  local chunk = redis.call('LRANGE', KEYS[1], math.max(0, first - CHUNK), first - 1)
+while first > archived and left > 0 do
+  local from = math.max(archived, first - CHUNK)
+  local chunk = redis.call('LRANGE', KEYS[1], from - archived, first - 1 - archived)
   for i = #chunk, 1, -1 do
     left = left - #chunk[i]
     if left < 0 and #records > 0 then
-      return { size, records }
+      return { size, first, records }
     end
     records[#records + 1] = chunk[i]
+    first = first - 1
   end
-  first = first - #chunk
 end
-return { size, records }
+return { size, first, records }

@@ -50,15 +50,35 @@ export interface SeedRecord extends Base {
   readonly records: number;
 }
 
-/** A message that the view shows as `text` instead; the message itself stays in the log. */
+/** A message, or one block of it, that the view shows as `text` instead; it stays in the log itself. */
 export interface ScrubRecord extends Base {
   readonly t: 'scrub';
-  readonly entry: string;
+  /** The message that is meant, by its entry, under which every session knows it… */
+  readonly entry?: string;
+  /** …or the record, by its id, where it has no entry: an import, or the results of tools. */
+  readonly record?: string;
+  /** Index of the block that is meant; absent: all of the content. */
+  readonly block?: number;
   readonly text: string;
 }
 
-/** One item of a session log, version 1. Append-only; a compaction or a scrub changes the view, never the log. */
-export type LogRecord = UserRecord | AssistantRecord | CompactionRecord | SeedRecord | ScrubRecord | TornRecord;
+/** From here back, the view shows less: old tool results as one line each, or no thinking. */
+export interface TrimRecord extends Base {
+  readonly t: 'trim';
+  readonly what: 'results' | 'thinking';
+  /** The id of the newest record that is trimmed. */
+  readonly through: string;
+}
+
+/** One item of a session log, version 1. Append-only; a compaction, a scrub or a trim changes the view, never the log. */
+export type LogRecord =
+  | UserRecord
+  | AssistantRecord
+  | CompactionRecord
+  | SeedRecord
+  | ScrubRecord
+  | TrimRecord
+  | TornRecord;
 /** Stands in memory for a line of the log that cannot be read; it keeps its place and is never shown. */
 export interface TornRecord {
   readonly v: 1;
@@ -67,6 +87,7 @@ export interface TornRecord {
   readonly at: string;
 }
 
+const TRIMMED: ReadonlySet<unknown> = new Set<TrimRecord['what']>(['results', 'thinking']);
 const TORN: TornRecord = { v: 1, t: 'torn', id: '', at: '' };
 
 /** Reads a record; never throws. A line that is malformed or of a version that we do not know becomes a torn record. */
@@ -86,7 +107,12 @@ function hasShape(record: Partial<Record<string, unknown>>): boolean {
     return isContent(record.content) && [record.entry, record.channel, record.from].every(isTextOrAbsent);
   if (record.t === 'compaction') return typeof record.summary === 'string';
   if (record.t === 'seed') return typeof record.text === 'string';
-  return record.t === 'scrub' && typeof record.entry === 'string' && typeof record.text === 'string';
+  if (record.t === 'trim') return typeof record.through === 'string' && TRIMMED.has(record.what);
+  return record.t === 'scrub' && typeof record.text === 'string' && namesPlace(record);
+}
+
+function namesPlace({ entry, record, block }: Partial<Record<string, unknown>>): boolean {
+  return typeof (entry ?? record) === 'string' && (block === undefined || Number.isInteger(block));
 }
 
 function isTextOrAbsent(value: unknown): boolean {
@@ -101,16 +127,6 @@ function isContent(content: unknown): boolean {
 /** A record as the log holds it. */
 export function encodeRecord(record: LogRecord): string {
   return JSON.stringify(record);
-}
-
-/** The records as the view shows them: a scrubbed message holds the text that stands for it, the newest one. */
-export function withScrubs(records: readonly LogRecord[]): readonly LogRecord[] {
-  const texts = new Map(records.flatMap((record) => (record.t === 'scrub' ? [[record.entry, record.text]] : [])));
-  if (texts.size === 0) return records;
-  return records.map((record) => {
-    const content = record.t === 'user' && record.entry !== undefined ? texts.get(record.entry) : undefined;
-    return content === undefined ? record : ({ ...record, content } as UserRecord);
-  });
 }
 
 /** A writer's name inside brackets of ours: on one line, and without brackets that could close them. */

@@ -10,9 +10,9 @@ import type { Window } from './view.ts';
 /** What was loaded for a turn, with its cost. */
 export interface OpenedSession {
   window: Window;
-  /** Records in the whole log, the pending message included. */
+  /** Records of the whole session, archived ones and the pending message included. */
   logRecords: number;
-  /** Index in the log of the window's first record. */
+  /** Index of the window's first record, counted since the session's first. */
   firstIndex: number;
   bytes: number;
 }
@@ -21,7 +21,7 @@ export interface OpenedSession {
 export interface Tail {
   /** Oldest first. */
   records: LogRecord[];
-  /** Messages in the session's own log, ours (compactions, seeds, scrubs) not counted. */
+  /** Messages of the session itself, ours (compactions, seeds, scrubs) not counted. */
   entries: number;
   bytes: number;
 }
@@ -35,17 +35,24 @@ export interface Tail {
 export interface Sessions {
   /** Records the pending message, once per session and message, and loads at most `bytesMax` of the window. */
   open(attempt: Attempt, pending: UserRecord, bytesMax: number): Promise<OpenedSession>;
-  /** Reads the newest records, at most `bytesMax` in all, going on into the session's parents. */
+  /**
+   * Reads the newest records, at most `bytesMax` in all, going on into the session's parents. What is archived is not
+   * read: up to `SEED_READ_BYTES_MAX` that makes no difference.
+   */
   tail(session: SessionId, bytesMax: number): Promise<Tail>;
 }
 
-const PARENTS_MAX = 8;
+/** A chat's history is followed through so many sessions before its own. */
+export const PARENTS_MAX = 8;
+
+/** The newest part of a log that is never archived: a seed is built from no more than this. */
+export const SEED_READ_BYTES_MAX = 512 * 1024;
 
 /** Binds the session logs of a shard to a connection. */
 export function createSessions(redis: Redis, keys: Keys): Sessions {
   const scripts = join(import.meta.dirname, '..', 'scripts');
   const open = bindScript<OpenReply>(redis, join(scripts, 'open.lua'));
-  const tail = bindScript<[number, string[]]>(redis, join(scripts, 'tail.lua'));
+  const tail = bindScript<[number, number, string[]]>(redis, join(scripts, 'tail.lua'));
   return {
     async open(attempt, pending, bytesMax) {
       const { session } = attempt;
@@ -67,7 +74,7 @@ export function createSessions(redis: Redis, keys: Keys): Sessions {
       const result: Tail = { records: [], entries, bytes: 0 };
       let at: SessionId | null = session;
       for (let depth = 0; at !== null && depth < PARENTS_MAX && result.bytes < bytesMax; depth++) {
-        const [size, newestFirst] = await tail([keys.log(at)], [bytesMax - result.bytes]);
+        const [size, , newestFirst] = await tail([keys.log(at), keys.session(at)], [bytesMax - result.bytes, '']);
         result.records.unshift(...newestFirst.reverse().map(decodeRecord));
         result.bytes += newestFirst.reduce((sum, line) => sum + Buffer.byteLength(line), 0);
         at = newestFirst.length < size ? null : ((await redis.hget(keys.session(at), 'parent')) as SessionId | null);
@@ -92,6 +99,11 @@ export function newSessionId(): SessionId {
 /** The id and the time of a new record. */
 export function newStamp(): { id: string; at: string } {
   return { id: randomUUID(), at: new Date().toISOString() };
+}
+
+/** The command that tells the archivist of a session whose records left its window, for the write that makes them. */
+export function archivableCommand(keys: Keys, session: SessionId): Command {
+  return ['SADD', keys.archivable, session];
 }
 
 /** The commands that append records to a log, for a fenced write. */

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import type { ChatKey, Keys, SessionId } from '../../shared/keys.ts';
+import { type OnUnreadable, readRange, readSegment } from './archive.ts';
 import { decodeRecord, encodeRecord, type LogRecord } from './record.ts';
 import { newSessionId } from './store.ts';
 
@@ -55,7 +56,7 @@ export async function parseLines(lines: AsyncIterable<string> | Iterable<string>
 }
 
 /**
- * Writes records as a new session and binds the chat to it; the session that it had stays as its parent's. A run that
+ * Writes records as a new session and binds the chat to it; the session that it had is closed, as its parent's. A run that
  * is cut short leaves the chat as it was, and what it wrote disappears by itself.
  */
 export async function importSession(
@@ -77,7 +78,7 @@ export async function importSession(
       .exec();
     onProgress(Math.min(at + CHUNK, records.length), bytes);
   }
-  const parent = await redis.hget(keys.chat(chat), 'session');
+  const parent = (await redis.hget(keys.chat(chat), 'session')) as SessionId | null;
   const about = {
     createdAt: new Date().toISOString(),
     entries: records.length,
@@ -85,21 +86,41 @@ export async function importSession(
     imported: 1,
     ...(parent && { parent }),
   };
-  await redis
+  const binding = redis
     .multi()
     .persist(keys.log(session))
     .hset(keys.session(session), about)
-    .hset(keys.chat(chat), 'session', session)
-    .exec();
+    .hset(keys.chat(chat), 'session', session);
+  if (parent) binding.hset(keys.session(parent), 'closedBy', session).sadd(keys.archivable, parent);
+  await binding.exec();
   return session;
 }
 
-/** The records of a session in order, read in pieces. */
-export async function* readSession(redis: Redis, keys: Keys, session: SessionId): AsyncGenerator<LogRecord> {
-  for (let at = 0; ; at += CHUNK) {
-    const lines = await redis.lrange(keys.log(session), at, at + CHUNK - 1);
-    for (const text of lines) yield decodeRecord(text);
-    if (lines.length < CHUNK) return;
+/**
+ * The records of a session in order, archived ones first, read in pieces: each once, also while the archivist is at
+ * work. A damaged segment is reported and passed over.
+ */
+export async function* readSession(
+  redis: Redis,
+  keys: Keys,
+  session: SessionId,
+  onUnreadable: OnUnreadable = () => {},
+): AsyncGenerator<LogRecord> {
+  let next = 0;
+  let segment = 0;
+  /** Index of that segment's first record: segments that appear later begin where the log began before. */
+  let begins = 0;
+  for (;;) {
+    const { archived, segments, lines } = await readRange(redis, keys, session, next);
+    for (; next < archived && segment < segments; segment++) {
+      const packed = (await readSegment(redis, keys, session, segment, onUnreadable)) ?? [];
+      for (const line of packed.slice(next - begins)) yield decodeRecord(line.toString());
+      begins += packed.length;
+      next = Math.max(next, begins);
+    }
+    [segment, begins, next] = [segments, archived, Math.max(next, archived) + lines.length];
+    for (const line of lines) yield decodeRecord(line.toString());
+    if (lines.length === 0) return;
   }
 }
 

@@ -1,0 +1,211 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { afterEach, expect, test } from '@jest/globals';
+import { createTelegram, type Telegram, type TelegramFailure } from '../../shared/telegram.ts';
+import { closeServer, listen, sendJson } from '../stand-in/loopback.ts';
+import { startTelegram, type TelegramStandIn } from '../stand-in/telegram/server.ts';
+
+const open: { close(): unknown }[] = [];
+
+afterEach(() => Promise.all(open.splice(0).map((each) => each.close())));
+
+const MB = 1024 * 1024;
+const TOKEN = '7000001:AAFakeFakeFakeFakeFakeFakeFakeFake-_';
+const PATH = 'documents/file_1.pdf';
+const LIVE = new AbortController().signal;
+
+async function standIn(): Promise<{ telegram: TelegramStandIn; client: Telegram }> {
+  const telegram = await startTelegram({ token: TOKEN });
+  open.push(telegram);
+  return { telegram, client: createTelegram({ token: TOKEN, apiRoot: telegram.url }) };
+}
+
+type Answer = (response: ServerResponse, request: IncomingMessage) => void;
+
+/** A Bot API server that describes a file as it is told to, and answers its download as it is told to. */
+async function server(
+  described: object | null,
+  download: Answer = (response) => response.end('bytes'),
+  timeoutMs?: number,
+) {
+  const asked: string[] = [];
+  const http = createServer((request, response) => {
+    asked.push(request.url ?? '');
+    if (request.url?.startsWith('/file/')) download(response, request);
+    else sendJson(response, 200, { ok: true, result: described });
+  });
+  open.push({ close: () => closeServer(http) });
+  const apiRoot = await listen(http);
+  const limit = timeoutMs === undefined ? {} : { downloadTimeoutMs: timeoutMs };
+  return { asked, client: createTelegram({ token: TOKEN, apiRoot, ...limit }) };
+}
+
+async function failure(client: Telegram, bytesMax = MB, signal = LIVE, fileId = 'id'): Promise<TelegramFailure> {
+  const loaded = await client.downloadFile(fileId, bytesMax, signal);
+  if (loaded.ok) throw new Error(`loaded ${loaded.value.length} bytes`);
+  expect(loaded.failure.description).not.toBe('');
+  expect(JSON.stringify(loaded)).not.toContain('AAFake');
+  return loaded.failure;
+}
+
+test('a file that is unknown or gone is rejected, as Telegram says it', async () => {
+  const { client } = await standIn();
+  expect(await failure(client)).toEqual({
+    kind: 'rejected',
+    description: expect.stringContaining('wrong file_id or the file is temporarily unavailable'),
+  });
+});
+
+test('a file over 20 MB, of which Telegram names no path, is too large', async () => {
+  const { telegram, client } = await standIn();
+  const id = telegram.addFile(Buffer.from('x'), PATH, 21 * MB);
+  expect(await failure(client, 50 * MB, LIVE, id)).toMatchObject({ kind: 'too_large' });
+});
+
+test('a file that is stated to be too large is not asked for', async () => {
+  const { asked, client } = await server({ file_path: PATH, file_size: 2_000 });
+  expect(await failure(client, 1_999)).toMatchObject({
+    kind: 'too_large',
+    description: expect.stringContaining('1999'),
+  });
+  expect(asked).toHaveLength(1);
+});
+
+test('a file that turns out to be too large is cut off, whatever was stated', async () => {
+  for (const described of [
+    { file_path: PATH },
+    { file_path: PATH, file_size: 9 },
+    { file_path: PATH, file_size: 'x' },
+  ]) {
+    const gone = Promise.withResolvers<void>();
+    const endless: Answer = (response) => {
+      response.on('close', gone.resolve).on('error', () => {});
+      const more = (): void => {
+        while (!response.destroyed && response.write(Buffer.alloc(64 * 1024)));
+      };
+      response.on('drain', more);
+      more();
+    };
+    const { client } = await server(described, endless);
+    expect(await failure(client, 100_000)).toMatchObject({ kind: 'too_large' });
+    await gone.promise;
+  }
+});
+
+test('a file whose header says too much is not read', async () => {
+  const gone = Promise.withResolvers<void>();
+  const { client } = await server({ file_path: PATH }, (response) => {
+    response.on('close', gone.resolve);
+    response.writeHead(200, { 'content-length': 5_000 }).flushHeaders();
+  });
+  expect(await failure(client, 4_999)).toMatchObject({ kind: 'too_large' });
+  await gone.promise;
+});
+
+test.each([
+  '/var/lib/telegram-bot-api/7000001:AAFake/documents/file_1.pdf',
+  'C:\\bot\\7000001\\file',
+  '\\\\host\\file',
+])('a path on the disk of a server in local mode is not ours to read: %s', async (path) => {
+  const { asked, client } = await server({ file_path: path, file_size: 5 });
+  expect(await failure(client)).toEqual({
+    kind: 'rejected',
+    description: expect.stringContaining('run the Bot API server without --local'),
+  });
+  expect(asked).toHaveLength(1);
+});
+
+test.each([[null], [{}], [{ file_path: '' }], [{ file_path: 5 }], [{ file_path: null }]])(
+  'no path is no file: %j',
+  async (described) => {
+    expect(await failure((await server(described)).client)).toMatchObject({ kind: 'rejected' });
+  },
+);
+
+test.each<[number, TelegramFailure['kind']]>([
+  [400, 'rejected'],
+  [401, 'unauthorized'],
+  [403, 'gone'],
+  [404, 'rejected'],
+  [429, 'throttled'],
+  [500, 'unknown'],
+  [502, 'unknown'],
+])('a download that is answered with %d is %s', async (status, kind) => {
+  const { client } = await server({ file_path: PATH }, (response) => {
+    response.writeHead(status, { 'retry-after': '7' }).end(`token ${TOKEN}`);
+  });
+  const found = await failure(client);
+  expect(found).toMatchObject({ kind, description: expect.stringContaining(String(status)) });
+  expect(found.retryAfterMs).toBe(status === 429 ? 7_000 : undefined);
+});
+
+test('a download that breaks off is no file, however much has come', async () => {
+  for (const length of [{ 'content-length': '5000' }, {}]) {
+    const { client } = await server({ file_path: PATH }, (response) => {
+      response.writeHead(200, length as Record<string, string>);
+      response.write(Buffer.alloc(4_000), () => response.destroy());
+    });
+    expect(await failure(client)).toMatchObject({ kind: 'unknown' });
+  }
+});
+
+test('a server that is away, or goes away in between, was not reached', async () => {
+  const away = createTelegram({ token: TOKEN, apiRoot: 'http://127.0.0.1:1' });
+  expect(await failure(away)).toMatchObject({ kind: 'unreached' });
+  const { client } = await server({ file_path: PATH }, (response) => response.destroy());
+  expect(await failure(client)).toMatchObject({ kind: 'unknown' });
+});
+
+test('a download that stands still is given up after its time', async () => {
+  for (const stall of [() => {}, (response: ServerResponse) => void response.writeHead(200).write('half')]) {
+    const { client } = await server({ file_path: PATH }, stall, 150);
+    expect(await failure(client)).toMatchObject({ kind: 'unknown', description: expect.stringMatching(/timeout/i) });
+  }
+});
+
+test('our own signal ends it, at every step', async () => {
+  expect(await failure((await server({ file_path: PATH })).client, MB, AbortSignal.abort())).toMatchObject({
+    kind: 'aborted',
+  });
+  for (const stall of [() => {}, (response: ServerResponse) => void response.writeHead(200).write('half')]) {
+    const leaving = new AbortController();
+    const { client } = await server({ file_path: PATH }, (response) => {
+      stall(response);
+      leaving.abort();
+    });
+    expect(await failure(client, MB, leaving.signal)).toMatchObject({ kind: 'aborted' });
+  }
+  const { telegram, client } = await standIn();
+  telegram.fail('getFile', { do: 'hang' });
+  const leaving = new AbortController();
+  const left = failure(client, MB, leaving.signal);
+  await telegram.waitForCall(({ method }) => method === 'getFile');
+  leaving.abort();
+  expect(await left).toMatchObject({ kind: 'aborted' });
+});
+
+test('a refused call is told by its kind, and nothing is downloaded', async () => {
+  const { telegram, client } = await standIn();
+  telegram.fail('getFile', { status: 429, description: 'Too Many Requests', parameters: { retry_after: 3 } });
+  expect(await failure(client)).toMatchObject({ kind: 'throttled', retryAfterMs: 3_000 });
+  telegram.fail('getFile', { status: 400, description: `Bad Request: no file of ${TOKEN} here` });
+  expect(await failure(client)).toMatchObject({ kind: 'rejected', description: expect.stringContaining('no file of') });
+  telegram.fail('getFile', { status: 401, description: 'Unauthorized' });
+  expect(await failure(client)).toMatchObject({ kind: 'unauthorized' });
+});
+
+test.each([0, 1, 5_000, 3 * MB])('a file of %d bytes comes whole, up to the last one that may', async (size) => {
+  const { telegram, client } = await standIn();
+  const bytes = Buffer.from(Array.from({ length: 251 }, (_, at) => at));
+  const file = Buffer.alloc(size, bytes);
+  const loaded = await client.downloadFile(telegram.addFile(file, 'photos/file_7.jpg'), size, LIVE);
+  expect(loaded.ok && loaded.value.equals(file)).toBe(true);
+});
+
+test('a path is asked for as it is named, with all that an address would read otherwise', async () => {
+  const { telegram, client } = await standIn();
+  const id = telegram.addFile(Buffer.from('found'), 'documents/Größe 100% 世界.txt');
+  expect(await client.downloadFile(id, MB, LIVE)).toEqual({ ok: true, value: Buffer.from('found') });
+  const { asked, client: other } = await server({ file_path: 'a/b?c#d e\ud83d.txt' });
+  await other.downloadFile('id', MB, LIVE);
+  expect(asked[1]).toBe(`/file/bot${TOKEN}/a/b%3Fc%23d%20e%EF%BF%BD.txt`);
+});

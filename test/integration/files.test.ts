@@ -1,0 +1,155 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import type { Service } from '../../shared/lifecycle.ts';
+import { jpegPhoto, pdfOf } from '../fixture/files.ts';
+import { createWorld, startGateway, type World } from '../fixture/gateway.ts';
+import { nextOutcome } from '../fixture/ledger.ts';
+import { type GatewayProcess, spawnGateway } from '../fixture/process.ts';
+import type { ClaudeCall } from '../stand-in/claude/reaction.ts';
+import { type Block, blocksOf } from '../stand-in/claude/request.ts';
+
+const CHAT = 1001;
+const MB = 1024 * 1024;
+
+let world: World;
+let gateway: Service | undefined;
+let spawned: GatewayProcess[] = [];
+
+beforeEach(async () => {
+  world = await createWorld();
+});
+
+afterEach(async () => {
+  await gateway?.stop();
+  gateway = undefined;
+  await Promise.all(spawned.map((process) => process.stop()));
+  spawned = [];
+  await world.close();
+});
+
+async function start(): Promise<void> {
+  gateway = await startGateway(world);
+}
+
+function sendPhoto(bytes: Buffer, caption?: string): void {
+  const id = world.telegram.addFile(bytes, `photos/${bytes.length}.jpg`);
+  const photo = [
+    { file_id: 'thumbnail', file_unique_id: 't', width: 90, height: 60, file_size: 1_000 },
+    { file_id: id, file_unique_id: id, width: 3_000, height: 2_000, file_size: bytes.length },
+  ];
+  world.telegram.say(CHAT, '', { extra: { photo, ...(caption && { caption }) } });
+}
+
+function sendDocument(bytes: Buffer, name: string, more: { caption?: string; statedBytes?: number } = {}): void {
+  const id = world.telegram.addFile(bytes, `documents/${name}`, more.statedBytes);
+  const document = { file_id: id, file_unique_id: id, file_name: name, file_size: more.statedBytes ?? bytes.length };
+  world.telegram.say(CHAT, '', { extra: { document, ...(more.caption && { caption: more.caption }) } });
+}
+
+function mainCalls(): ClaudeCall[] {
+  return world.claude.calls.filter(({ kind }) => kind === 'main');
+}
+
+function lastMessage(call: ClaudeCall | undefined): Block[] {
+  return blocksOf(call?.body.messages.at(-1)?.content ?? []);
+}
+
+function shown(): string[] {
+  return world.telegram.shown(CHAT).map((message) => message.text);
+}
+
+test('a photo reaches the model, fitted, with its caption last, and stays in the conversation', async () => {
+  await start();
+  sendPhoto(await jpegPhoto(3_000, 2_000), 'What is this?');
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+  const [picture, caption] = lastMessage(mainCalls()[0]);
+  expect(picture).toMatchObject({ type: 'image', source: { type: 'base64', media_type: 'image/jpeg' } });
+  expect(caption).toMatchObject({ type: 'text', text: 'What is this?' });
+  world.telegram.say(CHAT, 'And now?');
+  await nextOutcome(world, CHAT, 2);
+  const [before, after] = mainCalls().map(({ body }) => blocksOf(body.messages[0]?.content ?? [])[0]?.source);
+  expect(after).toEqual(before);
+  const logged = await world.peek.lrange(
+    world.keys.log((await world.peek.hget(world.keys.chat(String(CHAT) as never), 'session')) as never),
+    0,
+    -1,
+  );
+  expect(logged.join('').length).toBeLessThan(4_000);
+  expect(world.claude.breaches()).toEqual([]);
+});
+
+test('a PDF and a text file reach the model, told by their bytes and not by their names', async () => {
+  await start();
+  sendDocument(pdfOf(3), 'report.docx', { caption: 'Summarise' });
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+  expect(lastMessage(mainCalls()[0])[0]).toMatchObject({
+    type: 'document',
+    title: 'report.docx',
+    source: { type: 'base64', media_type: 'application/pdf' },
+  });
+  sendDocument(Buffer.from('line one\nline two'), 'notes.pdf');
+  await nextOutcome(world, CHAT, 2);
+  expect(lastMessage(mainCalls()[1])[0]).toMatchObject({
+    type: 'text',
+    text: expect.stringMatching(/^\[Document notes\.pdf, 1 KB\]\nline one\nline two$/),
+  });
+  expect(world.claude.breaches()).toEqual([]);
+});
+
+test.each<[string, () => Promise<void> | void, RegExp]>([
+  [
+    'of more than 20 MB',
+    () => sendDocument(Buffer.from('x'), 'big.txt', { statedBytes: 21 * MB }),
+    /larger than 20 MB/,
+  ],
+  [
+    'of a kind that nobody reads',
+    () => sendDocument(Buffer.from([1, 0, 2, 0, 3]), 'photo.jpg'),
+    /only pictures, PDF files and text/,
+  ],
+  ['that is empty', () => sendDocument(Buffer.alloc(0), 'notes.txt'), /it is empty/],
+  ['with too many pages', () => sendDocument(pdfOf(101), 'long.pdf'), /too many pages/],
+  ['that is half a picture', async () => sendPhoto((await jpegPhoto(900, 900)).subarray(0, 600)), /damaged/],
+])('a file %s is refused with a plain sentence, and the chat goes on', async (_, send, sentence) => {
+  await start();
+  await send();
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'refused' });
+  expect(shown()).toEqual([expect.stringMatching(sentence)]);
+  world.telegram.say(CHAT, 'Never mind');
+  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
+  expect(world.claude.breaches()).toEqual([]);
+});
+
+test('a long text file is cut before it is first sent, and recall reads on', async () => {
+  Object.assign(world.env, { INBOUND_TEXT_MAX_CHARS: '1000' });
+  await start();
+  world.claude.react((call) => {
+    const found = /"ref\\*":\\*"(\w{64})\\*",\\*"from\\*":(\d+)/.exec(JSON.stringify(lastMessage(call)));
+    if (!found || call.kind !== 'main') return undefined;
+    const input = { ref: found[1], from: Number(found[2]) };
+    return { do: 'answer', content: [{ type: 'tool_use', id: `r${call.index}`, name: 'recall', input }] };
+  });
+  sendDocument(Buffer.from(`begin ${'lorem ipsum '.repeat(300)}the end`), 'long.txt', { caption: 'Read it' });
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+  expect(mainCalls().length).toBeGreaterThan(1);
+  expect(JSON.stringify(lastMessage(mainCalls().at(-1)))).toMatch(/the end/);
+});
+
+test('a file that is away for a moment is tried again, and the message keeps its place', async () => {
+  await start();
+  world.telegram.fail('getFile', { status: 502, description: 'Bad Gateway' }, 2);
+  sendPhoto(await jpegPhoto(100, 100), 'First');
+  world.telegram.say(CHAT, 'Second');
+  expect(await nextOutcome(world, CHAT, 1, 30_000)).toMatchObject({ outcome: 'answered' });
+  await nextOutcome(world, CHAT, 2, 30_000);
+  expect(mainCalls().map((call) => lastMessage(call).at(-1)?.text)).toEqual(['First', 'Second']);
+});
+
+test('killed after a file was read: it is not downloaded again', async () => {
+  const victim = await spawnGateway(world, { SPILLWAY_FAIL_AT: 'model called:1' });
+  sendPhoto(await jpegPhoto(100, 100), 'Once');
+  expect(await victim.ended).toBe('SIGKILL');
+  spawned.push(await spawnGateway(world));
+  expect(await nextOutcome(world, CHAT, 1, 25_000)).toMatchObject({ outcome: 'answered' });
+  expect(world.telegram.calls.filter(({ method }) => method.toLowerCase() === 'getfile')).toHaveLength(1);
+  expect(lastMessage(mainCalls().at(-1)).map(({ type }) => type)).toEqual(['image', 'text']);
+});

@@ -1,0 +1,85 @@
+/** Bugs of other gateways that show only when the whole flow runs. What the notes call them is in brackets. */
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { chatKey } from '../../shared/keys.ts';
+import type { Service } from '../../shared/lifecycle.ts';
+import { importSession, parseLines } from '../../worker/session/transfer.ts';
+import { createWorld, startGateway, type World } from '../fixture/gateway.ts';
+import { conversation } from '../fixture/history.ts';
+import { nextOutcome } from '../fixture/ledger.ts';
+
+const CHAT = 1001;
+
+let world: World;
+let gateway: Service;
+
+beforeEach(async () => {
+  world = await createWorld({ claude: { windowTokens: 20_000, statedWindowTokens: 200_000 } });
+  gateway = await startGateway(world);
+});
+
+afterEach(async () => {
+  await gateway.stop();
+  await world.close();
+});
+
+function mainCalls() {
+  return world.claude.calls.filter(({ kind }) => kind === 'main');
+}
+
+test('dedupe that eats the retry: a message that recovery sends again is answered, and so is its twin [openclaw#76424]', async () => {
+  await importSession(world.peek, world.keys, chatKey(CHAT), await parseLines(conversation(100, 1_000)));
+  world.telegram.say(CHAT, 'same words');
+  world.telegram.say(CHAT, 'same words');
+  expect(await nextOutcome(world, CHAT, 1)).toMatchObject({ outcome: 'answered', recoveries: 1 });
+  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
+  expect(world.telegram.shown(CHAT)).toHaveLength(2);
+});
+
+test('the pointer that stays on the old session: after a fresh one, the next message goes there too [hermes#1160]', async () => {
+  const old = await importSession(world.peek, world.keys, chatKey(CHAT), await parseLines(conversation(100, 1_000)));
+  world.claude.react((call) => (call.kind === 'main' && mainCalls().length <= 2 ? { do: 'overflow' } : undefined));
+  world.telegram.say(CHAT, 'First');
+  const first = await nextOutcome(world, CHAT, 1);
+  world.telegram.say(CHAT, 'Second');
+  const second = await nextOutcome(world, CHAT, 2);
+  expect(second).toMatchObject({ outcome: 'answered', recoveries: 0 });
+  expect(second.session).not.toBe(old);
+  expect(await world.peek.hget(world.keys.chat(chatKey(CHAT)), 'session')).toBe(second.session);
+  expect(first.session).toBe(second.session);
+});
+
+test('the loop that a restart begins anew: what recovery has tried survives the process [openclaw#70744]', async () => {
+  await importSession(world.peek, world.keys, chatKey(CHAT), await parseLines(conversation(100, 1_000)));
+  world.claude.react((call) => (call.kind === 'main' ? { do: 'overflow' } : undefined));
+  let restarts = 0;
+  const stopped: Promise<void>[] = [];
+  world.telegram.say(CHAT, 'Impossible');
+  while (restarts < 3) {
+    await world.claude.waitForCall((call) => call.kind === 'main' && call.index >= restarts);
+    const running = gateway;
+    gateway = await startGateway(world);
+    stopped.push(running.stop());
+    restarts += 1;
+  }
+  await Promise.all(stopped);
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'failed' });
+  expect(mainCalls().length).toBeLessThanOrEqual(4 + restarts);
+});
+
+test('the words of an error, typed by a user, are words [openclaw#7854]', async () => {
+  world.telegram.say(CHAT, 'prompt is too long: 213462 tokens > 200000 maximum');
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', recoveries: 0 });
+});
+
+test('a window that shrinks between two messages: the second is answered all the same', async () => {
+  for (const n of [1, 2, 3]) {
+    world.telegram.say(CHAT, `${n} ${'lorem ipsum '.repeat(250)}`);
+    await nextOutcome(world, CHAT, n);
+  }
+  world.claude.windowTokens = 3_000;
+  world.telegram.say(CHAT, 'And now?');
+  expect(await nextOutcome(world, CHAT, 4)).toMatchObject({ outcome: 'answered' });
+  world.telegram.say(CHAT, 'And after that?');
+  expect(await nextOutcome(world, CHAT, 5)).toMatchObject({ outcome: 'answered' });
+  expect(world.claude.breaches()).toEqual([]);
+});

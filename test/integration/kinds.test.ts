@@ -1,0 +1,210 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { chatKey } from '../../shared/keys.ts';
+import type { Service } from '../../shared/lifecycle.ts';
+import { importSession, parseLines } from '../../worker/session/transfer.ts';
+import { ALERT_CHAT, createWorld, startGateway, type World } from '../fixture/gateway.ts';
+import { nextOutcome } from '../fixture/ledger.ts';
+import type { ClaudeCall, Reaction } from '../stand-in/claude/reaction.ts';
+import { type Block, blocksOf, type Message } from '../stand-in/claude/request.ts';
+import { assistant, image, png, text, thinking, user } from '../stand-in/claude/specimens.ts';
+
+const CHAT = 1001;
+const SIGNED = { signature: 'EuYBCkQYAiJA0123456789ABCDEFGH==' };
+
+let world: World;
+let gateway: Service;
+
+beforeEach(async () => {
+  world = await createWorld();
+});
+
+afterEach(async () => {
+  await gateway.stop();
+  await world.close();
+});
+
+async function givenHistory(...messages: Message[]): Promise<void> {
+  const lines = messages.map((message) => JSON.stringify(message));
+  await importSession(world.peek, world.keys, chatKey(CHAT), await parseLines(lines));
+}
+
+async function start(env: Record<string, string> = {}): Promise<void> {
+  Object.assign(world.env, env);
+  gateway = await startGateway(world);
+}
+
+function mainCalls(): ClaudeCall[] {
+  return world.claude.calls.filter(({ kind }) => kind === 'main');
+}
+
+function shown(): string[] {
+  return world.telegram.shown(CHAT).map((message) => message.text);
+}
+
+function mediaIn({ body }: ClaudeCall): number {
+  return body.messages.flatMap(({ content }) => blocksOf(content)).filter(({ type }) => type === 'image').length;
+}
+
+/** Refuses main calls as long as a request is of a kind. */
+function refuseWhile(isBad: (call: ClaudeCall) => boolean, reaction: Reaction): void {
+  world.claude.react((call) => (call.kind === 'main' && isBad(call) ? reaction : undefined));
+}
+
+const bytesOf = ({ body }: ClaudeCall): number => JSON.stringify(body).length;
+const TOO_LARGE: Reaction = {
+  do: 'raw',
+  status: 413,
+  body: '{"type":"error","error":{"type":"request_too_large","message":"Request exceeds the maximum size"}}',
+};
+const badRequest = (message: string): Reaction => ({
+  do: 'error',
+  status: 400,
+  type: 'invalid_request_error',
+  message,
+});
+
+test('wire: the largest part goes, the question is answered, the user is told, and it never comes back', async () => {
+  await givenHistory(
+    user(text('small'), image(png(10, 10))),
+    assistant('seen'),
+    user(text('x'.repeat(60_000))),
+    assistant('read'),
+  );
+  await start();
+  refuseWhile((call) => bytesOf(call) > 40_000, TOO_LARGE);
+  world.telegram.say(CHAT, 'What was it?');
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', recoveries: 1 });
+  expect(mainCalls().map(({ status }) => status)).toEqual([413, 200]);
+  expect(world.claude.calls.filter(({ kind }) => kind === 'compaction')).toEqual([]);
+  expect(mainCalls().map(mediaIn)).toEqual([1, 1]);
+  expect(shown()).toEqual([
+    expect.stringMatching(/left out the middle of a long text/),
+    expect.stringMatching(/What was it/),
+  ]);
+  world.telegram.say(CHAT, 'And now?');
+  await nextOutcome(world, CHAT, 2);
+  expect(mainCalls().map(({ status }) => status)).toEqual([413, 200, 200]);
+  expect(world.claude.breaches()).toEqual([]);
+});
+
+test('wire with nothing large in it goes to a fresh session', async () => {
+  await givenHistory(
+    ...Array.from({ length: 40 }, (_, at) => [user(`q${at} ${'x'.repeat(900)}`), assistant('ok')]).flat(),
+  );
+  await start();
+  refuseWhile((call) => bytesOf(call) > 30_000, TOO_LARGE);
+  world.telegram.say(CHAT, 'Still there?');
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', recoveries: 1 });
+  await world.telegram.waitForText(ALERT_CHAT, /fresh session/);
+});
+
+test('media: the picture that the error names is left out, and no other', async () => {
+  await givenHistory(
+    user(text('first'), image(png(10, 10))),
+    assistant('seen'),
+    user(text('second'), image(png(20, 20)), image(png(30, 30))),
+    assistant('seen too'),
+  );
+  await start();
+  refuseWhile(
+    (call) => mediaIn(call) === 3,
+    badRequest('messages.2.content.1.image.source.base64.data: Could not process image'),
+  );
+  world.telegram.say(CHAT, 'Compare them');
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', recoveries: 1 });
+  const [, second] = mainCalls();
+  const kept = second?.body.messages.flatMap(({ content }) => blocksOf(content)).filter(({ type }) => type === 'image');
+  expect(kept?.map(({ source }) => (source as Block).data)).toEqual([png(10, 10), png(30, 30)]);
+  expect(shown()[0]).toMatch(/left out a picture/);
+  world.telegram.say(CHAT, 'Again');
+  await nextOutcome(world, CHAT, 2);
+  expect(mainCalls().map(mediaIn)).toEqual([3, 2, 2]);
+});
+
+test('media: an error that names none takes all pictures out, so that the session is usable again', async () => {
+  await givenHistory(
+    user(text('a'), image(png(10, 10))),
+    assistant('b'),
+    user(text('c'), image(png(20, 20))),
+    assistant('d'),
+  );
+  await start();
+  refuseWhile((call) => mediaIn(call) > 0, badRequest('Could not process image'));
+  world.telegram.say(CHAT, 'What did you see?');
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', recoveries: 1 });
+  expect(mainCalls().map(mediaIn)).toEqual([2, 0]);
+});
+
+test('poison: thinking that the model does not take back is left out, in one step and for ever', async () => {
+  await givenHistory(user('a'), assistant(thinking('hm', SIGNED), text('b')));
+  await start();
+  const thinks = ({ body }: ClaudeCall) => JSON.stringify(body.messages).includes('"thinking"');
+  refuseWhile(thinks, badRequest('messages.1.content.0: Invalid `signature` in `thinking` block'));
+  world.telegram.say(CHAT, 'Go on');
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', recoveries: 1 });
+  expect(mainCalls().map(thinks)).toEqual([true, false]);
+  expect(shown()).toHaveLength(1);
+  world.telegram.say(CHAT, 'And on');
+  await nextOutcome(world, CHAT, 2);
+  expect(mainCalls().map(({ status }) => status)).toEqual([400, 200, 200]);
+});
+
+test('poison that has nothing to do with thinking goes to a fresh session, without a word about its size', async () => {
+  await givenHistory(user('the poisoned one'), assistant('b'));
+  await start();
+  refuseWhile(
+    ({ body }) => JSON.stringify(body.messages[0]).includes('"text":"the poisoned one"'),
+    badRequest('messages.0.content.0: unexpected `tool_use_id` found in `tool_result` blocks: toolu_1'),
+  );
+  world.telegram.say(CHAT, 'Go on');
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', recoveries: 1 });
+  expect(shown()[0]).toMatch(/fresh session/);
+  expect(shown()[0]).not.toMatch(/too large/);
+  world.telegram.say(CHAT, 'And on');
+  await nextOutcome(world, CHAT, 2);
+  expect(mainCalls().map(({ status }) => status)).toEqual([400, 200, 200]);
+});
+
+test('whatever 400 a session answers every message with, the chat is usable again after one message', async () => {
+  await givenHistory(user('a'), assistant('b'));
+  await start();
+  refuseWhile(({ body }) => body.messages.length > 2, badRequest('something that nobody has ever seen'));
+  world.telegram.say(CHAT, 'One');
+  await nextOutcome(world, CHAT);
+  world.telegram.say(CHAT, 'Two');
+  await nextOutcome(world, CHAT, 2);
+  expect(mainCalls().filter(({ status }) => status === 400).length).toBeLessThanOrEqual(2);
+});
+
+test('media that is refused again goes to a fresh session: one picture after the other is not tried', async () => {
+  await givenHistory(user(text('a'), image(png(10, 10)), image(png(20, 20)), image(png(30, 30))), assistant('b'));
+  await start();
+  refuseWhile(
+    (call) => mediaIn(call) > 0,
+    badRequest('messages.0.content.1.image.source.base64.data: Could not process image'),
+  );
+  world.telegram.say(CHAT, 'Look');
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', recoveries: 2 });
+  expect(mainCalls().map(mediaIn)).toEqual([3, 2, 0]);
+  expect(shown().join()).toMatch(/left out a picture.*fresh session/s);
+});
+
+test('a model that binds its thinking takes the request that follows a compaction, and the next ones', async () => {
+  await world.close();
+  world = await createWorld({ claude: { bindThinking: true, windowTokens: 60_000 } });
+  await start();
+  world.claude.react((call) =>
+    call.kind === 'main' ? { do: 'answer', content: [thinking(`about ${call.index}`), text('b')] } : undefined,
+  );
+  const long = 'lorem ipsum '.repeat(300);
+  for (let n = 1; n <= 14; n++) {
+    if (n === 10) world.claude.windowTokens = 9_000;
+    world.telegram.say(CHAT, `${n} ${long}`);
+    expect(await nextOutcome(world, CHAT, n)).toMatchObject({ outcome: 'answered' });
+  }
+  expect(world.claude.calls.some(({ kind }) => kind === 'compaction')).toBe(true);
+  const events = JSON.stringify(await world.peek.xrange(world.keys.events, '-', '+'));
+  expect(events).toMatch(/context\.compacted/);
+  expect(events).not.toMatch(/thinking-dropped|request\.repaired/);
+  expect(world.claude.breaches()).toEqual([]);
+});

@@ -1,0 +1,174 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import type { Service } from '../../shared/lifecycle.ts';
+import { createWorld, startGateway, type World } from '../fixture/gateway.ts';
+import { nextOutcome, settledOutcomes } from '../fixture/ledger.ts';
+import { callsTools, type Notebook, openNotebook, resultsIn, use } from '../fixture/notebook.ts';
+import { text } from '../stand-in/claude/specimens.ts';
+
+const CHAT = 1001;
+
+let world: World;
+let notebook: Notebook;
+let gateway: Service | undefined;
+
+beforeEach(async () => {
+  notebook = await openNotebook();
+  world = await createWorld({ env: notebook.env });
+});
+
+afterEach(async () => {
+  await gateway?.stop();
+  gateway = undefined;
+  await world.close();
+  await notebook.remove();
+});
+
+async function start(env: Record<string, string> = {}): Promise<void> {
+  Object.assign(world.env, env);
+  gateway = await startGateway(world);
+}
+
+function mainCalls() {
+  return world.claude.calls.filter(({ kind }) => kind === 'main');
+}
+
+function shown(): string[] {
+  return world.telegram.shown(CHAT).map((message) => message.text);
+}
+
+test('the model calls tools side by side, sees their results in its own order, and the user gets one answer', async () => {
+  await start();
+  world.claude.react(callsTools([text('Let me look.'), use('t1', 'look'), use('t2', 'write')], [use('t3', 'look')]));
+  world.telegram.say(CHAT, 'Find it');
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', attempts: 1 });
+  expect(shown()).toEqual(['Done after 2 rounds.']);
+  expect((await notebook.notes()).sort()).toEqual(['look t1', 'look t3', 'write t2']);
+  const [first, second, third] = mainCalls();
+  expect(first?.body.tools?.map(({ name }) => name)).toEqual(expect.arrayContaining(['notebook__look', 'recall']));
+  expect(second && resultsIn(second)).toEqual([
+    expect.objectContaining({ tool_use_id: 't1', content: [text('look: t1')] }),
+    expect.objectContaining({ tool_use_id: 't2', content: [text('write: t2')] }),
+  ]);
+  expect(third && resultsIn(third)).toHaveLength(1);
+  expect(world.claude.breaches()).toEqual([]);
+  expect(mainCalls()).toHaveLength(3);
+});
+
+test('a tool that fails, hangs or does not exist is an error result, and the turn goes on', async () => {
+  await start();
+  world.claude.react(callsTools([use('t1', 'fail'), use('t2', 'hang'), use('t3', 'absent'), use('t4', 'look')]));
+  world.telegram.say(CHAT, 'Try');
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+  const results = mainCalls().at(-1);
+  const [failed, hung, absent, fine] = results ? resultsIn(results) : [];
+  expect(failed).toMatchObject({ is_error: true, content: [text('the disk is on fire')] });
+  expect(hung).toMatchObject({ is_error: true });
+  expect(JSON.stringify(hung)).toMatch(/did not answer within 1 second/);
+  expect(absent).toMatchObject({ is_error: true });
+  expect(fine?.is_error).toBeUndefined();
+  expect(world.claude.breaches()).toEqual([]);
+});
+
+test('a long result is cut before it is first sent, and says how much there was and how to read on', async () => {
+  await start({ TOOL_RESULT_MAX_CHARS: '500' });
+  world.claude.react(callsTools([use('t1', 'long', { words: 1_000 })]));
+  world.telegram.say(CHAT, 'Read it');
+  await nextOutcome(world, CHAT);
+  const last = mainCalls().at(-1);
+  const shownText = JSON.stringify(last && resultsIn(last));
+  expect(shownText).toMatch(/begin lorem/);
+  expect(shownText).toMatch(/\[result cut: 12009 characters in all; the tool \\"recall\\" reads on with/);
+  expect(shownText.length).toBeLessThan(1_000);
+  const events = await world.peek.xrange(world.keys.events, '-', '+');
+  expect(JSON.stringify(events)).toMatch(/message\.capped/);
+});
+
+test('what was cut can be read on with recall, from where it was cut', async () => {
+  await start({ TOOL_RESULT_MAX_CHARS: '500' });
+  let asked: unknown;
+  world.claude.react((call) => {
+    const [first] = call.kind === 'main' ? resultsIn(call) : [];
+    const found = /\{\\"ref\\":\\"(\w+)\\",\\"from\\":(\d+)\}/.exec(JSON.stringify(first ?? ''));
+    if (!found) return first ? { do: 'answer', text: 'Read.' } : callsTools([use('t1', 'long', { words: 100 })])(call);
+    asked = { ref: found[1], from: Number(found[2]) };
+    return { do: 'answer', content: [{ type: 'tool_use', id: `r${call.index}`, name: 'recall', input: asked }] };
+  });
+  world.telegram.say(CHAT, 'Read it all');
+  await nextOutcome(world, CHAT);
+  expect(asked).toBeDefined();
+  const last = mainCalls().at(-1);
+  expect(JSON.stringify(last && resultsIn(last))).toMatch(/lorem ipsum end/);
+});
+
+test('after its last round the model must answer in words', async () => {
+  await start({ TOOL_ROUNDS_MAX: '2' });
+  world.claude.react((call) => {
+    if (call.kind !== 'main') return undefined;
+    if (call.body.tool_choice) return { do: 'answer', text: 'Enough.' };
+    return { do: 'answer', content: [use(`t${call.index}`, 'look')] };
+  });
+  world.telegram.say(CHAT, 'Go on for ever');
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+  expect(mainCalls().map(({ body }) => body.tool_choice)).toEqual([undefined, undefined, { type: 'none' }]);
+  expect(shown()).toEqual(['Enough.']);
+  expect(world.claude.breaches()).toEqual([]);
+});
+
+test('a model that has nothing to add after its tools has said what it said before them', async () => {
+  await start();
+  world.claude.react((call) =>
+    resultsIn(call).length > 0
+      ? { do: 'answer', content: [] }
+      : callsTools([text('I write it down.'), use('t1', 'write')])(call),
+  );
+  world.telegram.say(CHAT, 'Note this');
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+  expect(shown()).toEqual(['I write it down.']);
+});
+
+test('a call whose input was cut is not made, and the next message finds a sound session', async () => {
+  await start();
+  const cut = { type: 'tool_use', id: 't1', name: 'notebook__write', input: '{"text": "half' };
+  let isCut = false;
+  world.claude.react((call) => {
+    if (call.kind !== 'main' || isCut) return undefined;
+    isCut = true;
+    return { do: 'answer', content: [text('I begin'), cut], stopReason: 'max_tokens' };
+  });
+  world.telegram.say(CHAT, 'Write a lot');
+  await nextOutcome(world, CHAT);
+  expect(shown()[0]).toMatch(/^I begin[\s\S]*cut at its length limit/);
+  world.telegram.say(CHAT, 'And now?');
+  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
+  expect(await notebook.notes()).toEqual([]);
+  expect(JSON.stringify(mainCalls()[1]?.body.messages)).not.toContain('tool_use');
+  expect(world.claude.breaches()).toEqual([]);
+});
+
+test('an overflow between two rounds masks old results, keeps the newest, and goes on where it was', async () => {
+  await world.close();
+  world = await createWorld({ claude: { windowTokens: 30_000 }, env: notebook.env });
+  await start({ MODEL: 'claude-sonnet-4-6', TOOL_RESULT_MAX_CHARS: '40000' });
+  const long = (id: string) => use(id, 'long', { words: 2_500 });
+  world.claude.react(callsTools([long('t1')], [long('t2')], [long('t3')], [use('t4', 'look')]));
+  world.telegram.say(CHAT, 'Read all of it');
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+  expect(shown()).toEqual(['Done after 4 rounds.']);
+  expect(world.claude.calls.filter(({ kind }) => kind === 'compaction')).toEqual([]);
+  expect(JSON.stringify(mainCalls().at(-1)?.body)).toMatch(/notebook__long .*returned 30009 characters, left out here/);
+  expect(mainCalls().every(({ status }) => status === 200)).toBe(true);
+  expect(world.claude.breaches()).toEqual([]);
+  expect(await settledOutcomes(world)).toHaveLength(1);
+});
+
+test('results are never masked on a model that binds its thinking: the message is answered in a fresh session', async () => {
+  await world.close();
+  world = await createWorld({ claude: { windowTokens: 30_000 }, env: notebook.env });
+  await start({ MODEL: 'claude-opus-5-5', TOOL_RESULT_MAX_CHARS: '40000' });
+  const long = (id: string) => use(id, 'long', { words: 2_500 });
+  world.claude.react(callsTools([long('t1')], [long('t2')], [long('t3')]));
+  world.telegram.say(CHAT, 'Read all of it');
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: expect.stringMatching(/answered|failed/) });
+  expect(JSON.stringify(mainCalls().map(({ body }) => body))).not.toMatch(/left out here/);
+  expect(world.claude.breaches()).toEqual([]);
+});

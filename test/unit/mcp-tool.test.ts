@@ -1,0 +1,174 @@
+import { expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { answerFault, type McpTool, readTool, toolName } from '../../worker/tools/mcp-tool.ts';
+import { rawTexts, SEEDED } from '../fixture/texts.ts';
+
+const LEGAL = /^[A-Za-z0-9_-]{1,64}$/;
+
+function tool(listed: Record<string, unknown>): McpTool {
+  const read = readTool({ name: 'x', inputSchema: { type: 'object' }, ...listed });
+  if (read === undefined) throw new Error('not read');
+  return read;
+}
+
+test('a name that is clear is left as it is', () => {
+  expect(toolName('files', 'read_file')).toBe('files__read_file');
+  expect(toolName('my-server', 'a__b')).toBe('my-server__a__b');
+  expect(toolName('a', 'b'.repeat(61))).toBe(`a__${'b'.repeat(61)}`);
+});
+
+test('names that would be the same differ, and each stays what it is whoever else is there', () => {
+  const pairs = [
+    ['a', 'b__c'],
+    ['a__b', 'c'],
+    ['a', '_b'],
+    ['a_', 'b'],
+    ['a', 'get.it'],
+    ['a', 'get_it'],
+    ['a', 'get/it'],
+    ['a', 'погода'],
+    ['a', 'погоды'],
+    ['a', '\ud800'],
+    ['a', '\ud801'],
+    ['a', 'b'.repeat(100)],
+    ['a', 'b'.repeat(101)],
+    ['a'.repeat(100), 'b'],
+    ['a'.repeat(100), 'c'],
+    ['', 'b'],
+    ['b', ''],
+  ] as const;
+  const names = pairs.map(([server, name]) => toolName(server, name));
+  expect(new Set(names).size).toBe(pairs.length);
+  for (const name of names) expect(name).toMatch(LEGAL);
+  // A server may call its tool by the name that another one was given.
+  const given = toolName('a', 'get.it');
+  expect(toolName('a', given.slice('a__'.length))).not.toBe(given);
+});
+
+test('a long server name leaves room for what the tool is called', () => {
+  expect(toolName('s'.repeat(200), 'read_file')).toMatch(/^s{24}__read_file_[0-9a-f]{8}$/);
+});
+
+test('any two names make a legal one, the same each time, and different pairs make different ones', () => {
+  const part = fc.oneof(rawTexts(80), fc.stringMatching(/^[a-b_.]{0,4}$/), fc.stringMatching(/^[A-Za-z0-9_-]{1,70}$/));
+  fc.assert(
+    fc.property(
+      fc.uniqueArray(fc.tuple(part, part), { maxLength: 40, selector: (pair) => JSON.stringify(pair) }),
+      (pairs) => {
+        const names = pairs.map(([server, name]) => toolName(server, name));
+        for (const name of names) expect(name).toMatch(LEGAL);
+        expect(new Set(names).size).toBe(pairs.length);
+        expect(pairs.map(([server, name]) => toolName(server, name))).toEqual(names);
+      },
+    ),
+    SEEDED,
+  );
+});
+
+test('a tool says what it does in its own words, else by its title, else by its name', () => {
+  expect(tool({ description: 'does it', title: 'T' }).description).toBe('does it');
+  expect(tool({ description: ' \n', title: 'T' }).description).toBe('T');
+  expect(tool({ annotations: { title: 'A' } }).description).toBe('A');
+  expect(tool({}).description).toBe('x');
+  expect(tool({ description: 7 }).description).toBe('x');
+  expect(tool({ name: '' }).description).not.toBe('');
+  expect(tool({ description: 'a\ud800b\0c' }).description).toBe('a\ufffdbc');
+  expect(tool({ description: '👩‍👩‍👧‍👦'.repeat(1_000) }).description.length).toBeLessThanOrEqual(4_000);
+});
+
+test('a call may be repeated only where the tool says that it reads or that twice is as once', () => {
+  expect(tool({}).repeatable).toBe(false);
+  expect(tool({ annotations: { readOnlyHint: true } }).repeatable).toBe(true);
+  expect(tool({ annotations: { idempotentHint: true } }).repeatable).toBe(true);
+  for (const hint of [false, 'true', 1, null]) {
+    expect(tool({ annotations: { readOnlyHint: hint, idempotentHint: hint, destructiveHint: false } }).repeatable).toBe(
+      false,
+    );
+  }
+});
+
+test('a schema is passed on as it is, unless it is none or cannot be sent', () => {
+  const schema = {
+    type: 'object',
+    properties: { a: { type: 'string', description: 'ю' } },
+    additionalProperties: false,
+  };
+  expect(tool({ inputSchema: schema }).inputSchema).toEqual(schema);
+  const deep = JSON.parse(`${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}`);
+  // Not too long, but too deep to be gone through.
+  const deepAndBroken = JSON.parse(`${'{"a":'.repeat(14_000)}"\\ud800"${'}'.repeat(14_000)}`);
+  expect(tool({ inputSchema: { type: 'object', deepAndBroken } }).inputSchema.type).toBe('object');
+  const none = [undefined, null, [], 'object', { type: 'array' }, {}, { type: 'object', a: 'x'.repeat(100_001) }];
+  for (const inputSchema of [...none, { type: 'object', deep }]) {
+    expect(tool({ inputSchema }).inputSchema).toEqual({ type: 'object' });
+  }
+  const broken = tool({ inputSchema: { type: 'object', $defs: { 'k\ud800': { enum: ['v\udfff', '\\ud800'] } } } });
+  expect(broken.inputSchema).toEqual({ type: 'object', $defs: { 'k\ufffd': { enum: ['v\ufffd', '\\ud800'] } } });
+});
+
+test('what has no name, or runs only as a task, is no tool', () => {
+  for (const listed of [null, 7, [], {}, { name: 7 }, { name: 'x', execution: { taskSupport: 'required' } }]) {
+    expect(readTool(listed)).toBeUndefined();
+  }
+  expect(readTool({ name: 'x', execution: { taskSupport: 'optional' } })).toBeDefined();
+});
+
+test('any JSON is read as a tool or not at all, and a tool can be written again', () => {
+  const listed = fc.record(
+    {
+      name: fc.oneof(rawTexts(), fc.jsonValue()),
+      title: fc.jsonValue(),
+      description: fc.oneof(rawTexts(), fc.jsonValue()),
+      inputSchema: fc.oneof(fc.jsonValue(), fc.record({ type: fc.constant('object'), properties: fc.jsonValue() })),
+      outputSchema: fc.jsonValue(),
+      annotations: fc.jsonValue(),
+      execution: fc.jsonValue(),
+    },
+    { requiredKeys: [] },
+  );
+  fc.assert(
+    fc.property(fc.oneof(listed, fc.jsonValue()), fc.jsonValue(), (json, answer) => {
+      const read = readTool(json);
+      if (read === undefined) return;
+      expect(JSON.stringify(read.inputSchema)).not.toMatch(/(?<!\\)(?:\\\\)*\\ud[89a-f]/);
+      expect(read.inputSchema.type).toBe('object');
+      expect(typeof (answerFault(read, { structuredContent: answer }) ?? '')).toBe('string');
+    }),
+    SEEDED,
+  );
+});
+
+test('an answer that breaks the promised form is found, and a promise that cannot be read forbids nothing', () => {
+  const promise = { type: 'object', properties: { n: { type: 'number' } }, required: ['n'] };
+  const strict = tool({ outputSchema: promise });
+  expect(answerFault(strict, { structuredContent: { n: 1 } })).toBeUndefined();
+  expect(answerFault(strict, { structuredContent: { n: 'x' } })).toMatch(/number/);
+  expect(answerFault(strict, { content: [] })).toBeUndefined();
+  for (const answer of [null, undefined, 7, 'x']) expect(answerFault(strict, answer)).toBeUndefined();
+  const unreadable = tool({ outputSchema: { type: 'no such type' } });
+  for (const n of [1, 2]) expect(answerFault(unreadable, { structuredContent: { n } })).toBeUndefined();
+});
+
+test('two tools may use the same id for different schemas', () => {
+  const one = tool({ outputSchema: { $id: 'answer', type: 'object', required: ['a'] } });
+  const other = tool({ outputSchema: { $id: 'answer', type: 'object', required: ['b'] } });
+  expect(answerFault(one, { structuredContent: { a: 1 } })).toBeUndefined();
+  expect(answerFault(other, { structuredContent: { b: 1 } })).toBeUndefined();
+  expect(answerFault(other, { structuredContent: { a: 1 } })).toMatch(/b/);
+});
+
+test('a schema that the Messages API would refuse loses what it would be refused for, and keeps the rest', () => {
+  const plain = {
+    type: 'object',
+    properties: { a: { anyOf: [{ type: 'string' }, { type: 'null' }] } },
+    required: ['a'],
+  };
+  for (const choice of ['anyOf', 'oneOf', 'allOf'])
+    expect(tool({ inputSchema: { ...plain, [choice]: [{ required: ['a'] }] } }).inputSchema).toEqual(plain);
+  const odd = { ...plain, properties: { ...plain.properties, 'with space': {}, $ref: {}, ['x'.repeat(65)]: {} } };
+  expect(tool({ inputSchema: odd }).inputSchema).toEqual(plain);
+  expect(tool({ inputSchema: { type: 'object', properties: [] } }).inputSchema).toEqual({
+    type: 'object',
+    properties: {},
+  });
+});

@@ -1,0 +1,84 @@
+import { graphemePrefix } from '../../shared/text.ts';
+import { readPdf } from '../model/pdf-header.ts';
+import type { FileProblem } from '../notice.ts';
+import { type Block, nameInBrackets } from '../session/record.ts';
+import { kindOf } from './kind.ts';
+import { sizeInWords } from './label.ts';
+import { countPages } from './pdf.ts';
+import { fitPicture } from './picture.ts';
+import { mediaId } from './store.ts';
+
+/** A file as the log holds it, and the bytes that it refers to, which are to be kept before; or why it cannot be read. */
+export type Attachment = { ok: true; block: Block; kept?: Buffer } | { ok: false; notice: FileProblem };
+
+export interface AttachmentLimits {
+  textMaxChars: number;
+  pdfPagesMax: number;
+}
+
+/**
+ * Makes a block of the file that a user sent: a picture and a PDF refer to bytes that are kept elsewhere, a text stands
+ * there itself, its beginning where it is long. What it is shows in its bytes; the name is only told to the model.
+ *
+ * Contract: never rejects, whatever the bytes are. The same bytes give the same block.
+ */
+export async function readAttachment(
+  bytes: Buffer,
+  name: string | undefined,
+  limits: AttachmentLimits,
+): Promise<Attachment> {
+  const told = kindOf(bytes);
+  switch (told.kind) {
+    case 'empty':
+      return unreadable('empty');
+    case 'picture':
+      return readPicture(bytes);
+    case 'pdf':
+      return readPages(bytes, name, limits.pdfPagesMax);
+    case 'text':
+      return readText(told.text, bytes.length, name, limits.textMaxChars);
+    case 'other':
+      return unreadable('other_kind');
+  }
+}
+
+async function readPicture(bytes: Buffer): Promise<Attachment> {
+  const fitted = await fitPicture(bytes);
+  if (!fitted.ok) return unreadable(fitted.why);
+  const { bytes: kept, mediaType, width, height } = fitted;
+  return { ok: true, block: { type: 'image', source: { ...keptSource(kept, mediaType), width, height } }, kept };
+}
+
+async function readPages(bytes: Buffer, name: string | undefined, pagesMax: number): Promise<Attachment> {
+  // What this look refuses would be refused again before every request that holds it.
+  const header = readPdf(bytes);
+  if (header === undefined) return unreadable('broken_pdf');
+  if (header.encrypted) return unreadable('locked_pdf');
+  if (header.pages > pagesMax) return unreadable('too_many_pages');
+  const counted = await countPages(bytes);
+  if (!counted.ok) return unreadable(counted.why);
+  const { pages } = counted;
+  if (pages < 1) return unreadable('broken_pdf');
+  if (pages > pagesMax) return unreadable('too_many_pages');
+  const source = { ...keptSource(bytes, 'application/pdf'), pages };
+  return { ok: true, block: { type: 'document', source, ...(name && { title: name }) }, kept: bytes };
+}
+
+function readText(text: string, bytes: number, name: string | undefined, maxChars: number): Attachment {
+  const title = name ? nameInBrackets(name) : '';
+  const opening = `[Document${title && ` ${title}`}, ${sizeInWords(bytes)}]`;
+  if (text.length <= maxChars) return { ok: true, block: { type: 'text', text: `${opening}\n${text}` } };
+  const kept = Buffer.from(text);
+  const head = graphemePrefix(text, maxChars);
+  const from = JSON.stringify({ ref: mediaId(kept), from: head.length });
+  const marker = `[document cut: ${text.length} characters in all; the tool "recall" reads on with ${from}]`;
+  return { ok: true, block: { type: 'text', text: `${opening}\n${head}\n${marker}` }, kept };
+}
+
+function keptSource(bytes: Buffer, mediaType: string) {
+  return { type: 'kept', sha256: mediaId(bytes), media_type: mediaType, bytes: bytes.length };
+}
+
+function unreadable(notice: FileProblem): Attachment {
+  return { ok: false, notice };
+}

@@ -1,0 +1,64 @@
+import type { MessageParam } from '../model/model.ts';
+import type { Block } from '../session/record.ts';
+import { labelOf } from './label.ts';
+
+/** A source as the log holds it: a reference to bytes that are kept elsewhere. */
+interface KeptSource {
+  type: 'kept';
+  sha256: string;
+  media_type: string;
+}
+
+/** The ids of all kept bytes that messages refer to, each once, in the order of their first place. Pure. */
+export function keptIn(messages: readonly MessageParam[]): string[] {
+  const ids = new Set<string>();
+  const note = (block: Block): Block => {
+    if (isKept(block) && typeof block.source.sha256 === 'string') ids.add(block.source.sha256);
+    return block;
+  };
+  for (const message of messages) withBlocks(message, note);
+  return [...ids];
+}
+
+/**
+ * Puts the bytes into a request: each reference becomes a source of the Messages API, or a text that names what is not
+ * stored any more. One block for one block, so that positions stay what they are; what holds no reference stays the
+ * same object. Pure.
+ */
+export function fill(messages: readonly MessageParam[], loaded: ReadonlyMap<string, Buffer>): MessageParam[] {
+  return messages.map((message) => withBlocks(message, (block) => (isKept(block) ? filled(block, loaded) : block)));
+}
+
+type KeptBlock = Block & { source: KeptSource };
+
+function isKept(block: Block): block is KeptBlock {
+  const { source } = (block ?? {}) as { source?: Partial<KeptSource> | null };
+  return source?.type === 'kept';
+}
+
+function filled({ source, ...block }: KeptBlock, loaded: ReadonlyMap<string, Buffer>): Block {
+  const bytes = loaded.get(source.sha256);
+  if (bytes !== undefined)
+    return { ...block, source: { type: 'base64', media_type: source.media_type, data: bytes.toString('base64') } };
+  const { cache_control: breakpoint } = block;
+  const text = `[${labelOf({ ...block, source })}: no longer stored]`;
+  return { type: 'text', text, ...(breakpoint !== undefined && { cache_control: breakpoint }) };
+}
+
+/** A message with each block, and each block of a tool's result, put through `change`. Only users send files. */
+function withBlocks(message: MessageParam, change: (block: Block) => Block): MessageParam {
+  if (message.role !== 'user' || typeof message.content === 'string') return message;
+  const blocks = message.content as unknown as readonly Block[];
+  const content = changed(blocks, (block) => {
+    if (block.type !== 'tool_result' || !Array.isArray(block.content)) return change(block);
+    const nested = changed(block.content as Block[], change);
+    return nested === block.content ? block : { ...block, content: nested };
+  });
+  return content === blocks ? message : ({ ...message, content } as unknown as MessageParam);
+}
+
+/** The same list where nothing in it changed. */
+function changed(blocks: readonly Block[], change: (block: Block) => Block): readonly Block[] {
+  const result = blocks.map(change);
+  return result.every((block, at) => block === blocks[at]) ? blocks : result;
+}

@@ -1,0 +1,36 @@
+import { type Block, nameInBrackets } from '../session/record.ts';
+
+const KB = 1024;
+const MB = 1024 * KB;
+
+/** A size as people say it. */
+export function sizeInWords(bytes: number): string {
+  return bytes < MB ? `${Math.ceil(bytes / KB)} KB` : `${(bytes / MB).toFixed(1)} MB`;
+}
+
+/**
+ * What a picture or a document is, in a few words for a line in brackets: `image/jpeg, 48 KB` or
+ * `document report.pdf, 12 pages, 1.2 MB`. Says only what the block states. Pure, total.
+ */
+export function labelOf(block: Block): string {
+  const { media_type: mediaType, pages, bytes, data } = sourceOf(block);
+  const title = typeof block.title === 'string' ? nameInBrackets(block.title) : '';
+  const kind = block.type === 'image' && isMediaType(mediaType) ? mediaType : nameInBrackets(block.type);
+  const size = [
+    ...(isSize(pages) ? [pages === 1 ? '1 page' : `${pages} pages`] : []),
+    ...(isSize(bytes) ? [sizeInWords(bytes)] : typeof data === 'string' ? [sizeInWords((data.length * 3) / 4)] : []),
+  ];
+  return [title === '' ? kind : `${kind} ${title}`, ...size].join(', ');
+}
+
+function sourceOf({ source }: Block): Partial<Record<string, unknown>> {
+  return typeof source === 'object' && source !== null ? source : {};
+}
+
+function isMediaType(value: unknown): value is string {
+  return typeof value === 'string' && /^[\w.+-]{1,40}\/[\w.+-]{1,60}$/.test(value);
+}
+
+function isSize(value: unknown): value is number {
+  return Number.isSafeInteger(value) && Number(value) > 0;
+}

@@ -1,0 +1,44 @@
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { Worker } from 'node:worker_threads';
+import type { FileProblem } from '../notice.ts';
+
+/** How many pages a PDF has, or why nobody knows. */
+export type CountedPages =
+  | { ok: true; pages: number }
+  | { ok: false; why: Extract<FileProblem, 'broken_pdf' | 'locked_pdf' | 'too_slow'> };
+
+const TIMEOUT_MS = 10_000;
+const MEMORY_MB = 256;
+
+/**
+ * Counts the pages of a PDF, those that stand compressed included. A hostile file can keep the parser busy for seconds
+ * without a pause, so it runs in a thread, which is ended when its time or its memory is used up.
+ *
+ * Contract: never rejects.
+ */
+export async function countPages(bytes: Buffer, timeoutMs = TIMEOUT_MS): Promise<CountedPages> {
+  // A small buffer is a part of a shared one, which must not go along.
+  const own = new Uint8Array(bytes);
+  const thread = new Worker(join(import.meta.dirname, 'pdf-thread.ts'), {
+    workerData: own,
+    transferList: [own.buffer],
+    env: {},
+    execArgv: [],
+    // What it says belongs into no log of ours.
+    stdout: true,
+    stderr: true,
+    resourceLimits: { maxOldGenerationSizeMb: MEMORY_MB },
+  });
+  // A fault that comes after its answer has no other listener, and would end the process.
+  thread.on('error', () => {});
+  const deadline = AbortSignal.timeout(timeoutMs);
+  try {
+    const [counted] = (await once(thread, 'message', { signal: deadline })) as [CountedPages];
+    return counted;
+  } catch {
+    return { ok: false, why: deadline.aborted ? 'too_slow' : 'broken_pdf' };
+  } finally {
+    await thread.terminate();
+  }
+}

@@ -1,0 +1,42 @@
+import { hash } from 'node:crypto';
+import type { Redis } from 'ioredis';
+import type { Keys } from '../../shared/keys.ts';
+
+/**
+ * The bytes that records only refer to: pictures, PDF files, long texts. Each stands under its hash, so the same file is
+ * kept once, however often it is sent.
+ *
+ * Contract: each method rejects when Redis cannot be reached. Both are idempotent. Keeping needs no fence: under one id
+ * there are only ever the same bytes, so a turn that was taken over writes nothing that is not already true.
+ */
+export interface MediaStore {
+  /** Keeps bytes for the retention time from now on, and answers their id. */
+  keep(bytes: Buffer): Promise<string>;
+  /** Loads what is still kept, and keeps it as long again. What is gone, or is no id, is absent. */
+  load(sha256s: readonly string[]): Promise<ReadonlyMap<string, Buffer>>;
+}
+
+const SHA256 = /^[0-9a-f]{64}$/;
+const DAY_S = 24 * 60 * 60;
+
+/** Opens the media store of a shard. */
+export function createMediaStore(redis: Redis, keys: Keys, retentionDays: number): MediaStore {
+  const ttlS = retentionDays * DAY_S;
+  return {
+    async keep(bytes) {
+      const id = mediaId(bytes);
+      await redis.set(keys.media(id), bytes, 'EX', ttlS);
+      return id;
+    },
+    async load(sha256s) {
+      const ids = [...new Set(sha256s)].filter((id) => SHA256.test(id));
+      const found = await Promise.all(ids.map((id) => redis.getexBuffer(keys.media(id), 'EX', ttlS)));
+      return new Map(ids.flatMap((id, at) => (found[at] ? [[id, found[at]]] : [])));
+    },
+  };
+}
+
+/** The id under which bytes are kept: their SHA-256, in hex. */
+export function mediaId(bytes: Buffer): string {
+  return hash('sha256', bytes);
+}

@@ -1,0 +1,55 @@
+import { channelOf, type InboundMessage } from '../shared/message.ts';
+import { SPAN, type Telemetry } from '../shared/telemetry.ts';
+import { alertCommand } from './alert.ts';
+import type { Attempt } from './attempt.ts';
+import { auditCommand } from './audit.ts';
+import { tornAlert } from './incident.ts';
+import type { UserRecord } from './session/record.ts';
+import { newStamp, type OpenedSession, type Sessions } from './session/store.ts';
+
+/** Bytes that a load reads at most per token of the window, calibrated: plain text then fills three quarters of it. */
+const VIEW_BYTES_PER_TOKEN = 3.6;
+
+/**
+ * Records the pending message in its session, once, and loads as much of the window as the model could take. Contract:
+ * throws `FencedError`, or what Redis throws.
+ */
+export async function openSession(
+  parts: { sessions: Sessions; telemetry: Telemetry },
+  attempt: Attempt,
+  pending: UserRecord,
+  { limitTokens, calibration }: { limitTokens: number; calibration: number },
+): Promise<OpenedSession> {
+  const bytesMax = Math.floor((limitTokens * VIEW_BYTES_PER_TOKEN) / calibration);
+  const opened = await parts.telemetry.span(SPAN.open, {}, async (span) => {
+    const loaded = await parts.sessions.open(attempt, pending, bytesMax);
+    const { records } = loaded.window;
+    span.setAttributes({ 'spillway.window.records': records.length, 'spillway.window.bytes': loaded.bytes });
+    return loaded;
+  });
+  await reportTorn(attempt, opened.window);
+  return opened;
+}
+
+/** The message as the log keeps it. */
+export function pendingRecord(attempt: Attempt, message: InboundMessage, content: UserRecord['content']): UserRecord {
+  return {
+    v: 1,
+    t: 'user',
+    ...newStamp(),
+    content,
+    entry: attempt.entry,
+    channel: channelOf(message),
+    ...(message.chatType !== 'private' && { from: message.from.name ?? String(message.from.id) }),
+  };
+}
+
+/** A torn line is left out of the view, in its place; the operator learns of it, once a message. */
+async function reportTorn(attempt: Attempt, { head, records }: OpenedSession['window']): Promise<void> {
+  const torn = [head, ...records].filter((record) => record?.t === 'torn').length;
+  if (torn === 0) return;
+  await attempt.write(`torn:${attempt.session}`, [
+    alertCommand(attempt.keys, tornAlert(attempt, torn)),
+    auditCommand(attempt, { event: 'session.torn', records: torn }),
+  ]);
+}

@@ -1,0 +1,44 @@
+import type { LogRecord, TrimRecord } from '../session/record.ts';
+import { startsTurn } from '../session/record.ts';
+import type { Window } from '../session/view.ts';
+import { isProgress } from './compact.ts';
+import { trimOf } from './step.ts';
+
+/** A mask that makes a summary unnecessary. */
+export interface Mask {
+  trim: TrimRecord;
+  tokensBefore: number;
+  tokensAfter: number;
+}
+
+/** The newest turns, the pending one included, whose results stay whole as long as that suffices. */
+const TURNS_WHOLE = 2;
+
+/**
+ * The smallest mask of old tool results that is progress enough by itself: first of all turns but the newest, then of
+ * everything but the newest round of tools. Costs no call of a model. Pure but for the record's stamp.
+ */
+export function maskResults({ records, ...rest }: Window, limitTokens: number): Mask | undefined {
+  const before = { ...rest, records };
+  for (const trim of [trimBefore(records, recentTurns(records)), trimOldRounds(records)]) {
+    const progress = trim && isProgress(before, { ...rest, records: [...records, trim] }, limitTokens);
+    if (trim && progress) return { trim, ...progress };
+  }
+  return undefined;
+}
+
+/** The strongest mask: everything but the newest round of tools. */
+export function trimOldRounds(records: readonly LogRecord[]): TrimRecord | undefined {
+  const newest = records.findLastIndex((record) => record.t === 'user' && !startsTurn(record));
+  const turn = records.findLastIndex(startsTurn);
+  return trimBefore(records, Math.max(newest, turn));
+}
+
+function recentTurns(records: readonly LogRecord[]): number {
+  const turns = records.flatMap((record, index) => (startsTurn(record) ? [index] : []));
+  return turns.at(-TURNS_WHOLE) ?? 0;
+}
+
+function trimBefore(records: readonly LogRecord[], end: number): TrimRecord | undefined {
+  return end > 0 ? trimOf('results', records.slice(0, end)) : undefined;
+}

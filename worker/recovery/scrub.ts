@@ -1,0 +1,107 @@
+import { METRIC } from '../../shared/telemetry.ts';
+import { auditCommand } from '../audit.ts';
+import { leftOut, NOTICE } from '../notice.ts';
+import type { LogRecord } from '../session/record.ts';
+import { asShown, isThinking } from '../session/shown.ts';
+import { appendCommands, newStamp } from '../session/store.ts';
+import { viewWithOrigins } from '../session/view.ts';
+import { bytesOf, largePartsOfTurn, largestParts, mediaParts, type Part } from './left-out.ts';
+import { moveTo, noteTried, type Overflow, type RecoverParts, type Recovery, thinkingTrim, trimOf } from './step.ts';
+
+/** What a request should weigh at most after the largest parts were left out. */
+const BODY_BYTES_MAX = 24 * 1024 * 1024;
+
+/** Shows only heads and tails of a message that is too large by itself, and of what tools returned for it. */
+export async function scrubMessage(parts: RecoverParts, overflow: Overflow): Promise<Recovery> {
+  const { attempt, opened } = overflow;
+  const left = largePartsOfTurn(asShown(opened.window.records));
+  await store(parts, overflow, left, NOTICE.scrubbed, moveTo(attempt, 'scrubbed'));
+  return { do: 'again' };
+}
+
+/**
+ * Leaves out the largest parts, the newest message's first. The provider's own limit is not known: a request that was
+ * refused is at least halved. `false` when nothing in it is large.
+ */
+export async function scrubLargest(parts: RecoverParts, overflow: Overflow): Promise<Recovery | false> {
+  const records = asShown(overflow.opened.window.records);
+  const bytes = bytesOf(records);
+  const left = largestParts(records, bytes - Math.min(BODY_BYTES_MAX, bytes / 2));
+  return left.length > 0 && storeOwn(parts, overflow, left);
+}
+
+/** Leaves out the picture or the file that the error names; all of them when it names none. `false` when there is none. */
+export async function scrubMedia(parts: RecoverParts, overflow: Overflow): Promise<Recovery | false> {
+  const media = mediaParts(asShown(overflow.opened.window.records));
+  const named = media.filter((part) => isNamed(part, overflow));
+  const left = named.length > 0 ? named : media;
+  return left.length > 0 && storeOwn(parts, overflow, left);
+}
+
+/** Leaves out all thinking up to here: what binds it may have changed in a way that we do not see. `false` without any. */
+export async function dropThinking(
+  parts: RecoverParts,
+  { attempt, opened, failure }: Overflow,
+): Promise<Recovery | false> {
+  const { records } = opened.window;
+  const thinks = asShown(records).some(
+    (record) => record.t === 'assistant' && typeof record.content !== 'string' && record.content.some(isThinking),
+  );
+  if (!thinks) return false;
+  await attempt.write(`recover:${attempt.recoveries}`, [
+    ...appendCommands(attempt.keys, attempt.session, [trimOf('thinking', records)]),
+    ...moveTo(attempt, attempt.stage),
+    noteTried(attempt, failure.kind),
+    auditCommand(attempt, { event: 'context.thinking-dropped', reason: failure.reason }),
+  ]);
+  parts.telemetry.count(METRIC.recoveries, { action: 'drop_thinking', result: 'ok' });
+  return { do: 'again' };
+}
+
+async function storeOwn(parts: RecoverParts, overflow: Overflow, left: readonly Part[]): Promise<Recovery> {
+  const { attempt, failure } = overflow;
+  const names = left.map(({ name }) => name);
+  await store(parts, overflow, left, leftOut(names), [
+    ...moveTo(attempt, attempt.stage),
+    noteTried(attempt, failure.kind),
+  ]);
+  return { do: 'again' };
+}
+
+/** Each scrub is kept under the message's own id, so that no later load shows the part again. */
+async function store(
+  parts: RecoverParts,
+  { attempt, opened, failure }: Overflow,
+  left: readonly Part[],
+  notice: string,
+  effects: ReturnType<typeof moveTo>,
+): Promise<void> {
+  const scrubs = left.map(scrubOf);
+  const records = [...scrubs, ...thinkingTrim(parts, opened.window.records)];
+  await attempt.write(`recover:${attempt.recoveries}`, [
+    ...(records.length > 0 ? appendCommands(attempt.keys, attempt.session, records) : []),
+    ['HSET', attempt.keys.turn(attempt.entry), 'notices', JSON.stringify([...attempt.notices, notice])],
+    ...effects,
+    auditCommand(attempt, {
+      event: 'context.scrubbed',
+      kind: failure.kind,
+      parts: left.length,
+      bytes: left.reduce((sum, { bytes }) => sum + bytes, 0),
+    }),
+  ]);
+  parts.telemetry.count(METRIC.recoveries, { action: 'scrub', result: 'ok' });
+}
+
+function scrubOf({ record, block, instead }: Part): LogRecord {
+  const target = record.entry === undefined ? { record: record.id } : { entry: record.entry };
+  return { v: 1, t: 'scrub', ...newStamp(), ...target, ...(block !== undefined && { block }), text: instead };
+}
+
+/** The error's path leads to a block of the request as it was sent: after a repair it may lead anywhere. */
+function isNamed(part: Part, { opened, failure: { path }, isRepaired }: Overflow): boolean {
+  if (path?.block === undefined || isRepaired) return false;
+  const { messages, origins } = viewWithOrigins(opened.window);
+  const content = messages[path.message]?.content;
+  const origin = Array.isArray(content) ? origins.get(content[path.block]) : undefined;
+  return origin !== undefined && origin.record.id === part.record.id && origin.block === part.block;
+}

@@ -1,0 +1,18 @@
+import { type Toolbox, type ToolSpec, toolError } from './tool.ts';
+
+/** Several toolboxes as one. Of two tools with one name the first counts, so that no server can take the name of ours. */
+export function joinToolboxes(boxes: readonly Toolbox[]): Toolbox {
+  const owners = (): Map<string, { box: Toolbox; spec: ToolSpec }> => {
+    const found = new Map<string, { box: Toolbox; spec: ToolSpec }>();
+    for (const box of boxes)
+      for (const spec of box.specs()) if (!found.has(spec.name)) found.set(spec.name, { box, spec });
+    return found;
+  };
+  return {
+    specs: () => [...owners().values()].map(({ spec }) => spec),
+    async call(call, signal) {
+      const owner = owners().get(call.name);
+      return owner ? owner.box.call(call, signal) : toolError(`There is no tool of the name ${call.name}.`);
+    },
+  };
+}

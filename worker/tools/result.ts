@@ -1,0 +1,70 @@
+import { graphemePrefix } from '../../shared/text.ts';
+import type { Attempt, Command } from '../attempt.ts';
+import { auditCommand } from '../audit.ts';
+import { fitPicture } from '../media/picture.ts';
+import type { MediaStore } from '../media/store.ts';
+import type { Block } from '../session/record.ts';
+import type { ToolOutput, ToolPart } from './tool.ts';
+
+/** What a result is made with. */
+export interface ResultParts {
+  media: MediaStore;
+  /** How much text of a result is sent; the rest is kept for the model to read on. */
+  toolResultMaxChars: number;
+}
+
+const PICTURES_MAX = 8;
+const NOTHING = '(no output)';
+
+/**
+ * A tool's output as a block of the request: its text cut to what may be sent, with a marker that says how much there
+ * was and how to read on; its pictures fitted and kept outside of the log. The commands belong to the write that stores
+ * the block. Contract: rejects when Redis cannot be reached; whatever is wrong with the output becomes words.
+ */
+export async function resultBlock(
+  parts: ResultParts,
+  attempt: Attempt,
+  callId: string,
+  { parts: pieces, isError }: ToolOutput,
+): Promise<{ block: Block; commands: Command[] }> {
+  const text = pieces.flatMap((piece) => (piece.type === 'text' ? [piece.text] : [])).join('\n');
+  const pictures = await Promise.all(pieces.filter(isPicture).map((piece, at) => pictureBlock(parts, piece, at)));
+  const isCut = text.length > parts.toolResultMaxChars;
+  const shown = isCut ? await cut(parts, text) : text;
+  const words: Block[] = shown.trim() === '' ? [] : [{ type: 'text', text: shown }];
+  const content = [...words, ...pictures];
+  return {
+    block: {
+      type: 'tool_result',
+      tool_use_id: callId,
+      content: content.length === 0 ? NOTHING : content,
+      ...(isError && { is_error: true }),
+    },
+    commands: isCut
+      ? [auditCommand(attempt, { event: 'message.capped', kind: 'tool_result', chars: text.length })]
+      : [],
+  };
+}
+
+function isPicture(piece: ToolPart): piece is Extract<ToolPart, { type: 'image' }> {
+  return piece.type === 'image';
+}
+
+async function cut({ media, toolResultMaxChars }: ResultParts, text: string): Promise<string> {
+  const ref = await media.keep(Buffer.from(text));
+  const head = graphemePrefix(text, toolResultMaxChars);
+  return `${head}\n[result cut: ${text.length} characters in all; the tool "recall" reads on with {"ref":"${ref}","from":${head.length}}]`;
+}
+
+async function pictureBlock(
+  { media }: ResultParts,
+  { bytes }: Extract<ToolPart, { type: 'image' }>,
+  at: number,
+): Promise<Block> {
+  if (at >= PICTURES_MAX) return { type: 'text', text: '[a picture, left out: too many in one result]' };
+  const fitted = await fitPicture(bytes);
+  if (!fitted.ok) return { type: 'text', text: `[a picture of ${bytes.length} bytes, left out: ${fitted.why}]` };
+  const { bytes: kept, mediaType, width, height } = fitted;
+  const sha256 = await media.keep(kept);
+  return { type: 'image', source: { type: 'kept', sha256, media_type: mediaType, bytes: kept.length, width, height } };
+}

@@ -1,0 +1,121 @@
+import type { ReachFailpoint } from '../../shared/failpoint.ts';
+import { METRIC, SPAN, type Telemetry } from '../../shared/telemetry.ts';
+import type { Attempt } from '../attempt.ts';
+import type { Block, LogRecord } from '../session/record.ts';
+import { appendCommands, newStamp, type OpenedSession } from '../session/store.ts';
+import { type ResultParts, resultBlock } from './result.ts';
+import { type Toolbox, type ToolOutput, toolError } from './tool.ts';
+
+/** What a round of tools works with. */
+export interface RoundParts extends ResultParts {
+  tools: Toolbox;
+  telemetry: Telemetry;
+  reach: ReachFailpoint;
+}
+
+/** A call that the model made. */
+interface ToolUse {
+  id: string;
+  name: string;
+  input: Readonly<Record<string, unknown>>;
+}
+
+const INTERRUPTED =
+  'The call was interrupted, and nobody knows whether it took effect. Find that out before you make it again.';
+
+/** The calls of this message's newest answer, when they still wait for their results. Pure. */
+export function openCalls({ window }: OpenedSession, { entry }: Attempt): readonly ToolUse[] {
+  const last = window.records.findLast(({ t }) => t === 'user' || t === 'assistant');
+  if (last?.t !== 'assistant' || last.entry !== entry) return [];
+  const calls = typeof last.content === 'string' ? [] : last.content.flatMap(toolUse);
+  return [...new Map(calls.map((call) => [call.id, call])).values()];
+}
+
+/**
+ * Makes the calls of one round side by side, and records their results as one message. Each result is stored as it comes
+ * in: an attempt that follows a crash makes only those calls that did not end, and of these only the ones that may be
+ * made twice; for the others the model is told that their fate is not known.
+ *
+ * Contract: throws `FencedError`, or what Redis throws. On abort it returns `undefined`, and what has ended stays stored.
+ */
+export async function finishRound(
+  parts: RoundParts,
+  attempt: Attempt,
+  opened: OpenedSession,
+  round: number,
+  signal: AbortSignal,
+): Promise<OpenedSession | undefined> {
+  const calls = openCalls(opened, attempt);
+  const begun = (await attempt.write(`calls:${round}`, [])) === 'repeated';
+  const failed = new AbortController();
+  const either = AbortSignal.any([signal, failed.signal]);
+  const results = await Promise.all(
+    calls.map((call) =>
+      resultOf(parts, attempt, call, { round, begun }, either).catch((error: unknown) => {
+        failed.abort();
+        throw error;
+      }),
+    ),
+  );
+  const content = results.flatMap((result) => result ?? []);
+  if (content.length < calls.length) return undefined;
+  const record: LogRecord = { v: 1, t: 'user', ...newStamp(), content };
+  const fields = calls.map(({ id }) => fieldOf(round, id));
+  await attempt.write(`results:${round}`, [
+    ...appendCommands(attempt.keys, attempt.session, [record]),
+    ['HDEL', attempt.keys.turn(attempt.entry), ...fields],
+  ]);
+  parts.reach('results stored');
+  return withRecord(opened, record);
+}
+
+/** A session as it is after a record was appended to it. */
+export function withRecord(opened: OpenedSession, record: LogRecord): OpenedSession {
+  const records = [...opened.window.records, record];
+  return { ...opened, window: { ...opened.window, records }, logRecords: opened.logRecords + 1 };
+}
+
+/** The result of one call: kept from an earlier attempt, or made now. Nothing when it was cut short. */
+async function resultOf(
+  parts: RoundParts,
+  attempt: Attempt,
+  call: ToolUse,
+  { round, begun }: { round: number; begun: boolean },
+  signal: AbortSignal,
+): Promise<Block | undefined> {
+  const field = fieldOf(round, call.id);
+  const kept = attempt.kept(field);
+  if (kept !== undefined) return JSON.parse(kept) as Block;
+  const output =
+    begun && !isRepeatable(parts.tools, call) ? toolError(INTERRUPTED) : await make(parts, attempt, call, signal);
+  if (signal.aborted) return undefined;
+  const { block, commands } = await resultBlock(parts, attempt, call.id, output);
+  await attempt.write('', [['HSET', attempt.keys.turn(attempt.entry), field, JSON.stringify(block)], ...commands]);
+  parts.reach('tool result stored');
+  return block;
+}
+
+function make(parts: RoundParts, attempt: Attempt, call: ToolUse, signal: AbortSignal): Promise<ToolOutput> {
+  const attributes = { 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': call.name };
+  return parts.telemetry.span(SPAN.tool, attributes, async (span) => {
+    const output = await parts.tools.call({ name: call.name, input: call.input, session: attempt.session }, signal);
+    if (output.isError) span.setAttribute('error.type', signal.aborted ? 'aborted' : 'tool_error');
+    parts.telemetry.count(METRIC.tools, { tool: call.name, result: output.isError ? 'error' : 'ok' });
+    parts.reach('tool called');
+    return output;
+  });
+}
+
+function isRepeatable(tools: Toolbox, { name }: ToolUse): boolean {
+  return tools.specs().find((spec) => spec.name === name)?.repeatable === true;
+}
+
+function fieldOf(round: number, id: string): string {
+  return `result:${round}:${id}`;
+}
+
+function toolUse({ type, id, name, input }: Block): ToolUse[] {
+  if (type !== 'tool_use' || typeof id !== 'string' || typeof name !== 'string') return [];
+  const isObject = typeof input === 'object' && input !== null && !Array.isArray(input);
+  return [{ id, name, input: isObject ? (input as ToolUse['input']) : {} }];
+}
