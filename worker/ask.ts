@@ -167,6 +167,7 @@ async function recordRound(
   const stage = stageAfterRound(attempt);
   await attempt.write(`round:${round}`, [
     ...appendCommands(attempt.keys, attempt.session, [record]),
+    costCommand(attempt, answer),
     ['HSET', turn, 'rounds', round, 'attempts', 1, 'recoveriesBefore', attempt.recoveries, 'stage', stage],
   ]);
   parts.reach('round stored');
@@ -213,10 +214,15 @@ function answered(parts: AskParts, { attempt, opened, limitTokens }: Call, { ans
     conclusion: { outcome: 'answered', parts: [...attempt.notices, ...splitReply(text)] },
     commands: [
       ...appendCommands(attempt.keys, attempt.session, [record]),
+      costCommand(attempt, answer),
       ...learnt(attempt, calibrate(attempt.calibration, count, answer.usage.inputTokens), isFull),
     ],
     ...(isFull && { afterReply: { opened: withRecord(opened, record), limitTokens } }),
   };
+}
+
+function costCommand(attempt: Attempt, { model, usage }: ModelAnswer): Command {
+  return auditCommand(attempt, { event: 'model.answered', purpose: 'answer', model, ...usage });
 }
 
 /** What an answer teaches: how our estimate compares, and that the session did not refill at once. */

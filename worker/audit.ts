@@ -1,4 +1,5 @@
 import { type Attempt, type Command, traceIdOfAttempt } from './attempt.ts';
+import type { Usage } from './model/model.ts';
 import type { Repair } from './model/repair.ts';
 
 /** What the audit trail records, beside the outcomes: the steps of a recovery. Content never gets in here. */
@@ -32,6 +33,8 @@ export type AuditEvent =
   | { event: 'context.thinking-dropped'; reason: string }
   /** Old results of tools are shown as one line each; no summary was needed. */
   | { event: 'context.force-pruned'; tokensBefore: number; tokensAfter: number }
+  /** A call that went through, and what it cost; all calls of one compaction are one event. */
+  | ({ event: 'model.answered'; purpose: 'answer' | 'summary'; model: string } & Usage)
   /** A payload was cut before it was first sent; `chars` is what it had. */
   | { event: 'message.capped'; kind: 'tool_result' | 'document'; chars: number }
   | { event: 'context.output-lowered'; maxOutputTokens: number }

@@ -9,7 +9,7 @@ const ANSWER: ModelResult = {
     text: 'An instant answer.',
     stopReason: 'end_turn',
     model: 'instant',
-    usage: { inputTokens: 100, outputTokens: 5 },
+    usage: { inputTokens: 100, outputTokens: 5, cacheReadTokens: 0 },
   },
 };
 

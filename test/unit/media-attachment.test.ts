@@ -1,3 +1,5 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import type { Worker } from 'node:worker_threads';
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { type Attachment, readAttachment } from '../../worker/media/attachment.ts';
@@ -9,6 +11,8 @@ import type { Block } from '../../worker/session/record.ts';
 import { blankPng, jpegPhoto, pdfOf } from '../fixture/files.ts';
 import { GRAPHEMES, rawTexts, SEEDED } from '../fixture/texts.ts';
 
+/** The id of a thread that is no more. */
+const ENDED = -1;
 const LIMITS = { textMaxChars: 100, pdfPagesMax: 100 };
 const raw = (latin1: string): Buffer => Buffer.from(latin1, 'latin1');
 
@@ -95,12 +99,14 @@ test('a parser that is kept busy does not keep others waiting, and is ended when
   const ticking = setInterval(() => {
     turns += 1;
   }, 5);
-  const threads = (): number => process.getActiveResourcesInfo().filter((kind) => kind === 'MessagePort').length;
-  const before = threads();
+  const threads: Worker[] = [];
+  const note = (message: unknown): unknown => threads.push((message as { worker: Worker }).worker);
+  subscribe('worker_threads', note);
   const start = performance.now();
   expect(await countPages(endless, 400)).toEqual({ ok: false, why: 'too_slow' });
   clearInterval(ticking);
-  expect(threads()).toBe(before);
+  unsubscribe('worker_threads', note);
+  expect(threads.map(({ threadId }) => threadId)).toEqual([ENDED]);
   expect(turns).toBeGreaterThan(20);
   expect(performance.now() - start).toBeLessThan(3_000);
 });

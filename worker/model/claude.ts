@@ -84,6 +84,7 @@ function answerOf(message: Anthropic.Message): ModelAnswer {
     usage: {
       inputTokens: usage.input_tokens + (usage.cache_read_input_tokens ?? 0) + (usage.cache_creation_input_tokens ?? 0),
       outputTokens: usage.output_tokens,
+      cacheReadTokens: usage.cache_read_input_tokens ?? 0,
     },
   };
 }

@@ -21,6 +21,15 @@ export interface ModelRequest {
   caches: boolean;
 }
 
+/** What a call cost. */
+export interface Usage {
+  /** All input, what was read from the cache or written to it included. */
+  inputTokens: number;
+  outputTokens: number;
+  /** The part of the input that was read from the cache. */
+  cacheReadTokens: number;
+}
+
 /** What the model returned. `content` is verbatim, block types that we do not know included. */
 export interface ModelAnswer {
   content: readonly Block[];
@@ -28,7 +37,7 @@ export interface ModelAnswer {
   text: string;
   stopReason: string | null;
   model: string;
-  usage: { inputTokens: number; outputTokens: number };
+  usage: Usage;
 }
 
 /** An expected failure is a value. `repairs` says what had to be mended in the request before it could be sent. */

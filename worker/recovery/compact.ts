@@ -1,5 +1,5 @@
 import { classify, type Failure } from '../model/classify.ts';
-import type { Model, ModelRequest } from '../model/model.ts';
+import type { Model, ModelRequest, Usage } from '../model/model.ts';
 import { estimateContent } from '../model/tokens.ts';
 import { type LogRecord, startsTurn, type TrimRecord } from '../session/record.ts';
 import { view, type Window } from '../session/view.ts';
@@ -28,6 +28,8 @@ export interface Compaction {
   tokensBefore: number;
   tokensAfter: number;
   calls: number;
+  /** What the calls cost together. */
+  usage: Usage;
 }
 
 /** Why there is no summary; `calls` were made all the same. */
@@ -78,32 +80,41 @@ export async function compact(
   const { chunks, left } = transcribe(older, Math.floor(options.limitTokens * CHUNK_SHARE), COMPACTION_CALLS_MAX);
   let summary = previous;
   let calls = 0;
+  let usage: Usage = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0 };
   for (const chunk of chunks) {
     await options.beforeCall();
     calls += 1;
     const result = await model.send(requestOf(chunk, summary, calls === 1 ? left : 0, options), signal);
     if (!result.ok) return { ok: false, failed: { reason: 'call_failed', failure: result.failure, calls } };
     summary = result.answer.text.trim();
+    usage = added(usage, result.answer.usage);
     if (summary === '') return { ok: false, failed: { reason: 'empty_summary', calls } };
     if (!isWhole(result.answer.stopReason)) return { ok: false, failed: { reason: 'cut_summary', calls } };
     if (isErrorText(summary)) return { ok: false, failed: { reason: 'error_text', calls } };
   }
-  return accepted(window, keptFrom, summary, calls, options);
+  return accepted(window, { keptFrom, summary, calls, usage }, options);
+}
+
+function added(before: Usage, { inputTokens, outputTokens, cacheReadTokens }: Usage): Usage {
+  return {
+    inputTokens: before.inputTokens + inputTokens,
+    outputTokens: before.outputTokens + outputTokens,
+    cacheReadTokens: before.cacheReadTokens + cacheReadTokens,
+  };
 }
 
 /** A summary counts only if the next request is really smaller by it. */
 function accepted(
   window: Window,
-  keptFrom: number,
-  summary: string,
-  calls: number,
+  written: Pick<Compaction, 'keptFrom' | 'summary' | 'calls' | 'usage'>,
   { limitTokens, mask }: CompactionOptions,
 ): CompactionResult {
+  const { keptFrom, summary, calls } = written;
   const head: LogRecord = { v: 1, t: 'compaction', id: '', at: '', summary, records: keptFrom };
   const kept = window.records.slice(keptFrom);
   for (const masks of calls === 0 ? [] : [[], ...(mask ? [[mask]] : [])]) {
     const progress = isProgress(window, { head, records: [...kept, ...masks], omitted: 0 }, limitTokens);
-    if (progress) return { ok: true, compaction: { summary, keptFrom, masks, ...progress, calls } };
+    if (progress) return { ok: true, compaction: { ...written, masks, ...progress } };
   }
   return { ok: false, failed: { reason: 'did_not_shrink', calls } };
 }

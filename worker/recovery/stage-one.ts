@@ -87,7 +87,7 @@ async function maskOldResults(parts: RecoverParts, subject: Subject): Promise<Co
   const mask = maskResults(subject.opened.window, subject.limitTokens);
   if (!mask) return undefined;
   const { trim, tokensBefore, tokensAfter } = mask;
-  await store(subject, [trim], [], { event: 'context.force-pruned', tokensBefore, tokensAfter });
+  await store(subject, [trim], [], [{ event: 'context.force-pruned', tokensBefore, tokensAfter }]);
   return { ok: true, compaction: { tokensBefore, tokensAfter, calls: 0 } };
 }
 
@@ -104,13 +104,14 @@ async function summarise(parts: RecoverParts, subject: Subject, signal: AbortSig
   };
   const result = await compact(opened.window, parts.model, options, signal);
   if (!result.ok) return result;
-  const { summary, keptFrom, masks, tokensBefore, tokensAfter, calls } = result.compaction;
+  const { summary, keptFrom, masks, tokensBefore, tokensAfter, calls, usage } = result.compaction;
   const windowStart = opened.firstIndex + keptFrom;
   const record: LogRecord = { v: 1, t: 'compaction', ...newStamp(), summary, records: windowStart };
   // The record lands at the end of the log, behind everything that was loaded.
   const window = ['head', opened.logRecords, 'windowStart', windowStart];
   const event = { event: 'context.compacted', tokensBefore, tokensAfter, calls, summaryChars: summary.length } as const;
-  await store(subject, [record, ...masks, ...thinkingTrim(parts, records)], window, event);
+  const cost = { event: 'model.answered', purpose: 'summary', model: parts.compactionModel, ...usage } as const;
+  await store(subject, [record, ...masks, ...thinkingTrim(parts, records)], window, [event, cost]);
   return result;
 }
 
@@ -119,7 +120,7 @@ async function store(
   { attempt, step, effects }: Subject,
   records: readonly LogRecord[],
   window: readonly (string | number)[],
-  event: AuditEvent,
+  events: readonly AuditEvent[],
 ): Promise<void> {
   const session = attempt.keys.session(attempt.session);
   await attempt.write(step, [
@@ -127,6 +128,6 @@ async function store(
     ...(window.length > 0 ? [['HSET', session, ...window], archivableCommand(attempt.keys, attempt.session)] : []),
     ['HINCRBY', session, 'compactionsInRow', 1],
     ...effects,
-    auditCommand(attempt, event),
+    ...events.map((event) => auditCommand(attempt, event)),
   ]);
 }
