@@ -14,6 +14,7 @@ export type Failpoint =
   | 'fresh session stored'
   | 'moved to wait'
   | 'answer stored'
+  | 'placeholder sent'
   | 'part sent'
   | 'part marked'
   | 'settled';

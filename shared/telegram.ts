@@ -13,6 +13,10 @@ export interface TelegramFailure {
     | 'throttled'
     /** The chat cannot be reached any more: blocked, deleted, kicked, unknown. */
     | 'gone'
+    /** The group became a supergroup: it goes on under the id `migratedTo`. */
+    | 'migrated'
+    /** The message that should be changed is not there any more. */
+    | 'message_gone'
     /** The bot token is not accepted. */
     | 'unauthorized'
     /** Another process polls with the same token. */
@@ -26,6 +30,7 @@ export interface TelegramFailure {
   /** Telegram's words with credentials removed: for logs and operators, never for a chat. */
   description: string;
   retryAfterMs?: number;
+  migratedTo?: number;
 }
 
 export type TelegramResult<T> = { ok: true; value: T } | { ok: false; failure: TelegramFailure };
@@ -49,6 +54,8 @@ export interface Telegram {
   getUpdates(offset: number | undefined, signal: AbortSignal): Promise<TelegramResult<unknown[]>>;
   /** Sends plain text of 1 to 4096 UTF-16 units. */
   sendMessage(to: Destination, text: string): Promise<TelegramResult<{ messageId: number }>>;
+  /** Replaces the text of a message of ours. That it has this text already is no failure. */
+  editMessage(to: Destination, messageId: number, text: string): Promise<TelegramResult<void>>;
   sendTyping(to: Destination): Promise<void>;
   /** Reads a file that a user sent. One that is stated or turns out to be larger than `bytesMax` is `too_large`. */
   downloadFile(fileId: string, bytesMax: number, signal: AbortSignal): Promise<TelegramResult<Buffer>>;
@@ -62,6 +69,9 @@ const UPDATES_MAX = 100;
 const NOT_SENT = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'ENETUNREACH', 'EHOSTUNREACH']);
 const GONE = /chat not found|bot was (?:blocked|kicked)|user is deactivated|bot is not a member|PEER_ID_INVALID/i;
 
+const NO_TOPIC = /message thread not found|TOPIC_(?:DELETED|CLOSED|ID_INVALID)/i;
+const SAME_TEXT = /message is not modified/i;
+const MESSAGE_GONE = /message to edit not found|message can't be edited|MESSAGE_ID_INVALID/i;
 const TOO_BIG = /file is too big/i;
 /** Such a path is one on the server's own disk. */
 const ABSOLUTE_PATH = /^(?:[/\\]|[a-z]:)/i;
@@ -95,8 +105,19 @@ export function createTelegram(options: { token: string; apiRoot: string; downlo
         signal,
       ) as Promise<TelegramResult<unknown[]>>,
     async sendMessage(to, text) {
-      const sent = await call('sendMessage', { ...address(to), text }, CALL_TIMEOUT_MS);
+      const send = (where: Destination) => call('sendMessage', { ...address(where), text }, CALL_TIMEOUT_MS);
+      let sent = await send(to);
+      // Nothing was sent; the chat itself is still there.
+      if (!sent.ok && to.topicId !== undefined && NO_TOPIC.test(sent.failure.description))
+        sent = await send({ chatId: to.chatId });
       return sent.ok ? { ok: true, value: { messageId: (sent.value as { message_id: number }).message_id } } : sent;
+    },
+    async editMessage(to, messageId, text) {
+      const payload = { chat_id: to.chatId, message_id: messageId, text };
+      const edited = await call('editMessageText', payload, CALL_TIMEOUT_MS);
+      if (edited.ok || SAME_TEXT.test(edited.failure.description)) return { ok: true, value: undefined };
+      const isGone = MESSAGE_GONE.test(edited.failure.description);
+      return isGone ? failed('message_gone', edited.failure.description) : edited;
     },
     async sendTyping(to) {
       await call('sendChatAction', { ...address(to), action: 'typing' }, CALL_TIMEOUT_MS);
@@ -190,7 +211,7 @@ function failureOf(error: unknown, signal: AbortSignal | undefined): TelegramFai
     code?: number | string;
     description?: string;
     message?: string;
-    parameters?: { retry_after?: number };
+    parameters?: { retry_after?: number; migrate_to_chat_id?: number };
   };
   const words = redact(description ?? message ?? 'no description').slice(0, 300);
   if (signal?.aborted) return { kind: 'aborted', description: words };
@@ -199,6 +220,8 @@ function failureOf(error: unknown, signal: AbortSignal | undefined): TelegramFai
   if (code === 409) return { kind: 'conflict', description: words };
   if (code === 429)
     return { kind: 'throttled', description: words, retryAfterMs: (parameters?.retry_after ?? 5) * 1000 };
+  if (typeof parameters?.migrate_to_chat_id === 'number')
+    return { kind: 'migrated', description: words, migratedTo: parameters.migrate_to_chat_id };
   if (code === 403 || GONE.test(words)) return { kind: 'gone', description: words };
   if (code >= 500) return { kind: 'unknown', description: words };
   return { kind: 'rejected', description: words };

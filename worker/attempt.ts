@@ -65,7 +65,8 @@ export interface Attempt {
   readonly conclusion: Conclusion | undefined;
   /** Lines that the user is to be told before the answer, e.g. that a fresh session was started. */
   readonly notices: readonly string[];
-  part(index: number): PartMark | undefined;
+  /** How a place of the reply stands: the placeholder, its text, or a further part by its index. */
+  part(at: 'placeholder' | 'text' | number): PartMark | undefined;
   /** A field of the turn as it was when this attempt began: how a call of a tool stands, or what it returned. */
   kept(field: string): string | undefined;
   /**
@@ -124,7 +125,7 @@ export function readAttempt(reply: {
     maxOutputTokens: optionalNumber(turn.get('maxOutputTokens')),
     conclusion: parsed<Conclusion>(turn.get('conclusion')),
     notices: parsed<string[]>(turn.get('notices')) ?? [],
-    part: (index) => turn.get(`part:${index}`) as PartMark | undefined,
+    part: (at) => turn.get(`part:${at}`) as PartMark | undefined,
     kept: (field) => turn.get(field),
     write,
     hold: async () => {

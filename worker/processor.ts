@@ -132,13 +132,16 @@ async function obey(
       { entry: attempt.entry, chat: attempt.chat, reason: verdict.reason, delayMs: verdict.delayMs },
       'tried again later',
     );
+    if (verdict.isFree) await giveBackAttempt(attempt);
     await job.moveToDelayed(Date.now() + verdict.delayMs, token);
     throw new DelayedError();
   }
-  if (verdict.do === 'hand back') {
-    await attempt.write('', [['HINCRBY', attempt.keys.turn(attempt.entry), 'attempts', -1]]);
-  }
+  if (verdict.do === 'hand back') await giveBackAttempt(attempt);
   await job.moveToWait(token);
   parts.reach('moved to wait');
   throw new WaitingError();
+}
+
+async function giveBackAttempt(attempt: Attempt): Promise<void> {
+  await attempt.write('', [['HINCRBY', attempt.keys.turn(attempt.entry), 'attempts', -1]]);
 }

@@ -1,5 +1,5 @@
 import { SpanKind } from '@opentelemetry/api';
-import { parseChatKey } from '../shared/keys.ts';
+import { chatKey, parseChatKey, shardOf } from '../shared/keys.ts';
 import type { Destination, Telegram } from '../shared/telegram.ts';
 import { SPAN } from '../shared/telemetry.ts';
 import { alertCommand } from './alert.ts';
@@ -11,18 +11,22 @@ import { type ContentParts, readContent } from './content.ts';
 import { undeliverableAlert } from './incident.ts';
 import { NOTICE, unsupportedKind } from './notice.ts';
 import { compactAfterReply } from './recovery/stage-one.ts';
-import { deliver, markFirst, markSent } from './reply/outbox.ts';
+import { deliver, markFirst } from './reply/outbox.ts';
 import { showTyping } from './reply/typing.ts';
-import { type Concluded, type Decided, failed, type Verdict } from './verdict.ts';
+import { type Decided, failed, type Verdict } from './verdict.ts';
 
 /** What a turn works with. */
 export interface TurnParts extends AskParts, ContentParts {
   telegram: Telegram;
+  /** How many shards there are: a chat's keys cannot leave theirs. */
+  shards: number;
 }
 
 /** A reply may outlive a longer trouble than a model call: it is paid for. */
 const DELIVERY_ATTEMPTS_MAX = 30;
 const UNAUTHORIZED_RETRY_MS = 30_000;
+/** The field of the turn that holds where its chat has gone. */
+const MIGRATED_TO = 'migratedTo';
 
 /**
  * One attempt at a message: conclude it unless an earlier attempt did, then deliver. Contract: throws `FencedError` when
@@ -44,26 +48,15 @@ export async function runTurn(parts: TurnParts, attempt: Attempt, signal: AbortS
     parts.reach('answer stored');
     stopTyping();
     const verdict = await deliverConclusion(parts, attempt, decided.conclusion, to, true);
-    if (verdict.do === 'settle' && decided.afterReply) await tidyUp(parts, attempt, decided, signal);
+    // Nobody waits for this, and the chat's next message cannot come in between.
+    if (verdict.do === 'settle' && decided.afterReply) {
+      const { opened, limitTokens } = decided.afterReply;
+      await compactAfterReply(parts, attempt, opened, limitTokens, signal);
+    }
     return verdict;
   } finally {
     stopTyping();
   }
-}
-
-/**
- * Compacts a session that is nearly full, after the reply and before the message is settled: nobody waits for it, and
- * the chat's next message cannot come in between.
- */
-async function tidyUp(
-  parts: TurnParts,
-  attempt: Attempt,
-  { conclusion, afterReply }: Concluded,
-  signal: AbortSignal,
-): Promise<void> {
-  if (!afterReply) return;
-  await attempt.write('', [markSent(attempt, conclusion.parts.length - 1)]);
-  await compactAfterReply(parts, attempt, afterReply.opened, afterReply.limitTokens, signal);
 }
 
 async function decide(parts: TurnParts, attempt: Attempt, signal: AbortSignal): Promise<Decided> {
@@ -91,28 +84,44 @@ async function deliverConclusion(
   isNew: boolean,
 ): Promise<Verdict> {
   const attributes = { 'messaging.system': 'telegram', 'spillway.parts': conclusion.parts.length };
-  const delivery = await parts.telemetry.span(
-    SPAN.deliver,
-    attributes,
-    () => deliver(parts, attempt, conclusion, to, isNew),
-    {
-      kind: SpanKind.PRODUCER,
-    },
-  );
+  const work = () => deliver(parts, attempt, conclusion, to, isNew);
+  const delivery = await parts.telemetry.span(SPAN.deliver, attributes, work, { kind: SpanKind.PRODUCER });
   if (delivery.state === 'delivered') return { do: 'settle', conclusion };
   const { failure } = delivery;
+  if (failure.migratedTo !== undefined && failure.migratedTo !== to.chatId) {
+    await moveChat(parts, attempt, failure.migratedTo);
+    return deliverConclusion(parts, attempt, conclusion, { chatId: failure.migratedTo }, false);
+  }
+  // A token that is not accepted is everybody's trouble, and no fault of this message.
+  if (failure.kind === 'unauthorized')
+    return { do: 'later', delayMs: UNAUTHORIZED_RETRY_MS, reason: 'telegram_unauthorized', isFree: true };
   if (delivery.state === 'later' && attempt.attempts < DELIVERY_ATTEMPTS_MAX) {
-    const waitMs =
-      failure.kind === 'unauthorized' ? UNAUTHORIZED_RETRY_MS : backoffMs(attempt.attempts, failure.retryAfterMs);
-    return { do: 'later', delayMs: waitMs, reason: `telegram_${failure.kind}` };
+    const delayMs = backoffMs(attempt.attempts, failure.retryAfterMs);
+    return { do: 'later', delayMs, reason: `telegram_${failure.kind}` };
   }
   const alert = undeliverableAlert(attempt, `${failure.kind}: ${failure.description}`);
   await attempt.write('undeliverable', [alertCommand(attempt.keys, alert)]);
   return { do: 'settle', conclusion: { outcome: 'undeliverable', reason: `telegram_${failure.kind}`, parts: [] } };
 }
 
+/** A group that became a supergroup goes on under its new id, with the conversation that it had. */
+async function moveChat(
+  { shards }: TurnParts,
+  { keys, chat, entry, session, write }: Attempt,
+  to: number,
+): Promise<void> {
+  const moved = chatKey(to);
+  const isSameShard = shardOf(to, shards) === shardOf(parseChatKey(chat)?.chatId ?? 0, shards);
+  await write('migrated', [
+    ['HSET', keys.turn(entry), MIGRATED_TO, to],
+    ...(isSameShard ? [['HSETNX', keys.chat(moved), 'session', session]] : []),
+  ]);
+}
+
 function destinationOf(attempt: Attempt): Destination {
   const parsed = parseChatKey(attempt.chat);
   if (!parsed) throw new Error(`not a chat key: ${attempt.chat}`);
+  const moved = attempt.kept(MIGRATED_TO);
+  if (moved !== undefined) return { chatId: Number(moved) };
   return { chatId: parsed.chatId, ...(parsed.topicId !== undefined && { topicId: parsed.topicId }) };
 }

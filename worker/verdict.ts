@@ -8,7 +8,8 @@ export type Verdict =
   | { do: 'settle'; conclusion: Conclusion }
   /** Back to the head of the queue at once: recovery has changed what is sent. */
   | { do: 'again' }
-  | { do: 'later'; delayMs: number; reason: string }
+  /** `isFree`: nothing was tried, or its failing says nothing of this message, so no attempt is used up. */
+  | { do: 'later'; delayMs: number; reason: string; isFree?: boolean }
   /** Cut short from outside: given back without using an attempt. */
   | { do: 'hand back' };
 

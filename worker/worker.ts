@@ -117,7 +117,7 @@ function startJobs(parts: WorkerParts, shard: ShardParts): Service & { isRunning
   const { config, telemetry, log } = parts;
   const ending = new AbortController();
   const media = createMediaStore(shard.redis, shard.keys, config.SESSION_RETENTION_DAYS);
-  const recall = createRecall({ ...shard, loadKept: async (sha256) => (await media.load([sha256])).get(sha256) });
+  const recall = createRecall({ ...shard, log, loadKept: async (sha256) => (await media.load([sha256])).get(sha256) });
   const processor = createProcessor({
     ...parts,
     ...shard,
@@ -126,6 +126,7 @@ function startJobs(parts: WorkerParts, shard: ShardParts): Service & { isRunning
     toolResultMaxChars: config.TOOL_RESULT_MAX_CHARS,
     toolRoundsMax: config.TOOL_ROUNDS_MAX,
     textMaxChars: config.INBOUND_TEXT_MAX_CHARS,
+    shards: config.SHARDS,
     sessions: createSessions(shard.redis, shard.keys),
     modelName: config.MODEL,
     compactionModel: config.COMPACTION_MODEL ?? config.MODEL,

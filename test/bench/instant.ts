@@ -36,6 +36,10 @@ export function instantTelegram(onSent: (chatId: number, text: string) => void =
       messageId += 1;
       return { ok: true, value: { messageId } };
     },
+    editMessage: async (to, _, text) => {
+      onSent(to.chatId, text);
+      return { ok: true, value: undefined };
+    },
     sendTyping: async () => {},
     downloadFile: async () => ({ ok: true, value: Buffer.alloc(0) }),
   };

@@ -1,4 +1,5 @@
 /** Rules 22 to 24: pictures and PDF files. A URL or a file id cannot be judged from a request. */
+import { sizeInWords } from '../media/label.ts';
 import type { Block } from '../session/record.ts';
 import type { ContractFacts } from './contract.ts';
 import { isFields } from './contract-shapes.ts';
@@ -98,8 +99,4 @@ export function leftOut(block: Block, why: string): string {
     : block.type.replaceAll(/[^\w-]/g, '_').slice(0, 60);
   const size = typeof source.data === 'string' ? `, ${sizeInWords(source.data.length)}` : '';
   return `[${kind || 'block'}${size}, left out: ${why}]`;
-}
-
-function sizeInWords(bytes: number): string {
-  return bytes < MB ? `${Math.ceil(bytes / 1024)} KB` : `${(bytes / MB).toFixed(1)} MB`;
 }

@@ -1,5 +1,5 @@
 import type { ReachFailpoint } from '../../shared/failpoint.ts';
-import type { Destination, Telegram, TelegramFailure } from '../../shared/telegram.ts';
+import type { Destination, Telegram, TelegramFailure, TelegramResult } from '../../shared/telegram.ts';
 import { METRIC, type Telemetry } from '../../shared/telemetry.ts';
 import type { Attempt, Command, Conclusion, PartMark } from '../attempt.ts';
 
@@ -12,71 +12,137 @@ export interface OutboxParts {
 /** What delivering came to. */
 export type Delivery =
   | { state: 'delivered' }
-  /** Not now: Telegram is away or asks to wait. The parts that were sent stay marked. */
+  /** Not now: Telegram is away or asks to wait. What was sent stays marked. */
   | { state: 'later'; failure: TelegramFailure }
   /** Never: the chat is gone or Telegram refuses the text. */
   | { state: 'undeliverable'; failure: TelegramFailure };
 
+/** The places of a reply that are sent: the placeholder, its text if the placeholder is lost, and the further parts. */
+type Place = 'placeholder' | 'text' | number;
+
+const DELIVERED: Delivery = { state: 'delivered' };
+/** What stands in a chat for the moment between a message's sending and its text. */
+const PLACEHOLDER = '…';
+/** The field of the turn that holds the id of the placeholder. */
+const REPLY = 'reply';
+
 /**
- * Sends the parts of a conclusion, in order. Each is marked `sending` before and `sent` after, so that a crash in
- * between is known as a send of unknown result: such a part is sent again at most once, and counted. Contract: throws
- * `FencedError`, or what Redis throws. The first part of a new conclusion was marked when the conclusion was stored.
+ * Delivers the parts of a conclusion, in order. The first is sent as a placeholder whose id is stored, and its text is
+ * then edited in: an edit may be repeated, so a crash never shows an answer twice. Each further part is marked before it
+ * is sent and after; one whose result is not known is counted, and sent again at most once.
+ *
+ * Contract: throws `FencedError`, or what Redis throws. The placeholder of a new conclusion was marked when the
+ * conclusion was stored.
  */
 export async function deliver(
   parts: OutboxParts,
   attempt: Attempt,
-  conclusion: Conclusion,
+  { parts: texts }: Conclusion,
   to: Destination,
   isNew: boolean,
 ): Promise<Delivery> {
-  const last = conclusion.parts.length - 1;
-  for (const [index, text] of conclusion.parts.entries()) {
-    const before = isNew && index === 0 ? undefined : attempt.part(index);
-    if (before === 'sent') continue;
-    if (before === 'resent') {
-      parts.telemetry.count(METRIC.unknownSends, { resent: true });
-      continue;
-    }
-    if (before === 'sending') parts.telemetry.count(METRIC.unknownSends, { resent: false });
-    const marked = isNew && index === 0;
-    if (!marked) await attempt.write('', [mark(attempt, index, before === 'sending' ? 'resent' : 'sending')]);
-    const sent = await parts.telegram.sendMessage(to, text);
-    if (!sent.ok) return failed(attempt, index, before, sent.failure);
-    parts.reach('part sent');
-    // The last part needs no mark of its own: settling says that all of it was sent.
-    if (index < last) await attempt.write('', [mark(attempt, index, 'sent')]);
-    parts.reach('part marked');
+  const [first, ...further] = texts;
+  const shown = first === undefined ? DELIVERED : await showFirst(parts, attempt, first, to, isNew);
+  if (shown.state !== 'delivered') return shown;
+  for (const [index, text] of further.entries()) {
+    const sent = await sendOnce(parts, attempt, index + 1, text, to);
+    if (sent.state !== 'delivered') return sent;
   }
-  return { state: 'delivered' };
+  return DELIVERED;
 }
 
-/** The command that marks the first part of a conclusion as being sent. */
+/** The command that marks the placeholder of a conclusion as being sent. */
 export function markFirst(attempt: Attempt): Command {
-  return mark(attempt, 0, 'sending');
+  return mark(attempt, 'placeholder', 'sending');
 }
 
-/** The command that marks a part as sent, for work between the reply and the settling. */
-export function markSent(attempt: Attempt, index: number): Command {
-  return mark(attempt, index, 'sent');
-}
-
-async function failed(
+async function showFirst(
+  parts: OutboxParts,
   attempt: Attempt,
-  index: number,
-  before: PartMark | undefined,
-  failure: TelegramFailure,
+  text: string,
+  to: Destination,
+  isNew: boolean,
 ): Promise<Delivery> {
-  if (failure.kind === 'gone' || failure.kind === 'rejected') return { state: 'undeliverable', failure };
+  const kept = attempt.kept(REPLY);
+  const placed = kept === undefined ? await place(parts, attempt, to, isNew) : { id: Number(kept) };
+  if ('state' in placed) return placed;
+  const edited = placed.id === undefined ? undefined : await parts.telegram.editMessage(to, placed.id, text);
+  parts.reach('part sent');
+  if (edited?.ok) return DELIVERED;
+  // The placeholder is lost: twice its sending had no known result, or the user removed it.
+  if (edited === undefined || edited.failure.kind === 'message_gone') return sendOnce(parts, attempt, 'text', text, to);
+  return notDelivered(edited.failure);
+}
+
+/** Sends the placeholder and stores its id. No id when it was sent twice and nobody knows what came of it. */
+async function place(
+  parts: OutboxParts,
+  attempt: Attempt,
+  to: Destination,
+  isNew: boolean,
+): Promise<{ id: number | undefined } | Delivery> {
+  const before = isNew ? undefined : attempt.part('placeholder');
+  if (before === 'resent') {
+    parts.telemetry.count(METRIC.unknownSends, { resent: true });
+    return { id: undefined };
+  }
+  const sent = await sendMarked(parts, attempt, 'placeholder', before, PLACEHOLDER, to, isNew);
+  if (!sent.ok) return notDelivered(sent.failure);
+  parts.reach('placeholder sent');
+  const { messageId } = sent.value;
+  await attempt.write('', [['HSET', attempt.keys.turn(attempt.entry), REPLY, messageId]]);
+  return { id: messageId };
+}
+
+/** Sends a text that cannot be edited in. After a second result that is not known it counts as sent. */
+async function sendOnce(
+  parts: OutboxParts,
+  attempt: Attempt,
+  at: Place,
+  text: string,
+  to: Destination,
+): Promise<Delivery> {
+  const before = attempt.part(at);
+  if (before === 'sent') return DELIVERED;
+  if (before === 'resent') {
+    parts.telemetry.count(METRIC.unknownSends, { resent: true });
+    return DELIVERED;
+  }
+  const sent = await sendMarked(parts, attempt, at, before, text, to, false);
+  if (!sent.ok) return notDelivered(sent.failure);
+  parts.reach('part sent');
+  await attempt.write('', [mark(attempt, at, 'sent')]);
+  parts.reach('part marked');
+  return DELIVERED;
+}
+
+async function sendMarked(
+  { telegram, telemetry }: OutboxParts,
+  attempt: Attempt,
+  at: Place,
+  before: PartMark | undefined,
+  text: string,
+  to: Destination,
+  isMarked: boolean,
+): Promise<TelegramResult<{ messageId: number }>> {
+  if (before === 'sending') telemetry.count(METRIC.unknownSends, { resent: false });
+  if (!isMarked) await attempt.write('', [mark(attempt, at, before === 'sending' ? 'resent' : 'sending')]);
+  const sent = await telegram.sendMessage(to, text);
   // Only a send whose result is unknown keeps its mark; the others surely sent nothing.
-  if (failure.kind !== 'unknown') await attempt.write('', [unmark(attempt, index, before)]);
-  return { state: 'later', failure };
+  if (!sent.ok && sent.failure.kind !== 'unknown') await attempt.write('', [unmark(attempt, at, before)]);
+  return sent;
 }
 
-function mark(attempt: Attempt, index: number, value: PartMark): Command {
-  return ['HSET', attempt.keys.turn(attempt.entry), `part:${index}`, value];
+function notDelivered(failure: TelegramFailure): Delivery {
+  const isFinal = failure.kind === 'gone' || failure.kind === 'rejected';
+  return { state: isFinal ? 'undeliverable' : 'later', failure };
 }
 
-function unmark(attempt: Attempt, index: number, before: PartMark | undefined): Command {
-  if (before !== undefined) return mark(attempt, index, before);
-  return ['HDEL', attempt.keys.turn(attempt.entry), `part:${index}`];
+function mark(attempt: Attempt, at: Place, value: PartMark): Command {
+  return ['HSET', attempt.keys.turn(attempt.entry), `part:${at}`, value];
+}
+
+function unmark(attempt: Attempt, at: Place, before: PartMark | undefined): Command {
+  if (before !== undefined) return mark(attempt, at, before);
+  return ['HDEL', attempt.keys.turn(attempt.entry), `part:${at}`];
 }
