@@ -7,6 +7,7 @@ import { createLogger, type Logger } from './log.ts';
 import { PROJECT_ROOT, refuse } from './project.ts';
 import { provideRedis } from './redis-source.ts';
 import { createTelegram, type Telegram } from './telegram.ts';
+import { guardToken } from './telegram-guard.ts';
 import { startTelemetry, type Telemetry } from './telemetry.ts';
 
 /** What a root process is made of; each role adds its own services. */
@@ -48,7 +49,8 @@ export async function runRoot(
   });
   if (!redis.ok) return refuse([redis.problem]);
   const telemetry = startTelemetry({ serviceName, exporting: config.OTEL_EXPORTER_OTLP_ENDPOINT !== undefined });
-  const telegram = createTelegram({ token: config.TELEGRAM_BOT_TOKEN, apiRoot: config.TELEGRAM_API_ROOT });
+  const { TELEGRAM_BOT_TOKEN: token, TELEGRAM_API_ROOT: apiRoot } = config;
+  const telegram = guardToken(createTelegram({ token, apiRoot }));
   const services: Service[] = [
     { name: 'redis', stop: () => redis.stop() },
     { name: 'telemetry', stop: () => telemetry.stop(FLUSH_MS) },

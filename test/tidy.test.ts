@@ -23,7 +23,10 @@ const RANKS: readonly (readonly [rank: number, files: RegExp])[] = [
   [2, /^worker\/tools\/(?:mcp|mcp-server|mcp-link|mcp-child)\.ts$/],
   [0, /^worker\/tools\/(?:mcp-config|mcp-content|mcp-tool)\.ts$/],
   [2, /^worker\/media\/(?:picture|pdf|pdf-thread|attachment|store)\.ts$/],
-  [1, /^shared\/(?:log|redis|script|telegram|telemetry|health|redis-\w+|private-redis|folder-lock)\.ts$/],
+  [
+    1,
+    /^shared\/(?:log|redis|script|telegram|telegram-guard|telemetry|health|redis-\w+|private-redis|folder-lock)\.ts$/,
+  ],
   [0, /^shared\/(?:keys|message|outcome|text|config|failpoint|lifecycle|project)\.ts$/],
   [0, /^producer\/intake\.ts$/],
   [0, /^worker\/(?:session\/segment|tools\/(?:memory|memory-index|words|snippet|passage))\.ts$/],

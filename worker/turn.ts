@@ -94,7 +94,12 @@ async function deliverConclusion(
   }
   // A token that is not accepted is everybody's trouble, and no fault of this message.
   if (failure.kind === 'unauthorized')
-    return { do: 'later', delayMs: UNAUTHORIZED_RETRY_MS, reason: 'telegram_unauthorized', isFree: true };
+    return {
+      do: 'later',
+      delayMs: failure.retryAfterMs ?? UNAUTHORIZED_RETRY_MS,
+      reason: 'telegram_unauthorized',
+      isFree: true,
+    };
   if (delivery.state === 'later' && attempt.attempts < DELIVERY_ATTEMPTS_MAX) {
     const delayMs = backoffMs(attempt.attempts, failure.retryAfterMs);
     return { do: 'later', delayMs, reason: `telegram_${failure.kind}` };

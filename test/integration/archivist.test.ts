@@ -116,14 +116,15 @@ test.each([
 });
 
 test('a session that cannot be archived keeps no other one waiting, and stays in the set', async () => {
-  const broken = ['s-a', 's-b', 's-c'] as SessionId[];
+  // Enough of them that the sound one is hardly ever the first of the set.
+  const broken = Array.from({ length: 40 }, (_, n) => `s-broken-${n}` as SessionId);
   const sound = 's-1' as SessionId;
   for (const session of broken) await redis.set(keys.log(session), 'no list');
   await givenLog(redis, keys, sound, { lines: lines(10), about: { windowStart: 10 } });
   await redis.sadd(keys.archivable, ...broken, sound);
   givenArchivist();
   await visited(sound);
-  expect(await redis.smismember(keys.archivable, ...broken)).toEqual([1, 1, 1]);
+  expect(await redis.scard(keys.archivable)).toBe(broken.length);
 });
 
 test('a compaction in a running gateway ends in the archive, and the chat goes on in the same session', async () => {
@@ -158,7 +159,7 @@ test.each([
 ])('a session %s is archived to its newest part, and its parent stays named', async (_which, text) => {
   const old = await givenHistory(1_000);
   await givenGateway();
-  world.claude.react((call) => (call.pendingText === text ? { do: 'overflow' } : undefined));
+  world.claude.react((call) => (call.kind === 'compaction' ? { do: 'overflow' } : undefined));
   if (text === undefined) await givenHistory(1);
   else world.telegram.say(CHAT, text);
   if (text !== undefined) await nextOutcome(world, CHAT);

@@ -224,6 +224,8 @@ test('a place inside a character is read from its beginning, a place behind the 
   expect([passage('abc', REF, 3), passage('', REF, 0)]).toEqual([undefined, undefined]);
   const tower = `a${'\u0301'.repeat(30_000)}`;
   expect(passage(tower, REF, 12_000)).toContain('Characters 12000 to 24000 of 30001');
+  const chain = `a${'👩\u200d'.repeat(10_000)}`;
+  for (const from of [12_000, 12_001, 12_002, 12_003]) expect(passage(chain, REF, from)?.isWellFormed()).toBe(true);
   const start = performance.now();
   expect(passage('word '.repeat(2_000_000), REF, 9_000_000)).toContain('of 10000000');
   expect(performance.now() - start).toBeLessThan(LINEAR_MS_MAX);
