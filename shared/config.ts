@@ -14,14 +14,8 @@ const REQUIRED: Record<Role, readonly string[]> = {
 const NOT_YET = [
   'TELEGRAM_WEBHOOK_URL',
   'TELEGRAM_WEBHOOK_SECRET',
-  'FALLBACK_MODEL',
   'PINNED_MAX_CHARS',
   'REDIS_CLUSTER_NODES',
-  'LANE_MAX_MESSAGES',
-  'CHAT_DAILY_TOKENS',
-  'TOTAL_DAILY_TOKENS',
-  'UNANSWERED_ALERT_MS',
-  'DEADMAN_URL',
   'OPERATOR_TOKEN',
 ];
 
@@ -47,6 +41,11 @@ const share = z
   .transform(Number)
   .refine((value) => value >= 0.1 && value <= 0.95, 'expected a share between 0.1 and 0.95, such as 0.7');
 const httpUrl = z.url({ protocol: /^https?$/, error: 'expected an http or https URL' });
+/** A request to a URL with a user name in it fails, and always would. */
+const pingUrl = httpUrl.refine(
+  (url) => URL.parse(url)?.username === '',
+  'expected an http or https URL without a user name',
+);
 const numericId = /^-?\d{1,16}$/;
 const allowedIds = z
   .string()
@@ -72,6 +71,7 @@ const environment = z.object({
   ANTHROPIC_API_KEY: z.string().default(''),
   ANTHROPIC_BASE_URL: httpUrl.default('https://api.anthropic.com'),
   MODEL: z.string().default('claude-opus-5-5'),
+  FALLBACK_MODEL: z.string().optional(),
   COMPACTION_MODEL: z.string().optional(),
   MAX_OUTPUT_TOKENS: positive.default(4096),
   CONTEXT_WINDOW_TOKENS: positive.optional(),
@@ -89,6 +89,11 @@ const environment = z.object({
   WORKER_CONCURRENCY: positive.default(16),
   TURN_TIMEOUT_MS: milliseconds.default(300_000),
   MAX_ATTEMPTS: positive.default(5),
+  LANE_MAX_MESSAGES: positive.default(50),
+  CHAT_DAILY_TOKENS: positive.optional(),
+  TOTAL_DAILY_TOKENS: positive.optional(),
+  UNANSWERED_ALERT_MS: milliseconds.default(120_000),
+  DEADMAN_URL: pingUrl.optional(),
   HTTP_PORT: port.default(8080),
   HTTP_HOST: z.string().default('127.0.0.1'),
   LOG_LEVEL: z

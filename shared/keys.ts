@@ -11,6 +11,13 @@ export interface Keys {
   readonly lanes: string;
   /** Set of the sessions that the archivist is to visit. */
   readonly archivable: string;
+  /** Lists of BullMQ's: the jobs that wait, and the jobs that run. */
+  readonly jobsWaiting: string;
+  readonly jobsActive: string;
+  /** Hash: what the poller last got from Telegram. Shard 0's alone is used. */
+  readonly poll: string;
+  /** Hash: the watchdog's open incidents. Shard 0's alone is used. */
+  readonly watch: string;
   readonly lanePrefix: string;
   readonly turnPrefix: string;
   readonly chatPrefix: string;
@@ -24,6 +31,12 @@ export interface Keys {
   media(sha256: string): string;
   archive(id: SessionId): string;
   incident(name: string): string;
+  /** The lease of the one process that polls for a bot. Shard 0's alone is used. */
+  poller(botId: number): string;
+  /** Tokens that a chat spent on a day, `2026-11-22`. */
+  spent(day: string, chat: ChatKey): string;
+  /** Tokens that all chats spent on a day; in one place, whatever shard they are of. */
+  spentByAll(day: string): string;
 }
 
 /** A chat's key in Redis: the chat id, and the topic id where there is one: `-100123` or `-100123.7`. */
@@ -80,6 +93,10 @@ export function keysOf(shard: number): Keys {
     dead: `${tag}:dead`,
     lanes: `${tag}:lanes`,
     archivable: `${tag}:archivable`,
+    jobsWaiting: `${tag}:${TURNS_QUEUE}:wait`,
+    jobsActive: `${tag}:${TURNS_QUEUE}:active`,
+    poll: `${tag}:poll`,
+    watch: `${tag}:watch`,
     lanePrefix: `${tag}:lane:`,
     turnPrefix: `${tag}:turn:`,
     chatPrefix: `${tag}:chat:`,
@@ -92,5 +109,8 @@ export function keysOf(shard: number): Keys {
     media: (sha256) => `${tag}:media:${sha256}`,
     archive: (id) => `${tag}:archive:${id}`,
     incident: (name) => `${tag}:incident:${name}`,
+    poller: (botId) => `${tag}:poller:${botId}`,
+    spent: (day, chat) => `${tag}:spent:${day}:${chat}`,
+    spentByAll: (day) => `{sw:0}:spent:${day}`,
   };
 }

@@ -10,14 +10,17 @@ import { expect, test } from '@jest/globals';
 const RANKS: readonly (readonly [rank: number, files: RegExp])[] = [
   [5, /^(?:spillway|producer\/main|worker\/main|worker\/cli\/\w+)\.ts$/],
   [4, /^(?:shared\/root|producer\/producer|worker\/(?:worker|processor|setup))\.ts$/],
-  [3, /^(?:producer\/poller|worker\/(?:dispatcher|reconciler|turn|content|opening|ask|react|verdict|command))\.ts$/],
+  [
+    3,
+    /^(?:producer\/poller|worker\/(?:dispatcher|reconciler|turn|content|opening|ask|call|fallback|react|verdict|command))\.ts$/,
+  ],
   [
     3,
     /^worker\/(?:recovery\/(?:compact|mask|scrub|recover|fresh-session|stage-one|step)|reply\/outbox|tools\/(?:round|result))\.ts$/,
   ],
   [
     2,
-    /^(?:producer\/inbox|worker\/(?:lane|queue|alert)|worker\/model\/claude|worker\/session\/(?:store|transfer)|worker\/reply\/typing)\.ts$/,
+    /^(?:producer\/inbox|worker\/(?:lane|queue|budget|alert)|worker\/model\/claude|worker\/session\/(?:store|transfer)|worker\/reply\/typing)\.ts$/,
   ],
   [2, /^worker\/(?:archivist|session\/archive|tools\/(?:recall|chat-memory))\.ts$/],
   [2, /^worker\/tools\/(?:mcp|mcp-server|mcp-link|mcp-child)\.ts$/],

@@ -1,29 +1,23 @@
 import type { InboundMessage } from '../shared/message.ts';
-import { METRIC } from '../shared/telemetry.ts';
 import type { Attempt, Command, RecoveryStage } from './attempt.ts';
 import { auditCommand } from './audit.ts';
-import { fill, keptIn } from './media/fill.ts';
+import { type Called, type CallParts, callModel } from './call.ts';
 import { classifyAnswer, type Failure } from './model/classify.ts';
-import { type Count, calibrate, countRequest, usableTokens } from './model/count.ts';
+import { calibrate } from './model/count.ts';
 import { tokenizerFactor } from './model/family.ts';
-import type { ModelAnswer, ModelResult } from './model/model.ts';
-import type { Repair } from './model/repair.ts';
+import type { ModelAnswer } from './model/model.ts';
 import { NOTICE } from './notice.ts';
 import { openSession, pendingRecord } from './opening.ts';
 import { type FailedCall, react } from './react.ts';
-import { bytesOf } from './recovery/left-out.ts';
-import type { RecoverParts } from './recovery/step.ts';
 import { splitReply } from './reply/format.ts';
 import { type AssistantRecord, textOf, type UserRecord } from './session/record.ts';
-import { asShown } from './session/shown.ts';
+import { isThinking } from './session/shown.ts';
 import { appendCommands, newStamp, type OpenedSession } from './session/store.ts';
-import { view } from './session/view.ts';
-import { finishRound, openCalls, type RoundParts, withRecord } from './tools/round.ts';
+import { finishRound, openCalls, withRecord } from './tools/round.ts';
 import type { Decided } from './verdict.ts';
 
 /** What asking the model works with. */
-export interface AskParts extends RecoverParts, RoundParts {
-  systemPrompt: string;
+export interface AskParts extends CallParts {
   maxAttempts: number;
   /** Share of the window at which a session is compacted after a reply. */
   compactAt: number;
@@ -31,18 +25,10 @@ export interface AskParts extends RecoverParts, RoundParts {
   toolRoundsMax: number;
 }
 
-const REPAIRS_KEPT = 20;
-/** What a request may weigh, with what our count does not see; the API refuses 32 MB. */
-const BODY_BYTES_MAX = 28 * 1024 * 1024;
+/** What is asked about. */
+type About = Omit<FailedCall, 'failure' | 'isRepaired'>;
 
-/** What a call is about. */
-type Call = Omit<FailedCall, 'failure' | 'isRepaired'>;
-
-/** What a call came to when it went through. */
-interface Answered {
-  answer: ModelAnswer;
-  count: Count;
-}
+type Answered = Extract<Called, { ok: true }>;
 
 /**
  * Asks the model for the answer to a message, with as many rounds of tools as it wants. Each round is recorded before the
@@ -70,75 +56,33 @@ export async function askModel(
       if (!finished) return { do: 'hand back' };
       opened = finished;
     }
-    const result = await callModel(parts, { ...about, opened, attempt }, calibration, round, signal);
-    if (!('answer' in result)) return result;
-    if (!goesOn(result.answer, round, parts)) return answered(parts, { ...about, opened, attempt }, result);
-    opened = await recordRound(parts, attempt, opened, result.answer, round + 1);
+    const now = { ...about, opened, attempt };
+    const called = await callModel(parts, { ...now, calibration, wordsOnly: round >= parts.toolRoundsMax }, signal);
+    if (!called.ok) return reactTo(parts, now, called.failure, called.isRepaired, signal);
+    const hidden = failureOf(parts, now, called.answer, round);
+    if (hidden) return reactTo(parts, now, hidden, false, signal);
+    if (!goesOn(called.answer, round, parts)) return answered(parts, now, called);
+    opened = await recordRound(parts, attempt, opened, called, round + 1);
     attempt = progressed(attempt);
   }
 }
 
-/** One call of the model, and what is done when it fails. */
-async function callModel(
+/** A failed call is reacted to; one that we ended ourselves is handed back. */
+async function reactTo(
   parts: AskParts,
-  about: Call,
-  calibration: number,
-  round: number,
+  about: About,
+  failure: Failure,
+  isRepaired: boolean,
   signal: AbortSignal,
-): Promise<Decided | Answered> {
-  const { attempt, opened, limitTokens } = about;
-  const messages = view(opened.window);
-  const tools = parts.tools.specs();
-  const maxTokens = attempt.maxOutputTokens ?? parts.maxOutputTokens;
-  const fixed = { system: parts.systemPrompt, tools: tools.length === 0 ? '' : JSON.stringify(tools) };
-  const count = countRequest(fixed, opened.window, messages, parts.modelName, calibration);
-  const counted = tooLarge(about, count, usableTokens(limitTokens, maxTokens));
-  if (counted) return react(parts, { ...about, failure: counted, isRepaired: false }, signal);
-  const refs = keptIn(messages);
-  const filled = refs.length === 0 ? messages : fill(messages, await parts.media.load(refs));
-  parts.reach('model called');
-  const result = await parts.model.send(
-    {
-      model: parts.modelName,
-      maxTokens,
-      system: parts.systemPrompt,
-      messages: filled,
-      tools,
-      wordsOnly: round >= parts.toolRoundsMax,
-      caches: true,
-    },
-    signal,
-  );
-  await recordRepairs(parts, attempt, result.repairs);
-  const failure = result.ok ? failureOf(parts, about, result.answer, round) : result.failure;
-  if (result.ok && !failure) return { answer: result.answer, count };
-  if (signal.aborted || !failure) return { do: 'hand back' };
-  return react(parts, { ...about, failure, isRepaired: result.repairs.length > 0 }, signal);
-}
-
-/** A repair is no failure, but each one hides a fault of ours that somebody should look at. */
-async function recordRepairs(parts: AskParts, attempt: Attempt, repairs: ModelResult['repairs']): Promise<void> {
-  if (repairs.length === 0) return;
-  for (const { rule, what } of repairs) parts.telemetry.count(METRIC.repairs, { rule, what });
-  const kept: readonly Repair[] = repairs.slice(0, REPAIRS_KEPT);
-  await attempt.write('', [auditCommand(attempt, { event: 'request.repaired', repairs: kept })]);
-}
-
-/**
- * Prevention: what we count to be too long, or too large, is not sent. The last stage of a message is sent all the same,
- * since a count is a guess and the user would get nothing.
- */
-function tooLarge({ attempt, opened }: Call, { tokens }: Count, usable: number): Failure | undefined {
-  if (attempt.stage === 'scrubbed') return undefined;
-  if (tokens > usable) return { kind: 'token', reason: 'counted_too_long', observedTokens: tokens };
-  if (bytesOf(asShown(opened.window.records)) <= BODY_BYTES_MAX) return undefined;
-  return { kind: 'wire', reason: 'counted_too_large' };
+): Promise<Decided> {
+  if (signal.aborted) return { do: 'hand back' };
+  return react(parts, { ...about, failure, isRepaired }, signal);
 }
 
 /** An answer can hide a failure: a refusal, a window that was exceeded in silence, or nothing to read. */
 function failureOf(
   parts: AskParts,
-  { opened, attempt, limitTokens }: Call,
+  { opened, attempt, limitTokens }: About,
   answer: ModelAnswer,
   round: number,
 ): Failure | undefined {
@@ -159,15 +103,15 @@ async function recordRound(
   parts: AskParts,
   attempt: Attempt,
   opened: OpenedSession,
-  answer: ModelAnswer,
+  called: Answered,
   round: number,
 ): Promise<OpenedSession> {
-  const record = recordOf(attempt, answer);
+  const record = recordOf(attempt, called);
   const turn = attempt.keys.turn(attempt.entry);
   const stage = stageAfterRound(attempt);
   await attempt.write(`round:${round}`, [
     ...appendCommands(attempt.keys, attempt.session, [record]),
-    costCommand(attempt, answer),
+    costCommand(attempt, called.answer),
     ['HSET', turn, 'rounds', round, 'attempts', 1, 'recoveriesBefore', attempt.recoveries, 'stage', stage],
   ]);
   parts.reach('round stored');
@@ -185,11 +129,15 @@ function stageAfterRound({ stage }: Attempt): RecoveryStage {
   return stage === 'compacted' ? 'none' : stage;
 }
 
-/** An answer as the log keeps it: verbatim, but for a call that was cut in the middle of its input. */
-function recordOf({ entry }: Attempt, answer: ModelAnswer): AssistantRecord {
+/**
+ * An answer as the log keeps it: verbatim, but for a call that was cut in the middle of its input, and for the thinking
+ * of a fallback model, which the first one would not take.
+ */
+function recordOf({ entry }: Attempt, { answer, byFallback }: Answered): AssistantRecord {
   const { content, model, stopReason, usage } = answer;
   const isCutCall = isCut(answer) && content.at(-1)?.type === 'tool_use';
-  const kept = isCutCall ? content.slice(0, -1) : content;
+  const whole = isCutCall ? content.slice(0, -1) : content;
+  const kept = byFallback ? whole.filter((block) => !isThinking(block)) : whole;
   return { v: 1, t: 'assistant', ...newStamp(), entry, content: kept, model, stopReason, usage };
 }
 
@@ -204,8 +152,9 @@ function earlierWords({ window }: OpenedSession, { entry }: Attempt): string {
   return texts.findLast((text) => text !== '') ?? '';
 }
 
-function answered(parts: AskParts, { attempt, opened, limitTokens }: Call, { answer, count }: Answered): Decided {
-  const record = recordOf(attempt, answer);
+function answered(parts: AskParts, { attempt, opened, limitTokens }: About, called: Answered): Decided {
+  const { answer, count, byFallback } = called;
+  const record = recordOf(attempt, called);
   const words = answer.text.trim() === '' ? earlierWords(opened, attempt) : answer.text;
   const text = [words, ...(isCut(answer) ? [NOTICE.cutAnswer] : [])].filter((part) => part !== '').join('\n\n');
   const spent = answer.usage.inputTokens + answer.usage.outputTokens;
@@ -215,7 +164,11 @@ function answered(parts: AskParts, { attempt, opened, limitTokens }: Call, { ans
     commands: [
       ...appendCommands(attempt.keys, attempt.session, [record]),
       costCommand(attempt, answer),
-      ...learnt(attempt, calibrate(attempt.calibration, count, answer.usage.inputTokens), isFull),
+      ...learnt(
+        attempt,
+        byFallback ? undefined : calibrate(attempt.calibration, count, answer.usage.inputTokens),
+        isFull,
+      ),
     ],
     ...(isFull && { afterReply: { opened: withRecord(opened, record), limitTokens } }),
   };

@@ -41,6 +41,14 @@ export function undeliverableAlert(attempt: Attempt, why: string): Alert {
   };
 }
 
+/** The day's budget of all chats. */
+export function budgetAlert(attempt: Attempt): Alert {
+  return {
+    incident: `budget-${new Date().toISOString().slice(0, 10)}`,
+    text: `The daily budget of all chats (TOTAL_DAILY_TOKENS) is used up: messages are refused until midnight, UTC. First refused: chat ${attempt.chat}. Trace ${traceIdOfAttempt(attempt)}`,
+  };
+}
+
 /** A session log with lines that cannot be read. */
 export function tornAlert(attempt: Attempt, records: number): Alert {
   return {

@@ -58,11 +58,15 @@ export type Begun =
 const LEDGER_KEEP_MS = 90 * 24 * 3600_000;
 const TURN_KEEP_SECONDS = 3600;
 const READMIT_MAX = 1_000;
+const LANE_MESSAGES_MAX = 50;
 
 type HeadReply = [EntryId, ChatKey, string];
 
-/** Binds the lanes of one shard to a connection. */
-export function createLane(redis: Redis, keys: Keys): Lane {
+/**
+ * Binds the lanes of one shard to a connection. A message that finds `messagesMax` others in its lane is marked as
+ * refused: it is told in its turn, so that outcomes stay in order.
+ */
+export function createLane(redis: Redis, keys: Keys, messagesMax = LANE_MESSAGES_MAX): Lane {
   const script = <Reply>(name: string) => bindScript<Reply>(redis, join(import.meta.dirname, 'scripts', `${name}.lua`));
   const admit = script<[string, number, HeadReply[], EntryId[]]>('admit');
   const readmit = script<[HeadReply[], EntryId[], number]>('readmit');
@@ -77,7 +81,7 @@ export function createLane(redis: Redis, keys: Keys): Lane {
       });
     },
     async admit(count) {
-      const args = [INBOUND_GROUP, 'dispatcher', count, keys.lanePrefix];
+      const args = [INBOUND_GROUP, 'dispatcher', count, keys.lanePrefix, keys.turnPrefix, messagesMax];
       const [newest, read, heads, broken] = await admit([keys.inbound, keys.lanes], args);
       return { newest, read, heads: heads.map(headOf), broken };
     },

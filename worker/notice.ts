@@ -14,6 +14,10 @@ export const NOTICE = {
   unavailable:
     'I could not get an answer from the model just now. The operator was told. Please try again in a few minutes.',
   misconfigured: 'I cannot answer at the moment. The operator was told.',
+  chatBudget: 'The budget of this chat is used up for today. It begins anew at midnight, UTC.',
+  totalBudget: 'My budget is used up for today. It begins anew at midnight, UTC.',
+  laneFull:
+    'Too many of your messages are waiting, so I did not take this one. Please send it again when I have caught up.',
   declined: 'The model declined to answer this message. You can go on with another one.',
   cutAnswer: '[The answer was cut at its length limit. Ask me to go on.]',
   newConversation: 'A new conversation starts here. The old one is kept.',

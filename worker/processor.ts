@@ -4,6 +4,7 @@ import type { ReachFailpoint } from '../shared/failpoint.ts';
 import type { Logger } from '../shared/log.ts';
 import { METRIC, SPAN, type Telemetry, traceIdOf } from '../shared/telemetry.ts';
 import { type Attempt, type Conclusion, FencedError } from './attempt.ts';
+import { type Budget, withBudget } from './budget.ts';
 import type { Lane } from './lane.ts';
 import type { TurnJob, TurnQueue } from './queue.ts';
 import { newSessionId } from './session/store.ts';
@@ -13,6 +14,8 @@ import type { Verdict } from './verdict.ts';
 export interface ProcessorParts extends TurnParts {
   lane: Lane;
   queue: TurnQueue;
+  /** Absent when no budget is set. */
+  budget: Budget | undefined;
   turnTimeoutMs: number;
   /** Whether the words of a message and its reply may be logged. */
   logContent: boolean;
@@ -75,7 +78,8 @@ async function attemptTurn(
   for (const source of sources) source.addEventListener('abort', handBack, { once: true });
   if (sources.some((source) => source.aborted)) handBack();
   try {
-    const verdict = await runTurn(parts, attempt, cut.signal);
+    const model = parts.budget ? withBudget(parts.model, parts.budget, attempt.chat) : parts.model;
+    const verdict = await runTurn({ ...parts, model }, attempt, cut.signal);
     if (verdict.do !== 'hand back' || cut.signal.reason !== TIMED_OUT) return verdict;
     return { do: 'later', delayMs: 1_000, reason: 'turn_timeout' };
   } finally {

@@ -1,5 +1,8 @@
+import { alertCommand } from './alert.ts';
 import type { Attempt } from './attempt.ts';
 import { backoffMs } from './backoff.ts';
+import { isOverBudget } from './budget.ts';
+import { budgetAlert } from './incident.ts';
 import type { Failure } from './model/classify.ts';
 import { NOTICE } from './notice.ts';
 import type { Trigger } from './recovery/policy.ts';
@@ -8,6 +11,9 @@ import type { Overflow, RecoverParts } from './recovery/step.ts';
 import type { LogRecord } from './session/record.ts';
 import { appendCommands, newStamp } from './session/store.ts';
 import { type Decided, failed } from './verdict.ts';
+
+/** A message that waits longer for an endpoint to come back is better told. */
+const PAUSED_MS_MAX = 3_600_000;
 
 /** A call that failed, whatever the kind of its failure. */
 export type FailedCall = Omit<Overflow, 'failure'> & { failure: Failure };
@@ -19,7 +25,10 @@ export async function react(
   signal: AbortSignal,
 ): Promise<Decided> {
   const { attempt, failure } = failedCall;
+  if (isOverBudget(failure.reason)) return overBudget(attempt, failure.reason);
   if (failure.kind === 'terminal') return terminal(attempt, failure);
+  if (failure.reason === 'paused' && ageMs(failedCall) < PAUSED_MS_MAX)
+    return { do: 'later', delayMs: failure.retryAfterMs ?? 0, reason: 'paused', isFree: true };
   if (failure.kind === 'transient') {
     if (attempt.attempts >= parts.maxAttempts)
       return failed(attempt, failure.reason, NOTICE.unavailable, 'all attempts failed');
@@ -27,7 +36,24 @@ export async function react(
   }
   const overflow = { ...failedCall, failure: { ...failure, kind: failure.kind as Trigger } };
   const recovery = await recover(parts, overflow, signal);
-  return recovery.do === 'again' ? { do: 'again' } : { conclusion: recovery.conclusion, commands: recovery.commands };
+  if (recovery.do === 'again') return { do: 'again' };
+  // The summary could not be asked for; what that is about is no fault of this message.
+  if (recovery.do === 'wait') return react(parts, { ...failedCall, failure: recovery.failure }, signal);
+  return { conclusion: recovery.conclusion, commands: recovery.commands };
+}
+
+/** How long a message has waited: its entry's id is the time at which it was accepted. */
+function ageMs({ attempt }: FailedCall): number {
+  return Date.now() - Number(attempt.entry.split('-')[0]);
+}
+
+/** The user is told; the operator once a day for the budget of all. */
+function overBudget(attempt: Attempt, reason: Failure['reason']): Decided {
+  const isTotal = reason === 'over_total_budget';
+  return {
+    conclusion: { outcome: 'refused', reason, parts: [isTotal ? NOTICE.totalBudget : NOTICE.chatBudget] },
+    commands: isTotal ? [alertCommand(attempt.keys, budgetAlert(attempt))] : [],
+  };
 }
 
 /** Nothing that we could change would help: the user is told, the operator once per kind of trouble. */

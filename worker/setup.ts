@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import type { Service } from '../shared/lifecycle.ts';
 import type { Root } from '../shared/root.ts';
+import { withBreaker } from './model/breaker.ts';
 import { createClaude } from './model/claude.ts';
 import { startMcp } from './tools/mcp.ts';
 import { readMcpConfig } from './tools/mcp-config.ts';
@@ -16,12 +17,14 @@ const SYSTEM_PROMPT =
 /** Builds the worker's adapters from the config and starts it. Rejects when a file that it names cannot be read. */
 export async function setUpWorker(root: Root, limits?: WorkerParts['limits']) {
   const { config } = root;
-  const model = createClaude({
-    apiKey: config.ANTHROPIC_API_KEY,
-    baseURL: config.ANTHROPIC_BASE_URL,
-    windowTokens: config.CONTEXT_WINDOW_TOKENS,
-    idleMs: MODEL_IDLE_MS,
-  });
+  const model = withBreaker(
+    createClaude({
+      apiKey: config.ANTHROPIC_API_KEY,
+      baseURL: config.ANTHROPIC_BASE_URL,
+      windowTokens: config.CONTEXT_WINDOW_TOKENS,
+      idleMs: MODEL_IDLE_MS,
+    }),
+  );
   const systemPrompt = (await readText('SYSTEM_PROMPT_FILE', config.SYSTEM_PROMPT_FILE)) ?? SYSTEM_PROMPT;
   const preserve = (await readText('COMPACTION_PRESERVE_FILE', config.COMPACTION_PRESERVE_FILE)) ?? '';
   const tools = await startTools(root);

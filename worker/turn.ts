@@ -62,6 +62,8 @@ export async function runTurn(parts: TurnParts, attempt: Attempt, signal: AbortS
 async function decide(parts: TurnParts, attempt: Attempt, signal: AbortSignal): Promise<Decided> {
   if (!attempt.message.ok) return failed(attempt, 'undecodable', NOTICE.unreadable, attempt.message.problem);
   const message = attempt.message.value;
+  if (attempt.kept('refused') !== undefined)
+    return { conclusion: { outcome: 'refused', reason: 'lane_full', parts: [NOTICE.laneFull] }, commands: [] };
   if (attempt.attempts > parts.maxAttempts)
     return failed(attempt, 'attempts_used_up', NOTICE.unavailable, 'each attempt was cut short');
   if (message.content.kind === 'unsupported') {

@@ -10,6 +10,7 @@ import type { Telegram } from '../shared/telegram.ts';
 import { METRIC, type Telemetry } from '../shared/telemetry.ts';
 import { ALERT_TAKE_OVER_MS, startAlerter } from './alert.ts';
 import { ARCHIVE_EVERY_MS, startArchivist } from './archivist.ts';
+import { createBudget } from './budget.ts';
 import { startDispatcher } from './dispatcher.ts';
 import { undecodableAlert } from './incident.ts';
 import { createLane, type Lane } from './lane.ts';
@@ -68,7 +69,7 @@ async function startShard(
   const connect = () => connectRedis(parts.redisUrl, 'patient');
   const redis = connect();
   const queueRedis = connect();
-  const lane = createLane(redis, keys);
+  const lane = createLane(redis, keys, config.LANE_MAX_MESSAGES);
   const queue = openQueue(queueRedis, keys, telemetry);
   await lane.prepare();
   const discard = discardBroken(lane, telemetry, log);
@@ -128,7 +129,12 @@ function startJobs(parts: WorkerParts, shard: ShardParts): Service & { isRunning
     textMaxChars: config.INBOUND_TEXT_MAX_CHARS,
     shards: config.SHARDS,
     sessions: createSessions(shard.redis, shard.keys),
+    budget: createBudget(shard.redis, shard.keys, {
+      chatDailyTokens: config.CHAT_DAILY_TOKENS,
+      totalDailyTokens: config.TOTAL_DAILY_TOKENS,
+    }),
     modelName: config.MODEL,
+    fallbackModel: config.FALLBACK_MODEL,
     compactionModel: config.COMPACTION_MODEL ?? config.MODEL,
     maxOutputTokens: config.MAX_OUTPUT_TOKENS,
     maxAttempts: config.MAX_ATTEMPTS,

@@ -26,6 +26,11 @@ export type FailureReason =
   | 'timeout'
   | 'cut_stream'
   | 'aborted'
+  /** No call was made: the endpoint is spared. */
+  | 'paused'
+  /** No call was made: a day's budget is used up. */
+  | 'over_chat_budget'
+  | 'over_total_budget'
   | 'authentication'
   | 'permission'
   | 'billing'

@@ -1,6 +1,7 @@
 import type { AssistantRecord, LogRecord } from '../session/record.ts';
 import type { Window } from '../session/view.ts';
-import type { MessageParam } from './model.ts';
+import { tokenizerFactor } from './family.ts';
+import type { MessageParam, ModelRequest } from './model.ts';
 import { estimateContent, estimateText } from './tokens.ts';
 
 /** What a request will cost, as far as can be known before it is sent. */
@@ -65,6 +66,12 @@ export function countRequest(
   const estimated =
     REQUEST_TOKENS + estimateText(fixed.system) + estimateText(fixed.tools) + estimateMessages(messages);
   return { tokens: Math.ceil(estimated * calibration), known: 0, estimated };
+}
+
+/** What a whole request may cost as input, without knowing its chat. Pure. */
+export function estimateRequest({ model, system, messages, tools = [] }: ModelRequest): number {
+  const fixed = estimateText(system) + (tools.length === 0 ? 0 : estimateText(JSON.stringify(tools)));
+  return Math.ceil((REQUEST_TOKENS + fixed + estimateMessages(messages)) * tokenizerFactor(model));
 }
 
 function estimateMessages(messages: readonly MessageParam[]): number {

@@ -13,6 +13,7 @@ import { moveTo, noteTried, type Overflow, type RecoverParts, type Recovery, rep
 const LIMIT_TOKENS_MIN = 1_000;
 const OUTPUT_TOKENS_MIN = 1_024;
 const FIT_MARGIN_TOKENS = 256;
+const NOT_ASKED: ReadonlySet<string> = new Set(['paused', 'over_chat_budget', 'over_total_budget']);
 
 /**
  * One step of recovery. The stage is written in the same fenced script as its effect, so a crash at any point repeats
@@ -66,7 +67,9 @@ async function take(
   if (step === 'compact') {
     const failed = await compactForRetry(parts, overflow, limitTokens, signal);
     if (failed === undefined || signal.aborted) return { do: 'again' };
-    reportFailedStage(parts, 'none', failed);
+    // A summary that was not even asked for says nothing of the session: it must not cost one.
+    if (failed.failure && NOT_ASKED.has(failed.failure.reason)) return { do: 'wait', failure: failed.failure };
+    reportFailedStage(parts, 'none', failed.reason);
     return orReport(parts, attempt, () => startFreshSession(parts, overflow, limitTokens));
   }
   if (step === 'start fresh session') {

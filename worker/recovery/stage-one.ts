@@ -1,6 +1,7 @@
 import { METRIC, SPAN } from '../../shared/telemetry.ts';
 import type { Attempt, Command } from '../attempt.ts';
 import { type AuditEvent, auditCommand } from '../audit.ts';
+import type { Failure } from '../model/classify.ts';
 import { bindsThinking } from '../model/family.ts';
 import type { LogRecord } from '../session/record.ts';
 import { appendCommands, archivableCommand, newStamp, type OpenedSession } from '../session/store.ts';
@@ -10,6 +11,12 @@ import { learnLimit, moveTo, type Overflow, type RecoverParts, thinkingTrim } fr
 
 /** A session that was compacted this often in a row refills at once: compacting it again would not help. */
 export const COMPACTIONS_IN_ROW_MAX = 3;
+
+/** Why a session was not compacted, with the failure of the call where that was it. */
+interface Uncompacted {
+  reason: string;
+  failure?: Failure;
+}
 
 /** What is compacted, and by whom. */
 interface Subject {
@@ -31,8 +38,8 @@ export async function compactForRetry(
   { attempt, opened, ...overflow }: Overflow,
   limitTokens: number,
   signal: AbortSignal,
-): Promise<string | undefined> {
-  if (attempt.compactionsInRow >= COMPACTIONS_IN_ROW_MAX) return 'refills_at_once';
+): Promise<Uncompacted | undefined> {
+  if (attempt.compactionsInRow >= COMPACTIONS_IN_ROW_MAX) return { reason: 'refills_at_once' };
   const step = `recover:${attempt.recoveries}`;
   const effects = [...moveTo(attempt, 'compacted'), ...learnLimit(attempt, overflow.limitTokens, limitTokens)];
   return compactSession(parts, { attempt, opened, limitTokens, step, effects }, signal);
@@ -53,18 +60,22 @@ export async function compactAfterReply(
   await compactSession(parts, { attempt, opened, limitTokens, step: 'compact-after-reply', effects: [] }, signal);
 }
 
-async function compactSession(parts: RecoverParts, subject: Subject, signal: AbortSignal): Promise<string | undefined> {
+async function compactSession(
+  parts: RecoverParts,
+  subject: Subject,
+  signal: AbortSignal,
+): Promise<Uncompacted | undefined> {
   return parts.telemetry.span(SPAN.overflowCompacted, { success: false }, async (span) => {
     const result = (await maskOldResults(parts, subject)) ?? (await summarise(parts, subject, signal));
     if (!result.ok) {
       const { reason, calls } = result.failed;
-      if (signal.aborted) return 'aborted';
+      if (signal.aborted) return { reason: 'aborted' };
       span.setAttributes({ 'error.type': reason, 'spillway.compaction.calls': calls });
       parts.telemetry.count(METRIC.recoveries, { action: 'compact', result: reason });
       await subject.attempt.write('', [
         auditCommand(subject.attempt, { event: 'context.compaction-failed', reason, calls }),
       ]);
-      return reason;
+      return result.failed;
     }
     const { tokensBefore, tokensAfter, calls } = result.compaction;
     span.setAttributes({

@@ -36,7 +36,11 @@ export interface Overflow {
 }
 
 /** The message goes back to the head of the queue, or it ends here. */
-export type Recovery = { do: 'again' } | { do: 'conclude'; conclusion: Conclusion; commands: Command[] };
+export type Recovery =
+  | { do: 'again' }
+  /** No summary could be asked for just now: nothing was changed. */
+  | { do: 'wait'; failure: Failure }
+  | { do: 'conclude'; conclusion: Conclusion; commands: Command[] };
 
 /** The stage, one recovery more, and a fresh count of attempts: progress was made. */
 export function moveTo(attempt: Attempt, stage: RecoveryStage): Command[] {

@@ -1,7 +1,8 @@
 -- Reads new entries as the group and appends each to its lane, in one step: two dispatchers can never admit the
 -- messages of one chat in different orders, and no entry is ever read without being in its lane.
 -- KEYS  1 inbound   2 lanes
--- ARGV  1 group   2 consumer   3 most entries to read   4 prefix of lane keys
+-- ARGV  1 group   2 consumer   3 most entries to read   4 prefix of lane keys   5 prefix of turn keys
+--       6 most messages of a lane: one more is marked as refused
 -- Reply {id of the newest entry that the group has read, number of entries read now,
 --        {{head, chat, traceparent}, …} of every lane touched, {entry that names no chat, …}}
 local function field(fields, name)
@@ -26,7 +27,9 @@ for _, entry in ipairs(read[1][2]) do
   last = entry[1]
   local chat = field(entry[2], 'chat')
   if chat and (chat:match('^%-?%d+$') or chat:match('^%-?%d+%.%d+$')) then
-    redis.call('RPUSH', ARGV[4] .. chat, last)
+    if redis.call('RPUSH', ARGV[4] .. chat, last) > tonumber(ARGV[6]) then
+      redis.call('HSET', ARGV[5] .. last, 'refused', 'lane_full')
+    end
     if not touched[chat] then
       touched[chat] = true
       order[#order + 1] = chat

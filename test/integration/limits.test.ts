@@ -1,0 +1,128 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { chatKey } from '../../shared/keys.ts';
+import type { Service } from '../../shared/lifecycle.ts';
+import { createBudget } from '../../worker/budget.ts';
+import { ALERT_CHAT, createWorld, startGateway, type World } from '../fixture/gateway.ts';
+import { nextOutcome, untilSettled } from '../fixture/ledger.ts';
+
+const CHAT = 1001;
+const OTHER = 1002;
+
+let world: World;
+let gateway: Service | undefined;
+
+beforeEach(async () => {
+  world = await createWorld();
+});
+
+afterEach(async () => {
+  await gateway?.stop();
+  gateway = undefined;
+  await world.close();
+});
+
+async function start(env: Record<string, string>): Promise<void> {
+  Object.assign(world.env, env);
+  gateway = await startGateway(world);
+}
+
+function shown(chat: number): string[] {
+  return world.telegram.shown(chat).map(({ text }) => text);
+}
+
+const today = () => new Date().toISOString().slice(0, 10);
+
+test('a chat whose budget is used up is told so, calls no model, and others go on', async () => {
+  await start({ CHAT_DAILY_TOKENS: '12000' });
+  world.telegram.say(CHAT, 'First');
+  expect(await nextOutcome(world, CHAT, 1)).toMatchObject({ outcome: 'answered' });
+  await world.peek.incrby(world.keys.spent(today(), chatKey(CHAT)), 11_000);
+  const calls = world.claude.calls.length;
+  world.telegram.say(CHAT, 'Second');
+  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'refused', reason: 'over_chat_budget' });
+  expect(shown(CHAT).at(-1)).toMatch(/used up for today/);
+  expect(world.claude.calls).toHaveLength(calls);
+  world.telegram.say(OTHER, 'Hello');
+  expect(await nextOutcome(world, OTHER)).toMatchObject({ outcome: 'answered' });
+});
+
+test('the budget of all: everybody is refused, the operator is told once', async () => {
+  await start({ TOTAL_DAILY_TOKENS: '3000' });
+  for (const chat of [CHAT, OTHER]) {
+    world.telegram.say(chat, 'Hello');
+    expect(await nextOutcome(world, chat)).toMatchObject({ outcome: 'refused', reason: 'over_total_budget' });
+  }
+  await world.telegram.waitForText(ALERT_CHAT, /daily budget of all chats/);
+  expect(world.telegram.shown(ALERT_CHAT)).toHaveLength(1);
+  expect(world.claude.calls).toEqual([]);
+});
+
+test('what was reserved is put right by what the call cost, for a chat and for all', async () => {
+  await start({ CHAT_DAILY_TOKENS: '100000', TOTAL_DAILY_TOKENS: '100000' });
+  world.telegram.say(CHAT, 'Hello');
+  await nextOutcome(world, CHAT);
+  const usage = world.claude.calls[0]?.usage;
+  const cost = [
+    usage?.input_tokens,
+    usage?.cache_read_input_tokens,
+    usage?.cache_creation_input_tokens,
+    usage?.output_tokens,
+  ];
+  const real = cost.reduce((sum: number, part) => sum + (part ?? 0), 0);
+  expect(real).toBeGreaterThan(0);
+  expect(Number(await world.peek.get(world.keys.spent(today(), chatKey(CHAT))))).toBe(real);
+  expect(Number(await world.peek.get(world.keys.spentByAll(today())))).toBe(real);
+});
+
+test('a call that fails costs nothing; what a crash left reserved stays spent, and never more than the limit', async () => {
+  const limits = { chatDailyTokens: 100, totalDailyTokens: 150 };
+  const budget = createBudget(world.peek, world.keys, limits, () => new Date('2026-11-22T23:59:59Z'));
+  if (!budget) throw new Error('no budget');
+  const one = await budget.reserve(chatKey(CHAT), 100);
+  expect(await budget.reserve(chatKey(CHAT), 1)).toBe('over_chat_budget');
+  expect(await budget.reserve(chatKey(OTHER), 60)).toBe('over_total_budget');
+  expect(await budget.reserve(chatKey(OTHER), 50)).not.toBe('over_total_budget');
+  if (typeof one === 'string') throw new Error(one);
+  await one.settle(0);
+  expect(await budget.reserve(chatKey(CHAT), 100)).not.toBe('over_chat_budget');
+  expect(await world.peek.ttl(world.keys.spent('2026-11-22', chatKey(CHAT)))).toBeGreaterThan(0);
+  const tomorrow = createBudget(world.peek, world.keys, limits, () => new Date('2026-11-23T00:00:00Z'));
+  expect(typeof (await tomorrow?.reserve(chatKey(CHAT), 100))).toBe('object');
+});
+
+test('many at once never reserve more than the limit', async () => {
+  const budget = createBudget(world.peek, world.keys, { chatDailyTokens: 100, totalDailyTokens: undefined });
+  const all = await Promise.all(Array.from({ length: 30 }, () => budget?.reserve(chatKey(CHAT), 10)));
+  expect(all.filter((each) => typeof each === 'object')).toHaveLength(10);
+});
+
+test('without a limit there is no budget to ask', () => {
+  expect(
+    createBudget(world.peek, world.keys, { chatDailyTokens: undefined, totalDailyTokens: undefined }),
+  ).toBeUndefined();
+});
+
+test('a lane that is full: those beyond are refused in their turn, told, and the order holds', async () => {
+  let release = (): void => {};
+  const gate = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  world.claude.react((call) => (call.index === 0 ? { do: 'answer', text: 'slow', afterMs: 1_500 } : undefined));
+  await start({ LANE_MAX_MESSAGES: '3' });
+  world.telegram.say(CHAT, 'one');
+  await world.claude.waitForCall(() => true);
+  for (const words of ['two', 'three', 'four', 'five']) world.telegram.say(CHAT, words);
+  release();
+  await gate;
+  const outcomes = await untilSettled(world, 5, 20_000);
+  expect(outcomes.map(({ outcome, reason }) => reason ?? outcome)).toEqual([
+    'answered',
+    'answered',
+    'answered',
+    'lane_full',
+    'lane_full',
+  ]);
+  expect(shown(CHAT).filter((words) => words.includes('Too many of your messages'))).toHaveLength(2);
+  world.telegram.say(CHAT, 'six');
+  expect(await nextOutcome(world, CHAT, 6)).toMatchObject({ outcome: 'answered' });
+});

@@ -1,0 +1,91 @@
+import { METRIC } from '../shared/telemetry.ts';
+import type { Attempt } from './attempt.ts';
+import { auditCommand } from './audit.ts';
+import { type FallbackParts, type FillMessages, sendOrFallBack } from './fallback.ts';
+import { fill, keptIn } from './media/fill.ts';
+import type { Failure } from './model/classify.ts';
+import { type Count, countRequest, usableTokens } from './model/count.ts';
+import type { ModelAnswer, ModelResult } from './model/model.ts';
+import type { Repair } from './model/repair.ts';
+import { bytesOf } from './recovery/left-out.ts';
+import type { RecoverParts } from './recovery/step.ts';
+import { asShown } from './session/shown.ts';
+import type { OpenedSession } from './session/store.ts';
+import { view } from './session/view.ts';
+import type { RoundParts } from './tools/round.ts';
+
+/** What a call of the model works with. */
+export interface CallParts extends RecoverParts, RoundParts, FallbackParts {
+  systemPrompt: string;
+}
+
+/** What a call is about. */
+export interface Call {
+  attempt: Attempt;
+  opened: OpenedSession;
+  limitTokens: number;
+  calibration: number;
+  /** Whether the model must answer in words. */
+  wordsOnly: boolean;
+}
+
+/** What a call came to. */
+export type Called =
+  | { ok: true; answer: ModelAnswer; count: Count; byFallback: boolean }
+  | { ok: false; failure: Failure; isRepaired: boolean };
+
+const REPAIRS_KEPT = 20;
+/** What a request may weigh, with what our count does not see; the API refuses 32 MB. */
+const BODY_BYTES_MAX = 28 * 1024 * 1024;
+
+/**
+ * One call of the model: the request is computed from the session, counted, and sent unless it is counted to be too
+ * long or too large. Contract: throws `FencedError`, or what Redis throws.
+ */
+export async function callModel(parts: CallParts, call: Call, signal: AbortSignal): Promise<Called> {
+  const { attempt, opened, limitTokens } = call;
+  const messages = view(opened.window);
+  const tools = parts.tools.specs();
+  const maxTokens = attempt.maxOutputTokens ?? parts.maxOutputTokens;
+  const fixed = { system: parts.systemPrompt, tools: tools.length === 0 ? '' : JSON.stringify(tools) };
+  const count = countRequest(fixed, opened.window, messages, parts.modelName, call.calibration);
+  const counted = tooLarge(call, count, usableTokens(limitTokens, maxTokens));
+  if (counted) return { ok: false, failure: counted, isRepaired: false };
+  const fillKept: FillMessages = async (kept) => {
+    const refs = keptIn(kept);
+    return refs.length === 0 ? kept : fill(kept, await parts.media.load(refs));
+  };
+  const request = {
+    model: parts.modelName,
+    maxTokens,
+    system: parts.systemPrompt,
+    messages: await fillKept(messages),
+    tools,
+    wordsOnly: call.wordsOnly,
+    caches: true,
+  };
+  parts.reach('model called');
+  const result = await sendOrFallBack(parts, request, { window: opened.window, fixed, fill: fillKept }, signal);
+  await recordRepairs(parts, attempt, result.repairs);
+  if (result.ok) return { ok: true, answer: result.answer, count, byFallback: result.byFallback };
+  return { ok: false, failure: result.failure, isRepaired: result.repairs.length > 0 };
+}
+
+/** A repair is no failure, but each one hides a fault of ours that somebody should look at. */
+async function recordRepairs(parts: CallParts, attempt: Attempt, repairs: ModelResult['repairs']): Promise<void> {
+  if (repairs.length === 0) return;
+  for (const { rule, what } of repairs) parts.telemetry.count(METRIC.repairs, { rule, what });
+  const kept: readonly Repair[] = repairs.slice(0, REPAIRS_KEPT);
+  await attempt.write('', [auditCommand(attempt, { event: 'request.repaired', repairs: kept })]);
+}
+
+/**
+ * Prevention: what we count to be too long, or too large, is not sent. The last stage of a message is sent all the same,
+ * since a count is a guess and the user would get nothing.
+ */
+function tooLarge({ attempt, opened }: Call, { tokens }: Count, usable: number): Failure | undefined {
+  if (attempt.stage === 'scrubbed') return undefined;
+  if (tokens > usable) return { kind: 'token', reason: 'counted_too_long', observedTokens: tokens };
+  if (bytesOf(asShown(opened.window.records)) <= BODY_BYTES_MAX) return undefined;
+  return { kind: 'wire', reason: 'counted_too_large' };
+}

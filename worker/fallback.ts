@@ -1,0 +1,36 @@
+import { type Count, countRequest, type FixedParts, usableTokens } from './model/count.ts';
+import { tokenizerFactor } from './model/family.ts';
+import type { MessageParam, Model, ModelRequest, ModelResult } from './model/model.ts';
+import { trimOf } from './recovery/step.ts';
+import { view, type Window } from './session/view.ts';
+
+/** What asking a second model works with. */
+export interface FallbackParts {
+  model: Model;
+  /** Asked when the first one is in trouble that will pass; never for an overflow. */
+  fallbackModel: string | undefined;
+}
+
+/** Fills kept files into messages. */
+export type FillMessages = (messages: MessageParam[]) => Promise<MessageParam[]>;
+
+/**
+ * Sends a request, and sends it to the fallback model when the first is overloaded, broken or away. Thinking is left
+ * out for it, since it is another model's. What the fallback says besides an answer is of no account: the first
+ * failure stands. Contract: as `Model.send`, plus whatever `fill` rejects with.
+ */
+export async function sendOrFallBack(
+  { model, fallbackModel }: FallbackParts,
+  request: ModelRequest,
+  { window, fixed, fill }: { window: Window; fixed: FixedParts; fill: FillMessages },
+  signal: AbortSignal,
+): Promise<ModelResult & { byFallback: boolean }> {
+  const first = { ...(await model.send(request, signal)), byFallback: false };
+  if (first.ok || fallbackModel === undefined || signal.aborted || first.failure.kind !== 'transient') return first;
+  const messages = view({ ...window, records: [...window.records, trimOf('thinking', window.records)] });
+  const count: Count = countRequest(fixed, window, messages, fallbackModel, tokenizerFactor(fallbackModel));
+  const limitTokens = await model.windowTokens(fallbackModel);
+  if (count.tokens > usableTokens(limitTokens, request.maxTokens)) return first;
+  const second = await model.send({ ...request, model: fallbackModel, messages: await fill(messages) }, signal);
+  return second.ok ? { ...second, byFallback: true } : first;
+}

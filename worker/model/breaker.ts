@@ -1,0 +1,79 @@
+import type { FailureReason } from './classify.ts';
+import type { Model, ModelResult } from './model.ts';
+
+/** How one model's endpoint has fared. */
+interface Circuit {
+  /** Failures since a call last went through. */
+  failures: number;
+  /** How often in a row it was closed again at once. */
+  trips: number;
+  /** Until when nobody calls. */
+  pausedUntilMs: number;
+  /** Whether a call is out that tries if the trouble is over. */
+  probing: boolean;
+}
+
+/** Failures in a row, of whatever chats, that are no accident: each chat alone gives up before. */
+const FAILURES_MAX = 8;
+const PAUSE_MS = 5_000;
+const PAUSE_MS_MAX = 60_000;
+/** What says something about the endpoint, and nothing about the request. */
+const ENDPOINT: ReadonlySet<FailureReason> = new Set([
+  'overloaded',
+  'server_error',
+  'network',
+  'timeout',
+  'cut_stream',
+  'rate_limited',
+]);
+
+/**
+ * Spares an endpoint that is in trouble: after 8 failures in a row, whichever chats they were of, no call is made for a
+ * pause that grows from 5 seconds to a minute; then one call tries, and the others follow when it went through. So five
+ * hundred chats do not all retry at once, and their messages use up no attempts meanwhile. Each model has a circuit of
+ * its own. A call that is not made fails as `paused`, with the wait that is left.
+ */
+export function withBreaker(model: Model, now: () => number = Date.now, random: () => number = Math.random): Model {
+  const circuits = new Map<string, Circuit>();
+  const circuitOf = (name: string): Circuit => {
+    const known = circuits.get(name) ?? { failures: 0, trips: 0, pausedUntilMs: 0, probing: false };
+    circuits.set(name, known);
+    return known;
+  };
+  return {
+    windowTokens: (name) => model.windowTokens(name),
+    async send(request, signal) {
+      const circuit = circuitOf(request.model);
+      const isOpen = circuit.trips > 0;
+      if (isOpen && (now() < circuit.pausedUntilMs || circuit.probing)) return notCalled(circuit, now(), random);
+      if (isOpen) circuit.probing = true;
+      try {
+        const result = await model.send(request, signal);
+        learn(circuit, result, isOpen, now(), random);
+        return result;
+      } finally {
+        if (isOpen) circuit.probing = false;
+      }
+    },
+  };
+}
+
+function learn(circuit: Circuit, result: ModelResult, wasProbe: boolean, nowMs: number, random: () => number): void {
+  if (result.ok || !ENDPOINT.has(result.failure.reason)) {
+    // Nobody knows what an aborted call would have come to; any other answer shows that the endpoint is there.
+    if (result.ok || result.failure.reason !== 'aborted') Object.assign(circuit, { failures: 0, trips: 0 });
+    return;
+  }
+  circuit.failures += 1;
+  if (circuit.failures < FAILURES_MAX && !wasProbe) return;
+  const isNew = nowMs >= circuit.pausedUntilMs;
+  if (isNew) circuit.trips += 1;
+  const pauseMs = Math.min(PAUSE_MS * 2 ** (circuit.trips - 1), PAUSE_MS_MAX);
+  if (isNew) circuit.pausedUntilMs = nowMs + Math.round(pauseMs * (0.8 + 0.2 * random()));
+}
+
+/** Chats come back spread over a second, or they would all be there for the same probe. */
+function notCalled({ pausedUntilMs }: Circuit, nowMs: number, random: () => number): ModelResult {
+  const retryAfterMs = Math.max(0, pausedUntilMs - nowMs) + Math.round(500 + 1_000 * random());
+  return { ok: false, repairs: [], failure: { kind: 'transient', reason: 'paused', retryAfterMs } };
+}
