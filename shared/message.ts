@@ -12,8 +12,11 @@ const file = z.object({
   bytes: z.int().positive().optional(),
 });
 
+/** A message of a later version is left to a worker that knows it. */
+const VERSION = 1;
+
 const schema = z.object({
-  v: z.literal(1),
+  v: z.literal(VERSION),
   updateId: z.int(),
   chatId: z.int(),
   topicId: z.int().optional(),
@@ -39,7 +42,10 @@ export type InboundMessage = Readonly<z.infer<typeof schema>>;
 export type InboundFile = Readonly<z.infer<typeof file>>;
 
 /** What decoding came to. `problem` names the field and what was expected, never the content. */
-export type Decoded<T> = { ok: true; value: T } | { ok: false; problem: string };
+export type Decoded<T> =
+  | { ok: true; value: T }
+  /** `isNewer`: a newer version wrote it, which may be running side by side with this one. */
+  | { ok: false; problem: string; isNewer?: boolean };
 
 /** The lane that a message belongs to. */
 export function laneOf(message: InboundMessage): ChatKey {
@@ -71,7 +77,9 @@ export function decodeMessage(text: string | undefined): Decoded<InboundMessage>
   const parsed = schema.safeParse(raw);
   if (parsed.success) return { ok: true, value: parsed.data };
   const [issue] = parsed.error.issues;
-  return { ok: false, problem: `${issue?.path.join('.') || 'message'}: ${issue?.message ?? 'malformed'}` };
+  const problem = `${issue?.path.join('.') || 'message'}: ${issue?.message ?? 'malformed'}`;
+  const { v } = (raw ?? {}) as { v?: unknown };
+  return { ok: false, problem, ...(typeof v === 'number' && v > VERSION && { isNewer: true }) };
 }
 
 /** Where a message came from, in words: the "channel" that a seed names. */

@@ -152,3 +152,8 @@ function parsed<T>(json: string | undefined): T | undefined {
 export function traceIdOfAttempt({ traceparent }: Attempt): string {
   return traceparent.split('-')[1] ?? '';
 }
+
+/** How long an attempt's message has waited: its entry's id is the time at which it was accepted. */
+export function ageMs({ entry }: Attempt): number {
+  return Date.now() - Number(entry.split('-')[0]);
+}

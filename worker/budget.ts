@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import type { Redis } from 'ioredis';
 import type { ChatKey, Keys } from '../shared/keys.ts';
@@ -30,6 +31,8 @@ export interface Budget {
 
 /** A day's key is looked at for no longer. */
 const KEEP_SECONDS = 48 * 3600;
+/** A command whose reply was lost comes again within seconds. */
+const REPEAT_SECONDS = 300;
 
 /** The budgets over a connection; nothing at all without a limit. */
 export function createBudget(
@@ -42,7 +45,7 @@ export function createBudget(
   if (chatDailyTokens === undefined && totalDailyTokens === undefined) return undefined;
   const run = bindScript<number>(redis, join(import.meta.dirname, 'scripts', 'spend.lua'));
   const spend = async (key: string, tokens: number, limit: number | undefined): Promise<boolean> =>
-    (await run([key], [tokens, limit ?? -1, KEEP_SECONDS])) === 1;
+    (await run([key], [tokens, limit ?? -1, KEEP_SECONDS, randomUUID(), REPEAT_SECONDS])) === 1;
   return {
     async reserve(chat, tokens) {
       const day = now().toISOString().slice(0, 10);

@@ -146,6 +146,7 @@ async function obey(
   throw new WaitingError();
 }
 
+/** Once for each attempt, however often the command is sent: a reply can be lost. */
 async function giveBackAttempt(attempt: Attempt): Promise<void> {
-  await attempt.write('', [['HINCRBY', attempt.keys.turn(attempt.entry), 'attempts', -1]]);
+  await attempt.write(`given back:${attempt.fence}`, [['HINCRBY', attempt.keys.turn(attempt.entry), 'attempts', -1]]);
 }

@@ -1,5 +1,5 @@
 import { alertCommand } from './alert.ts';
-import type { Attempt } from './attempt.ts';
+import { type Attempt, ageMs } from './attempt.ts';
 import { backoffMs } from './backoff.ts';
 import { isOverBudget } from './budget.ts';
 import { budgetAlert } from './incident.ts';
@@ -27,7 +27,7 @@ export async function react(
   const { attempt, failure } = failedCall;
   if (isOverBudget(failure.reason)) return overBudget(attempt, failure.reason);
   if (failure.kind === 'terminal') return terminal(attempt, failure);
-  if (failure.reason === 'paused' && ageMs(failedCall) < PAUSED_MS_MAX)
+  if (failure.reason === 'paused' && ageMs(attempt) < PAUSED_MS_MAX)
     return { do: 'later', delayMs: failure.retryAfterMs ?? 0, reason: 'paused', isFree: true };
   if (failure.kind === 'transient') {
     if (attempt.attempts >= parts.maxAttempts)
@@ -40,11 +40,6 @@ export async function react(
   // The summary could not be asked for; what that is about is no fault of this message.
   if (recovery.do === 'wait') return react(parts, { ...failedCall, failure: recovery.failure }, signal);
   return { conclusion: recovery.conclusion, commands: recovery.commands };
-}
-
-/** How long a message has waited: its entry's id is the time at which it was accepted. */
-function ageMs({ attempt }: FailedCall): number {
-  return Date.now() - Number(attempt.entry.split('-')[0]);
 }
 
 /** The user is told; the operator once a day for the budget of all. */

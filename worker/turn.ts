@@ -4,7 +4,7 @@ import type { Destination, Telegram } from '../shared/telegram.ts';
 import { SPAN } from '../shared/telemetry.ts';
 import { alertCommand } from './alert.ts';
 import { type AskParts, askModel } from './ask.ts';
-import type { Attempt, Conclusion } from './attempt.ts';
+import { type Attempt, ageMs, type Conclusion } from './attempt.ts';
 import { backoffMs } from './backoff.ts';
 import { carryOut, commandOf } from './command.ts';
 import { type ContentParts, readContent } from './content.ts';
@@ -25,6 +25,9 @@ export interface TurnParts extends AskParts, ContentParts {
 /** A reply may outlive a longer trouble than a model call: it is paid for. */
 const DELIVERY_ATTEMPTS_MAX = 30;
 const UNAUTHORIZED_RETRY_MS = 30_000;
+/** In a deploy a newer worker takes over what this one cannot read; if none comes, the user is told. */
+const NEWER_MS_MAX = 600_000;
+const NEWER_RETRY_MS = 2_000;
 /** The field of the turn that holds where its chat has gone. */
 const MIGRATED_TO = 'migratedTo';
 
@@ -60,6 +63,8 @@ export async function runTurn(parts: TurnParts, attempt: Attempt, signal: AbortS
 }
 
 async function decide(parts: TurnParts, attempt: Attempt, signal: AbortSignal): Promise<Decided> {
+  if (!attempt.message.ok && attempt.message.isNewer && ageMs(attempt) < NEWER_MS_MAX)
+    return { do: 'later', delayMs: NEWER_RETRY_MS, reason: 'newer_version', isFree: true };
   if (!attempt.message.ok) return failed(attempt, 'undecodable', NOTICE.unreadable, attempt.message.problem);
   const message = attempt.message.value;
   if (attempt.kept('refused') !== undefined)

@@ -1,12 +1,19 @@
--- Adds to what was spent in a day, unless that would exceed the limit.
+-- Adds to what was spent in a day, unless that would exceed the limit. Once for each operation: a reply can be lost, and
+-- the command then comes again.
 -- KEYS  1 spent
--- ARGV  1 tokens, may be negative   2 limit, or -1 for none   3 seconds to keep the key
+-- ARGV  1 tokens, may be negative   2 limit, or -1 for none   3 seconds to keep the key   4 id of the operation
+--       5 seconds to remember it
 -- Reply 1 when it was added, 0 when it would be too much
+local done = redis.call('GET', KEYS[1] .. ':' .. ARGV[4])
+if done then
+  return tonumber(done)
+end
 local limit = tonumber(ARGV[2])
 local spent = tonumber(redis.call('GET', KEYS[1]) or 0)
-if limit >= 0 and spent + tonumber(ARGV[1]) > limit then
-  return 0
+local fits = (limit < 0 or spent + tonumber(ARGV[1]) <= limit) and 1 or 0
+if fits == 1 then
+  redis.call('INCRBY', KEYS[1], ARGV[1])
+  redis.call('EXPIRE', KEYS[1], ARGV[3])
 end
-redis.call('INCRBY', KEYS[1], ARGV[1])
-redis.call('EXPIRE', KEYS[1], ARGV[3])
-return 1
+redis.call('SET', KEYS[1] .. ':' .. ARGV[4], fits, 'EX', ARGV[5])
+return fits

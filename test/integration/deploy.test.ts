@@ -1,0 +1,74 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import type { EntryId } from '../../shared/keys.ts';
+import { createWorld, type World } from '../fixture/gateway.ts';
+import { nextOutcome, settledOutcomes, untilSettled } from '../fixture/ledger.ts';
+import { type GatewayProcess, spawnGateway } from '../fixture/process.ts';
+
+const CHAT = 1001;
+const DEADLINE_MS = 20_000;
+
+let world: World;
+let spawned: GatewayProcess[] = [];
+
+beforeEach(async () => {
+  world = await createWorld();
+});
+
+afterEach(async () => {
+  await Promise.all(spawned.map((gateway) => gateway.stop()));
+  spawned = [];
+  await world.close();
+});
+
+async function spawn(): Promise<GatewayProcess> {
+  const gateway = await spawnGateway(world);
+  spawned.push(gateway);
+  return gateway;
+}
+
+/** How often attempts at an entry have begun. */
+async function fenceOf(entry: string): Promise<number> {
+  return Number((await world.peek.hget(world.keys.turn(entry as EntryId), 'fence')) ?? 0);
+}
+
+test('a message of a newer version waits for a worker that knows it: it is not failed, and uses up no attempts', async () => {
+  await spawn();
+  const message = JSON.stringify({ v: 2, whatever: 'a later version says' });
+  const entry = String(await world.peek.xadd(world.keys.inbound, '*', 'chat', String(CHAT), 'message', message));
+  for (const deadline = Date.now() + DEADLINE_MS; (await fenceOf(entry)) < 3; await pause(20))
+    if (Date.now() > deadline) throw new Error('the message was not tried three times');
+  expect(await settledOutcomes(world)).toEqual([]);
+  expect(world.telegram.shown(CHAT)).toEqual([]);
+  expect(Number(await world.peek.hget(world.keys.turn(entry as EntryId), 'attempts'))).toBeLessThanOrEqual(1);
+});
+
+test('a message that nobody can read is failed at once: it is damaged, not newer', async () => {
+  world.telegram.openChat(CHAT);
+  await spawn();
+  await world.peek.xadd(world.keys.inbound, '*', 'chat', String(CHAT), 'message', '{"v":1}', 'traceparent', '');
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'failed', reason: 'undecodable' });
+});
+
+test('deploys under load: each gateway is asked to end while the next one starts, and every message is answered once, in order', async () => {
+  const chats = Array.from({ length: 8 }, (_, at) => CHAT + at);
+  const rounds = 4;
+  world.claude.react((call) =>
+    call.kind === 'main' ? { do: 'answer', text: call.pendingText, afterMs: 150 } : undefined,
+  );
+  let running = await spawn();
+  for (let round = 0; round < rounds; round++) {
+    for (const chat of chats) for (const part of ['a', 'b']) world.telegram.say(chat, `${round}${part}`);
+    await world.claude.waitForCall((call) => call.pendingText === `${round}a`);
+    const next = spawn();
+    running.kill('SIGTERM');
+    expect(await running.ended).toBe('0');
+    running = await next;
+  }
+  const outcomes = await untilSettled(world, chats.length * rounds * 2, 60_000);
+  expect(outcomes.every(({ outcome }) => outcome === 'answered')).toBe(true);
+  expect(outcomes.every(({ attempts }) => attempts === 1)).toBe(true);
+  const expected = Array.from({ length: rounds }, (_, round) => [`${round}a`, `${round}b`]).flat();
+  for (const chat of chats) expect(world.telegram.shown(chat).map(({ text }) => text)).toEqual(expected);
+  expect(world.claude.breaches()).toEqual([]);
+}, 90_000);
