@@ -1,6 +1,6 @@
 import type { Attempt, Command, Conclusion } from './attempt.ts';
 import { NOTICE } from './notice.ts';
-import { archivableCommand, newSessionId } from './session/store.ts';
+import { emptySessionCommands, newSessionId } from './session/store.ts';
 
 /** A bot command that this version carries out. */
 export type BotCommand = 'start' | 'help' | 'new';
@@ -17,18 +17,8 @@ export function carryOut(command: BotCommand, attempt: Attempt): { conclusion: C
   if (command !== 'new')
     return { conclusion: { outcome: 'command', reason: command, parts: [NOTICE.help] }, commands: [] };
   const { keys, chat, session } = attempt;
-  const to = newSessionId();
   return {
-    conclusion: {
-      outcome: 'command',
-      reason: command,
-      parts: [NOTICE.newConversation],
-    },
-    commands: [
-      ['HSET', keys.chat(chat), 'session', to],
-      ['HSET', keys.session(to), 'parent', session, 'createdAt', new Date().toISOString()],
-      ['HSET', keys.session(session), 'closedBy', to],
-      archivableCommand(keys, session),
-    ],
+    conclusion: { outcome: 'command', reason: command, parts: [NOTICE.newConversation] },
+    commands: emptySessionCommands(keys, chat, session, newSessionId()),
   };
 }

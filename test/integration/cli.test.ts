@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { chatKey } from '../../shared/keys.ts';
+import { chatKey, type SessionId } from '../../shared/keys.ts';
 import { runFile } from '../fixture/command.ts';
 import { createWorld, startGateway, type World } from '../fixture/gateway.ts';
 import { conversation } from '../fixture/history.ts';
@@ -119,3 +119,21 @@ test.each([['session'], ['session', 'show'], ['session', 'dance', '1'], ['fly']]
     expect(ended.stderr).toMatch(/Usage|The verbs are/);
   },
 );
+
+test('a session that is reset is kept, and the chat goes on in an empty one', async () => {
+  await cli(['session', 'import', String(CHAT)], world.env, '{"role":"user","content":"remember 4711"}');
+  const bound = () => world.peek.hget(world.keys.chat(chatKey(CHAT)), 'session');
+  const before = (await bound()) as SessionId;
+  const { code, stdout } = await cli(['session', 'reset', String(CHAT), '--json']);
+  const after = await bound();
+  expect(code).toBe(0);
+  expect(JSON.parse(stdout)).toEqual({ chat: String(CHAT), session: after, parent: before });
+  expect(after).not.toBe(before);
+  expect(await world.peek.hget(world.keys.session(before), 'closedBy')).toBe(after);
+  expect(await world.peek.llen(world.keys.log(before))).toBe(1);
+});
+
+test('a chat that was never spoken to has nothing to reset', async () => {
+  const ended = await cli(['session', 'reset', String(CHAT)]);
+  expect(ended).toMatchObject({ code: 1, stderr: expect.stringMatching(/has no session yet/) });
+});

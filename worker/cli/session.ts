@@ -1,27 +1,24 @@
 import { createReadStream } from 'node:fs';
 import { access } from 'node:fs/promises';
-import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
 import type { Redis } from 'ioredis';
-import { programPath, readProcessConfig } from '../../shared/config.ts';
 import { type ChatKey, type Keys, keysOf, parseChatKey, type SessionId, shardOf } from '../../shared/keys.ts';
-import { PROJECT_ROOT } from '../../shared/project.ts';
-import { connectRedis, untilReady } from '../../shared/redis.ts';
-import { provideRedis } from '../../shared/redis-source.ts';
 import { clip } from '../../shared/text.ts';
 import { textOf } from '../session/record.ts';
+import { emptySessionCommands, newSessionId } from '../session/store.ts';
 import { exportLine, importSession, parseLines, readSession } from '../session/transfer.ts';
 import { type CliOutput, UsageError } from './output.ts';
+import { withRedis } from './state.ts';
 
-const HELP = `Usage: npm run cli -- session show|export <chat> [--json]
+const HELP = `Usage: npm run cli -- session show|export|reset <chat> [--json]
        npm run cli -- session import <chat> [file] [--json]
 
 import reads JSON lines, {"role":"user"|"assistant","content": text or Messages API blocks, "at"?: ISO time}, from a file
 or from standard input, and binds the chat to them as a new session. A bad line is named by its number, and then nothing
-is imported. export writes the same lines with more fields. show says what the session is made of.`;
+is imported. export writes the same lines with more fields. show says what the session is made of. reset starts an empty
+session, as /new does; the old one is kept. A message that is being answered now ends in the old one.`;
 
-const READY_MS = 10_000;
 const SHOWN_RECORDS = 6;
 const SHOWN_CHARS = 160;
 
@@ -38,9 +35,10 @@ const ACTIONS: Readonly<Record<string, (task: SessionTask) => Promise<number>>> 
   show,
   export: exportAll,
   import: importAll,
+  reset,
 };
 
-/** Shows, exports or imports the session of a chat. */
+/** Shows, exports, imports or resets the session of a chat. */
 export async function session(args: string[], output: CliOutput): Promise<number> {
   const options = { help: { type: 'boolean' }, json: { type: 'boolean' } } as const;
   // A chat id of a group starts with a minus sign, which is no option.
@@ -58,27 +56,10 @@ export async function session(args: string[], output: CliOutput): Promise<number
   const action = ACTIONS[name];
   const parsed = parseChatKey(chatIds[0] ?? rest.shift() ?? '');
   if (!action || !parsed) throw new UsageError(HELP);
-  const reading = readProcessConfig('tool');
-  if (!reading.ok) throw new UsageError(reading.problems.join('\n'));
-  const url = reading.config.REDIS_URL;
-  const source = {
-    root: PROJECT_ROOT,
-    path: programPath(),
-    dir: join(PROJECT_ROOT, 'data', 'redis'),
-    fsync: 'always',
-    keep: true,
-  } as const;
-  const provided = await provideRedis({ ...source, ...(url !== undefined && { url }) });
-  if (!provided.ok) throw new UsageError(provided.problem);
-  const redis = connectRedis(provided.url, 'patient');
-  try {
-    await untilReady(redis, READY_MS);
-    const keys = keysOf(shardOf(parsed.chatId, reading.config.SHARDS));
-    return await action({ redis, keys, chat: parsed.chat, file: rest[0], json: values.json === true, output });
-  } finally {
-    redis.disconnect();
-    await provided.stop();
-  }
+  return withRedis((redis, shards) => {
+    const keys = keysOf(shardOf(parsed.chatId, shards));
+    return action({ redis, keys, chat: parsed.chat, file: rest[0], json: values.json === true, output });
+  });
 }
 
 async function importAll({ redis, keys, chat, file, json, output }: SessionTask): Promise<number> {
@@ -137,6 +118,20 @@ async function show({ redis, keys, chat, json, output }: SessionTask): Promise<n
     const said = record.content === undefined ? (record.text ?? record.summary ?? '') : textOf(record.content);
     output.line(`  ${record.at} ${record.t}: ${clip(said.replace(/\s+/g, ' '), SHOWN_CHARS)}`);
   }
+  return 0;
+}
+
+async function reset({ redis, keys, chat, json, output }: SessionTask): Promise<number> {
+  const from = await boundSession(redis, keys, chat);
+  const to = newSessionId();
+  const transaction = redis.multi();
+  for (const [name, ...words] of emptySessionCommands(keys, chat, from, to)) transaction.call(String(name), ...words);
+  await transaction.exec();
+  output.line(
+    json
+      ? JSON.stringify({ chat, session: to, parent: from })
+      : `Chat ${chat} begins anew in session ${to}; ${from} is kept.`,
+  );
   return 0;
 }
 

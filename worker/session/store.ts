@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import type { Redis } from 'ioredis';
-import type { Keys, SessionId } from '../../shared/keys.ts';
+import type { ChatKey, Keys, SessionId } from '../../shared/keys.ts';
 import { bindScript } from '../../shared/script.ts';
 import { type Attempt, type Command, FencedError } from '../attempt.ts';
 import { decodeRecord, encodeRecord, isEntry, type LogRecord, type UserRecord } from './record.ts';
@@ -104,6 +104,16 @@ export function newStamp(): { id: string; at: string } {
 /** The command that tells the archivist of a session whose records left its window, for the write that makes them. */
 export function archivableCommand(keys: Keys, session: SessionId): Command {
   return ['SADD', keys.archivable, session];
+}
+
+/** The commands that bind a chat to an empty session, which goes on from the one that it had. */
+export function emptySessionCommands(keys: Keys, chat: ChatKey, from: SessionId, to: SessionId): Command[] {
+  return [
+    ['HSET', keys.chat(chat), 'session', to],
+    ['HSET', keys.session(to), 'parent', from, 'createdAt', new Date().toISOString()],
+    ['HSET', keys.session(from), 'closedBy', to],
+    archivableCommand(keys, from),
+  ];
 }
 
 /** The commands that append records to a log, for a fenced write. */
