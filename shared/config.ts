@@ -19,6 +19,9 @@ const NOT_YET = [
   'OPERATOR_TOKEN',
 ];
 
+/** Each shard has connections and services of its own, and each chat in parallel a request in memory. */
+const SHARDS_MAX = 256;
+const CONCURRENCY_MAX = 1_000;
 /** A timer of more fires at once. */
 const TIMER_MS_MAX = 2_147_483_647;
 
@@ -85,8 +88,10 @@ const environment = z.object({
   SYSTEM_PROMPT_FILE: z.string().optional(),
   COMPACTION_PRESERVE_FILE: z.string().optional(),
   REDIS_URL: z.url({ protocol: /^rediss?$/, error: 'expected redis://… or rediss://…' }).optional(),
-  SHARDS: positive.default(1),
-  WORKER_CONCURRENCY: positive.default(16),
+  SHARDS: positive.refine((value) => value <= SHARDS_MAX, `expected at most ${SHARDS_MAX}`).default(1),
+  WORKER_CONCURRENCY: positive
+    .refine((value) => value <= CONCURRENCY_MAX, `expected at most ${CONCURRENCY_MAX}`)
+    .default(16),
   TURN_TIMEOUT_MS: milliseconds.default(300_000),
   MAX_ATTEMPTS: positive.default(5),
   LANE_MAX_MESSAGES: positive.default(50),

@@ -205,3 +205,11 @@ test('COMPACT_AT is a share of the window', () => {
     config: { COMPACT_AT: 0.85 },
   });
 });
+
+test.each([
+  ['SHARDS', '256', '257'],
+  ['WORKER_CONCURRENCY', '1000', '1001'],
+])('%s has an upper bound: %s is the most, %s is refused by name', (name, most, more) => {
+  expect(problemsOf({ ...GATEWAY, [name]: most })).toEqual([]);
+  expect(problemsOf({ ...GATEWAY, [name]: more })).toEqual([`${name} is malformed: expected at most ${most}`]);
+});
