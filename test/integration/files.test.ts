@@ -153,3 +153,19 @@ test('killed after a file was read: it is not downloaded again', async () => {
   expect(world.telegram.calls.filter(({ method }) => method.toLowerCase() === 'getfile')).toHaveLength(1);
   expect(lastMessage(mainCalls().at(-1)).map(({ type }) => type)).toEqual(['image', 'text']);
 });
+
+test('a file of text that is larger than the window is answered from its beginning and its end, and the user is told', async () => {
+  await world.close();
+  world = await createWorld({ claude: { windowTokens: 20_000 } });
+  await start();
+  const words = 'lorem ipsum dolor '.repeat(7_000);
+  sendDocument(Buffer.from(`THE BEGIN ${words} THE END`), 'huge.txt', { caption: 'Summarise it' });
+  expect(await nextOutcome(world, CHAT, 1, 20_000)).toMatchObject({ outcome: 'answered' });
+  const answeredCall = mainCalls().at(-1);
+  expect(JSON.stringify(answeredCall?.body)).toMatch(/THE BEGIN.*characters in all.*THE END/);
+  expect(lastMessage(answeredCall).at(-1)?.text).toBe('Summarise it');
+  expect(shown().join('\n')).toMatch(/only its beginning and its end/);
+  world.telegram.say(CHAT, 'And now?');
+  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered', recoveries: 0 });
+  expect(world.claude.breaches()).toEqual([]);
+});

@@ -5,7 +5,9 @@ import type { PrivateRedis } from '../../shared/private-redis.ts';
 import { connectRedis } from '../../shared/redis.ts';
 import { type Attempt, FencedError } from '../../worker/attempt.ts';
 import { createLane, type Lane, type OutcomeRecord } from '../../worker/lane.ts';
+import { encodeRecord } from '../../worker/session/record.ts';
 import { createSessions } from '../../worker/session/store.ts';
+import { userSays } from '../fixture/records.ts';
 import { freshRedis } from '../fixture/redis.ts';
 
 const CHAT = chatKey(1001);
@@ -131,6 +133,21 @@ test('a message is recorded once per session, and the window is loaded from the 
   expect(opened.bytes).toBeLessThanOrEqual(2_000);
   expect(opened.window.records.at(-1)).toMatchObject({ id: 'pending' });
   expect(opened.window.omitted + opened.window.records.length).toBe(501);
+});
+
+test('the pending message is loaded whatever came after it, and nothing before it that there is no room for', async () => {
+  const entry = await accepted(1);
+  await lane.admit(100);
+  const attempt = await begun(entry);
+  const sessions = createSessions(redis, keys);
+  await redis.rpush(keys.log(SESSION), encodeRecord(userSays('x'.repeat(900), { id: 'before' })));
+  const pending = userSays('y'.repeat(9_000), { id: 'pending', entry });
+  await sessions.open(attempt, pending, 2_000);
+  for (const id of ['results', 'scrub'])
+    await redis.rpush(keys.log(SESSION), encodeRecord(userSays('z'.repeat(5_000), { id })));
+  const { window } = await sessions.open(attempt, pending, 2_000);
+  expect(window.records.map(({ id }) => id)).toEqual(['pending', 'results', 'scrub']);
+  expect(window.omitted).toBe(1);
 });
 
 test('settling writes one outcome, acknowledges, and hands the lane on; again it only says who is next', async () => {

@@ -172,3 +172,20 @@ test('results are never masked on a model that binds its thinking: the message i
   expect(JSON.stringify(mainCalls().map(({ body }) => body))).not.toMatch(/left out here/);
   expect(world.claude.breaches()).toEqual([]);
 });
+
+test.each(['claude-opus-5-5', 'claude-sonnet-4-6'])(
+  'a result that is larger than the window ends within the bound, and the chat goes on (%s)',
+  async (model) => {
+    await world.close();
+    world = await createWorld({ claude: { windowTokens: 20_000 }, env: notebook.env });
+    await start({ MODEL: model, TOOL_RESULT_MAX_CHARS: '400000' });
+    world.claude.react(callsTools([use('t1', 'long', { words: 12_000 })]));
+    world.telegram.say(CHAT, 'Read all of it');
+    expect(await nextOutcome(world, CHAT, 1, 20_000)).toMatchObject({ outcome: 'answered' });
+    expect(mainCalls().length).toBeLessThanOrEqual(8);
+    world.claude.react(() => undefined);
+    world.telegram.say(CHAT, 'And now?');
+    expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
+    expect(world.claude.breaches()).toEqual([]);
+  },
+);

@@ -21,6 +21,8 @@ import { moveTo, type Overflow, type RecoverParts, type Recovery } from './step.
 
 const SEED_TOKENS_MAX = 8_000;
 const SEED_SHARE = 0.1;
+/** Where the pending message stands in a fresh log: behind the seed. */
+const PENDING_INDEX = 1;
 
 /** Stage 2. The pointer of the chat moves by compare-and-set, in one step with everything that belongs to it. */
 export async function startFreshSession(
@@ -59,7 +61,7 @@ export async function startFreshSession(
           'HSET',
           keys.turn(attempt.entry),
           `did:${userStep(to)}`,
-          1,
+          PENDING_INDEX,
           'notices',
           JSON.stringify([...attempt.notices, noticeOf(overflow)]),
         ],

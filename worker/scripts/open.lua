@@ -9,24 +9,27 @@ local CHUNK = 32
 if redis.call('HGET', KEYS[1], 'fence') ~= ARGV[1] then
   return { 'fenced' }
 end
-if redis.call('HSETNX', KEYS[1], 'did:' .. ARGV[2], 1) == 1 then
+local archived = tonumber(redis.call('HGET', KEYS[2], 'archived') or 0)
+local size = archived + redis.call('LLEN', KEYS[3])
+if redis.call('HSETNX', KEYS[1], 'did:' .. ARGV[2], size) == 1 then
   redis.call('RPUSH', KEYS[3], ARGV[3])
   redis.call('HINCRBY', KEYS[2], 'bytes', #ARGV[3])
   redis.call('HINCRBY', KEYS[2], 'entries', 1)
+  size = size + 1
 end
+-- The message itself is loaded whatever came after it: a scrub, or what tools returned.
+local pending = tonumber(redis.call('HGET', KEYS[1], 'did:' .. ARGV[2]))
 
-local archived = tonumber(redis.call('HGET', KEYS[2], 'archived') or 0)
-local size = archived + redis.call('LLEN', KEYS[3])
 local start = math.max(archived, tonumber(redis.call('HGET', KEYS[2], 'windowStart') or 0))
 local left = tonumber(ARGV[4])
 local loaded = {}
 local first = size
-while first > start and left > 0 do
+while first > start and (left > 0 or first > pending) do
   local from = math.max(start, first - CHUNK)
   local chunk = redis.call('LRANGE', KEYS[3], from - archived, first - 1 - archived)
   for i = #chunk, 1, -1 do
     left = left - #chunk[i]
-    if left < 0 and #loaded > 0 then
+    if left < 0 and first <= pending then
       break
     end
     loaded[#loaded + 1] = chunk[i]

@@ -33,7 +33,10 @@ export interface Tail {
  * `FencedError` when the turn was taken over.
  */
 export interface Sessions {
-  /** Records the pending message, once per session and message, and loads at most `bytesMax` of the window. */
+  /**
+   * Records the pending message, once per session and message, and loads at most `bytesMax` of the window; the message
+   * and what came after it in any case.
+   */
   open(attempt: Attempt, pending: UserRecord, bytesMax: number): Promise<OpenedSession>;
   /**
    * Reads the newest records, at most `bytesMax` in all, going on into the session's parents. What is archived is not
