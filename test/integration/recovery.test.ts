@@ -131,6 +131,7 @@ test('a message that is too large by itself is answered from its head and tail, 
   world.claude.windowTokens = 1_500;
   world.telegram.say(CHAT, huge.slice(0, 4_000));
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+  expect(mainCalls().at(-1)?.pendingText).toMatch(/^начало[\s\S]*characters in all[\s\S]*конец/);
   expect(world.telegram.shown(CHAT).some(({ text }) => /only its beginning and its end/.test(text))).toBe(true);
   expect(await settledOutcomes(world)).toHaveLength(1);
 });

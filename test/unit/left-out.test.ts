@@ -55,13 +55,13 @@ test('what tools returned for the newest message is part of its turn', () => {
     assistantSays([call('t1')]),
     userSays([result('t1', 'y'.repeat(9_000))], { id: 'results' }),
   ];
-  const parts = largePartsOfTurn(log);
+  const parts = largePartsOfTurn(log, 2_000);
   expect(parts).toMatchObject([{ record: { id: 'results' }, block: 0, name: 'a part of what a tool returned' }]);
   expect(parts[0]?.instead.length).toBeLessThanOrEqual(2_000);
 });
 
 test('a message of plain text is a part of its own', () => {
-  const [part] = largePartsOfTurn([userSays('z'.repeat(5_000), { entry: '1-0' })]);
+  const [part] = largePartsOfTurn([userSays('z'.repeat(5_000), { entry: '1-0' })], 2_000);
   expect(part).toMatchObject({ bytes: expect.any(Number), name: 'the middle of a long text' });
   expect(part?.block).toBeUndefined();
 });
@@ -90,7 +90,7 @@ test('a kept file weighs what it will weigh as base64', () => {
 test('whatever the log holds: every part is smaller than what it stands for, names a record of a user, and is well formed', () => {
   fc.assert(
     fc.property(fc.array(records, { maxLength: 8 }), (log) => {
-      const large = [...largestParts(log, Number.MAX_SAFE_INTEGER), ...largePartsOfTurn(log)];
+      const large = [...largestParts(log, Number.MAX_SAFE_INTEGER), ...largePartsOfTurn(log, 2_000)];
       for (const { instead, bytes } of large) expect(instead.length).toBeLessThan(bytes);
       for (const part of [...large, ...mediaParts(log)]) {
         expect(log).toContain(part.record);

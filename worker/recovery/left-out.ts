@@ -20,9 +20,13 @@ const KEPT_CHARS = 2_000;
 const LARGE_BYTES = 8 * 1024;
 const NAME_CHARS = 80;
 
-/** The parts of the newest turn that are worth leaving out, what tools returned in it included. Pure. */
-export function largePartsOfTurn(records: readonly LogRecord[]): Part[] {
-  return records.slice(Math.max(0, records.findLastIndex(startsTurn))).flatMap((record) => partsOf(record, KEPT_CHARS));
+/**
+ * The parts of the newest turn that are worth leaving out, what tools returned in it included: of each, at most
+ * `keptChars` are shown. Pure.
+ */
+export function largePartsOfTurn(records: readonly LogRecord[], keptChars: number): Part[] {
+  const turn = records.slice(Math.max(0, records.findLastIndex(startsTurn)));
+  return turn.flatMap((record) => partsOf(record, keptChars, keptChars));
 }
 
 /**
@@ -33,7 +37,7 @@ export function largestParts(records: readonly LogRecord[], excessBytes: number)
   const chosen: Part[] = [];
   let left = excessBytes;
   for (const turn of turnsFromNewest(records)) {
-    const parts = turn.flatMap((record) => partsOf(record, LARGE_BYTES)).sort((a, b) => b.bytes - a.bytes);
+    const parts = turn.flatMap((record) => partsOf(record, LARGE_BYTES, KEPT_CHARS)).sort((a, b) => b.bytes - a.bytes);
     for (const part of parts) {
       if (left <= 0) return chosen;
       chosen.push(part);
@@ -46,7 +50,7 @@ export function largestParts(records: readonly LogRecord[], excessBytes: number)
 /** Every picture and file of the records, those that tools returned included. Pure. */
 export function mediaParts(records: readonly LogRecord[]): Part[] {
   return records.flatMap((record) =>
-    partsOf(record, 0).filter(({ block }) => {
+    partsOf(record, 0, KEPT_CHARS).filter(({ block }) => {
       const content = record.t === 'user' && typeof record.content !== 'string' ? record.content : [];
       return holdsMedia(content[block ?? -1]);
     }),
@@ -72,15 +76,16 @@ function turnsFromNewest(records: readonly LogRecord[]): (readonly LogRecord[])[
   return turns;
 }
 
-function partsOf(record: LogRecord, overBytes: number): Part[] {
+function partsOf(record: LogRecord, overBytes: number, keptChars: number): Part[] {
   if (record.t !== 'user') return [];
-  if (typeof record.content === 'string') return partOf({ type: 'text', text: record.content }, { record }, overBytes);
-  return record.content.flatMap((block, index) => partOf(block, { record, block: index }, overBytes));
+  if (typeof record.content === 'string')
+    return partOf({ type: 'text', text: record.content }, { record }, overBytes, keptChars);
+  return record.content.flatMap((block, index) => partOf(block, { record, block: index }, overBytes, keptChars));
 }
 
-function partOf(block: Block, place: Pick<Part, 'record' | 'block'>, overBytes: number): Part[] {
+function partOf(block: Block, place: Pick<Part, 'record' | 'block'>, overBytes: number, keptChars: number): Part[] {
   const bytes = weigh(block);
-  const instead = insteadOf(block);
+  const instead = insteadOf(block, keptChars);
   return bytes > overBytes && (holdsMedia(block) || instead.length < bytes)
     ? [{ ...place, bytes, instead, name: nameOf(block) }]
     : [];
@@ -95,13 +100,13 @@ function weigh(block: Block): number {
     : Math.max(nested, Buffer.byteLength(JSON.stringify(block)));
 }
 
-function insteadOf(block: Block): string {
-  if (block.type === 'text') return clipMiddle(textOf([block]), KEPT_CHARS);
+function insteadOf(block: Block, keptChars: number): string {
+  if (block.type === 'text') return clipMiddle(textOf([block]), keptChars);
   if (block.type !== 'tool_result') return placeholder(block);
   const media = Array.isArray(block.content)
     ? block.content.filter(holdsMedia).map((each) => placeholder(each as Block))
     : [];
-  return [clipMiddle(resultText(block.content), KEPT_CHARS), ...media].join('\n');
+  return [clipMiddle(resultText(block.content), keptChars), ...media].join('\n');
 }
 
 /** A picture or a file, by its name, kind and size. */

@@ -76,7 +76,7 @@ async function take(
     if (attempt.stage === 'compacted') reportFailedStage(parts, 'compacted', 'second_overflow');
     return orReport(parts, attempt, () => startFreshSession(parts, overflow, limitTokens));
   }
-  if (step === 'scrub message') return scrubMessage(parts, overflow);
+  if (step === 'scrub message') return scrubMessage(parts, overflow, limitTokens);
   return giveUp(parts, overflow);
 }
 

@@ -10,11 +10,19 @@ import { moveTo, noteTried, type Overflow, type RecoverParts, type Recovery, thi
 
 /** What a request should weigh at most after the largest parts were left out. */
 const BODY_BYTES_MAX = 24 * 1024 * 1024;
+const KEPT_CHARS_MAX = 2_000;
+const KEPT_CHARS_MIN = 200;
+/** No script has more than about a token a character, so a part takes at most a fifth of the window. */
+const KEPT_CHARS_PER_TOKEN = 0.2;
 
-/** Shows only heads and tails of a message that is too large by itself, and of what tools returned for it. */
-export async function scrubMessage(parts: RecoverParts, overflow: Overflow): Promise<Recovery> {
+/**
+ * Shows only heads and tails of a message that is too large by itself, and of what tools returned for it: the less, the
+ * smaller the window is.
+ */
+export async function scrubMessage(parts: RecoverParts, overflow: Overflow, limitTokens: number): Promise<Recovery> {
   const { attempt, opened } = overflow;
-  const left = largePartsOfTurn(asShown(opened.window.records));
+  const keptChars = Math.max(KEPT_CHARS_MIN, Math.min(KEPT_CHARS_MAX, Math.floor(limitTokens * KEPT_CHARS_PER_TOKEN)));
+  const left = largePartsOfTurn(asShown(opened.window.records), keptChars);
   await store(parts, overflow, left, NOTICE.scrubbed, moveTo(attempt, 'scrubbed'));
   return { do: 'again' };
 }
