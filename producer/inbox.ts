@@ -24,7 +24,7 @@ export function createInbox(redis: Redis, shards: number): Inbox {
     async accept(botId, message, traceparent) {
       const keys = keysOf(shardOf(message.chatId, shards));
       const [added, entry] = await run(
-        [keys.seen(botId, message.updateId), keys.inbound],
+        [keys.seen(botId, message.updateId), keys.inbound, keys.counts],
         [SEEN_SECONDS, laneOf(message), encodeMessage(message), traceparent],
       );
       return { entry, duplicate: added === 0 };

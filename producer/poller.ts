@@ -1,6 +1,7 @@
 import { SpanKind } from '@opentelemetry/api';
 import type { AllowedIds } from '../shared/config.ts';
 import type { ReachFailpoint } from '../shared/failpoint.ts';
+import type { Heartbeat } from '../shared/heartbeat.ts';
 import { pause, type Service } from '../shared/lifecycle.ts';
 import type { Logger } from '../shared/log.ts';
 import { UnreadableMessageError } from '../shared/message.ts';
@@ -8,10 +9,12 @@ import type { Telegram, TelegramFailure } from '../shared/telegram.ts';
 import { METRIC, SPAN, type Telemetry, traceparent } from '../shared/telemetry.ts';
 import type { Inbox } from './inbox.ts';
 import { intake } from './intake.ts';
+import type { Lease, Term } from './lease.ts';
 
 export interface PollerParts {
-  /** Resolves when messages can be stored: there is no use in asking for updates before. */
-  ready: Promise<void>;
+  /** Only its holder polls. It needs Redis, so nobody polls while messages could not be stored. */
+  lease: Pick<Lease, 'begin'>;
+  heartbeat: Heartbeat;
   telegram: Telegram;
   inbox: Inbox;
   allowed: AllowedIds;
@@ -36,6 +39,8 @@ const CONFLICT_MS = 10_000;
  * Polls Telegram, at least once: an update is confirmed (by asking for the next one) only after it is on the stream or
  * was ignored on purpose. While Redis cannot take messages nothing is confirmed, and Telegram keeps the updates for 24
  * hours. Telegraf's own loop confirms a batch even when a handler failed, hence this one.
+ *
+ * Of all pollers of a bot only the holder of the lease polls; it stops at once when it loses the lease.
  */
 export function startPoller(parts: PollerParts): Poller {
   const stopping = new AbortController();
@@ -54,17 +59,33 @@ export function startPoller(parts: PollerParts): Poller {
 }
 
 async function poll(parts: PollerParts, signal: AbortSignal, onAnswer: () => void): Promise<void> {
+  while (!signal.aborted) {
+    const term = await parts.lease.begin(signal);
+    if (term) await pollDuring(term, parts, AbortSignal.any([signal, term.lost]), onAnswer);
+  }
+}
+
+/** Each term begins without an offset: what another poller has confirmed since is not ours to know. */
+async function pollDuring(term: Term, parts: PollerParts, signal: AbortSignal, onAnswer: () => void): Promise<void> {
   let offset: number | undefined;
   let failures = 0;
-  await Promise.race([parts.ready, aborted(signal)]);
   while (!signal.aborted) {
+    // Asking for updates confirms the ones before, which is for the holder alone to do.
+    if (!(await term.confirm())) {
+      await pause(RETRY_MS, signal);
+      continue;
+    }
     const polled = await parts.telegram.getUpdates(offset, signal);
+    // What came in too late is not confirmed, and comes again to whoever polls next.
+    if (signal.aborted || !term.isHeld()) return;
     if (!polled.ok) {
       failures += 1;
-      if (!signal.aborted) await waitOut(polled.failure, failures, parts.log, signal);
+      parts.heartbeat.failed(polled.failure.kind);
+      await waitOut(polled.failure, failures, parts.log, signal);
       continue;
     }
     onAnswer();
+    parts.heartbeat.answered();
     const confirmed = await acceptBatch(parts, polled.value);
     if (confirmed.upTo !== undefined) offset = confirmed.upTo + 1;
     failures = confirmed.complete ? 0 : failures + 1;
@@ -140,10 +161,4 @@ function backoffMs(failures: number): number {
 function updateIdOf(update: unknown): number {
   const id = (update as { update_id?: unknown } | null)?.update_id;
   return typeof id === 'number' ? id : 0;
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  signal.addEventListener('abort', () => resolve(), { once: true });
-  return promise;
 }

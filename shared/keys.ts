@@ -7,6 +7,8 @@ export interface Keys {
   readonly events: string;
   readonly alerts: string;
   readonly dead: string;
+  /** Hash: how many messages were ever accepted and settled. */
+  readonly counts: string;
   /** Set of the lanes that hold at least one unanswered message. */
   readonly lanes: string;
   /** Set of the sessions that the archivist is to visit. */
@@ -91,6 +93,7 @@ export function keysOf(shard: number): Keys {
     events: `${tag}:events`,
     alerts: `${tag}:alerts`,
     dead: `${tag}:dead`,
+    counts: `${tag}:counts`,
     lanes: `${tag}:lanes`,
     archivable: `${tag}:archivable`,
     jobsWaiting: `${tag}:${TURNS_QUEUE}:wait`,

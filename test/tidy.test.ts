@@ -20,8 +20,12 @@ const RANKS: readonly (readonly [rank: number, files: RegExp])[] = [
   ],
   [
     2,
-    /^(?:producer\/inbox|worker\/(?:lane|queue|budget|alert)|worker\/model\/claude|worker\/session\/(?:store|transfer)|worker\/reply\/typing)\.ts$/,
+    /^(?:producer\/inbox|worker\/(?:lane|ledger|dead-letter|queue|budget|alert)|worker\/model\/claude|worker\/session\/(?:store|transfer)|worker\/reply\/typing)\.ts$/,
   ],
+  [3, /^worker\/watchdog\.ts$/],
+  [2, /^(?:producer\/lease|worker\/(?:watch-snapshot|dead-man))\.ts$/],
+  [1, /^shared\/heartbeat\.ts$/],
+  [0, /^worker\/watch-rules\.ts$/],
   [2, /^worker\/(?:archivist|session\/archive|tools\/(?:recall|chat-memory))\.ts$/],
   [2, /^worker\/tools\/(?:mcp|mcp-server|mcp-link|mcp-child)\.ts$/],
   [0, /^worker\/tools\/(?:mcp-config|mcp-content|mcp-tool)\.ts$/],

@@ -1,4 +1,4 @@
-import type { EntryId } from '../shared/keys.ts';
+import type { ChatKey, EntryId } from '../shared/keys.ts';
 import { type Attempt, traceIdOfAttempt } from './attempt.ts';
 
 /** Something that the operator must know. */
@@ -64,6 +64,97 @@ export function undecodableAlert(entry: EntryId): Alert {
     text: `An entry of the inbound stream could not be read and was put aside as a dead letter: ${entry}. Nobody could be answered.`,
   };
 }
+
+/** Messages that went without an outcome (above 0), or that came in uncounted (below 0); `counts` is the key of the counts. */
+export function unbalancedAlert({ accepted, settled, pending, unaccounted }: Numbers, counts: string): Alert {
+  return {
+    incident: 'ledger',
+    text: `The ledger does not add up: ${accepted} messages were accepted, ${settled} settled, ${pending} wait; ${unaccounted} are unaccounted for (${counts}).`,
+  };
+}
+
+/** The end of the above. Named by its beginning: each end is told once, however soon it comes. */
+export function balancedAlert({ accepted, settled, pending }: Numbers, alarmedAtMs: number): Alert {
+  return {
+    incident: `ledger-resolved-${alarmedAtMs}`,
+    text: `Resolved: the ledger adds up again. ${accepted} messages were accepted, ${settled} settled, ${pending} wait.`,
+  };
+}
+
+/** A message that has no outcome for too long. Its chat and trace are those of the oldest one. */
+export function unansweredAlert(
+  shard: number,
+  seen: { chat: ChatKey; entry: EntryId; traceId: string; ageMs: number; waiting: number },
+): Alert {
+  return {
+    incident: `unanswered-${shard}`,
+    text: `A message is unanswered for ${seconds(seen.ageMs)} seconds. Chat ${seen.chat}, entry ${seen.entry}. In all ${seen.waiting} messages of shard ${shard} wait. Trace ${seen.traceId}`,
+  };
+}
+
+/** Jobs that nobody runs. */
+export function idleAlert(shard: number, jobsWaiting: number): Alert {
+  return {
+    incident: `idle-${shard}`,
+    text: `Jobs wait and none is active: ${jobsWaiting} jobs of shard ${shard}. No worker takes them up.`,
+  };
+}
+
+/** Nobody takes messages from Telegram. */
+export function noPollAlert(ageMs: number, lastFailure: string | undefined): Alert {
+  const why = lastFailure === undefined ? '' : ` The last failure was: ${lastFailure}.`;
+  return {
+    incident: 'no-poll',
+    text: `No poll has succeeded for ${seconds(ageMs)} seconds: messages stay with Telegram, which keeps them for 24 hours.${why}`,
+  };
+}
+
+/** A second receiver of the bot's messages. */
+export function conflictAlert(ageMs: number): Alert {
+  return {
+    incident: 'conflict',
+    text: `Telegram refuses our polls (409, ${seconds(ageMs)} seconds ago): another process polls with the same token, or a webhook is set. Messages may be taken by the other one.`,
+  };
+}
+
+/** A bot token that Telegram does not take. */
+export function tokenAlert(ageMs: number): Alert {
+  return {
+    incident: 'token',
+    text: `The bot token is not accepted (${seconds(ageMs)} seconds ago): nothing can be received or sent.`,
+  };
+}
+
+/** Alerts that stay in their queue. */
+export function unsentAlert(shard: number, ageMs: number): Alert {
+  return {
+    incident: `alerts-${shard}`,
+    text: `Alerts cannot be sent: the oldest one of shard ${shard} waits for ${seconds(ageMs)} seconds.`,
+  };
+}
+
+/** A Redis that will soon take no more messages. */
+export function memoryAlert({ usedBytes, maxBytes }: { usedBytes: number; maxBytes: number }): Alert {
+  return {
+    incident: 'memory',
+    text: `Redis is nearly full: ${megabytes(usedBytes)} of ${megabytes(maxBytes)} MB are used. When it is full, no more messages are accepted.`,
+  };
+}
+
+/** The end of an incident that the operator was told of. `over` says what is well again. */
+export function resolvedAlert(incident: string, over: string, openMs: number): Alert {
+  return { incident, text: `Resolved: ${over} The incident lasted ${seconds(openMs)} seconds (${incident}).` };
+}
+
+function seconds(ms: number): number {
+  return Math.round(ms / 1000);
+}
+
+function megabytes(bytes: number): number {
+  return Math.round(bytes / 1024 / 1024);
+}
+
+type Numbers = Readonly<Record<'accepted' | 'settled' | 'pending' | 'unaccounted', number>>;
 
 function place({ chat, entry }: Attempt): string {
   return `Chat ${chat}, entry ${entry}`;

@@ -4,6 +4,7 @@ import { type ChatKey, type EntryId, INBOUND_GROUP, type Keys, type SessionId } 
 import type { Outcome } from '../shared/outcome.ts';
 import { bindScript } from '../shared/script.ts';
 import { type Attempt, readAttempt } from './attempt.ts';
+import { createLedger, type Ledger } from './ledger.ts';
 
 /** The oldest unanswered message of a chat: the only one that may be a job. */
 export interface Head {
@@ -34,6 +35,8 @@ export interface OutcomeRecord {
  * Contract: every method is one atomic script and may be repeated at will; each rejects when Redis cannot be reached.
  */
 export interface Lane {
+  /** What went into these lanes, what came out, and whether that adds up. */
+  readonly ledger: Ledger;
   /** Makes the consumer group if it is missing. */
   prepare(): Promise<void>;
   /** Reads at most `count` new entries and queues each in its lane. `newest` is the newest entry ever read. */
@@ -75,6 +78,7 @@ export function createLane(redis: Redis, keys: Keys, messagesMax = LANE_MESSAGES
   const settle = script<['settled' | 'repeated' | 'fenced', EntryId | '', string]>('settle');
   const discard = script<number>('discard');
   return {
+    ledger: createLedger(redis, keys),
     async prepare() {
       await redis.xgroup('CREATE', keys.inbound, INBOUND_GROUP, '0', 'MKSTREAM').catch((error: Error) => {
         if (!error.message.startsWith('BUSYGROUP')) throw error;
@@ -105,7 +109,7 @@ export function createLane(redis: Redis, keys: Keys, messagesMax = LANE_MESSAGES
     },
     async settle(attempt, record) {
       const { entry, chat, fence } = attempt;
-      const at = [keys.inbound, keys.lane(chat), keys.lanes, keys.turn(entry), keys.outcomes, keys.dead];
+      const at = [keys.inbound, keys.lane(chat), keys.lanes, keys.turn(entry), keys.outcomes, keys.dead, keys.counts];
       const oldest = Math.max(0, record.settledAtMs - LEDGER_KEEP_MS);
       const args = [
         entry,
@@ -121,7 +125,7 @@ export function createLane(redis: Redis, keys: Keys, messagesMax = LANE_MESSAGES
       return { result, ...(head !== '' && { next: { entry: head, chat, traceparent } }) };
     },
     async discard(entry, record, alert) {
-      const at = [keys.inbound, keys.outcomes, keys.dead, keys.alerts];
+      const at = [keys.inbound, keys.outcomes, keys.dead, keys.alerts, keys.counts];
       return (await discard(at, [entry, INBOUND_GROUP, JSON.stringify(record), alert])) === 1;
     },
   };

@@ -16,7 +16,7 @@ export const RECONCILE_EVERY_MS = 30_000;
 
 /**
  * Heals every gap between two steps of the flow, at the start and then regularly: pending entries are in their lane,
- * and each lane's head is a job. Idempotent; several may run side by side.
+ * and each lane's head is a job. Each pass proves the ledger too. Idempotent; several may run side by side.
  */
 export function startReconciler(parts: ReconcilerParts): Service {
   const stopping = new AbortController();
@@ -36,6 +36,14 @@ export async function reconcile(parts: Omit<ReconcilerParts, 'everyMs'>): Promis
   if (restored > 0) parts.log.warn({ restored }, 'pending entries were in no lane and were put back');
   await parts.queue.add(heads);
   await parts.discard(broken);
+  await proveLedger(parts);
+}
+
+/** Last, so that a ledger that cannot be read keeps nothing from being healed. */
+async function proveLedger({ lane, log }: Pick<ReconcilerParts, 'lane' | 'log'>): Promise<void> {
+  const { alert, isCounted, ...numbers } = await lane.ledger.check(Date.now());
+  if (!isCounted) log.info(numbers, 'the ledger begins to count');
+  if (alert) log[numbers.unaccounted === 0 ? 'info' : 'error'](numbers, alert.text);
 }
 
 async function reconcileRegularly(parts: ReconcilerParts, signal: AbortSignal): Promise<void> {

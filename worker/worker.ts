@@ -11,6 +11,7 @@ import { METRIC, type Telemetry } from '../shared/telemetry.ts';
 import { ALERT_TAKE_OVER_MS, startAlerter } from './alert.ts';
 import { ARCHIVE_EVERY_MS, startArchivist } from './archivist.ts';
 import { createBudget } from './budget.ts';
+import { DEAD_MAN_EVERY_MS } from './dead-man.ts';
 import { startDispatcher } from './dispatcher.ts';
 import { undecodableAlert } from './incident.ts';
 import { createLane, type Lane } from './lane.ts';
@@ -23,6 +24,8 @@ import { createSessions } from './session/store.ts';
 import { joinToolboxes } from './tools/joined.ts';
 import { createRecall } from './tools/recall.ts';
 import type { Toolbox } from './tools/tool.ts';
+import { POLL_AGE_MS } from './watch-rules.ts';
+import { startWatchdog, WATCH_EVERY_MS } from './watchdog.ts';
 
 export interface WorkerParts {
   config: Config;
@@ -39,25 +42,44 @@ export interface WorkerParts {
   tools: Toolbox & Service;
   /** Shorter than the defaults in tests of crashes. */
   limits?: Partial<
-    QueueLimits & { reconcileEveryMs: number; drainMs: number; alertTakeOverMs: number; archiveEveryMs: number }
+    QueueLimits & { reconcileEveryMs: number; drainMs: number; alertTakeOverMs: number; archiveEveryMs: number } & {
+      watchEveryMs: number;
+      pollAgeMs: number;
+      deadManEveryMs: number;
+    }
   >;
 }
 
 /** Running turns get this long when the process is asked to end; then they are handed back unharmed. */
 const DRAIN_MS = 25_000;
 
-/** The worker of a process: for each shard a dispatcher, a job worker, a reconciler, an archivist and an alerter. */
+/**
+ * The worker of a process: for each shard a dispatcher, a job worker, a reconciler, an archivist and an alerter, and a
+ * watchdog over all of them.
+ */
 export async function startWorker(parts: WorkerParts): Promise<Service & { readiness: ReadinessPart[] }> {
   const services: Service[] = [parts.tools];
   const shards = Array.from({ length: parts.config.SHARDS }, (_, shard) => shard);
   const started = await Promise.all(shards.map((shard) => startShard(parts, shard)));
-  services.push(...started.flatMap((shard) => shard.services));
+  services.push(...started.flatMap((shard) => shard.services), watchdogOf(parts));
   return {
     name: 'worker',
     readiness: started.map((shard) => shard.readiness),
     stop: () =>
       stopAll(services, (name, error) => parts.log.error({ err: error, service: name }, 'a service did not stop well')),
   };
+}
+
+function watchdogOf({ config, redisUrl, log, limits }: WorkerParts): Service {
+  const deadMan = { url: config.DEADMAN_URL ?? '', everyMs: limits?.deadManEveryMs ?? DEAD_MAN_EVERY_MS };
+  return startWatchdog({
+    redis: connectRedis(redisUrl, 'impatient'),
+    shards: config.SHARDS,
+    log,
+    everyMs: limits?.watchEveryMs ?? WATCH_EVERY_MS,
+    limits: { unansweredMs: config.UNANSWERED_ALERT_MS, pollAgeMs: limits?.pollAgeMs ?? POLL_AGE_MS },
+    ...(config.DEADMAN_URL !== undefined && { deadMan }),
+  });
 }
 
 async function startShard(

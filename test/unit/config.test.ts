@@ -16,6 +16,7 @@ const POSITIVE = [
   'SHARDS',
   'WORKER_CONCURRENCY',
   'TURN_TIMEOUT_MS',
+  'UNANSWERED_ALERT_MS',
   'MAX_ATTEMPTS',
 ];
 /** Every variable that has a form of its own, with a value that does not have it. */
@@ -32,6 +33,7 @@ const MALFORMED: Record<string, string> = {
   LOG_LEVEL: 'loud',
   LOG_CONTENT: 'yes',
   OTEL_EXPORTER_OTLP_ENDPOINT: 'localhost:4318',
+  DEADMAN_URL: 'https://user:word@example.org/alive',
   SPILLWAY_FAIL_AT: 'answer stored',
 };
 

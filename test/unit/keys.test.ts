@@ -94,11 +94,22 @@ function allKeysOf(shard: number): string[] {
   const keys = keysOf(shard);
   const chat = chatKey(-100, 7);
   return [
-    ...[keys.inbound, keys.outcomes, keys.events, keys.alerts, keys.dead, keys.lanes, keys.archivable],
+    ...[
+      keys.inbound,
+      keys.outcomes,
+      keys.events,
+      keys.alerts,
+      keys.dead,
+      keys.counts,
+      keys.lanes,
+      keys.archivable,
+      keys.poll,
+      keys.watch,
+    ],
     ...[keys.lane(chat), keys.chat(chat), keys.turn('1-0' as EntryId)],
     ...[keys.session('s-1' as SessionId), keys.log('s-1' as SessionId), keys.archive('s-1' as SessionId)],
-    ...[keys.seen(1, 2), keys.incident('redis'), keys.media('s-1')],
-    `${keys.queuePrefix}:turns:wait`,
+    ...[keys.seen(1, 2), keys.incident('redis'), keys.media('s-1'), keys.poller(1)],
+    ...[keys.jobsWaiting, keys.jobsActive],
   ];
 }
 

@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
 import type { Inbox } from '../../producer/inbox.ts';
+import type { Lease, Term } from '../../producer/lease.ts';
 import { startPoller } from '../../producer/poller.ts';
 import { createFailpoints } from '../../shared/failpoint.ts';
 import { createLogger } from '../../shared/log.ts';
@@ -12,6 +13,20 @@ const UPDATES = [5, 6, 7].map((id) => ({
   update_id: id,
   message: { message_id: id, date: 1, text: `text ${id}`, chat: { id: 1, type: 'private' }, from: { id: 1 } },
 }));
+
+const PARTS = {
+  heartbeat: { answered() {}, failed() {} },
+  allowed: 'everyone',
+  textMaxChars: 100,
+  telemetry: startTelemetry({ serviceName: 'test', exporting: false }),
+  log: createLogger('silent'),
+  reach: createFailpoints(undefined),
+} as const;
+
+/** A lease that is ours for as long as `confirm` says so. */
+function held(confirm: () => Promise<boolean> = async () => true): Pick<Lease, 'begin'> {
+  return { begin: async () => ({ lost: new AbortController().signal, isHeld: () => true, confirm }) };
+}
 
 /** Polls with a scripted inbox until Telegram was asked `polls` times; returns what was accepted and each offset. */
 async function poll(polls: number, refuse: (updateId: number, tries: number) => Error | undefined) {
@@ -41,16 +56,7 @@ async function poll(polls: number, refuse: (updateId: number, tries: number) => 
       return { ok: false, failure: { kind: 'aborted', description: 'stopped' } };
     },
   };
-  const poller = startPoller({
-    ready: Promise.resolve(),
-    telegram,
-    inbox,
-    allowed: 'everyone',
-    textMaxChars: 100,
-    telemetry: startTelemetry({ serviceName: 'test', exporting: false }),
-    log: createLogger('silent'),
-    reach: createFailpoints(undefined),
-  });
+  const poller = startPoller({ ...PARTS, lease: held(), telegram, inbox });
   await done.promise;
   await poller.stop();
   return { accepted, offsets };
@@ -70,4 +76,114 @@ test('an update that can never be stored is passed over, and does not hold up wh
   );
   expect(accepted).toEqual([5, 7]);
   expect(offsets).toEqual([undefined, 8]);
+});
+
+/** A Telegram whose polls a test ends by hand, and an inbox that notes what it accepts. */
+function byHand() {
+  const polls: { offset: number | undefined; signal: AbortSignal; end: (polled: Polled) => void }[] = [];
+  const accepted: number[] = [];
+  let onPoll = () => {};
+  const telegram: Telegram = {
+    ...instantTelegram(),
+    getUpdates(offset, signal) {
+      const { promise, resolve } = Promise.withResolvers<Polled>();
+      polls.push({ offset, signal, end: resolve });
+      signal.addEventListener('abort', () => resolve({ ok: false, failure: ABORTED }));
+      onPoll();
+      return promise;
+    },
+  };
+  const inbox: Inbox = {
+    async accept(_botId, { updateId }) {
+      accepted.push(updateId);
+      return { entry: `${updateId}-0` as never, duplicate: false };
+    },
+  };
+  const nthPoll = async (nth: number) => {
+    while (polls.length < nth) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      onPoll = resolve;
+      await promise;
+    }
+    return polls[nth - 1] as (typeof polls)[number];
+  };
+  return { telegram, inbox, accepted, polls, nthPoll };
+}
+
+type Polled = Awaited<ReturnType<Telegram['getUpdates']>>;
+const ABORTED = { kind: 'aborted', description: 'stopped' } as const;
+
+/** One term of a lease, which a test ends by hand. */
+function term() {
+  const lost = new AbortController();
+  const state = { isHeld: true };
+  const asTerm: Term = {
+    lost: lost.signal,
+    isHeld: () => state.isHeld && !lost.signal.aborted,
+    confirm: async () => true,
+  };
+  return { state, asTerm, lose: () => lost.abort() };
+}
+
+/** A lease that hands out these terms one after the other, and then none. */
+function terms(...given: Term[]): Pick<Lease, 'begin'> {
+  return {
+    async begin(signal) {
+      const next = given.shift();
+      if (next) return next;
+      if (!signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve));
+      return undefined;
+    },
+  };
+}
+
+test('a poller that loses the lease ends its poll at once, and begins the next term without its old offset', async () => {
+  const { telegram, inbox, accepted, nthPoll } = byHand();
+  const [first, second] = [term(), term()];
+  const poller = startPoller({ ...PARTS, telegram, inbox, lease: terms(first.asTerm, second.asTerm) });
+  (await nthPoll(1)).end({ ok: true, value: UPDATES });
+  const open = await nthPoll(2);
+  expect([open.offset, open.signal.aborted]).toEqual([8, false]);
+  first.lose();
+  expect(open.signal.aborted).toBe(true);
+  expect((await nthPoll(3)).offset).toBeUndefined();
+  await poller.stop();
+  expect(accepted).toEqual([5, 6, 7]);
+});
+
+test('what a process gets that was frozen beyond its lease is left to the poller that has it now', async () => {
+  const { telegram, inbox, accepted, polls, nthPoll } = byHand();
+  const [frozen, next] = [term(), term()];
+  const failures: string[] = [];
+  const heartbeat = { answered() {}, failed: (kind: string) => void failures.push(kind) };
+  const poller = startPoller({ ...PARTS, heartbeat, telegram, inbox, lease: terms(frozen.asTerm, next.asTerm) });
+  const open = await nthPoll(1);
+  // The clock has passed the end of the lease; the timer that would say so has not run yet.
+  frozen.state.isHeld = false;
+  open.end({ ok: true, value: UPDATES });
+  const again = await nthPoll(2);
+  expect([accepted, again.offset, polls.length]).toEqual([[], undefined, 2]);
+  next.state.isHeld = false;
+  again.end({ ok: false, failure: { kind: 'conflict', description: 'terminated by other getUpdates request' } });
+  await poller.stop();
+  expect(failures).toEqual([]);
+});
+
+test('while nobody confirms that the lease is still ours, nothing is confirmed to Telegram', async () => {
+  const { telegram, inbox, polls, nthPoll } = byHand();
+  const doubtful = term();
+  const asked = Promise.withResolvers<void>();
+  const lease = terms({
+    ...doubtful.asTerm,
+    async confirm() {
+      if (polls.length === 0) return true;
+      asked.resolve();
+      return false;
+    },
+  });
+  const poller = startPoller({ ...PARTS, telegram, inbox, lease });
+  (await nthPoll(1)).end({ ok: true, value: UPDATES });
+  await asked.promise;
+  await poller.stop();
+  expect(polls).toHaveLength(1);
 });

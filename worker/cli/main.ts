@@ -1,16 +1,20 @@
 import { parseArgs } from 'node:util';
+import { audit } from './audit.ts';
 import { check } from './check.ts';
+import { dead } from './dead.ts';
 import { type CliOutput, UsageError } from './output.ts';
 import { session } from './session.ts';
 
 /** A verb of the command line. Returns the exit code; throws `UsageError` for arguments that it cannot take. */
 type Verb = (args: string[], output: CliOutput) => Promise<number>;
 
-const VERBS: Readonly<Record<string, Verb>> = { check, session };
+const VERBS: Readonly<Record<string, Verb>> = { audit, check, dead, session };
 
 const HELP = `Usage: npm run cli -- <verb> [options]
 
   check                     checks the configuration and every connection; starts nothing
+  audit [--days N]          outcomes, the proof, context safety, latency, tokens
+  dead list|show|replay|purge   messages that failed
   session show <chat>       what the chat's session is made of
   session export <chat>     writes the session as JSON lines to standard output
   session import <chat> [file]   reads JSON lines (a file, or standard input) as the chat's new session

@@ -2,7 +2,7 @@
 -- messages of one chat in different orders, and no entry is ever read without being in its lane.
 -- KEYS  1 inbound   2 lanes
 -- ARGV  1 group   2 consumer   3 most entries to read   4 prefix of lane keys   5 prefix of turn keys
---       6 most messages of a lane: one more is marked as refused
+--       6 most messages of a lane: one more is marked as refused, unless the operator replayed it
 -- Reply {id of the newest entry that the group has read, number of entries read now,
 --        {{head, chat, traceparent}, …} of every lane touched, {entry that names no chat, …}}
 local function field(fields, name)
@@ -27,7 +27,8 @@ for _, entry in ipairs(read[1][2]) do
   last = entry[1]
   local chat = field(entry[2], 'chat')
   if chat and (chat:match('^%-?%d+$') or chat:match('^%-?%d+%.%d+$')) then
-    if redis.call('RPUSH', ARGV[4] .. chat, last) > tonumber(ARGV[6]) then
+    local length = redis.call('RPUSH', ARGV[4] .. chat, last)
+    if length > tonumber(ARGV[6]) and not field(entry[2], 'replayed') then
       redis.call('HSET', ARGV[5] .. last, 'refused', 'lane_full')
     end
     if not touched[chat] then

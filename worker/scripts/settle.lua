@@ -1,5 +1,5 @@
 -- Writes a message's outcome, acknowledges its entry and hands the lane on, in one step.
--- KEYS  1 inbound   2 lane   3 lanes   4 turn   5 outcomes   6 dead
+-- KEYS  1 inbound   2 lane   3 lanes   4 turn   5 outcomes   6 dead   7 counts
 -- ARGV  1 entry   2 chat   3 fence   4 group   5 outcome   6 ledger record (JSON)   7 oldest ledger id to keep
 --       8 seconds to keep the turn
 -- Reply {'settled' | 'repeated' | 'fenced', next head | '', its traceparent}
@@ -10,6 +10,10 @@ if found[1] then
     return { 'fenced', '', '' }
   end
   result = 'settled'
+  -- Counted first: should the counts be damaged, nothing is half done. What an uncounted past left in the stream counts
+  -- as accepted: see balance.lua.
+  redis.call('HSETNX', KEYS[7], 'accepted', redis.call('XLEN', KEYS[1]))
+  redis.call('HINCRBY', KEYS[7], 'settled', 1)
   redis.call('XADD', KEYS[5], 'MINID', '~', ARGV[7], '*', 'outcome', ARGV[5], 'record', ARGV[6])
   if ARGV[5] == 'failed' then
     redis.call('XADD', KEYS[6], '*', 'entry', ARGV[1], 'record', ARGV[6], unpack(found[1][2]))

@@ -1,0 +1,74 @@
+import { join } from 'node:path';
+import type { Redis } from 'ioredis';
+import type { Keys } from './keys.ts';
+import type { Logger } from './log.ts';
+import { bindScript } from './script.ts';
+import type { TelegramFailure } from './telegram.ts';
+
+/** What pollers got from Telegram. Times are ms since the epoch by Redis' clock; absent is what never happened. */
+export interface PollRecord {
+  /** When a poller first got an answer or a failure at all. */
+  firstMs: number;
+  lastAnswerMs?: number;
+  /** When Telegram last said that another process polls. */
+  conflictMs?: number;
+  /** When Telegram last refused the bot token. */
+  unauthorizedMs?: number;
+  /** When polling last failed in any other way. */
+  otherMs?: number;
+  otherKind?: string;
+}
+
+/**
+ * Tells other processes how polling goes.
+ *
+ * Contract: best effort. The methods return at once and never throw; news of one kind is written at most once in a
+ * given time; nothing that is written is a secret.
+ */
+export interface Heartbeat {
+  answered(): void;
+  failed(kind: TelegramFailure['kind']): void;
+}
+
+/** Short, beside the two minutes after which silence is news. */
+export const HEARTBEAT_EVERY_MS = 5_000;
+
+type TimeField = 'lastAnswerMs' | 'conflictMs' | 'unauthorizedMs' | 'otherMs';
+
+/** A heartbeat that writes news of one kind at most every `everyMs`. */
+export function createHeartbeat(redis: Redis, keys: Keys, log: Logger, everyMs: number): Heartbeat {
+  const beat = bindScript<number>(redis, join(import.meta.dirname, 'beat.lua'));
+  const writtenAtMs = new Map<TimeField, number>();
+  const write = (field: TimeField, kind = ''): void => {
+    const nowMs = performance.now();
+    if (nowMs - (writtenAtMs.get(field) ?? Number.NEGATIVE_INFINITY) < everyMs) return;
+    writtenAtMs.set(field, nowMs);
+    beat([keys.poll], [field, kind]).catch((error: Error) => {
+      writtenAtMs.delete(field);
+      log.debug({ err: error }, 'the heartbeat could not be written');
+    });
+  };
+  return {
+    answered: () => write('lastAnswerMs'),
+    failed(kind) {
+      if (kind === 'conflict') write('conflictMs');
+      else if (kind === 'unauthorized') write('unauthorizedMs');
+      else write('otherMs', kind);
+    },
+  };
+}
+
+/** Reads what heartbeats wrote; `undefined` when nothing ever polled. Rejects when Redis cannot be reached. */
+export async function readHeartbeat(redis: Redis, keys: Keys): Promise<PollRecord | undefined> {
+  const fields = await redis.hgetall(keys.poll);
+  if (fields.firstMs === undefined) return undefined;
+  const time = (field: TimeField) => (fields[field] === undefined ? {} : { [field]: Number(fields[field]) });
+  return {
+    firstMs: Number(fields.firstMs),
+    ...time('lastAnswerMs'),
+    ...time('conflictMs'),
+    ...time('unauthorizedMs'),
+    ...time('otherMs'),
+    ...(fields.otherKind !== undefined && { otherKind: fields.otherKind }),
+  };
+}

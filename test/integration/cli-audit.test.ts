@@ -1,0 +1,75 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { chatKey } from '../../shared/keys.ts';
+import { importSession, parseLines } from '../../worker/session/transfer.ts';
+import { runFile } from '../fixture/command.ts';
+import { createWorld, startGateway, type World } from '../fixture/gateway.ts';
+import { conversation } from '../fixture/history.ts';
+import { nextOutcome } from '../fixture/ledger.ts';
+
+const CHAT = 1001;
+
+let world: World;
+
+beforeEach(async () => {
+  world = await createWorld({ claude: { windowTokens: 20_000, statedWindowTokens: 200_000 } });
+});
+
+afterEach(async () => {
+  await world.close();
+});
+
+function audit(...args: string[]) {
+  return runFile('worker/cli/main.ts', ['audit', ...args], world.env);
+}
+
+test('the audit adds up what really happened, and proves that nothing was acknowledged in silence', async () => {
+  await importSession(world.peek, world.keys, chatKey(CHAT), await parseLines(conversation(100, 1_000)));
+  const gateway = await startGateway(world);
+  world.telegram.say(CHAT, 'What did we decide?');
+  await nextOutcome(world, CHAT);
+  world.telegram.say(CHAT, '/help');
+  await nextOutcome(world, CHAT, 2);
+  await gateway.stop();
+  const { code, stdout } = await audit('--days', '1', '--json');
+  expect(code).toBe(0);
+  expect(JSON.parse(stdout)).toMatchObject({
+    days: 1,
+    proof: { accepted: 2, settled: 2, pending: 0, unaccounted: 0 },
+    outcomes: { total: 2, byOutcome: { answered: 1, command: 1 } },
+    recoveries: { 0: 1, 1: 1 },
+    latencyMs: { answered: 1 },
+    contextSafety: { exceeded: { token: { refused: 1 } }, compacted: 1, newSessions: 0 },
+    tokens: { answer: expect.any(Object), summary: expect.any(Object) },
+  });
+  const words = await audit();
+  expect(words.stdout).toMatch(/accepted 2 - settled 2 - pending 0 = 0/);
+  expect(words.stdout).toMatch(/exceeded, token: refused 1/);
+});
+
+test('a message that went without an outcome fails the audit', async () => {
+  const gateway = await startGateway(world);
+  world.telegram.say(CHAT, 'Hello');
+  await nextOutcome(world, CHAT);
+  await gateway.stop();
+  await world.peek.hincrby(world.keys.counts, 'accepted', 1);
+  const { code, stdout } = await audit();
+  expect(code).toBe(1);
+  expect(stdout).toMatch(/= 1\n {2}1 went without an outcome/);
+});
+
+test('more than a page is read whole', async () => {
+  const pipeline = world.peek.pipeline();
+  const record = { outcome: 'answered', attempts: 1, recoveries: 0, settledAtMs: 1, traceId: '' };
+  for (let n = 0; n < 2_345; n++) pipeline.xadd(world.keys.outcomes, '*', 'record', JSON.stringify(record));
+  await pipeline.exec();
+  expect(JSON.parse((await audit('--json')).stdout)).toMatchObject({ outcomes: { total: 2_345 } });
+});
+
+test.each([[['--days', '0']], [['--days', '91']], [['--days', 'all']], [['--week']]])(
+  '%j is answered with what is expected, exit code 2',
+  async (args) => {
+    const { code, stderr } = await audit(...args);
+    expect(code).toBe(2);
+    expect(stderr).toMatch(/--days/);
+  },
+);

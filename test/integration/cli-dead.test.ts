@@ -1,0 +1,134 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import type { Service } from '../../shared/lifecycle.ts';
+import { runFile } from '../fixture/command.ts';
+import { createWorld, startGateway, type World } from '../fixture/gateway.ts';
+import { nextOutcome } from '../fixture/ledger.ts';
+
+const CHAT = 1001;
+
+let world: World;
+let gateway: Service | undefined;
+
+beforeEach(async () => {
+  world = await createWorld();
+});
+
+afterEach(async () => {
+  await gateway?.stop();
+  gateway = undefined;
+  await world.close();
+});
+
+function dead(...args: string[]) {
+  return runFile('worker/cli/main.ts', ['dead', ...args], world.env);
+}
+
+/** A gateway whose provider refuses the key, and messages that failed for it. */
+async function givenFailed(...texts: string[]): Promise<void> {
+  world.claude.react(() => ({ do: 'error', status: 401, type: 'authentication_error', message: 'invalid x-api-key' }));
+  gateway = await startGateway(world);
+  for (const [at, words] of texts.entries()) {
+    world.telegram.say(CHAT, words);
+    expect(await nextOutcome(world, CHAT, at + 1)).toMatchObject({ outcome: 'failed' });
+  }
+}
+
+async function ids(): Promise<string[]> {
+  return (await world.peek.xrange(world.keys.dead, '-', '+')).map(([id]) => id);
+}
+
+test('what failed is listed, newest first, and shown without its words unless they are asked for', async () => {
+  await givenFailed('secret one', 'secret two');
+  const [, newest = ''] = await ids();
+  const listed = await dead('list', '--limit', '1', '--json');
+  expect(JSON.parse(listed.stdout)).toMatchObject({
+    total: 2,
+    letters: [{ id: newest, chat: String(CHAT), reason: 'authentication', traceId: expect.stringMatching(/^\w{32}$/) }],
+  });
+  const words = await dead('list');
+  expect(words.stdout).toMatch(/^2 dead letters\n.*authentication/);
+  const shown = await dead('show', newest);
+  expect(shown.stdout + listed.stdout + words.stdout).not.toContain('secret');
+  expect(shown.stderr).toMatch(/--content/);
+  expect((await dead('show', newest, '--content')).stdout).toContain('secret two');
+});
+
+test('a replayed message is answered once, after what waits already, and counted as accepted anew', async () => {
+  await givenFailed('from the dead');
+  const [id = ''] = await ids();
+  world.claude.react((call) => ({
+    do: 'answer',
+    text: call.pendingText,
+    afterMs: call.pendingText === 'waiting' ? 1_500 : 0,
+  }));
+  world.telegram.say(CHAT, 'waiting');
+  await world.claude.waitForCall((call) => call.pendingText === 'waiting');
+  expect(await dead('replay', id)).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/back at the end of its lane/),
+  });
+  expect(await dead('replay', id)).toMatchObject({ code: 1, stderr: expect.stringMatching(/no dead letter/) });
+  await nextOutcome(world, CHAT, 3);
+  const said = world.telegram.shown(CHAT).map(({ text }) => text);
+  expect(said.slice(-2)).toEqual(['waiting', 'from the dead']);
+  expect(await ids()).toEqual([]);
+  expect(await world.peek.hgetall(world.keys.counts)).toMatchObject({ accepted: '3', settled: '3' });
+});
+
+test('all are replayed in the order in which they were written', async () => {
+  await givenFailed('one', 'two', 'three');
+  world.claude.react((call) => ({ do: 'answer', text: call.pendingText }));
+  expect(JSON.parse((await dead('replay', '--all', '--json')).stdout)).toEqual({ replayed: 3, chatless: 0 });
+  await nextOutcome(world, CHAT, 6);
+  expect(
+    world.telegram
+      .shown(CHAT)
+      .slice(-3)
+      .map(({ text }) => text),
+  ).toEqual(['one', 'two', 'three']);
+});
+
+test('two replays at once answer once', async () => {
+  await givenFailed('only once');
+  const [id = ''] = await ids();
+  world.claude.react((call) => ({ do: 'answer', text: call.pendingText }));
+  await Promise.all([dead('replay', id), dead('replay', '--all')]);
+  await nextOutcome(world, CHAT, 2);
+  expect(await world.peek.xlen(world.keys.inbound)).toBe(0);
+  expect(world.telegram.shown(CHAT).filter(({ text }) => text === 'only once')).toHaveLength(1);
+});
+
+test('an entry that names no chat stays: nobody could be answered', async () => {
+  const id = String(await world.peek.xadd(world.keys.dead, '*', 'entry', '1-0', 'record', '{}', 'nonsense', 'x'));
+  const { code, stdout } = await dead('replay', id);
+  expect({ code, stdout }).toMatchObject({ code: 1, stdout: expect.stringMatching(/names no chat/) });
+  expect(await ids()).toEqual([id]);
+});
+
+test('purge removes one, those before a day, or all when that is said twice', async () => {
+  const old = String(await world.peek.xadd(world.keys.dead, '1000-0', 'entry', '1-0', 'record', '{}'));
+  for (let n = 0; n < 3; n++) await world.peek.xadd(world.keys.dead, '*', 'entry', '2-0', 'record', '{}');
+  expect(JSON.parse((await dead('purge', '--before', '1', '--json')).stdout)).toEqual({ removed: 1 });
+  const [first = ''] = await ids();
+  expect(first).not.toBe(old);
+  expect(await dead('purge', first)).toMatchObject({ code: 0, stdout: expect.stringMatching(/1 removed/) });
+  expect(await dead('purge', '--all')).toMatchObject({ code: 2, stderr: expect.stringMatching(/--yes/) });
+  expect(await ids()).toHaveLength(2);
+  expect(JSON.parse((await dead('purge', '--all', '--yes', '--json')).stdout)).toEqual({ removed: 2 });
+});
+
+test.each([
+  [[]],
+  [['replay']],
+  [['replay', '1-0', '--all']],
+  [['purge']],
+  [['show']],
+  [['list', 'x']],
+  [['list', '--limit', 'x']],
+  [['fly']],
+  [['list', '--wings']],
+])('%j is answered with what is expected, exit code 2', async (args) => {
+  const { code, stderr } = await dead(...args);
+  expect(code).toBe(2);
+  expect(stderr).toMatch(/Usage: npm run cli -- dead/);
+});

@@ -1,0 +1,204 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { createInbox, type Inbox } from '../../producer/inbox.ts';
+import { chatKey, type EntryId, type Keys, keysOf, type SessionId } from '../../shared/keys.ts';
+import { createLogger } from '../../shared/log.ts';
+import type { PrivateRedis } from '../../shared/private-redis.ts';
+import { connectRedis } from '../../shared/redis.ts';
+import type { Attempt } from '../../worker/attempt.ts';
+import { createLane, type Lane, type OutcomeRecord } from '../../worker/lane.ts';
+import { reconcile } from '../../worker/reconciler.ts';
+import { ALERT_CHAT, createWorld, startGateway } from '../fixture/gateway.ts';
+import { nextOutcome } from '../fixture/ledger.ts';
+import { freshRedis } from '../fixture/redis.ts';
+
+const CHAT = chatKey(1001);
+const SESSION = 's-1' as SessionId;
+const NOW = 1_800_000_000_000;
+
+let server: PrivateRedis;
+let redis: ReturnType<typeof connectRedis>;
+let keys: Keys;
+let lane: Lane;
+let inbox: Inbox;
+
+beforeEach(async () => {
+  server = await freshRedis();
+  redis = connectRedis(server.url, 'patient');
+  keys = keysOf(0);
+  lane = createLane(redis, keys);
+  inbox = createInbox(redis, 1);
+  await lane.prepare();
+});
+
+afterEach(async () => {
+  redis.disconnect();
+  await server.stop();
+});
+
+async function accepted(updateId: number): Promise<EntryId> {
+  const message = {
+    v: 1,
+    updateId,
+    chatId: 1001,
+    chatType: 'private',
+    messageId: updateId,
+    from: { id: 1001 },
+    sentAtMs: 1,
+    content: { kind: 'text', text: `message ${updateId}` },
+  } as const;
+  return (await inbox.accept(7, message, '00-a-b-01')).entry;
+}
+
+async function begun(entry: EntryId): Promise<Attempt> {
+  const result = await lane.begin(entry, CHAT, SESSION);
+  if (result.state !== 'begun') throw new Error(`not begun but ${result.state}`);
+  return result.attempt;
+}
+
+function recordOf(entry: EntryId, outcome: OutcomeRecord['outcome'] = 'answered'): OutcomeRecord {
+  return { entry, chat: CHAT, outcome, traceId: 't', settledAtMs: 1, attempts: 1, recoveries: 0 };
+}
+
+async function settled(entry: EntryId): Promise<void> {
+  await lane.settle(await begun(entry), recordOf(entry));
+}
+
+async function alerts(): Promise<{ incident: string; text: string }[]> {
+  return (await redis.xrange(keys.alerts, '-', '+')).map(([, fields]) => JSON.parse(fields[1] ?? ''));
+}
+
+const numbers = async () => {
+  const { accepted: came, settled: ended, pending, unaccounted } = await lane.ledger.read();
+  return [came, ended, pending, unaccounted];
+};
+
+test('an update that is accepted twice counts once, and a message that is settled twice too', async () => {
+  const entry = await accepted(1);
+  await accepted(1);
+  expect(await numbers()).toEqual([1, 0, 1, 0]);
+  await lane.admit(100);
+  const attempt = await begun(entry);
+  expect(await lane.settle(attempt, recordOf(entry, 'failed'))).toMatchObject({ result: 'settled' });
+  expect(await lane.settle(attempt, recordOf(entry, 'failed'))).toMatchObject({ result: 'repeated' });
+  expect(await numbers()).toEqual([1, 1, 0, 0]);
+});
+
+test('an attempt that was taken over settles nothing, and counts nothing', async () => {
+  const entry = await accepted(1);
+  await lane.admit(100);
+  const frozen = await begun(entry);
+  await begun(entry);
+  expect(await lane.settle(frozen, recordOf(entry))).toEqual({ result: 'fenced' });
+  expect(await numbers()).toEqual([1, 0, 1, 0]);
+});
+
+test('an entry that is discarded twice counts once', async () => {
+  await accepted(1);
+  const broken = (await redis.xadd(keys.inbound, '*', 'nonsense', 'x')) as EntryId;
+  await redis.hincrby(keys.counts, 'accepted', 1);
+  await lane.admit(100);
+  expect(await lane.discard(broken, recordOf(broken, 'failed'), '{}')).toBe(true);
+  expect(await lane.discard(broken, recordOf(broken, 'failed'), '{}')).toBe(false);
+  expect(await numbers()).toEqual([2, 1, 1, 0]);
+});
+
+test('an entry that is deleted behind the back is found by the next look, and told with its numbers', async () => {
+  const [first, second] = [await accepted(1), await accepted(2)];
+  await lane.admit(100);
+  await settled(first);
+  await redis.xdel(keys.inbound, second);
+  const reading = await lane.ledger.check(NOW);
+  expect(reading).toMatchObject({ accepted: 2, settled: 1, pending: 0, unaccounted: 1 });
+  expect(await alerts()).toEqual([
+    {
+      incident: 'ledger',
+      text: expect.stringMatching(/^The ledger does not add up: 2 .* 1 settled, 0 wait; 1 are unaccounted for/),
+    },
+  ]);
+});
+
+test('a stream that is deleted whole is found, and an entry that nobody accepted is found too', async () => {
+  for (const id of [1, 2, 3]) await accepted(id);
+  await redis.del(keys.inbound);
+  expect(await lane.ledger.check(NOW)).toMatchObject({ unaccounted: 3 });
+  await redis.hincrby(keys.counts, 'settled', 3);
+  await redis.xadd(keys.inbound, '*', 'chat', '1001', 'message', '{}');
+  expect(await lane.ledger.check(NOW)).toMatchObject({ unaccounted: -1, alert: { incident: 'ledger' } });
+});
+
+test('what lasts is one incident; its end is told once, also when two reconcilers see it at the same time', async () => {
+  const entry = await accepted(1);
+  await redis.xdel(keys.inbound, entry);
+  await lane.ledger.check(NOW);
+  await lane.ledger.check(NOW + 1);
+  expect(new Set((await alerts()).map(({ incident }) => incident))).toEqual(new Set(['ledger']));
+  await redis.hincrby(keys.counts, 'settled', 1);
+  const before = (await alerts()).length;
+  await Promise.all([lane.ledger.check(NOW + 2), createLane(redis, keys).ledger.check(NOW + 2)]);
+  await lane.ledger.check(NOW + 3);
+  expect((await alerts()).slice(before)).toEqual([
+    { incident: `ledger-resolved-${NOW}`, text: expect.stringMatching(/^Resolved: the ledger adds up again/) },
+  ]);
+});
+
+test('data of a version that did not count begins with what waits, without an alarm', async () => {
+  for (let n = 0; n < 3; n++) await redis.xadd(keys.inbound, '*', 'chat', '1001', 'message', '{}');
+  expect(await lane.ledger.read()).toMatchObject({ isCounted: false, unaccounted: 0 });
+  expect(await redis.exists(keys.counts)).toBe(0);
+  expect(await lane.ledger.check(NOW)).toMatchObject({ accepted: 3, settled: 0, pending: 3, isCounted: false });
+  expect(await lane.ledger.check(NOW)).toMatchObject({ accepted: 3, settled: 0, pending: 3, isCounted: true });
+  expect(await alerts()).toEqual([]);
+});
+
+test.each<[string, (old: EntryId) => Promise<unknown>]>([
+  ['an update is accepted', () => accepted(9)],
+  ['a message is settled', settled],
+  ['an entry is discarded', (old) => lane.discard(old, recordOf(old, 'failed'), '{}')],
+])('%s on such data before anybody looked: what waited is counted along', async (_what, first) => {
+  const old = (await redis.xadd(keys.inbound, '*', 'chat', '1001', 'message', '{}')) as EntryId;
+  await redis.xadd(keys.inbound, '*', 'chat', '1001', 'message', '{}');
+  await lane.admit(100);
+  await first(old);
+  expect(await lane.ledger.check(NOW)).toMatchObject({ isCounted: true, unaccounted: 0 });
+});
+
+test.each(['set', 'text'])('counts that are damaged (a %s) stop the step before it is half done', async (damage) => {
+  const entry = await accepted(1);
+  await lane.admit(100);
+  const attempt = await begun(entry);
+  if (damage === 'set') await redis.del(keys.counts);
+  await (damage === 'set' ? redis.sadd(keys.counts, 'x') : redis.hset(keys.counts, 'accepted', 'x', 'settled', 'x'));
+  await expect(accepted(2)).rejects.toThrow(/WRONGTYPE|not an integer/);
+  await expect(lane.settle(attempt, recordOf(entry))).rejects.toThrow(/WRONGTYPE|not an integer/);
+  await expect(lane.discard(entry, recordOf(entry), '{}')).rejects.toThrow(/WRONGTYPE|not an integer/);
+  expect(await redis.xlen(keys.inbound)).toBe(1);
+  expect(await redis.exists(keys.outcomes, keys.dead, keys.alerts)).toBe(0);
+});
+
+test('a pass of the reconciler looks, after it has healed', async () => {
+  await accepted(1);
+  const gone = await accepted(2);
+  await lane.admit(100);
+  await redis.xdel(keys.inbound, gone);
+  const added: EntryId[] = [];
+  const queue = { add: async (heads: readonly { entry: EntryId }[]) => void added.push(...heads.map((h) => h.entry)) };
+  const parts = { lane, queue: queue as never, discard: async () => {}, log: createLogger('silent') };
+  await reconcile(parts);
+  expect(added).toHaveLength(1);
+  expect(await alerts()).toEqual([expect.objectContaining({ incident: 'ledger' })]);
+});
+
+test('a gateway that finds a message gone tells the operator, and goes on', async () => {
+  const world = await createWorld();
+  try {
+    await world.peek.hset(world.keys.counts, 'accepted', 5, 'settled', 3);
+    const gateway = await startGateway(world);
+    await world.telegram.waitForText(ALERT_CHAT, /The ledger does not add up: 5 .* 3 settled, 0 wait; 2 are/);
+    world.telegram.say(1001, 'and now?');
+    expect(await nextOutcome(world, 1001)).toMatchObject({ outcome: 'answered' });
+    await gateway.stop();
+    expect(await world.peek.hgetall(world.keys.counts)).toMatchObject({ accepted: '6', settled: '4' });
+  } finally {
+    await world.close();
+  }
+});

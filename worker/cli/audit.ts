@@ -1,0 +1,146 @@
+import { parseArgs } from 'node:util';
+import type { Redis } from 'ioredis';
+import { type Keys, keysOf } from '../../shared/keys.ts';
+import { createLedger, type LedgerReading } from '../ledger.ts';
+import { type CliOutput, UsageError } from './output.ts';
+import { type Counts, createRollUp, type RollUp, type RollUpBuilder } from './rollup.ts';
+import { withRedis } from './state.ts';
+
+const HELP = `Usage: npm run cli -- audit [--days N] [--json]
+
+Adds up the last N days (7, at most 90) of the ledger and of the audit trail: outcomes, the proof that no message was
+acknowledged without an outcome, what was done to requests that did not fit, latency and tokens. Exit code 1 when the
+proof fails.`;
+
+const DAYS_DEFAULT = 7;
+const DAYS_MAX = 90;
+const DAY_MS = 24 * 3600_000;
+const PAGE = 1_000;
+
+/** The proof, over all shards, as of now: it does not go by days. */
+type Proof = Pick<LedgerReading, 'accepted' | 'settled' | 'pending' | 'unaccounted' | 'isCounted'>;
+
+/** Prints the audit; the exit code is 1 when messages are unaccounted for. */
+export async function audit(args: string[], output: CliOutput): Promise<number> {
+  const { values } = parsed(args);
+  if (values.help) {
+    output.line(HELP);
+    return 0;
+  }
+  const days = daysOf(values.days);
+  return withRedis(async (redis, shards) => {
+    const toMs = Date.now();
+    const fromMs = toMs - days * DAY_MS;
+    const builder = createRollUp();
+    let proof: Proof = { accepted: 0, settled: 0, pending: 0, unaccounted: 0, isCounted: true };
+    for (let shard = 0; shard < shards; shard++) {
+      const keys = keysOf(shard);
+      await addShard(redis, keys, fromMs, builder);
+      proof = added(proof, await createLedger(redis, keys).read());
+    }
+    const rollUp = builder.result();
+    const period = { days, from: new Date(fromMs).toISOString(), to: new Date(toMs).toISOString() };
+    if (values.json) output.line(JSON.stringify({ ...period, proof, ...rollUp }));
+    else for (const line of [...opening(period, proof), ...linesOf(rollUp)]) output.line(line);
+    return proof.unaccounted === 0 ? 0 : 1;
+  });
+}
+
+function parsed(args: string[]) {
+  const options = { help: { type: 'boolean' }, json: { type: 'boolean' }, days: { type: 'string' } } as const;
+  try {
+    return parseArgs({ args, options });
+  } catch {
+    throw new UsageError(HELP);
+  }
+}
+
+function daysOf(text: string | undefined): number {
+  if (text === undefined) return DAYS_DEFAULT;
+  const days = /^\d{1,3}$/.test(text) ? Number(text) : 0;
+  if (days < 1 || days > DAYS_MAX) throw new UsageError(`--days must be a number from 1 to ${DAYS_MAX}.`);
+  return days;
+}
+
+async function addShard(redis: Redis, keys: Keys, fromMs: number, builder: RollUpBuilder): Promise<void> {
+  for await (const record of recordsOf(redis, keys.outcomes, fromMs)) builder.addOutcome(JSON.parse(record));
+  for await (const record of recordsOf(redis, keys.events, fromMs)) builder.addEvent(JSON.parse(record));
+}
+
+/** The `record` field of a stream's entries from a time on, read in pages. */
+async function* recordsOf(redis: Redis, stream: string, fromMs: number): AsyncGenerator<string> {
+  for (let from = `${fromMs}-0`; ; ) {
+    const page = await redis.xrange(stream, from, '+', 'COUNT', PAGE);
+    for (const [, fields] of page) yield fields[fields.indexOf('record') + 1] ?? '{}';
+    const last = page.at(-1)?.[0];
+    if (last === undefined || page.length < PAGE) return;
+    from = `(${last}`;
+  }
+}
+
+function added(before: Proof, { accepted, settled, pending, unaccounted, isCounted }: Proof): Proof {
+  return {
+    accepted: before.accepted + accepted,
+    settled: before.settled + settled,
+    pending: before.pending + pending,
+    unaccounted: before.unaccounted + unaccounted,
+    isCounted: before.isCounted && isCounted,
+  };
+}
+
+function opening(period: { days: number; from: string; to: string }, proof: Proof): string[] {
+  const { accepted, settled, pending, unaccounted } = proof;
+  const verdict = !proof.isCounted
+    ? 'nothing was counted yet, so nothing is proven'
+    : unaccounted === 0
+      ? 'every message that was accepted has its outcome or waits for it'
+      : `${Math.abs(unaccounted)} ${unaccounted > 0 ? 'went without an outcome' : 'came in uncounted'}: see the runbook`;
+  return [
+    `Audit of ${period.days} days, ${period.from} to ${period.to}`,
+    '',
+    `Proof (since the counts began): accepted ${accepted} - settled ${settled} - pending ${pending} = ${unaccounted}`,
+    `  ${verdict}`,
+  ];
+}
+
+function linesOf({ outcomes, attempts, recoveries, latencyMs, contextSafety: safety, tokens }: RollUp): string[] {
+  const exceeded = Object.entries(safety.exceeded).map(([kind, phases]) => `  exceeded, ${kind}: ${inWords(phases)}`);
+  const scrubbed = Object.entries(safety.scrubbed).map(
+    ([kind, { messages, parts, bytes }]) => `  scrubbed, ${kind}: ${messages} messages, ${parts} parts, ${bytes} bytes`,
+  );
+  return [
+    '',
+    `Outcomes: ${outcomes.total} (${inWords(outcomes.byOutcome)})`,
+    `  reasons: ${inWords(outcomes.byReason)}`,
+    `  attempts: ${inWords(attempts)}; recoveries: ${inWords(recoveries)}`,
+    `Latency of ${latencyMs.answered} answers, ms (Telegram states whole seconds): p50 ${latencyMs.p50}, p95 ${latencyMs.p95}, p99 ${latencyMs.p99}`,
+    '',
+    'Context safety',
+    ...(exceeded.length > 0 ? exceeded : ['  exceeded: never']),
+    `  old results masked ${safety.forcePruned}, compacted ${safety.compacted}, new sessions ${safety.newSessions}, gave up ${safety.gaveUp}`,
+    `  compactions that failed: ${inWords(safety.compactionFailed)}`,
+    ...scrubbed,
+    `  thinking dropped ${safety.thinkingDropped}, output lowered ${safety.outputLowered}, torn records ${safety.tornRecords}`,
+    `  capped: ${inWords(safety.capped)}`,
+    `  requests mended: ${inWords(safety.repaired)}`,
+    '',
+    'Tokens',
+    ...Object.entries(tokens).flatMap(([purpose, models]) =>
+      Object.entries(models).map(
+        ([model, spent]) =>
+          `  ${purpose}, ${model}: ${spent.calls} calls, input ${spent.inputTokens} (${shareOf(spent)} % from cache), output ${spent.outputTokens}`,
+      ),
+    ),
+  ];
+}
+
+function shareOf({ inputTokens, cacheReadTokens }: { inputTokens: number; cacheReadTokens: number }): number {
+  return inputTokens === 0 ? 0 : Math.round((cacheReadTokens / inputTokens) * 100);
+}
+
+function inWords(counts: Counts): string {
+  const words = Object.entries(counts)
+    .sort(([, one], [, other]) => other - one)
+    .map(([name, times]) => `${name} ${times}`);
+  return words.length === 0 ? 'none' : words.join(', ');
+}

@@ -1,0 +1,36 @@
+import { join } from 'node:path';
+import type { Redis } from 'ioredis';
+import { programPath, readProcessConfig } from '../../shared/config.ts';
+import { PROJECT_ROOT } from '../../shared/project.ts';
+import { connectRedis, untilReady } from '../../shared/redis.ts';
+import { provideRedis } from '../../shared/redis-source.ts';
+import { UsageError } from './output.ts';
+
+const READY_MS = 10_000;
+
+/**
+ * Lets a verb work on the gateway's Redis: that of `REDIS_URL`, else the private one, which is started for as long as it
+ * takes. Throws `UsageError` for a configuration that it cannot use, and an error when Redis does not answer.
+ */
+export async function withRedis(work: (redis: Redis, shards: number) => Promise<number>): Promise<number> {
+  const reading = readProcessConfig('tool');
+  if (!reading.ok) throw new UsageError(reading.problems.join('\n'));
+  const { REDIS_URL: url, SHARDS: shards } = reading.config;
+  const source = {
+    root: PROJECT_ROOT,
+    path: programPath(),
+    dir: join(PROJECT_ROOT, 'data', 'redis'),
+    fsync: 'always',
+    keep: true,
+  } as const;
+  const provided = await provideRedis({ ...source, ...(url !== undefined && { url }) });
+  if (!provided.ok) throw new UsageError(provided.problem);
+  const redis = connectRedis(provided.url, 'patient');
+  try {
+    await untilReady(redis, READY_MS);
+    return await work(redis, shards);
+  } finally {
+    redis.disconnect();
+    await provided.stop();
+  }
+}

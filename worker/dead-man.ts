@@ -1,0 +1,53 @@
+import type { Logger } from '../shared/log.ts';
+
+/**
+ * Tells a service outside that all is well, so that it can alarm when we no longer say so.
+ *
+ * Contract: `ping` returns at once and never throws; the service is asked at most once in a given time, also after a
+ * failure. `stop` ends a request that is still on its way.
+ */
+export interface DeadMan {
+  ping(): void;
+  stop(): Promise<void>;
+}
+
+export interface DeadManParts {
+  /** A secret: whoever has it can keep the alarm silent. It is never logged. */
+  url: string;
+  everyMs: number;
+  log: Logger;
+}
+
+export const DEAD_MAN_EVERY_MS = 60_000;
+
+const TIMEOUT_MS = 10_000;
+
+/** A dead-man's switch that sends `GET` to a URL. */
+export function createDeadMan({ url, everyMs, log }: DeadManParts): DeadMan {
+  const stopping = new AbortController();
+  let lastMs = Number.NEGATIVE_INFINITY;
+  let sending = Promise.resolve();
+  return {
+    ping() {
+      if (stopping.signal.aborted || performance.now() - lastMs < everyMs) return;
+      lastMs = performance.now();
+      sending = send(url, stopping.signal, log);
+    },
+    async stop() {
+      stopping.abort();
+      await sending;
+    },
+  };
+}
+
+async function send(url: string, stopping: AbortSignal, log: Logger): Promise<void> {
+  try {
+    const response = await fetch(url, { signal: AbortSignal.any([stopping, AbortSignal.timeout(TIMEOUT_MS)]) });
+    await response.body?.cancel();
+    if (!response.ok) log.debug({ status: response.status }, 'the dead-man ping was refused');
+  } catch (error) {
+    // Only the code: the message may quote the URL.
+    const { name, cause } = error as { name?: string; cause?: { code?: unknown } };
+    log.debug({ error: name, code: cause?.code }, 'the dead-man ping failed');
+  }
+}
