@@ -1,0 +1,19 @@
+import { CLAUDE_SCENARIOS } from './claude-scenarios.ts';
+import { CLOCK_SCENARIOS } from './clock-scenarios.ts';
+import { FAILPOINT_SCENARIOS } from './failpoint-scenarios.ts';
+import { GATEWAY_SCENARIOS } from './gateway-scenarios.ts';
+import { LINE_SCENARIOS } from './line-scenarios.ts';
+import { REDIS_SCENARIOS } from './redis-scenarios.ts';
+import type { Scenario } from './scenario.ts';
+import { TELEGRAM_SCENARIOS } from './telegram-scenarios.ts';
+
+/** Every scenario of the suite. */
+export const SCENARIOS: readonly Scenario[] = [
+  ...REDIS_SCENARIOS,
+  ...LINE_SCENARIOS,
+  ...GATEWAY_SCENARIOS,
+  ...CLAUDE_SCENARIOS,
+  ...TELEGRAM_SCENARIOS,
+  ...CLOCK_SCENARIOS,
+  ...FAILPOINT_SCENARIOS,
+];

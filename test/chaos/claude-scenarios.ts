@@ -1,0 +1,104 @@
+/** What can happen to the provider of the model. */
+import { setTimeout as pause } from 'node:timers/promises';
+import { randomInt } from '../fixture/random.ts';
+import type { Reaction } from '../stand-in/claude/reaction.ts';
+import { type Scenario, type Stage, untilShare } from './scenario.ts';
+
+const PACE_MS = 15;
+const BROWNOUT_MS = 3_000;
+
+/** The ways in which a provider fails for a moment. */
+export const TRANSIENT: readonly Reaction[] = [
+  { do: 'error', status: 429, type: 'rate_limit_error', message: 'slow down' },
+  { do: 'error', status: 429, type: 'rate_limit_error', message: 'slow down', headers: { 'retry-after': '2' } },
+  { do: 'error', status: 529, type: 'overloaded_error', message: 'Overloaded' },
+  { do: 'error', status: 500, type: 'api_error', message: 'Internal server error' },
+  { do: 'raw', status: 502, body: '<html>bad gateway</html>' },
+  { do: 'errorEvent', type: 'overloaded_error', message: 'Overloaded' },
+  { do: 'truncate', text: 'half an ans' },
+  { do: 'cut', text: 'half an ans' },
+];
+
+/** Lets a share of the calls fail while it lasts. */
+export async function brownOut(
+  { world, faults }: Stage,
+  name: string,
+  lastMs: number,
+  draw: () => Reaction | undefined,
+): Promise<void> {
+  let isOut = true;
+  world.claude.react((call) => (isOut && call.kind === 'main' ? draw() : undefined));
+  await faults.during(name, [], async () => {
+    await pause(lastMs);
+    isOut = false;
+  });
+}
+
+/** One gateway, messages, and a brownout in the middle. */
+async function under(stage: Stage, name: string, draw: () => Reaction | undefined): Promise<void> {
+  await stage.world.fleet.start();
+  const pouring = stage.traffic.pour({ everyMs: PACE_MS });
+  await untilShare(stage, 0.3);
+  await brownOut(stage, name, BROWNOUT_MS, draw);
+  await pouring;
+}
+
+const mixed: Scenario = {
+  name: 'claude-brownout',
+  about: 'for 3 seconds two of three calls fail: 429 with and without a wait, 529, 500, 502, error events, cut streams',
+  traffic: { messages: 120, chats: 20, kinds: 'mixed' },
+  isInCut: true,
+  play: (stage) =>
+    under(stage, 'brownout', () =>
+      stage.random() < 0.67 ? TRANSIENT[randomInt(stage.random, TRANSIENT.length)] : undefined,
+    ),
+};
+
+const away: Scenario = {
+  name: 'claude-away',
+  about: 'for 3 seconds every call is answered with 529',
+  traffic: { messages: 120, chats: 20 },
+  play: (stage) =>
+    under(stage, 'away', () => ({ do: 'error', status: 529, type: 'overloaded_error', message: 'Overloaded' })),
+};
+
+const hanging: Scenario = {
+  name: 'claude-hangs',
+  about: 'for 3 seconds calls hang before their headers or fall silent in the middle; a turn may take 3 seconds',
+  traffic: { messages: 80, chats: 16 },
+  env: { TURN_TIMEOUT_MS: '3000' },
+  play: (stage) =>
+    under(stage, 'hangs', () => (stage.random() < 0.5 ? { do: 'hang' } : { do: 'silent', text: 'half an ans' })),
+};
+
+const unauthorized: Scenario = {
+  name: 'claude-refuses-key',
+  about: 'for 3 seconds the key is not accepted: every user of that time is told, and the operator once',
+  traffic: { messages: 80, chats: 16 },
+  rules: { unansweredMax: 80, alertsMin: 1, alertsMax: 2 },
+  play: (stage) =>
+    under(stage, 'key refused', () => ({
+      do: 'error',
+      status: 401,
+      type: 'authentication_error',
+      message: 'invalid x-api-key',
+    })),
+};
+
+const overflowing: Scenario = {
+  name: 'claude-overflows',
+  about: 'a fifth of the calls is answered with an overflow, whatever was sent: each chat recovers and goes on',
+  traffic: { messages: 60, chats: 12 },
+  // Each of these chats may need a fresh session, and a message that gives up is told.
+  rules: { callsMax: 4 + 5, alertsMax: 60, unansweredMax: 2 },
+  known: [
+    {
+      pattern: /stands twice in the history/,
+      why: 'a message that was replayed in a fresh session stands twice in the next seed, which reads both sessions',
+    },
+  ],
+  play: (stage) => under(stage, 'overflows', () => (stage.random() < 0.2 ? { do: 'overflow' } : undefined)),
+};
+
+/** Everything about the provider. */
+export const CLAUDE_SCENARIOS: readonly Scenario[] = [mixed, away, hanging, unauthorized, overflowing];

@@ -1,0 +1,47 @@
+/** What can happen to the clock of a gateway's machine. */
+import { join } from 'node:path';
+import { brownOut, TRANSIENT } from './claude-scenarios.ts';
+import { type Scenario, type Stage, untilShare } from './scenario.ts';
+
+const PACE_MS = 15;
+const HOUR_MS = 3_600_000;
+const WRONG_MS = 3_000;
+
+/** Two gateways; the clock of one is wrong for three seconds, while one of three calls of the model fails. */
+async function jump(stage: Stage, byMs: number): Promise<void> {
+  const { world, traffic, faults, random } = stage;
+  const clock = join(import.meta.dirname, 'clock.ts');
+  const env = { NODE_OPTIONS: `--import=${clock}`, CHAOS_CLOCK_JUMP_MS: String(byMs) };
+  const [wrong] = await Promise.all([world.fleet.start(env), world.fleet.start()]);
+  const pouring = traffic.pour({ everyMs: PACE_MS });
+  await untilShare(stage, 0.3);
+  await faults.during('clock wrong', [], async () => {
+    wrong.kill('SIGUSR2');
+    await brownOut(stage, 'brownout', WRONG_MS, () => (random() < 0.33 ? TRANSIENT[0] : undefined));
+    wrong.kill('SIGUSR2');
+  });
+  await pouring;
+}
+
+const ahead: Scenario = {
+  name: 'clock-ahead',
+  about: 'the clock of one of two gateways is an hour ahead for 3 seconds, while calls of the model fail',
+  traffic: { messages: 120, chats: 20 },
+  known: [
+    {
+      pattern: /has no outcome|not drained|^left: |have no answer/,
+      why: 'a retry is set for a time of the wrong clock, so its message waits an hour although the clock is right again',
+    },
+  ],
+  play: (stage) => jump(stage, HOUR_MS),
+};
+
+const behind: Scenario = {
+  name: 'clock-behind',
+  about: 'the clock of one of two gateways is 25 hours behind for 3 seconds, while calls of the model fail',
+  traffic: { messages: 120, chats: 20 },
+  play: (stage) => jump(stage, -25 * HOUR_MS),
+};
+
+/** Everything about clocks. */
+export const CLOCK_SCENARIOS: readonly Scenario[] = [ahead, behind];

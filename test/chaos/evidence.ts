@@ -1,0 +1,110 @@
+import { TURNS_QUEUE } from '../../shared/keys.ts';
+import { ALERT_CHAT } from '../fixture/gateway.ts';
+import type { ClaudeCall } from '../stand-in/claude/reaction.ts';
+import type { ShownMessage } from '../stand-in/telegram/chats.ts';
+import type { TelegramCall } from '../stand-in/telegram/server.ts';
+import type { FaultLog, FaultWindow } from './fault.ts';
+import { type Asked, FIRST_CHAT, type Traffic } from './traffic.ts';
+import type { ChaosWorld } from './world.ts';
+
+/** A line of the gateway's own ledger, as far as it is judged. */
+export interface LedgerLine {
+  entry: string;
+  chat?: string;
+  outcome: string;
+  reason?: string;
+  traceId: string;
+}
+
+/** What a cut of Redis's file took away: updates whose acceptance is gone, and updates whose outcome is. */
+export interface Cut {
+  accepts: ReadonlySet<number>;
+  outcomes: ReadonlySet<number>;
+}
+
+/** All that a run is judged by. The stand-ins' ledgers come first; Redis only says which entry an update became. */
+export interface Evidence {
+  asked: readonly Asked[];
+  confirmedUpTo: number;
+  calls: readonly ClaudeCall[];
+  /** What stands in each chat at the end. */
+  shown: ReadonlyMap<number, readonly ShownMessage[]>;
+  telegramCalls: readonly TelegramCall[];
+  alerts: readonly string[];
+  ledger: readonly LedgerLine[];
+  entryOf: ReadonlyMap<number, string>;
+  /** What is still at work in Redis although all is done. */
+  left: readonly string[];
+  faults: readonly FaultWindow[];
+  cut: Cut;
+  /** How long it took from the end of the last fault until all was settled; undefined when it was not in time. */
+  drainMs: number | undefined;
+}
+
+/** Which entry each update became, as Redis remembers it. */
+export async function entriesOf(world: ChaosWorld, asked: readonly Asked[]): Promise<Map<number, string>> {
+  const { peek, keys, telegram } = world;
+  if (asked.length === 0) return new Map();
+  const found = await peek.mget(asked.map(({ updateId }) => keys.seen(telegram.botId, updateId)));
+  const pairs = asked.map(({ updateId }, index): [number, string | null] => [updateId, found[index] ?? null]);
+  return new Map(pairs.filter((pair): pair is [number, string] => pair[1] !== null));
+}
+
+/** The gateway's ledger of outcomes. */
+export async function ledgerOf({ peek, keys }: ChaosWorld): Promise<LedgerLine[]> {
+  const entries = await peek.xrange(keys.outcomes, '-', '+');
+  return entries.map(([, fields]) => JSON.parse(fields[fields.indexOf('record') + 1] ?? '{}') as LedgerLine);
+}
+
+/** What is at work in Redis: nothing, when every message is settled. */
+export async function workLeft({ peek, keys }: ChaosWorld): Promise<string[]> {
+  const queue = `${keys.queuePrefix}:${TURNS_QUEUE}`;
+  const [inbound, lanes, active, wait, prioritized, delayed, alerts, lists] = await Promise.all([
+    peek.xlen(keys.inbound),
+    peek.scard(keys.lanes),
+    peek.llen(`${queue}:active`),
+    peek.llen(`${queue}:wait`),
+    peek.zcard(`${queue}:prioritized`),
+    peek.zcard(`${queue}:delayed`),
+    peek.xlen(keys.alerts),
+    peek.keys(`${keys.lanePrefix}*`),
+  ]);
+  const counts = {
+    'entries of the stream': inbound,
+    lanes,
+    'lane lists': lists.length,
+    'active jobs': active,
+    'waiting jobs': wait + prioritized,
+    'delayed jobs': delayed,
+    alerts,
+  };
+  return Object.entries(counts).flatMap(([what, count]) => (count > 0 ? [`${count} ${what}`] : []));
+}
+
+/** Collects what a run left behind, once it is over. */
+export async function collect(
+  world: ChaosWorld,
+  traffic: Traffic,
+  faults: FaultLog,
+  outcome: { cut: Cut; drainMs: number | undefined },
+): Promise<Evidence> {
+  const chats = [...new Set(traffic.asked.map(({ chatId }) => chatId))].filter((chat) => chat >= FIRST_CHAT);
+  const [ledger, entryOf, left] = await Promise.all([
+    ledgerOf(world),
+    entriesOf(world, traffic.asked),
+    workLeft(world),
+  ]);
+  return {
+    asked: traffic.asked,
+    confirmedUpTo: world.telegram.confirmedUpTo(),
+    calls: world.claude.calls,
+    shown: new Map(chats.map((chat) => [chat, world.telegram.shown(chat)])),
+    telegramCalls: world.telegram.calls,
+    alerts: world.telegram.shown(ALERT_CHAT).map(({ text }) => text),
+    ledger,
+    entryOf,
+    left,
+    faults: faults.windows,
+    ...outcome,
+  };
+}

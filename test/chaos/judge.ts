@@ -1,0 +1,266 @@
+/**
+ * Judges a run against the design's invariants, from what the stand-ins saw. Pure: the same evidence gives the same
+ * violations.
+ */
+import { askedInOrder, overlapping } from './asking.ts';
+import type { Evidence, LedgerLine } from './evidence.ts';
+import type { Excuse } from './fault.ts';
+import { readChat, type Telling, type Told } from './telling.ts';
+import { type Asked, marksIn } from './traffic.ts';
+
+/** The invariants of the design that a run is judged by. */
+export type Invariant = 'I1' | 'I2' | 'I3' | 'I4' | 'I5' | 'I6' | 'I7' | 'I8' | 'I9' | 'I11';
+
+/** An invariant that does not hold, with what was seen. */
+export interface Violation {
+  invariant: Invariant;
+  chatId?: number;
+  /** The number of the message. */
+  message?: number;
+  seen: string;
+}
+
+/** What a scenario allows. */
+export interface Rules {
+  /** Model calls for one message: 4 for a message that recovers, and its transient attempts. */
+  callsMax: number;
+  /** Messages that end in something else than an answer: told, but not answered. */
+  unansweredMax: number;
+  alertsMin: number;
+  alertsMax: number;
+}
+
+/** `MAX_ATTEMPTS` is 5 by default, and a recovery may use 4 calls of its own. */
+export const USUAL_RULES: Rules = { callsMax: 9, unansweredMax: 0, alertsMin: 0, alertsMax: 0 };
+
+/** What a judgement comes to. The counts are of all messages, whether they are violations or not. */
+export interface Judgement {
+  violations: readonly Violation[];
+  lost: number;
+  outOfOrder: number;
+  breaches: number;
+  /** Texts that stand twice in a chat and placeholders that were left, where the send's result was unknown. */
+  extra: number;
+  unanswered: number;
+  /** Main calls beyond the first of each message: how much the faults really hit. */
+  again: number;
+  cut: number;
+}
+
+/** How long after a fault a lock that ran out in it may still be taken over. */
+const TAKE_OVER_MS = 4_000;
+const COPIES_MAX = 2;
+const TRACE = /^(?!0{32})[0-9a-f]{32}$/;
+
+/** Judges a run. */
+export function judge(evidence: Evidence, rules: Rules): Judgement {
+  const readings = [...evidence.shown.keys()].map((chatId): [number, Telling] => [
+    chatId,
+    readChat(
+      evidence.asked.filter((asked) => asked.chatId === chatId),
+      evidence.shown.get(chatId) ?? [],
+    ),
+  ]);
+  const told = readings.flatMap(([, reading]) => reading.told);
+  const outcomes = judgeOutcomes(evidence, told);
+  const copies = judgeCopies(evidence, readings);
+  const order = judgeOrder(readings);
+  const breaches = judgeBreaches(evidence);
+  const unanswered = told.filter((each) => !isAnswered(each) && !evidence.cut.accepts.has(each.asked.updateId));
+  return {
+    violations: [
+      ...outcomes,
+      ...copies.violations,
+      ...order,
+      ...judgeCalls(evidence, rules),
+      ...breaches,
+      ...judgeEnd(evidence),
+      ...judgeUnanswered(unanswered, rules),
+      ...judgeAlerts(evidence, rules),
+      ...judgeTraces(evidence),
+    ],
+    lost: outcomes.filter(({ invariant }) => invariant === 'I1').length,
+    outOfOrder: order.length,
+    breaches: breaches.length,
+    extra: copies.extra,
+    unanswered: unanswered.length,
+    again: askedAgain(evidence),
+    cut: evidence.cut.accepts.size,
+  };
+}
+
+function askedAgain(evidence: Evidence): number {
+  return [...askedInOrder(evidence).byAsked.values()].reduce((sum, calls) => sum + calls.length - 1, 0);
+}
+
+const isAnswered = ({ parts, of }: Told): boolean => of > 0 && parts.size === of;
+
+const about = ({ chatId, number }: Asked): Pick<Violation, 'chatId' | 'message'> => ({ chatId, message: number });
+
+/** I1: each message that was confirmed has exactly one outcome, and somebody was told. */
+function judgeOutcomes(evidence: Evidence, told: readonly Told[]): Violation[] {
+  const lines = Map.groupBy(evidence.ledger, ({ entry }) => entry);
+  return told
+    .filter(({ asked }) => asked.updateId <= evidence.confirmedUpTo && !evidence.cut.accepts.has(asked.updateId))
+    .flatMap((each) => {
+      const entry = evidence.entryOf.get(each.asked.updateId);
+      const why = wrongWith(evidence, each, entry, entry === undefined ? [] : (lines.get(entry) ?? []));
+      return why === undefined ? [] : [{ invariant: 'I1' as const, ...about(each.asked), seen: why }];
+    });
+}
+
+function wrongWith(
+  { alerts }: Evidence,
+  told: Told,
+  entry: string | undefined,
+  lines: readonly LedgerLine[],
+): string | undefined {
+  if (entry === undefined) return 'confirmed to Telegram, but never accepted';
+  const [line, ...more] = lines;
+  if (line === undefined) return `entry ${entry} has no outcome; shown: ${shownParts(told)}`;
+  if (more.length > 0) return `entry ${entry} has ${lines.length} outcomes: ${lines.map((each) => each.outcome)}`;
+  const isDone = line.outcome === 'answered' || line.outcome === 'command';
+  if (isDone && !isAnswered(told)) return `entry ${entry} is ${line.outcome}, but shown: ${shownParts(told)}`;
+  const isTold = isAnswered(told) || told.noticed || alerts.some((alert) => alert.includes(entry));
+  return isTold ? undefined : `entry ${entry} ended as ${line.outcome} (${line.reason}), and nobody was told`;
+}
+
+function shownParts({ parts, of, noticed }: Told): string {
+  if (of > 0) return `parts ${[...parts.keys()]} of ${of}`;
+  return noticed ? 'a notice' : 'nothing';
+}
+
+/** I2: a text stands once in its chat; a second time only where nobody could know what came of the first send. */
+function judgeCopies(
+  evidence: Evidence,
+  readings: readonly [number, Telling][],
+): { violations: Violation[]; extra: number } {
+  const violations: Violation[] = [];
+  let extra = 0;
+  for (const [chatId, { told, strays, foreign }] of readings) {
+    for (const message of foreign) {
+      violations.push({ invariant: 'I2', chatId, seen: `an answer of another chat: ${message.text.slice(0, 60)}` });
+    }
+    for (const stray of strays) {
+      extra += 1;
+      if (isExcused(evidence, 'send', stray.at, stray.at + TAKE_OVER_MS)) continue;
+      if (wasUnknown(evidence, chatId, (text) => text === stray.text)) continue;
+      violations.push({ invariant: 'I2', chatId, seen: `a placeholder was left at ${stray.at}` });
+    }
+    for (const each of told) {
+      for (const [part, copies] of each.parts) {
+        if (copies === 1) continue;
+        extra += copies - 1;
+        const why = unexcusedCopies(evidence, each.asked, part, copies);
+        if (why !== undefined) violations.push({ invariant: 'I2', ...about(each.asked), seen: why });
+      }
+    }
+  }
+  return { violations, extra };
+}
+
+function unexcusedCopies(evidence: Evidence, asked: Asked, part: number, copies: number): string | undefined {
+  if (evidence.cut.outcomes.has(asked.updateId)) return undefined;
+  const seen = `part ${part} stands ${copies} times`;
+  if (copies > COPIES_MAX) return seen;
+  const isIt = (text: string): boolean =>
+    marksIn(text).some((mark) => mark.number === asked.number && mark.part === part);
+  if (wasUnknown(evidence, asked.chatId, isIt)) return undefined;
+  const sends = sendsOf(evidence, asked.chatId).filter(({ params }) => isIt(String(params.text)));
+  // A reply to a command carries no number, so its sends are not told apart.
+  const [from, to] = [sends[0]?.at ?? 0, sends.at(-1)?.at ?? Number.POSITIVE_INFINITY];
+  return isExcused(evidence, 'send', from, to) ? undefined : seen;
+}
+
+function sendsOf({ telegramCalls }: Evidence, chatId: number) {
+  return telegramCalls.filter(({ method, params }) => method === 'sendMessage' && Number(params.chat_id) === chatId);
+}
+
+/** Whether a send of such a text got no answer, or one that does not say what came of it. */
+function wasUnknown(evidence: Evidence, chatId: number, isIt: (text: string) => boolean): boolean {
+  return sendsOf(evidence, chatId).some(
+    ({ params, status }) => isIt(String(params.text)) && (status === 0 || status >= 500),
+  );
+}
+
+/** Whether a fault that excuses it fell into that time, or ended just before: a lock is taken over after the fault. */
+function isExcused({ faults }: Evidence, excuse: Excuse, fromMs: number, toMs: number): boolean {
+  return faults.some(
+    (fault) => fault.excuses.includes(excuse) && fault.fromMs <= toMs && fault.toMs + TAKE_OVER_MS >= fromMs,
+  );
+}
+
+/** I3: answers stand in the order of the questions, and came in that order. */
+function judgeOrder(readings: readonly [number, Telling][]): Violation[] {
+  return readings.flatMap(([, { told, late }]) => {
+    const times = told.filter((each) => each.firstAtMs !== undefined);
+    const early = times.filter((each, index) => (times[index - 1]?.firstAtMs ?? 0) > (each.firstAtMs ?? 0));
+    return [
+      ...late.map(({ asked }) => ({ ...about(asked), seen: 'its answer stands behind that of a later message' })),
+      ...early.map(({ asked }) => ({ ...about(asked), seen: 'its answer came before that of an earlier message' })),
+    ].map((each) => ({ invariant: 'I3' as const, ...each }));
+  });
+}
+
+/** I3, I4 and I11: one call at a time in a chat, not too many for a message, and each with the message as it was written. */
+function judgeCalls(evidence: Evidence, rules: Rules): Violation[] {
+  const { byAsked, strange } = askedInOrder(evidence);
+  const violations: Violation[] = strange.map((each) => ({ invariant: 'I11', ...each }));
+  for (const [asked, calls] of byAsked) {
+    if (calls.length <= rules.callsMax || evidence.cut.outcomes.has(asked.updateId)) continue;
+    const seen = `${calls.length} calls, more than ${rules.callsMax}: ${calls.map(({ status }) => status)}`;
+    violations.push({ invariant: 'I4', ...about(asked), seen });
+  }
+  for (const { asked, first, second } of overlapping(byAsked)) {
+    const until = Math.max(first.endedAt ?? second.at, second.at);
+    if (isExcused(evidence, 'overlap', first.at, until)) continue;
+    const seen = `call ${second.index} began at ${second.at}, while call ${first.index} ran until ${first.endedAt}`;
+    violations.push({ invariant: 'I3', ...about(asked), seen });
+  }
+  return violations;
+}
+
+/** I5: no request breaks the contract of either API. */
+function judgeBreaches({ calls, telegramCalls }: Evidence): Violation[] {
+  const refused = telegramCalls.filter(
+    ({ status, description }) => status === 400 && !description?.includes('message is not modified'),
+  );
+  return [
+    ...calls.flatMap(({ index, breach }) =>
+      breach ? [`model call ${index} broke rule ${breach.rule}: ${breach.message.slice(0, 200)}`] : [],
+    ),
+    ...refused.map(({ method, description }) => `${method} was refused: ${description}`),
+  ].map((seen) => ({ invariant: 'I5', seen }));
+}
+
+/** I6 and I7: the backlog drained in time, and nothing is left at work. */
+function judgeEnd({ drainMs, left, asked, confirmedUpTo }: Evidence): Violation[] {
+  const unconfirmed = asked.filter(({ updateId }) => updateId > confirmedUpTo).length;
+  return [
+    ...(drainMs === undefined ? [{ invariant: 'I6' as const, seen: `not drained; ${left.join(', ')}` }] : []),
+    ...(unconfirmed > 0 ? [{ invariant: 'I6' as const, seen: `${unconfirmed} updates were not taken` }] : []),
+    ...(left.length > 0 ? [{ invariant: 'I7' as const, seen: `left: ${left.join(', ')}` }] : []),
+  ];
+}
+
+/** I1, the strict half: a fault that passes must not cost an answer, unless the scenario says how many it may cost. */
+function judgeUnanswered(unanswered: readonly Told[], { unansweredMax }: Rules): Violation[] {
+  if (unanswered.length <= unansweredMax) return [];
+  const [first] = unanswered;
+  const seen = `${unanswered.length} messages have no answer, more than ${unansweredMax}`;
+  return [{ invariant: 'I1', ...(first && about(first.asked)), seen }];
+}
+
+/** I8: an alert where one is needed, and not too many. */
+function judgeAlerts({ alerts }: Evidence, { alertsMin, alertsMax }: Rules): Violation[] {
+  if (alerts.length >= alertsMin && alerts.length <= alertsMax) return [];
+  const seen = `${alerts.length} alerts, not ${alertsMin} to ${alertsMax}: ${alerts.map((text) => text.slice(0, 160)).join(' | ')}`;
+  return [{ invariant: 'I8', seen }];
+}
+
+/** I9: every outcome has a trace. */
+function judgeTraces({ ledger }: Evidence): Violation[] {
+  return ledger
+    .filter(({ traceId }) => !TRACE.test(traceId))
+    .map(({ entry, outcome }) => ({ invariant: 'I9', seen: `entry ${entry}, ${outcome}, has no trace` }));
+}

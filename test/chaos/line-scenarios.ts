@@ -1,0 +1,86 @@
+/** What can happen to the line between a gateway and its Redis. */
+import { setTimeout as pause } from 'node:timers/promises';
+import { type Scenario, type Stage, until, untilShare } from './scenario.ts';
+
+const PACE_MS = 15;
+const TRAFFIC = { messages: 150, chats: 15, kinds: 'mixed' } as const;
+const RESETS = 8;
+/** The gateway's own patience with a silent socket is 15 seconds. */
+const HALF_OPEN_MS = 25_000;
+
+/** Starts two gateways, writes, and does one fault in the middle. */
+async function under(stage: Stage, name: string, act: () => Promise<void>): Promise<void> {
+  const { world, traffic, faults } = stage;
+  await Promise.all([world.fleet.start(), world.fleet.start()]);
+  const pouring = traffic.pour({ everyMs: PACE_MS });
+  await untilShare(stage, 0.4);
+  await faults.during(name, ['send', 'overlap'], act);
+  await pouring;
+}
+
+const resets: Scenario = {
+  name: 'line-reset',
+  about: 'every connection to Redis is reset, eight times within two seconds',
+  traffic: TRAFFIC,
+  play: (stage) =>
+    under(stage, 'resets', async () => {
+      for (let reset = 0; reset < RESETS; reset++) {
+        stage.world.proxy.resetAll();
+        await pause(250);
+      }
+    }),
+};
+
+const lostReplies: Scenario = {
+  name: 'line-loses-replies',
+  about: 'for 2 seconds commands reach Redis and their replies do not; then the connections are reset',
+  traffic: TRAFFIC,
+  isInCut: true,
+  play: (stage) =>
+    under(stage, 'replies lost', async () => {
+      stage.world.proxy.dropReplies();
+      await pause(2_000);
+      stage.world.proxy.forward();
+    }),
+};
+
+const halfOpen: Scenario = {
+  name: 'line-half-open',
+  about: 'the connections that exist fall silent for ever without closing; new ones work',
+  traffic: TRAFFIC,
+  play: (stage) =>
+    under(stage, 'half-open', async () => {
+      const { proxy } = stage.world;
+      const before = proxy.opened;
+      proxy.blackHole();
+      // The fault is over when the gateways have noticed it: they open connections of their own accord.
+      await until('new connections', () => proxy.opened > before, HALF_OPEN_MS);
+    }),
+};
+
+const slow: Scenario = {
+  name: 'line-slow',
+  about: 'for 4 seconds the line carries 40 KB a second and takes 60 ms each way',
+  traffic: TRAFFIC,
+  play: (stage) =>
+    under(stage, 'slow', async () => {
+      stage.world.proxy.slow({ bytesPerSecond: 40_000, latencyMs: 60 });
+      await pause(4_000);
+      stage.world.proxy.forward();
+    }),
+};
+
+const partition: Scenario = {
+  name: 'line-cut',
+  about: 'for 4 seconds no connection to Redis can be made, while turns are under way',
+  traffic: TRAFFIC,
+  play: (stage) =>
+    under(stage, 'partition', async () => {
+      stage.world.proxy.refuse();
+      await pause(4_000);
+      stage.world.proxy.forward();
+    }),
+};
+
+/** Everything about the line. */
+export const LINE_SCENARIOS: readonly Scenario[] = [resets, lostReplies, halfOpen, slow, partition];

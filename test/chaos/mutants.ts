@@ -1,0 +1,160 @@
+/**
+ * Tests the suite itself: each mutant is a copy of the product with one safeguard taken out, and the scenario that should
+ * notice must go red. A mutation whose text is not found is an error, so that this list stays true.
+ */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { cp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { PROJECT_ROOT } from '../../shared/project.ts';
+import { temporaryFolder } from '../fixture/redis.ts';
+
+/** One text that is replaced in a file of the product. */
+export interface Mutation {
+  file: string;
+  from: string;
+  to: string;
+}
+
+/** A safeguard that is taken out, and the scenario that should notice. */
+export interface Mutant {
+  name: string;
+  mutations: readonly Mutation[];
+  scenario: string;
+}
+
+/** What a mutant came to. */
+export interface Survey {
+  name: string;
+  scenario: string;
+  isCaught: boolean;
+  /** What the scenario printed. */
+  printed: string;
+}
+
+const COPIED = ['producer', 'worker', 'shared', 'test', 'package.json', 'tsconfig.json', 'spillway.ts'];
+const LINKED = ['node_modules', '.cache'];
+const PATIENCE_S = 15;
+const MUTANT_MS = 150_000;
+
+const ADMITTED = "redis.call('RPUSH', ARGV[4] .. chat, last)";
+
+/** The safeguards. */
+export const MUTANTS: readonly Mutant[] = [
+  {
+    name: 'an update that was seen before is accepted again',
+    mutations: [{ file: 'producer/accept.lua', from: 'if before then', to: 'if before and false then' }],
+    scenario: 'telegram-redelivers',
+  },
+  {
+    name: 'the fence is not checked',
+    mutations: [
+      {
+        file: 'worker/scripts/write.lua',
+        from: "if redis.call('HGET', KEYS[1], 'fence') ~= ARGV[1] then",
+        to: 'if false then',
+      },
+      {
+        file: 'worker/scripts/settle.lua',
+        from: "if redis.call('HGET', KEYS[4], 'fence') ~= ARGV[3] then",
+        to: 'if false then',
+      },
+    ],
+    scenario: 'gateway-frozen',
+  },
+  {
+    name: 'the reconciler finds nothing',
+    mutations: [
+      {
+        file: 'worker/scripts/readmit.lua',
+        from: 'local broken, restored = {}, 0',
+        to: 'if true then return { {}, {}, 0 } end\nlocal broken, restored = {}, 0',
+      },
+    ],
+    scenario: 'killed-admitted',
+  },
+  {
+    name: 'an entry is acknowledged and deleted as it is admitted',
+    mutations: [
+      {
+        file: 'worker/scripts/admit.lua',
+        from: ADMITTED,
+        to: `${ADMITTED} redis.call('XACK', KEYS[1], ARGV[1], last) redis.call('XDEL', KEYS[1], last)`,
+      },
+    ],
+    scenario: 'telegram-redelivers',
+  },
+  {
+    name: 'a lane hands out its newest message first',
+    mutations: [{ file: 'worker/scripts/admit.lua', from: ADMITTED, to: "redis.call('LPUSH', ARGV[4] .. chat, last)" }],
+    scenario: 'killed-answer-stored',
+  },
+  {
+    name: 'an update that could not be stored is confirmed',
+    mutations: [
+      {
+        file: 'producer/poller.ts',
+        from: 'return { ...(upTo !== undefined && { upTo }), complete: false };',
+        to: 'upTo = Math.max(upTo ?? 0, updateIdOf(update)); continue;',
+      },
+    ],
+    scenario: 'redis-out-of-memory',
+  },
+  {
+    name: 'no alert is ever due',
+    mutations: [{ file: 'worker/alert.ts', from: 'return sent <= DAILY_MAX;', to: 'return sent > DAILY_MAX;' }],
+    scenario: 'claude-refuses-key',
+  },
+  {
+    name: 'an outcome names no trace',
+    mutations: [
+      { file: 'worker/processor.ts', from: 'traceId: traceIdOf(attempt.traceparent),\n', to: "traceId: '',\n" },
+    ],
+    scenario: 'telegram-redelivers',
+  },
+];
+
+/** Makes a copy with the mutant in it, and runs its scenario there. Rejects when a text to replace is not found once. */
+export async function surveyMutant(mutant: Mutant, seed: number): Promise<Survey> {
+  const folder = await temporaryFolder();
+  try {
+    for (const name of COPIED) await cp(join(PROJECT_ROOT, name), join(folder, name), { recursive: true });
+    for (const name of LINKED) await symlink(join(PROJECT_ROOT, name), join(folder, name));
+    for (const mutation of mutant.mutations) await mutate(folder, mutation);
+    const { code, printed } = await play(folder, mutant.scenario, seed);
+    const { name, scenario } = mutant;
+    // Only a violation counts: a copy that does not start would be red for nothing.
+    return { name, scenario, isCaught: code === 1 && printed.includes('VIOLATED'), printed };
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function mutate(folder: string, { file, from, to }: Mutation): Promise<void> {
+  const path = join(folder, file);
+  const before = await readFile(path, 'utf8');
+  const found = before.split(from).length - 1;
+  if (found !== 1) throw new Error(`${file} holds the text to replace ${found} times, not once: ${from}`);
+  await writeFile(
+    path,
+    before.replace(from, () => to),
+  );
+}
+
+async function play(folder: string, scenario: string, seed: number): Promise<{ code: number | null; printed: string }> {
+  const given = ['--only', scenario, '--seed', String(seed), '--patience', String(PATIENCE_S)];
+  const child = spawn(
+    process.execPath,
+    ['--disable-warning=ExperimentalWarning', join(folder, 'test', 'chaos', 'main.ts'), ...given],
+    { env: { PATH: process.env.PATH ?? '' }, stdio: ['ignore', 'pipe', 'pipe'] },
+  );
+  // SIGTERM lets it end what it started.
+  const timer = setTimeout(() => child.kill('SIGTERM'), MUTANT_MS);
+  const end = (): void => void child.kill('SIGTERM');
+  process.once('exit', end);
+  const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);
+  clearTimeout(timer);
+  process.off('exit', end);
+  return { code, printed: `${stdout}${stderr}` };
+}

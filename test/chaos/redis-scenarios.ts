@@ -1,0 +1,150 @@
+/** What can happen to Redis itself. */
+import { setTimeout as pause } from 'node:timers/promises';
+import { randomInt } from '../fixture/random.ts';
+import { entriesOf, ledgerOf } from './evidence.ts';
+import { type Scenario, type Stage, untilIdle, untilShare } from './scenario.ts';
+
+const PACE_MS = 15;
+const IDLE_MS = 30_000;
+
+/** Kills Redis and brings it back, as a supervisor does. */
+export async function killRedis({ world, faults, random }: Stage): Promise<void> {
+  await faults.during('Redis killed', ['send', 'overlap'], async () => {
+    world.redis.kill9();
+    await pause(randomInt(random, 500));
+    await world.redis.restart();
+  });
+}
+
+const killed: Scenario = {
+  name: 'redis-killed',
+  about: 'Redis is killed (SIGKILL) three times under load and restarted on its file',
+  traffic: { messages: 150, chats: 15, kinds: 'mixed' },
+  isInCut: true,
+  async play(stage) {
+    await stage.world.fleet.start();
+    const pouring = stage.traffic.pour({ everyMs: PACE_MS });
+    for (const share of [0.25, 0.5, 0.75]) {
+      await untilShare(stage, share);
+      await killRedis(stage);
+    }
+    await pouring;
+  },
+};
+
+const frozen: Scenario = {
+  name: 'redis-frozen',
+  about: 'Redis is stopped (SIGSTOP) for 4 seconds, longer than a lock, with two gateways',
+  traffic: { messages: 120, chats: 12 },
+  async play(stage) {
+    const { world, traffic, faults } = stage;
+    await Promise.all([world.fleet.start(), world.fleet.start()]);
+    const pouring = traffic.pour({ everyMs: PACE_MS });
+    await untilShare(stage, 0.4);
+    await faults.during('Redis frozen', ['send', 'overlap'], async () => {
+      world.redis.freeze();
+      await pause(4_000);
+      world.redis.thaw();
+    });
+    await pouring;
+  },
+};
+
+const tailCut: Scenario = {
+  name: 'redis-tail-cut',
+  about:
+    'Redis loses the last bytes of its file, as in a power loss: what it still knows is settled, the rest is counted',
+  traffic: { messages: 150, chats: 15 },
+  async play(stage) {
+    await stage.world.fleet.start();
+    const pouring = stage.traffic.pour({ everyMs: PACE_MS });
+    await untilShare(stage, 0.6);
+    await stage.faults.during('Redis loses its tail', ['send', 'overlap'], () => cutTail(stage));
+    await pouring;
+  },
+};
+
+/** Nobody may write between the look before the cut and the one after it, so the line is down meanwhile. */
+async function cutTail(stage: Stage): Promise<void> {
+  const { world, random } = stage;
+  world.proxy.refuse();
+  world.redis.kill9();
+  await world.redis.restart();
+  const before = await known(stage);
+  world.redis.kill9();
+  await world.redis.restart();
+  world.redis.kill9();
+  await world.redis.cutTail(3_000 + randomInt(random, 6_000));
+  await world.redis.restart();
+  const after = await known(stage);
+  const settledAgain = [...before.settled].filter((updateId) => !after.settled.has(updateId));
+  stage.cut = {
+    accepts: new Set([...before.accepted].filter((updateId) => !after.accepted.has(updateId))),
+    outcomes: new Set(settledAgain),
+  };
+  world.proxy.forward();
+}
+
+async function known({ world, traffic }: Stage): Promise<{ accepted: Set<number>; settled: Set<number> }> {
+  const [entries, ledger] = await Promise.all([entriesOf(world, traffic.asked), ledgerOf(world)]);
+  const done = new Set(ledger.map(({ entry }) => entry));
+  const settled = [...entries].filter(([, entry]) => done.has(entry)).map(([updateId]) => updateId);
+  return { accepted: new Set(entries.keys()), settled: new Set(settled) };
+}
+
+const outOfMemory: Scenario = {
+  name: 'redis-out-of-memory',
+  about: 'Redis refuses to grow for 3 seconds: nothing is confirmed that cannot be stored',
+  traffic: { messages: 120, chats: 12, kinds: 'mixed' },
+  async play(stage) {
+    const { world, traffic, faults } = stage;
+    await world.fleet.start();
+    const pouring = traffic.pour({ everyMs: PACE_MS });
+    await untilShare(stage, 0.4);
+    await faults.during('Redis out of memory', ['send', 'overlap'], async () => {
+      await world.peek.config('SET', 'maxmemory', '1mb');
+      await pause(3_000);
+      await world.peek.config('SET', 'maxmemory', '0');
+    });
+    await pouring;
+  },
+};
+
+const diskFull: Scenario = {
+  name: 'redis-disk-full',
+  about: 'the disk of Redis is full for 3 seconds: every write is refused (MISCONF), then there is room again',
+  traffic: { messages: 120, chats: 12 },
+  async play(stage) {
+    const { world, traffic, faults } = stage;
+    await world.fleet.start();
+    const pouring = traffic.pour({ everyMs: PACE_MS });
+    await untilShare(stage, 0.4);
+    await faults.during('disk full', ['send', 'overlap'], async () => {
+      await world.redis.limitFiles((await world.redis.appendedBytes()) + 1);
+      await pause(3_000);
+      await world.redis.limitFiles('unlimited');
+    });
+    await pouring;
+  },
+};
+
+const flushed: Scenario = {
+  name: 'redis-flushed',
+  about:
+    'Redis forgets everything (FLUSHALL) between two halves of the messages: the second half is answered all the same',
+  traffic: { messages: 120, chats: 12 },
+  async play(stage) {
+    const { world, traffic, faults } = stage;
+    await world.fleet.start();
+    await traffic.pour({ messages: traffic.planned / 2, everyMs: PACE_MS });
+    if (!(await untilIdle(world, Date.now() + IDLE_MS))) throw new Error('The first half is not settled.');
+    const before = await known(stage);
+    await faults.during('Redis flushed', [], () => world.peek.flushall());
+    // What was settled is forgotten with the rest, so only the chats can tell of it.
+    stage.cut = { accepts: before.accepted, outcomes: before.settled };
+    await traffic.pour({ everyMs: PACE_MS });
+  },
+};
+
+/** Everything about Redis as a process with a file. */
+export const REDIS_SCENARIOS: readonly Scenario[] = [killed, frozen, tailCut, outOfMemory, diskFull, flushed];

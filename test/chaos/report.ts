@@ -1,0 +1,71 @@
+/** Says in words what came of a run. */
+import type { Violation } from './judge.ts';
+import { type Result, type Scenario, unexplained } from './scenario.ts';
+
+const COLUMNS = [
+  ['scenario', 26],
+  ['messages', 9],
+  ['faults', 7],
+  ['seconds', 8],
+  ['drained', 8],
+  ['lost', 5],
+  ['order', 6],
+  ['breaches', 9],
+  ['extra', 6],
+  ['again', 6],
+  ['told', 5],
+  ['cut', 4],
+  ['verdict', 8],
+] as const;
+const SHOWN_MAX = 6;
+
+/** The head of the table. */
+export function headLine(): string {
+  return COLUMNS.map(([name, width]) => name.padEnd(width)).join(' ');
+}
+
+/** A result as a line of the table. */
+export function resultLine(result: Result, scenario: Scenario): string {
+  const cells = [
+    result.name,
+    result.messages,
+    result.faults,
+    (result.durationMs / 1_000).toFixed(1),
+    result.drainMs === undefined ? '-' : (result.drainMs / 1_000).toFixed(1),
+    result.lost,
+    result.outOfOrder,
+    result.breaches,
+    result.extra,
+    result.again,
+    result.unanswered,
+    result.cut,
+    verdictOf(result, scenario),
+  ];
+  return COLUMNS.map(([, width], index) => String(cells[index]).padEnd(width)).join(' ');
+}
+
+function verdictOf(result: Result, scenario: Scenario): string {
+  if (result.violations.length === 0) return 'holds';
+  return unexplained(result, scenario).length === 0 ? 'known' : 'VIOLATED';
+}
+
+/** The violations of a result, the first few in full, and how to repeat it. */
+export function violationLines(result: Result, scenario: Scenario): string[] {
+  const { violations, name, seed } = result;
+  if (violations.length === 0) return [];
+  const fresh = unexplained(result, scenario);
+  const shown = [...fresh, ...violations.filter((each) => !fresh.includes(each))].slice(0, SHOWN_MAX);
+  const left = violations.length - shown.length;
+  return [
+    ...(scenario.known ?? []).map(({ why }) => `  known: ${why}`),
+    ...shown.map((each) => `  ${violationLine(each)}`),
+    ...(left > 0 ? [`  and ${left} more`] : []),
+    `  repeat: npm run chaos -- --only ${name} --seed ${seed}`,
+  ];
+}
+
+/** One violation with its evidence. */
+export function violationLine({ invariant, chatId, message, seen }: Violation): string {
+  const where = [chatId === undefined ? [] : [`chat ${chatId}`], message === undefined ? [] : [`message ${message}`]];
+  return [invariant, ...where.flat(), seen].join(', ');
+}

@@ -1,0 +1,116 @@
+/** Reads a chat as its user does: which message got which answer, in which order, and what stands there for no reason. */
+import { NOTICE } from '../../worker/notice.ts';
+import type { ShownMessage } from '../stand-in/telegram/chats.ts';
+import { type Asked, marksIn } from './traffic.ts';
+
+/** What a user was told about one message. */
+export interface Told {
+  asked: Asked;
+  /** How often each part of the answer, or the reply to a command (part 1), stands in the chat. */
+  parts: Map<number, number>;
+  /** How many parts the answer says that it has; 0 when there is none. */
+  of: number;
+  /** Whether a plain sentence was told instead of an answer. */
+  noticed: boolean;
+  /** When its first part was complete. */
+  firstAtMs: number | undefined;
+}
+
+/** A chat's messages with what was told about each, and what belongs to none. */
+export interface Telling {
+  told: readonly Told[];
+  /** Placeholders that were never filled. */
+  strays: readonly ShownMessage[];
+  /** Answers to questions of other chats. */
+  foreign: readonly ShownMessage[];
+  /** Answers that stand behind the answer to a later message. */
+  late: readonly Told[];
+}
+
+const PLACEHOLDER = '…';
+
+/** Reads one chat. `asked` and `shown` are that chat's own. Pure. */
+export function readChat(asked: readonly Asked[], shown: readonly ShownMessage[]): Telling {
+  const reader = new ChatReader(asked.toSorted((a, b) => a.updateId - b.updateId));
+  for (const message of shown.toSorted((a, b) => a.messageId - b.messageId)) reader.read(message);
+  return reader.end();
+}
+
+class ChatReader {
+  readonly #told: Told[];
+  readonly #strays: ShownMessage[] = [];
+  readonly #foreign: ShownMessage[] = [];
+  readonly #late = new Set<Told>();
+  #next = 0;
+  #notices = 0;
+
+  constructor(asked: readonly Asked[]) {
+    this.#told = asked.map((each) => ({
+      asked: each,
+      parts: new Map(),
+      of: 0,
+      noticed: false,
+      firstAtMs: undefined,
+    }));
+  }
+
+  read(message: ShownMessage): void {
+    const marks = marksIn(message.text);
+    const command = commandOf(message.text);
+    if (message.text === PLACEHOLDER) this.#strays.push(message);
+    else if (command !== undefined) this.#readCommand(command, message);
+    else if (marks.length > 0) for (const mark of marks) this.#readAnswer(mark, message);
+    else this.#notices += 1;
+  }
+
+  end(): Telling {
+    this.#spendNotices(this.#told.length);
+    return { told: this.#told, strays: this.#strays, foreign: this.#foreign, late: [...this.#late] };
+  }
+
+  #readAnswer({ number, part, of }: { number: number; part: number; of: number }, message: ShownMessage): void {
+    const index = this.#told.findIndex(({ asked }) => asked.number === number);
+    const told = this.#told[index];
+    if (told === undefined) this.#foreign.push(message);
+    else this.#note(told, index, part, of, message);
+  }
+
+  /** A reply to a command carries no number: it is the next such command's, or a repetition of the last one's. */
+  #readCommand(kind: 'help' | 'new', message: ShownMessage): void {
+    const ahead = this.#told.findIndex(({ asked }, index) => index >= this.#next && asked.kind === kind);
+    const index = ahead >= 0 ? ahead : this.#told.findLastIndex(({ asked }) => asked.kind === kind);
+    const told = this.#told[index];
+    if (told === undefined) this.#foreign.push(message);
+    else this.#note(told, index, 1, 1, message);
+  }
+
+  #note(told: Told, index: number, part: number, of: number, message: ShownMessage): void {
+    this.#spendNotices(index);
+    const count = told.parts.get(part) ?? 0;
+    told.parts.set(part, count + 1);
+    told.of = of;
+    told.firstAtMs ??= message.editedAt ?? message.at;
+    if (index + 1 < this.#next && count === 0) this.#late.add(told);
+    this.#next = Math.max(this.#next, index + 1);
+  }
+
+  /**
+   * A notice names no message. Those that stand before an answer are of the messages that were passed over without one;
+   * what is left of them came with the answer itself.
+   */
+  #spendNotices(upTo: number): void {
+    for (let index = this.#next; index < upTo && this.#notices > 0; index++) {
+      const told = this.#told[index];
+      if (told === undefined) break;
+      told.noticed = true;
+      this.#notices -= 1;
+    }
+    this.#notices = 0;
+    this.#next = Math.max(this.#next, upTo);
+  }
+}
+
+function commandOf(text: string): 'help' | 'new' | undefined {
+  if (text.includes(NOTICE.newConversation)) return 'new';
+  return text.includes(NOTICE.help) ? 'help' : undefined;
+}

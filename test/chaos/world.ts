@@ -1,0 +1,86 @@
+import { keysOf } from '../../shared/keys.ts';
+import { connectRedis } from '../../shared/redis.ts';
+import type { FoundRedisServer } from '../../shared/redis-server.ts';
+import { ALERT_CHAT } from '../fixture/gateway.ts';
+import { type ClaudeOptions, type ClaudeStandIn, startClaude } from '../stand-in/claude/server.ts';
+import { startTelegram, type TelegramStandIn } from '../stand-in/telegram/server.ts';
+import { createFleet, type Fleet } from './fleet.ts';
+import { type RedisProxy, startProxy } from './proxy.ts';
+import { type ChaosRedis, startChaosRedis } from './redis.ts';
+import { answers, FIRST_CHAT } from './traffic.ts';
+
+/** Everything around the gateways, and the gateways: each part can be hurt. */
+export interface ChaosWorld {
+  readonly claude: ClaudeStandIn;
+  readonly telegram: TelegramStandIn;
+  readonly redis: ChaosRedis;
+  /** What the gateways take for Redis. */
+  readonly proxy: RedisProxy;
+  readonly fleet: Fleet;
+  /** A connection past the proxy, for looking at state from outside. */
+  readonly peek: ReturnType<typeof connectRedis>;
+  readonly keys: ReturnType<typeof keysOf>;
+  close(): Promise<void>;
+  /** Kills what runs in processes of their own, at once: for the end of this process. */
+  abandon(): void;
+}
+
+/** How a world differs from a plain one. */
+export interface WorldPlan {
+  chats: number;
+  claude?: ClaudeOptions;
+  env?: Readonly<Record<string, string>>;
+}
+
+const worlds = new Set<ChaosWorld>();
+
+/** Builds a world without a running gateway. `close` removes all of it. */
+export async function createChaosWorld(server: FoundRedisServer, plan: WorldPlan): Promise<ChaosWorld> {
+  const [claude, telegram, redis] = await Promise.all([
+    startClaude(plan.claude),
+    startTelegram(),
+    startChaosRedis(server),
+  ]);
+  const proxy = await startProxy(redis.port);
+  const peek = connectRedis(redis.url, 'patient');
+  telegram.openChat(ALERT_CHAT);
+  claude.react(answers);
+  const fleet = createFleet({
+    TELEGRAM_BOT_TOKEN: telegram.token,
+    TELEGRAM_API_ROOT: telegram.url,
+    TELEGRAM_ALLOWED_IDS: Array.from({ length: plan.chats }, (_, index) => FIRST_CHAT + index).join(','),
+    TELEGRAM_ALERT_CHAT_ID: String(ALERT_CHAT),
+    ANTHROPIC_API_KEY: 'stand-in',
+    ANTHROPIC_BASE_URL: claude.url,
+    REDIS_URL: `redis://127.0.0.1:${proxy.port}`,
+    HTTP_PORT: '0',
+    ...plan.env,
+  });
+  const world: ChaosWorld = {
+    claude,
+    telegram,
+    redis,
+    proxy,
+    fleet,
+    peek,
+    keys: keysOf(0),
+    async close() {
+      worlds.delete(world);
+      await fleet.stop();
+      peek.disconnect();
+      await proxy.close();
+      await Promise.all([claude.close(), telegram.close(), redis.stop()]);
+    },
+    abandon() {
+      fleet.abandon();
+      redis.abandon();
+    },
+  };
+  worlds.add(world);
+  return world;
+}
+
+/** Kills whatever any world of this process started. */
+export function abandonWorlds(): void {
+  for (const world of worlds) world.abandon();
+}
