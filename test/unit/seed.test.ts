@@ -88,6 +88,13 @@ test('the pending message is not quoted: it follows verbatim, and must be there 
   expect(seed).toBe(seedOf(EIGHT, { total: 17 }));
 });
 
+test('a message that was replayed stands in two sessions, and is quoted once', () => {
+  const asked = userSays('the replayed words', { entry: '5-0' });
+  const log = [userSays('before'), assistantSays('ok'), asked, { ...asked, id: 'again' }, assistantSays('answered')];
+  const seed = seedOf(log);
+  expect(seed.split('the replayed words')).toHaveLength(2);
+});
+
 test('a message that the model declined or that was too large is not quoted back to it', () => {
   const scrub: LogRecord = { ...STAMP, t: 'scrub', entry: '8-0', text: '[left out]' };
   const seed = seedOf([...EIGHT, scrub]);

@@ -55,7 +55,9 @@ interface Section {
  */
 export function buildSeed(source: SeedSource): string {
   const { boundary, pending, tokensMax } = source;
-  const records = withScrubs(source.records).filter((record) => record.t !== 'user' || record.entry !== pending);
+  const records = withoutRepeats(withScrubs(source.records)).filter(
+    (record) => record.t !== 'user' || record.entry !== pending,
+  );
   const header = headerOf(source, records);
   const channel = `Last active channel: ${quote(source.channel, USER_CHARS)}`;
   let sections = sectionsOf(records).filter(({ items }) => items.length > 0);
@@ -65,6 +67,18 @@ export function buildSeed(source: SeedSource): string {
     if (sections.length === 0) return SHORTEST;
     sections = shortened(sections);
   }
+}
+
+/** A message that was replayed in a fresh session stands in both logs; only where it was answered does it count. */
+function withoutRepeats(records: readonly LogRecord[]): readonly LogRecord[] {
+  const seen = new Set<string>();
+  const kept = records.toReversed().filter((record) => {
+    if (record.t !== 'user' || record.entry === undefined) return true;
+    const isRepeat = seen.has(record.entry);
+    seen.add(record.entry);
+    return !isRepeat;
+  });
+  return kept.reverse();
 }
 
 /** In the order of how much they matter. */
