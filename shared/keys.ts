@@ -20,6 +20,8 @@ export interface Keys {
   readonly poll: string;
   /** Hash: the watchdog's open incidents. Shard 0's alone is used. */
   readonly watch: string;
+  /** Sorted set of the messages whose attempts ended with their process, by age. */
+  readonly suspects: string;
   readonly lanePrefix: string;
   readonly turnPrefix: string;
   readonly chatPrefix: string;
@@ -100,6 +102,7 @@ export function keysOf(shard: number): Keys {
     jobsActive: `${tag}:${TURNS_QUEUE}:active`,
     poll: `${tag}:poll`,
     watch: `${tag}:watch`,
+    suspects: `${tag}:suspects`,
     lanePrefix: `${tag}:lane:`,
     turnPrefix: `${tag}:turn:`,
     chatPrefix: `${tag}:chat:`,

@@ -56,12 +56,16 @@ export type Begun =
   /** The outcome is written already. A crash may have kept the lane's next head from becoming a job. */
   | { state: 'settled'; head?: Head }
   /** Another message of the chat comes first. */
-  | { state: 'waiting'; head: Head };
+  | { state: 'waiting'; head: Head }
+  /** It may have killed processes, and an older suspect comes first. */
+  | { state: 'suspect' };
 
 const LEDGER_KEEP_MS = 90 * 24 * 3600_000;
 const TURN_KEEP_SECONDS = 3600;
 const READMIT_MAX = 1_000;
 const LANE_MESSAGES_MAX = 50;
+/** One death may be any message's fault, or none's. */
+const SUSPECT_DEATHS = 2;
 
 type HeadReply = [EntryId, ChatKey, string];
 
@@ -95,12 +99,9 @@ export function createLane(redis: Redis, keys: Keys, messagesMax = LANE_MESSAGES
       return { heads: heads.map(headOf), broken, restored };
     },
     async begin(entry, chat, newSession) {
-      const at = [keys.inbound, keys.turn(entry), keys.lane(chat), keys.chat(chat)];
-      const reply = await begin(at, [entry, newSession, keys.session('' as SessionId)]);
-      if (reply[0] !== 'begun') {
-        const [state, head, traceparent] = reply;
-        return head === '' ? { state: 'settled' } : { state, head: { entry: head, chat, traceparent } };
-      }
+      const at = [keys.inbound, keys.turn(entry), keys.lane(chat), keys.chat(chat), keys.suspects];
+      const reply = await begin(at, [entry, newSession, keys.session('' as SessionId), SUSPECT_DEATHS]);
+      if (reply[0] !== 'begun') return notBegun(reply, chat);
       const [, fields, turn, session, sessionFields, calibration] = reply;
       return {
         state: 'begun',
@@ -109,7 +110,16 @@ export function createLane(redis: Redis, keys: Keys, messagesMax = LANE_MESSAGES
     },
     async settle(attempt, record) {
       const { entry, chat, fence } = attempt;
-      const at = [keys.inbound, keys.lane(chat), keys.lanes, keys.turn(entry), keys.outcomes, keys.dead, keys.counts];
+      const at = [
+        keys.inbound,
+        keys.lane(chat),
+        keys.lanes,
+        keys.turn(entry),
+        keys.outcomes,
+        keys.dead,
+        keys.counts,
+        keys.suspects,
+      ];
       const oldest = Math.max(0, record.settledAtMs - LEDGER_KEEP_MS);
       const args = [
         entry,
@@ -133,7 +143,15 @@ export function createLane(redis: Redis, keys: Keys, messagesMax = LANE_MESSAGES
 
 type BeginReply =
   | ['settled' | 'waiting', EntryId | '', string]
+  | ['suspect']
   | ['begun', string[], string[], SessionId, string[], string];
+
+/** Why an attempt was not begun. */
+function notBegun(reply: Exclude<BeginReply, ['begun', ...unknown[]]>, chat: ChatKey): Begun {
+  if (reply[0] === 'suspect') return { state: 'suspect' };
+  const [state, head, traceparent] = reply;
+  return head === '' ? { state: 'settled' } : { state, head: { entry: head, chat, traceparent } };
+}
 
 function headOf([entry, chat, traceparent]: HeadReply): Head {
   return { entry, chat, traceparent };

@@ -33,6 +33,8 @@ export type Processor = (
   lockLost: AbortSignal | undefined,
 ) => Promise<void>;
 
+/** How long a suspect waits before it asks again whether it is the oldest. */
+const SUSPECT_WAIT_MS = 1_000;
 const CUT_SHORT = 'cut short';
 const TIMED_OUT = 'timed out';
 
@@ -41,6 +43,7 @@ export function createProcessor(parts: ProcessorParts): Processor {
   return async (job, token, lockLost) => {
     const { entry, chat } = job.data;
     const begun = await parts.lane.begin(entry, chat, newSessionId());
+    if (begun.state === 'suspect') return postpone(job, token, SUSPECT_WAIT_MS);
     if (begun.state !== 'begun') {
       if (begun.head) await parts.queue.add([begun.head]);
       return;
@@ -136,17 +139,26 @@ async function obey(
       { entry: attempt.entry, chat: attempt.chat, reason: verdict.reason, delayMs: verdict.delayMs },
       'tried again later',
     );
-    if (verdict.isFree) await giveBackAttempt(attempt);
-    await job.moveToDelayed(Date.now() + verdict.delayMs, token);
-    throw new DelayedError();
+    await endAttempt(attempt, verdict.isFree === true);
+    return postpone(job, token, verdict.delayMs);
   }
-  if (verdict.do === 'hand back') await giveBackAttempt(attempt);
+  await endAttempt(attempt, verdict.do === 'hand back');
   await job.moveToWait(token);
   parts.reach('moved to wait');
   throw new WaitingError();
 }
 
-/** Once for each attempt, however often the command is sent: a reply can be lost. */
-async function giveBackAttempt(attempt: Attempt): Promise<void> {
-  await attempt.write(`given back:${attempt.fence}`, [['HINCRBY', attempt.keys.turn(attempt.entry), 'attempts', -1]]);
+/** An attempt that ends with a verdict did not die. Once for each, however often the command is sent: a reply can be lost. */
+async function endAttempt({ keys, entry, fence, write }: Attempt, isFree: boolean): Promise<void> {
+  const turn = keys.turn(entry);
+  await write(`ended:${fence}`, [
+    ['HDEL', turn, 'running', 'deaths'],
+    ['ZREM', keys.suspects, entry],
+    ...(isFree ? [['HINCRBY', turn, 'attempts', -1] as const] : []),
+  ]);
+}
+
+async function postpone(job: Job<TurnJob>, token: string | undefined, delayMs: number): Promise<never> {
+  await job.moveToDelayed(Date.now() + delayMs, token);
+  throw new DelayedError();
 }

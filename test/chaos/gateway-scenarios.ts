@@ -94,12 +94,6 @@ const poison: Scenario = {
   about: 'one message kills the gateway whenever the model is asked about it; the others must not suffer for it',
   traffic: { messages: 60, chats: 12 },
   rules: { unansweredMax: 1, alertsMin: 1, alertsMax: 1 },
-  known: [
-    {
-      pattern: /messages have no answer, more than 1$|alerts, not 1 to 1/,
-      why: 'a message that kills the process uses up the attempts of the messages that run beside it',
-    },
-  ],
   async play({ world, traffic, faults }) {
     await traffic.pour();
     const [poisoned] = traffic.asked;

@@ -184,3 +184,31 @@ test('the pending list is the list of unanswered messages, from admission to the
   await lane.settle(attempt, recordOf(entry));
   expect(await pending()).toBe(0);
 });
+
+test('of the messages that ran when processes died only the oldest suspect runs, so the others keep their attempts', async () => {
+  const chats = [chatKey(1), chatKey(2)];
+  const entries: EntryId[] = [];
+  for (const [at, chat] of chats.entries())
+    entries.push(String(await redis.xadd(keys.inbound, '*', 'chat', chat, 'message', `${at}`)) as EntryId);
+  const [first, second] = entries as [EntryId, EntryId];
+  await lane.admit(100);
+  const begin = (at: number) => lane.begin(entries[at] as EntryId, chats[at] ?? CHAT, SESSION);
+  for (let death = 0; death < 2; death++)
+    for (const at of [0, 1]) expect(await begin(at)).toMatchObject({ state: 'begun' });
+  const third = await begin(0);
+  expect(third).toMatchObject({ state: 'begun', attempt: { attempts: 3 } });
+  for (let asked = 0; asked < 3; asked++) expect(await begin(1)).toEqual({ state: 'suspect' });
+  if (third.state !== 'begun') throw new Error(third.state);
+  await lane.settle(third.attempt, recordOf(first));
+  expect(await begin(1)).toMatchObject({ state: 'begun', attempt: { attempts: 3 } });
+  expect(await redis.zrange(keys.suspects, '0', '-1')).toEqual([second]);
+});
+
+test('a suspect that is gone holds nobody up', async () => {
+  const entry = await accepted(1);
+  await lane.admit(100);
+  await redis.zadd(keys.suspects, 1, '1-0');
+  for (let death = 0; death < 3; death++)
+    expect(await lane.begin(entry, CHAT, SESSION)).toMatchObject({ state: 'begun' });
+  expect(await redis.zrange(keys.suspects, '0', '-1')).toEqual([entry]);
+});

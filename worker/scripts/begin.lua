@@ -1,8 +1,13 @@
 -- Begins an attempt at a message: takes the fence, so that every earlier attempt can change nothing any more.
--- KEYS  1 inbound   2 turn   3 lane   4 chat
+-- An attempt that ended without a verdict died with its process, and every message that ran there may have killed it: from
+-- the second such end on a message is a suspect, and of the suspects only the oldest may run. So the guilty one uses up its
+-- own attempts, and not those of its neighbours.
+-- KEYS  1 inbound   2 turn   3 lane   4 chat   5 suspects
 -- ARGV  1 entry   2 id for a session, used when the chat has none yet   3 prefix of session keys
+--       4 ends without a verdict that make a suspect
 -- Reply {'settled', head | '', its traceparent}   the entry is gone: its outcome is written
 --       {'waiting', head, its traceparent}        another message of the chat comes first
+--       {'suspect'}                               an older suspect runs, or will
 --       {'begun', entry fields, turn fields, session id, session fields, calibration | ''}
 local function traceparent_of(entry)
   local found = redis.call('XRANGE', KEYS[1], entry, entry)
@@ -22,6 +27,21 @@ end
 if head and head ~= ARGV[1] then
   return { 'waiting', head, traceparent_of(head) }
 end
+if redis.call('HDEL', KEYS[2], 'running') == 1 then
+  redis.call('HINCRBY', KEYS[2], 'deaths', 1)
+end
+if tonumber(redis.call('HGET', KEYS[2], 'deaths') or 0) >= tonumber(ARGV[4]) then
+  redis.call('ZADD', KEYS[5], ARGV[1]:match('^%d+'), ARGV[1])
+  local oldest = redis.call('ZRANGE', KEYS[5], 0, 0)[1]
+  while oldest ~= ARGV[1] and #redis.call('XRANGE', KEYS[1], oldest, oldest) == 0 do
+    redis.call('ZREM', KEYS[5], oldest)
+    oldest = redis.call('ZRANGE', KEYS[5], 0, 0)[1]
+  end
+  if oldest ~= ARGV[1] then
+    return { 'suspect' }
+  end
+end
+redis.call('HSET', KEYS[2], 'running', 1)
 redis.call('HINCRBY', KEYS[2], 'fence', 1)
 redis.call('HINCRBY', KEYS[2], 'attempts', 1)
 redis.call('HSETNX', KEYS[4], 'session', ARGV[2])

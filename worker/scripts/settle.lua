@@ -1,5 +1,5 @@
 -- Writes a message's outcome, acknowledges its entry and hands the lane on, in one step.
--- KEYS  1 inbound   2 lane   3 lanes   4 turn   5 outcomes   6 dead   7 counts
+-- KEYS  1 inbound   2 lane   3 lanes   4 turn   5 outcomes   6 dead   7 counts   8 suspects
 -- ARGV  1 entry   2 chat   3 fence   4 group   5 outcome   6 ledger record (JSON)   7 oldest ledger id to keep
 --       8 seconds to keep the turn
 -- Reply {'settled' | 'repeated' | 'fenced', next head | '', its traceparent}
@@ -21,6 +21,7 @@ if found[1] then
   redis.call('XACK', KEYS[1], ARGV[4], ARGV[1])
   redis.call('XDEL', KEYS[1], ARGV[1])
   redis.call('LREM', KEYS[2], 1, ARGV[1])
+  redis.call('ZREM', KEYS[8], ARGV[1])
   redis.call('EXPIRE', KEYS[4], ARGV[8])
 end
 local head = redis.call('LINDEX', KEYS[2], 0)
