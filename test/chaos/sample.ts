@@ -6,6 +6,8 @@ import type { ChaosWorld } from './world.ts';
 export interface Sample {
   seconds: number;
   asked: number;
+  /** Updates that Telegram still holds. */
+  waiting: number;
   /** Messages that have an outcome. */
   settled: number;
   gatewayMb: number;
@@ -22,7 +24,7 @@ const KB_PER_MB = 1_024;
 
 /** Looks at a gateway and at Redis; undefined while Redis does not answer or the system does not tell. */
 export async function look(
-  { peek, keys }: ChaosWorld,
+  { peek, keys, telegram }: ChaosWorld,
   pid: number,
   sinceMs: number,
   asked: number,
@@ -41,6 +43,7 @@ export async function look(
     return {
       seconds: Math.round((Date.now() - sinceMs) / 1_000),
       asked,
+      waiting: telegram.pending(),
       settled,
       gatewayMb: Math.round(Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / KB_PER_MB),
       gatewayHandles: handles.length,
