@@ -6,6 +6,7 @@ import { type Scenario, type Stage, untilIdle, untilShare } from './scenario.ts'
 
 const PACE_MS = 15;
 const IDLE_MS = 30_000;
+const ROOM_BYTES = 40_000;
 
 /** Kills Redis and brings it back, as a supervisor does. */
 export async function killRedis({ world, faults, random }: Stage): Promise<void> {
@@ -94,21 +95,30 @@ async function known({ world, traffic }: Stage): Promise<{ accepted: Set<number>
 
 const outOfMemory: Scenario = {
   name: 'redis-out-of-memory',
-  about: 'Redis refuses to grow for 3 seconds: nothing is confirmed that cannot be stored',
-  traffic: { messages: 120, chats: 12, kinds: 'mixed' },
+  about: 'Redis fills up in the middle of a burst, twice: for less than a lease of the poller lasts, and for longer',
+  traffic: { messages: 240, chats: 24, kinds: 'mixed' },
   async play(stage) {
-    const { world, traffic, faults } = stage;
+    const { world, traffic } = stage;
     await world.fleet.start();
-    const pouring = traffic.pour({ everyMs: PACE_MS });
-    await untilShare(stage, 0.4);
-    await faults.during('Redis out of memory', ['send', 'overlap'], async () => {
-      await world.peek.config('SET', 'maxmemory', '1mb');
-      await pause(3_000);
-      await world.peek.config('SET', 'maxmemory', '0');
-    });
-    await pouring;
+    await traffic.pour({ messages: 40, everyMs: PACE_MS });
+    for (const lastMs of [1_000, 3_000]) {
+      await fillUp(stage, lastMs);
+      if (!(await untilIdle(world, Date.now() + IDLE_MS))) throw new Error('A burst is not settled.');
+    }
+    await traffic.pour({ everyMs: PACE_MS });
   },
 };
+
+/** Leaves room for some messages of a batch and not for all, so that storing one fails after others were stored. */
+async function fillUp({ world, traffic, faults }: Stage, lastMs: number): Promise<void> {
+  await faults.during('Redis out of memory', ['send', 'overlap'], async () => {
+    const used = Number(/used_memory:(\d+)/.exec(await world.peek.info('memory'))?.[1]);
+    await world.peek.config('SET', 'maxmemory', String(used + ROOM_BYTES));
+    await traffic.pour({ messages: 80 });
+    await pause(lastMs);
+    await world.peek.config('SET', 'maxmemory', '0');
+  });
+}
 
 const diskFull: Scenario = {
   name: 'redis-disk-full',
