@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { chatKey } from '../../shared/keys.ts';
+import { chatKey, keysOf } from '../../shared/keys.ts';
 import { importSession, parseLines } from '../../worker/session/transfer.ts';
 import { runFile } from '../fixture/command.ts';
 import { createWorld, startGateway, type World } from '../fixture/gateway.ts';
@@ -55,6 +55,28 @@ test('a message that went without an outcome fails the audit', async () => {
   const { code, stdout } = await audit();
   expect(code).toBe(1);
   expect(stdout).toMatch(/= 1\n {2}1 went without an outcome/);
+});
+
+test('what one shard lacks is not made up for by another', async () => {
+  world.env.SHARDS = '2';
+  await world.peek.hset(keysOf(0).counts, 'accepted', 1);
+  await world.peek.hset(keysOf(1).counts, 'accepted', 0, 'settled', 1);
+  const { code, stdout } = await audit('--json');
+  expect(code).toBe(1);
+  expect(JSON.parse(stdout).proof).toMatchObject({ unaccounted: 0, failedShards: [0, 1] });
+  expect((await audit()).stdout).toMatch(/shards make up for one another \(shard 0, 1\)/);
+});
+
+test('records that are damaged are counted as such, and hide no other', async () => {
+  const good = { outcome: 'answered', attempts: 1, recoveries: 0, settledAtMs: 1, traceId: '' };
+  await world.peek.xadd(world.keys.outcomes, '*', 'outcome', 'failed');
+  await world.peek.xadd(world.keys.outcomes, '*', 'record', JSON.stringify(good));
+  for (const record of ['{"torn', 'null', '{"event":"request.repaired"}'])
+    await world.peek.xadd(world.keys.events, '*', 'record', record);
+  const { code, stdout } = await audit('--json');
+  expect(code).toBe(0);
+  expect(JSON.parse(stdout)).toMatchObject({ outcomes: { total: 1 }, unreadable: 4 });
+  expect((await audit()).stdout).toMatch(/records that cannot be read: 4/);
 });
 
 test('more than a page is read whole', async () => {

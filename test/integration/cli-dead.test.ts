@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { keysOf } from '../../shared/keys.ts';
 import type { Service } from '../../shared/lifecycle.ts';
 import { runFile } from '../fixture/command.ts';
 import { createWorld, startGateway, type World } from '../fixture/gateway.ts';
@@ -78,7 +79,7 @@ test('a replayed message is answered once, after what waits already, and counted
 test('all are replayed in the order in which they were written', async () => {
   await givenFailed('one', 'two', 'three');
   world.claude.react((call) => ({ do: 'answer', text: call.pendingText }));
-  expect(JSON.parse((await dead('replay', '--all', '--json')).stdout)).toEqual({ replayed: 3, chatless: 0 });
+  expect(JSON.parse((await dead('replay', '--all', '--json')).stdout)).toMatchObject({ replayed: 3, chatless: 0 });
   await nextOutcome(world, CHAT, 6);
   expect(
     world.telegram
@@ -98,6 +99,37 @@ test('two replays at once answer once', async () => {
   expect(world.telegram.shown(CHAT).filter(({ text }) => text === 'only once')).toHaveLength(1);
 });
 
+test('what the operator replays is answered also where a lane is full: it would be lost else', async () => {
+  await world.close();
+  world = await createWorld({ env: { LANE_MAX_MESSAGES: '1' } });
+  await givenFailed('one', 'two', 'three');
+  world.claude.react((call) => ({ do: 'answer', text: call.pendingText }));
+  await dead('replay', '--all');
+  for (const nth of [4, 5, 6]) expect(await nextOutcome(world, CHAT, nth)).toMatchObject({ outcome: 'answered' });
+});
+
+test('a letter whose record or message is damaged is listed and shown, and hides no other', async () => {
+  const fields = ['entry', '1-0', 'record', '{"torn', 'chat', '1001', 'message', 'not JSON, but secret'];
+  const id = String(await world.peek.xadd(world.keys.dead, '*', ...fields));
+  await world.peek.xadd(world.keys.dead, '*', 'nonsense', 'x');
+  expect(JSON.parse((await dead('list', '--json')).stdout)).toMatchObject({ total: 2 });
+  const shown = await dead('show', id);
+  expect(shown).toMatchObject({ code: 0, stderr: expect.stringMatching(/--content/) });
+  expect(shown.stdout).not.toContain('secret');
+  expect((await dead('show', id, '--content')).stdout).toContain('not JSON, but secret');
+});
+
+test('an id that stands in two shards is not guessed at: it is named with its shard', async () => {
+  world.env.SHARDS = '2';
+  const shards = [keysOf(0).dead, keysOf(1).dead];
+  for (const stream of shards) await world.peek.xadd(stream, '5-0', 'entry', '1-0', 'record', '{}');
+  const listed = JSON.parse((await dead('list', '--json')).stdout) as { letters: { id: string }[] };
+  expect(listed.letters.map(({ id }) => id).toSorted()).toEqual(['0/5-0', '1/5-0']);
+  expect(await dead('purge', '5-0')).toMatchObject({ code: 1, stderr: expect.stringMatching(/say which one, 0\/5-0/) });
+  expect(await dead('purge', '1/5-0')).toMatchObject({ code: 0 });
+  expect(await Promise.all(shards.map((stream) => world.peek.xlen(stream)))).toEqual([1, 0]);
+});
+
 test('an entry that names no chat stays: nobody could be answered', async () => {
   const id = String(await world.peek.xadd(world.keys.dead, '*', 'entry', '1-0', 'record', '{}', 'nonsense', 'x'));
   const { code, stdout } = await dead('replay', id);
@@ -108,13 +140,13 @@ test('an entry that names no chat stays: nobody could be answered', async () => 
 test('purge removes one, those before a day, or all when that is said twice', async () => {
   const old = String(await world.peek.xadd(world.keys.dead, '1000-0', 'entry', '1-0', 'record', '{}'));
   for (let n = 0; n < 3; n++) await world.peek.xadd(world.keys.dead, '*', 'entry', '2-0', 'record', '{}');
-  expect(JSON.parse((await dead('purge', '--before', '1', '--json')).stdout)).toEqual({ removed: 1 });
+  expect(JSON.parse((await dead('purge', '--before', '1', '--json')).stdout)).toEqual({ removed: 1, ids: [old] });
   const [first = ''] = await ids();
   expect(first).not.toBe(old);
   expect(await dead('purge', first)).toMatchObject({ code: 0, stdout: expect.stringMatching(/1 removed/) });
   expect(await dead('purge', '--all')).toMatchObject({ code: 2, stderr: expect.stringMatching(/--yes/) });
   expect(await ids()).toHaveLength(2);
-  expect(JSON.parse((await dead('purge', '--all', '--yes', '--json')).stdout)).toEqual({ removed: 2 });
+  expect(JSON.parse((await dead('purge', '--all', '--yes', '--json')).stdout)).toMatchObject({ removed: 2 });
 });
 
 test.each([
@@ -125,10 +157,17 @@ test.each([
   [['show']],
   [['list', 'x']],
   [['list', '--limit', 'x']],
+  [['list', '5-0']],
+  [['list', '--content']],
+  [['replay', '--all', '--limit', '1']],
+  [['purge', '--all', '--yes', '--limit', '1']],
+  [['purge', '--before', '0']],
   [['fly']],
   [['list', '--wings']],
 ])('%j is answered with what is expected, exit code 2', async (args) => {
+  await world.peek.xadd(world.keys.dead, '5-0', 'entry', '1-0', 'record', '{}', 'chat', '1001', 'message', '{}');
   const { code, stderr } = await dead(...args);
   expect(code).toBe(2);
   expect(stderr).toMatch(/Usage: npm run cli -- dead/);
+  expect(await ids()).toEqual(['5-0']);
 });

@@ -18,7 +18,10 @@ const DAY_MS = 24 * 3600_000;
 const PAGE = 1_000;
 
 /** The proof, over all shards, as of now: it does not go by days. */
-type Proof = Pick<LedgerReading, 'accepted' | 'settled' | 'pending' | 'unaccounted' | 'isCounted'>;
+interface Proof extends Omit<LedgerReading, 'alarmedAtMs'> {
+  /** Shards whose own numbers do not add up: what is missing in one must not be made up for by another. */
+  failedShards: number[];
+}
 
 /** Prints the audit; the exit code is 1 when messages are unaccounted for. */
 export async function audit(args: string[], output: CliOutput): Promise<number> {
@@ -32,17 +35,17 @@ export async function audit(args: string[], output: CliOutput): Promise<number> 
     const toMs = Date.now();
     const fromMs = toMs - days * DAY_MS;
     const builder = createRollUp();
-    let proof: Proof = { accepted: 0, settled: 0, pending: 0, unaccounted: 0, isCounted: true };
+    let proof: Proof = { accepted: 0, settled: 0, pending: 0, unaccounted: 0, isCounted: true, failedShards: [] };
     for (let shard = 0; shard < shards; shard++) {
       const keys = keysOf(shard);
       await addShard(redis, keys, fromMs, builder);
-      proof = added(proof, await createLedger(redis, keys).read());
+      proof = added(proof, shard, await createLedger(redis, keys).read());
     }
     const rollUp = builder.result();
     const period = { days, from: new Date(fromMs).toISOString(), to: new Date(toMs).toISOString() };
     if (values.json) output.line(JSON.stringify({ ...period, proof, ...rollUp }));
     else for (const line of [...opening(period, proof), ...linesOf(rollUp)]) output.line(line);
-    return proof.unaccounted === 0 ? 0 : 1;
+    return proof.failedShards.length === 0 ? 0 : 1;
   });
 }
 
@@ -63,47 +66,66 @@ function daysOf(text: string | undefined): number {
 }
 
 async function addShard(redis: Redis, keys: Keys, fromMs: number, builder: RollUpBuilder): Promise<void> {
-  for await (const record of recordsOf(redis, keys.outcomes, fromMs)) builder.addOutcome(JSON.parse(record));
-  for await (const record of recordsOf(redis, keys.events, fromMs)) builder.addEvent(JSON.parse(record));
+  for await (const record of recordsOf(redis, keys.outcomes, fromMs)) add(record, builder.addOutcome, builder);
+  for await (const record of recordsOf(redis, keys.events, fromMs)) add(record, builder.addEvent, builder);
+}
+
+/** A record that cannot be read, or lacks a part, is counted as such: it must not hide all the others. */
+function add<T extends object>(text: string, take: (record: T) => void, builder: RollUpBuilder): void {
+  try {
+    const record: unknown = JSON.parse(text);
+    if (typeof record !== 'object' || record === null) throw new TypeError('a record is an object');
+    take(record as T);
+  } catch {
+    builder.addUnreadable();
+  }
 }
 
 /** The `record` field of a stream's entries from a time on, read in pages. */
 async function* recordsOf(redis: Redis, stream: string, fromMs: number): AsyncGenerator<string> {
   for (let from = `${fromMs}-0`; ; ) {
     const page = await redis.xrange(stream, from, '+', 'COUNT', PAGE);
-    for (const [, fields] of page) yield fields[fields.indexOf('record') + 1] ?? '{}';
+    for (const [, fields] of page) yield fields[fields.indexOf('record') + 1] ?? '';
     const last = page.at(-1)?.[0];
     if (last === undefined || page.length < PAGE) return;
     from = `(${last}`;
   }
 }
 
-function added(before: Proof, { accepted, settled, pending, unaccounted, isCounted }: Proof): Proof {
+function added(before: Proof, shard: number, reading: LedgerReading): Proof {
+  const { accepted, settled, pending, unaccounted, isCounted } = reading;
   return {
     accepted: before.accepted + accepted,
     settled: before.settled + settled,
     pending: before.pending + pending,
     unaccounted: before.unaccounted + unaccounted,
     isCounted: before.isCounted && isCounted,
+    failedShards: unaccounted === 0 ? before.failedShards : [...before.failedShards, shard],
   };
 }
 
 function opening(period: { days: number; from: string; to: string }, proof: Proof): string[] {
   const { accepted, settled, pending, unaccounted } = proof;
-  const verdict = !proof.isCounted
-    ? 'nothing was counted yet, so nothing is proven'
-    : unaccounted === 0
-      ? 'every message that was accepted has its outcome or waits for it'
-      : `${Math.abs(unaccounted)} ${unaccounted > 0 ? 'went without an outcome' : 'came in uncounted'}: see the runbook`;
   return [
     `Audit of ${period.days} days, ${period.from} to ${period.to}`,
     '',
     `Proof (since the counts began): accepted ${accepted} - settled ${settled} - pending ${pending} = ${unaccounted}`,
-    `  ${verdict}`,
+    `  ${verdictOf(proof)}`,
   ];
 }
 
-function linesOf({ outcomes, attempts, recoveries, latencyMs, contextSafety: safety, tokens }: RollUp): string[] {
+function verdictOf({ unaccounted, isCounted, failedShards }: Proof): string {
+  if (failedShards.length > 0) {
+    const what = unaccounted < 0 ? 'came in uncounted' : 'went without an outcome';
+    const how = unaccounted === 0 ? 'shards make up for one another' : `${Math.abs(unaccounted)} ${what}`;
+    return `${how} (shard ${failedShards.join(', ')}): see the runbook`;
+  }
+  if (!isCounted) return 'nothing was counted yet, so nothing is proven';
+  return 'every message that was accepted has its outcome or waits for it';
+}
+
+function linesOf(rollUp: RollUp): string[] {
+  const { outcomes, attempts, recoveries, latencyMs, contextSafety: safety, tokens, unreadable } = rollUp;
   const exceeded = Object.entries(safety.exceeded).map(([kind, phases]) => `  exceeded, ${kind}: ${inWords(phases)}`);
   const scrubbed = Object.entries(safety.scrubbed).map(
     ([kind, { messages, parts, bytes }]) => `  scrubbed, ${kind}: ${messages} messages, ${parts} parts, ${bytes} bytes`,
@@ -113,6 +135,7 @@ function linesOf({ outcomes, attempts, recoveries, latencyMs, contextSafety: saf
     `Outcomes: ${outcomes.total} (${inWords(outcomes.byOutcome)})`,
     `  reasons: ${inWords(outcomes.byReason)}`,
     `  attempts: ${inWords(attempts)}; recoveries: ${inWords(recoveries)}`,
+    ...(unreadable > 0 ? [`  records that cannot be read: ${unreadable}`] : []),
     `Latency of ${latencyMs.answered} answers, ms (Telegram states whole seconds): p50 ${latencyMs.p50}, p95 ${latencyMs.p95}, p99 ${latencyMs.p99}`,
     '',
     'Context safety',

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
+import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
 import type { Redis } from 'ioredis';
 import { type Keys, keysOf } from '../../shared/keys.ts';
 import { bindScript } from '../../shared/script.ts';
@@ -13,22 +13,26 @@ const HELP = `Usage: npm run cli -- dead list [--limit N] [--json]
        npm run cli -- dead purge <id> | --before DAYS | --all --yes [--json]
 
 Messages that failed are kept as dead letters. replay puts one back at the end of its chat's lane: it is answered once, after
-what waits there already. purge removes it for good. An id is what list shows, 1700000000000-0.`;
+what waits there already. purge removes it for good. An id is what list shows: 1700000000000-0, or 1/1700000000000-0 where
+there are several shards.`;
 
 const LIMIT_DEFAULT = 50;
-const PAGE = 500;
+const PAGE = 100;
 const DAY_MS = 24 * 3600_000;
-const ID = /^\d{1,16}-\d{1,10}$/;
+const ID = /^(?:(\d{1,5})\/)?(\d{1,16}-\d{1,10})$/;
+const AT_LEAST_ONE = /^[1-9]\d{0,4}$/;
 
-/** A message that failed, as it is kept. */
+/** A message that failed, as it is kept, without its words: there may be many. */
 interface DeadLetter {
+  /** What the operator calls it: the id in its stream, behind its shard where there are several. */
+  name: string;
   id: string;
   keys: Keys;
-  /** How it ended. */
+  /** How it ended; empty when that cannot be read. */
   record: Partial<OutcomeRecord>;
-  /** The message itself, JSON; absent when the entry held none. */
-  message?: string;
 }
+
+type StreamEntry = [id: string, fields: string[]];
 
 interface DeadTask {
   redis: Redis;
@@ -39,41 +43,60 @@ interface DeadTask {
   output: CliOutput;
 }
 
-const ACTIONS: Readonly<Record<string, (task: DeadTask) => Promise<number>>> = { list, show, replay, purge };
+interface Action {
+  run: (task: DeadTask) => Promise<number>;
+  takesId: boolean;
+  options: ParseArgsOptionsConfig;
+}
+
+const FLAG = { type: 'boolean' } as const;
+const TEXT = { type: 'string' } as const;
+
+/** An option that an action does not know is refused, or `purge --all --yes --limit 5` would remove all. */
+const ACTIONS: Readonly<Record<string, Action>> = {
+  list: { run: list, takesId: false, options: { limit: TEXT } },
+  show: { run: show, takesId: true, options: { content: FLAG } },
+  replay: { run: replay, takesId: true, options: { all: FLAG } },
+  purge: { run: purge, takesId: true, options: { all: FLAG, yes: FLAG, before: TEXT } },
+};
 
 /** Lists, shows, replays or removes dead letters. */
 export async function dead(args: string[], output: CliOutput): Promise<number> {
-  const { values, positionals } = parsed(args);
-  if (values.help) {
+  if (args.includes('--help')) {
     output.line(HELP);
     return 0;
   }
-  const [name = '', id, ...rest] = positionals;
+  const [name = '', ...rest] = args;
   const action = ACTIONS[name];
-  const isMalformed = !action || rest.length > 0 || (id !== undefined && !ID.test(id));
-  const limits = [values.limit, values.before].filter((each) => each !== undefined);
-  if (isMalformed || limits.some((each) => !/^\d{1,6}$/.test(each))) throw new UsageError(HELP);
+  if (!action) throw new UsageError(HELP);
+  const { id, options } = parsed(rest, action);
   return withRedis((redis, count) => {
     const shards = Array.from({ length: count }, (_, shard) => keysOf(shard));
-    return action({ redis, shards, id, options: values, output });
+    return action.run({ redis, shards, id, options, output });
   });
 }
 
-function parsed(args: string[]) {
-  const flag = { type: 'boolean' } as const;
-  const text = { type: 'string' } as const;
-  const options = { help: flag, json: flag, all: flag, yes: flag, content: flag, limit: text, before: text };
+function parsed(args: string[], action: Action): Pick<DeadTask, 'id' | 'options'> {
   try {
-    return parseArgs({ args, options, allowPositionals: true });
+    const { values, positionals } = parseArgs({
+      args,
+      options: { json: FLAG, ...action.options },
+      allowPositionals: action.takesId,
+    });
+    const options = values as DeadTask['options'];
+    const [id, ...more] = positionals;
+    const numbers = [options.limit, options.before].filter((each) => each !== undefined);
+    const isWellFormed = more.length === 0 && (id === undefined || ID.test(id));
+    if (isWellFormed && numbers.every((each) => AT_LEAST_ONE.test(each))) return { id, options };
   } catch {
-    throw new UsageError(HELP);
+    // What parseArgs says of an option is less than the help says.
   }
+  throw new UsageError(HELP);
 }
 
 async function list({ redis, shards, options, output }: DeadTask): Promise<number> {
   const limit = Number(options.limit ?? LIMIT_DEFAULT);
-  const letters: DeadLetter[] = [];
-  for (const keys of shards) for await (const letter of lettersOf(redis, keys)) letters.push(letter);
+  const letters = await allOf(redis, shards);
   const newest = letters.sort((one, other) => msOf(other.id) - msOf(one.id)).slice(0, limit);
   if (options.json) output.line(JSON.stringify({ total: letters.length, letters: newest.map(aboutOf) }));
   else {
@@ -88,9 +111,12 @@ async function list({ redis, shards, options, output }: DeadTask): Promise<numbe
 async function show({ redis, shards, id, options, output }: DeadTask): Promise<number> {
   if (id === undefined) throw new UsageError(HELP);
   const letter = await found(redis, shards, id);
-  const message = JSON.parse(letter.message ?? '{}') as { content?: unknown };
-  const { content, ...rest } = message;
-  const shown = { ...aboutOf(letter), message: options.content ? message : rest };
+  const [entry] = await redis.xrange(letter.keys.dead, letter.id, letter.id);
+  const text = entry && fieldOf(entry, 'message');
+  // What cannot be read may hold anybody's words, wherever they stand.
+  const { content, ...rest } = objectOf(text) ?? { content: text };
+  const message = options.content && content !== undefined ? { ...rest, content } : rest;
+  const shown = { ...aboutOf(letter), message };
   output.line(options.json ? JSON.stringify(shown) : JSON.stringify(shown, undefined, 2));
   if (content !== undefined && !options.content) output.note('the content is not shown without --content');
   return 0;
@@ -103,16 +129,16 @@ async function replay({ redis, shards, id, options, output }: DeadTask): Promise
     join(import.meta.dirname, '..', 'scripts', 'replay.lua'),
   );
   const letters = id === undefined ? await allOf(redis, shards) : [await found(redis, shards, id)];
-  let replayed = 0;
+  const ids: string[] = [];
   let chatless = 0;
   // Oldest first, so that they are answered in the order in which they were written.
   for (const letter of letters) {
     const [result, entry] = await run([letter.keys.dead, letter.keys.inbound, letter.keys.counts], [letter.id]);
-    if (result === 'replayed') replayed += 1;
+    if (result === 'replayed') ids.push(letter.name);
     if (result === 'chatless') chatless += 1;
-    if (!options.json) output.line(`${letter.id}: ${resultInWords(result, entry)}`);
+    if (!options.json) output.line(`${letter.name}: ${resultInWords(result, entry)}`);
   }
-  if (options.json) output.line(JSON.stringify({ replayed, chatless }));
+  if (options.json) output.line(JSON.stringify({ replayed: ids.length, chatless, ids }));
   return chatless > 0 ? 1 : 0;
 }
 
@@ -128,57 +154,90 @@ async function purge({ redis, shards, id, options, output }: DeadTask): Promise<
   const untilMs =
     options.before === undefined ? Number.POSITIVE_INFINITY : Date.now() - Number(options.before) * DAY_MS;
   const letters = id === undefined ? await allOf(redis, shards) : [await found(redis, shards, id)];
-  let removed = 0;
+  const ids: string[] = [];
   for (const letter of letters.filter((each) => msOf(each.id) < untilMs)) {
-    removed += await redis.xdel(letter.keys.dead, letter.id);
+    // Whoever was faster may have replayed it.
+    if ((await redis.xdel(letter.keys.dead, letter.id)) === 0) continue;
+    ids.push(letter.name);
     if (!options.json) output.line(`removed ${lineOf(letter)}`);
   }
-  output.line(options.json ? JSON.stringify({ removed }) : `${removed} removed`);
+  output.line(options.json ? JSON.stringify({ removed: ids.length, ids }) : `${ids.length} removed`);
   return 0;
 }
 
-async function found(redis: Redis, shards: readonly Keys[], id: string): Promise<DeadLetter> {
-  for (const keys of shards) {
-    const [entry] = await redis.xrange(keys.dead, id, id);
-    if (entry) return letterOf(keys, entry);
+/** Streams make their ids each for itself, so one may stand in several shards. */
+async function found(redis: Redis, shards: readonly Keys[], name: string): Promise<DeadLetter> {
+  const [, shard, id = ''] = ID.exec(name) ?? [];
+  const letters: DeadLetter[] = [];
+  for (const [at, keys] of shards.entries()) {
+    if (shard !== undefined && Number(shard) !== at) continue;
+    for (const entry of await redis.xrange(keys.dead, id, id)) letters.push(letterOf(shards, at, entry));
   }
-  throw new Error(`There is no dead letter ${id}.`);
+  const [letter, ...others] = letters;
+  if (letter === undefined) throw new Error(`There is no dead letter ${name}.`);
+  if (others.length === 0) return letter;
+  const names = letters.map((each) => each.name).join(', ');
+  throw new Error(`There are ${letters.length} dead letters ${name}: say which one, ${names}.`);
 }
 
 async function allOf(redis: Redis, shards: readonly Keys[]): Promise<DeadLetter[]> {
   const letters: DeadLetter[] = [];
-  for (const keys of shards) for await (const letter of lettersOf(redis, keys)) letters.push(letter);
+  for (const shard of shards.keys()) for await (const letter of lettersOf(redis, shards, shard)) letters.push(letter);
   return letters;
 }
 
 /** Oldest first, read in pages. */
-async function* lettersOf(redis: Redis, keys: Keys): AsyncGenerator<DeadLetter> {
+async function* lettersOf(redis: Redis, shards: readonly Keys[], shard: number): AsyncGenerator<DeadLetter> {
   for (let from = '-'; ; ) {
-    const page = await redis.xrange(keys.dead, from, '+', 'COUNT', PAGE);
-    for (const entry of page) yield letterOf(keys, entry);
+    const page = await redis.xrange(keysOf(shard).dead, from, '+', 'COUNT', PAGE);
+    for (const entry of page) yield letterOf(shards, shard, entry);
     const last = page.at(-1)?.[0];
     if (last === undefined || page.length < PAGE) return;
     from = `(${last}`;
   }
 }
 
+function letterOf(shards: readonly Keys[], shard: number, entry: StreamEntry): DeadLetter {
+  const [id] = entry;
+  const name = shards.length === 1 ? id : `${shard}/${id}`;
+  return { name, id, keys: keysOf(shard), record: objectOf(fieldOf(entry, 'record')) ?? {} };
+}
+
 /** Our own fields stand first; the entry's, behind them, may have any name. */
-function letterOf(keys: Keys, [id, fields]: [string, string[]]): DeadLetter {
-  const field = (name: string): string | undefined => {
-    const at = fields.findIndex((each, index) => index % 2 === 0 && each === name);
-    return at < 0 ? undefined : fields[at + 1];
-  };
-  const message = field('message');
-  return { id, keys, record: JSON.parse(field('record') ?? '{}'), ...(message !== undefined && { message }) };
+function fieldOf([, fields]: StreamEntry, name: string): string | undefined {
+  const at = fields.findIndex((each, index) => index % 2 === 0 && each === name);
+  return at < 0 ? undefined : fields[at + 1];
 }
 
-function aboutOf({ id, record }: DeadLetter) {
-  return { id, at: new Date(msOf(id)).toISOString(), ...record };
+/** One letter that is damaged must not hide the others. */
+function objectOf(text: string | undefined): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(text ?? '{}');
+    return typeof value === 'object' && value !== null ? { ...value } : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
-function lineOf({ id, record }: DeadLetter): string {
+function aboutOf({ name, id, record }: DeadLetter) {
+  return { ...record, id: name, at: new Date(msOf(id)).toISOString(), ageSeconds: ageSecondsOf(id) };
+}
+
+function lineOf({ name, id, record }: DeadLetter): string {
   const { chat = 'no chat', reason = 'no reason', traceId = '' } = record;
-  return `${id}  ${new Date(msOf(id)).toISOString()}  chat ${chat}  ${reason}  trace ${traceId || 'none'}`;
+  const at = `${new Date(msOf(id)).toISOString()} (${ageInWords(ageSecondsOf(id))} ago)`;
+  return `${name}  ${at}  chat ${chat}  ${reason}  trace ${traceId || 'none'}`;
+}
+
+/** Redis makes the ids by its own clock, which may be ahead of ours. */
+function ageSecondsOf(id: string): number {
+  return Math.max(0, Math.round((Date.now() - msOf(id)) / 1000));
+}
+
+function ageInWords(seconds: number): string {
+  if (seconds < 120) return `${seconds} s`;
+  if (seconds < 2 * 3600) return `${Math.round(seconds / 60)} min`;
+  return seconds < 48 * 3600 ? `${Math.round(seconds / 3600)} h` : `${Math.round(seconds / 86_400)} days`;
 }
 
 function msOf(id: string): number {

@@ -36,12 +36,16 @@ export interface RollUp {
   };
   /** By purpose, then by model. */
   tokens: Record<string, Record<string, Spending>>;
+  /** Records that are damaged; they are in none of the numbers above. */
+  unreadable: number;
 }
 
 /** Adds records up, one by one; memory grows with the number of answers alone, by a number each. */
 export interface RollUpBuilder {
   addOutcome(record: OutcomeRecord): void;
   addEvent(event: AuditEvent): void;
+  /** Counts a record that nobody can read. */
+  addUnreadable(): void;
   result(): RollUp;
 }
 
@@ -53,6 +57,7 @@ export function createRollUp(): RollUpBuilder {
   const latencies: number[] = [];
   const safety = emptySafety();
   const tokens: RollUp['tokens'] = {};
+  let unreadable = 0;
   return {
     addOutcome({ outcome, reason, attempts: tried, recoveries: recovered, sentAtMs, settledAtMs }) {
       outcomes.total += 1;
@@ -66,6 +71,9 @@ export function createRollUp(): RollUpBuilder {
       if (event.event === 'model.answered') spend(tokens, event);
       else addToSafety(safety, event);
     },
+    addUnreadable() {
+      unreadable += 1;
+    },
     result: () => ({
       outcomes,
       attempts,
@@ -73,6 +81,7 @@ export function createRollUp(): RollUpBuilder {
       latencyMs: { answered: latencies.length, ...percentiles(latencies) },
       contextSafety: safety,
       tokens,
+      unreadable,
     }),
   };
 }
