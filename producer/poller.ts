@@ -32,7 +32,6 @@ export interface Poller extends Service {
 
 const RETRY_MS = 1_000;
 const RETRY_MAX_MS = 30_000;
-const UNAUTHORIZED_MS = 60_000;
 const CONFLICT_MS = 10_000;
 
 /**
@@ -86,6 +85,7 @@ async function pollDuring(term: Term, parts: PollerParts, signal: AbortSignal, o
     }
     onAnswer();
     parts.heartbeat.answered();
+    if (offset !== undefined) parts.reach('confirmed');
     const confirmed = await acceptBatch(parts, polled.value);
     if (confirmed.upTo !== undefined) offset = confirmed.upTo + 1;
     failures = confirmed.complete ? 0 : failures + 1;
@@ -149,7 +149,6 @@ async function acceptUpdate(parts: PollerParts, update: unknown): Promise<void> 
 
 async function waitOut(failure: TelegramFailure, failures: number, log: Logger, signal: AbortSignal): Promise<void> {
   log.warn({ failure }, 'getUpdates failed');
-  if (failure.kind === 'unauthorized') return pause(UNAUTHORIZED_MS, signal);
   if (failure.kind === 'conflict') return pause(CONFLICT_MS, signal);
   return pause(failure.retryAfterMs ?? backoffMs(failures), signal);
 }

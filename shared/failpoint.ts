@@ -2,10 +2,12 @@
 export type Failpoint =
   | 'update received'
   | 'accepted'
+  | 'confirmed'
   | 'admitted'
   | 'job added'
   | 'attempt begun'
   | 'model called'
+  | 'answer streaming'
   | 'round stored'
   | 'tool called'
   | 'tool result stored'
@@ -17,7 +19,8 @@ export type Failpoint =
   | 'placeholder sent'
   | 'part sent'
   | 'part marked'
-  | 'settled';
+  | 'settled'
+  | 'next added';
 
 /** Called at each named step. In production it does nothing. */
 export type ReachFailpoint = (step: Failpoint) => void;

@@ -122,7 +122,9 @@ async function settle(parts: ProcessorParts, attempt: Attempt, conclusion: Concl
     { entry: attempt.entry, chat: attempt.chat, outcome, reason, traceId: traceIdOf(attempt.traceparent), ...content },
     'settled',
   );
-  if (next) await parts.queue.add([next]);
+  if (!next) return;
+  await parts.queue.add([next]);
+  parts.reach('next added');
 }
 
 /** BullMQ learns what happens to a job by the error that is thrown after the job was moved. */

@@ -23,6 +23,7 @@ export async function setUpWorker(root: Root, limits?: WorkerParts['limits']) {
       baseURL: config.ANTHROPIC_BASE_URL,
       windowTokens: config.CONTEXT_WINDOW_TOKENS,
       idleMs: MODEL_IDLE_MS,
+      reach: root.reach,
     }),
   );
   const systemPrompt = (await readText('SYSTEM_PROMPT_FILE', config.SYSTEM_PROMPT_FILE)) ?? SYSTEM_PROMPT;

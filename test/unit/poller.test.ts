@@ -187,3 +187,12 @@ test('while nobody confirms that the lease is still ours, nothing is confirmed t
   await poller.stop();
   expect(polls).toHaveLength(1);
 });
+
+test('a token that is not accepted is tried again as soon as the guard of the token allows it', async () => {
+  const { telegram, inbox, nthPoll } = byHand();
+  const poller = startPoller({ ...PARTS, telegram, inbox, lease: held() });
+  const refused = { kind: 'unauthorized', description: 'not called', retryAfterMs: 1 } as const;
+  for (const nth of [1, 2, 3]) (await nthPoll(nth)).end({ ok: false, failure: refused });
+  expect((await nthPoll(4)).offset).toBeUndefined();
+  await poller.stop();
+});

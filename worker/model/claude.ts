@@ -1,4 +1,5 @@
 import Anthropic from '@anthropic-ai/sdk';
+import type { ReachFailpoint } from '../../shared/failpoint.ts';
 import type { Block } from '../session/record.ts';
 import { classify, type Failure } from './classify.ts';
 import type { WireRequest } from './contract.ts';
@@ -14,6 +15,7 @@ export interface ClaudeOptions {
   windowTokens?: number | undefined;
   /** Longest silence on a stream, the wait for its beginning included. */
   idleMs: number;
+  reach: ReachFailpoint;
 }
 
 /** What the endpoint, or the table, says of a model. */
@@ -39,7 +41,7 @@ export function createClaude(options: ClaudeOptions): Model {
     async send(request, signal) {
       const facts = { bindsThinking: bindsThinking(request.model), ...outputLimit(windows.get(request.model)) };
       const { request: wire, repairs } = repairRequest(wireRequest(request), facts);
-      return { ...(await send(client, wire, options.idleMs, signal)), repairs };
+      return { ...(await send(client, wire, options, signal)), repairs };
     },
     async windowTokens(model) {
       if (options.windowTokens !== undefined) return options.windowTokens;
@@ -52,7 +54,12 @@ export function createClaude(options: ClaudeOptions): Model {
   };
 }
 
-async function send(client: Anthropic, request: WireRequest, idleMs: number, signal: AbortSignal): Promise<Sent> {
+async function send(
+  client: Anthropic,
+  request: WireRequest,
+  { idleMs, reach }: ClaudeOptions,
+  signal: AbortSignal,
+): Promise<Sent> {
   const watchdog = new AbortController();
   const either = AbortSignal.any([signal, watchdog.signal]);
   let timer = setTimeout(() => watchdog.abort(), idleMs);
@@ -60,7 +67,8 @@ async function send(client: Anthropic, request: WireRequest, idleMs: number, sig
     const stream = client.messages.stream(request as unknown as Parameters<typeof client.messages.stream>[0], {
       signal: either,
     });
-    stream.on('streamEvent', () => {
+    stream.on('streamEvent', ({ type }) => {
+      if (type === 'content_block_delta') reach('answer streaming');
       clearTimeout(timer);
       timer = setTimeout(() => watchdog.abort(), idleMs);
     });
