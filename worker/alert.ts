@@ -5,7 +5,6 @@ import { pause, type Service } from '../shared/lifecycle.ts';
 import type { Logger } from '../shared/log.ts';
 import { BLOCK_MS } from '../shared/redis.ts';
 import type { Telegram } from '../shared/telegram.ts';
-import type { Command } from './attempt.ts';
 import type { Alert } from './incident.ts';
 
 export interface AlerterParts {
@@ -29,11 +28,6 @@ const DAILY_MAX = 200;
 const RETRY_MS = 5_000;
 const ALERT_CHARS_MAX = 4_000;
 const TRIES_MAX = 50;
-
-/** The command that queues an alert, for a fenced write: an alert is stored in one step with what it tells of. */
-export function alertCommand(keys: Keys, alert: Alert): Command {
-  return ['XADD', keys.alerts, 'MAXLEN', '~', 10_000, '*', 'alert', JSON.stringify(alert)];
-}
 
 /**
  * Sends queued alerts, at least once each, from a queue of their own: a failing alert blocks no recovery. An alert

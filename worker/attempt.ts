@@ -19,7 +19,7 @@ export interface Conclusion {
 export type PartMark = 'sending' | 'resent' | 'sent';
 
 /** A Redis command, as words. */
-export type Command = readonly (string | number)[];
+export type Command = readonly [name: string, ...args: (string | number)[]];
 
 /** What a fenced write came to; see `write.lua`. */
 export type Written = 'written' | 'repeated' | 'fenced' | 'moved';

@@ -1,5 +1,5 @@
-import type { ChatKey, EntryId } from '../shared/keys.ts';
-import { type Attempt, traceIdOfAttempt } from './attempt.ts';
+import type { ChatKey, EntryId, Keys } from '../shared/keys.ts';
+import { type Attempt, type Command, traceIdOfAttempt } from './attempt.ts';
 
 /** Something that the operator must know. */
 export interface Alert {
@@ -7,6 +7,14 @@ export interface Alert {
   incident: string;
   /** Plain text: what happened, the chat id, numbers as digits, the trace id. */
   text: string;
+}
+
+/** Alerts that nobody takes must not fill Redis. */
+const ALERTS_MAX = 10_000;
+
+/** The command that queues an alert, for a fenced write: an alert is stored in one step with what it tells of. */
+export function alertCommand(keys: Keys, alert: Alert): Command {
+  return ['XADD', keys.alerts, 'MAXLEN', '~', ALERTS_MAX, '*', 'alert', JSON.stringify(alert)];
 }
 
 /** Stage 2 of a recovery. */
@@ -78,6 +86,14 @@ export function balancedAlert({ accepted, settled, pending }: Numbers, alarmedAt
   return {
     incident: `ledger-resolved-${alarmedAtMs}`,
     text: `Resolved: the ledger adds up again. ${accepted} messages were accepted, ${settled} settled, ${pending} wait.`,
+  };
+}
+
+/** Counts of the ledger that went back: they only ever grow, so Redis forgot what it had. `counts` is their key. */
+export function lostDataAlert(counts: string, before: number, now: number): Alert {
+  return {
+    incident: `lost-data-${counts}`,
+    text: `Redis lost data: ${before} messages had been accepted, and now it knows of ${now} (${counts}). Messages that waited may be gone without an answer, and conversations may have lost their end.`,
   };
 }
 

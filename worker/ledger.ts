@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { Redis } from 'ioredis';
 import type { Keys } from '../shared/keys.ts';
 import { bindScript } from '../shared/script.ts';
-import { type Alert, balancedAlert, unbalancedAlert } from './incident.ts';
+import { type Alert, alertCommand, balancedAlert, lostDataAlert, unbalancedAlert } from './incident.ts';
 
 /** What went in and what came out, read at one moment. */
 export interface Balance {
@@ -35,9 +35,10 @@ export interface Ledger {
   read(): Promise<LedgerReading>;
   /**
    * Reads, and queues an alert when the balance is not 0, or one that says "Resolved" when it is so again. Begins the
-   * counts where there are none. May be repeated: the alerter sends an alert that lasts once an hour.
+   * counts where there are none. May be repeated: the alerter sends an alert that lasts once an hour. Counts that are
+   * lower than this process has seen them before are told too: then Redis lost data.
    */
-  check(nowMs: number): Promise<LedgerReading & { alert?: Alert }>;
+  check(nowMs: number): Promise<LedgerReading & { alert?: Alert; lostData?: Alert }>;
 }
 
 type BalanceReply = [accepted: number, settled: number, pending: number, isCounted: 0 | 1, alarmedAtMs: number];
@@ -48,18 +49,35 @@ export function createLedger(redis: Redis, keys: Keys): Ledger {
   const balance = script<BalanceReply>('balance');
   const alarm = script<0 | 1>('alarm');
   const read = async (begins: boolean) => readingOf(await balance([keys.counts, keys.inbound], [begins ? '1' : '']));
+  const tellLoss = lossTeller(redis, keys);
   return {
     read: () => read(false),
     async check(nowMs) {
       const reading = await read(true);
+      const lost = await tellLoss(reading.accepted);
+      const seen = { ...reading, ...(lost && { lostData: lost }) };
       const { unaccounted, alarmedAtMs } = reading;
       const alert = alertOn(reading, keys.counts);
-      if (!alert) return reading;
+      if (!alert) return seen;
       const lastsFrom = unaccounted === 0 ? 0 : (alarmedAtMs ?? nowMs);
       const args = [alarmedAtMs ?? 0, lastsFrom, JSON.stringify(alert)];
       const isQueued = (await alarm([keys.counts, keys.alerts], args)) === 1;
-      return { ...reading, ...(isQueued && { alert }) };
+      return { ...seen, ...(isQueued && { alert }) };
     },
+  };
+}
+
+/**
+ * Compares the count of accepted messages with the highest that it was told before, and queues an alert when it went
+ * back. What was seen is kept in memory on purpose: whatever Redis held, it could have lost.
+ */
+function lossTeller(redis: Redis, keys: Keys): (accepted: number) => Promise<Alert | undefined> {
+  let highest = 0;
+  return async (accepted) => {
+    const alert = accepted < highest ? lostDataAlert(keys.counts, highest, accepted) : undefined;
+    if (alert) await redis.call(...alertCommand(keys, alert));
+    highest = accepted;
+    return alert;
   };
 }
 

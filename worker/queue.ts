@@ -22,11 +22,26 @@ export const QUEUE_LIMITS: QueueLimits = { lockMs: 15_000, stalledCheckMs: 5_000
 /** A job that fails for a reason of ours (Redis away, a bug) is tried again until its own attempt count ends it. */
 const RETRY_MS = 1_000;
 const MANY = 1_000_000;
+/** Clocks of different machines are never quite the same. */
+const CLOCK_SLACK_MS = 2_000;
+const DELAYS_SEEN_MAX = 1_000;
+/** BullMQ sorts delayed jobs by the time that they are due, in these units. */
+const SCORES_PER_MS = 0x1000;
 
-/** The queue of one shard, as the flow sees it: heads go in. */
+/**
+ * The queue of one shard, as the flow sees it: heads go in.
+ *
+ * Contract: every method is idempotent and rejects when Redis cannot be reached.
+ */
 export interface TurnQueue {
-  /** Makes each head a job. Contract: idempotent; a head that is a job already is left alone. */
+  /** Makes each head a job. A head that is a job already is left alone. */
   add(heads: readonly Head[]): Promise<void>;
+  /**
+   * Sets each delay again that seems to begin in the future: BullMQ counts delays by the clock of the process that sets
+   * them, and a clock that was ahead would keep a message waiting long after it is right again. A delay only ever gets
+   * shorter, so processes of different clocks do not undo each other's work. Answers how many were set again.
+   */
+  correctDelays(nowMs: number): Promise<number>;
   close(): Promise<void>;
 }
 
@@ -56,8 +71,33 @@ export function openQueue(redis: Redis, keys: Keys, telemetry: Telemetry): TurnQ
         })),
       );
     },
+    async correctDelays(nowMs) {
+      const latest = nowMs + CLOCK_SLACK_MS;
+      const above = [queue.toKey('delayed'), '+inf', latest * SCORES_PER_MS] as const;
+      const far = await redis.zrevrangebyscore(...above, 'WITHSCORES', 'LIMIT', 0, DELAYS_SEEN_MAX);
+      const delayed = Array.from({ length: far.length / 2 }, (_, at) => ({
+        id: far[2 * at] ?? '',
+        dueMs: Number(far[2 * at + 1]) / SCORES_PER_MS,
+      }));
+      const corrected = await Promise.all(delayed.map(({ id, dueMs }) => correctDelay(queue, id, dueMs, latest)));
+      return corrected.filter(Boolean).length;
+    },
     close: () => queue.close(),
   };
+}
+
+/** A job whose delay began after `latest` waits its delay from now on. Answers whether that was so. */
+async function correctDelay(queue: Queue<TurnJob>, id: string, dueMs: number, latest: number): Promise<boolean> {
+  const job = await queue.getJob(id);
+  if (!job || dueMs - job.delay <= latest) return false;
+  // It may have begun to run in between; then there is nothing to correct.
+  return job.changeDelay(job.delay).then(
+    () => true,
+    async (error: Error) => {
+      if (await job.isDelayed()) throw error;
+      return false;
+    },
+  );
 }
 
 /** Opens the worker of a shard. It does not run until `run()` is called. */

@@ -1,8 +1,7 @@
-import { alertCommand } from './alert.ts';
 import { type Attempt, ageMs } from './attempt.ts';
 import { backoffMs } from './backoff.ts';
 import { isOverBudget } from './budget.ts';
-import { budgetAlert } from './incident.ts';
+import { alertCommand, budgetAlert } from './incident.ts';
 import type { Failure } from './model/classify.ts';
 import { NOTICE } from './notice.ts';
 import type { Trigger } from './recovery/policy.ts';

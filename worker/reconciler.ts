@@ -16,7 +16,7 @@ export const RECONCILE_EVERY_MS = 30_000;
 
 /**
  * Heals every gap between two steps of the flow, at the start and then regularly: pending entries are in their lane,
- * and each lane's head is a job. Each pass proves the ledger too. Idempotent; several may run side by side.
+ * each lane's head is a job, and none waits for a wrong clock. Each pass proves the ledger too. Idempotent; several may run side by side.
  */
 export function startReconciler(parts: ReconcilerParts): Service {
   const stopping = new AbortController();
@@ -35,14 +35,17 @@ export async function reconcile(parts: Omit<ReconcilerParts, 'everyMs'>): Promis
   const { heads, broken, restored } = await parts.lane.readmit();
   if (restored > 0) parts.log.warn({ restored }, 'pending entries were in no lane and were put back');
   await parts.queue.add(heads);
+  const corrected = await parts.queue.correctDelays(Date.now());
+  if (corrected > 0) parts.log.warn({ corrected }, 'delays of a clock that was ahead were set again');
   await parts.discard(broken);
   await proveLedger(parts);
 }
 
 /** Last, so that a ledger that cannot be read keeps nothing from being healed. */
 async function proveLedger({ lane, log }: Pick<ReconcilerParts, 'lane' | 'log'>): Promise<void> {
-  const { alert, isCounted, ...numbers } = await lane.ledger.check(Date.now());
+  const { alert, lostData, isCounted, ...numbers } = await lane.ledger.check(Date.now());
   if (!isCounted) log.info(numbers, 'the ledger begins to count');
+  if (lostData) log.error(numbers, lostData.text);
   if (alert) log[numbers.unaccounted === 0 ? 'info' : 'error'](numbers, alert.text);
 }
 

@@ -2,13 +2,12 @@ import { SpanKind } from '@opentelemetry/api';
 import { chatKey, parseChatKey, shardOf } from '../shared/keys.ts';
 import type { Destination, Telegram } from '../shared/telegram.ts';
 import { SPAN } from '../shared/telemetry.ts';
-import { alertCommand } from './alert.ts';
 import { type AskParts, askModel } from './ask.ts';
 import { type Attempt, ageMs, type Conclusion } from './attempt.ts';
 import { backoffMs } from './backoff.ts';
 import { carryOut, commandOf } from './command.ts';
 import { type ContentParts, readContent } from './content.ts';
-import { undeliverableAlert } from './incident.ts';
+import { alertCommand, undeliverableAlert } from './incident.ts';
 import { NOTICE, unsupportedKind } from './notice.ts';
 import { compactAfterReply } from './recovery/stage-one.ts';
 import { deliver, markFirst } from './reply/outbox.ts';
@@ -126,7 +125,7 @@ async function moveChat(
   const isSameShard = shardOf(to, shards) === shardOf(parseChatKey(chat)?.chatId ?? 0, shards);
   await write('migrated', [
     ['HSET', keys.turn(entry), MIGRATED_TO, to],
-    ...(isSameShard ? [['HSETNX', keys.chat(moved), 'session', session]] : []),
+    ...(isSameShard ? [['HSETNX', keys.chat(moved), 'session', session] as const] : []),
   ]);
 }
 

@@ -1,6 +1,5 @@
-import { alertCommand } from './alert.ts';
 import type { Attempt, Command, Conclusion } from './attempt.ts';
-import { failedAlert } from './incident.ts';
+import { alertCommand, failedAlert } from './incident.ts';
 import type { OpenedSession } from './session/store.ts';
 
 /** What the processor is to do with the job. The turn itself never touches the queue. */

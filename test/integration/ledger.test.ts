@@ -175,13 +175,38 @@ test.each(['set', 'text'])('counts that are damaged (a %s) stop the step before 
   expect(await redis.exists(keys.outcomes, keys.dead, keys.alerts)).toBe(0);
 });
 
+test('counts that went back say that Redis lost data: once, and then it counts from there', async () => {
+  for (const id of [1, 2, 3]) await accepted(id);
+  expect(await lane.ledger.check(NOW)).not.toHaveProperty('lostData');
+  await redis.flushall();
+  await lane.prepare();
+  await accepted(4);
+  const { lostData } = await lane.ledger.check(NOW);
+  expect(lostData?.text).toMatch(/^Redis lost data: 3 messages had been accepted, and now it knows of 1 /);
+  expect(await alerts()).toEqual([lostData]);
+  expect(await lane.ledger.check(NOW)).not.toHaveProperty('lostData');
+});
+
+test('an alert of lost data that cannot be queued is tried again', async () => {
+  for (const id of [1, 2]) await accepted(id);
+  await lane.ledger.check(NOW);
+  await redis.flushall();
+  await redis.set(keys.alerts, 'not a stream');
+  await expect(lane.ledger.check(NOW)).rejects.toThrow('WRONGTYPE');
+  await redis.del(keys.alerts);
+  expect(await lane.ledger.check(NOW)).toMatchObject({ lostData: { incident: `lost-data-${keys.counts}` } });
+});
+
 test('a pass of the reconciler looks, after it has healed', async () => {
   await accepted(1);
   const gone = await accepted(2);
   await lane.admit(100);
   await redis.xdel(keys.inbound, gone);
   const added: EntryId[] = [];
-  const queue = { add: async (heads: readonly { entry: EntryId }[]) => void added.push(...heads.map((h) => h.entry)) };
+  const queue = {
+    add: async (heads: readonly { entry: EntryId }[]) => void added.push(...heads.map((h) => h.entry)),
+    correctDelays: async () => 0,
+  };
   const parts = { lane, queue: queue as never, discard: async () => {}, log: createLogger('silent') };
   await reconcile(parts);
   expect(added).toHaveLength(1);

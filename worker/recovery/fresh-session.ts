@@ -2,10 +2,9 @@ import { randomBytes } from 'node:crypto';
 import type { SessionId } from '../../shared/keys.ts';
 import { channelOf } from '../../shared/message.ts';
 import { METRIC, SPAN } from '../../shared/telemetry.ts';
-import { alertCommand } from '../alert.ts';
 import type { Attempt, Command } from '../attempt.ts';
 import { auditCommand } from '../audit.ts';
-import { freshSessionAlert } from '../incident.ts';
+import { alertCommand, freshSessionAlert } from '../incident.ts';
 import { NOTICE } from '../notice.ts';
 import type { LogRecord } from '../session/record.ts';
 import {

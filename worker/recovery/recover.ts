@@ -1,8 +1,7 @@
 import { METRIC, SPAN } from '../../shared/telemetry.ts';
-import { alertCommand } from '../alert.ts';
 import type { Attempt } from '../attempt.ts';
 import { auditCommand } from '../audit.ts';
-import { gaveUpAlert } from '../incident.ts';
+import { alertCommand, gaveUpAlert } from '../incident.ts';
 import { NOTICE } from '../notice.ts';
 import { startFreshSession } from './fresh-session.ts';
 import { nextStep, OTHERWISE, type Step } from './policy.ts';

@@ -136,7 +136,9 @@ async function store(
   const session = attempt.keys.session(attempt.session);
   await attempt.write(step, [
     ...appendCommands(attempt.keys, attempt.session, records),
-    ...(window.length > 0 ? [['HSET', session, ...window], archivableCommand(attempt.keys, attempt.session)] : []),
+    ...(window.length > 0
+      ? [['HSET', session, ...window] as const, archivableCommand(attempt.keys, attempt.session)]
+      : []),
     ['HINCRBY', session, 'compactionsInRow', 1],
     ...effects,
     ...events.map((event) => auditCommand(attempt, event)),
