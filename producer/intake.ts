@@ -30,6 +30,7 @@ const UNSUPPORTED = [
 
 const NAME_CHARS = 128;
 const FILE_ID_CHARS = 512;
+const ALBUM_CHARS = 64;
 /** Control characters, and those that turn the direction of what follows: `gpj.exe` must not read as `exe.jpg`. */
 const INVISIBLE = /[\p{Cc}\u2028-\u202e\u2066-\u2069]/gu;
 
@@ -43,6 +44,7 @@ interface RawMessage {
   photo?: unknown;
   document?: unknown;
   sender_chat?: unknown;
+  media_group_id?: unknown;
   from?: { id?: unknown; is_bot?: unknown; first_name?: unknown };
   chat?: { id?: unknown; type?: unknown; title?: unknown };
 }
@@ -77,6 +79,7 @@ export function intake(update: unknown, allowed: AllowedIds, textMaxChars: numbe
         ...(typeof from.first_name === 'string' && { name: graphemePrefix(wellFormed(from.first_name), 64) }),
       },
       sentAtMs: millisecondsOf(message.date),
+      ...albumOf(message),
       content,
     },
   };
@@ -95,6 +98,10 @@ function isOnBehalfOfChat({ sender_chat: senderChat }: RawMessage): boolean {
 
 function topicOf({ is_topic_message: isTopic, message_thread_id: id }: RawMessage): number | undefined {
   return isTopic === true && isInteger(id) && id > 0 ? id : undefined;
+}
+
+function albumOf({ media_group_id: id }: RawMessage): { album?: string } {
+  return typeof id === 'string' && id !== '' && id.length <= ALBUM_CHARS && id === wellFormed(id) ? { album: id } : {};
 }
 
 /** A date in seconds that makes no exact number of milliseconds is none. */

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import type { Redis } from 'ioredis';
 import { pause, type Service } from '../shared/lifecycle.ts';
 import type { Logger } from '../shared/log.ts';
+import type { RedisClient } from '../shared/redis.ts';
 import { bindScript } from '../shared/script.ts';
 
 /** A time during which the lease is ours. */
@@ -33,7 +33,7 @@ export type Holder = 'us' | 'another' | 'nobody known';
 
 export interface LeaseParts {
   /** A fail-fast connection. */
-  redis: Redis;
+  redis: RedisClient;
   key: string;
   log: Logger;
   /** How long the lease outlives the last renewal. */

@@ -1,20 +1,23 @@
-import type { Config } from '../shared/config.ts';
+import type { Config, RedisAddress } from '../shared/config.ts';
 import type { ReachFailpoint } from '../shared/failpoint.ts';
-import type { ReadinessPart } from '../shared/health.ts';
-import { createHeartbeat, HEARTBEAT_EVERY_MS } from '../shared/heartbeat.ts';
+import type { ReadinessPart, Route } from '../shared/health.ts';
+import { createHeartbeat, HEARTBEAT_EVERY_MS, type Heartbeat, type Receiver } from '../shared/heartbeat.ts';
 import { keysOf } from '../shared/keys.ts';
 import type { Service } from '../shared/lifecycle.ts';
 import type { Logger } from '../shared/log.ts';
 import { connectRedis } from '../shared/redis.ts';
 import type { Telegram } from '../shared/telegram.ts';
 import type { Telemetry } from '../shared/telemetry.ts';
+import type { AcceptanceParts } from './acceptance.ts';
 import { createInbox } from './inbox.ts';
 import { LEASE_LASTS_MS, LEASE_RETRY_MS, type Lease, startLease } from './lease.ts';
 import { type Poller, startPoller } from './poller.ts';
+import { createWebhook } from './webhook.ts';
+import { LOOK_EVERY_MS, startWebhookKeeper, type WebhookKeeper } from './webhook-keeper.ts';
 
 export interface ProducerParts {
   config: Config;
-  redisUrl: string;
+  redisUrl: RedisAddress;
   telegram: Telegram;
   telemetry: Telemetry;
   log: Logger;
@@ -26,17 +29,21 @@ export interface ProducerLimits {
   leaseLastsMs?: number;
   leaseRetryMs?: number;
   heartbeatEveryMs?: number;
+  lookEveryMs?: number;
 }
 
-/** A poll answers within 50 seconds even when nothing happens; older than this, polling has stopped. */
-const POLL_AGE_MS_MAX = 120_000;
+/** A poll answers within 50 seconds even when nothing happens, and a look is made more often; older is out of order. */
+const ANSWER_AGE_MS_MAX = 120_000;
 
-/** The producer of a process: polls Telegram, unless another one does, and puts what is accepted on the stream. */
+/**
+ * The producer of a process: receives from Telegram and puts what is accepted on the stream. It polls, unless another
+ * process does, or takes the deliveries of a webhook, beside any others, when one is configured.
+ */
 export function startProducer(
   parts: ProducerParts,
   limits: ProducerLimits = {},
-): Service & { readiness: ReadinessPart[] } {
-  const { config, telegram, telemetry, log, reach } = parts;
+): Service & { readiness: ReadinessPart[]; routes: Route[] } {
+  const { config, telegram, log } = parts;
   const redis = connectRedis(parts.redisUrl, 'impatient');
   const keys = keysOf(0);
   const lease = startLease({
@@ -46,28 +53,59 @@ export function startProducer(
     lastsMs: limits.leaseLastsMs ?? LEASE_LASTS_MS,
     retryMs: limits.leaseRetryMs ?? LEASE_RETRY_MS,
   });
-  const poller = startPoller({
-    lease,
-    heartbeat: createHeartbeat(redis, keys, log, limits.heartbeatEveryMs ?? HEARTBEAT_EVERY_MS),
-    telegram,
-    telemetry,
-    log,
-    reach,
+  const heartbeatOf = (receiver: Receiver) =>
+    createHeartbeat(redis, keys, log, limits.heartbeatEveryMs ?? HEARTBEAT_EVERY_MS, receiver);
+  const receiving = startReceiving({
+    ...parts,
     inbox: createInbox(redis, config.SHARDS),
     allowed: config.TELEGRAM_ALLOWED_IDS,
     textMaxChars: config.INBOUND_TEXT_MAX_CHARS,
+    lease,
+    heartbeatOf,
+    lookEveryMs: limits.lookEveryMs ?? LOOK_EVERY_MS,
   });
   return {
     name: 'producer',
     readiness: [
       { name: 'redis', check: async () => ({ ready: redis.status === 'ready', detail: redis.status }) },
-      { name: 'poller', check: async () => pollingOf(poller, lease) },
+      receiving.readiness,
     ],
+    routes: receiving.routes,
     async stop() {
-      await poller.stop();
+      await receiving.service.stop();
       await lease.stop();
       redis.disconnect();
     },
+  };
+}
+
+interface ReceivingParts extends AcceptanceParts {
+  config: Config;
+  telegram: Telegram;
+  lease: Lease;
+  heartbeatOf(receiver: Receiver): Heartbeat;
+  lookEveryMs: number;
+}
+
+interface Receiving {
+  service: Service;
+  readiness: ReadinessPart;
+  routes: Route[];
+}
+
+/** A lease decides in both cases whose word Telegram gets, so a change from one to the other cannot set them at odds. */
+function startReceiving(parts: ReceivingParts): Receiving {
+  const { lease, heartbeatOf } = parts;
+  const { TELEGRAM_WEBHOOK_URL: url, TELEGRAM_WEBHOOK_SECRET: secret } = parts.config;
+  if (url === undefined || secret === undefined) {
+    const poller = startPoller({ ...parts, heartbeat: heartbeatOf('poller') });
+    return { service: poller, readiness: { name: 'poller', check: async () => pollingOf(poller, lease) }, routes: [] };
+  }
+  const keeper = startWebhookKeeper({ ...parts, heartbeat: heartbeatOf('webhook'), url, secret });
+  return {
+    service: keeper,
+    readiness: { name: 'webhook', check: async () => deliveryOf(keeper, lease) },
+    routes: [createWebhook({ ...parts, path: new URL(url).pathname, secret })],
   };
 }
 
@@ -76,7 +114,24 @@ function pollingOf(poller: Poller, lease: Lease): { ready: boolean; detail: stri
   const holder = lease.holder();
   if (holder === 'another') return { ready: true, detail: 'another process polls; this one waits to take over' };
   if (holder === 'nobody known') return { ready: false, detail: 'Redis did not say who polls' };
-  if (poller.lastAnswerMs() === 0) return { ready: false, detail: 'no answer yet' };
-  const ageMs = Date.now() - poller.lastAnswerMs();
-  return { ready: ageMs < POLL_AGE_MS_MAX, detail: `${ageMs} ms ago` };
+  return answeredOf(poller.lastAnswerMs());
+}
+
+/**
+ * Ready is a producer that takes deliveries. That none arrive is told and makes nobody unready: a balancer that sends
+ * only to those that are ready would keep them away for good.
+ */
+function deliveryOf(keeper: WebhookKeeper, lease: Lease): { ready: boolean; detail: string } {
+  const holder = lease.holder();
+  if (holder === 'another') return { ready: true, detail: 'takes deliveries; another process looks after the webhook' };
+  if (holder === 'nobody known') return { ready: false, detail: 'Redis did not say who looks after the webhook' };
+  const answered = answeredOf(keeper.lastAnswerMs());
+  const trouble = keeper.trouble();
+  return trouble === undefined ? answered : { ...answered, detail: `trouble with the webhook: ${trouble}` };
+}
+
+function answeredOf(lastAnswerMs: number): { ready: boolean; detail: string } {
+  if (lastAnswerMs === 0) return { ready: false, detail: 'no answer yet' };
+  const ageMs = Date.now() - lastAnswerMs;
+  return { ready: ageMs < ANSWER_AGE_MS_MAX, detail: `${ageMs} ms ago` };
 }

@@ -1,11 +1,11 @@
--- Notes an answer or a failure of the poller, by Redis' own clock, so that the clocks of two machines do not matter.
+-- Notes an answer or a failure of the poller or the webhook, by Redis' own clock, so that the clocks of two machines do not matter.
 -- KEYS  1 poll
--- ARGV  1 field for the time   2 kind of the failure, or ''
+-- ARGV  1 field for the time   2 kind of the failure, or ''   3 who tells
 -- Reply the time, ms since the epoch
 local now = redis.call('TIME')
 local nowMs = now[1] * 1000 + math.floor(now[2] / 1000)
 redis.call('HSETNX', KEYS[1], 'firstMs', nowMs)
-redis.call('HSET', KEYS[1], ARGV[1], nowMs)
+redis.call('HSET', KEYS[1], ARGV[1], nowMs, 'receiver', ARGV[3])
 if ARGV[2] ~= '' then
   redis.call('HSET', KEYS[1], 'otherKind', ARGV[2])
 end

@@ -11,17 +11,16 @@ const REQUIRED: Record<Role, readonly string[]> = {
 };
 
 /** Names that the interface reserves for features which this version does not have yet. */
-const NOT_YET = [
-  'TELEGRAM_WEBHOOK_URL',
-  'TELEGRAM_WEBHOOK_SECRET',
-  'PINNED_MAX_CHARS',
-  'REDIS_CLUSTER_NODES',
-  'OPERATOR_TOKEN',
-];
+const NOT_YET = ['PINNED_MAX_CHARS', 'OPERATOR_TOKEN'];
+/** One of them without the other is a mistake: no deliveries, or deliveries that anybody could forge. */
+const WEBHOOK = ['TELEGRAM_WEBHOOK_URL', 'TELEGRAM_WEBHOOK_SECRET'] as const;
+const RECEIVING: readonly Role[] = ['gateway', 'producer'];
 
 /** Each shard has connections and services of its own, and each chat in parallel a request in memory. */
 const SHARDS_MAX = 256;
 const CONCURRENCY_MAX = 1_000;
+const ONE_SHARD =
+  'SHARDS is 1, so all data lies on one node of the Redis Cluster; set it before there is data, it cannot be changed later';
 /** A timer of more fires at once. */
 const TIMER_MS_MAX = 2_147_483_647;
 
@@ -43,12 +42,33 @@ const share = z
   .regex(/^0?\.\d{1,3}$/, 'expected a share between 0.1 and 0.95, such as 0.7')
   .transform(Number)
   .refine((value) => value >= 0.1 && value <= 0.95, 'expected a share between 0.1 and 0.95, such as 0.7');
-const httpUrl = z.url({ protocol: /^https?$/, error: 'expected an http or https URL' });
+const httpUrl = z.url({ protocol: /^https?$/, error: 'expected an http or https URL', abort: true });
 /** A request to a URL with a user name in it fails, and always would. */
 const pingUrl = httpUrl.refine(
   (url) => URL.parse(url)?.username === '',
   'expected an http or https URL without a user name',
 );
+/** Health has these paths on the same listener. */
+const OWN_PATHS = new Set(['/healthz', '/readyz']);
+const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
+const webhookUrl = httpUrl
+  .refine(
+    (url) => url.startsWith('https:') || LOOPBACK.test(URL.parse(url)?.hostname ?? ''),
+    'expected an https URL, or an http one on loopback',
+  )
+  .refine((url) => !OWN_PATHS.has(URL.parse(url)?.pathname ?? ''), 'expected another path than /healthz and /readyz')
+  .refine((url) => URL.parse(url)?.username === '', 'expected a URL without a user name')
+  // Telegram tells it as we gave it, so it is given in the one form in which it can be compared.
+  .transform((url) => new URL(url).href);
+const REDIS_NODE = /^rediss?:\/\/(?:[^@/?#]*@)?(?:\[[\da-f:.]+\]|[\w.-]+):[1-9]\d{0,4}\/?$/i;
+const NODES_EXPECTED =
+  'expected nodes of a cluster, comma separated, each host:port or redis(s)://user:password@host:port';
+const clusterNodes = z
+  .string()
+  .transform((text) => text.split(',').map((node) => node.trim()))
+  .transform((nodes) => nodes.map((node) => (node.includes('://') ? node : `redis://${node}`)))
+  .refine((nodes) => nodes.every(isNode), { error: NODES_EXPECTED, abort: true })
+  .refine((nodes) => new Set(nodes.map(accessOf)).size <= 1, 'all nodes must have the same scheme, user and password');
 const numericId = /^-?\d{1,16}$/;
 const allowedIds = z
   .string()
@@ -71,6 +91,11 @@ const environment = z.object({
   TELEGRAM_API_ROOT: httpUrl.default('https://api.telegram.org'),
   TELEGRAM_ALLOWED_IDS: allowedIds.default(new Set<number>()),
   TELEGRAM_ALERT_CHAT_ID: alertChat.optional(),
+  TELEGRAM_WEBHOOK_URL: webhookUrl.optional(),
+  TELEGRAM_WEBHOOK_SECRET: z
+    .string()
+    .regex(/^[\w-]{1,256}$/, 'expected 1 to 256 characters of A-Z, a-z, 0-9, _ and -')
+    .optional(),
   ANTHROPIC_API_KEY: z.string().default(''),
   ANTHROPIC_BASE_URL: httpUrl.default('https://api.anthropic.com'),
   MODEL: z.string().default('claude-opus-5-5'),
@@ -88,6 +113,7 @@ const environment = z.object({
   SYSTEM_PROMPT_FILE: z.string().optional(),
   COMPACTION_PRESERVE_FILE: z.string().optional(),
   REDIS_URL: z.url({ protocol: /^rediss?$/, error: 'expected redis://… or rediss://…' }).optional(),
+  REDIS_CLUSTER_NODES: clusterNodes.optional(),
   SHARDS: positive.refine((value) => value <= SHARDS_MAX, `expected at most ${SHARDS_MAX}`).default(1),
   WORKER_CONCURRENCY: positive
     .refine((value) => value <= CONCURRENCY_MAX, `expected at most ${CONCURRENCY_MAX}`)
@@ -123,6 +149,9 @@ export type AllowedIds = ReadonlySet<number> | 'everyone';
 /** The whole environment, checked and typed. Every name below is the variable of the same name in `.env.example`. */
 export type Config = Readonly<z.infer<typeof environment>>;
 
+/** Where Redis is: a server's URL, or the URLs of some nodes of a cluster, any of which may be away. */
+export type RedisAddress = string | readonly string[];
+
 /** What reading the environment came to: a config and its warnings, or every problem at once. */
 export type ConfigReading = { ok: true; config: Config; warnings: string[] } | { ok: false; problems: string[] };
 
@@ -132,14 +161,15 @@ export type ConfigReading = { ok: true; config: Config; warnings: string[] } | {
  */
 export function readConfig(env: Readonly<Record<string, string | undefined>>, role: Role): ConfigReading {
   const set = Object.fromEntries(Object.entries(env).filter(([, value]) => value?.trim()));
-  const missing = REQUIRED[role]
+  const missing = [...REQUIRED[role], ...pairOf(set, role)]
     .filter((name) => set[name] === undefined)
     .map((name) => `${name} is required: ${hint(name)}`);
   const parsed = environment.safeParse(set);
   const malformed = parsed.success
     ? []
     : parsed.error.issues.map((issue) => `${String(issue.path[0])} is malformed: ${issue.message}`);
-  const problems = [...new Set([...missing, ...malformed])];
+  const twice = malformed.some((problem) => problem.startsWith('REDIS_')) ? [] : twoPlaces(set);
+  const problems = [...new Set([...missing, ...malformed, ...twice])];
   if (!parsed.success || problems.length > 0) return { ok: false, problems };
   return { ok: true, config: parsed.data, warnings: warnings(parsed.data, set) };
 }
@@ -149,16 +179,44 @@ export function readProcessConfig(role: Role): ConfigReading {
   return readConfig(process.env, role);
 }
 
+/** Where the environment says that Redis is; `undefined` when it leaves that to us. */
+export function redisAddressOf(config: Config): RedisAddress | undefined {
+  return config.REDIS_CLUSTER_NODES ?? config.REDIS_URL;
+}
+
 /** The PATH of this process, for finding programs. */
 export function programPath(): string {
   return process.env.PATH ?? '';
+}
+
+/** What goes with a part of the webhook's settings that is set. */
+function pairOf(set: Record<string, unknown>, role: Role): readonly string[] {
+  return RECEIVING.includes(role) && WEBHOOK.some((name) => set[name] !== undefined) ? WEBHOOK : [];
+}
+
+function twoPlaces(set: Record<string, unknown>): string[] {
+  if (set.REDIS_URL === undefined || set.REDIS_CLUSTER_NODES === undefined) return [];
+  return ['REDIS_URL and REDIS_CLUSTER_NODES are both set: only one of them can hold the data'];
 }
 
 function hint(name: string): string {
   if (name === 'TELEGRAM_BOT_TOKEN') return 'the token that BotFather gave you';
   if (name === 'TELEGRAM_ALLOWED_IDS') return 'numeric user or chat ids, comma separated; * opens the bot to all';
   if (name === 'TELEGRAM_ALERT_CHAT_ID') return 'the chat id for operator alerts, or none';
+  if (name === 'TELEGRAM_WEBHOOK_URL') return 'where Telegram is to deliver, since TELEGRAM_WEBHOOK_SECRET is set';
+  if (name === 'TELEGRAM_WEBHOOK_SECRET') return 'who has it may deliver, and TELEGRAM_WEBHOOK_URL is set';
   return 'the API key of the model endpoint';
+}
+
+/** A port stands in it, and what a percent sign begins can be decoded, as the password is before it is sent. */
+function isNode(url: string): boolean {
+  return REDIS_NODE.test(url) && URL.canParse(url) && /^(?:[^%]|%[0-7][\da-f])*$/i.test(url);
+}
+
+/** What of a node's URL holds for every node, those that the cluster tells us of included. */
+function accessOf(url: string): string {
+  const { protocol, username, password } = new URL(url);
+  return JSON.stringify([protocol, username, password]);
 }
 
 function warnings(config: Config, set: Record<string, unknown>): string[] {
@@ -166,5 +224,6 @@ function warnings(config: Config, set: Record<string, unknown>): string[] {
   const unused = NOT_YET.filter((name) => set[name] !== undefined).map(
     (name) => `${name} is set, but this version does not use it yet`,
   );
-  return [...open, ...unused];
+  const crowded = config.REDIS_CLUSTER_NODES !== undefined && config.SHARDS === 1 ? [ONE_SHARD] : [];
+  return [...open, ...unused, ...crowded];
 }

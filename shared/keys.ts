@@ -20,6 +20,14 @@ export interface Keys {
   readonly poll: string;
   /** Hash: the watchdog's open incidents. Shard 0's alone is used. */
   readonly watch: string;
+  /** How many shards there are. Shard 0's alone is used. */
+  readonly shards: string;
+  /**
+   * A key that never exists. A script that reaches keys which it cannot name beforehand names this one as well: while a
+   * cluster moves the shard to another node key by key, it is then put off as a whole, instead of failing half-way at the
+   * first key that is not where the others are.
+   */
+  readonly absent: string;
   /** Sorted set of the messages whose attempts ended with their process, by age. */
   readonly suspects: string;
   readonly lanePrefix: string;
@@ -102,6 +110,8 @@ export function keysOf(shard: number): Keys {
     jobsActive: `${tag}:${TURNS_QUEUE}:active`,
     poll: `${tag}:poll`,
     watch: `${tag}:watch`,
+    shards: `${tag}:shards`,
+    absent: `${tag}:absent`,
     suspects: `${tag}:suspects`,
     lanePrefix: `${tag}:lane:`,
     turnPrefix: `${tag}:turn:`,

@@ -26,6 +26,8 @@ const schema = z.object({
   from: sender,
   /** When Telegram got it, in ms since the epoch. */
   sentAtMs: z.int(),
+  /** Telegram sends the files of an album one by one, each with the album's id. */
+  album: z.string().min(1).optional(),
   content: z.discriminatedUnion('kind', [
     z.object({ kind: z.literal('text'), text: z.string().min(1) }),
     /** A photo or a file, with its caption, which may be empty. It is downloaded only when it is answered. */

@@ -1,10 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import type { RedisAddress } from './config.ts';
 import { type PrivateRedis, startPrivateRedis } from './private-redis.ts';
 import { type FoundRedisServer, findRedisServer } from './redis-server.ts';
 
-export type RedisSourceOptions = {
-  /** A running server to use; nothing is started then. */
-  readonly url?: string;
+export type RedisSourceOptions<Given extends RedisAddress = string> = {
+  /** A running server or cluster to use; nothing is started then. What we start is always one server. */
+  readonly url?: Given;
   /** The repository's root, where a private copy of the server may be kept. */
   readonly root: string;
   /** The folders to search for a server, in the form of the PATH variable. */
@@ -17,9 +18,9 @@ export type RedisSourceOptions = {
   readonly onProgress?: (line: string) => void;
 };
 
-export type RedisSource = {
+export type RedisSource<Given extends RedisAddress = string> = {
   readonly ok: true;
-  readonly url: string;
+  readonly url: string | Given;
   /** Ends a private server that nobody else uses; close your own connections first. Safe to call twice. */
   stop(): Promise<void>;
 };
@@ -34,7 +35,9 @@ const longestRetryMs = 5_000;
  * it dies, for as long as this process lives. A given url is not contacted here. Answers a problem in words when there
  * is no server to be had or it does not start.
  */
-export async function provideRedis(options: RedisSourceOptions): Promise<RedisSource | NoRedisSource> {
+export async function provideRedis<Given extends RedisAddress = string>(
+  options: RedisSourceOptions<Given>,
+): Promise<RedisSource<Given> | NoRedisSource> {
   if (options.url !== undefined) return { ok: true, url: options.url, stop: async () => undefined };
   const server = await findRedisServer(options);
   if (!server.ok) return server;
@@ -52,9 +55,9 @@ class SupervisedRedis {
   private reviving: Promise<void> = Promise.resolve();
   private readonly stopping = new AbortController();
   private readonly server: FoundRedisServer;
-  private readonly options: RedisSourceOptions;
+  private readonly options: Omit<RedisSourceOptions, 'url'>;
 
-  constructor(server: FoundRedisServer, options: RedisSourceOptions) {
+  constructor(server: FoundRedisServer, options: Omit<RedisSourceOptions, 'url'>) {
     this.server = server;
     this.options = options;
   }

@@ -1,4 +1,9 @@
-import { Redis } from 'ioredis';
+import { Cluster, Command, Redis } from 'ioredis';
+import type { RedisAddress } from './config.ts';
+import { pause } from './lifecycle.ts';
+
+/** A connection to a server, or to all servers of a cluster. One command, script or transaction is for one shard's keys. */
+export type RedisClient = Redis | Cluster;
 
 /** How a connection is used decides how it must fail. */
 export type ConnectionUse =
@@ -12,40 +17,133 @@ export const BLOCK_MS = 5_000;
 
 const SOCKET_TIMEOUT_MS = 15_000;
 const RECONNECT_MAX_MS = 2_000;
+/** A command for a node that is away is tried again so often: a failover is waited out, and a loop of redirections ends. */
+const TRIES_MAX = 1_500;
+const TRY_AGAIN_MS = 200;
+const MOVED_MS = 50;
+const IMPATIENT_TRIES_MAX = 16;
+/** What a connection knows of the cluster is never older, even if nothing that it sends tells it of a change. */
+const LOOK_MS = 15_000;
+const LOOK_TIMEOUT_MS = 3_000;
 
 /**
  * Opens a connection. It reconnects for ever with a bounded backoff; a half-open socket (no bytes for 15 s while a
  * command waits) is dropped and replaced. Every write that we send is idempotent, so a re-send after a lost reply is
- * safe.
+ * safe. On a cluster redirections are followed; a patient command waits out a failover of up to some minutes, an
+ * impatient one fails when its own node is away, whatever the others do.
  */
-export function connectRedis(url: string, use: ConnectionUse): Redis {
-  const redis = new Redis(url, {
-    connectTimeout: 5_000,
-    socketTimeout: SOCKET_TIMEOUT_MS,
-    keepAlive: 10_000,
-    retryStrategy: (attempt) => Math.min(50 * 2 ** Math.min(attempt, 6), RECONNECT_MAX_MS),
-    maxRetriesPerRequest: use === 'patient' ? null : 0,
-    enableOfflineQueue: use === 'patient',
-    enableReadyCheck: true,
-  });
+export function connectRedis(address: string, use: ConnectionUse): Redis;
+export function connectRedis(address: RedisAddress, use: ConnectionUse): RedisClient;
+export function connectRedis(address: RedisAddress, use: ConnectionUse): RedisClient {
+  const redis = typeof address === 'string' ? connectServer(address, use) : connectCluster(address, use);
   // Without a listener ioredis prints to the console; the callers see the same errors on their commands.
   redis.on('error', () => {});
   return redis;
 }
 
+const SOCKET = { connectTimeout: 5_000, socketTimeout: SOCKET_TIMEOUT_MS, keepAlive: 10_000 } as const;
+
+function backoffMs(attempt: number): number {
+  return Math.min(50 * 2 ** Math.min(attempt, 6), RECONNECT_MAX_MS);
+}
+
+function connectServer(url: string, use: ConnectionUse): Redis {
+  return new Redis(url, {
+    ...SOCKET,
+    retryStrategy: backoffMs,
+    maxRetriesPerRequest: use === 'patient' ? null : 0,
+    enableOfflineQueue: use === 'patient',
+    enableReadyCheck: true,
+  });
+}
+
+function connectCluster(urls: readonly string[], use: ConnectionUse): Cluster {
+  const isPatient = use === 'patient';
+  const cluster = new Cluster(urls.map(nodeOf), {
+    clusterRetryStrategy: backoffMs,
+    enableOfflineQueue: isPatient,
+    // The promise of a connect that finds the cluster down would never settle, and BullMQ waits for it; the commands wait.
+    enableReadyCheck: false,
+    maxRedirections: isPatient ? TRIES_MAX : IMPATIENT_TRIES_MAX,
+    retryDelayOnFailover: isPatient ? TRY_AGAIN_MS : 0,
+    retryDelayOnClusterDown: isPatient ? TRY_AGAIN_MS : 0,
+    retryDelayOnTryAgain: TRY_AGAIN_MS,
+    retryDelayOnMoved: MOVED_MS,
+    slotsRefreshInterval: LOOK_MS,
+    slotsRefreshTimeout: LOOK_TIMEOUT_MS,
+    // A name is looked up at each connect, and stays the name that a certificate is held against.
+    dnsLookup: (host, done) => done(null, host),
+    redisOptions: { ...SOCKET, ...accessOf(urls[0] ?? ''), maxRetriesPerRequest: null },
+  });
+  // A node is connected when a command first needs it, and what comes meanwhile would fail instead of waiting.
+  if (!isPatient) cluster.on('+node', (node: Redis) => void node.connect().catch(() => {}));
+  return cluster;
+}
+
+function nodeOf(url: string): { host: string; port: number } {
+  const { hostname, port } = new URL(url);
+  return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) };
+}
+
+/** What holds for every node, those that only the cluster tells us of included. */
+function accessOf(url: string) {
+  const { protocol, username, password } = new URL(url);
+  return {
+    ...(username !== '' && { username: decodeURIComponent(username) }),
+    ...(password !== '' && { password: decodeURIComponent(password) }),
+    ...(protocol === 'rediss:' && { tls: {} }),
+  };
+}
+
 /** Waits until a connection is usable. Rejects after `deadlineMs` with a sentence that says what to check. */
-export async function untilReady(redis: Redis, deadlineMs: number): Promise<void> {
-  if (redis.status === 'ready') return;
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
-  const timer = setTimeout(
-    () => reject(new Error('Redis did not answer. Check REDIS_URL and that the server is running.')),
-    deadlineMs,
-  );
-  redis.once('ready', resolve);
+export async function untilReady(redis: RedisClient, deadlineMs: number): Promise<void> {
+  const overdue = new AbortController();
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => {
+    overdue.abort();
+    reject(new Error(unanswered(redis)));
+  }, deadlineMs);
   try {
-    await promise;
+    await Promise.race([late, untilServed(redis, overdue.signal)]);
   } finally {
+    overdue.abort();
     clearTimeout(timer);
-    redis.off('ready', resolve);
   }
+}
+
+async function untilServed(redis: RedisClient, signal: AbortSignal): Promise<void> {
+  if (redis.status !== 'ready') await nextReady(redis, signal);
+  if (!(redis instanceof Cluster)) return;
+  // A part of a cluster answers too; it says that it is down.
+  while (!signal.aborted && !(await isWhole(redis))) await pause(TRY_AGAIN_MS, signal);
+}
+
+function nextReady(redis: RedisClient, signal: AbortSignal): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  redis.once('ready', resolve);
+  signal.addEventListener('abort', () => redis.off('ready', resolve), { once: true });
+  return promise;
+}
+
+async function isWhole(cluster: Cluster): Promise<boolean> {
+  return String(await cluster.cluster('INFO').catch(() => '')).includes('cluster_state:ok');
+}
+
+function unanswered(redis: RedisClient): string {
+  if (!(redis instanceof Cluster)) return 'Redis did not answer. Check REDIS_URL and that the server is running.';
+  const look = 'CLUSTER INFO on one of its nodes says more';
+  return `The Redis Cluster did not answer, or it is down. Check REDIS_CLUSTER_NODES, its password included, and that all slots are served; ${look}.`;
+}
+
+/** The servers that hold data: each master of a cluster, for what is asked of a server and not of a key. */
+export function serversOf(redis: RedisClient): readonly Redis[] {
+  return redis instanceof Cluster ? redis.nodes('master') : [redis];
+}
+
+/** Whether there is a connection to the server that holds a key; of a cluster, that is one of them. Asks nobody. */
+export function isReadyFor(redis: RedisClient, key: string): boolean {
+  if (redis.status !== 'ready' || !(redis instanceof Cluster)) return redis.status === 'ready';
+  const name = redis.slots[new Command('get', [key]).getSlot() ?? -1]?.[0];
+  const master = redis.nodes('master').find(({ options }) => `${options.host}:${options.port}` === name);
+  return master?.status === 'ready';
 }

@@ -1,11 +1,13 @@
 import { join } from 'node:path';
-import { type Config, programPath, type Role, readProcessConfig } from './config.ts';
+import { type Config, programPath, type RedisAddress, type Role, readProcessConfig, redisAddressOf } from './config.ts';
 import { createFailpoints, type ReachFailpoint } from './failpoint.ts';
-import { type ReadinessPart, serveHealth } from './health.ts';
+import { type ReadinessPart, type Route, serveHealth } from './health.ts';
 import { type Service, stopAll } from './lifecycle.ts';
 import { createLogger, type Logger } from './log.ts';
 import { PROJECT_ROOT, refuse } from './project.ts';
+import { connectRedis } from './redis.ts';
 import { provideRedis } from './redis-source.ts';
+import { noteShards } from './shards.ts';
 import { createTelegram, type Telegram } from './telegram.ts';
 import { guardToken } from './telegram-guard.ts';
 import { startTelemetry, type Telemetry } from './telemetry.ts';
@@ -13,7 +15,7 @@ import { startTelemetry, type Telemetry } from './telemetry.ts';
 /** What a root process is made of; each role adds its own services. */
 export interface Root {
   config: Config;
-  redisUrl: string;
+  redisUrl: RedisAddress;
   telegram: Telegram;
   telemetry: Telemetry;
   log: Logger;
@@ -25,21 +27,23 @@ const FLUSH_MS = 2_500;
 const STOP_MS_MAX = 35_000;
 
 /**
- * Runs a role as a process: reads the config (all problems at once, exit 2, nothing connected), finds a Redis, starts
- * what `assemble` builds, serves health, and on SIGTERM or SIGINT stops everything in reverse order.
+ * Runs a role as a process: reads the config (all problems at once, exit 2, nothing connected), finds a Redis, refuses
+ * one whose data was begun with another number of shards (exit 2), starts what `assemble` builds, serves health and the
+ * routes of what was built, and on SIGTERM or SIGINT stops everything in reverse order.
  */
 export async function runRoot(
   role: Role,
   serviceName: string,
-  assemble: (root: Root) => Promise<(Service & { readiness: ReadinessPart[] })[]>,
+  assemble: (root: Root) => Promise<(Service & { readiness: ReadinessPart[]; routes?: Route[] })[]>,
 ): Promise<void> {
   const reading = readProcessConfig(role);
   if (!reading.ok) return refuse(reading.problems);
   const { config } = reading;
   const log = createLogger(config.LOG_LEVEL);
   for (const warning of reading.warnings) log.warn(warning);
+  const given = redisAddressOf(config);
   const redis = await provideRedis({
-    ...(config.REDIS_URL !== undefined && { url: config.REDIS_URL }),
+    ...(given !== undefined && { url: given }),
     root: PROJECT_ROOT,
     path: programPath(),
     dir: join(PROJECT_ROOT, 'data', 'redis'),
@@ -59,6 +63,11 @@ export async function runRoot(
   process.once('SIGTERM', () => void stop(0));
   process.once('SIGINT', () => void stop(0));
   try {
+    const problem = await otherShards(redis.url, config.SHARDS);
+    if (problem !== undefined) {
+      refuse([problem]);
+      return await stop(2);
+    }
     const root = {
       config,
       redisUrl: redis.url,
@@ -70,13 +79,30 @@ export async function runRoot(
     const assembled = await assemble(root);
     services.push(...assembled);
     const parts = assembled.flatMap((service) => service.readiness);
-    const health = await serveHealth({ host: config.HTTP_HOST, port: config.HTTP_PORT, parts });
+    const routes = assembled.flatMap((service) => service.routes ?? []);
+    const health = await serveHealth({ host: config.HTTP_HOST, port: config.HTTP_PORT, parts, routes });
     services.push(health);
-    log.info({ role, redis: redis.url.replace(/\/\/.*@/, '//'), healthPort: health.port }, 'running');
+    log.info({ role, redis: shown(redis.url), healthPort: health.port }, 'running');
   } catch (error) {
     log.fatal({ err: error }, 'could not start');
     await stop(1);
   }
+}
+
+/** Holds the process to the number of shards that the data has, before it touches any. Waits for Redis. */
+async function otherShards(address: RedisAddress, shards: number): Promise<string | undefined> {
+  const redis = connectRedis(address, 'patient');
+  try {
+    return await noteShards(redis, shards);
+  } finally {
+    redis.disconnect();
+  }
+}
+
+/** Where Redis is, without the user and the password. */
+function shown(address: RedisAddress): string {
+  const urls = [address].flat().map((url) => url.replace(/\/\/.*@/, '//'));
+  return urls.join(', ');
 }
 
 function stopOnce(services: readonly Service[], log: Logger): (code: number) => Promise<void> {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
-import type { Redis } from 'ioredis';
+import type { RedisClient } from './redis.ts';
 
 /** A Lua script that is bound to a connection. Arguments after the keys are sent as strings. */
 export type RunScript<Reply> = (keys: string[], args: (string | number)[]) => Promise<Reply>;
@@ -9,7 +9,7 @@ export type RunScript<Reply> = (keys: string[], args: (string | number)[]) => Pr
  * Binds a Lua file to a connection. It runs by its hash and is sent whole only when the server does not know it, so a
  * call costs one round trip. Contract: the promise rejects when Redis cannot be reached or the script fails.
  */
-export function bindScript<Reply>(redis: Redis, file: string): RunScript<Reply> {
+export function bindScript<Reply>(redis: RedisClient, file: string): RunScript<Reply> {
   const name = `spillway:${basename(file, '.lua')}`;
   redis.defineCommand(name, { lua: readFileSync(file, 'utf8') });
   const run = (redis as unknown as Record<string, (...args: unknown[]) => Promise<Reply>>)[name];

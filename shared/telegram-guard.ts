@@ -27,8 +27,12 @@ export function guardToken(telegram: Telegram, now: () => number = Date.now): Te
     botId: telegram.botId,
     getMe: () => guarded(() => telegram.getMe()),
     getUpdates: (offset, signal) => guarded(() => telegram.getUpdates(offset, signal)),
+    setWebhook: (url, secret, signal) => guarded(() => telegram.setWebhook(url, secret, signal)),
+    deleteWebhook: (signal) => guarded(() => telegram.deleteWebhook(signal)),
+    getWebhookInfo: (signal) => guarded(() => telegram.getWebhookInfo(signal)),
     sendMessage: (to, text) => guarded(() => telegram.sendMessage(to, text)),
     editMessage: (to, messageId, text) => guarded(() => telegram.editMessage(to, messageId, text)),
+    sendDraft: (to, draftId, text) => guarded(() => telegram.sendDraft(to, draftId, text)),
     downloadFile: (fileId, bytesMax, signal) => guarded(() => telegram.downloadFile(fileId, bytesMax, signal)),
     async sendTyping(to) {
       if (now() >= closedUntilMs) await telegram.sendTyping(to);

@@ -19,8 +19,12 @@ export interface TelegramFailure {
     | 'message_gone'
     /** The bot token is not accepted. */
     | 'unauthorized'
+    /** The server does not know the method. */
+    | 'not_offered'
     /** Another process polls with the same token. */
     | 'conflict'
+    /** A webhook is set, so nobody can poll. */
+    | 'webhook_set'
     /** The connection could not be opened: surely nothing was sent. */
     | 'unreached'
     /** The request may or may not have been carried out. */
@@ -41,6 +45,16 @@ export interface Destination {
   topicId?: number;
 }
 
+/** What Telegram knows about the webhook of a bot. */
+export interface WebhookInfo {
+  /** Empty when none is set. */
+  url: string;
+  /** How many updates wait to be delivered. */
+  pending: number;
+  /** The last delivery that failed: when, in seconds since the epoch, and why, in Telegram's words. */
+  lastError?: { atS: number; description: string };
+}
+
 /**
  * The Bot API, as far as we use it.
  *
@@ -52,10 +66,21 @@ export interface Telegram {
   getMe(): Promise<TelegramResult<{ id: number; username: string }>>;
   /** Long-polls. Everything below `offset` is confirmed by this call and never comes again. */
   getUpdates(offset: number | undefined, signal: AbortSignal): Promise<TelegramResult<unknown[]>>;
+  /** Has every update delivered to `url`, with `secret` in a header. What waits is kept; the same again changes nothing. */
+  setWebhook(url: string, secret: string, signal: AbortSignal): Promise<TelegramResult<void>>;
+  /** Ends the deliveries, so that polls are possible again. What waits is kept. */
+  deleteWebhook(signal: AbortSignal): Promise<TelegramResult<void>>;
+  /** What Telegram knows about the webhook. May fail as `not_offered`. */
+  getWebhookInfo(signal: AbortSignal): Promise<TelegramResult<WebhookInfo>>;
   /** Sends plain text of 1 to 4096 UTF-16 units. */
   sendMessage(to: Destination, text: string): Promise<TelegramResult<{ messageId: number }>>;
   /** Replaces the text of a message of ours. That it has this text already is no failure. */
   editMessage(to: Destination, messageId: number, text: string): Promise<TelegramResult<void>>;
+  /**
+   * Shows 1 to 4096 UTF-16 units beside a private chat, in place of an earlier draft of that id (never 0); it vanishes
+   * after 30 seconds. Fails as `not_offered` on servers before Bot API 9.5.
+   */
+  sendDraft(to: Destination, draftId: number, text: string): Promise<TelegramResult<void>>;
   sendTyping(to: Destination): Promise<void>;
   /** Reads a file that a user sent. One that is stated or turns out to be larger than `bytesMax` is `too_large`. */
   downloadFile(fileId: string, bytesMax: number, signal: AbortSignal): Promise<TelegramResult<Buffer>>;
@@ -65,10 +90,17 @@ const POLL_SECONDS = 50;
 const POLL_GRACE_MS = 15_000;
 const CALL_TIMEOUT_MS = 30_000;
 const DOWNLOAD_TIMEOUT_MS = 60_000;
+/** A reply waits for a draft that is on its way. */
+const DRAFT_TIMEOUT_MS = 3_000;
 const UPDATES_MAX = 100;
+const DESCRIPTION_CHARS = 300;
+/** Telegram remembers them from one call to the next, so every call that can state them does. */
+const ALLOWED_UPDATES = ['message'];
 const NOT_SENT = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'ENETUNREACH', 'EHOSTUNREACH']);
 const GONE = /chat not found|bot was (?:blocked|kicked)|user is deactivated|bot is not a member|PEER_ID_INVALID/i;
 
+const WEBHOOK_SET = /while webhook is active/i;
+const NOT_OFFERED = /^not found(?:: method not found)?$/i;
 const NO_TOPIC = /message thread not found|TOPIC_(?:DELETED|CLOSED|ID_INVALID)/i;
 const SAME_TEXT = /message is not modified/i;
 const MESSAGE_GONE = /message to edit not found|message can't be edited|MESSAGE_ID_INVALID/i;
@@ -99,11 +131,20 @@ export function createTelegram(options: { token: string; apiRoot: string; downlo
           ...(offset !== undefined && { offset }),
           timeout: POLL_SECONDS,
           limit: UPDATES_MAX,
-          allowed_updates: ['message'],
+          allowed_updates: ALLOWED_UPDATES,
         },
         POLL_SECONDS * 1000 + POLL_GRACE_MS,
         signal,
       ) as Promise<TelegramResult<unknown[]>>,
+    async setWebhook(url, secret, signal) {
+      const payload = { url, secret_token: secret, allowed_updates: ALLOWED_UPDATES };
+      return withoutValue(await call('setWebhook', payload, CALL_TIMEOUT_MS, signal));
+    },
+    deleteWebhook: async (signal) => withoutValue(await call('deleteWebhook', {}, CALL_TIMEOUT_MS, signal)),
+    async getWebhookInfo(signal) {
+      const info = unlessMissing(await call('getWebhookInfo', {}, CALL_TIMEOUT_MS, signal));
+      return info.ok ? { ok: true, value: webhookInfoOf(info.value) } : info;
+    },
     async sendMessage(to, text) {
       const send = (where: Destination) => call('sendMessage', { ...address(where), text }, CALL_TIMEOUT_MS);
       let sent = await send(to);
@@ -118,6 +159,10 @@ export function createTelegram(options: { token: string; apiRoot: string; downlo
       if (edited.ok || SAME_TEXT.test(edited.failure.description)) return { ok: true, value: undefined };
       const isGone = MESSAGE_GONE.test(edited.failure.description);
       return isGone ? failed('message_gone', edited.failure.description) : edited;
+    },
+    async sendDraft(to, draftId, text) {
+      const payload = { ...address(to), draft_id: draftId, text };
+      return withoutValue(unlessMissing(await call('sendMessageDraft', payload, DRAFT_TIMEOUT_MS)));
     },
     async sendTyping(to) {
       await call('sendChatAction', { ...address(to), action: 'typing' }, CALL_TIMEOUT_MS);
@@ -135,6 +180,29 @@ export function createTelegram(options: { token: string; apiRoot: string; downlo
       const url = new URL(at, options.apiRoot);
       return download(url, bytesMax, options.downloadTimeoutMs ?? DOWNLOAD_TIMEOUT_MS, signal);
     },
+  };
+}
+
+/** A method that is not there is answered with the status of a token that is not accepted, in other words. */
+function unlessMissing<T>(result: TelegramResult<T>): TelegramResult<T> {
+  if (result.ok || !NOT_OFFERED.test(result.failure.description)) return result;
+  return failed('not_offered', result.failure.description);
+}
+
+function withoutValue(result: TelegramResult<unknown>): TelegramResult<void> {
+  return result.ok ? { ok: true, value: undefined } : result;
+}
+
+function webhookInfoOf(raw: unknown): WebhookInfo {
+  const info = (raw ?? {}) as Partial<
+    Record<'url' | 'pending_update_count' | 'last_error_date' | 'last_error_message', unknown>
+  >;
+  const { url, pending_update_count: pending, last_error_date: atS, last_error_message: words } = info;
+  const description = typeof words === 'string' ? redact(words).slice(0, DESCRIPTION_CHARS) : 'no description';
+  return {
+    url: typeof url === 'string' ? url : '',
+    pending: typeof pending === 'number' ? pending : 0,
+    ...(typeof atS === 'number' && { lastError: { atS, description } }),
   };
 }
 
@@ -213,11 +281,11 @@ function failureOf(error: unknown, signal: AbortSignal | undefined): TelegramFai
     message?: string;
     parameters?: { retry_after?: number; migrate_to_chat_id?: number };
   };
-  const words = redact(description ?? message ?? 'no description').slice(0, 300);
+  const words = redact(description ?? message ?? 'no description').slice(0, DESCRIPTION_CHARS);
   if (signal?.aborted) return { kind: 'aborted', description: words };
   if (typeof code !== 'number') return { kind: NOT_SENT.has(code ?? '') ? 'unreached' : 'unknown', description: words };
   if (code === 401 || code === 404) return { kind: 'unauthorized', description: words };
-  if (code === 409) return { kind: 'conflict', description: words };
+  if (code === 409) return { kind: WEBHOOK_SET.test(words) ? 'webhook_set' : 'conflict', description: words };
   if (code === 429)
     return { kind: 'throttled', description: words, retryAfterMs: (parameters?.retry_after ?? 5) * 1000 };
   if (typeof parameters?.migrate_to_chat_id === 'number')

@@ -70,6 +70,8 @@ export const METRIC = {
   accepted: 'spillway.messages.accepted',
   /** Counter: updates ignored. `reason`. */
   ignored: 'spillway.updates.ignored',
+  /** Counter: deliveries of a webhook that were not answered with 200. `status`. */
+  refusedDeliveries: 'spillway.webhook.refused',
   /** Counter: sends whose result is not known. `resent`: whether that was the second try, which is the last. */
   unknownSends: 'spillway.sends.unknown',
   /** Histogram, ms: from the time Telegram got a message to its outcome. `outcome`. */

@@ -12,7 +12,7 @@ const RANKS: readonly (readonly [rank: number, files: RegExp])[] = [
   [4, /^(?:shared\/root|producer\/producer|worker\/(?:worker|processor|setup))\.ts$/],
   [
     3,
-    /^(?:producer\/poller|worker\/(?:dispatcher|reconciler|turn|content|opening|ask|call|fallback|react|verdict|command))\.ts$/,
+    /^(?:producer\/(?:poller|acceptance|webhook|webhook-keeper)|worker\/(?:dispatcher|reconciler|turn|gather|content|opening|ask|call|fallback|react|verdict|command))\.ts$/,
   ],
   [
     3,
@@ -20,7 +20,7 @@ const RANKS: readonly (readonly [rank: number, files: RegExp])[] = [
   ],
   [
     2,
-    /^(?:producer\/inbox|worker\/(?:lane|ledger|queue|budget|alert)|worker\/model\/claude|worker\/session\/(?:store|transfer)|worker\/reply\/typing)\.ts$/,
+    /^(?:producer\/inbox|worker\/(?:lane|ledger|queue|budget|alert)|worker\/model\/claude|worker\/session\/(?:store|transfer)|worker\/reply\/(?:typing|drafts))\.ts$/,
   ],
   [3, /^worker\/watchdog\.ts$/],
   [2, /^(?:producer\/lease|worker\/(?:watch-snapshot|dead-man))\.ts$/],
@@ -32,13 +32,13 @@ const RANKS: readonly (readonly [rank: number, files: RegExp])[] = [
   [2, /^worker\/media\/(?:picture|pdf|pdf-thread|attachment|store)\.ts$/],
   [
     1,
-    /^shared\/(?:log|redis|script|telegram|telegram-guard|telemetry|health|redis-\w+|private-redis|folder-lock)\.ts$/,
+    /^shared\/(?:log|loss|redis|script|telegram|telegram-guard|telemetry|health|shards|redis-\w+|private-redis|folder-lock)\.ts$/,
   ],
-  [0, /^shared\/(?:keys|message|outcome|text|config|failpoint|lifecycle|project)\.ts$/],
-  [0, /^producer\/intake\.ts$/],
+  [0, /^shared\/(?:alert|keys|message|bot-command|outcome|text|config|failpoint|lifecycle|project)\.ts$/],
+  [0, /^producer\/(?:intake|patience|webhook-sight)\.ts$/],
   [0, /^worker\/(?:session\/segment|tools\/(?:memory|memory-index|words|snippet|passage))\.ts$/],
   [0, /^worker\/media\/(?:kind|label|fill)\.ts$/],
-  [0, /^worker\/(?:attempt|backoff|audit|incident|notice)\.ts$/],
+  [0, /^worker\/(?:attempt|backoff|audit|incident|notice|pieces)\.ts$/],
   [
     0,
     /^worker\/(?:model\/[\w-]+|session\/(?:record|shown|view|pairs)|recovery\/(?:policy|seed|transcript|left-out)|tools\/(?:tool|joined)|reply\/format)\.ts$/,

@@ -1,16 +1,15 @@
 import { randomUUID } from 'node:crypto';
-import type { Redis } from 'ioredis';
+import type { Alert } from '../shared/alert.ts';
 import type { Keys } from '../shared/keys.ts';
 import { pause, type Service } from '../shared/lifecycle.ts';
 import type { Logger } from '../shared/log.ts';
-import { BLOCK_MS } from '../shared/redis.ts';
+import { BLOCK_MS, type RedisClient } from '../shared/redis.ts';
 import type { Telegram } from '../shared/telegram.ts';
-import type { Alert } from './incident.ts';
 
 export interface AlerterParts {
-  redis: Redis;
+  redis: RedisClient;
   /** A connection of its own: it blocks. */
-  blocking: Redis;
+  blocking: RedisClient;
   keys: Keys;
   telegram: Telegram;
   /** `undefined` when the operator wants no alerts on Telegram: they are logged. */

@@ -1,11 +1,11 @@
-import type { Redis } from 'ioredis';
 import type { Keys, SessionId } from '../shared/keys.ts';
 import { pause, type Service } from '../shared/lifecycle.ts';
 import type { Logger } from '../shared/log.ts';
+import type { RedisClient } from '../shared/redis.ts';
 import { type Archive, createArchive } from './session/archive.ts';
 
 export interface ArchivistParts {
-  redis: Redis;
+  redis: RedisClient;
   keys: Keys;
   /** How long an archive lasts after its last segment, and a closed session after it was archived. */
   retentionDays: number;

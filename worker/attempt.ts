@@ -11,6 +11,8 @@ export interface Conclusion {
   outcome: Outcome;
   /** A short code for the ledger; absent for a plain answer. */
   reason?: string;
+  /** The message into which this one went, of which it is a piece. */
+  into?: EntryId;
   /** Texts of 1 to 4096 UTF-16 units, in order. */
   parts: string[];
 }
@@ -24,17 +26,18 @@ export type Command = readonly [name: string, ...args: (string | number)[]];
 /** What a fenced write came to; see `write.lua`. */
 export type Written = 'written' | 'repeated' | 'fenced' | 'moved';
 
-/** Thrown when another attempt took the turn over: this one must stop and leave no trace. */
+/** Thrown when another attempt took the turn over, or must: this one has to stop and leave no trace. */
 export class FencedError extends Error {
   override readonly name = 'FencedError';
   constructor() {
-    super('another worker took this message over');
+    super('another worker took this message over, or Redis has lost what this one wrote');
   }
 }
 
 /**
  * One attempt at a message, and its proof of ownership. Everything that it writes goes through `write`, which checks
- * the fence: an attempt that was frozen and comes back can change nothing.
+ * the fence: an attempt that was frozen and comes back can change nothing. Its writes are numbered, so one that outlives
+ * a Redis which has lost some of them can change nothing either; the next attempt goes on from what is left.
  */
 export interface Attempt {
   readonly entry: EntryId;
@@ -80,6 +83,10 @@ export interface Attempt {
   ): Promise<Exclude<Written, 'fenced'>>;
   /** Checks ownership just before an effect outside of Redis. Contract: throws `FencedError`. */
   hold(): Promise<void>;
+  /** The number of a write that does not go through `write`: whoever takes it must write with it, at once. */
+  nextWrite(): number;
+  /** The number of the last write. */
+  lastWrite(): number;
 }
 
 /** Builds an attempt from what `begin.lua` returned. Flat lists are field, value, field, value… */
@@ -99,11 +106,25 @@ export function readAttempt(reply: {
   const session = fromFlat(reply.sessionFields);
   const fence = Number(turn.get('fence'));
   const turnKey = reply.keys.turn(reply.entry);
-  const write: Attempt['write'] = async (step, commands, expect = ['', '', '']) => {
+  let writes = 0;
+  let before: Promise<unknown> = Promise.resolve();
+  const nextWrite = (): number => {
+    writes += 1;
+    return writes;
+  };
+  // One after the other: on a cluster a write that is sent again could be overtaken, and would then seem to be lost.
+  const write: Attempt['write'] = (step, commands, expect = ['', '', '']) => {
     const words = commands.flatMap((command) => [command.length, ...command]);
-    const written = (await reply.write([turnKey], [fence, step, ...expect, ...words])) as Written;
-    if (written === 'fenced') throw new FencedError();
-    return written;
+    const send = async () => {
+      const number = step === '' && commands.length === 0 ? writes : nextWrite();
+      const args = [fence, number, step, ...expect, ...words];
+      const written = (await reply.write([turnKey, reply.keys.absent], args)) as Written;
+      if (written === 'fenced') throw new FencedError();
+      return written;
+    };
+    const sent = before.then(send);
+    before = sent.catch(() => {});
+    return sent;
   };
   return {
     entry: reply.entry,
@@ -128,6 +149,8 @@ export function readAttempt(reply: {
     part: (at) => turn.get(`part:${at}`) as PartMark | undefined,
     kept: (field) => turn.get(field),
     write,
+    nextWrite,
+    lastWrite: () => writes,
     hold: async () => {
       await write('', []);
     },

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import type { Redis } from 'ioredis';
 import type { ChatKey, Keys } from '../shared/keys.ts';
+import type { RedisClient } from '../shared/redis.ts';
 import { bindScript } from '../shared/script.ts';
 import type { FailureReason } from './model/classify.ts';
 import { estimateRequest } from './model/count.ts';
@@ -36,7 +36,7 @@ const REPEAT_SECONDS = 300;
 
 /** The budgets over a connection; nothing at all without a limit. */
 export function createBudget(
-  redis: Redis,
+  redis: RedisClient,
   keys: Keys,
   limits: BudgetLimits,
   now: () => Date = () => new Date(),
@@ -45,7 +45,7 @@ export function createBudget(
   if (chatDailyTokens === undefined && totalDailyTokens === undefined) return undefined;
   const run = bindScript<number>(redis, join(import.meta.dirname, 'scripts', 'spend.lua'));
   const spend = async (key: string, tokens: number, limit: number | undefined): Promise<boolean> =>
-    (await run([key], [tokens, limit ?? -1, KEEP_SECONDS, randomUUID(), REPEAT_SECONDS])) === 1;
+    (await run([key, `${key}:${randomUUID()}`], [tokens, limit ?? -1, KEEP_SECONDS, REPEAT_SECONDS])) === 1;
   return {
     async reserve(chat, tokens) {
       const day = now().toISOString().slice(0, 10);
@@ -72,10 +72,10 @@ export function createBudget(
 export function withBudget(model: Model, budget: Budget, chat: ChatKey): Model {
   return {
     windowTokens: (name) => model.windowTokens(name),
-    async send(request, signal) {
+    async send(request, signal, onText) {
       const reserved = await budget.reserve(chat, estimateRequest(request) + request.maxTokens);
       if (typeof reserved === 'string') return refused(reserved);
-      const result = await model.send(request, signal);
+      const result = await model.send(request, signal, onText);
       await reserved.settle(result.ok ? result.answer.usage.inputTokens + result.answer.usage.outputTokens : 0);
       return result;
     },

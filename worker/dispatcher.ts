@@ -1,16 +1,15 @@
-import type { Redis } from 'ioredis';
 import type { ReachFailpoint } from '../shared/failpoint.ts';
 import type { EntryId, Keys } from '../shared/keys.ts';
 import { pause, type Service } from '../shared/lifecycle.ts';
 import type { Logger } from '../shared/log.ts';
-import { BLOCK_MS } from '../shared/redis.ts';
+import { BLOCK_MS, type RedisClient } from '../shared/redis.ts';
 import type { Lane } from './lane.ts';
 import type { TurnQueue } from './queue.ts';
 import { reconcile } from './reconciler.ts';
 
 export interface DispatcherParts {
   /** A connection of its own: it blocks. */
-  blocking: Redis;
+  blocking: RedisClient;
   keys: Keys;
   lane: Lane;
   queue: TurnQueue;
@@ -44,10 +43,11 @@ export function startDispatcher(parts: DispatcherParts): Service {
 async function dispatch(parts: DispatcherParts, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     try {
-      const { newest, read, heads, broken } = await parts.lane.admit(BATCH);
+      const { newest, read, heads, broken, cancelled } = await parts.lane.admit(BATCH);
       if (read > 0) parts.reach('admitted');
       await parts.queue.add(heads);
       if (read > 0) parts.reach('job added');
+      await parts.queue.hurry(cancelled);
       await parts.discard(broken);
       if (read < BATCH) await untilNews(parts, newest);
     } catch (error) {

@@ -1,6 +1,6 @@
 import { type Count, countRequest, type FixedParts, usableTokens } from './model/count.ts';
 import { tokenizerFactor } from './model/family.ts';
-import type { MessageParam, Model, ModelRequest, ModelResult } from './model/model.ts';
+import type { MessageParam, Model, ModelRequest, ModelResult, OnText } from './model/model.ts';
 import { trimOf } from './recovery/step.ts';
 import { view, type Window } from './session/view.ts';
 
@@ -9,6 +9,8 @@ export interface FallbackParts {
   model: Model;
   /** Asked when the first one is in trouble that will pass; never for an overflow. */
   fallbackModel: string | undefined;
+  /** Absent when nobody reads along. */
+  onText?: OnText;
 }
 
 /** Fills kept files into messages. */
@@ -20,17 +22,18 @@ export type FillMessages = (messages: MessageParam[]) => Promise<MessageParam[]>
  * failure stands. Contract: as `Model.send`, plus whatever `fill` rejects with.
  */
 export async function sendOrFallBack(
-  { model, fallbackModel }: FallbackParts,
+  { model, fallbackModel, onText }: FallbackParts,
   request: ModelRequest,
   { window, fixed, fill }: { window: Window; fixed: FixedParts; fill: FillMessages },
   signal: AbortSignal,
 ): Promise<ModelResult & { byFallback: boolean }> {
-  const first = { ...(await model.send(request, signal)), byFallback: false };
+  const first = { ...(await model.send(request, signal, onText)), byFallback: false };
   if (first.ok || fallbackModel === undefined || signal.aborted || first.failure.kind !== 'transient') return first;
   const messages = view({ ...window, records: [...window.records, trimOf('thinking', window.records)] });
   const count: Count = countRequest(fixed, window, messages, fallbackModel, tokenizerFactor(fallbackModel));
   const limitTokens = await model.windowTokens(fallbackModel);
   if (count.tokens > usableTokens(limitTokens, request.maxTokens)) return first;
-  const second = await model.send({ ...request, model: fallbackModel, messages: await fill(messages) }, signal);
+  const again = { ...request, model: fallbackModel, messages: await fill(messages) };
+  const second = await model.send(again, signal, onText);
   return second.ok ? { ...second, byFallback: true } : first;
 }

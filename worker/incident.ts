@@ -1,21 +1,6 @@
-import type { ChatKey, EntryId, Keys } from '../shared/keys.ts';
-import { type Attempt, type Command, traceIdOfAttempt } from './attempt.ts';
-
-/** Something that the operator must know. */
-export interface Alert {
-  /** Alerts of one incident are sent once an hour; a name that holds an entry id is an incident of its own. */
-  incident: string;
-  /** Plain text: what happened, the chat id, numbers as digits, the trace id. */
-  text: string;
-}
-
-/** Alerts that nobody takes must not fill Redis. */
-const ALERTS_MAX = 10_000;
-
-/** The command that queues an alert, for a fenced write: an alert is stored in one step with what it tells of. */
-export function alertCommand(keys: Keys, alert: Alert): Command {
-  return ['XADD', keys.alerts, 'MAXLEN', '~', ALERTS_MAX, '*', 'alert', JSON.stringify(alert)];
-}
+import type { Alert } from '../shared/alert.ts';
+import type { ChatKey, EntryId } from '../shared/keys.ts';
+import { type Attempt, traceIdOfAttempt } from './attempt.ts';
 
 /** Stage 2 of a recovery. */
 export function freshSessionAlert(attempt: Attempt, entries: number, to: string): Alert {
@@ -89,14 +74,6 @@ export function balancedAlert({ accepted, settled, pending }: Numbers, alarmedAt
   };
 }
 
-/** Counts of the ledger that went back: they only ever grow, so Redis forgot what it had. `counts` is their key. */
-export function lostDataAlert(counts: string, before: number, now: number): Alert {
-  return {
-    incident: `lost-data-${counts}`,
-    text: `Redis lost data: ${before} messages had been accepted, and now it knows of ${now} (${counts}). Messages that waited may be gone without an answer, and conversations may have lost their end.`,
-  };
-}
-
 /** A message that has no outcome for too long. Its chat and trace are those of the oldest one. */
 export function unansweredAlert(
   shard: number,
@@ -116,12 +93,19 @@ export function idleAlert(shard: number, jobsWaiting: number): Alert {
   };
 }
 
-/** Nobody takes messages from Telegram. */
+/** Nobody polls Telegram for messages. */
 export function noPollAlert(ageMs: number, lastFailure: string | undefined): Alert {
-  const why = lastFailure === undefined ? '' : ` The last failure was: ${lastFailure}.`;
   return {
     incident: 'no-poll',
-    text: `No poll has succeeded for ${seconds(ageMs)} seconds: messages stay with Telegram, which keeps them for 24 hours.${why}`,
+    text: `No poll has succeeded for ${seconds(ageMs)} seconds: messages stay with Telegram, which keeps them for 24 hours.${lastFailureOf(lastFailure)}`,
+  };
+}
+
+/** A webhook that Telegram says nothing good of, or nothing at all. */
+export function noDeliveryAlert(ageMs: number, lastFailure: string | undefined): Alert {
+  return {
+    incident: 'no-delivery',
+    text: `The webhook shows no sign of life for ${seconds(ageMs)} seconds: messages stay with Telegram, which keeps them for 24 hours.${lastFailureOf(lastFailure)}`,
   };
 }
 
@@ -130,6 +114,14 @@ export function conflictAlert(ageMs: number): Alert {
   return {
     incident: 'conflict',
     text: `Telegram refuses our polls (409, ${seconds(ageMs)} seconds ago): another process polls with the same token, or a webhook is set. Messages may be taken by the other one.`,
+  };
+}
+
+/** A webhook of ours that somebody else has removed or replaced. */
+export function takenWebhookAlert(ageMs: number): Alert {
+  return {
+    incident: 'conflict',
+    text: `Our webhook was removed or replaced (${seconds(ageMs)} seconds ago): another process receives with the same token. It was set again. Messages may have been taken by the other one.`,
   };
 }
 
@@ -160,6 +152,10 @@ export function memoryAlert({ usedBytes, maxBytes }: { usedBytes: number; maxByt
 /** The end of an incident that the operator was told of. `over` says what is well again. */
 export function resolvedAlert(incident: string, over: string, openMs: number): Alert {
   return { incident, text: `Resolved: ${over} The incident lasted ${seconds(openMs)} seconds (${incident}).` };
+}
+
+function lastFailureOf(kind: string | undefined): string {
+  return kind === undefined ? '' : ` The last failure was: ${kind}.`;
 }
 
 function seconds(ms: number): number {

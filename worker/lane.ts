@@ -1,10 +1,12 @@
 import { join } from 'node:path';
-import type { Redis } from 'ioredis';
 import { type ChatKey, type EntryId, INBOUND_GROUP, type Keys, type SessionId } from '../shared/keys.ts';
+import { decodeMessage } from '../shared/message.ts';
 import type { Outcome } from '../shared/outcome.ts';
+import type { RedisClient } from '../shared/redis.ts';
 import { bindScript } from '../shared/script.ts';
 import { type Attempt, readAttempt } from './attempt.ts';
 import { createLedger, type Ledger } from './ledger.ts';
+import type { Waiting } from './pieces.ts';
 
 /** The oldest unanswered message of a chat: the only one that may be a job. */
 export interface Head {
@@ -20,6 +22,8 @@ export interface OutcomeRecord {
   outcome: Outcome;
   /** A short code, e.g. `prompt_too_long`; absent for a plain answer. */
   reason?: string;
+  /** The message into which this one went. */
+  into?: EntryId;
   traceId: string;
   sentAtMs?: number;
   settledAtMs: number;
@@ -39,8 +43,15 @@ export interface Lane {
   readonly ledger: Ledger;
   /** Makes the consumer group if it is missing. */
   prepare(): Promise<void>;
-  /** Reads at most `count` new entries and queues each in its lane. `newest` is the newest entry ever read. */
-  admit(count: number): Promise<{ newest: string; read: number; heads: Head[]; broken: EntryId[] }>;
+  /**
+   * Reads at most `count` new entries and queues each in its lane. `newest` is the newest entry ever read. An entry that
+   * cancels others marks those before it in its lane; `cancelled` are the heads among them.
+   */
+  admit(count: number): Promise<Admission>;
+  /** What waits behind a chat's head, in order, but for what is refused or cancelled or cannot be read. */
+  behind(chat: ChatKey): Promise<Waiting[]>;
+  /** Whether a later message cancelled this one. */
+  isCancelled(entry: EntryId): Promise<boolean>;
   /** Puts pending entries that are in no lane back at their place; returns the heads of all lanes. */
   readmit(): Promise<{ heads: Head[]; broken: EntryId[]; restored: number }>;
   begin(entry: EntryId, chat: ChatKey, newSession: SessionId): Promise<Begun>;
@@ -48,6 +59,15 @@ export interface Lane {
   settle(attempt: Attempt, record: OutcomeRecord): Promise<{ result: 'settled' | 'repeated' | 'fenced'; next?: Head }>;
   /** Dead-letters an entry that names no chat. */
   discard(entry: EntryId, record: OutcomeRecord, alert: string): Promise<boolean>;
+}
+
+/** What reading new entries came to. */
+export interface Admission {
+  newest: string;
+  read: number;
+  heads: Head[];
+  broken: EntryId[];
+  cancelled: EntryId[];
 }
 
 /** What beginning an attempt came to. */
@@ -64,6 +84,10 @@ const LEDGER_KEEP_MS = 90 * 24 * 3600_000;
 const TURN_KEEP_SECONDS = 3600;
 const READMIT_MAX = 1_000;
 const LANE_MESSAGES_MAX = 50;
+/** The field of a turn that holds the command which cancelled its message. */
+export const CANCELLED = 'cancelled';
+/** The field of a turn that says why its message was refused when it was admitted. */
+export const REFUSED = 'refused';
 /** One death may be any message's fault, or none's. */
 const SUSPECT_DEATHS = 2;
 
@@ -73,9 +97,9 @@ type HeadReply = [EntryId, ChatKey, string];
  * Binds the lanes of one shard to a connection. A message that finds `messagesMax` others in its lane is marked as
  * refused: it is told in its turn, so that outcomes stay in order.
  */
-export function createLane(redis: Redis, keys: Keys, messagesMax = LANE_MESSAGES_MAX): Lane {
+export function createLane(redis: RedisClient, keys: Keys, messagesMax = LANE_MESSAGES_MAX): Lane {
   const script = <Reply>(name: string) => bindScript<Reply>(redis, join(import.meta.dirname, 'scripts', `${name}.lua`));
-  const admit = script<[string, number, HeadReply[], EntryId[]]>('admit');
+  const admit = script<[string, number, HeadReply[], EntryId[], EntryId[]]>('admit');
   const readmit = script<[HeadReply[], EntryId[], number]>('readmit');
   const begin = script<BeginReply>('begin');
   const write = script<string>('write');
@@ -90,16 +114,18 @@ export function createLane(redis: Redis, keys: Keys, messagesMax = LANE_MESSAGES
     },
     async admit(count) {
       const args = [INBOUND_GROUP, 'dispatcher', count, keys.lanePrefix, keys.turnPrefix, messagesMax];
-      const [newest, read, heads, broken] = await admit([keys.inbound, keys.lanes], args);
-      return { newest, read, heads: heads.map(headOf), broken };
+      const [newest, read, heads, broken, cancelled] = await admit([keys.inbound, keys.lanes, keys.absent], args);
+      return { newest, read, heads: heads.map(headOf), broken, cancelled };
     },
+    behind: (chat) => readBehind(redis, keys, chat, messagesMax),
+    isCancelled: async (entry) => (await redis.hexists(keys.turn(entry), CANCELLED)) === 1,
     async readmit() {
       const args = [INBOUND_GROUP, keys.lanePrefix, READMIT_MAX];
-      const [heads, broken, restored] = await readmit([keys.inbound, keys.lanes], args);
+      const [heads, broken, restored] = await readmit([keys.inbound, keys.lanes, keys.absent], args);
       return { heads: heads.map(headOf), broken, restored };
     },
     async begin(entry, chat, newSession) {
-      const at = [keys.inbound, keys.turn(entry), keys.lane(chat), keys.chat(chat), keys.suspects];
+      const at = [keys.inbound, keys.turn(entry), keys.lane(chat), keys.chat(chat), keys.suspects, keys.absent];
       const reply = await begin(at, [entry, newSession, keys.session('' as SessionId), SUSPECT_DEATHS]);
       if (reply[0] !== 'begun') return notBegun(reply, chat);
       const [, fields, turn, session, sessionFields, calibration] = reply;
@@ -130,6 +156,7 @@ export function createLane(redis: Redis, keys: Keys, messagesMax = LANE_MESSAGES
         JSON.stringify(record),
         oldest,
         TURN_KEEP_SECONDS,
+        attempt.lastWrite(),
       ];
       const [result, head, traceparent] = await settle(at, args);
       return { result, ...(head !== '' && { next: { entry: head, chat, traceparent } }) };
@@ -139,6 +166,23 @@ export function createLane(redis: Redis, keys: Keys, messagesMax = LANE_MESSAGES
       return (await discard(at, [entry, INBOUND_GROUP, JSON.stringify(record), alert])) === 1;
     },
   };
+}
+
+async function readBehind(redis: RedisClient, keys: Keys, chat: ChatKey, messagesMax: number): Promise<Waiting[]> {
+  const entries = (await redis.lrange(keys.lane(chat), 1, messagesMax)) as EntryId[];
+  const waiting = await Promise.all(entries.map((entry) => readWaiting(redis, keys, entry)));
+  return waiting.filter((each) => each !== undefined);
+}
+
+/** A message that still waits for its turn; undefined when it does not, or cannot be read. */
+async function readWaiting(redis: RedisClient, keys: Keys, entry: EntryId): Promise<Waiting | undefined> {
+  const [[found], marks] = await Promise.all([
+    redis.xrange(keys.inbound, entry, entry),
+    redis.hmget(keys.turn(entry), CANCELLED, REFUSED),
+  ]);
+  const fields = found?.[1] ?? [];
+  const decoded = decodeMessage(fields[fields.indexOf('message') + 1]);
+  return decoded.ok && marks.every((mark) => mark === null) ? { entry, message: decoded.value } : undefined;
 }
 
 type BeginReply =

@@ -1,8 +1,10 @@
 import { join } from 'node:path';
-import type { Redis } from 'ioredis';
+import type { Alert } from '../shared/alert.ts';
 import type { Keys } from '../shared/keys.ts';
+import { createLossTeller } from '../shared/loss.ts';
+import type { RedisClient } from '../shared/redis.ts';
 import { bindScript } from '../shared/script.ts';
-import { type Alert, alertCommand, balancedAlert, lostDataAlert, unbalancedAlert } from './incident.ts';
+import { balancedAlert, unbalancedAlert } from './incident.ts';
 
 /** What went in and what came out, read at one moment. */
 export interface Balance {
@@ -44,17 +46,17 @@ export interface Ledger {
 type BalanceReply = [accepted: number, settled: number, pending: number, isCounted: 0 | 1, alarmedAtMs: number];
 
 /** Binds the ledger of one shard to a connection. */
-export function createLedger(redis: Redis, keys: Keys): Ledger {
+export function createLedger(redis: RedisClient, keys: Keys): Ledger {
   const script = <Reply>(name: string) => bindScript<Reply>(redis, join(import.meta.dirname, 'scripts', `${name}.lua`));
   const balance = script<BalanceReply>('balance');
   const alarm = script<0 | 1>('alarm');
   const read = async (begins: boolean) => readingOf(await balance([keys.counts, keys.inbound], [begins ? '1' : '']));
-  const tellLoss = lossTeller(redis, keys);
+  const tellLoss = createLossTeller(redis, keys);
   return {
     read: () => read(false),
     async check(nowMs) {
       const reading = await read(true);
-      const lost = await tellLoss(reading.accepted);
+      const lost = await tellLoss({ accepted: reading.accepted, hasGrown: false });
       const seen = { ...reading, ...(lost && { lostData: lost }) };
       const { unaccounted, alarmedAtMs } = reading;
       const alert = alertOn(reading, keys.counts);
@@ -64,20 +66,6 @@ export function createLedger(redis: Redis, keys: Keys): Ledger {
       const isQueued = (await alarm([keys.counts, keys.alerts], args)) === 1;
       return { ...seen, ...(isQueued && { alert }) };
     },
-  };
-}
-
-/**
- * Compares the count of accepted messages with the highest that it was told before, and queues an alert when it went
- * back. What was seen is kept in memory on purpose: whatever Redis held, it could have lost.
- */
-function lossTeller(redis: Redis, keys: Keys): (accepted: number) => Promise<Alert | undefined> {
-  let highest = 0;
-  return async (accepted) => {
-    const alert = accepted < highest ? lostDataAlert(keys.counts, highest, accepted) : undefined;
-    if (alert) await redis.call(...alertCommand(keys, alert));
-    highest = accepted;
-    return alert;
   };
 }
 

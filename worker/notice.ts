@@ -21,7 +21,9 @@ export const NOTICE = {
   declined: 'The model declined to answer this message. You can go on with another one.',
   cutAnswer: '[The answer was cut at its length limit. Ask me to go on.]',
   newConversation: 'A new conversation starts here. The old one is kept.',
-  help: 'Write to me and I answer.\n/new starts a new conversation; the old one is kept.\n/help shows this.',
+  stopped: 'Stopped. What you wrote before this is not answered any more.',
+  nothingToStop: 'There was nothing to stop.',
+  help: 'Write to me and I answer.\n/stop ends what I am working on, and what waits.\n/new does the same and starts a new conversation; the old one is kept.\n/help shows this.',
 } as const;
 
 const LEFT_OUT_NAMED_MAX = 5;

@@ -1,8 +1,9 @@
+import { alertCommand } from '../shared/alert.ts';
 import { channelOf, type InboundMessage } from '../shared/message.ts';
 import { SPAN, type Telemetry } from '../shared/telemetry.ts';
 import type { Attempt } from './attempt.ts';
 import { auditCommand } from './audit.ts';
-import { alertCommand, tornAlert } from './incident.ts';
+import { tornAlert } from './incident.ts';
 import type { UserRecord } from './session/record.ts';
 import { newStamp, type OpenedSession, type Sessions } from './session/store.ts';
 

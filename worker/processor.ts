@@ -37,6 +37,8 @@ export type Processor = (
 const SUSPECT_WAIT_MS = 1_000;
 const CUT_SHORT = 'cut short';
 const TIMED_OUT = 'timed out';
+/** How soon a turn that runs notices that its user does not want it any more. */
+const CANCEL_LOOK_MS = 1_000;
 
 /** The way of a job: begin, run the turn, carry out its verdict, make the lane's next head a job. */
 export function createProcessor(parts: ProcessorParts): Processor {
@@ -77,6 +79,10 @@ async function attemptTurn(
   const cut = new AbortController();
   const handBack = () => cut.abort(CUT_SHORT);
   const timer = setTimeout(() => cut.abort(TIMED_OUT), parts.turnTimeoutMs);
+  const watching = setInterval(async () => {
+    // Handed back, it is begun again at once, and found to be cancelled. While Redis is away nobody can cancel anything.
+    if (await parts.lane.isCancelled(attempt.entry).catch(() => false)) cut.abort(CUT_SHORT);
+  }, CANCEL_LOOK_MS);
   const sources = [parts.ending, ...(lockLost ? [lockLost] : [])];
   for (const source of sources) source.addEventListener('abort', handBack, { once: true });
   if (sources.some((source) => source.aborted)) handBack();
@@ -87,12 +93,13 @@ async function attemptTurn(
     return { do: 'later', delayMs: 1_000, reason: 'turn_timeout' };
   } finally {
     clearTimeout(timer);
+    clearInterval(watching);
     for (const source of sources) source.removeEventListener('abort', handBack);
   }
 }
 
 async function settle(parts: ProcessorParts, attempt: Attempt, conclusion: Conclusion): Promise<void> {
-  const { outcome, reason } = conclusion;
+  const { outcome, reason, into } = conclusion;
   const message = attempt.message.ok ? attempt.message.value : undefined;
   const settledAtMs = Date.now();
   const { result, next } = await parts.telemetry.span(
@@ -104,6 +111,7 @@ async function settle(parts: ProcessorParts, attempt: Attempt, conclusion: Concl
         chat: attempt.chat,
         outcome,
         ...(reason !== undefined && { reason }),
+        ...(into !== undefined && { into }),
         traceId: traceIdOf(attempt.traceparent),
         ...(message && { sentAtMs: message.sentAtMs }),
         settledAtMs,
@@ -137,7 +145,7 @@ async function obey(
 ): Promise<void> {
   if (verdict.do === 'settle') return;
   if (verdict.do === 'later') {
-    parts.log.warn(
+    parts.log[verdict.isFree ? 'info' : 'warn'](
       { entry: attempt.entry, chat: attempt.chat, reason: verdict.reason, delayMs: verdict.delayMs },
       'tried again later',
     );

@@ -1,7 +1,7 @@
 import { SpanKind } from '@opentelemetry/api';
 import { type Job, Queue, Worker } from 'bullmq';
-import type { Redis } from 'ioredis';
 import { type ChatKey, type EntryId, jobIdOf, type Keys, TURNS_QUEUE } from '../shared/keys.ts';
+import type { RedisClient } from '../shared/redis.ts';
 import { jobTelemetry, SPAN, type Telemetry, traceparent } from '../shared/telemetry.ts';
 import type { Head } from './lane.ts';
 
@@ -36,6 +36,8 @@ const SCORES_PER_MS = 0x1000;
 export interface TurnQueue {
   /** Makes each head a job. A head that is a job already is left alone. */
   add(heads: readonly Head[]): Promise<void>;
+  /** Ends the delays of these messages' jobs. One that does not wait is left alone. */
+  hurry(entries: readonly EntryId[]): Promise<void>;
   /**
    * Sets each delay again that seems to begin in the future: BullMQ counts delays by the clock of the process that sets
    * them, and a clock that was ahead would keep a message waiting long after it is right again. A delay only ever gets
@@ -46,7 +48,7 @@ export interface TurnQueue {
 }
 
 /** Opens the queue of a shard for adding. */
-export function openQueue(redis: Redis, keys: Keys, telemetry: Telemetry): TurnQueue {
+export function openQueue(redis: RedisClient, keys: Keys, telemetry: Telemetry): TurnQueue {
   const queue = new Queue<TurnJob>(TURNS_QUEUE, {
     connection: redis,
     prefix: keys.queuePrefix,
@@ -71,6 +73,10 @@ export function openQueue(redis: Redis, keys: Keys, telemetry: Telemetry): TurnQ
         })),
       );
     },
+    async hurry(entries) {
+      const jobs = await Promise.all(entries.map((entry) => queue.getJob(jobIdOf(entry))));
+      await Promise.all(jobs.map((job) => job && whileDelayed(job, () => job.promote())));
+    },
     async correctDelays(nowMs) {
       const latest = nowMs + CLOCK_SLACK_MS;
       const above = [queue.toKey('delayed'), '+inf', latest * SCORES_PER_MS] as const;
@@ -90,19 +96,23 @@ export function openQueue(redis: Redis, keys: Keys, telemetry: Telemetry): TurnQ
 async function correctDelay(queue: Queue<TurnJob>, id: string, dueMs: number, latest: number): Promise<boolean> {
   const job = await queue.getJob(id);
   if (!job || dueMs - job.delay <= latest) return false;
-  // It may have begun to run in between; then there is nothing to correct.
-  return job.changeDelay(job.delay).then(
-    () => true,
-    async (error: Error) => {
-      if (await job.isDelayed()) throw error;
-      return false;
-    },
-  );
+  return whileDelayed(job, () => job.changeDelay(job.delay));
+}
+
+/** Changes a job that waits out a delay. Answers false when it does not, or does not any more. */
+async function whileDelayed(job: Job<TurnJob>, change: () => Promise<void>): Promise<boolean> {
+  try {
+    await change();
+    return true;
+  } catch (error) {
+    if (await job.isDelayed()) throw error;
+    return false;
+  }
 }
 
 /** Opens the worker of a shard. It does not run until `run()` is called. */
 export function openWorker(
-  redis: Redis,
+  redis: RedisClient,
   keys: Keys,
   telemetry: Telemetry,
   options: { concurrency: number; limits: QueueLimits },

@@ -1,7 +1,8 @@
+import { alertCommand } from '../shared/alert.ts';
 import { type Attempt, ageMs } from './attempt.ts';
 import { backoffMs } from './backoff.ts';
 import { isOverBudget } from './budget.ts';
-import { alertCommand, budgetAlert } from './incident.ts';
+import { budgetAlert } from './incident.ts';
 import type { Failure } from './model/classify.ts';
 import { NOTICE } from './notice.ts';
 import type { Trigger } from './recovery/policy.ts';

@@ -1,22 +1,30 @@
 import { SpanKind } from '@opentelemetry/api';
+import { alertCommand } from '../shared/alert.ts';
+import { commandOf } from '../shared/bot-command.ts';
 import { chatKey, parseChatKey, shardOf } from '../shared/keys.ts';
+import type { InboundMessage } from '../shared/message.ts';
 import type { Destination, Telegram } from '../shared/telegram.ts';
 import { SPAN } from '../shared/telemetry.ts';
 import { type AskParts, askModel } from './ask.ts';
 import { type Attempt, ageMs, type Conclusion } from './attempt.ts';
 import { backoffMs } from './backoff.ts';
-import { carryOut, commandOf } from './command.ts';
-import { type ContentParts, readContent } from './content.ts';
-import { alertCommand, undeliverableAlert } from './incident.ts';
+import { carryOut } from './command.ts';
+import { type ContentParts, readContents } from './content.ts';
+import { failTogether, type GatherParts, gather, mergedConclusion } from './gather.ts';
+import { undeliverableAlert } from './incident.ts';
+import { CANCELLED, REFUSED } from './lane.ts';
 import { NOTICE, unsupportedKind } from './notice.ts';
+import type { Waiting } from './pieces.ts';
 import { compactAfterReply } from './recovery/stage-one.ts';
+import type { Drafts } from './reply/drafts.ts';
 import { deliver, markFirst } from './reply/outbox.ts';
 import { showTyping } from './reply/typing.ts';
-import { type Decided, failed, type Verdict } from './verdict.ts';
+import { cancelled, type Decided, failed, refused, type Verdict } from './verdict.ts';
 
 /** What a turn works with. */
-export interface TurnParts extends AskParts, ContentParts {
+export interface TurnParts extends AskParts, ContentParts, GatherParts {
   telegram: Telegram;
+  drafts: Drafts;
   /** How many shards there are: a chat's keys cannot leave theirs. */
   shards: number;
 }
@@ -39,7 +47,7 @@ export async function runTurn(parts: TurnParts, attempt: Attempt, signal: AbortS
   if (attempt.conclusion) return deliverConclusion(parts, attempt, attempt.conclusion, to, false);
   const stopTyping = showTyping(parts.telegram, to);
   try {
-    const decided = await decide(parts, attempt, signal);
+    const decided = await decide(parts, attempt, to, signal);
     if (signal.aborted && !('conclusion' in decided)) return { do: 'hand back' };
     if (!('conclusion' in decided)) return decided;
     await attempt.write('conclusion', [
@@ -61,25 +69,49 @@ export async function runTurn(parts: TurnParts, attempt: Attempt, signal: AbortS
   }
 }
 
-async function decide(parts: TurnParts, attempt: Attempt, signal: AbortSignal): Promise<Decided> {
+async function decide(parts: TurnParts, attempt: Attempt, to: Destination, signal: AbortSignal): Promise<Decided> {
   if (!attempt.message.ok && attempt.message.isNewer && ageMs(attempt) < NEWER_MS_MAX)
     return { do: 'later', delayMs: NEWER_RETRY_MS, reason: 'newer_version', isFree: true };
   if (!attempt.message.ok) return failed(attempt, 'undecodable', NOTICE.unreadable, attempt.message.problem);
   const message = attempt.message.value;
-  if (attempt.kept('refused') !== undefined)
-    return { conclusion: { outcome: 'refused', reason: 'lane_full', parts: [NOTICE.laneFull] }, commands: [] };
+  const before = concludedBefore(attempt);
+  if (before) return { conclusion: before, commands: [] };
   if (attempt.attempts > parts.maxAttempts)
-    return failed(attempt, 'attempts_used_up', NOTICE.unavailable, 'each attempt was cut short');
-  if (message.content.kind === 'unsupported') {
-    return {
-      conclusion: { outcome: 'refused', reason: 'unsupported_kind', parts: [unsupportedKind(message.content.what)] },
-      commands: [],
-    };
-  }
+    return failTogether(attempt, failed(attempt, 'attempts_used_up', NOTICE.unavailable, 'each attempt was cut short'));
+  if (message.content.kind === 'unsupported')
+    return { conclusion: refused('unsupported_kind', unsupportedKind(message.content.what)), commands: [] };
   const command = message.content.kind === 'text' ? commandOf(message.content.text) : undefined;
   if (command) return carryOut(command, attempt);
-  const reading = await readContent(parts, attempt, message.content, signal);
-  return 'decided' in reading ? reading.decided : askModel(parts, attempt, message, reading.content, signal);
+  const gathered = await gather(parts, attempt, message);
+  if ('decided' in gathered) return gathered.decided;
+  return failTogether(attempt, await answer(parts, attempt, message, gathered.pieces, to, signal), gathered.pieces);
+}
+
+/** What was decided about a message while it waited: by another message, or when it was admitted. */
+function concludedBefore(attempt: Attempt): Conclusion | undefined {
+  const cancelledBy = attempt.kept(CANCELLED);
+  const decided = mergedConclusion(attempt) ?? (cancelledBy === undefined ? undefined : cancelled(cancelledBy));
+  return decided ?? (attempt.kept(REFUSED) === undefined ? undefined : refused('lane_full', NOTICE.laneFull));
+}
+
+/** Asks the model about a message and its pieces, while the user reads along. */
+async function answer(
+  parts: TurnParts,
+  attempt: Attempt,
+  message: InboundMessage,
+  pieces: readonly Waiting[],
+  to: Destination,
+  signal: AbortSignal,
+): Promise<Decided> {
+  const reading = await readContents(parts, attempt, [message, ...pieces.map((piece) => piece.message)], signal);
+  if ('decided' in reading) return reading.decided;
+  const draft = parts.drafts.begin(attempt, message, to);
+  try {
+    return await askModel({ ...parts, onText: draft.write }, attempt, message, reading.content, signal);
+  } finally {
+    // A draft that came after its reply would stand below it.
+    await draft.end();
+  }
 }
 
 async function deliverConclusion(

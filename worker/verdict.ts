@@ -1,5 +1,6 @@
+import { alertCommand } from '../shared/alert.ts';
 import type { Attempt, Command, Conclusion } from './attempt.ts';
-import { alertCommand, failedAlert } from './incident.ts';
+import { failedAlert } from './incident.ts';
 import type { OpenedSession } from './session/store.ts';
 
 /** What the processor is to do with the job. The turn itself never touches the queue. */
@@ -27,4 +28,14 @@ export type Decided = Concluded | Exclude<Verdict, { do: 'settle' }>;
 export function failed(attempt: Attempt, reason: string, notice: string, detail: string, sharedCause = false) {
   const conclusion: Conclusion = { outcome: 'failed', reason, parts: [notice] };
   return { conclusion, commands: [alertCommand(attempt.keys, failedAlert(attempt, reason, detail, sharedCause))] };
+}
+
+/** How a message ends that a later command cancelled: that command's reply tells the user. */
+export function cancelled(command: string): Conclusion {
+  return { outcome: 'cancelled', reason: command, parts: [] };
+}
+
+/** How a message ends that is not answered, and whose user is told why. */
+export function refused(reason: string, notice: string): Conclusion {
+  return { outcome: 'refused', reason, parts: [notice] };
 }

@@ -1,12 +1,14 @@
+import type { Alert } from '../shared/alert.ts';
 import type { PollRecord } from '../shared/heartbeat.ts';
 import type { ChatKey, EntryId } from '../shared/keys.ts';
 import {
-  type Alert,
   conflictAlert,
   idleAlert,
   memoryAlert,
+  noDeliveryAlert,
   noPollAlert,
   resolvedAlert,
+  takenWebhookAlert,
   tokenAlert,
   unansweredAlert,
   unsentAlert,
@@ -16,7 +18,7 @@ import {
 export interface Snapshot {
   nowMs: number;
   shards: ShardSnapshot[];
-  /** `undefined` when nothing ever polled. */
+  /** `undefined` when nothing ever received. */
   poll: PollRecord | undefined;
   memory: { usedBytes: number /** 0 when there is no limit. */; maxBytes: number };
   /** The incidents that are open, with the ms since the epoch at which they were opened. */
@@ -71,7 +73,8 @@ const KINDS = {
   unanswered: { by: 'telegram', over: 'messages are answered again.' },
   idle: { by: 'telegram', over: 'waiting jobs are run again.' },
   'no-poll': { by: 'telegram', over: 'Telegram is polled again.' },
-  conflict: { by: 'telegram', over: 'no other process polls with the same token any more.' },
+  'no-delivery': { by: 'telegram', over: 'the webhook receives messages again.' },
+  conflict: { by: 'telegram', over: 'no other process receives with the same token any more.' },
   token: { by: 'log', over: 'the bot token is accepted again.' },
   alerts: { by: 'log', over: 'alerts are sent again.' },
   memory: { by: 'telegram', over: 'Redis has room again.' },
@@ -94,12 +97,12 @@ export function conditionsOf(watch: Watch): Condition[] {
     ...idle(shard, watch),
     ...unsent(shard, watch),
   ]);
-  const ofAll = [...noPoll(watch), ...conflict(watch), ...refusedToken(watch), ...fullMemory(watch)];
+  const ofAll = [...notReceiving(watch), ...conflict(watch), ...refusedToken(watch), ...fullMemory(watch)];
   return [...ofShards, ...ofAll].map(withChannel);
 }
 
 /**
- * Whether messages are taken: Telegram was polled with success a short while ago. Unlike the alert about it this has no
+ * Whether messages are taken: Telegram was polled with success, or spoke well of the webhook, a short while ago. Unlike the alert about it this has no
  * grace for a process that has just begun to watch.
  */
 export function isPolled({ now, limits }: Watch): boolean {
@@ -139,18 +142,19 @@ function unsent({ shard, oldestAlertMs }: ShardSnapshot, { now }: Watch): Alert[
   return ageMs > ALERT_AGE_MS ? [unsentAlert(shard, ageMs)] : [];
 }
 
-/** A gateway that was off for a night has an old heartbeat when it starts: it gets its time to poll first. */
-function noPoll({ now, sinceMs, limits }: Watch): Alert[] {
+/** A gateway that was off for a night has an old heartbeat when it starts: it gets its time to receive first. */
+function notReceiving({ now, sinceMs, limits }: Watch): Alert[] {
   if (now.poll === undefined) return [];
   const ageMs = now.nowMs - (now.poll.lastAnswerMs ?? now.poll.firstMs);
-  const alert = noPollAlert(ageMs, now.poll.otherKind);
+  const alert = (now.poll.receiver === 'webhook' ? noDeliveryAlert : noPollAlert)(ageMs, now.poll.otherKind);
   const watchedMs = now.open.has(alert.incident) ? ageMs : now.nowMs - sinceMs;
   return Math.min(ageMs, watchedMs) > limits.pollAgeMs ? [alert] : [];
 }
 
 function conflict({ now }: Watch): Alert[] {
   const ageMs = now.nowMs - (now.poll?.conflictMs ?? Number.NEGATIVE_INFINITY);
-  return ageMs < REFUSAL_RECENT_MS ? [conflictAlert(ageMs)] : [];
+  const alert = now.poll?.receiver === 'webhook' ? takenWebhookAlert : conflictAlert;
+  return ageMs < REFUSAL_RECENT_MS ? [alert(ageMs)] : [];
 }
 
 function refusedToken({ now }: Watch): Alert[] {

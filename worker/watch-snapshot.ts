@@ -1,25 +1,39 @@
-import type { Redis } from 'ioredis';
 import { readHeartbeat } from '../shared/heartbeat.ts';
 import { type ChatKey, type EntryId, type Keys, keysOf } from '../shared/keys.ts';
+import { type RedisClient, serversOf } from '../shared/redis.ts';
 import type { ShardSnapshot, Snapshot } from './watch-rules.ts';
+
+/** The time of the server that holds the key: the heartbeat is by the same clock. */
+const TIME = "return redis.call('TIME')";
 
 /**
  * Reads the state of the flow. What is open is read first: an incident that was opened later is not judged by what was
  * seen before. Rejects when Redis cannot be reached.
  */
-export async function readSnapshot(redis: Redis, shards: number): Promise<Snapshot> {
+export async function readSnapshot(redis: RedisClient, shards: number): Promise<Snapshot> {
   const keys = keysOf(0);
   const open = openIncidents(await redis.hgetall(keys.watch));
-  const [seconds, microseconds] = await redis.time();
+  const [seconds, microseconds] = (await redis.eval(TIME, 1, keys.watch)) as [number, number];
   const [poll, memory, ...seen] = await Promise.all([
     readHeartbeat(redis, keys),
-    redis.info('memory').then(memoryOf),
+    fullestMemory(redis),
     ...Array.from({ length: shards }, (_, shard) => readShard(redis, shard)),
   ]);
   return { nowMs: Number(seconds) * 1000 + Math.floor(Number(microseconds) / 1000), open, poll, memory, shards: seen };
 }
 
-async function readShard(redis: Redis, shard: number): Promise<ShardSnapshot> {
+/** Each server has its own; it is the first to be full that refuses messages. */
+async function fullestMemory(redis: RedisClient): Promise<Snapshot['memory']> {
+  const all = await Promise.all(serversOf(redis).map(async (server) => memoryOf(await server.info('memory'))));
+  return all.reduce((fullest, each) => (shareOf(each) > shareOf(fullest) ? each : fullest));
+}
+
+/** Without a limit none is ever full, and the largest is as good as any. */
+function shareOf({ usedBytes, maxBytes }: Snapshot['memory']): number {
+  return maxBytes === 0 ? 0 : usedBytes / maxBytes;
+}
+
+async function readShard(redis: RedisClient, shard: number): Promise<ShardSnapshot> {
   const keys = keysOf(shard);
   const [unanswered, oldest, jobsWaiting, jobsActive, oldestAlertMs] = await Promise.all([
     redis.xlen(keys.inbound),
@@ -39,7 +53,7 @@ async function readShard(redis: Redis, shard: number): Promise<ShardSnapshot> {
 }
 
 /** A settled message is deleted from the stream, so what is left is unanswered. */
-async function oldestMessage(redis: Redis, keys: Keys): Promise<ShardSnapshot['oldest']> {
+async function oldestMessage(redis: RedisClient, keys: Keys): Promise<ShardSnapshot['oldest']> {
   const [first] = await redis.xrange(keys.inbound, '-', '+', 'COUNT', 1);
   if (first === undefined) return undefined;
   const [entry, fields] = first;
@@ -53,7 +67,7 @@ async function oldestMessage(redis: Redis, keys: Keys): Promise<ShardSnapshot['o
 }
 
 /** A sent alert is deleted from the stream. */
-async function oldestAlert(redis: Redis, keys: Keys): Promise<number | undefined> {
+async function oldestAlert(redis: RedisClient, keys: Keys): Promise<number | undefined> {
   const [first] = await redis.xrange(keys.alerts, '-', '+', 'COUNT', 1);
   return first && msOf(first[0]);
 }

@@ -1,11 +1,11 @@
 import { join } from 'node:path';
-import type { Redis } from 'ioredis';
+import type { Alert } from '../shared/alert.ts';
 import { keysOf } from '../shared/keys.ts';
 import { pause, type Service } from '../shared/lifecycle.ts';
 import type { Logger } from '../shared/log.ts';
+import type { RedisClient } from '../shared/redis.ts';
 import { bindScript, type RunScript } from '../shared/script.ts';
 import { createDeadMan, type DeadMan } from './dead-man.ts';
-import type { Alert } from './incident.ts';
 import {
   type Condition,
   conditionsOf,
@@ -19,7 +19,7 @@ import { readSnapshot } from './watch-snapshot.ts';
 
 export interface WatchdogParts {
   /** A fail-fast connection of its own; it is closed at the stop. */
-  redis: Redis;
+  redis: RedisClient;
   shards: number;
   log: Logger;
   everyMs: number;

@@ -1,11 +1,10 @@
-import type { Redis } from 'ioredis';
-import type { Config } from '../shared/config.ts';
+import type { Config, RedisAddress } from '../shared/config.ts';
 import type { ReachFailpoint } from '../shared/failpoint.ts';
 import type { ReadinessPart } from '../shared/health.ts';
 import { type EntryId, keysOf } from '../shared/keys.ts';
 import { type Service, stopAll } from '../shared/lifecycle.ts';
 import type { Logger } from '../shared/log.ts';
-import { connectRedis } from '../shared/redis.ts';
+import { connectRedis, isReadyFor, type RedisClient } from '../shared/redis.ts';
 import type { Telegram } from '../shared/telegram.ts';
 import { METRIC, type Telemetry } from '../shared/telemetry.ts';
 import { ALERT_TAKE_OVER_MS, startAlerter } from './alert.ts';
@@ -20,6 +19,7 @@ import type { Model } from './model/model.ts';
 import { createProcessor } from './processor.ts';
 import { openQueue, openWorker, QUEUE_LIMITS, type QueueLimits } from './queue.ts';
 import { RECONCILE_EVERY_MS, startReconciler } from './reconciler.ts';
+import { createDrafts, DRAFTS_EVERY_MS, DRAFTS_REFRESH_MS } from './reply/drafts.ts';
 import { createSessions } from './session/store.ts';
 import { joinToolboxes } from './tools/joined.ts';
 import { createRecall } from './tools/recall.ts';
@@ -29,7 +29,7 @@ import { startWatchdog, WATCH_EVERY_MS } from './watchdog.ts';
 
 export interface WorkerParts {
   config: Config;
-  redisUrl: string;
+  redisUrl: RedisAddress;
   model: Model;
   telegram: Telegram;
   telemetry: Telemetry;
@@ -44,6 +44,7 @@ export interface WorkerParts {
   limits?: Partial<
     QueueLimits & { reconcileEveryMs: number; drainMs: number; alertTakeOverMs: number; archiveEveryMs: number } & {
       watchEveryMs: number;
+      draftsEveryMs: number;
       pollAgeMs: number;
       deadManEveryMs: number;
     }
@@ -123,14 +124,14 @@ async function startShard(
     ],
     readiness: {
       name: `worker ${shard}`,
-      check: async () => ({ ready: jobs.isRunning() && redis.status === 'ready' }),
+      check: async () => ({ ready: jobs.isRunning() && isReadyFor(redis, keys.inbound) }),
     },
   };
 }
 
 interface ShardParts {
-  redis: Redis;
-  queueRedis: Redis;
+  redis: RedisClient;
+  queueRedis: RedisClient;
   keys: ReturnType<typeof keysOf>;
   lane: Lane;
   queue: ReturnType<typeof openQueue>;
@@ -144,6 +145,11 @@ function startJobs(parts: WorkerParts, shard: ShardParts): Service & { isRunning
   const processor = createProcessor({
     ...parts,
     ...shard,
+    drafts: createDrafts({
+      telegram: parts.telegram,
+      everyMs: parts.limits?.draftsEveryMs ?? DRAFTS_EVERY_MS,
+      refreshMs: DRAFTS_REFRESH_MS,
+    }),
     media,
     tools: joinToolboxes([recall, parts.tools]),
     toolResultMaxChars: config.TOOL_RESULT_MAX_CHARS,
@@ -210,7 +216,7 @@ function discardBroken(lane: Lane, telemetry: Telemetry, log: Logger): (entries:
   };
 }
 
-function connections(redis: readonly Redis[]): Service {
+function connections(redis: readonly RedisClient[]): Service {
   return {
     name: 'redis',
     async stop() {

@@ -31,6 +31,9 @@ export function instantTelegram(onSent: (chatId: number, text: string) => void =
     botId: 1,
     getMe: async () => ({ ok: true, value: { id: 1, username: 'bench_bot' } }),
     getUpdates: async () => ({ ok: true, value: [] }),
+    setWebhook: async () => ({ ok: true, value: undefined }),
+    deleteWebhook: async () => ({ ok: true, value: undefined }),
+    getWebhookInfo: async () => ({ ok: true, value: { url: '', pending: 0 } }),
     async sendMessage(to, text) {
       onSent(to.chatId, text);
       messageId += 1;
@@ -40,6 +43,7 @@ export function instantTelegram(onSent: (chatId: number, text: string) => void =
       onSent(to.chatId, text);
       return { ok: true, value: undefined };
     },
+    sendDraft: async () => ({ ok: true, value: undefined }),
     sendTyping: async () => {},
     downloadFile: async () => ({ ok: true, value: Buffer.alloc(0) }),
   };

@@ -87,7 +87,8 @@ test('every alert rule has a section of its own in the runbook', () => {
 });
 
 test('the runbook has a section for each alert that the gateway sends', () => {
-  const beginnings = all(read('worker', 'incident.ts'), /text: `([^$(`]+)/g).map((text) => text.trimEnd());
+  const sources = read('worker', 'incident.ts') + read('shared', 'alert.ts');
+  const beginnings = all(sources, /text: `([^$(`]+)/g).map((text) => text.trimEnd());
   const sections = all(read('docs', 'runbook.md'), /^### "([^"]+)"/gm);
   expect(beginnings.length).toBeGreaterThan(0);
   const missing = beginnings.filter(

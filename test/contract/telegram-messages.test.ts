@@ -70,6 +70,11 @@ const REFUSED: [method: string, params: object, says: string][] = [
   ['deleteMessage', { message_id: 5 }, 'message to delete not found'],
   ['sendChatAction', { action: 'dancing' }, 'wrong parameter action'],
   ['sendChatAction', { action: 'typing', chat_id: 5 }, 'chat not found'],
+  ['sendMessageDraft', { text: 'a' }, 'draft identifier must be non-zero'],
+  ['sendMessageDraft', { text: 'a', draft_id: 0 }, 'draft identifier must be non-zero'],
+  ['sendMessageDraft', { text: 'a', draft_id: 1, chat_id: 5 }, 'chat not found'],
+  ['sendMessageDraft', { text: 'x'.repeat(4097), draft_id: 1 }, 'message is too long'],
+  ['sendMessageDraft', { text: 'a', draft_id: 1, message_thread_id: 5 }, 'message thread not found'],
   ['getFile', { file_id: 'none' }, 'wrong file_id'],
   ['setMyCommands', { commands: [{ command: 'Start', description: 'x' }] }, 'BOT_COMMAND_INVALID'],
   ['setMyCommands', { commands: [{ command: 'start', description: '' }] }, 'BOT_COMMAND_DESCRIPTION_INVALID'],
@@ -95,6 +100,15 @@ for (const [method, params, says] of REFUSED) {
     expect([telegram.shown(CHAT), telegram.calls[0]?.ok]).toEqual([[], false]);
   });
 }
+
+test('a draft is for private chats only, and leaves nothing in the chat', async () => {
+  const telegram = await start();
+  telegram.openChat(-1001);
+  const draft = (chat_id: number) => call(telegram, 'sendMessageDraft', { chat_id, draft_id: 7, text: 'so far' });
+  expect(await draft(CHAT)).toMatchObject({ ok: true, result: true });
+  expect(await draft(-1001)).toMatchObject({ ok: false, error_code: 400 });
+  expect(telegram.shown(CHAT)).toEqual([]);
+});
 
 test('an edit changes what is shown; the same text again is refused, and a user message is out of reach', async () => {
   const telegram = await start();

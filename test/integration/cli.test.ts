@@ -7,6 +7,7 @@ import { createWorld, startGateway, type World } from '../fixture/gateway.ts';
 import { conversation } from '../fixture/history.ts';
 import { nextOutcome } from '../fixture/ledger.ts';
 import { temporaryFolder } from '../fixture/redis.ts';
+import { until } from '../fixture/root.ts';
 
 const CHAT = 1001;
 const CLI = 'worker/cli/main.ts';
@@ -34,8 +35,23 @@ test('check tries every connection and starts nothing', async () => {
     ['telegram', true],
     ['model', true],
   ]);
-  expect(world.telegram.calls.map(({ method }) => method)).toEqual(['getMe']);
+  expect(world.telegram.calls.map(({ method }) => method)).toEqual(['getMe', 'getWebhookInfo']);
   expect(world.claude.calls).toEqual([]);
+});
+
+test('check tells how messages come in, and what a start would change about that', async () => {
+  const telling = async (env: Record<string, string> = {}) => (await cli(['check'], { ...world.env, ...env })).stdout;
+  const hook = { TELEGRAM_WEBHOOK_URL: 'http://127.0.0.1:9/hook', TELEGRAM_WEBHOOK_SECRET: 'a_secret' };
+  expect(await telling()).toMatch(/ok {4} telegram: the bot is @\w+; it is polled$/m);
+  expect(await telling(hook)).toMatch(/the webhook is not set yet, a start will set it$/m);
+  const url = encodeURIComponent(hook.TELEGRAM_WEBHOOK_URL);
+  await fetch(`${world.telegram.url}/bot${world.telegram.token}/setWebhook?url=${url}`);
+  expect(await telling()).toMatch(/it will be polled, and a webhook that is set will be removed$/m);
+  expect(await telling(hook)).toMatch(/messages come in by webhook$/m);
+  world.telegram.say(CHAT, 'nobody listens there');
+  await until('failed delivery', () => world.telegram.deliveries[0]);
+  expect(await telling(hook)).toMatch(/1 messages could not be delivered \(Connection refused\)$/m);
+  expect(world.telegram.pending()).toBe(1);
 });
 
 test('check says which connection fails, and why, without a secret', async () => {

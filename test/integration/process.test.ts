@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { runFile } from '../fixture/command.ts';
 import { createWorld, type World } from '../fixture/gateway.ts';
 import { nextOutcome, settledOutcomes } from '../fixture/ledger.ts';
-import { type GatewayProcess, spawnGateway } from '../fixture/process.ts';
+import { type GatewayProcess, portOf, spawnGateway } from '../fixture/process.ts';
 
 const CHAT = 1001;
 
@@ -18,11 +18,6 @@ afterEach(async () => {
   gateway = undefined;
   await world.close();
 });
-
-function portOf({ log }: GatewayProcess): number {
-  const line = log.find((text) => text.includes('"msg":"running"')) ?? '{}';
-  return (JSON.parse(line) as { healthPort: number }).healthPort;
-}
 
 test('health says that the process lives, readiness says how each part is', async () => {
   gateway = await spawnGateway(world);

@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { isRunning } from '../../shared/folder-lock.ts';
-import { provideRedis } from '../../shared/redis-source.ts';
+import { provideRedis, type RedisSourceOptions } from '../../shared/redis-source.ts';
 import { searchPath } from '../fixture/environment.ts';
 import { temporaryFolder } from '../fixture/redis.ts';
 
@@ -92,7 +92,7 @@ test('of two that share a provided server, one brings it back and both keep the 
   for (const source of sources) if (source.ok) await source.stop();
 });
 
-function provision(dir: string): Parameters<typeof provideRedis>[0] {
+function provision(dir: string): RedisSourceOptions {
   return { root, path: searchPath(), dir, fsync: 'everysec', keep: true };
 }
 

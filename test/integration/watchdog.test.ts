@@ -1,9 +1,7 @@
 import { createServer } from 'node:http';
-import { Writable } from 'node:stream';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import pino from 'pino';
 import { startProducer } from '../../producer/producer.ts';
-import { createHeartbeat } from '../../shared/heartbeat.ts';
+import { createHeartbeat, readHeartbeat } from '../../shared/heartbeat.ts';
 import { createLogger, type Logger } from '../../shared/log.ts';
 import { connectRedis } from '../../shared/redis.ts';
 import { startTelemetry } from '../../shared/telemetry.ts';
@@ -12,6 +10,7 @@ import { setUpWorker } from '../../worker/setup.ts';
 import { startWatchdog } from '../../worker/watchdog.ts';
 import { ALERT_CHAT, createWorld, type World } from '../fixture/gateway.ts';
 import { nextOutcome } from '../fixture/ledger.ts';
+import { keptLog } from '../fixture/log.ts';
 import { rootOf, until } from '../fixture/root.ts';
 import { closeServer, listen } from '../stand-in/loopback.ts';
 
@@ -44,18 +43,6 @@ function watch(log = createLogger('silent')): void {
   const redis = connectRedis(world.redis.url, 'impatient');
   const limits = { unansweredMs: 60_000, pollAgeMs: 60_000 };
   started.push(startWatchdog({ redis, shards: 1, log, everyMs: 100, limits }));
-}
-
-/** A logger whose lines are kept. */
-function keptLog(): { log: Logger; lines: { level: number; msg: string; incident?: string }[] } {
-  const lines: { level: number; msg: string; incident?: string }[] = [];
-  const sink = new Writable({
-    write(chunk, _encoding, done) {
-      lines.push(JSON.parse(String(chunk)));
-      done();
-    },
-  });
-  return { log: pino({ level: 'trace' }, sink), lines };
 }
 
 /** Waits until five more checks were made, by whomever. */
@@ -149,6 +136,22 @@ test('a conflict reaches the operator from a real poll', async () => {
   produce();
   await work();
   await alerted(/another process polls with the same token/);
+});
+
+test('a heartbeat says who receives, and a webhook that stands in the way of polls is a conflict', async () => {
+  const log = createLogger('silent');
+  const beatOf = (receiver: 'poller' | 'webhook') => createHeartbeat(world.peek, world.keys, log, 0, receiver);
+  const written = (wanted: object) =>
+    until(`record with ${JSON.stringify(wanted)}`, async () => {
+      const record = await readHeartbeat(world.peek, world.keys);
+      return (
+        Object.entries(wanted).every(([field, value]) => value.test(Reflect.get(record ?? {}, field))) || undefined
+      );
+    });
+  beatOf('webhook').failed('undelivered');
+  await written({ receiver: /^webhook$/, otherKind: /^undelivered$/, conflictMs: /^undefined$/ });
+  beatOf('poller').failed('webhook_set');
+  await written({ receiver: /^poller$/, conflictMs: /^\d+$/ });
 });
 
 test('a token that is not accepted and alerts that cannot be sent are logged as errors, and sent nowhere', async () => {

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { type BotCommand, commandOf } from '../../worker/command.ts';
+import { type BotCommand, commandOf } from '../../shared/bot-command.ts';
 import { LINEAR_MS_MAX, rawTexts, SEEDED } from '../fixture/texts.ts';
 
 test.each<[string, BotCommand]>([
@@ -10,6 +10,8 @@ test.each<[string, BotCommand]>([
   ['/start deep-link-payload', 'start'],
   ['/new\nand now something else', 'new'],
   ['/new@spillway_bot', 'new'],
+  ['/stop', 'stop'],
+  ['/stop@spillway_bot now', 'stop'],
   ['/help@spillway_bot please', 'help'],
 ])('%j is carried out, and not sent to the model', (text, command) => {
   expect(commandOf(text)).toBe(command);
@@ -19,6 +21,8 @@ test.each([
   'new',
   '/newer is better',
   '/news',
+  '/stopwatch',
+  'stop',
   '/start_over',
   '/starts',
   '/helpdesk number?',
@@ -40,13 +44,13 @@ test.each([
 test('any text is read without a throw, and only the commands that exist come out', () => {
   const texts = fc.oneof(
     rawTexts(),
-    fc.tuple(fc.constantFrom('/new', '/start', '/help'), rawTexts()).map(([a, b]) => a + b),
+    fc.tuple(fc.constantFrom('/new', '/start', '/help', '/stop'), rawTexts()).map(([a, b]) => a + b),
   );
   fc.assert(
     fc.property(texts, (text) => {
       const command = commandOf(text);
       if (command === undefined) return;
-      expect(['start', 'help', 'new']).toContain(command);
+      expect(['start', 'help', 'new', 'stop']).toContain(command);
       expect(text.startsWith(`/${command}`)).toBe(true);
     }),
     SEEDED,

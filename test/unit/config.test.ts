@@ -19,6 +19,10 @@ const POSITIVE = [
   'UNANSWERED_ALERT_MS',
   'MAX_ATTEMPTS',
 ];
+const WEBHOOK = {
+  TELEGRAM_WEBHOOK_URL: 'https://example.org/hook',
+  TELEGRAM_WEBHOOK_SECRET: 'a_webhook_secret_of_some_length_1234',
+};
 /** Every variable that has a form of its own, with a value that does not have it. */
 const MALFORMED: Record<string, string> = {
   ...Object.fromEntries(POSITIVE.map((name) => [name, '1e3'])),
@@ -26,8 +30,11 @@ const MALFORMED: Record<string, string> = {
   TELEGRAM_API_ROOT: 'ftp://example.org',
   TELEGRAM_ALLOWED_IDS: '1001,bob',
   TELEGRAM_ALERT_CHAT_ID: 'ops',
+  TELEGRAM_WEBHOOK_URL: 'http://example.org/hook',
+  TELEGRAM_WEBHOOK_SECRET: 'two words',
   ANTHROPIC_BASE_URL: 'api.anthropic.com',
   REDIS_URL: 'http://localhost',
+  REDIS_CLUSTER_NODES: 'localhost',
   COMPACT_AT: '70',
   HTTP_PORT: '65536',
   LOG_LEVEL: 'loud',
@@ -106,7 +113,7 @@ test('a secret that is malformed is named and never quoted, whatever it is', () 
   const secrets = fc.stringMatching(/^[!-~]{8,40}$/);
   fc.assert(
     fc.property(fc.constantFrom(...Object.keys(MALFORMED)), secrets, (name, secret) => {
-      const problems = problemsOf({ ...GATEWAY, [name]: secret });
+      const problems = problemsOf({ ...GATEWAY, ...WEBHOOK, [name]: secret });
       expect(problems.filter((problem) => problem.includes(secret))).toEqual([]);
       expect(namesIn(problems).filter((each) => each !== name)).toEqual([]);
     }),
@@ -138,6 +145,54 @@ test('no alert chat is a choice that must be written down, as none', () => {
   expect(problemsOf({ ...GATEWAY, TELEGRAM_ALERT_CHAT_ID: '' })).toEqual([expect.stringMatching(/or none$/)]);
 });
 
+test('a webhook needs its URL and its secret, in whatever receives, and either is named that is missing', () => {
+  expect(configOf({ ...GATEWAY, ...WEBHOOK })).toMatchObject(WEBHOOK);
+  expect(warningsOf({ ...GATEWAY, ...WEBHOOK })).toEqual([]);
+  for (const [one, other] of [
+    ['TELEGRAM_WEBHOOK_URL', 'TELEGRAM_WEBHOOK_SECRET'],
+    ['TELEGRAM_WEBHOOK_SECRET', 'TELEGRAM_WEBHOOK_URL'],
+  ] as const) {
+    for (const role of ['gateway', 'producer'] as const)
+      expect(problemsOf({ ...GATEWAY, [one]: WEBHOOK[one] }, role)).toEqual([
+        expect.stringMatching(new RegExp(`^${other} is required: .*${one} is set`)),
+      ]);
+    expect(problemsOf({ ...GATEWAY, ...WEBHOOK, [one]: ' ' })).toHaveLength(1);
+    for (const role of ['worker', 'tool'] as const)
+      expect(problemsOf({ ...GATEWAY, [one]: WEBHOOK[one] }, role)).toEqual([]);
+  }
+});
+
+test('a webhook is an https URL or one on loopback, with a path of its own and in the form that Telegram tells', () => {
+  const urlOf = (url: string) => configOf({ ...GATEWAY, ...WEBHOOK, TELEGRAM_WEBHOOK_URL: url }).TELEGRAM_WEBHOOK_URL;
+  expect(urlOf('https://Example.org:443')).toBe('https://example.org/');
+  for (const url of ['http://127.0.0.1:8080/hook', 'http://localhost/hook', 'http://[::1]:8080/a?b=c'])
+    expect(urlOf(url)).toBe(url);
+  for (const value of [
+    'http://example.org/hook',
+    'http://127.0.0.1.example.org/hook',
+    'http://localhost.example.org/hook',
+    'https://example.org/healthz',
+    'https://example.org/readyz?a=b',
+    'https://user:word@example.org/hook',
+    'example.org/hook',
+    'ftp://example.org/hook',
+  ])
+    expect([value, namesIn(problemsOf({ ...GATEWAY, ...WEBHOOK, TELEGRAM_WEBHOOK_URL: value }))]).toEqual([
+      value,
+      ['TELEGRAM_WEBHOOK_URL'],
+    ]);
+});
+
+test('the secret of a webhook is one that Telegram takes', () => {
+  const problemsWith = (secret: string) => problemsOf({ ...GATEWAY, ...WEBHOOK, TELEGRAM_WEBHOOK_SECRET: secret });
+  for (const secret of ['a', 'A-z_09', 'x'.repeat(256)]) expect(problemsWith(secret)).toEqual([]);
+  for (const secret of ['x'.repeat(257), 'a b', 'a.b', 'a=', 'ä', 'a\n'])
+    expect([secret, problemsWith(secret)]).toEqual([
+      secret,
+      ['TELEGRAM_WEBHOOK_SECRET is malformed: expected 1 to 256 characters of A-Z, a-z, 0-9, _ and -'],
+    ]);
+});
+
 test.each<[string, string[]]>([
   ['LOG_LEVEL', ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']],
   ['LOG_CONTENT', ['true', 'false']],
@@ -167,7 +222,7 @@ test.each([
   ['DEADMAN_URL', 'https://example.org/alive'],
   ['OPERATOR_TOKEN', 'an_operator_token_of_some_length_1234'],
 ])('%s is in the interface: it has an effect, or an operator is told that it has none yet', (name, value) => {
-  const env = { ...GATEWAY, [name]: value };
+  const env = { ...GATEWAY, ...WEBHOOK, [name]: value };
   const warned = warningsOf(env).filter((warning) => warning.startsWith(`${name} is set, but`));
   expect({ name, known: name in configOf(env) || warned.length === 1 }).toEqual({ name, known: true });
   expect(warningsOf({ ...GATEWAY, [name]: ' ' })).toEqual([]);

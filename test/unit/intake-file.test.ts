@@ -4,15 +4,17 @@ import { decodeMessage, encodeMessage, type InboundMessage } from '../../shared/
 
 const USER = 1001;
 
-/** The content of a message without text, which must be one that can be stored. */
-function contentOf(over: object, textMaxChars = 4_000): InboundMessage['content'] {
+/** A message without text as it is taken, which must be one that can be stored. */
+function taken(over: object, textMaxChars = 4_000): InboundMessage {
   const message = { message_id: 7, date: 1, from: { id: USER, is_bot: false }, chat: { id: USER, type: 'private' } };
   const decided = intake({ update_id: 5, message: { ...message, ...over } }, new Set([USER]), textMaxChars);
   if (!decided.accept) throw new Error(`ignored: ${decided.reason}`);
   expect(decodeMessage(encodeMessage(decided.message))).toEqual({ ok: true, value: decided.message });
   expect(JSON.stringify(decided.message)).not.toMatch(/\\ud[89a-f]|\\u0000/i);
-  return decided.message.content;
+  return decided.message;
 }
+
+const contentOf = (over: object, textMaxChars?: number) => taken(over, textMaxChars).content;
 
 const size = (id: unknown, width: unknown, height: unknown, bytes?: unknown) => ({
   file_id: id,
@@ -118,4 +120,15 @@ test('a long name or type of a file is cut at a whole character', () => {
     expect(cut?.length).toBeLessThanOrEqual(128);
     expect(cut?.replaceAll('👩‍👩‍👧‍👦', '')).toBe('');
   }
+});
+
+test.each<[string, unknown, string | undefined]>([
+  ['is kept', '13579', '13579'],
+  ['that is none is left out', 13_579, undefined],
+  ['that is empty is left out', '', undefined],
+  ['that is not well-formed is left out', 'a\ud83d', undefined],
+  ['that is too long is left out', 'x'.repeat(65), undefined],
+])('the id of an album %s', (_what, id, album) => {
+  const decided = taken({ photo: [{ file_id: 'p', width: 1, height: 1 }], media_group_id: id });
+  expect(decided.album).toBe(album);
 });

@@ -108,7 +108,7 @@ test('an entry without a message, or with half of one, is told apart', () => {
 });
 
 test('fields of a newer writer are skipped, so that an old worker goes on reading', () => {
-  const newer = JSON.stringify({ ...MESSAGE, album: 1, from: { ...MESSAGE.from, premium: true } });
+  const newer = JSON.stringify({ ...MESSAGE, novelty: 1, from: { ...MESSAGE.from, premium: true } });
   expect(decodeMessage(newer)).toEqual({ ok: true, value: MESSAGE });
 });
 

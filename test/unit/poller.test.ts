@@ -196,3 +196,29 @@ test('a token that is not accepted is tried again as soon as the guard of the to
   expect((await nthPoll(4)).offset).toBeUndefined();
   await poller.stop();
 });
+
+test('a webhook that is in the way is removed at once, and told only when it comes back or stays', async () => {
+  const { telegram, inbox, accepted, nthPoll } = byHand();
+  const did: string[] = [];
+  let isRemovable = true;
+  const removing: Telegram = {
+    ...telegram,
+    async deleteWebhook() {
+      did.push('removed');
+      return isRemovable ? { ok: true, value: undefined } : { ok: false, failure: { ...WEBHOOK_SET, kind: 'unknown' } };
+    },
+  };
+  const heartbeat = { answered: () => void did.push('answered'), failed: (kind: string) => void did.push(kind) };
+  const poller = startPoller({ ...PARTS, heartbeat, telegram: removing, inbox, lease: held() });
+  (await nthPoll(1)).end({ ok: false, failure: WEBHOOK_SET });
+  (await nthPoll(2)).end({ ok: true, value: UPDATES });
+  (await nthPoll(3)).end({ ok: false, failure: WEBHOOK_SET });
+  isRemovable = false;
+  (await nthPoll(4)).end({ ok: false, failure: WEBHOOK_SET });
+  await nthPoll(5);
+  await poller.stop();
+  expect(did).toEqual(['removed', 'answered', 'removed', 'webhook_set', 'removed', 'webhook_set']);
+  expect(accepted).toEqual([5, 6, 7]);
+});
+
+const WEBHOOK_SET = { kind: 'webhook_set', description: 'Conflict', retryAfterMs: 1 } as const;

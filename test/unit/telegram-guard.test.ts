@@ -17,8 +17,12 @@ function guarded() {
     botId: 1,
     getMe: () => answer({ id: 1, username: 'b' }),
     getUpdates: () => answer([]),
+    setWebhook: () => answer(undefined),
+    deleteWebhook: () => answer(undefined),
+    getWebhookInfo: () => answer({ url: '', pending: 0 }),
     sendMessage: () => answer({ messageId: 7 }),
     editMessage: () => answer(undefined),
+    sendDraft: () => answer(undefined),
     downloadFile: () => answer(Buffer.alloc(0)),
     sendTyping: async () => void (await answer(undefined)),
   };
@@ -33,6 +37,9 @@ test('after a token was refused nothing is called until the wait is over, by no 
   const results = await Promise.all([
     telegram.getMe(),
     telegram.getUpdates(undefined, signal),
+    telegram.setWebhook('https://example.org/hook', 's', signal),
+    telegram.deleteWebhook(signal),
+    telegram.getWebhookInfo(signal),
     telegram.sendMessage(CHAT, 'b'),
     telegram.editMessage(CHAT, 7, 'c'),
     telegram.downloadFile('f', 1, signal),

@@ -81,6 +81,21 @@ test('a gateway that was off for a night gets its time to poll, and does not clo
   expect(namesOf(found(opened, undefined, NOW))).toEqual(['no-poll']);
 });
 
+test('a webhook that shows no sign of life, or was taken away, is told in words of its own', () => {
+  const [silent] = found(ofPoll({ receiver: 'webhook', lastAnswerMs: NOW - 121_000, otherKind: 'undelivered' }));
+  expect(silent).toMatchObject({
+    incident: 'no-delivery',
+    by: 'telegram',
+    text: expect.stringMatching(/webhook shows no sign of life for 121 seconds.*undelivered/),
+  });
+  const [taken] = found(ofPoll({ receiver: 'webhook', conflictMs: NOW - 10_000 }));
+  expect(taken).toMatchObject({ incident: 'conflict', text: expect.stringMatching(/webhook was removed.*10 seconds/) });
+  const open = new Map([['no-delivery', NOW - 5_000]]);
+  expect(resolvedBy([], snapshot({ open }))).toEqual([
+    { incident: 'no-delivery', by: 'telegram', text: expect.stringMatching(/^Resolved: the webhook receives/) },
+  ]);
+});
+
 test('a conflict counts for two minutes', () => {
   expect(namesOf(found(ofPoll({ conflictMs: NOW - 119_000 })))).toEqual(['conflict']);
   expect(found(ofPoll({ conflictMs: NOW - 120_000 }))).toEqual([]);

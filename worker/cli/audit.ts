@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
-import type { Redis } from 'ioredis';
 import { type Keys, keysOf } from '../../shared/keys.ts';
+import type { RedisClient } from '../../shared/redis.ts';
 import { createLedger, type LedgerReading } from '../ledger.ts';
 import { type CliOutput, UsageError } from './output.ts';
 import { type Counts, createRollUp, type RollUp, type RollUpBuilder } from './rollup.ts';
@@ -65,7 +65,7 @@ function daysOf(text: string | undefined): number {
   return days;
 }
 
-async function addShard(redis: Redis, keys: Keys, fromMs: number, builder: RollUpBuilder): Promise<void> {
+async function addShard(redis: RedisClient, keys: Keys, fromMs: number, builder: RollUpBuilder): Promise<void> {
   for await (const record of recordsOf(redis, keys.outcomes, fromMs)) add(record, builder.addOutcome, builder);
   for await (const record of recordsOf(redis, keys.events, fromMs)) add(record, builder.addEvent, builder);
 }
@@ -82,7 +82,7 @@ function add<T extends object>(text: string, take: (record: T) => void, builder:
 }
 
 /** The `record` field of a stream's entries from a time on, read in pages. */
-async function* recordsOf(redis: Redis, stream: string, fromMs: number): AsyncGenerator<string> {
+async function* recordsOf(redis: RedisClient, stream: string, fromMs: number): AsyncGenerator<string> {
   for (let from = `${fromMs}-0`; ; ) {
     const page = await redis.xrange(stream, from, '+', 'COUNT', PAGE);
     for (const [, fields] of page) yield fields[fields.indexOf('record') + 1] ?? '';

@@ -1,10 +1,11 @@
 import { parseArgs } from 'node:util';
 import Anthropic from '@anthropic-ai/sdk';
-import { type Config, programPath, readProcessConfig } from '../../shared/config.ts';
+import { type Config, programPath, readProcessConfig, redisAddressOf } from '../../shared/config.ts';
 import { PROJECT_ROOT } from '../../shared/project.ts';
-import { connectRedis, untilReady } from '../../shared/redis.ts';
+import { connectRedis, type RedisClient, serversOf, untilReady } from '../../shared/redis.ts';
 import { findRedisServer } from '../../shared/redis-server.ts';
-import { createTelegram } from '../../shared/telegram.ts';
+import { shardsProblem } from '../../shared/shards.ts';
+import { createTelegram, type WebhookInfo } from '../../shared/telegram.ts';
 import { type CliOutput, UsageError } from './output.ts';
 
 const HELP = `Usage: npm run cli -- check [--json]
@@ -13,6 +14,7 @@ Reads the whole configuration and tries each connection that the gateway needs: 
 Starts nothing and sends no message. Exit code 0 when all is well, 1 when a connection fails, 2 for configuration.`;
 
 const REDIS_DEADLINE_MS = 5_000;
+const TELEGRAM_DEADLINE_MS = 10_000;
 const MODEL_DEADLINE_MS = 10_000;
 
 interface Finding {
@@ -38,8 +40,9 @@ export async function check(args: string[], output: CliOutput): Promise<number> 
   return findings.every(({ ok }) => ok) ? 0 : 1;
 }
 
-async function checkRedis({ REDIS_URL }: Config): Promise<Finding> {
-  if (REDIS_URL === undefined) {
+async function checkRedis(config: Config): Promise<Finding> {
+  const address = redisAddressOf(config);
+  if (address === undefined) {
     const found = await findRedisServer({ root: PROJECT_ROOT, path: programPath() });
     return {
       part: 'redis',
@@ -47,16 +50,11 @@ async function checkRedis({ REDIS_URL }: Config): Promise<Finding> {
       detail: found.ok ? `a private server will be started (${found.command})` : found.problem,
     };
   }
-  const redis = connectRedis(REDIS_URL, 'patient');
+  const redis = connectRedis(address, 'patient');
   try {
     await untilReady(redis, REDIS_DEADLINE_MS);
-    const policy = (await redis.config('GET', 'maxmemory-policy').catch(() => [])) as string[];
-    const evicts = policy[1] !== undefined && policy[1] !== 'noeviction';
-    return {
-      part: 'redis',
-      ok: !evicts,
-      detail: evicts ? `maxmemory-policy is ${policy[1]}; set it to noeviction, or messages can be lost` : 'answers',
-    };
+    const problem = (await evictionProblem(redis)) ?? (await shardsProblem(redis, config.SHARDS));
+    return { part: 'redis', ok: problem === undefined, detail: problem ?? answering(redis) };
   } catch (error) {
     return { part: 'redis', ok: false, detail: (error as Error).message };
   } finally {
@@ -64,12 +62,43 @@ async function checkRedis({ REDIS_URL }: Config): Promise<Finding> {
   }
 }
 
+/** What is wrong with a server that throws data away when it is full; one that does not say is taken on trust. */
+async function evictionProblem(redis: RedisClient): Promise<string | undefined> {
+  const replies = await Promise.all(
+    serversOf(redis).map((server) => server.config('GET', 'maxmemory-policy').catch(() => [])),
+  );
+  const evicting = (replies as string[][])
+    .map(([, policy]) => policy)
+    .find((policy) => policy && policy !== 'noeviction');
+  return evicting && `maxmemory-policy is ${evicting}; set it to noeviction, or messages can be lost`;
+}
+
+function answering(redis: RedisClient): string {
+  const masters = serversOf(redis).length;
+  return masters === 1 ? 'answers' : `answers, a cluster of ${masters} masters`;
+}
+
 async function checkTelegram(config: Config): Promise<Finding> {
-  const me = await createTelegram({ token: config.TELEGRAM_BOT_TOKEN, apiRoot: config.TELEGRAM_API_ROOT }).getMe();
-  if (me.ok) return { part: 'telegram', ok: true, detail: `the bot is @${me.value.username}` };
+  const telegram = createTelegram({ token: config.TELEGRAM_BOT_TOKEN, apiRoot: config.TELEGRAM_API_ROOT });
+  const me = await telegram.getMe();
+  if (me.ok) {
+    const webhook = await telegram.getWebhookInfo(AbortSignal.timeout(TELEGRAM_DEADLINE_MS));
+    const receiving = receivingOf(config, webhook.ok ? webhook.value : undefined);
+    return { part: 'telegram', ok: true, detail: `the bot is @${me.value.username}; ${receiving}` };
+  }
   const { kind, description } = me.failure;
   const advice = kind === 'unauthorized' ? 'TELEGRAM_BOT_TOKEN is not accepted' : 'TELEGRAM_API_ROOT cannot be reached';
   return { part: 'telegram', ok: false, detail: `${advice} (${description})` };
+}
+
+/** How messages will come in, and what a start will change about that. */
+function receivingOf({ TELEGRAM_WEBHOOK_URL: url }: Config, webhook: WebhookInfo | undefined): string {
+  const isOther = webhook !== undefined && URL.parse(webhook.url)?.href !== url;
+  if (url === undefined)
+    return isOther ? 'it will be polled, and a webhook that is set will be removed' : 'it is polled';
+  if (isOther) return 'the webhook is not set yet, a start will set it';
+  if (webhook?.lastError === undefined || webhook.pending === 0) return 'messages come in by webhook';
+  return `the webhook is set, but ${webhook.pending} messages could not be delivered (${webhook.lastError.description})`;
 }
 
 async function checkModel(config: Config): Promise<Finding> {

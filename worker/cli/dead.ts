@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
-import type { Redis } from 'ioredis';
 import { type Keys, keysOf } from '../../shared/keys.ts';
+import type { RedisClient } from '../../shared/redis.ts';
 import { bindScript } from '../../shared/script.ts';
 import type { OutcomeRecord } from '../lane.ts';
 import { type CliOutput, UsageError } from './output.ts';
@@ -35,7 +35,7 @@ interface DeadLetter {
 type StreamEntry = [id: string, fields: string[]];
 
 interface DeadTask {
-  redis: Redis;
+  redis: RedisClient;
   /** Of all shards. */
   shards: readonly Keys[];
   id: string | undefined;
@@ -166,7 +166,7 @@ async function purge({ redis, shards, id, options, output }: DeadTask): Promise<
 }
 
 /** Streams make their ids each for itself, so one may stand in several shards. */
-async function found(redis: Redis, shards: readonly Keys[], name: string): Promise<DeadLetter> {
+async function found(redis: RedisClient, shards: readonly Keys[], name: string): Promise<DeadLetter> {
   const [, shard, id = ''] = ID.exec(name) ?? [];
   const letters: DeadLetter[] = [];
   for (const [at, keys] of shards.entries()) {
@@ -180,14 +180,14 @@ async function found(redis: Redis, shards: readonly Keys[], name: string): Promi
   throw new Error(`There are ${letters.length} dead letters ${name}: say which one, ${names}.`);
 }
 
-async function allOf(redis: Redis, shards: readonly Keys[]): Promise<DeadLetter[]> {
+async function allOf(redis: RedisClient, shards: readonly Keys[]): Promise<DeadLetter[]> {
   const letters: DeadLetter[] = [];
   for (const shard of shards.keys()) for await (const letter of lettersOf(redis, shards, shard)) letters.push(letter);
   return letters;
 }
 
 /** Oldest first, read in pages. */
-async function* lettersOf(redis: Redis, shards: readonly Keys[], shard: number): AsyncGenerator<DeadLetter> {
+async function* lettersOf(redis: RedisClient, shards: readonly Keys[], shard: number): AsyncGenerator<DeadLetter> {
   for (let from = '-'; ; ) {
     const page = await redis.xrange(keysOf(shard).dead, from, '+', 'COUNT', PAGE);
     for (const entry of page) yield letterOf(shards, shard, entry);

@@ -2,8 +2,8 @@ import { createReadStream } from 'node:fs';
 import { access } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
-import type { Redis } from 'ioredis';
 import { type ChatKey, type Keys, keysOf, parseChatKey, type SessionId, shardOf } from '../../shared/keys.ts';
+import type { RedisClient } from '../../shared/redis.ts';
 import { clip } from '../../shared/text.ts';
 import { textOf } from '../session/record.ts';
 import { emptySessionCommands, newSessionId } from '../session/store.ts';
@@ -23,7 +23,7 @@ const SHOWN_RECORDS = 6;
 const SHOWN_CHARS = 160;
 
 interface SessionTask {
-  redis: Redis;
+  redis: RedisClient;
   keys: Keys;
   chat: ChatKey;
   file: string | undefined;
@@ -135,7 +135,7 @@ async function reset({ redis, keys, chat, json, output }: SessionTask): Promise<
   return 0;
 }
 
-async function boundSession(redis: Redis, keys: Keys, chat: ChatKey): Promise<SessionId> {
+async function boundSession(redis: RedisClient, keys: Keys, chat: ChatKey): Promise<SessionId> {
   const id = await redis.hget(keys.chat(chat), 'session');
   if (id === null) throw new Error(`Chat ${chat} has no session yet.`);
   return id as SessionId;

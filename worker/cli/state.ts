@@ -1,21 +1,23 @@
 import { join } from 'node:path';
-import type { Redis } from 'ioredis';
-import { programPath, readProcessConfig } from '../../shared/config.ts';
+import { programPath, readProcessConfig, redisAddressOf } from '../../shared/config.ts';
 import { PROJECT_ROOT } from '../../shared/project.ts';
-import { connectRedis, untilReady } from '../../shared/redis.ts';
+import { connectRedis, type RedisClient, untilReady } from '../../shared/redis.ts';
 import { provideRedis } from '../../shared/redis-source.ts';
+import { shardsProblem } from '../../shared/shards.ts';
 import { UsageError } from './output.ts';
 
 const READY_MS = 10_000;
 
 /**
- * Lets a verb work on the gateway's Redis: that of `REDIS_URL`, else the private one, which is started for as long as it
- * takes. Throws `UsageError` for a configuration that it cannot use, and an error when Redis does not answer.
+ * Lets a verb work on the gateway's Redis: the one that the environment names, else the private one, which is started
+ * for as long as it takes. Throws `UsageError` for a configuration that it cannot use, a wrong `SHARDS` included, and an
+ * error when Redis does not answer.
  */
-export async function withRedis(work: (redis: Redis, shards: number) => Promise<number>): Promise<number> {
+export async function withRedis(work: (redis: RedisClient, shards: number) => Promise<number>): Promise<number> {
   const reading = readProcessConfig('tool');
   if (!reading.ok) throw new UsageError(reading.problems.join('\n'));
-  const { REDIS_URL: url, SHARDS: shards } = reading.config;
+  const url = redisAddressOf(reading.config);
+  const { SHARDS: shards } = reading.config;
   const source = {
     root: PROJECT_ROOT,
     path: programPath(),
@@ -28,6 +30,8 @@ export async function withRedis(work: (redis: Redis, shards: number) => Promise<
   const redis = connectRedis(provided.url, 'patient');
   try {
     await untilReady(redis, READY_MS);
+    const problem = await shardsProblem(redis, shards);
+    if (problem !== undefined) throw new UsageError(problem);
     return await work(redis, shards);
   } finally {
     redis.disconnect();

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
-import type { Redis } from 'ioredis';
 import type { Keys } from '../../shared/keys.ts';
+import type { RedisClient } from '../../shared/redis.ts';
 
 /**
  * The bytes that records only refer to: pictures, PDF files, long texts. Each stands under its hash, so the same file is
@@ -20,7 +20,7 @@ const SHA256 = /^[0-9a-f]{64}$/;
 const DAY_S = 24 * 60 * 60;
 
 /** Opens the media store of a shard. */
-export function createMediaStore(redis: Redis, keys: Keys, retentionDays: number): MediaStore {
+export function createMediaStore(redis: RedisClient, keys: Keys, retentionDays: number): MediaStore {
   const ttlS = retentionDays * DAY_S;
   return {
     async keep(bytes) {

@@ -42,13 +42,13 @@ export function withBreaker(model: Model, now: () => number = Date.now, random: 
   };
   return {
     windowTokens: (name) => model.windowTokens(name),
-    async send(request, signal) {
+    async send(request, signal, onText) {
       const circuit = circuitOf(request.model);
       const isOpen = circuit.trips > 0;
       if (isOpen && (now() < circuit.pausedUntilMs || circuit.probing)) return notCalled(circuit, now(), random);
       if (isOpen) circuit.probing = true;
       try {
-        const result = await model.send(request, signal);
+        const result = await model.send(request, signal, onText);
         learn(circuit, result, isOpen, now(), random);
         return result;
       } finally {

@@ -4,7 +4,7 @@ import type { Block } from '../session/record.ts';
 import { classify, type Failure } from './classify.ts';
 import type { WireRequest } from './contract.ts';
 import { bindsThinking, windowTokensOf } from './family.ts';
-import type { Model, ModelAnswer } from './model.ts';
+import type { Model, ModelAnswer, OnText } from './model.ts';
 import { repairRequest } from './repair.ts';
 import { wireRequest } from './request.ts';
 
@@ -38,10 +38,10 @@ export function createClaude(options: ClaudeOptions): Model {
   const client = new Anthropic({ apiKey: options.apiKey, baseURL: options.baseURL, maxRetries: 0, logLevel: 'off' });
   const windows = new Map<string, KnownModel>();
   return {
-    async send(request, signal) {
+    async send(request, signal, onText) {
       const facts = { bindsThinking: bindsThinking(request.model), ...outputLimit(windows.get(request.model)) };
       const { request: wire, repairs } = repairRequest(wireRequest(request), facts);
-      return { ...(await send(client, wire, options, signal)), repairs };
+      return { ...(await send(client, wire, options, signal, onText)), repairs };
     },
     async windowTokens(model) {
       if (options.windowTokens !== undefined) return options.windowTokens;
@@ -59,6 +59,7 @@ async function send(
   request: WireRequest,
   { idleMs, reach }: ClaudeOptions,
   signal: AbortSignal,
+  onText: OnText = () => {},
 ): Promise<Sent> {
   const watchdog = new AbortController();
   const either = AbortSignal.any([signal, watchdog.signal]);
@@ -66,6 +67,11 @@ async function send(
   try {
     const stream = client.messages.stream(request as unknown as Parameters<typeof client.messages.stream>[0], {
       signal: either,
+    });
+    let written = '';
+    stream.on('text', (words) => {
+      written += words;
+      onText(written);
     });
     stream.on('streamEvent', ({ type }) => {
       if (type === 'content_block_delta') reach('answer streaming');

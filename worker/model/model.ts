@@ -46,16 +46,19 @@ export type ModelResult = { repairs: readonly Repair[] } & (
   | { ok: false; failure: Failure }
 );
 
+/** Is told the words of an answer while it is written: all of them so far, each time that some came. */
+export type OnText = (text: string) => void;
+
 /**
  * The model.
  *
  * Every request is held against the whole API contract before it is sent, and mended where it breaks it.
  *
  * Contract: no method throws. `send` is one request without retries (the queue owns those) and is not idempotent: each
- * call is billed. On abort it returns a failure with reason `aborted`.
+ * call is billed. On abort it returns a failure with reason `aborted`. `onText` is not called after it has settled.
  */
 export interface Model {
-  send(request: ModelRequest, signal: AbortSignal): Promise<ModelResult>;
+  send(request: ModelRequest, signal: AbortSignal, onText?: OnText): Promise<ModelResult>;
   /** The context window of a model in tokens, as the endpoint states it, else from a table, else 200,000. */
   windowTokens(model: string): Promise<number>;
 }

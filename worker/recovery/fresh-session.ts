@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto';
+import { alertCommand } from '../../shared/alert.ts';
 import type { SessionId } from '../../shared/keys.ts';
 import { channelOf } from '../../shared/message.ts';
 import { METRIC, SPAN } from '../../shared/telemetry.ts';
 import type { Attempt, Command } from '../attempt.ts';
 import { auditCommand } from '../audit.ts';
-import { alertCommand, freshSessionAlert } from '../incident.ts';
+import { freshSessionAlert } from '../incident.ts';
 import { NOTICE } from '../notice.ts';
 import type { LogRecord } from '../session/record.ts';
 import {

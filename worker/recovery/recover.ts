@@ -1,7 +1,8 @@
+import { alertCommand } from '../../shared/alert.ts';
 import { METRIC, SPAN } from '../../shared/telemetry.ts';
 import type { Attempt } from '../attempt.ts';
 import { auditCommand } from '../audit.ts';
-import { alertCommand, gaveUpAlert } from '../incident.ts';
+import { gaveUpAlert } from '../incident.ts';
 import { NOTICE } from '../notice.ts';
 import { startFreshSession } from './fresh-session.ts';
 import { nextStep, OTHERWISE, type Step } from './policy.ts';

@@ -1,10 +1,11 @@
 -- Reads new entries as the group and appends each to its lane, in one step: two dispatchers can never admit the
 -- messages of one chat in different orders, and no entry is ever read without being in its lane.
--- KEYS  1 inbound   2 lanes
+-- KEYS  1 inbound   2 lanes   3 absent, for the keys that are not named: see keys.ts
 -- ARGV  1 group   2 consumer   3 most entries to read   4 prefix of lane keys   5 prefix of turn keys
---       6 most messages of a lane: one more is marked as refused, unless the operator replayed it
+--       6 most messages of a lane: one more is marked as refused, unless the operator replayed it or it cancels others
 -- Reply {id of the newest entry that the group has read, number of entries read now,
---        {{head, chat, traceparent}, …} of every lane touched, {entry that names no chat, …}}
+--        {{head, chat, traceparent}, …} of every lane touched, {entry that names no chat, …},
+--        {head that was cancelled, …}}
 local function field(fields, name)
   for i = 1, #fields, 2 do
     if fields[i] == name then
@@ -13,11 +14,23 @@ local function field(fields, name)
   end
 end
 
+-- Marks what waits in a lane before its last entry and has no conclusion yet. Another such command is carried out as well.
+local function cancel(lane, last, command)
+  for _, entry in ipairs(redis.call('LRANGE', lane, 0, -2)) do
+    local turn = ARGV[5] .. entry
+    local found = redis.call('XRANGE', KEYS[1], entry, entry)
+    if found[1] and not field(found[1][2], 'cancels') and redis.call('HEXISTS', turn, 'conclusion') == 0 then
+      redis.call('HSETNX', turn, 'cancelled', command)
+      redis.call('HINCRBY', ARGV[5] .. last, 'cancelledOthers', 1)
+    end
+  end
+end
+
 local read = redis.call('XREADGROUP', 'GROUP', ARGV[1], ARGV[2], 'COUNT', ARGV[3], 'STREAMS', KEYS[1], '>')
 if not read then
   for _, group in ipairs(redis.call('XINFO', 'GROUPS', KEYS[1])) do
     if field(group, 'name') == ARGV[1] then
-      return { field(group, 'last-delivered-id'), 0, {}, {} }
+      return { field(group, 'last-delivered-id'), 0, {}, {}, {} }
     end
   end
 end
@@ -28,7 +41,10 @@ for _, entry in ipairs(read[1][2]) do
   local chat = field(entry[2], 'chat')
   if chat and (chat:match('^%-?%d+$') or chat:match('^%-?%d+%.%d+$')) then
     local length = redis.call('RPUSH', ARGV[4] .. chat, last)
-    if length > tonumber(ARGV[6]) and not field(entry[2], 'replayed') then
+    local cancels, replayed = field(entry[2], 'cancels'), field(entry[2], 'replayed')
+    if cancels and not replayed then
+      cancel(ARGV[4] .. chat, last, cancels)
+    elseif length > tonumber(ARGV[6]) and not replayed then
       redis.call('HSET', ARGV[5] .. last, 'refused', 'lane_full')
     end
     if not touched[chat] then
@@ -41,10 +57,13 @@ for _, entry in ipairs(read[1][2]) do
   end
 end
 
-local heads = {}
+local heads, cancelled = {}, {}
 for _, chat in ipairs(order) do
   local head = redis.call('LINDEX', ARGV[4] .. chat, 0)
   local found = redis.call('XRANGE', KEYS[1], head, head)
   heads[#heads + 1] = { head, chat, found[1] and field(found[1][2], 'traceparent') or '' }
+  if redis.call('HEXISTS', ARGV[5] .. head, 'cancelled') == 1 then
+    cancelled[#cancelled + 1] = head
+  end
 end
-return { last, #read[1][2], heads, broken }
+return { last, #read[1][2], heads, broken, cancelled }

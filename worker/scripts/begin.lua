@@ -2,7 +2,7 @@
 -- An attempt that ended without a verdict died with its process, and every message that ran there may have killed it: from
 -- the second such end on a message is a suspect, and of the suspects only the oldest may run. So the guilty one uses up its
 -- own attempts, and not those of its neighbours.
--- KEYS  1 inbound   2 turn   3 lane   4 chat   5 suspects
+-- KEYS  1 inbound   2 turn   3 lane   4 chat   5 suspects   6 absent, for the key that is not named: see keys.ts
 -- ARGV  1 entry   2 id for a session, used when the chat has none yet   3 prefix of session keys
 --       4 ends without a verdict that make a suspect
 -- Reply {'settled', head | '', its traceparent}   the entry is gone: its outcome is written
@@ -43,6 +43,7 @@ if tonumber(redis.call('HGET', KEYS[2], 'deaths') or 0) >= tonumber(ARGV[4]) the
 end
 redis.call('HSET', KEYS[2], 'running', 1)
 redis.call('HINCRBY', KEYS[2], 'fence', 1)
+redis.call('HSET', KEYS[2], 'writes', 0)
 redis.call('HINCRBY', KEYS[2], 'attempts', 1)
 redis.call('HSETNX', KEYS[4], 'session', ARGV[2])
 local session = redis.call('HGET', KEYS[4], 'session')

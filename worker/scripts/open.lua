@@ -1,14 +1,17 @@
 -- Records the pending message in its session, once, and loads the window that the model will see.
 -- KEYS  1 turn   2 session   3 log
--- ARGV  1 fence   2 step   3 record (JSON)   4 most bytes to load
+-- ARGV  1 fence   2 step   3 record (JSON)   4 most bytes to load   5 number of this write, as in write.lua
 -- Reply {'fenced'} or
 --       {'opened', records of the session, index of the first record loaded, head record | '', {record, …}}
 -- The head is the record that opens the window, a compaction or a seed; it is loaded whatever lies between.
 -- All indexes count from the session's first record; the log begins behind those that are archived.
 local CHUNK = 32
-if redis.call('HGET', KEYS[1], 'fence') ~= ARGV[1] then
+local turn = redis.call('HMGET', KEYS[1], 'fence', 'writes')
+local number, before = tonumber(ARGV[5]), tonumber(turn[2] or 0)
+if turn[1] ~= ARGV[1] or (before ~= number and before ~= number - 1) then
   return { 'fenced' }
 end
+redis.call('HSET', KEYS[1], 'writes', number)
 local archived = tonumber(redis.call('HGET', KEYS[2], 'archived') or 0)
 local size = archived + redis.call('LLEN', KEYS[3])
 if redis.call('HSETNX', KEYS[1], 'did:' .. ARGV[2], size) == 1 then

@@ -1,12 +1,13 @@
 -- Writes a message's outcome, acknowledges its entry and hands the lane on, in one step.
 -- KEYS  1 inbound   2 lane   3 lanes   4 turn   5 outcomes   6 dead   7 counts   8 suspects
 -- ARGV  1 entry   2 chat   3 fence   4 group   5 outcome   6 ledger record (JSON)   7 oldest ledger id to keep
---       8 seconds to keep the turn
+--       8 seconds to keep the turn   9 number of the attempt's last write, as in write.lua
 -- Reply {'settled' | 'repeated' | 'fenced', next head | '', its traceparent}
 local found = redis.call('XRANGE', KEYS[1], ARGV[1], ARGV[1])
 local result = 'repeated'
 if found[1] then
-  if redis.call('HGET', KEYS[4], 'fence') ~= ARGV[3] then
+  local turn = redis.call('HMGET', KEYS[4], 'fence', 'writes')
+  if turn[1] ~= ARGV[3] or (turn[2] or '0') ~= ARGV[9] then
     return { 'fenced', '', '' }
   end
   result = 'settled'

@@ -1,10 +1,10 @@
 -- Adds to what was spent in a day, unless that would exceed the limit. Once for each operation: a reply can be lost, and
 -- the command then comes again.
--- KEYS  1 spent
--- ARGV  1 tokens, may be negative   2 limit, or -1 for none   3 seconds to keep the key   4 id of the operation
---       5 seconds to remember it
+-- KEYS  1 spent   2 spent, for one operation
+-- ARGV  1 tokens, may be negative   2 limit, or -1 for none   3 seconds to keep the key   4 seconds to remember the
+--       operation
 -- Reply 1 when it was added, 0 when it would be too much
-local done = redis.call('GET', KEYS[1] .. ':' .. ARGV[4])
+local done = redis.call('GET', KEYS[2])
 if done then
   return tonumber(done)
 end
@@ -15,5 +15,5 @@ if fits == 1 then
   redis.call('INCRBY', KEYS[1], ARGV[1])
   redis.call('EXPIRE', KEYS[1], ARGV[3])
 end
-redis.call('SET', KEYS[1] .. ':' .. ARGV[4], fits, 'EX', ARGV[5])
+redis.call('SET', KEYS[2], fits, 'EX', ARGV[4])
 return fits

@@ -1,22 +1,30 @@
 -- A fenced write: applies a list of commands atomically, once per step, if this attempt still owns the turn.
--- KEYS  1 turn
--- ARGV  1 fence   2 step, or '' for a write that may repeat   3 key, 4 field, 5 value that must hold, or ''
---       then each command as: number of words, words…
--- Reply 'written' | 'repeated' (this step was written before) | 'fenced' (another attempt took over)
---       | 'moved' (the value that must hold does not)
-if redis.call('HGET', KEYS[1], 'fence') ~= ARGV[1] then
+-- KEYS  1 turn   2 absent, for the keys that are not named: see keys.ts
+-- ARGV  1 fence   2 which of this attempt's writes it is, from 1; sent again it has the same number
+--       3 step, or '' for a write that may repeat   4 key, 5 field, 6 value that must hold, or ''
+--       then each command as: number of words, words…; with no step and no command it only checks, after write number 2
+-- Reply 'written' | 'repeated' (this step was written before) | 'fenced' (another attempt took over, or Redis has lost an
+--       earlier write of this one) | 'moved' (the value that must hold does not)
+local turn = redis.call('HMGET', KEYS[1], 'fence', 'writes')
+local number, before = tonumber(ARGV[2]), tonumber(turn[2] or 0)
+local checks = ARGV[3] == '' and #ARGV == 6
+if turn[1] ~= ARGV[1] or (before ~= number and (checks or before ~= number - 1)) then
   return 'fenced'
 end
-if ARGV[2] ~= '' and redis.call('HEXISTS', KEYS[1], 'did:' .. ARGV[2]) == 1 then
+if checks then
+  return 'written'
+end
+redis.call('HSET', KEYS[1], 'writes', number)
+if ARGV[3] ~= '' and redis.call('HEXISTS', KEYS[1], 'did:' .. ARGV[3]) == 1 then
   return 'repeated'
 end
-if ARGV[3] ~= '' and redis.call('HGET', ARGV[3], ARGV[4]) ~= ARGV[5] then
+if ARGV[4] ~= '' and redis.call('HGET', ARGV[4], ARGV[5]) ~= ARGV[6] then
   return 'moved'
 end
-if ARGV[2] ~= '' then
-  redis.call('HSET', KEYS[1], 'did:' .. ARGV[2], 1)
+if ARGV[3] ~= '' then
+  redis.call('HSET', KEYS[1], 'did:' .. ARGV[3], 1)
 end
-local at = 6
+local at = 7
 while at <= #ARGV do
   local words = tonumber(ARGV[at])
   redis.call(unpack(ARGV, at + 1, at + words))

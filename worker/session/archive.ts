@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Redis } from 'ioredis';
 import type { Keys, SessionId } from '../../shared/keys.ts';
+import type { RedisClient } from '../../shared/redis.ts';
 import { bindScript } from '../../shared/script.ts';
 import { decodeRecord, type LogRecord } from './record.ts';
 import { packSegment, SEGMENT_BYTES_MAX, SEGMENT_RECORDS_MAX, unpackSegment } from './segment.ts';
@@ -53,7 +53,7 @@ const ARCHIVE = readFileSync(join(SCRIPTS, 'archive.lua'), 'utf8');
 const RANGE = readFileSync(join(SCRIPTS, 'range.lua'), 'utf8');
 
 /** Binds the archives of a shard to a connection. An archive lasts `retentionSeconds` from its last segment on. */
-export function createArchive(redis: Redis, keys: Keys, retentionSeconds: number): Archive {
+export function createArchive(redis: RedisClient, keys: Keys, retentionSeconds: number): Archive {
   const tail = bindScript<[size: number, first: number]>(redis, join(SCRIPTS, 'tail.lua'));
   const release = bindScript<number>(redis, join(SCRIPTS, 'release.lua'));
   return {
@@ -92,7 +92,7 @@ export interface LogRange {
 }
 
 /** Reads about a segment's worth of records from an index on, or from the log's first record if that comes later. */
-export async function readRange(redis: Redis, keys: Keys, session: SessionId, from: number): Promise<LogRange> {
+export async function readRange(redis: RedisClient, keys: Keys, session: SessionId, from: number): Promise<LogRange> {
   const at = [keys.session(session), keys.log(session), keys.archive(session)];
   const args = [RANGE, at.length, ...at, from, SEGMENT_RECORDS_MAX, SEGMENT_BYTES_MAX];
   const [archived, segments, lines] = (await redis.callBuffer('EVAL', args)) as [number, number, Buffer[]];
@@ -104,7 +104,7 @@ export async function readRange(redis: Redis, keys: Keys, session: SessionId, fr
  * when the archive ends before it.
  */
 export async function readSegment(
-  redis: Redis,
+  redis: RedisClient,
   keys: Keys,
   session: SessionId,
   segment: number,
@@ -125,7 +125,7 @@ export async function readSegment(
  * passed over.
  */
 export async function* readArchive(
-  redis: Redis,
+  redis: RedisClient,
   keys: Keys,
   session: SessionId,
   onUnreadable: OnUnreadable = () => {},

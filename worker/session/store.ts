@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import type { Redis } from 'ioredis';
 import type { ChatKey, Keys, SessionId } from '../../shared/keys.ts';
+import type { RedisClient } from '../../shared/redis.ts';
 import { bindScript } from '../../shared/script.ts';
 import { type Attempt, type Command, FencedError } from '../attempt.ts';
 import { decodeRecord, encodeRecord, isEntry, type LogRecord, type UserRecord } from './record.ts';
@@ -52,7 +52,7 @@ export const PARENTS_MAX = 8;
 export const SEED_READ_BYTES_MAX = 512 * 1024;
 
 /** Binds the session logs of a shard to a connection. */
-export function createSessions(redis: Redis, keys: Keys): Sessions {
+export function createSessions(redis: RedisClient, keys: Keys): Sessions {
   const scripts = join(import.meta.dirname, '..', 'scripts');
   const open = bindScript<OpenReply>(redis, join(scripts, 'open.lua'));
   const tail = bindScript<[number, number, string[]]>(redis, join(scripts, 'tail.lua'));
@@ -60,7 +60,8 @@ export function createSessions(redis: Redis, keys: Keys): Sessions {
     async open(attempt, pending, bytesMax) {
       const { session } = attempt;
       const at = [keys.turn(attempt.entry), keys.session(session), keys.log(session)];
-      const reply = await open(at, [attempt.fence, userStep(session), encodeRecord(pending), bytesMax]);
+      const args = [attempt.fence, userStep(session), encodeRecord(pending), bytesMax, attempt.nextWrite()];
+      const reply = await open(at, args);
       if (reply[0] === 'fenced') throw new FencedError();
       const [, logRecords, firstIndex, head, lines] = reply;
       const omitted = head === '' ? firstIndex : 0;

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import type { ChatKey, Keys, SessionId } from '../../shared/keys.ts';
+import type { RedisClient } from '../../shared/redis.ts';
 import { type OnUnreadable, readRange, readSegment } from './archive.ts';
 import { decodeRecord, encodeRecord, type LogRecord } from './record.ts';
 import { newSessionId } from './store.ts';
@@ -60,7 +60,7 @@ export async function parseLines(lines: AsyncIterable<string> | Iterable<string>
  * is cut short leaves the chat as it was, and what it wrote disappears by itself.
  */
 export async function importSession(
-  redis: Redis,
+  redis: RedisClient,
   keys: Keys,
   chat: ChatKey,
   records: readonly LogRecord[],
@@ -101,7 +101,7 @@ export async function importSession(
  * work. A damaged segment is reported and passed over.
  */
 export async function* readSession(
-  redis: Redis,
+  redis: RedisClient,
   keys: Keys,
   session: SessionId,
   onUnreadable: OnUnreadable = () => {},

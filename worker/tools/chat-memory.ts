@@ -1,7 +1,7 @@
 import { join } from 'node:path';
-import type { Redis } from 'ioredis';
 import type { Keys, SessionId } from '../../shared/keys.ts';
 import type { Logger } from '../../shared/log.ts';
+import type { RedisClient } from '../../shared/redis.ts';
 import { bindScript } from '../../shared/script.ts';
 import { readSegment } from '../session/archive.ts';
 import { decodeRecord } from '../session/record.ts';
@@ -9,7 +9,7 @@ import { PARENTS_MAX } from '../session/store.ts';
 import { createMemoryIndex, type MemoryIndex } from './memory-index.ts';
 
 export interface ChatMemoryParts {
-  redis: Redis;
+  redis: RedisClient;
   keys: Keys;
   log?: Logger | undefined;
   /** What is read of a chat, newest first, and what all indexes together hold, both at most. */
@@ -133,7 +133,7 @@ function forgetOthers(chats: Map<SessionId, Chat>, used: Chat, bytesMax: number)
 }
 
 /** The session and its parents, newest first. Of a parent everything is older than the window. */
-async function lineageOf(redis: Redis, keys: Keys, session: SessionId): Promise<Lineal[]> {
+async function lineageOf(redis: RedisClient, keys: Keys, session: SessionId): Promise<Lineal[]> {
   const lineage: Lineal[] = [];
   for (let at: SessionId | null = session; at !== null && lineage.length <= PARENTS_MAX; ) {
     const [windowStart = null, parent = null] = await redis.hmget(keys.session(at), 'windowStart', 'parent');
@@ -144,7 +144,7 @@ async function lineageOf(redis: Redis, keys: Keys, session: SessionId): Promise<
 }
 
 /** A fresh session begins with a copy of the message that its parent could not answer. */
-async function openingOf(redis: Redis, keys: Keys, session: SessionId): Promise<string | undefined> {
+async function openingOf(redis: RedisClient, keys: Keys, session: SessionId): Promise<string | undefined> {
   const [windowStart = null, archived = null] = await redis.hmget(keys.session(session), 'windowStart', 'archived');
   const line = await redis.lindex(keys.log(session), Number(windowStart ?? 0) - Number(archived ?? 0));
   return line === null ? undefined : decodeRecord(line).id;

@@ -17,6 +17,9 @@ export const CONTENT_LIMITS: ContentLimits = {
   itemsMax: 1_000,
 };
 
+/** Bounded: a run of millions can use up the stack of a regular expression. */
+const WHITE_SPACE = /\s{1,1000}/g;
+const BLANKS = /[\s\p{Cc}]{1,1000}/gu;
 const LABEL_CHARS_MAX = 300;
 
 const optionalText = z.string().optional().catch(undefined);
@@ -95,7 +98,7 @@ function textOf(item: Exclude<Item, Media> | Media): string {
 }
 
 function pictureOf(item: Media, bytesMax: number): ToolPart {
-  const data = item.data.replaceAll(/\s+/g, '');
+  const data = item.data.replaceAll(WHITE_SPACE, '');
   // What is surely too large is not decoded at all.
   const bytes = byteCount(data) <= bytesMax ? decode(data) : undefined;
   if (bytes !== undefined && bytes.length <= bytesMax) return { type: 'image', bytes };
@@ -121,7 +124,7 @@ function byteCount(base64: string): number {
 
 /** The server's own word for something, in one short line. */
 function label(text: string | undefined, otherwise: string): string {
-  const line = clip(cleanText(text ?? '').replaceAll(/[\s\p{Cc}]+/gu, ' '), LABEL_CHARS_MAX).trim();
+  const line = clip(cleanText(text ?? '').replaceAll(BLANKS, ' '), LABEL_CHARS_MAX).trim();
   return line === '' ? otherwise : line;
 }
 

@@ -1,6 +1,6 @@
-import type { Redis } from 'ioredis';
 import type { Keys, SessionId } from '../../shared/keys.ts';
 import type { Logger } from '../../shared/log.ts';
+import type { RedisClient } from '../../shared/redis.ts';
 import { type ChatMemory, createChatMemory, type Remembered } from './chat-memory.ts';
 import { QUOTE_OPENING } from './memory.ts';
 import type { Hit } from './memory-index.ts';
@@ -9,7 +9,7 @@ import { snippet } from './snippet.ts';
 import { type Toolbox, type ToolOutput, type ToolSpec, toolError } from './tool.ts';
 
 export interface RecallParts {
-  redis: Redis;
+  redis: RedisClient;
   keys: Keys;
   /** Loads a text that was shortened before it was shown, by the SHA-256 of its bytes, in hex. */
   loadKept: (sha256: string) => Promise<Buffer | undefined>;

@@ -113,6 +113,19 @@ const deleteMessage: Method = (desk, params) => {
   return true;
 };
 
+/** A preview beside a private chat, which nothing keeps. */
+const sendMessageDraft: Method = (desk, params) => {
+  const chat = desk.chats.find(asInteger(params.chat_id));
+  if (chat.type !== 'private') throw badRequest('chat must be a private chat');
+  const topicId = asInteger(params.message_thread_id);
+  if (topicId !== undefined && !chat.topics.has(topicId)) throw badRequest('message thread not found');
+  const draftId = asInteger(params.draft_id);
+  if (draftId === undefined || draftId === 0) throw badRequest('draft identifier must be non-zero');
+  const text = visibleText(asText(params.text) ?? '', asText(params.parse_mode));
+  if (text.length > TEXT_UNITS_MAX) throw badRequest('message is too long');
+  return true;
+};
+
 const sendDocument: Method = (desk, params) => {
   const place = placeOf(desk, params);
   const upload = params.document as Upload | string | undefined;
@@ -165,6 +178,7 @@ const METHODS: Readonly<Record<string, Method>> = {
   deletemessage: deleteMessage,
   senddocument: sendDocument,
   sendchataction: sendChatAction,
+  sendmessagedraft: sendMessageDraft,
   setmycommands: setMyCommands,
   getfile: ({ files }, params) => files.describe(asText(params.file_id) ?? ''),
   setwebhook: setWebhook,

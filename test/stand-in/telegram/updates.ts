@@ -139,6 +139,11 @@ export class UpdateQueue {
     return taken.map(({ update }) => update);
   }
 
+  /** Every update that is not confirmed, oldest first. */
+  waiting(): Update[] {
+    return this.#queued.map(({ update }) => update);
+  }
+
   /** Confirms one update, whatever its place: how a webhook does it. */
   confirm(id: number): void {
     const at = this.#queued.findIndex(({ update }) => update.update_id === id);

@@ -1,0 +1,249 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { afterEach, expect, test } from '@jest/globals';
+import type { Inbox } from '../../producer/inbox.ts';
+import { createWebhook, type WebhookParts } from '../../producer/webhook.ts';
+import { createFailpoints } from '../../shared/failpoint.ts';
+import { serveHealth } from '../../shared/health.ts';
+import { createLogger } from '../../shared/log.ts';
+import { UnreadableMessageError } from '../../shared/message.ts';
+import { startTelemetry } from '../../shared/telemetry.ts';
+import { keptLog } from '../fixture/log.ts';
+
+const SECRET = 'a_secret-of-the-test';
+const UPDATE = {
+  update_id: 5,
+  message: { message_id: 1, date: 1, text: 'hello', chat: { id: 1, type: 'private' }, from: { id: 1 } },
+};
+const MEGABYTE = 1024 * 1024;
+
+const open: { stop(): Promise<void> }[] = [];
+
+afterEach(async () => {
+  for (const service of open.splice(0)) await service.stop();
+});
+
+/** A webhook on a real port, over an inbox that a test scripts; what was counted and accepted is noted. */
+async function serve(
+  parts: Partial<WebhookParts> & { requestTimeoutMs?: number } = {},
+  accept: (updateId: number) => Promise<void> = async () => {},
+) {
+  const accepted: number[] = [];
+  const counted: [string, Record<string, unknown>][] = [];
+  const inbox: Inbox = {
+    async accept(_botId, { updateId }) {
+      await accept(updateId);
+      accepted.push(updateId);
+      return { entry: `${updateId}-0` as never, duplicate: false };
+    },
+  };
+  const telemetry = {
+    ...startTelemetry({ serviceName: 'test', exporting: false }),
+    count: (metric: string, attributes: Record<string, unknown>) => void counted.push([metric, attributes]),
+  };
+  const route = createWebhook({
+    path: '/hook',
+    secret: SECRET,
+    telegram: { botId: 1 },
+    inbox,
+    allowed: new Set([1]),
+    textMaxChars: 100,
+    telemetry,
+    log: createLogger('silent'),
+    reach: createFailpoints(undefined),
+    ...parts,
+  });
+  const { requestTimeoutMs = 10_000 } = parts;
+  const server = await serveHealth({ host: '127.0.0.1', port: 0, parts: [], routes: [route], requestTimeoutMs });
+  open.push(server);
+  return { ...server, url: `http://127.0.0.1:${server.port}/hook`, accepted, counted };
+}
+
+const HEADERS = { 'content-type': 'application/json', 'x-telegram-bot-api-secret-token': SECRET };
+
+function deliver(url: string, body: unknown = UPDATE, headers: Record<string, string> = HEADERS): Promise<Response> {
+  return fetch(url, { method: 'POST', headers, body: typeof body === 'string' ? body : JSON.stringify(body) });
+}
+
+test('an update is answered with 200 after it was accepted, and with nothing in the answer', async () => {
+  const { url, accepted, counted } = await serve();
+  const answer = await deliver(url);
+  expect([answer.status, await answer.text(), accepted]).toEqual([200, '', [5]]);
+  expect(counted).toEqual([['spillway.messages.accepted', {}]]);
+  const charset = await deliver(url, UPDATE, { ...HEADERS, 'content-type': 'Application/JSON; charset=utf-8' });
+  expect(charset.status).toBe(200);
+});
+
+test.each<[string, Record<string, string>]>([
+  ['no secret', { 'content-type': 'application/json' }],
+  ['an empty secret', { ...HEADERS, 'x-telegram-bot-api-secret-token': '' }],
+  ['the beginning of the secret', { ...HEADERS, 'x-telegram-bot-api-secret-token': SECRET.slice(0, -1) }],
+  ['more than the secret', { ...HEADERS, 'x-telegram-bot-api-secret-token': `${SECRET}x` }],
+  ['a secret in another case', { ...HEADERS, 'x-telegram-bot-api-secret-token': SECRET.toUpperCase() }],
+])('with %s a delivery is refused, and learns nothing else', async (_, headers) => {
+  const { url, accepted, counted } = await serve();
+  const answer = await deliver(url, UPDATE, headers);
+  expect([answer.status, await answer.text(), accepted]).toEqual([401, '', []]);
+  expect((await deliver(url, '{', { ...headers, 'content-type': 'text/plain' })).status).toBe(401);
+  expect(counted).toEqual(Array(2).fill(['spillway.webhook.refused', { status: 401 }]));
+});
+
+test('many strangers are one line in the log, which holds no secret', async () => {
+  const { log, lines } = keptLog();
+  const { url } = await serve({ log });
+  const wrong = { ...HEADERS, 'x-telegram-bot-api-secret-token': 'a-guess' };
+  await Promise.all(Array.from({ length: 30 }, () => deliver(url, UPDATE, wrong)));
+  expect(lines.filter(({ level }) => level >= 40)).toHaveLength(1);
+  expect(JSON.stringify(lines)).not.toMatch(/a-guess|a_secret/);
+});
+
+test('only POST and only JSON is taken, and other paths are not there', async () => {
+  const { url, accepted } = await serve();
+  const got = await fetch(url);
+  expect([got.status, got.headers.get('allow')]).toEqual([405, 'POST']);
+  expect((await fetch(url, { method: 'PUT', headers: HEADERS, body: '{}' })).status).toBe(405);
+  for (const type of ['text/plain', 'application/jsonx', 'multipart/form-data', ''])
+    expect([type, (await deliver(url, UPDATE, { ...HEADERS, 'content-type': type })).status]).toEqual([type, 415]);
+  for (const path of ['/hook/', '/hooks', '/Hook', '/']) {
+    const elsewhere = await deliver(url.replace('/hook', path));
+    expect([path, elsewhere.status]).toEqual([path, 404]);
+  }
+  expect((await deliver(`${url}?from=telegram`)).status).toBe(200);
+  expect(accepted).toEqual([5]);
+});
+
+test('a body that is no JSON is refused', async () => {
+  const { url, accepted, counted } = await serve();
+  for (const body of ['', '{', '{"update_id":5,', 'update']) expect((await deliver(url, body)).status).toBe(400);
+  expect([accepted, counted.length]).toEqual([[], 4]);
+});
+
+test.each<[string, unknown, string]>([
+  ['null', null, 'malformed'],
+  ['a list', [UPDATE], 'malformed'],
+  ['an update without an id', { message: UPDATE.message }, 'malformed'],
+  ['an update that is no message', { update_id: 6, poll: {} }, 'not_a_message'],
+  [
+    'a message of a stranger',
+    { ...UPDATE, message: { ...UPDATE.message, chat: { id: 2 }, from: { id: 2 } } },
+    'not_allowed',
+  ],
+])(
+  '%s comes from Telegram and is of no use: it is answered with 200, counted, and never comes again',
+  async (_, body, reason) => {
+    const { url, accepted, counted } = await serve();
+    expect((await deliver(url, body)).status).toBe(200);
+    expect([accepted, counted]).toEqual([[], [['spillway.updates.ignored', { reason }]]]);
+  },
+);
+
+test('a message that nobody could read back is passed over, and holds up nothing', async () => {
+  const { url, accepted, counted } = await serve({}, async (id) => {
+    if (id === 5) throw new UnreadableMessageError('date: too large');
+  });
+  expect((await deliver(url)).status).toBe(200);
+  expect((await deliver(url, { ...UPDATE, update_id: 6 })).status).toBe(200);
+  expect(accepted).toEqual([6]);
+  expect(counted[0]).toEqual(['spillway.updates.ignored', { reason: 'malformed' }]);
+});
+
+test('a body of one megabyte is taken, and one byte more is not', async () => {
+  const { url, accepted } = await serve();
+  const rest = MEGABYTE - JSON.stringify({ ...UPDATE, more: '' }).length;
+  expect((await deliver(url, { ...UPDATE, more: 'x'.repeat(rest) })).status).toBe(200);
+  expect((await deliver(url, { ...UPDATE, more: 'x'.repeat(rest + 1) })).status).toBe(413);
+  expect((await deliver(url, 'x'.repeat(20 * MEGABYTE))).status).toBe(413);
+  expect(accepted).toEqual([5]);
+});
+
+test('what cannot be stored is answered with 503 and when to come again', async () => {
+  let isAway = true;
+  const { url, accepted } = await serve({}, async () => {
+    if (isAway) throw new Error('OOM command not allowed');
+  });
+  const refused = await deliver(url);
+  expect([refused.status, refused.headers.get('retry-after'), accepted]).toEqual([503, '5', []]);
+  isAway = false;
+  expect([(await deliver(url)).status, accepted]).toEqual([200, [5]]);
+});
+
+test('a write that takes too long is answered with 503, and does no harm when it fails after that', async () => {
+  const { promise, reject } = Promise.withResolvers<void>();
+  const { url, accepted } = await serve({ acceptMsMax: 50 }, () => promise);
+  const refused = await deliver(url);
+  expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '5']);
+  reject(new Error('the connection was closed'));
+  expect((await deliver(url)).status).toBe(503);
+  expect(accepted).toEqual([]);
+});
+
+/** Sends raw bytes, and answers all that comes back until the connection is closed. */
+async function exchange(port: number, bytes: string): Promise<string> {
+  const socket = connect(port, '127.0.0.1');
+  let got = '';
+  socket.on('data', (chunk) => {
+    got += String(chunk);
+  });
+  socket.write(bytes);
+  await once(socket, 'close');
+  return got;
+}
+
+const HEAD = `POST /hook HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\nx-telegram-bot-api-secret-token: ${SECRET}\r\n`;
+
+test.each([
+  ['headers', HEAD],
+  ['body', `${HEAD}content-length: 1000\r\n\r\n{"update_id":`],
+])('a sender that is slow with its %s is cut, and nothing is accepted', async (_, bytes) => {
+  const { port, accepted, url } = await serve({ requestTimeoutMs: 200 });
+  expect(await exchange(port, bytes)).toMatch(/^(?:HTTP\/1\.1 408 |$)/);
+  expect(accepted).toEqual([]);
+  expect((await deliver(url)).status).toBe(200);
+});
+
+test('a sender that goes away in the middle leaves nothing behind', async () => {
+  const { port, accepted, url, counted } = await serve();
+  const socket = connect(port, '127.0.0.1').resume();
+  socket.end(`${HEAD}content-length: 1000\r\n\r\n${JSON.stringify(UPDATE)}`);
+  await once(socket, 'close');
+  expect([accepted, counted]).toEqual([[], [['spillway.webhook.refused', { status: 400 }]]]);
+  expect((await deliver(url)).status).toBe(200);
+});
+
+test('a server that stops answers what it has in hand, takes nothing new, and keeps no connection open', async () => {
+  const begun = Promise.withResolvers<void>();
+  const going = Promise.withResolvers<void>();
+  const { url, stop, accepted } = await serve({}, (id) => {
+    if (id !== 5) return Promise.resolve();
+    begun.resolve();
+    return going.promise;
+  });
+  // A connection that is kept, without a request on it.
+  await (await deliver(url, { ...UPDATE, update_id: 4 })).arrayBuffer();
+  const inHand = deliver(url);
+  await begun.promise;
+  const stopped = stop();
+  await expect(deliver(url, { ...UPDATE, update_id: 6 })).rejects.toThrow('fetch failed');
+  going.resolve();
+  const answer = await inHand;
+  expect([answer.status, answer.headers.get('connection')]).toEqual([200, 'close']);
+  await stopped;
+  expect(accepted).toEqual([4, 5]);
+});
+
+test('a delivery that hangs does not hold up a stop: it is cut, and was promised nothing', async () => {
+  const begun = Promise.withResolvers<void>();
+  const going = Promise.withResolvers<void>();
+  const { url, stop } = await serve({}, () => {
+    begun.resolve();
+    return going.promise;
+  });
+  const hanging = deliver(url).then(
+    () => 'answered',
+    () => 'cut',
+  );
+  await begun.promise;
+  await stop();
+  expect(await hanging).toBe('cut');
+  going.resolve();
+});

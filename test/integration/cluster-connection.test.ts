@@ -1,0 +1,131 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { createInbox } from '../../producer/inbox.ts';
+import { type ChatKey, chatKey, type EntryId, keysOf, type SessionId } from '../../shared/keys.ts';
+import type { PrivateRedis } from '../../shared/private-redis.ts';
+import { connectRedis, isReadyFor, type RedisClient, untilReady } from '../../shared/redis.ts';
+import type { Attempt } from '../../worker/attempt.ts';
+import { createBudget } from '../../worker/budget.ts';
+import { createLane, type Lane } from '../../worker/lane.ts';
+import { readSnapshot } from '../../worker/watch-snapshot.ts';
+import { type RedisCluster, startCluster } from '../fixture/cluster.ts';
+import { until } from '../fixture/root.ts';
+
+const CHAT = chatKey(1001);
+const OTHER = 1002;
+const NEW = 1003;
+const KEYS = keysOf(0);
+const keyOfStep = `${KEYS.lanePrefix}step`;
+const READY_MS = 10_000;
+
+let cluster: RedisCluster;
+let holder: PrivateRedis;
+let opened: RedisClient[];
+
+beforeEach(async () => {
+  opened = [];
+  cluster = await startCluster();
+  holder = await cluster.holderOf(KEYS.inbound);
+});
+
+afterEach(async () => {
+  for (const redis of opened) redis.disconnect();
+  await cluster.stop();
+});
+
+async function accepted(updateId: number, chatId = 1001): Promise<EntryId> {
+  const message = { v: 1, updateId, chatId, chatType: 'private', messageId: updateId, sentAtMs: 1 } as const;
+  const content = { kind: 'text', text: `message ${updateId}` } as const;
+  const { entry } = await createInbox(cluster.peek, 1).accept(
+    7,
+    { ...message, from: { id: chatId }, content },
+    '00-a-b-01',
+  );
+  return entry;
+}
+
+async function begunOf(lane: Lane, entry: EntryId, chat: ChatKey): Promise<Attempt> {
+  const begun = await lane.begin(entry, chat, `s-${chat}` as SessionId);
+  if (begun.state !== 'begun') throw new Error(`not begun but ${begun.state}`);
+  return begun.attempt;
+}
+
+function connect(use: 'patient' | 'impatient', urls = cluster.servers.map(({ url }) => url)): RedisClient {
+  const redis = connectRedis(urls, use);
+  opened.push(redis);
+  return redis;
+}
+
+test('while a master is away a patient command waits for it, and an impatient one fails at once', async () => {
+  const [patient, impatient] = [connect('patient'), connect('impatient')];
+  await Promise.all([patient, impatient].map((redis) => untilReady(redis, READY_MS)));
+  await patient.set(KEYS.watch, 'kept');
+  expect(await impatient.get(KEYS.watch)).toBe('kept');
+  expect(isReadyFor(patient, KEYS.watch)).toBe(true);
+  holder.kill9();
+  const waiting = patient.get(KEYS.watch);
+  await expect(impatient.get(KEYS.watch)).rejects.toThrow(/Connection is closed|CLUSTERDOWN/);
+  await until('connection that knows of the loss', () => !isReadyFor(patient, KEYS.watch) || undefined);
+  await holder.restart();
+  expect(await waiting).toBe('kept');
+  expect(isReadyFor(patient, KEYS.watch)).toBe(true);
+  await until('impatient answer', () => impatient.get(KEYS.watch).catch(() => undefined));
+});
+
+test('a cluster of which a part is down is not ready, and the sentence says what to check', async () => {
+  holder.kill9();
+  await until('loss that the others know of', async () => (await cluster.isDown()) || undefined);
+  await expect(untilReady(connect('patient'), 500)).rejects.toThrow(/REDIS_CLUSTER_NODES/);
+});
+
+test('one node that answers is enough to find the others', async () => {
+  const [first] = cluster.servers;
+  const redis = connect('patient', ['redis://127.0.0.1:1', first?.url ?? '']);
+  await untilReady(redis, READY_MS);
+  for (let shard = 0; shard < 6; shard++) await redis.set(keysOf(shard).watch, shard);
+  expect(await redis.get(keysOf(5).watch)).toBe('5');
+});
+
+test('the password is for every node, those that only the cluster names included', async () => {
+  for (const server of cluster.servers) await cluster.configure(server, 'requirepass', 'p,ss w@rd');
+  const [first] = cluster.servers;
+  const redis = connect('patient', [`redis://:${encodeURIComponent('p,ss w@rd')}@127.0.0.1:${first?.port}`]);
+  await untilReady(redis, READY_MS);
+  for (let shard = 0; shard < 6; shard++) await redis.set(keysOf(shard).watch, shard);
+  expect(await redis.get(keysOf(5).watch)).toBe('5');
+});
+
+test('the master that is nearly full counts, whichever it is', async () => {
+  const limits = [400_000_000, 20_000_000, 800_000_000];
+  for (const [at, server] of cluster.servers.entries())
+    await cluster.configure(server, 'maxmemory', String(limits[at]));
+  const { memory } = await readSnapshot(cluster.peek, 3);
+  expect(memory.maxBytes).toBe(20_000_000);
+  expect(memory.usedBytes).toBeGreaterThan(0);
+});
+
+test('a script that reaches keys which it cannot name is put off as a whole while its shard moves', async () => {
+  const lane = createLane(cluster.peek, KEYS);
+  await lane.prepare();
+  const [writer, starter] = [await accepted(1), await accepted(2, OTHER)];
+  await lane.admit(100);
+  const attempt = await begunOf(lane, writer, CHAT);
+  await begunOf(lane, starter, chatKey(OTHER));
+  await cluster.peek.zadd(KEYS.suspects, 1, starter);
+  const newcomer = await accepted(3, NEW);
+  const to = cluster.servers.find((server) => server !== holder) ?? holder;
+  const move = await cluster.beginMove(KEYS.inbound, to);
+  const budget = createBudget(cluster.peek, KEYS, { chatDailyTokens: 100, totalDailyTokens: undefined });
+  const putOff = Promise.all([
+    lane.admit(100),
+    attempt.write('step', [['INCR', keyOfStep]]),
+    begunOf(lane, starter, chatKey(OTHER)),
+    budget?.reserve(CHAT, 60),
+  ]);
+  await until('command that was put off', async () => (await cluster.putOff(holder)) || undefined);
+  await move();
+  const [admitted, written, begun] = await putOff;
+  expect(admitted).toMatchObject({ read: 1, heads: [{ entry: newcomer }] });
+  expect([written, await cluster.peek.get(keyOfStep)]).toEqual(['written', '1']);
+  expect(begun.attempts).toBe(2);
+  expect(await budget?.reserve(CHAT, 60)).toBe('over_chat_budget');
+});

@@ -1,0 +1,65 @@
+import { afterEach, expect, test } from '@jest/globals';
+import type { Service } from '../../shared/lifecycle.ts';
+import { createWorld, startGateway, type World } from '../fixture/gateway.ts';
+import { nextOutcome } from '../fixture/ledger.ts';
+
+const CHAT = 1001;
+const GROUP = -1_002_000_000_001;
+const WORDS = Array.from({ length: 120 }, (_, at) => `word ${at}`).join(', ');
+
+let world: World;
+let gateway: Service;
+
+/** A gateway whose model writes for half a second. */
+async function begin(env: Record<string, string> = {}): Promise<void> {
+  world = await createWorld({ claude: { deltaDelayMs: 15 }, env });
+  world.claude.react(() => ({ do: 'answer', text: WORDS }));
+  gateway = await startGateway(world, { draftsEveryMs: 50 });
+}
+
+afterEach(async () => {
+  await gateway.stop();
+  await world.close();
+});
+
+const drafts = () => world.telegram.calls.filter(({ method }) => method === 'sendMessageDraft');
+
+test('a private chat reads along while the model writes, and then has the answer once', async () => {
+  await begin();
+  world.telegram.say(CHAT, 'tell me');
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+  const texts = drafts().map(({ params }) => String(params.text));
+  expect(texts.length).toBeGreaterThan(2);
+  expect(drafts().every(({ ok }) => ok)).toBe(true);
+  expect(new Set(drafts().map(({ params }) => params.draft_id)).size).toBe(1);
+  for (const [at, text] of texts.entries()) {
+    expect(WORDS.startsWith(text)).toBe(true);
+    expect(text.length).toBeGreaterThan(texts[at - 1]?.length ?? 0);
+  }
+  expect(world.telegram.shown(CHAT).map(({ text }) => text)).toEqual([WORDS]);
+  const methods = world.telegram.calls.map(({ method }) => method);
+  expect(methods.lastIndexOf('sendMessageDraft')).toBeLessThan(methods.indexOf('sendMessage'));
+});
+
+test('a group sees the answer alone', async () => {
+  await begin({ TELEGRAM_ALLOWED_IDS: `${GROUP}` });
+  world.telegram.say(GROUP, 'tell us');
+  expect(await nextOutcome(world, GROUP)).toMatchObject({ outcome: 'answered' });
+  expect(drafts()).toEqual([]);
+  expect(world.telegram.shown(GROUP).map(({ text }) => text)).toEqual([WORDS]);
+});
+
+test.each<[string, { status: number; description: string } | { do: 'cut' | 'html502' }]>([
+  ['a server that knows no drafts', { status: 404, description: 'Not Found' }],
+  ['a server that cuts the line', { do: 'cut' }],
+  ['a proxy in trouble', { do: 'html502' }],
+  ['too many requests', { status: 429, description: 'Too Many Requests: retry after 30' }],
+])('%s takes nothing from the answer', async (_what, failure) => {
+  await begin();
+  world.telegram.fail('sendMessageDraft', failure, 100);
+  world.telegram.say(CHAT, 'tell me');
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+  expect(drafts()).toHaveLength(1);
+  expect(world.telegram.shown(CHAT).map(({ text }) => text)).toEqual([WORDS]);
+  expect(await world.peek.xlen(world.keys.alerts)).toBe(0);
+});

@@ -1,0 +1,79 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { createInbox, type Inbox } from '../../producer/inbox.ts';
+import { type Keys, keysOf } from '../../shared/keys.ts';
+import type { PrivateRedis } from '../../shared/private-redis.ts';
+import { connectRedis } from '../../shared/redis.ts';
+import { freshRedis } from '../fixture/redis.ts';
+
+let server: PrivateRedis;
+let redis: ReturnType<typeof connectRedis>;
+let keys: Keys;
+let inbox: Inbox;
+
+beforeEach(async () => {
+  server = await freshRedis();
+  redis = connectRedis(server.url, 'patient');
+  keys = keysOf(0);
+  inbox = createInbox(redis, 1);
+});
+
+afterEach(async () => {
+  redis.disconnect();
+  await server.stop();
+});
+
+async function accept(updateId: number, by: Inbox = inbox): Promise<boolean> {
+  const message = {
+    v: 1,
+    updateId,
+    chatId: 1001,
+    chatType: 'private',
+    messageId: updateId,
+    from: { id: 1001 },
+    sentAtMs: 1,
+    content: { kind: 'text', text: `message ${updateId}` },
+  } as const;
+  return (await by.accept(7, message, '00-a-b-01')).duplicate;
+}
+
+async function alerts(): Promise<string[]> {
+  return (await redis.xrange(keys.alerts, '-', '+')).map(([, fields]) => JSON.parse(fields[1] ?? '').text);
+}
+
+test.each([1, 2, 3])(
+  'the next message tells that %i of three were lost, and the one after it nothing',
+  async (lost) => {
+    for (const id of [1, 2, 3]) await accept(id);
+    await redis.hincrby(keys.counts, 'accepted', -lost);
+    expect(await accept(4)).toBe(false);
+    await accept(5);
+    expect(await alerts()).toEqual([
+      expect.stringContaining(`Redis lost data: 3 messages had been accepted, and now it knows of ${4 - lost} `),
+    ]);
+  },
+);
+
+test('the same update again tells a loss too', async () => {
+  for (const id of [1, 2]) await accept(id);
+  await redis.hincrby(keys.counts, 'accepted', -1);
+  expect(await accept(2)).toBe(true);
+  expect(await alerts()).toHaveLength(1);
+});
+
+test('nothing is lost where several accept, where one update comes twice, or where nobody counted before', async () => {
+  await redis.xadd(keys.inbound, '*', 'chat', '1001', 'message', '{}');
+  const other = createInbox(redis, 1);
+  await Promise.all([1, 2, 3, 4, 5, 6, 3, 2].map((id, at) => accept(id, at % 2 === 0 ? inbox : other)));
+  for (const id of [6, 7, 7]) await accept(id);
+  expect(await alerts()).toEqual([]);
+});
+
+test('a message is accepted also when the alert cannot be queued, which the next one does', async () => {
+  for (const id of [1, 2, 3]) await accept(id);
+  await redis.hincrby(keys.counts, 'accepted', -3);
+  await redis.set(keys.alerts, 'not a stream');
+  expect(await accept(4)).toBe(false);
+  await redis.del(keys.alerts);
+  await accept(5);
+  expect(await alerts()).toEqual([expect.stringMatching(/^Redis lost data: 3 .* now it knows of 2 /)]);
+});

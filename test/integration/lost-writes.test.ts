@@ -1,0 +1,102 @@
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { createInbox } from '../../producer/inbox.ts';
+import { chatKey, type EntryId, type Keys, keysOf, type SessionId } from '../../shared/keys.ts';
+import type { PrivateRedis } from '../../shared/private-redis.ts';
+import { PROJECT_ROOT } from '../../shared/project.ts';
+import { connectRedis } from '../../shared/redis.ts';
+import { bindScript } from '../../shared/script.ts';
+import { type Attempt, FencedError } from '../../worker/attempt.ts';
+import { createLane, type Lane } from '../../worker/lane.ts';
+import { createSessions, newStamp } from '../../worker/session/store.ts';
+import { freshRedis } from '../fixture/redis.ts';
+
+const CHAT = chatKey(1001);
+
+let server: PrivateRedis;
+let redis: ReturnType<typeof connectRedis>;
+let keys: Keys;
+let lane: Lane;
+let entry: EntryId;
+
+beforeEach(async () => {
+  server = await freshRedis();
+  redis = connectRedis(server.url, 'patient');
+  keys = keysOf(0);
+  lane = createLane(redis, keys);
+  await lane.prepare();
+  const fixed = { v: 1, updateId: 1, chatId: 1001, chatType: 'private', messageId: 1, sentAtMs: 1 } as const;
+  const message = { ...fixed, from: { id: 1001 }, content: { kind: 'text', text: 'hello' } } as const;
+  ({ entry } = await createInbox(redis, 1).accept(7, message, '00-a-b-01'));
+  await lane.admit(100);
+});
+
+afterEach(async () => {
+  redis.disconnect();
+  await server.stop();
+});
+
+async function begun(): Promise<Attempt> {
+  const result = await lane.begin(entry, CHAT, 's-1' as SessionId);
+  if (result.state !== 'begun') throw new Error(`not begun but ${result.state}`);
+  return result.attempt;
+}
+
+const answer = { chat: CHAT, outcome: 'answered', traceId: 't', settledAtMs: 1, attempts: 1, recoveries: 0 } as const;
+
+/** Does what a Redis does that comes back without its last write: the turn is as it was before. */
+async function losing(work: () => Promise<unknown>): Promise<void> {
+  const before = await redis.hgetall(keys.turn(entry));
+  await work();
+  await redis.multi().del(keys.turn(entry)).hset(keys.turn(entry), before).exec();
+}
+
+const AFTERWARDS: [string, (attempt: Attempt) => Promise<unknown>][] = [
+  ['writes a step', (attempt) => attempt.write('next', [['SET', `${keys.counts}:x`, 1]])],
+  ['writes what may repeat', (attempt) => attempt.write('', [['SET', `${keys.counts}:x`, 1]])],
+  ['calls the model or sends', (attempt) => attempt.hold()],
+  [
+    'opens its session',
+    (attempt) =>
+      createSessions(redis, keys).open(
+        attempt,
+        { v: 1, t: 'user', ...newStamp(), content: 'hello', entry, channel: 'c' },
+        1_000,
+      ),
+  ],
+];
+
+test.each(AFTERWARDS)('an attempt whose last write is lost is at its end when it %s', async (_what, next) => {
+  const attempt = await begun();
+  await attempt.write('first', [['HSET', keys.turn(entry), 'a', 1]]);
+  await losing(() => attempt.write('second', [['HSET', keys.turn(entry), 'b', 1]]));
+  await expect(next(attempt)).rejects.toThrow(FencedError);
+  expect(await redis.exists(`${keys.counts}:x`, keys.log(attempt.session))).toBe(0);
+});
+
+test.each(AFTERWARDS)('an attempt that lost nothing %s', async (_what, next) => {
+  const attempt = await begun();
+  await attempt.write('first', [['HSET', keys.turn(entry), 'a', 1]]);
+  await next(attempt);
+});
+
+test('an attempt whose last write is lost settles nothing; the next one goes on from what is left', async () => {
+  const attempt = await begun();
+  for (const step of ['first', 'second']) await attempt.write(step, [['HSET', keys.turn(entry), step, 1]]);
+  await losing(() => attempt.write('conclusion', [['HSET', keys.turn(entry), 'conclusion', '{}']]));
+  expect(await lane.settle(attempt, { ...answer, entry })).toEqual({ result: 'fenced' });
+  const next = await begun();
+  expect(next.conclusion).toBeUndefined();
+  await next.write('conclusion', [['HSET', keys.turn(entry), 'conclusion', '{}']]);
+  expect(await lane.settle(next, { ...answer, entry })).toEqual({ result: 'settled' });
+});
+
+test('writes that are sent together are in order, and one that is sent twice is one', async () => {
+  const attempt = await begun();
+  await Promise.all([1, 2, 3].map((at) => attempt.write('', [['RPUSH', `${keys.counts}:list`, at]])));
+  const write = bindScript<string>(redis, join(PROJECT_ROOT, 'worker', 'scripts', 'write.lua'));
+  // What ioredis does when a connection breaks before the answer has come.
+  const again = () => write([keys.turn(entry), keys.absent], [attempt.fence, 4, 'fourth', '', '', '']);
+  expect([await again(), await again()]).toEqual(['written', 'repeated']);
+  expect(await redis.lrange(`${keys.counts}:list`, 0, -1)).toEqual(['1', '2', '3']);
+});

@@ -1,0 +1,163 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import type { Failpoint } from '../../shared/failpoint.ts';
+import type { Service } from '../../shared/lifecycle.ts';
+import { runFile } from '../fixture/command.ts';
+import { jpegPhoto } from '../fixture/files.ts';
+import { createWorld, startGateway, type World } from '../fixture/gateway.ts';
+import { nextOutcome, settledOutcomes } from '../fixture/ledger.ts';
+import { type GatewayProcess, spawnGateway } from '../fixture/process.ts';
+import { type Block, blocksOf } from '../stand-in/claude/request.ts';
+
+const CHAT = 1001;
+const PATIENCE_MS = 25_000;
+/** Two pieces as an app cuts them, and the end. */
+const PASTED = [`A${'a'.repeat(4_000)}`, `B${'b'.repeat(4_000)}`, 'the end'];
+
+let world: World;
+let photo: Buffer;
+let gateways: (Service | GatewayProcess)[] = [];
+
+beforeEach(async () => {
+  [world, photo] = await Promise.all([createWorld(), jpegPhoto(300, 200)]);
+});
+
+afterEach(async () => {
+  await Promise.all(gateways.map((gateway) => gateway.stop()));
+  gateways = [];
+  await world.close();
+});
+
+async function start(): Promise<void> {
+  gateways.push(await startGateway(world));
+}
+
+function sendAlbum(captions: readonly string[]): void {
+  for (const [at, caption] of captions.entries()) {
+    const id = world.telegram.addFile(photo, `photos/${at}.jpg`);
+    const sizes = [{ file_id: id, file_unique_id: id, width: 300, height: 200, file_size: photo.length }];
+    const extra = { photo: sizes, media_group_id: 'album-1', ...(caption !== '' && { caption }) };
+    world.telegram.say(CHAT, '', { extra });
+  }
+}
+
+function sendPasted(): void {
+  for (const text of PASTED) world.telegram.say(CHAT, text);
+}
+
+async function outcomes(): Promise<string[]> {
+  const settled = await settledOutcomes(world);
+  const first = settled[0]?.entry;
+  return settled.map(({ outcome, into }) => (into === undefined ? outcome : `${outcome} ${into === first}`));
+}
+
+const mainCalls = () => world.claude.calls.filter(({ kind }) => kind === 'main');
+
+const asked = (): Block[] => blocksOf(mainCalls().at(-1)?.body.messages.at(-1)?.content ?? []);
+
+test('an album is one message: the model sees all of it with the caption last, and the user has one answer', async () => {
+  await start();
+  sendAlbum(['Which one is sharper?', '', '']);
+  world.telegram.say(CHAT, 'and this is another question');
+  expect(await nextOutcome(world, CHAT, 4)).toMatchObject({ outcome: 'answered' });
+  expect(await outcomes()).toEqual(['answered', 'merged true', 'merged true', 'answered']);
+  const [first] = mainCalls();
+  const sent = blocksOf(first?.body.messages.at(-1)?.content ?? []);
+  expect(sent.map(({ type }) => type)).toEqual(['image', 'image', 'image', 'text']);
+  expect(first?.pendingText).toBe('Which one is sharper?');
+  expect(world.telegram.shown(CHAT)).toHaveLength(2);
+  expect(world.claude.breaches()).toEqual([]);
+});
+
+test('a text that an app cut into pieces is one message again', async () => {
+  await start();
+  sendPasted();
+  expect(await nextOutcome(world, CHAT, 3)).toMatchObject({ outcome: 'merged' });
+  expect(await outcomes()).toEqual(['answered', 'merged true', 'merged true']);
+  expect(mainCalls().map(({ pendingText }) => pendingText)).toEqual([PASTED.join('\n')]);
+});
+
+test('pieces that come one by one are waited for', async () => {
+  await start();
+  for (const text of PASTED) {
+    world.telegram.say(CHAT, text);
+    // The first is taken up, sees what is there, and waits.
+    while ((await world.peek.zcard('{sw:0}:turns:delayed')) === 0) await pause(5);
+  }
+  expect(await nextOutcome(world, CHAT, 3)).toMatchObject({ outcome: 'merged' });
+  expect(mainCalls().map(({ pendingText }) => pendingText)).toEqual([PASTED.join('\n')]);
+});
+
+test('a piece that comes when its message was asked about is a message of its own', async () => {
+  await start();
+  world.telegram.say(CHAT, PASTED[0] ?? '');
+  await world.claude.waitForCall(({ kind }) => kind === 'main');
+  world.telegram.say(CHAT, 'the end');
+  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
+  expect(mainCalls().map(({ pendingText }) => pendingText)).toEqual([PASTED[0], 'the end']);
+});
+
+test.each<[Failpoint, number]>([
+  ['model called', 1],
+  ['answer stored', 1],
+  ['settled', 1],
+  ['settled', 2],
+])('killed at "%s" (%i): an album has one answer, and each piece its outcome', async (step, nth) => {
+  const victim = await spawnGateway(world, { SPILLWAY_FAIL_AT: `${step}:${nth}` });
+  sendAlbum(['What is this?', '']);
+  expect(await victim.ended).toBe('SIGKILL');
+  gateways.push(await spawnGateway(world));
+  await nextOutcome(world, CHAT, 2, PATIENCE_MS);
+  expect(await outcomes()).toEqual(['answered', 'merged true']);
+  expect(asked().map(({ type }) => type)).toEqual(['image', 'image', 'text']);
+  expect(world.telegram.shown(CHAT).filter(({ text }) => text !== '…')).toHaveLength(1);
+});
+
+test('what is replayed in a fresh session is all of it', async () => {
+  world.claude.react(({ kind }) => (kind === 'main' && mainCalls().length === 1 ? { do: 'overflow' } : undefined));
+  await start();
+  sendPasted();
+  await nextOutcome(world, CHAT, 3);
+  expect(await outcomes()).toEqual(['answered', 'merged true', 'merged true']);
+  expect(mainCalls().map(({ pendingText }) => pendingText)).toEqual([PASTED.join('\n'), PASTED.join('\n')]);
+});
+
+test('a piece whose file is away for a moment keeps its place, and no other file is downloaded again', async () => {
+  await start();
+  let asks = 0;
+  world.telegram.fail('getFile', { status: 500, description: 'Internal Server Error' }, 1, () => ++asks === 2);
+  sendAlbum(['What is this?', '']);
+  await nextOutcome(world, CHAT, 2);
+  expect(await outcomes()).toEqual(['answered', 'merged true']);
+  expect(asked().map(({ type }) => type)).toEqual(['image', 'image', 'text']);
+  expect(world.telegram.calls.filter(({ method }) => method === 'getFile')).toHaveLength(3);
+});
+
+test('/stop ends an album with its pieces', async () => {
+  world.claude.react(() => ({ do: 'hang' }));
+  await start();
+  sendAlbum(['What is this?', '']);
+  await world.claude.waitForCall(({ kind }) => kind === 'main');
+  world.telegram.say(CHAT, '/stop');
+  await nextOutcome(world, CHAT, 3);
+  expect(await outcomes()).toEqual(['cancelled', 'merged true', 'command']);
+});
+
+test('an album that fails is dead with its pieces, told once, and is one again when it is replayed', async () => {
+  let isRefused = true;
+  world.claude.react(() =>
+    isRefused ? { do: 'error', status: 401, type: 'authentication_error', message: 'invalid x-api-key' } : undefined,
+  );
+  await start();
+  sendAlbum(['What is this?', '']);
+  await nextOutcome(world, CHAT, 2);
+  expect(await outcomes()).toEqual(['failed', 'failed true']);
+  expect(world.telegram.shown(CHAT)).toHaveLength(1);
+  isRefused = false;
+  const replayed = await runFile('worker/cli/main.ts', ['dead', 'replay', '--all', '--json'], world.env);
+  expect(JSON.parse(replayed.stdout)).toMatchObject({ replayed: 2 });
+  await nextOutcome(world, CHAT, 4);
+  expect((await settledOutcomes(world)).slice(2).map(({ outcome }) => outcome)).toEqual(['answered', 'merged']);
+  // What failed stands before it in the conversation.
+  expect(asked().map(({ type }) => type)).toEqual(['image', 'image', 'text', 'image', 'image', 'text']);
+});

@@ -1,0 +1,139 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import type { Service } from '../../shared/lifecycle.ts';
+import { NOTICE } from '../../worker/notice.ts';
+import { ALERT_CHAT, createWorld, startGateway, type World } from '../fixture/gateway.ts';
+import { nextOutcome, settledOutcomes } from '../fixture/ledger.ts';
+import { type GatewayProcess, spawnGateway } from '../fixture/process.ts';
+
+const CHAT = 1001;
+const OTHER = 1002;
+const HANG = 'think for ever';
+
+let world: World;
+let gateway: Service | GatewayProcess | undefined;
+
+beforeEach(async () => {
+  world = await createWorld();
+  world.claude.react(({ pendingText }) => (pendingText === HANG ? { do: 'hang' } : undefined));
+});
+
+afterEach(async () => {
+  await gateway?.stop();
+  gateway = undefined;
+  await world.close();
+});
+
+const outcomesOf = async (chat: number) =>
+  (await settledOutcomes(world))
+    .filter((record) => record.chat === String(chat))
+    .map(({ outcome, reason }) => (reason === undefined ? outcome : `${outcome} ${reason}`));
+
+const shown = (chat: number) => world.telegram.shown(chat).map(({ text }) => text);
+
+const untilAsked = (text: string) => world.claude.waitForCall(({ pendingText }) => pendingText === text);
+
+test('/stop ends the turn that runs and what waits behind it, in order, and nothing of other chats', async () => {
+  gateway = await startGateway(world);
+  world.telegram.say(CHAT, HANG);
+  world.telegram.say(OTHER, HANG);
+  const [asked] = await Promise.all([untilAsked(HANG), world.claude.waitForCall(({ index }) => index === 1)]);
+  for (const text of ['second', 'third', '/stop', 'after it']) world.telegram.say(CHAT, text);
+  expect(await nextOutcome(world, CHAT, 5)).toMatchObject({ outcome: 'answered' });
+  expect(await outcomesOf(CHAT)).toEqual([
+    'cancelled stop',
+    'cancelled stop',
+    'cancelled stop',
+    'command stop',
+    'answered',
+  ]);
+  expect(shown(CHAT)).toEqual([NOTICE.stopped, expect.stringContaining('after it')]);
+  expect(asked.aborted).toBe(true);
+  expect(await outcomesOf(OTHER)).toEqual([]);
+  world.telegram.say(OTHER, '/stop');
+  expect(await nextOutcome(world, OTHER, 2)).toMatchObject({ outcome: 'command' });
+  expect(world.claude.breaches()).toEqual([]);
+  expect(shown(ALERT_CHAT)).toEqual([]);
+});
+
+test('/stop where nothing runs says so, and what was answered stays answered', async () => {
+  gateway = await startGateway(world);
+  world.telegram.say(CHAT, 'first');
+  await nextOutcome(world, CHAT);
+  world.telegram.say(CHAT, '/stop');
+  await nextOutcome(world, CHAT, 2);
+  expect(await outcomesOf(CHAT)).toEqual(['answered', 'command stop']);
+  expect(shown(CHAT).at(-1)).toBe(NOTICE.nothingToStop);
+});
+
+test('a message that waits for its next attempt is ended at once, and not when it is due', async () => {
+  world.claude.react(({ pendingText }) =>
+    pendingText === 'overloaded'
+      ? {
+          do: 'error',
+          status: 429,
+          type: 'rate_limit_error',
+          message: 'slow down',
+          headers: { 'retry-after': '120' },
+        }
+      : undefined,
+  );
+  gateway = await startGateway(world);
+  world.telegram.say(CHAT, 'overloaded');
+  await world.claude.waitForCall(({ status }) => status === 429);
+  while ((await world.peek.zcard('{sw:0}:turns:delayed')) === 0) await new Promise((resolve) => setImmediate(resolve));
+  world.telegram.say(CHAT, '/stop');
+  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'command' });
+  expect(await outcomesOf(CHAT)).toEqual(['cancelled stop', 'command stop']);
+});
+
+test('/new ends what was written before it, too, and begins anew', async () => {
+  gateway = await startGateway(world);
+  world.telegram.say(CHAT, HANG);
+  await untilAsked(HANG);
+  for (const text of ['second', '/new', 'after it']) world.telegram.say(CHAT, text);
+  expect(await nextOutcome(world, CHAT, 4)).toMatchObject({ outcome: 'answered' });
+  expect(await outcomesOf(CHAT)).toEqual(['cancelled new', 'cancelled new', 'command new', 'answered']);
+  expect(world.claude.calls.at(-1)?.body.messages).toHaveLength(1);
+});
+
+test('/stop reaches a full lane', async () => {
+  world.env.LANE_MAX_MESSAGES = '2';
+  gateway = await startGateway(world);
+  world.telegram.say(CHAT, HANG);
+  await untilAsked(HANG);
+  for (const text of ['second', 'third', '/stop']) world.telegram.say(CHAT, text);
+  await nextOutcome(world, CHAT, 4);
+  expect(await outcomesOf(CHAT)).toEqual(['cancelled stop', 'cancelled stop', 'cancelled stop', 'command stop']);
+});
+
+test('a second /stop does not cancel the first', async () => {
+  gateway = await startGateway(world);
+  world.telegram.say(CHAT, HANG);
+  await untilAsked(HANG);
+  for (const text of ['/stop', '/help', '/stop']) world.telegram.say(CHAT, text);
+  await nextOutcome(world, CHAT, 4);
+  expect(await outcomesOf(CHAT)).toEqual(['cancelled stop', 'command stop', 'cancelled stop', 'command stop']);
+});
+
+test('what is concluded when /stop comes is delivered', async () => {
+  world.telegram.fail('sendMessage', { do: 'slow', ms: 1_500 }, 1);
+  gateway = await startGateway(world);
+  world.telegram.say(CHAT, 'first');
+  await world.telegram.waitForCall(({ method }) => method === 'sendMessage');
+  world.telegram.say(CHAT, '/stop');
+  await nextOutcome(world, CHAT, 2);
+  expect(await outcomesOf(CHAT)).toEqual(['answered', 'command stop']);
+  expect(shown(CHAT)).toEqual([expect.stringContaining('first'), NOTICE.nothingToStop]);
+});
+
+test('a gateway that is killed after /stop was admitted leaves it to the next one', async () => {
+  const victim = await spawnGateway(world, { SPILLWAY_FAIL_AT: 'admitted:2' });
+  world.telegram.say(CHAT, HANG);
+  await untilAsked(HANG);
+  world.telegram.say(CHAT, '/stop');
+  expect(await victim.ended).toBe('SIGKILL');
+  gateway = await spawnGateway(world);
+  await nextOutcome(world, CHAT, 2, 25_000);
+  expect(await outcomesOf(CHAT)).toEqual(['cancelled stop', 'command stop']);
+  expect(world.claude.calls).toHaveLength(1);
+});

@@ -1,0 +1,87 @@
+import type { InboundMessage } from '../../shared/message.ts';
+import type { Destination, Telegram } from '../../shared/telegram.ts';
+import type { Attempt } from '../attempt.ts';
+import { splitReply } from './format.ts';
+
+/** What is shown of one answer while the model writes it. */
+export interface Draft {
+  /** Takes all words so far. Contract: returns at once and never throws. */
+  write(text: string): void;
+  /** Resolves when nothing more will be shown. Contract: never rejects. */
+  end(): Promise<void>;
+}
+
+/** Begins the drafts of a process. */
+export interface Drafts {
+  /** A draft for the answer to a message. Only a private chat shows any. */
+  begin(attempt: Attempt, message: InboundMessage, to: Destination): Draft;
+}
+
+export interface DraftsParts {
+  telegram: Pick<Telegram, 'sendDraft'>;
+  /** How often what is shown may change. A draft that would be shown for less than that is not shown at all. */
+  everyMs: number;
+  /** Telegram lets a draft vanish after 30 seconds, so one that stays the same is shown again after this. */
+  refreshMs: number;
+}
+
+export const DRAFTS_EVERY_MS = 1_000;
+export const DRAFTS_REFRESH_MS = 20_000;
+
+const NOTHING: Draft = { write() {}, end: async () => {} };
+
+/**
+ * Shows answers while they are written, as Telegram's drafts: a preview beside the chat that vanishes by itself. It is
+ * not a part of the reply. So whatever a process does with a draft, killed, or frozen and awake again, what was
+ * delivered stays as it is; editing the words into the reply's own message could not promise that.
+ *
+ * A server that does not offer drafts is not asked again. Any other failure ends the draft of that answer only.
+ */
+export function createDrafts(parts: DraftsParts): Drafts {
+  let isOffered = true;
+  return {
+    begin(attempt, message, to) {
+      if (message.chatType !== 'private' || !isOffered) return NOTHING;
+      return startDraft(parts, async (text) => {
+        await attempt.hold();
+        const shown = await parts.telegram.sendDraft(to, message.messageId, text);
+        if (!shown.ok && shown.failure.kind === 'not_offered') isOffered = false;
+        return shown.ok;
+      });
+    },
+  };
+}
+
+/** Shows the newest words once in a while, never two at a time, until `show` fails or the draft ends. */
+function startDraft({ everyMs, refreshMs }: DraftsParts, show: (text: string) => Promise<boolean>): Draft {
+  let newest = '';
+  let shown = '';
+  let shownAtMs = 0;
+  let timer: NodeJS.Timeout | undefined;
+  let showing = Promise.resolve();
+  const showNewest = async (): Promise<void> => {
+    const isOld = shown !== '' && Date.now() - shownAtMs >= refreshMs;
+    if (newest !== shown || isOld) {
+      [shown, shownAtMs] = [newest, Date.now()];
+      // What fails here is found out by the turn itself, if it matters.
+      if (!(await show(splitReply(newest).at(-1) ?? '').catch(() => false))) return;
+    }
+    if (timer !== undefined) timer = setTimeout(() => void look(), everyMs);
+  };
+  const look = (): Promise<void> => {
+    showing = showNewest();
+    return showing;
+  };
+  return {
+    write(text) {
+      const isFirst = newest === '' && text.trim() !== '';
+      if (text.trim() !== '') newest = text;
+      if (isFirst) timer = setTimeout(() => void look(), everyMs);
+    },
+    async end() {
+      clearTimeout(timer);
+      timer = undefined;
+      await showing;
+    },
+  };
+}
