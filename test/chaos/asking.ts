@@ -12,10 +12,13 @@ export interface Strange {
 }
 
 /** The main calls of each message, in order, and those that show a message wrongly. */
-export function askedInOrder({ asked, calls }: Evidence): {
-  byAsked: Map<Asked, ClaudeCall[]>;
+export interface Asking {
+  byAsked: ReadonlyMap<Asked, readonly ClaudeCall[]>;
   strange: readonly Strange[];
-} {
+}
+
+/** Sorts the main calls by what they are about. */
+export function askedInOrder({ asked, calls }: Evidence): Asking {
   const byNumber = new Map(asked.map((each) => [each.number, each]));
   const byAsked = new Map<Asked, ClaudeCall[]>();
   const strange: Strange[] = [];
@@ -31,6 +34,11 @@ export function askedInOrder({ asked, calls }: Evidence): {
     if (wrong) strange.push({ chatId: found.chatId, message: found.number, seen: `call ${call.index}: ${wrong}` });
   }
   return { byAsked, strange };
+}
+
+/** How many main calls were made beyond the first of each message. */
+export function askedAgain({ byAsked }: Asking): number {
+  return [...byAsked.values()].reduce((sum, calls) => sum + calls.length - 1, 0);
 }
 
 /** The message is asked as it was written, each earlier one stands in the history at most once, and all are of the chat. */

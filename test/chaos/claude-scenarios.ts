@@ -6,6 +6,7 @@ import { type Scenario, type Stage, untilShare } from './scenario.ts';
 
 const PACE_MS = 15;
 const BROWNOUT_MS = 3_000;
+const UNAUTHORIZED = 401;
 
 /** The ways in which a provider fails for a moment. */
 export const TRANSIENT: readonly Reaction[] = [
@@ -75,14 +76,17 @@ const unauthorized: Scenario = {
   name: 'claude-refuses-key',
   about: 'for 3 seconds the key is not accepted: every user of that time is told, and the operator once',
   traffic: { messages: 80, chats: 16 },
-  rules: { unansweredMax: 80, alertsMin: 1, alertsMax: 2 },
-  play: (stage) =>
-    under(stage, 'key refused', () => ({
+  rules: { refusals: [UNAUTHORIZED], alertsMin: 1, alertsMax: 2, alertLike: /^A message failed \(/ },
+  async play(stage) {
+    await under(stage, 'key refused', () => ({
       do: 'error',
-      status: 401,
+      status: UNAUTHORIZED,
       type: 'authentication_error',
       message: 'invalid x-api-key',
-    })),
+    }));
+    const refused = stage.world.claude.calls.filter(({ status }) => status === UNAUTHORIZED).length;
+    if (refused === 0) throw new Error('No call was refused.');
+  },
 };
 
 const overflowing: Scenario = {
@@ -90,7 +94,7 @@ const overflowing: Scenario = {
   about: 'a fifth of the calls is answered with an overflow, whatever was sent: each chat recovers and goes on',
   traffic: { messages: 60, chats: 12 },
   // Each of these chats may need a fresh session, and a message that gives up is told.
-  rules: { callsMax: 4 + 5, alertsMax: 60, unansweredMax: 2 },
+  rules: { callsMax: 4 + 5, alertsMax: 60, alertLike: /fresh session|could not be answered/, unansweredMax: 2 },
   play: (stage) => under(stage, 'overflows', () => (stage.random() < 0.2 ? { do: 'overflow' } : undefined)),
 };
 

@@ -27,12 +27,6 @@ const ahead: Scenario = {
   name: 'clock-ahead',
   about: 'the clock of one of two gateways is an hour ahead for 3 seconds, while calls of the model fail',
   traffic: { messages: 120, chats: 20 },
-  known: [
-    {
-      pattern: /has no outcome|not drained|^left: |have no answer/,
-      why: 'a retry is set for a time of the wrong clock, so its message waits an hour although the clock is right again',
-    },
-  ],
   play: (stage) => jump(stage, HOUR_MS),
 };
 

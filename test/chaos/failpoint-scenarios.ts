@@ -22,13 +22,29 @@ const WAYS: Readonly<Partial<Record<Failpoint, Way>>> = {
   'tool result stored': 'tools',
   'results stored': 'tools',
   'compaction stored': 'overflow',
-  'moved to wait': 'overflow',
+  'moved to wait': 'overflow twice',
   'fresh session stored': 'overflow twice',
 };
 
-/** After these steps a next message of the chat would heal what was left behind: a message that is alone must be healed too. */
-const ALONE: readonly string[] = ['admitted'];
-const ENOUGH_MS = 60_000;
+/** Why a message passes a step once, whatever is killed there. */
+interface Once {
+  why: string;
+  /** Whether the second gateway dies at a later message of the chat. If not, it must heal what the first one left. */
+  later: boolean;
+}
+
+/** Every other step is passed again by the next attempt at the same message, and the second gateway must die of that. */
+const ONCE: Readonly<Partial<Record<Failpoint, Once>>> = {
+  confirmed: { why: 'what is confirmed does not come again', later: true },
+  // A later message of the chat would heal what was left behind: one that is alone must be healed too.
+  admitted: { why: 'what was read from the stream is not read again', later: false },
+  'job added': { why: 'what was read from the stream is not read again', later: true },
+  'compaction stored': { why: 'the stage was stored with it', later: false },
+  'fresh session stored': { why: 'the stage was stored with it', later: false },
+  'answer stored': { why: 'a conclusion is kept, and the model is not asked again', later: true },
+  settled: { why: 'the entry is gone', later: true },
+  'next added': { why: 'the entry is gone', later: true },
+};
 const LONG_SESSION_TURNS = 60;
 const CUT_STEPS: readonly string[] = ['answer stored'];
 
@@ -44,11 +60,12 @@ export const FAILPOINT_SCENARIOS: readonly Scenario[] = stepsOfTheFlow().map((st
 
 function scenarioOf(step: Failpoint): Scenario {
   const way = WAYS[step] ?? 'plain';
+  const once = ONCE[step];
   return {
     name: `killed-${step.replaceAll(' ', '-')}`,
-    about: `the gateway is killed at "${step}", and the one after it too`,
-    // One chat: its head is the only message that can reach the step, so the second kill is at its second attempt.
-    traffic: { messages: ALONE.includes(step) ? 1 : 4, chats: 1, kinds: ['parts', 'text'] },
+    about: `the gateway is killed at "${step}", ${once ? `once a message (${once.why})` : 'and the one after it too'}`,
+    // One chat: its head is the only message that can reach the step.
+    traffic: { messages: once?.later === false && way === 'plain' ? 1 : 4, chats: 1, kinds: ['parts', 'text'] },
     rules: rulesOf(way),
     ...(CUT_STEPS.includes(step) && { isInCut: true }),
     ...(way.startsWith('overflow') && { claude: { windowTokens: 20_000, statedWindowTokens: 200_000 } }),
@@ -60,7 +77,7 @@ function scenarioOf(step: Failpoint): Scenario {
 function rulesOf(way: Way): Partial<Rules> {
   // Each of two rounds of tools has its own four calls; each overflow is a call that is made again.
   if (way === 'tools') return { callsMax: 4 * 3 + 5 };
-  return way === 'overflow twice' ? { alertsMin: 1, alertsMax: 1 } : {};
+  return way === 'overflow twice' ? { alertsMin: 1, alertsMax: 1, alertLike: /fresh session/ } : {};
 }
 
 async function prepareNotebook() {
@@ -68,23 +85,40 @@ async function prepareNotebook() {
   return { env, remove };
 }
 
+/**
+ * The first message is alone until both gateways have died of it, so the second died at its second attempt. Where a
+ * message passes the step once, the second gateway dies at the next one, or heals what the first one left.
+ */
 async function killTwice(stage: Stage, step: Failpoint, way: Way): Promise<void> {
   const { world, traffic, faults } = stage;
+  const once = ONCE[step];
+  const atOnce = step === 'next added' ? 2 : 1;
   await layOut(stage, way);
-  await traffic.pour();
-  const enough = untilSettled(stage);
-  const died = await faults.during(`killed at ${step}, twice`, ['send', 'overlap'], async () => {
-    const first = await world.fleet.startDoomed(step, 1, enough);
-    await world.fleet.startDoomed(step, 1, enough);
-    return first;
+  await traffic.pour({ messages: atOnce });
+  const dies = (): Promise<boolean> =>
+    world.fleet.startDoomed(step, 1, once?.later ? untilNextSettled(stage, atOnce) : untilSettled(stage));
+  const deaths = await faults.during(`killed at ${step}, twice`, ['send', 'overlap'], async () => {
+    const first = await dies();
+    return [first, await dies()];
   });
   await world.fleet.start();
-  if (!died) throw new Error(`The step "${step}" was never reached.`);
+  await traffic.pour();
+  const expected = [true, once?.later !== false];
+  if (deaths.join() !== expected.join()) throw new Error(`Died at "${step}": ${deaths}, not ${expected}.`);
 }
 
 /** Resolves when all is settled, or when nothing more is to be expected. */
-async function untilSettled({ world }: Stage): Promise<void> {
-  await untilIdle(world, Date.now() + ENOUGH_MS);
+async function untilSettled({ world, patienceMs }: Stage): Promise<void> {
+  await untilIdle(world, Date.now() + patienceMs);
+}
+
+/** Writes the next messages when all is settled, unless somebody has done so meanwhile, and resolves when they are settled. */
+async function untilNextSettled(stage: Stage, messages: number): Promise<void> {
+  const { traffic } = stage;
+  const before = traffic.asked.length;
+  await untilSettled(stage);
+  if (traffic.asked.length === before) await traffic.pour({ messages });
+  await untilSettled(stage);
 }
 
 /** For each question the model calls a tool that changes something, then one that only reads, and then answers. */

@@ -1,5 +1,7 @@
 import { expect, test } from '@jest/globals';
+import { NOTICE } from '../../worker/notice.ts';
 import type { ClaudeCall } from '../stand-in/claude/reaction.ts';
+import type { Message } from '../stand-in/claude/request.ts';
 import type { ShownMessage } from '../stand-in/telegram/chats.ts';
 import type { TelegramCall } from '../stand-in/telegram/server.ts';
 import type { Evidence } from './evidence.ts';
@@ -8,6 +10,7 @@ import type { Asked } from './traffic.ts';
 
 const CHAT = 1001;
 const TRACE = 'a'.repeat(32);
+const SUMMARY = '[Summary of the earlier conversation, for reference.]';
 
 const question = (number: number): Asked => ({
   number,
@@ -26,12 +29,21 @@ const shown = (messageId: number, text: string, at = messageId * 100): ShownMess
 
 const answer = (number: number, messageId = number): ShownMessage => shown(messageId, `<#00000${number} 1/1> Here.`);
 
+const user = (content: string): Message => ({ role: 'user', content });
+const reply = (number: number): Message => ({ role: 'assistant', content: answer(number).text });
+
+/** What the model is shown of a chat when it is asked that question. */
+const conversation = (number: number): Message[] => [
+  ...Array.from({ length: number - 1 }, (_, index) => [user(question(index + 1).text), reply(index + 1)]).flat(),
+  user(question(number).text),
+];
+
 const call = (number: number, at = number * 100 - 50, endedAt = at + 20): ClaudeCall => ({
   index: number,
   at,
   endedAt,
   kind: 'main',
-  body: { model: 'm', max_tokens: 1, messages: [{ role: 'user', content: question(number).text }] },
+  body: { model: 'm', max_tokens: 1, messages: conversation(number) },
   inputTokens: 1,
   pendingText: question(number).text,
   reaction: 'answer',
@@ -53,6 +65,9 @@ const line = (number: number, outcome = 'answered') => ({
   outcome,
   traceId: TRACE,
 });
+
+/** Redis may lose something, and then it is told. */
+const LOSS_RULES = { ...USUAL_RULES, alertsMax: 1 };
 
 /** Two messages of one chat, each answered once, in order. */
 function sound(): Evidence {
@@ -78,6 +93,12 @@ function sound(): Evidence {
 const violated = (evidence: Evidence): string[] => [
   ...new Set(judge(evidence, USUAL_RULES).violations.map(({ invariant }) => invariant)),
 ];
+
+/** The last question is asked with these messages before it. */
+const remembers = (...before: Message[]): Pick<Evidence, 'calls'> => {
+  const last = call(2);
+  return { calls: [call(1), { ...last, body: { ...last.body, messages: [...before, user(question(2).text)] } }] };
+};
 
 const chatShows = (...messages: ShownMessage[]): Pick<Evidence, 'shown'> => ({ shown: new Map([[CHAT, messages]]) });
 
@@ -108,6 +129,16 @@ test.each<[string, string[], Partial<Evidence>]>([
   ['a job is left', ['I7'], { left: ['1 active jobs'] }],
   ['an alert that nothing called for', ['I8'], { alerts: ['A message failed'] }],
   ['an outcome without a trace', ['I9'], { ledger: [line(1), { ...line(2), traceId: '' }] }],
+  ['a turn that was answered is not remembered', ['I10'], remembers()],
+  ['a turn is remembered without its answer', ['I10'], remembers(user(question(1).text))],
+  ['a turn is remembered with two answers', ['I10'], remembers(user(question(1).text), reply(1), reply(1))],
+  ['a turn is remembered with the answer to another', ['I10'], remembers(user(question(1).text), reply(3))],
+  [
+    'a turn is remembered twice',
+    ['I11', 'I10'],
+    remembers(user(question(1).text), reply(1), user(question(1).text), reply(1)),
+  ],
+  ['a summary that nothing called for stands for a turn', ['I10'], remembers(user(SUMMARY))],
   [
     'the model was asked something else',
     ['I11'],
@@ -136,8 +167,103 @@ test('a fault excuses only what it names, and only while it lasts', () => {
 test('a cut of the file excuses exactly the messages that it took, and counts them', () => {
   const lost = { ...sound(), ...chatShows(answer(1)), ledger: [line(1)], entryOf: new Map([[501, '1-0']]) };
   const cut = { accepts: new Set([502]), outcomes: new Set<number>() };
-  expect(judge({ ...lost, cut }, USUAL_RULES)).toMatchObject({ violations: [], cut: 1 });
-  expect(violated({ ...lost, cut: { ...cut, accepts: new Set([501]) } })).toContain('I1');
+  const isTold = { ...lost, alerts: ['Redis lost data: 1'] };
+  expect(judge({ ...isTold, cut }, LOSS_RULES)).toMatchObject({ violations: [], cut: 1 });
+  expect(judge({ ...lost, cut }, LOSS_RULES).violations).toMatchObject([{ invariant: 'I8' }]);
+  expect(violated({ ...isTold, cut: { ...cut, accepts: new Set([501]) } })).toContain('I1');
+});
+
+/** Three messages, and what the model was shown when it was asked the third. */
+function threeTurns(...messages: Message[]): Evidence {
+  const third = { ...call(3), body: { ...call(3).body, messages: [...messages, user(question(3).text)] } };
+  return {
+    ...sound(),
+    ...chatShows(answer(1), answer(2), answer(3)),
+    asked: [question(1), question(2), question(3)],
+    confirmedUpTo: 503,
+    calls: [call(1), call(2), third],
+    ledger: [line(1), line(2), line(3)],
+    entryOf: new Map([1, 2, 3].map((number) => [500 + number, `${number}-0`])),
+  };
+}
+
+const overflow = (number: number, index: number): ClaudeCall => ({
+  ...call(number, number * 100 - 90),
+  index,
+  status: 400,
+  reaction: 'overflow',
+});
+
+const after = (early: ClaudeCall, evidence: Evidence): Evidence => ({ ...evidence, calls: [early, ...evidence.calls] });
+
+test('turns that stand in another order are told', () => {
+  const [one, two] = [1, 2].map((number) => [user(question(number).text), reply(number)]);
+  expect(violated(threeTurns(...(one ?? []), ...(two ?? [])))).toEqual([]);
+  expect(violated(threeTurns(...(two ?? []), ...(one ?? [])))).toEqual(['I10']);
+});
+
+test('an overflow excuses what came before it, and nothing that came after', () => {
+  const evidence = threeTurns(user(SUMMARY), user(question(2).text), reply(2));
+  expect(violated(evidence)).toEqual(['I10']);
+  expect(violated(after(overflow(2, 1.5), evidence))).toEqual([]);
+  const forgets = threeTurns(user(SUMMARY));
+  expect(violated(after(overflow(2, 1.5), forgets))).toEqual(['I10']);
+  expect(violated(after(overflow(3, 2.5), forgets))).toEqual([]);
+});
+
+test('a call for a summary excuses as an overflow does, and one of another chat does not', () => {
+  const evidence = threeTurns(user(SUMMARY));
+  const summary = (quoted: number): ClaudeCall => ({
+    ...overflow(3, 2.5),
+    kind: 'compaction',
+    body: { ...call(3).body, messages: [user(`user: ${question(quoted).text}`)] },
+  });
+  expect(violated(after(summary(1), evidence))).toEqual([]);
+  expect(violated(after(summary(9), evidence))).toEqual(['I10']);
+});
+
+test('what is shown of a conversation that was shortened has no gap', () => {
+  const evidence = threeTurns(user(SUMMARY), user(question(1).text), reply(1));
+  expect(violated(after(overflow(3, 2.5), evidence))).toEqual(['I10']);
+});
+
+test('a command that puts the conversation away excuses what came before it, and shows none of it', () => {
+  const renewed: Asked = { ...question(2), kind: 'new', text: '/new' };
+  const isNew = (...messages: Message[]): Evidence => {
+    const evidence = threeTurns(...messages);
+    return {
+      ...evidence,
+      ...chatShows(answer(1), shown(2, NOTICE.newConversation), answer(3)),
+      asked: [question(1), renewed, question(3)],
+      calls: evidence.calls.filter(({ index }) => index !== 2),
+    };
+  };
+  expect(violated(isNew())).toEqual([]);
+  expect(violated(isNew(user(question(1).text), reply(1)))).toEqual(['I10']);
+});
+
+test('a cut of the file excuses a conversation from holding what it took', () => {
+  const cut = { accepts: new Set([501]), outcomes: new Set<number>() };
+  const evidence = { ...sound(), ...remembers(), alerts: ['Redis lost data: 1'] };
+  expect(judge({ ...evidence, cut }, LOSS_RULES).violations).toEqual([]);
+  const other = { ...evidence, cut: { ...cut, accepts: new Set([502]) } };
+  expect(judge(other, LOSS_RULES).violations).toMatchObject([{ invariant: 'I10' }]);
+});
+
+test('a message that the model refused at once may go unanswered, and not untold', () => {
+  const refused = { ...sound(), ledger: [line(1, 'failed'), line(2)], calls: [{ ...call(1), status: 401 }, call(2)] };
+  const rules = { ...USUAL_RULES, refusals: [401] };
+  const noticed = { ...refused, ...chatShows(shown(1, 'Not now.'), answer(2)) };
+  expect(judge(noticed, rules).violations).toEqual([]);
+  expect(judge({ ...noticed, calls: [call(1), call(2)] }, rules).violations).toMatchObject([{ invariant: 'I1' }]);
+  expect(judge({ ...refused, ...chatShows(answer(2)) }, rules).violations).toMatchObject([{ invariant: 'I1' }]);
+});
+
+test('an alert of another kind is told, however many are allowed', () => {
+  const rules = { ...USUAL_RULES, alertsMin: 1, alertsMax: 2, alertLike: /lost data/ };
+  expect(judge({ ...sound(), alerts: ['Redis lost data: 4'] }, rules).violations).toEqual([]);
+  const other = { ...sound(), alerts: ['Redis lost data: 4', 'A message failed'] };
+  expect(judge(other, rules).violations).toMatchObject([{ invariant: 'I8' }]);
 });
 
 test('a message that failed is told by a notice in its place, or by an alert that names its entry', () => {
@@ -148,4 +274,20 @@ test('a message that failed is told by a notice in its place, or by an alert tha
   expect(judge(noticed, USUAL_RULES).violations).toMatchObject([{ invariant: 'I1' }]);
   const alerted = { ...failed, ...chatShows(answer(2)), alerts: ['A message failed. Chat 1001, entry 1-0'] };
   expect(judge(alerted, rules).violations).toEqual([]);
+});
+
+test('a message that its user cancelled needs no answer, and may have none', () => {
+  const stop: Asked = { ...question(2), kind: 'stop', text: '/stop' };
+  const cancelled = {
+    ...sound(),
+    asked: [question(1), stop],
+    calls: [call(1)],
+    ledger: [line(1, 'cancelled'), line(2, 'command')],
+    ...chatShows(shown(2, NOTICE.stopped)),
+  };
+  expect(violated(cancelled)).toEqual([]);
+  expect(violated({ ...cancelled, ...chatShows(answer(1), shown(2, NOTICE.stopped)) })).toEqual(['I1']);
+  expect(violated({ ...cancelled, ledger: [line(1, 'failed'), line(2, 'command')] })).toEqual(['I1']);
+  const untold = { ...cancelled, ...chatShows(answer(2)), asked: [question(1), question(2)] };
+  expect(violated({ ...untold, ledger: [line(1, 'cancelled'), line(2)] })).toContain('I1');
 });

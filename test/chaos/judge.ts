@@ -2,14 +2,16 @@
  * Judges a run against the design's invariants, from what the stand-ins saw. Pure: the same evidence gives the same
  * violations.
  */
-import { askedInOrder, overlapping } from './asking.ts';
-import type { Evidence, LedgerLine } from './evidence.ts';
+import { type Asking, askedAgain, askedInOrder, overlapping } from './asking.ts';
+import { type Endings, readEndings } from './ending.ts';
+import type { Evidence } from './evidence.ts';
 import type { Excuse } from './fault.ts';
-import { readChat, type Telling, type Told } from './telling.ts';
+import { misremembered } from './remembering.ts';
+import { readChat, type Telling } from './telling.ts';
 import { type Asked, marksIn } from './traffic.ts';
 
 /** The invariants of the design that a run is judged by. */
-export type Invariant = 'I1' | 'I2' | 'I3' | 'I4' | 'I5' | 'I6' | 'I7' | 'I8' | 'I9' | 'I11';
+export type Invariant = 'I1' | 'I2' | 'I3' | 'I4' | 'I5' | 'I6' | 'I7' | 'I8' | 'I9' | 'I10' | 'I11';
 
 /** An invariant that does not hold, with what was seen. */
 export interface Violation {
@@ -26,12 +28,23 @@ export interface Rules {
   callsMax: number;
   /** Messages that end in something else than an answer: told, but not answered. */
   unansweredMax: number;
+  /** Statuses with which the model ends a message at once: one that met such a call may go unanswered, but not untold. */
+  refusals: readonly number[];
   alertsMin: number;
   alertsMax: number;
+  /** What every alert says. */
+  alertLike: RegExp;
 }
 
 /** `MAX_ATTEMPTS` is 5 by default, and a recovery may use 4 calls of its own. */
-export const USUAL_RULES: Rules = { callsMax: 9, unansweredMax: 0, alertsMin: 0, alertsMax: 0 };
+export const USUAL_RULES: Rules = {
+  callsMax: 9,
+  unansweredMax: 0,
+  refusals: [],
+  alertsMin: 0,
+  alertsMax: 0,
+  alertLike: /./,
+};
 
 /** What a judgement comes to. The counts are of all messages, whether they are violations or not. */
 export interface Judgement {
@@ -61,21 +74,25 @@ export function judge(evidence: Evidence, rules: Rules): Judgement {
       evidence.shown.get(chatId) ?? [],
     ),
   ]);
-  const told = readings.flatMap(([, reading]) => reading.told);
-  const outcomes = judgeOutcomes(evidence, told);
+  const asking = askedInOrder(evidence);
+  const endings = readEndings(
+    evidence,
+    readings.map(([, reading]) => reading.told),
+  );
+  const outcomes = judgeOutcomes(endings);
   const copies = judgeCopies(evidence, readings);
   const order = judgeOrder(readings);
   const breaches = judgeBreaches(evidence);
-  const unanswered = told.filter((each) => !isAnswered(each) && !evidence.cut.accepts.has(each.asked.updateId));
   return {
     violations: [
       ...outcomes,
       ...copies.violations,
       ...order,
-      ...judgeCalls(evidence, rules),
+      ...judgeCalls(evidence, asking, rules),
+      ...judgeMemory(evidence, asking, readings),
       ...breaches,
       ...judgeEnd(evidence),
-      ...judgeUnanswered(unanswered, rules),
+      ...judgeUnanswered(endings, asking, rules),
       ...judgeAlerts(evidence, rules),
       ...judgeTraces(evidence),
     ],
@@ -83,51 +100,17 @@ export function judge(evidence: Evidence, rules: Rules): Judgement {
     outOfOrder: order.length,
     breaches: breaches.length,
     extra: copies.extra,
-    unanswered: unanswered.length,
-    again: askedAgain(evidence),
+    unanswered: endings.unanswered.length,
+    again: askedAgain(asking),
     cut: evidence.cut.accepts.size,
   };
 }
 
-function askedAgain(evidence: Evidence): number {
-  return [...askedInOrder(evidence).byAsked.values()].reduce((sum, calls) => sum + calls.length - 1, 0);
-}
-
-const isAnswered = ({ parts, of }: Told): boolean => of > 0 && parts.size === of;
-
 const about = ({ chatId, number }: Asked): Pick<Violation, 'chatId' | 'message'> => ({ chatId, message: number });
 
 /** I1: each message that was confirmed has exactly one outcome, and somebody was told. */
-function judgeOutcomes(evidence: Evidence, told: readonly Told[]): Violation[] {
-  const lines = Map.groupBy(evidence.ledger, ({ entry }) => entry);
-  return told
-    .filter(({ asked }) => asked.updateId <= evidence.confirmedUpTo && !evidence.cut.accepts.has(asked.updateId))
-    .flatMap((each) => {
-      const entry = evidence.entryOf.get(each.asked.updateId);
-      const why = wrongWith(evidence, each, entry, entry === undefined ? [] : (lines.get(entry) ?? []));
-      return why === undefined ? [] : [{ invariant: 'I1' as const, ...about(each.asked), seen: why }];
-    });
-}
-
-function wrongWith(
-  { alerts }: Evidence,
-  told: Told,
-  entry: string | undefined,
-  lines: readonly LedgerLine[],
-): string | undefined {
-  if (entry === undefined) return 'confirmed to Telegram, but never accepted';
-  const [line, ...more] = lines;
-  if (line === undefined) return `entry ${entry} has no outcome; shown: ${shownParts(told)}`;
-  if (more.length > 0) return `entry ${entry} has ${lines.length} outcomes: ${lines.map((each) => each.outcome)}`;
-  const isDone = line.outcome === 'answered' || line.outcome === 'command';
-  if (isDone && !isAnswered(told)) return `entry ${entry} is ${line.outcome}, but shown: ${shownParts(told)}`;
-  const isTold = isAnswered(told) || told.noticed || alerts.some((alert) => alert.includes(entry));
-  return isTold ? undefined : `entry ${entry} ended as ${line.outcome} (${line.reason}), and nobody was told`;
-}
-
-function shownParts({ parts, of, noticed }: Told): string {
-  if (of > 0) return `parts ${[...parts.keys()]} of ${of}`;
-  return noticed ? 'a notice' : 'nothing';
+function judgeOutcomes({ wrong }: Endings): Violation[] {
+  return wrong.map(({ asked, why }) => ({ invariant: 'I1', ...about(asked), seen: why }));
 }
 
 /** I2: a text stands once in its chat; a second time only where nobody could know what came of the first send. */
@@ -203,8 +186,7 @@ function judgeOrder(readings: readonly [number, Telling][]): Violation[] {
 }
 
 /** I3, I4 and I11: one call at a time in a chat, not too many for a message, and each with the message as it was written. */
-function judgeCalls(evidence: Evidence, rules: Rules): Violation[] {
-  const { byAsked, strange } = askedInOrder(evidence);
+function judgeCalls(evidence: Evidence, { byAsked, strange }: Asking, rules: Rules): Violation[] {
   const violations: Violation[] = strange.map((each) => ({ invariant: 'I11', ...each }));
   for (const [asked, calls] of byAsked) {
     if (calls.length <= rules.callsMax || evidence.cut.outcomes.has(asked.updateId)) continue;
@@ -218,6 +200,18 @@ function judgeCalls(evidence: Evidence, rules: Rules): Violation[] {
     violations.push({ invariant: 'I3', ...about(asked), seen });
   }
   return violations;
+}
+
+/** I10: at the end each chat's conversation holds what was answered in it, in order, each turn once and with its answer. */
+function judgeMemory(
+  { calls, cut }: Evidence,
+  { byAsked }: Asking,
+  readings: readonly [number, Telling][],
+): Violation[] {
+  const compactions = calls.filter(({ kind }) => kind === 'compaction');
+  return readings
+    .flatMap(([, { told }]) => misremembered({ told, byAsked, compactions, cut }))
+    .map(({ asked, seen }) => ({ invariant: 'I10', ...about(asked), seen }));
 }
 
 /** I5: no request breaks the contract of either API. */
@@ -244,17 +238,26 @@ function judgeEnd({ drainMs, left, asked, confirmedUpTo }: Evidence): Violation[
 }
 
 /** I1, the strict half: a fault that passes must not cost an answer, unless the scenario says how many it may cost. */
-function judgeUnanswered(unanswered: readonly Told[], { unansweredMax }: Rules): Violation[] {
-  if (unanswered.length <= unansweredMax) return [];
-  const [first] = unanswered;
-  const seen = `${unanswered.length} messages have no answer, more than ${unansweredMax}`;
+function judgeUnanswered(
+  { unanswered }: Endings,
+  { byAsked }: Asking,
+  { unansweredMax, refusals }: Rules,
+): Violation[] {
+  const left = unanswered.filter(({ asked }) => !byAsked.get(asked)?.some(({ status }) => refusals.includes(status)));
+  if (left.length <= unansweredMax) return [];
+  const [first] = left;
+  const seen = `${left.length} messages have no answer, more than ${unansweredMax}`;
   return [{ invariant: 'I1', ...(first && about(first.asked)), seen }];
 }
 
 /** I8: an alert where one is needed, and not too many. */
-function judgeAlerts({ alerts }: Evidence, { alertsMin, alertsMax }: Rules): Violation[] {
-  if (alerts.length >= alertsMin && alerts.length <= alertsMax) return [];
-  const seen = `${alerts.length} alerts, not ${alertsMin} to ${alertsMax}: ${alerts.map((text) => text.slice(0, 160)).join(' | ')}`;
+function judgeAlerts({ alerts, cut }: Evidence, { alertsMin, alertsMax, alertLike }: Rules): Violation[] {
+  if (alerts.length === 0 && cut.accepts.size > 0)
+    return [{ invariant: 'I8', seen: `${cut.accepts.size} accepted messages are lost, and nobody was told` }];
+  const other = alerts.filter((text) => !alertLike.test(text));
+  if (other.length === 0 && alerts.length >= alertsMin && alerts.length <= alertsMax) return [];
+  const told = (other.length > 0 ? other : alerts).map((text) => text.slice(0, 160)).join(' | ');
+  const seen = `${alerts.length} alerts (${other.length} of another kind), not ${alertsMin} to ${alertsMax}: ${told}`;
   return [{ invariant: 'I8', seen }];
 }
 

@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { PROJECT_ROOT } from '../../shared/project.ts';
 import { temporaryFolder } from '../fixture/redis.ts';
+import type { Invariant } from './judge.ts';
 
 /** One text that is replaced in a file of the product. */
 export interface Mutation {
@@ -22,12 +23,17 @@ export interface Mutant {
   name: string;
   mutations: readonly Mutation[];
   scenario: string;
+  /** What must be seen to be violated: a copy that is red for something else proves nothing. */
+  violates: Invariant;
+  /** One of the four that run with every test. */
+  isInCut?: boolean;
 }
 
 /** What a mutant came to. */
 export interface Survey {
   name: string;
   scenario: string;
+  violates: Invariant;
   isCaught: boolean;
   /** What the scenario printed. */
   printed: string;
@@ -35,7 +41,8 @@ export interface Survey {
 
 const COPIED = ['producer', 'worker', 'shared', 'test', 'package.json', 'tsconfig.json', 'spillway.ts'];
 const LINKED = ['node_modules', '.cache'];
-const PATIENCE_S = 15;
+/** Many times what the sound product needs in these scenarios. */
+const PATIENCE_S = 6;
 const MUTANT_MS = 150_000;
 
 const ADMITTED = "redis.call('RPUSH', ARGV[4] .. chat, last)";
@@ -46,22 +53,26 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'an update that was seen before is accepted again',
     mutations: [{ file: 'producer/accept.lua', from: 'if before then', to: 'if before and false then' }],
     scenario: 'telegram-redelivers',
+    violates: 'I2',
+    isInCut: true,
   },
   {
     name: 'the fence is not checked',
     mutations: [
       {
         file: 'worker/scripts/write.lua',
-        from: "if redis.call('HGET', KEYS[1], 'fence') ~= ARGV[1] then",
+        from: 'if turn[1] ~= ARGV[1] or (before ~= number and (checks or before ~= number - 1)) then',
         to: 'if false then',
       },
       {
         file: 'worker/scripts/settle.lua',
-        from: "if redis.call('HGET', KEYS[4], 'fence') ~= ARGV[3] then",
+        from: "if turn[1] ~= ARGV[3] or (turn[2] or '0') ~= ARGV[9] then",
         to: 'if false then',
       },
     ],
     scenario: 'gateway-frozen',
+    violates: 'I2',
+    isInCut: true,
   },
   {
     name: 'the reconciler finds nothing',
@@ -73,6 +84,8 @@ export const MUTANTS: readonly Mutant[] = [
       },
     ],
     scenario: 'killed-admitted',
+    violates: 'I1',
+    isInCut: true,
   },
   {
     name: 'an entry is acknowledged and deleted as it is admitted',
@@ -84,11 +97,14 @@ export const MUTANTS: readonly Mutant[] = [
       },
     ],
     scenario: 'telegram-redelivers',
+    violates: 'I1',
+    isInCut: true,
   },
   {
     name: 'a lane hands out its newest message first',
     mutations: [{ file: 'worker/scripts/admit.lua', from: ADMITTED, to: "redis.call('LPUSH', ARGV[4] .. chat, last)" }],
     scenario: 'killed-answer-stored',
+    violates: 'I3',
   },
   {
     name: 'an update that could not be stored is confirmed',
@@ -100,11 +116,25 @@ export const MUTANTS: readonly Mutant[] = [
       },
     ],
     scenario: 'redis-out-of-memory',
+    violates: 'I1',
   },
   {
     name: 'no alert is ever due',
     mutations: [{ file: 'worker/alert.ts', from: 'return sent <= DAILY_MAX;', to: 'return sent > DAILY_MAX;' }],
     scenario: 'claude-refuses-key',
+    violates: 'I8',
+  },
+  {
+    name: 'data that Redis lost is not noticed',
+    mutations: [{ file: 'shared/loss.ts', from: 'if (!isLower)', to: 'if (true)' }],
+    scenario: 'redis-flushed',
+    violates: 'I8',
+  },
+  {
+    name: 'an answer is not kept in its conversation',
+    mutations: [{ file: 'worker/turn.ts', from: '      ...decided.commands,\n', to: '' }],
+    scenario: 'telegram-redelivers',
+    violates: 'I10',
   },
   {
     name: 'an outcome names no trace',
@@ -112,6 +142,7 @@ export const MUTANTS: readonly Mutant[] = [
       { file: 'worker/processor.ts', from: 'traceId: traceIdOf(attempt.traceparent),\n', to: "traceId: '',\n" },
     ],
     scenario: 'telegram-redelivers',
+    violates: 'I9',
   },
 ];
 
@@ -123,9 +154,10 @@ export async function surveyMutant(mutant: Mutant, seed: number): Promise<Survey
     for (const name of LINKED) await symlink(join(PROJECT_ROOT, name), join(folder, name));
     for (const mutation of mutant.mutations) await mutate(folder, mutation);
     const { code, printed } = await play(folder, mutant.scenario, seed);
-    const { name, scenario } = mutant;
-    // Only a violation counts: a copy that does not start would be red for nothing.
-    return { name, scenario, isCaught: code === 1 && printed.includes('VIOLATED'), printed };
+    const { name, scenario, violates } = mutant;
+    // Only that violation counts: a copy that does not start would be red for nothing.
+    const isCaught = code === 1 && printed.includes('VIOLATED') && printed.includes(`\n  ${violates}, `);
+    return { name, scenario, violates, isCaught, printed };
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

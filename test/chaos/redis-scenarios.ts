@@ -1,12 +1,17 @@
 /** What can happen to Redis itself. */
 import { setTimeout as pause } from 'node:timers/promises';
+import { ALERT_CHAT } from '../fixture/gateway.ts';
 import { randomInt } from '../fixture/random.ts';
 import { entriesOf, ledgerOf } from './evidence.ts';
-import { type Scenario, type Stage, untilIdle, untilShare } from './scenario.ts';
+import { type Scenario, type Stage, until, untilIdle, untilShare } from './scenario.ts';
 
 const PACE_MS = 15;
 const IDLE_MS = 30_000;
 const ROOM_BYTES = 40_000;
+/** What the operator is told when Redis knows less than it did, once an hour. */
+const LOSS = /^Redis lost data: /;
+const LOSS_ALERTS_MAX = 2;
+const ALERT_MS = 10_000;
 
 /** Kills Redis and brings it back, as a supervisor does. */
 export async function killRedis({ world, faults, random }: Stage): Promise<void> {
@@ -54,28 +59,65 @@ const frozen: Scenario = {
 const tailCut: Scenario = {
   name: 'redis-tail-cut',
   about:
-    'Redis loses the last bytes of its file, as in a power loss: what it still knows is settled, the rest is counted',
+    'Redis loses the end of its file, as in a power loss: what it still knows is settled, the rest is counted and told',
   traffic: { messages: 150, chats: 15 },
+  rules: { alertsMin: 1, alertsMax: LOSS_ALERTS_MAX, alertLike: LOSS },
   async play(stage) {
-    await stage.world.fleet.start();
-    const pouring = stage.traffic.pour({ everyMs: PACE_MS });
+    const { world, traffic, faults, random } = stage;
+    await world.fleet.start();
+    await traffic.pour({ messages: 60, everyMs: PACE_MS });
+    const kept = await world.redis.appendedBytes();
+    await traffic.pour({ messages: 30, everyMs: PACE_MS });
+    await untilReconciled(stage);
+    await traffic.pour({ messages: 10 });
+    await until('a call of the model', () => world.claude.inFlight() > 0);
+    // The cut goes through the middle of a write.
+    await faults.during('Redis loses its tail', ['send', 'overlap'], () =>
+      cutTail(stage, (appended) => appended - kept - randomInt(random, 3_000)),
+    );
+    // Nothing is accepted until it is told, since that would hide the loss; that it is not told is judged.
+    await until('an alert', () => world.telegram.shown(ALERT_CHAT).length > 0, ALERT_MS).catch(() => undefined);
+    await traffic.pour({ everyMs: PACE_MS });
+  },
+};
+
+const tailClipped: Scenario = {
+  name: 'redis-tail-clipped',
+  about:
+    'Redis loses the last writes of its file under load, in the middle of turns: their next steps meet what is left',
+  traffic: { messages: 150, chats: 15 },
+  // It may be that no accepted message is lost, and then there is nothing to tell.
+  rules: { alertsMax: LOSS_ALERTS_MAX, alertLike: LOSS },
+  async play(stage) {
+    const { world, traffic, faults, random } = stage;
+    await world.fleet.start();
+    const pouring = traffic.pour({ everyMs: PACE_MS });
     await untilShare(stage, 0.6);
-    await stage.faults.during('Redis loses its tail', ['send', 'overlap'], () => cutTail(stage));
+    await faults.during('Redis loses its last writes', ['send', 'overlap'], () =>
+      cutTail(stage, () => 3_000 + randomInt(random, 6_000)),
+    );
     await pouring;
   },
 };
 
+/** Resolves when all that was written is accepted, and a whole pass of the reconciler has seen it. */
+async function untilReconciled({ world, traffic }: Stage): Promise<void> {
+  const passes = async (): Promise<number> =>
+    Number(/cmdstat_xpending:calls=(\d+)/.exec(await world.peek.info('commandstats'))?.[1] ?? 0);
+  await until('all to be accepted', async () => (await entriesOf(world, traffic.asked)).size === traffic.asked.length);
+  const before = await passes();
+  await until('a pass of the reconciler', async () => (await passes()) >= before + 2);
+}
+
 /** Nobody may write between the look before the cut and the one after it, so the line is down meanwhile. */
-async function cutTail(stage: Stage): Promise<void> {
-  const { world, random } = stage;
+async function cutTail(stage: Stage, bytesOf: (appended: number) => number): Promise<void> {
+  const { world } = stage;
   world.proxy.refuse();
   world.redis.kill9();
   await world.redis.restart();
   const before = await known(stage);
   world.redis.kill9();
-  await world.redis.restart();
-  world.redis.kill9();
-  await world.redis.cutTail(3_000 + randomInt(random, 6_000));
+  await world.redis.cutTail(bytesOf(await world.redis.appendedBytes()));
   await world.redis.restart();
   const after = await known(stage);
   const settledAgain = [...before.settled].filter((updateId) => !after.settled.has(updateId));
@@ -143,11 +185,13 @@ const flushed: Scenario = {
   about:
     'Redis forgets everything (FLUSHALL) between two halves of the messages: the second half is answered all the same',
   traffic: { messages: 120, chats: 12 },
+  rules: { alertsMin: 1, alertsMax: LOSS_ALERTS_MAX, alertLike: LOSS },
   async play(stage) {
     const { world, traffic, faults } = stage;
     await world.fleet.start();
     await traffic.pour({ messages: traffic.planned / 2, everyMs: PACE_MS });
     if (!(await untilIdle(world, Date.now() + IDLE_MS))) throw new Error('The first half is not settled.');
+    await untilReconciled(stage);
     const before = await known(stage);
     await faults.during('Redis flushed', [], () => world.peek.flushall());
     // What was settled is forgotten with the rest, so only the chats can tell of it.
@@ -157,4 +201,12 @@ const flushed: Scenario = {
 };
 
 /** Everything about Redis as a process with a file. */
-export const REDIS_SCENARIOS: readonly Scenario[] = [killed, frozen, tailCut, outOfMemory, diskFull, flushed];
+export const REDIS_SCENARIOS: readonly Scenario[] = [
+  killed,
+  frozen,
+  tailCut,
+  tailClipped,
+  outOfMemory,
+  diskFull,
+  flushed,
+];

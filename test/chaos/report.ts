@@ -1,6 +1,6 @@
 /** Says in words what came of a run. */
 import type { Violation } from './judge.ts';
-import { type Result, type Scenario, unexplained } from './scenario.ts';
+import { knownIn, type Result, type Scenario, unexplained } from './scenario.ts';
 
 const COLUMNS = [
   ['scenario', 26],
@@ -19,6 +19,9 @@ const COLUMNS = [
 ] as const;
 const SHOWN_MAX = 6;
 
+/** The names of the columns. */
+export const COLUMN_NAMES: readonly string[] = COLUMNS.map(([name]) => name);
+
 /** The head of the table. */
 export function headLine(): string {
   return COLUMNS.map(([name, width]) => name.padEnd(width)).join(' ');
@@ -26,7 +29,13 @@ export function headLine(): string {
 
 /** A result as a line of the table. */
 export function resultLine(result: Result, scenario: Scenario): string {
-  const cells = [
+  const cells = cellsOf(result, scenario);
+  return COLUMNS.map(([, width], index) => String(cells[index]).padEnd(width)).join(' ');
+}
+
+/** A result as the cells of the table. */
+export function cellsOf(result: Result, scenario: Scenario): readonly (string | number)[] {
+  return [
     result.name,
     result.messages,
     result.faults,
@@ -41,7 +50,6 @@ export function resultLine(result: Result, scenario: Scenario): string {
     result.cut,
     verdictOf(result, scenario),
   ];
-  return COLUMNS.map(([, width], index) => String(cells[index]).padEnd(width)).join(' ');
 }
 
 function verdictOf(result: Result, scenario: Scenario): string {
@@ -54,14 +62,22 @@ export function violationLines(result: Result, scenario: Scenario): string[] {
   const { violations, name, seed } = result;
   if (violations.length === 0) return [];
   const fresh = unexplained(result, scenario);
-  const shown = [...fresh, ...violations.filter((each) => !fresh.includes(each))].slice(0, SHOWN_MAX);
+  const shown = [...varied(fresh), ...violations.filter((each) => !fresh.includes(each))].slice(0, SHOWN_MAX);
   const left = violations.length - shown.length;
   return [
-    ...(scenario.known ?? []).map(({ why }) => `  known: ${why}`),
+    ...knownIn(result, scenario).map(({ why }) => `  known: ${why}`),
     ...shown.map((each) => `  ${violationLine(each)}`),
     ...(left > 0 ? [`  and ${left} more`] : []),
     `  repeat: npm run chaos -- --only ${name} --seed ${seed}`,
   ];
+}
+
+/** One of each invariant first: many of one kind must not hide the others. */
+function varied(violations: readonly Violation[]): Violation[] {
+  const firsts = [...Map.groupBy(violations, ({ invariant }) => invariant).values()].flatMap((group) =>
+    group.slice(0, 1),
+  );
+  return [...firsts, ...violations.filter((each) => !firsts.includes(each))];
 }
 
 /** One violation with its evidence. */

@@ -17,6 +17,8 @@ export interface Stage {
   random: () => number;
   /** What a cut of Redis's file took; a scenario that cuts sets it. */
   cut: Cut;
+  /** How long anything may take to be healed. */
+  patienceMs: number;
 }
 
 /** Something outside of the world that a scenario needs. */
@@ -46,6 +48,8 @@ export interface Scenario {
   prepare?(): Promise<Preparation>;
   /** Starts gateways, writes messages and does faults. Resolves when the last message was written and the last fault ended. */
   play(stage: Stage): Promise<void>;
+  /** Looks at what is left once all is settled. */
+  after?(stage: Stage): Promise<void>;
   /** Whether it belongs to the cut that runs with every test. */
   isInCut?: boolean;
   /** Faults of the product that are known: violations that a pattern matches are told, and do not fail the suite. */
@@ -65,6 +69,11 @@ export interface Result extends Judgement {
 /** The violations of a result that no known fault of the product explains. */
 export function unexplained({ violations }: Judgement, { known = [] }: Scenario): Violation[] {
   return violations.filter(({ seen }) => !known.some(({ pattern }) => pattern.test(seen)));
+}
+
+/** The known faults of the product that a result shows. */
+export function knownIn({ violations }: Judgement, { known = [] }: Scenario): Known[] {
+  return known.filter(({ pattern }) => violations.some(({ seen }) => pattern.test(seen)));
 }
 
 const DRAIN_MS = 60_000;
@@ -92,9 +101,10 @@ export async function runScenario(
   });
   try {
     const traffic = createTraffic(world.telegram, scenario.traffic, random);
-    const stage: Stage = { world, traffic, faults: createFaultLog(), random, cut: NO_CUT };
+    const stage: Stage = { world, traffic, faults: createFaultLog(), random, cut: NO_CUT, patienceMs };
     await scenario.play(stage);
-    const drainMs = await drained(stage, patienceMs);
+    const drainMs = await drained(stage);
+    await scenario.after?.(stage);
     const evidence = await collect(world, traffic, stage.faults, { cut: stage.cut, drainMs });
     return {
       ...judge(evidence, { ...USUAL_RULES, ...scenario.rules }),
@@ -115,7 +125,7 @@ export async function runScenario(
  * Waits until all is settled, without starting anything again. Then every chat writes once more: it must be usable, and
  * whoever woke up late has had the time to do harm.
  */
-async function drained({ world, traffic, faults }: Stage, patienceMs: number): Promise<number | undefined> {
+async function drained({ world, traffic, faults, patienceMs }: Stage): Promise<number | undefined> {
   const since = Math.max(faults.lastEndMs(), Date.now());
   if (!(await untilIdle(world, since + patienceMs))) return undefined;
   const drainMs = Date.now() - since;

@@ -1,15 +1,13 @@
 /** The long run: many messages of many chats, and every few seconds a fault that the seed draws. */
-import { mkdir, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { PROJECT_ROOT } from '../../shared/project.ts';
 import type { FoundRedisServer } from '../../shared/redis-server.ts';
 import { randomInt } from '../fixture/random.ts';
+import { type Census, takeCensus } from './census.ts';
 import { brownOut, TRANSIENT } from './claude-scenarios.ts';
 import { killRedis } from './redis-scenarios.ts';
-import { headLine, resultLine, violationLine } from './report.ts';
 import { look, type Sample } from './sample.ts';
-import { type Result, runScenario, type Scenario, type Stage } from './scenario.ts';
+import { type Result, runScenario, type Scenario, type Stage, until } from './scenario.ts';
+import { growing } from './soak-verdict.ts';
 import { brownOutTelegram } from './telegram-scenarios.ts';
 
 const MESSAGES = 10_000;
@@ -21,10 +19,11 @@ const SHORT_MS = 1_500;
 const FROZEN_MS = 3_500;
 /** Each chat may meet several faults while one of its messages is under way, and attempts are bounded: 0.2 %. */
 const UNANSWERED_MAX = MESSAGES / 500;
-const EVIDENCE = join(PROJECT_ROOT, 'docs', 'evidence');
 /** The gateway that is followed has this much heap and no more: one that leaks a little for each message ends here. */
-const HEAP_MB = 160;
-const ROWS_MAX = 40;
+export const HEAP_MB = 160;
+/** Shares of the messages after which Redis is looked at as a whole. */
+const CENSUS_SHARES = [0.1, 0.5];
+const ARCHIVED_MS = 20_000;
 
 type Trouble = (stage: Stage) => Promise<void>;
 
@@ -101,6 +100,10 @@ const TROUBLES: Readonly<Record<string, Trouble>> = {
 export interface Soaked {
   result: Result;
   samples: readonly Sample[];
+  /** Before the first message, after some, in the middle, and when all was settled. */
+  censuses: readonly Census[];
+  /** What grew although it should not. */
+  grown: readonly string[];
   /** How often each trouble was made. */
   troubles: ReadonlyMap<string, number>;
 }
@@ -111,14 +114,44 @@ export async function soak(
   seed: number,
   onSample: (sample: Sample) => void,
 ): Promise<Soaked> {
-  const samples: Sample[] = [];
-  const troubles = new Map<string, number>();
-  const keep = (sample: Sample): void => {
-    samples.push(sample);
-    onSample(sample);
+  const watch = new Watch(onSample);
+  const scenario: Scenario = {
+    ...SOAK,
+    play: (stage) => play(stage, watch),
+    after: async ({ world }) => {
+      // The archivist comes every few seconds; that it did not come is seen in the census.
+      const isDone = async (): Promise<boolean> => (await world.peek.scard(world.keys.archivable)) === 0;
+      await until('the archivist', isDone, ARCHIVED_MS).catch(() => undefined);
+      watch.censuses.push(await takeCensus(world));
+    },
   };
-  const result = await runScenario(server, { ...SOAK, play: (stage) => play(stage, keep, troubles) }, seed);
-  return { result, samples, troubles };
+  const result = await runScenario(server, scenario, seed);
+  const { samples, censuses, troubles } = watch;
+  return { result, samples, censuses, troubles, grown: growing({ samples, censuses, chats: CHATS }) };
+}
+
+/** What is seen of a soak while it runs. */
+class Watch {
+  readonly samples: Sample[] = [];
+  readonly censuses: Census[] = [];
+  readonly troubles = new Map<string, number>();
+  readonly #onSample: (sample: Sample) => void;
+
+  constructor(onSample: (sample: Sample) => void) {
+    this.#onSample = onSample;
+  }
+
+  /** Keeps a sample, if there is one. */
+  keep(sample: Sample | undefined): void {
+    if (sample === undefined) return;
+    this.samples.push(sample);
+    this.#onSample(sample);
+  }
+
+  /** Counts a trouble. */
+  note(name: string): void {
+    this.troubles.set(name, (this.troubles.get(name) ?? 0) + 1);
+  }
 }
 
 /** The rules of the soak. */
@@ -129,23 +162,25 @@ export const SOAK: Omit<Scenario, 'play'> = {
   rules: { callsMax: 4 + 5 + 4, unansweredMax: UNANSWERED_MAX, alertsMax: UNANSWERED_MAX },
 };
 
-async function play(stage: Stage, keep: (sample: Sample) => void, troubles: Map<string, number>): Promise<void> {
+async function play(stage: Stage, watch: Watch): Promise<void> {
   const { world, traffic, random } = stage;
   const steady = await world.fleet.start({ NODE_OPTIONS: `--max-old-space-size=${HEAP_MB}` });
   await world.fleet.start();
+  watch.censuses.push(await takeCensus(world));
   const sinceMs = Date.now();
-  const sampleNow = async (): Promise<void> => {
-    const sample = await look(world, steady.pid, sinceMs, traffic.asked.length);
-    if (sample) keep(sample);
-  };
+  const sampleNow = async (): Promise<void> => watch.keep(await look(world, steady.pid, sinceMs, traffic.asked.length));
   const timer = setInterval(() => void sampleNow(), SAMPLE_MS);
   try {
     const pouring = traffic.pour({ everyMs: PACE_MS });
     const names = Object.keys(TROUBLES);
     while (traffic.asked.length < traffic.planned) {
       await pause(REST_MS * (0.5 + random()));
+      // No trouble is on now, so Redis answers.
+      const share = CENSUS_SHARES[watch.censuses.length - 1];
+      if (share !== undefined && traffic.asked.length >= share * traffic.planned)
+        watch.censuses.push(await takeCensus(world));
       const name = names[randomInt(random, names.length)] ?? '';
-      troubles.set(name, (troubles.get(name) ?? 0) + 1);
+      watch.note(name);
       await TROUBLES[name]?.(stage);
     }
     await pouring;
@@ -153,42 +188,4 @@ async function play(stage: Stage, keep: (sample: Sample) => void, troubles: Map<
   } finally {
     clearInterval(timer);
   }
-}
-
-/** Writes what a soak came to, for people; answers the file. */
-export async function writeSoak({ result, samples, troubles }: Soaked): Promise<string> {
-  await mkdir(EVIDENCE, { recursive: true });
-  const file = join(EVIDENCE, 'chaos-soak.md');
-  await writeFile(file, soakReport({ result, samples, troubles }));
-  return file;
-}
-
-function soakReport({ result, samples, troubles }: Soaked): string {
-  const every = Math.max(1, Math.ceil(samples.length / ROWS_MAX));
-  const rows = samples.filter((_, index) => index % every === 0 || index === samples.length - 1);
-  const violations = result.violations.map((each) => `- ${violationLine(each)}`);
-  return [
-    '# Soak',
-    '',
-    `${SOAK.about}; written by \`npm run chaos -- --soak --seed ${result.seed}\`.`,
-    '',
-    '```',
-    headLine(),
-    resultLine(result, { ...SOAK, play: async () => {} }),
-    '```',
-    '',
-    `Faults: ${[...troubles].map(([name, times]) => `${name} ${times}`).join(', ')}.`,
-    '',
-    violations.length === 0 ? 'No invariant was violated.' : `Violations:\n\n${violations.join('\n')}`,
-    '',
-    `The gateway below is the one that no fault killed or froze, with a heap of at most ${HEAP_MB} MB; handles are its open files and sockets. \`waiting\` is with Telegram, \`unanswered\` on the stream.`,
-    '',
-    '| seconds | asked | waiting | unanswered | settled | gateway MB | handles | Redis MB | Redis keys |',
-    '|---|---|---|---|---|---|---|---|---|',
-    ...rows.map(
-      (row) =>
-        `| ${row.seconds} | ${row.asked} | ${row.waiting} | ${row.unanswered} | ${row.settled} | ${row.gatewayMb} | ${row.gatewayHandles} | ${row.redisMb} | ${row.redisKeys} |`,
-    ),
-    '',
-  ].join('\n');
 }

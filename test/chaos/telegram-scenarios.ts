@@ -129,12 +129,6 @@ const unauthorized: Scenario = {
   traffic: { messages: 80, chats: 16 },
   // Alerts go through Telegram too, so one that tells of it comes late; that none comes at all is allowed.
   rules: { alertsMax: 2 },
-  known: [
-    {
-      pattern: /not drained|were not taken/,
-      why: 'after one 401 the poller sleeps for 60 seconds, all of the time that a backlog may take',
-    },
-  ],
   play: (stage) =>
     under(stage, () =>
       brownOutTelegram(stage, {

@@ -1,7 +1,7 @@
 /** Reads a chat as its user does: which message got which answer, in which order, and what stands there for no reason. */
 import { NOTICE } from '../../worker/notice.ts';
 import type { ShownMessage } from '../stand-in/telegram/chats.ts';
-import { type Asked, marksIn } from './traffic.ts';
+import { type Asked, type AskKind, marksIn } from './traffic.ts';
 
 /** What a user was told about one message. */
 export interface Told {
@@ -15,6 +15,9 @@ export interface Told {
   /** When its first part was complete. */
   firstAtMs: number | undefined;
 }
+
+/** Whether the whole answer stands in the chat. */
+export const isAnswered = ({ parts, of }: Told): boolean => of > 0 && parts.size === of;
 
 /** A chat's messages with what was told about each, and what belongs to none. */
 export interface Telling {
@@ -76,7 +79,7 @@ class ChatReader {
   }
 
   /** A reply to a command carries no number: it is the next such command's, or a repetition of the last one's. */
-  #readCommand(kind: 'help' | 'new', message: ShownMessage): void {
+  #readCommand(kind: AskKind, message: ShownMessage): void {
     const ahead = this.#told.findIndex(({ asked }, index) => index >= this.#next && asked.kind === kind);
     const index = ahead >= 0 ? ahead : this.#told.findLastIndex(({ asked }) => asked.kind === kind);
     const told = this.#told[index];
@@ -110,7 +113,8 @@ class ChatReader {
   }
 }
 
-function commandOf(text: string): 'help' | 'new' | undefined {
+function commandOf(text: string): AskKind | undefined {
   if (text.includes(NOTICE.newConversation)) return 'new';
+  if (text.includes(NOTICE.stopped) || text.includes(NOTICE.nothingToStop)) return 'stop';
   return text.includes(NOTICE.help) ? 'help' : undefined;
 }

@@ -5,7 +5,7 @@ import { blocksOf } from '../stand-in/claude/request.ts';
 import type { TelegramStandIn } from '../stand-in/telegram/server.ts';
 
 /** What a user asks for: a short text, a long one, one that is answered in several parts, or a command. */
-export type AskKind = 'text' | 'long' | 'parts' | 'help' | 'new';
+export type AskKind = 'text' | 'long' | 'parts' | 'help' | 'new' | 'stop';
 
 /** One message that a user wrote, as the stand-in took it. */
 export interface Asked {
@@ -82,13 +82,14 @@ export function createTraffic(telegram: TelegramStandIn, plan: TrafficPlan, rand
 function drawKind(random: () => number): AskKind {
   const drawn = random();
   if (drawn < 0.04) return 'help';
-  if (drawn < 0.07) return 'new';
+  if (drawn < 0.06) return 'new';
+  if (drawn < 0.07) return 'stop';
   if (drawn < 0.11) return 'long';
   return drawn < 0.19 ? 'parts' : 'text';
 }
 
 function textOf(number: number, kind: AskKind, random: () => number): string {
-  if (kind === 'help' || kind === 'new') return `/${kind}`;
+  if (kind === 'help' || kind === 'new' || kind === 'stop') return `/${kind}`;
   const words = Array.from({ length: 4 }, () => WORDS[randomInt(random, WORDS.length)]).join(' ');
   const text = `[m${padded(number)}] ${kind === 'parts' ? 'in parts: ' : ''}${words}?`;
   return kind === 'long' ? `${text} ${filler(LONG_CHARS)}` : text;

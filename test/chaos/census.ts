@@ -1,0 +1,124 @@
+/** Counts what Redis holds, by family of key: what belongs to messages under way, and what is kept of those that are done. */
+import { type ChatKey, type EntryId, type Keys, type SessionId, TURNS_QUEUE } from '../../shared/keys.ts';
+import type { ChaosWorld } from './world.ts';
+
+/** What the keys of a family are for, and so how many of them there may be. */
+export type Purpose =
+  /** Messages under way: when none is, there is as much as before the first. */
+  | 'under way'
+  /** Kept of each message or chat. */
+  | 'kept'
+  /** Kept of each session: with no TTL only of the one that its chat uses. */
+  | 'kept of a session'
+  /** A few for the whole shard, however many messages there were. */
+  | 'single'
+  /** Nobody knows it. */
+  | 'unknown';
+
+/** A family of keys. */
+export interface Family {
+  name: string;
+  purpose: Purpose;
+  /** Whether its keys may be without a TTL: what users expect to be kept, and what is trimmed by other means. */
+  lasts: boolean;
+}
+
+/** What a family takes up at one moment. */
+export interface Size {
+  family: Family;
+  keys: number;
+  bytes: number;
+  withoutTtl: number;
+}
+
+/** Every family that was seen, at one moment. */
+export interface Census {
+  /** Messages that had their outcome. */
+  settled: number;
+  sizes: readonly Size[];
+}
+
+type Rule = readonly [name: string, purpose: Purpose, lasts: boolean, start: string];
+
+const SCANNED = 1_000;
+
+/** The families of a shard; the first whose beginning a key has is its own. */
+function rulesOf(keys: Keys, botId: number): Rule[] {
+  const queue = `${keys.queuePrefix}:${TURNS_QUEUE}`;
+  return [
+    ['entries of the stream', 'under way', true, keys.inbound],
+    ['lanes', 'under way', true, keys.lanes],
+    ['lane of a chat', 'under way', true, keys.lane('' as ChatKey)],
+    ['suspects', 'under way', true, keys.suspects],
+    ['alerts', 'under way', true, keys.alerts],
+    ['sessions to archive', 'under way', true, keys.archivable],
+    ['jobs', 'under way', true, `${queue}:m-`],
+    ["queue's log of events", 'single', true, `${queue}:events`],
+    ["queue's own", 'single', true, `${queue}:`],
+    ['turns', 'kept', false, keys.turn('' as EntryId)],
+    ['updates seen', 'kept', false, seenPrefix(keys, botId)],
+    ['chats', 'kept', true, keys.chat('' as ChatKey)],
+    ['sessions', 'kept of a session', true, keys.session('' as SessionId)],
+    ['logs of sessions', 'kept of a session', true, keys.log('' as SessionId)],
+    ['archives of sessions', 'kept', false, keys.archive('' as SessionId)],
+    ['files', 'kept', false, keys.media('')],
+    ['tokens spent', 'kept', false, keys.spentByAll('')],
+    ['ledger of outcomes', 'kept', true, keys.outcomes],
+    ['audit trail', 'kept', true, keys.events],
+    ['dead letters', 'kept', true, keys.dead],
+    ['incidents', 'kept', false, keys.incident('')],
+    ['lease of the poller', 'single', false, keys.poller(botId)],
+    ['counts', 'single', true, keys.counts],
+    ['number of shards', 'single', true, keys.shards],
+    // It must never exist.
+    ['absent', 'under way', false, keys.absent],
+    ['how polling goes', 'single', true, keys.poll],
+    ["watchdog's incidents", 'single', true, keys.watch],
+  ];
+}
+
+const seenPrefix = (keys: Keys, botId: number): string => keys.seen(botId, 0).slice(0, -1);
+
+/** Sorts keys into families. Pure. */
+export function familyTeller(keys: Keys, botId: number): (key: string) => Family {
+  const rules = rulesOf(keys, botId);
+  return (key) => {
+    const found = rules.find(([, , , start]) =>
+      start.endsWith(':') || start.endsWith('-') ? key.startsWith(start) : key === start,
+    );
+    if (found === undefined) return { name: key, purpose: 'unknown', lasts: false };
+    const [name, purpose, lasts] = found;
+    return { name, purpose, lasts };
+  };
+}
+
+/** Counts all keys of a world. The server is asked in portions, so that nobody waits long for it. */
+export async function takeCensus({ peek, keys, telegram }: ChaosWorld): Promise<Census> {
+  const familyOf = familyTeller(keys, telegram.botId);
+  const sizes = new Map<string, Size>();
+  const settled = await peek.xlen(keys.outcomes);
+  let cursor = '0';
+  do {
+    const [next, found] = await peek.scan(cursor, 'COUNT', SCANNED);
+    cursor = next;
+    for (const { key, bytes, ttlMs } of await measured(peek, found)) {
+      const family = familyOf(key);
+      const size = sizes.get(family.name) ?? { family, keys: 0, bytes: 0, withoutTtl: 0 };
+      sizes.set(family.name, {
+        family,
+        keys: size.keys + 1,
+        bytes: size.bytes + bytes,
+        withoutTtl: size.withoutTtl + (ttlMs === -1 ? 1 : 0),
+      });
+    }
+  } while (cursor !== '0');
+  return { settled, sizes: [...sizes.values()].toSorted((a, b) => b.bytes - a.bytes) };
+}
+
+async function measured(peek: ChaosWorld['peek'], found: readonly string[]) {
+  const pipeline = peek.pipeline();
+  for (const key of found) pipeline.memory('USAGE', key, 'SAMPLES', 0).pttl(key);
+  const replies = (await pipeline.exec()) ?? [];
+  const numberAt = (index: number): number => Number(replies[index]?.[1] ?? 0);
+  return found.map((key, index) => ({ key, bytes: numberAt(2 * index), ttlMs: numberAt(2 * index + 1) }));
+}
