@@ -17,7 +17,7 @@ import { LOOK_EVERY_MS, startWebhookKeeper, type WebhookKeeper } from './webhook
 
 export interface ProducerParts {
   config: Config;
-  redisUrl: RedisAddress;
+  redisAddress: RedisAddress;
   telegram: Telegram;
   telemetry: Telemetry;
   log: Logger;
@@ -44,7 +44,7 @@ export function startProducer(
   limits: ProducerLimits = {},
 ): Service & { readiness: ReadinessPart[]; routes: Route[] } {
   const { config, telegram, log } = parts;
-  const redis = connectRedis(parts.redisUrl, 'impatient');
+  const redis = connectRedis(parts.redisAddress, 'impatient');
   const keys = keysOf(0);
   const lease = startLease({
     redis,

@@ -15,7 +15,7 @@ import { startTelemetry, type Telemetry } from './telemetry.ts';
 /** What a root process is made of; each role adds its own services. */
 export interface Root {
   config: Config;
-  redisUrl: RedisAddress;
+  redisAddress: RedisAddress;
   telegram: Telegram;
   telemetry: Telemetry;
   log: Logger;
@@ -70,7 +70,7 @@ export async function runRoot(
     }
     const root = {
       config,
-      redisUrl: redis.url,
+      redisAddress: redis.url,
       telegram,
       telemetry,
       log,

@@ -29,7 +29,7 @@ import { startWatchdog, WATCH_EVERY_MS } from './watchdog.ts';
 
 export interface WorkerParts {
   config: Config;
-  redisUrl: RedisAddress;
+  redisAddress: RedisAddress;
   model: Model;
   telegram: Telegram;
   telemetry: Telemetry;
@@ -71,10 +71,10 @@ export async function startWorker(parts: WorkerParts): Promise<Service & { readi
   };
 }
 
-function watchdogOf({ config, redisUrl, log, limits }: WorkerParts): Service {
+function watchdogOf({ config, redisAddress, log, limits }: WorkerParts): Service {
   const deadMan = { url: config.DEADMAN_URL ?? '', everyMs: limits?.deadManEveryMs ?? DEAD_MAN_EVERY_MS };
   return startWatchdog({
-    redis: connectRedis(redisUrl, 'impatient'),
+    redis: connectRedis(redisAddress, 'impatient'),
     shards: config.SHARDS,
     log,
     everyMs: limits?.watchEveryMs ?? WATCH_EVERY_MS,
@@ -89,7 +89,7 @@ async function startShard(
 ): Promise<{ services: Service[]; readiness: ReadinessPart }> {
   const { config, telemetry, log, reach } = parts;
   const keys = keysOf(shard);
-  const connect = () => connectRedis(parts.redisUrl, 'patient');
+  const connect = () => connectRedis(parts.redisAddress, 'patient');
   const redis = connect();
   const queueRedis = connect();
   const lane = createLane(redis, keys, config.LANE_MAX_MESSAGES);

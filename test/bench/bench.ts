@@ -26,10 +26,10 @@ export const CONCURRENCY = 50;
 
 /** Starts a worker against a Redis that is emptied first. */
 export async function startBench(
-  redisUrl: string,
+  redisAddress: string,
   parts: { model: Model; telegram: Telegram; telemetry?: Telemetry },
 ): Promise<Bench> {
-  const redis = connectRedis(redisUrl, 'patient');
+  const redis = connectRedis(redisAddress, 'patient');
   await untilReady(redis, 10_000);
   await redis.flushall();
   const reading = readConfig(
@@ -45,7 +45,7 @@ export async function startBench(
   if (!reading.ok) throw new Error(reading.problems.join('\n'));
   const worker = await startWorker({
     config: reading.config,
-    redisUrl,
+    redisAddress,
     model: parts.model,
     telegram: parts.telegram,
     telemetry: parts.telemetry ?? silentTelemetry(),

@@ -19,8 +19,8 @@ const IN_FLIGHT = 10;
 const WARM_UP_SECONDS = 3;
 
 /** Bare BullMQ: live add, ten in flight, to a worker that does nothing. Jobs a second. */
-export async function bareBullmq(redisUrl: string, jobs: number): Promise<number> {
-  const redis = connectRedis(redisUrl, 'patient');
+export async function bareBullmq(redisAddress: string, jobs: number): Promise<number> {
+  const redis = connectRedis(redisAddress, 'patient');
   await redis.flushall();
   const queue = new Queue('bare', { connection: redis, defaultJobOptions: { removeOnComplete: true } });
   let done = 0;
@@ -42,14 +42,14 @@ export async function bareBullmq(redisUrl: string, jobs: number): Promise<number
 }
 
 /** Complete turns a second: from the first accept to the last reply, over many chats. */
-export async function turns(redisUrl: string, messages: number, chats: number): Promise<number> {
+export async function turns(redisAddress: string, messages: number, chats: number): Promise<number> {
   let sent = 0;
   const { promise, resolve } = Promise.withResolvers<void>();
   const telegram = instantTelegram(() => {
     sent += 1;
     if (sent === messages) resolve();
   });
-  const bench = await startBench(redisUrl, { model: instantModel(WINDOW_TOKENS), telegram });
+  const bench = await startBench(redisAddress, { model: instantModel(WINDOW_TOKENS), telegram });
   const startedMs = performance.now();
   await inFlight(messages, (n) => bench.inbox.accept(1, messageOf(n + 1, 1000 + (n % chats), `message ${n}`), ''));
   await promise;
@@ -60,7 +60,7 @@ export async function turns(redisUrl: string, messages: number, chats: number): 
 
 /** Time from the begin of accept to the model request, at a steady rate, each message in a chat of its own turn. */
 export async function latency(
-  redisUrl: string,
+  redisAddress: string,
   perSecond: number,
   seconds: number,
 ): Promise<{ p50Ms: number; p99Ms: number }> {
@@ -72,7 +72,7 @@ export async function latency(
     waitsMs.push(performance.now() - (acceptedAtMs.get(name) ?? Number.NaN));
     return undefined;
   });
-  const bench = await startBench(redisUrl, { model, telegram: instantTelegram() });
+  const bench = await startBench(redisAddress, { model, telegram: instantTelegram() });
   // The first seconds compile code and open connections; they say nothing about a gateway that runs.
   const total = perSecond * (seconds + WARM_UP_SECONDS);
   for (let n = 0; n < total; n++) {
@@ -88,7 +88,7 @@ export async function latency(
 
 /** Stage 2 on the incident's session: reading, building the seed and storing it with the fresh session. */
 export async function stageTwo(
-  redisUrl: string,
+  redisAddress: string,
   rounds: number,
 ): Promise<{ medianMs: number; bytesRead: number; sessionBytes: number }> {
   const tooLong: Failure = { kind: 'token', reason: 'prompt_too_long', status: 400 };
@@ -103,7 +103,7 @@ export async function stageTwo(
   });
   const took: number[] = [];
   let sent = 0;
-  const bench = await startBench(redisUrl, {
+  const bench = await startBench(redisAddress, {
     model,
     telegram: instantTelegram((_chat, text) => {
       if (text.includes('instant')) sent += 1;
@@ -126,9 +126,9 @@ export async function stageTwo(
 }
 
 /** The commands that one plain turn sends to Redis, from accept to the end of its job, in order. */
-export async function roundTrips(redisUrl: string): Promise<string[]> {
+export async function roundTrips(redisAddress: string): Promise<string[]> {
   let sent = 0;
-  const bench = await startBench(redisUrl, {
+  const bench = await startBench(redisAddress, {
     model: instantModel(WINDOW_TOKENS),
     telegram: instantTelegram(() => {
       sent += 1;
