@@ -1,5 +1,6 @@
 import type { Telegram } from '../../shared/telegram.ts';
 import type { Model, ModelRequest, ModelResult } from '../../worker/model/model.ts';
+import { PLACEHOLDER } from '../../worker/reply/outbox.ts';
 
 const ANSWER: ModelResult = {
   ok: true,
@@ -24,8 +25,8 @@ export function instantModel(
   };
 }
 
-/** A Telegram that takes everything at once, in this process. */
-export function instantTelegram(onSent: (chatId: number, text: string) => void = () => {}): Telegram {
+/** A Telegram that takes everything at once, in this process. `onShown` is told of each text but placeholders. */
+export function instantTelegram(onShown: (chatId: number, text: string) => void = () => {}): Telegram {
   let messageId = 0;
   return {
     botId: 1,
@@ -35,12 +36,12 @@ export function instantTelegram(onSent: (chatId: number, text: string) => void =
     deleteWebhook: async () => ({ ok: true, value: undefined }),
     getWebhookInfo: async () => ({ ok: true, value: { url: '', pending: 0 } }),
     async sendMessage(to, text) {
-      onSent(to.chatId, text);
+      if (text !== PLACEHOLDER) onShown(to.chatId, text);
       messageId += 1;
       return { ok: true, value: { messageId } };
     },
     editMessage: async (to, _, text) => {
-      onSent(to.chatId, text);
+      onShown(to.chatId, text);
       return { ok: true, value: undefined };
     },
     sendDraft: async () => ({ ok: true, value: undefined }),

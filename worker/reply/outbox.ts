@@ -22,7 +22,7 @@ type Place = 'placeholder' | 'text' | number;
 
 const DELIVERED: Delivery = { state: 'delivered' };
 /** What stands in a chat for the moment between a message's sending and its text. */
-const PLACEHOLDER = '…';
+export const PLACEHOLDER = '…';
 /** The field of the turn that holds the id of the placeholder. */
 const REPLY = 'reply';
 
