@@ -7,12 +7,14 @@ import type { Telegram } from '../shared/telegram.ts';
 import { METRIC, SPAN, type Telemetry, traceparent } from '../shared/telemetry.ts';
 import type { Inbox } from './inbox.ts';
 import { intake } from './intake.ts';
+import type { OwnName } from './introduction.ts';
 
 export interface AcceptanceParts {
   telegram: Pick<Telegram, 'botId'>;
   inbox: Inbox;
   allowed: AllowedIds;
   textMaxChars: number;
+  ownName: OwnName;
   telemetry: Telemetry;
   log: Logger;
   reach: ReachFailpoint;
@@ -26,7 +28,7 @@ export interface AcceptanceParts {
  */
 export async function acceptUpdate(parts: AcceptanceParts, update: unknown): Promise<void> {
   parts.reach('update received');
-  const decided = intake(update, parts.allowed, parts.textMaxChars);
+  const decided = intake(update, parts.allowed, parts.textMaxChars, parts.ownName.current());
   if (!decided.accept) {
     parts.telemetry.count(METRIC.ignored, { reason: decided.reason });
     parts.log.debug({ reason: decided.reason }, 'update ignored');

@@ -1,9 +1,16 @@
+import { addresseeOf } from '../shared/bot-command.ts';
 import type { AllowedIds } from '../shared/config.ts';
 import type { InboundFile, InboundMessage } from '../shared/message.ts';
 import { graphemePrefix } from '../shared/text.ts';
 
 /** Why an update was not accepted. Ignored updates are counted, never stored and never answered. */
-export type IgnoreReason = 'not_allowed' | 'not_a_message' | 'from_a_bot' | 'service_message' | 'malformed';
+export type IgnoreReason =
+  | 'not_allowed'
+  | 'not_a_message'
+  | 'from_a_bot'
+  | 'for_another_bot'
+  | 'service_message'
+  | 'malformed';
 
 /** What intake decided about one update. */
 export type Intake = { accept: true; message: InboundMessage } | { accept: false; reason: IgnoreReason };
@@ -52,8 +59,9 @@ interface RawMessage {
 /**
  * Decides about one update: accept it as a message, or ignore it and say why. Pure, never throws, default deny: the
  * sender or the chat must be on the allow list by numeric id. Unknown fields are skipped, as Telegram adds some often.
+ * A command in a group that names another bot than `ownName` is for that one; without `ownName` all are for us.
  */
-export function intake(update: unknown, allowed: AllowedIds, textMaxChars: number): Intake {
+export function intake(update: unknown, allowed: AllowedIds, textMaxChars: number, ownName?: string): Intake {
   const { update_id: updateId, message } = (update ?? {}) as { update_id?: unknown; message?: RawMessage };
   if (!isInteger(updateId)) return ignore('malformed');
   if (typeof message !== 'object' || message === null) return ignore('not_a_message');
@@ -61,6 +69,7 @@ export function intake(update: unknown, allowed: AllowedIds, textMaxChars: numbe
   if (!isInteger(chat?.id) || !isInteger(from?.id) || !isInteger(message.message_id)) return ignore('malformed');
   if (!isAllowed(allowed, from.id, chat.id, message.sender_chat)) return ignore('not_allowed');
   if (from.is_bot === true && !isOnBehalfOfChat(message)) return ignore('from_a_bot');
+  if (isForAnother(message, ownName)) return ignore('for_another_bot');
   const content = contentOf(message, textMaxChars);
   if (content === undefined) return ignore('service_message');
   const topicId = topicOf(message);
@@ -94,6 +103,13 @@ function isAllowed(allowed: AllowedIds, fromId: number, chatId: number, senderCh
 /** Then `from` is a bot that Telegram lends to all such senders; a person wrote it all the same. */
 function isOnBehalfOfChat({ sender_chat: senderChat }: RawMessage): boolean {
   return typeof senderChat === 'object' && senderChat !== null;
+}
+
+/** In a private chat nobody else could take it. */
+function isForAnother({ text, chat }: RawMessage, ownName: string | undefined): boolean {
+  const addressee = typeof text === 'string' && chat?.type !== 'private' ? addresseeOf(text) : undefined;
+  if (addressee === undefined || ownName === undefined) return false;
+  return addressee.toLowerCase() !== ownName.toLowerCase();
 }
 
 function topicOf({ is_topic_message: isTopic, message_thread_id: id }: RawMessage): number | undefined {

@@ -1,5 +1,5 @@
 import { pause } from '../shared/lifecycle.ts';
-import type { TelegramFailure } from '../shared/telegram.ts';
+import type { TelegramFailure } from '../shared/telegram-failure.ts';
 
 const RETRY_MS = 1_000;
 const RETRY_MAX_MS = 30_000;

@@ -10,6 +10,7 @@ import type { Telegram } from '../shared/telegram.ts';
 import type { Telemetry } from '../shared/telemetry.ts';
 import type { AcceptanceParts } from './acceptance.ts';
 import { createInbox } from './inbox.ts';
+import { introduceBot } from './introduction.ts';
 import { LEASE_LASTS_MS, LEASE_RETRY_MS, type Lease, startLease } from './lease.ts';
 import { type Poller, startPoller } from './poller.ts';
 import { createWebhook } from './webhook.ts';
@@ -55,11 +56,13 @@ export function startProducer(
   });
   const heartbeatOf = (receiver: Receiver) =>
     createHeartbeat(redis, keys, log, limits.heartbeatEveryMs ?? HEARTBEAT_EVERY_MS, receiver);
+  const ownName = introduceBot(telegram);
   const receiving = startReceiving({
     ...parts,
     inbox: createInbox(redis, config.SHARDS),
     allowed: config.TELEGRAM_ALLOWED_IDS,
     textMaxChars: config.INBOUND_TEXT_MAX_CHARS,
+    ownName,
     lease,
     heartbeatOf,
     lookEveryMs: limits.lookEveryMs ?? LOOK_EVERY_MS,
@@ -73,6 +76,7 @@ export function startProducer(
     routes: receiving.routes,
     async stop() {
       await receiving.service.stop();
+      await ownName.stop();
       await lease.stop();
       redis.disconnect();
     },

@@ -1,7 +1,8 @@
 import type { Heartbeat } from '../shared/heartbeat.ts';
 import { pause, type Service } from '../shared/lifecycle.ts';
 import type { Logger } from '../shared/log.ts';
-import type { Telegram, TelegramResult } from '../shared/telegram.ts';
+import type { Telegram } from '../shared/telegram.ts';
+import type { TelegramResult } from '../shared/telegram-failure.ts';
 import type { Lease, Term } from './lease.ts';
 import { waitOut } from './patience.ts';
 import { judge, type WebhookSight } from './webhook-sight.ts';

@@ -1,6 +1,19 @@
 /** A bot command that this version carries out. */
 export type BotCommand = 'start' | 'help' | 'new' | 'stop';
 
+/** A command as an app offers it. */
+export interface CommandHint {
+  command: BotCommand;
+  description: string;
+}
+
+/** What apps offer. */
+export const COMMAND_HINTS: readonly CommandHint[] = [
+  { command: 'stop', description: 'End what I am working on, and what waits' },
+  { command: 'new', description: 'End that too, and start a new conversation' },
+  { command: 'help', description: 'Say what I can do' },
+];
+
 const COMMAND = /^\/(start|help|new|stop)(?:@\w{1,64})?(?:\s|$)/;
 
 /** Reads a bot command; any other text, unknown commands included, is a message for the model. Pure. */
@@ -11,4 +24,11 @@ export function commandOf(text: string): BotCommand | undefined {
 /** Whether a command cancels what was written before it and is not answered yet. */
 export function cancels(command: BotCommand | undefined): command is 'stop' | 'new' {
   return command === 'stop' || command === 'new';
+}
+
+const ADDRESSED = /^\/\w{1,64}@(\w{1,64})(?:\s|$)/;
+
+/** The name of the bot that a text is a command for; undefined when it names none. Pure. */
+export function addresseeOf(text: string): string | undefined {
+  return ADDRESSED.exec(text)?.[1];
 }

@@ -3,7 +3,7 @@ import type { Keys } from './keys.ts';
 import type { Logger } from './log.ts';
 import type { RedisClient } from './redis.ts';
 import { bindScript } from './script.ts';
-import type { TelegramFailure } from './telegram.ts';
+import type { TelegramFailure } from './telegram-failure.ts';
 
 /** How updates come in. */
 export type Receiver = 'poller' | 'webhook';

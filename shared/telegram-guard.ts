@@ -1,4 +1,5 @@
-import type { Telegram, TelegramResult } from './telegram.ts';
+import type { Telegram } from './telegram.ts';
+import type { TelegramResult } from './telegram-failure.ts';
 
 const WAIT_MS = 5_000;
 const WAIT_MS_MAX = 600_000;
@@ -33,6 +34,7 @@ export function guardToken(telegram: Telegram, now: () => number = Date.now): Te
     sendMessage: (to, text) => guarded(() => telegram.sendMessage(to, text)),
     editMessage: (to, messageId, text) => guarded(() => telegram.editMessage(to, messageId, text)),
     sendDraft: (to, draftId, text) => guarded(() => telegram.sendDraft(to, draftId, text)),
+    setCommands: (commands) => guarded(() => telegram.setCommands(commands)),
     downloadFile: (fileId, bytesMax, signal) => guarded(() => telegram.downloadFile(fileId, bytesMax, signal)),
     async sendTyping(to) {
       if (now() >= closedUntilMs) await telegram.sendTyping(to);

@@ -1,43 +1,9 @@
 import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import { Telegram as TelegrafClient } from 'telegraf';
+import type { CommandHint } from './bot-command.ts';
+import { DESCRIPTION_CHARS, failed, failureOf, type TelegramFailure, type TelegramResult } from './telegram-failure.ts';
 import { redact } from './text.ts';
-
-/** Why a call had no result. The kinds differ in what may be done next. */
-export interface TelegramFailure {
-  kind: /** Refused by Telegram; nothing was sent. */
-    | 'rejected'
-    /** A file of more bytes than may be downloaded. */
-    | 'too_large'
-    /** Too many requests; nothing was sent; wait `retryAfterMs`. */
-    | 'throttled'
-    /** The chat cannot be reached any more: blocked, deleted, kicked, unknown. */
-    | 'gone'
-    /** The group became a supergroup: it goes on under the id `migratedTo`. */
-    | 'migrated'
-    /** The message that should be changed is not there any more. */
-    | 'message_gone'
-    /** The bot token is not accepted. */
-    | 'unauthorized'
-    /** The server does not know the method. */
-    | 'not_offered'
-    /** Another process polls with the same token. */
-    | 'conflict'
-    /** A webhook is set, so nobody can poll. */
-    | 'webhook_set'
-    /** The connection could not be opened: surely nothing was sent. */
-    | 'unreached'
-    /** The request may or may not have been carried out. */
-    | 'unknown'
-    /** Our own signal ended it. */
-    | 'aborted';
-  /** Telegram's words with credentials removed: for logs and operators, never for a chat. */
-  description: string;
-  retryAfterMs?: number;
-  migratedTo?: number;
-}
-
-export type TelegramResult<T> = { ok: true; value: T } | { ok: false; failure: TelegramFailure };
 
 /** Where a text goes. */
 export interface Destination {
@@ -81,6 +47,8 @@ export interface Telegram {
    * after 30 seconds. Fails as `not_offered` on servers before Bot API 9.5.
    */
   sendDraft(to: Destination, draftId: number, text: string): Promise<TelegramResult<void>>;
+  /** Tells people's apps which commands there are. May fail as `not_offered`. */
+  setCommands(commands: readonly CommandHint[]): Promise<TelegramResult<void>>;
   sendTyping(to: Destination): Promise<void>;
   /** Reads a file that a user sent. One that is stated or turns out to be larger than `bytesMax` is `too_large`. */
   downloadFile(fileId: string, bytesMax: number, signal: AbortSignal): Promise<TelegramResult<Buffer>>;
@@ -93,13 +61,9 @@ const DOWNLOAD_TIMEOUT_MS = 60_000;
 /** A reply waits for a draft that is on its way. */
 const DRAFT_TIMEOUT_MS = 3_000;
 const UPDATES_MAX = 100;
-const DESCRIPTION_CHARS = 300;
 /** Telegram remembers them from one call to the next, so every call that can state them does. */
 const ALLOWED_UPDATES = ['message'];
-const NOT_SENT = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'ENETUNREACH', 'EHOSTUNREACH']);
-const GONE = /chat not found|bot was (?:blocked|kicked)|user is deactivated|bot is not a member|PEER_ID_INVALID/i;
 
-const WEBHOOK_SET = /while webhook is active/i;
 const NOT_OFFERED = /^not found(?:: method not found)?$/i;
 const NO_TOPIC = /message thread not found|TOPIC_(?:DELETED|CLOSED|ID_INVALID)/i;
 const SAME_TEXT = /message is not modified/i;
@@ -162,8 +126,9 @@ export function createTelegram(options: { token: string; apiRoot: string; downlo
     },
     async sendDraft(to, draftId, text) {
       const payload = { ...address(to), draft_id: draftId, text };
-      return withoutValue(unlessMissing(await call('sendMessageDraft', payload, DRAFT_TIMEOUT_MS)));
+      return ofOptional(await call('sendMessageDraft', payload, DRAFT_TIMEOUT_MS));
     },
+    setCommands: async (commands) => ofOptional(await call('setMyCommands', { commands }, CALL_TIMEOUT_MS)),
     async sendTyping(to) {
       await call('sendChatAction', { ...address(to), action: 'typing' }, CALL_TIMEOUT_MS);
     },
@@ -187,6 +152,12 @@ export function createTelegram(options: { token: string; apiRoot: string; downlo
 function unlessMissing<T>(result: TelegramResult<T>): TelegramResult<T> {
   if (result.ok || !NOT_OFFERED.test(result.failure.description)) return result;
   return failed('not_offered', result.failure.description);
+}
+
+/** A method that a server may lack. That reads like a token that is not accepted, of which all other calls tell. */
+function ofOptional(result: TelegramResult<unknown>): TelegramResult<void> {
+  const isMissing = !result.ok && result.failure.kind === 'unauthorized';
+  return isMissing ? failed('not_offered', result.failure.description) : withoutValue(result);
 }
 
 function withoutValue(result: TelegramResult<unknown>): TelegramResult<void> {
@@ -268,29 +239,4 @@ function refusalOf({ status, headers }: Response): TelegramFailure {
 
 function tooLarge(bytesMax: number): TelegramResult<never> {
   return failed('too_large', `the file is too large: more than ${bytesMax} bytes`);
-}
-
-function failed(kind: TelegramFailure['kind'], description: string): TelegramResult<never> {
-  return { ok: false, failure: { kind, description } };
-}
-
-function failureOf(error: unknown, signal: AbortSignal | undefined): TelegramFailure {
-  const { code, description, message, parameters } = (error ?? {}) as {
-    code?: number | string;
-    description?: string;
-    message?: string;
-    parameters?: { retry_after?: number; migrate_to_chat_id?: number };
-  };
-  const words = redact(description ?? message ?? 'no description').slice(0, DESCRIPTION_CHARS);
-  if (signal?.aborted) return { kind: 'aborted', description: words };
-  if (typeof code !== 'number') return { kind: NOT_SENT.has(code ?? '') ? 'unreached' : 'unknown', description: words };
-  if (code === 401 || code === 404) return { kind: 'unauthorized', description: words };
-  if (code === 409) return { kind: WEBHOOK_SET.test(words) ? 'webhook_set' : 'conflict', description: words };
-  if (code === 429)
-    return { kind: 'throttled', description: words, retryAfterMs: (parameters?.retry_after ?? 5) * 1000 };
-  if (typeof parameters?.migrate_to_chat_id === 'number')
-    return { kind: 'migrated', description: words, migratedTo: parameters.migrate_to_chat_id };
-  if (code === 403 || GONE.test(words)) return { kind: 'gone', description: words };
-  if (code >= 500) return { kind: 'unknown', description: words };
-  return { kind: 'rejected', description: words };
 }

@@ -12,7 +12,7 @@ const RANKS: readonly (readonly [rank: number, files: RegExp])[] = [
   [4, /^(?:shared\/root|producer\/producer|worker\/(?:worker|processor|setup))\.ts$/],
   [
     3,
-    /^(?:producer\/(?:poller|acceptance|webhook|webhook-keeper)|worker\/(?:dispatcher|reconciler|turn|gather|content|opening|ask|call|fallback|react|verdict|command))\.ts$/,
+    /^(?:producer\/(?:poller|acceptance|introduction|webhook|webhook-keeper)|worker\/(?:dispatcher|reconciler|turn|gather|content|opening|ask|call|fallback|react|verdict|command))\.ts$/,
   ],
   [
     3,
@@ -34,7 +34,10 @@ const RANKS: readonly (readonly [rank: number, files: RegExp])[] = [
     1,
     /^shared\/(?:log|loss|redis|script|telegram|telegram-guard|telemetry|health|shards|redis-\w+|private-redis|folder-lock)\.ts$/,
   ],
-  [0, /^shared\/(?:alert|keys|message|bot-command|outcome|text|config|failpoint|lifecycle|project)\.ts$/],
+  [
+    0,
+    /^shared\/(?:alert|keys|telegram-failure|message|bot-command|outcome|text|config|failpoint|lifecycle|project)\.ts$/,
+  ],
   [0, /^producer\/(?:intake|patience|webhook-sight)\.ts$/],
   [0, /^worker\/(?:session\/segment|tools\/(?:memory|memory-index|words|snippet|passage))\.ts$/],
   [0, /^worker\/media\/(?:kind|label|fill)\.ts$/],

@@ -1,5 +1,6 @@
 import type { InboundMessage } from '../shared/message.ts';
-import type { Telegram, TelegramFailure } from '../shared/telegram.ts';
+import type { Telegram } from '../shared/telegram.ts';
+import type { TelegramFailure } from '../shared/telegram-failure.ts';
 import type { Attempt, Command } from './attempt.ts';
 import { auditCommand } from './audit.ts';
 import { backoffMs } from './backoff.ts';

@@ -44,6 +44,7 @@ export function instantTelegram(onShown: (chatId: number, text: string) => void 
       onShown(to.chatId, text);
       return { ok: true, value: undefined };
     },
+    setCommands: async () => ({ ok: true, value: undefined }),
     sendDraft: async () => ({ ok: true, value: undefined }),
     sendTyping: async () => {},
     downloadFile: async () => ({ ok: true, value: Buffer.alloc(0) }),

@@ -48,6 +48,7 @@ async function serve(
     inbox,
     allowed: new Set([1]),
     textMaxChars: 100,
+    ownName: { current: () => undefined },
     telemetry,
     log: createLogger('silent'),
     reach: createFailpoints(undefined),

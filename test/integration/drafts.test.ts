@@ -51,6 +51,7 @@ test('a group sees the answer alone', async () => {
 
 test.each<[string, { status: number; description: string } | { do: 'cut' | 'html502' }]>([
   ['a server that knows no drafts', { status: 404, description: 'Not Found' }],
+  ['one that says so in words of its own', { status: 404, description: 'no such method here' }],
   ['a server that cuts the line', { do: 'cut' }],
   ['a proxy in trouble', { do: 'html502' }],
   ['too many requests', { status: 429, description: 'Too Many Requests: retry after 30' }],

@@ -137,3 +137,19 @@ test('a gateway that is killed after /stop was admitted leaves it to the next on
   expect(await outcomesOf(CHAT)).toEqual(['cancelled stop', 'command stop']);
   expect(world.claude.calls).toHaveLength(1);
 });
+
+test('a command in a group that names another bot stops nothing here', async () => {
+  const group = -1_002_000_000_001;
+  world.env.TELEGRAM_ALLOWED_IDS = String(group);
+  world.claude.react(({ pendingText }) => (pendingText.includes(HANG) ? { do: 'hang' } : undefined));
+  gateway = await startGateway(world);
+  // The bot has introduced itself: it knows its name, and Telegram its commands.
+  await world.telegram.waitForCall(({ method, ok }) => method === 'setMyCommands' && ok);
+  world.telegram.say(group, HANG);
+  await world.claude.waitForCall(({ pendingText }) => pendingText.includes(HANG));
+  world.telegram.say(group, '/stop@other_bot');
+  world.telegram.say(group, '/stop@spillway_stand_in_bot');
+  await nextOutcome(world, group, 2);
+  expect(await outcomesOf(group)).toEqual(['cancelled stop', 'command stop']);
+  expect(shown(group)).toEqual([NOTICE.stopped]);
+});

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import type { InboundMessage } from '../../shared/message.ts';
-import type { TelegramResult } from '../../shared/telegram.ts';
+import type { TelegramResult } from '../../shared/telegram-failure.ts';
 import { type Attempt, FencedError } from '../../worker/attempt.ts';
 import { createDrafts, type DraftsParts } from '../../worker/reply/drafts.ts';
 

@@ -92,6 +92,26 @@ test('an anonymous admin of an allowed group is a person and gets an answer', ()
   expect(accepted(update(admin))).toMatchObject({ chatId: GROUP, from: { id: 1_087_968_824, name: 'Group' } });
 });
 
+test.each<[string, string, string | undefined, boolean]>([
+  ['another bot', '/stop@other_bot', 'spillway_bot', false],
+  ['another bot, with words behind it', '/new@other_bot please', 'spillway_bot', false],
+  ['us', '/stop@spillway_bot', 'spillway_bot', true],
+  ['us, in other letters', '/stop@Spillway_Bot', 'spillway_bot', true],
+  ['nobody', '/stop', 'spillway_bot', true],
+  ['somebody, before we know our name', '/stop@other_bot', undefined, true],
+  ['another bot in the middle of a text', 'say /stop@other_bot', 'spillway_bot', true],
+])('a command in a group that is for %s', (_what, text, ownName, isOurs) => {
+  const raw = update({ from: person(USER), chat: group, text });
+  const decided = intake(raw, ALLOWED, TEXT_MAX_CHARS, ownName);
+  expect(decided).toMatchObject(isOurs ? { accept: true } : { accept: false, reason: 'for_another_bot' });
+});
+
+test('in a private chat nobody else could take a command', () => {
+  expect(intake(update({ text: '/stop@other_bot' }), ALLOWED, TEXT_MAX_CHARS, 'spillway_bot')).toMatchObject({
+    accept: true,
+  });
+});
+
 test('two bots never talk to each other for ever', () => {
   const bot = { id: USER, is_bot: true, first_name: 'Other' };
   expect(decide(update({ from: bot, chat: group }))).toEqual({ accept: false, reason: 'from_a_bot' });

@@ -18,6 +18,7 @@ const PARTS = {
   heartbeat: { answered() {}, failed() {} },
   allowed: 'everyone',
   textMaxChars: 100,
+  ownName: { current: () => undefined },
   telemetry: startTelemetry({ serviceName: 'test', exporting: false }),
   log: createLogger('silent'),
   reach: createFailpoints(undefined),

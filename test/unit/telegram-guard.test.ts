@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
-import type { Telegram, TelegramResult } from '../../shared/telegram.ts';
+import type { Telegram } from '../../shared/telegram.ts';
+import type { TelegramResult } from '../../shared/telegram-failure.ts';
 import { guardToken } from '../../shared/telegram-guard.ts';
 
 const REFUSED: TelegramResult<never> = { ok: false, failure: { kind: 'unauthorized', description: 'Unauthorized' } };
@@ -23,6 +24,7 @@ function guarded() {
     sendMessage: () => answer({ messageId: 7 }),
     editMessage: () => answer(undefined),
     sendDraft: () => answer(undefined),
+    setCommands: () => answer(undefined),
     downloadFile: () => answer(Buffer.alloc(0)),
     sendTyping: async () => void (await answer(undefined)),
   };

@@ -2,7 +2,8 @@ import { expect, test } from '@jest/globals';
 import type { Lease, Term } from '../../producer/lease.ts';
 import { type KeeperParts, startWebhookKeeper } from '../../producer/webhook-keeper.ts';
 import { createLogger } from '../../shared/log.ts';
-import type { TelegramResult, WebhookInfo } from '../../shared/telegram.ts';
+import type { WebhookInfo } from '../../shared/telegram.ts';
+import type { TelegramResult } from '../../shared/telegram-failure.ts';
 
 const URL_OF_OURS = 'https://example.org/hook';
 const WELL: WebhookInfo = { url: URL_OF_OURS, pending: 0 };

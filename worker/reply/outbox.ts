@@ -1,5 +1,6 @@
 import type { ReachFailpoint } from '../../shared/failpoint.ts';
-import type { Destination, Telegram, TelegramFailure, TelegramResult } from '../../shared/telegram.ts';
+import type { Destination, Telegram } from '../../shared/telegram.ts';
+import type { TelegramFailure, TelegramResult } from '../../shared/telegram-failure.ts';
 import { METRIC, type Telemetry } from '../../shared/telemetry.ts';
 import type { Attempt, Command, Conclusion, PartMark } from '../attempt.ts';
 
