@@ -34,6 +34,14 @@ export function undeliverableAlert(attempt: Attempt, why: string): Alert {
   };
 }
 
+/** A text that was sent twice, and nobody knows whether either came through: it is not sent a third time. */
+export function unsureAlert(attempt: Attempt): Alert {
+  return {
+    incident: `unsure-${attempt.entry}`,
+    text: `A part of a reply may be missing: it was sent twice, and Telegram said neither time whether it took it. Chat ${attempt.chat}, entry ${attempt.entry}. The user may have to ask again. Trace ${traceIdOfAttempt(attempt)}`,
+  };
+}
+
 /** The day's budget of all chats. */
 export function budgetAlert(attempt: Attempt): Alert {
   return {

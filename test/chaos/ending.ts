@@ -48,9 +48,11 @@ function wrongWith(
   if (line === undefined) return `entry ${entry} has no outcome; shown: ${shownParts(told)}`;
   if (more.length > 0) return `entry ${entry} has ${lines.length} outcomes: ${lines.map((each) => each.outcome)}`;
   const isDone = line.outcome === 'answered' || line.outcome === 'command';
-  if (isDone && !isAnswered(told)) return `entry ${entry} is ${line.outcome}, but shown: ${shownParts(told)}`;
+  const isNamed = alerts.some((alert) => alert.includes(entry));
+  if (isDone && !isAnswered(told) && !isNamed)
+    return `entry ${entry} is ${line.outcome}, but shown: ${shownParts(told)}`;
   if (isCancelled) return told.of === 0 ? undefined : `entry ${entry} is cancelled, but shown: ${shownParts(told)}`;
-  const isTold = isAnswered(told) || told.noticed || alerts.some((alert) => alert.includes(entry));
+  const isTold = isAnswered(told) || told.noticed || isNamed;
   return isTold ? undefined : `entry ${entry} ended as ${line.outcome} (${line.reason}), and nobody was told`;
 }
 

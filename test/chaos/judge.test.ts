@@ -3,92 +3,15 @@ import { NOTICE } from '../../worker/notice.ts';
 import type { ClaudeCall } from '../stand-in/claude/reaction.ts';
 import type { Message } from '../stand-in/claude/request.ts';
 import type { ShownMessage } from '../stand-in/telegram/chats.ts';
-import type { TelegramCall } from '../stand-in/telegram/server.ts';
 import type { Evidence } from './evidence.ts';
 import { judge, USUAL_RULES } from './judge.ts';
+import { answer, CHAT, call, line, question, reply, sent, shown, sound, user } from './sound.ts';
 import type { Asked } from './traffic.ts';
 
-const CHAT = 1001;
-const TRACE = 'a'.repeat(32);
 const SUMMARY = '[Summary of the earlier conversation, for reference.]';
-
-const question = (number: number): Asked => ({
-  number,
-  chatId: CHAT,
-  kind: 'text',
-  text: `[m00000${number}] lane entry?`,
-  updateId: 500 + number,
-});
-
-const shown = (messageId: number, text: string, at = messageId * 100): ShownMessage => ({
-  messageId,
-  text,
-  at,
-  edits: 0,
-});
-
-const answer = (number: number, messageId = number): ShownMessage => shown(messageId, `<#00000${number} 1/1> Here.`);
-
-const user = (content: string): Message => ({ role: 'user', content });
-const reply = (number: number): Message => ({ role: 'assistant', content: answer(number).text });
-
-/** What the model is shown of a chat when it is asked that question. */
-const conversation = (number: number): Message[] => [
-  ...Array.from({ length: number - 1 }, (_, index) => [user(question(index + 1).text), reply(index + 1)]).flat(),
-  user(question(number).text),
-];
-
-const call = (number: number, at = number * 100 - 50, endedAt = at + 20): ClaudeCall => ({
-  index: number,
-  at,
-  endedAt,
-  kind: 'main',
-  body: { model: 'm', max_tokens: 1, messages: conversation(number) },
-  inputTokens: 1,
-  pendingText: question(number).text,
-  reaction: 'answer',
-  status: 200,
-  requestId: 'r',
-});
-
-const sent = (text: string, at: number, status = 200): TelegramCall => ({
-  at,
-  method: 'sendMessage',
-  params: { chat_id: CHAT, text },
-  ok: true,
-  status,
-});
-
-const line = (number: number, outcome = 'answered') => ({
-  entry: `${number}-0`,
-  chat: String(CHAT),
-  outcome,
-  traceId: TRACE,
-});
 
 /** Redis may lose something, and then it is told. */
 const LOSS_RULES = { ...USUAL_RULES, alertsMax: 1 };
-
-/** Two messages of one chat, each answered once, in order. */
-function sound(): Evidence {
-  return {
-    asked: [question(1), question(2)],
-    confirmedUpTo: 502,
-    calls: [call(1), call(2)],
-    shown: new Map([[CHAT, [answer(1), answer(2)]]]),
-    telegramCalls: [sent('<#000001 1/1> Here.', 100), sent('<#000002 1/1> Here.', 200)],
-    alerts: [],
-    ledger: [line(1), line(2)],
-    entryOf: new Map([
-      [501, '1-0'],
-      [502, '2-0'],
-    ]),
-    left: [],
-    faults: [],
-    cut: { accepts: new Set(), outcomes: new Set() },
-    drainMs: 10,
-  };
-}
 
 const violated = (evidence: Evidence): string[] => [
   ...new Set(judge(evidence, USUAL_RULES).violations.map(({ invariant }) => invariant)),
@@ -290,4 +213,14 @@ test('a message that its user cancelled needs no answer, and may have none', () 
   expect(violated({ ...cancelled, ledger: [line(1, 'failed'), line(2, 'command')] })).toEqual(['I1']);
   const untold = { ...cancelled, ...chatShows(answer(2)), asked: [question(1), question(2)] };
   expect(violated({ ...untold, ledger: [line(1, 'cancelled'), line(2)] })).toContain('I1');
+});
+
+test('an answer of which a part may be missing is told to the operator, and counts as none', () => {
+  const half = shown(1, '<#000001 1/2> Here.');
+  const evidence = { ...sound(), ...chatShows(half, answer(2)) };
+  const rules = { ...USUAL_RULES, unansweredMax: 1, alertsMax: 1 };
+  const unsure = { ...evidence, alerts: ['A part of a reply may be missing. Chat 1001, entry 1-0'] };
+  expect(judge(unsure, rules).violations).toEqual([]);
+  expect(judge(unsure, { ...rules, unansweredMax: 0 }).violations).toMatchObject([{ invariant: 'I1' }]);
+  expect(judge(evidence, rules).violations).toMatchObject([{ invariant: 'I1' }]);
 });

@@ -40,10 +40,14 @@ async function under(stage: Stage, act: () => Promise<void>): Promise<void> {
   await pouring;
 }
 
+const UNSURE_MAX = 3;
+
 const sending: Scenario = {
   name: 'telegram-brownout',
   about: 'for 3 seconds half of the sends and edits fail: 429, a 502 page, a lost reply, slowness',
   traffic: { messages: 120, chats: 20, kinds: 'mixed' },
+  // A part whose sending fails twice without a known result is given up, and told to the operator.
+  rules: { unansweredMax: UNSURE_MAX, alertsMax: UNSURE_MAX, alertLike: /^A part of a reply may be missing/ },
   isInCut: true,
   play: (stage) =>
     under(stage, () =>

@@ -76,6 +76,17 @@ test('a further part whose reply was lost is sent again once, in order, and coun
   expect(shown().map((text) => text[0])).toEqual(['a', 'b', 'b']);
 });
 
+test('a further part that is sent twice in vain: nobody knows, so the operator is told, once', async () => {
+  world.claude.react(() => ({ do: 'answer', text: longAnswer() }));
+  world.telegram.fail('sendMessage', { do: 'cut' }, 2, ({ text }) => String(text).startsWith('b'));
+  world.telegram.say(CHAT, 'Long');
+  const { entry } = await nextOutcome(world, CHAT, 1, PATIENCE_MS);
+  expect(shown().map((text) => text[0])).toEqual(['a']);
+  const { text } = await world.telegram.waitForText(ALERT_CHAT, /^A part of a reply may be missing/);
+  expect(text).toContain(`Chat ${CHAT}, entry ${entry}`);
+  expect(world.telegram.shown(ALERT_CHAT)).toHaveLength(1);
+});
+
 test('too many requests: the answer waits as long as Telegram asks, and is shown once', async () => {
   const busy = { status: 429, description: 'Too Many Requests: retry after 1', parameters: { retry_after: 1 } };
   world.telegram.fail('editMessageText', busy, 1);

@@ -1,8 +1,10 @@
+import { alertCommand } from '../../shared/alert.ts';
 import type { ReachFailpoint } from '../../shared/failpoint.ts';
 import type { Destination, Telegram } from '../../shared/telegram.ts';
 import type { TelegramFailure, TelegramResult } from '../../shared/telegram-failure.ts';
 import { METRIC, type Telemetry } from '../../shared/telemetry.ts';
 import type { Attempt, Command, Conclusion, PartMark } from '../attempt.ts';
+import { unsureAlert } from '../incident.ts';
 
 export interface OutboxParts {
   telegram: Telegram;
@@ -95,7 +97,10 @@ async function place(
   return { id: messageId };
 }
 
-/** Sends a text that cannot be edited in. After a second result that is not known it counts as sent. */
+/**
+ * Sends a text that cannot be edited in. After a second result that is not known it counts as sent, and the operator is
+ * told: nobody knows whether the user has it, and a third copy would help nobody.
+ */
 async function sendOnce(
   parts: OutboxParts,
   attempt: Attempt,
@@ -107,6 +112,7 @@ async function sendOnce(
   if (before === 'sent') return DELIVERED;
   if (before === 'resent') {
     parts.telemetry.count(METRIC.unknownSends, { resent: true });
+    await attempt.write(`unsure:${at}`, [mark(attempt, at, 'sent'), alertCommand(attempt.keys, unsureAlert(attempt))]);
     return DELIVERED;
   }
   const sent = await sendMarked(parts, attempt, at, before, text, to, false);
