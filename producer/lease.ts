@@ -45,6 +45,9 @@ export interface LeaseParts {
 export const LEASE_LASTS_MS = 30_000;
 export const LEASE_RETRY_MS = 2_000;
 
+/** A holder whose lease nobody confirms asks again after this. */
+export const UNCONFIRMED_MS = 1_000;
+
 /** We take the lease for lost when so much of it is left, so that we have stopped before another can take it. */
 const MARGIN_SHARE = 0.1;
 /** A stop must not hang on a Redis that is away: the lease runs out by itself. */
@@ -120,6 +123,18 @@ export function startLease(parts: LeaseParts): Lease {
       waited.abort();
     },
   };
+}
+
+/** Does work in each term, one after the other, until `signal` aborts; the work's own signal aborts with its term, too. */
+export async function duringTerms(
+  lease: Pick<Lease, 'begin'>,
+  signal: AbortSignal,
+  work: (term: Term, signal: AbortSignal) => Promise<void>,
+): Promise<void> {
+  while (!signal.aborted) {
+    const term = await lease.begin(signal);
+    if (term) await work(term, AbortSignal.any([signal, term.lost]));
+  }
 }
 
 class RunningTerm implements Term {

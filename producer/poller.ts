@@ -2,7 +2,7 @@ import type { Heartbeat } from '../shared/heartbeat.ts';
 import { pause, type Service } from '../shared/lifecycle.ts';
 import type { Telegram } from '../shared/telegram.ts';
 import { type AcceptanceParts, acceptUpdate } from './acceptance.ts';
-import type { Lease, Term } from './lease.ts';
+import { duringTerms, type Lease, type Term, UNCONFIRMED_MS } from './lease.ts';
 import { backoffMs, waitOut } from './patience.ts';
 
 export interface PollerParts extends AcceptanceParts {
@@ -18,8 +18,6 @@ export interface Poller extends Service {
   lastAnswerMs(): number;
 }
 
-const UNCONFIRMED_MS = 1_000;
-
 /**
  * Polls Telegram, at least once: an update is confirmed (by asking for the next one) only after it is on the stream or
  * was ignored on purpose. While Redis cannot take messages nothing is confirmed, and Telegram keeps the updates for 24
@@ -31,9 +29,12 @@ const UNCONFIRMED_MS = 1_000;
 export function startPoller(parts: PollerParts): Poller {
   const stopping = new AbortController();
   let lastAnswerMs = 0;
-  const running = poll(parts, stopping.signal, () => {
+  const onAnswer = (): void => {
     lastAnswerMs = Date.now();
-  });
+  };
+  const running = duringTerms(parts.lease, stopping.signal, (term, signal) =>
+    pollDuring(term, parts, signal, onAnswer),
+  );
   return {
     name: 'poller',
     lastAnswerMs: () => lastAnswerMs,
@@ -42,13 +43,6 @@ export function startPoller(parts: PollerParts): Poller {
       await running;
     },
   };
-}
-
-async function poll(parts: PollerParts, signal: AbortSignal, onAnswer: () => void): Promise<void> {
-  while (!signal.aborted) {
-    const term = await parts.lease.begin(signal);
-    if (term) await pollDuring(term, parts, AbortSignal.any([signal, term.lost]), onAnswer);
-  }
 }
 
 /** Each term begins without an offset: what another poller has confirmed since is not ours to know. */

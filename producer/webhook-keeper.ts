@@ -3,7 +3,7 @@ import { pause, type Service } from '../shared/lifecycle.ts';
 import type { Logger } from '../shared/log.ts';
 import type { Telegram } from '../shared/telegram.ts';
 import type { TelegramResult } from '../shared/telegram-failure.ts';
-import type { Lease, Term } from './lease.ts';
+import { duringTerms, type Lease, type Term, UNCONFIRMED_MS } from './lease.ts';
 import { waitOut } from './patience.ts';
 import { judge, type WebhookSight } from './webhook-sight.ts';
 
@@ -30,8 +30,6 @@ export interface WebhookKeeper extends Service {
 
 export const LOOK_EVERY_MS = 30_000;
 
-const UNCONFIRMED_MS = 1_000;
-
 /**
  * Sets the webhook and looks after it. Telegram is asked regularly whether it is still ours and whether deliveries
  * arrive, which is the sign of life that a poller has in its polls. When either is not so, the webhook is set again: where
@@ -43,10 +41,11 @@ export function startWebhookKeeper(parts: KeeperParts): WebhookKeeper {
   const stopping = new AbortController();
   let lastAnswerMs = 0;
   let lastTrouble: string | undefined;
-  const running = keep(parts, stopping.signal, ({ isAnswered, trouble }) => {
+  const onNews: OnNews = ({ isAnswered, trouble }) => {
     if (isAnswered) lastAnswerMs = Date.now();
     lastTrouble = trouble;
-  });
+  };
+  const running = duringTerms(parts.lease, stopping.signal, (term, signal) => keepDuring(term, parts, signal, onNews));
   return {
     name: 'webhook keeper',
     lastAnswerMs: () => lastAnswerMs,
@@ -59,13 +58,6 @@ export function startWebhookKeeper(parts: KeeperParts): WebhookKeeper {
 }
 
 type OnNews = (news: { isAnswered: boolean; trouble: string | undefined }) => void;
-
-async function keep(parts: KeeperParts, signal: AbortSignal, onNews: OnNews): Promise<void> {
-  while (!signal.aborted) {
-    const term = await parts.lease.begin(signal);
-    if (term) await keepDuring(term, parts, AbortSignal.any([signal, term.lost]), onNews);
-  }
-}
 
 /** Each term begins by setting the webhook: that the URL is ours says nothing about the secret. */
 async function keepDuring(term: Term, parts: KeeperParts, signal: AbortSignal, onNews: OnNews): Promise<void> {

@@ -7,6 +7,7 @@ import { type Attempt, FencedError } from '../../worker/attempt.ts';
 import { createLane, type Lane, type OutcomeRecord } from '../../worker/lane.ts';
 import { encodeRecord } from '../../worker/session/record.ts';
 import { createSessions } from '../../worker/session/store.ts';
+import { inboundText } from '../fixture/inbound.ts';
 import { userSays } from '../fixture/records.ts';
 import { freshRedis } from '../fixture/redis.ts';
 
@@ -34,21 +35,7 @@ afterEach(async () => {
 });
 
 async function accepted(updateId: number, chatId = 1001): Promise<EntryId> {
-  const message = {
-    v: 1,
-    updateId,
-    chatId,
-    chatType: 'private',
-    messageId: updateId,
-    from: { id: chatId },
-    sentAtMs: 1,
-  } as const;
-  const { entry } = await inbox.accept(
-    7,
-    { ...message, content: { kind: 'text', text: `message ${updateId}` } },
-    '00-a-b-01',
-  );
-  return entry;
+  return (await inbox.accept(7, inboundText(updateId, chatId), '00-a-b-01')).entry;
 }
 
 async function begun(entry: EntryId): Promise<Attempt> {

@@ -8,6 +8,7 @@ import type { Attempt } from '../../worker/attempt.ts';
 import { createLane, type Lane, type OutcomeRecord } from '../../worker/lane.ts';
 import { reconcile } from '../../worker/reconciler.ts';
 import { ALERT_CHAT, createWorld, startGateway } from '../fixture/gateway.ts';
+import { inboundText } from '../fixture/inbound.ts';
 import { nextOutcome } from '../fixture/ledger.ts';
 import { freshRedis } from '../fixture/redis.ts';
 
@@ -36,17 +37,7 @@ afterEach(async () => {
 });
 
 async function accepted(updateId: number): Promise<EntryId> {
-  const message = {
-    v: 1,
-    updateId,
-    chatId: 1001,
-    chatType: 'private',
-    messageId: updateId,
-    from: { id: 1001 },
-    sentAtMs: 1,
-    content: { kind: 'text', text: `message ${updateId}` },
-  } as const;
-  return (await inbox.accept(7, message, '00-a-b-01')).entry;
+  return (await inbox.accept(7, inboundText(updateId), '00-a-b-01')).entry;
 }
 
 async function begun(entry: EntryId): Promise<Attempt> {

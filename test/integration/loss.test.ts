@@ -3,6 +3,7 @@ import { createInbox, type Inbox } from '../../producer/inbox.ts';
 import { type Keys, keysOf } from '../../shared/keys.ts';
 import type { PrivateRedis } from '../../shared/private-redis.ts';
 import { connectRedis } from '../../shared/redis.ts';
+import { inboundText } from '../fixture/inbound.ts';
 import { freshRedis } from '../fixture/redis.ts';
 
 let server: PrivateRedis;
@@ -23,17 +24,7 @@ afterEach(async () => {
 });
 
 async function accept(updateId: number, by: Inbox = inbox): Promise<boolean> {
-  const message = {
-    v: 1,
-    updateId,
-    chatId: 1001,
-    chatType: 'private',
-    messageId: updateId,
-    from: { id: 1001 },
-    sentAtMs: 1,
-    content: { kind: 'text', text: `message ${updateId}` },
-  } as const;
-  return (await by.accept(7, message, '00-a-b-01')).duplicate;
+  return (await by.accept(7, inboundText(updateId), '00-a-b-01')).duplicate;
 }
 
 async function alerts(): Promise<string[]> {

@@ -9,6 +9,7 @@ import { bindScript } from '../../shared/script.ts';
 import { type Attempt, FencedError } from '../../worker/attempt.ts';
 import { createLane, type Lane } from '../../worker/lane.ts';
 import { createSessions, newStamp } from '../../worker/session/store.ts';
+import { inboundText } from '../fixture/inbound.ts';
 import { freshRedis } from '../fixture/redis.ts';
 
 const CHAT = chatKey(1001);
@@ -25,9 +26,7 @@ beforeEach(async () => {
   keys = keysOf(0);
   lane = createLane(redis, keys);
   await lane.prepare();
-  const fixed = { v: 1, updateId: 1, chatId: 1001, chatType: 'private', messageId: 1, sentAtMs: 1 } as const;
-  const message = { ...fixed, from: { id: 1001 }, content: { kind: 'text', text: 'hello' } } as const;
-  ({ entry } = await createInbox(redis, 1).accept(7, message, '00-a-b-01'));
+  ({ entry } = await createInbox(redis, 1).accept(7, inboundText(1), '00-a-b-01'));
   await lane.admit(100);
 });
 

@@ -8,6 +8,7 @@ import { UnreadableMessageError } from '../../shared/message.ts';
 import type { Telegram } from '../../shared/telegram.ts';
 import { startTelemetry } from '../../shared/telemetry.ts';
 import { instantTelegram } from '../bench/instant.ts';
+import { terms } from '../fixture/lease.ts';
 
 const UPDATES = [5, 6, 7].map((id) => ({
   update_id: id,
@@ -124,18 +125,6 @@ function term() {
     confirm: async () => true,
   };
   return { state, asTerm, lose: () => lost.abort() };
-}
-
-/** A lease that hands out these terms one after the other, and then none. */
-function terms(...given: Term[]): Pick<Lease, 'begin'> {
-  return {
-    async begin(signal) {
-      const next = given.shift();
-      if (next) return next;
-      if (!signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve));
-      return undefined;
-    },
-  };
 }
 
 test('a poller that loses the lease ends its poll at once, and begins the next term without its old offset', async () => {

@@ -4,6 +4,7 @@ import { type KeeperParts, startWebhookKeeper } from '../../producer/webhook-kee
 import { createLogger } from '../../shared/log.ts';
 import type { WebhookInfo } from '../../shared/telegram.ts';
 import type { TelegramResult } from '../../shared/telegram-failure.ts';
+import { terms } from '../fixture/lease.ts';
 
 const URL_OF_OURS = 'https://example.org/hook';
 const WELL: WebhookInfo = { url: URL_OF_OURS, pending: 0 };
@@ -23,18 +24,6 @@ function term(confirm: () => Promise<boolean> = async () => true) {
   const lost = new AbortController();
   const asTerm: Term = { lost: lost.signal, isHeld: () => !lost.signal.aborted, confirm };
   return { asTerm, lose: () => lost.abort() };
-}
-
-/** A lease that hands out these terms, and then none. */
-function terms(...given: Term[]): Pick<Lease, 'begin'> {
-  return {
-    async begin(signal) {
-      const next = given.shift();
-      if (next) return next;
-      if (!signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve));
-      return undefined;
-    },
-  };
 }
 
 /** Runs a keeper over scripted looks, until they are used up; answers what it did and told, in order. */
