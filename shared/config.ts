@@ -83,6 +83,12 @@ const alertChat = z
   .refine((id) => id === 'none' || numericId.test(id), 'expected a numeric chat id, or none')
   .transform((id) => (id === 'none' ? undefined : Number(id)));
 
+const flag = z
+  .enum(['true', 'false'], { error: 'expected true or false' })
+  .default('false')
+  .transform((value) => value === 'true');
+const timeZone = z.string().refine(isTimeZone, 'expected a time zone such as Europe/Berlin');
+
 const environment = z.object({
   TELEGRAM_BOT_TOKEN: z
     .string()
@@ -101,14 +107,22 @@ const environment = z.object({
   MODEL: z.string().default('claude-opus-5-5'),
   FALLBACK_MODEL: z.string().optional(),
   COMPACTION_MODEL: z.string().optional(),
-  MAX_OUTPUT_TOKENS: positive.default(4096),
+  MAX_OUTPUT_TOKENS: positive.default(16_000),
+  EFFORT: z
+    .enum(['low', 'medium', 'high', 'xhigh', 'max'], { error: 'expected low, medium, high, xhigh or max' })
+    .optional(),
+  MODEL_IDLE_TIMEOUT_MS: milliseconds.default(120_000),
   CONTEXT_WINDOW_TOKENS: positive.optional(),
+  CONTEXT_BUDGET_TOKENS: positive.default(200_000),
   COMPACT_AT: share.default(0.7),
   INBOUND_TEXT_MAX_CHARS: positive.default(200_000),
   TOOL_RESULT_MAX_CHARS: positive.default(16_000),
   TOOL_TIMEOUT_MS: milliseconds.default(60_000),
   TOOL_ROUNDS_MAX: positive.default(25),
   MCP_CONFIG: z.string().optional(),
+  WEB_SEARCH: flag,
+  WEB_FETCH: flag,
+  TZ: timeZone.default('UTC'),
   SESSION_RETENTION_DAYS: positive.default(90),
   SYSTEM_PROMPT_FILE: z.string().optional(),
   COMPACTION_PRESERVE_FILE: z.string().optional(),
@@ -119,6 +133,8 @@ const environment = z.object({
     .refine((value) => value <= CONCURRENCY_MAX, `expected at most ${CONCURRENCY_MAX}`)
     .default(16),
   TURN_TIMEOUT_MS: milliseconds.default(300_000),
+  RECOVERY_TIMEOUT_MS: milliseconds.default(600_000),
+  OUTAGE_PATIENCE_MS: milliseconds.default(900_000),
   MAX_ATTEMPTS: positive.default(5),
   LANE_MAX_MESSAGES: positive.default(50),
   CHAT_DAILY_TOKENS: positive.optional(),
@@ -132,10 +148,7 @@ const environment = z.object({
       error: 'expected fatal, error, warn, info, debug, trace or silent',
     })
     .default('info'),
-  LOG_CONTENT: z
-    .enum(['true', 'false'], { error: 'expected true or false' })
-    .default('false')
-    .transform((value) => value === 'true'),
+  LOG_CONTENT: flag,
   OTEL_EXPORTER_OTLP_ENDPOINT: httpUrl.optional(),
   SPILLWAY_FAIL_AT: z
     .string()
@@ -206,6 +219,15 @@ function hint(name: string): string {
   if (name === 'TELEGRAM_WEBHOOK_URL') return 'where Telegram is to deliver, since TELEGRAM_WEBHOOK_SECRET is set';
   if (name === 'TELEGRAM_WEBHOOK_SECRET') return 'who has it may deliver, and TELEGRAM_WEBHOOK_URL is set';
   return 'the API key of the model endpoint';
+}
+
+function isTimeZone(name: string): boolean {
+  try {
+    new Intl.DateTimeFormat('en', { timeZone: name });
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** A port stands in it, and what a percent sign begins can be decoded, as the password is before it is sent. */

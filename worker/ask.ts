@@ -44,7 +44,7 @@ export async function askModel(
   signal: AbortSignal,
 ): Promise<Decided> {
   let attempt = begun;
-  const windowTokens = await parts.model.windowTokens(parts.modelName);
+  const { windowTokens } = await parts.model.limits(parts.modelName);
   const limitTokens = Math.min(windowTokens, attempt.limitTokens ?? windowTokens);
   const calibration = attempt.calibration ?? tokenizerFactor(parts.modelName);
   const pending = pendingRecord(attempt, message, content);

@@ -71,7 +71,7 @@ export function createBudget(
  */
 export function withBudget(model: Model, budget: Budget, chat: ChatKey): Model {
   return {
-    windowTokens: (name) => model.windowTokens(name),
+    limits: (name) => model.limits(name),
     async send(request, signal, onText) {
       const reserved = await budget.reserve(chat, estimateRequest(request) + request.maxTokens);
       if (typeof reserved === 'string') return refused(reserved);

@@ -31,8 +31,8 @@ export async function sendOrFallBack(
   if (first.ok || fallbackModel === undefined || signal.aborted || first.failure.kind !== 'transient') return first;
   const messages = view({ ...window, records: [...window.records, trimOf('thinking', window.records)] });
   const count: Count = countRequest(fixed, window, messages, fallbackModel, tokenizerFactor(fallbackModel));
-  const limitTokens = await model.windowTokens(fallbackModel);
-  if (count.tokens > usableTokens(limitTokens, request.maxTokens)) return first;
+  const { windowTokens } = await model.limits(fallbackModel);
+  if (count.tokens > usableTokens(windowTokens, request.maxTokens)) return first;
   const again = { ...request, model: fallbackModel, messages: await fill(messages) };
   const second = await model.send(again, signal, onText);
   return second.ok ? { ...second, byFallback: true } : first;

@@ -8,9 +8,6 @@ import { readMcpConfig } from './tools/mcp-config.ts';
 import type { Toolbox } from './tools/tool.ts';
 import { startWorker, type WorkerParts } from './worker.ts';
 
-/** Longest silence of the model's stream, the wait for its beginning included. */
-const MODEL_IDLE_MS = 90_000;
-
 const SYSTEM_PROMPT =
   "You are a helpful assistant in a Telegram chat. Answer in the user's language, briefly and to the point. Write plain text: Telegram shows Markdown marks as they are.";
 
@@ -22,7 +19,7 @@ export async function setUpWorker(root: Root, limits?: WorkerParts['limits']) {
       apiKey: config.ANTHROPIC_API_KEY,
       baseURL: config.ANTHROPIC_BASE_URL,
       windowTokens: config.CONTEXT_WINDOW_TOKENS,
-      idleMs: MODEL_IDLE_MS,
+      idleMs: config.MODEL_IDLE_TIMEOUT_MS,
       reach: root.reach,
     }),
   );

@@ -21,7 +21,7 @@ export function instantModel(
 ): Model {
   return {
     send: async (request) => onSend(request) ?? ANSWER,
-    windowTokens: async () => windowTokens,
+    limits: async () => ({ windowTokens }),
   };
 }
 

@@ -13,7 +13,7 @@ function broken(reason: FailureReason | undefined) {
   const answering = scripted('fine');
   const model = withBreaker(
     {
-      windowTokens: answering.windowTokens,
+      limits: answering.limits,
       async send(asked, signal): Promise<ModelResult> {
         world.calls += 1;
         await world.gate;

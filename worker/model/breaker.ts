@@ -41,7 +41,7 @@ export function withBreaker(model: Model, now: () => number = Date.now, random: 
     return known;
   };
   return {
-    windowTokens: (name) => model.windowTokens(name),
+    limits: (name) => model.limits(name),
     async send(request, signal, onText) {
       const circuit = circuitOf(request.model);
       const isOpen = circuit.trips > 0;

@@ -4,7 +4,7 @@ import type { Block } from '../session/record.ts';
 import { classify, type Failure } from './classify.ts';
 import type { WireRequest } from './contract.ts';
 import { bindsThinking, windowTokensOf } from './family.ts';
-import type { Model, ModelAnswer, OnText } from './model.ts';
+import type { Model, ModelAnswer, ModelLimits, OnText } from './model.ts';
 import { repairRequest } from './repair.ts';
 import { wireRequest } from './request.ts';
 
@@ -20,15 +20,14 @@ export interface ClaudeOptions {
 
 /** What the endpoint, or the table, says of a model. */
 interface KnownModel {
-  tokens: number;
-  maxOutputTokens: number | undefined;
+  limits: ModelLimits;
   readAtMs: number;
 }
 
 type Sent = { ok: true; answer: ModelAnswer } | { ok: false; failure: Failure };
 
-const WINDOW_KEEP_MS = 24 * 3600_000;
-const WINDOW_TIMEOUT_MS = 10_000;
+const LIMITS_KEEP_MS = 24 * 3600_000;
+const LIMITS_TIMEOUT_MS = 10_000;
 
 /**
  * The Messages API over the official SDK: streamed, without the SDK's retries (it would sleep for minutes inside a
@@ -36,20 +35,20 @@ const WINDOW_TIMEOUT_MS = 10_000;
  */
 export function createClaude(options: ClaudeOptions): Model {
   const client = new Anthropic({ apiKey: options.apiKey, baseURL: options.baseURL, maxRetries: 0, logLevel: 'off' });
-  const windows = new Map<string, KnownModel>();
+  const models = new Map<string, KnownModel>();
   return {
     async send(request, signal, onText) {
-      const facts = { bindsThinking: bindsThinking(request.model), ...outputLimit(windows.get(request.model)) };
+      const facts = { bindsThinking: bindsThinking(request.model), ...outputLimit(models.get(request.model)) };
       const { request: wire, repairs } = repairRequest(wireRequest(request), facts);
       return { ...(await send(client, wire, options, signal, onText)), repairs };
     },
-    async windowTokens(model) {
-      if (options.windowTokens !== undefined) return options.windowTokens;
-      const known = windows.get(model);
-      if (known && Date.now() - known.readAtMs < WINDOW_KEEP_MS) return known.tokens;
-      const asked = await askModel(client, model);
-      windows.set(model, { ...asked, readAtMs: Date.now() });
-      return asked.tokens;
+    async limits(model) {
+      const known = models.get(model);
+      if (known && Date.now() - known.readAtMs < LIMITS_KEEP_MS) return known.limits;
+      const asked = await askLimits(client, model);
+      const limits = { ...asked, windowTokens: options.windowTokens ?? asked.windowTokens };
+      models.set(model, { limits, readAtMs: Date.now() });
+      return limits;
     },
   };
 }
@@ -104,13 +103,17 @@ function answerOf(message: Anthropic.Message): ModelAnswer {
 }
 
 /** Asks the endpoint. A 404 or any other failure is no error: many endpoints do not have this call. */
-async function askModel(client: Anthropic, model: string): Promise<Omit<KnownModel, 'readAtMs'>> {
-  const tokens = windowTokensOf(model);
+async function askLimits(client: Anthropic, model: string): Promise<ModelLimits> {
+  const windowTokens = windowTokensOf(model);
   try {
-    const info = await client.models.retrieve(model, {}, { timeout: WINDOW_TIMEOUT_MS });
-    return { tokens: positive(info.max_input_tokens) ?? tokens, maxOutputTokens: positive(info.max_tokens) };
+    const info = await client.models.retrieve(model, {}, { timeout: LIMITS_TIMEOUT_MS });
+    const maxOutputTokens = positive(info.max_tokens);
+    return {
+      windowTokens: positive(info.max_input_tokens) ?? windowTokens,
+      ...(maxOutputTokens !== undefined && { maxOutputTokens }),
+    };
   } catch {
-    return { tokens, maxOutputTokens: undefined };
+    return { windowTokens };
   }
 }
 
@@ -119,5 +122,6 @@ function positive(value: number | null | undefined): number | undefined {
 }
 
 function outputLimit(known: KnownModel | undefined): { maxOutputTokens?: number } {
-  return known?.maxOutputTokens === undefined ? {} : { maxOutputTokens: known.maxOutputTokens };
+  const maxOutputTokens = known?.limits.maxOutputTokens;
+  return maxOutputTokens === undefined ? {} : { maxOutputTokens };
 }

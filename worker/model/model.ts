@@ -7,6 +7,16 @@ import type { Repair } from './repair.ts';
 /** One message of a request, in the Messages API's own shape. */
 export type { MessageParam };
 
+/** How deeply a model thinks. */
+export type Effort = 'low' | 'medium' | 'high' | 'xhigh' | 'max';
+
+/** What a model takes and gives, in tokens. */
+export interface ModelLimits {
+  windowTokens: number;
+  /** Absent where nobody states it. */
+  maxOutputTokens?: number;
+}
+
 /** A request as the flow builds it; the adapter adds what the wire needs. */
 export interface ModelRequest {
   model: string;
@@ -17,6 +27,8 @@ export interface ModelRequest {
   tools?: readonly ToolSpec[];
   /** Whether the model must answer in words: the tools stay part of the prefix, but none may be called. */
   wordsOnly?: boolean;
+  /** How deeply the model thinks; absent: as the model does by itself. */
+  effort?: Effort;
   /** Whether the conversation goes on, so that its prefix is worth keeping at the provider. */
   caches: boolean;
 }
@@ -59,6 +71,6 @@ export type OnText = (text: string) => void;
  */
 export interface Model {
   send(request: ModelRequest, signal: AbortSignal, onText?: OnText): Promise<ModelResult>;
-  /** The context window of a model in tokens, as the endpoint states it, else from a table, else 200,000. */
-  windowTokens(model: string): Promise<number>;
+  /** The limits of a model, as the endpoint states them; its window else from a table, else 200,000. */
+  limits(model: string): Promise<ModelLimits>;
 }
