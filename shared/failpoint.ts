@@ -12,6 +12,7 @@ export type Failpoint =
   | 'tool called'
   | 'tool result stored'
   | 'results stored'
+  | 'summary part stored'
   | 'compaction stored'
   | 'fresh session stored'
   | 'moved to wait'

@@ -16,7 +16,7 @@ const RANKS: readonly (readonly [rank: number, files: RegExp])[] = [
   ],
   [
     3,
-    /^worker\/(?:recovery\/(?:compact|mask|scrub|recover|fresh-session|stage-one|step)|reply\/outbox|tools\/(?:round|result))\.ts$/,
+    /^worker\/(?:recovery\/(?:compact|kept|summarise|mask|scrub|output|trial|give-up|fixed-parts|recover|fresh-session|stage-one|step)|reply\/outbox|tools\/(?:round|result))\.ts$/,
   ],
   [
     2,
@@ -41,10 +41,10 @@ const RANKS: readonly (readonly [rank: number, files: RegExp])[] = [
   [0, /^producer\/(?:intake|patience|webhook-sight)\.ts$/],
   [0, /^worker\/(?:session\/segment|tools\/(?:memory|memory-index|words|snippet|passage))\.ts$/],
   [0, /^worker\/media\/(?:kind|label|fill)\.ts$/],
-  [0, /^worker\/(?:attempt|backoff|audit|incident|notice|pieces)\.ts$/],
+  [0, /^worker\/(?:attempt|deadline|outage|backoff|audit|incident|notice|pieces)\.ts$/],
   [
     0,
-    /^worker\/(?:model\/[\w-]+|session\/(?:record|shown|view|pairs)|recovery\/(?:policy|seed|transcript|left-out)|tools\/(?:tool|joined)|reply\/format)\.ts$/,
+    /^worker\/(?:model\/[\w-]+|session\/(?:record|shown|view|pairs)|recovery\/(?:policy|seed|finished-calls|transcript|left-out)|tools\/(?:tool|joined)|reply\/format)\.ts$/,
   ],
 ];
 

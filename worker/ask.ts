@@ -6,9 +6,12 @@ import { classifyAnswer, type Failure } from './model/classify.ts';
 import { calibrate } from './model/count.ts';
 import { tokenizerFactor } from './model/family.ts';
 import type { ModelAnswer } from './model/model.ts';
+import { type Room, roomOf } from './model/room.ts';
 import { NOTICE } from './notice.ts';
 import { openSession, pendingRecord } from './opening.ts';
-import { type FailedCall, react } from './react.ts';
+import { OUTAGE_FIELDS } from './outage.ts';
+import { type FailedCall, type ReactParts, react } from './react.ts';
+import { trialWon } from './recovery/trial.ts';
 import { splitReply } from './reply/format.ts';
 import { type AssistantRecord, textOf, type UserRecord } from './session/record.ts';
 import { isThinking } from './session/shown.ts';
@@ -17,16 +20,15 @@ import { finishRound, openCalls, withRecord } from './tools/round.ts';
 import type { Decided } from './verdict.ts';
 
 /** What asking the model works with. */
-export interface AskParts extends CallParts {
-  maxAttempts: number;
-  /** Share of the window at which a session is compacted after a reply. */
-  compactAt: number;
+export interface AskParts extends CallParts, ReactParts {
+  /** A chat's window is no larger than this, whatever the model's is. */
+  contextBudgetTokens: number;
   /** Rounds of tools for one message; after them the model must answer in words. */
   toolRoundsMax: number;
 }
 
 /** What is asked about. */
-type About = Omit<FailedCall, 'failure' | 'isRepaired'>;
+type About = Pick<FailedCall, 'attempt' | 'message' | 'pending' | 'opened' | 'modelOutputTokens'> & { room: Room };
 
 type Answered = Extract<Called, { ok: true }>;
 
@@ -44,12 +46,13 @@ export async function askModel(
   signal: AbortSignal,
 ): Promise<Decided> {
   let attempt = begun;
-  const { windowTokens } = await parts.model.limits(parts.modelName);
-  const limitTokens = Math.min(windowTokens, attempt.limitTokens ?? windowTokens);
+  const { windowTokens, maxOutputTokens: modelOutputTokens } = await parts.model.limits(parts.modelName);
+  const limits = [windowTokens, parts.contextBudgetTokens, ...(attempt.limit ? [attempt.limit.tokens] : [])];
+  const room = roomOf(Math.min(...limits), parts);
   const calibration = attempt.calibration ?? tokenizerFactor(parts.modelName);
   const pending = pendingRecord(attempt, message, content);
-  const about = { message, pending, limitTokens };
-  let opened = await openSession(parts, attempt, pending, { limitTokens, calibration });
+  const about = { message, pending, room, modelOutputTokens };
+  let opened = await openSession(parts, attempt, pending, room.limitTokens);
   for (let round = attempt.rounds; ; round++) {
     if (openCalls(opened, attempt).length > 0) {
       const finished = await finishRound(parts, attempt, opened, round, signal);
@@ -58,10 +61,10 @@ export async function askModel(
     }
     const now = { ...about, opened, attempt };
     const called = await callModel(parts, { ...now, calibration, wordsOnly: round >= parts.toolRoundsMax }, signal);
-    if (!called.ok) return reactTo(parts, now, called.failure, called.isRepaired, signal);
+    if (!called.ok) return reactTo(parts, now, called, signal);
     const hidden = failureOf(parts, now, called.answer, round);
-    if (hidden) return reactTo(parts, now, hidden, false, signal);
-    if (!goesOn(called.answer, round, parts)) return answered(parts, now, called);
+    if (hidden) return reactTo(parts, now, { ...called, failure: hidden, isRepaired: false }, signal);
+    if (!goesOn(called.answer, round, parts)) return answered(now, called);
     opened = await recordRound(parts, attempt, opened, called, round + 1);
     attempt = progressed(attempt);
   }
@@ -70,25 +73,27 @@ export async function askModel(
 /** A failed call is reacted to; one that we ended ourselves is handed back. */
 async function reactTo(
   parts: AskParts,
-  about: About,
-  failure: Failure,
-  isRepaired: boolean,
+  { room, ...about }: About,
+  { failure, isRepaired, sent }: Pick<Extract<Called, { ok: false }>, 'failure' | 'isRepaired' | 'sent'>,
   signal: AbortSignal,
 ): Promise<Decided> {
   if (signal.aborted) return { do: 'hand back' };
-  return react(parts, { ...about, failure, isRepaired }, signal);
+  const { count, fixedTokens, askedOutputTokens } = sent;
+  const counts = { limitTokens: room.limitTokens, sentTokens: count.tokens, fixedTokens, askedOutputTokens };
+  return react(parts, { ...about, ...counts, failure, isRepaired });
 }
 
 /** An answer can hide a failure: a refusal, a window that was exceeded in silence, or nothing to read. */
 function failureOf(
   parts: AskParts,
-  { opened, attempt, limitTokens }: About,
+  { opened, attempt, room }: About,
   answer: ModelAnswer,
   round: number,
 ): Failure | undefined {
-  const hidden = classifyAnswer({ stopReason: answer.stopReason, ...answer.usage, windowTokens: limitTokens });
-  if (hidden || goesOn(answer, round, parts) || isCut(answer)) return hidden;
-  const isBlank = answer.text.trim() === '' && earlierWords(opened, attempt) === '';
+  const hidden = classifyAnswer({ stopReason: answer.stopReason, ...answer.usage, windowTokens: room.limitTokens });
+  if (hidden || goesOn(answer, round, parts) || answer.text.trim() !== '') return hidden;
+  if (answer.stopReason === 'max_tokens') return { kind: 'output', reason: 'cut_before_text' };
+  const isBlank = !isCut(answer) && earlierWords(opened, attempt) === '';
   return isBlank ? { kind: 'transient', reason: 'unknown' } : undefined;
 }
 
@@ -113,6 +118,8 @@ async function recordRound(
     ...appendCommands(attempt.keys, attempt.session, [record]),
     costCommand(attempt, called.answer),
     ['HSET', turn, 'rounds', round, 'attempts', 1, 'recoveriesBefore', attempt.recoveries, 'stage', stage],
+    ['HDEL', turn, ...OUTAGE_FIELDS],
+    ...trialWon(attempt),
   ]);
   parts.reach('round stored');
   return withRecord(opened, record);
@@ -121,7 +128,12 @@ async function recordRound(
 /** The attempt as it goes on after a round: what was stored with the round, and what a failure now starts from. */
 function progressed(attempt: Attempt): Attempt {
   const stage = stageAfterRound(attempt);
-  return { ...attempt, attempts: 1, recoveriesBefore: attempt.recoveries, stage };
+  return { ...attempt, attempts: 1, recoveriesBefore: attempt.recoveries, stage, ...endedTrial(attempt) };
+}
+
+/** What a call that went through has shown: the session is kept, and its user is told. */
+function endedTrial({ trial, notices }: Attempt): Pick<Attempt, 'trial' | 'notices'> {
+  return { trial: undefined, notices: trial ? [...notices, trial.notice] : notices };
 }
 
 /** A compaction that let a call through has done its work. What a fresh session is for does not come back. */
@@ -152,25 +164,27 @@ function earlierWords({ window }: OpenedSession, { entry }: Attempt): string {
   return texts.findLast((text) => text !== '') ?? '';
 }
 
-function answered(parts: AskParts, { attempt, opened, limitTokens }: About, called: Answered): Decided {
-  const { answer, count, byFallback } = called;
+function answered({ attempt, opened, room }: About, called: Answered): Decided {
+  const { answer, sent, byFallback } = called;
   const record = recordOf(attempt, called);
   const words = answer.text.trim() === '' ? earlierWords(opened, attempt) : answer.text;
   const text = [words, ...(isCut(answer) ? [NOTICE.cutAnswer] : [])].filter((part) => part !== '').join('\n\n');
   const spent = answer.usage.inputTokens + answer.usage.outputTokens;
-  const isFull = spent > limitTokens * parts.compactAt || answer.stopReason === 'model_context_window_exceeded';
+  const isFull = spent > room.fullTokens || answer.stopReason === 'model_context_window_exceeded';
+  const notices = attempt.trial ? [...attempt.notices, attempt.trial.notice] : attempt.notices;
   return {
-    conclusion: { outcome: 'answered', parts: [...attempt.notices, ...splitReply(text)] },
+    conclusion: { outcome: 'answered', parts: [...notices, ...splitReply(text)] },
     commands: [
       ...appendCommands(attempt.keys, attempt.session, [record]),
       costCommand(attempt, answer),
       ...learnt(
         attempt,
-        byFallback ? undefined : calibrate(attempt.calibration, count, answer.usage.inputTokens),
+        byFallback ? undefined : calibrate(attempt.calibration, sent.count, answer.usage.inputTokens),
         isFull,
       ),
+      ...trialWon(attempt),
     ],
-    ...(isFull && { afterReply: { opened: withRecord(opened, record), limitTokens } }),
+    ...(isFull && { afterReply: { opened: withRecord(opened, record), room } }),
   };
 }
 
@@ -180,10 +194,11 @@ function costCommand(attempt: Attempt, { model, usage }: ModelAnswer): Command {
 
 /** What an answer teaches: how our estimate compares, and that the session did not refill at once. */
 function learnt(attempt: Attempt, calibration: number | undefined, isFull: boolean): Command[] {
-  const { keys, chat, session, compactionsInRow } = attempt;
+  const { keys, chat, session, compactionsInRow, refusalsInRow } = attempt;
   const calm = !isFull && compactionsInRow > 0;
   return [
     ...(calibration === undefined ? [] : [['HSET', keys.chat(chat), 'calibration', calibration.toFixed(4)] as const]),
     ...(calm ? [['HSET', keys.session(session), 'compactionsInRow', 0] as const] : []),
+    ...(refusalsInRow > 0 ? [['HSET', keys.session(session), 'refusalsInRow', 0] as const] : []),
   ];
 }

@@ -4,7 +4,7 @@ import type { Outcome } from '../shared/outcome.ts';
 import type { RunScript } from '../shared/script.ts';
 
 /** How far the recovery of this message has come. Moves forward only, and is stored with its effect. */
-export type RecoveryStage = 'none' | 'compacted' | 'fresh' | 'scrubbed';
+export type RecoveryStage = 'none' | 'compacted' | 'fresh' | 'bare' | 'scrubbed';
 
 /** What a turn decided to tell the user, stored before the first part is sent. */
 export interface Conclusion {
@@ -15,6 +15,18 @@ export interface Conclusion {
   into?: EntryId;
   /** Texts of 1 to 4096 UTF-16 units, in order. */
   parts: string[];
+}
+
+/** A fresh session that has to show that the one before it was to blame. */
+export interface Trial {
+  /** The session before. */
+  of: SessionId;
+  /** Its entries. */
+  entries: number;
+  /** What the user is told if the fresh one is answered in. */
+  notice: string;
+  /** The reason of the failure that led here. */
+  why: string;
 }
 
 /** How a part of a reply stands: `sending` means that an attempt was about to send it, `resent` that a second was. */
@@ -57,13 +69,19 @@ export interface Attempt {
   readonly message: Decoded<InboundMessage>;
   readonly traceparent: string;
   readonly session: SessionId;
-  /** The window that a provider's error stated for this session, when one did. */
-  readonly limitTokens: number | undefined;
+  /** The window that a provider's error taught for this session, when one did; a guess holds until a time, else 0. */
+  readonly limit: { readonly tokens: number; readonly untilMs: number } | undefined;
   /** What our estimate of this chat is multiplied with, learnt from real usage; absent before the first answer. */
   readonly calibration: number | undefined;
   /** Compactions of this session since a request was last small enough without one. */
   readonly compactionsInRow: number;
-  /** Lowered once when input and output together did not fit. */
+  /** Compactions after a reply that came to nothing, since one last did. */
+  readonly vainCompactions: number;
+  /** Messages of this session that the model declined, since one was last answered. */
+  readonly refusalsInRow: number;
+  /** Set while this session is on trial. */
+  readonly trial: Trial | undefined;
+  /** Lowered when input and output together did not fit, raised when thinking took all of it. */
   readonly maxOutputTokens: number | undefined;
   readonly conclusion: Conclusion | undefined;
   /** Lines that the user is to be told before the answer, e.g. that a fresh session was started. */
@@ -140,9 +158,12 @@ export function readAttempt(reply: {
     message: decodeMessage(fields.get('message')),
     traceparent: fields.get('traceparent') ?? '',
     session: reply.session,
-    limitTokens: optionalNumber(session.get('limitTokens')),
+    limit: limitOf(session),
     calibration: reply.calibration === '' ? undefined : Number(reply.calibration),
     compactionsInRow: Number(session.get('compactionsInRow') ?? 0),
+    vainCompactions: Number(session.get('vainCompactions') ?? 0),
+    refusalsInRow: Number(session.get('refusalsInRow') ?? 0),
+    trial: parsed<Trial>(turn.get('trial')),
     maxOutputTokens: optionalNumber(turn.get('maxOutputTokens')),
     conclusion: parsed<Conclusion>(turn.get('conclusion')),
     notices: parsed<string[]>(turn.get('notices')) ?? [],
@@ -161,6 +182,13 @@ function fromFlat(flat: string[]): Map<string, string> {
   const map = new Map<string, string>();
   for (let i = 0; i + 1 < flat.length; i += 2) map.set(flat[i] ?? '', flat[i + 1] ?? '');
   return map;
+}
+
+function limitOf(session: ReadonlyMap<string, string>): Attempt['limit'] {
+  const tokens = optionalNumber(session.get('limitTokens'));
+  const untilMs = Number(session.get('limitUntilMs') ?? 0);
+  if (tokens === undefined || (untilMs > 0 && untilMs < Date.now())) return undefined;
+  return { tokens, untilMs };
 }
 
 function optionalNumber(text: string | undefined): number | undefined {

@@ -37,7 +37,7 @@ export type AuditEvent =
   | ({ event: 'model.answered'; purpose: 'answer' | 'summary'; model: string } & Usage)
   /** A payload was cut before it was first sent; `chars` is what it had. */
   | { event: 'message.capped'; kind: 'tool_result' | 'document'; chars: number }
-  | { event: 'context.output-lowered'; maxOutputTokens: number }
+  | { event: 'context.output-lowered' | 'context.output-raised'; maxOutputTokens: number }
   | { event: 'context.gave-up'; reason: string };
 
 const KEEP_MS = 90 * 24 * 3600_000;

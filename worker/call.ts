@@ -4,9 +4,11 @@ import { auditCommand } from './audit.ts';
 import { type FallbackParts, type FillMessages, sendOrFallBack } from './fallback.ts';
 import { fill, keptIn } from './media/fill.ts';
 import type { Failure } from './model/classify.ts';
-import { type Count, countRequest, usableTokens } from './model/count.ts';
-import type { ModelAnswer, ModelResult } from './model/model.ts';
+import { type Count, countRequest } from './model/count.ts';
+import type { Effort, ModelAnswer, ModelResult } from './model/model.ts';
 import type { Repair } from './model/repair.ts';
+import type { Room } from './model/room.ts';
+import { estimateText } from './model/tokens.ts';
 import { bytesOf } from './recovery/left-out.ts';
 import type { RecoverParts } from './recovery/step.ts';
 import { asShown } from './session/shown.ts';
@@ -17,22 +19,35 @@ import type { RoundParts } from './tools/round.ts';
 /** What a call of the model works with. */
 export interface CallParts extends RecoverParts, RoundParts, FallbackParts {
   systemPrompt: string;
+  /** How deeply the model thinks; absent: as it does by itself. */
+  effort: Effort | undefined;
 }
 
 /** What a call is about. */
 export interface Call {
   attempt: Attempt;
   opened: OpenedSession;
-  limitTokens: number;
+  room: Room;
+  /** The most output that the model gives, where it is known. */
+  modelOutputTokens: number | undefined;
   calibration: number;
   /** Whether the model must answer in words. */
   wordsOnly: boolean;
 }
 
+/** What was sent, or would have been. */
+export interface Sent {
+  count: Count;
+  /** What every request holds, by our count: system prompt and tools. */
+  fixedTokens: number;
+  askedOutputTokens: number;
+}
+
 /** What a call came to. */
-export type Called =
-  | { ok: true; answer: ModelAnswer; count: Count; byFallback: boolean }
-  | { ok: false; failure: Failure; isRepaired: boolean };
+export type Called = { sent: Sent } & (
+  | { ok: true; answer: ModelAnswer; byFallback: boolean }
+  | { ok: false; failure: Failure; isRepaired: boolean }
+);
 
 const REPAIRS_KEPT = 20;
 /** What a request may weigh, with what our count does not see; the API refuses 32 MB. */
@@ -43,14 +58,18 @@ const BODY_BYTES_MAX = 28 * 1024 * 1024;
  * long or too large. Contract: throws `FencedError`, or what Redis throws.
  */
 export async function callModel(parts: CallParts, call: Call, signal: AbortSignal): Promise<Called> {
-  const { attempt, opened, limitTokens } = call;
+  const { attempt, opened, room, calibration } = call;
   const messages = view(opened.window);
   const tools = parts.tools.specs();
-  const maxTokens = attempt.maxOutputTokens ?? parts.maxOutputTokens;
+  const maxTokens = attempt.maxOutputTokens ?? Math.min(room.outputTokens, call.modelOutputTokens ?? room.outputTokens);
   const fixed = { system: parts.systemPrompt, tools: tools.length === 0 ? '' : JSON.stringify(tools) };
-  const count = countRequest(fixed, opened.window, messages, parts.modelName, call.calibration);
-  const counted = tooLarge(call, count, usableTokens(limitTokens, maxTokens));
-  if (counted) return { ok: false, failure: counted, isRepaired: false };
+  const sent: Sent = {
+    count: countRequest(fixed, opened.window, messages, parts.modelName, calibration),
+    fixedTokens: Math.ceil((estimateText(fixed.system) + estimateText(fixed.tools)) * calibration),
+    askedOutputTokens: maxTokens,
+  };
+  const counted = tooLarge(call, sent.count);
+  if (counted) return { ok: false, failure: counted, isRepaired: false, sent };
   const fillKept: FillMessages = async (kept) => {
     const refs = keptIn(kept);
     return refs.length === 0 ? kept : fill(kept, await parts.media.load(refs));
@@ -63,12 +82,13 @@ export async function callModel(parts: CallParts, call: Call, signal: AbortSigna
     tools,
     wordsOnly: call.wordsOnly,
     caches: true,
+    ...(parts.effort !== undefined && { effort: parts.effort }),
   };
   parts.reach('model called');
   const result = await sendOrFallBack(parts, request, { window: opened.window, fixed, fill: fillKept }, signal);
   await recordRepairs(parts, attempt, result.repairs);
-  if (result.ok) return { ok: true, answer: result.answer, count, byFallback: result.byFallback };
-  return { ok: false, failure: result.failure, isRepaired: result.repairs.length > 0 };
+  if (result.ok) return { ok: true, answer: result.answer, byFallback: result.byFallback, sent };
+  return { ok: false, failure: result.failure, isRepaired: result.repairs.length > 0, sent };
 }
 
 /** A repair is no failure, but each one hides a fault of ours that somebody should look at. */
@@ -80,12 +100,14 @@ async function recordRepairs(parts: CallParts, attempt: Attempt, repairs: ModelR
 }
 
 /**
- * Prevention: what we count to be too long, or too large, is not sent. The last stage of a message is sent all the same,
- * since a count is a guess and the user would get nothing.
+ * Prevention: what we count to be too long, or too large, is not sent. A session of which a load had to leave records out
+ * is full: they must not slide out unseen. The last stage of a message is sent all the same, since a count is a guess and
+ * the user would get nothing.
  */
-function tooLarge({ attempt, opened }: Call, { tokens }: Count, usable: number): Failure | undefined {
+function tooLarge({ attempt, opened, room }: Call, { tokens }: Count): Failure | undefined {
   if (attempt.stage === 'scrubbed') return undefined;
-  if (tokens > usable) return { kind: 'token', reason: 'counted_too_long', observedTokens: tokens };
+  if (tokens > room.usableTokens || opened.window.omitted > 0)
+    return { kind: 'token', reason: 'counted_too_long', observedTokens: tokens };
   if (bytesOf(asShown(opened.window.records)) <= BODY_BYTES_MAX) return undefined;
   return { kind: 'wire', reason: 'counted_too_large' };
 }

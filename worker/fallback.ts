@@ -7,7 +7,6 @@ import { view, type Window } from './session/view.ts';
 /** What asking a second model works with. */
 export interface FallbackParts {
   model: Model;
-  /** Asked when the first one is in trouble that will pass; never for an overflow. */
   fallbackModel: string | undefined;
   /** Absent when nobody reads along. */
   onText?: OnText;

@@ -10,11 +10,38 @@ export function freshSessionAlert(attempt: Attempt, entries: number, to: string)
   };
 }
 
+/** A history that the model does not take, whatever its words: found out since a fresh session was answered in. */
+export function historyRefusedAlert(about: {
+  chat: ChatKey;
+  entry: EntryId;
+  traceparent: string;
+  from: string;
+  to: string;
+  entries: number;
+  why: string;
+}): Alert {
+  return {
+    incident: `new-session-${about.entry}-${about.from}`,
+    text: `The model refused the conversation of chat ${about.chat} (${about.why}), and takes the message without it: the chat goes on in a fresh session. The old session ${about.from} had ${about.entries} entries and stays readable; the new one is ${about.to}. Trace ${about.traceparent.split('-')[1] ?? ''}`,
+  };
+}
+
+/** What every request holds is refused: no chat is to blame. Told once for all chats. */
+export function fixedPartsAlert(attempt: Attempt, why: string, status: number | undefined): Alert {
+  return {
+    incident: 'fixed-parts',
+    text: `The endpoint refuses every request (${why}, status ${status ?? 'none'}), even without any conversation: messages fail, and their users are told. Check the system prompt, the tools and the proxy in front of the model. No session was touched. First seen: chat ${attempt.chat}. Trace ${traceIdOfAttempt(attempt)}`,
+  };
+}
+
 /** A recovery that came to its end without an answer. */
-export function gaveUpAlert(attempt: Attempt, reason: string): Alert {
+export function gaveUpAlert(attempt: Attempt, reason: string, isTooLarge: boolean): Alert {
+  const what = isTooLarge
+    ? `the request does not fit the model even in a fresh session (${reason}). Check the size of the system prompt and the model's window`
+    : `the model does not take it, even in a fresh session (${reason}). It was removed from its conversation`;
   return {
     incident: `gave-up-${attempt.entry}`,
-    text: `A message could not be answered: the request does not fit the model even in a fresh session (${reason}). ${place(attempt)}. The user was told. Check the size of the system prompt and the model's window. Trace ${traceIdOfAttempt(attempt)}`,
+    text: `A message could not be answered: ${what}. ${place(attempt)}. The user was told. Trace ${traceIdOfAttempt(attempt)}`,
   };
 }
 

@@ -4,6 +4,11 @@ export const NOTICE = {
     'Our conversation had grown too large for the model, so I went on in a fresh session with a short summary of it.',
   freshAfterPoison:
     'The model did not accept our conversation any more, so I went on in a fresh session with a short summary of it.',
+  bareAfterPoison:
+    'The model did not accept our conversation any more, so I went on in a fresh session, without it. It is kept and can be searched.',
+  endlessThought:
+    'I could not finish thinking about this message within my limits. Please ask for it in smaller steps. You can go on writing here.',
+  waiting: 'The model cannot be reached just now. Your message is kept and waits; you do not have to send it again.',
   scrubbed: 'Your message was too large for the model; I read only its beginning and its end.',
   gaveUp:
     'I could not answer this message: it is too large for the model, even in a fresh session. Please send it in smaller parts. You can go on writing here.',

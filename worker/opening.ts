@@ -7,8 +7,11 @@ import { tornAlert } from './incident.ts';
 import type { UserRecord } from './session/record.ts';
 import { newStamp, type OpenedSession, type Sessions } from './session/store.ts';
 
-/** Bytes that a load reads at most per token of the window, calibrated: plain text then fills three quarters of it. */
-const VIEW_BYTES_PER_TOKEN = 3.6;
+/**
+ * Bytes that a load reads at most per token of the window. What people and models write takes 3 to 8 with its record
+ * around it, so a window is bounded by its tokens, and this is left to sessions that were never compacted.
+ */
+const LOAD_BYTES_PER_TOKEN = 14;
 
 /**
  * Records the pending message in its session, once, and loads as much of the window as the model could take. Contract:
@@ -18,9 +21,9 @@ export async function openSession(
   parts: { sessions: Sessions; telemetry: Telemetry },
   attempt: Attempt,
   pending: UserRecord,
-  { limitTokens, calibration }: { limitTokens: number; calibration: number },
+  limitTokens: number,
 ): Promise<OpenedSession> {
-  const bytesMax = Math.floor((limitTokens * VIEW_BYTES_PER_TOKEN) / calibration);
+  const bytesMax = limitTokens * LOAD_BYTES_PER_TOKEN;
   const opened = await parts.telemetry.span(SPAN.open, {}, async (span) => {
     const loaded = await parts.sessions.open(attempt, pending, bytesMax);
     const { records } = loaded.window;

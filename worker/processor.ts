@@ -5,13 +5,14 @@ import type { Logger } from '../shared/log.ts';
 import { METRIC, SPAN, type Telemetry, traceIdOf } from '../shared/telemetry.ts';
 import { type Attempt, type Conclusion, FencedError } from './attempt.ts';
 import { type Budget, withBudget } from './budget.ts';
+import { startDeadline } from './deadline.ts';
 import type { Lane } from './lane.ts';
 import type { TurnJob, TurnQueue } from './queue.ts';
 import { newSessionId } from './session/store.ts';
 import { runTurn, type TurnParts } from './turn.ts';
 import type { Verdict } from './verdict.ts';
 
-export interface ProcessorParts extends TurnParts {
+export interface ProcessorParts extends Omit<TurnParts, 'recovering'> {
   lane: Lane;
   queue: TurnQueue;
   /** Absent when no budget is set. */
@@ -35,8 +36,6 @@ export type Processor = (
 
 /** How long a suspect waits before it asks again whether it is the oldest. */
 const SUSPECT_WAIT_MS = 1_000;
-const CUT_SHORT = 'cut short';
-const TIMED_OUT = 'timed out';
 /** How soon a turn that runs notices that its user does not want it any more. */
 const CANCEL_LOOK_MS = 1_000;
 
@@ -76,23 +75,22 @@ async function attemptTurn(
   attempt: Attempt,
   lockLost: AbortSignal | undefined,
 ): Promise<Verdict> {
-  const cut = new AbortController();
-  const handBack = () => cut.abort(CUT_SHORT);
-  const timer = setTimeout(() => cut.abort(TIMED_OUT), parts.turnTimeoutMs);
+  const deadline = startDeadline(parts.turnTimeoutMs);
+  const handBack = () => deadline.cutShort();
   const watching = setInterval(async () => {
     // Handed back, it is begun again at once, and found to be cancelled. While Redis is away nobody can cancel anything.
-    if (await parts.lane.isCancelled(attempt.entry).catch(() => false)) cut.abort(CUT_SHORT);
+    if (await parts.lane.isCancelled(attempt.entry).catch(() => false)) handBack();
   }, CANCEL_LOOK_MS);
   const sources = [parts.ending, ...(lockLost ? [lockLost] : [])];
   for (const source of sources) source.addEventListener('abort', handBack, { once: true });
   if (sources.some((source) => source.aborted)) handBack();
   try {
     const model = parts.budget ? withBudget(parts.model, parts.budget, attempt.chat) : parts.model;
-    const verdict = await runTurn({ ...parts, model }, attempt, cut.signal);
-    if (verdict.do !== 'hand back' || cut.signal.reason !== TIMED_OUT) return verdict;
+    const verdict = await runTurn({ ...parts, model, recovering: deadline.recovering }, attempt, deadline.signal);
+    if (verdict.do !== 'hand back' || !deadline.isTimedOut()) return verdict;
     return { do: 'later', delayMs: 1_000, reason: 'turn_timeout' };
   } finally {
-    clearTimeout(timer);
+    deadline.end();
     clearInterval(watching);
     for (const source of sources) source.removeEventListener('abort', handBack);
   }

@@ -1,45 +1,79 @@
 import { alertCommand } from '../shared/alert.ts';
-import { type Attempt, ageMs } from './attempt.ts';
+import type { Attempt } from './attempt.ts';
 import { backoffMs } from './backoff.ts';
 import { isOverBudget } from './budget.ts';
 import { budgetAlert } from './incident.ts';
 import type { Failure } from './model/classify.ts';
 import { NOTICE } from './notice.ts';
+import { isOutage, noteWait, type Patience, waitOut } from './outage.ts';
 import type { Trigger } from './recovery/policy.ts';
 import { recover } from './recovery/recover.ts';
-import type { Overflow, RecoverParts } from './recovery/step.ts';
-import type { LogRecord } from './session/record.ts';
-import { appendCommands, newStamp } from './session/store.ts';
+import type { Overflow, RecoverParts, Recovery } from './recovery/step.ts';
 import { type Decided, failed } from './verdict.ts';
 
-/** A message that waits longer for an endpoint to come back is better told. */
-const PAUSED_MS_MAX = 3_600_000;
+/** What reacting to a failed call works with. */
+export interface ReactParts extends RecoverParts, Patience {
+  maxAttempts: number;
+  /** How long the recovery of a message may take in all. */
+  recoveryTimeoutMs: number;
+}
 
 /** A call that failed, whatever the kind of its failure. */
 export type FailedCall = Omit<Overflow, 'failure'> & { failure: Failure };
 
+/** The field of the turn that holds when its recovery began. */
+const RECOVERY_BEGAN = 'recoveryBegan';
+
 /** What is done about a failed call: tried again later, told, or recovered from. */
-export async function react(
-  parts: RecoverParts & { maxAttempts: number },
-  failedCall: FailedCall,
-  signal: AbortSignal,
-): Promise<Decided> {
+export async function react(parts: ReactParts, failedCall: FailedCall): Promise<Decided> {
   const { attempt, failure } = failedCall;
   if (isOverBudget(failure.reason)) return overBudget(attempt, failure.reason);
-  if (failure.kind === 'terminal') return terminal(attempt, failure);
-  if (failure.reason === 'paused' && ageMs(attempt) < PAUSED_MS_MAX)
-    return { do: 'later', delayMs: failure.retryAfterMs ?? 0, reason: 'paused', isFree: true };
-  if (failure.kind === 'transient') {
-    if (attempt.attempts >= parts.maxAttempts)
-      return failed(attempt, failure.reason, NOTICE.unavailable, 'all attempts failed');
-    return { do: 'later', delayMs: backoffMs(attempt.attempts, failure.retryAfterMs), reason: failure.reason };
+  if (failure.kind === 'terminal')
+    return failed(attempt, failure.reason, NOTICE.misconfigured, `status ${failure.status ?? 'none'}`, true);
+  if (failure.kind !== 'transient') return recoverFrom(parts, failedCall, failure.kind);
+  const later = await waitFor(parts, attempt, failure);
+  // The endpoint may be well, and its trouble be about this conversation: that is found out by asking less.
+  return later ?? recoverFrom(parts, failedCall, 'unknown');
+}
+
+/** Trouble that will pass: the endpoint's is bounded by time, any other by attempts. Nothing when that is used up. */
+async function waitFor(parts: ReactParts, attempt: Attempt, failure: Failure): Promise<Decided | undefined> {
+  const { reason, retryAfterMs } = failure;
+  if (!isOutage(failure)) {
+    if (attempt.attempts >= parts.maxAttempts) return undefined;
+    return { do: 'later', delayMs: backoffMs(attempt.attempts, retryAfterMs), reason };
   }
-  const overflow = { ...failedCall, failure: { ...failure, kind: failure.kind as Trigger } };
-  const recovery = await recover(parts, overflow, signal);
+  const wait = waitOut(attempt, failure, parts, Date.now());
+  if (wait.do === 'give up') return undefined;
+  await noteWait(attempt, wait);
+  return { do: 'later', delayMs: wait.delayMs, reason, isFree: true, isLongWait: wait.isLong };
+}
+
+async function recoverFrom(parts: ReactParts, failedCall: FailedCall, kind: Trigger): Promise<Decided> {
+  const { attempt, failure } = failedCall;
+  const overflow = { ...failedCall, failure: { ...failure, kind } };
+  const leftMs = await timeLeftMs(parts, attempt);
+  const recovery = await parts.recovering(leftMs, (signal, deadline) => recover(parts, overflow, { signal, deadline }));
+  return decidedBy(parts, failedCall, recovery);
+}
+
+async function decidedBy(parts: ReactParts, failedCall: FailedCall, recovery: Recovery): Promise<Decided> {
   if (recovery.do === 'again') return { do: 'again' };
-  // The summary could not be asked for; what that is about is no fault of this message.
-  if (recovery.do === 'wait') return react(parts, { ...failedCall, failure: recovery.failure }, signal);
-  return { conclusion: recovery.conclusion, commands: recovery.commands };
+  if (recovery.do === 'conclude') return { conclusion: recovery.conclusion, commands: recovery.commands };
+  const { attempt } = failedCall;
+  const { failure } = recovery;
+  // What could not be asked for is no fault of this message.
+  if (isOverBudget(failure.reason)) return overBudget(attempt, failure.reason);
+  const later = failure.kind === 'transient' ? await waitFor(parts, attempt, failure) : undefined;
+  return later ?? failed(attempt, failure.reason, NOTICE.unavailable, 'the endpoint is in trouble for long', true);
+}
+
+/** A recovery that was cut short goes on with what is left of its time. */
+async function timeLeftMs({ recoveryTimeoutMs }: ReactParts, attempt: Attempt): Promise<number> {
+  const began = attempt.kept(RECOVERY_BEGAN);
+  if (began !== undefined) return Math.max(0, recoveryTimeoutMs - (Date.now() - Number(began)));
+  await attempt.write('', [['HSETNX', attempt.keys.turn(attempt.entry), RECOVERY_BEGAN, Date.now()]]);
+  return recoveryTimeoutMs;
 }
 
 /** The user is told; the operator once a day for the budget of all. */
@@ -49,15 +83,4 @@ function overBudget(attempt: Attempt, reason: Failure['reason']): Decided {
     conclusion: { outcome: 'refused', reason, parts: [isTotal ? NOTICE.totalBudget : NOTICE.chatBudget] },
     commands: isTotal ? [alertCommand(attempt.keys, budgetAlert(attempt))] : [],
   };
-}
-
-/** Nothing that we could change would help: the user is told, the operator once per kind of trouble. */
-function terminal(attempt: Attempt, failure: Failure): Decided {
-  if (failure.reason !== 'refused')
-    return failed(attempt, failure.reason, NOTICE.misconfigured, `status ${failure.status ?? 'none'}`, true);
-  const { entry, keys, session } = attempt;
-  const text = '[A message that the model declined was left out.]';
-  const scrub: LogRecord = { v: 1, t: 'scrub', ...newStamp(), entry, text };
-  const refusal = failed(attempt, 'refused', NOTICE.declined, 'the model declined the message');
-  return { ...refusal, commands: [...refusal.commands, ...appendCommands(keys, session, [scrub])] };
 }

@@ -16,10 +16,11 @@ import { CANCELLED, REFUSED } from './lane.ts';
 import { NOTICE, unsupportedKind } from './notice.ts';
 import type { Waiting } from './pieces.ts';
 import { compactAfterReply } from './recovery/stage-one.ts';
+import { trialLost } from './recovery/trial.ts';
 import type { Drafts } from './reply/drafts.ts';
 import { deliver, markFirst } from './reply/outbox.ts';
 import { showTyping } from './reply/typing.ts';
-import { cancelled, type Decided, failed, refused, type Verdict } from './verdict.ts';
+import { type Concluded, cancelled, type Decided, failed, refused, type Verdict } from './verdict.ts';
 
 /** What a turn works with. */
 export interface TurnParts extends AskParts, ContentParts, GatherParts {
@@ -49,24 +50,52 @@ export async function runTurn(parts: TurnParts, attempt: Attempt, signal: AbortS
   try {
     const decided = await decide(parts, attempt, to, signal);
     if (signal.aborted && !('conclusion' in decided)) return { do: 'hand back' };
-    if (!('conclusion' in decided)) return decided;
-    await attempt.write('conclusion', [
-      ['HSET', attempt.keys.turn(attempt.entry), 'conclusion', JSON.stringify(decided.conclusion), 'attempts', 1],
-      markFirst(attempt),
-      ...decided.commands,
-    ]);
+    if (!('conclusion' in decided)) {
+      await tellWaiting(parts, attempt, to, decided);
+      return decided;
+    }
+    await storeConclusion(attempt, decided);
     parts.reach('answer stored');
     stopTyping();
     const verdict = await deliverConclusion(parts, attempt, decided.conclusion, to, true);
     // Nobody waits for this, and the chat's next message cannot come in between.
     if (verdict.do === 'settle' && decided.afterReply) {
-      const { opened, limitTokens } = decided.afterReply;
-      await compactAfterReply(parts, attempt, opened, limitTokens, signal);
+      const { opened, room } = decided.afterReply;
+      const work = (own: AbortSignal) => compactAfterReply(parts, attempt, opened, room, own);
+      await parts.recovering(parts.recoveryTimeoutMs, work);
     }
     return verdict;
   } finally {
     stopTyping();
   }
+}
+
+/** A session that is still on trial when its message ends otherwise than answered has shown nothing against the one before. */
+async function storeConclusion(attempt: Attempt, { conclusion, commands }: Concluded): Promise<void> {
+  const { keys, entry, chat, session } = attempt;
+  const stored = [
+    ['HSET', keys.turn(entry), 'conclusion', JSON.stringify(conclusion), 'attempts', 1] as const,
+    markFirst(attempt),
+    ...commands,
+  ];
+  if (attempt.trial === undefined || conclusion.outcome === 'answered') {
+    await attempt.write('conclusion', stored);
+    return;
+  }
+  const back = await attempt.write(
+    'conclusion',
+    [...stored, ...trialLost(attempt)],
+    [keys.chat(chat), 'session', session],
+  );
+  // Somebody has bound the chat to another session meanwhile: that stands.
+  if (back === 'moved') await attempt.write('conclusion', stored);
+}
+
+/** A user whose message waits for long is told once. Killed before it is sent, it is not told: the answer will come. */
+async function tellWaiting(parts: TurnParts, attempt: Attempt, to: Destination, decided: Decided): Promise<void> {
+  if (!('do' in decided) || decided.do !== 'later' || decided.isLongWait !== true) return;
+  if ((await attempt.write('waiting told', [])) === 'repeated') return;
+  await parts.telegram.sendMessage(to, NOTICE.waiting);
 }
 
 async function decide(parts: TurnParts, attempt: Attempt, to: Destination, signal: AbortSignal): Promise<Decided> {

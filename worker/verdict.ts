@@ -1,6 +1,7 @@
 import { alertCommand } from '../shared/alert.ts';
 import type { Attempt, Command, Conclusion } from './attempt.ts';
 import { failedAlert } from './incident.ts';
+import type { Room } from './model/room.ts';
 import type { OpenedSession } from './session/store.ts';
 
 /** What the processor is to do with the job. The turn itself never touches the queue. */
@@ -9,7 +10,14 @@ export type Verdict =
   /** Back to the head of the queue at once: recovery has changed what is sent. */
   | { do: 'again' }
   /** `isFree`: nothing was tried, or its failing says nothing of this message, so no attempt is used up. */
-  | { do: 'later'; delayMs: number; reason: string; isFree?: boolean }
+  | {
+      do: 'later';
+      delayMs: number;
+      reason: string;
+      isFree?: boolean;
+      /** Whether the message waits for so long that its user is to be told. */
+      isLongWait?: boolean;
+    }
   /** Cut short from outside: given back without using an attempt. */
   | { do: 'hand back' };
 
@@ -18,7 +26,7 @@ export interface Concluded {
   conclusion: Conclusion;
   commands: Command[];
   /** The session is nearly full: it is compacted once the user has the answer. */
-  afterReply?: { opened: OpenedSession; limitTokens: number };
+  afterReply?: { opened: OpenedSession; room: Room };
 }
 
 /** What came of an attempt before anything was delivered. */

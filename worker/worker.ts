@@ -19,6 +19,7 @@ import type { Model } from './model/model.ts';
 import { createProcessor } from './processor.ts';
 import { openQueue, openWorker, QUEUE_LIMITS, type QueueLimits } from './queue.ts';
 import { RECONCILE_EVERY_MS, startReconciler } from './reconciler.ts';
+import { createFixedPartsCheck, type FixedPartsCheck } from './recovery/fixed-parts.ts';
 import { createDrafts, DRAFTS_EVERY_MS, DRAFTS_REFRESH_MS } from './reply/drafts.ts';
 import { createSessions } from './session/store.ts';
 import { joinToolboxes } from './tools/joined.ts';
@@ -45,6 +46,8 @@ export interface WorkerParts {
     QueueLimits & { reconcileEveryMs: number; drainMs: number; alertTakeOverMs: number; archiveEveryMs: number } & {
       watchEveryMs: number;
       draftsEveryMs: number;
+      waitingNoticeMs: number;
+      summaryPatienceMs: number;
       pollAgeMs: number;
       deadManEveryMs: number;
     }
@@ -53,6 +56,9 @@ export interface WorkerParts {
 
 /** Running turns get this long when the process is asked to end; then they are handed back unharmed. */
 const DRAIN_MS = 25_000;
+const WAITING_NOTICE_MS = 60_000;
+/** A summary that cannot be had for so long is not waited for: the seed needs no model. */
+const SUMMARY_PATIENCE_MS = 60_000;
 
 /**
  * The worker of a process: for each shard a dispatcher, a job worker, a reconciler, an archivist and an alerter, and a
@@ -61,7 +67,8 @@ const DRAIN_MS = 25_000;
 export async function startWorker(parts: WorkerParts): Promise<Service & { readiness: ReadinessPart[] }> {
   const services: Service[] = [parts.tools];
   const shards = Array.from({ length: parts.config.SHARDS }, (_, shard) => shard);
-  const started = await Promise.all(shards.map((shard) => startShard(parts, shard)));
+  const shared = { ...parts, fixedParts: createFixedPartsCheck() };
+  const started = await Promise.all(shards.map((shard) => startShard(shared, shard)));
   services.push(...started.flatMap((shard) => shard.services), watchdogOf(parts));
   return {
     name: 'worker',
@@ -84,7 +91,7 @@ function watchdogOf({ config, redisAddress, log, limits }: WorkerParts): Service
 }
 
 async function startShard(
-  parts: WorkerParts,
+  parts: WorkerParts & { fixedParts: FixedPartsCheck },
   shard: number,
 ): Promise<{ services: Service[]; readiness: ReadinessPart }> {
   const { config, telemetry, log, reach } = parts;
@@ -137,11 +144,15 @@ interface ShardParts {
   queue: ReturnType<typeof openQueue>;
 }
 
-function startJobs(parts: WorkerParts, shard: ShardParts): Service & { isRunning(): boolean } {
+function startJobs(
+  parts: WorkerParts & { fixedParts: FixedPartsCheck },
+  shard: ShardParts,
+): Service & { isRunning(): boolean } {
   const { config, telemetry, log } = parts;
   const ending = new AbortController();
   const media = createMediaStore(shard.redis, shard.keys, config.SESSION_RETENTION_DAYS);
   const recall = createRecall({ ...shard, log, loadKept: async (sha256) => (await media.load([sha256])).get(sha256) });
+  const tools = joinToolboxes([recall, parts.tools]);
   const processor = createProcessor({
     ...parts,
     ...shard,
@@ -151,24 +162,20 @@ function startJobs(parts: WorkerParts, shard: ShardParts): Service & { isRunning
       refreshMs: DRAFTS_REFRESH_MS,
     }),
     media,
-    tools: joinToolboxes([recall, parts.tools]),
-    toolResultMaxChars: config.TOOL_RESULT_MAX_CHARS,
-    toolRoundsMax: config.TOOL_ROUNDS_MAX,
-    textMaxChars: config.INBOUND_TEXT_MAX_CHARS,
-    shards: config.SHARDS,
+    tools,
     sessions: createSessions(shard.redis, shard.keys),
     budget: createBudget(shard.redis, shard.keys, {
       chatDailyTokens: config.CHAT_DAILY_TOKENS,
       totalDailyTokens: config.TOTAL_DAILY_TOKENS,
     }),
-    modelName: config.MODEL,
-    fallbackModel: config.FALLBACK_MODEL,
-    compactionModel: config.COMPACTION_MODEL ?? config.MODEL,
-    maxOutputTokens: config.MAX_OUTPUT_TOKENS,
-    maxAttempts: config.MAX_ATTEMPTS,
-    compactAt: config.COMPACT_AT,
-    turnTimeoutMs: config.TURN_TIMEOUT_MS,
-    logContent: config.LOG_CONTENT,
+    fixedRequest: () => ({
+      model: config.MODEL,
+      system: parts.systemPrompt,
+      tools: tools.specs(),
+      maxTokens: config.MAX_OUTPUT_TOKENS,
+      ...(config.EFFORT !== undefined && { effort: config.EFFORT }),
+    }),
+    ...settingsOf(parts),
     ending: ending.signal,
   });
   const limits = { ...QUEUE_LIMITS, ...parts.limits };
@@ -192,6 +199,30 @@ function startJobs(parts: WorkerParts, shard: ShardParts): Service & { isRunning
       await worker.close();
       clearTimeout(timer);
     },
+  };
+}
+
+/** What a turn takes from the configuration as it is. */
+function settingsOf({ config, limits }: WorkerParts) {
+  return {
+    modelName: config.MODEL,
+    fallbackModel: config.FALLBACK_MODEL,
+    compactionModel: config.COMPACTION_MODEL ?? config.MODEL,
+    maxOutputTokens: config.MAX_OUTPUT_TOKENS,
+    effort: config.EFFORT,
+    contextBudgetTokens: config.CONTEXT_BUDGET_TOKENS,
+    compactAt: config.COMPACT_AT,
+    maxAttempts: config.MAX_ATTEMPTS,
+    turnTimeoutMs: config.TURN_TIMEOUT_MS,
+    recoveryTimeoutMs: config.RECOVERY_TIMEOUT_MS,
+    outagePatienceMs: config.OUTAGE_PATIENCE_MS,
+    waitingNoticeMs: limits?.waitingNoticeMs ?? WAITING_NOTICE_MS,
+    summaryPatienceMs: limits?.summaryPatienceMs ?? SUMMARY_PATIENCE_MS,
+    toolResultMaxChars: config.TOOL_RESULT_MAX_CHARS,
+    toolRoundsMax: config.TOOL_ROUNDS_MAX,
+    textMaxChars: config.INBOUND_TEXT_MAX_CHARS,
+    shards: config.SHARDS,
+    logContent: config.LOG_CONTENT,
   };
 }
 

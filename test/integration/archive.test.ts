@@ -203,8 +203,9 @@ test('the newest 512 KB stay, and the seed is the same before and after, across 
   const sessions = createSessions(redis, keys);
   const tails = () => Promise.all([SESSION, child].map((session) => sessions.tail(session, SEED_READ_BYTES_MAX)));
   const source = { pending: '', channel: 'Telegram', boundary: 'b', tokensMax: 8_000 };
+  const kind = { because: 'outgrown', isBare: false } as const;
   const seeds = async () =>
-    (await tails()).map(({ records, entries }) => buildSeed({ records, total: entries, ...source }));
+    (await tails()).map(({ records, entries }) => buildSeed({ records, total: entries, ...source, ...kind }));
   const before = [await tails(), await seeds()];
   expect(await archiveSession(archive, SESSION, ENDLESS)).toBeGreaterThan(2_000);
   expect(await archiveSession(archive, child, ENDLESS)).toBe(0);

@@ -13,7 +13,7 @@ let gateway: Service;
 
 beforeEach(async () => {
   world = await createWorld({ claude: { windowTokens: 20_000, statedWindowTokens: 200_000 } });
-  gateway = await startGateway(world);
+  gateway = await startGateway(world, { summaryPatienceMs: 100 });
 });
 
 afterEach(async () => {
@@ -122,7 +122,7 @@ test('output that does not fit beside the input is lowered, without touching the
   });
   world.telegram.say(CHAT, 'Short please');
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', recoveries: 1, session });
-  expect(mainCalls().map((call) => call.body.max_tokens)).toEqual([4096, 20_000 - 17_000 - 256]);
+  expect(mainCalls().map((call) => call.body.max_tokens)).toEqual([8_192, 20_000 - 17_000 - 256]);
   expect(compactionCalls()).toEqual([]);
 });
 

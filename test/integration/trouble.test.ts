@@ -19,6 +19,11 @@ afterEach(async () => {
   await world.close();
 });
 
+async function restart(env: Record<string, string>): Promise<void> {
+  await gateway.stop();
+  gateway = await startGateway({ ...world, env: { ...world.env, ...env } });
+}
+
 function shown(chatId: number): string[] {
   return world.telegram.shown(chatId).map(({ text }) => text);
 }
@@ -55,7 +60,8 @@ test('a wait that the provider asks for is honoured', async () => {
   expect((second?.at ?? 0) - (first?.at ?? 0)).toBeGreaterThanOrEqual(3_000);
 });
 
-test('a provider that stays away ends in a told failure, an alert and a dead letter', async () => {
+test('a provider that stays away for longer than our patience ends in a told failure, an alert and a dead letter', async () => {
+  await restart({ OUTAGE_PATIENCE_MS: '500' });
   world.claude.react(() => ({ do: 'error', status: 500, type: 'api_error', message: 'secret internals' }));
   world.telegram.say(CHAT, 'Anybody?');
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'failed', reason: 'server_error' });
@@ -63,7 +69,12 @@ test('a provider that stays away ends in a told failure, an alert and a dead let
   const alert = await world.telegram.waitForText(ALERT_CHAT, /A message failed/);
   expect(`${alert.text}${shown(CHAT).join()}`).not.toMatch(/secret internals/);
   expect(await world.peek.xlen(world.keys.dead)).toBe(1);
-  expect(world.claude.calls).toHaveLength(2);
+  // The last asks whether the endpoint takes anything at all.
+  expect(world.claude.calls.map(({ pendingText }) => pendingText)).toEqual([
+    'Anybody?',
+    'Anybody?',
+    expect.stringMatching(/test of the connection/),
+  ]);
 });
 
 test('a key that is not accepted is told to each user and once to the operator', async () => {

@@ -40,7 +40,7 @@ const expected = read('expected-failures.json') as {
 
 const rowsOf = (file: string) => read(file) as Row[];
 
-const KINDS: readonly FailureKind[] = ['token', 'fit', 'wire', 'media', 'poison', 'transient', 'terminal'];
+const KINDS: readonly FailureKind[] = ['token', 'fit', 'wire', 'media', 'poison', 'unknown', 'transient', 'terminal'];
 const OVERFLOWS: readonly string[] = ['token', 'fit', 'wire', 'media'];
 
 /** The row as each of the shapes in which such an error can reach us. */
@@ -127,7 +127,7 @@ test.each<[string, Partial<Failure>]>([
   ['billing_error', { kind: 'terminal', reason: 'billing' }],
   ['not_found_error', { kind: 'terminal', reason: 'not_found' }],
   ['request_too_large', { kind: 'wire' }],
-  ['invalid_request_error', { kind: 'terminal', reason: 'bad_request' }],
+  ['invalid_request_error', { kind: 'unknown', reason: 'bad_request' }],
 ])('an SSE error event of type %s needs no status', (type, expected) => {
   const event = body(type, 'Sorry');
   for (const error of [event, JSON.stringify(event), new APIError(undefined, event, undefined, new Headers())]) {
@@ -264,6 +264,6 @@ test('an answer can be an overflow too', () => {
   });
   expect(classifyAnswer({ ...answer, stopReason: 'max_tokens', outputTokens: 1, inputTokens: 999 })).toBeUndefined();
   expect(classifyAnswer({ ...answer, stopReason: 'model_context_window_exceeded', inputTokens: 1001 })).toBeUndefined();
-  expect(classifyAnswer({ ...answer, stopReason: 'refusal' })).toEqual({ kind: 'terminal', reason: 'refused' });
+  expect(classifyAnswer({ ...answer, stopReason: 'refusal' })).toEqual({ kind: 'refusal', reason: 'refused' });
   expect(classifyAnswer({ ...answer, stopReason: null, windowTokens: 0 })).toBeUndefined();
 });

@@ -2,9 +2,10 @@ import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { Model, ModelRequest } from '../../worker/model/model.ts';
 import { estimateText } from '../../worker/model/tokens.ts';
-import { COMPACTION_CALLS_MAX, type CompactionOptions, compact, viewTokens } from '../../worker/recovery/compact.ts';
+import { COMPACTION_CALLS_MAX, compact, viewTokens } from '../../worker/recovery/compact.ts';
 import { type LogRecord, startsTurn } from '../../worker/session/record.ts';
 import { view, type Window } from '../../worker/session/view.ts';
+import { type CompactionOver, compactionBy } from '../fixture/compaction.ts';
 import { records as anyRecords, assistantSays, heads, plainRecords, STAMP, userSays } from '../fixture/records.ts';
 import { type Reply, scripted } from '../fixture/scripted-model.ts';
 import { SEEDED } from '../fixture/texts.ts';
@@ -13,7 +14,7 @@ import { firstBreach } from '../stand-in/claude/rules.ts';
 import { call, result } from '../stand-in/claude/specimens.ts';
 
 const PENDING_TEXT = 'THE PENDING QUESTION';
-const PENDING = userSays(PENDING_TEXT, { entry: '9-0' });
+const PENDING = userSays(PENDING_TEXT, { entry: '9-0', id: 'pending' });
 const LIMIT_TOKENS = 10_000;
 const GROUNDS = {
   maxOutputTokens: 8_192,
@@ -23,25 +24,17 @@ const GROUNDS = {
   memory: new AnswerMemory(),
 };
 
-function run(window: Window, model: Model, over: Partial<CompactionOptions> = {}) {
-  const options = {
-    model: 'summariser',
-    limitTokens: LIMIT_TOKENS,
-    maxOutputTokens: 4_096,
-    preserve: '',
-    mask: undefined,
-    beforeCall: async () => {},
-  };
-  return compact(window, model, { ...options, ...over }, new AbortController().signal);
+function run(window: Window, model: Model, over: CompactionOver = {}) {
+  return compact(window, compactionBy(model, over), new AbortController().signal);
 }
 
-async function compacted(window: Window, model: Model, over: Partial<CompactionOptions> = {}) {
+async function compacted(window: Window, model: Model, over: CompactionOver = {}) {
   const outcome = await run(window, model, over);
   if (!outcome.ok) throw new Error(`no compaction: ${outcome.failed.reason}`);
   return outcome.compaction;
 }
 
-async function failed(window: Window, model: Model, over: Partial<CompactionOptions> = {}) {
+async function failed(window: Window, model: Model, over: CompactionOver = {}) {
   const outcome = await run(window, model, over);
   if (outcome.ok) throw new Error(`compacted: ${outcome.compaction.summary}`);
   return outcome.failed;
@@ -61,7 +54,7 @@ const summarised = (summary: string): LogRecord => ({ ...STAMP, t: 'compaction',
 const textOfRequest = (request: ModelRequest | undefined) => JSON.stringify(request);
 
 test('a long conversation becomes a summary and its newest turns, and is much smaller', async () => {
-  const window = windowOf(turns(30));
+  const window = windowOf(turns(48));
   const model = scripted(' They talked about x. \n');
   const { summary, keptFrom, tokensBefore, tokensAfter, calls } = await compacted(window, model);
   expect(summary).toBe('They talked about x.');
@@ -69,7 +62,8 @@ test('a long conversation becomes a summary and its newest turns, and is much sm
   expect(tokensBefore).toBe(viewTokens(window));
   expect(tokensAfter).toBeLessThan(tokensBefore * 0.2);
   const kept = window.records.slice(keptFrom);
-  expect(viewTokens({ head: summarised(summary), records: kept, omitted: 0 })).toBe(tokensAfter);
+  const head = { ...STAMP, t: 'compaction', summary, records: 3, boundary: 'b0undary' } as const;
+  expect(viewTokens({ head, records: kept, omitted: 0 })).toBe(tokensAfter);
   expect(textOfRequest(model.asked[0])).toContain('Question 0.');
   expect(textOfRequest(model.asked[0])).not.toMatch(/previous.summary/i);
 });
@@ -102,18 +96,18 @@ test('what is kept starts at a user turn and never between a tool call and its r
   const { keptFrom } = await compacted(window, scripted('Short.'));
   const [first] = window.records.slice(keptFrom);
   expect(first && startsTurn(first)).toBe(true);
-  expect(keptFrom).toBe(window.records.length - 1 - 3 * 4);
+  expect(keptFrom).toBe(window.records.length - 1 - 6 * 4);
 });
 
-test('small newest turns are kept word for word, large ones are not', async () => {
+test('the newest turns are kept word for word as far as a fifth of the window reaches', async () => {
   const keptOf = async (chars: number) => {
     const window = windowOf(turns(40, chars));
     const { keptFrom } = await compacted(window, scripted('Short.'));
     return window.records.length - 1 - keptFrom;
   };
-  expect(await keptOf(200)).toBe(8);
-  expect(await keptOf(800)).toBe(2);
-  expect(await keptOf(5_000)).toBe(0);
+  expect(await keptOf(200)).toBe(18);
+  expect(await keptOf(800)).toBe(4);
+  expect(await keptOf(1_500)).toBe(2);
 });
 
 test('a user never waits for more than two summary calls, and each is proven to be ours just before', async () => {
@@ -127,17 +121,23 @@ test('a user never waits for more than two summary calls, and each is proven to 
     },
   };
   const window = windowOf(turns(2_000, 500));
-  const { summary, calls } = await compacted(window, watched, { beforeCall: async () => void steps.push('hold') });
+  const { summary, calls } = await compacted(window, watched, {
+    summariser: { beforeCall: async () => void steps.push('hold') },
+  });
   expect(steps).toEqual(['hold', 'call', 'hold', 'call']);
   expect([calls, summary, COMPACTION_CALLS_MAX]).toEqual([2, 'Both parts.', 2]);
-  expect(textOfRequest(model.asked[0])).toMatch(/\(\d+ older records are not part of this transcript\.\)/);
+  expect(textOfRequest(model.asked[0])).toMatch(
+    /\(\d+ older records are not part of this transcript: you cannot see them\.\)/,
+  );
   expect(textOfRequest(model.asked[1])).toContain('<previous-summary>\\nFirst part.\\n</previous-summary>');
   expect(textOfRequest(model.asked[1])).not.toMatch(/older records are not part/);
 });
 
 test('an attempt that lost its turn makes no call', async () => {
   const model = scripted('Short.');
-  const lost = run(windowOf(turns(60)), model, { beforeCall: () => Promise.reject(new Error('fenced')) });
+  const lost = run(windowOf(turns(60)), model, {
+    summariser: { beforeCall: () => Promise.reject(new Error('fenced')) },
+  });
   await expect(lost).rejects.toThrow('fenced');
   expect(model.asked).toEqual([]);
 });
@@ -172,7 +172,9 @@ test('neither the conversation nor an earlier summary can step out of its tag', 
 
 test('a summary call is small enough to be taken, asks for little, and obeys nothing that it quotes', async () => {
   const model = scripted('Short.');
-  await compacted(windowOf(turns(2_000, 500), summarised('s'.repeat(4_000))), model, { maxOutputTokens: 700 });
+  await compacted(windowOf(turns(2_000, 500), summarised('s'.repeat(4_000))), model, {
+    summariser: { outputTokens: 700 },
+  });
   for (const request of model.asked) {
     const broken = firstBreach(
       { model: request.model, max_tokens: request.maxTokens, system: request.system, messages: request.messages },
@@ -190,10 +192,10 @@ test('a summary call is small enough to be taken, asks for little, and obeys not
   }
 });
 
-test('a summary in a small window does not ask for more output than an eighth of it', async () => {
+test('a summary in a small window does not ask for more output than a quarter of it', async () => {
   const model = scripted('Short.');
   await compacted(windowOf(turns(60)), model, { limitTokens: 2_000 });
-  expect(model.asked.map(({ maxTokens }) => maxTokens)).toEqual(model.asked.map(() => 250));
+  expect(model.asked.map(({ maxTokens }) => maxTokens)).toEqual(model.asked.map(() => 500));
 });
 
 const LONG = turns(30);
@@ -278,7 +280,7 @@ test('whatever a window holds, an accepted summary gives a request that is small
 
 test('what the operator wants to be kept is asked for in every summary', async () => {
   const model = scripted('a summary');
-  await compacted(windowOf(turns(40, 2_000)), model, { preserve: 'order numbers and agreed prices' });
+  await compacted(windowOf(turns(40, 2_000)), model, { summariser: { preserve: 'order numbers and agreed prices' } });
   expect(model.asked.length).toBeGreaterThan(0);
   for (const { system } of model.asked) expect(system).toContain('order numbers and agreed prices');
 });

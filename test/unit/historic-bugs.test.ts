@@ -5,6 +5,7 @@ import { compact } from '../../worker/recovery/compact.ts';
 import { buildSeed } from '../../worker/recovery/seed.ts';
 import type { LogRecord } from '../../worker/session/record.ts';
 import { view } from '../../worker/session/view.ts';
+import { compactionBy } from '../fixture/compaction.ts';
 import { assistantSays, STAMP, userSays } from '../fixture/records.ts';
 import { GROUNDS } from '../fixture/requests.ts';
 import { type Reply, scripted } from '../fixture/scripted-model.ts';
@@ -12,13 +13,6 @@ import { firstBreach } from '../stand-in/claude/rules.ts';
 import { call, image, png, result, text } from '../stand-in/claude/specimens.ts';
 
 const MODEL = 'claude-haiku-4-5';
-const NO_CALL = {
-  limitTokens: 10_000,
-  maxOutputTokens: 1_000,
-  preserve: '',
-  mask: undefined,
-  beforeCall: async () => {},
-};
 
 function breachOf(records: readonly LogRecord[], head?: LogRecord) {
   const messages = view({ head, records, omitted: 0 });
@@ -108,7 +102,7 @@ test.each<[string, Reply]>([
     ...Array.from({ length: 40 }, (_each, at) => [userSays(`q${at} ${'x '.repeat(400)}`), assistantSays('ok')]),
   ];
   const window = { head: undefined, records: [...records.flat(), userSays('pending')], omitted: 0 };
-  const outcome = await compact(window, scripted(reply), { ...NO_CALL, model: 'm' }, new AbortController().signal);
+  const outcome = await compact(window, compactionBy(scripted(reply)), new AbortController().signal);
   expect(outcome.ok).toBe(false);
 });
 
@@ -124,6 +118,8 @@ test('nested seeds: a seed never quotes the one before it, so it cannot turn int
       channel: 'private chat 1',
       boundary: 'b0undary',
       tokensMax: 2_000,
+      because: 'outgrown',
+      isBare: false,
     });
     log.push({ ...STAMP, t: 'seed', text: seed, parent: 's', records: log.length });
   }

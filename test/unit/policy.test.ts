@@ -2,9 +2,9 @@ import { expect, test } from '@jest/globals';
 import type { RecoveryStage } from '../../worker/attempt.ts';
 import { nextStep, OTHERWISE, POLICY, RECOVERIES_MAX, type Step, type Trigger } from '../../worker/recovery/policy.ts';
 
-const STAGES: readonly RecoveryStage[] = ['none', 'compacted', 'fresh', 'scrubbed'];
-const TRIGGERS: readonly Trigger[] = ['token', 'fit', 'wire', 'media', 'poison'];
-const LENGTH_MAX = 6;
+const STAGES: readonly RecoveryStage[] = ['none', 'compacted', 'fresh', 'bare', 'scrubbed'];
+const TRIGGERS: readonly Trigger[] = ['token', 'fit', 'wire', 'media', 'poison', 'refusal', 'unknown', 'output'];
+const LENGTH_MAX = 5;
 
 interface State {
   stage: RecoveryStage;
@@ -29,8 +29,16 @@ function movesFrom(state: State, step: Step, trigger: Trigger): Move[] {
       return [move('compacted', step), move('fresh', step, 'start fresh session')];
     case 'start fresh session':
       return [move('fresh', step)];
+    case 'try without history': {
+      // The check of the fixed parts is a call, too, unless its answer is known.
+      const known = move('fresh', step, 'start fresh session');
+      return [known, { ...known, to: { ...known.to, recoveries: known.to.recoveries + 1 } }];
+    }
+    case 'start bare session':
+      return [move('bare', step)];
     case 'scrub message':
       return [move('scrubbed', step)];
+    case 'remove turn':
     case 'give up':
       return [];
     default: {
@@ -68,18 +76,29 @@ const fresh = (stage: RecoveryStage): State => ({ stage, recoveries: 0, tried: [
 const everyWay = STAGES.flatMap((stage) => [...ways(fresh(stage), { effects: [], stages: [stage], ended: false })]);
 
 test('the table is the one of the design: a change of it is a decision and not an accident', () => {
-  const own = { fit: 'lower output', wire: 'scrub largest', media: 'scrub media', poison: 'drop thinking' };
+  const own = {
+    fit: 'lower output',
+    wire: 'scrub largest',
+    media: 'scrub media',
+    poison: 'drop thinking',
+    output: 'raise output',
+  };
+  const blaming = { refusal: 'remove turn', unknown: 'try without history' };
   expect(POLICY).toEqual({
-    none: { token: 'compact', ...own },
-    compacted: { token: 'start fresh session', ...own },
-    fresh: { token: 'scrub message', ...own },
-    scrubbed: { token: 'give up', ...own },
+    none: { token: 'compact', ...own, ...blaming },
+    compacted: { token: 'start fresh session', ...own, ...blaming },
+    fresh: { token: 'scrub message', ...own, refusal: 'start bare session', unknown: 'start bare session' },
+    bare: { token: 'scrub message', ...own, refusal: 'give up', unknown: 'give up' },
+    scrubbed: { token: 'give up', ...own, refusal: 'give up', unknown: 'give up' },
   });
-  const all = (step: Step) => ({ token: step, fit: step, wire: step, media: step, poison: step });
+  const all = (step: Step) => Object.fromEntries(TRIGGERS.map((trigger) => [trigger, step]));
+  const scrubs = { token: 'scrub message', fit: 'scrub message', wire: 'scrub message' };
+  const last = { unknown: 'try without history', output: 'give up' };
   expect(OTHERWISE).toEqual({
-    none: { ...all('start fresh session'), token: 'compact', fit: 'compact' },
-    compacted: all('start fresh session'),
-    fresh: { ...all('give up'), token: 'scrub message', fit: 'scrub message', wire: 'scrub message' },
+    none: { ...all('start fresh session'), ...last, token: 'compact', fit: 'compact' },
+    compacted: { ...all('start fresh session'), ...last },
+    fresh: { ...all('start bare session'), ...scrubs, output: 'give up' },
+    bare: { ...all('give up'), ...scrubs },
     scrubbed: all('give up'),
   });
   expect(RECOVERIES_MAX).toBe(3);
@@ -105,8 +124,15 @@ test.each<Step>([
   'scrub largest',
   'scrub media',
   'drop thinking',
+  'try without history',
+  'start bare session',
 ])('a message is never made to "%s" twice: what did not help once is not paid for again', (step) => {
   expect(everyWay.filter(({ effects }) => effects.filter((each) => each === step).length > 1)).toEqual([]);
+});
+
+test('more output is asked for twice, and no more often', () => {
+  const raises = everyWay.map(({ effects }) => effects.filter((step) => step === 'raise output').length);
+  expect(Math.max(...raises)).toBe(2);
 });
 
 test('nobody gives up on the first failure of a message that nothing was tried for', () => {
@@ -117,14 +143,14 @@ test('a plain overflow goes through both stages, and then to the message itself'
   const taken: Step[] = [];
   for (const [recoveries, stage] of STAGES.entries())
     taken.push(nextStep({ stage, trigger: 'token', recoveries, tried: [] }));
-  expect(taken).toEqual(['compact', 'start fresh session', 'scrub message', 'give up']);
+  expect(taken).toEqual(['compact', 'start fresh session', 'scrub message', 'give up', 'give up']);
 });
 
-test('the own step of a kind is taken once; the second time the failure goes the way of the stage', () => {
+test('the own step of a kind is taken so often, and then the failure goes the way of the stage', () => {
   for (const stage of STAGES)
     for (const trigger of TRIGGERS) {
       expect(nextStep({ ...fresh(stage), trigger })).toBe(POLICY[stage][trigger]);
-      expect(nextStep({ ...fresh(stage), trigger, tried: [trigger] })).toBe(OTHERWISE[stage][trigger]);
+      expect(nextStep({ ...fresh(stage), trigger, tried: [trigger, trigger] })).toBe(OTHERWISE[stage][trigger]);
     }
 });
 

@@ -15,7 +15,7 @@ const TOKENS_MIN = 100;
 
 function seedOf(records: readonly LogRecord[], over: Partial<SeedSource> = {}): string {
   const source = { total: records.length, pending: '9-0', channel: 'Telegram private chat 5', tokensMax: 8_000 };
-  return buildSeed({ records, boundary: BOUNDARY, ...source, ...over });
+  return buildSeed({ records, boundary: BOUNDARY, because: 'outgrown', isBare: false, ...source, ...over });
 }
 
 /** What stands between the two boundary lines, by line. */

@@ -4,7 +4,20 @@ import * as overflowed from './overflow-patterns.ts';
 import { holds, type Rule } from './overflow-patterns.ts';
 
 /** What kind of trouble a failure is: it alone decides the reaction (see the recovery table). */
-export type FailureKind = 'token' | 'fit' | 'wire' | 'media' | 'poison' | 'transient' | 'terminal';
+export type FailureKind =
+  | 'token'
+  | 'fit'
+  | 'wire'
+  | 'media'
+  | 'poison'
+  /** An answer that was cut before its first word. */
+  | 'output'
+  /** The model declined. */
+  | 'refusal'
+  /** A 4xx that is nobody's known fault: the history, the message, the fixed parts or the endpoint may be to blame. */
+  | 'unknown'
+  | 'transient'
+  | 'terminal';
 
 /** A short stable code for spans, logs and alerts. The kind decides what to do, the reason says why. */
 export type FailureReason =
@@ -37,6 +50,8 @@ export type FailureReason =
   | 'not_found'
   | 'refused'
   | 'bad_request'
+  /** Thinking took all the output that was allowed. */
+  | 'cut_before_text'
   | 'unknown';
 
 /** Everything that recovery may know about a failed model call. A field is absent when the error does not state it. */
@@ -108,7 +123,7 @@ export function classifyAnswer(answer: AnswerUsage): Failure | undefined {
   const stopReason = field(answer, 'stopReason');
   const [input, window] = [Number(field(answer, 'inputTokens')), Number(field(answer, 'windowTokens'))];
   if (stopReason === 'model_context_window_exceeded') return undefined;
-  if (stopReason === 'refusal') return { kind: 'terminal', reason: 'refused' };
+  if (stopReason === 'refusal') return { kind: 'refusal', reason: 'refused' };
   const leftNoRoom = stopReason === 'max_tokens' && field(answer, 'outputTokens') === 0 && input >= window * 0.99;
   if (!(window > 0) || !(input > window || leftNoRoom)) return undefined;
   return { kind: 'token', reason: 'silent_overflow', observedTokens: input, limitTokens: window };
@@ -145,17 +160,21 @@ function whenConnectionFailed({ status, labels, structured }: Evidence): Verdict
 }
 
 function whenDenied(error: Evidence): Verdict | undefined {
-  const { status } = error;
+  const { status, labels } = error;
   if (status === 401) return { kind: 'terminal', reason: 'authentication' };
   if (status === 402) return { kind: 'terminal', reason: 'billing' };
-  if (status === 403) return { kind: 'terminal', reason: says(error, failed.BILLING) ? 'billing' : 'permission' };
+  if (status === 403 && says(error, failed.BILLING)) return { kind: 'terminal', reason: 'billing' };
   if (isServerStatus(status) || says(error, overflowed.LONG_CONTEXT_GATE)) return undefined;
   // A quota that states when it opens again is a throttle, whatever page it sends the reader to.
   const opensAgain = status === 429 && (error.retryAfterMs !== undefined || says(error, failed.TRY_LATER));
   if (says(error, failed.BILLING) && !opensAgain) return { kind: 'terminal', reason: 'billing' };
   if (status === 429) return undefined;
-  if (says(error, failed.AUTHENTICATION)) return { kind: 'terminal', reason: 'authentication' };
-  return says(error, failed.PERMISSION) ? { kind: 'terminal', reason: 'permission' } : undefined;
+  if (says(error, failed.AUTHENTICATION) && (status === undefined || says(error, failed.KEY)))
+    return { kind: 'terminal', reason: 'authentication' };
+  // Firewalls and guardrails forbid, too, because of what somebody wrote: only the API's own word is about the key.
+  const isOwnWord = /^permission error$/m.test(labels) || (status === undefined && says(error, failed.PERMISSION));
+  if (isOwnWord) return { kind: 'terminal', reason: 'permission' };
+  return status === 403 ? { kind: 'unknown', reason: 'permission' } : undefined;
 }
 
 function whenThrottled(error: Evidence): Verdict | undefined {
@@ -221,15 +240,16 @@ function whenPromptTooLong(error: Evidence): Verdict | undefined {
   return { kind: 'token', reason: 'prompt_too_long' };
 }
 
-/** Every other 4xx would be answered the same way again. */
+/** Every other 4xx would be answered the same way again, and nobody knows which part of the request is meant. */
 function whenRejected(error: Evidence): Verdict | undefined {
   const { status } = error;
-  if (says(error, failed.REFUSED)) return { kind: 'terminal', reason: 'refused' };
-  if (status === 404 || says(error, failed.NOT_FOUND)) return { kind: 'terminal', reason: 'not_found' };
+  if (says(error, failed.REFUSED)) return { kind: 'unknown', reason: 'refused' };
+  if (says(error, failed.NOT_FOUND)) return { kind: 'terminal', reason: 'not_found' };
+  if (status === 404) return { kind: 'unknown', reason: 'not_found' };
   if (status === 499) return { kind: 'transient', reason: 'aborted' };
   const isInvalid = status !== undefined ? status < 500 : /^invalid request error$/m.test(error.labels);
   if (isInvalid && error.path !== undefined) return { kind: 'poison', reason: 'structure' };
-  return isInvalid ? { kind: 'terminal', reason: 'bad_request' } : undefined;
+  return isInvalid ? { kind: 'unknown', reason: 'bad_request' } : undefined;
 }
 
 /** Nothing but a text: a call that broke on the way, or a fault of our own. */

@@ -84,6 +84,14 @@ export const AUTHENTICATION: readonly Rule[] = [
   },
 ];
 
+/** What an error about a key names; one that a guardrail words like it does not. */
+export const KEY: readonly Rule[] = [
+  {
+    example: 'Invalid API key: token too long',
+    all: [/api key|bearer|credential|(?:access|auth) token|authentication/],
+  },
+];
+
 export const PERMISSION: readonly Rule[] = [
   {
     example: 'permission_error: your organization may not use this model',
@@ -101,7 +109,7 @@ export const REFUSED: readonly Rule[] = [
 export const NOT_FOUND: readonly Rule[] = [
   {
     example: 'not_found_error: model: claude-9',
-    all: [/not found error|model not found|model .{0,60}does not exist|(?:no such|unknown) model/],
+    all: [/not found error|model .{0,60}(?:not found|does not exist)|model not found|(?:no such|unknown) model/],
   },
 ];
 

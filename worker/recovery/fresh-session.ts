@@ -3,7 +3,7 @@ import { alertCommand } from '../../shared/alert.ts';
 import type { SessionId } from '../../shared/keys.ts';
 import { channelOf } from '../../shared/message.ts';
 import { METRIC, SPAN } from '../../shared/telemetry.ts';
-import type { Attempt, Command } from '../attempt.ts';
+import type { Attempt, Command, Trial } from '../attempt.ts';
 import { auditCommand } from '../audit.ts';
 import { freshSessionAlert } from '../incident.ts';
 import { NOTICE } from '../notice.ts';
@@ -16,68 +16,82 @@ import {
   SEED_READ_BYTES_MAX,
   userStep,
 } from '../session/store.ts';
+import { asksForBlame } from './policy.ts';
 import { buildSeed } from './seed.ts';
-import { moveTo, type Overflow, type RecoverParts, type Recovery } from './step.ts';
+import { type LearntLimit, learnLimit, moveTo, type Overflow, type RecoverParts, type Recovery } from './step.ts';
+import { TRIAL } from './trial.ts';
 
 const SEED_TOKENS_MAX = 8_000;
 const SEED_SHARE = 0.1;
 /** Where the pending message stands in a fresh log: behind the seed. */
 const PENDING_INDEX = 1;
 
-/** Stage 2. The pointer of the chat moves by compare-and-set, in one step with everything that belongs to it. */
+/** The old session, the new one, and what is said of it. */
+interface Move {
+  /** The session that is set aside. */
+  from: SessionId;
+  to: SessionId;
+  entries: number;
+  /** Set where the move is on trial. */
+  trial: Trial | undefined;
+}
+
+/**
+ * Stage 2. The pointer of the chat moves by compare-and-set, in one step with everything that belongs to it. Where the
+ * history or the message may be to blame, the new session is on trial: nobody is told, and the old one stays open, until
+ * a call went through in it. `bare` leaves out of the seed what might be refused. `spent` counts the calls that it took
+ * to get here.
+ */
 export async function startFreshSession(
   parts: RecoverParts,
   overflow: Overflow,
-  limitTokens: number,
+  learnt: LearntLimit,
+  stage: 'fresh' | 'bare',
+  spent = 0,
 ): Promise<Recovery> {
-  const { attempt, message, pending } = overflow;
+  const { attempt, message, pending, failure } = overflow;
   return parts.telemetry.span(SPAN.overflowRecovery, {}, async (span) => {
     const startedMs = performance.now();
+    const from = attempt.trial?.of ?? attempt.session;
     const tail = await parts.sessions.tail(attempt.session, SEED_READ_BYTES_MAX);
     // The pending message was recorded there too; it is not part of what was set aside.
-    const entries = Math.max(0, tail.entries - 1);
+    const entries = attempt.trial?.entries ?? Math.max(0, tail.entries - 1);
     const text = buildSeed({
       records: tail.records,
       total: entries,
       pending: attempt.entry,
       channel: channelOf(message),
       boundary: randomBytes(9).toString('base64url'),
-      tokensMax: Math.min(SEED_TOKENS_MAX, Math.floor(limitTokens * SEED_SHARE)),
+      tokensMax: Math.min(SEED_TOKENS_MAX, Math.floor(learnt.limitTokens * SEED_SHARE)),
+      because: attempt.trial || asksForBlame(failure.kind) ? 'refused' : 'outgrown',
+      isBare: stage === 'bare',
     });
-    const summary = { has_summary: entries > 0, summary_length: text.length };
-    const to = newSessionId();
-    const { keys, session: from, chat } = attempt;
+    const summary = { has_summary: entries > 0 && stage === 'fresh', summary_length: text.length };
+    const move: Move = { from, to: newSessionId(), entries, trial: trialOf(overflow, from, entries, stage) };
     const seed: LogRecord = { v: 1, t: 'seed', ...newStamp(), text, parent: from, records: entries };
+    const { keys, chat } = attempt;
     await attempt.write(
       `recover:${attempt.recoveries}`,
       [
-        ['HSET', keys.chat(chat), 'session', to],
-        ['HSET', keys.session(to), 'parent', from, 'createdAt', seed.at, 'head', 0, 'windowStart', 1],
-        ...inheritedLimit(attempt, to, limitTokens, overflow.limitTokens),
-        ['HSET', keys.session(from), 'closedBy', to],
-        archivableCommand(keys, from),
-        ...appendCommands(keys, to, [seed, pending]),
-        [
-          'HSET',
-          keys.turn(attempt.entry),
-          `did:${userStep(to)}`,
-          PENDING_INDEX,
-          'notices',
-          JSON.stringify([...attempt.notices, noticeOf(overflow)]),
-        ],
-        ...moveTo(attempt, 'fresh'),
-        alertCommand(keys, freshSessionAlert(attempt, entries, to)),
+        ['HSET', keys.chat(chat), 'session', move.to],
+        ['HSET', keys.session(move.to), 'parent', from, 'createdAt', seed.at, 'head', 0, 'windowStart', 1],
+        ...inheritedLimit(attempt, move.to, learnt, overflow.limitTokens),
+        ...appendCommands(keys, move.to, [seed, pending]),
+        ['HSET', keys.turn(attempt.entry), `did:${userStep(move.to)}`, PENDING_INDEX],
+        ...moveTo(attempt, stage),
+        ...(spent > 0 ? [['HINCRBY', keys.turn(attempt.entry), 'recoveries', spent] as const] : []),
+        ...announced(attempt, move),
         auditCommand(attempt, {
           event: 'context.new-session',
           entries,
           seedChars: text.length,
           from,
-          to,
+          to: move.to,
           bytesRead: tail.bytes,
           tookMs: Math.round((performance.now() - startedMs) * 10) / 10,
         }),
       ],
-      [keys.chat(chat), 'session', from],
+      [keys.chat(chat), 'session', attempt.session],
     );
     span.setAttributes(summary);
     parts.telemetry.mark(SPAN.overflowNewSession, { ...summary, 'spillway.session.entries': entries });
@@ -87,12 +101,32 @@ export async function startFreshSession(
   });
 }
 
-function noticeOf({ failure }: Overflow): string {
-  return failure.kind === 'poison' || failure.kind === 'media' ? NOTICE.freshAfterPoison : NOTICE.freshSession;
+function trialOf({ attempt, failure }: Overflow, from: SessionId, entries: number, stage: 'fresh' | 'bare') {
+  if (attempt.trial === undefined && !asksForBlame(failure.kind)) return undefined;
+  const notice = stage === 'bare' ? NOTICE.bareAfterPoison : NOTICE.freshAfterPoison;
+  return { of: from, entries, notice, why: attempt.trial?.why ?? failure.reason };
 }
 
-/** A window that an error once stated holds for the next session, too. */
-function inheritedLimit(attempt: Attempt, to: SessionId, limitTokens: number, knownTokens: number): Command[] {
-  if (attempt.limitTokens === undefined && limitTokens >= knownTokens) return [];
-  return [['HSET', attempt.keys.session(to), 'limitTokens', limitTokens]];
+/** What closes the session before, and who is told; on trial nobody is, and only a session that failed is closed. */
+function announced(attempt: Attempt, { from, to, entries, trial }: Move): Command[] {
+  const { keys, session } = attempt;
+  const turn = keys.turn(attempt.entry);
+  const closed = (which: SessionId) => [
+    ['HSET', keys.session(which), 'closedBy', to] as const,
+    archivableCommand(keys, which),
+  ];
+  if (trial) return [['HSET', turn, TRIAL, JSON.stringify(trial)], ...(attempt.trial ? closed(session) : [])];
+  return [
+    ...closed(from),
+    ['HSET', turn, 'notices', JSON.stringify([...attempt.notices, NOTICE.freshSession])],
+    alertCommand(keys, freshSessionAlert(attempt, entries, to)),
+  ];
+}
+
+/** A window that an error once taught holds for the next session, too. */
+function inheritedLimit(attempt: Attempt, to: SessionId, learnt: LearntLimit, knownTokens: number): Command[] {
+  if (learnt.limitTokens < knownTokens) return learnLimit({ ...attempt, session: to }, knownTokens, learnt);
+  if (attempt.limit === undefined) return [];
+  const { tokens, untilMs } = attempt.limit;
+  return [['HSET', attempt.keys.session(to), 'limitTokens', tokens, 'limitUntilMs', untilMs]];
 }

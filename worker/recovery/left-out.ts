@@ -1,10 +1,18 @@
 import { clipMiddle } from '../../shared/text.ts';
 import { labelOf } from '../media/label.ts';
-import { type Block, type LogRecord, resultText, startsTurn, textOf, type UserRecord } from '../session/record.ts';
+import {
+  type AssistantRecord,
+  type Block,
+  type LogRecord,
+  resultText,
+  startsTurn,
+  textOf,
+  type UserRecord,
+} from '../session/record.ts';
 
-/** A part of what a user or a tool sent that a request can do without. */
+/** A part of what a user, a tool or the model said that a request can do without. */
 export interface Part {
-  record: UserRecord;
+  record: UserRecord | AssistantRecord;
   /** Index of the block in the record's content; absent when that is a plain text. */
   block?: number;
   /** What it weighs in a request. */
@@ -47,6 +55,18 @@ export function largestParts(records: readonly LogRecord[], excessBytes: number)
   return chosen;
 }
 
+/** The long texts of a conversation, answers and results of tools included: of each, `keptChars` are shown. Pure. */
+export function longTexts(records: readonly LogRecord[], keptChars: number): Part[] {
+  return records.flatMap((record) => {
+    if (record.t !== 'user' && record.t !== 'assistant') return [];
+    return blocksOf(record).flatMap(({ block, ...place }) =>
+      block.type === 'text' || (block.type === 'tool_result' && !holdsMedia(block))
+        ? partOf(block, place, keptChars, keptChars)
+        : [],
+    );
+  });
+}
+
 /** Every picture and file of the records, those that tools returned included. Pure. */
 export function mediaParts(records: readonly LogRecord[]): Part[] {
   return records.flatMap((record) =>
@@ -78,17 +98,24 @@ function turnsFromNewest(records: readonly LogRecord[]): (readonly LogRecord[])[
 
 function partsOf(record: LogRecord, overBytes: number, keptChars: number): Part[] {
   if (record.t !== 'user') return [];
-  if (typeof record.content === 'string')
-    return partOf({ type: 'text', text: record.content }, { record }, overBytes, keptChars);
-  return record.content.flatMap((block, index) => partOf(block, { record, block: index }, overBytes, keptChars));
+  return blocksOf(record).flatMap(({ block, ...place }) => partOf(block, place, overBytes, keptChars));
 }
 
-function partOf(block: Block, place: Pick<Part, 'record' | 'block'>, overBytes: number, keptChars: number): Part[] {
+function blocksOf(record: Part['record']): { block: Block; record: Part['record']; index?: number }[] {
+  if (typeof record.content === 'string') return [{ block: { type: 'text', text: record.content }, record }];
+  return record.content.map((block, index) => ({ block, record, index }));
+}
+
+function partOf(
+  block: Block,
+  { record, index }: { record: Part['record']; index?: number },
+  overBytes: number,
+  keptChars: number,
+): Part[] {
   const bytes = weigh(block);
   const instead = insteadOf(block, keptChars);
-  return bytes > overBytes && (holdsMedia(block) || instead.length < bytes)
-    ? [{ ...place, bytes, instead, name: nameOf(block) }]
-    : [];
+  if (bytes <= overBytes || !(holdsMedia(block) || instead.length < bytes)) return [];
+  return [{ record, ...(index !== undefined && { block: index }), bytes, instead, name: nameOf(block) }];
 }
 
 /** A kept file is filled in as base64 just before it is sent. */

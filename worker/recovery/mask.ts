@@ -1,12 +1,13 @@
-import type { LogRecord, TrimRecord } from '../session/record.ts';
-import { startsTurn } from '../session/record.ts';
+import type { Room } from '../model/room.ts';
+import { type LogRecord, startsTurn, type TrimRecord } from '../session/record.ts';
 import type { Window } from '../session/view.ts';
-import { isProgress } from './compact.ts';
+import { progressOf } from './compact.ts';
 import { trimOf } from './step.ts';
 
 /** A mask that makes a summary unnecessary. */
 export interface Mask {
-  trim: TrimRecord;
+  /** The mask, and the thinking that goes with it. */
+  trims: readonly TrimRecord[];
   tokensBefore: number;
   tokensAfter: number;
 }
@@ -16,13 +17,16 @@ const TURNS_WHOLE = 2;
 
 /**
  * The smallest mask of old tool results that is progress enough by itself: first of all turns but the newest, then of
- * everything but the newest round of tools. Costs no call of a model. Pure but for the record's stamp.
+ * everything but the newest round of tools. `thinking` is what a mask takes with it. Costs no call of a model. Pure but
+ * for the record's stamp.
  */
-export function maskResults({ records, ...rest }: Window, limitTokens: number): Mask | undefined {
-  const before = { ...rest, records };
+export function maskResults(before: Window, room: Room, thinking: readonly TrimRecord[]): Mask | undefined {
+  const { records } = before;
   for (const trim of [trimBefore(records, recentTurns(records)), trimOldRounds(records)]) {
-    const progress = trim && isProgress(before, { ...rest, records: [...records, trim] }, limitTokens);
-    if (trim && progress) return { trim, ...progress };
+    if (trim === undefined) continue;
+    const trims = [trim, ...thinking];
+    const progress = progressOf(before, { ...before, records: [...records, ...trims] }, room);
+    if (progress) return { trims, ...progress };
   }
   return undefined;
 }

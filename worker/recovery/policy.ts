@@ -10,6 +10,10 @@ export type Step =
   | 'compact'
   /** Stage 2: a fresh session, opened by a seed that we build without a model. */
   | 'start fresh session'
+  /** Stage 2, where the fixed parts alone are taken: if not, the history is innocent and stays. */
+  | 'try without history'
+  /** A fresh session whose seed quotes nothing: what it quoted may be what is refused. */
+  | 'start bare session'
   /** The message itself is too large: only heads and tails of its parts are shown. */
   | 'scrub message'
   /** The request is too large in bytes: its largest parts are left out, newest message first. */
@@ -20,23 +24,37 @@ export type Step =
   | 'drop thinking'
   /** Input and output together do not fit: ask for less output. */
   | 'lower output'
+  /** The answer was cut before its first word: ask for more output. */
+  | 'raise output'
+  /** The model declined the message: its whole turn is removed, and the user is told. */
+  | 'remove turn'
   /** Nothing is left to change: the user and the operator are told. */
   | 'give up';
 
 type Row = Readonly<Record<Trigger, Step>>;
 
-/** The steps that belong to a kind of failure: they change no stage, and each is taken once a message. */
-const OWN = { fit: 'lower output', wire: 'scrub largest', media: 'scrub media', poison: 'drop thinking' } as const;
+/** The steps that belong to a kind of failure: they change no stage. */
+const OWN = {
+  fit: 'lower output',
+  wire: 'scrub largest',
+  media: 'scrub media',
+  poison: 'drop thinking',
+  output: 'raise output',
+} as const;
+
+/** How often a message takes a kind's own step; once unless named here. */
+const OWN_STEPS_MAX: Readonly<Partial<Record<Trigger, number>>> = { output: 2 };
 
 /** Recovery, whole: what happens at each stage of a message when its next call fails. A missing cell does not compile. */
 export const POLICY: Readonly<Record<RecoveryStage, Row>> = {
-  none: { token: 'compact', ...OWN },
-  compacted: { token: 'start fresh session', ...OWN },
-  fresh: { token: 'scrub message', ...OWN },
-  scrubbed: { token: 'give up', ...OWN },
+  none: { token: 'compact', ...OWN, refusal: 'remove turn', unknown: 'try without history' },
+  compacted: { token: 'start fresh session', ...OWN, refusal: 'remove turn', unknown: 'try without history' },
+  fresh: { token: 'scrub message', ...OWN, refusal: 'start bare session', unknown: 'start bare session' },
+  bare: { token: 'scrub message', ...OWN, refusal: 'give up', unknown: 'give up' },
+  scrubbed: { token: 'give up', ...OWN, refusal: 'give up', unknown: 'give up' },
 };
 
-/** What happens instead when a kind's own step was taken before, or finds nothing to do. */
+/** What happens instead when a kind's own step was taken as often as it may be, or finds nothing to do. */
 export const OTHERWISE: Readonly<Record<RecoveryStage, Row>> = {
   none: {
     token: 'compact',
@@ -44,6 +62,9 @@ export const OTHERWISE: Readonly<Record<RecoveryStage, Row>> = {
     wire: 'start fresh session',
     media: 'start fresh session',
     poison: 'start fresh session',
+    refusal: 'start fresh session',
+    unknown: 'try without history',
+    output: 'give up',
   },
   compacted: {
     token: 'start fresh session',
@@ -51,10 +72,49 @@ export const OTHERWISE: Readonly<Record<RecoveryStage, Row>> = {
     wire: 'start fresh session',
     media: 'start fresh session',
     poison: 'start fresh session',
+    refusal: 'start fresh session',
+    unknown: 'try without history',
+    output: 'give up',
   },
-  fresh: { token: 'scrub message', fit: 'scrub message', wire: 'scrub message', media: 'give up', poison: 'give up' },
-  scrubbed: { token: 'give up', fit: 'give up', wire: 'give up', media: 'give up', poison: 'give up' },
+  fresh: {
+    token: 'scrub message',
+    fit: 'scrub message',
+    wire: 'scrub message',
+    media: 'start bare session',
+    poison: 'start bare session',
+    refusal: 'start bare session',
+    unknown: 'start bare session',
+    output: 'give up',
+  },
+  bare: {
+    token: 'scrub message',
+    fit: 'scrub message',
+    wire: 'scrub message',
+    media: 'give up',
+    poison: 'give up',
+    refusal: 'give up',
+    unknown: 'give up',
+    output: 'give up',
+  },
+  scrubbed: {
+    token: 'give up',
+    fit: 'give up',
+    wire: 'give up',
+    media: 'give up',
+    poison: 'give up',
+    refusal: 'give up',
+    unknown: 'give up',
+    output: 'give up',
+  },
 };
+
+/** Failures for which either the history or the message is to blame: a fresh session is on trial until it is answered. */
+const BLAMED: ReadonlySet<Trigger> = new Set<Trigger>(['media', 'poison', 'refusal', 'unknown']);
+
+/** Whether a fresh session that fails alike shows the history to be innocent. */
+export function asksForBlame(trigger: Trigger): boolean {
+  return BLAMED.has(trigger);
+}
 
 /** Re-enqueues by recovery for one call: with the first that makes at most 4 calls beyond transient retries. */
 export const RECOVERIES_MAX = 3;
@@ -67,10 +127,12 @@ export function nextStep(state: {
   stage: RecoveryStage;
   trigger: Trigger;
   recoveries: number;
-  /** Kinds whose own step was taken for this message, or is of no use for it. */
+  /** Kinds whose own step was taken for this message, each as often as it was, or is of no use for it. */
   tried: readonly string[];
 }): Step {
   if (state.recoveries >= RECOVERIES_MAX) return 'give up';
-  const table = state.tried.includes(state.trigger) ? OTHERWISE : POLICY;
-  return table[state.stage][state.trigger];
+  const { trigger } = state;
+  const isUsedUp = state.tried.filter((kind) => kind === trigger).length >= (OWN_STEPS_MAX[trigger] ?? 1);
+  const table = isUsedUp ? OTHERWISE : POLICY;
+  return table[state.stage][trigger];
 }

@@ -2,37 +2,52 @@ import { alertCommand } from '../../shared/alert.ts';
 import { METRIC, SPAN } from '../../shared/telemetry.ts';
 import type { Attempt } from '../attempt.ts';
 import { auditCommand } from '../audit.ts';
-import { gaveUpAlert } from '../incident.ts';
+import { fixedPartsAlert } from '../incident.ts';
+import { roomOf } from '../model/room.ts';
 import { NOTICE } from '../notice.ts';
 import { startFreshSession } from './fresh-session.ts';
+import { giveUp, refuseTurn } from './give-up.ts';
+import { lowerOutput, raiseOutput } from './output.ts';
 import { nextStep, OTHERWISE, type Step } from './policy.ts';
 import { dropThinking, scrubLargest, scrubMedia, scrubMessage } from './scrub.ts';
 import { compactForRetry } from './stage-one.ts';
-import { moveTo, noteTried, type Overflow, type RecoverParts, type Recovery, reportFailedStage } from './step.ts';
+import { type LearntLimit, type Overflow, type RecoverParts, type Recovery, reportFailedStage } from './step.ts';
+
+/** The time limits of a recovery. */
+export interface RecoveryTime {
+  /** Aborted when the recovery must stop, for whatever reason. */
+  signal: AbortSignal;
+  /** Aborted when its own time is over: then it goes on without a model. */
+  deadline: AbortSignal;
+}
 
 const LIMIT_TOKENS_MIN = 1_000;
-const OUTPUT_TOKENS_MIN = 1_024;
-const FIT_MARGIN_TOKENS = 256;
+/** No window that anybody talks to is smaller, so a request of less was not refused for its length. */
+const GUESS_TOKENS_MIN = 2_000;
+/** A refusal without numbers teaches that the window is smaller than what was sent; our count may be off. */
+const GUESS_SHARE = 0.9;
 const NOT_ASKED: ReadonlySet<string> = new Set(['paused', 'over_chat_budget', 'over_total_budget']);
 
 /**
  * One step of recovery. The stage is written in the same fenced script as its effect, so a crash at any point repeats
  * nothing and skips nothing. Contract: throws `FencedError`, or what Redis throws; then nothing was written.
  */
-export async function recover(parts: RecoverParts, overflow: Overflow, signal: AbortSignal): Promise<Recovery> {
+export async function recover(parts: RecoverParts, overflow: Overflow, time: RecoveryTime): Promise<Recovery> {
   const { attempt, failure } = overflow;
   const step = nextStep({
     stage: attempt.stage,
     trigger: failure.kind,
     recoveries: attempt.recoveries - attempt.recoveriesBefore,
-    tried: attempt.tried,
+    tried: attempt.refusalsInRow > 0 ? [...attempt.tried, 'refusal'] : attempt.tried,
   });
   await report(parts, overflow);
-  const limitTokens = lowered(overflow.limitTokens, failure.limitTokens);
-  const taken = await takeOwn(parts, overflow, step, limitTokens);
+  const learnt = learn(overflow);
+  if (failure.kind === 'token' && overflow.fixedTokens > roomOf(learnt.limitTokens, parts).usableTokens)
+    return concludeFixedParts(overflow, 'prompt_too_long');
+  const taken = await takeOwn(parts, overflow, step, learnt);
   if (taken) return taken;
   const other = taken === false ? OTHERWISE[attempt.stage][failure.kind] : step;
-  return take(parts, overflow, other, limitTokens, signal);
+  return take(parts, overflow, other, learnt, time);
 }
 
 /** A step that belongs to one kind of failure. `false` when there is nothing that it could do. */
@@ -40,11 +55,13 @@ async function takeOwn(
   parts: RecoverParts,
   overflow: Overflow,
   step: Step,
-  limitTokens: number,
+  { limitTokens }: LearntLimit,
 ): Promise<Recovery | false | undefined> {
   switch (step) {
     case 'lower output':
       return lowerOutput(parts, overflow, limitTokens);
+    case 'raise output':
+      return raiseOutput(parts, overflow, limitTokens);
     case 'scrub largest':
       return scrubLargest(parts, overflow);
     case 'scrub media':
@@ -60,24 +77,73 @@ async function take(
   parts: RecoverParts,
   overflow: Overflow,
   step: Step,
-  limitTokens: number,
-  signal: AbortSignal,
+  learnt: LearntLimit,
+  time: RecoveryTime,
 ): Promise<Recovery> {
   const { attempt } = overflow;
-  if (step === 'compact') {
-    const failed = await compactForRetry(parts, overflow, limitTokens, signal);
-    if (failed === undefined || signal.aborted) return { do: 'again' };
-    // A summary that was not even asked for says nothing of the session: it must not cost one.
-    if (failed.failure && NOT_ASKED.has(failed.failure.reason)) return { do: 'wait', failure: failed.failure };
-    reportFailedStage(parts, 'none', failed.reason);
-    return orReport(parts, attempt, () => startFreshSession(parts, overflow, limitTokens));
+  switch (step) {
+    case 'compact':
+      return compactOrStartFresh(parts, overflow, learnt, time);
+    case 'start fresh session':
+      if (attempt.stage === 'compacted') reportFailedStage(parts, 'compacted', 'second_overflow');
+      return orReport(parts, attempt, () => startFreshSession(parts, overflow, learnt, 'fresh'));
+    case 'try without history':
+      return tryWithoutHistory(parts, overflow, learnt, time);
+    case 'start bare session':
+      return orReport(parts, attempt, () => startFreshSession(parts, overflow, learnt, 'bare'));
+    case 'scrub message':
+      return scrubMessage(parts, overflow, learnt.limitTokens);
+    case 'remove turn':
+      return refuseTurn(overflow);
+    default:
+      return giveUp(parts, overflow);
   }
-  if (step === 'start fresh session') {
-    if (attempt.stage === 'compacted') reportFailedStage(parts, 'compacted', 'second_overflow');
-    return orReport(parts, attempt, () => startFreshSession(parts, overflow, limitTokens));
-  }
-  if (step === 'scrub message') return scrubMessage(parts, overflow, limitTokens);
-  return giveUp(parts, overflow);
+}
+
+/** Stage 1; and stage 2 at once where it fails, or takes longer than a recovery may. */
+async function compactOrStartFresh(
+  parts: RecoverParts,
+  overflow: Overflow,
+  learnt: LearntLimit,
+  { signal, deadline }: RecoveryTime,
+): Promise<Recovery> {
+  const { attempt } = overflow;
+  const failed = deadline.aborted
+    ? { reason: 'recovery_timeout' }
+    : await compactForRetry(parts, overflow, learnt, signal);
+  if (failed === undefined || (signal.aborted && !deadline.aborted)) return { do: 'again' };
+  // A summary that was not even asked for says nothing of the session: it must not cost one.
+  if (failed.failure && NOT_ASKED.has(failed.failure.reason)) return { do: 'wait', failure: failed.failure };
+  reportFailedStage(parts, 'none', deadline.aborted ? 'recovery_timeout' : failed.reason);
+  return orReport(parts, attempt, () => startFreshSession(parts, overflow, learnt, 'fresh'));
+}
+
+/** Nobody knows what an unlisted refusal is about: the history is left only where the fixed parts alone are taken. */
+async function tryWithoutHistory(
+  parts: RecoverParts,
+  overflow: Overflow,
+  learnt: LearntLimit,
+  { signal }: RecoveryTime,
+): Promise<Recovery> {
+  const { attempt, failure } = overflow;
+  const verdict = await parts.fixedParts(parts.model, parts.fixedRequest(), failure, signal);
+  if (verdict.kind === 'unclear') return { do: 'wait', failure: verdict.failure };
+  if (verdict.kind === 'refused') return concludeFixedParts(overflow, verdict.failure.reason);
+  const spent = verdict.wasAsked ? 1 : 0;
+  return orReport(parts, attempt, () => startFreshSession(parts, overflow, learnt, 'fresh', spent));
+}
+
+/** No chat is to blame, so none is touched; the operator is told once for all of them. */
+function concludeFixedParts({ attempt, failure }: Overflow, why: string): Recovery {
+  const { reason } = failure;
+  return {
+    do: 'conclude',
+    conclusion: { outcome: 'failed', reason, parts: [NOTICE.misconfigured] },
+    commands: [
+      alertCommand(attempt.keys, fixedPartsAlert(attempt, why, failure.status)),
+      auditCommand(attempt, { event: 'context.gave-up', reason }),
+    ],
+  };
 }
 
 /** A stage that throws is seen in the trace; what it threw goes on, and the job is run again. */
@@ -88,38 +154,6 @@ async function orReport(parts: RecoverParts, { stage }: Attempt, work: () => Pro
     reportFailedStage(parts, stage, error instanceof Error ? error.name : 'unknown');
     throw error;
   }
-}
-
-async function lowerOutput(parts: RecoverParts, overflow: Overflow, limitTokens: number): Promise<Recovery | false> {
-  const { attempt } = overflow;
-  const maxOutputTokens = outputRoom(overflow, limitTokens);
-  if (maxOutputTokens === undefined) return false;
-  await attempt.write(`recover:${attempt.recoveries}`, [
-    ['HSET', attempt.keys.turn(attempt.entry), 'maxOutputTokens', maxOutputTokens],
-    ...moveTo(attempt, attempt.stage),
-    noteTried(attempt, 'fit'),
-    auditCommand(attempt, { event: 'context.output-lowered', maxOutputTokens }),
-  ]);
-  parts.telemetry.count(METRIC.recoveries, { action: 'lower_output', result: 'ok' });
-  return { do: 'again' };
-}
-
-/** Nothing more can be done for this message; the chat itself stays usable, in its fresh session. */
-function giveUp(parts: RecoverParts, { attempt, failure }: Overflow): Recovery {
-  reportFailedStage(parts, attempt.stage, failure.reason);
-  parts.telemetry.count(METRIC.recoveries, { action: 'give_up', result: failure.reason });
-  return {
-    do: 'conclude',
-    conclusion: {
-      outcome: 'failed',
-      reason: failure.reason,
-      parts: [failure.kind === 'media' || failure.kind === 'poison' ? NOTICE.notTaken : NOTICE.gaveUp],
-    },
-    commands: [
-      alertCommand(attempt.keys, gaveUpAlert(attempt, failure.reason)),
-      auditCommand(attempt, { event: 'context.gave-up', reason: failure.reason }),
-    ],
-  };
 }
 
 async function report({ telemetry }: RecoverParts, { attempt, failure }: Overflow): Promise<void> {
@@ -142,15 +176,11 @@ async function report({ telemetry }: RecoverParts, { attempt, failure }: Overflo
   });
 }
 
-/** An error that states a smaller window is believed; one that states nonsense is not. */
-function lowered(knownTokens: number, statedTokens: number | undefined): number {
-  if (statedTokens === undefined || statedTokens < LIMIT_TOKENS_MIN) return knownTokens;
-  return Math.min(knownTokens, statedTokens);
-}
-
-/** How much output fits beside the input; nothing when that would be too little to be an answer. */
-function outputRoom({ failure }: Overflow, limitTokens: number): number | undefined {
-  if (failure.observedTokens === undefined) return undefined;
-  const room = limitTokens - failure.observedTokens - FIT_MARGIN_TOKENS;
-  return room >= OUTPUT_TOKENS_MIN ? room : undefined;
+/** An error that states a smaller window is believed, but for nonsense; one without numbers teaches by what was sent. */
+function learn({ failure, limitTokens: knownTokens, sentTokens }: Overflow): LearntLimit {
+  const stated = failure.limitTokens;
+  if (stated !== undefined && stated >= LIMIT_TOKENS_MIN)
+    return { limitTokens: Math.min(knownTokens, stated), isGuess: false };
+  const isGuess = failure.reason === 'prompt_too_long' && stated === undefined && sentTokens >= GUESS_TOKENS_MIN;
+  return { limitTokens: isGuess ? Math.min(knownTokens, Math.floor(sentTokens * GUESS_SHARE)) : knownTokens, isGuess };
 }

@@ -1,12 +1,20 @@
 import { METRIC } from '../../shared/telemetry.ts';
 import { auditCommand } from '../audit.ts';
 import { leftOut, NOTICE } from '../notice.ts';
-import type { LogRecord } from '../session/record.ts';
 import { asShown, isThinking } from '../session/shown.ts';
-import { appendCommands, newStamp } from '../session/store.ts';
+import { appendCommands } from '../session/store.ts';
 import { viewWithOrigins } from '../session/view.ts';
 import { bytesOf, largePartsOfTurn, largestParts, mediaParts, type Part } from './left-out.ts';
-import { moveTo, noteTried, type Overflow, type RecoverParts, type Recovery, thinkingTrim, trimOf } from './step.ts';
+import {
+  moveTo,
+  noteTried,
+  type Overflow,
+  type RecoverParts,
+  type Recovery,
+  scrubOf,
+  thinkingTrim,
+  trimOf,
+} from './step.ts';
 
 /** What a request should weigh at most after the largest parts were left out. */
 const BODY_BYTES_MAX = 24 * 1024 * 1024;
@@ -98,11 +106,6 @@ async function store(
     }),
   ]);
   parts.telemetry.count(METRIC.recoveries, { action: 'scrub', result: 'ok' });
-}
-
-function scrubOf({ record, block, instead }: Part): LogRecord {
-  const target = record.entry === undefined ? { record: record.id } : { entry: record.entry };
-  return { v: 1, t: 'scrub', ...newStamp(), ...target, ...(block !== undefined && { block }), text: instead };
 }
 
 /** The error's path leads to a block of the request as it was sent: after a repair it may lead anywhere. */

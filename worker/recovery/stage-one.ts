@@ -1,32 +1,40 @@
+import { randomBytes } from 'node:crypto';
 import { METRIC, SPAN } from '../../shared/telemetry.ts';
 import type { Attempt, Command } from '../attempt.ts';
 import { type AuditEvent, auditCommand } from '../audit.ts';
 import type { Failure } from '../model/classify.ts';
-import { bindsThinking } from '../model/family.ts';
+import { type Room, roomOf } from '../model/room.ts';
 import type { LogRecord } from '../session/record.ts';
 import { appendCommands, archivableCommand, newStamp, type OpenedSession } from '../session/store.ts';
 import { type Compaction, type CompactionResult, compact } from './compact.ts';
 import { maskResults, trimOldRounds } from './mask.ts';
-import { learnLimit, moveTo, type Overflow, type RecoverParts, thinkingTrim } from './step.ts';
+import { type LearntLimit, learnLimit, moveTo, type Overflow, type RecoverParts, thinkingTrim } from './step.ts';
+import type { Summariser, SummaryPart } from './summarise.ts';
 
 /** A session that was compacted this often in a row refills at once: compacting it again would not help. */
 export const COMPACTIONS_IN_ROW_MAX = 3;
+/** So often in a row a session is compacted in vain after a reply; then it is left alone until a call needs the room. */
+const VAIN_COMPACTIONS_MAX = 2;
+/** The field of the turn that holds what is finished of a summary. */
+const PART = 'summary';
 
 /** Why a session was not compacted, with the failure of the call where that was it. */
 interface Uncompacted {
   reason: string;
-  failure?: Failure;
+  failure?: Failure | undefined;
 }
 
 /** What is compacted, and by whom. */
 interface Subject {
   attempt: Attempt;
   opened: OpenedSession;
-  limitTokens: number;
+  room: Room;
   /** The step under which the result is stored, once. */
   step: string;
   /** What is stored with it. */
   effects: readonly Command[];
+  /** How long trouble that will pass is waited out. */
+  patienceMs: number;
 }
 
 /**
@@ -35,14 +43,16 @@ interface Subject {
  */
 export async function compactForRetry(
   parts: RecoverParts,
-  { attempt, opened, ...overflow }: Overflow,
-  limitTokens: number,
+  { attempt, opened, limitTokens }: Overflow,
+  learnt: LearntLimit,
   signal: AbortSignal,
 ): Promise<Uncompacted | undefined> {
   if (attempt.compactionsInRow >= COMPACTIONS_IN_ROW_MAX) return { reason: 'refills_at_once' };
   const step = `recover:${attempt.recoveries}`;
-  const effects = [...moveTo(attempt, 'compacted'), ...learnLimit(attempt, overflow.limitTokens, limitTokens)];
-  return compactSession(parts, { attempt, opened, limitTokens, step, effects }, signal);
+  const effects = [...moveTo(attempt, 'compacted'), ...learnLimit(attempt, limitTokens, learnt)];
+  const room = roomOf(learnt.limitTokens, parts);
+  const patienceMs = parts.summaryPatienceMs;
+  return compactSession(parts, { attempt, opened, room, step, effects, patienceMs }, signal);
 }
 
 /**
@@ -53,11 +63,17 @@ export async function compactAfterReply(
   parts: RecoverParts,
   attempt: Attempt,
   opened: OpenedSession,
-  limitTokens: number,
+  room: Room,
   signal: AbortSignal,
 ): Promise<void> {
-  if (attempt.compactionsInRow >= COMPACTIONS_IN_ROW_MAX) return;
-  await compactSession(parts, { attempt, opened, limitTokens, step: 'compact-after-reply', effects: [] }, signal);
+  if (attempt.compactionsInRow >= COMPACTIONS_IN_ROW_MAX || attempt.vainCompactions >= VAIN_COMPACTIONS_MAX) return;
+  const failed = await compactSession(
+    parts,
+    { attempt, opened, room, step: 'compact-after-reply', effects: [], patienceMs: 0 },
+    signal,
+  );
+  if (failed === undefined || signal.aborted || failed.failure?.kind === 'transient') return;
+  await attempt.write('', [['HINCRBY', attempt.keys.session(attempt.session), 'vainCompactions', 1]]);
 }
 
 async function compactSession(
@@ -66,7 +82,7 @@ async function compactSession(
   signal: AbortSignal,
 ): Promise<Uncompacted | undefined> {
   return parts.telemetry.span(SPAN.overflowCompacted, { success: false }, async (span) => {
-    const result = (await maskOldResults(parts, subject)) ?? (await summarise(parts, subject, signal));
+    const result = (await maskOldResults(parts, subject)) ?? (await summariseSession(parts, subject, signal));
     if (!result.ok) {
       const { reason, calls } = result.failed;
       if (signal.aborted) return { reason: 'aborted' };
@@ -92,38 +108,75 @@ async function compactSession(
 
 type Compacted = { ok: true; compaction: Pick<Compaction, 'tokensBefore' | 'tokensAfter' | 'calls'> };
 
-/** The cheap step first: one line for each old result of a tool. Not where it would spoil the thinking that is kept. */
+/** The cheap step first: one line for each old result of a tool. It brings nothing back that a load has left out. */
 async function maskOldResults(parts: RecoverParts, subject: Subject): Promise<Compacted | undefined> {
-  if (bindsThinking(parts.modelName)) return undefined;
-  const mask = maskResults(subject.opened.window, subject.limitTokens);
+  const { window } = subject.opened;
+  if (window.omitted > 0) return undefined;
+  const mask = maskResults(window, subject.room, thinkingTrim(parts, window.records));
   if (!mask) return undefined;
-  const { trim, tokensBefore, tokensAfter } = mask;
-  await store(subject, [trim], [], [{ event: 'context.force-pruned', tokensBefore, tokensAfter }]);
+  const { trims, tokensBefore, tokensAfter } = mask;
+  await store(subject, trims, [], [{ event: 'context.force-pruned', tokensBefore, tokensAfter }]);
   return { ok: true, compaction: { tokensBefore, tokensAfter, calls: 0 } };
 }
 
-async function summarise(parts: RecoverParts, subject: Subject, signal: AbortSignal): Promise<CompactionResult> {
-  const { attempt, opened, limitTokens } = subject;
+async function summariseSession(parts: RecoverParts, subject: Subject, signal: AbortSignal): Promise<CompactionResult> {
+  const { opened, room } = subject;
   const { records } = opened.window;
+  const boundary = randomBytes(9).toString('base64url');
   const options = {
-    model: parts.compactionModel,
-    limitTokens,
-    maxOutputTokens: parts.maxOutputTokens,
-    preserve: parts.preserve,
-    mask: bindsThinking(parts.modelName) ? undefined : trimOldRounds(records),
-    beforeCall: () => attempt.hold(),
+    room,
+    boundary,
+    summariser: await summariserOf(parts, subject),
+    done: finishedPart(subject),
+    mask: trimOldRounds(records),
+    thinking: thinkingTrim(parts, records),
   };
-  const result = await compact(opened.window, parts.model, options, signal);
+  const result = await compact(opened.window, options, signal);
   if (!result.ok) return result;
-  const { summary, keptFrom, masks, tokensBefore, tokensAfter, calls, usage } = result.compaction;
+  const { summary, keptFrom, unseen, changes, tokensBefore, tokensAfter, calls, usage } = result.compaction;
   const windowStart = opened.firstIndex + keptFrom;
-  const record: LogRecord = { v: 1, t: 'compaction', ...newStamp(), summary, records: windowStart };
+  const stamp = newStamp();
+  const record: LogRecord = { v: 1, t: 'compaction', ...stamp, summary, records: windowStart, unseen, boundary };
   // The record lands at the end of the log, behind everything that was loaded.
-  const window = ['head', opened.logRecords, 'windowStart', windowStart];
+  const window = ['head', opened.logRecords, 'windowStart', windowStart, 'vainCompactions', 0];
   const event = { event: 'context.compacted', tokensBefore, tokensAfter, calls, summaryChars: summary.length } as const;
   const cost = { event: 'model.answered', purpose: 'summary', model: parts.compactionModel, ...usage } as const;
-  await store(subject, [record, ...masks, ...thinkingTrim(parts, records)], window, [event, cost]);
+  await store(subject, [record, ...changes], window, [event, cost]);
   return result;
+}
+
+/** A chunk must fit the summariser, and what it says must fit the chat. */
+async function summariserOf(parts: RecoverParts, subject: Subject): Promise<Summariser> {
+  const { attempt, room } = subject;
+  const { windowTokens, maxOutputTokens } = await parts.model.limits(parts.compactionModel);
+  return {
+    model: parts.model,
+    name: parts.compactionModel,
+    fallbackName: parts.fallbackModel,
+    limitTokens: Math.min(windowTokens, room.limitTokens),
+    outputTokens: maxOutputTokens ?? Number.POSITIVE_INFINITY,
+    summaryTokens: Math.max(1, room.retainedTokens - room.keptTokens),
+    preserve: parts.preserve,
+    patienceMs: subject.patienceMs,
+    beforeCall: () => attempt.hold(),
+    keepPart: async (part) => {
+      const kept = JSON.stringify({ of: subjectKey(subject), part });
+      await attempt.write('', [['HSET', attempt.keys.turn(attempt.entry), PART, kept]]);
+      parts.reach('summary part stored');
+    },
+  };
+}
+
+/** What is finished of the same summary: the same records give the same chunks. */
+function finishedPart(subject: Subject): SummaryPart | undefined {
+  const kept = subject.attempt.kept(PART);
+  if (kept === undefined) return undefined;
+  const { of, part } = JSON.parse(kept) as { of: string; part: SummaryPart };
+  return of === subjectKey(subject) ? part : undefined;
+}
+
+function subjectKey({ attempt, opened, room }: Subject): string {
+  return [attempt.session, opened.firstIndex, opened.logRecords, room.limitTokens].join(' ');
 }
 
 /** Everything that belongs to one compaction, in one step. */
@@ -140,6 +193,7 @@ async function store(
       ? [['HSET', session, ...window] as const, archivableCommand(attempt.keys, attempt.session)]
       : []),
     ['HINCRBY', session, 'compactionsInRow', 1],
+    ['HDEL', attempt.keys.turn(attempt.entry), PART],
     ...effects,
     ...events.map((event) => auditCommand(attempt, event)),
   ]);

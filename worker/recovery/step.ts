@@ -2,21 +2,34 @@ import type { ReachFailpoint } from '../../shared/failpoint.ts';
 import type { InboundMessage } from '../../shared/message.ts';
 import { SPAN, type Telemetry } from '../../shared/telemetry.ts';
 import type { Attempt, Command, Conclusion, RecoveryStage } from '../attempt.ts';
+import type { Recovering } from '../deadline.ts';
 import type { Failure } from '../model/classify.ts';
 import { bindsThinking } from '../model/family.ts';
 import type { Model } from '../model/model.ts';
-import type { LogRecord, TrimRecord, UserRecord } from '../session/record.ts';
+import type { RoomSettings } from '../model/room.ts';
+import { OUTAGE_FIELDS } from '../outage.ts';
+import type { LogRecord, ScrubRecord, TrimRecord, UserRecord } from '../session/record.ts';
 import { newStamp, type OpenedSession, type Sessions } from '../session/store.ts';
+import type { FixedParts, FixedPartsCheck } from './fixed-parts.ts';
+import type { Part } from './left-out.ts';
 import type { Trigger } from './policy.ts';
 
 /** What the steps of a recovery work with. */
-export interface RecoverParts {
+export interface RecoverParts extends RoomSettings {
   model: Model;
   modelName: string;
+  /** Asked when the first one is in trouble that will pass; never for an overflow. */
+  fallbackModel: string | undefined;
   compactionModel: string;
-  maxOutputTokens: number;
   /** What a summary must keep besides the usual, in the operator's words; may be empty. */
   preserve: string;
+  /** How long a summary waits for an endpoint in trouble. */
+  summaryPatienceMs: number;
+  /** Tells whether the endpoint takes what every request holds. */
+  fixedParts: FixedPartsCheck;
+  fixedRequest(): FixedParts;
+  /** Gives a recovery its own deadline. */
+  recovering: Recovering;
   sessions: Sessions;
   telemetry: Telemetry;
   reach: ReachFailpoint;
@@ -31,6 +44,14 @@ export interface Overflow {
   failure: Failure & { kind: Trigger };
   /** The window as known when the call was made. */
   limitTokens: number;
+  /** What the request came to, by our count. */
+  sentTokens: number;
+  /** What every request holds, by our count: system prompt and tools. */
+  fixedTokens: number;
+  /** The most output that the model gives, where it is known. */
+  modelOutputTokens: number | undefined;
+  /** What the request asked for. */
+  askedOutputTokens: number;
   /** Whether the request had to be repaired before it was sent: then it was not quite what the view made. */
   isRepaired: boolean;
 }
@@ -38,7 +59,7 @@ export interface Overflow {
 /** The message goes back to the head of the queue, or it ends here. */
 export type Recovery =
   | { do: 'again' }
-  /** No summary could be asked for just now: nothing was changed. */
+  /** Nothing could be asked just now: nothing was changed. */
   | { do: 'wait'; failure: Failure }
   | { do: 'conclude'; conclusion: Conclusion; commands: Command[] };
 
@@ -48,6 +69,7 @@ export function moveTo(attempt: Attempt, stage: RecoveryStage): Command[] {
   return [
     ['HSET', turn, 'stage', stage, 'attempts', 0],
     ['HINCRBY', turn, 'recoveries', 1],
+    ['HDEL', turn, ...OUTAGE_FIELDS],
   ];
 }
 
@@ -61,15 +83,36 @@ export function trimOf(what: TrimRecord['what'], records: readonly LogRecord[]):
   return { v: 1, t: 'trim', ...newStamp(), what, through: records.findLast(({ id }) => id !== '')?.id ?? '' };
 }
 
+/** The record that shows a part shortened, under the message's own id; answers and results are known by their own. */
+export function scrubOf({ record, block, instead }: Part): ScrubRecord {
+  const isMessage = record.t === 'user' && record.entry !== undefined;
+  const target = isMessage ? { entry: record.entry } : { record: record.id };
+  return { v: 1, t: 'scrub', ...newStamp(), ...target, ...(block !== undefined && { block }), text: instead };
+}
+
 /** What goes with a change of an earlier part where the model binds its thinking to it: the thinking is left out. */
 export function thinkingTrim({ modelName }: RecoverParts, records: readonly LogRecord[]): TrimRecord[] {
   return bindsThinking(modelName) ? [trimOf('thinking', records)] : [];
 }
 
-/** The command that keeps a window which an error stated to be smaller than what was known. */
-export function learnLimit(attempt: Attempt, knownTokens: number, limitTokens: number): Command[] {
+/** A window as an error taught it: stated, or guessed since the error had no numbers. */
+export interface LearntLimit {
+  limitTokens: number;
+  isGuess: boolean;
+}
+
+/** A guess may be wrong, and would shrink a chat for ever. */
+const GUESS_KEEP_MS = 24 * 3600_000;
+
+/** The command that keeps a window which an error taught to be smaller than what was known. */
+export function learnLimit(
+  { keys, session }: Attempt,
+  knownTokens: number,
+  { limitTokens, isGuess }: LearntLimit,
+): Command[] {
   if (limitTokens >= knownTokens) return [];
-  return [['HSET', attempt.keys.session(attempt.session), 'limitTokens', limitTokens]];
+  const untilMs = isGuess ? Date.now() + GUESS_KEEP_MS : 0;
+  return [['HSET', keys.session(session), 'limitTokens', limitTokens, 'limitUntilMs', untilMs]];
 }
 
 /** Says that a stage threw, was refused or did not hold. */

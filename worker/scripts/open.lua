@@ -2,7 +2,8 @@
 -- KEYS  1 turn   2 session   3 log
 -- ARGV  1 fence   2 step   3 record (JSON)   4 most bytes to load   5 number of this write, as in write.lua
 -- Reply {'fenced'} or
---       {'opened', records of the session, index of the first record loaded, head record | '', {record, …}}
+--       {'opened', records of the session, index of the first record loaded, index at which the window begins,
+--        head record | '', {record, …}}
 -- The head is the record that opens the window, a compaction or a seed; it is loaded whatever lies between.
 -- All indexes count from the session's first record; the log begins behind those that are archived.
 local CHUNK = 32
@@ -23,7 +24,8 @@ end
 -- The message itself is loaded whatever came after it: a scrub, or what tools returned.
 local pending = tonumber(redis.call('HGET', KEYS[1], 'did:' .. ARGV[2]))
 
-local start = math.max(archived, tonumber(redis.call('HGET', KEYS[2], 'windowStart') or 0))
+local window = tonumber(redis.call('HGET', KEYS[2], 'windowStart') or 0)
+local start = math.max(archived, window)
 local left = tonumber(ARGV[4])
 local loaded = {}
 local first = size
@@ -46,4 +48,5 @@ for i = #loaded, 1, -1 do
 end
 -- A head never leaves the log while it stands; an index before the log names no head.
 local head = tonumber(redis.call('HGET', KEYS[2], 'head') or -1)
-return { 'opened', size, first, head >= archived and redis.call('LINDEX', KEYS[3], head - archived) or '', records }
+local opening = head >= archived and redis.call('LINDEX', KEYS[3], head - archived) or ''
+return { 'opened', size, first, window, opening, records }

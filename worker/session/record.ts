@@ -40,6 +40,10 @@ export interface CompactionRecord extends Base {
   readonly summary: string;
   /** Index in the log of the first record that the summary does not cover. */
   readonly records: number;
+  /** Records before that index whose words no summariser has seen; absent for none. */
+  readonly unseen?: number;
+  /** An unguessable word that frames the summary, so that nothing in it can end it; older records have none. */
+  readonly boundary?: string;
 }
 
 /** The text that opens a fresh session, built by us from the old one. */
@@ -50,7 +54,7 @@ export interface SeedRecord extends Base {
   readonly records: number;
 }
 
-/** A message, or one block of it, that the view shows as `text` instead; it stays in the log itself. */
+/** A message, a block of it, or a whole turn that the view shows as `text` instead; it stays in the log itself. */
 export interface ScrubRecord extends Base {
   readonly t: 'scrub';
   /** The message that is meant, by its entry, under which every session knows it… */
@@ -59,6 +63,8 @@ export interface ScrubRecord extends Base {
   readonly record?: string;
   /** Index of the block that is meant; absent: all of the content. */
   readonly block?: number;
+  /** Whether all that followed the message goes with it: answers, calls of tools and their results. */
+  readonly turn?: boolean;
   readonly text: string;
 }
 
@@ -105,7 +111,8 @@ function hasShape(record: Partial<Record<string, unknown>>): boolean {
   if (typeof record.id !== 'string' || typeof record.at !== 'string') return false;
   if (record.t === 'user' || record.t === 'assistant')
     return isContent(record.content) && [record.entry, record.channel, record.from].every(isTextOrAbsent);
-  if (record.t === 'compaction') return typeof record.summary === 'string';
+  if (record.t === 'compaction')
+    return typeof record.summary === 'string' && isTextOrAbsent(record.boundary) && isCountOrAbsent(record.unseen);
   if (record.t === 'seed') return typeof record.text === 'string';
   if (record.t === 'trim') return typeof record.through === 'string' && TRIMMED.has(record.what);
   return record.t === 'scrub' && typeof record.text === 'string' && namesPlace(record);
@@ -113,6 +120,10 @@ function hasShape(record: Partial<Record<string, unknown>>): boolean {
 
 function namesPlace({ entry, record, block }: Partial<Record<string, unknown>>): boolean {
   return typeof (entry ?? record) === 'string' && (block === undefined || Number.isInteger(block));
+}
+
+function isCountOrAbsent(value: unknown): boolean {
+  return value === undefined || (Number.isInteger(value) && Number(value) >= 0);
 }
 
 function isTextOrAbsent(value: unknown): boolean {

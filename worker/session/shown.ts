@@ -1,9 +1,11 @@
 import { clip } from '../../shared/text.ts';
 import {
+  type AssistantRecord,
   type Block,
   type LogRecord,
   resultText,
   type ScrubRecord,
+  startsTurn,
   type TrimRecord,
   type UserRecord,
 } from './record.ts';
@@ -22,22 +24,26 @@ export function asShown(records: readonly LogRecord[]): readonly LogRecord[] {
 export function withScrubs(records: readonly LogRecord[]): readonly LogRecord[] {
   const scrubs = records.filter((record): record is ScrubRecord => record.t === 'scrub');
   if (scrubs.length === 0) return records;
+  let isTurnGone = false;
   return records.map((record) => {
-    if (record.t !== 'user') return record;
-    const own = scrubs.filter((scrub) =>
-      scrub.entry === undefined ? scrub.record === record.id : isOf(scrub, record),
-    );
+    if (record.t !== 'user' && record.t !== 'assistant') return record;
+    const own = scrubs.filter((scrub) => isMeant(scrub, record));
+    if (startsTurn(record)) isTurnGone = own.some(({ turn }) => turn === true);
+    else if (isTurnGone) return { ...record, content: [] };
     return own.reduce(scrubbed, record);
   });
 }
 
-function isOf({ entry }: ScrubRecord, record: UserRecord): boolean {
-  return entry === record.entry;
+/** A message is known by its entry; what has none, and an answer, by its record. */
+function isMeant({ entry, record: id }: ScrubRecord, record: UserRecord | AssistantRecord): boolean {
+  return entry === undefined ? id === record.id : record.t === 'user' && entry === record.entry;
 }
 
-function scrubbed(record: UserRecord, { block: at, text }: ScrubRecord): UserRecord {
+function scrubbed<R extends UserRecord | AssistantRecord>(record: R, { block: at, text }: ScrubRecord): R {
   if (at === undefined || typeof record.content === 'string') return { ...record, content: text };
-  const content = record.content.map((block, index) => (index === at ? blockInstead(block, text) : block));
+  const content = record.content.map((block, index) =>
+    index === at && (record.t === 'user' || block.type === 'text') ? blockInstead(block, text) : block,
+  );
   return { ...record, content };
 }
 

@@ -63,8 +63,9 @@ export function createSessions(redis: RedisClient, keys: Keys): Sessions {
       const args = [attempt.fence, userStep(session), encodeRecord(pending), bytesMax, attempt.nextWrite()];
       const reply = await open(at, args);
       if (reply[0] === 'fenced') throw new FencedError();
-      const [, logRecords, firstIndex, head, lines] = reply;
-      const omitted = head === '' ? firstIndex : 0;
+      const [, logRecords, firstIndex, windowStart, head, lines] = reply;
+      // A window without its head says nothing of what came before it.
+      const omitted = Math.max(0, head === '' ? firstIndex : firstIndex - windowStart);
       const window = { head: head === '' ? undefined : decodeRecord(head), records: lines.map(decodeRecord), omitted };
       return {
         window,
@@ -88,7 +89,7 @@ export function createSessions(redis: RedisClient, keys: Keys): Sessions {
   };
 }
 
-type OpenReply = ['fenced'] | ['opened', number, number, string, string[]];
+type OpenReply = ['fenced'] | ['opened', number, number, number, string, string[]];
 
 /** The step under which a message is recorded in a session; a fresh session that already holds it marks the same. */
 export function userStep(session: SessionId): string {

@@ -1,0 +1,45 @@
+/** Runs a recovery under a deadline of its own; the turn's time stands still meanwhile, since the turn ends with it. */
+export type Recovering = <T>(
+  leftMs: number,
+  work: (signal: AbortSignal, deadline: AbortSignal) => Promise<T>,
+) => Promise<T>;
+
+/** The time limits of one attempt. */
+export interface Deadline {
+  /** Aborted when the attempt must stop: with `TIMED_OUT` when its time is over, else since it was cut short. */
+  readonly signal: AbortSignal;
+  readonly recovering: Recovering;
+  /** Aborts the attempt and any recovery in it. */
+  cutShort(): void;
+  /** Whether the turn's own time ran out. */
+  isTimedOut(): boolean;
+  end(): void;
+}
+
+const CUT_SHORT = 'cut short';
+const TIMED_OUT = 'timed out';
+
+/**
+ * Starts the clock of an attempt. A recovery may take longer than the rest of the turn: it gets `leftMs` of its own, and
+ * sees in its second signal whether that is over; the first is aborted by either end.
+ */
+export function startDeadline(turnTimeoutMs: number): Deadline {
+  const cut = new AbortController();
+  let timer = setTimeout(() => cut.abort(TIMED_OUT), turnTimeoutMs);
+  return {
+    signal: cut.signal,
+    async recovering(leftMs, work) {
+      clearTimeout(timer);
+      const own = new AbortController();
+      timer = setTimeout(() => own.abort(TIMED_OUT), Math.max(0, leftMs));
+      try {
+        return await work(AbortSignal.any([cut.signal, own.signal]), own.signal);
+      } finally {
+        clearTimeout(timer);
+      }
+    },
+    cutShort: () => cut.abort(CUT_SHORT),
+    isTimedOut: () => cut.signal.reason === TIMED_OUT,
+    end: () => clearTimeout(timer),
+  };
+}

@@ -1,0 +1,72 @@
+import type { Attempt } from './attempt.ts';
+import { backoffMs } from './backoff.ts';
+import type { Failure, FailureReason } from './model/classify.ts';
+
+/** How long trouble of the endpoint is waited out, and when a user is told so. */
+export interface Patience {
+  /** So long a message waits, counted from its first failure; its history may then be to blame. */
+  outagePatienceMs: number;
+  /** A user whose message waits for longer is told, once. */
+  waitingNoticeMs: number;
+}
+
+/** What is done about a call that found the endpoint in trouble. */
+export type Wait =
+  /** `sinceMs` is when the trouble began for this message; `isLong`: its user is to be told. */
+  { do: 'wait'; delayMs: number; sinceMs: number; tries: number; isLong: boolean } | { do: 'give up' };
+
+/** The fields of the turn that hold when the trouble began, and how often it was tried since. */
+const SINCE = 'outageSince';
+const TRIES = 'outageTries';
+export const OUTAGE_FIELDS = [SINCE, TRIES] as const;
+
+/** What says something about the endpoint, and nothing about the request. */
+const ENDPOINT: ReadonlySet<FailureReason> = new Set([
+  'overloaded',
+  'server_error',
+  'network',
+  'timeout',
+  'cut_stream',
+  'rate_limited',
+  'paused',
+]);
+/** A 4xx that only its words make look like trouble which passes is believed so often. */
+const WORDS_TRIES_MAX = 3;
+const PASSING_STATUS: ReadonlySet<number> = new Set([408, 409, 425, 429, 499]);
+/** A fresh session on trial fails in the same way at once, or not at all. */
+const TRIAL_PATIENCE_MS = 60_000;
+
+/** Whether a failure is the endpoint's, so that it is bounded by time and uses up no attempt. */
+export function isOutage({ kind, reason }: Failure): boolean {
+  return kind === 'transient' && ENDPOINT.has(reason);
+}
+
+/**
+ * Whether a message waits on for an endpoint in trouble, and for how long. A wait that the endpoint asked for is never cut
+ * short; any other ends where its user is to be told. Pure.
+ */
+export function waitOut(attempt: Attempt, failure: Failure, patience: Patience, nowMs: number): Wait {
+  const sinceMs = Number(attempt.kept(SINCE) ?? nowMs);
+  const tries = Number(attempt.kept(TRIES) ?? 0) + 1;
+  const waitedMs = nowMs - sinceMs;
+  const patienceMs = attempt.trial ? Math.min(TRIAL_PATIENCE_MS, patience.outagePatienceMs) : patience.outagePatienceMs;
+  const isOnlyWords = isClientStatus(failure.status) && tries > WORDS_TRIES_MAX;
+  if (waitedMs >= patienceMs || isOnlyWords) return { do: 'give up' };
+  const { waitingNoticeMs } = patience;
+  if (failure.retryAfterMs !== undefined) {
+    const delayMs = failure.reason === 'paused' ? failure.retryAfterMs : backoffMs(tries, failure.retryAfterMs);
+    return { do: 'wait', delayMs, sinceMs, tries, isLong: waitedMs + delayMs >= waitingNoticeMs };
+  }
+  const untilNoticeMs = waitedMs < waitingNoticeMs ? waitingNoticeMs - waitedMs : Number.POSITIVE_INFINITY;
+  const delayMs = Math.min(backoffMs(tries), untilNoticeMs, patienceMs - waitedMs);
+  return { do: 'wait', delayMs, sinceMs, tries, isLong: waitedMs >= waitingNoticeMs };
+}
+
+function isClientStatus(status: number | undefined): boolean {
+  return status !== undefined && status >= 400 && status < 500 && !PASSING_STATUS.has(status);
+}
+
+/** Stores that a message waits. */
+export async function noteWait({ keys, entry, write }: Attempt, { sinceMs, tries }: Extract<Wait, { do: 'wait' }>) {
+  await write('', [['HSET', keys.turn(entry), SINCE, sinceMs, TRIES, tries]]);
+}

@@ -1,0 +1,79 @@
+import { clip, redact } from '../../shared/text.ts';
+import { estimateText } from '../model/tokens.ts';
+import { type Block, type LogRecord, resultText } from '../session/record.ts';
+
+/** A call of a tool that was made for a message, with what came of it. */
+interface FinishedCall {
+  name: string;
+  input: unknown;
+  outcome: string;
+}
+
+/** So much is shown of a call's arguments, and one and a half times as much of its outcome; the first that fits counts. */
+const SHOWN_CHARS = [800, 400, 200, 100, 50, 20];
+const OUTCOME_FACTOR = 1.5;
+const NAME_CHARS = 64;
+/** Of a long outcome no more is looked at. */
+const SCAN_CHARS = 4_000;
+
+/**
+ * One line for each call that was already made for the pending message, with its arguments and its outcome, in
+ * `tokensMax` as we estimate them: the more calls, the less of each. Where not even that fits, the oldest are counted
+ * only. `isBare` leaves out all but the names. The same call in two sessions counts once. Pure.
+ */
+export function finishedCalls(
+  records: readonly LogRecord[],
+  { pending, tokensMax, isBare }: { pending: string; tokensMax: number; isBare: boolean },
+): string[] {
+  const calls = callsOf(records, pending);
+  if (isBare) return calls.map(({ name }) => `${name}: done`);
+  for (const chars of SHOWN_CHARS) {
+    const lines = calls.map((call) => lineOf(call, chars));
+    if (estimateText(lines.join('\n')) <= tokensMax) return lines;
+  }
+  return newestThatFit(
+    calls.map((call) => lineOf(call, SHOWN_CHARS.at(-1) ?? 0)),
+    tokensMax,
+  );
+}
+
+function callsOf(records: readonly LogRecord[], pending: string): FinishedCall[] {
+  const calls = new Map<unknown, Block>();
+  const results = new Map<unknown, Block>();
+  for (const record of records) {
+    if ((record.t !== 'user' && record.t !== 'assistant') || typeof record.content === 'string') continue;
+    for (const block of record.content) {
+      if (record.t === 'assistant' && record.entry === pending && block.type === 'tool_use') calls.set(block.id, block);
+      if (block.type === 'tool_result') results.set(block.tool_use_id, block);
+    }
+  }
+  return [...calls].map(([id, { name, input }]) => ({
+    name: typeof name === 'string' ? plain(name, NAME_CHARS) : 'tool',
+    input,
+    outcome: outcomeOf(results.get(id)),
+  }));
+}
+
+function outcomeOf(result: Block | undefined): string {
+  if (result === undefined) return 'was interrupted; nobody knows whether it took effect';
+  const verdict = result.is_error === true ? 'failed' : 'returned';
+  return `${verdict}: ${resultText(result.content).slice(0, SCAN_CHARS)}`;
+}
+
+function lineOf({ name, input, outcome }: FinishedCall, chars: number): string {
+  const given = plain(JSON.stringify(input ?? {}), chars);
+  return `${name} ${given} ${plain(outcome, Math.ceil(chars * OUTCOME_FACTOR))}`;
+}
+
+function newestThatFit(lines: readonly string[], tokensMax: number): string[] {
+  let left = tokensMax;
+  const kept = lines.toReversed().filter((line) => {
+    left -= estimateText(`${line}\n`);
+    return left >= 0;
+  });
+  return [`(${lines.length - kept.length} older calls, all done, are not listed)`, ...kept.reverse()];
+}
+
+function plain(text: string, maxChars: number): string {
+  return clip(redact(text.toWellFormed()).replace(/\s+/g, ' ').trim(), maxChars);
+}

@@ -1,0 +1,67 @@
+import type { Failure } from '../model/classify.ts';
+import type { Model, ModelRequest } from '../model/model.ts';
+
+/** Whether the endpoint takes what every request holds: system prompt and tools, with nothing of any chat. */
+export type FixedPartsVerdict =
+  /** Then a refused request was refused for its chat's history or its message. */
+  | { kind: 'taken'; wasAsked: boolean }
+  /** Then no chat is to blame, and none is touched. */
+  | { kind: 'refused'; wasAsked: boolean; failure: Failure }
+  /** The endpoint was in trouble, so nothing is known. */
+  | { kind: 'unclear'; wasAsked: boolean; failure: Failure };
+
+/**
+ * Asks the endpoint, with one short request, whether it takes the fixed parts alone. One call serves all chats of the
+ * process that fail for the same cause: who asks while another does gets its answer, and an answer is kept for a while.
+ *
+ * Contract: never throws. Not idempotent: a call is billed, at most one a cause and a keeping time. On abort the verdict
+ * is `unclear`.
+ */
+export type FixedPartsCheck = (
+  model: Model,
+  fixed: FixedParts,
+  failure: Failure,
+  signal: AbortSignal,
+) => Promise<FixedPartsVerdict>;
+
+/** What every request holds, whichever chat it is for. */
+export type FixedParts = Pick<ModelRequest, 'model' | 'system' | 'tools' | 'maxTokens' | 'effort'>;
+
+const TAKEN_KEEP_MS = 10 * 60_000;
+/** An operator who has mended the endpoint should not have to wait. */
+const REFUSED_KEEP_MS = 60_000;
+const QUESTION = 'This is a test of the connection. Answer with the word "ready".';
+
+/** A check that remembers; one serves a whole process. */
+export function createFixedPartsCheck(now: () => number = Date.now): FixedPartsCheck {
+  const known = new Map<string, { verdict: FixedPartsVerdict; untilMs: number }>();
+  const asking = new Map<string, Promise<FixedPartsVerdict>>();
+  const ask = async (cause: string, model: Model, fixed: FixedParts, signal: AbortSignal) => {
+    const request = {
+      ...fixed,
+      wordsOnly: true,
+      caches: true,
+      messages: [{ role: 'user' as const, content: QUESTION }],
+    };
+    const verdict = verdictOf(await model.send(request, signal));
+    const keepMs = verdict.kind === 'taken' ? TAKEN_KEEP_MS : REFUSED_KEEP_MS;
+    if (verdict.kind !== 'unclear') known.set(cause, { verdict, untilMs: now() + keepMs });
+    return verdict;
+  };
+  return async (model, fixed, failure, signal) => {
+    const cause = `${failure.status ?? 'none'} ${failure.reason}`;
+    const kept = known.get(cause);
+    if (kept && now() < kept.untilMs) return { ...kept.verdict, wasAsked: false };
+    const running = asking.get(cause);
+    if (running) return { ...(await running), wasAsked: false };
+    const asked = ask(cause, model, fixed, signal).finally(() => asking.delete(cause));
+    asking.set(cause, asked);
+    return asked;
+  };
+}
+
+function verdictOf(result: Awaited<ReturnType<Model['send']>>): FixedPartsVerdict {
+  if (result.ok && result.answer.stopReason !== 'refusal') return { kind: 'taken', wasAsked: true };
+  const failure: Failure = result.ok ? { kind: 'refusal', reason: 'refused' } : result.failure;
+  return { kind: failure.kind === 'transient' ? 'unclear' : 'refused', wasAsked: true, failure };
+}

@@ -1,0 +1,50 @@
+import { alertCommand } from '../../shared/alert.ts';
+import { METRIC } from '../../shared/telemetry.ts';
+import { auditCommand } from '../audit.ts';
+import { failedAlert, gaveUpAlert } from '../incident.ts';
+import type { FailureKind } from '../model/classify.ts';
+import { NOTICE } from '../notice.ts';
+import { asksForBlame } from './policy.ts';
+import { type Overflow, type RecoverParts, type Recovery, reportFailedStage } from './step.ts';
+import { removeTurn } from './trial.ts';
+
+/** What the user is told, by what was wrong in the end. */
+const TOLD: Readonly<Partial<Record<FailureKind, string>>> = {
+  media: NOTICE.notTaken,
+  poison: NOTICE.notTaken,
+  unknown: NOTICE.notTaken,
+  refusal: NOTICE.declined,
+  output: NOTICE.endlessThought,
+};
+
+/**
+ * Nothing more can be done for this message; the chat itself stays usable. A message that is to blame is removed from
+ * its conversation, or each later one would fail with it.
+ */
+export function giveUp(parts: RecoverParts, { attempt, failure }: Overflow): Recovery {
+  reportFailedStage(parts, attempt.stage, failure.reason);
+  parts.telemetry.count(METRIC.recoveries, { action: 'give_up', result: failure.reason });
+  const isGuilty = asksForBlame(failure.kind) || attempt.trial !== undefined;
+  return {
+    do: 'conclude',
+    conclusion: { outcome: 'failed', reason: failure.reason, parts: [TOLD[failure.kind] ?? NOTICE.gaveUp] },
+    commands: [
+      ...(isGuilty ? removeTurn(attempt) : []),
+      alertCommand(attempt.keys, gaveUpAlert(attempt, failure.reason, !isGuilty)),
+      auditCommand(attempt, { event: 'context.gave-up', reason: failure.reason }),
+    ],
+  };
+}
+
+/** The model declined: the whole turn goes, calls and results included, since each of them would be declined again. */
+export function refuseTurn({ attempt, failure }: Overflow): Recovery {
+  return {
+    do: 'conclude',
+    conclusion: { outcome: 'failed', reason: failure.reason, parts: [NOTICE.declined] },
+    commands: [
+      ...removeTurn(attempt),
+      ['HINCRBY', attempt.keys.session(attempt.session), 'refusalsInRow', 1],
+      alertCommand(attempt.keys, failedAlert(attempt, failure.reason, 'the model declined the message', false)),
+    ],
+  };
+}

@@ -1,0 +1,85 @@
+import { estimateContent } from '../model/tokens.ts';
+import { type LogRecord, type ScrubRecord, startsTurn } from '../session/record.ts';
+import { asShown } from '../session/shown.ts';
+import { longTexts, type Part } from './left-out.ts';
+import { scrubOf } from './step.ts';
+
+/** What a compaction leaves verbatim. */
+export interface Kept {
+  /** Index of the first record that is kept. */
+  from: number;
+  /** What is shortened in it, head and tail kept, so that the newest answered exchange stays at all. */
+  shortenings: readonly ScrubRecord[];
+}
+
+/** So much of each long text of the newest exchange is kept; the first that fits counts. */
+const SHORTENED_CHARS = [8_000, 4_000, 2_000, 1_000, 500, 200];
+
+/**
+ * Where the kept part starts: always at a user turn. The newest turn and the newest answered exchange are the least that
+ * is kept, the long texts and results of that exchange shortened where it takes more than `tokensMax`; turns before it
+ * stay as long as all of it is within that. An exchange that cannot be shortened so far is summarised with the rest.
+ */
+export function chooseKept(records: readonly LogRecord[], tokensMax: number): Kept {
+  const newest = newestTurn(records);
+  const answered = hasAnswer(records.slice(newest)) ? newest : turnBefore(records, newest);
+  if (answered === undefined) return { from: newest, shortenings: [] };
+  const exchange = records.slice(answered, answered === newest ? records.length : newest);
+  const shortenings = shortened(exchange, tokensMax);
+  if (shortenings === undefined) return { from: newest, shortenings: [] };
+  const left = tokensMax - tokensOf([...exchange, ...shortenings]);
+  return { from: extended(records, answered, left), shortenings };
+}
+
+/** Where the newest turn starts: it is never summarised, since it is pending or was answered just now. */
+export function newestTurn(records: readonly LogRecord[]): number {
+  return Math.max(0, records.findLastIndex(startsTurn));
+}
+
+function turnBefore(records: readonly LogRecord[], turn: number): number | undefined {
+  const at = records.slice(0, turn).findLastIndex(startsTurn);
+  return at === -1 ? undefined : at;
+}
+
+/** Whether a turn is over: the model said something and called no tool with it. */
+function hasAnswer(turn: readonly LogRecord[]): boolean {
+  const last = turn.findLast(({ t }) => t === 'user' || t === 'assistant');
+  if (last?.t !== 'assistant') return false;
+  return typeof last.content === 'string' || !last.content.some(({ type }) => type === 'tool_use');
+}
+
+function extended(records: readonly LogRecord[], least: number, tokensMax: number): number {
+  const shown = asShown(records);
+  let from = least;
+  let left = tokensMax;
+  for (let at = least - 1; at >= 0; at--) {
+    const record = records[at];
+    if (record === undefined) break;
+    left -= recordTokens(shown.slice(at, at + 1));
+    if (left < 0) break;
+    if (startsTurn(record)) from = at;
+  }
+  return from;
+}
+
+/** The smallest change that makes an exchange fit: none, or its long texts shortened. Nothing when none suffices. */
+function shortened(exchange: readonly LogRecord[], tokensMax: number): readonly ScrubRecord[] | undefined {
+  if (tokensOf(exchange) <= tokensMax) return [];
+  for (const keptChars of SHORTENED_CHARS) {
+    const scrubs = longTexts(asShown(exchange), keptChars).map((part: Part) => scrubOf(part));
+    if (tokensOf([...exchange, ...scrubs]) <= tokensMax) return scrubs;
+  }
+  return undefined;
+}
+
+function tokensOf(records: readonly LogRecord[]): number {
+  return recordTokens(asShown(records));
+}
+
+/** The estimate of what records say, as they stand. */
+export function recordTokens(records: readonly LogRecord[]): number {
+  return records.reduce(
+    (sum, record) => sum + (record.t === 'user' || record.t === 'assistant' ? estimateContent(record.content) : 0),
+    0,
+  );
+}
