@@ -39,7 +39,7 @@ export async function listTools({ client }: Link, limits: ListLimits): Promise<T
     cursor = page.nextCursor;
     pages += 1;
   }
-  const readings = listed.slice(0, limits.toolsMax).map(readTool);
+  const readings = listed.slice(0, limits.toolsMax).flatMap((entry) => readTool(entry) ?? []);
   return {
     tools: readings.flatMap((reading) => ('tool' in reading ? reading.tool : [])),
     leftOut: readings.flatMap((reading) => ('leftOut' in reading ? reading.leftOut : [])),

@@ -18,8 +18,8 @@ export interface McpTool {
   repeatable: boolean;
 }
 
-/** An entry of a list: a tool, or why the model is not told of it. */
-export type ToolReading = { tool: McpTool; changed: boolean } | { leftOut: LeftOutTool };
+/** An entry of a list: a tool, or what is wrong with it; nothing for a tool that can only be run as a task. */
+export type ToolReading = { tool: McpTool; changed: boolean } | { leftOut: LeftOutTool } | undefined;
 
 type Validate = ReturnType<AjvJsonSchemaValidator['getValidator']>;
 
@@ -47,14 +47,14 @@ const toolForm = z.object({
 });
 
 /**
- * Reads one entry of a server's list. Pure; takes any JSON and never throws. Left out is what has no name, what can only
- * be run as a task (which we do not do), and what the model's API would refuse, and with it every request.
+ * Reads one entry of a server's list. Pure; takes any JSON and never throws. Left out is what has no name, and what the
+ * model's API would refuse, and with it every request. A tool that can only be run as a task, which we do not do, is sound.
  */
 export function readTool(listed: unknown): ToolReading {
   const read = toolForm.safeParse(listed);
   if (!read.success) return { leftOut: { tool: '', why: 'it has no name' } };
   const { name, title, description, inputSchema, outputSchema, annotations, execution } = read.data;
-  if (execution?.taskSupport === 'required') return { leftOut: { tool: name, why: 'it can only be run as a task' } };
+  if (execution?.taskSupport === 'required') return undefined;
   const schema = readSchema(inputSchema);
   if (!schema.ok) return { leftOut: { tool: name, why: schema.why } };
   const words = [description, title, annotations?.title, name].map((text) => cleanText(text ?? ''));
