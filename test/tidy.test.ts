@@ -27,8 +27,11 @@ const RANKS: readonly (readonly [rank: number, files: RegExp])[] = [
   [1, /^shared\/heartbeat\.ts$/],
   [0, /^worker\/watch-rules\.ts$/],
   [2, /^worker\/(?:archivist|session\/archive|tools\/(?:recall|chat-memory))\.ts$/],
-  [2, /^worker\/tools\/(?:mcp|mcp-server|mcp-link|mcp-child)\.ts$/],
-  [0, /^worker\/tools\/(?:mcp-config|mcp-content|mcp-tool)\.ts$/],
+  [2, /^worker\/tools\/(?:mcp|mcp-server|mcp-call|mcp-list|mcp-link|mcp-child|mcp-fetch)\.ts$/],
+  [
+    0,
+    /^worker\/tools\/(?:mcp-config|mcp-content|mcp-tool|mcp-schema|mcp-repeated|tool-size|exclusion|server-tools)\.ts$/,
+  ],
   [2, /^worker\/media\/(?:picture|pdf|pdf-thread|attachment|store)\.ts$/],
   [
     1,
@@ -44,7 +47,7 @@ const RANKS: readonly (readonly [rank: number, files: RegExp])[] = [
   [0, /^worker\/(?:attempt|deadline|outage|backoff|audit|incident|notice|pieces)\.ts$/],
   [
     0,
-    /^worker\/(?:model\/[\w-]+|session\/(?:record|shown|view|pairs)|recovery\/(?:policy|seed|finished-calls|transcript|left-out)|tools\/(?:tool|joined)|reply\/format)\.ts$/,
+    /^worker\/(?:model\/[\w-]+|session\/(?:record|shown|view|pairs)|recovery\/(?:policy|seed|finished-calls|transcript|left-out)|tools\/(?:tool|joined)|reply\/(?:format|sources))\.ts$/,
   ],
 ];
 

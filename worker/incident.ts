@@ -1,6 +1,11 @@
+import { createHash } from 'node:crypto';
 import type { Alert } from '../shared/alert.ts';
 import type { ChatKey, EntryId } from '../shared/keys.ts';
+import { clip } from '../shared/text.ts';
 import { type Attempt, traceIdOfAttempt } from './attempt.ts';
+
+const TOOLS_NAMED_MAX = 10;
+const SERVER_CHARS_MAX = 80;
 
 /** Stage 2 of a recovery. */
 export function freshSessionAlert(attempt: Attempt, entries: number, to: string): Alert {
@@ -82,6 +87,26 @@ export function tornAlert(attempt: Attempt, records: number): Alert {
   return {
     incident: `torn-${attempt.session}`,
     text: `A session log holds ${records} records that cannot be read; they were left out, and the message goes on without them. Chat ${attempt.chat}, session ${attempt.session}. Trace ${traceIdOfAttempt(attempt)}`,
+  };
+}
+
+/** Tools that the model is not told of, since it would refuse every message with them. The incident is the server with these tools and reasons. */
+export function leftOutAlert(server: string, leftOut: readonly { tool: string; why: string }[]): Alert {
+  const named = leftOut
+    .slice(0, TOOLS_NAMED_MAX)
+    .map(({ tool, why }) => `- ${tool === '' ? '(no name)' : tool}: ${why}`);
+  const more = leftOut.length > named.length ? [`- and ${leftOut.length - named.length} more`] : [];
+  const digest = createHash('sha256')
+    .update(JSON.stringify([server, leftOut]))
+    .digest('hex')
+    .slice(0, 16);
+  return {
+    incident: `tools-left-out-${digest}`,
+    text: [
+      `${leftOut.length} tools of the MCP server ${JSON.stringify(clip(server, SERVER_CHARS_MAX))} are left out, and chats go on without them:`,
+      ...named,
+      ...more,
+    ].join('\n'),
   };
 }
 

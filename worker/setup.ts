@@ -1,6 +1,10 @@
 import { readFile } from 'node:fs/promises';
+import { alertCommand } from '../shared/alert.ts';
+import { keysOf } from '../shared/keys.ts';
 import type { Service } from '../shared/lifecycle.ts';
+import { connectRedis } from '../shared/redis.ts';
 import type { Root } from '../shared/root.ts';
+import { leftOutAlert } from './incident.ts';
 import { withBreaker } from './model/breaker.ts';
 import { createClaude } from './model/claude.ts';
 import { startMcp } from './tools/mcp.ts';
@@ -30,11 +34,31 @@ export async function setUpWorker(root: Root, limits?: WorkerParts['limits']) {
 }
 
 /** The tools of the servers that MCP_CONFIG names. Rejects with every problem of that file at once. */
-async function startTools({ config, log }: Root): Promise<Toolbox & Service> {
+async function startTools({ config, redisAddress, log }: Root): Promise<Toolbox & Service> {
   const json = await readText('MCP_CONFIG', config.MCP_CONFIG);
   const reading = readMcpConfig(json ?? '{"mcpServers":{}}');
   if (!reading.ok) throw new Error(`MCP_CONFIG is malformed:\n${reading.problems.join('\n')}`);
-  return startMcp(reading.servers, { timeoutMs: config.TOOL_TIMEOUT_MS, log });
+  if (reading.servers.length === 0) return startMcp([], { timeoutMs: config.TOOL_TIMEOUT_MS, log });
+  const redis = connectRedis(redisAddress, 'patient');
+  const tools = await startMcp(reading.servers, {
+    timeoutMs: config.TOOL_TIMEOUT_MS,
+    log,
+    // Queued again by the next start, should this process end first; the alerter tells of an incident once.
+    onLeftOut: (server, leftOut) => {
+      redis
+        .call(...alertCommand(keysOf(0), leftOutAlert(server, leftOut)))
+        .catch((err: unknown) =>
+          log.warn({ err, server }, 'the operator could not be told of tools that are left out'),
+        );
+    },
+  });
+  return {
+    ...tools,
+    async stop() {
+      await tools.stop();
+      redis.disconnect();
+    },
+  };
 }
 
 /** The text of a file that a setting names. Rejects when it is empty or cannot be read: a typo must not go unnoticed. */

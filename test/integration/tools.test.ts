@@ -1,8 +1,14 @@
+import { rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { Service } from '../../shared/lifecycle.ts';
-import { createWorld, startGateway, type World } from '../fixture/gateway.ts';
+import { runFile } from '../fixture/command.ts';
+import { ALERT_CHAT, createWorld, startGateway, type World } from '../fixture/gateway.ts';
 import { nextOutcome, settledOutcomes } from '../fixture/ledger.ts';
+import { startMcpHttp } from '../fixture/mcp-http.ts';
 import { callsTools, type Notebook, openNotebook, resultsIn, use } from '../fixture/notebook.ts';
+import { temporaryFolder } from '../fixture/redis.ts';
+import { until } from '../fixture/root.ts';
 import { text } from '../stand-in/claude/specimens.ts';
 
 const CHAT = 1001;
@@ -183,3 +189,62 @@ test.each(['claude-opus-5-5', 'claude-sonnet-4-6'])(
     expect(world.claude.breaches()).toEqual([]);
   },
 );
+
+test('a tool that the API would refuse costs no chat its answer, and the operator is told of it once', async () => {
+  const broken = await startMcpHttp({
+    list: () => ({
+      tools: [
+        { name: 'odd', inputSchema: { type: 'object', properties: { a: { type: 'any' } } } },
+        { name: 'bound', inputSchema: { type: 'object', properties: { a: { minimum: 0, exclusiveMinimum: true } } } },
+        { name: 'choice', inputSchema: { type: 'object', oneOf: [{ required: ['a'] }, { required: ['b'] }] } },
+      ],
+    }),
+  });
+  const folder = await temporaryFolder();
+  const config = join(folder, 'mcp.json');
+  await writeFile(config, JSON.stringify({ mcpServers: { web: { url: broken.url } } }));
+  try {
+    await start({ MCP_CONFIG: config });
+    world.telegram.say(CHAT, 'Are you there?');
+    expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', attempts: 1 });
+    expect(mainCalls()[0]?.body.tools?.map(({ name }) => name)).toEqual(['recall', 'web__bound']);
+    expect(world.claude.breaches()).toEqual([]);
+    const alerts = () => world.telegram.shown(ALERT_CHAT).map((message) => message.text);
+    await until('the alert', () => alerts()[0]);
+    // Another start finds the same, which the operator knows already.
+    await gateway?.stop();
+    await start();
+    await until('the second alert is taken', async () => {
+      const info = (await world.peek.xinfo('STREAM', world.keys.alerts)) as unknown[];
+      const [added, waiting] = ['entries-added', 'length'].map((field) => info[info.indexOf(field) + 1]);
+      return added === 2 && waiting === 0 ? true : undefined;
+    });
+    expect(alerts()).toEqual([
+      expect.stringMatching(
+        /^2 tools of the MCP server "web" are left out, .*\n- odd: .*\/properties\/a\/type.*\n- choice: /,
+      ),
+    ]);
+    const checked = await runFile('worker/cli/main.ts', ['check'], world.env);
+    expect(checked).toMatchObject({ code: 0 });
+    expect(checked.stdout).toMatch(/^ok {4} tools of web: 1 tools; 2 left out: "odd" \(.*type.*\), "choice" \(.*\)$/m);
+  } finally {
+    await broken.close();
+    await rm(folder, { recursive: true, force: true });
+  }
+});
+
+test('check names a server of tools that is away, and what is wrong with its configuration', async () => {
+  const folder = await temporaryFolder();
+  const check = async (json: string) => {
+    await writeFile(join(folder, 'mcp.json'), json);
+    return runFile('worker/cli/main.ts', ['check'], { ...world.env, MCP_CONFIG: join(folder, 'mcp.json') });
+  };
+  const missing = await check('{"mcpServers":{"gone":{"command":"no-such-program-anywhere"}}}');
+  expect(missing.code).toBe(1);
+  expect(missing.stdout).toMatch(/^FAILED tools of gone: .*ENOENT/m);
+  const malformed = await check('{"mcpServers":{"gone":{}}}');
+  expect(malformed.code).toBe(2);
+  expect(malformed.stderr).toMatch(/MCP_CONFIG is malformed:\nMCP server "gone": expected a command or a url/);
+  expect(await check('')).toMatchObject({ code: 2, stderr: expect.stringMatching(/empty or cannot be read/) });
+  await rm(folder, { recursive: true, force: true });
+});

@@ -106,18 +106,44 @@ test('what we do not know is named, so that the model sees that there was someth
   ]);
 });
 
-test('a structured answer is told where there is no text for it', () => {
-  const structuredContent = { degrees: 21 };
-  expect(toolOutput({ structuredContent }).parts).toEqual([{ type: 'text', text: '{"degrees":21}' }]);
-  const image = { type: 'image', data: PNG, mimeType: 'image/png' };
-  expect(toolOutput({ content: [image], structuredContent }).parts.map(({ type }) => type)).toEqual(['image', 'text']);
-  const told = toolOutput({ content: [{ type: 'text', text: 'warm' }], structuredContent });
-  expect(told.parts).toEqual([{ type: 'text', text: 'warm' }]);
+test('a structured answer is told where the content does not say the same', () => {
+  const structuredContent = { degrees: 21, words: 'a "quoted"\nline ü' };
+  const json = JSON.stringify(structuredContent);
+  const told = (content: unknown) =>
+    toolOutput({ content, structuredContent }).parts.map((part) => (part.type === 'text' ? part.text : '[image]'));
+  const text = (words: string) => ({ type: 'text', text: words });
+  expect(told([])).toEqual([json]);
+  expect(told(undefined)).toEqual([json]);
+  expect(told([{ type: 'image', data: PNG, mimeType: 'image/png' }])).toEqual(['[image]', json]);
+  expect(told([text('warm')])).toEqual(['warm', json]);
+  const same = [json, JSON.stringify(structuredContent, undefined, 2), json.replace('ü', '\\u00fc'), `Here: ${json}`];
+  for (const words of [...same, 'It has 21 degrees: a "quoted"\nline ü']) expect(told([text(words)])).toEqual([words]);
+});
+
+test('a picture in both forms of an answer is shown once, and never in base64', () => {
+  const data = Buffer.alloc(3_000, 7).toString('base64');
+  const image = { type: 'image', data, mimeType: 'image/png' };
+  const { parts } = toolOutput({ content: [image], structuredContent: { content: [image] } });
+  expect(parts.map(({ type }) => type)).toEqual(['image']);
+  for (const head of ['iVBORw0KGgo', '/9j/', '\\/9j\\/', 'R0lGOD', 'UklGR']) {
+    const picture = `${head}${'Aa0+/'.repeat(100)}==`;
+    const shown = textsOf([{ type: 'text', text: `{"data":"${picture}","more":"${picture}"}` }])[0];
+    expect(shown).toMatch(/^\{"data":"\[a picture in base64, 5\d\d characters\]","more":".*"\}$/);
+    expect(shown).not.toContain('Aa0+/Aa0+/');
+  }
+  const only = toolOutput({ content: [], structuredContent: { data: `iVBORw0KGgo${data}` } });
+  expect(only.parts).toEqual([{ type: 'text', text: '{"data":"[a picture in base64, 4011 characters]"}' }]);
+});
+
+test('what is no picture stays: hashes, words and short signatures', () => {
+  const texts = [`iVBORw0KGgo${'A'.repeat(50)}`, 'f'.repeat(2_000), '/9j/ is how a JPEG begins'];
+  for (const text of texts) expect(textsOf([{ type: 'text', text }])).toEqual([text]);
 });
 
 test('an answer that is nested as deeply as can be does not throw', () => {
   const deep = JSON.parse(`${'['.repeat(200_000)}${']'.repeat(200_000)}`);
   expect(toolOutput({ structuredContent: deep }).parts).toHaveLength(1);
+  expect(toolOutput({ content: [{ type: 'text', text: 'x' }], structuredContent: { deep } }).parts).toHaveLength(2);
   expect(textsOf([deep, { type: 'text', text: deep }, { type: 'resource', resource: deep }])).toHaveLength(3);
 });
 
@@ -206,6 +232,13 @@ test('the largest answers are turned in a moment, also the nastiest', () => {
   for (const unit of ['x', '\u0301', '\ud800', '\0', 'क्', ' ', '👩‍']) {
     textsOf([{ type: 'text', text: unit.repeat(6_000_000 / unit.length) }]);
     textsOf([{ type: 'image', data: unit.repeat(6_000_000 / unit.length), mimeType: unit.repeat(100_000) }]);
+  }
+  for (const text of ['iVBORw0KGgo', `iVBORw0KGgo${'A'.repeat(150)} `, '/9j/', `UklGR${'A'.repeat(6_000)}`]) {
+    textsOf([{ type: 'text', text: text.repeat(6_000_000 / text.length) }]);
+  }
+  const many = Array.from({ length: 9_000 }, (_, at) => `value ${at}`);
+  for (const words of [many.join(' '), `[${'"x",'.repeat(1_000_000)}1]`]) {
+    toolOutput({ content: [{ type: 'text', text: words }], structuredContent: many });
   }
   expect(performance.now() - began).toBeLessThan(LINEAR_MS_MAX);
 });

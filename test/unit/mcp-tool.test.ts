@@ -7,8 +7,13 @@ const LEGAL = /^[A-Za-z0-9_-]{1,64}$/;
 
 function tool(listed: Record<string, unknown>): McpTool {
   const read = readTool({ name: 'x', inputSchema: { type: 'object' }, ...listed });
-  if (read === undefined) throw new Error('not read');
-  return read;
+  if (read === undefined || 'leftOut' in read) throw new Error(read?.leftOut.why ?? 'not read');
+  return read.tool;
+}
+
+function whyNot(inputSchema: unknown): string {
+  const read = readTool({ name: 'x', inputSchema });
+  return read !== undefined && 'leftOut' in read ? read.leftOut.why : 'taken';
 }
 
 test('a name that is clear is left as it is', () => {
@@ -87,30 +92,83 @@ test('a call may be repeated only where the tool says that it reads or that twic
   }
 });
 
-test('a schema is passed on as it is, unless it is none or cannot be sent', () => {
+test('a schema is passed on as it is, without what no API can read', () => {
   const schema = {
     type: 'object',
     properties: { a: { type: 'string', description: 'ю' } },
     additionalProperties: false,
   };
   expect(tool({ inputSchema: schema }).inputSchema).toEqual(schema);
-  const deep = JSON.parse(`${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}`);
-  // Not too long, but too deep to be gone through.
-  const deepAndBroken = JSON.parse(`${'{"a":'.repeat(14_000)}"\\ud800"${'}'.repeat(14_000)}`);
-  expect(tool({ inputSchema: { type: 'object', deepAndBroken } }).inputSchema.type).toBe('object');
-  const none = [undefined, null, [], 'object', { type: 'array' }, {}, { type: 'object', a: 'x'.repeat(100_001) }];
-  for (const inputSchema of [...none, { type: 'object', deep }]) {
-    expect(tool({ inputSchema }).inputSchema).toEqual({ type: 'object' });
-  }
+  expect(readTool({ name: 'x', inputSchema: schema })).toMatchObject({ changed: false });
   const broken = tool({ inputSchema: { type: 'object', $defs: { 'k\ud800': { enum: ['v\udfff', '\\ud800'] } } } });
   expect(broken.inputSchema).toEqual({ type: 'object', $defs: { 'k\ufffd': { enum: ['v\ufffd', '\\ud800'] } } });
 });
 
-test('what has no name, or runs only as a task, is no tool', () => {
-  for (const listed of [null, 7, [], {}, { name: 7 }, { name: 'x', execution: { taskSupport: 'required' } }]) {
-    expect(readTool(listed)).toBeUndefined();
+test('a tool whose schema the API would refuse is left out, and the reason says where it is wrong', () => {
+  const at = (a: unknown) => ({ type: 'object', properties: { a } });
+  const deep = JSON.parse(`${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}`);
+  const wrong: [unknown, RegExp][] = [
+    ['object', /not an object/],
+    [[], /not an object/],
+    [{ type: 'array' }, /its type is not "object"/],
+    [{ type: ['object', 'null'] }, /its type is not "object"/],
+    [at({ type: 'any' }), /\/properties\/a\/type must be equal to one of the allowed values/],
+    [at({ type: 'string', required: true }), /\/properties\/a\/required must be array/],
+    [at({ minLength: '1' }), /\/properties\/a\/minLength must be integer/],
+    [at({ exclusiveMinimum: 'no' }), /exclusiveMinimum must be number/],
+    [at({ $ref: 'https://example.org/a.json' }), /"https:\/\/example.org\/a.json" is referred to and not in it/],
+    [at({ $ref: '#/$defs/gone' }), /"#\/\$defs\/gone" is referred to/],
+    [at({ $ref: '#/constructor' }), /is referred to/],
+    [at({ patternProperties: { '(': {} } }), /"\(" is not a regular expression/],
+    [{ type: 'object', properties: { 'a b': {} }, required: ['a b'] }, /requires a property of a name .*"a b"/],
+    [{ anyOf: [at({}), at({ type: 'string' })] }, /a choice \(anyOf\) at the top/],
+    [{ type: 'object', properties: 7 }, /properties must be object/],
+    [{ type: 'object', a: 'x'.repeat(100_001) }, /has 1000\d\d characters/],
+    [{ type: 'object', deep }, /nested deeper than 100 levels/],
+  ];
+  for (const [inputSchema, why] of wrong) expect(whyNot(inputSchema)).toMatch(why);
+});
+
+test('what older drafts write is written in the terms of the new one, and means the same', () => {
+  const at = (a: unknown) => ({ type: 'object', properties: { a } });
+  const pairs: [unknown, unknown][] = [
+    [undefined, { type: 'object' }],
+    [null, { type: 'object' }],
+    [{}, { type: 'object' }],
+    [{ properties: { a: {} } }, at({})],
+    [{ $schema: 'http://json-schema.org/draft-04/schema#', ...at({}) }, at({})],
+    [
+      { type: 'object', properties: [] },
+      { type: 'object', properties: {} },
+    ],
+    [at({ minimum: 0, exclusiveMinimum: true }), at({ exclusiveMinimum: 0 })],
+    [at({ maximum: 9, exclusiveMaximum: false }), at({ maximum: 9 })],
+    [at({ exclusiveMaximum: true }), at({})],
+    [
+      at({ items: [{ type: 'string' }], additionalItems: false }),
+      at({ prefixItems: [{ type: 'string' }], items: false }),
+    ],
+    [at({ items: [{ maximum: 1, exclusiveMaximum: true }] }), at({ prefixItems: [{ exclusiveMaximum: 1 }] })],
+    [at({ type: 'string', pattern: '^\\p{L}+$' }), at({ type: 'string' })],
+    [at({ type: 'string', pattern: '(' }), at({ type: 'string' })],
+  ];
+  for (const [listed, sent] of pairs) expect(tool({ inputSchema: listed }).inputSchema).toEqual(sent);
+  const untouched = [
+    at({ default: { minimum: 0, exclusiveMinimum: true, items: [1] }, enum: [{ exclusiveMinimum: true }] }),
+    { type: 'object', properties: { exclusiveMinimum: true, items: { type: 'string' }, pattern: { type: 'string' } } },
+    { ...at({ $ref: '#/definitions/a~1b%20c' }), definitions: { 'a/b c': { type: 'string' } } },
+    { ...at({ $ref: '#' }), patternProperties: { '^x[\\w\\-]+$': {} } },
+    at({ pattern: '^(?=.*a)(?<!b)c' }),
+  ];
+  for (const same of untouched) expect(tool({ inputSchema: same }).inputSchema).toEqual(same);
+});
+
+test('what has no name is left out, and what runs only as a task is no fault', () => {
+  for (const listed of [null, 7, [], {}, { name: 7 }]) {
+    expect(readTool(listed)).toEqual({ leftOut: { tool: '', why: 'it has no name' } });
   }
-  expect(readTool({ name: 'x', execution: { taskSupport: 'optional' } })).toBeDefined();
+  expect(readTool({ name: 'x', execution: { taskSupport: 'required' } })).toBeUndefined();
+  expect(readTool({ name: 'x', execution: { taskSupport: 'optional' } })).toHaveProperty('tool');
 });
 
 test('any JSON is read as a tool or not at all, and a tool can be written again', () => {
@@ -128,8 +186,9 @@ test('any JSON is read as a tool or not at all, and a tool can be written again'
   );
   fc.assert(
     fc.property(fc.oneof(listed, fc.jsonValue()), fc.jsonValue(), (json, answer) => {
-      const read = readTool(json);
-      if (read === undefined) return;
+      const reading = readTool(json);
+      if (reading === undefined || 'leftOut' in reading) return;
+      const read = reading.tool;
       expect(JSON.stringify(read.inputSchema)).not.toMatch(/(?<!\\)(?:\\\\)*\\ud[89a-f]/);
       expect(read.inputSchema.type).toBe('object');
       expect(typeof (answerFault(read, { structuredContent: answer }) ?? '')).toBe('string');
@@ -167,8 +226,4 @@ test('a schema that the Messages API would refuse loses what it would be refused
     expect(tool({ inputSchema: { ...plain, [choice]: [{ required: ['a'] }] } }).inputSchema).toEqual(plain);
   const odd = { ...plain, properties: { ...plain.properties, 'with space': {}, $ref: {}, ['x'.repeat(65)]: {} } };
   expect(tool({ inputSchema: odd }).inputSchema).toEqual(plain);
-  expect(tool({ inputSchema: { type: 'object', properties: [] } }).inputSchema).toEqual({
-    type: 'object',
-    properties: {},
-  });
 });

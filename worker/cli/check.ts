@@ -1,21 +1,29 @@
+import { readFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import Anthropic from '@anthropic-ai/sdk';
 import { type Config, programPath, readProcessConfig, redisAddressOf } from '../../shared/config.ts';
+import { createLogger } from '../../shared/log.ts';
 import { PROJECT_ROOT } from '../../shared/project.ts';
 import { connectRedis, type RedisClient, serversOf, untilReady } from '../../shared/redis.ts';
 import { findRedisServer } from '../../shared/redis-server.ts';
 import { shardsProblem } from '../../shared/shards.ts';
 import { createTelegram, type WebhookInfo } from '../../shared/telegram.ts';
+import { startMcp } from '../tools/mcp.ts';
+import { type McpServer, readMcpConfig } from '../tools/mcp-config.ts';
 import { type CliOutput, UsageError } from './output.ts';
 
 const HELP = `Usage: npm run cli -- check [--json]
 
-Reads the whole configuration and tries each connection that the gateway needs: Redis, Telegram, the model endpoint.
-Starts nothing and sends no message. Exit code 0 when all is well, 1 when a connection fails, 2 for configuration.`;
+Reads the whole configuration and tries each connection that the gateway needs: Redis, Telegram, the model endpoint and
+the servers of MCP_CONFIG, whose tools are counted; those that the model cannot be told of are named with the reason.
+Sends no message, and starts nothing but the MCP servers that are programs, which it ends again.
+Exit code 0 when all is well, 1 when a connection fails, 2 for configuration.`;
 
 const REDIS_DEADLINE_MS = 5_000;
 const TELEGRAM_DEADLINE_MS = 10_000;
 const MODEL_DEADLINE_MS = 10_000;
+/** A server that is fetched first, as npx does, takes its time. */
+const TOOLS_DEADLINE_MS = 30_000;
 
 interface Finding {
   part: string;
@@ -34,7 +42,10 @@ export async function check(args: string[], output: CliOutput): Promise<number> 
   if (!reading.ok) throw new UsageError(reading.problems.join('\n'));
   for (const warning of reading.warnings) output.note(`warning: ${warning}`);
   const { config } = reading;
-  const findings = await Promise.all([checkRedis(config), checkTelegram(config), checkModel(config)]);
+  const servers = await readServers(config);
+  const findings = (
+    await Promise.all([checkRedis(config), checkTelegram(config), checkModel(config), checkTools(servers)])
+  ).flat();
   if (values.json) output.line(JSON.stringify({ ok: findings.every(({ ok }) => ok), parts: findings }));
   else for (const { part, ok, detail } of findings) output.line(`${ok ? 'ok    ' : 'FAILED'} ${part}: ${detail}`);
   return findings.every(({ ok }) => ok) ? 0 : 1;
@@ -126,5 +137,30 @@ async function checkModel(config: Config): Promise<Finding> {
       ok: false,
       detail: `ANTHROPIC_BASE_URL cannot be reached or answers with status ${status ?? 'none'}`,
     };
+  }
+}
+
+/** The servers of MCP_CONFIG. Throws `UsageError` with all that is wrong with it. */
+async function readServers({ MCP_CONFIG: file }: Config): Promise<readonly McpServer[]> {
+  if (file === undefined) return [];
+  const json = await readFile(file, 'utf8').catch(() => '');
+  if (json.trim() === '') throw new UsageError('MCP_CONFIG names a file that is empty or cannot be read.');
+  const reading = readMcpConfig(json);
+  if (!reading.ok) throw new UsageError(`MCP_CONFIG is malformed:\n${reading.problems.join('\n')}`);
+  return reading.servers;
+}
+
+/** A tool that is left out is no failure: the gateway goes on without it. */
+async function checkTools(servers: readonly McpServer[]): Promise<Finding[]> {
+  const log = createLogger('silent');
+  const tools = await startMcp(servers, { timeoutMs: TOOLS_DEADLINE_MS, startMs: TOOLS_DEADLINE_MS, log });
+  try {
+    return tools.state().map(({ server, problem, tools: count, leftOut }) => {
+      const named = leftOut.map(({ tool, why }) => `${JSON.stringify(tool)} (${why})`).join(', ');
+      const detail = `${count} tools${leftOut.length === 0 ? '' : `; ${leftOut.length} left out: ${named}`}`;
+      return { part: `tools of ${server}`, ok: problem === undefined, detail: problem ?? detail };
+    });
+  } finally {
+    await tools.stop();
   }
 }

@@ -1,5 +1,6 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdirSync } from 'node:fs';
 import { getDefaultEnvironment } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { deserializeMessage, serializeMessage } from '@modelcontextprotocol/sdk/shared/stdio.js';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
@@ -7,6 +8,10 @@ import { pause } from '../../shared/lifecycle.ts';
 import type { StdioServer } from './mcp-config.ts';
 
 export interface ChildParts {
+  /** Where it starts when the configuration does not say; made when it is not there. Nobody else may look into it. */
+  folder: string;
+  /** A longer message ends the connection. */
+  messageBytesMax: number;
   /** How long a child may take to end when its input ends, and then again after SIGTERM. */
   graceMs: number;
   /** Told of each line on its standard error, as long as they are not too many. */
@@ -15,8 +20,6 @@ export interface ChildParts {
   onEnd(reason: string): void;
 }
 
-/** Larger than an image of the largest size that we keep, in base64. */
-const MESSAGE_BYTES_MAX = 32 * 1024 * 1024;
 const STDERR_LINE_BYTES_MAX = 2_000;
 const STDERR_LINES_PER_MINUTE = 600;
 /** How long the last messages of a process that has ended may take to be read. */
@@ -28,7 +31,8 @@ const LOOK_MS = 10;
  * over all that it has of a message again with each chunk, which for a large picture keeps this process busy for many
  * seconds, and it leaves behind what the child started itself.
  *
- * Contract: of our environment the child gets only what every program needs. `close` resolves when the child, and what
+ * Contract: of our environment the child gets only what every program needs, and it does not start in our folder, where
+ * settings and data are. `close` resolves when the child, and what
  * it left in its process group, is gone.
  */
 export function createChild(server: StdioServer, parts: ChildParts): Transport {
@@ -52,12 +56,14 @@ export function createChild(server: StdioServer, parts: ChildParts): Transport {
   };
   const transport: Transport = {
     async start() {
-      child = spawnServer(server);
+      // Not awaited: a child that starts after the close would be left behind.
+      if (server.cwd === undefined) mkdirSync(parts.folder, { recursive: true, mode: 0o700 });
+      child = spawnServer(server, server.cwd ?? parts.folder);
       child.on('error', (error) => end(error.message));
       child.stdin.on('error', (error) => end(`its input is closed: ${error.message}`));
       child.stdout.on(
         'data',
-        lineReader(MESSAGE_BYTES_MAX, receive, () => end(`it sent a message of more than ${MESSAGE_BYTES_MAX} bytes`)),
+        lineReader(parts.messageBytesMax, receive, () => end(tooLarge(parts.messageBytesMax))),
       );
       const tell = limited(parts.onStderr);
       child.stderr.on('data', lineReader(STDERR_LINE_BYTES_MAX, tell, tell));
@@ -82,11 +88,16 @@ export function createChild(server: StdioServer, parts: ChildParts): Transport {
   return transport;
 }
 
+/** Why a connection ends that sends more than is taken. */
+export function tooLarge(bytesMax: number): string {
+  return `it sent a message of more than ${bytesMax} bytes`;
+}
+
 /** In a process group of its own, so that a starter such as npx and what it starts end together. */
-function spawnServer({ command, args, env, cwd }: StdioServer): ChildProcessWithoutNullStreams {
+function spawnServer({ command, args, env }: StdioServer, cwd: string): ChildProcessWithoutNullStreams {
   return spawn(command, args, {
     env: { ...getDefaultEnvironment(), ...env },
-    ...(cwd !== undefined && { cwd }),
+    cwd,
     stdio: 'pipe',
     detached: true,
   });

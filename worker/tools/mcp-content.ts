@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { clip, graphemePrefix } from '../../shared/text.ts';
+import { isSaid, withoutPictures } from './mcp-repeated.ts';
 import type { ToolOutput, ToolPart } from './tool.ts';
 
 /** How much of an answer is kept. */
@@ -44,18 +45,19 @@ type Media = z.infer<typeof mediaForm>;
 
 /**
  * What a server answered to a call, as parts for the model. Pure; takes any JSON and never throws. Pictures stay
- * pictures, whatever else is not text is named with its type and size. Texts are well-formed, without NUL, never empty,
+ * pictures, whatever else is not text is named with its type and size. Structured content is told where the content does
+ * not say the same, since most servers send both. Texts are well-formed, without NUL and pictures in base64, never empty,
  * and bounded in all; a cut says how long the whole was.
  */
 export function toolOutput(answer: unknown, limits: ContentLimits = CONTENT_LIMITS): ToolOutput {
   const read = answerForm.safeParse(answer);
   if (!read.success) return { parts: [], isError: false };
   const { content, isError, structuredContent } = read.data;
-  const parts = partsOf(content, limits);
-  if (structuredContent !== undefined && !parts.some(({ type }) => type === 'text')) {
-    parts.push({ type: 'text', text: json(structuredContent) });
+  const parts = partsOf(content, limits).map(clean).filter(isSomething);
+  if (structuredContent !== undefined && !isSaid(structuredContent, content)) {
+    parts.push(clean({ type: 'text', text: json(structuredContent) }));
   }
-  return { parts: bounded(parts.map(clean).filter(isSomething), limits.textCharsMax), isError: isError === true };
+  return { parts: bounded(parts, limits.textCharsMax), isError: isError === true };
 }
 
 /** All texts of an output in one, for an error that is told in words. */
@@ -143,7 +145,7 @@ function json(value: unknown): string {
 }
 
 function clean(part: ToolPart): ToolPart {
-  return part.type === 'text' ? { type: 'text', text: cleanText(part.text) } : part;
+  return part.type === 'text' ? { type: 'text', text: withoutPictures(cleanText(part.text)) } : part;
 }
 
 function isSomething(part: ToolPart): boolean {

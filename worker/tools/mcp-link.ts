@@ -3,10 +3,15 @@ import { StreamableHTTPClientTransport, StreamableHTTPError } from '@modelcontex
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { ErrorCode, McpError } from '@modelcontextprotocol/sdk/types.js';
 import { pause } from '../../shared/lifecycle.ts';
-import { createChild } from './mcp-child.ts';
+import { createChild, tooLarge } from './mcp-child.ts';
 import type { HttpServer, McpServer } from './mcp-config.ts';
+import { boundedFetch } from './mcp-fetch.ts';
 
 export interface LinkParts {
+  /** Where a child starts when the configuration does not say. */
+  folder: string;
+  /** How large a message of the server may be. */
+  messageBytesMax: number;
   /** How long the server may take for the handshake. */
   connectMs: number;
   /** A server that does not answer a ping for so long is lost. */
@@ -47,7 +52,7 @@ export function openLink(server: McpServer, parts: LinkParts): Link {
   const { transport, leave } =
     server.kind === 'stdio'
       ? byChild(createChild(server, { ...parts, onEnd: end }))
-      : bySession(server, end, () => probe());
+      : bySession(server, parts.messageBytesMax, end, () => probe());
   const ready = client.connect(transport, { timeout: parts.connectMs });
   // Who does not wait for it sees the end by `over`.
   ready.catch(() => undefined);
@@ -70,8 +75,16 @@ function byChild(transport: Transport) {
   return { transport, leave: () => transport.close() };
 }
 
-function bySession({ url, headers }: HttpServer, end: (reason: string) => void, probe: () => void) {
-  const transport = new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers: { ...headers } } });
+function bySession(
+  { url, headers }: HttpServer,
+  messageBytesMax: number,
+  end: (reason: string) => void,
+  probe: () => void,
+) {
+  const transport = new StreamableHTTPClientTransport(new URL(url), {
+    requestInit: { headers: { ...headers } },
+    fetch: boundedFetch(messageBytesMax, () => end(tooLarge(messageBytesMax))),
+  });
   transport.onclose = () => end('the connection was closed');
   // There is no connection that could be lost, only requests and streams that fail: whether it matters, a ping says.
   transport.onerror = probe;

@@ -1,16 +1,18 @@
-import { StreamableHTTPError } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import { McpError, ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
-import { z } from 'zod';
+import { randomUUID } from 'node:crypto';
+import { rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
 import { pause } from '../../shared/lifecycle.ts';
 import type { Logger } from '../../shared/log.ts';
-import { clip } from '../../shared/text.ts';
+import { type Caller, callTool, shown, wordsOfFailure } from './mcp-call.ts';
 import { type McpServer, scrubberOf } from './mcp-config.ts';
-import { cleanText, toolOutput, wordsOf } from './mcp-content.ts';
-import { errorCode, type Link, type LinkParts, openLink } from './mcp-link.ts';
-import { answerFault, type McpTool, readTool } from './mcp-tool.ts';
-import { type ToolOutput, toolError } from './tool.ts';
+import { type Link, type LinkParts, openLink } from './mcp-link.ts';
+import { type ListLimits, listTools } from './mcp-list.ts';
+import type { McpTool } from './mcp-tool.ts';
+import type { LeftOutTool, ToolOutput } from './tool.ts';
 
-export interface McpServerLimits extends Omit<LinkParts, 'onStderr'> {
+export interface McpServerLimits extends Omit<LinkParts, 'onStderr' | 'folder'>, ListLimits {
   /** How long a call may take. */
   timeoutMs: number;
   /** The wait before the first try to connect again; it doubles from try to try, up to `retryMaxMs`. */
@@ -20,64 +22,75 @@ export interface McpServerLimits extends Omit<LinkParts, 'onStderr'> {
   steadyMs: number;
   /** The least time between two looks at a list of tools that changes all the time. */
   relistMs: number;
-  pagesMax: number;
-  toolsMax: number;
+}
+
+/** What a server's list came to. The same object as long as the list is the same. */
+export interface ServerTools {
+  tools: readonly McpTool[];
+  /** What the model is not told of. The names and reasons are fit for logs and people. */
+  leftOut: readonly LeftOutTool[];
 }
 
 /**
  * A server that is kept connected until it is stopped.
  *
- * Contract: nothing throws. `tools` returns the same array as long as the list is the same, also while the server is
+ * Contract: nothing throws. `listed` returns the same object as long as the list is the same, also while the server is
  * away; it is empty until the server was there once.
  */
 export interface RunningServer {
   readonly name: string;
   /** Resolves when the first try to connect is over, well or badly. */
   readonly tried: Promise<void>;
-  tools(): readonly McpTool[];
+  listed(): ServerTools;
+  /** Why it is away, in words for the operator; `undefined` when it is there. */
+  problem(): string | undefined;
   /** Not idempotent in general. Ends within the time limit, and on abort at once. */
   call(tool: McpTool, input: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<ToolOutput>;
   stop(): Promise<void>;
 }
 
 /** What all that keeps one server shares. */
-interface Keeper {
+interface Keeper extends Caller {
   server: McpServer;
   limits: McpServerLimits;
   log: Logger;
-  /** Takes the secrets of the configuration out of a text. */
-  scrub: (text: string) => string;
-  /** The last connection that could be used for calls; it may be over. */
-  link: Link | undefined;
-  tools: readonly McpTool[];
+  listed: ServerTools;
+  problem: string | undefined;
+  onListed: () => void;
 }
 
-const ERROR_CHARS_MAX = 4_000;
 const REASON_CHARS_MAX = 300;
-/** A longer text is cut before its secrets are looked for: that has to end soon. */
-const SCRUBBED_CHARS_MAX = 100_000;
-const SDK_GRACE_MS = 1_000;
-const TIMER_MS_MAX = 2_147_483_647;
-const UNREACHED = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'ENETUNREACH', 'EHOSTUNREACH']);
+const NAME_CHARS_MAX = 64;
 
-const MAYBE = 'it may or may not have taken effect';
-const STOPPED = `The tool's server stopped during the call; ${MAYBE}.`;
-const AWAY = "The tool's server is not available right now.";
-
-const anything = z.unknown();
-const listForm = z.looseObject({ tools: z.array(z.unknown()), nextCursor: z.string().optional().catch(undefined) });
-
-/** Connects to a server and connects again whenever that ends, with growing waits, until it is stopped. */
-export function keepServer(server: McpServer, limits: McpServerLimits, log: Logger): RunningServer {
-  const keeper: Keeper = { server, limits, log, scrub: scrubberOf(server), link: undefined, tools: [] };
+/**
+ * Connects to a server and connects again whenever that ends, with growing waits, until it is stopped. `onListed` is told
+ * when another list of tools was read, but not before this has returned.
+ */
+export function keepServer(
+  server: McpServer,
+  limits: McpServerLimits,
+  log: Logger,
+  onListed: () => void,
+): RunningServer {
+  const keeper: Keeper = {
+    server,
+    limits,
+    log,
+    scrub: scrubberOf(server),
+    link: undefined,
+    listed: { tools: [], leftOut: [] },
+    problem: 'it has not answered yet',
+    onListed,
+  };
   const stopping = new AbortController();
   const tried = Promise.withResolvers<void>();
   const running = keep(keeper, tried.resolve, stopping.signal);
   return {
     name: server.name,
     tried: tried.promise,
-    tools: () => keeper.tools,
-    call: (tool, input, signal) => call(keeper, tool, input, signal),
+    listed: () => keeper.listed,
+    problem: () => keeper.problem,
+    call: (tool, input, signal) => callTool(keeper, tool, input, signal),
     async stop() {
       stopping.abort();
       await running;
@@ -86,27 +99,42 @@ export function keepServer(server: McpServer, limits: McpServerLimits, log: Logg
 }
 
 async function keep(keeper: Keeper, onTried: () => void, stopping: AbortSignal): Promise<void> {
-  const { server, limits, log } = keeper;
+  const folder = join(tmpdir(), `spillway-mcp-${randomUUID()}`);
   for (let tries = 1; !stopping.aborted; tries++) {
-    const link = openLink(server, {
-      ...limits,
-      onStderr: (line) => {
-        if (!log.isLevelEnabled('debug')) return;
-        log.debug({ server: server.name, line: keeper.scrub(line) }, 'standard error of a server');
-      },
-    });
-    const onStop = () => link.end('closed by us');
-    stopping.addEventListener('abort', onStop);
-    const lost = await serve(keeper, link, onTried);
-    // The next child must not meet the last one: they may hold the same files.
-    await link.close();
-    stopping.removeEventListener('abort', onStop);
-    if (stopping.aborted) return;
-    if (lost.heldMs >= limits.steadyMs) tries = 1;
-    const waitMs = waitAfter(tries, limits);
+    const lost = await serveOnce(keeper, folder, onTried, stopping);
+    if (stopping.aborted) break;
+    if (lost.heldMs >= keeper.limits.steadyMs) tries = 1;
+    const waitMs = waitAfter(tries, keeper.limits);
+    const { server, log } = keeper;
     log.warn({ server: server.name, reason: lost.reason, tries, waitMs }, 'an MCP server is away; it is tried again');
     await pause(waitMs, stopping);
   }
+  await rm(folder, { recursive: true, force: true }).catch(() => undefined);
+}
+
+/** One connection from its beginning to its end. */
+async function serveOnce(
+  keeper: Keeper,
+  folder: string,
+  onTried: () => void,
+  stopping: AbortSignal,
+): Promise<{ reason: string; heldMs: number }> {
+  const { server, limits, log } = keeper;
+  const link = openLink(server, {
+    ...limits,
+    folder,
+    onStderr: (line) => {
+      if (!log.isLevelEnabled('debug')) return;
+      log.debug({ server: server.name, line: keeper.scrub(line) }, 'standard error of a server');
+    },
+  });
+  const onStop = () => link.end('closed by us');
+  stopping.addEventListener('abort', onStop);
+  const lost = await serve(keeper, link, onTried);
+  // The next child must not meet the last one: they may hold the same files.
+  await link.close();
+  stopping.removeEventListener('abort', onStop);
+  return lost;
 }
 
 function waitAfter(tries: number, { retryMs, retryMaxMs }: McpServerLimits): number {
@@ -121,12 +149,13 @@ async function serve(keeper: Keeper, link: Link, onTried: () => void): Promise<{
     let change = latch();
     link.client.setNotificationHandler(ToolListChangedNotificationSchema, () => change.open());
     await unlessOver(link, link.ready);
-    keeper.tools = await unlessOver(link, currentTools(keeper, link));
+    await readList(keeper, link);
     clearTimeout(deadline);
     keeper.link = link;
+    keeper.problem = undefined;
     upSince = performance.now();
     onTried();
-    keeper.log.info({ server: keeper.server.name, tools: keeper.tools.length }, 'an MCP server is up');
+    keeper.log.info({ server: keeper.server.name, tools: keeper.listed.tools.length }, 'an MCP server is up');
     for (;;) {
       await unlessOver(link, change.opened);
       change = latch();
@@ -134,8 +163,10 @@ async function serve(keeper: Keeper, link: Link, onTried: () => void): Promise<{
       await pause(keeper.limits.relistMs, link.over);
     }
   } catch (error) {
-    const reason = link.over.aborted ? String(link.over.reason) : wordsOfFailure(error);
-    return { reason: shown(keeper, reason, REASON_CHARS_MAX), heldMs: Math.max(0, performance.now() - upSince) };
+    const words = link.over.aborted ? String(link.over.reason) : wordsOfFailure(error);
+    const reason = shown(keeper, words, REASON_CHARS_MAX);
+    keeper.problem = reason;
+    return { reason, heldMs: Math.max(0, performance.now() - upSince) };
   } finally {
     clearTimeout(deadline);
     onTried();
@@ -144,7 +175,7 @@ async function serve(keeper: Keeper, link: Link, onTried: () => void): Promise<{
 
 async function relist(keeper: Keeper, link: Link): Promise<void> {
   try {
-    keeper.tools = await unlessOver(link, currentTools(keeper, link));
+    await readList(keeper, link);
   } catch (error) {
     if (link.over.aborted) throw error;
     const reason = shown(keeper, wordsOfFailure(error), REASON_CHARS_MAX);
@@ -152,105 +183,25 @@ async function relist(keeper: Keeper, link: Link): Promise<void> {
   }
 }
 
-/** The tools of a server, or the very list that we have, when it is the same. */
-async function currentTools(keeper: Keeper, link: Link): Promise<readonly McpTool[]> {
-  const { pagesMax, toolsMax, connectMs } = keeper.limits;
-  const listed: unknown[] = [];
-  let cursor: string | undefined;
-  let pages = 0;
-  // A server without tools says so, and need not know the question.
-  const hasTools = link.client.getServerCapabilities()?.tools !== undefined;
-  while (hasTools && pages < pagesMax && listed.length <= toolsMax && (pages === 0 || cursor !== undefined)) {
-    const page: z.infer<typeof listForm> = await link.client.request(
-      { method: 'tools/list', params: cursor === undefined ? {} : { cursor } },
-      listForm,
-      { timeout: connectMs },
-    );
-    listed.push(...page.tools);
-    cursor = page.nextCursor;
-    pages += 1;
+/** Reads the tools of a server. A list that is the same leaves the very object that we have. */
+async function readList(keeper: Keeper, link: Link): Promise<void> {
+  const { limits, server, log } = keeper;
+  const { tools, changed, isCut, ...read } = await unlessOver(link, listTools(link, limits));
+  if (isCut) {
+    const { toolsMax, pagesMax } = limits;
+    log.warn({ server: server.name, toolsMax, pagesMax }, 'a server has more tools than are taken');
   }
-  if (cursor !== undefined || listed.length > toolsMax) {
-    keeper.log.warn({ server: keeper.server.name, toolsMax, pagesMax }, 'a server has more tools than are taken');
+  const leftOut = read.leftOut.map(({ tool, why }) => ({
+    tool: shown(keeper, tool, NAME_CHARS_MAX),
+    why: shown(keeper, why, REASON_CHARS_MAX),
+  }));
+  if (JSON.stringify({ tools, leftOut }) === JSON.stringify(keeper.listed)) return;
+  if (changed.length > 0) {
+    const names = changed.map((name) => shown(keeper, name, NAME_CHARS_MAX));
+    log.debug({ server: server.name, tools: names }, 'schemas of tools are sent in other words, that the API takes');
   }
-  const tools = listed.flatMap((entry) => readTool(entry) ?? []).slice(0, toolsMax);
-  return JSON.stringify(tools) === JSON.stringify(keeper.tools) ? keeper.tools : tools;
-}
-
-async function call(
-  keeper: Keeper,
-  tool: McpTool,
-  input: Readonly<Record<string, unknown>>,
-  signal: AbortSignal,
-): Promise<ToolOutput> {
-  const { link, limits } = keeper;
-  if (link === undefined || link.over.aborted) return toolError(AWAY);
-  if (signal.aborted) return toolError('The call was called off before it was made.');
-  const { promise, resolve } = Promise.withResolvers<ToolOutput>();
-  // A signal of its own for each call: the SDK never takes its listener off, and would cancel what ended long ago.
-  const ending = new AbortController();
-  const giveUp = (text: string) => {
-    resolve(toolError(text));
-    ending.abort('given up');
-  };
-  const onAbort = () => giveUp(`The call was called off; ${MAYBE}.`);
-  const onOver = () => giveUp(STOPPED);
-  const deadline = setTimeout(() => {
-    giveUp(`The tool did not answer within ${limits.timeoutMs / 1000} seconds; ${MAYBE}.`);
-    link.probe();
-  }, limits.timeoutMs);
-  signal.addEventListener('abort', onAbort);
-  link.over.addEventListener('abort', onOver);
-  link.client
-    .request({ method: 'tools/call', params: { name: tool.name, arguments: input } }, anything, {
-      timeout: Math.min(limits.timeoutMs + SDK_GRACE_MS, TIMER_MS_MAX),
-      signal: ending.signal,
-    })
-    .then((answer) => resolve(outputOf(keeper, tool, answer)))
-    .catch((error: unknown) => resolve(failureOf(keeper, error)));
-  try {
-    return await promise;
-  } finally {
-    clearTimeout(deadline);
-    signal.removeEventListener('abort', onAbort);
-    link.over.removeEventListener('abort', onOver);
-  }
-}
-
-function outputOf(keeper: Keeper, tool: McpTool, answer: unknown): ToolOutput {
-  const output = toolOutput(answer);
-  if (output.isError) {
-    const words = shown(keeper, wordsOf(output), ERROR_CHARS_MAX);
-    return toolError(words === '' ? 'The tool failed and did not say why.' : words);
-  }
-  const fault = answerFault(tool, answer);
-  if (fault === undefined) return output;
-  const text = `The tool was called, but its answer does not have the form that it promises (${fault}). The answer was:`;
-  return { parts: [{ type: 'text', text }, ...output.parts], isError: true };
-}
-
-function failureOf(keeper: Keeper, error: unknown): ToolOutput {
-  if (isUnreached(error)) return toolError(AWAY);
-  const words = shown(keeper, wordsOfFailure(error), ERROR_CHARS_MAX);
-  return toolError(
-    error instanceof McpError ? `The call failed: ${words}` : `The call failed on its way (${words}); ${MAYBE}.`,
-  );
-}
-
-/** Whether surely nothing was called: there is no server, or one that does not know the session any more. */
-function isUnreached(error: unknown): boolean {
-  return UNREACHED.has(errorCode(error) ?? '') || (error instanceof StreamableHTTPError && error.code === 404);
-}
-
-function wordsOfFailure(error: unknown): string {
-  const message = error instanceof Error ? error.message : String(error);
-  const code = errorCode(error);
-  return code === undefined || message.includes(code) ? message : `${message} (${code})`;
-}
-
-/** The server's words as they may be shown: without secrets, and short. */
-function shown(keeper: Keeper, words: string, charsMax: number): string {
-  return clip(keeper.scrub(cleanText(words.slice(0, SCRUBBED_CHARS_MAX))), charsMax);
+  keeper.listed = { tools, leftOut };
+  keeper.onListed();
 }
 
 /** Waits for something, and fails as soon as the link is over. */

@@ -3,6 +3,8 @@ import { AjvJsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/ajv
 import { z } from 'zod';
 import { clip } from '../../shared/text.ts';
 import { cleanText } from './mcp-content.ts';
+import { readSchema, type Schema } from './mcp-schema.ts';
+import type { LeftOutTool } from './tool.ts';
 
 /** A tool as its server lists it, made fit to be told of. */
 export interface McpTool {
@@ -10,11 +12,14 @@ export interface McpTool {
   name: string;
   description: string;
   /** JSON Schema of the input, an object. */
-  inputSchema: Readonly<Record<string, unknown>>;
+  inputSchema: Schema;
   /** JSON Schema that the server promises for its structured answers. */
-  outputSchema?: Readonly<Record<string, unknown>>;
+  outputSchema?: Schema;
   repeatable: boolean;
 }
+
+/** An entry of a list: a tool, or what is wrong with it; nothing for a tool that can only be run as a task. */
+export type ToolReading = { tool: McpTool; changed: boolean } | { leftOut: LeftOutTool } | undefined;
 
 type Validate = ReturnType<AjvJsonSchemaValidator['getValidator']>;
 
@@ -25,9 +30,6 @@ const DESCRIPTION_CHARS_MAX = 4_000;
 const SCHEMA_CHARS_MAX = 100_000;
 const FAULT_CHARS_MAX = 500;
 
-const CHOICES: ReadonlySet<string> = new Set(['anyOf', 'oneOf', 'allOf']);
-const PLAIN_KEY = /^[A-Za-z0-9_.-]{1,64}$/;
-const ANY_OBJECT = { type: 'object' } as const;
 const optionalText = z.string().optional().catch(undefined);
 const optionalFlag = z.boolean().optional().catch(undefined);
 const optionalSchema = z.record(z.string(), z.unknown()).optional().catch(undefined);
@@ -45,21 +47,25 @@ const toolForm = z.object({
 });
 
 /**
- * Reads one entry of a server's list. Pure; takes any JSON and never throws. `undefined` for what has no name, and for
- * a tool that can only be run as a task, which we do not do.
+ * Reads one entry of a server's list. Pure; takes any JSON and never throws. Left out is what has no name, and what the
+ * model's API would refuse, and with it every request. A tool that can only be run as a task, which we do not do, is sound.
  */
-export function readTool(listed: unknown): McpTool | undefined {
+export function readTool(listed: unknown): ToolReading {
   const read = toolForm.safeParse(listed);
-  if (!read.success || read.data.execution?.taskSupport === 'required') return undefined;
-  const { name, title, description, inputSchema, outputSchema, annotations } = read.data;
+  if (!read.success) return { leftOut: { tool: '', why: 'it has no name' } };
+  const { name, title, description, inputSchema, outputSchema, annotations, execution } = read.data;
+  if (execution?.taskSupport === 'required') return undefined;
+  const schema = readSchema(inputSchema);
+  if (!schema.ok) return { leftOut: { tool: name, why: schema.why } };
   const words = [description, title, annotations?.title, name].map((text) => cleanText(text ?? ''));
-  return {
+  const tool = {
     name,
     description: clip(words.find((text) => text.trim() !== '') ?? 'A tool.', DESCRIPTION_CHARS_MAX),
-    inputSchema: schemaOf(inputSchema),
+    inputSchema: schema.schema,
     ...(outputSchema !== undefined && isSendable(outputSchema) && { outputSchema }),
     repeatable: annotations?.readOnlyHint === true || annotations?.idempotentHint === true,
   };
+  return { tool, changed: schema.changed };
 }
 
 /**
@@ -103,50 +109,10 @@ function legal(name: string): string {
   return name.replaceAll(/[^A-Za-z0-9_-]/g, '_');
 }
 
-/** The schema as it is, unless the request to the model would be refused for it. */
-function schemaOf(schema: unknown): Readonly<Record<string, unknown>> {
-  if (typeof schema !== 'object' || schema === null || !('type' in schema) || schema.type !== 'object') {
-    return ANY_OBJECT;
-  }
-  if (!isSendable(schema)) return ANY_OBJECT;
-  // JSON has a lone surrogate as an escape, which the model's side cannot read.
-  const clean = /\\u(?:d[89a-f]|0000)/i.test(JSON.stringify(schema)) ? cleanSchema(schema) : { ...schema };
-  return withPlainTop(clean);
-}
-
-/**
- * The Messages API takes no choice between schemas at the top, and only plain names of properties: one such tool would
- * get every request refused. What is left out is still checked by the server itself.
- */
-function withPlainTop(schema: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
-  const entries = Object.entries(schema).filter(([key]) => !CHOICES.has(key));
-  return Object.fromEntries(
-    entries.map(([key, value]) => [key, key === 'properties' ? plainProperties(value) : value]),
-  );
-}
-
-function plainProperties(properties: unknown): unknown {
-  if (typeof properties !== 'object' || properties === null || Array.isArray(properties)) return {};
-  return Object.fromEntries(Object.entries(properties).filter(([key]) => PLAIN_KEY.test(key)));
-}
-
 function isSendable(schema: object): boolean {
   try {
     return JSON.stringify(schema).length <= SCHEMA_CHARS_MAX;
   } catch {
     return false;
-  }
-}
-
-function cleanSchema(schema: object): Readonly<Record<string, unknown>> {
-  try {
-    return JSON.parse(JSON.stringify(schema), (_, value: unknown) => {
-      if (typeof value === 'string') return cleanText(value);
-      if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
-      return Object.fromEntries(Object.entries(value).map(([key, inner]) => [cleanText(key), inner]));
-    });
-  } catch {
-    // What is nested too deeply cannot be gone through.
-    return ANY_OBJECT;
   }
 }

@@ -11,6 +11,12 @@ export interface ToolSpec {
   repeatable: boolean;
 }
 
+/** A tool that the model is not told of, and why. */
+export interface LeftOutTool {
+  tool: string;
+  why: string;
+}
+
 /** A call, as the model wrote it, and the session that it belongs to. */
 export interface ToolCall {
   name: string;

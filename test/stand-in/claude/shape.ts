@@ -1,6 +1,7 @@
 /** The shape of a request: which keys exist, where, and with which kind of value (rules 1, 2, 13, 21, 25). */
 import { type Breach, breach, firstOf } from './breach.ts';
 import { isObject } from './request.ts';
+import { checkInputSchema } from './tool-schema.ts';
 
 interface Shape {
   readonly required: readonly string[];
@@ -169,9 +170,7 @@ function checkTool(tool: unknown, index: number): Breach | undefined {
   if (!isCustom) return tool.name === undefined ? undefined : checkValue('name', tool.name, `tools.${index}.name`);
   const path = `tools.${index}.custom`;
   const keys = checkKeys(tool, TOOL, path);
-  if (keys !== undefined) return keys;
-  if (isObject(tool.input_schema) && tool.input_schema.type === 'object') return undefined;
-  return breach(25, `${path}.input_schema.type: Input should be 'object'`);
+  return keys ?? checkInputSchema(tool.input_schema, `${path}.input_schema`);
 }
 
 function checkTools(tools: unknown): Breach | undefined {

@@ -1,0 +1,202 @@
+import { mkdir, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, expect, test } from '@jest/globals';
+import { type McpHttp, startMcpHttp } from '../fixture/mcp-http.ts';
+import { httpServer, startToolbox, stdioServer, textOf, until } from '../fixture/mcp-toolbox.ts';
+import { type ListTools, PNG } from '../fixture/mcp-tools.ts';
+import { temporaryFolder } from '../fixture/redis.ts';
+
+const SECRET = 'zq-very-secret-value';
+const cleanUps: (() => unknown)[] = [];
+
+afterEach(async () => {
+  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
+});
+
+async function http(options: Parameters<typeof startMcpHttp>[0] = {}): Promise<McpHttp> {
+  const server = await startMcpHttp(options);
+  cleanUps.push(() => server.close());
+  return server;
+}
+
+function listWith(schemas: Record<string, unknown>): ListTools {
+  return () => ({ tools: Object.entries(schemas).map(([name, inputSchema]) => ({ name, inputSchema })) });
+}
+
+const at = (a: unknown) => ({ type: 'object', properties: { a } });
+
+test('a tool that the API would refuse is left out and named once, and the others go on', async () => {
+  const broken = { echo: at({}), choice: { oneOf: [at({})] }, odd: at({ type: 'any' }), [SECRET]: { type: 'array' } };
+  const server = await http({ list: listWith(broken) });
+  const { names, told, log, say, box } = await startToolbox(
+    [httpServer('web', server.url, { 'X-Own': SECRET })],
+    cleanUps,
+  );
+  expect(names()).toEqual(['web__echo']);
+  expect(await say('web__echo', { text: 'here' })).toBe('here');
+  expect(await say('web__odd')).toBe('There is no tool of this name.');
+  const leftOut = [
+    { tool: 'choice', why: expect.stringMatching(/a choice \(oneOf\) at the top/) },
+    { tool: 'odd', why: expect.stringMatching(/\/properties\/a\/type must be/) },
+    { tool: '[secret]', why: expect.stringMatching(/type is not "object"/) },
+  ];
+  expect(told).toEqual([{ server: 'web', leftOut }]);
+  expect(log.filter(({ level }) => level === 40)).toEqual([expect.objectContaining({ server: 'web', leftOut })]);
+  expect(box.state()).toEqual([{ server: 'web', problem: undefined, tools: 1, leftOut }]);
+  // The same list again is no news; a mended one is silent; one that breaks again is told of again.
+  await until('the stream of notifications is open', () =>
+    server.headers.some(({ accept }) => accept === 'text/event-stream'),
+  );
+  await server.relist(listWith({ ...broken, more: at({}) }));
+  await until('the new tool', () => names().includes('web__more'));
+  expect(told).toHaveLength(1);
+  await server.relist(listWith({ echo: at({}), odd: at({ minimum: 1, exclusiveMinimum: true }) }));
+  await until('the mended tool', () => names().includes('web__odd'));
+  expect(box.specs().at(-1)?.inputSchema).toEqual(at({ exclusiveMinimum: 1 }));
+  expect(log.filter(({ level, tools }) => level === 20 && JSON.stringify(tools) === '["odd"]')).toHaveLength(1);
+  expect(told).toHaveLength(1);
+  await server.relist(listWith({ odd: at({ type: 'any' }) }));
+  await until('it is told again', () => told.length === 2);
+  expect(JSON.stringify([told, log])).not.toContain(SECRET);
+});
+
+test('what a hostile list holds costs that tool alone', async () => {
+  const deep = JSON.parse(`${'{"properties":{"a":'.repeat(1_000)}{}${'}}'.repeat(1_000)}`);
+  const tools = [
+    { name: 'deep', inputSchema: { ...deep, type: 'object' } },
+    { name: 'long', inputSchema: at({ description: 'x'.repeat(1_000_000) }) },
+    { name: 'wordy', description: `${'\ud83d'.repeat(500_000)}`, inputSchema: { type: 'object' } },
+    { name: '\ud800', inputSchema: at({ enum: ['\udfff\0'] }) },
+    { name: 7, inputSchema: {} },
+    null,
+    { name: 'echo', inputSchema: { type: 'object' } },
+  ];
+  const server = await http({ list: () => ({ tools }) });
+  const { box, told, say } = await startToolbox([httpServer('web', server.url)], cleanUps);
+  expect(told[0]?.leftOut.map(({ tool }) => tool)).toEqual(['deep', 'long', '', '']);
+  const specs = JSON.stringify(box.specs());
+  expect(specs).not.toMatch(/\\u(?:d[89a-f]|0000)/i);
+  expect(specs.length).toBeLessThan(6_000);
+  expect(await say('web__echo', { text: 'here' })).toBe('here');
+});
+
+test('all tools together stay within their bound: descriptions are cut first, then the last are left out', async () => {
+  const tools = Array.from({ length: 10 }, (_, index) => ({
+    name: `t${index}`,
+    description: '👩‍👩‍👧‍👦'.repeat(300),
+    inputSchema: { type: 'object' },
+  }));
+  const server = await http({ list: () => ({ tools }) });
+  const { box, names, told } = await startToolbox([httpServer('web', server.url)], cleanUps, { toolsCharsMax: 2_500 });
+  expect(names()).toEqual(Array.from({ length: 6 }, (_, index) => `web__t${index}`));
+  expect(JSON.stringify(box.specs()).length).toBeLessThan(3_200);
+  for (const { description } of box.specs()) expect(description).toMatch(/^(?:👩‍👩‍👧‍👦)+… \[description cut\]$/u);
+  expect(told[0]?.leftOut.map(({ tool }) => tool)).toEqual(['web__t6', 'web__t7', 'web__t8', 'web__t9']);
+});
+
+test('a picture that a server sends twice, as content and in structured content, is one picture', async () => {
+  const content = [{ type: 'image', data: PNG, mimeType: 'image/png' }];
+  const structured = { temperature: 33, conditions: 'Cloudy' };
+  const tools = {
+    media: () => ({ content, structuredContent: { content } }),
+    weather: () => ({ content: [{ type: 'text', text: JSON.stringify(structured) }], structuredContent: structured }),
+    short: () => ({ content: [{ type: 'text', text: 'Two.' }], structuredContent: { found: ['a', 'b'] } }),
+  };
+  const server = await http({ tools });
+  const { call, say } = await startToolbox([httpServer('web', server.url)], cleanUps);
+  expect((await call('web__media')).parts).toEqual([{ type: 'image', bytes: Buffer.from(PNG, 'base64') }]);
+  expect(await say('web__weather')).toBe('{"temperature":33,"conditions":"Cloudy"}');
+  expect(await say('web__short')).toBe('Two.\n{"found":["a","b"]}');
+});
+
+test.each([{ json: true }, { json: false }])(
+  'an answer that is too large ends its own call with words, and nothing else (plain JSON: $json)',
+  async ({ json }) => {
+    const server = await http({ json });
+    const { call, say, log } = await startToolbox([httpServer('web', server.url)], cleanUps, {
+      messageBytesMax: 200_000,
+    });
+    const met = say('web__meet', { text: 'met' });
+    await until('the other call is there', () => server.notes.includes('waits to meet'));
+    const large = await call('web__big', { chars: 3_000_000 });
+    expect(large.isError).toBe(true);
+    expect(textOf(large)).toMatch(/left unread: it had more than 200000 bytes\. The call may have taken effect/);
+    expect((await say('web__big', { chars: 150_000 })).length).toBe(150_000);
+    expect(await say('web__meet', { text: 'too' })).toBe('too');
+    expect(await met).toBe('met');
+    expect(server.sessions()).toBe(1);
+    expect(log.filter(({ level }) => Number(level) >= 40)).toEqual([]);
+  },
+);
+
+test('an answer without an end is read only so far', async () => {
+  let written = 0;
+  const server = await http();
+  server.pour((response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    const more = () => {
+      while (!response.destroyed && written < 500_000_000) {
+        written += 65_536;
+        if (!response.write('x'.repeat(65_536))) return void response.once('drain', more);
+      }
+    };
+    more();
+  });
+  const { call, say } = await startToolbox([httpServer('web', server.url)], cleanUps, { messageBytesMax: 1_000_000 });
+  expect(textOf(await call('web__echo', { text: 'pour' }))).toMatch(/left unread/);
+  expect(written).toBeLessThan(100_000_000);
+  expect(await say('web__echo', { text: 'here' })).toBe('here');
+});
+
+test('a message that nobody asked for and that is too large ends the connection, which is opened again', async () => {
+  const server = await http();
+  const { say, log } = await startToolbox([httpServer('web', server.url)], cleanUps, { messageBytesMax: 200_000 });
+  await until('the stream of notifications is open', () =>
+    server.headers.some(({ accept }) => accept === 'text/event-stream'),
+  );
+  await server.shout(1_000_000);
+  await until('it is logged', () =>
+    log.some(({ reason }) => /a message of more than 200000 bytes/.test(String(reason))),
+  );
+  await until('it is found again', async () => (await say('web__echo', { text: 'again' })) === 'again');
+});
+
+test('a list that is too large is no list: the server is away, and the reason says why', async () => {
+  const server = await http({ list: () => ({ tools: [{ name: 'x', description: 'x'.repeat(500_000) }] }) });
+  const { box, names } = await startToolbox([httpServer('web', server.url)], cleanUps, { messageBytesMax: 200_000 });
+  expect(names()).toEqual([]);
+  expect(box.state()[0]?.problem).toMatch(/more than 200000 bytes/);
+});
+
+test('a child starts in an empty folder of its own that nobody else may read, and it is gone after the stop', async () => {
+  const [one, other] = [await stdioServer('a', cleanUps), await stdioServer('b', cleanUps)];
+  const { say, box } = await startToolbox([one, other], cleanUps);
+  const [a, b] = [JSON.parse(await say('a__folder')), JSON.parse(await say('b__folder'))];
+  expect([a, b]).toEqual([
+    { cwd: expect.stringContaining('spillway-mcp-'), files: [], mode: 0o700 },
+    { cwd: expect.stringContaining('spillway-mcp-'), files: [], mode: 0o700 },
+  ]);
+  expect(a.cwd).not.toBe(b.cwd);
+  // What a server leaves there stays for as long as it is kept, also when it is started again.
+  await say('a__leave');
+  await say('a__crash');
+  await until('it is back', async () => (await say('a__echo', { text: 'again' })) === 'again');
+  expect(JSON.parse(await say('a__folder'))).toMatchObject({ cwd: a.cwd, files: ['left-behind'] });
+  await box.stop();
+  for (const { cwd } of [a, b]) await expect(stat(cwd)).rejects.toMatchObject({ code: 'ENOENT' });
+});
+
+test('a folder that the configuration names is used as it is, and left alone', async () => {
+  const parent = await temporaryFolder();
+  cleanUps.push(() => rm(parent, { recursive: true, force: true }));
+  const cwd = join(parent, 'own');
+  await mkdir(cwd, { mode: 0o755 });
+  const server = { ...(await stdioServer('a', cleanUps)), cwd };
+  const missing = { ...(await stdioServer('b', cleanUps)), cwd: join(parent, 'missing') };
+  const { say, box } = await startToolbox([server, missing], cleanUps);
+  expect(JSON.parse(await say('a__folder'))).toEqual({ cwd, files: [], mode: 0o755 });
+  expect(box.state()[1]?.problem).toMatch(/ENOENT/);
+  await say('a__leave');
+  await box.stop();
+  expect((await stat(join(cwd, 'left-behind'))).isFile()).toBe(true);
+});

@@ -1,0 +1,52 @@
+import { field } from './evidence.ts';
+
+/** No more of an error than this is ever looked at, so that a hostile body costs no time. */
+const TEXT_CHARS_MAX = 8_192;
+const LINK = /https?:\/\/[^\s"'<>)]{1,300}/gi;
+/** It is about the conversation, whatever else it names. */
+const MESSAGE_PATH = /\bmessages?(?:\.|\[|\/)\d/i;
+/** `tools.3.custom.input_schema`, `tools[3]`, `#/tools/3/input_schema`, `toolConfig.tools.3.toolSpec`. */
+const TOOL_PATH = /(?<![\w-])tools(?:\.|\[|\/)(\d{1,5})(?!\d)/i;
+/** It is about calls and their results, which may be named like a tool. */
+const CALLS = /tool[_ ]?(?:use|result|call)/i;
+/** Words in quotes that any error in JSON has. */
+const FRAME = new Set('type error message code param status details request_id invalid_request_error'.split(' '));
+const NAME_CHARACTER = /[\w-]/;
+const QUOTES = ['"', "'", '`', '‘', '’', '“', '”', '\\'];
+
+/**
+ * The tool that an error of a model's API names, if it names one: by its place in the request's list of tools, or as the
+ * only one of these names that stands in its words (an ordinary word counts only in quotes). `toolNames` are those of the
+ * request, in its order. Pure; bounded in time, and never throws, whatever the error is.
+ */
+export function namedTool(error: unknown, toolNames: readonly string[]): string | undefined {
+  const text = wordsIn(error).replace(LINK, ' ');
+  if (MESSAGE_PATH.test(text)) return undefined;
+  const index = TOOL_PATH.exec(text)?.[1];
+  if (index !== undefined) return toolNames[Number(index)];
+  if (CALLS.test(text)) return undefined;
+  const named = new Set(toolNames.filter((name) => isNamed(text, name)));
+  return named.size === 1 ? [...named][0] : undefined;
+}
+
+/** What an error says, where errors of APIs and of those that wrap them say it. */
+function wordsIn(error: unknown): string {
+  const inner = field(error, 'error');
+  const places = [error, inner, field(inner, 'error'), field(error, 'cause'), field(error, 'body')];
+  const texts = places.flatMap((place) => [place, field(place, 'message')]).filter((text) => typeof text === 'string');
+  return texts
+    .map((text) => text.slice(0, TEXT_CHARS_MAX))
+    .join('\n')
+    .slice(0, TEXT_CHARS_MAX);
+}
+
+function isNamed(text: string, name: string): boolean {
+  if (name === '' || FRAME.has(name)) return false;
+  const isWord = /^[A-Za-z]+$/.test(name);
+  for (let at = text.indexOf(name); at !== -1; at = text.indexOf(name, at + 1)) {
+    const [before, after] = [text.charAt(at - 1), text.charAt(at + name.length)];
+    if (QUOTES.includes(before) && QUOTES.includes(after)) return true;
+    if (!isWord && !NAME_CHARACTER.test(before) && !NAME_CHARACTER.test(after)) return true;
+  }
+  return false;
+}

@@ -1,0 +1,80 @@
+import { clip } from '../../shared/text.ts';
+import type { Block } from '../session/record.ts';
+
+/** A page that an answer was taken from. */
+export interface Source {
+  /** In one line; the host of the address where the page has no title. */
+  title: string;
+  /** An http or https address without spaces, quotes and angle or round brackets. */
+  url: string;
+}
+
+const SOURCES_MAX = 8;
+const TITLE_CHARS_MAX = 80;
+const URL_CHARS_MAX = 500;
+const CITATIONS_MAX = 1_000;
+/** What would be markup in the formats in which a reply is shown, or another link. */
+const MARKUP = /[[\]()<>*_`~|\\]|\w{1,20}:\/\//g;
+const BLANKS = /[\s\p{Cc}\p{Cf}]{1,1000}/gu;
+
+/**
+ * The pages that the texts of an answer cite, each once, in the order in which they are first cited. Pure; takes any
+ * blocks, and never throws. A citation of a fetched page has no address of its own: that of the page with its title is
+ * taken. What is not http or https, or too long to be shown, is left out.
+ */
+export function sourcesOf(content: readonly Block[]): Source[] {
+  const fetched = new Map(content.flatMap(fetchedPage));
+  const citations = content.flatMap(({ type, citations }) =>
+    type === 'text' && Array.isArray(citations) ? (citations as unknown[]) : [],
+  );
+  const sources = new Map<string, Source>();
+  for (const citation of citations.slice(0, CITATIONS_MAX)) {
+    if (!isObject(citation)) continue;
+    const { url, source, title, document_title: page } = citation;
+    const address = url ?? source ?? (typeof page === 'string' ? fetched.get(page) : undefined);
+    const found = sourceOf(address, title ?? page);
+    if (found !== undefined && !sources.has(found.url)) sources.set(found.url, found);
+    if (sources.size === SOURCES_MAX) break;
+  }
+  return [...sources.values()];
+}
+
+/**
+ * A text with its sources as a list behind it; as it is where there are none. Pure. The addresses stand bare: apps make
+ * links of them, with and without markup.
+ */
+export function withSources(text: string, sources: readonly Source[]): string {
+  const lines = sources.slice(0, SOURCES_MAX).flatMap(({ title, url }) => {
+    const source = sourceOf(url, title);
+    return source === undefined ? [] : `- ${source.title}: ${source.url}`;
+  });
+  return lines.length === 0 ? text : `${text.trimEnd()}\n\nSources:\n${lines.join('\n')}`;
+}
+
+function sourceOf(address: unknown, title: unknown): Source | undefined {
+  if (typeof address !== 'string' || address.length > URL_CHARS_MAX) return undefined;
+  const parsed = URL.parse(address);
+  if (parsed === null || !/^https?:$/.test(parsed.protocol) || parsed.username !== '' || parsed.password !== '') {
+    return undefined;
+  }
+  const url = parsed.href.replaceAll(/[()'"<>\\`|]/g, (mark) => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`);
+  return url.length > URL_CHARS_MAX ? undefined : { title: titleOf(title, parsed.host), url };
+}
+
+function titleOf(title: unknown, host: string): string {
+  const text = typeof title === 'string' ? title.slice(0, 10 * TITLE_CHARS_MAX).toWellFormed() : '';
+  const line = clip(text.replaceAll(MARKUP, ' ').replaceAll(BLANKS, ' ').trim(), TITLE_CHARS_MAX);
+  return line === '' ? host : line;
+}
+
+/** The title and the address of a page that was fetched. */
+function fetchedPage({ type, content }: Block): [string, string][] {
+  if (type !== 'web_fetch_tool_result' || !isObject(content) || !isObject(content.content)) return [];
+  const { url } = content;
+  const { title } = content.content;
+  return typeof title === 'string' && typeof url === 'string' ? [[title, url]] : [];
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null;
+}

@@ -1,0 +1,41 @@
+import { type LeftOutTool, type Toolbox, type ToolSpec, toolError } from './tool.ts';
+
+/** A toolbox that tools can be taken out of. */
+export interface Exclusions {
+  /**
+   * Takes a tool out until the process ends: the model is not told of it any more, and a call to it is an error in words.
+   * Returns whether it was there before. Idempotent.
+   */
+  exclude(name: string, why: string): boolean;
+  /** What was taken out, oldest first. */
+  excluded(): readonly LeftOutTool[];
+}
+
+/**
+ * Lets tools be taken out of a toolbox while it is used, such as one that the model's API has named in a refusal.
+ * `specs` keeps the order, and is the same array for as long as the toolbox has the same tools and nothing is taken out.
+ */
+export function withExclusions<Box extends Toolbox>(box: Box): Box & Exclusions {
+  const excluded = new Map<string, string>();
+  let shown: readonly ToolSpec[] = [];
+  const specs = () => {
+    const now = box.specs().filter(({ name }) => !excluded.has(name));
+    const isSame = now.length === shown.length && now.every((spec, at) => spec === shown[at]);
+    if (!isSame) shown = now;
+    return shown;
+  };
+  return {
+    ...box,
+    specs,
+    async call(call, signal) {
+      if (excluded.has(call.name)) return toolError('This tool is not available any more. Go on without it.');
+      return box.call(call, signal);
+    },
+    exclude(name, why) {
+      if (!specs().some((spec) => spec.name === name)) return false;
+      excluded.set(name, why);
+      return true;
+    },
+    excluded: () => [...excluded].map(([tool, why]) => ({ tool, why })),
+  };
+}

@@ -1,0 +1,33 @@
+/** A tool that the provider runs itself, as the Messages API takes it. */
+export interface ServerTool {
+  type: string;
+  name: string;
+  [key: string]: unknown;
+}
+
+/** Of each tool in one request: an answer to a chat needs few, and each search is paid for. */
+const USES_MAX = 5;
+/** Of one page, so that five of them leave most of a window of 200,000. */
+const PAGE_TOKENS_MAX = 20_000;
+
+/**
+ * The provider's tools for the web, in a stable order, since they are part of every request's prefix. Pure. Only the model
+ * calls them: from code that it writes, older models could not, and the answer would hold blocks of that code.
+ */
+export function serverTools({ webSearch, webFetch }: { webSearch: boolean; webFetch: boolean }): readonly ServerTool[] {
+  const search = {
+    type: 'web_search_20260318',
+    name: 'web_search',
+    max_uses: USES_MAX,
+    allowed_callers: ['direct'],
+  };
+  const fetch = {
+    type: 'web_fetch_20260318',
+    name: 'web_fetch',
+    max_uses: USES_MAX,
+    max_content_tokens: PAGE_TOKENS_MAX,
+    citations: { enabled: true },
+    allowed_callers: ['direct'],
+  };
+  return [...(webSearch ? [search] : []), ...(webFetch ? [fetch] : [])];
+}

@@ -1,0 +1,52 @@
+import { graphemePrefix } from '../../shared/text.ts';
+import type { LeftOutTool, ToolSpec } from './tool.ts';
+
+/** Tools that fit a bound, and what had to be left out for it. */
+export interface BoundedTools<Spec> {
+  specs: readonly Spec[];
+  leftOut: readonly LeftOutTool[];
+}
+
+/**
+ * How much all tools together may take of each request: about 50,000 tokens, a quarter of the smallest window that
+ * current models have. Some 200 tools of an ordinary size fit.
+ */
+export const TOOLS_CHARS_MAX = 200_000;
+
+/** What descriptions are cut to, one after the other, until all tools fit. The last still says what a tool is for. */
+const DESCRIPTION_STEPS = [4_000, 1_000, 300];
+const MARKER = '… [description cut]';
+
+/**
+ * Keeps the tools that fit `charsMax` characters of serialised definitions. Pure; the order stays. Long descriptions are
+ * cut first, and only as much as needed; then the first tools that fit are kept. Each tool that is left out is named.
+ * A tool that stays as it was is the same object.
+ */
+export function boundTools<Spec extends ToolSpec>(specs: readonly Spec[], charsMax: number): BoundedTools<Spec> {
+  let shown = specs;
+  for (const step of DESCRIPTION_STEPS) {
+    shown = specs.map((spec) => withShortDescription(spec, step));
+    if (shown.reduce((sum, spec) => sum + sizeOf(spec), 0) <= charsMax) return { specs: shown, leftOut: [] };
+  }
+  let left = charsMax;
+  const kept: Spec[] = [];
+  const leftOut: LeftOutTool[] = [];
+  for (const spec of shown) {
+    const size = sizeOf(spec);
+    if (size <= left) {
+      left -= size;
+      kept.push(spec);
+    } else leftOut.push({ tool: spec.name, why: `all tools together would have more than ${charsMax} characters` });
+  }
+  return { specs: kept, leftOut };
+}
+
+/** Characters of a definition as it is sent. */
+function sizeOf({ name, description, inputSchema }: ToolSpec): number {
+  return JSON.stringify({ name, description, input_schema: inputSchema }).length + 1;
+}
+
+function withShortDescription<Spec extends ToolSpec>(spec: Spec, charsMax: number): Spec {
+  if (spec.description.length <= charsMax) return spec;
+  return { ...spec, description: `${graphemePrefix(spec.description, charsMax - MARKER.length)}${MARKER}` };
+}
