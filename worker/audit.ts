@@ -38,7 +38,9 @@ export type AuditEvent =
   /** A payload was cut before it was first sent; `chars` is what it had. */
   | { event: 'message.capped'; kind: 'tool_result' | 'document'; chars: number }
   | { event: 'context.output-lowered' | 'context.output-raised'; maxOutputTokens: number }
-  | { event: 'context.gave-up'; reason: string };
+  | { event: 'context.gave-up'; reason: string }
+  /** The API refused a tool by name; the process goes on without it. */
+  | { event: 'tool.excluded'; tool: string };
 
 const KEEP_MS = 90 * 24 * 3600_000;
 

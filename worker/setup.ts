@@ -4,9 +4,11 @@ import { keysOf } from '../shared/keys.ts';
 import type { Service } from '../shared/lifecycle.ts';
 import { connectRedis } from '../shared/redis.ts';
 import type { Root } from '../shared/root.ts';
+import { HEADER_NOTE } from './header.ts';
 import { leftOutAlert } from './incident.ts';
 import { withBreaker } from './model/breaker.ts';
 import { createClaude } from './model/claude.ts';
+import { withExclusions } from './tools/exclusion.ts';
 import { startMcp } from './tools/mcp.ts';
 import { readMcpConfig } from './tools/mcp-config.ts';
 import type { Toolbox } from './tools/tool.ts';
@@ -27,9 +29,10 @@ export async function setUpWorker(root: Root, limits?: WorkerParts['limits']) {
       reach: root.reach,
     }),
   );
-  const systemPrompt = (await readText('SYSTEM_PROMPT_FILE', config.SYSTEM_PROMPT_FILE)) ?? SYSTEM_PROMPT;
+  const prompt = (await readText('SYSTEM_PROMPT_FILE', config.SYSTEM_PROMPT_FILE)) ?? SYSTEM_PROMPT;
+  const systemPrompt = `${prompt}\n\n${HEADER_NOTE}`;
   const preserve = (await readText('COMPACTION_PRESERVE_FILE', config.COMPACTION_PRESERVE_FILE)) ?? '';
-  const tools = await startTools(root);
+  const tools = withExclusions(await startTools(root));
   return startWorker({ ...root, model, systemPrompt, preserve, tools, ...(limits && { limits }) });
 }
 
