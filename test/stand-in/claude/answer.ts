@@ -1,13 +1,20 @@
 /** What the model says: the content, the reason why it stopped, and what it cost. */
 import { contentTokens, cutToTokens } from './counting.ts';
+import { isThinking } from './memory.ts';
 import type { ClaudeCall, Reaction } from './reaction.ts';
 import { type Block, conversationTexts, type MessagesRequest } from './request.ts';
+import type { Thought } from './thought.ts';
 
 /** What an answer holds before it is signed and counted. */
 export interface Composed {
   readonly content: Block[];
   readonly stopReason: string;
+  /** What the thought at its beginning has cost; 0 where none was put there. */
+  readonly thoughtTokens: number;
 }
+
+/** What is said after a thought. */
+type Words = Omit<Composed, 'thoughtTokens'>;
 
 /** How many tokens an answer may have, and what stops it at that point. */
 export interface OutputLimit {
@@ -42,13 +49,34 @@ function summaryText(request: MessagesRequest): string {
   ].join(' ');
 }
 
-/** Carries an `answer` reaction out within the limit. Given content is not cut: a test that gives it knows best. */
+/**
+ * Carries an `answer` reaction out within the limit, behind a thought where there is one. A thought that reaches the
+ * limit leaves no room for a single word. A refusal without content, and content that thinks already, stay as they are.
+ */
 export function compose(
   reaction: Extract<Reaction, { do: 'answer' }>,
   call: ClaudeCall,
   limit: OutputLimit,
   ratio: number,
+  thought: Thought | undefined,
 ): Composed {
+  const given = reaction.content as Block[] | undefined;
+  const isComplete = given?.some(isThinking) || (reaction.stopReason === 'refusal' && given?.length === 0);
+  if (thought === undefined || isComplete) return { ...wordsOf(reaction, call, limit, ratio), thoughtTokens: 0 };
+  const block = { type: 'thinking', thinking: thought.text };
+  const left = limit.tokens - thought.tokens;
+  if (left <= 0) return { content: [block], stopReason: limit.stopReason, thoughtTokens: Math.max(0, limit.tokens) };
+  const { content, stopReason } = wordsOf(reaction, call, { ...limit, tokens: left }, ratio);
+  return { content: [block, ...content], stopReason, thoughtTokens: thought.tokens };
+}
+
+/** What is said, cut to the limit. Given content is not cut: a test that gives it knows best. */
+function wordsOf(
+  reaction: Extract<Reaction, { do: 'answer' }>,
+  call: ClaudeCall,
+  limit: OutputLimit,
+  ratio: number,
+): Words {
   if (reaction.content !== undefined) {
     const content = reaction.content as Block[];
     const calls = content.some(({ type }) => type === 'tool_use');

@@ -5,6 +5,7 @@
  */
 import { imageFacts, pdfFacts } from './images.ts';
 import { type Block, isObject, type MessagesRequest, nestedBlocks } from './request.ts';
+import { sealedTokens } from './seal.ts';
 import { type Segment, segmentsOf } from './segments.ts';
 
 /** What one UTF-16 unit weighs, in hundredths of a token, by the range that it falls in (first match wins). */
@@ -66,13 +67,16 @@ function sourceTokens(block: Block): number {
   return source.type === 'base64' ? pdfTokens(source.data) : valueTokens(source.data ?? source.content);
 }
 
-/** Signatures, ids and encrypted payloads are transport, not text that the model reads: they cost nothing. */
+/**
+ * Ids and encrypted payloads are transport, not text that the model reads: they cost nothing. A signature is the
+ * thought itself, so it costs what the thought has cost.
+ */
 function blockTokens(block: Block): number {
   switch (block.type) {
     case 'text':
       return BLOCK_OVERHEAD_TOKENS + valueTokens(block.text);
     case 'thinking':
-      return BLOCK_OVERHEAD_TOKENS + valueTokens(block.thinking);
+      return BLOCK_OVERHEAD_TOKENS + Math.max(valueTokens(block.thinking), sealedTokens(block.signature));
     case 'redacted_thinking':
       return BLOCK_OVERHEAD_TOKENS;
     case 'image':

@@ -1,9 +1,6 @@
-import { createHash } from 'node:crypto';
 import type { Block } from './request.ts';
+import { isOurSeal, sealThinking } from './seal.ts';
 import { canonical, extendFingerprint } from './segments.ts';
-
-/** Signatures made here begin with this mark, so that a forged or damaged one is told from a foreign one. */
-const SIGNATURE_MARK = 'U3RhbmRJbg';
 
 /** A thinking block as the stand-in once wrote it. */
 export interface IssuedThinking {
@@ -28,14 +25,19 @@ export class AnswerMemory {
   readonly #printsOfAnswer: string[][] = [];
   readonly #paused: string[][] = [];
 
-  /** Signs the thinking blocks of an answer and remembers it. `prefix` is the fingerprint of its whole request. */
-  issue(content: readonly Block[], prefix: string, stopReason: string): Block[] {
+  /**
+   * Signs the thinking blocks of an answer and remembers it. `prefix` is the fingerprint of its whole request,
+   * `thoughtTokens` what each of those blocks has cost beyond its text.
+   */
+  issue(content: readonly Block[], prefix: string, stopReason: string, thoughtTokens = 0): Block[] {
     const answer = this.#printsOfAnswer.length;
     const prints: string[] = [];
     let before = prefix;
     const signed = content.map((block) => {
       const written =
-        block.type === 'thinking' && !block.signature ? { ...block, signature: sign(block, before) } : block;
+        block.type === 'thinking' && !block.signature
+          ? { ...block, signature: sealThinking(block, { prefix: before, answer }, thoughtTokens) }
+          : block;
       if (isThinking(written)) {
         prints.push(canonical(written));
         this.#thinking.set(keyOf(written), { answer, print: canonical(written), prefix: before });
@@ -60,7 +62,7 @@ export class AnswerMemory {
 
   /** Whether a signature claims to come from here without being one of ours. */
   isForged(block: Block): boolean {
-    return keyOf(block).startsWith(SIGNATURE_MARK) && !this.#thinking.has(keyOf(block));
+    return isOurSeal(keyOf(block)) && !this.#thinking.has(keyOf(block));
   }
 
   /** The answers that an assistant message holds, told by their thinking and by their tool calls. */
@@ -84,8 +86,4 @@ export class AnswerMemory {
         paused.length <= prints.length && paused.every((print, at) => print === prints.at(at - paused.length)),
     );
   }
-}
-
-function sign(block: Block, prefix: string): string {
-  return SIGNATURE_MARK + createHash('sha256').update(prefix).update(canonical(block)).digest('base64');
 }

@@ -1,11 +1,15 @@
 import { type Composed, compose, outputLimit } from './answer.ts';
 import type { Grounds } from './breach.ts';
-import { PrefixCache } from './cache.ts';
+import { type CacheOptions, type InputUsage, PrefixCache } from './cache.ts';
 import { contentTokens, prefixTokens } from './counting.ts';
 import { AnswerMemory, isThinking } from './memory.ts';
-import type { ClaudeCall, Reaction } from './reaction.ts';
+import { modelName } from './names.ts';
+import { OPUS_5_5_PRICES, type Prices, priceOf } from './prices.ts';
+import type { AnswerUsage, ClaudeCall, Reaction } from './reaction.ts';
 import type { Answer } from './reply.ts';
+import type { Block } from './request.ts';
 import { fingerprints, segmentsOf } from './segments.ts';
+import { type Thinks, thoughtOn } from './thought.ts';
 
 /** What a stand-in can be told about the model that it plays. */
 export interface ModelOptions {
@@ -19,9 +23,34 @@ export interface ModelOptions {
   ratio?: number;
   /** Bind thinking blocks to the prefix that they were written after (rule 16). Default false. */
   bindThinking?: boolean;
+  /**
+   * Think before every answer, so many tokens at the default effort; `output_config.effort` scales it. It counts in
+   * `max_tokens`, and a budget for it is refused. Default: it does not think.
+   */
+  thinks?: Thinks;
+  /** Whether a model that thinks cannot be told not to, as Opus 5.5; then no tool can be forced, either. Default true. */
+  alwaysThinks?: boolean;
   /** Refuse input + `max_tokens` over the window, as older models do (rule 20). Default false. */
   fitErrors?: boolean;
+  /** The prompt cache: the least prefix that it keeps (default 512 tokens) and its clock. */
+  cache?: CacheOptions;
+  /** What calls cost. Default: the list prices of Opus 5.5. */
+  prices?: Prices;
 }
+
+type AnswerReaction = Extract<Reaction, { do: 'answer' }>;
+
+/** The shortest prefix that the 5 and 5.5 lines keep. */
+const CACHE_TOKENS_MIN = 512;
+
+const NO_DETAILS = { type: 'refusal', category: null, explanation: null };
+
+const uncached = (tokens: number): InputUsage => ({
+  input_tokens: tokens,
+  cache_read_input_tokens: 0,
+  cache_creation_input_tokens: 0,
+  cache_creation: { ephemeral_5m_input_tokens: 0, ephemeral_1h_input_tokens: 0 },
+});
 
 /** The model behind the API: its limits, its memory of what it said, and its prompt cache. */
 export class StandInModel implements Grounds {
@@ -32,7 +61,11 @@ export class StandInModel implements Grounds {
   readonly bindThinking: boolean;
   readonly fitErrors: boolean;
   readonly memory = new AnswerMemory();
-  readonly #cache = new PrefixCache();
+  readonly thinks: boolean;
+  readonly alwaysThinks: boolean;
+  readonly #thinks: Thinks | undefined;
+  readonly #prices: Prices;
+  readonly #cache: PrefixCache;
 
   constructor(options: ModelOptions) {
     this.windowTokens = options.windowTokens ?? 200_000;
@@ -41,52 +74,53 @@ export class StandInModel implements Grounds {
     this.ratio = options.ratio ?? 1;
     this.bindThinking = options.bindThinking ?? false;
     this.fitErrors = options.fitErrors ?? false;
+    this.#thinks = options.thinks;
+    this.thinks = options.thinks !== undefined;
+    this.alwaysThinks = this.thinks && options.alwaysThinks !== false;
+    this.#prices = options.prices ?? OPUS_5_5_PRICES;
+    this.#cache = new PrefixCache({ minTokens: CACHE_TOKENS_MIN, ...options.cache });
   }
 
   /** Answers a sound call: composed, signed where it thinks, counted, and remembered by the prompt cache. */
-  answer(reaction: Extract<Reaction, { do: 'answer' }>, call: ClaudeCall): Answer {
+  answer(reaction: AnswerReaction, call: ClaudeCall): Answer {
     const limit = outputLimit(call.body.max_tokens, call.inputTokens, this.windowTokens);
-    const composed = compose(reaction, call, limit, this.ratio);
+    const composed = compose(reaction, call, limit, this.ratio, thoughtOn(call, this.#thinks));
     const segments = segmentsOf(call.body);
-    const input = this.#cache.account(segments, prefixTokens(segments, this.ratio));
-    const output_tokens = contentTokens(composed.content, this.ratio);
-    return this.#answer(
-      call,
-      { ...composed, content: this.#issue(composed, call) },
-      { ...input, output_tokens },
-      reaction,
-    );
+    const input = this.#cache.account(segments, prefixTokens(segments, this.ratio), modelName(call.body.model));
+    return this.#answer(call, composed, input, reaction);
   }
 
-  /** The beginning of an answer that will not be completed. It is counted, but neither cached nor remembered. */
+  /** The beginning of an answer that will not be completed. It is counted, but not cached. */
   fragment(text: string, call: ClaudeCall): Answer {
-    const content = [{ type: 'text', text }];
-    const usage = {
-      input_tokens: call.inputTokens,
-      cache_read_input_tokens: 0,
-      cache_creation_input_tokens: 0,
-      output_tokens: contentTokens(content, this.ratio),
-    };
-    return this.#answer(call, { content, stopReason: 'end_turn' }, usage, { do: 'answer' });
+    const limit = { tokens: Number.POSITIVE_INFINITY, stopReason: 'max_tokens' };
+    const reaction: AnswerReaction = { do: 'answer', content: [{ type: 'text', text }] };
+    const composed = compose(reaction, call, limit, this.ratio, thoughtOn(call, this.#thinks));
+    return this.#answer(call, composed, uncached(call.inputTokens), reaction);
   }
 
-  #issue({ content, stopReason }: Composed, call: ClaudeCall): Composed['content'] {
+  #issue({ content, stopReason, thoughtTokens }: Composed, call: ClaudeCall): Block[] {
     if (!content.some(isThinking) && stopReason !== 'pause_turn') return content;
-    return this.memory.issue(content, fingerprints(segmentsOf(call.body)).at(-1) ?? '', stopReason);
+    const prefix = fingerprints(segmentsOf(call.body)).at(-1) ?? '';
+    return this.memory.issue(content, prefix, stopReason, thoughtTokens);
   }
 
-  #answer(
-    { index, body }: ClaudeCall,
-    { content, stopReason }: Composed,
-    usage: Answer['usage'],
-    reaction: Extract<Reaction, { do: 'answer' }>,
-  ): Answer {
+  #answer(call: ClaudeCall, composed: Composed, input: InputUsage, reaction: AnswerReaction): Answer {
+    const { content, stopReason, thoughtTokens } = composed;
+    const said = thoughtTokens > 0 ? content.slice(1) : content;
+    const counted: AnswerUsage = {
+      ...input,
+      output_tokens: thoughtTokens + contentTokens(said, this.ratio),
+      output_tokens_details: thoughtTokens > 0 ? { thinking_tokens: thoughtTokens } : null,
+    };
+    const usage = { ...counted, ...reaction.usage };
+    call.usd = priceOf(usage, this.#prices);
     return {
-      id: `msg_standin${String(index).padStart(14, '0')}`,
-      model: body.model,
-      content,
+      id: `msg_standin${String(call.index).padStart(14, '0')}`,
+      model: call.body.model,
+      content: this.#issue(composed, call),
       stopReason,
-      usage: { ...usage, ...reaction.usage },
+      stopDetails: stopReason === 'refusal' ? { ...NO_DETAILS, ...reaction.stopDetails } : null,
+      usage,
     };
   }
 

@@ -5,7 +5,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { closeServer, header, listen, readBody, sendJson } from '../loopback.ts';
 import { listed, News } from '../news.ts';
-import { act, sendError, sendTooLarge } from './act.ts';
+import { act, type Pace, sendError, sendTooLarge } from './act.ts';
 import { type Judgement, judge, refusalAtDoor } from './judge.ts';
 import { type ModelOptions, StandInModel } from './model.ts';
 import { type ClaudeCall, FORCED, type Reaction, type ReactionRule } from './reaction.ts';
@@ -13,11 +13,9 @@ import { pendingText, systemText } from './request.ts';
 import { BODY_BYTES_MAX } from './rules.ts';
 
 /** How a Claude stand-in is started. */
-export interface ClaudeOptions extends ModelOptions {
+export interface ClaudeOptions extends ModelOptions, Pace {
   /** Default: a free one. */
   port?: number;
-  /** How long each piece of a stream takes. Default 0. */
-  deltaDelayMs?: number;
   /** Whether `GET /v1/models/{id}` exists; a proxy may not have it. Default true. */
   servesModels?: boolean;
 }
@@ -138,7 +136,7 @@ class ClaudeServer implements ClaudeStandIn {
     const call = this.#record(judgement, header(request, 'traceparent'));
     const gone = this.#watchEnd(call, response);
     const reaction = this.#decide(call);
-    const stage = { call, response, model: this.#model, deltaDelayMs: this.#options.deltaDelayMs ?? 0, gone };
+    const stage = { call, response, model: this.#model, pace: this.#options, gone };
     const forced = reaction !== undefined && FORCED.includes(reaction.do);
     if (forced) await act(reaction, stage);
     else if (refusal !== undefined) this.#refuse(call, response, 'unauthorized', refusal);

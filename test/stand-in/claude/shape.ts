@@ -2,18 +2,20 @@
 import { type Breach, breach, firstOf } from './breach.ts';
 import { isObject } from './request.ts';
 
-interface Shape {
+/** The keys of an object: those it must have, and those it may have. */
+export interface Shape {
   readonly required: readonly string[];
   readonly optional: readonly string[];
 }
 
-const shape = (required: string, optional = ''): Shape => ({
+/** A shape from two lists of keys. */
+export const shape = (required: string, optional = ''): Shape => ({
   required: required.split(' ').filter(Boolean),
   optional: optional.split(' ').filter(Boolean),
 });
 
 /** The shape of something that is told apart by its `type`. */
-const tagged = (required: string, optional = ''): Shape => shape(`type ${required}`, optional);
+export const tagged = (required: string, optional = ''): Shape => shape(`type ${required}`, optional);
 
 const SERVER_RESULT = tagged('content tool_use_id', 'cache_control caller');
 const TEXT = tagged('text', 'cache_control citations');
@@ -57,7 +59,7 @@ const SOURCES: Readonly<Record<string, Shape>> = {
 
 const REQUEST = shape(
   'max_tokens messages model',
-  'cache_control container diagnostics inference_geo metadata output_config service_tier speed stop_sequences stream system thinking tool_choice tools',
+  'cache_control container diagnostics inference_geo metadata output_config service_tier speed stop_sequences stream system temperature thinking tool_choice tools top_k top_p',
 );
 const MESSAGE = shape('content role');
 const TOOL = shape(
@@ -119,7 +121,8 @@ function checkCacheControl(value: unknown, path: string): Breach | undefined {
   return checkKeys(value, CACHE_CONTROL, `${path}.ephemeral`);
 }
 
-function checkTagged(value: unknown, shapes: Readonly<Record<string, Shape>>, path: string): Breach | undefined {
+/** Whether a value is one of the shapes that its `type` tells apart, with no key too few or too many. */
+export function checkTagged(value: unknown, shapes: Readonly<Record<string, Shape>>, path: string): Breach | undefined {
   if (!isObject(value)) {
     return breach(25, `${path}: Input should be a valid dictionary or object to extract fields from`);
   }
