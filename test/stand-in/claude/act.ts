@@ -159,12 +159,15 @@ function halfBody(written: Answer, { call, response }: Stage): Promise<void> {
   });
 }
 
+/** The status of an error that no stream has hidden behind a 200. */
+const STATUS_OF: Readonly<Record<string, number>> = { overloaded_error: 529, invalid_request_error: 400 };
+
 function errorEvent(reaction: Extract<Reaction, { do: 'errorEvent' }>, stage: Stage): void {
   const { call, model } = stage;
   const { type, message } = reaction;
   // Only a stream can fail after its 200: without one the same trouble is a plain error.
   if (call.body.stream !== true) {
-    refuse(stage, { status: type === 'overloaded_error' ? 529 : 500, type, message });
+    refuse(stage, { status: STATUS_OF[type] ?? 500, type, message });
     return;
   }
   call.status = 200;

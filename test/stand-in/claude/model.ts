@@ -17,6 +17,8 @@ export interface ModelOptions {
   windowTokens?: number;
   /** The window that the models endpoint states. Default: the real one, as it is at that moment. */
   statedWindowTokens?: number;
+  /** Whether the models endpoint states the limits; where not, they are null, or not there at all. Default `stated`. */
+  limits?: 'stated' | 'null' | 'absent';
   /** Default 8192. */
   maxOutputTokens?: number;
   /** How many tokens this model's tokenizer makes for one of the plain one. Default 1. */
@@ -65,6 +67,7 @@ export class StandInModel implements Grounds {
   readonly alwaysThinks: boolean;
   readonly #thinks: Thinks | undefined;
   readonly #prices: Prices;
+  readonly #limits: ModelOptions['limits'];
   readonly #cache: PrefixCache;
 
   constructor(options: ModelOptions) {
@@ -74,6 +77,7 @@ export class StandInModel implements Grounds {
     this.ratio = options.ratio ?? 1;
     this.bindThinking = options.bindThinking ?? false;
     this.fitErrors = options.fitErrors ?? false;
+    this.#limits = options.limits;
     this.#thinks = options.thinks;
     this.thinks = options.thinks !== undefined;
     this.alwaysThinks = this.thinks && options.alwaysThinks !== false;
@@ -124,6 +128,12 @@ export class StandInModel implements Grounds {
     };
   }
 
+  #statedLimits(): Record<string, number | null> {
+    if (this.#limits === 'absent') return {};
+    if (this.#limits === 'null') return { max_input_tokens: null, max_tokens: null };
+    return { max_input_tokens: this.statedWindowTokens ?? this.windowTokens, max_tokens: this.maxOutputTokens };
+  }
+
   /** What the models endpoint says about a model. */
   card(id: string): Record<string, unknown> {
     return {
@@ -135,8 +145,7 @@ export class StandInModel implements Grounds {
       deprecated_at: null,
       line: null,
       capabilities: null,
-      max_input_tokens: this.statedWindowTokens ?? this.windowTokens,
-      max_tokens: this.maxOutputTokens,
+      ...this.#statedLimits(),
     };
   }
 }

@@ -1,6 +1,7 @@
 /** The shape of a request: which keys exist, where, and with which kind of value (rules 1, 2, 13, 21, 25). */
 import { type Breach, breach, firstOf } from './breach.ts';
 import { isObject } from './request.ts';
+import { checkSchema } from './schemas.ts';
 
 /** The keys of an object: those it must have, and those it may have. */
 export interface Shape {
@@ -173,8 +174,7 @@ function checkTool(tool: unknown, index: number): Breach | undefined {
   const path = `tools.${index}.custom`;
   const keys = checkKeys(tool, TOOL, path);
   if (keys !== undefined) return keys;
-  if (isObject(tool.input_schema) && tool.input_schema.type === 'object') return undefined;
-  return breach(25, `${path}.input_schema.type: Input should be 'object'`);
+  return checkSchema(tool.input_schema, `${path}.input_schema`);
 }
 
 function checkTools(tools: unknown): Breach | undefined {
