@@ -1,6 +1,7 @@
 import type { Block } from './request.ts';
 import { isOurSeal, sealThinking } from './seal.ts';
 import { canonical, extendFingerprint } from './segments.ts';
+import { ServedBlocks } from './served.ts';
 
 /** A thinking block as the stand-in once wrote it. */
 export interface IssuedThinking {
@@ -24,6 +25,8 @@ export class AnswerMemory {
   readonly #answerOfTool = new Map<string, number>();
   readonly #printsOfAnswer: string[][] = [];
   readonly #paused: string[][] = [];
+  /** What the server's own tools wrote. */
+  readonly served = new ServedBlocks();
 
   /**
    * Signs the thinking blocks of an answer and remembers it. `prefix` is the fingerprint of its whole request,
@@ -45,6 +48,7 @@ export class AnswerMemory {
       before = extendFingerprint(before, 'assistant', written);
       return written;
     });
+    this.served.remember(signed);
     if (prints.length > 0) this.#rememberTools(signed, answer);
     if (stopReason === 'pause_turn') this.#paused.push(signed.map(canonical));
     this.#printsOfAnswer.push(prints);

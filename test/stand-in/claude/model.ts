@@ -9,6 +9,7 @@ import type { AnswerUsage, ClaudeCall, Reaction } from './reaction.ts';
 import type { Answer } from './reply.ts';
 import type { Block } from './request.ts';
 import { fingerprints, segmentsOf } from './segments.ts';
+import { isServerSide } from './served.ts';
 import { type Thinks, thoughtOn } from './thought.ts';
 
 /** What a stand-in can be told about the model that it plays. */
@@ -103,7 +104,8 @@ export class StandInModel implements Grounds {
   }
 
   #issue({ content, stopReason, thoughtTokens }: Composed, call: ClaudeCall): Block[] {
-    if (!content.some(isThinking) && stopReason !== 'pause_turn') return content;
+    const isOwn = content.some((block) => isThinking(block) || isServerSide(block));
+    if (!isOwn && stopReason !== 'pause_turn') return content;
     const prefix = fingerprints(segmentsOf(call.body)).at(-1) ?? '';
     return this.memory.issue(content, prefix, stopReason, thoughtTokens);
   }

@@ -41,13 +41,18 @@ export function pieces(text: string): string[] {
 
 type Delta = Record<string, unknown>;
 
+const citationsOf = ({ citations }: Block): unknown[] => (Array.isArray(citations) ? citations : []);
+
 /** The block as it opens, and the deltas that fill it. What is not known to come in deltas comes whole. */
 function opening(block: Block): { start: Block; deltas: Delta[] } {
   switch (block.type) {
     case 'text':
       return {
-        start: { ...block, text: '' },
-        deltas: pieces(String(block.text)).map((text) => ({ type: 'text_delta', text })),
+        start: { ...block, text: '', ...(Array.isArray(block.citations) && { citations: [] }) },
+        deltas: [
+          ...pieces(String(block.text)).map((text) => ({ type: 'text_delta', text })),
+          ...citationsOf(block).map((citation) => ({ type: 'citations_delta', citation })),
+        ],
       };
     case 'thinking':
       return {

@@ -10,6 +10,7 @@ import { checkBreakpoints } from './breakpoints.ts';
 import { checkMedia } from './media.ts';
 import { checkCalls, checkResults, checkUniqueCalls } from './pairs.ts';
 import type { MessagesRequest } from './request.ts';
+import { checkServed } from './served.ts';
 import { checkShape } from './shape.ts';
 import { checkSteering } from './steering.ts';
 import { checkBinding, checkLatestThinking, checkThinkingEnd } from './thinking.ts';
@@ -55,6 +56,7 @@ const CHECKS: readonly Check[] = [
   checkUniqueCalls,
   checkResults,
   checkCalls,
+  checkServed,
   checkEnd,
   checkThinkingEnd,
   checkLatestThinking,

@@ -1,7 +1,7 @@
 /** The keys of a request that steer the model: how it thinks, how hard, which tools it must use (rules 13, 21 and 25). */
 import { type Breach, breach, type Grounds } from './breach.ts';
+import { checkTagged, type Shape, shape, tagged } from './keys.ts';
 import { isObject, type MessagesRequest } from './request.ts';
-import { checkTagged, type Shape, shape, tagged } from './shape.ts';
 import { EFFORTS, effortOf } from './thought.ts';
 
 const THINKING: Readonly<Record<string, Shape>> = {
