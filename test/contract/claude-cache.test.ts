@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { type CacheOptions, type InputUsage, PrefixCache } from '../stand-in/claude/cache.ts';
+import { type CacheOptions, type InputUsage, PrefixCache, roomsOf } from '../stand-in/claude/cache.ts';
 import { prefixTokens } from '../stand-in/claude/counting.ts';
 import { modelName } from '../stand-in/claude/names.ts';
 import { OPUS_5_5_PRICES, priceOf } from '../stand-in/claude/prices.ts';
@@ -13,7 +13,7 @@ function conversation(options?: CacheOptions): (messages: Message[], more?: Part
   return (messages, more = {}) => {
     const request = { model: 'm', max_tokens: 1, messages, ...more };
     const segments = segmentsOf(request);
-    return cache.account(segments, prefixTokens(segments, 1), request.model);
+    return cache.account(segments, prefixTokens(segments, 1), roomsOf(request));
   };
 }
 
@@ -128,6 +128,23 @@ test('a model does not read what another one has written', () => {
   send([user(end('one'))], { model: 'a' });
   expect(send([user(end('one'))], { model: 'b' }).cache_read_input_tokens).toBe(0);
   expect(send([user(end('one'))], { model: 'a' }).cache_read_input_tokens).toBeGreaterThan(0);
+});
+
+test('another effort begins anew; another choice of tools or kind of thinking keeps tools and system prompt', () => {
+  const base = { system: [end('rules')], tools: [tool('look')] };
+  const changes: [more: Partial<MessagesRequest>, keeps: 'all' | 'frame' | 'nothing'][] = [
+    [{ output_config: { effort: 'medium' }, thinking: { type: 'adaptive' } }, 'all'],
+    [{ tool_choice: { type: 'none' } }, 'frame'],
+    [{ thinking: { type: 'disabled' } }, 'frame'],
+    [{ output_config: { effort: 'low' } }, 'nothing'],
+  ];
+  for (const [more, keeps] of changes) {
+    const send = conversation();
+    const first = send([user(end('one'))], base);
+    const { cache_read_input_tokens: read } = send([user(end('one'))], { ...base, ...more });
+    const kept = read === 0 ? 'nothing' : read === total(first) ? 'all' : 'frame';
+    expect([more, kept]).toEqual([more, keeps]);
+  }
 });
 
 test('a prefixed name is the same model', () => {

@@ -1,5 +1,6 @@
 import { afterEach, expect, test } from '@jest/globals';
 import { ask, ClaudeLines, failure, type Params, stream, wireEvents } from '../fixture/claude.ts';
+import { bindsByName } from '../stand-in/claude/names.ts';
 import type { ClaudeOptions } from '../stand-in/claude/server.ts';
 
 const lines = new ClaudeLines();
@@ -78,6 +79,52 @@ test('a thought that comes back is read again, and is bound to what stood before
   expect(second.usage.input_tokens - first.usage.input_tokens).toBeGreaterThan(300);
   const edited = await failure(client.messages.create(ask('', { tools: TOOLS, messages: back, system: 'New' })));
   expect(edited.message).toContain('bound to a different conversation');
+});
+
+const BETA = { headers: { 'anthropic-beta': 'thinking-binding-controls-2026-08-01' } };
+const DROP = { type: 'adaptive', block_binding: { prefix_mismatch_behavior: 'drop_block' } } as never;
+
+test('thinking that is bound to something else is dropped where this is asked for, and told', async () => {
+  const { claude, client } = await lines.start({ thinks: 300, bindThinking: true, dropsBlocks: true });
+  const { content } = await client.messages.create(ask('Hi'));
+  const messages = [...ask('Hi').messages, { role: 'assistant' as const, content }, ...ask('On').messages];
+  const edited = ask('', { messages, system: 'New', thinking: DROP });
+  expect(await client.messages.create(edited, BETA)).toMatchObject({
+    input_transformations: [
+      { type: 'thinking_dropped', path: 'messages.1.content.0', reason: 'prefix_binding_mismatch' },
+    ],
+  });
+  expect(claude.calls[1]?.dropped).toEqual(['messages.1.content.0']);
+  expect(await client.messages.create(ask('', { messages, thinking: DROP }), BETA)).not.toHaveProperty(
+    'input_transformations',
+  );
+  expect(claude.breaches()).toEqual([]);
+});
+
+test('an endpoint that does not know how to drop thinking, or is not sent the header, refuses the key', async () => {
+  const [knowing, other] = [await lines.start({ dropsBlocks: true }), await lines.start()];
+  await failure(knowing.client.messages.create(ask('Hi', { thinking: DROP })));
+  await failure(other.client.messages.create(ask('Hi', { thinking: DROP }), BETA));
+  for (const { claude } of [knowing, other]) {
+    expect(claude.breaches()).toMatchObject([
+      { breach: { message: 'thinking.adaptive.block_binding: Extra inputs are not permitted' } },
+    ]);
+  }
+});
+
+test('thinking is bound where the named model binds it', async () => {
+  const { client } = await lines.start({ thinks: 300, bindThinking: bindsByName });
+  for (const [model, binds] of [
+    ['anthropic/claude-opus-5.5', true],
+    ['claude-opus-5', false],
+    ['claude-sonnet-4-6', false],
+  ] as const) {
+    const { content } = await client.messages.create(ask('Hi', { model }));
+    const messages = [...ask('Hi').messages, { role: 'assistant' as const, content }, ...ask('On').messages];
+    const edited = client.messages.create(ask('', { model, messages, system: 'New' }));
+    if (binds) expect((await failure(edited)).message).toContain('bound to a different conversation');
+    else expect((await edited).stop_reason).toBe('end_turn');
+  }
 });
 
 test('the same request is never signed twice the same', async () => {

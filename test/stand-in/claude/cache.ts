@@ -1,4 +1,7 @@
+import { modelName } from './names.ts';
+import type { MessagesRequest } from './request.ts';
 import { fingerprints, type Lifetime, type Segment } from './segments.ts';
+import { effortOf } from './thought.ts';
 
 /** A breakpoint finds an earlier one at most so many blocks before it. */
 export const LOOKBACK_BLOCKS = 20;
@@ -23,6 +26,26 @@ export interface CacheOptions {
   now?: () => number;
 }
 
+/** What else than its own text a prefix depends on: for tools and system prompt, and for messages. */
+export interface CacheRooms {
+  readonly frame: string;
+  readonly messages: string;
+}
+
+const NO_ROOMS: CacheRooms = { frame: '', messages: '' };
+
+/**
+ * The rooms of a request. Models share nothing, and another effort begins anew; a change of `tool_choice` or of the
+ * kind of thinking leaves tools and system prompt in the cache, and nothing of the messages.
+ */
+export function roomsOf(request: MessagesRequest): CacheRooms {
+  const frame = `${modelName(request.model)} ${effortOf(request)}`;
+  return {
+    frame,
+    messages: JSON.stringify([frame, request.tool_choice ?? null, request.thinking?.type ?? 'adaptive']),
+  };
+}
+
 interface Entry {
   readonly lifetime: Lifetime;
   expiresAt: number;
@@ -44,14 +67,17 @@ export class PrefixCache {
 
   /**
    * Splits the input into read, written and plain tokens, and remembers the breakpoints of this request. `tokens` are
-   * those of the prefix up to and including each segment. What was written in one `room` is not found in another.
+   * those of the prefix up to and including each segment. What was written in one room is not found in another.
    */
-  account(segments: readonly Segment[], tokens: readonly number[], room = ''): InputUsage {
+  account(segments: readonly Segment[], tokens: readonly number[], rooms: CacheRooms = NO_ROOMS): InputUsage {
     const total = tokens.at(-1) ?? 0;
     const isKept = (at: number): boolean => (tokens[at] ?? 0) >= this.#minTokens;
     const last = segments.findLastIndex(({ breakpoint }, at) => breakpoint && isKept(at));
     if (last < 0) return usageOf(total, 0, 0, 0);
-    const keys = fingerprints(segments.slice(0, last + 1)).map((print) => `${room} ${print}`);
+    const keys = fingerprints(segments.slice(0, last + 1)).map((print, at) => {
+      const isMessage = (segments[at]?.messageIndex ?? -1) >= 0;
+      return `${isMessage ? rooms.messages : rooms.frame} ${print}`;
+    });
     const hit = keys.findLastIndex((key, at) => this.#finds(key) && inReach(segments, at));
     const read = hit < 0 ? 0 : (tokens[hit] ?? 0);
     const covered = Math.max(read, tokens[last] ?? 0);

@@ -1,9 +1,8 @@
 import { type Composed, compose, outputLimit } from './answer.ts';
 import type { Grounds } from './breach.ts';
-import { type CacheOptions, type InputUsage, PrefixCache } from './cache.ts';
+import { type CacheOptions, type InputUsage, PrefixCache, roomsOf } from './cache.ts';
 import { contentTokens, prefixTokens } from './counting.ts';
 import { AnswerMemory, isThinking } from './memory.ts';
-import { modelName } from './names.ts';
 import { OPUS_5_5_PRICES, type Prices, priceOf } from './prices.ts';
 import type { AnswerUsage, ClaudeCall, Reaction } from './reaction.ts';
 import type { Answer } from './reply.ts';
@@ -24,8 +23,13 @@ export interface ModelOptions {
   maxOutputTokens?: number;
   /** How many tokens this model's tokenizer makes for one of the plain one. Default 1. */
   ratio?: number;
-  /** Bind thinking blocks to the prefix that they were written after (rule 16). Default false. */
-  bindThinking?: boolean;
+  /**
+   * Bind thinking blocks to the prefix that they were written after (rule 16): all of them, or those of the models
+   * that it answers true for. Default false.
+   */
+  bindThinking?: boolean | ((model: string) => boolean);
+  /** Whether `thinking.block_binding`, with its beta header, is known. Default false. */
+  dropsBlocks?: boolean;
   /**
    * Think before every answer, so many tokens at the default effort; `output_config.effort` scales it. It counts in
    * `max_tokens`, and a budget for it is refused. Default: it does not think.
@@ -46,6 +50,9 @@ type AnswerReaction = Extract<Reaction, { do: 'answer' }>;
 /** The shortest prefix that the 5 and 5.5 lines keep. */
 const CACHE_TOKENS_MIN = 512;
 
+/** The beta header that unmatched thinking may be dropped under. */
+const BINDING_BETA = 'thinking-binding-controls-2026-08-01';
+
 const NO_DETAILS = { type: 'refusal', category: null, explanation: null };
 
 const uncached = (tokens: number): InputUsage => ({
@@ -56,12 +63,13 @@ const uncached = (tokens: number): InputUsage => ({
 });
 
 /** The model behind the API: its limits, its memory of what it said, and its prompt cache. */
-export class StandInModel implements Grounds {
+export class StandInModel {
   windowTokens: number;
   statedWindowTokens: number | undefined;
   ratio: number;
   readonly maxOutputTokens: number;
-  readonly bindThinking: boolean;
+  readonly #binds: (model: string) => boolean;
+  readonly #dropsBlocks: boolean;
   readonly fitErrors: boolean;
   readonly memory = new AnswerMemory();
   readonly thinks: boolean;
@@ -76,7 +84,9 @@ export class StandInModel implements Grounds {
     this.statedWindowTokens = options.statedWindowTokens;
     this.maxOutputTokens = options.maxOutputTokens ?? 8192;
     this.ratio = options.ratio ?? 1;
-    this.bindThinking = options.bindThinking ?? false;
+    const { bindThinking = false } = options;
+    this.#binds = typeof bindThinking === 'boolean' ? () => bindThinking : bindThinking;
+    this.#dropsBlocks = options.dropsBlocks ?? false;
     this.fitErrors = options.fitErrors ?? false;
     this.#limits = options.limits;
     this.#thinks = options.thinks;
@@ -86,12 +96,20 @@ export class StandInModel implements Grounds {
     this.#cache = new PrefixCache({ minTokens: CACHE_TOKENS_MIN, ...options.cache });
   }
 
+  /** What a request for that model, with those beta headers, is judged by. */
+  groundsFor(name: string, betas: readonly string[]): Grounds {
+    const { maxOutputTokens, windowTokens, fitErrors, thinks, alwaysThinks, memory } = this;
+    const dropsBlocks = this.#dropsBlocks && betas.includes(BINDING_BETA);
+    const bindThinking = this.#binds(name);
+    return { maxOutputTokens, windowTokens, fitErrors, thinks, alwaysThinks, memory, bindThinking, dropsBlocks };
+  }
+
   /** Answers a sound call: composed, signed where it thinks, counted, and remembered by the prompt cache. */
   answer(reaction: AnswerReaction, call: ClaudeCall): Answer {
     const limit = outputLimit(call.body.max_tokens, call.inputTokens, this.windowTokens);
     const composed = compose(reaction, call, limit, this.ratio, thoughtOn(call, this.#thinks));
     const segments = segmentsOf(call.body);
-    const input = this.#cache.account(segments, prefixTokens(segments, this.ratio), modelName(call.body.model));
+    const input = this.#cache.account(segments, prefixTokens(segments, this.ratio), roomsOf(call.body));
     return this.#answer(call, composed, input, reaction);
   }
 
@@ -124,6 +142,7 @@ export class StandInModel implements Grounds {
       id: `msg_standin${String(call.index).padStart(14, '0')}`,
       model: call.body.model,
       content: this.#issue(composed, call),
+      ...(call.dropped && { dropped: call.dropped }),
       stopReason,
       stopDetails: stopReason === 'refusal' ? { ...NO_DETAILS, ...reaction.stopDetails } : null,
       usage,

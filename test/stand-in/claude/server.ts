@@ -151,7 +151,8 @@ class ClaudeServer implements ClaudeStandIn {
   async #messages(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const refusal = refusalAtDoor(request);
     const bytes = await readBody(request, BODY_BYTES_MAX);
-    const judgement = judge(bytes, this.#model, this.#model.ratio);
+    const betas = (header(request, 'anthropic-beta') ?? '').split(/,\s*/);
+    const judgement = judge(bytes, (model) => this.#model.groundsFor(model, betas), this.#model.ratio);
     const call = this.#record(judgement, header(request, 'traceparent'));
     const gone = this.#watchEnd(call, response);
     const reaction = this.#decide(call);
@@ -181,7 +182,7 @@ class ClaudeServer implements ClaudeStandIn {
     return act(reaction, stage);
   }
 
-  #record({ body, inputTokens, breach }: Judgement, traceparent: string | undefined): ClaudeCall {
+  #record({ body, inputTokens, breach, dropped }: Judgement, traceparent: string | undefined): ClaudeCall {
     const index = this.calls.length;
     const call: ClaudeCall = {
       index,
@@ -193,6 +194,7 @@ class ClaudeServer implements ClaudeStandIn {
       reaction: '',
       status: 0,
       ...(breach && { breach }),
+      ...(dropped && { dropped }),
       requestId: `req_standin${String(index).padStart(16, '0')}`,
       ...(traceparent !== undefined && { traceparent }),
     };

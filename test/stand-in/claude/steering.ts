@@ -4,12 +4,14 @@ import { checkTagged, type Shape, shape, tagged } from './keys.ts';
 import { isObject, type MessagesRequest } from './request.ts';
 import { EFFORTS, effortOf } from './thought.ts';
 
-const THINKING: Readonly<Record<string, Shape>> = {
-  adaptive: tagged('', 'display'),
-  enabled: tagged('budget_tokens', 'display'),
+const thinkingShapes = (more: string): Readonly<Record<string, Shape>> => ({
+  adaptive: tagged('', `display ${more}`),
+  enabled: tagged('budget_tokens', `display ${more}`),
   disabled: tagged(''),
   between_tools: tagged(''),
-};
+});
+const THINKING = thinkingShapes('');
+const THINKING_BETA = thinkingShapes('block_binding');
 const TOOL_CHOICE: Readonly<Record<string, Shape>> = {
   auto: tagged('', 'disable_parallel_tool_use'),
   any: tagged('', 'disable_parallel_tool_use'),
@@ -40,10 +42,17 @@ function checkEffort({ output_config }: MessagesRequest): Breach | undefined {
   return isKnown ? undefined : breach(25, `output_config.effort: ${valid(Object.keys(EFFORTS))}`);
 }
 
-function checkThinking({ thinking, max_tokens }: MessagesRequest): Breach | undefined {
+function checkThinking({ thinking, max_tokens }: MessagesRequest, { dropsBlocks }: Grounds): Breach | undefined {
   if (thinking === undefined) return undefined;
-  const found = checkTagged(thinking, THINKING, 'thinking');
+  const found = checkTagged(thinking, dropsBlocks ? THINKING_BETA : THINKING, 'thinking');
   if (found !== undefined) return found;
+  const mismatch = isObject(thinking.block_binding) ? thinking.block_binding.prefix_mismatch_behavior : null;
+  if (![undefined, null, 'error', 'drop_block'].includes(mismatch as never)) {
+    return breach(
+      25,
+      `thinking.${thinking.type}.block_binding.prefix_mismatch_behavior: ${valid(['error', 'drop_block'])}`,
+    );
+  }
   if (!DISPLAYS.includes(thinking.display)) {
     return breach(25, `thinking.${thinking.type}.display: ${valid(['summarized', 'omitted'])}`);
   }
@@ -97,7 +106,7 @@ function checkManners(request: MessagesRequest, { thinks, alwaysThinks }: Ground
 export function checkSteering(request: MessagesRequest, grounds: Grounds): Breach | undefined {
   return (
     checkEffort(request) ??
-    checkThinking(request) ??
+    checkThinking(request, grounds) ??
     checkToolChoice(request) ??
     checkSampling(request) ??
     checkManners(request, grounds)
