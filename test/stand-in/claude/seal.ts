@@ -10,7 +10,8 @@ import { canonical } from './segments.ts';
 const MARK = 'U3RhbmRJbg';
 const COUNT_DIGITS = 8;
 const UNITS_MIN = 64;
-const UNITS_PER_TOKEN = 4;
+/** About four characters a token, encrypted and then written in base64. */
+const UNITS_PER_TOKEN = 5;
 
 /** Where a block was written: after which prefix, and in which answer. No two answers share a signature. */
 export interface SealedPlace {
@@ -20,9 +21,10 @@ export interface SealedPlace {
 
 /** Signs a thinking block whose thought, read or not, had so many tokens. */
 export function sealThinking(block: Block, { prefix, answer }: SealedPlace, tokens: number): string {
-  const digest = createHash('sha256').update(prefix).update(String(answer)).update(canonical(block)).digest('hex');
+  const digest = createHash('sha256').update(prefix).update(String(answer)).update(canonical(block)).digest('base64');
   const units = Math.max(UNITS_MIN, tokens * UNITS_PER_TOKEN);
-  const body = digest.repeat(Math.ceil(units / digest.length)).slice(0, units);
+  const letters = digest.replace(/=+$/, '');
+  const body = letters.repeat(Math.ceil(units / letters.length)).slice(0, units);
   return `${MARK}${String(tokens).padStart(COUNT_DIGITS, '0')}${body}`;
 }
 
