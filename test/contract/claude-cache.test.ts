@@ -98,6 +98,21 @@ test('an entry is gone when its lifetime is over, and each reading begins it ane
   }
 });
 
+test('being found by a later breakpoint lets an entry live on, and with the lifetime that it was written for', () => {
+  let now = 0;
+  const send = conversation({ now: () => now });
+  const first = send([user(end('one'))]);
+  const later = [user('one'), assistant('ok'), user(end('two'))];
+  now = 4 * MINUTE_MS;
+  expect(send(later).cache_read_input_tokens).toBe(total(first));
+  now = 8 * MINUTE_MS;
+  expect(send([user('one'), assistant('else'), user(end('two'))]).cache_read_input_tokens).toBe(total(first));
+  const long = send([user(text('other', hour))]);
+  send([user(end('other'))]);
+  now += 30 * MINUTE_MS;
+  expect(send([user(end('other'))]).cache_read_input_tokens).toBe(total(long));
+});
+
 test('what is written is told by its lifetime, and the parts add up', () => {
   const send = conversation();
   const both = { system: [text('rules', hour)] };
@@ -125,9 +140,9 @@ test('a prefix that is too short is not kept, and a longer one is', () => {
 
 test('a model does not read what another one has written', () => {
   const send = conversation();
-  send([user(end('one'))], { model: 'a' });
-  expect(send([user(end('one'))], { model: 'b' }).cache_read_input_tokens).toBe(0);
-  expect(send([user(end('one'))], { model: 'a' }).cache_read_input_tokens).toBeGreaterThan(0);
+  send([user(end('one'))], { model: 'claude-a' });
+  expect(send([user(end('one'))], { model: 'claude-b' }).cache_read_input_tokens).toBe(0);
+  expect(send([user(end('one'))], { model: 'us.anthropic.claude-a-v1:0' }).cache_read_input_tokens).toBeGreaterThan(0);
 });
 
 test('another effort begins anew; another choice of tools or kind of thinking keeps tools and system prompt', () => {

@@ -45,6 +45,10 @@ test('a thought that reaches max_tokens leaves no word, and one that nearly does
   const silent = await stream(client, ask('1000'));
   expect([typesOf(silent.content), silent.stop_reason]).toEqual([['thinking'], 'max_tokens']);
   expect(silent.usage).toMatchObject({ output_tokens: 1000, output_tokens_details: { thinking_tokens: 1000 } });
+  claude.react(({ index }) =>
+    index === 1 ? { do: 'answer', content: [{ type: 'tool_use', id: 't1', name: 'look', input: {} }] } : undefined,
+  );
+  expect(typesOf((await stream(client, ask('1000'))).content)).toEqual(['thinking']);
   const cut = await stream(client, ask('900'));
   expect([typesOf(cut.content), cut.stop_reason]).toEqual([['thinking', 'text'], 'max_tokens']);
   expect(cut.usage.output_tokens).toBeLessThanOrEqual(1000);

@@ -8,13 +8,8 @@ const PROPERTY_PATTERN = /^[a-zA-Z0-9_.-]{1,64}$/;
 const NOT_AT_TOP = ['oneOf', 'allOf', 'anyOf'];
 
 const ajv = new Ajv2020({ strict: false, validateFormats: false, logger: false });
-const isSchema = ajv.getSchema(`${DRAFT}/schema`);
-
 /** Whether a value is a schema of the draft. Does not follow references. */
-function followsDraft(schema: Record<string, unknown>): boolean {
-  const { $schema: _claimed, ...rest } = schema;
-  return isSchema?.(rest) === true;
-}
+const followsDraft = ajv.getSchema(`${DRAFT}/schema`);
 
 /** Rule 25 for the schema of one tool, which stands at `path`. */
 export function checkSchema(schema: unknown, path: string): Breach | undefined {
@@ -24,7 +19,7 @@ export function checkSchema(schema: unknown, path: string): Breach | undefined {
   if (NOT_AT_TOP.some((key) => schema[key] !== undefined)) {
     return breach(25, `${path}: input_schema does not support oneOf, allOf, or anyOf at the top level`);
   }
-  if (!followsDraft(schema)) {
+  if (followsDraft?.(schema) !== true) {
     return breach(
       25,
       `${path}: JSON schema is invalid. It must match JSON Schema draft 2020-12 (${DRAFT}). Learn more about tool use at https://docs.claude.com/en/docs/tool-use.`,
