@@ -33,6 +33,29 @@ test('a stream that thinks carries pings, and the signature at once', async () =
   expect(within.filter(({ type }) => type !== 'ping')).toMatchObject([{ delta: { type: 'signature_delta' } }]);
 });
 
+test('what is said before a tool is called comes as thinking, and what is said last as text', async () => {
+  const { claude, client } = await lines.start({ thinks: 50, bindThinking: true, hidesInterimText: true });
+  const call = { type: 'tool_use', id: 'toolu_1', name: 'look', input: {} };
+  claude.react(({ index }) =>
+    index < 2 ? { do: 'answer', content: [{ type: 'text', text: 'I look it up. '.repeat(20) }, call] } : undefined,
+  );
+  const shown = ask('Hi', { tools: TOOLS, thinking: { type: 'adaptive', display: 'summarized' } });
+  expect((await stream(client, shown)).content[1]).toMatchObject({ thinking: 'I look it up. '.repeat(20) });
+  const first = await stream(client, ask('Hi', { tools: TOOLS }));
+  expect(typesOf(first.content)).toEqual(['thinking', 'thinking', 'tool_use']);
+  expect(first.content[1]).toMatchObject({ thinking: '', signature: expect.stringMatching(/.{300}/) });
+  expect(first.content[1]).not.toHaveProperty('tokens');
+  expect(first.usage.output_tokens_details?.thinking_tokens).toBeGreaterThan(100);
+  const back: Params['messages'] = [
+    ...ask('Hi').messages,
+    { role: 'assistant', content: first.content },
+    { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'toolu_1', content: 'found' }] },
+  ];
+  const last = await stream(client, ask('', { tools: TOOLS, messages: back }));
+  expect(typesOf(last.content)).toEqual(['thinking', 'text']);
+  expect(claude.breaches()).toEqual([]);
+});
+
 test('a summary of the thought is shown where it is asked for', async () => {
   const { client } = await lines.start({ thinks: 300 });
   const { content } = await stream(client, ask('Hi', { thinking: { type: 'adaptive', display: 'summarized' } }));

@@ -3,18 +3,13 @@ import { contentTokens, cutToTokens } from './counting.ts';
 import { isThinking } from './memory.ts';
 import type { ClaudeCall, Reaction } from './reaction.ts';
 import { type Block, conversationTexts, type MessagesRequest } from './request.ts';
-import type { Thought } from './thought.ts';
+import { type Thought, thoughtBlock } from './thought.ts';
 
 /** What an answer holds before it is signed and counted. */
 export interface Composed {
   readonly content: Block[];
   readonly stopReason: string;
-  /** What the thought at its beginning has cost; 0 where none was put there. */
-  readonly thoughtTokens: number;
 }
-
-/** What is said after a thought. */
-type Words = Omit<Composed, 'thoughtTokens'>;
 
 /** How many tokens an answer may have, and what stops it at that point. */
 export interface OutputLimit {
@@ -62,12 +57,12 @@ export function compose(
 ): Composed {
   const given = reaction.content as Block[] | undefined;
   const isComplete = given?.some(isThinking) || (reaction.stopReason === 'refusal' && given?.length === 0);
-  if (thought === undefined || isComplete) return { ...wordsOf(reaction, call, limit, ratio), thoughtTokens: 0 };
-  const block = { type: 'thinking', thinking: thought.text };
+  if (thought === undefined || isComplete) return wordsOf(reaction, call, limit, ratio);
   const left = limit.tokens - thought.tokens;
-  if (left <= 0) return { content: [block], stopReason: limit.stopReason, thoughtTokens: Math.max(0, limit.tokens) };
+  const begun = thoughtBlock({ ...thought, tokens: Math.min(thought.tokens, limit.tokens) });
+  if (left <= 0) return { content: [begun], stopReason: limit.stopReason };
   const { content, stopReason } = wordsOf(reaction, call, { ...limit, tokens: left }, ratio);
-  return { content: [block, ...content], stopReason, thoughtTokens: thought.tokens };
+  return { content: [begun, ...content], stopReason };
 }
 
 /** What is said, cut to the limit. Given content is not cut: a test that gives it knows best. */
@@ -76,7 +71,7 @@ function wordsOf(
   call: ClaudeCall,
   limit: OutputLimit,
   ratio: number,
-): Words {
+): Composed {
   if (reaction.content !== undefined) {
     const content = reaction.content as Block[];
     const calls = content.some(({ type }) => type === 'tool_use');

@@ -1,7 +1,8 @@
 import type { Block } from './request.ts';
-import { isOurSeal, sealThinking } from './seal.ts';
+import { isOurSeal, type SealedPlace, sealThinking } from './seal.ts';
 import { canonical, extendFingerprint } from './segments.ts';
 import { ServedBlocks } from './served.ts';
+import { thoughtTokens } from './thought.ts';
 
 /** A thinking block as the stand-in once wrote it. */
 export interface IssuedThinking {
@@ -28,19 +29,13 @@ export class AnswerMemory {
   /** What the server's own tools wrote. */
   readonly served = new ServedBlocks();
 
-  /**
-   * Signs the thinking blocks of an answer and remembers it. `prefix` is the fingerprint of its whole request,
-   * `thoughtTokens` what each of those blocks has cost beyond its text.
-   */
-  issue(content: readonly Block[], prefix: string, stopReason: string, thoughtTokens = 0): Block[] {
+  /** Signs the thinking blocks of an answer and remembers it. `prefix` is the fingerprint of its whole request. */
+  issue(content: readonly Block[], prefix: string, stopReason: string): Block[] {
     const answer = this.#printsOfAnswer.length;
     const prints: string[] = [];
     let before = prefix;
     const signed = content.map((block) => {
-      const written =
-        block.type === 'thinking' && !block.signature
-          ? { ...block, signature: sealThinking(block, { prefix: before, answer }, thoughtTokens) }
-          : block;
+      const written = block.type === 'thinking' && !block.signature ? sealed(block, { prefix: before, answer }) : block;
       if (isThinking(written)) {
         prints.push(canonical(written));
         this.#thinking.set(keyOf(written), { answer, print: canonical(written), prefix: before });
@@ -90,4 +85,10 @@ export class AnswerMemory {
         paused.length <= prints.length && paused.every((print, at) => print === prints.at(at - paused.length)),
     );
   }
+}
+
+function sealed(block: Block, place: SealedPlace): Block {
+  const tokens = thoughtTokens(block) ?? 0;
+  const { tokens: _counted, ...shown } = block;
+  return { ...(shown as Block), signature: sealThinking(shown as Block, place, tokens) };
 }

@@ -1,4 +1,4 @@
-import { type Composed, compose, outputLimit } from './answer.ts';
+import { type Composed, compose, type OutputLimit, outputLimit } from './answer.ts';
 import type { Grounds } from './breach.ts';
 import { type CacheOptions, type InputUsage, PrefixCache, roomsOf } from './cache.ts';
 import { contentTokens, prefixTokens } from './counting.ts';
@@ -9,7 +9,7 @@ import type { Answer } from './reply.ts';
 import type { Block } from './request.ts';
 import { fingerprints, segmentsOf } from './segments.ts';
 import { isServerSide } from './served.ts';
-import { type Thinks, thoughtOn } from './thought.ts';
+import { hideInterimText, type Thinks, thoughtOn, thoughtTokens } from './thought.ts';
 
 /** What a stand-in can be told about the model that it plays. */
 export interface ModelOptions {
@@ -37,6 +37,8 @@ export interface ModelOptions {
   thinks?: Thinks;
   /** Whether a model that thinks cannot be told not to, as Opus 5.5; then no tool can be forced, either. Default true. */
   alwaysThinks?: boolean;
+  /** Return what is said before a tool is called as thinking, as Opus 5.5 does. Default false. */
+  hidesInterimText?: boolean;
   /** Refuse input + `max_tokens` over the window, as older models do (rule 20). Default false. */
   fitErrors?: boolean;
   /** The prompt cache: the least prefix that it keeps (default 512 tokens) and its clock. */
@@ -70,6 +72,7 @@ export class StandInModel {
   readonly maxOutputTokens: number;
   readonly #binds: (model: string) => boolean;
   readonly #dropsBlocks: boolean;
+  readonly #hidesInterimText: boolean;
   readonly fitErrors: boolean;
   readonly memory = new AnswerMemory();
   readonly thinks: boolean;
@@ -87,6 +90,7 @@ export class StandInModel {
     const { bindThinking = false } = options;
     this.#binds = typeof bindThinking === 'boolean' ? () => bindThinking : bindThinking;
     this.#dropsBlocks = options.dropsBlocks ?? false;
+    this.#hidesInterimText = options.hidesInterimText ?? false;
     this.fitErrors = options.fitErrors ?? false;
     this.#limits = options.limits;
     this.#thinks = options.thinks;
@@ -107,7 +111,7 @@ export class StandInModel {
   /** Answers a sound call: composed, signed where it thinks, counted, and remembered by the prompt cache. */
   answer(reaction: AnswerReaction, call: ClaudeCall): Answer {
     const limit = outputLimit(call.body.max_tokens, call.inputTokens, this.windowTokens);
-    const composed = compose(reaction, call, limit, this.ratio, thoughtOn(call, this.#thinks));
+    const composed = this.#compose(reaction, call, limit);
     const segments = segmentsOf(call.body);
     const input = this.#cache.account(segments, prefixTokens(segments, this.ratio), roomsOf(call.body));
     return this.#answer(call, composed, input, reaction);
@@ -117,24 +121,31 @@ export class StandInModel {
   fragment(text: string, call: ClaudeCall): Answer {
     const limit = { tokens: Number.POSITIVE_INFINITY, stopReason: 'max_tokens' };
     const reaction: AnswerReaction = { do: 'answer', content: [{ type: 'text', text }] };
-    const composed = compose(reaction, call, limit, this.ratio, thoughtOn(call, this.#thinks));
+    const composed = this.#compose(reaction, call, limit);
     return this.#answer(call, composed, uncached(call.inputTokens), reaction);
   }
 
-  #issue({ content, stopReason, thoughtTokens }: Composed, call: ClaudeCall): Block[] {
+  #compose(reaction: AnswerReaction, call: ClaudeCall, limit: OutputLimit): Composed {
+    const composed = compose(reaction, call, limit, this.ratio, thoughtOn(call, this.#thinks));
+    if (!this.#hidesInterimText) return composed;
+    return { ...composed, content: hideInterimText(composed.content, call.body, this.ratio) };
+  }
+
+  #issue({ content, stopReason }: Composed, call: ClaudeCall): Block[] {
     const isOwn = content.some((block) => isThinking(block) || isServerSide(block));
     if (!isOwn && stopReason !== 'pause_turn') return content;
     const prefix = fingerprints(segmentsOf(call.body)).at(-1) ?? '';
-    return this.memory.issue(content, prefix, stopReason, thoughtTokens);
+    return this.memory.issue(content, prefix, stopReason);
   }
 
   #answer(call: ClaudeCall, composed: Composed, input: InputUsage, reaction: AnswerReaction): Answer {
-    const { content, stopReason, thoughtTokens } = composed;
-    const said = thoughtTokens > 0 ? content.slice(1) : content;
+    const { content, stopReason } = composed;
+    const thought = content.reduce((sum, block) => sum + (thoughtTokens(block) ?? 0), 0);
+    const said = content.filter((block) => thoughtTokens(block) === undefined);
     const counted: AnswerUsage = {
       ...input,
-      output_tokens: thoughtTokens + contentTokens(said, this.ratio),
-      output_tokens_details: thoughtTokens > 0 ? { thinking_tokens: thoughtTokens } : null,
+      output_tokens: thought + contentTokens(said, this.ratio),
+      output_tokens_details: thought > 0 ? { thinking_tokens: thought } : null,
     };
     const usage = { ...counted, ...reaction.usage };
     call.usd = priceOf(usage, this.#prices);
