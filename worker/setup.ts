@@ -1,8 +1,10 @@
 import { readFile } from 'node:fs/promises';
+import type { Config } from '../shared/config.ts';
 import type { Service } from '../shared/lifecycle.ts';
 import type { Root } from '../shared/root.ts';
 import { withBreaker } from './model/breaker.ts';
 import { createClaude } from './model/claude.ts';
+import type { StatedWindow } from './model/limits.ts';
 import { startMcp } from './tools/mcp.ts';
 import { readMcpConfig } from './tools/mcp-config.ts';
 import type { Toolbox } from './tools/tool.ts';
@@ -18,7 +20,7 @@ export async function setUpWorker(root: Root, limits?: WorkerParts['limits']) {
     createClaude({
       apiKey: config.ANTHROPIC_API_KEY,
       baseURL: config.ANTHROPIC_BASE_URL,
-      windowTokens: config.CONTEXT_WINDOW_TOKENS,
+      statedWindow: statedWindow(config),
       idleMs: config.MODEL_IDLE_TIMEOUT_MS,
       reach: root.reach,
     }),
@@ -27,6 +29,11 @@ export async function setUpWorker(root: Root, limits?: WorkerParts['limits']) {
   const preserve = (await readText('COMPACTION_PRESERVE_FILE', config.COMPACTION_PRESERVE_FILE)) ?? '';
   const tools = await startTools(root);
   return startWorker({ ...root, model, systemPrompt, preserve, tools, ...(limits && { limits }) });
+}
+
+/** CONTEXT_WINDOW_TOKENS is about MODEL alone: the models beside it have windows of their own. */
+function statedWindow({ MODEL, CONTEXT_WINDOW_TOKENS }: Config): StatedWindow | undefined {
+  return CONTEXT_WINDOW_TOKENS === undefined ? undefined : { model: MODEL, tokens: CONTEXT_WINDOW_TOKENS };
 }
 
 /** The tools of the servers that MCP_CONFIG names. Rejects with every problem of that file at once. */
