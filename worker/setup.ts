@@ -5,6 +5,7 @@ import type { Root } from '../shared/root.ts';
 import { withBreaker } from './model/breaker.ts';
 import { createClaude } from './model/claude.ts';
 import type { StatedWindow } from './model/limits.ts';
+import { loadPrices } from './price-file.ts';
 import { startMcp } from './tools/mcp.ts';
 import { readMcpConfig } from './tools/mcp-config.ts';
 import type { Toolbox } from './tools/tool.ts';
@@ -27,6 +28,7 @@ export async function setUpWorker(root: Root, limits?: WorkerParts['limits']) {
   );
   const systemPrompt = (await readText('SYSTEM_PROMPT_FILE', config.SYSTEM_PROMPT_FILE)) ?? SYSTEM_PROMPT;
   const preserve = (await readText('COMPACTION_PRESERVE_FILE', config.COMPACTION_PRESERVE_FILE)) ?? '';
+  await loadPrices(config.MODEL_PRICES_FILE);
   const tools = await startTools(root);
   return startWorker({ ...root, model, systemPrompt, preserve, tools, ...(limits && { limits }) });
 }
