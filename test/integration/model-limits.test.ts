@@ -58,6 +58,25 @@ test('a window that the operator states is that of one model, and leaves its out
   expect(await model.limits('other')).toEqual({ windowTokens: 90_000, maxOutputTokens: 9_000 });
 });
 
+test.each([
+  [404, 1],
+  [500, 2],
+  [429, 2],
+  [401, 2],
+])('an endpoint that answers the question with %d is asked %d times within two minutes', async (status, times) => {
+  endpoint = await startEndpoint(
+    () => {},
+    (response) => sendRefusal(response, status, 'some_error', 'no'),
+  );
+  let nowMs = 1_000;
+  const options = { apiKey: 'k', baseURL: endpoint.url, idleMs: 5_000, reach: () => {}, now: () => nowMs };
+  const model = createClaude(options);
+  await model.limits('m');
+  nowMs += 120_000;
+  await model.limits('m');
+  expect(endpoint.asked).toHaveLength(times);
+});
+
 /** A memory over an endpoint that a test steers, and a clock that is moved by hand. */
 function remembered(...answers: (Partial<Stated['limits']> | 'trouble')[]) {
   const world = { nowMs: 1_000, asked: 0 };

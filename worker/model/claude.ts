@@ -22,6 +22,7 @@ export interface ClaudeOptions {
   /** Longest silence on the wire, in bytes and not in events, the wait for the headers included. */
   idleMs: number;
   reach: ReachFailpoint;
+  now?: () => number;
 }
 
 /** What one call came to, and what the SDK threw where there is no answer. */
@@ -49,7 +50,7 @@ const WINDOW_TOKENS_MIN = 1_000;
  */
 export function createClaude(options: ClaudeOptions): Model {
   const client = new Anthropic({ apiKey: options.apiKey, baseURL: options.baseURL, maxRetries: 0, logLevel: 'off' });
-  const limits = rememberLimits((model) => askLimits(client, model), options.statedWindow);
+  const limits = rememberLimits((model) => askLimits(client, model), options.statedWindow, options.now);
   const effortless = new Set<string>();
   const sendOnce = async (request: ModelRequest, signal: AbortSignal, onText?: OnText) => {
     const maxOutputTokens = limits.known(request.model)?.maxOutputTokens;

@@ -23,11 +23,13 @@ const FOREIGN_CHARS_MAX = 8_192;
 export function openWire(idleMs: number): Wire {
   const silence = new AbortController();
   let timer = setTimeout(() => silence.abort(), idleMs);
+  let isOpen = true;
   let taken = false;
   let foreign: string | undefined;
   const hear = (): void => {
     clearTimeout(timer);
-    if (!silence.signal.aborted) timer = setTimeout(() => silence.abort(), idleMs);
+    // A chunk may still come after the call has ended; nobody would ever stop the timer that it starts.
+    if (isOpen) timer = setTimeout(() => silence.abort(), idleMs);
   };
   const read = (chunk: Uint8Array, decoder: TextDecoder): void => {
     if (foreign !== undefined && foreign.length < FOREIGN_CHARS_MAX) foreign += decoder.decode(chunk, { stream: true });
@@ -36,7 +38,10 @@ export function openWire(idleMs: number): Wire {
     silent: silence.signal,
     isTaken: () => taken,
     foreign: () => foreign?.slice(0, FOREIGN_CHARS_MAX),
-    close: () => clearTimeout(timer),
+    close() {
+      isOpen = false;
+      clearTimeout(timer);
+    },
     async fetch(input, init) {
       const response = await fetch(input, init);
       hear();
