@@ -161,6 +161,19 @@ test.each<[string, Script, string, string]>([
     'prompt_too_long',
   ],
   [
+    'a message that was not streamed, whatever its words say,',
+    (r) => json(r, { content: [], message: 'prompt is too long: 9000 tokens > 8000 maximum' }),
+    'transient',
+    'server_error',
+  ],
+  [
+    'an answer of another API',
+    (r) => json(r, { message: { role: 'assistant', message: 'prompt is too long: 9000 tokens > 8000 maximum' } }),
+    'transient',
+    'server_error',
+  ],
+  ['a detail that says too little', (r) => json(r, { detail: 'Something' }), 'transient', 'server_error'],
+  [
     'an error event',
     (r) => {
       sendStart(r);
@@ -207,6 +220,23 @@ test.each<[string, Script, string, string]>([
 function json(response: ServerResponse, value: unknown): void {
   response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(value));
 }
+
+test('an input of a tool that is no JSON never throws at whoever reads the answer', async () => {
+  const model = await connect((response) => {
+    sendStart(response);
+    const block = { type: 'tool_use', id: 't', name: 'look', input: {} };
+    sendEvent(response, 'content_block_start', { index: 0, content_block: block });
+    sendEvent(response, 'content_block_delta', {
+      index: 0,
+      delta: { type: 'input_json_delta', partial_json: '{"a": oops}' },
+    });
+    sendEvent(response, 'message_delta', { delta: { stop_reason: 'tool_use' }, usage: { output_tokens: 5 } });
+    sendEvent(response, 'message_stop');
+    response.end();
+  });
+  const result = await model.send(request(), forEver());
+  expect(() => JSON.stringify(result)).not.toThrow();
+});
 
 test('an answer without a usage is an answer that says nothing of its cost', async () => {
   const model = await connect((response) => {

@@ -161,25 +161,31 @@ function wordsOf(delta: Anthropic.RawContentBlockDelta): string {
   return delta.type === 'input_json_delta' ? delta.partial_json : '';
 }
 
-/** A page or plain JSON instead of a stream: an error that came with a 200, or a server that is not the one we meant. */
+/**
+ * A page or plain JSON instead of a stream: an error that came with a 200, or a server that is not the one we meant. Only
+ * what is shaped like an error is judged by its words, since a message holds what people and models wrote.
+ */
 function classifyForeign(body: string): Failure {
-  const failure = /^\s*\{/.test(body) ? classify(parsed(body)) : undefined;
+  const failure = isErrorBody(body) ? classify(JSON.parse(body)) : undefined;
   return failure === undefined || failure.reason === 'unknown'
     ? { kind: 'transient', reason: 'server_error' }
     : failure;
 }
 
-function parsed(json: string): unknown {
+function isErrorBody(body: string): boolean {
   try {
-    return JSON.parse(json);
+    const { error, detail, message, content, choices } = JSON.parse(body);
+    const isWorded = error !== undefined || typeof detail === 'string' || typeof message === 'string';
+    return isWorded && content === undefined && choices === undefined;
   } catch {
-    return json;
+    return false;
   }
 }
 
 function answerOf(message: Anthropic.Message): ModelAnswer {
   return {
-    content: message.content as unknown as readonly Block[],
+    // A copy, since the SDK reads the input of a tool only when it is looked at, and throws if it cannot.
+    content: message.content.map((block) => ({ ...block })) as unknown as readonly Block[],
     text: message.content.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join(''),
     stopReason: message.stop_reason,
     model: message.model,
