@@ -20,7 +20,7 @@ const RANKS: readonly (readonly [rank: number, files: RegExp])[] = [
   ],
   [
     2,
-    /^(?:producer\/inbox|worker\/(?:lane|ledger|queue|budget|alert)|worker\/model\/claude|worker\/session\/(?:store|transfer)|worker\/reply\/(?:typing|drafts))\.ts$/,
+    /^(?:producer\/inbox|worker\/(?:lane|ledger|queue|budget|alert|price-file)|worker\/model\/(?:claude|wire)|worker\/session\/(?:store|transfer)|worker\/reply\/(?:typing|drafts))\.ts$/,
   ],
   [3, /^worker\/watchdog\.ts$/],
   [2, /^(?:producer\/lease|worker\/(?:watch-snapshot|dead-man))\.ts$/],
