@@ -36,7 +36,7 @@ export interface Compaction extends Omit<SummaryPart, 'chunks'> {
 /** Why there is no compaction; `calls` were made all the same. */
 export type CompactionFailure =
   | SummaryFailure
-  | { reason: 'nothing_to_compact' | 'did_not_shrink'; failure?: undefined; calls: number };
+  | { reason: 'nothing_to_compact' | 'did_not_shrink'; failed?: undefined; calls: number };
 
 export type CompactionResult = { ok: true; compaction: Compaction } | { ok: false; failed: CompactionFailure };
 

@@ -118,11 +118,12 @@ async function compactOrStartFresh(
 ): Promise<Recovery> {
   const { attempt } = overflow;
   const failed = deadline.aborted
-    ? { reason: 'recovery_timeout' }
+    ? { reason: 'recovery_timeout', failed: undefined }
     : await compactForRetry(parts, overflow, learnt, signal);
   if (failed === undefined || (signal.aborted && !deadline.aborted)) return { do: 'again' };
   // A summary that was not even asked for says nothing of the session: it must not cost one.
-  if (failed.failure && NOT_ASKED.has(failed.failure.reason)) return { do: 'wait', failure: failed.failure };
+  const { failure } = failed.failed ?? {};
+  if (failure && NOT_ASKED.has(failure.reason)) return { do: 'wait', failure };
   reportFailedStage(parts, 'none', deadline.aborted ? 'recovery_timeout' : failed.reason);
   return orReport(parts, attempt, () => startFreshSession(parts, overflow, learnt, 'fresh'));
 }

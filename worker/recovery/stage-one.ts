@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { METRIC, SPAN } from '../../shared/telemetry.ts';
 import type { Attempt, Command } from '../attempt.ts';
-import { type AuditEvent, auditCommand } from '../audit.ts';
-import type { Failure } from '../model/classify.ts';
+import { type AuditEvent, auditCommand, failedCallEvent } from '../audit.ts';
+import type { FailedCall } from '../model/model.ts';
 import { type Room, roomOf } from '../model/room.ts';
 import type { LogRecord } from '../session/record.ts';
 import { appendCommands, archivableCommand, newStamp, type OpenedSession } from '../session/store.ts';
@@ -21,7 +21,7 @@ const PART = 'summary';
 /** Why a session was not compacted, with the failure of the call where that was it. */
 interface Uncompacted {
   reason: string;
-  failure?: Failure | undefined;
+  failed?: FailedCall | undefined;
 }
 
 /** What is compacted, and by whom. */
@@ -72,7 +72,7 @@ export async function compactAfterReply(
     { attempt, opened, room, step: 'compact-after-reply', effects: [], patienceMs: 0 },
     signal,
   );
-  if (failed === undefined || signal.aborted || failed.failure?.kind === 'transient') return;
+  if (failed === undefined || signal.aborted || failed.failed?.failure.kind === 'transient') return;
   await attempt.write('', [['HINCRBY', attempt.keys.session(attempt.session), 'vainCompactions', 1]]);
 }
 
@@ -88,8 +88,10 @@ async function compactSession(
       if (signal.aborted) return { reason: 'aborted' };
       span.setAttributes({ 'error.type': reason, 'spillway.compaction.calls': calls });
       parts.telemetry.count(METRIC.recoveries, { action: 'compact', result: reason });
+      const { failed } = result.failed;
       await subject.attempt.write('', [
         auditCommand(subject.attempt, { event: 'context.compaction-failed', reason, calls }),
+        ...(failed ? [auditCommand(subject.attempt, failedCallEvent('summary', parts.compactionModel, failed))] : []),
       ]);
       return result.failed;
     }
