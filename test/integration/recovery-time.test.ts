@@ -115,13 +115,13 @@ test('a long summary that was cut counts, and says that it was', async () => {
 test('a summary has an output of its own, whatever an answer may take, and low effort', async () => {
   await world.close();
   world = await createWorld({ claude: { windowTokens: 100_000, maxOutputTokens: 64_000 } });
-  gateway = await startGateway({ ...world, env: { ...world.env, MAX_OUTPUT_TOKENS: '500', EFFORT: 'high' } });
+  gateway = await startGateway({ ...world, env: { ...world.env, MAX_OUTPUT_TOKENS: '2000', EFFORT: 'high' } });
   await importSession(world.peek, world.keys, chatKey(CHAT), await parseLines(conversation(500, 1_000)));
   world.telegram.say(CHAT, 'Still there?');
   await nextOutcome(world, CHAT);
   for (const { body } of callsOf('compaction'))
     expect(body).toMatchObject({ max_tokens: 16_000, output_config: { effort: 'low' } });
-  expect(callsOf('main').at(-1)?.body).toMatchObject({ max_tokens: 500, output_config: { effort: 'high' } });
+  expect(callsOf('main').at(-1)?.body).toMatchObject({ max_tokens: 2_000, output_config: { effort: 'high' } });
   expect(callsOf('compaction').length).toBeGreaterThan(0);
   expect(world.claude.breaches()).toEqual([]);
 });

@@ -13,6 +13,7 @@ import { dropThinking, scrubLargest, scrubMedia, scrubMessage } from './scrub.ts
 import { compactForRetry } from './stage-one.ts';
 import {
   type LearntLimit,
+  LIMIT_TOKENS_MIN,
   moveTo,
   type Overflow,
   type RecoverParts,
@@ -28,7 +29,6 @@ export interface RecoveryTime {
   deadline: AbortSignal;
 }
 
-const LIMIT_TOKENS_MIN = 1_000;
 /** No window that anybody talks to is smaller, so a request of less was not refused for its length. */
 const GUESS_TOKENS_MIN = 2_000;
 /** A refusal without numbers teaches that the window is smaller than what was sent; our count may be off. */

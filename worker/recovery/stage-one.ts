@@ -6,9 +6,23 @@ import type { FailedCall } from '../model/model.ts';
 import { type Room, roomOf } from '../model/room.ts';
 import type { LogRecord } from '../session/record.ts';
 import { appendCommands, archivableCommand, newStamp, type OpenedSession } from '../session/store.ts';
-import { type Compaction, type CompactionResult, compact } from './compact.ts';
+import {
+  COMPACTION_CALLS_MAX,
+  type Compaction,
+  type CompactionFailure,
+  type CompactionResult,
+  compact,
+} from './compact.ts';
 import { maskResults, trimOldRounds } from './mask.ts';
-import { type LearntLimit, learnLimit, moveTo, type Overflow, type RecoverParts, thinkingTrim } from './step.ts';
+import {
+  type LearntLimit,
+  LIMIT_TOKENS_MIN,
+  learnLimit,
+  moveTo,
+  type Overflow,
+  type RecoverParts,
+  thinkingTrim,
+} from './step.ts';
 import type { Summariser, SummaryPart } from './summarise.ts';
 
 /** A session that was compacted this often in a row refills at once: compacting it again would not help. */
@@ -35,6 +49,8 @@ interface Subject {
   effects: readonly Command[];
   /** How long trouble that will pass is waited out. */
   patienceMs: number;
+  /** Calls that were made in vain. */
+  callsMade?: number;
 }
 
 /**
@@ -129,12 +145,16 @@ async function summariseSession(parts: RecoverParts, subject: Subject, signal: A
     room,
     boundary,
     summariser: await summariserOf(parts, subject),
+    callsMax: COMPACTION_CALLS_MAX - (subject.callsMade ?? 0),
     done: finishedPart(subject),
     mask: trimOldRounds(records),
     thinking: thinkingTrim(parts, records),
   };
   const result = await compact(opened.window, options, signal);
-  if (!result.ok) return result;
+  if (!result.ok) {
+    const smaller = measuredAnew(parts, subject, result.failed);
+    return smaller ? summariseSession(parts, smaller, signal) : result;
+  }
   const { summary, keptFrom, unseen, changes, tokensBefore, tokensAfter, calls, usage } = result.compaction;
   const windowStart = opened.firstIndex + keptFrom;
   const stamp = newStamp();
@@ -145,6 +165,22 @@ async function summariseSession(parts: RecoverParts, subject: Subject, signal: A
   const cost = { event: 'model.answered', purpose: 'summary', model: parts.compactionModel, ...usage } as const;
   await store(subject, [record, ...changes], window, [event, cost]);
   return result;
+}
+
+/** A summariser that overflows and states a smaller window is asked once more, with what fits that. */
+function measuredAnew(parts: RecoverParts, subject: Subject, failed: CompactionFailure): Subject | undefined {
+  const { attempt, room, effects, callsMade = 0 } = subject;
+  const limitTokens = failed.failed?.failure.limitTokens ?? 0;
+  const isNews = limitTokens >= LIMIT_TOKENS_MIN && limitTokens < room.limitTokens;
+  if (!isNews || callsMade + failed.calls >= COMPACTION_CALLS_MAX) return undefined;
+  const isOwn = parts.compactionModel === parts.modelName;
+  const learnt = isOwn ? learnLimit(attempt, room.limitTokens, { limitTokens, isGuess: false }) : [];
+  return {
+    ...subject,
+    room: roomOf(limitTokens, parts),
+    effects: [...effects, ...learnt],
+    callsMade: callsMade + failed.calls,
+  };
 }
 
 /** A chunk must fit the summariser, and what it says must fit the chat. */

@@ -99,6 +99,9 @@ export function thinkingTrim({ modelName, boundModels }: RecoverParts, records: 
   return bindsThinking(modelName) || boundModels.has(modelName) ? [trimOf('thinking', records)] : [];
 }
 
+/** An error that states a smaller window states nonsense. */
+export const LIMIT_TOKENS_MIN = 1_000;
+
 /** A window as an error taught it: stated, or guessed since the error had no numbers. */
 export interface LearntLimit {
   limitTokens: number;
