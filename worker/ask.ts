@@ -1,5 +1,5 @@
 import type { InboundMessage } from '../shared/message.ts';
-import type { Attempt, Command, RecoveryStage } from './attempt.ts';
+import { type Attempt, type Command, type RecoveryStage, TIMEOUTS } from './attempt.ts';
 import { auditCommand } from './audit.ts';
 import { type Called, type CallParts, callModel } from './call.ts';
 import { classifyAnswer, type Failure } from './model/classify.ts';
@@ -124,7 +124,7 @@ async function recordRound(
     ...appendCommands(attempt.keys, attempt.session, [record]),
     costCommand(attempt, called.answer),
     ['HSET', turn, 'rounds', round, 'attempts', 1, 'recoveriesBefore', attempt.recoveries, 'stage', stage],
-    ['HDEL', turn, ...OUTAGE_FIELDS],
+    ['HDEL', turn, TIMEOUTS, ...OUTAGE_FIELDS],
     ...trialWon(attempt),
   ]);
   parts.reach('round stored');
@@ -134,7 +134,7 @@ async function recordRound(
 /** The attempt as it goes on after a round: what was stored with the round, and what a failure now starts from. */
 function progressed(attempt: Attempt): Attempt {
   const stage = stageAfterRound(attempt);
-  return { ...attempt, attempts: 1, recoveriesBefore: attempt.recoveries, stage, ...endedTrial(attempt) };
+  return { ...attempt, attempts: 1, timeouts: 0, recoveriesBefore: attempt.recoveries, stage, ...endedTrial(attempt) };
 }
 
 /** What a call that went through has shown: the session is kept, and its user is told. */

@@ -29,6 +29,11 @@ export interface Trial {
   why: string;
 }
 
+/** The field of a turn that counts how often its time ran out. */
+export const TIMEOUTS = 'timeouts';
+/** The field of a turn whose user has the answer while its session is compacted. */
+export const REPLIED = 'replied';
+
 /** How a part of a reply stands: `sending` means that an attempt was about to send it, `resent` that a second was. */
 export type PartMark = 'sending' | 'resent' | 'sent';
 
@@ -79,6 +84,8 @@ export interface Attempt {
   readonly vainCompactions: number;
   /** Messages of this session that the model declined, since one was last answered. */
   readonly refusalsInRow: number;
+  /** How often the turn's own time ran out since the last progress. */
+  readonly timeouts: number;
   /** Set while this session is on trial. */
   readonly trial: Trial | undefined;
   /** Lowered when input and output together did not fit, raised when thinking took all of it. */
@@ -88,6 +95,8 @@ export interface Attempt {
   readonly notices: readonly string[];
   /** How a place of the reply stands: the placeholder, its text, or a further part by its index. */
   part(at: 'placeholder' | 'text' | number): PartMark | undefined;
+  /** How long this attempt has run, by a clock that nobody sets. */
+  elapsedMs(): number;
   /** A field of the turn as it was when this attempt began: how a call of a tool stands, or what it returned. */
   kept(field: string): string | undefined;
   /**
@@ -123,6 +132,7 @@ export function readAttempt(reply: {
   const turn = fromFlat(reply.turn);
   const session = fromFlat(reply.sessionFields);
   const fence = Number(turn.get('fence'));
+  const begunAtMs = performance.now();
   const turnKey = reply.keys.turn(reply.entry);
   let writes = 0;
   let before: Promise<unknown> = Promise.resolve();
@@ -163,11 +173,13 @@ export function readAttempt(reply: {
     compactionsInRow: Number(session.get('compactionsInRow') ?? 0),
     vainCompactions: Number(session.get('vainCompactions') ?? 0),
     refusalsInRow: Number(session.get('refusalsInRow') ?? 0),
+    timeouts: Number(turn.get(TIMEOUTS) ?? 0),
     trial: parsed<Trial>(turn.get('trial')),
     maxOutputTokens: optionalNumber(turn.get('maxOutputTokens')),
     conclusion: parsed<Conclusion>(turn.get('conclusion')),
     notices: parsed<string[]>(turn.get('notices')) ?? [],
     part: (at) => turn.get(`part:${at}`) as PartMark | undefined,
+    elapsedMs: () => performance.now() - begunAtMs,
     kept: (field) => turn.get(field),
     write,
     nextWrite,

@@ -55,6 +55,8 @@ export type Called = { sent: Sent } & (
 );
 
 const REPAIRS_KEPT = 20;
+/** A request whose answer did not come in the time of a turn, so often, is taken to be too large to be answered in time. */
+const TIMEOUTS_MAX = 2;
 /** So many turns tell the rhythm of a chat. */
 const TURN_TIMES = 20;
 /** What a request may weigh, with what our count does not see; the API refuses 32 MB. */
@@ -127,6 +129,8 @@ function tooLarge({ attempt, opened, room }: Call, { tokens }: Count): Failure |
   if (attempt.stage === 'scrubbed') return undefined;
   if (tokens > room.usableTokens || opened.window.omitted > 0)
     return { kind: 'token', reason: 'counted_too_long', observedTokens: tokens };
+  if (attempt.timeouts >= TIMEOUTS_MAX && attempt.stage === 'none')
+    return { kind: 'token', reason: 'counted_too_slow', observedTokens: tokens };
   if (bytesOf(asShown(opened.window.records)) <= BODY_BYTES_MAX) return undefined;
   return { kind: 'wire', reason: 'counted_too_large' };
 }

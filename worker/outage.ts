@@ -12,13 +12,16 @@ export interface Patience {
 
 /** What is done about a call that found the endpoint in trouble. */
 export type Wait =
-  /** `sinceMs` is when the trouble began for this message; `isLong`: its user is to be told. */
-  { do: 'wait'; delayMs: number; sinceMs: number; tries: number; isLong: boolean } | { do: 'give up' };
+  /** `waitedMs` is how long the message will have waited in all; `isLong`: its user is to be told. */
+  { do: 'wait'; delayMs: number; waitedMs: number; tries: number; isLong: boolean } | { do: 'give up' };
 
-/** The fields of the turn that hold when the trouble began, and how often it was tried since. */
-const SINCE = 'outageSince';
+/**
+ * The fields of the turn that hold how long it has waited for the endpoint, and how often it was tried. The time is added
+ * up from waits and attempts, not read off clocks: one that is wrong would end our patience at once.
+ */
+const WAITED = 'outageWaitedMs';
 const TRIES = 'outageTries';
-export const OUTAGE_FIELDS = [SINCE, TRIES] as const;
+export const OUTAGE_FIELDS = [WAITED, TRIES] as const;
 
 /** What says something about the endpoint, and nothing about the request. */
 const ENDPOINT: ReadonlySet<FailureReason> = new Set([
@@ -45,21 +48,20 @@ export function isOutage({ kind, reason }: Failure): boolean {
  * Whether a message waits on for an endpoint in trouble, and for how long. A wait that the endpoint asked for is never cut
  * short; any other ends where its user is to be told. Pure.
  */
-export function waitOut(attempt: Attempt, failure: Failure, patience: Patience, nowMs: number): Wait {
-  const sinceMs = Number(attempt.kept(SINCE) ?? nowMs);
+export function waitOut(attempt: Attempt, failure: Failure, patience: Patience): Wait {
   const tries = Number(attempt.kept(TRIES) ?? 0) + 1;
-  const waitedMs = nowMs - sinceMs;
+  const waitedMs = Number(attempt.kept(WAITED) ?? 0) + (tries > 1 ? attempt.elapsedMs() : 0);
   const patienceMs = attempt.trial ? Math.min(TRIAL_PATIENCE_MS, patience.outagePatienceMs) : patience.outagePatienceMs;
   const isOnlyWords = isClientStatus(failure.status) && tries > (attempt.trial ? 0 : WORDS_TRIES_MAX);
   if (waitedMs >= patienceMs || isOnlyWords) return { do: 'give up' };
   const { waitingNoticeMs } = patience;
   if (failure.retryAfterMs !== undefined) {
     const delayMs = failure.reason === 'paused' ? failure.retryAfterMs : backoffMs(tries, failure.retryAfterMs);
-    return { do: 'wait', delayMs, sinceMs, tries, isLong: waitedMs + delayMs >= waitingNoticeMs };
+    return { do: 'wait', delayMs, waitedMs: waitedMs + delayMs, tries, isLong: waitedMs + delayMs >= waitingNoticeMs };
   }
   const untilNoticeMs = waitedMs < waitingNoticeMs ? waitingNoticeMs - waitedMs : Number.POSITIVE_INFINITY;
   const delayMs = Math.min(backoffMs(tries), untilNoticeMs, patienceMs - waitedMs);
-  return { do: 'wait', delayMs, sinceMs, tries, isLong: waitedMs >= waitingNoticeMs };
+  return { do: 'wait', delayMs, waitedMs: waitedMs + delayMs, tries, isLong: waitedMs >= waitingNoticeMs };
 }
 
 function isClientStatus(status: number | undefined): boolean {
@@ -67,6 +69,6 @@ function isClientStatus(status: number | undefined): boolean {
 }
 
 /** Stores that a message waits. */
-export async function noteWait({ keys, entry, write }: Attempt, { sinceMs, tries }: Extract<Wait, { do: 'wait' }>) {
-  await write('', [['HSET', keys.turn(entry), SINCE, sinceMs, TRIES, tries]]);
+export async function noteWait({ keys, entry, write }: Attempt, { waitedMs, tries }: Extract<Wait, { do: 'wait' }>) {
+  await write('', [['HSET', keys.turn(entry), WAITED, Math.round(waitedMs), TRIES, tries]]);
 }

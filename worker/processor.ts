@@ -3,7 +3,7 @@ import { DelayedError, type Job, WaitingError } from 'bullmq';
 import type { ReachFailpoint } from '../shared/failpoint.ts';
 import type { Logger } from '../shared/log.ts';
 import { METRIC, SPAN, type Telemetry, traceIdOf } from '../shared/telemetry.ts';
-import { type Attempt, type Conclusion, FencedError } from './attempt.ts';
+import { type Attempt, type Conclusion, FencedError, TIMEOUTS } from './attempt.ts';
 import { type Budget, withBudget } from './budget.ts';
 import { startDeadline } from './deadline.ts';
 import type { Lane } from './lane.ts';
@@ -36,6 +36,7 @@ export type Processor = (
 
 /** How long a suspect waits before it asks again whether it is the oldest. */
 const SUSPECT_WAIT_MS = 1_000;
+const TURN_TIMEOUT = 'turn_timeout';
 /** How soon a turn that runs notices that its user does not want it any more. */
 const CANCEL_LOOK_MS = 1_000;
 
@@ -88,7 +89,7 @@ async function attemptTurn(
     const model = parts.budget ? withBudget(parts.model, parts.budget, attempt.chat) : parts.model;
     const verdict = await runTurn({ ...parts, model, recovering: deadline.recovering }, attempt, deadline.signal);
     if (verdict.do !== 'hand back' || !deadline.isTimedOut()) return verdict;
-    return { do: 'later', delayMs: 1_000, reason: 'turn_timeout' };
+    return { do: 'later', delayMs: 1_000, reason: TURN_TIMEOUT };
   } finally {
     deadline.end();
     clearInterval(watching);
@@ -147,22 +148,28 @@ async function obey(
       { entry: attempt.entry, chat: attempt.chat, reason: verdict.reason, delayMs: verdict.delayMs },
       'tried again later',
     );
-    await endAttempt(attempt, verdict.isFree === true);
+    await endAttempt(attempt, verdict);
     return postpone(job, token, verdict.delayMs);
   }
-  await endAttempt(attempt, verdict.do === 'hand back');
+  await endAttempt(attempt, verdict);
   await job.moveToWait(token);
   parts.reach('moved to wait');
   throw new WaitingError();
 }
 
 /** An attempt that ends with a verdict did not die. Once for each, however often the command is sent: a reply can be lost. */
-async function endAttempt({ keys, entry, fence, write }: Attempt, isFree: boolean): Promise<void> {
+async function endAttempt(
+  { keys, entry, fence, write }: Attempt,
+  verdict: Exclude<Verdict, { do: 'settle' }>,
+): Promise<void> {
   const turn = keys.turn(entry);
+  const isFree = verdict.do === 'hand back' || (verdict.do === 'later' && verdict.isFree === true);
+  const isTimeout = verdict.do === 'later' && verdict.reason === TURN_TIMEOUT;
   await write(`ended:${fence}`, [
     ['HDEL', turn, 'running', 'deaths'],
     ['ZREM', keys.suspects, entry],
     ...(isFree ? [['HINCRBY', turn, 'attempts', -1] as const] : []),
+    ...(isTimeout ? [['HINCRBY', turn, TIMEOUTS, 1] as const] : []),
   ]);
 }
 

@@ -21,8 +21,8 @@ export interface ReactParts extends RecoverParts, Patience {
 /** A call that failed, whatever the kind of its failure. */
 export type FailedCall = Omit<Overflow, 'failure'> & { failure: Failure };
 
-/** The field of the turn that holds when its recovery began. */
-const RECOVERY_BEGAN = 'recoveryBegan';
+/** The field of the turn that holds how much of its recovery's time is spent: added up, since clocks can be wrong. */
+const RECOVERY_SPENT = 'recoverySpentMs';
 
 /** What is done about a failed call: tried again later, told, or recovered from. */
 export async function react(parts: ReactParts, failedCall: FailedCall): Promise<Decided> {
@@ -43,7 +43,7 @@ async function waitFor(parts: ReactParts, attempt: Attempt, failure: Failure): P
     if (attempt.attempts >= parts.maxAttempts) return undefined;
     return { do: 'later', delayMs: backoffMs(attempt.attempts, retryAfterMs), reason };
   }
-  const wait = waitOut(attempt, failure, parts, Date.now());
+  const wait = waitOut(attempt, failure, parts);
   if (wait.do === 'give up') return undefined;
   await noteWait(attempt, wait);
   return { do: 'later', delayMs: wait.delayMs, reason, isFree: true, isLongWait: wait.isLong };
@@ -52,9 +52,19 @@ async function waitFor(parts: ReactParts, attempt: Attempt, failure: Failure): P
 async function recoverFrom(parts: ReactParts, failedCall: FailedCall, kind: Trigger): Promise<Decided> {
   const { attempt, failure } = failedCall;
   const overflow = { ...failedCall, failure: { ...failure, kind } };
-  const leftMs = await timeLeftMs(parts, attempt);
-  const recovery = await parts.recovering(leftMs, (signal, deadline) => recover(parts, overflow, { signal, deadline }));
+  const spentMs = Number(attempt.kept(RECOVERY_SPENT) ?? 0);
+  const startedMs = attempt.elapsedMs();
+  const recovery = await parts.recovering(Math.max(0, parts.recoveryTimeoutMs - spentMs), async (signal, deadline) => {
+    const taken = await recover(parts, overflow, { signal, deadline });
+    // Cut short, it goes on with what is left of its time. Killed, it has its time again: that uses up an attempt.
+    if (signal.aborted && !deadline.aborted) await noteSpent(attempt, spentMs + attempt.elapsedMs() - startedMs);
+    return taken;
+  });
   return decidedBy(parts, failedCall, recovery);
+}
+
+async function noteSpent({ keys, entry, write }: Attempt, spentMs: number): Promise<void> {
+  await write('', [['HSET', keys.turn(entry), RECOVERY_SPENT, Math.round(spentMs)]]);
 }
 
 async function decidedBy(parts: ReactParts, failedCall: FailedCall, recovery: Recovery): Promise<Decided> {
@@ -66,14 +76,6 @@ async function decidedBy(parts: ReactParts, failedCall: FailedCall, recovery: Re
   if (isOverBudget(failure.reason)) return overBudget(attempt, failure.reason);
   const later = failure.kind === 'transient' ? await waitFor(parts, attempt, failure) : undefined;
   return later ?? failed(attempt, failure.reason, NOTICE.unavailable, 'the endpoint is in trouble for long', true);
-}
-
-/** A recovery that was cut short goes on with what is left of its time. */
-async function timeLeftMs({ recoveryTimeoutMs }: ReactParts, attempt: Attempt): Promise<number> {
-  const began = attempt.kept(RECOVERY_BEGAN);
-  if (began !== undefined) return Math.max(0, recoveryTimeoutMs - (Date.now() - Number(began)));
-  await attempt.write('', [['HSETNX', attempt.keys.turn(attempt.entry), RECOVERY_BEGAN, Date.now()]]);
-  return recoveryTimeoutMs;
 }
 
 /** The user is told; the operator once a day for the budget of all. */

@@ -1,8 +1,11 @@
 import { readHeartbeat } from '../shared/heartbeat.ts';
 import { type ChatKey, type EntryId, type Keys, keysOf } from '../shared/keys.ts';
 import { type RedisClient, serversOf } from '../shared/redis.ts';
+import { REPLIED } from './attempt.ts';
 import type { ShardSnapshot, Snapshot } from './watch-rules.ts';
 
+/** So many of the oldest are looked at: more are hardly ever tidied up at once. */
+const OLDEST_MAX = 16;
 /** The time of the server that holds the key: the heartbeat is by the same clock. */
 const TIME = "return redis.call('TIME')";
 
@@ -52,9 +55,11 @@ async function readShard(redis: RedisClient, shard: number): Promise<ShardSnapsh
   };
 }
 
-/** A settled message is deleted from the stream, so what is left is unanswered. */
+/** A settled message is deleted from the stream, so what is left is unanswered, but for those that only tidy up. */
 async function oldestMessage(redis: RedisClient, keys: Keys): Promise<ShardSnapshot['oldest']> {
-  const [first] = await redis.xrange(keys.inbound, '-', '+', 'COUNT', 1);
+  const oldest = await redis.xrange(keys.inbound, '-', '+', 'COUNT', OLDEST_MAX);
+  const replied = await Promise.all(oldest.map(([entry]) => redis.hexists(keys.turn(entry as EntryId), REPLIED)));
+  const first = oldest.find((_, at) => replied[at] === 0);
   if (first === undefined) return undefined;
   const [entry, fields] = first;
   const field = (name: string): string => fields[fields.indexOf(name) + 1] ?? '';

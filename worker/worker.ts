@@ -173,7 +173,10 @@ function startJobs(parts: ProcessParts, shard: ShardParts): Service & { isRunnin
       chatDailyTokens: config.CHAT_DAILY_TOKENS,
       totalDailyTokens: config.TOTAL_DAILY_TOKENS,
     }),
-    excludeTool: (name, why) => parts.tools.exclude(name, why),
+    excludeTool: (name, why) => {
+      if (parts.tools.exclude(name, why)) return 'now';
+      return parts.tools.excluded().some(({ tool }) => tool === name) ? 'before' : 'kept';
+    },
     fixedRequest: () => ({
       model: config.MODEL,
       system: parts.systemPrompt,

@@ -43,7 +43,7 @@ const OWN = {
 } as const;
 
 /** How often a message takes a kind's own step; once unless named here. */
-const OWN_STEPS_MAX: Readonly<Partial<Record<Trigger, number>>> = { output: 2 };
+const OWN_STEPS_MAX: Readonly<Partial<Record<Trigger, number>>> = { output: 2, media: 2 };
 
 /** Recovery, whole: what happens at each stage of a message when its next call fails. A missing cell does not compile. */
 export const POLICY: Readonly<Record<RecoveryStage, Row>> = {

@@ -51,8 +51,9 @@ export async function recover(parts: RecoverParts, overflow: Overflow, time: Rec
   const learnt = learn(overflow);
   if (failure.kind === 'token' && overflow.fixedTokens > roomOf(learnt.limitTokens, parts).usableTokens)
     return concludeFixedParts(overflow, 'prompt_too_long');
-  const { tool } = failure;
-  if (tool !== undefined && parts.excludeTool(tool, failure.reason)) return dropTool(parts, overflow, tool);
+  const excluded = failure.tool === undefined ? 'kept' : parts.excludeTool(failure.tool, failure.reason);
+  if (failure.tool !== undefined && excluded !== 'kept')
+    return runWithout(parts, overflow, failure.tool, excluded === 'now');
   const taken = await takeOwn(parts, overflow, step, learnt);
   if (taken) return taken;
   const other = taken === false ? OTHERWISE[attempt.stage][failure.kind] : step;
@@ -144,10 +145,10 @@ async function tryWithoutHistory(
 }
 
 /** A tool that the API refuses would take every chat with it: it is left out, and the operator is told. */
-async function dropTool(parts: RecoverParts, { attempt }: Overflow, tool: string): Promise<Recovery> {
+async function runWithout(parts: RecoverParts, { attempt }: Overflow, tool: string, isNew: boolean): Promise<Recovery> {
   await attempt.write(`recover:${attempt.recoveries}`, [
     ...moveTo(attempt, attempt.stage),
-    alertCommand(attempt.keys, refusedToolAlert(attempt, tool)),
+    ...(isNew ? [alertCommand(attempt.keys, refusedToolAlert(attempt, tool))] : []),
     auditCommand(attempt, { event: 'tool.excluded', tool }),
   ]);
   parts.telemetry.count(METRIC.recoveries, { action: 'exclude_tool', result: 'ok' });

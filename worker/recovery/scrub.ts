@@ -46,10 +46,11 @@ export async function scrubLargest(parts: RecoverParts, overflow: Overflow): Pro
   return left.length > 0 && storeOwn(parts, overflow, left);
 }
 
-/** Leaves out the picture or the file that the error names; all of them when it names none. `false` when there is none. */
+/** Leaves out the picture or the file that the error names; all of them when it names none, or a second one. `false` when there is none. */
 export async function scrubMedia(parts: RecoverParts, overflow: Overflow): Promise<Recovery | false> {
   const media = mediaParts(asShown(overflow.opened.window.records));
-  const named = media.filter((part) => isNamed(part, overflow));
+  const isSecond = overflow.attempt.tried.includes('media');
+  const named = isSecond ? [] : media.filter((part) => isNamed(part, overflow));
   const left = named.length > 0 ? named : media;
   return left.length > 0 && storeOwn(parts, overflow, left);
 }

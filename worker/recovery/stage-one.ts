@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { METRIC, SPAN } from '../../shared/telemetry.ts';
-import type { Attempt, Command } from '../attempt.ts';
+import { type Attempt, type Command, REPLIED } from '../attempt.ts';
 import { type AuditEvent, auditCommand, failedCallEvent } from '../audit.ts';
 import type { FailedCall } from '../model/model.ts';
 import { type Room, roomOf } from '../model/room.ts';
@@ -83,6 +83,7 @@ export async function compactAfterReply(
   signal: AbortSignal,
 ): Promise<void> {
   if (attempt.compactionsInRow >= COMPACTIONS_IN_ROW_MAX || attempt.vainCompactions >= VAIN_COMPACTIONS_MAX) return;
+  await attempt.write('', [['HSET', attempt.keys.turn(attempt.entry), REPLIED, 1]]);
   const failed = await compactSession(
     parts,
     { attempt, opened, room, step: 'compact-after-reply', effects: [], patienceMs: 0 },

@@ -1,7 +1,7 @@
 import type { ReachFailpoint } from '../../shared/failpoint.ts';
 import type { InboundMessage } from '../../shared/message.ts';
 import { SPAN, type Telemetry } from '../../shared/telemetry.ts';
-import type { Attempt, Command, Conclusion, RecoveryStage } from '../attempt.ts';
+import { type Attempt, type Command, type Conclusion, type RecoveryStage, TIMEOUTS } from '../attempt.ts';
 import type { Recovering } from '../deadline.ts';
 import type { Failure } from '../model/classify.ts';
 import { bindsThinking } from '../model/family.ts';
@@ -28,8 +28,8 @@ export interface RecoverParts extends RoomSettings {
   /** Tells whether the endpoint takes what every request holds. */
   fixedParts: FixedPartsCheck;
   fixedRequest(): FixedParts;
-  /** Takes a tool out for the whole process; returns whether it was there. Idempotent. */
-  excludeTool(name: string, why: string): boolean;
+  /** Takes a tool out for the whole process, unless it was taken out `before`, or is one that is `kept`. Idempotent. */
+  excludeTool(name: string, why: string): 'now' | 'before' | 'kept';
   /** Models that turned out to bind their thinking, whatever their names say; grows as errors teach it. */
   boundModels: Set<string>;
   /** Gives a recovery its own deadline. */
@@ -73,7 +73,7 @@ export function moveTo(attempt: Attempt, stage: RecoveryStage): Command[] {
   return [
     ['HSET', turn, 'stage', stage, 'attempts', 0],
     ['HINCRBY', turn, 'recoveries', 1],
-    ['HDEL', turn, ...OUTAGE_FIELDS],
+    ['HDEL', turn, TIMEOUTS, ...OUTAGE_FIELDS],
   ];
 }
 

@@ -1,0 +1,107 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import type { Service } from '../../shared/lifecycle.ts';
+import { ALERT_CHAT, createWorld, startGateway, type World } from '../fixture/gateway.ts';
+import { nextOutcome } from '../fixture/ledger.ts';
+import { callsTools, type Notebook, openNotebook, use } from '../fixture/notebook.ts';
+import { GUARDRAILS, type Guardrail } from '../stand-in/claude/guardrails.ts';
+import type { ReactionRule } from '../stand-in/claude/reaction.ts';
+
+const CHAT = 1001;
+const BINDING = ['claude-opus-5-5', 'claude-sonnet-4-6'];
+
+let world: World;
+let notebook: Notebook;
+let gateway: Service | undefined;
+
+beforeEach(async () => {
+  notebook = await openNotebook();
+  world = await createWorld({ env: notebook.env });
+});
+
+afterEach(async () => {
+  await gateway?.stop();
+  gateway = undefined;
+  await world.close();
+  await notebook.remove();
+});
+
+const mainCalls = () => world.claude.calls.filter(({ kind }) => kind === 'main');
+const shown = () => world.telegram.shown(CHAT).map(({ text }) => text);
+const noted = () => mainCalls().filter(({ body }) => JSON.stringify(body.messages).includes('Recovery note'));
+
+/** The model writes twice and then answers; where it reads that both are done, it does nothing more. */
+const writesTwice: ReactionRule = (call) => {
+  const sent = JSON.stringify(call.body.messages);
+  if (/do not make it again/.test(sent)) return { do: 'answer', text: 'Both are written.' };
+  return callsTools([use('t1', 'write', { text: 'first line' })], [use('t2', 'write', { text: 'second line' })])(call);
+};
+
+test.each(BINDING)(
+  'a fresh session in the middle of a tool turn shows each finished call, and none is made again (%s)',
+  async (model) => {
+    Object.assign(world.env, { MODEL: model });
+    gateway = await startGateway(world);
+    // After both calls the provider takes the conversation no more, however it is shortened.
+    world.claude.react((call) => {
+      const sent = JSON.stringify(call.body.messages);
+      const isDone = /write: second line/.test(sent) && !/Recovery note/.test(sent);
+      return call.kind === 'main' && isDone ? { do: 'overflow' } : writesTwice(call);
+    });
+    world.telegram.say(CHAT, 'Write two lines');
+    expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+    expect(await notebook.notes()).toEqual(['write first line', 'write second line']);
+    const seed = JSON.stringify(noted().at(-1)?.body.messages[0]);
+    expect(seed).toMatch(/notebook__write \{\\+"text\\+":\\+"first line\\+"\} returned: write: first line/);
+    expect(seed).toMatch(/second line/);
+    expect(noted().at(-1)?.pendingText).toBe('Write two lines');
+    expect(shown().at(-1)).toBe('Both are written.');
+    expect(world.claude.breaches()).toEqual([]);
+  },
+);
+
+test.each(Object.keys(GUARDRAILS) as Guardrail[])(
+  'refused by %s after a tool has returned: the calls are not made again, and the chat goes on',
+  async (respond) => {
+    gateway = await startGateway(world);
+    world.claude.guard.rejectsText = { pattern: /write: second line/, respond };
+    world.claude.react(writesTwice);
+    world.telegram.say(CHAT, 'Write two lines');
+    expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: expect.stringMatching(/answered|failed/) });
+    expect(await notebook.notes()).toEqual(['write first line', 'write second line']);
+    world.telegram.say(CHAT, 'And now?');
+    world.claude.react(({ pendingText }) => (pendingText === 'And now?' ? { do: 'answer', text: 'Here.' } : undefined));
+    expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
+    expect(world.claude.breaches()).toEqual([]);
+  },
+);
+
+test('a tool whose definition the API refuses by name is taken out, with an alert, and everybody is answered', async () => {
+  gateway = await startGateway(world);
+  world.claude.guard.rejectsTool = /notebook__write/;
+  for (const chat of [CHAT, CHAT + 1]) world.telegram.say(chat, 'Hello');
+  for (const chat of [CHAT, CHAT + 1]) expect(await nextOutcome(world, chat)).toMatchObject({ outcome: 'answered' });
+  const alert = await world.telegram.waitForText(ALERT_CHAT, /refuses the tool notebook__write/);
+  expect(world.telegram.shown(ALERT_CHAT).map(({ text }) => text)).toEqual([alert.text]);
+  const names = mainCalls()
+    .at(-1)
+    ?.body.tools?.map(({ name }) => name);
+  expect(names).toContain('notebook__look');
+  expect(names).not.toContain('notebook__write');
+});
+
+test('a turn whose time runs out again and again is made smaller, and answered', async () => {
+  Object.assign(world.env, { TURN_TIMEOUT_MS: '700' });
+  gateway = await startGateway(world);
+  for (const [at, words] of ['one', 'two', 'three'].entries()) {
+    world.telegram.say(CHAT, `${words} ${'lorem ipsum '.repeat(150)}`);
+    await nextOutcome(world, CHAT, at + 1);
+  }
+  world.claude.react(({ pendingText, body }) =>
+    pendingText === 'Still there?' && !/Recovery note|Summary of/.test(JSON.stringify(body.messages))
+      ? { do: 'answer', text: 'Too late.', afterMs: 2_000 }
+      : undefined,
+  );
+  world.telegram.say(CHAT, 'Still there?');
+  expect(await nextOutcome(world, CHAT, 4, 25_000)).toMatchObject({ outcome: 'answered' });
+  expect(mainCalls().filter(({ aborted }) => aborted)).toHaveLength(2);
+});
