@@ -129,7 +129,8 @@ function tooLarge({ attempt, opened, room }: Call, { tokens }: Count): Failure |
   if (attempt.stage === 'scrubbed') return undefined;
   if (tokens > room.usableTokens || opened.window.omitted > 0)
     return { kind: 'token', reason: 'counted_too_long', observedTokens: tokens };
-  if (attempt.timeouts >= TIMEOUTS_MAX && attempt.stage === 'none')
+  const isShortened = attempt.stage !== 'none' && attempt.stage !== 'compacted';
+  if (attempt.timeouts >= TIMEOUTS_MAX && !isShortened)
     return { kind: 'token', reason: 'counted_too_slow', observedTokens: tokens };
   if (bytesOf(asShown(opened.window.records)) <= BODY_BYTES_MAX) return undefined;
   return { kind: 'wire', reason: 'counted_too_large' };

@@ -132,7 +132,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'an answer is not kept in its conversation',
-    mutations: [{ file: 'worker/turn.ts', from: '      ...decided.commands,\n', to: '' }],
+    mutations: [{ file: 'worker/turn.ts', from: '    ...commands,\n', to: '' }],
     scenario: 'telegram-redelivers',
     violates: 'I10',
   },

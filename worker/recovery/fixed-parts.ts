@@ -28,8 +28,8 @@ export type FixedPartsCheck = (
 export type FixedParts = Pick<ModelRequest, 'model' | 'system' | 'tools' | 'serverTools' | 'maxTokens' | 'effort'>;
 
 const TAKEN_KEEP_MS = 10 * 60_000;
-/** An operator who has mended the endpoint should not have to wait. */
-const REFUSED_KEEP_MS = 60_000;
+/** An operator who has mended the endpoint should not have to wait, nor a chat whose own trouble looks alike. */
+const REFUSED_KEEP_MS = 15_000;
 const QUESTION = 'This is a test of the connection. Answer with the word "ready".';
 
 /** A check that remembers; one serves a whole process. */
