@@ -119,6 +119,7 @@ const environment = z.object({
   TOOL_RESULT_MAX_CHARS: positive.default(16_000),
   TOOL_TIMEOUT_MS: milliseconds.default(60_000),
   TOOL_ROUNDS_MAX: positive.default(25),
+  MODEL_PRICES_FILE: z.string().optional(),
   MCP_CONFIG: z.string().optional(),
   WEB_SEARCH: flag,
   WEB_FETCH: flag,

@@ -20,7 +20,7 @@ const RANKS: readonly (readonly [rank: number, files: RegExp])[] = [
   ],
   [
     2,
-    /^(?:producer\/inbox|worker\/(?:lane|ledger|queue|budget|alert)|worker\/model\/claude|worker\/session\/(?:store|transfer)|worker\/reply\/(?:typing|drafts))\.ts$/,
+    /^(?:producer\/inbox|worker\/(?:lane|ledger|queue|budget|alert|price-file)|worker\/model\/(?:claude|wire)|worker\/session\/(?:store|transfer)|worker\/reply\/(?:typing|drafts))\.ts$/,
   ],
   [3, /^worker\/watchdog\.ts$/],
   [2, /^(?:producer\/lease|worker\/(?:watch-snapshot|dead-man))\.ts$/],
@@ -44,7 +44,7 @@ const RANKS: readonly (readonly [rank: number, files: RegExp])[] = [
   [0, /^producer\/(?:intake|patience|webhook-sight)\.ts$/],
   [0, /^worker\/(?:session\/segment|tools\/(?:memory|memory-index|words|snippet|passage))\.ts$/],
   [0, /^worker\/media\/(?:kind|label|fill)\.ts$/],
-  [0, /^worker\/(?:attempt|deadline|outage|backoff|audit|incident|notice|pieces)\.ts$/],
+  [0, /^worker\/(?:attempt|header|deadline|outage|backoff|audit|incident|notice|pieces)\.ts$/],
   [
     0,
     /^worker\/(?:model\/[\w-]+|session\/(?:record|shown|view|pairs)|recovery\/(?:policy|seed|finished-calls|transcript|left-out)|tools\/(?:tool|joined)|reply\/(?:format|sources))\.ts$/,

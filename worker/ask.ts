@@ -8,7 +8,7 @@ import { tokenizerFactor } from './model/family.ts';
 import type { ModelAnswer } from './model/model.ts';
 import { type Room, roomOf } from './model/room.ts';
 import { NOTICE } from './notice.ts';
-import { openSession, pendingRecord } from './opening.ts';
+import { type HeaderParts, openSession, pendingRecord } from './opening.ts';
 import { OUTAGE_FIELDS } from './outage.ts';
 import { type FailedCall, type ReactParts, react } from './react.ts';
 import { trialWon } from './recovery/trial.ts';
@@ -20,7 +20,7 @@ import { finishRound, openCalls, withRecord } from './tools/round.ts';
 import type { Decided } from './verdict.ts';
 
 /** What asking the model works with. */
-export interface AskParts extends CallParts, ReactParts {
+export interface AskParts extends CallParts, ReactParts, HeaderParts {
   /** A chat's window is no larger than this, whatever the model's is. */
   contextBudgetTokens: number;
   /** Rounds of tools for one message; after them the model must answer in words. */
@@ -50,7 +50,7 @@ export async function askModel(
   const limits = [windowTokens, parts.contextBudgetTokens, ...(attempt.limit ? [attempt.limit.tokens] : [])];
   const room = roomOf(Math.min(...limits), parts);
   const calibration = attempt.calibration ?? tokenizerFactor(parts.modelName);
-  const pending = pendingRecord(attempt, message, content);
+  const pending = pendingRecord(parts, attempt, message, content);
   const about = { message, pending, room, modelOutputTokens };
   let opened = await openSession(parts, attempt, pending, room.limitTokens);
   for (let round = attempt.rounds; ; round++) {

@@ -1,5 +1,6 @@
 import { type Attempt, type Command, traceIdOfAttempt } from './attempt.ts';
-import type { Usage } from './model/model.ts';
+import type { FailureReason } from './model/classify.ts';
+import type { FailedCall, Usage } from './model/model.ts';
 import type { Repair } from './model/repair.ts';
 
 /** What the audit trail records, beside the outcomes: the steps of a recovery. Content never gets in here. */
@@ -33,12 +34,37 @@ export type AuditEvent =
   | { event: 'context.thinking-dropped'; reason: string }
   /** Old results of tools are shown as one line each; no summary was needed. */
   | { event: 'context.force-pruned'; tokensBefore: number; tokensAfter: number }
-  /** A call that went through, and what it cost; all calls of one compaction are one event. */
-  | ({ event: 'model.answered'; purpose: 'answer' | 'summary'; model: string } & Usage)
+  /**
+   * A call that went through, and what it cost; all calls of one compaction are one event. `retry`: the answer was of no
+   * use (empty, cut before its first word), and the call was made again.
+   */
+  | ({ event: 'model.answered'; purpose: 'answer' | 'summary' | 'retry'; model: string } & Usage)
+  /** A call without an answer. `billed`: the provider had taken it, and the counters say what it cost, in part estimated. */
+  | ({
+      event: 'model.failed';
+      purpose: 'answer' | 'summary';
+      model: string;
+      reason: FailureReason;
+      billed: boolean;
+    } & Usage)
   /** A payload was cut before it was first sent; `chars` is what it had. */
   | { event: 'message.capped'; kind: 'tool_result' | 'document'; chars: number }
   | { event: 'context.output-lowered' | 'context.output-raised'; maxOutputTokens: number }
-  | { event: 'context.gave-up'; reason: string };
+  | { event: 'context.gave-up'; reason: string }
+  /** The API refused a tool by name; the process goes on without it. */
+  | { event: 'tool.excluded'; tool: string };
+
+const NOTHING_SPENT: Usage = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0 };
+
+/** The event of a call that gave no answer, with what the provider bills for it all the same. */
+export function failedCallEvent(
+  purpose: 'answer' | 'summary',
+  model: string,
+  { failure, spent }: FailedCall,
+): AuditEvent {
+  const billed = spent !== undefined;
+  return { event: 'model.failed', purpose, model, reason: failure.reason, billed, ...(spent ?? NOTHING_SPENT) };
+}
 
 const KEEP_MS = 90 * 24 * 3600_000;
 

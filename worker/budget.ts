@@ -6,6 +6,7 @@ import { bindScript } from '../shared/script.ts';
 import type { FailureReason } from './model/classify.ts';
 import { estimateRequest } from './model/count.ts';
 import type { Model, ModelResult } from './model/model.ts';
+import { totalTokens } from './model/usage.ts';
 
 /** Tokens that may be spent in a day, by UTC; `undefined` is no limit. */
 export interface BudgetLimits {
@@ -67,7 +68,8 @@ export function createBudget(
 
 /**
  * The model with a chat's budget before it: what a call may cost at most is reserved first, and what it did cost is put
- * in its place. A call that is not within the budget is not made, and fails as terminal with the budget's name.
+ * in its place; one that died after the server had taken it costs what the server bills. A call that is not within the
+ * budget is not made, and fails as terminal with the budget's name.
  */
 export function withBudget(model: Model, budget: Budget, chat: ChatKey): Model {
   return {
@@ -76,10 +78,15 @@ export function withBudget(model: Model, budget: Budget, chat: ChatKey): Model {
       const reserved = await budget.reserve(chat, estimateRequest(request) + request.maxTokens);
       if (typeof reserved === 'string') return refused(reserved);
       const result = await model.send(request, signal, onText);
-      await reserved.settle(result.ok ? result.answer.usage.inputTokens + result.answer.usage.outputTokens : 0);
+      await reserved.settle(billedTokens(result));
       return result;
     },
   };
+}
+
+function billedTokens(result: ModelResult): number {
+  const usage = result.ok ? result.answer.usage : result.spent;
+  return usage === undefined ? 0 : totalTokens(usage);
 }
 
 /** Whether a failure means that a budget is used up. */

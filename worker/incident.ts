@@ -31,6 +31,14 @@ export function historyRefusedAlert(about: {
   };
 }
 
+/** A tool that the model's API does not take. Told once for all chats. */
+export function refusedToolAlert(attempt: Attempt, tool: string): Alert {
+  return {
+    incident: `tool-${tool}`,
+    text: `The model's API refuses the tool ${tool}, so it was taken out until the next start; chats go on without it. Mend its definition on its server. First seen: chat ${attempt.chat}. Trace ${traceIdOfAttempt(attempt)}`,
+  };
+}
+
 /** What every request holds is refused: no chat is to blame. Told once for all chats. */
 export function fixedPartsAlert(attempt: Attempt, why: string, status: number | undefined): Alert {
   return {

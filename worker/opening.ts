@@ -3,6 +3,7 @@ import { channelOf, type InboundMessage } from '../shared/message.ts';
 import { SPAN, type Telemetry } from '../shared/telemetry.ts';
 import type { Attempt } from './attempt.ts';
 import { auditCommand } from './audit.ts';
+import { chatCode, headerOf } from './header.ts';
 import { tornAlert } from './incident.ts';
 import type { UserRecord } from './session/record.ts';
 import { newStamp, type OpenedSession, type Sessions } from './session/store.ts';
@@ -34,8 +35,21 @@ export async function openSession(
   return opened;
 }
 
+/** What the header of a message is made with. */
+export interface HeaderParts {
+  timeZone: string;
+  /** Known to nobody but us; the headers' codes are made from it. */
+  headerSecret: string;
+}
+
 /** The message as the log keeps it. */
-export function pendingRecord(attempt: Attempt, message: InboundMessage, content: UserRecord['content']): UserRecord {
+export function pendingRecord(
+  { timeZone, headerSecret }: HeaderParts,
+  attempt: Attempt,
+  message: InboundMessage,
+  content: UserRecord['content'],
+): UserRecord {
+  const facts = { timeZone, code: chatCode(headerSecret, attempt.chat), nowMs: Date.now() };
   return {
     v: 1,
     t: 'user',
@@ -43,6 +57,7 @@ export function pendingRecord(attempt: Attempt, message: InboundMessage, content
     content,
     entry: attempt.entry,
     channel: channelOf(message),
+    header: headerOf(message, facts),
     ...(message.chatType !== 'private' && { from: message.from.name ?? String(message.from.id) }),
   };
 }

@@ -22,6 +22,7 @@ import { RECONCILE_EVERY_MS, startReconciler } from './reconciler.ts';
 import { createFixedPartsCheck, type FixedPartsCheck } from './recovery/fixed-parts.ts';
 import { createDrafts, DRAFTS_EVERY_MS, DRAFTS_REFRESH_MS } from './reply/drafts.ts';
 import { createSessions } from './session/store.ts';
+import type { Exclusions } from './tools/exclusion.ts';
 import { joinToolboxes } from './tools/joined.ts';
 import { createRecall } from './tools/recall.ts';
 import type { Toolbox } from './tools/tool.ts';
@@ -40,7 +41,7 @@ export interface WorkerParts {
   /** What a summary must keep besides the usual, in the operator's words; may be empty. */
   preserve: string;
   /** The tools of other servers; they end with the worker. */
-  tools: Toolbox & Service;
+  tools: Toolbox & Service & Exclusions;
   /** Shorter than the defaults in tests of crashes. */
   limits?: Partial<
     QueueLimits & { reconcileEveryMs: number; drainMs: number; alertTakeOverMs: number; archiveEveryMs: number } & {
@@ -168,6 +169,7 @@ function startJobs(
       chatDailyTokens: config.CHAT_DAILY_TOKENS,
       totalDailyTokens: config.TOTAL_DAILY_TOKENS,
     }),
+    excludeTool: (name, why) => parts.tools.exclude(name, why),
     fixedRequest: () => ({
       model: config.MODEL,
       system: parts.systemPrompt,
@@ -211,6 +213,8 @@ function settingsOf({ config, limits }: WorkerParts) {
     maxOutputTokens: config.MAX_OUTPUT_TOKENS,
     effort: config.EFFORT,
     contextBudgetTokens: config.CONTEXT_BUDGET_TOKENS,
+    timeZone: config.TZ,
+    headerSecret: config.TELEGRAM_BOT_TOKEN,
     compactAt: config.COMPACT_AT,
     maxAttempts: config.MAX_ATTEMPTS,
     turnTimeoutMs: config.TURN_TIMEOUT_MS,

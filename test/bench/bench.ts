@@ -10,6 +10,7 @@ import { connectRedis, untilReady } from '../../shared/redis.ts';
 import type { Telegram } from '../../shared/telegram.ts';
 import { startTelemetry, type Telemetry } from '../../shared/telemetry.ts';
 import type { Model } from '../../worker/model/model.ts';
+import { withExclusions } from '../../worker/tools/exclusion.ts';
 import { startMcp } from '../../worker/tools/mcp.ts';
 import { startWorker } from '../../worker/worker.ts';
 
@@ -53,7 +54,7 @@ export async function startBench(
     reach: createFailpoints(undefined),
     systemPrompt: 'bench',
     preserve: '',
-    tools: await startMcp([], { timeoutMs: 1_000, log: createLogger('silent') }),
+    tools: withExclusions(await startMcp([], { timeoutMs: 1_000, log: createLogger('silent') })),
   });
   return {
     redis,

@@ -2,6 +2,7 @@ import { keysOf } from '../../shared/keys.ts';
 import { connectRedis } from '../../shared/redis.ts';
 import type { FoundRedisServer } from '../../shared/redis-server.ts';
 import { ALERT_CHAT } from '../fixture/gateway.ts';
+import { MANNERS } from '../fixture/manners.ts';
 import { type ClaudeOptions, type ClaudeStandIn, startClaude } from '../stand-in/claude/server.ts';
 import { startTelegram, type TelegramStandIn } from '../stand-in/telegram/server.ts';
 import { createFleet, type Fleet } from './fleet.ts';
@@ -37,7 +38,7 @@ const worlds = new Set<ChaosWorld>();
 /** Builds a world without a running gateway. `close` removes all of it. */
 export async function createChaosWorld(server: FoundRedisServer, plan: WorldPlan): Promise<ChaosWorld> {
   const [claude, telegram, redis] = await Promise.all([
-    startClaude(plan.claude),
+    startClaude({ ...MANNERS, ...plan.claude }),
     startTelegram(),
     startChaosRedis(server),
   ]);

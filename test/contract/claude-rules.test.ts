@@ -29,6 +29,7 @@ type Case = [rule: number, name: string, body: unknown, says?: string];
 
 const say = (...messages: unknown[]) => ({ model: 'claude-opus-5-5', max_tokens: 100, messages });
 const search: Block = { type: 'server_tool_use', id: 'srv1', name: 'web_search', input: {} };
+const hour = { cache_control: { type: 'ephemeral', ttl: '1h' } };
 const sealed = { signature: 'EuYBCkQYAiJA0123456789==' };
 const one = say(user('a'));
 const afterCall = (...parts: (Block | string)[]) => say(user('a'), assistant(call('t1')), user(...parts));
@@ -70,6 +71,7 @@ const ACCEPTED: Case[] = [
   [17, 'emoji in pairs', say(user('👍🏽 𝄞'))],
   [21, 'the most output tokens', { ...one, max_tokens: 8192 }],
   [25, 'every optional key', EVERY_KEY],
+  [14, 'an hour before five minutes', { ...one, system: [text('s', hour)], ...marked }],
   [25, 'the null fields of an answer', NULL_FIELDS],
 ];
 
@@ -132,6 +134,12 @@ const LIMITS: Case[] = [
   [14, 'a fifth breakpoint at the top', { ...FOUR_MARKS, ...marked }, 'Found 5.'],
   [14, 'a fifth inside a tool result', { ...afterCall(result('t1', NESTED_MARKS)), ...marked }, 'Found 5.'],
   [14, 'a breakpoint on empty text', say(user('a', text('', marked))), 'cannot be set for empty text blocks'],
+  [
+    14,
+    'an hour after five minutes',
+    { ...say(user('a', text('b', hour))), system: [text('s', marked)] },
+    "messages.0.content.1.cache_control.ttl: a ttl='1h' cache_control block must not come after a ttl='5m'",
+  ],
   [21, 'no max_tokens', { model: 'm', messages: [user('a')] }, 'max_tokens: Field required'],
   [21, 'max_tokens 0', { ...one, max_tokens: 0 }, 'greater than or equal to 1'],
   [21, 'max_tokens as text', { ...one, max_tokens: '100' }, 'valid integer'],
@@ -144,7 +152,7 @@ const LIMITS: Case[] = [
   [25, 'a private key on a block', say(user(text('a', { _id: 1 }))), 'messages.0.content.0.text._id: Extra inputs'],
   [25, 'an id on a message', say({ ...user('a'), id: 'msg_1' }), 'messages.0.id: Extra inputs are not permitted'],
   [25, 'a type on a message', say({ ...user('a'), type: 'message' }), 'messages.0.type: Extra inputs'],
-  [25, 'temperature', { ...one, temperature: 0 }, 'temperature: Extra inputs are not permitted'],
+  [25, 'a key that nobody knows', { ...one, budget: 1 }, 'budget: Extra inputs are not permitted'],
   [25, 'no model', { max_tokens: 1, messages: [user('a')] }, 'model: Field required'],
   [25, 'an unknown block', say(user({ type: 'sticker' })), "Input tag 'sticker'"],
   [25, 'a block named like a method', say(user({ type: 'constructor' })), "Input tag 'constructor'"],

@@ -1,40 +1,12 @@
-import Anthropic from '@anthropic-ai/sdk';
+import type Anthropic from '@anthropic-ai/sdk';
 import { afterEach, expect, test } from '@jest/globals';
+import { ask, ClaudeLines, failure, type Line, stream } from '../fixture/claude.ts';
 import type { Reaction } from '../stand-in/claude/reaction.ts';
-import { type ClaudeOptions, type ClaudeStandIn, startClaude } from '../stand-in/claude/server.ts';
+import type { ClaudeOptions, ClaudeStandIn } from '../stand-in/claude/server.ts';
 
-const open: ClaudeStandIn[] = [];
-
-async function start(options: ClaudeOptions = {}): Promise<{ claude: ClaudeStandIn; client: Anthropic }> {
-  const claude = await startClaude(options);
-  open.push(claude);
-  return { claude, client: new Anthropic({ apiKey: 'fake', baseURL: claude.url, maxRetries: 0 }) };
-}
-
-afterEach(() => Promise.all(open.splice(0).map((claude) => claude.close())));
-
-type Params = Anthropic.MessageCreateParamsNonStreaming;
-
-const ask = (content: string, more: Partial<Params> = {}): Params => ({
-  model: 'claude-opus-5-5',
-  max_tokens: 1000,
-  messages: [{ role: 'user', content }],
-  ...more,
-});
-
-/** Streams an answer to its end, or to the error that ends it. */
-function stream(client: Anthropic, params: Params, signal?: AbortSignal) {
-  return client.messages.stream(params, signal ? { signal } : {}).finalMessage();
-}
-
-async function failure(promise: Promise<unknown>): Promise<Error & { status?: number; type?: string | null }> {
-  try {
-    await promise;
-  } catch (error) {
-    return error as Error;
-  }
-  throw new Error('Expected a failure, and there was none.');
-}
+const lines = new ClaudeLines();
+const start = (options?: ClaudeOptions): Promise<Line> => lines.start(options);
+afterEach(() => lines.closeAll());
 
 const post = (claude: ClaudeStandIn, body: RequestInit['body'], headers: Record<string, string> = {}) =>
   fetch(`${claude.url}/v1/messages`, {

@@ -1,3 +1,6 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { chatKey, keysOf } from '../../shared/keys.ts';
 import { importSession, parseLines } from '../../worker/session/transfer.ts';
@@ -40,10 +43,45 @@ test('the audit adds up what really happened, and proves that nothing was acknow
     latencyMs: { answered: 1 },
     contextSafety: { exceeded: { token: { refused: 1 } }, compacted: 1, newSessions: 0 },
     tokens: { answer: expect.any(Object), summary: expect.any(Object) },
+    cost: { byPurpose: { answer: expect.any(Number), summary: expect.any(Number) }, unpricedModels: [] },
   });
   const words = await audit();
   expect(words.stdout).toMatch(/accepted 2 - settled 2 - pending 0 = 0/);
   expect(words.stdout).toMatch(/exceeded, token: refused 1/);
+  expect(words.stdout).toMatch(/Cost: \$\d+\.\d+ \((?:answer|summary) \$\d/);
+});
+
+test('the cost follows the operator’s own prices; a file that cannot be used is named, exit code 2', async () => {
+  const event = {
+    event: 'model.answered',
+    purpose: 'answer',
+    model: 'llama',
+    inputTokens: 2_000_000,
+    outputTokens: 0,
+    cacheReadTokens: 0,
+  };
+  await world.peek.xadd(world.keys.events, '*', 'record', JSON.stringify(event));
+  expect((await audit()).stdout).toMatch(/no price is known of: llama/);
+  const dir = await mkdtemp(join(tmpdir(), 'prices-'));
+  const file = join(dir, 'prices.json');
+  world.env.MODEL_PRICES_FILE = file;
+  await writeFile(file, '{"llama":{"input":3,"output":1,"cacheRead":1,"cacheWrite5m":1,"cacheWrite1h":1}}');
+  expect((await audit()).stdout).toMatch(/Cost: \$6\.00 \(answer \$6\.00\)/);
+  await writeFile(file, '{"llama":{"input":"cheap"}}');
+  expect(await audit()).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/MODEL_PRICES_FILE is malformed:\nllama\.input: /),
+  });
+  await rm(dir, { recursive: true });
+  expect(await audit()).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/MODEL_PRICES_FILE names a file that is empty/),
+  });
+});
+
+test('a gateway with a price list that cannot be used does not start, and says why', async () => {
+  world.env.MODEL_PRICES_FILE = '/nowhere/prices.json';
+  await expect(startGateway(world)).rejects.toThrow(/MODEL_PRICES_FILE names a file/);
 });
 
 test('a message that went without an outcome fails the audit', async () => {

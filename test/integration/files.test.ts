@@ -1,11 +1,12 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { Service } from '../../shared/lifecycle.ts';
+import { saidIn } from '../fixture/asked.ts';
 import { jpegPhoto, pdfOf } from '../fixture/files.ts';
 import { createWorld, startGateway, type World } from '../fixture/gateway.ts';
 import { nextOutcome } from '../fixture/ledger.ts';
 import { type GatewayProcess, spawnGateway } from '../fixture/process.ts';
 import type { ClaudeCall } from '../stand-in/claude/reaction.ts';
-import { type Block, blocksOf } from '../stand-in/claude/request.ts';
+import type { Block } from '../stand-in/claude/request.ts';
 
 const CHAT = 1001;
 const MB = 1024 * 1024;
@@ -50,7 +51,7 @@ function mainCalls(): ClaudeCall[] {
 }
 
 function lastMessage(call: ClaudeCall | undefined): Block[] {
-  return blocksOf(call?.body.messages.at(-1)?.content ?? []);
+  return saidIn(call);
 }
 
 function shown(): string[] {
@@ -66,7 +67,7 @@ test('a photo reaches the model, fitted, with its caption last, and stays in the
   expect(caption).toMatchObject({ type: 'text', text: 'What is this?' });
   world.telegram.say(CHAT, 'And now?');
   await nextOutcome(world, CHAT, 2);
-  const [before, after] = mainCalls().map(({ body }) => blocksOf(body.messages[0]?.content ?? [])[0]?.source);
+  const [before, after] = mainCalls().map((call) => saidIn(call, 0)[0]?.source);
   expect(after).toEqual(before);
   const logged = await world.peek.lrange(
     world.keys.log((await world.peek.hget(world.keys.chat(String(CHAT) as never), 'session')) as never),

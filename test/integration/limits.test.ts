@@ -33,10 +33,10 @@ function shown(chat: number): string[] {
 const today = () => new Date().toISOString().slice(0, 10);
 
 test('a chat whose budget is used up is told so, calls no model, and others go on', async () => {
-  await start({ CHAT_DAILY_TOKENS: '12000' });
+  await start({ CHAT_DAILY_TOKENS: '20000' });
   world.telegram.say(CHAT, 'First');
   expect(await nextOutcome(world, CHAT, 1)).toMatchObject({ outcome: 'answered' });
-  await world.peek.incrby(world.keys.spent(today(), chatKey(CHAT)), 11_000);
+  await world.peek.incrby(world.keys.spent(today(), chatKey(CHAT)), 19_000);
   const calls = world.claude.calls.length;
   world.telegram.say(CHAT, 'Second');
   expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'refused', reason: 'over_chat_budget' });
@@ -72,6 +72,23 @@ test('what was reserved is put right by what the call cost, for a chat and for a
   expect(real).toBeGreaterThan(0);
   expect(Number(await world.peek.get(world.keys.spent(today(), chatKey(CHAT))))).toBe(real);
   expect(Number(await world.peek.get(world.keys.spentByAll(today())))).toBe(real);
+});
+
+test('an answer that was cut counts with its input and the words that came, one that was refused counts nothing', async () => {
+  const words = 'and then it went on '.repeat(50);
+  world.claude.react(({ index }) => {
+    if (index === 0) return { do: 'cut', text: words };
+    return index === 1 ? { do: 'error', status: 529, type: 'overloaded_error', message: 'Overloaded' } : undefined;
+  });
+  await start({ CHAT_DAILY_TOKENS: '100000', TOTAL_DAILY_TOKENS: '100000' });
+  world.telegram.say(CHAT, 'Hello');
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+  const [cut, , whole] = world.claude.calls;
+  const answered = Object.values(whole?.usage ?? {}).reduce((sum, part) => sum + part, 0);
+  const spent = Number(await world.peek.get(world.keys.spent(today(), chatKey(CHAT))));
+  expect(spent - answered).toBeGreaterThan((cut?.inputTokens ?? 0) + 100);
+  expect(spent - answered).toBeLessThan((cut?.inputTokens ?? 0) + 1_000);
+  expect(Number(await world.peek.get(world.keys.spentByAll(today())))).toBe(spent);
 });
 
 test('a call that fails costs nothing; what a crash left reserved stays spent, and never more than the limit', async () => {

@@ -2,12 +2,13 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { Failpoint } from '../../shared/failpoint.ts';
 import type { Service } from '../../shared/lifecycle.ts';
+import { saidIn } from '../fixture/asked.ts';
 import { runFile } from '../fixture/command.ts';
 import { jpegPhoto } from '../fixture/files.ts';
 import { createWorld, startGateway, type World } from '../fixture/gateway.ts';
 import { nextOutcome, settledOutcomes } from '../fixture/ledger.ts';
 import { type GatewayProcess, spawnGateway } from '../fixture/process.ts';
-import { type Block, blocksOf } from '../stand-in/claude/request.ts';
+import type { Block } from '../stand-in/claude/request.ts';
 
 const CHAT = 1001;
 const PATIENCE_MS = 25_000;
@@ -53,7 +54,7 @@ async function outcomes(): Promise<string[]> {
 
 const mainCalls = () => world.claude.calls.filter(({ kind }) => kind === 'main');
 
-const asked = (): Block[] => blocksOf(mainCalls().at(-1)?.body.messages.at(-1)?.content ?? []);
+const asked = (): Block[] => saidIn(mainCalls().at(-1));
 
 test('an album is one message: the model sees all of it with the caption last, and the user has one answer', async () => {
   await start();
@@ -62,7 +63,7 @@ test('an album is one message: the model sees all of it with the caption last, a
   expect(await nextOutcome(world, CHAT, 4)).toMatchObject({ outcome: 'answered' });
   expect(await outcomes()).toEqual(['answered', 'merged true', 'merged true', 'answered']);
   const [first] = mainCalls();
-  const sent = blocksOf(first?.body.messages.at(-1)?.content ?? []);
+  const sent = saidIn(first);
   expect(sent.map(({ type }) => type)).toEqual(['image', 'image', 'image', 'text']);
   expect(first?.pendingText).toBe('Which one is sharper?');
   expect(world.telegram.shown(CHAT)).toHaveLength(2);

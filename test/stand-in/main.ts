@@ -10,7 +10,9 @@ import { Terminal } from './terminal.ts';
 
 const HELP = `Runs a stand-in Claude and a stand-in Telegram on loopback, and talks to the gateway in between.
 
-  node test/stand-in/main.ts [--telegram-port 8081] [--claude-port 8082]
+  node test/stand-in/main.ts [--telegram-port 8081] [--claude-port 8082] [--thinks 400]
+
+With --thinks, the model thinks for so many tokens before each answer, and binds its thoughts to the conversation.
 
 Type a line: it is a message of chat 1001. What the bot answers there, and its alerts to chat 9001, are printed.
   :overflow N   the next N main calls are refused as too long
@@ -21,34 +23,43 @@ Type a line: it is a message of chat 1001. What the bot answers there, and its a
 /** Exit code for a wrong command line, as the gateway itself has it. */
 const EXIT_USAGE = 2;
 
-interface Ports {
+interface Settings {
   readonly telegram: number;
   readonly claude: number;
+  /** The tokens of a thought; 0 for a model that does not think. */
+  readonly thinks: number;
 }
 
-/** Reads the command line: the ports, a text to print and end with, or what is wrong. */
-function readPorts(args: string[]): Ports | { help: string } | { wrong: string } {
+/** Reads the command line: the settings, a text to print and end with, or what is wrong. */
+function readSettings(args: string[]): Settings | { help: string } | { wrong: string } {
   try {
     const { values } = parseArgs({
       args,
       options: {
         'telegram-port': { type: 'string', default: '8081' },
         'claude-port': { type: 'string', default: '8082' },
+        thinks: { type: 'string', default: '0' },
         help: { type: 'boolean', short: 'h' },
       },
     });
     if (values.help) return { help: HELP };
-    const ports = { telegram: Number(values['telegram-port']), claude: Number(values['claude-port']) };
+    const thinks = Number(values.thinks);
+    const settings = { telegram: Number(values['telegram-port']), claude: Number(values['claude-port']), thinks };
     const isPort = (port: number): boolean => Number.isInteger(port) && port >= 0 && port <= 65_535;
-    return isPort(ports.telegram) && isPort(ports.claude) ? ports : { wrong: 'A port is a number from 0 to 65535.' };
+    if (!isPort(settings.telegram) || !isPort(settings.claude)) return { wrong: 'A port is a number from 0 to 65535.' };
+    return Number.isInteger(thinks) && thinks >= 0 ? settings : { wrong: '--thinks is a whole number of tokens.' };
   } catch (error) {
     return { wrong: error instanceof Error ? error.message : String(error) };
   }
 }
 
-async function run(ports: Ports): Promise<void> {
-  const claude = await startClaude({ port: ports.claude, deltaDelayMs: 30 });
-  const telegram = await startTelegram({ port: ports.telegram });
+/** A thought takes a while, as a real one does. */
+const PONDERING = { forMs: 3_000, everyMs: 500 };
+
+async function run({ telegram: telegramPort, claude: port, thinks }: Settings): Promise<void> {
+  const thinking = thinks > 0 ? { thinks, bindThinking: true, pondering: PONDERING } : {};
+  const claude = await startClaude({ port, deltaDelayMs: 30, ...thinking });
+  const telegram = await startTelegram({ port: telegramPort });
   const terminal = new Terminal(claude, telegram, (text) => process.stdout.write(text));
   terminal.greet();
   const lines = createInterface({ input: process.stdin, ...(process.stdin.isTTY && { output: process.stdout }) });
@@ -64,14 +75,14 @@ async function run(ports: Ports): Promise<void> {
   await Promise.all([claude.close(), telegram.close()]);
 }
 
-const ports = readPorts(process.argv.slice(2));
-if ('help' in ports) {
-  process.stdout.write(ports.help);
-} else if ('wrong' in ports) {
-  process.stderr.write(`${ports.wrong}\n\n${HELP}`);
+const settings = readSettings(process.argv.slice(2));
+if ('help' in settings) {
+  process.stdout.write(settings.help);
+} else if ('wrong' in settings) {
+  process.stderr.write(`${settings.wrong}\n\n${HELP}`);
   process.exitCode = EXIT_USAGE;
 } else {
-  run(ports).catch((error: NodeJS.ErrnoException) => {
+  run(settings).catch((error: NodeJS.ErrnoException) => {
     const why =
       error.code === 'EADDRINUSE'
         ? `${error.message}. Choose another with --telegram-port or --claude-port.`

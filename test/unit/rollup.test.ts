@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import type { AuditEvent } from '../../worker/audit.ts';
+import { type AuditEvent, failedCallEvent } from '../../worker/audit.ts';
 import { createRollUp } from '../../worker/cli/rollup.ts';
 import type { OutcomeRecord } from '../../worker/lane.ts';
 import { SEEDED } from '../fixture/texts.ts';
@@ -80,8 +80,71 @@ test('each event of the audit trail has its place', () => {
     tornRecords: 3,
   });
   expect(tokens).toEqual({
-    answer: { m: { calls: 2, inputTokens: 30, outputTokens: 5, cacheReadTokens: 20 } },
+    answer: {
+      m: {
+        calls: 2,
+        inputTokens: 30,
+        outputTokens: 5,
+        cacheReadTokens: 20,
+        cacheWriteTokens: 0,
+        cacheWrite1hTokens: 0,
+        thinkingTokens: 0,
+      },
+    },
   });
+});
+
+const MILLION = 1_000_000;
+
+test('the cost is summed by purpose, call by call; what was billed without an answer is a purpose of its own', () => {
+  const model = 'claude-opus-5-5';
+  const usage = { inputTokens: MILLION, outputTokens: 100_000, cacheReadTokens: 500_000, cacheWriteTokens: 500_000 };
+  const spent = { inputTokens: 50_000, outputTokens: 0, cacheReadTokens: 0 };
+  const failure = { kind: 'transient', reason: 'timeout' } as const;
+  const { cost, tokens, failedCalls } = rolledUp(
+    [],
+    [
+      { event: 'model.answered', purpose: 'answer', model, ...usage, cacheWrite1hTokens: 100_000, thinkingTokens: 9 },
+      { event: 'model.answered', purpose: 'answer', model: 'anthropic/claude-opus-5.5', ...spent },
+      { event: 'model.answered', purpose: 'summary', model: 'claude-haiku-5-5', ...spent },
+      {
+        event: 'model.answered',
+        purpose: 'summary',
+        model: 'claude-haiku-5-5',
+        ...usage,
+        cacheReadTokens: 0,
+        cacheWriteTokens: 0,
+      },
+      { event: 'model.answered', purpose: 'retry', model: 'llama', ...spent },
+      failedCallEvent('answer', model, {
+        ok: false,
+        failure,
+        spent: { ...usage, cacheReadTokens: 0, cacheWriteTokens: 0 },
+      }),
+      failedCallEvent('summary', model, { ok: false, failure: { ...failure, reason: 'overloaded' } }),
+    ],
+  );
+  // 0.1 read + 2 written for 5 minutes + 0.8 for an hour + 2 of output, and 0.2; 0.005 and, beyond 100,000 tokens, 0.75.
+  expect(cost).toEqual({
+    dollars: 11.855,
+    byPurpose: { answer: 5.1, summary: 0.755, retry: 6 },
+    unpricedModels: ['llama'],
+  });
+  expect(tokens.retry?.[model]).toMatchObject({ calls: 1, inputTokens: MILLION, dollars: 6 });
+  expect(tokens.retry?.llama).not.toHaveProperty('dollars');
+  expect(tokens.answer?.[model]).toMatchObject({
+    cacheWriteTokens: 500_000,
+    cacheWrite1hTokens: 100_000,
+    thinkingTokens: 9,
+  });
+  expect(failedCalls).toEqual({ byReason: { timeout: 1, overloaded: 1 }, billed: 1 });
+});
+
+test('a usage without its counters is a damaged record, and leaves no trace in the sums', () => {
+  const builder = createRollUp();
+  for (const event of ['model.answered', 'model.failed'])
+    expect(() => builder.addEvent({ event, purpose: 'answer', model: 'm', billed: true } as never)).toThrow(TypeError);
+  expect(builder.result()).toEqual(createRollUp().result());
 });
 
 test('an event that a newer version wrote changes nothing', () => {

@@ -1,16 +1,19 @@
 import { parseArgs } from 'node:util';
+import { readProcessConfig } from '../../shared/config.ts';
 import { type Keys, keysOf } from '../../shared/keys.ts';
 import type { RedisClient } from '../../shared/redis.ts';
 import { createLedger, type LedgerReading } from '../ledger.ts';
+import type { Prices } from '../model/prices.ts';
+import { loadPrices } from '../price-file.ts';
 import { type CliOutput, UsageError } from './output.ts';
-import { type Counts, createRollUp, type RollUp, type RollUpBuilder } from './rollup.ts';
+import { type Counts, createRollUp, type RollUp, type RollUpBuilder, type Spending } from './rollup.ts';
 import { withRedis } from './state.ts';
 
 const HELP = `Usage: npm run cli -- audit [--days N] [--json]
 
 Adds up the last N days (7, at most 90) of the ledger and of the audit trail: outcomes, the proof that no message was
-acknowledged without an outcome, what was done to requests that did not fit, latency and tokens. Exit code 1 when the
-proof fails.`;
+acknowledged without an outcome, what was done to requests that did not fit, latency, tokens and what they cost by purpose:
+answers, summaries, and what was billed without an answer. Exit code 1 when the proof fails.`;
 
 const DAYS_DEFAULT = 7;
 const DAYS_MAX = 90;
@@ -31,10 +34,11 @@ export async function audit(args: string[], output: CliOutput): Promise<number> 
     return 0;
   }
   const days = daysOf(values.days);
+  const prices = await pricesOf();
   return withRedis(async (redis, shards) => {
     const toMs = Date.now();
     const fromMs = toMs - days * DAY_MS;
-    const builder = createRollUp();
+    const builder = createRollUp(prices);
     let proof: Proof = { accepted: 0, settled: 0, pending: 0, unaccounted: 0, isCounted: true, failedShards: [] };
     for (let shard = 0; shard < shards; shard++) {
       const keys = keysOf(shard);
@@ -56,6 +60,15 @@ function parsed(args: string[]) {
   } catch {
     throw new UsageError(HELP);
   }
+}
+
+/** The operator's own prices. A file that cannot be used is a fault of the configuration. */
+async function pricesOf(): Promise<Prices> {
+  const reading = readProcessConfig('tool');
+  if (!reading.ok) throw new UsageError(reading.problems.join('\n'));
+  return loadPrices(reading.config.MODEL_PRICES_FILE).catch((error: Error) => {
+    throw new UsageError(error.message);
+  });
 }
 
 function daysOf(text: string | undefined): number {
@@ -125,7 +138,17 @@ function verdictOf({ unaccounted, isCounted, failedShards }: Proof): string {
 }
 
 function linesOf(rollUp: RollUp): string[] {
-  const { outcomes, attempts, recoveries, latencyMs, contextSafety: safety, tokens, unreadable } = rollUp;
+  const {
+    outcomes,
+    attempts,
+    recoveries,
+    latencyMs,
+    contextSafety: safety,
+    tokens,
+    cost,
+    failedCalls,
+    unreadable,
+  } = rollUp;
   const exceeded = Object.entries(safety.exceeded).map(([kind, phases]) => `  exceeded, ${kind}: ${inWords(phases)}`);
   const scrubbed = Object.entries(safety.scrubbed).map(
     ([kind, { messages, parts, bytes }]) => `  scrubbed, ${kind}: ${messages} messages, ${parts} parts, ${bytes} bytes`,
@@ -147,23 +170,32 @@ function linesOf(rollUp: RollUp): string[] {
     `  capped: ${inWords(safety.capped)}`,
     `  requests mended: ${inWords(safety.repaired)}`,
     '',
-    'Tokens',
+    `Cost: ${money(cost.dollars)} (${inWords(cost.byPurpose, money)})`,
+    ...(cost.unpricedModels.length > 0 ? [`  no price is known of: ${cost.unpricedModels.join(', ')}`] : []),
+    `  calls without an answer: ${inWords(failedCalls.byReason)}; billed all the same: ${failedCalls.billed}`,
     ...Object.entries(tokens).flatMap(([purpose, models]) =>
-      Object.entries(models).map(
-        ([model, spent]) =>
-          `  ${purpose}, ${model}: ${spent.calls} calls, input ${spent.inputTokens} (${shareOf(spent)} % from cache), output ${spent.outputTokens}`,
-      ),
+      Object.entries(models).map(([model, spent]) => `  ${purpose}, ${model}: ${spendingOf(spent)}`),
     ),
   ];
 }
 
-function shareOf({ inputTokens, cacheReadTokens }: { inputTokens: number; cacheReadTokens: number }): number {
-  return inputTokens === 0 ? 0 : Math.round((cacheReadTokens / inputTokens) * 100);
+function spendingOf(spent: Spending): string {
+  const { calls, inputTokens, cacheReadTokens, cacheWriteTokens, outputTokens, thinkingTokens, dollars } = spent;
+  const share = (part: number): number => (inputTokens === 0 ? 0 : Math.round((part / inputTokens) * 100));
+  const cached = `${share(cacheReadTokens)} % from cache, ${share(cacheWriteTokens)} % written to it`;
+  const thought = thinkingTokens > 0 ? ` (${thinkingTokens} thought)` : '';
+  const price = dollars === undefined ? 'no price' : money(dollars);
+  return `${calls} calls, input ${inputTokens} (${cached}), output ${outputTokens}${thought}, ${price}`;
 }
 
-function inWords(counts: Counts): string {
+/** Tenths of a cent where it is little: a message costs no more than that. */
+function money(dollars: number): string {
+  return `$${dollars.toFixed(dollars < 1 ? 4 : 2)}`;
+}
+
+function inWords(counts: Counts, format: (value: number) => string = String): string {
   const words = Object.entries(counts)
     .sort(([, one], [, other]) => other - one)
-    .map(([name, times]) => `${name} ${times}`);
+    .map(([name, value]) => `${name} ${format(value)}`);
   return words.length === 0 ? 'none' : words.join(', ');
 }

@@ -13,7 +13,7 @@ const VERBS: Readonly<Record<string, Verb>> = { audit, check, dead, session };
 const HELP = `Usage: npm run cli -- <verb> [options]
 
   check                     checks the configuration and every connection, tool servers included
-  audit [--days N]          outcomes, the proof, context safety, latency, tokens
+  audit [--days N]          outcomes, the proof, context safety, latency, tokens and their cost
   dead list|show|replay|purge   messages that failed
   session show <chat>       what the chat's session is made of
   session export <chat>     writes the session as JSON lines to standard output

@@ -1,15 +1,15 @@
 import type { AuditEvent } from '../audit.ts';
 import type { OutcomeRecord } from '../lane.ts';
+import type { Usage } from '../model/model.ts';
+import { costOf, type Prices } from '../model/prices.ts';
 
 /** How often each of several things was seen. */
 export type Counts = Record<string, number>;
 
-/** What calls of one model for one purpose cost. */
-export interface Spending {
+/** What calls of one model for one purpose cost. Without `dollars` nobody knows its price. */
+export interface Spending extends Required<Usage> {
   calls: number;
-  inputTokens: number;
-  outputTokens: number;
-  cacheReadTokens: number;
+  dollars?: number;
 }
 
 /** What happened in a time, as numbers. The names are stable: machines read them. */
@@ -34,8 +34,12 @@ export interface RollUp {
     repaired: Counts;
     tornRecords: number;
   };
-  /** By purpose, then by model. */
+  /** By purpose, then by model. `retry`: what was billed without an answer that anybody got. */
   tokens: Record<string, Record<string, Spending>>;
+  /** At list prices, or the operator's own; without the models that have none. */
+  cost: { dollars: number; byPurpose: Record<string, number>; unpricedModels: string[] };
+  /** Calls without an answer, by reason; `billed` are those that cost something all the same. */
+  failedCalls: { byReason: Counts; billed: number };
   /** Records that are damaged; they are in none of the numbers above. */
   unreadable: number;
 }
@@ -49,14 +53,25 @@ export interface RollUpBuilder {
   result(): RollUp;
 }
 
+const NOTHING_SPENT: Spending = {
+  calls: 0,
+  inputTokens: 0,
+  outputTokens: 0,
+  cacheReadTokens: 0,
+  cacheWriteTokens: 0,
+  cacheWrite1hTokens: 0,
+  thinkingTokens: 0,
+};
+
 /** An empty roll-up. Pure but for what it adds up; an event that it does not know changes nothing. */
-export function createRollUp(): RollUpBuilder {
+export function createRollUp(prices?: Prices): RollUpBuilder {
   const outcomes = { total: 0, byOutcome: {} as Counts, byReason: {} as Counts };
   const attempts: Counts = {};
   const recoveries: Counts = {};
   const latencies: number[] = [];
   const safety = emptySafety();
   const tokens: RollUp['tokens'] = {};
+  const failedCalls: RollUp['failedCalls'] = { byReason: {}, billed: 0 };
   let unreadable = 0;
   return {
     addOutcome({ outcome, reason, attempts: tried, recoveries: recovered, sentAtMs, settledAtMs }) {
@@ -68,8 +83,12 @@ export function createRollUp(): RollUpBuilder {
       if (outcome === 'answered' && sentAtMs !== undefined) latencies.push(Math.max(0, settledAtMs - sentAtMs));
     },
     addEvent(event) {
-      if (event.event === 'model.answered') spend(tokens, event);
-      else addToSafety(safety, event);
+      if (event.event === 'model.answered') spend(tokens, event.purpose, event, prices);
+      else if (event.event === 'model.failed') {
+        if (event.billed) spend(tokens, 'retry', event, prices);
+        failedCalls.billed += event.billed ? 1 : 0;
+        count(failedCalls.byReason, event.reason);
+      } else addToSafety(safety, event);
     },
     addUnreadable() {
       unreadable += 1;
@@ -81,6 +100,8 @@ export function createRollUp(): RollUpBuilder {
       latencyMs: { answered: latencies.length, ...percentiles(latencies) },
       contextSafety: safety,
       tokens,
+      cost: costIn(tokens),
+      failedCalls,
       unreadable,
     }),
   };
@@ -154,16 +175,40 @@ function addToSafety(safety: RollUp['contextSafety'], event: AuditEvent): void {
   }
 }
 
-function spend(tokens: RollUp['tokens'], event: Extract<AuditEvent, { event: 'model.answered' }>): void {
-  const models = tokens[event.purpose] ?? {};
-  tokens[event.purpose] = models;
-  const before = models[event.model] ?? { calls: 0, inputTokens: 0, outputTokens: 0, cacheReadTokens: 0 };
+function spend(tokens: RollUp['tokens'], purpose: string, event: Usage & { model: string }, prices?: Prices): void {
+  const { inputTokens, outputTokens, cacheReadTokens } = event;
+  if (![inputTokens, outputTokens, cacheReadTokens].every(Number.isFinite)) throw new TypeError('a usage has counters');
+  const models = tokens[purpose] ?? {};
+  tokens[purpose] = models;
+  const before = models[event.model] ?? NOTHING_SPENT;
+  const { cacheWriteTokens = 0, cacheWrite1hTokens = 0, thinkingTokens = 0 } = event;
+  const dollars = costOf(event.model, event, prices);
   models[event.model] = {
     calls: before.calls + 1,
-    inputTokens: before.inputTokens + event.inputTokens,
-    outputTokens: before.outputTokens + event.outputTokens,
-    cacheReadTokens: before.cacheReadTokens + event.cacheReadTokens,
+    inputTokens: before.inputTokens + inputTokens,
+    outputTokens: before.outputTokens + outputTokens,
+    cacheReadTokens: before.cacheReadTokens + cacheReadTokens,
+    cacheWriteTokens: before.cacheWriteTokens + cacheWriteTokens,
+    cacheWrite1hTokens: before.cacheWrite1hTokens + cacheWrite1hTokens,
+    thinkingTokens: before.thinkingTokens + thinkingTokens,
+    ...(dollars !== undefined && { dollars: rounded((before.dollars ?? 0) + dollars) }),
   };
+}
+
+function costIn(tokens: RollUp['tokens']): RollUp['cost'] {
+  const byPurpose: Record<string, number> = {};
+  const unpriced = new Set<string>();
+  for (const [purpose, models] of Object.entries(tokens))
+    for (const [model, { dollars }] of Object.entries(models))
+      if (dollars === undefined) unpriced.add(model);
+      else byPurpose[purpose] = rounded((byPurpose[purpose] ?? 0) + dollars);
+  const dollars = rounded(Object.values(byPurpose).reduce((sum, each) => sum + each, 0));
+  return { dollars, byPurpose, unpricedModels: [...unpriced].sort() };
+}
+
+/** To a millionth of a cent: sums of fractions have a tail that means nothing. */
+function rounded(dollars: number): number {
+  return Math.round(dollars * 1e8) / 1e8;
 }
 
 function count(counts: Counts, name: string): void {

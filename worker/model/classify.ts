@@ -66,6 +66,8 @@ export interface Failure {
   /** The `max_tokens` part of a request that does not fit. */
   outputTokens?: number;
   path?: { message: number; block?: number };
+  /** The tool that the error names, where it is about one of the request's tools. */
+  tool?: string;
   /** How long the provider asks to wait, uncapped; only for `transient`. */
   retryAfterMs?: number;
   requestId?: string;

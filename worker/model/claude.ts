@@ -1,127 +1,214 @@
 import Anthropic from '@anthropic-ai/sdk';
+import type { MessageStream } from '@anthropic-ai/sdk/lib/MessageStream';
 import type { ReachFailpoint } from '../../shared/failpoint.ts';
 import type { Block } from '../session/record.ts';
 import { classify, type Failure } from './classify.ts';
 import type { WireRequest } from './contract.ts';
-import { bindsThinking, windowTokensOf } from './family.ts';
-import type { Model, ModelAnswer, ModelLimits, OnText } from './model.ts';
+import { estimateRequest } from './count.ts';
+import { bindsThinking, tokenizerFactor } from './family.ts';
+import { rememberLimits, type Stated, type StatedWindow } from './limits.ts';
+import type { FailedCall, Model, ModelAnswer, ModelRequest, OnText, Usage } from './model.ts';
 import { repairRequest } from './repair.ts';
 import { wireRequest } from './request.ts';
+import { estimateText } from './tokens.ts';
+import { readUsage } from './usage.ts';
+import { openWire, type Wire } from './wire.ts';
 
 export interface ClaudeOptions {
   apiKey: string;
   baseURL: string;
-  /** Overrides what the endpoint states. */
-  windowTokens?: number | undefined;
-  /** Longest silence on a stream, the wait for its beginning included. */
+  /** Overrides what the endpoint states, for this one model. */
+  statedWindow?: StatedWindow | undefined;
+  /** Longest silence on the wire, in bytes and not in events, the wait for the headers included. */
   idleMs: number;
   reach: ReachFailpoint;
+  now?: () => number;
 }
 
-/** What the endpoint, or the table, says of a model. */
-interface KnownModel {
-  limits: ModelLimits;
-  readAtMs: number;
+/** What one call came to, and what the SDK threw where there is no answer. */
+interface Sent {
+  result: { ok: true; answer: ModelAnswer } | FailedCall;
+  error?: unknown;
 }
 
-type Sent = { ok: true; answer: ModelAnswer } | { ok: false; failure: Failure };
+/** What of an answer has come in so far. */
+interface Draft {
+  message: Anthropic.Message | undefined;
+  /** Every word of it: text, thinking, the input of tools. */
+  written: string;
+}
 
-const LIMITS_KEEP_MS = 24 * 3600_000;
+const STATED_KEEP_MS = 24 * 3600_000;
 const LIMITS_TIMEOUT_MS = 10_000;
+/** Less is a mistake of the endpoint, and would make every message too long. */
+const WINDOW_TOKENS_MIN = 1_000;
 
 /**
  * The Messages API over the official SDK: streamed, without the SDK's retries (it would sleep for minutes inside a
- * job), and with a watchdog, since the SDK waits for ever on a stream that falls silent.
+ * job), and with a watch on the bytes, since the SDK waits for ever on a stream that falls silent. Undici gives up a
+ * silence of five minutes by itself, so a longer `idleMs` is of no use.
  */
 export function createClaude(options: ClaudeOptions): Model {
   const client = new Anthropic({ apiKey: options.apiKey, baseURL: options.baseURL, maxRetries: 0, logLevel: 'off' });
-  const models = new Map<string, KnownModel>();
+  const limits = rememberLimits((model) => askLimits(client, model), options.statedWindow, options.now);
+  const effortless = new Set<string>();
+  const sendOnce = async (request: ModelRequest, signal: AbortSignal, onText?: OnText) => {
+    const maxOutputTokens = limits.known(request.model)?.maxOutputTokens;
+    const facts = { bindsThinking: bindsThinking(request.model), ...(maxOutputTokens && { maxOutputTokens }) };
+    const { request: wire, repairs } = repairRequest(wireRequest(request), facts);
+    const { result, error } = await new Call(request, options, signal, onText).send(client, wire);
+    return { result: { ...result, repairs }, error };
+  };
   return {
+    limits: (model) => limits.of(model),
     async send(request, signal, onText) {
-      const facts = { bindsThinking: bindsThinking(request.model), ...outputLimit(models.get(request.model)) };
-      const { request: wire, repairs } = repairRequest(wireRequest(request), facts);
-      return { ...(await send(client, wire, options, signal, onText)), repairs };
-    },
-    async limits(model) {
-      const known = models.get(model);
-      if (known && Date.now() - known.readAtMs < LIMITS_KEEP_MS) return known.limits;
-      const asked = await askLimits(client, model);
-      const limits = { ...asked, windowTokens: options.windowTokens ?? asked.windowTokens };
-      models.set(model, { limits, readAtMs: Date.now() });
-      return limits;
+      const { effort: _refused, ...plain } = request;
+      const asked: ModelRequest = effortless.has(request.model) ? plain : request;
+      const first = await sendOnce(asked, signal, onText);
+      if (asked.effort === undefined || !refusesEffort(first.error)) return first.result;
+      const second = await sendOnce(plain, signal, onText);
+      // What is refused without it as well was refused for something else.
+      if (second.result.ok) effortless.add(request.model);
+      return second.result;
     },
   };
 }
 
-async function send(
-  client: Anthropic,
-  request: WireRequest,
-  { idleMs, reach }: ClaudeOptions,
-  signal: AbortSignal,
-  onText: OnText = () => {},
-): Promise<Sent> {
-  const watchdog = new AbortController();
-  const either = AbortSignal.any([signal, watchdog.signal]);
-  let timer = setTimeout(() => watchdog.abort(), idleMs);
-  try {
-    const stream = client.messages.stream(request as unknown as Parameters<typeof client.messages.stream>[0], {
-      signal: either,
-    });
-    let written = '';
+/** One request on its way, and what is heard of it. */
+class Call {
+  readonly #request: ModelRequest;
+  readonly #options: ClaudeOptions;
+  readonly #signal: AbortSignal;
+  readonly #onText: OnText;
+  readonly #draft: Draft = { message: undefined, written: '' };
+
+  constructor(request: ModelRequest, options: ClaudeOptions, signal: AbortSignal, onText: OnText = () => {}) {
+    this.#request = request;
+    this.#options = options;
+    this.#signal = signal;
+    this.#onText = onText;
+  }
+
+  async send(client: Anthropic, request: WireRequest): Promise<Sent> {
+    const wire = openWire(this.#options.idleMs);
+    const signal = AbortSignal.any([this.#signal, wire.silent]);
+    try {
+      const { messages } = client.withOptions({ fetch: wire.fetch });
+      const stream = messages.stream(request as unknown as Parameters<typeof messages.stream>[0], { signal });
+      this.#listen(stream);
+      return { result: { ok: true, answer: answerOf(await stream.finalMessage()) } };
+    } catch (error) {
+      const spent = this.#spent(wire, error);
+      return { result: { ok: false, failure: this.#failureOf(wire, error), ...(spent && { spent }) }, error };
+    } finally {
+      wire.close();
+    }
+  }
+
+  #listen(stream: MessageStream<unknown>): void {
+    let text = '';
     stream.on('text', (words) => {
-      written += words;
-      onText(written);
+      text += words;
+      this.#onText(text);
     });
-    stream.on('streamEvent', ({ type }) => {
-      if (type === 'content_block_delta') reach('answer streaming');
-      clearTimeout(timer);
-      timer = setTimeout(() => watchdog.abort(), idleMs);
+    stream.on('streamEvent', (event, message) => {
+      this.#draft.message = message;
+      // The SDK adds to the counters of the first event, which some proxies leave out.
+      message.usage ??= {} as Anthropic.Usage;
+      if (event.type !== 'content_block_delta') return;
+      this.#options.reach('answer streaming');
+      this.#draft.written += wordsOf(event.delta);
     });
-    return { ok: true, answer: answerOf(await stream.finalMessage()) };
-  } catch (error) {
-    if (signal.aborted) return { ok: false, failure: { kind: 'transient', reason: 'aborted' } };
-    if (watchdog.signal.aborted) return { ok: false, failure: { kind: 'transient', reason: 'timeout' } };
-    return { ok: false, failure: classify(error) };
-  } finally {
-    clearTimeout(timer);
+  }
+
+  #failureOf(wire: Wire, error: unknown): Failure {
+    if (this.#signal.aborted) return { kind: 'transient', reason: 'aborted' };
+    if (wire.silent.aborted) return { kind: 'transient', reason: 'timeout' };
+    const foreign = wire.foreign();
+    return foreign === undefined || this.#draft.message ? classify(error) : classifyForeign(foreign);
+  }
+
+  /**
+   * What a call without an answer is billed: a server that refused it, in a status or in its first event, bills nothing;
+   * one that had taken it bills the input, and the output that it wrote.
+   */
+  #spent(wire: Wire, error: unknown): Usage | undefined {
+    const { message, written } = this.#draft;
+    const model = this.#request.model;
+    if (message) {
+      const stated = readUsage(message.usage);
+      const outputTokens = Math.max(stated.outputTokens, Math.ceil(estimateText(written) * tokenizerFactor(model)));
+      return { ...stated, inputTokens: stated.inputTokens || estimateRequest(this.#request), outputTokens };
+    }
+    const isRefused = error instanceof Anthropic.APIError && error.error !== undefined;
+    if (!wire.isTaken() || isRefused) return undefined;
+    return { inputTokens: estimateRequest(this.#request), outputTokens: 0, cacheReadTokens: 0 };
+  }
+}
+
+/**
+ * Whether an endpoint says that it does not take the wish for an effort, or not this one. Older models and proxies do
+ * not; such a refusal costs nothing.
+ */
+function refusesEffort(error: unknown): boolean {
+  if (!(error instanceof Anthropic.APIError) || (error.status !== 400 && error.status !== 422)) return false;
+  return /output_config|\beffort\b/i.test(error.message);
+}
+
+function wordsOf(delta: Anthropic.RawContentBlockDelta): string {
+  if (delta.type === 'text_delta') return delta.text;
+  if (delta.type === 'thinking_delta') return delta.thinking;
+  return delta.type === 'input_json_delta' ? delta.partial_json : '';
+}
+
+/**
+ * A page or plain JSON instead of a stream: an error that came with a 200, or a server that is not the one we meant. Only
+ * what is shaped like an error is judged by its words, since a message holds what people and models wrote.
+ */
+function classifyForeign(body: string): Failure {
+  const failure = isErrorBody(body) ? classify(JSON.parse(body)) : undefined;
+  return failure === undefined || failure.reason === 'unknown'
+    ? { kind: 'transient', reason: 'server_error' }
+    : failure;
+}
+
+function isErrorBody(body: string): boolean {
+  try {
+    const { error, detail, message, content, choices } = JSON.parse(body);
+    const isWorded = error !== undefined || typeof detail === 'string' || typeof message === 'string';
+    return isWorded && content === undefined && choices === undefined;
+  } catch {
+    return false;
   }
 }
 
 function answerOf(message: Anthropic.Message): ModelAnswer {
-  const { usage } = message;
   return {
-    content: message.content as unknown as readonly Block[],
+    // A copy, since the SDK reads the input of a tool only when it is looked at, and throws if it cannot.
+    content: message.content.map((block) => ({ ...block })) as unknown as readonly Block[],
     text: message.content.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join(''),
     stopReason: message.stop_reason,
     model: message.model,
-    usage: {
-      inputTokens: usage.input_tokens + (usage.cache_read_input_tokens ?? 0) + (usage.cache_creation_input_tokens ?? 0),
-      outputTokens: usage.output_tokens,
-      cacheReadTokens: usage.cache_read_input_tokens ?? 0,
-    },
+    usage: readUsage(message.usage),
   };
 }
 
-/** Asks the endpoint. A 404 or any other failure is no error: many endpoints do not have this call. */
-async function askLimits(client: Anthropic, model: string): Promise<ModelLimits> {
-  const windowTokens = windowTokensOf(model);
+/** Asks the endpoint; rejects when it cannot be asked. Many endpoints do not have this call, which is an answer. */
+async function askLimits(client: Anthropic, model: string): Promise<Stated> {
   try {
     const info = await client.models.retrieve(model, {}, { timeout: LIMITS_TIMEOUT_MS });
-    const maxOutputTokens = positive(info.max_tokens);
-    return {
-      windowTokens: positive(info.max_input_tokens) ?? windowTokens,
-      ...(maxOutputTokens !== undefined && { maxOutputTokens }),
-    };
-  } catch {
-    return { windowTokens };
+    const [windowTokens, maxOutputTokens] = [
+      atLeast(WINDOW_TOKENS_MIN, info.max_input_tokens),
+      atLeast(1, info.max_tokens),
+    ];
+    const limits = { ...(windowTokens && { windowTokens }), ...(maxOutputTokens && { maxOutputTokens }) };
+    return { limits, keepMs: STATED_KEEP_MS };
+  } catch (error) {
+    if (error instanceof Anthropic.NotFoundError) return { limits: {}, keepMs: STATED_KEEP_MS };
+    throw error;
   }
 }
 
-function positive(value: number | null | undefined): number | undefined {
-  return typeof value === 'number' && value > 0 ? value : undefined;
-}
-
-function outputLimit(known: KnownModel | undefined): { maxOutputTokens?: number } {
-  const maxOutputTokens = known?.limits.maxOutputTokens;
-  return maxOutputTokens === undefined ? {} : { maxOutputTokens };
+function atLeast(min: number, value: number | null | undefined): number | undefined {
+  return Number.isSafeInteger(value) && Number(value) >= min ? Number(value) : undefined;
 }

@@ -21,6 +21,7 @@ export interface WireRequest {
   max_tokens: number;
   system?: string | Block[];
   tools?: unknown[];
+  output_config?: { effort: string };
   messages: { role: string; content: string | Block[] }[];
 }
 

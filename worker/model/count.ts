@@ -1,6 +1,6 @@
 import type { AssistantRecord, LogRecord } from '../session/record.ts';
 import type { Window } from '../session/view.ts';
-import { tokenizerFactor } from './family.ts';
+import { isSameModel, tokenizerFactor } from './family.ts';
 import type { MessageParam, ModelRequest } from './model.ts';
 import { estimateContent, estimateText } from './tokens.ts';
 
@@ -107,7 +107,7 @@ function anchorIndex(records: readonly LogRecord[], model: string): number {
 }
 
 function isTrusted({ usage, model }: AssistantRecord, asked: string): boolean {
-  return usage !== undefined && usage.inputTokens > 0 && model?.startsWith(asked) === true;
+  return usage !== undefined && usage.inputTokens > 0 && model !== undefined && isSameModel(asked, model);
 }
 
 function estimateRecord(record: LogRecord): number {

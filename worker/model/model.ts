@@ -31,7 +31,12 @@ export interface ModelRequest {
   effort?: Effort;
   /** Whether the conversation goes on, so that its prefix is worth keeping at the provider. */
   caches: boolean;
+  /** How long the prefix is kept there; absent: 5 minutes. One that changes is one that is written anew. */
+  cacheLifetime?: CacheLifetime;
 }
+
+/** How long the provider keeps a prefix after it was last read. */
+export type CacheLifetime = '5m' | '1h';
 
 /** What a call cost. */
 export interface Usage {
@@ -40,6 +45,12 @@ export interface Usage {
   outputTokens: number;
   /** The part of the input that was read from the cache. */
   cacheReadTokens: number;
+  /** The part of the input that was written to the cache; absent where nobody says so. */
+  cacheWriteTokens?: number;
+  /** The part of what was written that is kept for an hour. */
+  cacheWrite1hTokens?: number;
+  /** The part of the output that nobody reads; absent where nobody says so. */
+  thinkingTokens?: number;
 }
 
 /** What the model returned. `content` is verbatim, block types that we do not know included. */
@@ -52,11 +63,18 @@ export interface ModelAnswer {
   usage: Usage;
 }
 
+/**
+ * A call without an answer. `spent` is there when the provider bills it all the same, since the server had taken it
+ * before it was cut, fell silent or was aborted: the input as stated, else as estimated, and the output so far.
+ */
+export interface FailedCall {
+  ok: false;
+  failure: Failure;
+  spent?: Usage;
+}
+
 /** An expected failure is a value. `repairs` says what had to be mended in the request before it could be sent. */
-export type ModelResult = { repairs: readonly Repair[] } & (
-  | { ok: true; answer: ModelAnswer }
-  | { ok: false; failure: Failure }
-);
+export type ModelResult = { repairs: readonly Repair[] } & ({ ok: true; answer: ModelAnswer } | FailedCall);
 
 /** Is told the words of an answer while it is written: all of them so far, each time that some came. */
 export type OnText = (text: string) => void;

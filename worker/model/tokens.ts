@@ -1,14 +1,19 @@
 import { readImageHeader } from './image-header.ts';
 
-/** Of a picture whose size nobody knows; no picture costs more. */
-const PER_IMAGE_TOKENS = 1_600;
 const PIXELS_PER_TOKEN = 750;
+/** What is larger is scaled down before it is looked at: 3.75 MP, the most that any model sees. */
+const PER_IMAGE_TOKENS_MAX = 5_000;
+/** Of a picture whose size nobody knows: 1568 x 1568, the largest that we make ourselves, and a photo of 12 MP costs not much more. */
+const UNKNOWN_IMAGE_TOKENS = 3_300;
 /** A picture's size stands in its first bytes, unless a preview stands before it. */
 const IMAGE_HEADER_CHARS = 16 * 1024;
 const PER_BLOCK_TOKENS = 4;
 const BASE64_CHARS_PER_PDF_PAGE = 60_000;
-/** Of a page between a drawing and one full of words, 1,500 to 3,000. */
-const PER_PDF_PAGE_TOKENS = 2_100;
+/**
+ * A page counts as its text and as a picture of it. Reported for real pages: a scan 1,600, a page of words 2,100 to 2,350,
+ * a table 2,300 to 2,500, the newest models the higher figures.
+ */
+const PER_PDF_PAGE_TOKENS = 2_500;
 
 /** Tokens per UTF-16 unit by kind of character; measured figures are in the notes on estimates. */
 const LETTER = 1 / 4.2;
@@ -54,13 +59,13 @@ function estimateBlock(block: unknown): number {
 function estimateImage(source: unknown): number {
   const { type, data, width, height } = (source ?? {}) as Partial<Record<string, unknown>>;
   if (type === 'kept') return pixelTokens(Number(width) * Number(height));
-  if (typeof data !== 'string') return PER_IMAGE_TOKENS;
+  if (typeof data !== 'string') return UNKNOWN_IMAGE_TOKENS;
   const header = readImageHeader(Buffer.from(data.slice(0, IMAGE_HEADER_CHARS), 'base64'));
   return pixelTokens(header ? header.width * header.height : 0);
 }
 
 function pixelTokens(pixels: number): number {
-  return pixels > 0 ? Math.min(PER_IMAGE_TOKENS, Math.ceil(pixels / PIXELS_PER_TOKEN)) : PER_IMAGE_TOKENS;
+  return pixels > 0 ? Math.min(PER_IMAGE_TOKENS_MAX, Math.ceil(pixels / PIXELS_PER_TOKEN)) : UNKNOWN_IMAGE_TOKENS;
 }
 
 /** A document is a file of pages, or plain text, or a list of blocks. */

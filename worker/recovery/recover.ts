@@ -2,7 +2,7 @@ import { alertCommand } from '../../shared/alert.ts';
 import { METRIC, SPAN } from '../../shared/telemetry.ts';
 import type { Attempt } from '../attempt.ts';
 import { auditCommand } from '../audit.ts';
-import { fixedPartsAlert } from '../incident.ts';
+import { fixedPartsAlert, refusedToolAlert } from '../incident.ts';
 import { roomOf } from '../model/room.ts';
 import { NOTICE } from '../notice.ts';
 import { startFreshSession } from './fresh-session.ts';
@@ -11,7 +11,14 @@ import { lowerOutput, raiseOutput } from './output.ts';
 import { nextStep, OTHERWISE, type Step } from './policy.ts';
 import { dropThinking, scrubLargest, scrubMedia, scrubMessage } from './scrub.ts';
 import { compactForRetry } from './stage-one.ts';
-import { type LearntLimit, type Overflow, type RecoverParts, type Recovery, reportFailedStage } from './step.ts';
+import {
+  type LearntLimit,
+  moveTo,
+  type Overflow,
+  type RecoverParts,
+  type Recovery,
+  reportFailedStage,
+} from './step.ts';
 
 /** The time limits of a recovery. */
 export interface RecoveryTime {
@@ -44,6 +51,8 @@ export async function recover(parts: RecoverParts, overflow: Overflow, time: Rec
   const learnt = learn(overflow);
   if (failure.kind === 'token' && overflow.fixedTokens > roomOf(learnt.limitTokens, parts).usableTokens)
     return concludeFixedParts(overflow, 'prompt_too_long');
+  const { tool } = failure;
+  if (tool !== undefined && parts.excludeTool(tool, failure.reason)) return dropTool(parts, overflow, tool);
   const taken = await takeOwn(parts, overflow, step, learnt);
   if (taken) return taken;
   const other = taken === false ? OTHERWISE[attempt.stage][failure.kind] : step;
@@ -131,6 +140,17 @@ async function tryWithoutHistory(
   if (verdict.kind === 'refused') return concludeFixedParts(overflow, verdict.failure.reason);
   const spent = verdict.wasAsked ? 1 : 0;
   return orReport(parts, attempt, () => startFreshSession(parts, overflow, learnt, 'fresh', spent));
+}
+
+/** A tool that the API refuses would take every chat with it: it is left out, and the operator is told. */
+async function dropTool(parts: RecoverParts, { attempt }: Overflow, tool: string): Promise<Recovery> {
+  await attempt.write(`recover:${attempt.recoveries}`, [
+    ...moveTo(attempt, attempt.stage),
+    alertCommand(attempt.keys, refusedToolAlert(attempt, tool)),
+    auditCommand(attempt, { event: 'tool.excluded', tool }),
+  ]);
+  parts.telemetry.count(METRIC.recoveries, { action: 'exclude_tool', result: 'ok' });
+  return { do: 'again' };
 }
 
 /** No chat is to blame, so none is touched; the operator is told once for all of them. */

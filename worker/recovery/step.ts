@@ -28,6 +28,8 @@ export interface RecoverParts extends RoomSettings {
   /** Tells whether the endpoint takes what every request holds. */
   fixedParts: FixedPartsCheck;
   fixedRequest(): FixedParts;
+  /** Takes a tool out for the whole process; returns whether it was there. Idempotent. */
+  excludeTool(name: string, why: string): boolean;
   /** Gives a recovery its own deadline. */
   recovering: Recovering;
   sessions: Sessions;

@@ -22,6 +22,8 @@ export interface UserRecord extends Base {
   readonly channel?: string;
   /** Who wrote it, where several people share a chat. */
   readonly from?: string;
+  /** The line that the gateway puts before it: when it was sent, and who wrote it. Older records have none. */
+  readonly header?: string;
 }
 
 export interface AssistantRecord extends Base {
@@ -110,7 +112,9 @@ export function decodeRecord(json: string): LogRecord {
 function hasShape(record: Partial<Record<string, unknown>>): boolean {
   if (typeof record.id !== 'string' || typeof record.at !== 'string') return false;
   if (record.t === 'user' || record.t === 'assistant')
-    return isContent(record.content) && [record.entry, record.channel, record.from].every(isTextOrAbsent);
+    return (
+      isContent(record.content) && [record.entry, record.channel, record.from, record.header].every(isTextOrAbsent)
+    );
   if (record.t === 'compaction')
     return typeof record.summary === 'string' && isTextOrAbsent(record.boundary) && isCountOrAbsent(record.unseen);
   if (record.t === 'seed') return typeof record.text === 'string';

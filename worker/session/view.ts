@@ -1,7 +1,14 @@
 import { isBlank } from '../model/contract-shapes.ts';
 import type { MessageParam } from '../model/model.ts';
 import { type DraftMessage, pairTools } from './pairs.ts';
-import { type Block, type CompactionRecord, type LogRecord, nameInBrackets, startsTurn } from './record.ts';
+import {
+  type Block,
+  type CompactionRecord,
+  type LogRecord,
+  nameInBrackets,
+  startsTurn,
+  type UserRecord,
+} from './record.ts';
 import { asShown } from './shown.ts';
 
 const ASSISTANT_ONLY: ReadonlySet<string> = new Set(['tool_use', 'server_tool_use', 'thinking', 'redacted_thinking']);
@@ -73,9 +80,13 @@ function messageOf(record: LogRecord, origins: Map<unknown, Origin>): DraftMessa
     origins.set(block, typeof record.content === 'string' ? { record } : { record, block: index }),
   );
   if (content.length === 0) return [];
-  const author =
-    record.t === 'user' && record.from !== undefined ? [textBlock(`[${nameInBrackets(record.from)} writes]`)] : [];
-  return [{ role: record.t, content: [...sendable(author, 'user'), ...content] }];
+  const header = record.t === 'user' ? headerLine(record) : undefined;
+  return [{ role: record.t, content: [...(header === undefined ? [] : [textBlock(header)]), ...content] }];
+}
+
+function headerLine({ header, from }: UserRecord): string | undefined {
+  if (header !== undefined && header !== '') return header.toWellFormed();
+  return from === undefined ? undefined : `[${nameInBrackets(from).toWellFormed()} writes]`;
 }
 
 /**

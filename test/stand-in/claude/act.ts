@@ -3,16 +3,28 @@ import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sendJson } from '../loopback.ts';
 import type { StandInModel } from './model.ts';
-import type { ClaudeCall, Reaction } from './reaction.ts';
+import type { ClaudeCall, Pinging, Reaction } from './reaction.ts';
 import { type Answer, messageBody, ReplyStream } from './reply.ts';
 import { overflowBreach } from './rules.ts';
+
+/** How long things take where a reaction does not say it. */
+export interface Pace {
+  /** How long each piece of a stream takes. Default 0. */
+  deltaDelayMs?: number;
+  /** How long each token of the input takes before the headers are sent. Default 0. */
+  msPerInputToken?: number;
+  /** Pings after the headers and before the message. Default: none. */
+  prefill?: Pinging;
+  /** Pings inside each thinking block. Default: none. */
+  pondering?: Pinging;
+}
 
 /** What a reaction is carried out with. `gone` aborts when the connection ends, from either side. */
 export interface Stage {
   readonly call: ClaudeCall;
   readonly response: ServerResponse;
   readonly model: StandInModel;
-  readonly deltaDelayMs: number;
+  readonly pace: Pace;
   readonly gone: AbortSignal;
 }
 
@@ -78,21 +90,47 @@ function refuse(
 }
 
 async function answer(reaction: Extract<Reaction, { do: 'answer' }>, stage: Stage): Promise<void> {
+  const { call, model, pace, gone } = stage;
+  const { prefill = pace.prefill, pondering = pace.pondering } = reaction;
+  await passes((reaction.afterMs ?? 0) + (pace.msPerInputToken ?? 0) * call.inputTokens, gone);
+  if (gone.aborted) return;
+  if (call.body.stream !== true) return answerWhole(reaction, stage, (prefill?.forMs ?? 0) + (pondering?.forMs ?? 0));
+  const stream = open(stage);
+  if (prefill !== undefined) await stream.pings(prefill);
+  if (gone.aborted) return;
+  const written = model.answer(reaction, call);
+  call.usage = written.usage;
+  stream.start(written);
+  await stream.blocks(written.content, { pondering });
+  stream.finish(written);
+}
+
+/** Without a stream there are no pings: whatever takes time is silence before the headers. */
+async function answerWhole(reaction: Extract<Reaction, { do: 'answer' }>, stage: Stage, ms: number): Promise<void> {
   const { call, response, model, gone } = stage;
-  if (reaction.afterMs !== undefined) await sleep(reaction.afterMs, undefined, { signal: gone }).catch(() => {});
+  await passes(ms, gone);
   if (gone.aborted) return;
   const written = model.answer(reaction, call);
   call.usage = written.usage;
   call.status = 200;
-  if (call.body.stream !== true) return sendJson(response, 200, messageBody(written), headersOf(call));
-  const stream = begin(written, stage);
-  await stream.blocks(written.content);
-  stream.finish(written);
+  sendJson(response, 200, messageBody(written), headersOf(call));
 }
 
-function begin(written: Answer, { call, response, deltaDelayMs, gone }: Stage): ReplyStream {
-  const stream = new ReplyStream(response, deltaDelayMs, gone);
-  stream.start(written, headersOf(call));
+/** Waits, or stops waiting once the client is gone. */
+async function passes(ms: number, gone: AbortSignal): Promise<void> {
+  if (ms > 0) await sleep(ms, undefined, { signal: gone }).catch(() => {});
+}
+
+function open({ call, response, pace, gone }: Stage): ReplyStream {
+  const stream = new ReplyStream(response, pace.deltaDelayMs ?? 0, gone);
+  call.status = 200;
+  stream.open(headersOf(call));
+  return stream;
+}
+
+function begin(written: Answer, stage: Stage): ReplyStream {
+  const stream = open(stage);
+  stream.start(written);
   return stream;
 }
 
@@ -103,7 +141,7 @@ async function fragment(
   const { call, response, model } = stage;
   const written = model.fragment(reaction.text, call);
   call.status = 200;
-  if (call.body.stream === true) await begin(written, stage).blocks(written.content, 'open');
+  if (call.body.stream === true) await begin(written, stage).blocks(written.content, { last: 'open' });
   else await halfBody(written, stage);
   if (reaction.do === 'truncate') response.end();
   if (reaction.do === 'cut') {
@@ -121,12 +159,15 @@ function halfBody(written: Answer, { call, response }: Stage): Promise<void> {
   });
 }
 
+/** The status of an error that no stream has hidden behind a 200. */
+const STATUS_OF: Readonly<Record<string, number>> = { overloaded_error: 529, invalid_request_error: 400 };
+
 function errorEvent(reaction: Extract<Reaction, { do: 'errorEvent' }>, stage: Stage): void {
   const { call, model } = stage;
   const { type, message } = reaction;
   // Only a stream can fail after its 200: without one the same trouble is a plain error.
   if (call.body.stream !== true) {
-    refuse(stage, { status: type === 'overloaded_error' ? 529 : 500, type, message });
+    refuse(stage, { status: STATUS_OF[type] ?? 500, type, message });
     return;
   }
   call.status = 200;

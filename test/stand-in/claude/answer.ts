@@ -1,7 +1,9 @@
 /** What the model says: the content, the reason why it stopped, and what it cost. */
 import { contentTokens, cutToTokens } from './counting.ts';
+import { isThinking } from './memory.ts';
 import type { ClaudeCall, Reaction } from './reaction.ts';
 import { type Block, conversationTexts, type MessagesRequest } from './request.ts';
+import { type Thought, thoughtBlock } from './thought.ts';
 
 /** What an answer holds before it is signed and counted. */
 export interface Composed {
@@ -42,8 +44,29 @@ function summaryText(request: MessagesRequest): string {
   ].join(' ');
 }
 
-/** Carries an `answer` reaction out within the limit. Given content is not cut: a test that gives it knows best. */
+/**
+ * Carries an `answer` reaction out within the limit, behind a thought where there is one. A thought that reaches the
+ * limit leaves no room for a single word. A refusal without content, and content that thinks already, stay as they are.
+ */
 export function compose(
+  reaction: Extract<Reaction, { do: 'answer' }>,
+  call: ClaudeCall,
+  limit: OutputLimit,
+  ratio: number,
+  thought: Thought | undefined,
+): Composed {
+  const given = reaction.content as Block[] | undefined;
+  const isComplete = given?.some(isThinking) || (reaction.stopReason === 'refusal' && given?.length === 0);
+  if (thought === undefined || isComplete) return wordsOf(reaction, call, limit, ratio);
+  const left = limit.tokens - thought.tokens;
+  const begun = thoughtBlock({ ...thought, tokens: Math.min(thought.tokens, limit.tokens) });
+  if (left <= 0) return { content: [begun], stopReason: limit.stopReason };
+  const { content, stopReason } = wordsOf(reaction, call, { ...limit, tokens: left }, ratio);
+  return { content: [begun, ...content], stopReason };
+}
+
+/** What is said, cut to the limit. Given content is not cut: a test that gives it knows best. */
+function wordsOf(
   reaction: Extract<Reaction, { do: 'answer' }>,
   call: ClaudeCall,
   limit: OutputLimit,

@@ -5,6 +5,7 @@
  */
 import { imageFacts, pdfFacts } from './images.ts';
 import { type Block, isObject, type MessagesRequest, nestedBlocks } from './request.ts';
+import { sealedTokens } from './seal.ts';
 import { type Segment, segmentsOf } from './segments.ts';
 
 /** What one UTF-16 unit weighs, in hundredths of a token, by the range that it falls in (first match wins). */
@@ -66,13 +67,16 @@ function sourceTokens(block: Block): number {
   return source.type === 'base64' ? pdfTokens(source.data) : valueTokens(source.data ?? source.content);
 }
 
-/** Signatures, ids and encrypted payloads are transport, not text that the model reads: they cost nothing. */
+/**
+ * Ids and encrypted payloads are transport, not text that the model reads: they cost nothing. A thought that its
+ * signature carries is counted apart, since it is known in the model's own tokens.
+ */
 function blockTokens(block: Block): number {
   switch (block.type) {
     case 'text':
       return BLOCK_OVERHEAD_TOKENS + valueTokens(block.text);
     case 'thinking':
-      return BLOCK_OVERHEAD_TOKENS + valueTokens(block.thinking);
+      return BLOCK_OVERHEAD_TOKENS + (sealedTokens(block.signature) > 0 ? 0 : valueTokens(block.thinking));
     case 'redacted_thinking':
       return BLOCK_OVERHEAD_TOKENS;
     case 'image':
@@ -102,9 +106,11 @@ function segmentTokens(segment: Segment, isFirstTool: boolean): number {
 /** The tokens of the request's prefix up to and including each segment: whole numbers that only grow. */
 export function prefixTokens(segments: readonly Segment[], ratio: number): number[] {
   let sum = 0;
+  let thought = 0;
   return segments.map((segment, index) => {
     sum += segmentTokens(segment, index === 0);
-    return Math.ceil(sum * ratio);
+    thought += sealedTokens(segment.block.signature);
+    return Math.ceil(sum * ratio) + thought;
   });
 }
 

@@ -4,6 +4,7 @@ import type { Breach, Grounds } from './breach.ts';
 import { countTokens } from './counting.ts';
 import { isObject, type MessagesRequest } from './request.ts';
 import { bodyBreach, firstBreach, unreadableBreach, windowBreach } from './rules.ts';
+import { dropsUnbound, unboundThinking } from './thinking.ts';
 
 /** A call refused at the door, before its body means anything. */
 export interface Refusal {
@@ -19,6 +20,8 @@ export interface Judgement {
   readonly breach?: Breach;
   /** Set when the request is sound, but too long for the window. */
   readonly window?: Breach;
+  /** The places of the thinking that the request asked to be left out, since it is bound to something else. */
+  readonly dropped?: readonly string[];
 }
 
 const UNREAD: MessagesRequest = { model: '', max_tokens: 0, messages: [] };
@@ -40,17 +43,20 @@ export function refusalAtDoor({ headers }: IncomingMessage): Refusal | undefined
 }
 
 /** Judges a body; `bytes` is undefined when it was longer than the API reads. */
-export function judge(bytes: Buffer | undefined, grounds: Grounds, ratio: number): Judgement {
+export function judge(bytes: Buffer | undefined, groundsFor: (model: string) => Grounds, ratio: number): Judgement {
   if (bytes === undefined) return { body: UNREAD, inputTokens: 0, breach: bodyBreach() };
   const parsed = parse(bytes);
   if ('breach' in parsed) return { body: UNREAD, inputTokens: 0, breach: parsed.breach };
+  const grounds = groundsFor(isObject(parsed.value) ? String(parsed.value.model) : '');
   const breach = firstBreach(parsed.value, grounds);
   // A malformed body is kept for the ledger as it came: whoever looks into it has been told by `breach`.
   const body = (isObject(parsed.value) ? parsed.value : UNREAD) as MessagesRequest;
   if (breach !== undefined) return { body, inputTokens: 0, breach };
   const inputTokens = countTokens(body, ratio);
   const window = windowBreach(inputTokens, body.max_tokens, grounds);
-  return { body, inputTokens, ...(window && { window }) };
+  const dropped = dropsUnbound(body) ? unboundThinking(body, grounds) : [];
+  const places = dropped.map(({ messageIndex, blockIndex }) => `messages.${messageIndex}.content.${blockIndex}`);
+  return { body, inputTokens, ...(window && { window }), ...(places.length > 0 && { dropped: places }) };
 }
 
 function parse(bytes: Buffer): { value: unknown } | { breach: Breach } {

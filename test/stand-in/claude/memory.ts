@@ -1,9 +1,8 @@
-import { createHash } from 'node:crypto';
 import type { Block } from './request.ts';
+import { isOurSeal, type SealedPlace, sealThinking } from './seal.ts';
 import { canonical, extendFingerprint } from './segments.ts';
-
-/** Signatures made here begin with this mark, so that a forged or damaged one is told from a foreign one. */
-const SIGNATURE_MARK = 'U3RhbmRJbg';
+import { ServedBlocks } from './served.ts';
+import { thoughtTokens } from './thought.ts';
 
 /** A thinking block as the stand-in once wrote it. */
 export interface IssuedThinking {
@@ -27,6 +26,8 @@ export class AnswerMemory {
   readonly #answerOfTool = new Map<string, number>();
   readonly #printsOfAnswer: string[][] = [];
   readonly #paused: string[][] = [];
+  /** What the server's own tools wrote. */
+  readonly served = new ServedBlocks();
 
   /** Signs the thinking blocks of an answer and remembers it. `prefix` is the fingerprint of its whole request. */
   issue(content: readonly Block[], prefix: string, stopReason: string): Block[] {
@@ -34,8 +35,7 @@ export class AnswerMemory {
     const prints: string[] = [];
     let before = prefix;
     const signed = content.map((block) => {
-      const written =
-        block.type === 'thinking' && !block.signature ? { ...block, signature: sign(block, before) } : block;
+      const written = block.type === 'thinking' && !block.signature ? sealed(block, { prefix: before, answer }) : block;
       if (isThinking(written)) {
         prints.push(canonical(written));
         this.#thinking.set(keyOf(written), { answer, print: canonical(written), prefix: before });
@@ -43,6 +43,7 @@ export class AnswerMemory {
       before = extendFingerprint(before, 'assistant', written);
       return written;
     });
+    this.served.remember(signed);
     if (prints.length > 0) this.#rememberTools(signed, answer);
     if (stopReason === 'pause_turn') this.#paused.push(signed.map(canonical));
     this.#printsOfAnswer.push(prints);
@@ -60,7 +61,7 @@ export class AnswerMemory {
 
   /** Whether a signature claims to come from here without being one of ours. */
   isForged(block: Block): boolean {
-    return keyOf(block).startsWith(SIGNATURE_MARK) && !this.#thinking.has(keyOf(block));
+    return isOurSeal(keyOf(block)) && !this.#thinking.has(keyOf(block));
   }
 
   /** The answers that an assistant message holds, told by their thinking and by their tool calls. */
@@ -86,6 +87,8 @@ export class AnswerMemory {
   }
 }
 
-function sign(block: Block, prefix: string): string {
-  return SIGNATURE_MARK + createHash('sha256').update(prefix).update(canonical(block)).digest('base64');
+function sealed(block: Block, place: SealedPlace): Block {
+  const tokens = thoughtTokens(block) ?? 0;
+  const { tokens: _counted, ...shown } = block;
+  return { ...(shown as Block), signature: sealThinking(shown as Block, place, tokens) };
 }

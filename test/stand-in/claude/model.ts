@@ -1,11 +1,15 @@
-import { type Composed, compose, outputLimit } from './answer.ts';
+import { type Composed, compose, type OutputLimit, outputLimit } from './answer.ts';
 import type { Grounds } from './breach.ts';
-import { PrefixCache } from './cache.ts';
+import { type CacheOptions, type InputUsage, PrefixCache, roomsOf } from './cache.ts';
 import { contentTokens, prefixTokens } from './counting.ts';
 import { AnswerMemory, isThinking } from './memory.ts';
-import type { ClaudeCall, Reaction } from './reaction.ts';
+import { OPUS_5_5_PRICES, type Prices, priceOf } from './prices.ts';
+import type { AnswerUsage, ClaudeCall, Reaction } from './reaction.ts';
 import type { Answer } from './reply.ts';
+import type { Block } from './request.ts';
 import { fingerprints, segmentsOf } from './segments.ts';
+import { isServerSide } from './served.ts';
+import { hideInterimText, type Thinks, thoughtOn, thoughtTokens } from './thought.ts';
 
 /** What a stand-in can be told about the model that it plays. */
 export interface ModelOptions {
@@ -13,81 +17,153 @@ export interface ModelOptions {
   windowTokens?: number;
   /** The window that the models endpoint states. Default: the real one, as it is at that moment. */
   statedWindowTokens?: number;
+  /** Whether the models endpoint states the limits; where not, they are null, or not there at all. Default `stated`. */
+  limits?: 'stated' | 'null' | 'absent';
   /** Default 8192. */
   maxOutputTokens?: number;
   /** How many tokens this model's tokenizer makes for one of the plain one. Default 1. */
   ratio?: number;
-  /** Bind thinking blocks to the prefix that they were written after (rule 16). Default false. */
-  bindThinking?: boolean;
+  /**
+   * Bind thinking blocks to the prefix that they were written after (rule 16): all of them, or those of the models
+   * that it answers true for. Default false.
+   */
+  bindThinking?: boolean | ((model: string) => boolean);
+  /** Whether `thinking.block_binding`, with its beta header, is known. Default false. */
+  dropsBlocks?: boolean;
+  /**
+   * Think before every answer, so many tokens at the default effort; `output_config.effort` scales it. It counts in
+   * `max_tokens`, and a budget for it is refused. Default: it does not think.
+   */
+  thinks?: Thinks;
+  /** Whether a model that thinks cannot be told not to, as Opus 5.5; then no tool can be forced, either. Default true. */
+  alwaysThinks?: boolean;
+  /** Return what is said before a tool is called as thinking, as Opus 5.5 does. Default false. */
+  hidesInterimText?: boolean;
   /** Refuse input + `max_tokens` over the window, as older models do (rule 20). Default false. */
   fitErrors?: boolean;
+  /** The prompt cache: the least prefix that it keeps (default 512 tokens) and its clock. */
+  cache?: CacheOptions;
+  /** What calls cost. Default: the list prices of Opus 5.5. */
+  prices?: Prices;
 }
 
+type AnswerReaction = Extract<Reaction, { do: 'answer' }>;
+
+/** The shortest prefix that the 5 and 5.5 lines keep. */
+const CACHE_TOKENS_MIN = 512;
+
+/** The beta header that unmatched thinking may be dropped under. */
+const BINDING_BETA = 'thinking-binding-controls-2026-08-01';
+
+const NO_DETAILS = { type: 'refusal', category: null, explanation: null };
+
+const uncached = (tokens: number): InputUsage => ({
+  input_tokens: tokens,
+  cache_read_input_tokens: 0,
+  cache_creation_input_tokens: 0,
+  cache_creation: { ephemeral_5m_input_tokens: 0, ephemeral_1h_input_tokens: 0 },
+});
+
 /** The model behind the API: its limits, its memory of what it said, and its prompt cache. */
-export class StandInModel implements Grounds {
+export class StandInModel {
   windowTokens: number;
   statedWindowTokens: number | undefined;
   ratio: number;
   readonly maxOutputTokens: number;
-  readonly bindThinking: boolean;
+  readonly #binds: (model: string) => boolean;
+  readonly #dropsBlocks: boolean;
+  readonly #hidesInterimText: boolean;
   readonly fitErrors: boolean;
   readonly memory = new AnswerMemory();
-  readonly #cache = new PrefixCache();
+  readonly thinks: boolean;
+  readonly alwaysThinks: boolean;
+  readonly #thinks: Thinks | undefined;
+  readonly #prices: Prices;
+  readonly #limits: ModelOptions['limits'];
+  readonly #cache: PrefixCache;
 
   constructor(options: ModelOptions) {
     this.windowTokens = options.windowTokens ?? 200_000;
     this.statedWindowTokens = options.statedWindowTokens;
     this.maxOutputTokens = options.maxOutputTokens ?? 8192;
     this.ratio = options.ratio ?? 1;
-    this.bindThinking = options.bindThinking ?? false;
+    const { bindThinking = false } = options;
+    this.#binds = typeof bindThinking === 'boolean' ? () => bindThinking : bindThinking;
+    this.#dropsBlocks = options.dropsBlocks ?? false;
+    this.#hidesInterimText = options.hidesInterimText ?? false;
     this.fitErrors = options.fitErrors ?? false;
+    this.#limits = options.limits;
+    this.#thinks = options.thinks;
+    this.thinks = options.thinks !== undefined;
+    this.alwaysThinks = this.thinks && options.alwaysThinks !== false;
+    this.#prices = options.prices ?? OPUS_5_5_PRICES;
+    this.#cache = new PrefixCache({ minTokens: CACHE_TOKENS_MIN, ...options.cache });
+  }
+
+  /** What a request for that model, with those beta headers, is judged by. */
+  groundsFor(name: string, betas: readonly string[]): Grounds {
+    const { maxOutputTokens, windowTokens, fitErrors, thinks, alwaysThinks, memory } = this;
+    const dropsBlocks = this.#dropsBlocks && betas.includes(BINDING_BETA);
+    const bindThinking = this.#binds(name);
+    return { maxOutputTokens, windowTokens, fitErrors, thinks, alwaysThinks, memory, bindThinking, dropsBlocks };
   }
 
   /** Answers a sound call: composed, signed where it thinks, counted, and remembered by the prompt cache. */
-  answer(reaction: Extract<Reaction, { do: 'answer' }>, call: ClaudeCall): Answer {
+  answer(reaction: AnswerReaction, call: ClaudeCall): Answer {
     const limit = outputLimit(call.body.max_tokens, call.inputTokens, this.windowTokens);
-    const composed = compose(reaction, call, limit, this.ratio);
+    const composed = this.#compose(reaction, call, limit);
     const segments = segmentsOf(call.body);
-    const input = this.#cache.account(segments, prefixTokens(segments, this.ratio));
-    const output_tokens = contentTokens(composed.content, this.ratio);
-    return this.#answer(
-      call,
-      { ...composed, content: this.#issue(composed, call) },
-      { ...input, output_tokens },
-      reaction,
-    );
+    const input = this.#cache.account(segments, prefixTokens(segments, this.ratio), roomsOf(call.body));
+    return this.#answer(call, composed, input, reaction);
   }
 
-  /** The beginning of an answer that will not be completed. It is counted, but neither cached nor remembered. */
+  /** The beginning of an answer that will not be completed. It is counted, but not cached. */
   fragment(text: string, call: ClaudeCall): Answer {
-    const content = [{ type: 'text', text }];
-    const usage = {
-      input_tokens: call.inputTokens,
-      cache_read_input_tokens: 0,
-      cache_creation_input_tokens: 0,
-      output_tokens: contentTokens(content, this.ratio),
+    const limit = { tokens: Number.POSITIVE_INFINITY, stopReason: 'max_tokens' };
+    const reaction: AnswerReaction = { do: 'answer', content: [{ type: 'text', text }] };
+    const composed = this.#compose(reaction, call, limit);
+    return this.#answer(call, composed, uncached(call.inputTokens), reaction);
+  }
+
+  #compose(reaction: AnswerReaction, call: ClaudeCall, limit: OutputLimit): Composed {
+    const composed = compose(reaction, call, limit, this.ratio, thoughtOn(call, this.#thinks));
+    if (!this.#hidesInterimText) return composed;
+    return { ...composed, content: hideInterimText(composed.content, call.body, this.ratio) };
+  }
+
+  #issue({ content, stopReason }: Composed, call: ClaudeCall): Block[] {
+    const isOwn = content.some((block) => isThinking(block) || isServerSide(block));
+    if (!isOwn && stopReason !== 'pause_turn') return content;
+    const prefix = fingerprints(segmentsOf(call.body)).at(-1) ?? '';
+    return this.memory.issue(content, prefix, stopReason);
+  }
+
+  #answer(call: ClaudeCall, composed: Composed, input: InputUsage, reaction: AnswerReaction): Answer {
+    const { content, stopReason } = composed;
+    const thought = content.reduce((sum, block) => sum + (thoughtTokens(block) ?? 0), 0);
+    const said = content.filter((block) => thoughtTokens(block) === undefined);
+    const counted: AnswerUsage = {
+      ...input,
+      output_tokens: thought + contentTokens(said, this.ratio),
+      output_tokens_details: thought > 0 ? { thinking_tokens: thought } : null,
     };
-    return this.#answer(call, { content, stopReason: 'end_turn' }, usage, { do: 'answer' });
-  }
-
-  #issue({ content, stopReason }: Composed, call: ClaudeCall): Composed['content'] {
-    if (!content.some(isThinking) && stopReason !== 'pause_turn') return content;
-    return this.memory.issue(content, fingerprints(segmentsOf(call.body)).at(-1) ?? '', stopReason);
-  }
-
-  #answer(
-    { index, body }: ClaudeCall,
-    { content, stopReason }: Composed,
-    usage: Answer['usage'],
-    reaction: Extract<Reaction, { do: 'answer' }>,
-  ): Answer {
+    const usage = { ...counted, ...reaction.usage };
+    call.usd = priceOf(usage, this.#prices);
     return {
-      id: `msg_standin${String(index).padStart(14, '0')}`,
-      model: body.model,
-      content,
+      id: `msg_standin${String(call.index).padStart(14, '0')}`,
+      model: call.body.model,
+      content: this.#issue(composed, call),
+      ...(call.dropped && { dropped: call.dropped }),
       stopReason,
-      usage: { ...usage, ...reaction.usage },
+      stopDetails: stopReason === 'refusal' ? { ...NO_DETAILS, ...reaction.stopDetails } : null,
+      usage,
     };
+  }
+
+  #statedLimits(): Record<string, number | null> {
+    if (this.#limits === 'absent') return {};
+    if (this.#limits === 'null') return { max_input_tokens: null, max_tokens: null };
+    return { max_input_tokens: this.statedWindowTokens ?? this.windowTokens, max_tokens: this.maxOutputTokens };
   }
 
   /** What the models endpoint says about a model. */
@@ -101,8 +177,7 @@ export class StandInModel implements Grounds {
       deprecated_at: null,
       line: null,
       capabilities: null,
-      max_input_tokens: this.statedWindowTokens ?? this.windowTokens,
-      max_tokens: this.maxOutputTokens,
+      ...this.#statedLimits(),
     };
   }
 }

@@ -1,4 +1,5 @@
 import type { Breach } from './breach.ts';
+import type { InputUsage } from './cache.ts';
 import type { MessagesRequest } from './request.ts';
 
 /** An answer's usage counters, as the API names them. */
@@ -6,7 +7,17 @@ export interface AnswerUsage {
   input_tokens: number;
   cache_read_input_tokens: number;
   cache_creation_input_tokens: number;
+  cache_creation?: InputUsage['cache_creation'] | null;
   output_tokens: number;
+  /** What of the output was thought. */
+  output_tokens_details?: { thinking_tokens: number } | null;
+  server_tool_use?: { web_search_requests: number; web_fetch_requests: number } | null;
+}
+
+/** A time in which a stream carries nothing but `ping` events. */
+export interface Pinging {
+  forMs: number;
+  everyMs: number;
 }
 
 /**
@@ -14,6 +25,8 @@ export interface AnswerUsage {
  *
  * - `answer`: a message; `content` (raw blocks, sent as they are) wins over `text`. A tool_use whose `input` is a
  *   string streams that string as its JSON, so that a cut call can be shown. Text over the limits is cut.
+ *   `afterMs` passes before the headers, `prefill` after them and before the message, `pondering` inside each thinking
+ *   block; without a stream all of them are silence. `stopDetails` goes with a refusal.
  * - `error`: an error envelope. `overflow`: the 400 of a prompt that is too long.
  * - `hang`: no headers, ever. `silent`: some deltas, and then nothing while the socket stays open.
  * - `truncate`: the stream ends cleanly but early. `cut`: the socket dies in the middle of the stream.
@@ -25,7 +38,10 @@ export type Reaction =
       text?: string;
       content?: unknown[];
       stopReason?: string;
+      stopDetails?: { category: string | null; explanation: string | null };
       afterMs?: number;
+      prefill?: Pinging;
+      pondering?: Pinging;
       usage?: Partial<AnswerUsage>;
     }
   | { do: 'error'; status: number; type: string; message: string; headers?: Record<string, string> }
@@ -49,6 +65,10 @@ export interface ClaudeCall {
   pendingText: string;
   /** What was done: a reaction's name, `breach`, `window` (really too long), `fit` or `unauthorized`. */
   reaction: string;
+  /** Where thinking stood that was left out of the request, as it asked. */
+  dropped?: readonly string[];
+  /** Where the text stands that a guard found guilty, as `messages.3.content.0.text`. */
+  guilty?: string;
   /** The HTTP status, 0 as long as none was sent. */
   status: number;
   /** The rule that the request broke. Being too long for the window (rules 19 and 20) is not counted as one. */
@@ -56,6 +76,8 @@ export interface ClaudeCall {
   requestId: string;
   /** What a complete answer said that it cost. */
   usage?: AnswerUsage;
+  /** What the provider bills, in US dollars: also for an answer that was cut, or that its client left. */
+  usd?: number;
   traceparent?: string;
   /** When the last byte was sent, or the connection ended. */
   endedAt?: number;

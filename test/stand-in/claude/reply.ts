@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { AnswerUsage } from './reaction.ts';
+import type { AnswerUsage, Pinging } from './reaction.ts';
 import type { Block } from './request.ts';
 
 /** A complete answer, ready to be sent whole or streamed. */
@@ -9,11 +9,29 @@ export interface Answer {
   readonly model: string;
   readonly content: readonly Block[];
   readonly stopReason: string;
+  /** Why the model refused; null when it did not. */
+  readonly stopDetails: Record<string, unknown> | null;
   readonly usage: AnswerUsage;
+  /** Where thinking stood that was left out of the request. */
+  readonly dropped?: readonly string[];
 }
 
+const transformation = (path: string): object => ({
+  type: 'thinking_dropped',
+  path,
+  reason: 'prefix_binding_mismatch',
+});
+
 /** An answer as the body of a call that did not ask for a stream. */
-export function messageBody({ id, model, content, stopReason, usage }: Answer): Record<string, unknown> {
+export function messageBody({
+  id,
+  model,
+  content,
+  stopReason,
+  stopDetails,
+  usage,
+  dropped,
+}: Answer): Record<string, unknown> {
   return {
     id,
     type: 'message',
@@ -22,8 +40,9 @@ export function messageBody({ id, model, content, stopReason, usage }: Answer): 
     content: content.map((block) => (typeof block.input === 'string' ? { ...block, input: {} } : block)),
     stop_reason: stopReason,
     stop_sequence: null,
-    stop_details: stopReason === 'refusal' ? { type: 'refusal', category: null, explanation: null } : null,
-    usage: { ...usage, service_tier: 'standard' },
+    stop_details: stopDetails,
+    usage: { server_tool_use: null, ...usage, service_tier: 'standard' },
+    ...(dropped && { input_transformations: dropped.map(transformation) }),
   };
 }
 
@@ -39,13 +58,18 @@ export function pieces(text: string): string[] {
 
 type Delta = Record<string, unknown>;
 
+const citationsOf = ({ citations }: Block): unknown[] => (Array.isArray(citations) ? citations : []);
+
 /** The block as it opens, and the deltas that fill it. What is not known to come in deltas comes whole. */
 function opening(block: Block): { start: Block; deltas: Delta[] } {
   switch (block.type) {
     case 'text':
       return {
-        start: { ...block, text: '' },
-        deltas: pieces(String(block.text)).map((text) => ({ type: 'text_delta', text })),
+        start: { ...block, text: '', ...(Array.isArray(block.citations) && { citations: [] }) },
+        deltas: [
+          ...pieces(String(block.text)).map((text) => ({ type: 'text_delta', text })),
+          ...citationsOf(block).map((citation) => ({ type: 'citations_delta', citation })),
+        ],
       };
     case 'thinking':
       return {
@@ -66,6 +90,12 @@ function opening(block: Block): { start: Block; deltas: Delta[] } {
   }
 }
 
+/** How blocks are sent: whether the last one is closed, and how long each thought takes. */
+export interface BlockManners {
+  readonly last?: 'closed' | 'open';
+  readonly pondering?: Pinging | undefined;
+}
+
 /** Writes one answer as server-sent events. Every method stops quietly once the client is gone. */
 export class ReplyStream {
   readonly #response: ServerResponse;
@@ -79,24 +109,45 @@ export class ReplyStream {
     this.#gone = gone;
   }
 
-  /** Sends the headers and `message_start`, with the input counted and the output not yet. */
-  start(answer: Answer, headers: Record<string, string>): void {
+  /** Sends the headers. */
+  open(headers: Record<string, string>): void {
     if (this.#response.destroyed) return;
     this.#response.writeHead(200, {
       'content-type': 'text/event-stream; charset=utf-8',
       'cache-control': 'no-cache',
       ...headers,
     });
-    const message = { ...messageBody(answer), content: [], stop_reason: null, stop_details: null };
-    this.event('message_start', { message: { ...message, usage: { ...answer.usage, output_tokens: 1 } } });
+    this.#response.flushHeaders();
   }
 
-  /** Sends blocks one after the other; after the first `content_block_start` comes a ping, as from the API. */
-  async blocks(content: readonly Block[], last: 'closed' | 'open' = 'closed'): Promise<void> {
+  /** Sends nothing but pings, for so long. */
+  async pings({ forMs, everyMs }: Pinging): Promise<void> {
+    const until = performance.now() + forMs;
+    while (!this.#gone.aborted) {
+      const left = until - performance.now();
+      if (left <= 0) return;
+      await sleep(Math.min(left, everyMs), undefined, { signal: this.#gone }).catch(() => {});
+      this.event('ping', {});
+    }
+  }
+
+  /** Sends `message_start`, with the input counted and the output not yet. */
+  start(answer: Answer): void {
+    const message = { ...messageBody(answer), content: [], stop_reason: null, stop_details: null };
+    const usage = { ...answer.usage, output_tokens: 1, output_tokens_details: null };
+    this.event('message_start', { message: { ...message, usage } });
+  }
+
+  /**
+   * Sends blocks one after the other; after the first `content_block_start` comes a ping, as from the API. While a
+   * block of thinking is open, nothing comes but pings for the time of `pondering`.
+   */
+  async blocks(content: readonly Block[], { last = 'closed', pondering }: BlockManners = {}): Promise<void> {
     for (const [index, block] of content.entries()) {
       const { start, deltas } = opening(block);
       this.event('content_block_start', { index, content_block: start });
       if (index === 0) this.event('ping', {});
+      if (block.type === 'thinking' && pondering !== undefined) await this.pings(pondering);
       for (const delta of deltas) {
         if (this.#deltaDelayMs > 0) await sleep(this.#deltaDelayMs, undefined, { signal: this.#gone }).catch(() => {});
         if (this.#gone.aborted) return;
@@ -109,9 +160,9 @@ export class ReplyStream {
   }
 
   /** Ends the stream as a complete answer ends. */
-  finish({ stopReason, usage }: Answer): void {
-    const stop_details = stopReason === 'refusal' ? { type: 'refusal', category: null, explanation: null } : null;
-    this.event('message_delta', { delta: { stop_reason: stopReason, stop_sequence: null, stop_details }, usage });
+  finish({ stopReason, stopDetails, usage: { cache_creation: _atStart, ...usage } }: Answer): void {
+    const delta = { stop_reason: stopReason, stop_sequence: null, stop_details: stopDetails };
+    this.event('message_delta', { delta, usage });
     this.event('message_stop', {});
     this.end();
   }

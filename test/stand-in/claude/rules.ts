@@ -3,20 +3,21 @@
  * breaks the same rule, and only the first breach is told, as the API does it.
  *
  * Rules 19 and 20 depend on the tokenizer and are asked for apart, since to meet them is nobody's mistake: a client
- * cannot know the real window. A prompt cache's look-back of 20 blocks (rule 14) is no error but a miss: see `cache.ts`.
+ * cannot know the real window.
  */
 import { type Breach, breach, firstOf, type Grounds } from './breach.ts';
+import { checkBreakpoints } from './breakpoints.ts';
 import { checkMedia } from './media.ts';
 import { checkCalls, checkResults, checkUniqueCalls } from './pairs.ts';
-import { type Block, isObject, type MessagesRequest, nestedBlocks } from './request.ts';
+import type { MessagesRequest } from './request.ts';
+import { checkServed } from './served.ts';
 import { checkShape } from './shape.ts';
+import { checkSteering } from './steering.ts';
 import { checkBinding, checkLatestThinking, checkThinkingEnd } from './thinking.ts';
 import { checkAlternation, checkContent, checkEnd, checkSides, checkStart, checkTexts, checkUnicode } from './turns.ts';
 
 /** Rule 18: the longest body, serialised. */
 export const BODY_BYTES_MAX = 32 * 1024 * 1024;
-
-const BREAKPOINTS_MAX = 4;
 
 /** Rule 18. It is told by the edge, before the API has read anything. */
 export function bodyBreach(): Breach {
@@ -40,28 +41,12 @@ function checkMaxTokens(request: MessagesRequest, { maxOutputTokens }: Grounds):
     : undefined;
 }
 
-function checkBreakpoints(request: MessagesRequest): Breach | undefined {
-  const contents = [request.system ?? [], ...request.messages.map(({ content }) => content)];
-  const blocks = contents.flatMap((content) => (typeof content === 'string' ? [] : content));
-  const all: Record<string, unknown>[] = [
-    ...(request.tools ?? []),
-    ...blocks.flatMap((block) => [block, ...nestedBlocks(block)]),
-    { cache_control: request.cache_control },
-  ];
-  const marked = all.filter((each) => isObject(each.cache_control));
-  if (marked.length > BREAKPOINTS_MAX) {
-    return breach(14, `A maximum of 4 blocks with cache_control may be provided. Found ${marked.length}.`);
-  }
-  return marked.some((each) => (each as Block).type === 'text' && String(each.text).trim() === '')
-    ? breach(14, 'messages: cache_control cannot be set for empty text blocks')
-    : undefined;
-}
-
 type Check = (request: MessagesRequest, grounds: Grounds) => Breach | undefined;
 
 /** In the order in which the API notices: what is cheap and local comes before what looks across messages. */
 const CHECKS: readonly Check[] = [
   checkMaxTokens,
+  checkSteering,
   checkBreakpoints,
   checkStart,
   checkContent,
@@ -71,6 +56,7 @@ const CHECKS: readonly Check[] = [
   checkUniqueCalls,
   checkResults,
   checkCalls,
+  checkServed,
   checkEnd,
   checkThinkingEnd,
   checkLatestThinking,

@@ -1,6 +1,9 @@
 import { createHash } from 'node:crypto';
 import { type Block, blocksOf, isObject, type MessagesRequest, nestedBlocks } from './request.ts';
 
+/** How long a cache entry lives. */
+export type Lifetime = '5m' | '1h';
+
 /**
  * One step of the request's prefix, in the order in which the API reads it: tools, system prompt, then the
  * blocks of the messages. Prompt caching and bound thinking both look at such prefixes.
@@ -13,10 +16,18 @@ export interface Segment {
   /** The index of the block in its message, tool list or system prompt. */
   readonly blockIndex: number;
   readonly breakpoint: boolean;
+  /** How long what ends at this breakpoint is kept. */
+  readonly lifetime?: Lifetime;
 }
 
-const marked = (block: Record<string, unknown>): boolean =>
-  isObject(block.cache_control) || nestedBlocks(block as Block).some((nested) => isObject(nested.cache_control));
+/** The cache marker of a block, or of what is nested in it. */
+function markerOf(block: Record<string, unknown>): Record<string, unknown> | undefined {
+  const holders = [block, ...nestedBlocks(block as Block)];
+  return holders.map(({ cache_control }) => cache_control).findLast(isObject);
+}
+
+const breakpointOf = (marker: Record<string, unknown> | undefined): Pick<Segment, 'breakpoint' | 'lifetime'> =>
+  marker === undefined ? { breakpoint: false } : { breakpoint: true, lifetime: marker.ttl === '1h' ? '1h' : '5m' };
 
 /** Splits a request into its segments. A top-level `cache_control` marks the last of them. */
 export function segmentsOf(request: MessagesRequest): Segment[] {
@@ -25,7 +36,7 @@ export function segmentsOf(request: MessagesRequest): Segment[] {
     block,
     messageIndex,
     blockIndex,
-    breakpoint: marked(block),
+    ...breakpointOf(markerOf(block)),
   });
   const segments: Segment[] = [
     ...(request.tools ?? []).map(part('tools', -1)),
@@ -34,7 +45,7 @@ export function segmentsOf(request: MessagesRequest): Segment[] {
   ];
   const last = segments.at(-1);
   if (last !== undefined && isObject(request.cache_control))
-    segments[segments.length - 1] = { ...last, breakpoint: true };
+    segments[segments.length - 1] = { ...last, ...breakpointOf(request.cache_control) };
   return segments;
 }
 

@@ -5,7 +5,8 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { closeServer, header, listen, readBody, sendJson } from '../loopback.ts';
 import { listed, News } from '../news.ts';
-import { act, sendError, sendTooLarge } from './act.ts';
+import { act, type Pace, type Stage, sendError, sendTooLarge } from './act.ts';
+import { type Finding, Guard, type GuardOptions } from './guard.ts';
 import { type Judgement, judge, refusalAtDoor } from './judge.ts';
 import { type ModelOptions, StandInModel } from './model.ts';
 import { type ClaudeCall, FORCED, type Reaction, type ReactionRule } from './reaction.ts';
@@ -13,13 +14,13 @@ import { pendingText, systemText } from './request.ts';
 import { BODY_BYTES_MAX } from './rules.ts';
 
 /** How a Claude stand-in is started. */
-export interface ClaudeOptions extends ModelOptions {
+export interface ClaudeOptions extends ModelOptions, Pace, GuardOptions {
   /** Default: a free one. */
   port?: number;
-  /** How long each piece of a stream takes. Default 0. */
-  deltaDelayMs?: number;
   /** Whether `GET /v1/models/{id}` exists; a proxy may not have it. Default true. */
   servesModels?: boolean;
+  /** The status of `GET /v1/models/{id}`. Default 200. */
+  modelsStatus?: 200 | 404 | 500;
 }
 
 /** A running Claude stand-in. */
@@ -34,6 +35,12 @@ export interface ClaudeStandIn {
   windowTokens: number;
   /** The tokenizer's ratio; set it to swap the tokenizer. */
   ratio: number;
+  /** What is refused because of what a request says; set its rules, or lift them, at any time. */
+  readonly guard: Guard;
+  /** The status of `GET /v1/models/{id}` from now on. */
+  modelsStatus: 200 | 404 | 500;
+  /** What the provider bills for the calls that match, or for all, in US dollars. */
+  usd(match?: (call: ClaudeCall) => boolean): number;
   /** The calls that broke a rule of the API contract. Being too long for the window is no breach. */
   breaches(): ClaudeCall[];
   /**
@@ -55,6 +62,8 @@ class ClaudeServer implements ClaudeStandIn {
   url = '';
   readonly calls: ClaudeCall[] = [];
   readonly otherRequests: string[] = [];
+  readonly guard: Guard;
+  modelsStatus: 200 | 404 | 500;
   readonly #model: StandInModel;
   readonly #options: ClaudeOptions;
   readonly #news = new News();
@@ -66,6 +75,8 @@ class ClaudeServer implements ClaudeStandIn {
   constructor(options: ClaudeOptions) {
     this.#options = options;
     this.#model = new StandInModel(options);
+    this.guard = new Guard(options);
+    this.modelsStatus = options.servesModels === false ? 404 : (options.modelsStatus ?? 200);
   }
 
   async start(): Promise<this> {
@@ -91,6 +102,10 @@ class ClaudeServer implements ClaudeStandIn {
 
   breaches(): ClaudeCall[] {
     return this.calls.filter((call) => call.breach !== undefined);
+  }
+
+  usd(match: (call: ClaudeCall) => boolean = () => true): number {
+    return this.calls.filter(match).reduce((sum, { usd }) => sum + (usd ?? 0), 0);
   }
 
   react(rule: ReactionRule): void {
@@ -124,32 +139,50 @@ class ClaudeServer implements ClaudeStandIn {
     const requestId = `req_standin_other${this.otherRequests.length}`;
     const model = /^\/v1\/models\/([^/]+)$/.exec(pathname)?.[1];
     const refusal = refusalAtDoor(request);
-    const isCard = request.method === 'GET' && model !== undefined && this.#options.servesModels !== false;
+    const isCard = request.method === 'GET' && model !== undefined && this.modelsStatus !== 404;
     const missing = { status: 404, type: 'not_found_error', message: 'Not found' };
+    const broken = { status: 500, type: 'api_error', message: 'Internal server error' };
     if (refusal !== undefined) sendError(response, requestId, refusal);
     else if (!isCard) sendError(response, requestId, missing);
+    else if (this.modelsStatus === 500) sendError(response, requestId, broken);
     else sendJson(response, 200, this.#model.card(decodeURIComponent(model)), { 'request-id': requestId });
   }
 
   async #messages(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const refusal = refusalAtDoor(request);
     const bytes = await readBody(request, BODY_BYTES_MAX);
-    const judgement = judge(bytes, this.#model, this.#model.ratio);
+    const betas = (header(request, 'anthropic-beta') ?? '').split(/,\s*/);
+    const judgement = judge(bytes, (model) => this.#model.groundsFor(model, betas), this.#model.ratio);
     const call = this.#record(judgement, header(request, 'traceparent'));
     const gone = this.#watchEnd(call, response);
     const reaction = this.#decide(call);
-    const stage = { call, response, model: this.#model, deltaDelayMs: this.#options.deltaDelayMs ?? 0, gone };
-    const forced = reaction !== undefined && FORCED.includes(reaction.do);
-    if (forced) await act(reaction, stage);
+    const stage = { call, response, model: this.#model, pace: this.#options, gone };
+    if (reaction !== undefined && FORCED.includes(reaction.do)) await act(reaction, stage);
     else if (refusal !== undefined) this.#refuse(call, response, 'unauthorized', refusal);
-    else if (judgement.breach?.status === 413) this.#refuseLarge(call, response, judgement.breach.message);
-    else if (judgement.breach !== undefined) this.#refuse(call, response, 'breach', judgement.breach);
-    else if (judgement.window !== undefined) this.#refuse(call, response, windowName(judgement), judgement.window);
-    else await act(reaction ?? { do: 'answer' }, stage);
+    else await this.#judged(judgement, reaction, stage);
     this.#news.tell();
   }
 
-  #record({ body, inputTokens, breach }: Judgement, traceparent: string | undefined): ClaudeCall {
+  /** What becomes of a call that was let in: the guard sees it first, then the API with its rules, then the model. */
+  async #judged(judgement: Judgement, reaction: Reaction | undefined, stage: Stage): Promise<void> {
+    const { call, response } = stage;
+    const rejection = this.guard.rejection(call.body);
+    if (rejection !== undefined) await this.#convict(rejection, stage);
+    else if (judgement.breach?.status === 413) this.#refuseLarge(call, response, judgement.breach.message);
+    else if (judgement.breach !== undefined) this.#refuse(call, response, 'breach', judgement.breach);
+    else if (judgement.window !== undefined) this.#refuse(call, response, windowName(judgement), judgement.window);
+    else {
+      const refusal = this.guard.refusal(call.body);
+      await (refusal === undefined ? act(reaction ?? { do: 'answer' }, stage) : this.#convict(refusal, stage));
+    }
+  }
+
+  #convict({ place, reaction }: Finding, stage: Stage): Promise<void> {
+    stage.call.guilty = place;
+    return act(reaction, stage);
+  }
+
+  #record({ body, inputTokens, breach, dropped }: Judgement, traceparent: string | undefined): ClaudeCall {
     const index = this.calls.length;
     const call: ClaudeCall = {
       index,
@@ -161,6 +194,7 @@ class ClaudeServer implements ClaudeStandIn {
       reaction: '',
       status: 0,
       ...(breach && { breach }),
+      ...(dropped && { dropped }),
       requestId: `req_standin${String(index).padStart(16, '0')}`,
       ...(traceparent !== undefined && { traceparent }),
     };

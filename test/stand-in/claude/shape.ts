@@ -1,20 +1,8 @@
 /** The shape of a request: which keys exist, where, and with which kind of value (rules 1, 2, 13, 21, 25). */
 import { type Breach, breach, firstOf } from './breach.ts';
+import { checkKeys, checkTagged, type Shape, shape, tagged } from './keys.ts';
 import { isObject } from './request.ts';
-import { checkInputSchema } from './tool-schema.ts';
-
-interface Shape {
-  readonly required: readonly string[];
-  readonly optional: readonly string[];
-}
-
-const shape = (required: string, optional = ''): Shape => ({
-  required: required.split(' ').filter(Boolean),
-  optional: optional.split(' ').filter(Boolean),
-});
-
-/** The shape of something that is told apart by its `type`. */
-const tagged = (required: string, optional = ''): Shape => shape(`type ${required}`, optional);
+import { checkTools } from './tools.ts';
 
 const SERVER_RESULT = tagged('content tool_use_id', 'cache_control caller');
 const TEXT = tagged('text', 'cache_control citations');
@@ -58,84 +46,11 @@ const SOURCES: Readonly<Record<string, Shape>> = {
 
 const REQUEST = shape(
   'max_tokens messages model',
-  'cache_control container diagnostics inference_geo metadata output_config service_tier speed stop_sequences stream system thinking tool_choice tools',
+  'cache_control container diagnostics inference_geo metadata output_config service_tier speed stop_sequences stream system temperature thinking tool_choice tools top_k top_p',
 );
 const MESSAGE = shape('content role');
-const TOOL = shape(
-  'input_schema name',
-  'allowed_callers cache_control defer_loading description eager_input_streaming input_examples strict type',
-);
-const CACHE_CONTROL = shape('type', 'ttl');
 
-/** Keys whose value must be a string wherever they stand. */
-const STRINGS = new Set([
-  'text',
-  'thinking',
-  'signature',
-  'data',
-  'media_type',
-  'url',
-  'file_id',
-  'tool_name',
-  'model',
-]);
-const NAME_PATTERN = /^[a-zA-Z0-9_-]{1,64}$/;
-const NAMES = new Set(['id', 'name', 'tool_use_id']);
 const MESSAGES_MAX = 100_000;
-
-function checkKeys(value: Record<string, unknown>, { required, optional }: Shape, path: string): Breach | undefined {
-  const at = path === '' ? '' : `${path}.`;
-  return (
-    firstOf(required, (key) =>
-      value[key] === undefined ? breach(key === 'max_tokens' ? 21 : 25, `${at}${key}: Field required`) : undefined,
-    ) ??
-    firstOf(Object.keys(value), (key) =>
-      required.includes(key) || optional.includes(key)
-        ? undefined
-        : breach(25, `${at}${key}: Extra inputs are not permitted`),
-    ) ??
-    firstOf(Object.entries(value), ([key, each]) => checkValue(key, each, `${at}${key}`))
-  );
-}
-
-function checkValue(key: string, value: unknown, path: string): Breach | undefined {
-  const isText = path === 'model' || (STRINGS.has(key) && path !== key);
-  if (isText && typeof value !== 'string') return breach(25, `${path}: Input should be a valid string`);
-  if (NAMES.has(key) && !(typeof value === 'string' && NAME_PATTERN.test(value))) {
-    return breach(13, `${path}: String should match pattern '^[a-zA-Z0-9_-]{1,64}$'`);
-  }
-  if (key === 'input' && !isObject(value)) return breach(13, `${path}: Input should be a valid dictionary`);
-  if (key === 'is_error' && typeof value !== 'boolean') return breach(25, `${path}: Input should be a valid boolean`);
-  if (key === 'cache_control' && value !== null) return checkCacheControl(value, path);
-  return undefined;
-}
-
-function checkCacheControl(value: unknown, path: string): Breach | undefined {
-  if (!isObject(value))
-    return breach(25, `${path}: Input should be a valid dictionary or object to extract fields from`);
-  if (value.type !== 'ephemeral') return breach(25, `${path}.type: Input should be 'ephemeral'`);
-  if (value.ttl !== undefined && value.ttl !== '5m' && value.ttl !== '1h') {
-    return breach(25, `${path}.ttl: Input should be '5m' or '1h'`);
-  }
-  return checkKeys(value, CACHE_CONTROL, `${path}.ephemeral`);
-}
-
-function checkTagged(value: unknown, shapes: Readonly<Record<string, Shape>>, path: string): Breach | undefined {
-  if (!isObject(value)) {
-    return breach(25, `${path}: Input should be a valid dictionary or object to extract fields from`);
-  }
-  const tag = value.type;
-  if (typeof tag !== 'string') return breach(25, `${path}.type: Field required`);
-  const known = Object.hasOwn(shapes, tag) ? shapes[tag] : undefined;
-  if (known === undefined) {
-    const tags = Object.keys(shapes).map((name) => `'${name}'`);
-    return breach(
-      25,
-      `${path}: Input tag '${tag}' found using 'type' does not match any of the expected tags: ${tags.join(', ')}`,
-    );
-  }
-  return checkKeys(value, known, `${path}.${tag}`);
-}
 
 function checkBlock(block: unknown, path: string, shapes = BLOCKS): Breach | undefined {
   const found = checkTagged(block, shapes, path);
@@ -161,26 +76,6 @@ function checkMessage(message: unknown, index: number): Breach | undefined {
   if (typeof message.content === 'string') return undefined;
   if (!Array.isArray(message.content)) return breach(25, `${path}.content: Input should be a valid list`);
   return firstOf(message.content, (block, at) => checkBlock(block, `${path}.content.${at}`));
-}
-
-function checkTool(tool: unknown, index: number): Breach | undefined {
-  if (!isObject(tool)) return breach(25, `tools.${index}: Input should be a valid dictionary`);
-  const isCustom = tool.type === undefined || tool.type === null || tool.type === 'custom';
-  // A server tool has keys of its own, which are its business; some have no name.
-  if (!isCustom) return tool.name === undefined ? undefined : checkValue('name', tool.name, `tools.${index}.name`);
-  const path = `tools.${index}.custom`;
-  const keys = checkKeys(tool, TOOL, path);
-  return keys ?? checkInputSchema(tool.input_schema, `${path}.input_schema`);
-}
-
-function checkTools(tools: unknown): Breach | undefined {
-  if (tools === undefined) return undefined;
-  if (!Array.isArray(tools)) return breach(25, 'tools: Input should be a valid list');
-  const names = tools.flatMap((tool) => (isObject(tool) && tool.name !== undefined ? [tool.name] : []));
-  return (
-    firstOf(tools, checkTool) ??
-    (new Set(names).size < names.length ? breach(13, 'tools: Tool names must be unique.') : undefined)
-  );
 }
 
 function checkSystem(system: unknown): Breach | undefined {

@@ -1,8 +1,8 @@
 /** Thinking blocks are the model's own: they come back as they were, or not at all (rules 15 and 16). */
 import { type Breach, breach, firstOf, type Grounds } from './breach.ts';
 import { isThinking } from './memory.ts';
-import { type Block, blocksOf, type MessagesRequest } from './request.ts';
-import { canonical, fingerprints, segmentsOf } from './segments.ts';
+import { type Block, blocksOf, isObject, type MessagesRequest } from './request.ts';
+import { canonical, fingerprints, type Segment, segmentsOf } from './segments.ts';
 
 function modified(at: number, index: number): Breach {
   return breach(
@@ -54,19 +54,36 @@ function isAltered(block: Block, memory: Grounds['memory']): boolean {
  * Rule 16. A signature that another server wrote cannot be judged here: it is let through as long as thinking is
  * not bound. Where it is bound, nothing but our own block after the very same prefix will do.
  */
-export function checkBinding(request: MessagesRequest, { bindThinking, memory }: Grounds): Breach | undefined {
-  if (!request.messages.some(({ content }) => blocksOf(content).some(isThinking))) return undefined;
+export function checkBinding(request: MessagesRequest, grounds: Grounds): Breach | undefined {
+  const { memory } = grounds;
+  const unsound = (block: Block): boolean =>
+    isThinking(block) &&
+    (isAltered(block, memory) || (memory.issuedThinking(block) === undefined && !looksSigned(block)));
+  const forged = firstOf(request.messages, ({ content }, at) => {
+    const index = blocksOf(content).findIndex(unsound);
+    return index < 0 ? undefined : invalidSignature(at, index, '');
+  });
+  if (forged !== undefined || dropsUnbound(request)) return forged;
+  const unbound = unboundThinking(request, grounds)[0];
+  return unbound && invalidSignature(unbound.messageIndex, unbound.blockIndex, BOUND_ELSEWHERE);
+}
+
+const BOUND_ELSEWHERE =
+  ' The block is bound to a different conversation. Remove the block, or set `thinking.block_binding.prefix_mismatch_behavior` to "drop_block".';
+
+/** Whether a request asks that thinking which is bound to something else be left out. */
+export function dropsUnbound({ thinking }: MessagesRequest): boolean {
+  return isObject(thinking?.block_binding) && thinking.block_binding.prefix_mismatch_behavior === 'drop_block';
+}
+
+/** The thinking blocks that do not stand where they were written, on a model that binds them. */
+export function unboundThinking(request: MessagesRequest, { bindThinking, memory }: Grounds): Segment[] {
+  if (!bindThinking || !request.messages.some(({ content }) => blocksOf(content).some(isThinking))) return [];
   const segments = segmentsOf(request);
-  const prints = bindThinking ? fingerprints(segments) : [];
-  return firstOf(segments, ({ block, messageIndex, blockIndex }, at) => {
-    if (messageIndex < 0 || !isThinking(block as Block)) return undefined;
-    const issued = memory.issuedThinking(block as Block);
-    const isUnsigned = issued === undefined && !looksSigned(block as Block);
-    if (isUnsigned || isAltered(block as Block, memory)) {
-      return invalidSignature(messageIndex, blockIndex, '');
-    }
-    if (!bindThinking || issued?.prefix === (prints[at - 1] ?? '')) return undefined;
-    return invalidSignature(messageIndex, blockIndex, ' The block is bound to a different conversation.');
+  const prints = fingerprints(segments);
+  return segments.filter(({ block, messageIndex }, at) => {
+    if (messageIndex < 0 || !isThinking(block as Block)) return false;
+    return memory.issuedThinking(block as Block)?.prefix !== (prints[at - 1] ?? '');
   });
 }
 

@@ -1,6 +1,7 @@
 /** The order of turns, and that each of them says something (rules 1 to 6, 12 and 17). */
 import { type Breach, breach, firstOf, type Grounds } from './breach.ts';
 import { type Block, blocksOf, isObject, type Message, type MessagesRequest, nestedBlocks } from './request.ts';
+import { isServerSide } from './served.ts';
 
 /** Rules 1 and 2: there is a first message, and the user speaks it. */
 export function checkStart({ messages }: MessagesRequest): Breach | undefined {
@@ -20,17 +21,13 @@ export function checkEnd({ messages }: MessagesRequest, { memory }: Grounds): Br
   const last = messages.at(-1);
   if (last === undefined || last.role === 'user') return undefined;
   const content = blocksOf(last.content);
-  if (memory.endsPaused(content) || isServerSide(content.at(-1))) return undefined;
+  const end = content.at(-1);
+  // A turn that a server's tool paused ends with that tool's call or result, also when another server wrote it.
+  if (memory.endsPaused(content) || (end !== undefined && isServerSide(end))) return undefined;
   return breach(
     4,
     'This model does not support assistant message prefill. The conversation must end with a user message.',
   );
-}
-
-/** A turn paused by a server tool ends with that tool's call or result, also when another server wrote it. */
-function isServerSide(block: Block | undefined): boolean {
-  if (block === undefined) return false;
-  return block.type === 'server_tool_use' || (block.type !== 'tool_result' && block.type.endsWith('_tool_result'));
 }
 
 /** Rule 5: a message without content is refused. */

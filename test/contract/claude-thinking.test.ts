@@ -1,0 +1,261 @@
+import { afterEach, expect, test } from '@jest/globals';
+import { ask, ClaudeLines, failure, type Params, stream, wireEvents } from '../fixture/claude.ts';
+import { bindsByName } from '../stand-in/claude/names.ts';
+import type { ClaudeOptions } from '../stand-in/claude/server.ts';
+
+const lines = new ClaudeLines();
+afterEach(() => lines.closeAll());
+
+const TOOLS: Params['tools'] = [{ name: 'look', input_schema: { type: 'object' } }];
+const typesOf = (content: { type: string }[]): string[] => content.map(({ type }) => type);
+
+test('each answer begins with a thought that is not shown, and that is paid for', async () => {
+  const { claude, client } = await lines.start({ thinks: 300 });
+  for (const message of [await client.messages.create(ask('Hi')), await stream(client, ask('Hi'))]) {
+    expect(message.content).toMatchObject([
+      { type: 'thinking', thinking: '', signature: expect.stringMatching(/^.{1000,}$/) },
+      { type: 'text', text: 'You said: Hi' },
+    ]);
+    expect(message.usage.output_tokens_details).toEqual({ thinking_tokens: 300 });
+    expect(message.usage.output_tokens).toBeGreaterThan(300);
+  }
+  expect(claude.calls[0]?.usd).toBeGreaterThan(300 * 20e-6);
+});
+
+test('a stream that thinks carries pings, and the signature at once', async () => {
+  const { claude } = await lines.start({ thinks: 300, pondering: { forMs: 60, everyMs: 10 } });
+  const events = await wireEvents(claude, ask('Hi'));
+  const start = events.findIndex(({ type }) => type === 'content_block_start');
+  const end = events.findIndex(({ type }) => type === 'content_block_stop');
+  const within = events.slice(start + 1, end);
+  expect(events[start]).toMatchObject({ content_block: { type: 'thinking', thinking: '', signature: '' } });
+  expect(within.filter(({ type }) => type === 'ping').length).toBeGreaterThanOrEqual(4);
+  expect(within.filter(({ type }) => type !== 'ping')).toMatchObject([{ delta: { type: 'signature_delta' } }]);
+});
+
+test('what is said before a tool is called comes as thinking, and what is said last as text', async () => {
+  const { claude, client } = await lines.start({ thinks: 50, bindThinking: true, hidesInterimText: true });
+  const call = { type: 'tool_use', id: 'toolu_1', name: 'look', input: {} };
+  claude.react(({ index }) =>
+    index < 2 ? { do: 'answer', content: [{ type: 'text', text: 'I look it up. '.repeat(20) }, call] } : undefined,
+  );
+  const shown = ask('Hi', { tools: TOOLS, thinking: { type: 'adaptive', display: 'summarized' } });
+  expect((await stream(client, shown)).content[1]).toMatchObject({ thinking: 'I look it up. '.repeat(20) });
+  const first = await stream(client, ask('Hi', { tools: TOOLS }));
+  expect(typesOf(first.content)).toEqual(['thinking', 'thinking', 'tool_use']);
+  expect(first.content[1]).toMatchObject({ thinking: '', signature: expect.stringMatching(/.{300}/) });
+  expect(first.content[1]).not.toHaveProperty('tokens');
+  expect(first.usage.output_tokens_details?.thinking_tokens).toBeGreaterThan(100);
+  const back: Params['messages'] = [
+    ...ask('Hi').messages,
+    { role: 'assistant', content: first.content },
+    { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'toolu_1', content: 'found' }] },
+  ];
+  const last = await stream(client, ask('', { tools: TOOLS, messages: back }));
+  expect(typesOf(last.content)).toEqual(['thinking', 'text']);
+  expect(claude.breaches()).toEqual([]);
+});
+
+test('a summary of the thought is shown where it is asked for', async () => {
+  const { client } = await lines.start({ thinks: 300 });
+  const { content } = await stream(client, ask('Hi', { thinking: { type: 'adaptive', display: 'summarized' } }));
+  expect(content[0]).toMatchObject({ thinking: 'It is about: Hi', signature: expect.stringMatching(/.{64}/) });
+});
+
+test('a thought that reaches max_tokens leaves no word, and one that nearly does cuts the answer', async () => {
+  const { claude, client } = await lines.start({ thinks: (call) => Number(call.pendingText) });
+  claude.react(() => ({ do: 'answer', text: 'word '.repeat(500) }));
+  const silent = await stream(client, ask('1000'));
+  expect([typesOf(silent.content), silent.stop_reason]).toEqual([['thinking'], 'max_tokens']);
+  expect(silent.usage).toMatchObject({ output_tokens: 1000, output_tokens_details: { thinking_tokens: 1000 } });
+  claude.react(({ index }) =>
+    index === 1 ? { do: 'answer', content: [{ type: 'tool_use', id: 't1', name: 'look', input: {} }] } : undefined,
+  );
+  expect(typesOf((await stream(client, ask('1000'))).content)).toEqual(['thinking']);
+  const cut = await stream(client, ask('900'));
+  expect([typesOf(cut.content), cut.stop_reason]).toEqual([['thinking', 'text'], 'max_tokens']);
+  expect(cut.usage.output_tokens).toBeLessThanOrEqual(1000);
+  expect(cut.usage.output_tokens).toBeGreaterThan(950);
+});
+
+test('the effort scales the thought', async () => {
+  const { client } = await lines.start({ thinks: 80 });
+  const thought: (number | undefined)[] = [];
+  for (const effort of ['low', 'medium', 'high', 'xhigh', 'max', null] as const) {
+    const { usage } = await client.messages.create(ask('Hi', { output_config: { effort } }));
+    thought.push(usage.output_tokens_details?.thinking_tokens);
+  }
+  expect(thought).toEqual([20, 80, 160, 320, 640, 80]);
+});
+
+test('a thought that comes back is read again, and is bound to what stood before it', async () => {
+  const { claude, client } = await lines.start({ thinks: 300, bindThinking: true, ratio: 2 });
+  claude.react((call) =>
+    call.index === 0
+      ? { do: 'answer', content: [{ type: 'tool_use', id: 'toolu_1', name: 'look', input: {} }] }
+      : undefined,
+  );
+  const first = await stream(client, ask('Hi', { tools: TOOLS }));
+  expect([typesOf(first.content), first.stop_reason]).toEqual([['thinking', 'tool_use'], 'tool_use']);
+  const back: Params['messages'] = [
+    { role: 'user', content: 'Hi' },
+    { role: 'assistant', content: first.content },
+    { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'toolu_1', content: 'found' }] },
+  ];
+  const second = await client.messages.create(ask('', { tools: TOOLS, messages: back }));
+  const more = second.usage.input_tokens - first.usage.input_tokens;
+  expect([more > 300, more < 400]).toEqual([true, true]);
+  const edited = await failure(client.messages.create(ask('', { tools: TOOLS, messages: back, system: 'New' })));
+  expect(edited.message).toContain('bound to a different conversation');
+});
+
+const BETA = { headers: { 'anthropic-beta': 'thinking-binding-controls-2026-08-01' } };
+const DROP = { type: 'adaptive', block_binding: { prefix_mismatch_behavior: 'drop_block' } } as never;
+
+test('thinking that is bound to something else is dropped where this is asked for, and told', async () => {
+  const { claude, client } = await lines.start({ thinks: 300, bindThinking: true, dropsBlocks: true });
+  const { content } = await client.messages.create(ask('Hi'));
+  const messages = [...ask('Hi').messages, { role: 'assistant' as const, content }, ...ask('On').messages];
+  const edited = ask('', { messages, system: 'New', thinking: DROP });
+  expect(await client.messages.create(edited, BETA)).toMatchObject({
+    input_transformations: [
+      { type: 'thinking_dropped', path: 'messages.1.content.0', reason: 'prefix_binding_mismatch' },
+    ],
+  });
+  expect(claude.calls[1]?.dropped).toEqual(['messages.1.content.0']);
+  expect(await client.messages.create(ask('', { messages, thinking: DROP }), BETA)).not.toHaveProperty(
+    'input_transformations',
+  );
+  expect(claude.breaches()).toEqual([]);
+});
+
+test('an endpoint that does not know how to drop thinking, or is not sent the header, refuses the key', async () => {
+  const [knowing, other] = [await lines.start({ dropsBlocks: true }), await lines.start()];
+  await failure(knowing.client.messages.create(ask('Hi', { thinking: DROP })));
+  await failure(other.client.messages.create(ask('Hi', { thinking: DROP }), BETA));
+  for (const { claude } of [knowing, other]) {
+    expect(claude.breaches()).toMatchObject([
+      { breach: { message: 'thinking.adaptive.block_binding: Extra inputs are not permitted' } },
+    ]);
+  }
+});
+
+test('thinking is bound where the named model binds it', async () => {
+  const { client } = await lines.start({ thinks: 300, bindThinking: bindsByName });
+  for (const [model, binds] of [
+    ['anthropic/claude-opus-5.5', true],
+    ['claude-opus-5', false],
+    ['claude-sonnet-4-6', false],
+  ] as const) {
+    const { content } = await client.messages.create(ask('Hi', { model }));
+    const messages = [...ask('Hi').messages, { role: 'assistant' as const, content }, ...ask('On').messages];
+    const edited = client.messages.create(ask('', { model, messages, system: 'New' }));
+    if (binds) expect((await failure(edited)).message).toContain('bound to a different conversation');
+    else expect((await edited).stop_reason).toBe('end_turn');
+  }
+});
+
+test('the same request is never signed twice the same', async () => {
+  const { client } = await lines.start({ thinks: 50 });
+  const [one, two] = [await stream(client, ask('Hi')), await stream(client, ask('Hi'))];
+  expect(one.content[0]).not.toEqual(two.content[0]);
+});
+
+test('an answer that breaks off has thought, too; a refusal without a word has not', async () => {
+  const { claude, client } = await lines.start({ thinks: 50 });
+  claude.react(({ index }) =>
+    index === 0 ? { do: 'truncate', text: 'Half' } : { do: 'answer', content: [], stopReason: 'refusal' },
+  );
+  const events = await wireEvents(claude, ask('Hi'));
+  expect(events.filter(({ type }) => type === 'content_block_start')).toMatchObject([
+    { content_block: { type: 'thinking' } },
+    { content_block: { type: 'text' } },
+  ]);
+  expect((await stream(client, ask('Hi'))).content).toEqual([]);
+});
+
+const BUDGET: Partial<Params> = { max_tokens: 2000, thinking: { type: 'enabled', budget_tokens: 1024 } };
+const REFUSED: [name: string, options: ClaudeOptions, more: object, says: string][] = [
+  [
+    'an unknown effort',
+    {},
+    { output_config: { effort: 'huge' } },
+    "output_config.effort: Input should be 'low', 'medium'",
+  ],
+  ['an unknown key of output_config', {}, { output_config: { depth: 1 } }, 'output_config.depth: Extra inputs'],
+  ['an unknown kind of thinking', {}, { thinking: { type: 'deep' } }, "thinking: Input tag 'deep'"],
+  [
+    'an unknown key of thinking',
+    {},
+    { thinking: { type: 'adaptive', budget_tokens: 5 } },
+    'budget_tokens: Extra inputs',
+  ],
+  ['an unknown display', {}, { thinking: { type: 'adaptive', display: 'full' } }, "'summarized' or 'omitted'"],
+  ['a small budget', {}, { thinking: { type: 'enabled', budget_tokens: 10 } }, 'greater than or equal to 1024'],
+  ['a budget without room', {}, { thinking: { type: 'enabled', budget_tokens: 1024 } }, 'must be greater than'],
+  [
+    'a budget where it thinks by itself',
+    { thinks: 9 },
+    BUDGET,
+    '"thinking.type.enabled" is not supported for this model',
+  ],
+  ['no thinking where it always thinks', { thinks: 9 }, { thinking: { type: 'disabled' } }, '"thinking.type.disabled"'],
+  [
+    'no thinking at the highest efforts',
+    { thinks: 9, alwaysThinks: false },
+    { thinking: { type: 'disabled' }, output_config: { effort: 'xhigh' } },
+    '"thinking.type.disabled"',
+  ],
+  ['any tool forced', { thinks: 9 }, { tools: TOOLS, tool_choice: { type: 'any' } }, 'tool_choice: "any"'],
+  [
+    'a tool forced',
+    { thinks: 9 },
+    { tools: TOOLS, tool_choice: { type: 'tool', name: 'look' } },
+    'tool_choice: "tool"',
+  ],
+  ['a choice without tools', {}, { tool_choice: { type: 'auto' } }, 'only be specified while providing tools'],
+  ['a tool that is not there', {}, { tools: TOOLS, tool_choice: { type: 'tool', name: 'x' } }, "Tool 'x' not found"],
+  ['an unknown choice', {}, { tools: TOOLS, tool_choice: { type: 'required' } }, "Input tag 'required'"],
+  ['a temperature', {}, { temperature: 0 }, '`temperature` is deprecated for this model.'],
+  ['a top_k', {}, { top_k: 5 }, '`top_k` is deprecated for this model.'],
+];
+
+for (const [name, options, more, says] of REFUSED) {
+  test(`refused: ${name}`, async () => {
+    const { claude, client } = await lines.start(options);
+    const error = await failure(client.messages.create({ ...ask('Hi'), ...more } as Params));
+    expect(error).toMatchObject({ status: 400, type: 'invalid_request_error' });
+    expect(claude.breaches().map(({ breach }) => breach?.message)).toEqual([expect.stringContaining(says)]);
+  });
+}
+
+test('accepted: what the default is, spelled out', async () => {
+  const { claude, client } = await lines.start({ thinks: 10 });
+  const defaults = { thinking: { type: 'adaptive' }, tool_choice: { type: 'auto' }, temperature: 1, top_p: 1 };
+  await client.messages.create({ ...ask('Hi', { tools: TOOLS }), ...defaults } as Params);
+  expect(claude.breaches()).toEqual([]);
+});
+
+test('an older line thinks only until it is told not to, or takes a budget', async () => {
+  const [five, older] = [await lines.start({ thinks: 10, alwaysThinks: false }), await lines.start()];
+  const { content } = await five.client.messages.create(ask('Hi', { thinking: { type: 'disabled' } }));
+  expect(typesOf(content)).toEqual(['text']);
+  await older.client.messages.create(ask('Hi', BUDGET));
+  expect([...five.claude.breaches(), ...older.claude.breaches()]).toEqual([]);
+});
+
+test('a slow prefill has the headers at once and then pings, with the message last', async () => {
+  const { claude } = await lines.start({ prefill: { forMs: 50, everyMs: 10 } });
+  const events = await wireEvents(claude, ask('Hi'));
+  const pings = events.findIndex(({ type }) => type !== 'ping');
+  expect(pings).toBeGreaterThanOrEqual(3);
+  expect(events[pings]).toMatchObject({ type: 'message_start' });
+});
+
+test('the time before the headers grows with the input, and a call without a stream waits in silence', async () => {
+  const { claude, client } = await lines.start({ msPerInputToken: 0.5, prefill: { forMs: 30, everyMs: 5 } });
+  const startedAt = performance.now();
+  await client.messages.create(ask('word '.repeat(200)));
+  const tookMs = performance.now() - startedAt;
+  expect(tookMs).toBeGreaterThanOrEqual((claude.calls[0]?.inputTokens ?? 0) * 0.5 + 25);
+});

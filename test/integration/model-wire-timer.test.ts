@@ -1,0 +1,62 @@
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
+import { openWire } from '../../worker/model/wire.ts';
+import { type ScriptedEndpoint, sendEvent, startEndpoint } from '../fixture/scripted-endpoint.ts';
+
+const IDLE_MS = 60_000;
+const NOT_FAKED = ['nextTick', 'setImmediate', 'clearImmediate', 'queueMicrotask', 'performance'] as const;
+
+let endpoint: ScriptedEndpoint;
+let response: ServerResponse;
+
+beforeEach(async () => {
+  endpoint = await startEndpoint((opened) => {
+    response = opened;
+    sendEvent(opened, 'ping');
+  });
+  jest.useFakeTimers({ doNotFake: [...NOT_FAKED] });
+});
+
+afterEach(async () => {
+  jest.useRealTimers();
+  await endpoint.close();
+});
+
+const post = (signal: AbortSignal) => ({ method: 'POST', body: '{}', signal });
+
+test('each chunk begins the wait anew, and silence aborts at its end', async () => {
+  const wire = openWire(IDLE_MS);
+  const body = (await wire.fetch(endpoint.url, post(wire.silent))).body?.getReader();
+  for (let n = 0; n < 5; n++) {
+    await body?.read();
+    jest.advanceTimersByTime(IDLE_MS - 1);
+    expect(wire.silent.aborted).toBe(false);
+    sendEvent(response, 'ping');
+  }
+  await body?.read();
+  jest.advanceTimersByTime(IDLE_MS);
+  expect(wire.silent.aborted).toBe(true);
+  await expect(body?.read()).rejects.toThrow();
+  wire.close();
+  expect(jest.getTimerCount()).toBe(0);
+});
+
+test('a chunk that comes after the call has ended starts no timer', async () => {
+  const wire = openWire(IDLE_MS);
+  const body = (await wire.fetch(endpoint.url, post(wire.silent))).body?.getReader();
+  await body?.read();
+  wire.close();
+  sendEvent(response, 'ping');
+  await body?.read();
+  expect(jest.getTimerCount()).toBe(0);
+});
+
+test('whoever stops reading closes the connection', async () => {
+  const wire = openWire(IDLE_MS);
+  const taken = await wire.fetch(endpoint.url, post(wire.silent));
+  const closed = once(response, 'close');
+  await taken.body?.cancel();
+  await closed;
+  wire.close();
+});

@@ -1,0 +1,61 @@
+import { windowTokensOf } from './family.ts';
+import type { ModelLimits } from './model.ts';
+
+/** What an endpoint says of a model, in part or in whole, and how long that is worth keeping. */
+export interface Stated {
+  limits: Partial<ModelLimits>;
+  keepMs: number;
+}
+
+/** The limits of the models that were asked about. */
+export interface LimitsMemory {
+  /** Asks once for as long as the answer keeps; those who ask meanwhile share the answer. Never rejects. */
+  of(model: string): Promise<ModelLimits>;
+  /** What is known without asking, stale or not. */
+  known(model: string): ModelLimits | undefined;
+}
+
+/** A window that the operator states for one model, whatever its endpoint says. */
+export interface StatedWindow {
+  model: string;
+  tokens: number;
+}
+
+interface Kept {
+  limits: ModelLimits;
+  untilMs: number;
+}
+
+const FAILED_KEEP_MS = 60_000;
+
+/**
+ * Remembers limits. `ask` rejects when the endpoint cannot be asked just now: what was known before holds for a minute
+ * more, else what the table says. Whatever nobody states comes from the table, too.
+ */
+export function rememberLimits(
+  ask: (model: string) => Promise<Stated>,
+  stated: StatedWindow | undefined,
+  now: () => number = Date.now,
+): LimitsMemory {
+  const kept = new Map<string, Kept>();
+  const asking = new Map<string, Promise<ModelLimits>>();
+  const learn = async (model: string): Promise<ModelLimits> => {
+    const before = kept.get(model)?.limits ?? { windowTokens: windowTokensOf(model) };
+    const answer = await ask(model).catch((): Stated => ({ limits: before, keepMs: FAILED_KEEP_MS }));
+    const limits = { windowTokens: windowTokensOf(model), ...answer.limits };
+    if (stated?.model === model) limits.windowTokens = stated.tokens;
+    kept.set(model, { limits, untilMs: now() + answer.keepMs });
+    asking.delete(model);
+    return limits;
+  };
+  return {
+    known: (model) => kept.get(model)?.limits,
+    async of(model) {
+      const known = kept.get(model);
+      if (known && now() < known.untilMs) return known.limits;
+      const asked = asking.get(model) ?? learn(model);
+      asking.set(model, asked);
+      return asked;
+    },
+  };
+}

@@ -1,0 +1,73 @@
+/**
+ * What can be heard of one call below the SDK. The SDK keeps pings to itself, waits for ever on a stream that falls
+ * silent, and takes any body of a 200 for a stream of events.
+ */
+export interface Wire {
+  /** To be given to the SDK for this one call. */
+  readonly fetch: typeof fetch;
+  /** Aborts when no byte came for too long, the wait for the headers included. */
+  readonly silent: AbortSignal;
+  /** Whether the server has taken the call: it has begun a stream. */
+  isTaken(): boolean;
+  /** The beginning of a body that is a page or plain JSON instead of a stream; bounded. */
+  foreign(): string | undefined;
+  /** Stops listening. To be called once the call has ended, however it did. */
+  close(): void;
+}
+
+const NO_STREAM = /^(?:application\/(?:\w+\+)?json|text\/html|application\/xhtml)/i;
+/** An error stands in the first lines of a body, or it is none. */
+const FOREIGN_CHARS_MAX = 8_192;
+
+/** Opens the wire for one call. Every byte is a sign of life: a ping, a comment, the middle of an event. */
+export function openWire(idleMs: number): Wire {
+  const silence = new AbortController();
+  let timer = setTimeout(() => silence.abort(), idleMs);
+  let isOpen = true;
+  let taken = false;
+  let foreign: string | undefined;
+  const hear = (): void => {
+    clearTimeout(timer);
+    // A chunk may still come after the call has ended; nobody would ever stop the timer that it starts.
+    if (isOpen) timer = setTimeout(() => silence.abort(), idleMs);
+  };
+  const read = (chunk: Uint8Array, decoder: TextDecoder): void => {
+    if (foreign !== undefined && foreign.length < FOREIGN_CHARS_MAX) foreign += decoder.decode(chunk, { stream: true });
+  };
+  return {
+    silent: silence.signal,
+    isTaken: () => taken,
+    foreign: () => foreign?.slice(0, FOREIGN_CHARS_MAX),
+    close() {
+      isOpen = false;
+      clearTimeout(timer);
+    },
+    async fetch(input, init) {
+      const response = await fetch(input, init);
+      hear();
+      if (response.ok && NO_STREAM.test(response.headers.get('content-type') ?? '')) foreign = '';
+      else taken = response.ok;
+      return overheard(response, hear, read);
+    },
+  };
+}
+
+/** The same response, with each chunk of its body told before it is read. An abort and an error pass through. */
+function overheard(
+  response: Response,
+  hear: () => void,
+  read: (chunk: Uint8Array, decoder: TextDecoder) => void,
+): Response {
+  const decoder = new TextDecoder();
+  const body = response.body?.pipeThrough(
+    new TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>({
+      transform(chunk, out) {
+        hear();
+        read(chunk, decoder);
+        out.enqueue(chunk);
+      },
+    }),
+  );
+  const { status, statusText, headers } = response;
+  return body ? new Response(body, { status, statusText, headers }) : response;
+}
