@@ -30,7 +30,15 @@ export async function bringMcpServers(home: string): Promise<Brought> {
   if (existsSync(join(folder, 'brought'))) return { ok: true, folder };
   return brought(folder, 'The MCP servers', async () => {
     await writeFile(join(folder, 'package.json'), JSON.stringify({ private: true, dependencies: MCP_SERVERS }));
-    await command('npm', ['install', '--prefix', folder, '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error']);
+    await command('npm', [
+      'install',
+      '--prefix',
+      folder,
+      '--ignore-scripts',
+      '--no-audit',
+      '--no-fund',
+      '--loglevel=error',
+    ]);
   });
 }
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
+import { blocksOf } from '../stand-in/claude/request.ts';
 import type { Check } from './check.ts';
-import { freshChat, MODEL } from './ground.ts';
+import { freshChat, IDLE_MS, MODEL } from './ground.ts';
 
 const LONG = Array.from({ length: 120 }, (_, index) => `Sentence ${index + 1} of the answer.`).join(' ');
 const DRAFT = 'sendMessageDraft';
@@ -55,6 +56,37 @@ export const CHAT_CHECKS: readonly Check[] = [
       assert.ok(marks > 0, 'the marks of the cache were lost on the way');
       assert.deepEqual(ground.world.claude.breaches(), []);
       return `3 messages, ${marks} cache marks`;
+    },
+  },
+  {
+    name: 'what the model thought comes back as it was, and the prefix is read from the cache',
+    needs: ['LiteLLM'],
+    async run(ground) {
+      const chat = freshChat(ground);
+      await chat.ask(`Remember this. ${LONG}`);
+      const [call] = (await chat.ask('What was it?')).calls;
+      const answer = blocksOf(call?.body.messages[1]?.content ?? []);
+      assert.deepEqual(
+        answer.map(({ type }) => type),
+        ['thinking', 'text'],
+      );
+      assert.deepEqual(ground.world.claude.breaches(), []);
+      const { cache_read_input_tokens: read = 0 } = call?.usage ?? {};
+      assert.ok(read > 0, 'nothing was read from the cache');
+      return `signature of ${String(answer[0]?.signature).length} characters, ${read} tokens read from the cache`;
+    },
+  },
+  {
+    name: 'a long thought that sends nothing but pings is not taken for silence',
+    needs: ['LiteLLM'],
+    async run(ground) {
+      const forMs = IDLE_MS * 1.5;
+      ground.play(() => ({ do: 'answer', text: 'It is deep.', pondering: { forMs, everyMs: 500 } }));
+      const { outcome, calls, shown } = await freshChat(ground).ask('How deep is the sea?');
+      assert.equal(outcome.outcome, 'answered');
+      assert.deepEqual(shown, ['It is deep.']);
+      assert.equal(calls.length, 1);
+      return `${forMs / 1_000} seconds of pings, where ${IDLE_MS / 1_000} seconds of silence end a call`;
     },
   },
 ];

@@ -3,7 +3,7 @@ import type { Failure } from '../../worker/model/classify.ts';
 import { createClaude } from '../../worker/model/claude.ts';
 import type { Reaction } from '../stand-in/claude/reaction.ts';
 import type { Check } from './check.ts';
-import type { Ground } from './ground.ts';
+import { type Ground, IDLE_MS } from './ground.ts';
 import { BANNED_WORD, PROBES } from './litellm.ts';
 
 const error = (status: number, type: string, message: string): Reaction => ({ do: 'error', status, type, message });
@@ -46,7 +46,7 @@ async function failureOf(
   content: string,
   apiKey = ground.proxy?.key ?? '',
 ): Promise<Failure> {
-  const adapter = createClaude({ apiKey, baseURL: ground.proxy?.url ?? '', idleMs: 30_000, reach: () => {} });
+  const adapter = createClaude({ apiKey, baseURL: ground.proxy?.url ?? '', idleMs: IDLE_MS, reach: () => {} });
   const request = { model, maxTokens: 100, system: '', messages: [{ role: 'user' as const, content }], caches: false };
   const sent = await adapter.send(request, AbortSignal.timeout(60_000));
   assert.ok(!sent.ok, 'it was answered');

@@ -33,14 +33,17 @@ export interface Software {
 export const MODEL = 'claude-opus-5-5';
 /** Slow enough that words can be read along, and that a stream can be cut. */
 const DELTA_DELAY_MS = 60;
-const IDLE_MS = 30_000;
+/** The model thinks, and refuses thinking that does not come back where it stood. */
+const THOUGHT_TOKENS = 200;
+/** How long the gateway takes silence for life. */
+export const IDLE_MS = 8_000;
 const OUTCOME_MS = 60_000;
 
 /** Starts everything, in `folder`. What was started when something failed is ended again. */
 export async function createGround(software: Software, folder: string): Promise<Ground> {
   await mkdir(folder, { recursive: true });
   const world = await createWorld({
-    claude: { deltaDelayMs: DELTA_DELAY_MS, maxOutputTokens: 128_000 },
+    claude: { deltaDelayMs: DELTA_DELAY_MS, maxOutputTokens: 128_000, thinks: THOUGHT_TOKENS, bindThinking: true },
     env: { MODEL, MODEL_IDLE_TIMEOUT_MS: String(IDLE_MS), TOOL_TIMEOUT_MS: '15000' },
   });
   const proxy =

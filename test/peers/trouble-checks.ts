@@ -60,20 +60,6 @@ export const TROUBLE_CHECKS: readonly Check[] = [
     },
   },
   {
-    name: 'a model that gives less output than is asked for, and a proxy that does not say so: the message is answered',
-    needs: NEEDS,
-    async run(ground) {
-      ground.play(({ body }) => {
-        const message = `max_tokens: ${body.max_tokens} > ${SHORT_OUTPUT}, which is the maximum allowed number of output tokens for ${body.model}`;
-        const refusal = { do: 'error', status: 400, type: 'invalid_request_error', message } as const;
-        return body.max_tokens > SHORT_OUTPUT ? refusal : undefined;
-      });
-      const exchange = await freshChat(ground).ask('How long may it be?');
-      assertAnswered(exchange, /How long may it be/);
-      return `answered after ${exchange.calls.length} calls (${exchange.events.join(', ')})`;
-    },
-  },
-  {
     name: 'a message that the guardrail refuses fails alone: the next one is answered, with the history',
     needs: NEEDS,
     async run(ground) {
@@ -131,5 +117,19 @@ export const TROUBLE_CHECKS: readonly Check[] = [
     name: 'an overload (529), as the proxy passes it on, is waited out',
     needs: NEEDS,
     run: (ground) => recoversFrom(ground, 529, 'overloaded_error', 'Overloaded'),
+  },
+  {
+    name: 'a model that gives less output than is asked for, and a proxy that does not say so: the message is answered',
+    needs: NEEDS,
+    async run(ground) {
+      ground.play(({ body }) => {
+        const message = `max_tokens: ${body.max_tokens} > ${SHORT_OUTPUT}, which is the maximum allowed number of output tokens for ${body.model}`;
+        const refusal = { do: 'error', status: 400, type: 'invalid_request_error', message } as const;
+        return body.max_tokens > SHORT_OUTPUT ? refusal : undefined;
+      });
+      const exchange = await freshChat(ground).ask('How long may it be?');
+      assertAnswered(exchange, /How long may it be/);
+      return `answered after ${exchange.calls.length} calls (${exchange.events.join(', ')})`;
+    },
   },
 ];
