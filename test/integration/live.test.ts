@@ -3,9 +3,8 @@ import { runFile } from '../fixture/command.ts';
 import { boundOf, type Judged, judgeAll } from '../live/expectation.ts';
 import { EXPECTATIONS } from '../live/expectations.ts';
 import { openLine } from '../live/line.ts';
+import { obeys } from '../live/obedient.ts';
 import { REFUSAL_STRING } from '../live/talk-expectations.ts';
-import { LOOK } from '../live/turn-expectations.ts';
-import type { ReactionRule } from '../stand-in/claude/reaction.ts';
 import { type ClaudeOptions, type ClaudeStandIn, startClaude } from '../stand-in/claude/server.ts';
 
 const MODEL = 'claude-opus-5-5';
@@ -22,12 +21,6 @@ const cleanUps: (() => Promise<void>)[] = [];
 afterEach(async () => {
   for (const cleanUp of cleanUps.splice(0)) await cleanUp();
 });
-
-/** Calls a tool when it is told to. */
-const obeys: ReactionRule = ({ body, pendingText }) =>
-  body.tools !== undefined && pendingText.startsWith('Call the tool') && body.messages.length === 1
-    ? { do: 'answer', content: [{ type: 'tool_use', id: 'toolu_1', name: LOOK.name, input: { thing: 'boat' } }] }
-    : undefined;
 
 async function given(options: ClaudeOptions = LIKE_OPUS): Promise<ClaudeStandIn> {
   const claude = await startClaude(options);

@@ -26,7 +26,7 @@ const BROKEN: ToolSpec = {
   description: 'Measures.',
   inputSchema: { type: 'object', properties: { depth: { type: 'number', minimum: 'low' } } },
 };
-const ASKS_FOR_TOOL = 'Call the tool "look" with the thing "boat". Then tell me in one sentence what it says.';
+export const ASKS_FOR_TOOL = 'Call the tool "look" with the thing "boat". Then tell me in one sentence what it says.';
 
 /** An effort of its own might be a prefix of its own. */
 const HARD = { maxTokens: 4_000, effort: 'medium' } as const;

@@ -14,23 +14,23 @@ const OUTPUT_BYTES_MAX = 20_000_000;
 const LINE_CHARS = 200;
 const run = promisify(execFile);
 
-/** A real LiteLLM proxy in a virtual environment of its own. `folder` holds its `bin`. */
-export async function bringLiteLlm(home: string): Promise<Brought> {
+/** A real LiteLLM proxy in a virtual environment of its own. `folder` holds its `bin`. `signal` kills what brings it. */
+export async function bringLiteLlm(home: string, signal: AbortSignal): Promise<Brought> {
   const folder = join(home, 'litellm');
   if (existsSync(join(folder, 'brought'))) return { ok: true, folder };
   return brought(folder, 'LiteLLM', async () => {
-    await command('python3', ['-m', 'venv', folder]);
-    await command(join(folder, 'bin', 'python3'), ['-m', 'pip', 'install', '--quiet', LITELLM]);
+    await command(signal, 'python3', ['-m', 'venv', folder]);
+    await command(signal, join(folder, 'bin', 'python3'), ['-m', 'pip', 'install', '--quiet', LITELLM]);
   });
 }
 
 /** The reference MCP servers. `folder` holds their `node_modules`. No script of a package is run. */
-export async function bringMcpServers(home: string): Promise<Brought> {
+export async function bringMcpServers(home: string, signal: AbortSignal): Promise<Brought> {
   const folder = join(home, 'mcp');
   if (existsSync(join(folder, 'brought'))) return { ok: true, folder };
   return brought(folder, 'The MCP servers', async () => {
     await writeFile(join(folder, 'package.json'), JSON.stringify({ private: true, dependencies: MCP_SERVERS }));
-    await command('npm', [
+    await command(signal, 'npm', [
       'install',
       '--prefix',
       folder,
@@ -54,8 +54,8 @@ async function brought(folder: string, what: string, bring: () => Promise<void>)
   }
 }
 
-function command(file: string, args: readonly string[]) {
-  return run(file, [...args], { timeout: BRING_MS, maxBuffer: OUTPUT_BYTES_MAX, env: environmentWith({}) });
+function command(signal: AbortSignal, file: string, args: readonly string[]) {
+  return run(file, [...args], { timeout: BRING_MS, maxBuffer: OUTPUT_BYTES_MAX, env: environmentWith({}), signal });
 }
 
 /** What a command complains of first, without the paths and addresses of this machine. */

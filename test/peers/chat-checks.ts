@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { blocksOf } from '../stand-in/claude/request.ts';
 import type { Check } from './check.ts';
-import { freshChat, IDLE_MS, MODEL } from './ground.ts';
+import { breachesIn, freshChat, IDLE_MS, MODEL } from './ground.ts';
 
 const LONG = Array.from({ length: 120 }, (_, index) => `Sentence ${index + 1} of the answer.`).join(' ');
 const DRAFT = 'sendMessageDraft';
@@ -45,8 +45,8 @@ export const CHAT_CHECKS: readonly Check[] = [
     async run(ground) {
       const chat = freshChat(ground);
       await chat.ask('My boat is called Maria.');
-      const { calls } = await chat.ask('What is it called?');
-      const [call] = calls;
+      const exchange = await chat.ask('What is it called?');
+      const [call] = exchange.calls;
       assert.deepEqual(
         call?.body.messages.map(({ role }) => role),
         ['user', 'assistant', 'user'],
@@ -54,7 +54,7 @@ export const CHAT_CHECKS: readonly Check[] = [
       assert.match(JSON.stringify(call?.body.messages[0]), /Maria/);
       const marks = JSON.stringify(call?.body).match(/"cache_control"/g)?.length ?? 0;
       assert.ok(marks > 0, 'the marks of the cache were lost on the way');
-      assert.deepEqual(ground.world.claude.breaches(), []);
+      assert.deepEqual(breachesIn(exchange), []);
       return `3 messages, ${marks} cache marks`;
     },
   },
@@ -64,13 +64,14 @@ export const CHAT_CHECKS: readonly Check[] = [
     async run(ground) {
       const chat = freshChat(ground);
       await chat.ask(`Remember this. ${LONG}`);
-      const [call] = (await chat.ask('What was it?')).calls;
+      const exchange = await chat.ask('What was it?');
+      const [call] = exchange.calls;
       const answer = blocksOf(call?.body.messages[1]?.content ?? []);
       assert.deepEqual(
         answer.map(({ type }) => type),
         ['thinking', 'text'],
       );
-      assert.deepEqual(ground.world.claude.breaches(), []);
+      assert.deepEqual(breachesIn(exchange), []);
       const { cache_read_input_tokens: read = 0 } = call?.usage ?? {};
       assert.ok(read > 0, 'nothing was read from the cache');
       return `signature of ${String(answer[0]?.signature).length} characters, ${read} tokens read from the cache`;

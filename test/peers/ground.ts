@@ -7,6 +7,7 @@ import type { Model } from '../../worker/model/model.ts';
 import { ALERT_CHAT, createWorld, startGateway, type World } from '../fixture/gateway.ts';
 import { nextOutcome } from '../fixture/ledger.ts';
 import { until } from '../fixture/root.ts';
+import { REFUSAL_STRING } from '../live/talk-expectations.ts';
 import type { ClaudeCall, ReactionRule } from '../stand-in/claude/reaction.ts';
 import { type LiteLlm, setUpLiteLlm } from './litellm.ts';
 import { type McpServers, setUpMcpServers } from './mcp-servers.ts';
@@ -43,7 +44,13 @@ const OUTCOME_MS = 60_000;
 export async function createGround(software: Software, folder: string): Promise<Ground> {
   await mkdir(folder, { recursive: true });
   const world = await createWorld({
-    claude: { deltaDelayMs: DELTA_DELAY_MS, maxOutputTokens: 128_000, thinks: THOUGHT_TOKENS, bindThinking: true },
+    claude: {
+      deltaDelayMs: DELTA_DELAY_MS,
+      maxOutputTokens: 128_000,
+      thinks: THOUGHT_TOKENS,
+      bindThinking: true,
+      refusesText: new RegExp(REFUSAL_STRING),
+    },
     env: { MODEL, MODEL_IDLE_TIMEOUT_MS: String(IDLE_MS), TOOL_TIMEOUT_MS: '15000' },
   });
   const proxy =
@@ -105,6 +112,11 @@ const ORDINARY = ['model.answered'];
 const ALERT_MS = 10_000;
 let chats = 0;
 
+/** The rules of the API that requests of an exchange broke. */
+export function breachesIn({ calls }: Exchange): string[] {
+  return calls.flatMap(({ breach }) => (breach ? [breach.message] : []));
+}
+
 /** A chat in which nothing was said yet. */
 export function freshChat({ world }: Ground): Chat {
   const id = FIRST_CHAT + chats++;
@@ -132,7 +144,10 @@ export function freshChat({ world }: Ground): Chat {
 
 async function eventsIn({ peek, keys }: World): Promise<string[]> {
   const entries = await peek.xrange(keys.events, '-', '+');
-  return entries.map(([, fields]) => fields[fields.indexOf('event') + 1] ?? '');
+  return entries.map(([, fields]) => {
+    const record = JSON.parse(fields[fields.indexOf('record') + 1] ?? '{}');
+    return record.reason === undefined ? record.event : `${record.event}: ${record.reason}`;
+  });
 }
 
 /** Waits until the operator is told of a chat; alerts go their own way. */

@@ -1,4 +1,5 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { rmSync } from 'node:fs';
+import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -6,6 +7,7 @@ import { programPath } from '../../shared/config.ts';
 import { PROJECT_ROOT, refuse } from '../../shared/project.ts';
 import { findRedisServer } from '../../shared/redis-server.ts';
 import { offerRedisServer } from '../fixture/redis.ts';
+import { BELIEF_CHECKS } from './belief-checks.ts';
 import { bringLiteLlm, bringMcpServers } from './bring.ts';
 import { CHAT_CHECKS } from './chat-checks.ts';
 import { type Check, type Checked, runCheck } from './check.ts';
@@ -28,7 +30,7 @@ minute, 800 MB); everything else stays on loopback. Takes about three minutes af
 
 Exit codes: 0 all as it must be, 1 something differs or could not be brought, 2 a mistake in the call.`;
 
-const CHECKS: readonly Check[] = [...CHAT_CHECKS, ...TOOL_CHECKS, ...ERROR_CHECKS, ...TROUBLE_CHECKS];
+const CHECKS: readonly Check[] = [...CHAT_CHECKS, ...TOOL_CHECKS, ...ERROR_CHECKS, ...BELIEF_CHECKS, ...TROUBLE_CHECKS];
 
 const { values } = parseArgs({
   options: {
@@ -40,10 +42,16 @@ const { values } = parseArgs({
   },
 });
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
+const ended = new AbortController();
 let ground: Ground | undefined;
+let work = '';
 
-// Whatever ends this process, nothing that it started may live on.
-process.once('exit', () => ground?.abandon());
+// Whatever ends this process, nothing that it started may live on, and nothing that it brought may stay.
+process.once('exit', () => {
+  ended.abort();
+  ground?.abandon();
+  if (work !== '') rmSync(work, { recursive: true, force: true });
+});
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
 
 if (values.help) say(HELP);
@@ -55,7 +63,7 @@ async function verify(): Promise<void> {
   const checks = CHECKS.filter(({ name }) => name.includes(values.only ?? ''));
   if (checks.length === 0) return refuse([`No check is called like ${values.only}.`]);
   offerRedisServer(server);
-  const work = await mkdtemp(join(tmpdir(), 'spillway-peers-'));
+  work = await mkdtemp(join(tmpdir(), 'spillway-peers-'));
   try {
     const home = values.folder === undefined ? work : resolve(values.folder);
     const { software, missing } = await bring(home);
@@ -64,13 +72,13 @@ async function verify(): Promise<void> {
     if (values.report !== undefined) await writeFile(values.report, peersReport(run));
   } finally {
     await ground?.close();
-    await rm(work, { recursive: true, force: true });
+    ground = undefined;
   }
 }
 
 async function bring(home: string): Promise<{ software: Software; missing: string[] }> {
   say('Bringing LiteLLM and the MCP servers ...');
-  const [litellm, mcp] = await Promise.all([bringLiteLlm(home), bringMcpServers(home)]);
+  const [litellm, mcp] = await Promise.all([bringLiteLlm(home, ended.signal), bringMcpServers(home, ended.signal)]);
   const missing = [litellm, mcp].flatMap((brought) => (brought.ok ? [] : [brought.problem]));
   for (const problem of missing) say(problem);
   return {

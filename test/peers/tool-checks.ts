@@ -6,7 +6,7 @@ import { callsTools, resultsIn } from '../fixture/notebook.ts';
 import type { ClaudeCall } from '../stand-in/claude/reaction.ts';
 import type { Block } from '../stand-in/claude/request.ts';
 import type { Check } from './check.ts';
-import { type Exchange, freshChat, type Ground } from './ground.ts';
+import { breachesIn, type Exchange, freshChat, type Ground } from './ground.ts';
 
 const NEEDS = ['MCP servers'] as const;
 /** Tools of `everything` that are called without arguments that matter. One waits for seconds, one asks other hosts. */
@@ -38,7 +38,7 @@ async function afterRounds(ground: Ground, ...rounds: Block[][]): Promise<Exchan
   const exchange = await freshChat(ground).ask('Use your tools.');
   assert.equal(exchange.outcome.outcome, 'answered');
   assert.deepEqual(exchange.shown, [`Done after ${rounds.length} rounds.`]);
-  assert.deepEqual(ground.world.claude.breaches(), []);
+  assert.deepEqual(breachesIn(exchange), []);
   return exchange;
 }
 
@@ -81,13 +81,13 @@ export const TOOL_CHECKS: readonly Check[] = [
     name: 'the tools of all servers are offered, and the API would take them',
     needs: NEEDS,
     async run(ground) {
-      const { calls, events } = await freshChat(ground).ask('Hello');
-      const names = toolsOf(calls[0]);
+      const exchange = await freshChat(ground).ask('Hello');
+      const names = toolsOf(exchange.calls[0]);
       const count = (server: string): number => names.filter((name) => name.startsWith(`${server}__`)).length;
       const servers = ['everything', 'remote', 'filesystem', 'memory'];
       for (const server of servers) assert.ok(count(server) > 0, `no tool of ${server}`);
-      assert.deepEqual(ground.world.claude.breaches(), []);
-      assert.deepEqual(events, []);
+      assert.deepEqual(breachesIn(exchange), []);
+      assert.deepEqual(exchange.events, []);
       return servers.map((server) => `${server} ${count(server)}`).join(', ');
     },
   },
