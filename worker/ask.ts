@@ -13,7 +13,8 @@ import { OUTAGE_FIELDS } from './outage.ts';
 import { type FailedCall, type ReactParts, react } from './react.ts';
 import { trialWon } from './recovery/trial.ts';
 import { splitReply } from './reply/format.ts';
-import { type AssistantRecord, textOf, type UserRecord } from './session/record.ts';
+import { sourcesOf, withSources } from './reply/sources.ts';
+import { type AssistantRecord, type Block, textOf, type UserRecord } from './session/record.ts';
 import { isThinking } from './session/shown.ts';
 import { appendCommands, newStamp, type OpenedSession } from './session/store.ts';
 import { finishRound, openCalls, withRecord } from './tools/round.ts';
@@ -63,7 +64,10 @@ export async function askModel(
     const called = await callModel(parts, { ...now, calibration, wordsOnly: round >= parts.toolRoundsMax }, signal);
     if (!called.ok) return reactTo(parts, now, called, signal);
     const hidden = failureOf(parts, now, called.answer, round);
-    if (hidden) return reactTo(parts, now, { ...called, failure: hidden, isRepaired: false }, signal);
+    if (hidden) {
+      await attempt.write('', [costCommand(attempt, called.answer, 'retry')]);
+      return reactTo(parts, now, { ...called, failure: hidden, isRepaired: false }, signal);
+    }
     if (!goesOn(called.answer, round, parts)) return answered(now, called);
     opened = await recordRound(parts, attempt, opened, called, round + 1);
     attempt = progressed(attempt);
@@ -93,7 +97,9 @@ function failureOf(
   const hidden = classifyAnswer({ stopReason: answer.stopReason, ...answer.usage, windowTokens: room.limitTokens });
   if (hidden || goesOn(answer, round, parts) || answer.text.trim() !== '') return hidden;
   if (answer.stopReason === 'max_tokens') return { kind: 'output', reason: 'cut_before_text' };
-  const isBlank = !isCut(answer) && earlierWords(opened, attempt) === '';
+  // After its tools a model may have nothing to add, and some say nothing before them; asked once more, it may say more.
+  const isDone = attempt.rounds > 0 && attempt.attempts > 1;
+  const isBlank = !isCut(answer) && !isDone && earlierWords(opened, attempt) === '';
   return isBlank ? { kind: 'transient', reason: 'unknown' } : undefined;
 }
 
@@ -157,6 +163,13 @@ function isCut({ stopReason }: ModelAnswer): boolean {
   return stopReason === 'max_tokens' || stopReason === 'model_context_window_exceeded';
 }
 
+/** What the model said for this message before, calls of tools included. */
+function ownBlocks({ window }: OpenedSession, { entry }: Attempt): Block[] {
+  return window.records.flatMap((record) =>
+    record.t === 'assistant' && record.entry === entry && typeof record.content !== 'string' ? record.content : [],
+  );
+}
+
 /** What the model said last for this message before it called tools: it may have nothing to add after them. */
 function earlierWords({ window }: OpenedSession, { entry }: Attempt): string {
   const own = window.records.filter((record) => record.t === 'assistant' && record.entry === entry);
@@ -167,8 +180,10 @@ function earlierWords({ window }: OpenedSession, { entry }: Attempt): string {
 function answered({ attempt, opened, room }: About, called: Answered): Decided {
   const { answer, sent, byFallback } = called;
   const record = recordOf(attempt, called);
-  const words = answer.text.trim() === '' ? earlierWords(opened, attempt) : answer.text;
-  const text = [words, ...(isCut(answer) ? [NOTICE.cutAnswer] : [])].filter((part) => part !== '').join('\n\n');
+  const words =
+    [answer.text, earlierWords(opened, attempt), NOTICE.nothingToAdd].find((said) => said.trim() !== '') ?? '';
+  const sourced = withSources(words, sourcesOf([...ownBlocks(opened, attempt), ...answer.content]));
+  const text = [sourced, ...(isCut(answer) ? [NOTICE.cutAnswer] : [])].filter((part) => part !== '').join('\n\n');
   const spent = answer.usage.inputTokens + answer.usage.outputTokens;
   const isFull = spent > room.fullTokens || answer.stopReason === 'model_context_window_exceeded';
   const notices = attempt.trial ? [...attempt.notices, attempt.trial.notice] : attempt.notices;
@@ -188,8 +203,8 @@ function answered({ attempt, opened, room }: About, called: Answered): Decided {
   };
 }
 
-function costCommand(attempt: Attempt, { model, usage }: ModelAnswer): Command {
-  return auditCommand(attempt, { event: 'model.answered', purpose: 'answer', model, ...usage });
+function costCommand(attempt: Attempt, { model, usage }: ModelAnswer, purpose: 'answer' | 'retry' = 'answer'): Command {
+  return auditCommand(attempt, { event: 'model.answered', purpose, model, ...usage });
 }
 
 /** What an answer teaches: how our estimate compares, and that the session did not refill at once. */

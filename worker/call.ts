@@ -1,8 +1,9 @@
 import { METRIC } from '../shared/telemetry.ts';
 import type { Attempt } from './attempt.ts';
-import { auditCommand } from './audit.ts';
+import { auditCommand, failedCallEvent } from './audit.ts';
 import { type FallbackParts, type FillMessages, sendOrFallBack } from './fallback.ts';
 import { fill, keptIn } from './media/fill.ts';
+import { cacheLifetime } from './model/cache-lifetime.ts';
 import type { Failure } from './model/classify.ts';
 import { type Count, countRequest } from './model/count.ts';
 import type { Effort, ModelAnswer, ModelResult } from './model/model.ts';
@@ -11,16 +12,20 @@ import type { Room } from './model/room.ts';
 import { estimateText } from './model/tokens.ts';
 import { bytesOf } from './recovery/left-out.ts';
 import type { RecoverParts } from './recovery/step.ts';
+import { type LogRecord, startsTurn } from './session/record.ts';
 import { asShown } from './session/shown.ts';
 import type { OpenedSession } from './session/store.ts';
 import { view } from './session/view.ts';
 import type { RoundParts } from './tools/round.ts';
+import type { ServerTool } from './tools/server-tools.ts';
 
 /** What a call of the model works with. */
 export interface CallParts extends RecoverParts, RoundParts, FallbackParts {
   systemPrompt: string;
   /** How deeply the model thinks; absent: as it does by itself. */
   effort: Effort | undefined;
+  /** Tools that the provider runs. */
+  serverTools: readonly ServerTool[];
 }
 
 /** What a call is about. */
@@ -50,6 +55,8 @@ export type Called = { sent: Sent } & (
 );
 
 const REPAIRS_KEPT = 20;
+/** So many turns tell the rhythm of a chat. */
+const TURN_TIMES = 20;
 /** What a request may weigh, with what our count does not see; the API refuses 32 MB. */
 const BODY_BYTES_MAX = 28 * 1024 * 1024;
 
@@ -62,7 +69,9 @@ export async function callModel(parts: CallParts, call: Call, signal: AbortSigna
   const messages = view(opened.window);
   const tools = parts.tools.specs();
   const maxTokens = attempt.maxOutputTokens ?? Math.min(room.outputTokens, call.modelOutputTokens ?? room.outputTokens);
-  const fixed = { system: parts.systemPrompt, tools: tools.length === 0 ? '' : JSON.stringify(tools) };
+  const { serverTools } = parts;
+  const allTools = [...tools, ...serverTools];
+  const fixed = { system: parts.systemPrompt, tools: allTools.length === 0 ? '' : JSON.stringify(allTools) };
   const sent: Sent = {
     count: countRequest(fixed, opened.window, messages, parts.modelName, calibration),
     fixedTokens: Math.ceil((estimateText(fixed.system) + estimateText(fixed.tools)) * calibration),
@@ -80,15 +89,25 @@ export async function callModel(parts: CallParts, call: Call, signal: AbortSigna
     system: parts.systemPrompt,
     messages: await fillKept(messages),
     tools,
+    serverTools,
     wordsOnly: call.wordsOnly,
     caches: true,
+    cacheLifetime: cacheLifetime(turnTimesMs(opened.window.records), Date.now()),
     ...(parts.effort !== undefined && { effort: parts.effort }),
   };
   parts.reach('model called');
   const result = await sendOrFallBack(parts, request, { window: opened.window, fixed, fill: fillKept }, signal);
   await recordRepairs(parts, attempt, result.repairs);
+  if (!result.ok && result.spent)
+    await attempt.write('', [auditCommand(attempt, failedCallEvent('answer', parts.modelName, result))]);
   if (result.ok) return { ok: true, answer: result.answer, byFallback: result.byFallback, sent };
   return { ok: false, failure: result.failure, isRepaired: result.repairs.length > 0, sent };
+}
+
+/** When the newest messages of the user came in. */
+function turnTimesMs(records: readonly LogRecord[]): number[] {
+  const turns = records.filter(startsTurn).slice(-TURN_TIMES);
+  return turns.map(({ at }) => Date.parse(at)).filter((ms) => !Number.isNaN(ms));
 }
 
 /** A repair is no failure, but each one hides a fault of ours that somebody should look at. */

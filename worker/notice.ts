@@ -24,6 +24,7 @@ export const NOTICE = {
   laneFull:
     'Too many of your messages are waiting, so I did not take this one. Please send it again when I have caught up.',
   declined: 'The model declined to answer this message. You can go on with another one.',
+  nothingToAdd: 'Done. There is nothing to add.',
   cutAnswer: '[The answer was cut at its length limit. Ask me to go on.]',
   newConversation: 'A new conversation starts here. The old one is kept.',
   stopped: 'Stopped. What you wrote before this is not answered any more.',

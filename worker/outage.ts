@@ -50,7 +50,7 @@ export function waitOut(attempt: Attempt, failure: Failure, patience: Patience, 
   const tries = Number(attempt.kept(TRIES) ?? 0) + 1;
   const waitedMs = nowMs - sinceMs;
   const patienceMs = attempt.trial ? Math.min(TRIAL_PATIENCE_MS, patience.outagePatienceMs) : patience.outagePatienceMs;
-  const isOnlyWords = isClientStatus(failure.status) && tries > WORDS_TRIES_MAX;
+  const isOnlyWords = isClientStatus(failure.status) && tries > (attempt.trial ? 0 : WORDS_TRIES_MAX);
   if (waitedMs >= patienceMs || isOnlyWords) return { do: 'give up' };
   const { waitingNoticeMs } = patience;
   if (failure.retryAfterMs !== undefined) {

@@ -25,6 +25,7 @@ import { createSessions } from './session/store.ts';
 import type { Exclusions } from './tools/exclusion.ts';
 import { joinToolboxes } from './tools/joined.ts';
 import { createRecall } from './tools/recall.ts';
+import { serverTools } from './tools/server-tools.ts';
 import type { Toolbox } from './tools/tool.ts';
 import { POLL_AGE_MS } from './watch-rules.ts';
 import { startWatchdog, WATCH_EVERY_MS } from './watchdog.ts';
@@ -55,6 +56,12 @@ export interface WorkerParts {
   >;
 }
 
+/** What all shards of a process share: what one chat teaches of the endpoint holds for the others. */
+interface ProcessParts extends WorkerParts {
+  fixedParts: FixedPartsCheck;
+  boundModels: Set<string>;
+}
+
 /** Running turns get this long when the process is asked to end; then they are handed back unharmed. */
 const DRAIN_MS = 25_000;
 const WAITING_NOTICE_MS = 60_000;
@@ -68,7 +75,7 @@ const SUMMARY_PATIENCE_MS = 60_000;
 export async function startWorker(parts: WorkerParts): Promise<Service & { readiness: ReadinessPart[] }> {
   const services: Service[] = [parts.tools];
   const shards = Array.from({ length: parts.config.SHARDS }, (_, shard) => shard);
-  const shared = { ...parts, fixedParts: createFixedPartsCheck() };
+  const shared: ProcessParts = { ...parts, fixedParts: createFixedPartsCheck(), boundModels: new Set() };
   const started = await Promise.all(shards.map((shard) => startShard(shared, shard)));
   services.push(...started.flatMap((shard) => shard.services), watchdogOf(parts));
   return {
@@ -92,7 +99,7 @@ function watchdogOf({ config, redisAddress, log, limits }: WorkerParts): Service
 }
 
 async function startShard(
-  parts: WorkerParts & { fixedParts: FixedPartsCheck },
+  parts: ProcessParts,
   shard: number,
 ): Promise<{ services: Service[]; readiness: ReadinessPart }> {
   const { config, telemetry, log, reach } = parts;
@@ -145,10 +152,7 @@ interface ShardParts {
   queue: ReturnType<typeof openQueue>;
 }
 
-function startJobs(
-  parts: WorkerParts & { fixedParts: FixedPartsCheck },
-  shard: ShardParts,
-): Service & { isRunning(): boolean } {
+function startJobs(parts: ProcessParts, shard: ShardParts): Service & { isRunning(): boolean } {
   const { config, telemetry, log } = parts;
   const ending = new AbortController();
   const media = createMediaStore(shard.redis, shard.keys, config.SESSION_RETENTION_DAYS);
@@ -174,6 +178,7 @@ function startJobs(
       model: config.MODEL,
       system: parts.systemPrompt,
       tools: tools.specs(),
+      serverTools: serverTools({ webSearch: config.WEB_SEARCH, webFetch: config.WEB_FETCH }),
       maxTokens: config.MAX_OUTPUT_TOKENS,
       ...(config.EFFORT !== undefined && { effort: config.EFFORT }),
     }),
@@ -212,6 +217,7 @@ function settingsOf({ config, limits }: WorkerParts) {
     compactionModel: config.COMPACTION_MODEL ?? config.MODEL,
     maxOutputTokens: config.MAX_OUTPUT_TOKENS,
     effort: config.EFFORT,
+    serverTools: serverTools({ webSearch: config.WEB_SEARCH, webFetch: config.WEB_FETCH }),
     contextBudgetTokens: config.CONTEXT_BUDGET_TOKENS,
     timeZone: config.TZ,
     headerSecret: config.TELEGRAM_BOT_TOKEN,

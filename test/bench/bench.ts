@@ -12,7 +12,7 @@ import { startTelemetry, type Telemetry } from '../../shared/telemetry.ts';
 import type { Model } from '../../worker/model/model.ts';
 import { withExclusions } from '../../worker/tools/exclusion.ts';
 import { startMcp } from '../../worker/tools/mcp.ts';
-import { startWorker } from '../../worker/worker.ts';
+import { startWorker, type WorkerParts } from '../../worker/worker.ts';
 
 /** A worker on real parts, with the model and the Telegram of the caller. */
 export interface Bench {
@@ -28,7 +28,13 @@ export const CONCURRENCY = 50;
 /** Starts a worker against a Redis that is emptied first. */
 export async function startBench(
   redisAddress: string,
-  parts: { model: Model; telegram: Telegram; telemetry?: Telemetry },
+  parts: {
+    model: Model;
+    telegram: Telegram;
+    telemetry?: Telemetry;
+    env?: Readonly<Record<string, string>>;
+    tools?: WorkerParts['tools'];
+  },
 ): Promise<Bench> {
   const redis = connectRedis(redisAddress, 'patient');
   await untilReady(redis, 10_000);
@@ -40,6 +46,7 @@ export async function startBench(
       TELEGRAM_ALERT_CHAT_ID: '1',
       ANTHROPIC_API_KEY: 'bench',
       WORKER_CONCURRENCY: String(CONCURRENCY),
+      ...parts.env,
     },
     'gateway',
   );
@@ -54,7 +61,7 @@ export async function startBench(
     reach: createFailpoints(undefined),
     systemPrompt: 'bench',
     preserve: '',
-    tools: withExclusions(await startMcp([], { timeoutMs: 1_000, log: createLogger('silent') })),
+    tools: parts.tools ?? withExclusions(await startMcp([], { timeoutMs: 1_000, log: createLogger('silent') })),
   });
   return {
     redis,

@@ -2,11 +2,13 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { randomInt } from '../fixture/random.ts';
 import type { Reaction } from '../stand-in/claude/reaction.ts';
+import { killGateway } from './gateway-scenarios.ts';
 import { type Scenario, type Stage, untilShare } from './scenario.ts';
 
 const PACE_MS = 15;
 const BROWNOUT_MS = 3_000;
 const UNAUTHORIZED = 401;
+const GUARDED = 400;
 
 /** The ways in which a provider fails for a moment. */
 export const TRANSIENT: readonly Reaction[] = [
@@ -98,5 +100,26 @@ const overflowing: Scenario = {
   play: (stage) => under(stage, 'overflows', () => (stage.random() < 0.2 ? { do: 'overflow' } : undefined)),
 };
 
+const guarded: Scenario = {
+  name: 'claude-guarded',
+  about:
+    'a firewall refuses every request that holds a certain word, without a body, while gateways are killed: the messages with that word fail, each chat keeps its session, and every other message is answered',
+  traffic: { messages: 60, chats: 10 },
+  rules: { refusals: [GUARDED], callsMax: 4 + 5, alertsMin: 1, alertsMax: 60, alertLike: /does not take it/ },
+  async play(stage) {
+    const { world, traffic } = stage;
+    world.claude.guard.rejectsText = { pattern: /\bfence\b/, respond: 'bodyless' };
+    await Promise.all([world.fleet.start(), world.fleet.start()]);
+    const pouring = traffic.pour({ everyMs: PACE_MS });
+    for (const share of [0.25, 0.5, 0.75]) {
+      await untilShare(stage, share);
+      await killGateway(stage);
+    }
+    await pouring;
+    const guilty = traffic.asked.filter(({ text }) => /\bfence\b/.test(text)).length;
+    if (guilty === 0) throw new Error('No message was refused.');
+  },
+};
+
 /** Everything about the provider. */
-export const CLAUDE_SCENARIOS: readonly Scenario[] = [mixed, away, hanging, unauthorized, overflowing];
+export const CLAUDE_SCENARIOS: readonly Scenario[] = [mixed, away, hanging, unauthorized, overflowing, guarded];

@@ -21,6 +21,7 @@ const WAYS: Readonly<Partial<Record<Failpoint, Way>>> = {
   'tool called': 'tools',
   'tool result stored': 'tools',
   'results stored': 'tools',
+  'summary part stored': 'overflow',
   'compaction stored': 'overflow',
   'moved to wait': 'overflow twice',
   'fresh session stored': 'overflow twice',
@@ -39,6 +40,7 @@ const ONCE: Readonly<Partial<Record<Failpoint, Once>>> = {
   // A later message of the chat would heal what was left behind: one that is alone must be healed too.
   admitted: { why: 'what was read from the stream is not read again', later: false },
   'job added': { why: 'what was read from the stream is not read again', later: true },
+  'summary part stored': { why: 'a part that is finished is kept', later: false },
   'compaction stored': { why: 'the stage was stored with it', later: false },
   'fresh session stored': { why: 'the stage was stored with it', later: false },
   'answer stored': { why: 'a conclusion is kept, and the model is not asked again', later: true },

@@ -14,6 +14,8 @@ interface ShownTurn {
   number: number;
   /** The parts of answers that stand behind the question, before the next one. */
   marks: readonly Mark[];
+  /** Whether the answer is shown without its middle, as a compaction keeps a long one. */
+  isShortened: boolean;
 }
 
 /** What is remembered wrongly. */
@@ -35,11 +37,12 @@ export interface Memory {
 /** How a request begins whose earlier part was summarised, set aside, or not loaded. */
 const OPENING = /^\[(?:Summary of the earlier conversation|Recovery note|\d+ earlier records)/;
 const OVERFLOWS: readonly string[] = ['overflow', 'window', 'fit'];
+const SHORTENED = /\[… \d+ characters in all, the middle left out …\]/;
 const STARTS_WITH_NUMBER = /^\[m\d{6}\]/;
 
 /** Compares the request of a chat's last question with what its user was answered before. Pure. */
 export function misremembered(memory: Memory): Misremembered[] {
-  const closing = memory.told.at(-1)?.asked;
+  const closing = closingOf(memory);
   const call = closing && memory.byAsked.get(closing)?.findLast(({ breach }) => breach === undefined);
   if (closing === undefined || call === undefined) return [];
   const shown = turnsIn(call).filter(({ number }) => number !== closing.number);
@@ -51,15 +54,27 @@ export function misremembered(memory: Memory): Misremembered[] {
   ];
 }
 
+/** The last question, or the last that was answered: one that failed may have been asked without any history. */
+function closingOf({ told, byAsked }: Memory): Asked | undefined {
+  const last = told.at(-1);
+  if (last === undefined || isAnswered(last)) return last?.asked;
+  return told.findLast((each) => isAnswered(each) && byAsked.has(each.asked))?.asked;
+}
+
 /** Questions with what was answered to each. Quotes in a summary or a seed begin with no number, so they are none. */
 function turnsIn({ body }: ClaudeCall): ShownTurn[] {
-  const turns: { number: number; marks: Mark[] }[] = [];
+  const turns: { number: number; marks: Mark[]; isShortened: boolean }[] = [];
   for (const { role, content } of body.messages) {
     for (const { type, text } of blocksOf(content)) {
       if (type !== 'text') continue;
       const written = String(text);
-      if (role === 'assistant') turns.at(-1)?.marks.push(...marksIn(written));
-      else if (STARTS_WITH_NUMBER.test(written)) turns.push({ number: numberIn(written) ?? 0, marks: [] });
+      const turn = turns.at(-1);
+      if (role === 'assistant' && turn) {
+        turn.marks.push(...marksIn(written));
+        turn.isShortened ||= SHORTENED.test(written);
+      } else if (role === 'user' && STARTS_WITH_NUMBER.test(written)) {
+        turns.push({ number: numberIn(written) ?? 0, marks: [], isShortened: false });
+      }
     }
   }
   return turns;
@@ -115,7 +130,7 @@ function wrongWith({ asked, of }: Told, shown: readonly ShownTurn[], { index }: 
   if (turn === undefined) return seen('the message was answered, and the conversation does not hold it');
   if (turns.length > 1) return seen(`the message stands ${turns.length} times in the conversation`);
   const parts = turn.marks.map(({ part }) => part);
-  const isWhole = parts.length === of && new Set(parts).size === of;
+  const isWhole = (parts.length === of || turn.isShortened) && new Set(parts).size === parts.length;
   const isOwn = turn.marks.every(({ number }) => number === asked.number);
   return isWhole && isOwn ? [] : seen(`behind the message stands ${marksTold(turn)}, not its answer`);
 }

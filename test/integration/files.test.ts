@@ -74,7 +74,8 @@ test('a photo reaches the model, fitted, with its caption last, and stays in the
     0,
     -1,
   );
-  expect(logged.join('').length).toBeLessThan(4_000);
+  const said = logged.filter((line) => line.includes('"t":"user"'));
+  expect(said.join('').length).toBeLessThan(2_000);
   expect(world.claude.breaches()).toEqual([]);
 });
 

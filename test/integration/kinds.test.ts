@@ -138,7 +138,7 @@ test('media: an error that names none takes all pictures out, so that the sessio
 test('poison: thinking that the model does not take back is left out, in one step and for ever', async () => {
   await givenHistory(user('a'), assistant(thinking('hm', SIGNED), text('b')));
   await start();
-  const thinks = ({ body }: ClaudeCall) => JSON.stringify(body.messages).includes('"thinking"');
+  const thinks = ({ body }: ClaudeCall) => JSON.stringify(body.messages).includes(SIGNED.signature);
   refuseWhile(thinks, badRequest('messages.1.content.0: Invalid `signature` in `thinking` block'));
   world.telegram.say(CHAT, 'Go on');
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', recoveries: 1 });

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { chatKey } from '../../shared/keys.ts';
 import type { Service } from '../../shared/lifecycle.ts';
 import { createBudget } from '../../worker/budget.ts';
+import { readUsage, totalTokens } from '../../worker/model/usage.ts';
 import { ALERT_CHAT, createWorld, startGateway, type World } from '../fixture/gateway.ts';
 import { nextOutcome, untilSettled } from '../fixture/ledger.ts';
 
@@ -61,14 +62,7 @@ test('what was reserved is put right by what the call cost, for a chat and for a
   await start({ CHAT_DAILY_TOKENS: '100000', TOTAL_DAILY_TOKENS: '100000' });
   world.telegram.say(CHAT, 'Hello');
   await nextOutcome(world, CHAT);
-  const usage = world.claude.calls[0]?.usage;
-  const cost = [
-    usage?.input_tokens,
-    usage?.cache_read_input_tokens,
-    usage?.cache_creation_input_tokens,
-    usage?.output_tokens,
-  ];
-  const real = cost.reduce((sum: number, part) => sum + (part ?? 0), 0);
+  const real = totalTokens(readUsage(world.claude.calls[0]?.usage));
   expect(real).toBeGreaterThan(0);
   expect(Number(await world.peek.get(world.keys.spent(today(), chatKey(CHAT))))).toBe(real);
   expect(Number(await world.peek.get(world.keys.spentByAll(today())))).toBe(real);
@@ -84,7 +78,7 @@ test('an answer that was cut counts with its input and the words that came, one 
   world.telegram.say(CHAT, 'Hello');
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
   const [cut, , whole] = world.claude.calls;
-  const answered = Object.values(whole?.usage ?? {}).reduce((sum, part) => sum + part, 0);
+  const answered = totalTokens(readUsage(whole?.usage));
   const spent = Number(await world.peek.get(world.keys.spent(today(), chatKey(CHAT))));
   expect(spent - answered).toBeGreaterThan((cut?.inputTokens ?? 0) + 100);
   expect(spent - answered).toBeLessThan((cut?.inputTokens ?? 0) + 1_000);

@@ -37,7 +37,7 @@ let world: World;
 let gateway: Service;
 
 beforeEach(async () => {
-  world = await createWorld({ env: { TELEGRAM_ALLOWED_IDS: '*' } });
+  world = await createWorld({ claude: { bindThinking: false }, env: { TELEGRAM_ALLOWED_IDS: '*' } });
 });
 
 afterEach(async () => {

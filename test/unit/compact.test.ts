@@ -227,7 +227,9 @@ test.each<[string, string, Window, Reply[], calls: number]>([
 });
 
 test('the failure of a call is handed on, so that its reaction can be chosen', async () => {
-  expect(await failed(windowOf(LONG), scripted({ failure: 'x' }))).toMatchObject({ failure: { kind: 'token' } });
+  expect(await failed(windowOf(LONG), scripted({ failure: 'x' }))).toMatchObject({
+    failed: { failure: { kind: 'token' } },
+  });
 });
 
 test.each([

@@ -7,7 +7,9 @@ import type { WireRequest } from './contract.ts';
 import { estimateRequest } from './count.ts';
 import { bindsThinking, tokenizerFactor } from './family.ts';
 import { rememberLimits, type Stated, type StatedWindow } from './limits.ts';
-import type { FailedCall, Model, ModelAnswer, ModelRequest, OnText, Usage } from './model.ts';
+import type { FailedCall, Model, ModelAnswer, ModelLimits, ModelRequest, OnText, Usage } from './model.ts';
+import { namedTool } from './named-tool.ts';
+import { statedOutputLimit } from './output-limit.ts';
 import { repairRequest } from './repair.ts';
 import { wireRequest } from './request.ts';
 import { estimateText } from './tokens.ts';
@@ -52,19 +54,32 @@ export function createClaude(options: ClaudeOptions): Model {
   const client = new Anthropic({ apiKey: options.apiKey, baseURL: options.baseURL, maxRetries: 0, logLevel: 'off' });
   const limits = rememberLimits((model) => askLimits(client, model), options.statedWindow, options.now);
   const effortless = new Set<string>();
+  const outputLimits = new Map<string, number>();
+  const withOutputLimit = (model: string, known: ModelLimits | undefined): Partial<ModelLimits> => {
+    const told = [known?.maxOutputTokens, outputLimits.get(model)].filter((tokens) => tokens !== undefined);
+    return { ...known, ...(told.length > 0 && { maxOutputTokens: Math.min(...told) }) };
+  };
   const sendOnce = async (request: ModelRequest, signal: AbortSignal, onText?: OnText) => {
-    const maxOutputTokens = limits.known(request.model)?.maxOutputTokens;
+    const { maxOutputTokens } = withOutputLimit(request.model, limits.known(request.model));
     const facts = { bindsThinking: bindsThinking(request.model), ...(maxOutputTokens && { maxOutputTokens }) };
     const { request: wire, repairs } = repairRequest(wireRequest(request), facts);
     const { result, error } = await new Call(request, options, signal, onText).send(client, wire);
     return { result: { ...result, repairs }, error };
   };
   return {
-    limits: (model) => limits.of(model),
+    async limits(model) {
+      const known = await limits.of(model);
+      return { ...known, ...withOutputLimit(model, known) };
+    },
     async send(request, signal, onText) {
       const { effort: _refused, ...plain } = request;
       const asked: ModelRequest = effortless.has(request.model) ? plain : request;
       const first = await sendOnce(asked, signal, onText);
+      const outputLimit = statedOutputLimit(first.error);
+      if (outputLimit !== undefined && outputLimit < asked.maxTokens) {
+        outputLimits.set(request.model, outputLimit);
+        return (await sendOnce({ ...asked, maxTokens: outputLimit }, signal, onText)).result;
+      }
       if (asked.effort === undefined || !refusesEffort(first.error)) return first.result;
       const second = await sendOnce(plain, signal, onText);
       // What is refused without it as well was refused for something else.
@@ -125,7 +140,17 @@ class Call {
     if (this.#signal.aborted) return { kind: 'transient', reason: 'aborted' };
     if (wire.silent.aborted) return { kind: 'transient', reason: 'timeout' };
     const foreign = wire.foreign();
-    return foreign === undefined || this.#draft.message ? classify(error) : classifyForeign(foreign);
+    if (foreign !== undefined && !this.#draft.message) return classifyForeign(foreign);
+    const failure = classify(error);
+    const tool = failure.kind === 'unknown' || failure.kind === 'poison' ? this.#namedTool(error) : undefined;
+    return { ...failure, ...(tool !== undefined && { tool }) };
+  }
+
+  #namedTool(error: unknown): string | undefined {
+    return namedTool(
+      error,
+      (this.#request.tools ?? []).map(({ name }) => name),
+    );
   }
 
   /**

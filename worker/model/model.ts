@@ -1,5 +1,6 @@
 import type { MessageParam } from '@anthropic-ai/sdk/resources/messages';
 import type { Block } from '../session/record.ts';
+import type { ServerTool } from '../tools/server-tools.ts';
 import type { ToolSpec } from '../tools/tool.ts';
 import type { Failure } from './classify.ts';
 import type { Repair } from './repair.ts';
@@ -25,6 +26,8 @@ export interface ModelRequest {
   messages: MessageParam[];
   /** In a stable order; absent where no tool may be called. */
   tools?: readonly ToolSpec[];
+  /** Tools that the provider runs itself, in its own words; in a stable order. */
+  serverTools?: readonly ServerTool[];
   /** Whether the model must answer in words: the tools stay part of the prefix, but none may be called. */
   wordsOnly?: boolean;
   /** How deeply the model thinks; absent: as the model does by itself. */

@@ -30,7 +30,7 @@ export function wireRequest(request: ModelRequest): WireRequest {
   if (!request.caches) return { model, max_tokens: maxTokens, ...wish, system, messages };
   const breakpoint = breakpointOf(request.cacheLifetime);
   const prompt: Block[] = system.trim() === '' ? [] : [{ type: 'text', text: system, ...breakpoint }];
-  const tools = (request.tools ?? []).map(toolOf);
+  const tools = [...(request.tools ?? []).map(toolOf), ...(request.serverTools ?? [])];
   const marked = markedMessages(messages);
   return {
     model,

@@ -8,6 +8,8 @@ const UNKNOWN_IMAGE_TOKENS = 3_300;
 /** A picture's size stands in its first bytes, unless a preview stands before it. */
 const IMAGE_HEADER_CHARS = 16 * 1024;
 const PER_BLOCK_TOKENS = 4;
+/** Sealed text is encrypted and in base64, so it is longer than what it hides: about four characters a token become five. */
+const TOKENS_PER_SEAL_CHAR = 0.19;
 const BASE64_CHARS_PER_PDF_PAGE = 60_000;
 /**
  * A page counts as its text and as a picture of it. Reported for real pages: a scan 1,600, a page of words 2,100 to 2,350,
@@ -49,10 +51,22 @@ function asciiTokens(unit: number): number {
 function estimateBlock(block: unknown): number {
   const { type, text, content, source } = (block ?? {}) as Partial<Record<string, unknown>>;
   if (type === 'text' && typeof text === 'string') return estimateText(text);
+  if (type === 'thinking') return estimateThought(block as ThinkingBlock);
   if (type === 'image') return estimateImage(source);
   if (type === 'document') return estimateDocument(source);
   if (type === 'tool_result') return estimateContent(content);
   return estimateText(JSON.stringify(block) ?? '');
+}
+
+interface ThinkingBlock {
+  thinking?: unknown;
+  signature?: unknown;
+}
+
+/** A thought that is not shown lies sealed in its signature: it costs what was thought, and not what the seal is long. */
+function estimateThought({ thinking, signature }: ThinkingBlock): number {
+  if (typeof thinking === 'string' && thinking !== '') return estimateText(thinking);
+  return typeof signature === 'string' ? Math.ceil(signature.length * TOKENS_PER_SEAL_CHAR) : 0;
 }
 
 /** By its pixels, which a kept picture states and the bytes of another one show. */

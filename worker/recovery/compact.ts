@@ -11,6 +11,8 @@ import { transcribe } from './transcript.ts';
 export interface CompactionOptions {
   room: Room;
   summariser: Summariser;
+  /** Calls that may be made. */
+  callsMax: number;
   /** What an earlier attempt has finished of the same summary. */
   done?: SummaryPart | undefined;
   /** Masks old results of tools in what is kept, if it does not fit otherwise. */
@@ -36,7 +38,7 @@ export interface Compaction extends Omit<SummaryPart, 'chunks'> {
 /** Why there is no compaction; `calls` were made all the same. */
 export type CompactionFailure =
   | SummaryFailure
-  | { reason: 'nothing_to_compact' | 'did_not_shrink'; failure?: undefined; calls: number };
+  | { reason: 'nothing_to_compact' | 'did_not_shrink'; failed?: undefined; calls: number };
 
 export type CompactionResult = { ok: true; compaction: Compaction } | { ok: false; failed: CompactionFailure };
 
@@ -63,7 +65,7 @@ export async function compact(
   const older = withScrubs(window.records).slice(0, keptFrom);
   if (older.length === 0 && previous === '') return { ok: false, failed: { reason: 'nothing_to_compact', calls: 0 } };
   const chunkTokens = Math.floor(summariser.limitTokens * CHUNK_SHARE);
-  const { chunks, left } = transcribe(older, chunkTokens, COMPACTION_CALLS_MAX);
+  const { chunks, left } = transcribe(older, chunkTokens, options.callsMax);
   const unseen = left + window.omitted;
   const result = await summarise(summariser, { chunks }, { previous, unseen, done }, signal);
   if (!result.ok) return result;

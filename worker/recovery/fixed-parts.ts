@@ -25,7 +25,7 @@ export type FixedPartsCheck = (
 ) => Promise<FixedPartsVerdict>;
 
 /** What every request holds, whichever chat it is for. */
-export type FixedParts = Pick<ModelRequest, 'model' | 'system' | 'tools' | 'maxTokens' | 'effort'>;
+export type FixedParts = Pick<ModelRequest, 'model' | 'system' | 'tools' | 'serverTools' | 'maxTokens' | 'effort'>;
 
 const TAKEN_KEEP_MS = 10 * 60_000;
 /** An operator who has mended the endpoint should not have to wait. */

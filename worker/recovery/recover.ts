@@ -13,6 +13,7 @@ import { dropThinking, scrubLargest, scrubMedia, scrubMessage } from './scrub.ts
 import { compactForRetry } from './stage-one.ts';
 import {
   type LearntLimit,
+  LIMIT_TOKENS_MIN,
   moveTo,
   type Overflow,
   type RecoverParts,
@@ -28,7 +29,6 @@ export interface RecoveryTime {
   deadline: AbortSignal;
 }
 
-const LIMIT_TOKENS_MIN = 1_000;
 /** No window that anybody talks to is smaller, so a request of less was not refused for its length. */
 const GUESS_TOKENS_MIN = 2_000;
 /** A refusal without numbers teaches that the window is smaller than what was sent; our count may be off. */
@@ -118,11 +118,12 @@ async function compactOrStartFresh(
 ): Promise<Recovery> {
   const { attempt } = overflow;
   const failed = deadline.aborted
-    ? { reason: 'recovery_timeout' }
+    ? { reason: 'recovery_timeout', failed: undefined }
     : await compactForRetry(parts, overflow, learnt, signal);
   if (failed === undefined || (signal.aborted && !deadline.aborted)) return { do: 'again' };
   // A summary that was not even asked for says nothing of the session: it must not cost one.
-  if (failed.failure && NOT_ASKED.has(failed.failure.reason)) return { do: 'wait', failure: failed.failure };
+  const { failure } = failed.failed ?? {};
+  if (failure && NOT_ASKED.has(failure.reason)) return { do: 'wait', failure };
   reportFailedStage(parts, 'none', deadline.aborted ? 'recovery_timeout' : failed.reason);
   return orReport(parts, attempt, () => startFreshSession(parts, overflow, learnt, 'fresh'));
 }

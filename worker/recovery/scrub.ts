@@ -63,6 +63,7 @@ export async function dropThinking(
   const thinks = asShown(records).some(
     (record) => record.t === 'assistant' && typeof record.content !== 'string' && record.content.some(isThinking),
   );
+  if (failure.reason === 'thinking_signature') parts.boundModels.add(parts.modelName);
   if (!thinks) return false;
   await attempt.write(`recover:${attempt.recoveries}`, [
     ...appendCommands(attempt.keys, attempt.session, [trimOf('thinking', records)]),

@@ -1,14 +1,28 @@
 import { randomBytes } from 'node:crypto';
 import { METRIC, SPAN } from '../../shared/telemetry.ts';
 import type { Attempt, Command } from '../attempt.ts';
-import { type AuditEvent, auditCommand } from '../audit.ts';
-import type { Failure } from '../model/classify.ts';
+import { type AuditEvent, auditCommand, failedCallEvent } from '../audit.ts';
+import type { FailedCall } from '../model/model.ts';
 import { type Room, roomOf } from '../model/room.ts';
 import type { LogRecord } from '../session/record.ts';
 import { appendCommands, archivableCommand, newStamp, type OpenedSession } from '../session/store.ts';
-import { type Compaction, type CompactionResult, compact } from './compact.ts';
+import {
+  COMPACTION_CALLS_MAX,
+  type Compaction,
+  type CompactionFailure,
+  type CompactionResult,
+  compact,
+} from './compact.ts';
 import { maskResults, trimOldRounds } from './mask.ts';
-import { type LearntLimit, learnLimit, moveTo, type Overflow, type RecoverParts, thinkingTrim } from './step.ts';
+import {
+  type LearntLimit,
+  LIMIT_TOKENS_MIN,
+  learnLimit,
+  moveTo,
+  type Overflow,
+  type RecoverParts,
+  thinkingTrim,
+} from './step.ts';
 import type { Summariser, SummaryPart } from './summarise.ts';
 
 /** A session that was compacted this often in a row refills at once: compacting it again would not help. */
@@ -21,7 +35,7 @@ const PART = 'summary';
 /** Why a session was not compacted, with the failure of the call where that was it. */
 interface Uncompacted {
   reason: string;
-  failure?: Failure | undefined;
+  failed?: FailedCall | undefined;
 }
 
 /** What is compacted, and by whom. */
@@ -35,6 +49,8 @@ interface Subject {
   effects: readonly Command[];
   /** How long trouble that will pass is waited out. */
   patienceMs: number;
+  /** Calls that were made in vain. */
+  callsMade?: number;
 }
 
 /**
@@ -72,7 +88,7 @@ export async function compactAfterReply(
     { attempt, opened, room, step: 'compact-after-reply', effects: [], patienceMs: 0 },
     signal,
   );
-  if (failed === undefined || signal.aborted || failed.failure?.kind === 'transient') return;
+  if (failed === undefined || signal.aborted || failed.failed?.failure.kind === 'transient') return;
   await attempt.write('', [['HINCRBY', attempt.keys.session(attempt.session), 'vainCompactions', 1]]);
 }
 
@@ -88,8 +104,10 @@ async function compactSession(
       if (signal.aborted) return { reason: 'aborted' };
       span.setAttributes({ 'error.type': reason, 'spillway.compaction.calls': calls });
       parts.telemetry.count(METRIC.recoveries, { action: 'compact', result: reason });
+      const { failed } = result.failed;
       await subject.attempt.write('', [
         auditCommand(subject.attempt, { event: 'context.compaction-failed', reason, calls }),
+        ...(failed ? [auditCommand(subject.attempt, failedCallEvent('summary', parts.compactionModel, failed))] : []),
       ]);
       return result.failed;
     }
@@ -127,12 +145,16 @@ async function summariseSession(parts: RecoverParts, subject: Subject, signal: A
     room,
     boundary,
     summariser: await summariserOf(parts, subject),
+    callsMax: COMPACTION_CALLS_MAX - (subject.callsMade ?? 0),
     done: finishedPart(subject),
     mask: trimOldRounds(records),
     thinking: thinkingTrim(parts, records),
   };
   const result = await compact(opened.window, options, signal);
-  if (!result.ok) return result;
+  if (!result.ok) {
+    const smaller = measuredAnew(parts, subject, result.failed);
+    return smaller ? summariseSession(parts, smaller, signal) : result;
+  }
   const { summary, keptFrom, unseen, changes, tokensBefore, tokensAfter, calls, usage } = result.compaction;
   const windowStart = opened.firstIndex + keptFrom;
   const stamp = newStamp();
@@ -143,6 +165,22 @@ async function summariseSession(parts: RecoverParts, subject: Subject, signal: A
   const cost = { event: 'model.answered', purpose: 'summary', model: parts.compactionModel, ...usage } as const;
   await store(subject, [record, ...changes], window, [event, cost]);
   return result;
+}
+
+/** A summariser that overflows and states a smaller window is asked once more, with what fits that. */
+function measuredAnew(parts: RecoverParts, subject: Subject, failed: CompactionFailure): Subject | undefined {
+  const { attempt, room, effects, callsMade = 0 } = subject;
+  const limitTokens = failed.failed?.failure.limitTokens ?? 0;
+  const isNews = limitTokens >= LIMIT_TOKENS_MIN && limitTokens < room.limitTokens;
+  if (!isNews || callsMade + failed.calls >= COMPACTION_CALLS_MAX) return undefined;
+  const isOwn = parts.compactionModel === parts.modelName;
+  const learnt = isOwn ? learnLimit(attempt, room.limitTokens, { limitTokens, isGuess: false }) : [];
+  return {
+    ...subject,
+    room: roomOf(limitTokens, parts),
+    effects: [...effects, ...learnt],
+    callsMade: callsMade + failed.calls,
+  };
 }
 
 /** A chunk must fit the summariser, and what it says must fit the chat. */

@@ -30,6 +30,8 @@ export interface RecoverParts extends RoomSettings {
   fixedRequest(): FixedParts;
   /** Takes a tool out for the whole process; returns whether it was there. Idempotent. */
   excludeTool(name: string, why: string): boolean;
+  /** Models that turned out to bind their thinking, whatever their names say; grows as errors teach it. */
+  boundModels: Set<string>;
   /** Gives a recovery its own deadline. */
   recovering: Recovering;
   sessions: Sessions;
@@ -93,9 +95,12 @@ export function scrubOf({ record, block, instead }: Part): ScrubRecord {
 }
 
 /** What goes with a change of an earlier part where the model binds its thinking to it: the thinking is left out. */
-export function thinkingTrim({ modelName }: RecoverParts, records: readonly LogRecord[]): TrimRecord[] {
-  return bindsThinking(modelName) ? [trimOf('thinking', records)] : [];
+export function thinkingTrim({ modelName, boundModels }: RecoverParts, records: readonly LogRecord[]): TrimRecord[] {
+  return bindsThinking(modelName) || boundModels.has(modelName) ? [trimOf('thinking', records)] : [];
 }
+
+/** An error that states a smaller window states nonsense. */
+export const LIMIT_TOKENS_MIN = 1_000;
 
 /** A window as an error taught it: stated, or guessed since the error had no numbers. */
 export interface LearntLimit {

@@ -1,8 +1,9 @@
 import { pause } from '../../shared/lifecycle.ts';
 import { backoffMs } from '../backoff.ts';
-import { classify, type Failure } from '../model/classify.ts';
-import type { Model, ModelAnswer, ModelRequest, ModelResult, Usage } from '../model/model.ts';
+import { classify } from '../model/classify.ts';
+import type { FailedCall, Model, ModelAnswer, ModelRequest, ModelResult, Usage } from '../model/model.ts';
 import { estimateText } from '../model/tokens.ts';
+import { addUsage } from '../model/usage.ts';
 import { neutral, type Transcript } from './transcript.ts';
 
 /** Who writes summaries, and within which bounds. */
@@ -39,7 +40,8 @@ export interface SummaryPart {
 /** Why there is no summary; `calls` were made all the same. */
 export interface SummaryFailure {
   reason: 'call_failed' | 'empty_summary' | 'cut_summary' | 'error_text';
-  failure?: Failure;
+  /** The call that failed. */
+  failed?: FailedCall;
   calls: number;
 }
 
@@ -87,10 +89,10 @@ export async function summarise(
     const calls = written.calls + 1;
     const request = requestOf(summariser, chunk, written.summary, at === 0 ? unseen : 0);
     const result = await askPatiently(summariser, request, signal);
-    if (!result.ok) return { ok: false, failed: { reason: 'call_failed', failure: result.failure, calls } };
+    if (!result.ok) return { ok: false, failed: { reason: 'call_failed', failed: result, calls } };
     const judged = judge(result.answer);
     if ('reason' in judged) return { ok: false, failed: { reason: judged.reason, calls } };
-    written = { chunks: at + 1, summary: judged.summary, calls, usage: added(written.usage, result.answer.usage) };
+    written = { chunks: at + 1, summary: judged.summary, calls, usage: addUsage(written.usage, result.answer.usage) };
     if (at + 1 < chunks.length) await summariser.keepPart(written);
   }
   return { ok: true, written };
@@ -139,14 +141,6 @@ function judge({ text, stopReason }: ModelAnswer): { summary: string } | { reaso
 function isErrorText(summary: string): boolean {
   if (summary.length > ERROR_TEXT_CHARS_MAX) return false;
   return ERROR_START.test(summary) || classify(summary).kind === 'token';
-}
-
-function added(before: Usage, { inputTokens, outputTokens, cacheReadTokens }: Usage): Usage {
-  return {
-    inputTokens: before.inputTokens + inputTokens,
-    outputTokens: before.outputTokens + outputTokens,
-    cacheReadTokens: before.cacheReadTokens + cacheReadTokens,
-  };
 }
 
 function requestOf(summariser: Summariser, chunk: string, previous: string, unseen: number): ModelRequest {

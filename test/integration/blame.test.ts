@@ -1,0 +1,161 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { chatKey } from '../../shared/keys.ts';
+import type { Service } from '../../shared/lifecycle.ts';
+import { importSession, parseLines } from '../../worker/session/transfer.ts';
+import { ALERT_CHAT, createWorld, startGateway, type World } from '../fixture/gateway.ts';
+import { conversation } from '../fixture/history.ts';
+import { nextOutcome } from '../fixture/ledger.ts';
+import { temporaryFile } from '../fixture/temporary-file.ts';
+import { GUARDRAILS, type Guardrail } from '../stand-in/claude/guardrails.ts';
+
+const CHAT = 1001;
+const GUILTY = /GUILTY/;
+const EVERY_GUARDRAIL = Object.keys(GUARDRAILS) as Guardrail[];
+const PROBE = /test of the connection/;
+
+let world: World;
+let gateway: Service;
+
+beforeEach(async () => {
+  world = await createWorld();
+  gateway = await startGateway(world);
+});
+
+afterEach(async () => {
+  await gateway.stop();
+  await world.close();
+});
+
+/** A conversation in which the user said something guilty, so many exchanges ago. */
+async function givenHistory(chat: number, exchangesAgo: number) {
+  const lines = conversation(30, 200);
+  const guilty = JSON.stringify({ role: 'user', content: 'Something GUILTY' });
+  lines.splice(lines.length - 2 * exchangesAgo, 0, guilty, JSON.stringify({ role: 'assistant', content: 'Well.' }));
+  return importSession(world.peek, world.keys, chatKey(chat), await parseLines(lines));
+}
+
+const mainCalls = () => world.claude.calls.filter(({ kind }) => kind === 'main');
+const asked = () => mainCalls().filter(({ pendingText }) => !PROBE.test(pendingText));
+const probes = () => mainCalls().filter(({ pendingText }) => PROBE.test(pendingText));
+const shown = (chat = CHAT) => world.telegram.shown(chat).map(({ text }) => text);
+const sessionOf = (chat: number) => world.peek.hget(world.keys.chat(chatKey(chat)), 'session');
+const isGuiltySeen = () => GUILTY.test(JSON.stringify(mainCalls().at(-1)?.body));
+
+test.each(EVERY_GUARDRAIL)(
+  'refused by %s for its history: the chat goes on without it, told and alerted',
+  async (respond) => {
+    const old = await givenHistory(CHAT, 20);
+    world.claude.guard.rejectsText = { pattern: GUILTY, respond };
+    world.telegram.say(CHAT, 'Hello?');
+    expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+    expect(mainCalls().length).toBeLessThanOrEqual(4);
+    expect(shown()).toEqual([
+      expect.stringMatching(/did not accept our conversation/),
+      expect.stringContaining('Hello?'),
+    ]);
+    const alert = await world.telegram.waitForText(ALERT_CHAT, /refused the conversation/);
+    expect(alert.text).toContain(old);
+    world.telegram.say(CHAT, 'And now?');
+    expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered', recoveries: 0 });
+    expect(await world.peek.llen(world.keys.log(old))).toBeGreaterThan(60);
+    expect(world.claude.breaches()).toEqual([]);
+  },
+);
+
+test.each(EVERY_GUARDRAIL)('refused by %s for a message: it fails, and the chat keeps its session', async (respond) => {
+  const old = await givenHistory(CHAT, 20);
+  world.claude.guard.rejectsText = { pattern: /EVIL/, respond };
+  world.telegram.say(CHAT, 'Something EVIL');
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'failed' });
+  expect(mainCalls().length).toBeLessThanOrEqual(4);
+  expect(shown()).toEqual([expect.stringMatching(/could not answer this message.*go on writing/)]);
+  await world.telegram.waitForText(ALERT_CHAT, /does not take it, even in a fresh session/);
+  expect(await sessionOf(CHAT)).toBe(old);
+  world.telegram.say(CHAT, 'And now?');
+  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered', recoveries: 0, session: old });
+  expect(isGuiltySeen()).toBe(true);
+  expect(JSON.stringify(mainCalls().at(-1)?.body)).not.toContain('EVIL');
+  expect(world.telegram.shown(ALERT_CHAT)).toHaveLength(1);
+  expect(world.claude.breaches()).toEqual([]);
+});
+
+test('where the seed quotes what is refused, the chat goes on in a session that quotes nothing', async () => {
+  const old = await givenHistory(CHAT, 1);
+  world.claude.guard.rejectsText = { pattern: GUILTY, respond: 'bodyless' };
+  world.telegram.say(CHAT, 'Hello?');
+  const { outcome, session } = await nextOutcome(world, CHAT);
+  expect(outcome).toBe('answered');
+  expect(asked().map(({ status }) => status)).toEqual([400, 400, 200]);
+  expect(shown()[0]).toMatch(/without it/);
+  expect(isGuiltySeen()).toBe(false);
+  expect(session && (await world.peek.hget(world.keys.session(session), 'parent'))).toBe(old);
+  world.telegram.say(CHAT, 'And now?');
+  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered', recoveries: 0 });
+});
+
+test('an endpoint that refuses everything touches no session, whoever asks, and alerts once', async () => {
+  const chats = Array.from({ length: 5 }, (_, at) => CHAT + at);
+  const sessions = await Promise.all(chats.map((chat) => givenHistory(chat, 20)));
+  world.claude.guard.rejectsText = { pattern: /./, respond: 'page403' };
+  for (const chat of chats) world.telegram.say(chat, 'Hello?');
+  for (const [at, chat] of chats.entries()) {
+    expect(await nextOutcome(world, chat)).toMatchObject({ outcome: 'failed' });
+    expect(shown(chat)).toEqual([expect.stringMatching(/cannot answer at the moment/)]);
+    expect(await sessionOf(chat)).toBe(sessions[at]);
+  }
+  expect(asked()).toHaveLength(chats.length);
+  expect(probes()).toHaveLength(1);
+  await world.telegram.waitForText(ALERT_CHAT, /refuses every request/);
+  expect(world.telegram.shown(ALERT_CHAT)).toHaveLength(1);
+  delete world.claude.guard.rejectsText;
+  world.telegram.say(CHAT, 'And now?');
+  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
+});
+
+test('a server error that only one conversation gets is not waited out for ever: its history is left', async () => {
+  await gateway.stop();
+  gateway = await startGateway({ ...world, env: { ...world.env, OUTAGE_PATIENCE_MS: '300' } });
+  await givenHistory(CHAT, 20);
+  const error = { do: 'error', status: 500, type: 'api_error', message: 'Internal server error' } as const;
+  world.claude.guard.rejectsText = { pattern: GUILTY, respond: error };
+  world.telegram.say(CHAT, 'Hello?');
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+  expect(shown()[0]).toMatch(/did not accept our conversation/);
+  world.telegram.say(CHAT, 'And now?');
+  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered', recoveries: 0 });
+});
+
+test('a system prompt that is larger than the window touches no session and alerts once', async () => {
+  await gateway.stop();
+  const prompt = await temporaryFile('You are a helpful assistant. '.repeat(400));
+  const env = { ...world.env, CONTEXT_WINDOW_TOKENS: '4000', SYSTEM_PROMPT_FILE: prompt };
+  gateway = await startGateway({ ...world, env });
+  const chats = [CHAT, CHAT + 1];
+  const sessions = await Promise.all(chats.map((chat) => givenHistory(chat, 20)));
+  for (const chat of chats) world.telegram.say(chat, 'Hello?');
+  for (const [at, chat] of chats.entries()) {
+    expect(await nextOutcome(world, chat)).toMatchObject({ outcome: 'failed', reason: 'counted_too_long' });
+    expect(await sessionOf(chat)).toBe(sessions[at]);
+  }
+  await world.telegram.waitForText(ALERT_CHAT, /system prompt/);
+  expect(world.telegram.shown(ALERT_CHAT)).toHaveLength(1);
+});
+
+test('a message that is cancelled while its fresh session is on trial gives the chat its session back', async () => {
+  const old = await givenHistory(CHAT, 20);
+  world.claude.guard.rejectsText = { pattern: GUILTY, respond: 'page400' };
+  world.claude.react(({ kind, pendingText }) =>
+    kind === 'main' && pendingText === 'Hello?' ? { do: 'hang' } : undefined,
+  );
+  world.claude.react(({ body, pendingText }) =>
+    pendingText === 'Hello?' && GUILTY.test(JSON.stringify(body))
+      ? { do: 'error', status: 400, type: 'x', message: 'No.' }
+      : undefined,
+  );
+  world.telegram.say(CHAT, 'Hello?');
+  await world.claude.waitForCall(({ reaction }) => reaction === 'hang');
+  expect(await sessionOf(CHAT)).not.toBe(old);
+  world.telegram.say(CHAT, '/stop');
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'cancelled' });
+  expect(await sessionOf(CHAT)).toBe(old);
+});

@@ -1,0 +1,65 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import type { Service } from '../../shared/lifecycle.ts';
+import { ALERT_CHAT, createWorld, startGateway, type World } from '../fixture/gateway.ts';
+import { nextOutcome, untilSettled } from '../fixture/ledger.ts';
+
+const CHAT = 1001;
+const DOWN = { do: 'error', status: 529, type: 'overloaded_error', message: 'Overloaded' } as const;
+/** Six failures at the shortest waits take longer than five attempts once did. */
+const FAILURES = 6;
+
+let world: World;
+let gateway: Service;
+
+beforeEach(async () => {
+  world = await createWorld({ env: { MAX_ATTEMPTS: '2' } });
+  gateway = await startGateway(world, { waitingNoticeMs: 1_000 });
+});
+
+afterEach(async () => {
+  await gateway.stop();
+  await world.close();
+});
+
+const shown = (chat = CHAT) => world.telegram.shown(chat).map(({ text }) => text);
+
+test('an outage is waited out for one chat alone, however often it fails, told once, and answered in order', async () => {
+  let isDown = true;
+  world.claude.react((call) => (isDown && call.kind === 'main' ? DOWN : undefined));
+  world.telegram.say(CHAT, 'First');
+  world.telegram.say(CHAT, 'Second');
+  await world.telegram.waitForText(CHAT, /your message is kept and waits/i);
+  await world.claude.waitForCall(({ index }) => index === 3, 20_000);
+  isDown = false;
+  expect(await nextOutcome(world, CHAT, 1, 30_000)).toMatchObject({ outcome: 'answered', recoveries: 0 });
+  expect(await nextOutcome(world, CHAT, 2, 30_000)).toMatchObject({ outcome: 'answered' });
+  expect(shown()).toEqual([
+    expect.stringMatching(/waits/),
+    expect.stringContaining('First'),
+    expect.stringContaining('Second'),
+  ]);
+  expect(world.telegram.shown(ALERT_CHAT)).toEqual([]);
+}, 60_000);
+
+test('chats that wait for the same outage are each told once, and all of them answered', async () => {
+  const chats = Array.from({ length: 12 }, (_, at) => CHAT + at);
+  let isDown = true;
+  world.claude.react((call) => (isDown && call.kind === 'main' ? DOWN : undefined));
+  for (const chat of chats) world.telegram.say(chat, 'Hello');
+  for (const chat of chats) await world.telegram.waitForText(chat, /waits/);
+  isDown = false;
+  const settled = await untilSettled(world, chats.length, 45_000);
+  expect(settled.map(({ outcome }) => outcome)).toEqual(chats.map(() => 'answered'));
+  for (const chat of chats)
+    expect(shown(chat)).toEqual([expect.stringMatching(/waits/), expect.stringContaining('Hello')]);
+}, 75_000);
+
+test('words of a client error that sound like trouble are not believed for ever', async () => {
+  const error = { do: 'error', status: 400, type: 'invalid_request_error', message: 'please slow down' } as const;
+  world.claude.react(({ kind, pendingText }) => (kind === 'main' && pendingText === 'Fast' ? error : undefined));
+  world.telegram.say(CHAT, 'Fast');
+  expect(await nextOutcome(world, CHAT, 1, 45_000)).toMatchObject({ outcome: 'failed' });
+  expect(world.claude.calls.length).toBeLessThanOrEqual(FAILURES + 8);
+  world.telegram.say(CHAT, 'And now?');
+  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
+}, 75_000);

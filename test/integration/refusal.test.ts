@@ -1,0 +1,89 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { chatKey } from '../../shared/keys.ts';
+import type { Service } from '../../shared/lifecycle.ts';
+import { ALERT_CHAT, createWorld, startGateway, type World } from '../fixture/gateway.ts';
+import { nextOutcome } from '../fixture/ledger.ts';
+import { callsTools, type Notebook, openNotebook, use } from '../fixture/notebook.ts';
+
+const CHAT = 1001;
+
+let world: World;
+let notebook: Notebook;
+let gateway: Service;
+
+beforeEach(async () => {
+  notebook = await openNotebook();
+  world = await createWorld({ claude: { refusesText: /EVIL/ }, env: notebook.env });
+  gateway = await startGateway(world);
+});
+
+afterEach(async () => {
+  await gateway.stop();
+  await world.close();
+  await notebook.remove();
+});
+
+const mainCalls = () => world.claude.calls.filter(({ kind }) => kind === 'main');
+const shown = () => world.telegram.shown(CHAT).map(({ text }) => text);
+const sessionNow = () => world.peek.hget(world.keys.chat(chatKey(CHAT)), 'session');
+
+/** Says something and waits for its outcome, the nth of the chat. */
+async function outcomeOf(text: string, nth: number) {
+  world.telegram.say(CHAT, text);
+  return nextOutcome(world, CHAT, nth);
+}
+
+test('a message that the model refuses is told, and no later request holds it', async () => {
+  await outcomeOf('Hello', 1);
+  expect(await outcomeOf('Something EVIL', 2)).toMatchObject({ outcome: 'failed', reason: 'refused' });
+  expect(shown().at(-1)).toMatch(/declined to answer/);
+  await world.telegram.waitForText(ALERT_CHAT, /declined/);
+  expect(await outcomeOf('And now?', 3)).toMatchObject({ outcome: 'answered', recoveries: 0 });
+  const last = JSON.stringify(mainCalls().at(-1)?.body);
+  expect(last).toContain('Hello');
+  expect(last).not.toContain('EVIL');
+  expect(world.claude.breaches()).toEqual([]);
+});
+
+test('a refusal after a tool has returned takes the whole turn with it: calls and results, too', async () => {
+  world.claude.react(({ kind, pendingText, body }) =>
+    pendingText === 'Read it'
+      ? callsTools([use('t1', 'look', { text: 'EVIL page' })])({ kind, pendingText, body } as never)
+      : undefined,
+  );
+  expect(await outcomeOf('Read it', 1)).toMatchObject({ outcome: 'failed', reason: 'refused' });
+  expect(await notebook.notes()).toEqual(['look EVIL page']);
+  expect(await outcomeOf('And now?', 2)).toMatchObject({ outcome: 'answered', recoveries: 0 });
+  const last = JSON.stringify(mainCalls().at(-1)?.body.messages);
+  expect(last).not.toMatch(/EVIL|tool_use|tool_result/);
+  expect(world.claude.breaches()).toEqual([]);
+});
+
+test('a second refusal in a row is taken for the history: a fresh session answers it', async () => {
+  await outcomeOf('Hello', 1);
+  const old = await sessionNow();
+  await world.peek.hset(world.keys.session(old as never), 'refusalsInRow', 1);
+  world.claude.guard.refusesText = /You said: Hello/;
+  expect(await outcomeOf('What about it?', 2)).toMatchObject({ outcome: 'answered' });
+  expect(mainCalls().map(({ reaction }) => reaction)).toHaveLength(4);
+  expect(await sessionNow()).not.toBe(old);
+  expect(shown().at(-2)).toMatch(/did not accept our conversation/);
+  expect(await outcomeOf('And now?', 3)).toMatchObject({ outcome: 'answered', recoveries: 0 });
+});
+
+test('two messages that are refused by themselves cost the chat nothing', async () => {
+  await outcomeOf('Hello', 1);
+  const old = await sessionNow();
+  expect(await outcomeOf('EVIL one', 2)).toMatchObject({ outcome: 'failed', reason: 'refused' });
+  expect(await outcomeOf('EVIL two', 3)).toMatchObject({ outcome: 'failed', reason: 'refused' });
+  expect(shown().slice(-2)).toEqual([expect.stringMatching(/declined/), expect.stringMatching(/declined/)]);
+  expect(await outcomeOf('And now?', 4)).toMatchObject({ outcome: 'answered', session: old, recoveries: 0 });
+  expect(JSON.stringify(mainCalls().at(-1)?.body)).not.toContain('EVIL');
+  expect(world.claude.breaches()).toEqual([]);
+});
+
+test('a refusal with words is no answer', async () => {
+  world.claude.guard.refusesText = { pattern: /EVIL/, said: 'I will not' };
+  expect(await outcomeOf('Something EVIL', 1)).toMatchObject({ outcome: 'failed', reason: 'refused' });
+  expect(shown()).toEqual([expect.stringMatching(/declined to answer/)]);
+});
