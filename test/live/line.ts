@@ -1,6 +1,7 @@
+import Anthropic from '@anthropic-ai/sdk';
 import type { Failure } from '../../worker/model/classify.ts';
 import { createClaude } from '../../worker/model/claude.ts';
-import type { Model, ModelAnswer, ModelLimits, ModelRequest, Usage } from '../../worker/model/model.ts';
+import type { ModelAnswer, ModelLimits, ModelRequest, Usage } from '../../worker/model/model.ts';
 import { costOf } from '../../worker/model/prices.ts';
 import { InTrouble } from './expectation.ts';
 import { openTap, type Tap, type Tapped } from './tap.ts';
@@ -23,12 +24,6 @@ export interface Answered {
   wire: Tapped;
 }
 
-/** A refusal with what was on the wire. */
-export interface Refused {
-  failure: Failure;
-  wire: Tapped;
-}
-
 /** The product's own adapter, pointed at an endpoint through a tap. It adds up what the calls cost. */
 export interface Line {
   readonly model: string;
@@ -36,8 +31,10 @@ export interface Line {
   limits(): Promise<ModelLimits>;
   /** A call that must be answered: rejects with what came instead. */
   answer(call: Call): Promise<Answered>;
-  /** A call that must be refused. `unaware` forgets the limits that the endpoint states, so that nothing is mended by them. */
-  refusal(call: Call, unaware?: 'unaware'): Promise<Refused>;
+  /** A call that must be refused. */
+  refusal(call: Call): Promise<Failure>;
+  /** What the official client throws for a call past the adapter, which would mend it or try again in another way. */
+  thrown(params: Omit<Anthropic.MessageStreamParams, 'model'>): Promise<unknown>;
   /** The calls that were answered, and what they cost in dollars: undefined for a model without a known price. */
   spent(): { calls: number; usd: number | undefined };
   close(): Promise<void>;
@@ -49,13 +46,13 @@ const IDLE_MS = 120_000;
 /** Opens a line. Nothing is called yet. */
 export async function openLine({ apiKey, baseURL, model }: Endpoint): Promise<Line> {
   const tap = await openTap(baseURL);
-  const adapter = (): Model => createClaude({ apiKey, baseURL: tap.url, idleMs: IDLE_MS, reach: () => {} });
-  const own = adapter();
+  const adapter = createClaude({ apiKey, baseURL: tap.url, idleMs: IDLE_MS, reach: () => {} });
+  const client = new Anthropic({ apiKey, baseURL: tap.url, maxRetries: 0, logLevel: 'off' });
   const usages: Usage[] = [];
-  const send = async (through: Model, call: Call) => {
+  const send = async (call: Call) => {
     let told = 0;
     const request: ModelRequest = { model, system: '', caches: true, effort: 'low', ...call };
-    const result = await through.send(request, AbortSignal.timeout(CALL_MS), () => void told++);
+    const result = await adapter.send(request, AbortSignal.timeout(CALL_MS), () => void told++);
     const spent = result.ok ? result.answer.usage : result.spent;
     if (spent) usages.push(spent);
     return { result, told, wire: tap.calls.at(-1) as Tapped };
@@ -63,24 +60,33 @@ export async function openLine({ apiKey, baseURL, model }: Endpoint): Promise<Li
   return {
     model,
     tap,
-    limits: () => own.limits(model),
+    limits: () => adapter.limits(model),
     async answer(call) {
-      const { result, told, wire } = await send(own, call);
+      const { result, told, wire } = await send(call);
       if (!result.ok) throw refused(result.failure);
       return { answer: result.answer, told, wire };
     },
-    async refusal(call, unaware) {
-      const { result, wire } = await send(unaware ? adapter() : own, call);
+    async refusal(call) {
+      const { result } = await send(call);
       if (result.ok) throw new Error(`it was answered, with ${result.answer.stopReason}`);
       if (result.failure.kind === 'transient') throw refused(result.failure);
-      return { failure: result.failure, wire };
+      return result.failure;
     },
+    thrown: (params) =>
+      client.messages
+        .stream({ ...params, model })
+        .finalMessage()
+        .then(
+          ({ stop_reason: reason }) => Promise.reject(new Error(`it was answered, with ${reason}`)),
+          (error: unknown) => error,
+        ),
     spent: () => ({ calls: usages.length, usd: sumOf(usages.map((usage) => costOf(model, usage))) }),
     close: () => tap.close(),
   };
 }
 
-function refused(failure: Failure): Error {
+/** Why a call was not answered; trouble of the endpoint proves nothing. */
+export function refused(failure: Failure): Error {
   const why = brief(failure);
   return failure.kind === 'transient'
     ? new InTrouble(`the endpoint was in trouble: ${why}`)

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
+import { classify } from '../../worker/model/classify.ts';
 import type { MessageParam } from '../../worker/model/model.ts';
+import { statedOutputLimit } from '../../worker/model/output-limit.ts';
 import type { Block } from '../../worker/session/record.ts';
 import type { AtMost, Expectation } from './expectation.ts';
-import { brief } from './line.ts';
+import { brief, refused } from './line.ts';
 import { eventsIn } from './tap.ts';
 
 /** The string that makes every model refuse; documented under "Streaming refusals". */
@@ -103,15 +105,20 @@ export const TALK: readonly Expectation[] = [
     },
   },
   {
-    name: 'an output that no model gives is refused, and no session is blamed for it',
+    name: 'an output that no model gives is refused, and the refusal says which is the longest',
     atMost: () => ({ ...SHORT, outputTokens: 0 }),
     async look(line) {
-      const call = { maxTokens: NO_MODEL_WRITES_SO_MUCH, messages: [user('Hello')] };
-      const { failure, wire } = await line.refusal(call, 'unaware');
-      assert.equal(wire.status, 400);
-      assert.ok(['unknown', 'fit'].includes(failure.kind), brief(failure));
-      assert.match(wire.answer, /max_tokens: \d+ > \d+/, 'it does not say which output is the longest');
-      return brief(failure);
+      const { maxOutputTokens } = await line.limits();
+      const error = await line.thrown({
+        max_tokens: NO_MODEL_WRITES_SO_MUCH,
+        messages: [{ role: 'user', content: 'Hello' }],
+      });
+      const failure = classify(error);
+      if (failure.kind === 'transient') throw refused(failure);
+      const told = statedOutputLimit(error);
+      assert.ok(told !== undefined, `it does not say: ${brief(failure)}`);
+      assert.equal(told, maxOutputTokens ?? told);
+      return `${brief(failure)}, at most ${told}`;
     },
   },
   {
@@ -130,7 +137,7 @@ export const TALK: readonly Expectation[] = [
     async look(line) {
       const { windowTokens } = await line.limits();
       const content = 'boat '.repeat(Math.ceil(windowTokens * OVERFLOW_SHARE));
-      const { failure } = await line.refusal({ maxTokens: 16, messages: [user(content)] });
+      const failure = await line.refusal({ maxTokens: 16, messages: [user(content)] });
       const seen = `${brief(failure)}: ${failure.observedTokens} > ${failure.limitTokens}`;
       assert.equal(failure.kind, 'token', seen);
       assert.equal(failure.limitTokens, windowTokens, seen);
