@@ -109,7 +109,9 @@ export const REFUSED: readonly Rule[] = [
 export const NOT_FOUND: readonly Rule[] = [
   {
     example: 'not_found_error: model: claude-9',
-    all: [/not found error|model .{0,60}(?:not found|does not exist)|model not found|(?:no such|unknown) model/],
+    all: [
+      /not found error|model .{0,60}(?:not found|does not exist)|model not found|(?:no such|unknown) model|invalid model name/,
+    ],
   },
 ];
 

@@ -1,0 +1,66 @@
+import { parseArgs } from 'node:util';
+import { readProcessConfig } from '../../shared/config.ts';
+import { refuse } from '../../shared/project.ts';
+import { boundOf, type Expectation, type Judged, judgeAll } from './expectation.ts';
+import { EXPECTATIONS } from './expectations.ts';
+import { type Endpoint, type Line, openLine } from './line.ts';
+
+const HELP = `Usage: npm run live [-- --overflow]
+
+Asks a real endpoint of the Messages API, through the gateway's own adapter, whether it is as we believe. Takes
+ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL and MODEL from the environment. Says first how many calls it makes and what they can
+cost at most; then makes them. npm test asks the stand-in the same.
+
+  --overflow   also sends a prompt that is longer than the window; a refusal is free, but the upload takes its time, and
+               the bound is what it would cost if it were answered
+
+Exit codes: 0 all as believed, 1 something differs or could not be asked, 2 no key, or a mistake in the environment.`;
+
+const { values } = parseArgs({ options: { help: { type: 'boolean' }, overflow: { type: 'boolean' } } });
+const say = (line: string): void => void process.stdout.write(`${line}\n`);
+
+if (values.help) say(HELP);
+else await begin();
+
+async function begin(): Promise<void> {
+  const reading = readProcessConfig('tool');
+  if (!reading.ok) return refuse(reading.problems);
+  const { ANTHROPIC_API_KEY: apiKey, ANTHROPIC_BASE_URL: baseURL, MODEL: model } = reading.config;
+  if (apiKey === '') return refuse(['ANTHROPIC_API_KEY is not set, so there is no endpoint to be asked.']);
+  await look({ apiKey, baseURL, model });
+}
+
+async function look(endpoint: Endpoint): Promise<void> {
+  const line = await openLine(endpoint);
+  try {
+    const chosen = EXPECTATIONS.filter(({ option }) => option === undefined || values[option] === true);
+    await announce(line, chosen);
+    const judged = await judgeAll(chosen, line, (each) => say(lineOf(each)));
+    conclude(line, judged);
+  } finally {
+    await line.close();
+  }
+}
+
+async function announce(line: Line, chosen: readonly Expectation[]): Promise<void> {
+  const { calls, usd } = boundOf(chosen, line.model, await line.limits());
+  say(`${calls} calls of ${line.model}. They cost at most ${dollars(usd)}.\n`);
+}
+
+function conclude(line: Line, judged: readonly Judged[]): void {
+  const { calls, usd } = line.spent();
+  const count = (verdict: Judged['verdict']): number => judged.filter((each) => each.verdict === verdict).length;
+  say(`\n${count('ok')} as believed, ${count('differs')} differ, ${count('not run')} not run.`);
+  say(`${calls} answered calls cost ${dollars(usd)}.`);
+  process.exitCode = judged.every(({ isProven }) => isProven) ? 0 : 1;
+}
+
+function lineOf({ verdict, name, seen }: Judged): string {
+  return `${verdict.padEnd(8)} ${name}\n         ${seen}`;
+}
+
+function dollars(usd: number | undefined): string {
+  return usd === undefined
+    ? 'an amount that is not known: the model has no price in our list'
+    : `${usd.toFixed(4)} US dollars`;
+}
