@@ -137,6 +137,18 @@ export const MUTANTS: readonly Mutant[] = [
     violates: 'I10',
   },
   {
+    name: 'a chat is not given back the session that was innocent',
+    mutations: [{ file: 'worker/turn.ts', from: '[...stored, ...trialLost(attempt)]', to: 'stored' }],
+    scenario: 'claude-guarded',
+    violates: 'I10',
+  },
+  {
+    name: 'a message that is to blame stays in its conversation',
+    mutations: [{ file: 'worker/recovery/give-up.ts', from: '...(isGuilty ? removeTurn(attempt) : []),\n', to: '' }],
+    scenario: 'claude-guarded',
+    violates: 'I8',
+  },
+  {
     name: 'an outcome names no trace',
     mutations: [
       { file: 'worker/processor.ts', from: 'traceId: traceIdOf(attempt.traceparent),\n', to: "traceId: '',\n" },
