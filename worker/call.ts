@@ -128,7 +128,7 @@ async function recordRepairs(parts: CallParts, attempt: Attempt, repairs: ModelR
 function tooLarge({ attempt, opened, room }: Call, { tokens }: Count): Failure | undefined {
   if (attempt.stage === 'scrubbed') return undefined;
   if (tokens > room.usableTokens || opened.window.omitted > 0)
-    return { kind: 'token', reason: 'counted_too_long', observedTokens: tokens };
+    return { kind: 'token', reason: 'counted_too_long', observedTokens: tokens, limitTokens: room.limitTokens };
   const isShortened = attempt.stage !== 'none' && attempt.stage !== 'compacted';
   if (attempt.timeouts >= TIMEOUTS_MAX && !isShortened)
     return { kind: 'token', reason: 'counted_too_slow', observedTokens: tokens };

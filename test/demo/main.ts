@@ -16,9 +16,7 @@ import { narrate } from './narrator.ts';
 import { report } from './report.ts';
 import { type Stage, say } from './stage.ts';
 
-/** What the stand-in can really take, and what it states: the difference is what made the incident a surprise. */
 const WINDOW_TOKENS = 180_000;
-const STATED_TOKENS = 575_000;
 const CHAT = 1001;
 const OPERATOR = 9001;
 const QUESTION = 'Are you still there? What was the state of the search index?';
@@ -41,7 +39,7 @@ async function demo(): Promise<boolean> {
     return false;
   }
   const [claude, telegram, otlp] = await Promise.all([
-    startClaude({ windowTokens: WINDOW_TOKENS, statedWindowTokens: STATED_TOKENS }),
+    startClaude({ windowTokens: WINDOW_TOKENS }),
     startTelegram(),
     startOtlp(),
   ]);
@@ -90,7 +88,7 @@ async function writeIncident({ peek, keys, chat }: Stage): Promise<void> {
     `${isTerminal ? '\n' : ''}Chat ${chat} has a session of ${records.length} records, ${(bytesWritten / 1e6).toFixed(1)} MB (${seconds} s).`,
   );
   say(
-    `The model states a window of ${STATED_TOKENS} tokens and really takes ${WINDOW_TOKENS}. It will refuse the compacted request, too.\n`,
+    `The model takes ${WINDOW_TOKENS} tokens, and it will refuse even the compacted request, as if its window were smaller than it states.\n`,
   );
 }
 
@@ -98,7 +96,7 @@ async function writeIncident({ peek, keys, chat }: Stage): Promise<void> {
 async function replay(stage: Stage): Promise<boolean> {
   const { claude, telegram } = stage;
   const main = () => claude.calls.filter((call) => call.kind === 'main');
-  claude.react((call) => (call.kind === 'main' && main().length === 2 ? { do: 'overflow' } : undefined));
+  claude.react((call) => (call.kind === 'main' && main().length === 1 ? { do: 'overflow' } : undefined));
   const narrator = narrate(stage);
   telegram.say(stage.chat, QUESTION);
   const answered = await telegram.waitForText(stage.chat, /You said/, ANSWER_MS_MAX).then(

@@ -99,7 +99,7 @@ function describeRequest(call: ClaudeCall): string {
 function describeEvent(event: AuditEvent): string {
   switch (event.event) {
     case 'context.exceeded':
-      return `OVERFLOW (${event.kind}) at stage "${event.stage}": ${event.observedTokens ?? '?'} tokens > ${event.limitTokens ?? '?'}`;
+      return `OVERFLOW (${event.kind}) at stage "${event.stage}", ${event.phase === 'counted' ? 'by our own count' : 'refused by the model'}: ${event.observedTokens ?? '?'} tokens > ${event.limitTokens ?? '?'}`;
     case 'context.compacted':
       return `STAGE 1, compaction: about ${event.tokensBefore} -> ${event.tokensAfter} tokens in ${event.calls} call(s), stored with its stage`;
     case 'context.new-session':
