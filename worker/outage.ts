@@ -1,6 +1,7 @@
 import type { Attempt } from './attempt.ts';
 import { backoffMs } from './backoff.ts';
-import type { Failure, FailureReason } from './model/classify.ts';
+import { isEndpointTrouble } from './model/breaker.ts';
+import type { Failure } from './model/classify.ts';
 
 /** How long trouble of the endpoint is waited out, and when a user is told so. */
 export interface Patience {
@@ -23,16 +24,6 @@ const WAITED = 'outageWaitedMs';
 const TRIES = 'outageTries';
 export const OUTAGE_FIELDS = [WAITED, TRIES] as const;
 
-/** What says something about the endpoint, and nothing about the request. */
-const ENDPOINT: ReadonlySet<FailureReason> = new Set([
-  'overloaded',
-  'server_error',
-  'network',
-  'timeout',
-  'cut_stream',
-  'rate_limited',
-  'paused',
-]);
 /** A 4xx that only its words make look like trouble which passes is believed so often. */
 const WORDS_TRIES_MAX = 3;
 const PASSING_STATUS: ReadonlySet<number> = new Set([408, 409, 425, 429, 499]);
@@ -41,7 +32,7 @@ const TRIAL_PATIENCE_MS = 60_000;
 
 /** Whether a failure is the endpoint's, so that it is bounded by time and uses up no attempt. */
 export function isOutage({ kind, reason }: Failure): boolean {
-  return kind === 'transient' && ENDPOINT.has(reason);
+  return kind === 'transient' && (reason === 'paused' || isEndpointTrouble(reason));
 }
 
 /**

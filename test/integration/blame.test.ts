@@ -127,8 +127,9 @@ test('a server error that only one conversation gets is not waited out for ever:
 
 test('a system prompt that is larger than the window touches no session and alerts once', async () => {
   await gateway.stop();
-  const prompt = await temporaryFile('You are a helpful assistant. '.repeat(400));
+  const prompt = await temporaryFile('You are a helpful assistant. '.repeat(900));
   const env = { ...world.env, CONTEXT_WINDOW_TOKENS: '4000', SYSTEM_PROMPT_FILE: prompt };
+  world.claude.windowTokens = 4_000;
   gateway = await startGateway({ ...world, env });
   const chats = [CHAT, CHAT + 1];
   const sessions = await Promise.all(chats.map((chat) => givenHistory(chat, 20)));

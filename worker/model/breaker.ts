@@ -17,7 +17,6 @@ interface Circuit {
 const FAILURES_MAX = 8;
 const PAUSE_MS = 5_000;
 const PAUSE_MS_MAX = 60_000;
-/** What says something about the endpoint, and nothing about the request. */
 const ENDPOINT: ReadonlySet<FailureReason> = new Set([
   'overloaded',
   'server_error',
@@ -26,6 +25,11 @@ const ENDPOINT: ReadonlySet<FailureReason> = new Set([
   'cut_stream',
   'rate_limited',
 ]);
+
+/** Whether a failure says something about the endpoint, and nothing about the request. */
+export function isEndpointTrouble(reason: FailureReason): boolean {
+  return ENDPOINT.has(reason);
+}
 
 /**
  * Spares an endpoint that is in trouble: after 8 failures in a row, whichever chats they were of, no call is made for a
@@ -59,7 +63,7 @@ export function withBreaker(model: Model, now: () => number = Date.now, random: 
 }
 
 function learn(circuit: Circuit, result: ModelResult, wasProbe: boolean, nowMs: number, random: () => number): void {
-  if (result.ok || !ENDPOINT.has(result.failure.reason)) {
+  if (result.ok || !isEndpointTrouble(result.failure.reason)) {
     // Nobody knows what an aborted call would have come to; any other answer shows that the endpoint is there.
     if (result.ok || result.failure.reason !== 'aborted') Object.assign(circuit, { failures: 0, trips: 0 });
     return;

@@ -49,8 +49,12 @@ export async function recover(parts: RecoverParts, overflow: Overflow, time: Rec
   });
   await report(parts, overflow);
   const learnt = learn(overflow);
-  if (failure.kind === 'token' && overflow.fixedTokens > roomOf(learnt.limitTokens, parts).usableTokens)
-    return concludeFixedParts(overflow, 'prompt_too_long');
+  if (failure.kind === 'token' && overflow.fixedTokens > roomOf(learnt.limitTokens, parts).usableTokens) {
+    // Nothing that a chat could give up would help, if our count is right: the endpoint knows.
+    const verdict = await parts.fixedParts(parts.model, parts.fixedRequest(), failure, time.signal);
+    if (verdict.kind === 'refused') return concludeFixedParts(overflow, verdict.failure.reason);
+    if (verdict.kind === 'unclear') return { do: 'wait', failure: verdict.failure };
+  }
   const excluded = failure.tool === undefined ? 'kept' : parts.excludeTool(failure.tool, failure.reason);
   if (failure.tool !== undefined && excluded !== 'kept')
     return runWithout(parts, overflow, failure.tool, excluded === 'now');
