@@ -98,7 +98,7 @@ async function store(
   const records = [...scrubs, ...thinkingTrim(parts, opened.window.records)];
   await attempt.write(`recover:${attempt.recoveries}`, [
     ...(records.length > 0 ? appendCommands(attempt.keys, attempt.session, records) : []),
-    ['HSET', attempt.keys.turn(attempt.entry), 'notices', JSON.stringify([...attempt.notices, notice])],
+    ['HSET', attempt.keys.turn(attempt.entry), 'notices', JSON.stringify([...new Set([...attempt.notices, notice])])],
     ...effects,
     auditCommand(attempt, {
       event: 'context.scrubbed',
