@@ -115,6 +115,7 @@ const environment = z.object({
   CONTEXT_WINDOW_TOKENS: positive.optional(),
   CONTEXT_BUDGET_TOKENS: positive.default(200_000),
   COMPACT_AT: share.default(0.7),
+  COMPACTION_FROM_CACHE: flag,
   INBOUND_TEXT_MAX_CHARS: positive.default(200_000),
   TOOL_RESULT_MAX_CHARS: positive.default(16_000),
   TOOL_TIMEOUT_MS: milliseconds.default(60_000),

@@ -6,10 +6,11 @@ import { fill, keptIn } from './media/fill.ts';
 import { cacheLifetime } from './model/cache-lifetime.ts';
 import type { Failure } from './model/classify.ts';
 import { type Count, countRequest } from './model/count.ts';
-import type { Effort, ModelAnswer, ModelResult } from './model/model.ts';
+import type { Effort, MessageParam, ModelAnswer, ModelResult } from './model/model.ts';
 import type { Repair } from './model/repair.ts';
 import type { Room } from './model/room.ts';
 import { estimateText } from './model/tokens.ts';
+import type { Conversation } from './recovery/cached-summary.ts';
 import { bytesOf } from './recovery/left-out.ts';
 import type { RecoverParts } from './recovery/step.ts';
 import { type LogRecord, startsTurn } from './session/record.ts';
@@ -81,22 +82,9 @@ export async function callModel(parts: CallParts, call: Call, signal: AbortSigna
   };
   const counted = tooLarge(call, sent.count);
   if (counted) return { ok: false, failure: counted, isRepaired: false, sent };
-  const fillKept: FillMessages = async (kept) => {
-    const refs = keptIn(kept);
-    return refs.length === 0 ? kept : fill(kept, await parts.media.load(refs));
-  };
-  const request = {
-    model: parts.modelName,
-    maxTokens,
-    system: parts.systemPrompt,
-    messages: await fillKept(messages),
-    tools,
-    serverTools,
-    wordsOnly: call.wordsOnly,
-    caches: true,
-    cacheLifetime: cacheLifetime(turnTimesMs(opened.window.records), Date.now()),
-    ...(parts.effort !== undefined && { effort: parts.effort }),
-  };
+  const fillKept: FillMessages = (kept) => filled(parts, kept);
+  const conversation = conversationOf(parts, opened, await fillKept(messages));
+  const request = { ...conversation, maxTokens, wordsOnly: call.wordsOnly };
   parts.reach('model called');
   const result = await sendOrFallBack(parts, request, { window: opened.window, fixed, fill: fillKept }, signal);
   await recordRepairs(parts, attempt, result.repairs);
@@ -104,6 +92,29 @@ export async function callModel(parts: CallParts, call: Call, signal: AbortSigna
     await attempt.write('', [auditCommand(attempt, failedCallEvent('answer', parts.modelName, result))]);
   if (result.ok) return { ok: true, answer: result.answer, byFallback: result.byFallback, sent };
   return { ok: false, failure: result.failure, isRepaired: result.repairs.length > 0, sent };
+}
+
+/** The conversation as a turn sends it: what a request shares with the next one, and with its summary. */
+export async function conversationRequest(parts: CallParts, opened: OpenedSession): Promise<Conversation> {
+  return conversationOf(parts, opened, await filled(parts, view(opened.window)));
+}
+
+function conversationOf(parts: CallParts, { window }: OpenedSession, messages: MessageParam[]): Conversation {
+  return {
+    model: parts.modelName,
+    system: parts.systemPrompt,
+    messages,
+    tools: parts.tools.specs(),
+    serverTools: parts.serverTools,
+    caches: true,
+    cacheLifetime: cacheLifetime(turnTimesMs(window.records), Date.now()),
+    ...(parts.effort !== undefined && { effort: parts.effort }),
+  };
+}
+
+async function filled({ media }: CallParts, messages: MessageParam[]): Promise<MessageParam[]> {
+  const refs = keptIn(messages);
+  return refs.length === 0 ? messages : fill(messages, await media.load(refs));
 }
 
 /** When the newest messages of the user came in. */

@@ -8,6 +8,7 @@ import { SPAN } from '../shared/telemetry.ts';
 import { type AskParts, askModel } from './ask.ts';
 import { type Attempt, ageMs, type Conclusion } from './attempt.ts';
 import { backoffMs } from './backoff.ts';
+import { conversationRequest } from './call.ts';
 import { carryOut } from './command.ts';
 import { type ContentParts, readContents } from './content.ts';
 import { failTogether, type GatherParts, gather, mergedConclusion } from './gather.ts';
@@ -61,7 +62,8 @@ export async function runTurn(parts: TurnParts, attempt: Attempt, signal: AbortS
     // Nobody waits for this, and the chat's next message cannot come in between.
     if (verdict.do === 'settle' && decided.afterReply) {
       const { opened, room } = decided.afterReply;
-      const work = (own: AbortSignal) => compactAfterReply(parts, attempt, opened, room, own);
+      const about = { room, conversation: () => conversationRequest(parts, opened) };
+      const work = (own: AbortSignal) => compactAfterReply(parts, attempt, opened, about, own);
       await parts.recovering(parts.recoveryTimeoutMs, work);
     }
     return verdict;

@@ -225,6 +225,7 @@ function settingsOf({ config, limits }: WorkerParts) {
     timeZone: config.TZ,
     headerSecret: config.TELEGRAM_BOT_TOKEN,
     compactAt: config.COMPACT_AT,
+    summariesFromCache: config.COMPACTION_FROM_CACHE,
     maxAttempts: config.MAX_ATTEMPTS,
     turnTimeoutMs: config.TURN_TIMEOUT_MS,
     recoveryTimeoutMs: config.RECOVERY_TIMEOUT_MS,

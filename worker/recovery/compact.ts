@@ -3,6 +3,7 @@ import { estimateContent } from '../model/tokens.ts';
 import type { LogRecord, TrimRecord } from '../session/record.ts';
 import { asShown, withScrubs } from '../session/shown.ts';
 import { view, type Window } from '../session/view.ts';
+import { type Conversation, isCachedCheaper, summariseFromCache } from './cached-summary.ts';
 import { chooseKept, type Kept, newestTurn, recordTokens } from './kept.ts';
 import { type Summariser, type SummaryFailure, type SummaryPart, summarise } from './summarise.ts';
 import { transcribe } from './transcript.ts';
@@ -13,6 +14,8 @@ export interface CompactionOptions {
   summariser: Summariser;
   /** Calls that may be made. */
   callsMax: number;
+  /** Set where the conversation may be read from the provider's cache instead of a transcript, if that is cheaper. */
+  conversation?: Conversation | undefined;
   /** What an earlier attempt has finished of the same summary. */
   done?: SummaryPart | undefined;
   /** Masks old results of tools in what is kept, if it does not fit otherwise. */
@@ -66,6 +69,15 @@ export async function compact(
   if (older.length === 0 && previous === '') return { ok: false, failed: { reason: 'nothing_to_compact', calls: 0 } };
   const chunkTokens = Math.floor(summariser.limitTokens * CHUNK_SHARE);
   const { chunks, left } = transcribe(older, chunkTokens, options.callsMax);
+  const { conversation } = options;
+  if (conversation && isCachedCheaper(summariser.name, window.records, chunks)) {
+    const cached = await summariseFromCache(summariser, conversation, signal);
+    const compacted = cached.ok
+      ? accepted(window, { ...cached.written, keptFrom, unseen: before }, shortenings, options)
+      : cached;
+    if (compacted.ok || signal.aborted || options.callsMax < 2) return compacted;
+    return compact(window, { ...options, conversation: undefined, callsMax: options.callsMax - 1 }, signal);
+  }
   const unseen = left + window.omitted;
   const result = await summarise(summariser, { chunks }, { previous, unseen, done }, signal);
   if (!result.ok) return result;

@@ -6,6 +6,7 @@ import type { FailedCall } from '../model/model.ts';
 import { type Room, roomOf } from '../model/room.ts';
 import type { LogRecord } from '../session/record.ts';
 import { appendCommands, archivableCommand, newStamp, type OpenedSession } from '../session/store.ts';
+import type { Conversation } from './cached-summary.ts';
 import {
   COMPACTION_CALLS_MAX,
   type Compaction,
@@ -51,6 +52,8 @@ interface Subject {
   patienceMs: number;
   /** Calls that were made in vain. */
   callsMade?: number;
+  /** The conversation as a turn sends it, where a summary may read it from the provider's cache. */
+  conversation?: () => Promise<Conversation>;
 }
 
 /**
@@ -79,14 +82,22 @@ export async function compactAfterReply(
   parts: RecoverParts,
   attempt: Attempt,
   opened: OpenedSession,
-  room: Room,
+  { room, conversation }: { room: Room; conversation: () => Promise<Conversation> },
   signal: AbortSignal,
 ): Promise<void> {
   if (attempt.compactionsInRow >= COMPACTIONS_IN_ROW_MAX || attempt.vainCompactions >= VAIN_COMPACTIONS_MAX) return;
   await attempt.write('', [['HSET', attempt.keys.turn(attempt.entry), REPLIED, 1]]);
   const failed = await compactSession(
     parts,
-    { attempt, opened, room, step: 'compact-after-reply', effects: [], patienceMs: 0 },
+    {
+      attempt,
+      opened,
+      room,
+      step: 'compact-after-reply',
+      effects: [],
+      patienceMs: 0,
+      ...(parts.summariesFromCache && parts.compactionModel === parts.modelName && { conversation }),
+    },
     signal,
   );
   if (failed === undefined || signal.aborted || failed.failed?.failure.kind === 'transient') return;
@@ -146,6 +157,7 @@ async function summariseSession(parts: RecoverParts, subject: Subject, signal: A
     room,
     boundary,
     summariser: await summariserOf(parts, subject),
+    conversation: await subject.conversation?.(),
     callsMax: COMPACTION_CALLS_MAX - (subject.callsMade ?? 0),
     done: finishedPart(subject),
     mask: trimOldRounds(records),

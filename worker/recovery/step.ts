@@ -23,6 +23,8 @@ export interface RecoverParts extends RoomSettings {
   compactionModel: string;
   /** What a summary must keep besides the usual, in the operator's words; may be empty. */
   preserve: string;
+  /** Whether a summary may read the conversation itself from the provider's cache, where that is cheaper. */
+  summariesFromCache: boolean;
   /** How long a summary waits for an endpoint in trouble. */
   summaryPatienceMs: number;
   /** Tells whether the endpoint takes what every request holds. */

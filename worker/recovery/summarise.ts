@@ -143,8 +143,27 @@ function isErrorText(summary: string): boolean {
   return ERROR_START.test(summary) || classify(summary).kind === 'token';
 }
 
+/** What a summary in one call came to. */
+export function summaryOf(result: ModelResult): Summarised {
+  if (!result.ok) return { ok: false, failed: { reason: 'call_failed', failed: result, calls: 1 } };
+  const judged = judge(result.answer);
+  if ('reason' in judged) return { ok: false, failed: { reason: judged.reason, calls: 1 } };
+  const { usage } = result.answer;
+  return { ok: true, written: { chunks: 1, summary: judged.summary, calls: 1, usage } };
+}
+
+/** How much output a summary may ask for, and how many words are asked of it: what is not text is thinking. */
+export function summaryBounds({ limitTokens, outputTokens, summaryTokens }: Summariser): {
+  maxTokens: number;
+  words: number;
+} {
+  const maxTokens = Math.max(1, Math.min(OUTPUT_TOKENS_MAX, outputTokens, Math.floor(limitTokens * OUTPUT_SHARE)));
+  const textTokens = Math.min(summaryTokens * WANTED_SHARE, maxTokens * TEXT_SHARE);
+  return { maxTokens, words: Math.max(WORDS_MIN, Math.floor(textTokens / TOKENS_PER_WORD)) };
+}
+
 function requestOf(summariser: Summariser, chunk: string, previous: string, unseen: number): ModelRequest {
-  const { name, limitTokens, outputTokens, summaryTokens, preserve } = summariser;
+  const { name, preserve } = summariser;
   const earlier = previous === '' ? '' : `<previous-summary>\n${neutral(previous)}\n</previous-summary>\n\n`;
   const gap = unseen > 0 ? `(${unseen} older records are not part of this transcript: you cannot see them.)\n` : '';
   const task =
@@ -152,9 +171,7 @@ function requestOf(summariser: Summariser, chunk: string, previous: string, unse
       ? 'Write the summary.'
       : 'Update the previous summary with this transcript. Write the whole new summary.';
   const kept = preserve === '' ? '' : `Keep also, as the operator asks: ${preserve}\n`;
-  const maxTokens = Math.max(1, Math.min(OUTPUT_TOKENS_MAX, outputTokens, Math.floor(limitTokens * OUTPUT_SHARE)));
-  const textTokens = Math.min(summaryTokens * WANTED_SHARE, maxTokens * TEXT_SHARE);
-  const words = Math.max(WORDS_MIN, Math.floor(textTokens / TOKENS_PER_WORD));
+  const { maxTokens, words } = summaryBounds(summariser);
   return {
     model: name,
     maxTokens,
