@@ -29,7 +29,11 @@ export interface AskParts extends CallParts, ReactParts, HeaderParts {
 }
 
 /** What is asked about. */
-type About = Pick<FailedCall, 'attempt' | 'message' | 'pending' | 'opened' | 'modelOutputTokens'> & { room: Room };
+type About = Pick<FailedCall, 'attempt' | 'message' | 'pending' | 'opened' | 'modelOutputTokens'> & {
+  room: Room;
+  /** What the model itself takes, whatever a chat may use of it. */
+  windowTokens: number;
+};
 
 type Answered = Extract<Called, { ok: true }>;
 
@@ -48,11 +52,11 @@ export async function askModel(
 ): Promise<Decided> {
   let attempt = begun;
   const { windowTokens, maxOutputTokens: modelOutputTokens } = await parts.model.limits(parts.modelName);
-  const limits = [windowTokens, parts.contextBudgetTokens, ...(attempt.limit ? [attempt.limit.tokens] : [])];
-  const room = roomOf(Math.min(...limits), parts);
+  const learntTokens = attempt.limit?.tokens ?? windowTokens;
+  const room = roomOf(Math.min(windowTokens, learntTokens, parts.contextBudgetTokens), parts);
   const calibration = attempt.calibration ?? tokenizerFactor(parts.modelName);
   const pending = pendingRecord(parts, attempt, message, content);
-  const about = { message, pending, room, modelOutputTokens };
+  const about = { message, pending, room, windowTokens, modelOutputTokens };
   let opened = await openSession(parts, attempt, pending, room.limitTokens);
   for (let round = attempt.rounds; ; round++) {
     if (openCalls(opened, attempt).length > 0) {
@@ -77,7 +81,7 @@ export async function askModel(
 /** A failed call is reacted to; one that we ended ourselves is handed back. */
 async function reactTo(
   parts: AskParts,
-  { room, ...about }: About,
+  { room, windowTokens: _, ...about }: About,
   { failure, isRepaired, sent }: Pick<Extract<Called, { ok: false }>, 'failure' | 'isRepaired' | 'sent'>,
   signal: AbortSignal,
 ): Promise<Decided> {
@@ -90,11 +94,11 @@ async function reactTo(
 /** An answer can hide a failure: a refusal, a window that was exceeded in silence, or nothing to read. */
 function failureOf(
   parts: AskParts,
-  { opened, attempt, room }: About,
+  { opened, attempt, windowTokens }: About,
   answer: ModelAnswer,
   round: number,
 ): Failure | undefined {
-  const hidden = classifyAnswer({ stopReason: answer.stopReason, ...answer.usage, windowTokens: room.limitTokens });
+  const hidden = classifyAnswer({ stopReason: answer.stopReason, ...answer.usage, windowTokens });
   if (hidden || goesOn(answer, round, parts) || answer.text.trim() !== '') return hidden;
   if (answer.stopReason === 'max_tokens') return { kind: 'output', reason: 'cut_before_text' };
   // After its tools a model may have nothing to add, and some say nothing before them; asked once more, it may say more.

@@ -55,9 +55,9 @@ export async function recover(parts: RecoverParts, overflow: Overflow, time: Rec
     if (verdict.kind === 'refused') return concludeFixedParts(overflow, verdict.failure.reason);
     if (verdict.kind === 'unclear') return { do: 'wait', failure: verdict.failure };
   }
-  const excluded = failure.tool === undefined ? 'kept' : parts.excludeTool(failure.tool, failure.reason);
-  if (failure.tool !== undefined && excluded !== 'kept')
-    return runWithout(parts, overflow, failure.tool, excluded === 'now');
+  const { tool } = failure;
+  const excluded = tool === undefined || step === 'give up' ? 'kept' : parts.excludeTool(tool, failure.reason);
+  if (tool !== undefined && excluded !== 'kept') return runWithout(parts, overflow, tool, excluded === 'now');
   const taken = await takeOwn(parts, overflow, step, learnt);
   if (taken) return taken;
   const other = taken === false ? OTHERWISE[attempt.stage][failure.kind] : step;
