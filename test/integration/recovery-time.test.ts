@@ -62,6 +62,7 @@ test('killed between two calls of one summary: the part that is finished is not 
   world.env.CONTEXT_WINDOW_TOKENS = '20000';
   await givenHistory(200);
   const victim = await spawnGateway(world, { SPILLWAY_FAIL_AT: 'summary part stored:1' });
+  spawned.push(victim);
   world.telegram.say(CHAT, 'Do not lose me');
   expect(await victim.ended).toBe('SIGKILL');
   expect(callsOf('compaction')).toHaveLength(1);
