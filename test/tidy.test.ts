@@ -16,7 +16,7 @@ const RANKS: readonly (readonly [rank: number, files: RegExp])[] = [
   ],
   [
     3,
-    /^worker\/(?:recovery\/(?:compact|cached-summary|kept|summarise|mask|scrub|output|trial|give-up|fixed-parts|recover|fresh-session|stage-one|step)|reply\/outbox|tools\/(?:round|result))\.ts$/,
+    /^worker\/(?:recovery\/(?:compact|cached-summary|kept|summarise|mask|scrub|output|named-tools|trial|give-up|fixed-parts|recover|fresh-session|stage-one|step)|reply\/outbox|tools\/(?:round|result))\.ts$/,
   ],
   [
     2,

@@ -73,8 +73,8 @@ export async function askModel(
       return reactTo(parts, now, { ...called, failure: hidden, isRepaired: false }, signal);
     }
     if (!goesOn(called.answer, round, parts)) return answered(now, called);
-    opened = await recordRound(parts, attempt, opened, called, round + 1);
-    attempt = progressed(attempt);
+    opened = await recordRound(parts, attempt, opened, { called, room }, round + 1);
+    attempt = { ...progressed(attempt), ...(isCalm(called, room) && { compactionsInRow: 0 }) };
   }
 }
 
@@ -118,7 +118,7 @@ async function recordRound(
   parts: AskParts,
   attempt: Attempt,
   opened: OpenedSession,
-  called: Answered,
+  { called, room }: { called: Answered; room: Room },
   round: number,
 ): Promise<OpenedSession> {
   const record = recordOf(attempt, called);
@@ -130,6 +130,7 @@ async function recordRound(
     ['HSET', turn, 'rounds', round, 'attempts', 1, 'recoveriesBefore', attempt.recoveries, 'stage', stage],
     ['HDEL', turn, TIMEOUTS, ...OUTAGE_FIELDS],
     ...trialWon(attempt),
+    ...(isCalm(called, room) ? [['HSET', attempt.keys.session(attempt.session), 'compactionsInRow', 0] as const] : []),
   ]);
   parts.reach('round stored');
   return withRecord(opened, record);
@@ -138,7 +139,22 @@ async function recordRound(
 /** The attempt as it goes on after a round: what was stored with the round, and what a failure now starts from. */
 function progressed(attempt: Attempt): Attempt {
   const stage = stageAfterRound(attempt);
-  return { ...attempt, attempts: 1, timeouts: 0, recoveriesBefore: attempt.recoveries, stage, ...endedTrial(attempt) };
+  const isOver = (field: string) => (OUTAGE_FIELDS as readonly string[]).includes(field);
+  const kept: Attempt['kept'] = (field) => (isOver(field) ? undefined : attempt.kept(field));
+  return {
+    ...attempt,
+    kept,
+    attempts: 1,
+    timeouts: 0,
+    recoveriesBefore: attempt.recoveries,
+    stage,
+    ...endedTrial(attempt),
+  };
+}
+
+/** A round that left the session well below full: what was compacted before it has not refilled at once. */
+function isCalm({ answer }: Answered, { fullTokens }: Room): boolean {
+  return answer.usage.inputTokens + answer.usage.outputTokens <= fullTokens;
 }
 
 /** What a call that went through has shown: the session is kept, and its user is told. */
@@ -188,8 +204,7 @@ function answered({ attempt, opened, room }: About, called: Answered): Decided {
     [answer.text, earlierWords(opened, attempt), NOTICE.nothingToAdd].find((said) => said.trim() !== '') ?? '';
   const sourced = withSources(words, sourcesOf([...ownBlocks(opened, attempt), ...answer.content]));
   const text = [sourced, ...(isCut(answer) ? [NOTICE.cutAnswer] : [])].filter((part) => part !== '').join('\n\n');
-  const spent = answer.usage.inputTokens + answer.usage.outputTokens;
-  const isFull = spent > room.fullTokens || answer.stopReason === 'model_context_window_exceeded';
+  const isFull = !isCalm(called, room) || answer.stopReason === 'model_context_window_exceeded';
   const notices = attempt.trial ? [...attempt.notices, attempt.trial.notice] : attempt.notices;
   return {
     conclusion: { outcome: 'answered', parts: [...notices, ...splitReply(text)] },

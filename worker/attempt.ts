@@ -21,6 +21,8 @@ export interface Conclusion {
 export interface Trial {
   /** The session before. */
   of: SessionId;
+  /** The fresh one. */
+  in: SessionId;
   /** Its entries. */
   entries: number;
   /** What the user is told if the fresh one is answered in. */
@@ -133,6 +135,9 @@ export function readAttempt(reply: {
   const session = fromFlat(reply.sessionFields);
   const fence = Number(turn.get('fence'));
   const begunAtMs = performance.now();
+  const trial = parsed<Trial>(turn.get('trial'));
+  // Somebody has bound the chat to another session meanwhile: the trial is nobody's any more.
+  const isForeign = trial !== undefined && trial.in !== reply.session;
   const turnKey = reply.keys.turn(reply.entry);
   let writes = 0;
   let before: Promise<unknown> = Promise.resolve();
@@ -162,7 +167,7 @@ export function readAttempt(reply: {
     attempts: Number(turn.get('attempts')),
     recoveries: Number(turn.get('recoveries') ?? 0),
     recoveriesBefore: Number(turn.get('recoveriesBefore') ?? 0),
-    stage: (turn.get('stage') ?? 'none') as RecoveryStage,
+    stage: isForeign ? 'none' : ((turn.get('stage') ?? 'none') as RecoveryStage),
     tried: turn.get('tried')?.split(',') ?? [],
     rounds: Number(turn.get('rounds') ?? 0),
     message: decodeMessage(fields.get('message')),
@@ -174,7 +179,7 @@ export function readAttempt(reply: {
     vainCompactions: Number(session.get('vainCompactions') ?? 0),
     refusalsInRow: Number(session.get('refusalsInRow') ?? 0),
     timeouts: Number(turn.get(TIMEOUTS) ?? 0),
-    trial: parsed<Trial>(turn.get('trial')),
+    trial: isForeign ? undefined : trial,
     maxOutputTokens: optionalNumber(turn.get('maxOutputTokens')),
     conclusion: parsed<Conclusion>(turn.get('conclusion')),
     notices: parsed<string[]>(turn.get('notices')) ?? [],

@@ -48,13 +48,15 @@ export function fixedPartsAlert(attempt: Attempt, why: string, status: number | 
 }
 
 /** A recovery that came to its end without an answer. */
-export function gaveUpAlert(attempt: Attempt, reason: string, isTooLarge: boolean): Alert {
-  const what = isTooLarge
-    ? `the request does not fit the model even in a fresh session (${reason}). Check the size of the system prompt and the model's window`
-    : `the model does not take it, even in a fresh session (${reason}). It was removed from its conversation`;
+export function gaveUpAlert(attempt: Attempt, reason: string, fault: 'size' | 'message' | 'output'): Alert {
+  const what =
+    fault === 'size'
+      ? `the request does not fit the model even in a fresh session (${reason}). Check the size of the system prompt and the model's window`
+      : `the model does not take it, even in a fresh session (${reason}). It was removed from its conversation`;
+  const cause = fault === 'output' ? `its thinking used up all the output, three times (${reason})` : what;
   return {
     incident: `gave-up-${attempt.entry}`,
-    text: `A message could not be answered: ${what}. ${place(attempt)}. The user was told. Trace ${traceIdOfAttempt(attempt)}`,
+    text: `A message could not be answered: ${cause}. ${place(attempt)}. The user was told. Trace ${traceIdOfAttempt(attempt)}`,
   };
 }
 

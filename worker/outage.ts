@@ -1,7 +1,7 @@
 import type { Attempt } from './attempt.ts';
 import { backoffMs } from './backoff.ts';
 import { isEndpointTrouble } from './model/breaker.ts';
-import type { Failure } from './model/classify.ts';
+import type { Failure, FailureReason } from './model/classify.ts';
 
 /** How long trouble of the endpoint is waited out, and when a user is told so. */
 export interface Patience {
@@ -27,7 +27,7 @@ export const OUTAGE_FIELDS = [WAITED, TRIES] as const;
 /** A 4xx that only its words make look like trouble which passes is believed so often. */
 const WORDS_TRIES_MAX = 3;
 const PASSING_STATUS: ReadonlySet<number> = new Set([408, 409, 425, 429, 499]);
-/** A fresh session on trial fails in the same way at once, or not at all. */
+/** What an endpoint's trouble led to a trial for fails in the same way at once, or not at all. */
 const TRIAL_PATIENCE_MS = 60_000;
 
 /** Whether a failure is the endpoint's, so that it is bounded by time and uses up no attempt. */
@@ -42,7 +42,8 @@ export function isOutage({ kind, reason }: Failure): boolean {
 export function waitOut(attempt: Attempt, failure: Failure, patience: Patience): Wait {
   const tries = Number(attempt.kept(TRIES) ?? 0) + 1;
   const waitedMs = Number(attempt.kept(WAITED) ?? 0) + (tries > 1 ? attempt.elapsedMs() : 0);
-  const patienceMs = attempt.trial ? Math.min(TRIAL_PATIENCE_MS, patience.outagePatienceMs) : patience.outagePatienceMs;
+  const isOfEndpoint = attempt.trial !== undefined && isEndpointTrouble(attempt.trial.why as FailureReason);
+  const patienceMs = Math.min(isOfEndpoint ? TRIAL_PATIENCE_MS : patience.outagePatienceMs, patience.outagePatienceMs);
   const isOnlyWords = isClientStatus(failure.status) && tries > (attempt.trial ? 0 : WORDS_TRIES_MAX);
   if (waitedMs >= patienceMs || isOnlyWords) return { do: 'give up' };
   const { waitingNoticeMs } = patience;

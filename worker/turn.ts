@@ -17,7 +17,7 @@ import { CANCELLED, REFUSED } from './lane.ts';
 import { NOTICE, unsupportedKind } from './notice.ts';
 import type { Waiting } from './pieces.ts';
 import { compactAfterReply } from './recovery/stage-one.ts';
-import { trialLost } from './recovery/trial.ts';
+import { removeTurn, trialLost } from './recovery/trial.ts';
 import type { Drafts } from './reply/drafts.ts';
 import { deliver, markFirst } from './reply/outbox.ts';
 import { showTyping } from './reply/typing.ts';
@@ -37,6 +37,8 @@ const UNAUTHORIZED_RETRY_MS = 30_000;
 /** In a deploy a newer worker takes over what this one cannot read; if none comes, the user is told. */
 const NEWER_MS_MAX = 600_000;
 const NEWER_RETRY_MS = 2_000;
+/** The chat's next message waits for a compaction after a reply; one that takes longer is left to the call that needs it. */
+const AFTER_REPLY_MS_MAX = 180_000;
 /** The field of the turn that holds where its chat has gone. */
 const MIGRATED_TO = 'migratedTo';
 
@@ -63,8 +65,10 @@ export async function runTurn(parts: TurnParts, attempt: Attempt, signal: AbortS
     if (verdict.do === 'settle' && decided.afterReply) {
       const { opened, room } = decided.afterReply;
       const about = { room, conversation: () => conversationRequest(parts, opened) };
-      const work = (own: AbortSignal) => compactAfterReply(parts, attempt, opened, about, own);
-      await parts.recovering(parts.recoveryTimeoutMs, work);
+      const leftMs = Math.min(parts.recoveryTimeoutMs, AFTER_REPLY_MS_MAX);
+      await parts.recovering(leftMs, (own, deadline) =>
+        compactAfterReply(parts, attempt, opened, about, { signal: own, deadline }),
+      );
     }
     return verdict;
   } finally {
@@ -76,7 +80,7 @@ export async function runTurn(parts: TurnParts, attempt: Attempt, signal: AbortS
 async function storeConclusion(attempt: Attempt, { conclusion, commands }: Concluded): Promise<void> {
   const { keys, entry, chat, session } = attempt;
   const stored = [
-    ['HSET', keys.turn(entry), 'conclusion', JSON.stringify(conclusion), 'attempts', 1] as const,
+    ['HSET', keys.turn(entry), 'conclusion', JSON.stringify(withNotices(attempt, conclusion)), 'attempts', 1] as const,
     markFirst(attempt),
     ...commands,
   ];
@@ -86,11 +90,17 @@ async function storeConclusion(attempt: Attempt, { conclusion, commands }: Concl
   }
   const back = await attempt.write(
     'conclusion',
-    [...stored, ...trialLost(attempt)],
+    [...stored, ...removeTurn(attempt), ...trialLost(attempt)],
     [keys.chat(chat), 'session', session],
   );
   // Somebody has bound the chat to another session meanwhile: that stands.
   if (back === 'moved') await attempt.write('conclusion', stored);
+}
+
+/** What was done to the conversation is told however its message ends; an answer has its notices already. */
+function withNotices({ notices }: Attempt, conclusion: Conclusion): Conclusion {
+  if (conclusion.outcome === 'answered' || notices.length === 0) return conclusion;
+  return { ...conclusion, parts: [...notices, ...conclusion.parts] };
 }
 
 /** A user whose message waits for long is told once. Killed before it is sent, it is not told: the answer will come. */
@@ -158,7 +168,7 @@ async function deliverConclusion(
   if (delivery.state === 'delivered') return { do: 'settle', conclusion };
   const { failure } = delivery;
   if (failure.migratedTo !== undefined && failure.migratedTo !== to.chatId) {
-    await moveChat(parts, attempt, failure.migratedTo);
+    await moveChat(parts, attempt, conclusion, failure.migratedTo);
     return deliverConclusion(parts, attempt, conclusion, { chatId: failure.migratedTo }, false);
   }
   // A token that is not accepted is everybody's trouble, and no fault of this message.
@@ -181,14 +191,16 @@ async function deliverConclusion(
 /** A group that became a supergroup goes on under its new id, with the conversation that it had. */
 async function moveChat(
   { shards }: TurnParts,
-  { keys, chat, entry, session, write }: Attempt,
+  { keys, chat, entry, session, trial, write }: Attempt,
+  { outcome }: Conclusion,
   to: number,
 ): Promise<void> {
   const moved = chatKey(to);
   const isSameShard = shardOf(to, shards) === shardOf(parseChatKey(chat)?.chatId ?? 0, shards);
+  const current = outcome === 'answered' ? session : (trial?.of ?? session);
   await write('migrated', [
     ['HSET', keys.turn(entry), MIGRATED_TO, to],
-    ...(isSameShard ? [['HSETNX', keys.chat(moved), 'session', session] as const] : []),
+    ...(isSameShard ? [['HSETNX', keys.chat(moved), 'session', current] as const] : []),
   ]);
 }
 

@@ -173,10 +173,8 @@ function startJobs(parts: ProcessParts, shard: ShardParts): Service & { isRunnin
       chatDailyTokens: config.CHAT_DAILY_TOKENS,
       totalDailyTokens: config.TOTAL_DAILY_TOKENS,
     }),
-    excludeTool: (name, why) => {
-      if (parts.tools.exclude(name, why)) return 'now';
-      return parts.tools.excluded().some(({ tool }) => tool === name) ? 'before' : 'kept';
-    },
+    excludeTool: (name, why) => parts.tools.exclude(name, why),
+    isToolOut: (name) => parts.tools.excluded().some(({ tool }) => tool === name),
     fixedRequest: () => ({
       model: config.MODEL,
       system: parts.systemPrompt,

@@ -138,13 +138,13 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a chat is not given back the session that was innocent',
-    mutations: [{ file: 'worker/turn.ts', from: '[...stored, ...trialLost(attempt)]', to: 'stored' }],
+    mutations: [{ file: 'worker/turn.ts', from: '...removeTurn(attempt), ...trialLost(attempt)]', to: ']' }],
     scenario: 'claude-guarded',
     violates: 'I10',
   },
   {
     name: 'a message that is to blame stays in its conversation',
-    mutations: [{ file: 'worker/recovery/give-up.ts', from: '...(isGuilty ? removeTurn(attempt) : []),\n', to: '' }],
+    mutations: [{ file: 'worker/turn.ts', from: '...stored, ...removeTurn(attempt), ', to: '...stored, ' }],
     scenario: 'claude-guarded',
     violates: 'I8',
   },

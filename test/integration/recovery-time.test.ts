@@ -132,7 +132,7 @@ test('a refusal without numbers teaches that the window is smaller than what was
   const session = await givenHistory(60);
   const silent = { do: 'error', status: 400, type: 'invalid_request_error', message: 'Prompt is too long' } as const;
   world.claude.windowTokens = 200_000;
-  world.claude.react(({ kind, inputTokens }) => (kind === 'main' && inputTokens > 12_000 ? silent : undefined));
+  world.claude.react(({ kind, inputTokens }) => (kind === 'main' && inputTokens > 8_000 ? silent : undefined));
   world.telegram.say(CHAT, 'Still there?');
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', recoveries: 1, session });
   const [refused, answered] = callsOf('main').map(({ inputTokens }) => inputTokens);

@@ -123,7 +123,7 @@ test.each<[string, Partial<Failure>]>([
   ['timeout_error', { kind: 'transient', reason: 'timeout' }],
   ['rate_limit_error', { kind: 'transient', reason: 'rate_limited' }],
   ['authentication_error', { kind: 'terminal', reason: 'authentication' }],
-  ['permission_error', { kind: 'terminal', reason: 'permission' }],
+  ['permission_error', { kind: 'unknown', reason: 'permission' }],
   ['billing_error', { kind: 'terminal', reason: 'billing' }],
   ['not_found_error', { kind: 'terminal', reason: 'not_found' }],
   ['request_too_large', { kind: 'wire' }],
@@ -266,4 +266,13 @@ test('an answer can be an overflow too', () => {
   expect(classifyAnswer({ ...answer, stopReason: 'model_context_window_exceeded', inputTokens: 1001 })).toBeUndefined();
   expect(classifyAnswer({ ...answer, stopReason: 'refusal' })).toEqual({ kind: 'refusal', reason: 'refused' });
   expect(classifyAnswer({ ...answer, stopReason: null, windowTokens: 0 })).toBeUndefined();
+});
+
+test.each([
+  [400, 'Your request was blocked because an API key is included in the prompt.'],
+  [400, 'Blocked by guardrail: topic "billing" is denied.'],
+  [422, '{"metadata":{"flagged_input":"my billing address is at"}}'],
+  [403, '{"detail":"unknown model of behaviour, access denied"}'],
+])('words that a guardrail shares with the operator’s own trouble (%i %s) end no chat', (status, words) => {
+  expect(classify(sdkError(status, body('invalid_request_error', words)))).toMatchObject({ kind: 'unknown' });
 });

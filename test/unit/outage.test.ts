@@ -36,9 +36,11 @@ test('an endpoint that is spared is waited for as long as that takes', () => {
   expect(waitOut(attempt(0, 0), paused, PATIENCE)).toMatchObject({ delayMs: 4_321 });
 });
 
-test('a session on trial is not waited for as long, and client errors in it not at all', () => {
-  const trial = { of: 's', entries: 1, notice: '', why: '' } as never;
+test('a session on trial for an endpoint’s trouble is not waited for as long, and client errors in it not at all', () => {
+  const trial = { of: 's', in: 't', entries: 1, notice: '', why: 'server_error' } as never;
   expect(waitOut(attempt(60_000, 4, { trial }), DOWN, PATIENCE)).toEqual({ do: 'give up' });
+  const other = { of: 's', in: 't', entries: 1, notice: '', why: 'bad_request' } as never;
+  expect(waitOut(attempt(60_000, 4, { trial: other }), DOWN, PATIENCE)).toMatchObject({ do: 'wait' });
   const words: Failure = { kind: 'transient', reason: 'rate_limited', status: 400 };
   expect(waitOut(attempt(0, 0, { trial }), words, PATIENCE)).toEqual({ do: 'give up' });
   expect(waitOut(attempt(10_000, 2), words, PATIENCE)).toMatchObject({ do: 'wait' });

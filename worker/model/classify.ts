@@ -163,22 +163,22 @@ function whenConnectionFailed({ status, labels, structured }: Evidence): Verdict
   return isConnection && !structured ? { kind: 'transient', reason: 'network' } : undefined;
 }
 
+/**
+ * Only a status of its own, or the API's own type, is about the operator's account for sure. A guardrail may speak of keys
+ * and of billing because somebody wrote of them, and a proxy may quote them.
+ */
 function whenDenied(error: Evidence): Verdict | undefined {
   const { status, labels } = error;
-  if (status === 401) return { kind: 'terminal', reason: 'authentication' };
-  if (status === 402) return { kind: 'terminal', reason: 'billing' };
-  if (status === 403 && says(error, failed.BILLING)) return { kind: 'terminal', reason: 'billing' };
+  if (status === 401 || /^authentication error$/m.test(labels)) return { kind: 'terminal', reason: 'authentication' };
+  if (status === 402 || /^billing error$/m.test(labels)) return { kind: 'terminal', reason: 'billing' };
   if (isServerStatus(status) || says(error, overflowed.LONG_CONTEXT_GATE)) return undefined;
   // A quota that states when it opens again is a throttle, whatever page it sends the reader to.
   const opensAgain = status === 429 && (error.retryAfterMs !== undefined || says(error, failed.TRY_LATER));
-  if (says(error, failed.BILLING) && !opensAgain) return { kind: 'terminal', reason: 'billing' };
+  const kind = status === 429 || !error.structured ? 'terminal' : 'unknown';
+  if (says(error, failed.BILLING) && !opensAgain) return { kind, reason: 'billing' };
   if (status === 429) return undefined;
-  if (says(error, failed.AUTHENTICATION) && (status === undefined || says(error, failed.KEY)))
-    return { kind: 'terminal', reason: 'authentication' };
-  // Firewalls and guardrails forbid, too, because of what somebody wrote: only the API's own word is about the key.
-  const isOwnWord = /^permission error$/m.test(labels) || (status === undefined && says(error, failed.PERMISSION));
-  if (isOwnWord) return { kind: 'terminal', reason: 'permission' };
-  return status === 403 ? { kind: 'unknown', reason: 'permission' } : undefined;
+  if (says(error, failed.AUTHENTICATION)) return { kind, reason: 'authentication' };
+  return status === 403 || says(error, failed.PERMISSION) ? { kind, reason: 'permission' } : undefined;
 }
 
 function whenThrottled(error: Evidence): Verdict | undefined {
@@ -248,7 +248,8 @@ function whenPromptTooLong(error: Evidence): Verdict | undefined {
 function whenRejected(error: Evidence): Verdict | undefined {
   const { status } = error;
   if (says(error, failed.REFUSED)) return { kind: 'unknown', reason: 'refused' };
-  if (says(error, failed.NOT_FOUND)) return { kind: 'terminal', reason: 'not_found' };
+  const isOwnWord = /^not found error$/m.test(error.labels) || !error.structured;
+  if (says(error, failed.NOT_FOUND)) return { kind: isOwnWord ? 'terminal' : 'unknown', reason: 'not_found' };
   if (status === 404) return { kind: 'unknown', reason: 'not_found' };
   if (status === 499) return { kind: 'transient', reason: 'aborted' };
   const isInvalid = status !== undefined ? status < 500 : /^invalid request error$/m.test(error.labels);

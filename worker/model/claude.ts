@@ -53,7 +53,7 @@ const WINDOW_TOKENS_MIN = 1_000;
 export function createClaude(options: ClaudeOptions): Model {
   const client = new Anthropic({ apiKey: options.apiKey, baseURL: options.baseURL, maxRetries: 0, logLevel: 'off' });
   const limits = rememberLimits((model) => askLimits(client, model), options.statedWindow, options.now);
-  const effortless = new Set<string>();
+  const unwanted = new Map<string, readonly Wish[]>();
   const outputLimits = new Map<string, number>();
   const withOutputLimit = (model: string, known: ModelLimits | undefined): Partial<ModelLimits> => {
     const told = [known?.maxOutputTokens, outputLimits.get(model)].filter((tokens) => tokens !== undefined);
@@ -72,18 +72,20 @@ export function createClaude(options: ClaudeOptions): Model {
       return { ...known, ...withOutputLimit(model, known) };
     },
     async send(request, signal, onText) {
-      const { effort: _refused, ...plain } = request;
-      const asked: ModelRequest = effortless.has(request.model) ? plain : request;
+      const asked = without(request, unwanted.get(request.model) ?? []);
       const first = await sendOnce(asked, signal, onText);
       const outputLimit = statedOutputLimit(first.error);
       if (outputLimit !== undefined && outputLimit < asked.maxTokens) {
-        outputLimits.set(request.model, outputLimit);
-        return (await sendOnce({ ...asked, maxTokens: outputLimit }, signal, onText)).result;
+        const within = await sendOnce({ ...asked, maxTokens: outputLimit }, signal, onText);
+        if (within.result.ok) outputLimits.set(request.model, outputLimit);
+        return within.result;
       }
-      if (asked.effort === undefined || !refusesEffort(first.error)) return first.result;
-      const second = await sendOnce(plain, signal, onText);
+      const refused = WISHES.filter(({ key, named }) => asked[key] !== undefined && isRefused(first.error, named));
+      if (refused.length === 0) return first.result;
+      const keys = refused.map(({ key }) => key);
+      const second = await sendOnce(without(asked, keys), signal, onText);
       // What is refused without it as well was refused for something else.
-      if (second.result.ok) effortless.add(request.model);
+      if (second.result.ok) unwanted.set(request.model, [...(unwanted.get(request.model) ?? []), ...keys]);
       return second.result;
     },
   };
@@ -171,13 +173,27 @@ class Call {
   }
 }
 
-/**
- * Whether an endpoint says that it does not take the wish for an effort, or not this one. Older models and proxies do
- * not; such a refusal costs nothing.
- */
-function refusesEffort(error: unknown): boolean {
-  if (!(error instanceof Anthropic.APIError) || (error.status !== 400 && error.status !== 422)) return false;
-  return /output_config|\beffort\b/i.test(error.message);
+/** What a request can do without. */
+type Wish = 'effort' | 'cacheLifetime';
+
+/** Older models and proxies do not take these, or not in every form; such a refusal costs nothing. */
+const WISHES: readonly { key: Wish; named: RegExp }[] = [
+  { key: 'effort', named: /output_config|\beffort\b/i },
+  { key: 'cacheLifetime', named: /cache_control\S{0,40}ttl|\bttl\b/i },
+];
+
+function isRefused(error: unknown, named: RegExp): boolean {
+  const isClients = error instanceof Anthropic.APIError && (error.status === 400 || error.status === 422);
+  return isClients && named.test(error.message);
+}
+
+function without(request: ModelRequest, keys: readonly Wish[]): ModelRequest {
+  const { effort, cacheLifetime, ...plain } = request;
+  return {
+    ...plain,
+    ...(effort !== undefined && !keys.includes('effort') && { effort }),
+    ...(cacheLifetime !== undefined && !keys.includes('cacheLifetime') && { cacheLifetime }),
+  };
 }
 
 function wordsOf(delta: Anthropic.RawContentBlockDelta): string {

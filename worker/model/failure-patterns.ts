@@ -84,14 +84,6 @@ export const AUTHENTICATION: readonly Rule[] = [
   },
 ];
 
-/** What an error about a key names; one that a guardrail words like it does not. */
-export const KEY: readonly Rule[] = [
-  {
-    example: 'Invalid API key: token too long',
-    all: [/api key|bearer|credential|(?:access|auth) token|authentication/],
-  },
-];
-
 export const PERMISSION: readonly Rule[] = [
   {
     example: 'permission_error: your organization may not use this model',

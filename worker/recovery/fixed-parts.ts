@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto';
+import { isOverBudget } from '../budget.ts';
 import type { Failure } from '../model/classify.ts';
 import type { Model, ModelRequest } from '../model/model.ts';
 
@@ -49,7 +51,7 @@ export function createFixedPartsCheck(now: () => number = Date.now): FixedPartsC
     return verdict;
   };
   return async (model, fixed, failure, signal) => {
-    const cause = `${failure.status ?? 'none'} ${failure.reason}`;
+    const cause = `${failure.status ?? 'none'} ${failure.reason} ${digestOf(fixed)}`;
     const kept = known.get(cause);
     if (kept && now() < kept.untilMs) return { ...kept.verdict, wasAsked: false };
     const running = asking.get(cause);
@@ -60,8 +62,17 @@ export function createFixedPartsCheck(now: () => number = Date.now): FixedPartsC
   };
 }
 
+/** Other tools, or another prompt, are another question. */
+function digestOf({ system, tools, serverTools }: FixedParts): string {
+  return createHash('sha1')
+    .update(JSON.stringify([system, tools, serverTools]))
+    .digest('base64');
+}
+
 function verdictOf(result: Awaited<ReturnType<Model['send']>>): FixedPartsVerdict {
   if (result.ok && result.answer.stopReason !== 'refusal') return { kind: 'taken', wasAsked: true };
   const failure: Failure = result.ok ? { kind: 'refusal', reason: 'refused' } : result.failure;
-  return { kind: failure.kind === 'transient' ? 'unclear' : 'refused', wasAsked: true, failure };
+  // A chat whose budget is used up was not even asked for.
+  const isUnclear = failure.kind === 'transient' || isOverBudget(failure.reason);
+  return { kind: isUnclear ? 'unclear' : 'refused', wasAsked: true, failure };
 }

@@ -63,11 +63,12 @@ export async function startFreshSession(
       channel: channelOf(message),
       boundary: randomBytes(9).toString('base64url'),
       tokensMax: Math.min(SEED_TOKENS_MAX, Math.floor(learnt.limitTokens * SEED_SHARE)),
-      because: attempt.trial || asksForBlame(failure.kind) ? 'refused' : 'outgrown',
+      because: attempt.trial || (asksForBlame(failure) && failure.kind !== 'token') ? 'refused' : 'outgrown',
       isBare: stage === 'bare',
     });
     const summary = { has_summary: entries > 0 && stage === 'fresh', summary_length: text.length };
-    const move: Move = { from, to: newSessionId(), entries, trial: trialOf(overflow, from, entries, stage) };
+    const way = { from, to: newSessionId(), entries };
+    const move: Move = { ...way, trial: trialOf(overflow, way, stage) };
     const seed: LogRecord = { v: 1, t: 'seed', ...newStamp(), text, parent: from, records: entries };
     const { keys, chat } = attempt;
     await attempt.write(
@@ -101,10 +102,15 @@ export async function startFreshSession(
   });
 }
 
-function trialOf({ attempt, failure }: Overflow, from: SessionId, entries: number, stage: 'fresh' | 'bare') {
-  if (attempt.trial === undefined && !asksForBlame(failure.kind)) return undefined;
-  const notice = stage === 'bare' ? NOTICE.bareAfterPoison : NOTICE.freshAfterPoison;
-  return { of: from, entries, notice, why: attempt.trial?.why ?? failure.reason };
+function trialOf(
+  { attempt, failure }: Overflow,
+  { from, to, entries }: Omit<Move, 'trial'>,
+  stage: 'fresh' | 'bare',
+): Trial | undefined {
+  if (attempt.trial === undefined && !asksForBlame(failure)) return undefined;
+  const isTooLong = failure.kind === 'token' && attempt.trial === undefined;
+  const notice = stage === 'bare' ? NOTICE.bareAfterPoison : isTooLong ? NOTICE.freshSession : NOTICE.freshAfterPoison;
+  return { of: from, in: to, entries, notice, why: attempt.trial?.why ?? failure.reason };
 }
 
 /** What closes the session before, and who is told; on trial nobody is, and only a session that failed is closed. */

@@ -24,13 +24,15 @@ const TOLD: Readonly<Partial<Record<FailureKind, string>>> = {
 export function giveUp(parts: RecoverParts, { attempt, failure }: Overflow): Recovery {
   reportFailedStage(parts, attempt.stage, failure.reason);
   parts.telemetry.count(METRIC.recoveries, { action: 'give_up', result: failure.reason });
-  const isGuilty = asksForBlame(failure.kind) || attempt.trial !== undefined;
+  const isGuilty = asksForBlame(failure);
+  const fault = failure.kind === 'output' ? 'output' : isGuilty ? 'message' : 'size';
   return {
     do: 'conclude',
     conclusion: { outcome: 'failed', reason: failure.reason, parts: [TOLD[failure.kind] ?? NOTICE.gaveUp] },
     commands: [
-      ...(isGuilty ? removeTurn(attempt) : []),
-      alertCommand(attempt.keys, gaveUpAlert(attempt, failure.reason, !isGuilty)),
+      // On trial the message is removed with the move back, whatever it ended with.
+      ...(isGuilty && attempt.trial === undefined ? removeTurn(attempt) : []),
+      alertCommand(attempt.keys, gaveUpAlert(attempt, failure.reason, fault)),
       auditCommand(attempt, { event: 'context.gave-up', reason: failure.reason }),
     ],
   };

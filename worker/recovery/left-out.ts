@@ -27,6 +27,8 @@ const KEPT_CHARS = 2_000;
 /** Leaving out less would not help, and what is lost might matter. */
 const LARGE_BYTES = 8 * 1024;
 const NAME_CHARS = 80;
+const RESULT_REFUSED =
+  '[What the tool returned is left out: the request that held it was refused. The call was made; do not make it again.]';
 
 /**
  * The parts of the newest turn that are worth leaving out, what tools returned in it included: of each, at most
@@ -62,6 +64,19 @@ export function longTexts(records: readonly LogRecord[], keptChars: number): Par
     return blocksOf(record).flatMap(({ block, ...place }) =>
       block.type === 'text' || (block.type === 'tool_result' && !holdsMedia(block))
         ? partOf(block, place, keptChars, keptChars)
+        : [],
+    );
+  });
+}
+
+/** What tools returned in the newest turn. Pure. */
+export function resultsOfTurn(records: readonly LogRecord[]): Part[] {
+  const turn = records.slice(Math.max(0, records.findLastIndex(startsTurn)));
+  return turn.flatMap((record) => {
+    if (record.t !== 'user') return [];
+    return blocksOf(record).flatMap(({ block, index }) =>
+      block.type === 'tool_result' && index !== undefined
+        ? [{ record, block: index, bytes: weigh(block), instead: RESULT_REFUSED, name: nameOf(block) }]
         : [],
     );
   });

@@ -1,5 +1,5 @@
 import type { RecoveryStage } from '../attempt.ts';
-import type { FailureKind } from '../model/classify.ts';
+import type { FailureKind, FailureReason } from '../model/classify.ts';
 
 /** Failures that a change of the request can mend. Transient and terminal ones never reach the table. */
 export type Trigger = Exclude<FailureKind, 'transient' | 'terminal'>;
@@ -111,9 +111,12 @@ export const OTHERWISE: Readonly<Record<RecoveryStage, Row>> = {
 /** Failures for which either the history or the message is to blame: a fresh session is on trial until it is answered. */
 const BLAMED: ReadonlySet<Trigger> = new Set<Trigger>(['media', 'poison', 'refusal', 'unknown']);
 
-/** Whether a fresh session that fails alike shows the history to be innocent. */
-export function asksForBlame(trigger: Trigger): boolean {
-  return BLAMED.has(trigger);
+/**
+ * Whether a fresh session that fails alike shows the history to be innocent. A turn that is too slow may be so for its
+ * length, or because the endpoint hangs.
+ */
+export function asksForBlame({ kind, reason }: { kind: Trigger; reason: FailureReason }): boolean {
+  return BLAMED.has(kind) || reason === 'counted_too_slow';
 }
 
 /** Re-enqueues by recovery for one call: with the first that makes at most 4 calls beyond transient retries. */

@@ -2,37 +2,35 @@ import { alertCommand } from '../../shared/alert.ts';
 import { METRIC, SPAN } from '../../shared/telemetry.ts';
 import type { Attempt } from '../attempt.ts';
 import { auditCommand } from '../audit.ts';
-import { fixedPartsAlert, refusedToolAlert } from '../incident.ts';
-import { roomOf } from '../model/room.ts';
+import { fixedPartsAlert } from '../incident.ts';
+import { isEndpointTrouble } from '../model/breaker.ts';
 import { NOTICE } from '../notice.ts';
+import type { FixedPartsVerdict } from './fixed-parts.ts';
 import { startFreshSession } from './fresh-session.ts';
 import { giveUp, refuseTurn } from './give-up.ts';
+import { leaveOutTools } from './named-tools.ts';
 import { lowerOutput, raiseOutput } from './output.ts';
 import { nextStep, OTHERWISE, type Step } from './policy.ts';
-import { dropThinking, scrubLargest, scrubMedia, scrubMessage } from './scrub.ts';
+import { dropThinking, scrubLargest, scrubMedia, scrubMessage, scrubResults } from './scrub.ts';
 import { compactForRetry } from './stage-one.ts';
 import {
   type LearntLimit,
   LIMIT_TOKENS_MIN,
-  moveTo,
   type Overflow,
   type RecoverParts,
   type Recovery,
+  type RecoveryTime,
   reportFailedStage,
 } from './step.ts';
-
-/** The time limits of a recovery. */
-export interface RecoveryTime {
-  /** Aborted when the recovery must stop, for whatever reason. */
-  signal: AbortSignal;
-  /** Aborted when its own time is over: then it goes on without a model. */
-  deadline: AbortSignal;
-}
 
 /** No window that anybody talks to is smaller, so a request of less was not refused for its length. */
 const GUESS_TOKENS_MIN = 2_000;
 /** A refusal without numbers teaches that the window is smaller than what was sent; our count may be off. */
 const GUESS_SHARE = 0.9;
+/** Less room than that beside the fixed parts is room for no answer. */
+const ANSWER_TOKENS_MIN = 1_024;
+/** Stands among the kinds that were tried. */
+const ASKED_AGAIN = 'asked again';
 const NOT_ASKED: ReadonlySet<string> = new Set(['paused', 'over_chat_budget', 'over_total_budget']);
 
 /**
@@ -49,19 +47,26 @@ export async function recover(parts: RecoverParts, overflow: Overflow, time: Rec
   });
   await report(parts, overflow);
   const learnt = learn(overflow);
-  if (failure.kind === 'token' && overflow.fixedTokens > roomOf(learnt.limitTokens, parts).usableTokens) {
+  if (failure.kind === 'token' && !learnt.isGuess && overflow.fixedTokens > learnt.limitTokens - ANSWER_TOKENS_MIN) {
     // Nothing that a chat could give up would help, if our count is right: the endpoint knows.
-    const verdict = await parts.fixedParts(parts.model, parts.fixedRequest(), failure, time.signal);
+    const verdict = await askFixedParts(parts, overflow, time.signal);
     if (verdict.kind === 'refused') return concludeFixedParts(overflow, verdict.failure.reason);
     if (verdict.kind === 'unclear') return { do: 'wait', failure: verdict.failure };
   }
-  const { tool } = failure;
-  const excluded = tool === undefined || step === 'give up' ? 'kept' : parts.excludeTool(tool, failure.reason);
-  if (tool !== undefined && excluded !== 'kept') return runWithout(parts, overflow, tool, excluded === 'now');
+  const withoutTools =
+    failure.tool === undefined ? undefined : await leaveOutTools(parts, overflow, failure.tool, time);
+  if (withoutTools) return withoutTools;
+  const withoutResults = step === 'try without history' && (await scrubResults(parts, overflow));
+  if (withoutResults) return withoutResults;
   const taken = await takeOwn(parts, overflow, step, learnt);
   if (taken) return taken;
   const other = taken === false ? OTHERWISE[attempt.stage][failure.kind] : step;
   return take(parts, overflow, other, learnt, time);
+}
+
+function askFixedParts(parts: RecoverParts, overflow: Overflow, signal: AbortSignal): Promise<FixedPartsVerdict> {
+  const fixed = { ...parts.fixedRequest(), maxTokens: overflow.askedOutputTokens };
+  return parts.fixedParts(parts.model, fixed, overflow.failure, signal);
 }
 
 /** A step that belongs to one kind of failure. `false` when there is nothing that it could do. */
@@ -141,21 +146,17 @@ async function tryWithoutHistory(
   { signal }: RecoveryTime,
 ): Promise<Recovery> {
   const { attempt, failure } = overflow;
-  const verdict = await parts.fixedParts(parts.model, parts.fixedRequest(), failure, signal);
+  const verdict = await askFixedParts(parts, overflow, signal);
   if (verdict.kind === 'unclear') return { do: 'wait', failure: verdict.failure };
   if (verdict.kind === 'refused') return concludeFixedParts(overflow, verdict.failure.reason);
+  // An endpoint that was in trouble until now may be well again: that is found out before a history is left.
+  if (isEndpointTrouble(failure.reason) && !attempt.tried.includes(ASKED_AGAIN)) return askAgain(attempt);
   const spent = verdict.wasAsked ? 1 : 0;
   return orReport(parts, attempt, () => startFreshSession(parts, overflow, learnt, 'fresh', spent));
 }
 
-/** A tool that the API refuses would take every chat with it: it is left out, and the operator is told. */
-async function runWithout(parts: RecoverParts, { attempt }: Overflow, tool: string, isNew: boolean): Promise<Recovery> {
-  await attempt.write(`recover:${attempt.recoveries}`, [
-    ...moveTo(attempt, attempt.stage),
-    ...(isNew ? [alertCommand(attempt.keys, refusedToolAlert(attempt, tool))] : []),
-    auditCommand(attempt, { event: 'tool.excluded', tool }),
-  ]);
-  parts.telemetry.count(METRIC.recoveries, { action: 'exclude_tool', result: 'ok' });
+async function askAgain({ keys, entry, tried, write }: Attempt): Promise<Recovery> {
+  await write('asked again', [['HSET', keys.turn(entry), 'tried', [...tried, ASKED_AGAIN].join(',')]]);
   return { do: 'again' };
 }
 

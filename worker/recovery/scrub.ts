@@ -4,7 +4,7 @@ import { leftOut, NOTICE } from '../notice.ts';
 import { asShown, isThinking } from '../session/shown.ts';
 import { appendCommands } from '../session/store.ts';
 import { viewWithOrigins } from '../session/view.ts';
-import { bytesOf, largePartsOfTurn, largestParts, mediaParts, type Part } from './left-out.ts';
+import { bytesOf, largePartsOfTurn, largestParts, mediaParts, type Part, resultsOfTurn } from './left-out.ts';
 import {
   moveTo,
   noteTried,
@@ -74,6 +74,17 @@ export async function dropThinking(
   ]);
   parts.telemetry.count(METRIC.recoveries, { action: 'drop_thinking', result: 'ok' });
   return { do: 'again' };
+}
+
+/**
+ * Leaves out what tools returned in the middle of a message's turn, once: it came from outside, and is more often to blame
+ * than what people wrote. The calls stay, so none is made again. `false` when there is nothing, or it did not help.
+ */
+export async function scrubResults(parts: RecoverParts, overflow: Overflow): Promise<Recovery | false> {
+  const { attempt, opened, failure } = overflow;
+  if (attempt.rounds === 0 || attempt.tried.includes(failure.kind)) return false;
+  const results = resultsOfTurn(asShown(opened.window.records));
+  return results.length > 0 && storeOwn(parts, overflow, results);
 }
 
 async function storeOwn(parts: RecoverParts, overflow: Overflow, left: readonly Part[]): Promise<Recovery> {

@@ -15,6 +15,7 @@ import {
   compact,
 } from './compact.ts';
 import { maskResults, trimOldRounds } from './mask.ts';
+import type { RecoveryTime } from './step.ts';
 import {
   type LearntLimit,
   LIMIT_TOKENS_MIN,
@@ -83,7 +84,7 @@ export async function compactAfterReply(
   attempt: Attempt,
   opened: OpenedSession,
   { room, conversation }: { room: Room; conversation: () => Promise<Conversation> },
-  signal: AbortSignal,
+  { signal, deadline }: RecoveryTime,
 ): Promise<void> {
   if (attempt.compactionsInRow >= COMPACTIONS_IN_ROW_MAX || attempt.vainCompactions >= VAIN_COMPACTIONS_MAX) return;
   await attempt.write('', [['HSET', attempt.keys.turn(attempt.entry), REPLIED, 1]]);
@@ -100,7 +101,7 @@ export async function compactAfterReply(
     },
     signal,
   );
-  if (failed === undefined || signal.aborted || failed.failed?.failure.kind === 'transient') return;
+  if (failed === undefined || (signal.aborted && !deadline.aborted)) return;
   await attempt.write('', [['HINCRBY', attempt.keys.session(attempt.session), 'vainCompactions', 1]]);
 }
 

@@ -30,8 +30,9 @@ export interface RecoverParts extends RoomSettings {
   /** Tells whether the endpoint takes what every request holds. */
   fixedParts: FixedPartsCheck;
   fixedRequest(): FixedParts;
-  /** Takes a tool out for the whole process, unless it was taken out `before`, or is one that is `kept`. Idempotent. */
-  excludeTool(name: string, why: string): 'now' | 'before' | 'kept';
+  /** Takes a tool out for the whole process; `false` where it was taken out before, or must stay. Idempotent. */
+  excludeTool(name: string, why: string): boolean;
+  isToolOut(name: string): boolean;
   /** Models that turned out to bind their thinking, whatever their names say; grows as errors teach it. */
   boundModels: Set<string>;
   /** Gives a recovery its own deadline. */
@@ -60,6 +61,14 @@ export interface Overflow {
   askedOutputTokens: number;
   /** Whether the request had to be repaired before it was sent: then it was not quite what the view made. */
   isRepaired: boolean;
+}
+
+/** The time limits of a recovery. */
+export interface RecoveryTime {
+  /** Aborted when the recovery must stop, for whatever reason. */
+  signal: AbortSignal;
+  /** Aborted when its own time is over: then it goes on without a model. */
+  deadline: AbortSignal;
 }
 
 /** The message goes back to the head of the queue, or it ends here. */

@@ -1,0 +1,39 @@
+import { alertCommand } from '../../shared/alert.ts';
+import { METRIC } from '../../shared/telemetry.ts';
+import { auditCommand } from '../audit.ts';
+import { refusedToolAlert } from '../incident.ts';
+import type { Overflow, RecoverParts, Recovery, RecoveryTime } from './step.ts';
+
+/** The API names one tool at a time; more bad ones than that are a broken server. */
+const TOOLS_MAX = 20;
+
+/**
+ * Leaves out the tools that the API refuses by name, and has the message run again. What an error of a request says is not
+ * believed alone: it may quote what somebody wrote, and a tool is taken from every chat. So the fixed parts are asked
+ * until they are taken. Nothing when no tool is to blame. Contract: as `recover`.
+ */
+export async function leaveOutTools(
+  parts: RecoverParts,
+  overflow: Overflow,
+  named: string,
+  { signal }: RecoveryTime,
+): Promise<Recovery | undefined> {
+  const { attempt, failure, askedOutputTokens } = overflow;
+  const out: string[] = [];
+  while (out.length < TOOLS_MAX) {
+    const fixed = { ...parts.fixedRequest(), maxTokens: askedOutputTokens };
+    const verdict = await parts.fixedParts(parts.model, fixed, failure, signal);
+    const tool = verdict.kind === 'refused' ? verdict.failure.tool : undefined;
+    if (tool === undefined || !parts.excludeTool(tool, failure.reason)) break;
+    out.push(tool);
+  }
+  if (out.length === 0 && !parts.isToolOut(named)) return undefined;
+  // No recovery of the message's own, so none is counted; a request without these tools is another one.
+  await attempt.write(`without ${[named, ...out].join(' ')}`, [
+    ['HSET', attempt.keys.turn(attempt.entry), 'attempts', 0],
+    ...out.map((tool) => alertCommand(attempt.keys, refusedToolAlert(attempt, tool))),
+    ...out.map((tool) => auditCommand(attempt, { event: 'tool.excluded', tool })),
+  ]);
+  for (const _ of out) parts.telemetry.count(METRIC.recoveries, { action: 'exclude_tool', result: 'ok' });
+  return { do: 'again' };
+}
