@@ -74,7 +74,7 @@ export async function askModel(
     }
     if (!goesOn(called.answer, round, parts)) return answered(now, called);
     opened = await recordRound(parts, attempt, opened, { called, room }, round + 1);
-    attempt = { ...progressed(attempt), ...(isCalm(called, room) && { compactionsInRow: 0 }) };
+    attempt = { ...progressed(attempt, round + 1), ...(isCalm(called, room) && { compactionsInRow: 0 }) };
   }
 }
 
@@ -137,13 +137,14 @@ async function recordRound(
 }
 
 /** The attempt as it goes on after a round: what was stored with the round, and what a failure now starts from. */
-function progressed(attempt: Attempt): Attempt {
+function progressed(attempt: Attempt, rounds: number): Attempt {
   const stage = stageAfterRound(attempt);
   const isOver = (field: string) => (OUTAGE_FIELDS as readonly string[]).includes(field);
   const kept: Attempt['kept'] = (field) => (isOver(field) ? undefined : attempt.kept(field));
   return {
     ...attempt,
     kept,
+    rounds,
     attempts: 1,
     timeouts: 0,
     recoveriesBefore: attempt.recoveries,

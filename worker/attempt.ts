@@ -33,6 +33,8 @@ export interface Trial {
 
 /** The field of a turn that counts how often its time ran out. */
 export const TIMEOUTS = 'timeouts';
+/** The field of a turn that notes a refusal for what the message or its conversation says. */
+export const BLAMED = 'blamed';
 /** The field of a turn whose user has the answer while its session is compacted. */
 export const REPLIED = 'replied';
 
@@ -88,6 +90,8 @@ export interface Attempt {
   readonly refusalsInRow: number;
   /** How often the turn's own time ran out since the last progress. */
   readonly timeouts: number;
+  /** Whether this message, or its conversation, was refused for what it says: it may be guilty. */
+  readonly isBlamed: boolean;
   /** Set while this session is on trial. */
   readonly trial: Trial | undefined;
   /** Lowered when input and output together did not fit, raised when thinking took all of it. */
@@ -179,6 +183,7 @@ export function readAttempt(reply: {
     vainCompactions: Number(session.get('vainCompactions') ?? 0),
     refusalsInRow: Number(session.get('refusalsInRow') ?? 0),
     timeouts: Number(turn.get(TIMEOUTS) ?? 0),
+    isBlamed: turn.has(BLAMED),
     trial: isForeign ? undefined : trial,
     maxOutputTokens: optionalNumber(turn.get('maxOutputTokens')),
     conclusion: parsed<Conclusion>(turn.get('conclusion')),

@@ -57,10 +57,11 @@ export async function runTurn(parts: TurnParts, attempt: Attempt, signal: AbortS
       await tellWaiting(parts, attempt, to, decided);
       return decided;
     }
-    await storeConclusion(attempt, decided);
+    const conclusion = withNotices(attempt, decided.conclusion);
+    await storeConclusion(attempt, conclusion, decided.commands);
     parts.reach('answer stored');
     stopTyping();
-    const verdict = await deliverConclusion(parts, attempt, decided.conclusion, to, true);
+    const verdict = await deliverConclusion(parts, attempt, conclusion, to, true);
     // Nobody waits for this, and the chat's next message cannot come in between.
     if (verdict.do === 'settle' && decided.afterReply) {
       const { opened, room } = decided.afterReply;
@@ -77,15 +78,21 @@ export async function runTurn(parts: TurnParts, attempt: Attempt, signal: AbortS
 }
 
 /** A session that is still on trial when its message ends otherwise than answered has shown nothing against the one before. */
-async function storeConclusion(attempt: Attempt, { conclusion, commands }: Concluded): Promise<void> {
+async function storeConclusion(
+  attempt: Attempt,
+  conclusion: Conclusion,
+  commands: Concluded['commands'],
+): Promise<void> {
   const { keys, entry, chat, session } = attempt;
   const stored = [
-    ['HSET', keys.turn(entry), 'conclusion', JSON.stringify(withNotices(attempt, conclusion)), 'attempts', 1] as const,
+    ['HSET', keys.turn(entry), 'conclusion', JSON.stringify(conclusion), 'attempts', 1] as const,
     markFirst(attempt),
     ...commands,
   ];
+  const isGuilty = attempt.isBlamed && conclusion.outcome !== 'answered';
   if (attempt.trial === undefined || conclusion.outcome === 'answered') {
-    await attempt.write('conclusion', stored);
+    // Else the next message would be refused for it, and the history be left that was innocent.
+    await attempt.write('conclusion', [...stored, ...(isGuilty ? removeTurn(attempt) : [])]);
     return;
   }
   const back = await attempt.write(

@@ -1,6 +1,6 @@
 import { alertCommand } from '../../shared/alert.ts';
 import { METRIC, SPAN } from '../../shared/telemetry.ts';
-import type { Attempt } from '../attempt.ts';
+import { type Attempt, BLAMED } from '../attempt.ts';
 import { auditCommand } from '../audit.ts';
 import { fixedPartsAlert } from '../incident.ts';
 import { isEndpointTrouble } from '../model/breaker.ts';
@@ -10,7 +10,7 @@ import { startFreshSession } from './fresh-session.ts';
 import { giveUp, refuseTurn } from './give-up.ts';
 import { leaveOutTools } from './named-tools.ts';
 import { lowerOutput, raiseOutput } from './output.ts';
-import { nextStep, OTHERWISE, type Step } from './policy.ts';
+import { asksForBlame, nextStep, OTHERWISE, type Step } from './policy.ts';
 import { dropThinking, scrubLargest, scrubMedia, scrubMessage, scrubResults } from './scrub.ts';
 import { compactForRetry } from './stage-one.ts';
 import {
@@ -192,6 +192,7 @@ async function report({ telemetry }: RecoverParts, { attempt, failure }: Overflo
   };
   await attempt.write(`exceeded:${attempt.recoveries}`, [
     auditCommand(attempt, { event: 'context.exceeded', phase, kind, stage: attempt.stage, ...numbers }),
+    ...(asksForBlame(failure) ? [['HSET', attempt.keys.turn(attempt.entry), BLAMED, 1] as const] : []),
   ]);
   telemetry.count(METRIC.overflows, { kind: failure.kind, stage: attempt.stage });
   telemetry.mark(SPAN.overflowDetected, {
