@@ -3,7 +3,7 @@ import { chatKey } from '../../shared/keys.ts';
 import type { Service } from '../../shared/lifecycle.ts';
 import { importSession, parseLines } from '../../worker/session/transfer.ts';
 import { ALERT_CHAT, createWorld, startGateway, type World } from '../fixture/gateway.ts';
-import { conversation } from '../fixture/history.ts';
+import { guiltyConversation } from '../fixture/history.ts';
 import { nextOutcome } from '../fixture/ledger.ts';
 import { temporaryFile } from '../fixture/temporary-file.ts';
 import { GUARDRAILS, type Guardrail } from '../stand-in/claude/guardrails.ts';
@@ -26,13 +26,8 @@ afterEach(async () => {
   await world.close();
 });
 
-/** A conversation in which the user said something guilty, so many exchanges ago. */
-async function givenHistory(chat: number, exchangesAgo: number) {
-  const lines = conversation(30, 200);
-  const guilty = JSON.stringify({ role: 'user', content: 'Something GUILTY' });
-  lines.splice(lines.length - 2 * exchangesAgo, 0, guilty, JSON.stringify({ role: 'assistant', content: 'Well.' }));
-  return importSession(world.peek, world.keys, chatKey(chat), await parseLines(lines));
-}
+const givenHistory = async (chat: number, exchangesAgo: number) =>
+  importSession(world.peek, world.keys, chatKey(chat), await parseLines(guiltyConversation(exchangesAgo)));
 
 const mainCalls = () => world.claude.calls.filter(({ kind }) => kind === 'main');
 const asked = () => mainCalls().filter(({ pendingText }) => !PROBE.test(pendingText));
