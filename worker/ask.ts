@@ -206,7 +206,7 @@ function answered({ attempt, opened, room }: About, called: Answered): Decided {
   const sourced = withSources(words, sourcesOf([...ownBlocks(opened, attempt), ...answer.content]));
   const text = [sourced, ...(isCut(answer) ? [NOTICE.cutAnswer] : [])].filter((part) => part !== '').join('\n\n');
   const isFull = !isCalm(called, room) || answer.stopReason === 'model_context_window_exceeded';
-  const notices = attempt.trial ? [...attempt.notices, attempt.trial.notice] : attempt.notices;
+  const { notices } = endedTrial(attempt);
   return {
     conclusion: { outcome: 'answered', parts: [...notices, ...splitReply(text)] },
     commands: [
