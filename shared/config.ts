@@ -143,6 +143,7 @@ const environment = z.object({
   TOTAL_DAILY_TOKENS: positive.optional(),
   UNANSWERED_ALERT_MS: milliseconds.default(120_000),
   DEADMAN_URL: pingUrl.optional(),
+  ALERT_WEBHOOK_URL: pingUrl.optional(),
   HTTP_PORT: port.default(8080),
   HTTP_HOST: z.string().default('127.0.0.1'),
   LOG_LEVEL: z

@@ -5,8 +5,11 @@ import { pause, type Service } from './lifecycle.ts';
 /** One part of readiness, e.g. `redis`. */
 export interface ReadinessPart {
   readonly name: string;
-  /** Contract: must not throw; answers within a second. */
-  check(): Promise<{ ready: boolean; detail?: string }>;
+  /**
+   * `isDegraded`: there is trouble that this process cannot end, and that keeps it from nothing which it does itself.
+   * Contract: must not throw; answers within a second.
+   */
+  check(): Promise<{ ready: boolean; isDegraded?: true; detail?: string }>;
 }
 
 /** A path that is served beside health, such as the webhook's. */
@@ -34,7 +37,7 @@ const STOP_GRACE_MS = 2_000;
 
 /**
  * Serves `GET /healthz` (200 while the process lives) and `GET /readyz` (200 when every part is ready, else 503; JSON
- * with each part), and the given routes. Rejects when the port is taken, with a sentence that names `HTTP_PORT`. `stop`
+ * with each part, and `degraded` in place of `ready` when one has trouble), and the given routes. Rejects when the port is taken, with a sentence that names `HTTP_PORT`. `stop`
  * takes no new connection, and lets the requests in hand be answered.
  */
 export async function serveHealth(options: HealthOptions): Promise<Service & { port: number }> {
@@ -79,7 +82,9 @@ function readinessRoute(parts: readonly ReadinessPart[]): Route {
   return onlyGet('/readyz', async () => {
     const checked = await Promise.all(parts.map(async (part) => [part.name, await part.check()] as const));
     const ready = checked.every(([, part]) => part.ready);
-    return { ready, body: { status: ready ? 'ready' : 'not ready', parts: Object.fromEntries(checked) } };
+    const isDegraded = checked.some(([, part]) => part.isDegraded);
+    const status = !ready ? 'not ready' : isDegraded ? 'degraded' : 'ready';
+    return { ready, body: { status, parts: Object.fromEntries(checked) } };
   });
 }
 

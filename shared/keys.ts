@@ -18,8 +18,16 @@ export interface Keys {
   readonly jobsActive: string;
   /** Hash: what the poller last got from Telegram. Shard 0's alone is used. */
   readonly poll: string;
-  /** Hash: the watchdog's open incidents. Shard 0's alone is used. */
-  readonly watch: string;
+  /** Hash: the book of incidents. Shard 0's alone is used. */
+  readonly incidents: string;
+  /** Stream: what the operator is to be told, and the hash that says how that goes, with its lock. Shard 0's alone are used. */
+  readonly notices: string;
+  readonly alerting: string;
+  readonly alertingLock: string;
+  /** Hash: how the calls of the model fare. Shard 0's alone is used. */
+  readonly provider: string;
+  /** Sorted set of the worker processes, by when they last showed themselves. Shard 0's alone is used. */
+  readonly workers: string;
   /** How many shards there are. Shard 0's alone is used. */
   readonly shards: string;
   /**
@@ -42,7 +50,6 @@ export interface Keys {
   /** The bytes of a file, by their hash. */
   media(sha256: string): string;
   archive(id: SessionId): string;
-  incident(name: string): string;
   /** The lease of the one process that polls for a bot. Shard 0's alone is used. */
   poller(botId: number): string;
   /** Tokens that a chat spent on a day, `2026-11-22`. */
@@ -109,7 +116,12 @@ export function keysOf(shard: number): Keys {
     jobsWaiting: `${tag}:${TURNS_QUEUE}:wait`,
     jobsActive: `${tag}:${TURNS_QUEUE}:active`,
     poll: `${tag}:poll`,
-    watch: `${tag}:watch`,
+    incidents: `${tag}:incidents`,
+    notices: `${tag}:notices`,
+    alerting: `${tag}:alerting`,
+    alertingLock: `${tag}:alerting-lock`,
+    provider: `${tag}:provider`,
+    workers: `${tag}:workers`,
     shards: `${tag}:shards`,
     absent: `${tag}:absent`,
     suspects: `${tag}:suspects`,
@@ -124,7 +136,6 @@ export function keysOf(shard: number): Keys {
     log: (id) => `${tag}:log:${id}`,
     media: (sha256) => `${tag}:media:${sha256}`,
     archive: (id) => `${tag}:archive:${id}`,
-    incident: (name) => `${tag}:incident:${name}`,
     poller: (botId) => `${tag}:poller:${botId}`,
     spent: (day, chat) => `${tag}:spent:${day}:${chat}`,
     spentByAll: (day) => `{sw:0}:spent:${day}`,

@@ -9,7 +9,7 @@ import { expect, test } from '@jest/globals';
  */
 const RANKS: readonly (readonly [rank: number, files: RegExp])[] = [
   [5, /^(?:spillway|producer\/main|worker\/main|worker\/cli\/\w+)\.ts$/],
-  [4, /^(?:shared\/root|producer\/producer|worker\/(?:worker|processor|setup))\.ts$/],
+  [4, /^(?:shared\/root|producer\/producer|worker\/(?:worker|processor|setup|oversight))\.ts$/],
   [
     3,
     /^(?:producer\/(?:poller|acceptance|introduction|webhook|webhook-keeper)|worker\/(?:dispatcher|reconciler|turn|gather|content|opening|ask|call|fallback|react|verdict|command))\.ts$/,
@@ -20,12 +20,16 @@ const RANKS: readonly (readonly [rank: number, files: RegExp])[] = [
   ],
   [
     2,
-    /^(?:producer\/inbox|worker\/(?:lane|ledger|queue|budget|alert|price-file)|worker\/model\/(?:claude|wire)|worker\/session\/(?:store|transfer)|worker\/reply\/(?:typing|drafts))\.ts$/,
+    /^(?:producer\/inbox|worker\/(?:lane|ledger|queue|budget|price-file)|worker\/model\/(?:claude|wire)|worker\/session\/(?:store|transfer)|worker\/reply\/(?:typing|drafts))\.ts$/,
   ],
-  [3, /^worker\/watchdog\.ts$/],
-  [2, /^(?:producer\/lease|worker\/(?:watch-snapshot|dead-man))\.ts$/],
+  [3, /^worker\/watch\/watchdog\.ts$/],
+  [2, /^producer\/lease\.ts$/],
+  [2, /^worker\/watch\/(?:snapshot|dead-man|provider)\.ts$/],
+  [0, /^worker\/watch\/(?:rules|readiness)\.ts$/],
+  [2, /^worker\/alerts\/(?:alerter|book-store|tool-servers)\.ts$/],
+  [1, /^worker\/alerts\/(?:alerting|channel|deliver|redis-trouble)\.ts$/],
+  [0, /^worker\/alerts\/(?:book|cause|conditions|digest|incident|messages|notice-text)\.ts$/],
   [1, /^shared\/heartbeat\.ts$/],
-  [0, /^worker\/watch-rules\.ts$/],
   [2, /^worker\/(?:archivist|session\/archive|tools\/(?:recall|chat-memory))\.ts$/],
   [2, /^worker\/tools\/(?:mcp|mcp-server|mcp-call|mcp-list|mcp-link|mcp-child|mcp-fetch)\.ts$/],
   [
@@ -44,7 +48,7 @@ const RANKS: readonly (readonly [rank: number, files: RegExp])[] = [
   [0, /^producer\/(?:intake|patience|webhook-sight)\.ts$/],
   [0, /^worker\/(?:session\/segment|tools\/(?:memory|memory-index|words|snippet|passage))\.ts$/],
   [0, /^worker\/media\/(?:kind|label|fill)\.ts$/],
-  [0, /^worker\/(?:attempt|header|deadline|outage|backoff|audit|incident|notice|pieces)\.ts$/],
+  [0, /^worker\/(?:attempt|header|deadline|outage|backoff|audit|notice|pieces)\.ts$/],
   [
     0,
     /^worker\/(?:model\/[\w-]+|session\/(?:record|shown|view|pairs)|recovery\/(?:policy|seed|finished-calls|transcript|left-out)|tools\/(?:tool|joined)|reply\/(?:format|sources))\.ts$/,

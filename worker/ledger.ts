@@ -4,7 +4,7 @@ import type { Keys } from '../shared/keys.ts';
 import { createLossTeller } from '../shared/loss.ts';
 import type { RedisClient } from '../shared/redis.ts';
 import { bindScript } from '../shared/script.ts';
-import { balancedAlert, unbalancedAlert } from './incident.ts';
+import { balancedAlert, unbalancedAlert } from './alerts/messages.ts';
 
 /** What went in and what came out, read at one moment. */
 export interface Balance {
@@ -22,8 +22,8 @@ export interface Balance {
 export interface LedgerReading extends Balance {
   /** False on data that was never counted: then nothing can be unaccounted for, and nothing is proven. */
   isCounted: boolean;
-  /** When the open alarm was raised, in ms since the epoch; absent when none is open. */
-  alarmedAtMs?: number;
+  /** The open alarm: when it was raised, in ms since the epoch, and for how many; absent when none is open. */
+  alarm?: { atMs: number; unaccounted: number };
 }
 
 /**
@@ -36,14 +36,21 @@ export interface Ledger {
   /** Reads, and changes nothing. */
   read(): Promise<LedgerReading>;
   /**
-   * Reads, and queues an alert when the balance is not 0, or one that says "Resolved" when it is so again. Begins the
-   * counts where there are none. May be repeated: the alerter sends an alert that lasts once an hour. Counts that are
-   * lower than this process has seen them before are told too: then Redis lost data.
+   * Reads, and queues an alert when the balance is not 0 or has changed, or one that says "Resolved" when it is 0 again.
+   * Begins the counts where there are none. May be repeated: what lasts is queued once. Counts that are lower than this
+   * process has seen them before are told too: then Redis lost data.
    */
   check(nowMs: number): Promise<LedgerReading & { alert?: Alert; lostData?: Alert }>;
 }
 
-type BalanceReply = [accepted: number, settled: number, pending: number, isCounted: 0 | 1, alarmedAtMs: number];
+type BalanceReply = [
+  accepted: number,
+  settled: number,
+  pending: number,
+  isCounted: 0 | 1,
+  alarmedAtMs: number,
+  alarmedFor: number,
+];
 
 /** Binds the ledger of one shard to a connection. */
 export function createLedger(redis: RedisClient, keys: Keys): Ledger {
@@ -58,11 +65,11 @@ export function createLedger(redis: RedisClient, keys: Keys): Ledger {
       const reading = await read(true);
       const lost = await tellLoss({ accepted: reading.accepted, hasGrown: false });
       const seen = { ...reading, ...(lost && { lostData: lost }) };
-      const { unaccounted, alarmedAtMs } = reading;
+      const { unaccounted, alarm: open } = reading;
       const alert = alertOn(reading, keys.counts);
       if (!alert) return seen;
-      const lastsFrom = unaccounted === 0 ? 0 : (alarmedAtMs ?? nowMs);
-      const args = [alarmedAtMs ?? 0, lastsFrom, JSON.stringify(alert)];
+      const lastsFrom = unaccounted === 0 ? 0 : (open?.atMs ?? nowMs);
+      const args = [open?.atMs ?? 0, open?.unaccounted ?? 0, lastsFrom, unaccounted, JSON.stringify(alert)];
       const isQueued = (await alarm([keys.counts, keys.alerts], args)) === 1;
       return { ...seen, ...(isQueued && { alert }) };
     },
@@ -71,13 +78,14 @@ export function createLedger(redis: RedisClient, keys: Keys): Ledger {
 
 /** The script reads all three numbers at one moment, so a balance that is not 0 is no race: one look is enough. */
 function alertOn(reading: LedgerReading, counts: string): Alert | undefined {
-  if (reading.unaccounted !== 0) return unbalancedAlert(reading, counts);
-  return reading.alarmedAtMs === undefined ? undefined : balancedAlert(reading, reading.alarmedAtMs);
+  const { unaccounted, alarm } = reading;
+  if (unaccounted === 0) return alarm && balancedAlert(reading, counts);
+  return unaccounted === alarm?.unaccounted ? undefined : unbalancedAlert(reading, counts);
 }
 
-function readingOf([accepted, settled, pending, isCounted, alarmedAtMs]: BalanceReply): LedgerReading {
+function readingOf([accepted, settled, pending, isCounted, atMs, unaccounted]: BalanceReply): LedgerReading {
   return {
     ...{ accepted, settled, pending, unaccounted: accepted - settled - pending, isCounted: isCounted === 1 },
-    ...(alarmedAtMs > 0 && { alarmedAtMs }),
+    ...(atMs > 0 && { alarm: { atMs, unaccounted } }),
   };
 }

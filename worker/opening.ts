@@ -1,10 +1,10 @@
 import { alertCommand } from '../shared/alert.ts';
 import { channelOf, type InboundMessage } from '../shared/message.ts';
 import { SPAN, type Telemetry } from '../shared/telemetry.ts';
+import { tornAlert } from './alerts/messages.ts';
 import type { Attempt } from './attempt.ts';
 import { auditCommand } from './audit.ts';
 import { chatCode, headerOf } from './header.ts';
-import { tornAlert } from './incident.ts';
 import type { UserRecord } from './session/record.ts';
 import { newStamp, type OpenedSession, type Sessions } from './session/store.ts';
 

@@ -1,8 +1,8 @@
 import { alertCommand } from '../shared/alert.ts';
+import { budgetAlert } from './alerts/messages.ts';
 import type { Attempt } from './attempt.ts';
 import { backoffMs } from './backoff.ts';
 import { isOverBudget } from './budget.ts';
-import { budgetAlert } from './incident.ts';
 import type { Failure } from './model/classify.ts';
 import { NOTICE } from './notice.ts';
 import { isOutage, noteWait, type Patience, waitOut } from './outage.ts';
@@ -29,7 +29,7 @@ export async function react(parts: ReactParts, failedCall: FailedCall): Promise<
   const { attempt, failure } = failedCall;
   if (isOverBudget(failure.reason)) return overBudget(attempt, failure.reason);
   if (failure.kind === 'terminal')
-    return failed(attempt, failure.reason, NOTICE.misconfigured, `status ${failure.status ?? 'none'}`, true);
+    return failed(attempt, failure.reason, NOTICE.misconfigured, `status ${failure.status ?? 'none'}`);
   if (failure.kind !== 'transient') return recoverFrom(parts, failedCall, failure.kind);
   const later = await waitFor(parts, attempt, failure);
   // The endpoint may be well, and its trouble be about this conversation: that is found out by asking less.
@@ -75,7 +75,7 @@ async function decidedBy(parts: ReactParts, failedCall: FailedCall, recovery: Re
   // What could not be asked for is no fault of this message.
   if (isOverBudget(failure.reason)) return overBudget(attempt, failure.reason);
   const later = failure.kind === 'transient' ? await waitFor(parts, attempt, failure) : undefined;
-  return later ?? failed(attempt, failure.reason, NOTICE.unavailable, 'the endpoint is in trouble for long', true);
+  return later ?? failed(attempt, failure.reason, NOTICE.unavailable, 'the endpoint is in trouble for long');
 }
 
 /** The user is told; the operator once a day for the budget of all. */

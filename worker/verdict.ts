@@ -1,6 +1,6 @@
 import { alertCommand } from '../shared/alert.ts';
+import { failedAlert } from './alerts/messages.ts';
 import type { Attempt, Command, Conclusion } from './attempt.ts';
-import { failedAlert } from './incident.ts';
 import type { Room } from './model/room.ts';
 import type { OpenedSession } from './session/store.ts';
 
@@ -33,9 +33,9 @@ export interface Concluded {
 export type Decided = Concluded | Exclude<Verdict, { do: 'settle' }>;
 
 /** The conclusion that a message failed: kept as a dead letter, told to the user and to the operator. */
-export function failed(attempt: Attempt, reason: string, notice: string, detail: string, sharedCause = false) {
+export function failed(attempt: Attempt, reason: string, notice: string, detail: string) {
   const conclusion: Conclusion = { outcome: 'failed', reason, parts: [notice] };
-  return { conclusion, commands: [alertCommand(attempt.keys, failedAlert(attempt, reason, detail, sharedCause))] };
+  return { conclusion, commands: [alertCommand(attempt.keys, failedAlert(attempt, reason, detail))] };
 }
 
 /** How a message ends that a later command cancelled: that command's reply tells the user. */

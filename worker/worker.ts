@@ -7,15 +7,14 @@ import type { Logger } from '../shared/log.ts';
 import { connectRedis, isReadyFor, type RedisClient } from '../shared/redis.ts';
 import type { Telegram } from '../shared/telegram.ts';
 import { METRIC, type Telemetry } from '../shared/telemetry.ts';
-import { ALERT_TAKE_OVER_MS, startAlerter } from './alert.ts';
+import { undecodableAlert } from './alerts/messages.ts';
 import { ARCHIVE_EVERY_MS, startArchivist } from './archivist.ts';
 import { createBudget } from './budget.ts';
-import { DEAD_MAN_EVERY_MS } from './dead-man.ts';
 import { startDispatcher } from './dispatcher.ts';
-import { undecodableAlert } from './incident.ts';
 import { createLane, type Lane } from './lane.ts';
 import { createMediaStore } from './media/store.ts';
 import type { Model } from './model/model.ts';
+import { type OversightLimits, startOversight } from './oversight.ts';
 import { createProcessor } from './processor.ts';
 import { openQueue, openWorker, QUEUE_LIMITS, type QueueLimits } from './queue.ts';
 import { RECONCILE_EVERY_MS, startReconciler } from './reconciler.ts';
@@ -27,8 +26,6 @@ import { joinToolboxes } from './tools/joined.ts';
 import { createRecall } from './tools/recall.ts';
 import { serverTools } from './tools/server-tools.ts';
 import type { Toolbox } from './tools/tool.ts';
-import { POLL_AGE_MS } from './watch-rules.ts';
-import { startWatchdog, WATCH_EVERY_MS } from './watchdog.ts';
 
 export interface WorkerParts {
   config: Config;
@@ -45,14 +42,12 @@ export interface WorkerParts {
   tools: Toolbox & Service & Exclusions;
   /** Shorter than the defaults in tests of crashes. */
   limits?: Partial<
-    QueueLimits & { reconcileEveryMs: number; drainMs: number; alertTakeOverMs: number; archiveEveryMs: number } & {
-      watchEveryMs: number;
+    QueueLimits & { reconcileEveryMs: number; drainMs: number; archiveEveryMs: number } & {
       draftsEveryMs: number;
       waitingNoticeMs: number;
       summaryPatienceMs: number;
-      pollAgeMs: number;
-      deadManEveryMs: number;
-    }
+      toolServerDownMs: number;
+    } & OversightLimits
   >;
 }
 
@@ -69,33 +64,22 @@ const WAITING_NOTICE_MS = 60_000;
 const SUMMARY_PATIENCE_MS = 60_000;
 
 /**
- * The worker of a process: for each shard a dispatcher, a job worker, a reconciler, an archivist and an alerter, and a
- * watchdog over all of them.
+ * The worker of a process: for each shard a dispatcher, a job worker, a reconciler and an archivist; and what watches over
+ * all of them.
  */
 export async function startWorker(parts: WorkerParts): Promise<Service & { readiness: ReadinessPart[] }> {
   const services: Service[] = [parts.tools];
   const shards = Array.from({ length: parts.config.SHARDS }, (_, shard) => shard);
   const shared: ProcessParts = { ...parts, fixedParts: createFixedPartsCheck(), boundModels: new Set() };
   const started = await Promise.all(shards.map((shard) => startShard(shared, shard)));
-  services.push(...started.flatMap((shard) => shard.services), watchdogOf(parts));
+  const oversight = startOversight(parts);
+  services.push(...started.flatMap((shard) => shard.services), oversight);
   return {
     name: 'worker',
-    readiness: started.map((shard) => shard.readiness),
+    readiness: [...started.map((shard) => shard.readiness), ...oversight.readiness],
     stop: () =>
       stopAll(services, (name, error) => parts.log.error({ err: error, service: name }, 'a service did not stop well')),
   };
-}
-
-function watchdogOf({ config, redisAddress, log, limits }: WorkerParts): Service {
-  const deadMan = { url: config.DEADMAN_URL ?? '', everyMs: limits?.deadManEveryMs ?? DEAD_MAN_EVERY_MS };
-  return startWatchdog({
-    redis: connectRedis(redisAddress, 'impatient'),
-    shards: config.SHARDS,
-    log,
-    everyMs: limits?.watchEveryMs ?? WATCH_EVERY_MS,
-    limits: { unansweredMs: config.UNANSWERED_ALERT_MS, pollAgeMs: limits?.pollAgeMs ?? POLL_AGE_MS },
-    ...(config.DEADMAN_URL !== undefined && { deadMan }),
-  });
 }
 
 async function startShard(
@@ -113,19 +97,10 @@ async function startShard(
   const discard = discardBroken(lane, telemetry, log);
   const shared = { lane, queue, discard, log, reach };
   const jobs = startJobs(parts, { redis, queueRedis, keys, lane, queue });
-  const alerting = {
-    redis,
-    keys,
-    telegram: parts.telegram,
-    chatId: config.TELEGRAM_ALERT_CHAT_ID,
-    log,
-    takeOverMs: parts.limits?.alertTakeOverMs ?? ALERT_TAKE_OVER_MS,
-  };
   return {
     services: [
       connections([redis, queueRedis]),
       { name: 'queue', stop: () => queue.close() },
-      startAlerter({ ...alerting, blocking: connect() }),
       jobs,
       startArchivist({
         redis,

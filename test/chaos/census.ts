@@ -66,14 +66,18 @@ function rulesOf(keys: Keys, botId: number): Rule[] {
     ['ledger of outcomes', 'kept', true, keys.outcomes],
     ['audit trail', 'kept', true, keys.events],
     ['dead letters', 'kept', true, keys.dead],
-    ['incidents', 'kept', false, keys.incident('')],
     ['lease of the poller', 'single', false, keys.poller(botId)],
     ['counts', 'single', true, keys.counts],
     ['number of shards', 'single', true, keys.shards],
     // It must never exist.
     ['absent', 'under way', false, keys.absent],
     ['how polling goes', 'single', true, keys.poll],
-    ["watchdog's incidents", 'single', true, keys.watch],
+    ['book of incidents', 'single', true, keys.incidents],
+    ['notices', 'under way', true, keys.notices],
+    ['lock of the alerter', 'under way', false, keys.alertingLock],
+    ['how alerting goes', 'single', true, keys.alerting],
+    ['how the model fares', 'single', true, keys.provider],
+    ['workers', 'single', true, keys.workers],
   ];
 }
 

@@ -74,11 +74,14 @@ const hanging: Scenario = {
     under(stage, 'hangs', () => (stage.random() < 0.5 ? { do: 'hang' } : { do: 'silent', text: 'half an ans' })),
 };
 
+/** The opening of the endpoint's incident, by the first message or by a look, and its end. */
+const KEY_REFUSED = /^A message failed \(|^The model endpoint does not accept|^Resolved: the model endpoint/;
+
 const unauthorized: Scenario = {
   name: 'claude-refuses-key',
   about: 'for 3 seconds the key is not accepted: every user of that time is told, and the operator once',
   traffic: { messages: 80, chats: 16 },
-  rules: { refusals: [UNAUTHORIZED], alertsMin: 1, alertsMax: 2, alertLike: /^A message failed \(/ },
+  rules: { refusals: [UNAUTHORIZED], alertsMin: 1, alertsMax: 2, alertLike: KEY_REFUSED },
   async play(stage) {
     await under(stage, 'key refused', () => ({
       do: 'error',
@@ -96,7 +99,7 @@ const overflowing: Scenario = {
   about: 'a fifth of the calls is answered with an overflow, whatever was sent: each chat recovers and goes on',
   traffic: { messages: 60, chats: 12 },
   // Each of these chats may need a fresh session, and a message that gives up is told.
-  rules: { callsMax: 4 + 5, alertsMax: 60, alertLike: /fresh session|could not be answered/, unansweredMax: 2 },
+  rules: { callsMax: 4 + 5, alertsMax: 6, alertLike: /fresh session|could not be answered/, unansweredMax: 2 },
   play: (stage) => under(stage, 'overflows', () => (stage.random() < 0.2 ? { do: 'overflow' } : undefined)),
 };
 
@@ -105,7 +108,13 @@ const guarded: Scenario = {
   about:
     'a firewall refuses every request that holds a certain word, without a body, while gateways are killed: the messages with that word fail, each chat keeps its session, and every other message is answered',
   traffic: { messages: 60, chats: 10 },
-  rules: { refusals: [GUARDED], callsMax: 4 + 5, alertsMin: 1, alertsMax: 60, alertLike: /does not take it/ },
+  rules: {
+    refusals: [GUARDED],
+    callsMax: 4 + 5,
+    alertsMin: 1,
+    alertsMax: 2,
+    alertLike: /does not take it|could not be answered/,
+  },
   async play(stage) {
     const { world, traffic } = stage;
     world.claude.guard.rejectsText = { pattern: /\bfence\b/, respond: 'bodyless' };

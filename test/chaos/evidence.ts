@@ -1,4 +1,5 @@
 import { TURNS_QUEUE } from '../../shared/keys.ts';
+import { createBookStore } from '../../worker/alerts/book-store.ts';
 import { ALERT_CHAT } from '../fixture/gateway.ts';
 import type { ClaudeCall } from '../stand-in/claude/reaction.ts';
 import type { ShownMessage } from '../stand-in/telegram/chats.ts';
@@ -57,9 +58,10 @@ export async function ledgerOf({ peek, keys }: ChaosWorld): Promise<LedgerLine[]
 }
 
 /** What is at work in Redis: nothing, when every message is settled. */
-export async function workLeft({ peek, keys }: ChaosWorld): Promise<string[]> {
+export async function workLeft(world: ChaosWorld): Promise<string[]> {
+  const { peek, keys } = world;
   const queue = `${keys.queuePrefix}:${TURNS_QUEUE}`;
-  const [inbound, lanes, active, wait, prioritized, delayed, alerts, lists] = await Promise.all([
+  const [inbound, lanes, active, wait, prioritized, delayed, alerts, notices, unnamed, lists] = await Promise.all([
     peek.xlen(keys.inbound),
     peek.scard(keys.lanes),
     peek.llen(`${queue}:active`),
@@ -67,6 +69,8 @@ export async function workLeft({ peek, keys }: ChaosWorld): Promise<string[]> {
     peek.zcard(`${queue}:prioritized`),
     peek.zcard(`${queue}:delayed`),
     peek.xlen(keys.alerts),
+    peek.xlen(keys.notices),
+    unnamedIn(world),
     peek.keys(`${keys.lanePrefix}*`),
   ]);
   const counts = {
@@ -77,8 +81,16 @@ export async function workLeft({ peek, keys }: ChaosWorld): Promise<string[]> {
     'waiting jobs': wait + prioritized,
     'delayed jobs': delayed,
     alerts,
+    notices,
+    'occurrences that nobody was told of': unnamed,
   };
   return Object.entries(counts).flatMap(([what, count]) => (count > 0 ? [`${count} ${what}`] : []));
+}
+
+/** Occurrences that each have to be named to the operator, and are not yet. */
+async function unnamedIn({ peek }: ChaosWorld): Promise<number> {
+  const { book } = await createBookStore(peek).read();
+  return [...book.values()].reduce((sum, { unnamed }) => sum + unnamed.length, 0);
 }
 
 /** Collects what a run left behind, once it is over. */

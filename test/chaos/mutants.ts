@@ -119,8 +119,14 @@ export const MUTANTS: readonly Mutant[] = [
     violates: 'I1',
   },
   {
-    name: 'no alert is ever due',
-    mutations: [{ file: 'worker/alert.ts', from: 'return sent <= DAILY_MAX;', to: 'return sent > DAILY_MAX;' }],
+    name: 'the operator is not told of what opens',
+    mutations: [
+      {
+        file: 'worker/alerts/incident.ts',
+        from: "if (reopenings === 0) return 'opened';",
+        to: 'if (reopenings === 0) return undefined;',
+      },
+    ],
     scenario: 'claude-refuses-key',
     violates: 'I8',
   },

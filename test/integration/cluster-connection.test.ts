@@ -6,7 +6,7 @@ import { connectRedis, isReadyFor, type RedisClient, untilReady } from '../../sh
 import type { Attempt } from '../../worker/attempt.ts';
 import { createBudget } from '../../worker/budget.ts';
 import { createLane, type Lane } from '../../worker/lane.ts';
-import { readSnapshot } from '../../worker/watch-snapshot.ts';
+import { createSnapshotReader } from '../../worker/watch/snapshot.ts';
 import { type RedisCluster, startCluster } from '../fixture/cluster.ts';
 import { until } from '../fixture/root.ts';
 
@@ -58,17 +58,17 @@ function connect(use: 'patient' | 'impatient', urls = cluster.servers.map(({ url
 test('while a master is away a patient command waits for it, and an impatient one fails at once', async () => {
   const [patient, impatient] = [connect('patient'), connect('impatient')];
   await Promise.all([patient, impatient].map((redis) => untilReady(redis, READY_MS)));
-  await patient.set(KEYS.watch, 'kept');
-  expect(await impatient.get(KEYS.watch)).toBe('kept');
-  expect(isReadyFor(patient, KEYS.watch)).toBe(true);
+  await patient.set(KEYS.incidents, 'kept');
+  expect(await impatient.get(KEYS.incidents)).toBe('kept');
+  expect(isReadyFor(patient, KEYS.incidents)).toBe(true);
   holder.kill9();
-  const waiting = patient.get(KEYS.watch);
-  await expect(impatient.get(KEYS.watch)).rejects.toThrow(/Connection is closed|CLUSTERDOWN/);
-  await until('connection that knows of the loss', () => !isReadyFor(patient, KEYS.watch) || undefined);
+  const waiting = patient.get(KEYS.incidents);
+  await expect(impatient.get(KEYS.incidents)).rejects.toThrow(/Connection is closed|CLUSTERDOWN/);
+  await until('connection that knows of the loss', () => !isReadyFor(patient, KEYS.incidents) || undefined);
   await holder.restart();
   expect(await waiting).toBe('kept');
-  expect(isReadyFor(patient, KEYS.watch)).toBe(true);
-  await until('impatient answer', () => impatient.get(KEYS.watch).catch(() => undefined));
+  expect(isReadyFor(patient, KEYS.incidents)).toBe(true);
+  await until('impatient answer', () => impatient.get(KEYS.incidents).catch(() => undefined));
 });
 
 test('a cluster of which a part is down is not ready, and the sentence says what to check', async () => {
@@ -81,8 +81,8 @@ test('one node that answers is enough to find the others', async () => {
   const [first] = cluster.servers;
   const redis = connect('patient', ['redis://127.0.0.1:1', first?.url ?? '']);
   await untilReady(redis, READY_MS);
-  for (let shard = 0; shard < 6; shard++) await redis.set(keysOf(shard).watch, shard);
-  expect(await redis.get(keysOf(5).watch)).toBe('5');
+  for (let shard = 0; shard < 6; shard++) await redis.set(keysOf(shard).incidents, shard);
+  expect(await redis.get(keysOf(5).incidents)).toBe('5');
 });
 
 test('the password is for every node, those that only the cluster names included', async () => {
@@ -90,17 +90,18 @@ test('the password is for every node, those that only the cluster names included
   const [first] = cluster.servers;
   const redis = connect('patient', [`redis://:${encodeURIComponent('p,ss w@rd')}@127.0.0.1:${first?.port}`]);
   await untilReady(redis, READY_MS);
-  for (let shard = 0; shard < 6; shard++) await redis.set(keysOf(shard).watch, shard);
-  expect(await redis.get(keysOf(5).watch)).toBe('5');
+  for (let shard = 0; shard < 6; shard++) await redis.set(keysOf(shard).incidents, shard);
+  expect(await redis.get(keysOf(5).incidents)).toBe('5');
 });
 
 test('the master that is nearly full counts, whichever it is', async () => {
   const limits = [400_000_000, 20_000_000, 800_000_000];
   for (const [at, server] of cluster.servers.entries())
     await cluster.configure(server, 'maxmemory', String(limits[at]));
-  const { memory } = await readSnapshot(cluster.peek, 3);
-  expect(memory.maxBytes).toBe(20_000_000);
-  expect(memory.usedBytes).toBeGreaterThan(0);
+  const readSnapshot = createSnapshotReader(cluster.peek, 3, 60_000);
+  const { redis } = await readSnapshot({ nowMs: Date.now(), open: new Set() });
+  expect(redis.maxBytes).toBe(20_000_000);
+  expect(redis.usedBytes).toBeGreaterThan(0);
 });
 
 test('a script that reaches keys which it cannot name is put off as a whole while its shard moves', async () => {

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { createInbox, type Inbox } from '../../producer/inbox.ts';
+import type { Alert } from '../../shared/alert.ts';
 import { chatKey, type EntryId, type Keys, keysOf, type SessionId } from '../../shared/keys.ts';
 import { createLogger } from '../../shared/log.ts';
 import type { PrivateRedis } from '../../shared/private-redis.ts';
@@ -54,7 +55,7 @@ async function settled(entry: EntryId): Promise<void> {
   await lane.settle(await begun(entry), recordOf(entry));
 }
 
-async function alerts(): Promise<{ incident: string; text: string }[]> {
+async function alerts(): Promise<Alert[]> {
   return (await redis.xrange(keys.alerts, '-', '+')).map(([, fields]) => JSON.parse(fields[1] ?? ''));
 }
 
@@ -102,7 +103,9 @@ test('an entry that is deleted behind the back is found by the next look, and to
   expect(reading).toMatchObject({ accepted: 2, settled: 1, pending: 0, unaccounted: 1 });
   expect(await alerts()).toEqual([
     {
-      incident: 'ledger',
+      cause: 'ledger',
+      key: keys.counts,
+      level: '1',
       text: expect.stringMatching(/^The ledger does not add up: 2 .* 1 settled, 0 wait; 1 are unaccounted for/),
     },
   ]);
@@ -114,21 +117,28 @@ test('a stream that is deleted whole is found, and an entry that nobody accepted
   expect(await lane.ledger.check(NOW)).toMatchObject({ unaccounted: 3 });
   await redis.hincrby(keys.counts, 'settled', 3);
   await redis.xadd(keys.inbound, '*', 'chat', '1001', 'message', '{}');
-  expect(await lane.ledger.check(NOW)).toMatchObject({ unaccounted: -1, alert: { incident: 'ledger' } });
+  expect(await lane.ledger.check(NOW)).toMatchObject({ unaccounted: -1, alert: { cause: 'ledger', level: '-1' } });
 });
 
-test('what lasts is one incident; its end is told once, also when two reconcilers see it at the same time', async () => {
-  const entry = await accepted(1);
-  await redis.xdel(keys.inbound, entry);
+test('what lasts is queued once, and again when it grows; its end once, also when two see it at the same time', async () => {
+  const [first, second] = [await accepted(1), await accepted(2)];
+  await redis.xdel(keys.inbound, first);
   await lane.ledger.check(NOW);
   await lane.ledger.check(NOW + 1);
-  expect(new Set((await alerts()).map(({ incident }) => incident))).toEqual(new Set(['ledger']));
-  await redis.hincrby(keys.counts, 'settled', 1);
-  const before = (await alerts()).length;
+  expect(await alerts()).toHaveLength(1);
+  await redis.xdel(keys.inbound, second);
   await Promise.all([lane.ledger.check(NOW + 2), createLane(redis, keys).ledger.check(NOW + 2)]);
-  await lane.ledger.check(NOW + 3);
-  expect((await alerts()).slice(before)).toEqual([
-    { incident: `ledger-resolved-${NOW}`, text: expect.stringMatching(/^Resolved: the ledger adds up again/) },
+  expect((await alerts()).map(({ level }) => level)).toEqual(['1', '2']);
+  await redis.hincrby(keys.counts, 'settled', 2);
+  await Promise.all([lane.ledger.check(NOW + 3), createLane(redis, keys).ledger.check(NOW + 3)]);
+  await lane.ledger.check(NOW + 4);
+  expect((await alerts()).slice(2)).toEqual([
+    {
+      cause: 'ledger',
+      key: keys.counts,
+      isOver: true,
+      text: expect.stringMatching(/^Resolved: the ledger adds up again/),
+    },
   ]);
 });
 
@@ -187,7 +197,7 @@ test('an alert of lost data that cannot be queued is tried again', async () => {
   await redis.set(keys.alerts, 'not a stream');
   await expect(lane.ledger.check(NOW)).rejects.toThrow('WRONGTYPE');
   await redis.del(keys.alerts);
-  expect(await lane.ledger.check(NOW)).toMatchObject({ lostData: { incident: `lost-data-${keys.counts}` } });
+  expect(await lane.ledger.check(NOW)).toMatchObject({ lostData: { cause: 'lost-data' } });
 });
 
 test('a pass of the reconciler looks, after it has healed', async () => {
@@ -203,7 +213,7 @@ test('a pass of the reconciler looks, after it has healed', async () => {
   const parts = { lane, queue: queue as never, discard: async () => {}, log: createLogger('silent') };
   await reconcile(parts);
   expect(added).toHaveLength(1);
-  expect(await alerts()).toEqual([expect.objectContaining({ incident: 'ledger' })]);
+  expect(await alerts()).toEqual([expect.objectContaining({ cause: 'ledger' })]);
 });
 
 test('a gateway that finds a message gone tells the operator, and goes on', async () => {

@@ -5,9 +5,11 @@ import { createHeartbeat, readHeartbeat } from '../../shared/heartbeat.ts';
 import { createLogger, type Logger } from '../../shared/log.ts';
 import { connectRedis } from '../../shared/redis.ts';
 import { startTelemetry } from '../../shared/telemetry.ts';
+import { createBookStore } from '../../worker/alerts/book-store.ts';
+import { watchRedis } from '../../worker/alerts/redis-trouble.ts';
 import { openQueue } from '../../worker/queue.ts';
 import { setUpWorker } from '../../worker/setup.ts';
-import { startWatchdog } from '../../worker/watchdog.ts';
+import { startWatchdog } from '../../worker/watch/watchdog.ts';
 import { ALERT_CHAT, createWorld, type World } from '../fixture/gateway.ts';
 import { nextOutcome } from '../fixture/ledger.ts';
 import { keptLog } from '../fixture/log.ts';
@@ -15,7 +17,17 @@ import { rootOf, until } from '../fixture/root.ts';
 import { closeServer, listen } from '../stand-in/loopback.ts';
 
 const CHAT = 1001;
-const SHORT = { lockMs: 1_500, stalledCheckMs: 500, drainMs: 1_000, watchEveryMs: 100, deadManEveryMs: 50 };
+const SHORT = {
+  lockMs: 1_500,
+  stalledCheckMs: 500,
+  drainMs: 1_000,
+  watchEveryMs: 100,
+  alertEveryMs: 50,
+  deadManEveryMs: 50,
+};
+
+const OVERLOADED = { do: 'error', status: 529, type: 'overloaded_error', message: 'Overloaded' } as const;
+const REFUSED_KEY = { do: 'error', status: 401, type: 'authentication_error', message: 'invalid x-api-key' } as const;
 
 let world: World;
 const started: { stop(): Promise<void> }[] = [];
@@ -33,25 +45,51 @@ function produce(): void {
   started.push(startProducer(rootOf(world), { leaseLastsMs: 2_000, leaseRetryMs: 50, heartbeatEveryMs: 50 }));
 }
 
-async function work(options: { env?: Record<string, string>; pollAgeMs?: number; log?: Logger } = {}): Promise<void> {
-  const { pollAgeMs = 60_000, ...root } = options;
-  started.push(await setUpWorker(rootOf(world, root), { ...SHORT, pollAgeMs }));
+interface WorkOptions {
+  env?: Record<string, string>;
+  log?: Logger;
+  pollAgeMs?: number;
+  providerDownMs?: number;
+  redisTroubleMs?: number;
+}
+
+async function work({ env = {}, log = createLogger('silent'), ...limits }: WorkOptions = {}): Promise<void> {
+  started.push(await setUpWorker(rootOf(world, { env, log }), { ...SHORT, pollAgeMs: 60_000, ...limits }));
 }
 
 /** A watchdog alone, over a world without a worker. */
-function watch(log = createLogger('silent')): void {
-  const redis = connectRedis(world.redis.url, 'impatient');
-  const limits = { unansweredMs: 60_000, pollAgeMs: 60_000 };
-  started.push(startWatchdog({ redis, shards: 1, log, everyMs: 100, limits }));
+function watch(log = createLogger('silent'), everyMs = 100, deadMan?: { url: string; everyMs: number }): void {
+  started.push(
+    startWatchdog({
+      redis: connectRedis(world.redis.url, 'impatient'),
+      shards: 1,
+      log,
+      newsEveryMs: 50,
+      everyMs,
+      unansweredMs: 60_000,
+      limits: { pollAgeMs: 60_000, providerDownMs: 60_000, totalDailyTokens: 1_000 },
+      trouble: watchRedis({ channels: [], log, afterMs: 60_000 }),
+      ...(deadMan && { deadMan }),
+    }),
+  );
 }
 
-/** Waits until five more checks were made, by whomever. */
+/** Waits until five more looks were made, by whomever. */
 async function moreChecks(): Promise<void> {
-  const checks = async () =>
-    Number(/^cmdstat_time:calls=(\d+)/m.exec(String(await world.peek.call('INFO', 'commandstats')))?.[1] ?? 0);
-  const from = await checks();
-  await until('five checks', async () => (await checks()) >= from + 5 || undefined);
+  const looks = async () =>
+    Number(/^cmdstat_llen:calls=(\d+)/m.exec(String(await world.peek.call('INFO', 'commandstats')))?.[1] ?? 0);
+  const from = await looks();
+  await until('five looks', async () => (await looks()) >= from + 10 || undefined);
 }
+
+/** The incidents that are open, by name. */
+async function openIncidents(): Promise<string[]> {
+  const { book } = await createBookStore(world.peek).read();
+  return [...book].filter(([, { isOpen }]) => isOpen).map(([id]) => id);
+}
+
+const notices = async () =>
+  (await world.peek.xrange(world.keys.notices, '-', '+')).map(([, fields]) => String(fields[1]));
 
 const alerts = () => world.telegram.shown(ALERT_CHAT).map(({ text }) => text);
 const alerted = (text: RegExp) => world.telegram.waitForText(ALERT_CHAT, text, 15_000);
@@ -82,43 +120,48 @@ test('a message that nobody answers is told once by two workers, and once more w
   const { text } = await alerted(/unanswered/);
   const outcome = await nextOutcome(world, CHAT);
   await alerted(/^Resolved/);
-  expect(text).toMatch(/unanswered for \d+ seconds\. Chat 1001, entry \d+-\d+\. In all 1 messages/);
+  expect(text).toMatch(/unanswered for \d+ seconds\. Chat 1001, entry \d+-\d+\. 1 messages of 1 chats/);
   expect(text).toContain(outcome.traceId);
   await moreChecks();
   expect(await world.peek.xlen(world.keys.alerts)).toBe(0);
   expect(alerts()).toEqual([text, expect.stringMatching(/^Resolved: messages are answered again/)]);
 });
 
-test('what comes back within the hour is told of only when it lasts, and then its end is told too', async () => {
-  await world.peek.hset(world.keys.watch, 'told:conflict', Date.now() - 1_000_000);
-  createHeartbeat(world.peek, world.keys, createLogger('silent'), 0).failed('conflict');
-  await work();
-  const opened = await until(
-    'open incident',
-    async () => (await world.peek.hget(world.keys.watch, 'conflict')) ?? undefined,
-  );
-  await moreChecks();
-  expect(alerts()).toEqual([]);
-  await world.peek.hset(world.keys.watch, 'conflict', Number(opened) - 300_000);
-  await alerted(/another process polls with the same token/);
-  await world.peek.hset(world.keys.poll, 'conflictMs', Date.now() - 130_000);
-  await alerted(/^Resolved: no other process/);
-  expect(alerts()).toHaveLength(2);
-});
+test('behind a chat that is stuck already an outage of the endpoint is told, with its end', async () => {
+  let isDown = false;
+  world.claude.react((call) => (isDown ? OVERLOADED : /stuck/.test(call.pendingText) ? { do: 'hang' } : undefined));
+  produce();
+  await work({ providerDownMs: 300 });
+  world.telegram.say(CHAT, 'stuck');
+  await alerted(/unanswered/);
+  isDown = true;
+  for (let chat = 1; chat <= 3; chat++) world.telegram.say(CHAT + chat, 'hello');
+  const { text } = await alerted(/^The model endpoint is overloaded/);
+  expect(text).toMatch(/calls failed in \d+ seconds and none went through \(status 529\)/);
+  isDown = false;
+  await world.telegram.waitForText(ALERT_CHAT, /^Resolved: the model endpoint answers again/, 30_000);
+}, 60_000);
 
-test('an incident that is still open after an hour is told again', async () => {
-  const longAgo = Date.now() - 3_700_000;
-  await world.peek.hset(world.keys.watch, { conflict: longAgo, 'told:conflict': longAgo });
-  createHeartbeat(world.peek, world.keys, createLogger('silent'), 0).failed('conflict');
+test('an endpoint that does not accept our key is told at once, however many fail: one incident with the right count', async () => {
+  let isRefused = true;
+  world.claude.react(() => (isRefused ? REFUSED_KEY : undefined));
+  produce();
   await work();
-  await alerted(/another process polls/);
-  expect(await world.peek.hget(world.keys.watch, 'conflict')).toBe(String(longAgo));
-});
+  const chats = Array.from({ length: 12 }, (_, n) => CHAT + n);
+  for (const chat of chats) world.telegram.say(chat, 'hello');
+  for (const chat of chats) await nextOutcome(world, chat);
+  await alerted(/does not accept our key/);
+  isRefused = false;
+  world.telegram.say(CHAT, 'and now?');
+  const { text } = await world.telegram.waitForText(ALERT_CHAT, /^Resolved: the model endpoint/, 30_000);
+  expect(text).toContain('12 messages of 12 chats (provider)');
+  expect(alerts().filter((alert) => !alert.startsWith('Resolved'))).toHaveLength(1);
+}, 60_000);
 
 test('a poller that falls silent is told, and its return too; without any poller nothing is said', async () => {
   await work({ pollAgeMs: 700 });
   await moreChecks();
-  expect(await world.peek.hgetall(world.keys.watch)).toEqual({});
+  expect(await openIncidents()).toEqual([]);
   world.telegram.fail('getUpdates', { status: 500, description: 'Internal Server Error' }, 3);
   produce();
   const { text } = await alerted(/No poll has succeeded for \d+ seconds.*unknown/);
@@ -154,18 +197,16 @@ test('a heartbeat says who receives, and a webhook that stands in the way of pol
   await written({ receiver: /^poller$/, conflictMs: /^\d+$/ });
 });
 
-test('a token that is not accepted and alerts that cannot be sent are logged as errors, and sent nowhere', async () => {
+test('a token that is not accepted and a channel that takes nothing are incidents that wait to be told', async () => {
   createHeartbeat(world.peek, world.keys, createLogger('silent'), 0).failed('unauthorized');
-  await world.peek.xadd(world.keys.alerts, `${Date.now() - 200_000}-0`, 'alert', '{}');
-  const { log, lines } = keptLog();
-  watch(log);
-  const errorOf = (incident: string) =>
-    until(`error about ${incident}`, () => lines.find((line) => line.level === 50 && line.incident === incident));
-  expect((await errorOf('token')).msg).toMatch(/^The bot token is not accepted/);
-  expect((await errorOf('alerts-0')).msg).toMatch(/^Alerts cannot be sent.* 200 seconds/);
-  expect(await world.peek.xlen(world.keys.alerts)).toBe(1);
-  await world.peek.del(world.keys.alerts);
-  await until('resolution', () => lines.find((line) => /^Resolved: alerts are sent again/.test(line.msg)));
+  await world.peek.hset(world.keys.alerting, 'failingSinceMs', Date.now() - 200_000, 'why', 'gone: chat not found');
+  watch();
+  const told = await until('two notices', async () => {
+    const all = await notices();
+    return all.length >= 2 ? all.join('\n') : undefined;
+  });
+  expect(told).toMatch(/The bot token is not accepted/);
+  expect(told).toMatch(/Alerts cannot be sent: the operator's chat has taken none for 20\d seconds/);
 });
 
 test('jobs that nobody runs and a Redis that fills up are told', async () => {
@@ -176,24 +217,43 @@ test('jobs that nobody runs and a Redis that fills up are told', async () => {
   const used = Number(/used_memory:(\d+)/.exec(await world.peek.info('memory'))?.[1]);
   await world.peek.config('SET', 'maxmemory', Math.round(used * 1.15));
   watch();
-  const queued = () =>
-    until('two alerts', async () => {
-      const entries = await world.peek.xrange(world.keys.alerts, '-', '+');
-      return entries.length >= 2 ? entries.map(([, fields]) => fields[1] ?? '') : undefined;
-    });
-  const texts = (await queued()).join('\n');
-  expect(texts).toMatch(/Jobs wait and none is active: 1 jobs/);
-  expect(texts).toMatch(/Redis is nearly full: \d+ of \d+ MB/);
+  const told = await until('two notices', async () => {
+    const all = await notices();
+    return all.length >= 2 ? all.join('\n') : undefined;
+  });
+  expect(told).toMatch(/Jobs wait and none is active: 1 jobs/);
+  expect(told).toMatch(/Redis is nearly full: \d+ of \d+ MB/);
+});
+
+test('a budget that is nearly used up is told, and the new day ends it', async () => {
+  const day = new Date().toISOString().slice(0, 10);
+  await world.peek.set(world.keys.spentByAll(day), 900);
+  watch();
+  await until('a notice', async () => (await notices()).find((text) => /nearly used up: 90 %/.test(text)));
+  await world.peek.set(world.keys.spentByAll(day), 0);
+  await until('its end', async () => (await notices()).find((text) => /Resolved: a new day of the budget/.test(text)));
 });
 
 test('a check that fails is made again: an outage of Redis ends no watchdog', async () => {
   const { log, lines } = keptLog();
   watch(log);
   world.redis.kill9();
-  await until('warning', () => lines.find((line) => line.level === 40 && /could not check/.test(line.msg)));
+  await until('warning', () => lines.find((line) => line.level === 40 && /could not look/.test(line.msg)));
   await world.redis.restart();
   createHeartbeat(world.peek, world.keys, createLogger('silent'), 0).failed('conflict');
-  await until('alert', async () => (await world.peek.xlen(world.keys.alerts)) || undefined);
+  await until('a notice', async () => (await notices())[0]);
+});
+
+test('a Redis that takes no writes is told without it, and its return too', async () => {
+  produce();
+  await work({ redisTroubleMs: 300 });
+  await world.peek.config('SET', 'min-replicas-to-write', '1');
+  const { text } = await alerted(/^Redis takes no writes: it has too few replicas/);
+  expect(text).toMatch(/since \d{4}-\d\d-\d\d .* UTC, as process \d+ on /);
+  await world.peek.config('SET', 'min-replicas-to-write', '0');
+  await alerted(/^Resolved: Redis takes writes again/);
+  world.telegram.say(CHAT, 'hello');
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
 });
 
 test('the dead-man is pinged while messages are taken and answered, and not while an incident is open', async () => {
@@ -220,10 +280,7 @@ test('the dead-man is pinged while messages are taken and answered, and not whil
 
 test('the dead-man is not pinged while nobody polls, and at most once in its time', async () => {
   const outside = await listener();
-  const redis = connectRedis(world.redis.url, 'impatient');
-  const limits = { unansweredMs: 60_000, pollAgeMs: 60_000 };
-  const deadMan = { url: outside.url, everyMs: 60_000 };
-  started.push(startWatchdog({ redis, shards: 1, log: createLogger('silent'), everyMs: 50, limits, deadMan }));
+  watch(createLogger('silent'), 50, { url: outside.url, everyMs: 60_000 });
   await moreChecks();
   expect(outside.pings()).toBe(0);
   createHeartbeat(world.peek, world.keys, createLogger('silent'), 0).answered();

@@ -206,7 +206,7 @@ test('a webhook that Telegram cannot reach is told, and its return too; the proc
   front.behind();
   say(CHAT, 'nobody home');
   const { text } = await world.telegram.waitForText(ALERT_CHAT, /The webhook shows no sign of life/, 15_000);
-  expect(text).toMatch(/\d seconds: messages stay with Telegram.*24 hours\. The last failure was: undelivered\.$/);
+  expect(text).toMatch(/\d seconds: messages stay with Telegram.*24 hours\. The last failure was: undelivered\. /);
   const { status, parts } = await readyOf(producer);
   expect([status, parts.webhook?.detail]).toEqual(['ready', expect.stringMatching(/trouble with the webhook: .*502/)]);
   front.behind(producer.port);

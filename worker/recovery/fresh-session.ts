@@ -3,9 +3,9 @@ import { alertCommand } from '../../shared/alert.ts';
 import type { SessionId } from '../../shared/keys.ts';
 import { channelOf } from '../../shared/message.ts';
 import { METRIC, SPAN } from '../../shared/telemetry.ts';
+import { freshSessionAlert } from '../alerts/messages.ts';
 import type { Attempt, Command, Trial } from '../attempt.ts';
 import { auditCommand } from '../audit.ts';
-import { freshSessionAlert } from '../incident.ts';
 import { NOTICE } from '../notice.ts';
 import type { LogRecord } from '../session/record.ts';
 import {

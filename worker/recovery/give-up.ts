@@ -1,7 +1,7 @@
 import { alertCommand } from '../../shared/alert.ts';
 import { METRIC } from '../../shared/telemetry.ts';
+import { failedAlert, gaveUpAlert } from '../alerts/messages.ts';
 import { auditCommand } from '../audit.ts';
-import { failedAlert, gaveUpAlert } from '../incident.ts';
 import type { FailureKind } from '../model/classify.ts';
 import { NOTICE } from '../notice.ts';
 import { asksForBlame } from './policy.ts';
@@ -46,7 +46,7 @@ export function refuseTurn({ attempt, failure }: Overflow): Recovery {
     commands: [
       ...removeTurn(attempt),
       ['HINCRBY', attempt.keys.session(attempt.session), 'refusalsInRow', 1],
-      alertCommand(attempt.keys, failedAlert(attempt, failure.reason, 'the model declined the message', false)),
+      alertCommand(attempt.keys, failedAlert(attempt, failure.reason, 'the model declined the message')),
     ],
   };
 }

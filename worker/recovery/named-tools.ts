@@ -1,7 +1,7 @@
 import { alertCommand } from '../../shared/alert.ts';
 import { METRIC } from '../../shared/telemetry.ts';
+import { refusedToolAlert } from '../alerts/messages.ts';
 import { auditCommand } from '../audit.ts';
-import { refusedToolAlert } from '../incident.ts';
 import type { Overflow, RecoverParts, Recovery, RecoveryTime } from './step.ts';
 
 /** The API names one tool at a time; more bad ones than that are a broken server. */

@@ -1,8 +1,8 @@
 import { alertCommand } from '../../shared/alert.ts';
 import { METRIC, SPAN } from '../../shared/telemetry.ts';
+import { fixedPartsAlert } from '../alerts/messages.ts';
 import { type Attempt, BLAMED } from '../attempt.ts';
 import { auditCommand } from '../audit.ts';
-import { fixedPartsAlert } from '../incident.ts';
 import { isEndpointTrouble } from '../model/breaker.ts';
 import { NOTICE } from '../notice.ts';
 import type { FixedPartsVerdict } from './fixed-parts.ts';

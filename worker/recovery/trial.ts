@@ -1,6 +1,6 @@
 import { alertCommand } from '../../shared/alert.ts';
+import { historyRefusedAlert } from '../alerts/messages.ts';
 import type { Attempt, Command } from '../attempt.ts';
-import { historyRefusedAlert } from '../incident.ts';
 import type { LogRecord } from '../session/record.ts';
 import { appendCommands, archivableCommand, newStamp } from '../session/store.ts';
 

@@ -3,8 +3,8 @@ import type { ReachFailpoint } from '../../shared/failpoint.ts';
 import type { Destination, Telegram } from '../../shared/telegram.ts';
 import type { TelegramFailure, TelegramResult } from '../../shared/telegram-failure.ts';
 import { METRIC, type Telemetry } from '../../shared/telemetry.ts';
+import { unsureAlert } from '../alerts/messages.ts';
 import type { Attempt, Command, Conclusion, PartMark } from '../attempt.ts';
-import { unsureAlert } from '../incident.ts';
 
 export interface OutboxParts {
   telegram: Telegram;

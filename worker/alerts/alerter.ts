@@ -1,0 +1,123 @@
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import type { Keys } from '../../shared/keys.ts';
+import { pause, type Service } from '../../shared/lifecycle.ts';
+import type { Logger } from '../../shared/log.ts';
+import type { RedisClient } from '../../shared/redis.ts';
+import { bindScript, type RunScript } from '../../shared/script.ts';
+import { type AlertingRecord, alertingFields, alertingOf } from './alerting.ts';
+import type { Notice } from './book.ts';
+import { type Channels, deliver } from './deliver.ts';
+import { nextOutgoing, type QueuedNotice, recentOf } from './digest.ts';
+
+export interface AlerterParts {
+  /** A fail-fast connection of its own; it is closed at the stop. */
+  redis: RedisClient;
+  keys: Keys;
+  channels: Channels;
+  log: Logger;
+  everyMs: number;
+  /** A send that its process did not finish for so long is taken over: longer than a send can last. */
+  takeOverMs: number;
+}
+
+export const ALERT_EVERY_MS = 1_000;
+export const ALERT_TAKE_OVER_MS = 45_000;
+
+const NOTICES_MAX = 500;
+/** A notice that no channel takes is kept for so long. */
+const KEPT_MS = 7 * 24 * 3600_000;
+
+type TakeReply = [] | [nowMs: number, fields: string[], entries: [id: string, fields: string[]][]];
+
+/** The scripts between which a message is sent. */
+interface Scripts {
+  owner: string;
+  take: RunScript<TakeReply>;
+  putBack: RunScript<1>;
+}
+
+/**
+ * Sends the notices that wait, at least once each: one process at a time, for the whole installation, in the order in which
+ * they were queued. Over a rate they fold into one digest. Each is a line of the log before it is sent. What no channel takes
+ * is kept, for days, and tried again with backoff; nothing else waits for it.
+ */
+export function startAlerter(parts: AlerterParts): Service {
+  const stopping = new AbortController();
+  const running = sendRegularly(parts, stopping.signal);
+  return {
+    name: 'alerter',
+    async stop() {
+      stopping.abort();
+      await running;
+      parts.redis.disconnect();
+    },
+  };
+}
+
+async function sendRegularly(parts: AlerterParts, signal: AbortSignal): Promise<void> {
+  const script = <Reply>(name: string) => bindScript<Reply>(parts.redis, join(import.meta.dirname, `${name}.lua`));
+  const scripts: Scripts = {
+    owner: randomUUID(),
+    take: script<TakeReply>('take-notices'),
+    putBack: script<1>('put-notices-back'),
+  };
+  const logged = new Set<string>();
+  while (!signal.aborted) {
+    try {
+      while (await sendNext(parts, scripts, logged)) if (signal.aborted) return;
+    } catch (error) {
+      if (!signal.aborted) parts.log.debug({ err: error }, 'alerting failed; it is tried again');
+    }
+    await pause(parts.everyMs, signal);
+  }
+}
+
+/** Answers whether something was sent, and more may be waiting. */
+async function sendNext(parts: AlerterParts, scripts: Scripts, logged: Set<string>): Promise<boolean> {
+  const { notices, alerting, alertingLock } = parts.keys;
+  const at = [notices, alerting, alertingLock];
+  const reply = await scripts.take(at, [scripts.owner, parts.takeOverMs, NOTICES_MAX]);
+  if (reply.length === 0) return false;
+  const [nowMs, fields, entries] = reply;
+  const queued = entries.map(queuedNotice);
+  logNew(parts, queued, logged);
+  const { ids, record, isSent } = await sendDue(parts, queued, recordOf(fields), nowMs);
+  for (const id of ids) logged.delete(id);
+  const kept = { ...record, sentMs: recentOf(record.sentMs, nowMs) };
+  await scripts.putBack(at, [scripts.owner, ids.length, ...ids, ...alertingFields(kept)]);
+  return isSent;
+}
+
+async function sendDue(
+  { channels, log }: AlerterParts,
+  queued: readonly QueuedNotice[],
+  record: AlertingRecord,
+  nowMs: number,
+): Promise<{ ids: readonly string[]; record: AlertingRecord; isSent: boolean }> {
+  const outgoing = nextOutgoing(queued, record.sentMs, nowMs);
+  if (outgoing === undefined) return { ids: [], record, isSent: false };
+  const delivery = await deliver(channels, outgoing.text, record, nowMs);
+  if (delivery.refused !== undefined) log.error({ why: delivery.refused }, 'an alert could not be sent; it is kept');
+  if (delivery.by !== undefined) return { ids: outgoing.ids, record: delivery.record, isSent: true };
+  const ids = queued.map(({ id }) => id).filter((id) => nowMs - Number(id.split('-')[0]) > KEPT_MS);
+  if (ids.length > 0) log.error({ notices: ids.length }, 'alerts that no channel took for a week are given up');
+  return { ids, record: delivery.record, isSent: false };
+}
+
+/** Before it is sent, and once in each process that takes it. */
+function logNew({ log }: AlerterParts, queued: readonly QueuedNotice[], logged: Set<string>): void {
+  for (const { id, incident, kind, text } of queued) {
+    if (logged.has(id)) continue;
+    logged.add(id);
+    log[kind === 'resolved' ? 'warn' : 'error']({ alert: text, incident, kind }, 'alert');
+  }
+}
+
+function queuedNotice([id, fields]: [id: string, fields: string[]]): QueuedNotice {
+  return { id, ...(JSON.parse(fields[fields.indexOf('notice') + 1] ?? '{}') as Notice) };
+}
+
+function recordOf(flat: readonly string[]): AlertingRecord {
+  return alertingOf(Object.fromEntries(flat.flatMap((name, at) => (at % 2 === 0 ? [[name, flat[at + 1] ?? '']] : []))));
+}

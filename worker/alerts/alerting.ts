@@ -1,0 +1,42 @@
+import type { Keys } from '../../shared/keys.ts';
+import type { RedisClient } from '../../shared/redis.ts';
+
+/** How the sending of alerts goes, for the whole installation. Times are ms since the epoch by Redis' clock. */
+export interface AlertingRecord {
+  /** When an alert last reached an operator. */
+  lastSentMs?: number;
+  /** Set while none does. */
+  failing?: { sinceMs: number; why: string; tries: number; retryAtMs: number };
+  /** Where the operator's group went when it became a supergroup. */
+  moved?: { from: number; to: number };
+  /** The times of the messages of the last hour. */
+  sentMs: readonly number[];
+}
+
+/** Reads how sending goes. Rejects when Redis cannot be reached. */
+export async function readAlerting(redis: RedisClient, keys: Keys): Promise<AlertingRecord> {
+  return alertingOf(await redis.hgetall(keys.alerting));
+}
+
+/** A record from the fields of its hash. */
+export function alertingOf(fields: Readonly<Record<string, string>>): AlertingRecord {
+  const { lastSentMs, failingSinceMs, why, tries, retryAtMs, movedFrom, movedTo, sentMs } = fields;
+  const failing = { sinceMs: Number(failingSinceMs), why: why ?? '', tries: Number(tries ?? 0) };
+  return {
+    ...(lastSentMs !== undefined && { lastSentMs: Number(lastSentMs) }),
+    ...(failingSinceMs !== undefined && { failing: { ...failing, retryAtMs: Number(retryAtMs ?? 0) } }),
+    ...(movedTo !== undefined && { moved: { from: Number(movedFrom), to: Number(movedTo) } }),
+    sentMs: (sentMs ?? '').split(',').filter(Boolean).map(Number),
+  };
+}
+
+/** The fields of a record, for its hash; an empty value removes the field. */
+export function alertingFields({ lastSentMs, failing, moved, sentMs }: AlertingRecord): (string | number)[] {
+  return [
+    ...['lastSentMs', lastSentMs ?? ''],
+    ...['failingSinceMs', failing?.sinceMs ?? '', 'why', failing?.why ?? ''],
+    ...['tries', failing?.tries ?? '', 'retryAtMs', failing?.retryAtMs ?? ''],
+    ...['movedFrom', moved?.from ?? '', 'movedTo', moved?.to ?? ''],
+    ...['sentMs', sentMs.join(',')],
+  ];
+}

@@ -1,0 +1,90 @@
+import { join } from 'node:path';
+import { type Alert, readAlert } from '../../shared/alert.ts';
+import { type Keys, keysOf } from '../../shared/keys.ts';
+import type { RedisClient } from '../../shared/redis.ts';
+import { bindScript } from '../../shared/script.ts';
+import type { Book, Notice } from './book.ts';
+import type { Incident } from './incident.ts';
+
+/** The book as it was read, with how far the alerts of each shard are entered in it. */
+export interface StoredBook {
+  version: number;
+  book: Book;
+  cursors: ReadonlyMap<number, string>;
+}
+
+/** Alerts of one shard that are not in the book yet, and up to where that is. */
+export interface ShardNews {
+  shard: number;
+  alerts: readonly Alert[];
+  upTo: string;
+}
+
+/**
+ * The book of incidents in Redis. It is one for the whole installation, and any process may write it.
+ *
+ * Contract: each method rejects when Redis cannot be reached. An alert is entered once: how far a shard's alerts are entered
+ * is written with the book. `record` answers false, and writes nothing, when another process has written since the read.
+ */
+export interface BookStore {
+  read(): Promise<StoredBook>;
+  /** The alerts behind a cursor, oldest first, at most some hundreds at a time. */
+  news(shard: number, cursor: string | undefined): Promise<ShardNews | undefined>;
+  record(before: StoredBook, after: Book, notices: readonly Notice[], news: readonly ShardNews[]): Promise<boolean>;
+}
+
+const NEWS_MAX = 500;
+const INCIDENT = 'incident:';
+const CURSOR = 'cursor:';
+
+/** Binds the book to a connection. */
+export function createBookStore(redis: RedisClient): BookStore {
+  const keys = keysOf(0);
+  const record = bindScript<0 | 1>(redis, join(import.meta.dirname, 'record-incidents.lua'));
+  return {
+    read: async () => storedBook(await redis.hgetall(keys.incidents)),
+    async news(shard, cursor = '0-0') {
+      const entries = await redis.xrange(keysOf(shard).alerts, `(${cursor}`, '+', 'COUNT', NEWS_MAX);
+      const upTo = entries.at(-1)?.[0];
+      if (upTo === undefined) return undefined;
+      const read = entries.map(([, fields]) => readAlert(fields[fields.indexOf('alert') + 1]));
+      return { shard, alerts: read.filter((alert) => alert !== undefined), upTo };
+    },
+    async record(before, after, notices, news) {
+      const fields = [
+        ...changesOf(before.book, after),
+        ...news.map(({ shard, upTo }) => [CURSOR + shard, upTo]),
+      ].flat();
+      const args = [before.version, fields.length / 2, ...fields, ...notices.map((notice) => JSON.stringify(notice))];
+      if ((await record([keys.incidents, keys.notices], args)) === 0) return false;
+      await Promise.all(news.map(({ shard, upTo }) => dropUpTo(redis, keysOf(shard), upTo)));
+      return true;
+    },
+  };
+}
+
+/** Killed before this, an alert stays in the stream and is not entered again: the cursor is behind it. */
+async function dropUpTo(redis: RedisClient, keys: Keys, upTo: string): Promise<void> {
+  const [ms = '0', n = '0'] = upTo.split('-');
+  await redis.xtrim(keys.alerts, 'MINID', `${ms}-${BigInt(n) + 1n}`);
+}
+
+function changesOf(before: Book, after: Book): string[][] {
+  const put = [...after].filter(([id, incident]) => before.get(id) !== incident);
+  const gone = [...before.keys()].filter((id) => !after.has(id));
+  return [
+    ...put.map(([id, incident]) => [INCIDENT + id, JSON.stringify(incident)]),
+    ...gone.map((id) => [INCIDENT + id, '']),
+  ];
+}
+
+function storedBook(fields: Record<string, string>): StoredBook {
+  const entries = Object.entries(fields);
+  const incidents = entries.filter(([field]) => field.startsWith(INCIDENT));
+  const cursors = entries.filter(([field]) => field.startsWith(CURSOR));
+  return {
+    version: Number(fields.version ?? 0),
+    book: new Map(incidents.map(([field, json]) => [field.slice(INCIDENT.length), JSON.parse(json) as Incident])),
+    cursors: new Map(cursors.map(([field, id]) => [Number(field.slice(CURSOR.length)), id])),
+  };
+}

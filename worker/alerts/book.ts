@@ -1,0 +1,76 @@
+import type { Alert } from '../../shared/alert.ts';
+import {
+  type Condition,
+  dueNotice,
+  ended,
+  type Incident,
+  incidentOf,
+  isForgotten,
+  isOver,
+  type NoticeKind,
+  notifiedOf,
+  occurred,
+  seen,
+} from './incident.ts';
+import { noticeText } from './notice-text.ts';
+
+/** The incidents of the installation, by name: those that are open, and those that ended a short while ago. */
+export type Book = ReadonlyMap<string, Incident>;
+
+/** Something that the operator is to be told. */
+export interface Notice {
+  incident: string;
+  kind: NoticeKind;
+  text: string;
+}
+
+/** What was found out since the book was last written. */
+export interface Observation {
+  /** Alerts, in the order in which they were queued. */
+  alerts: readonly Alert[];
+  /** All that lasts at this moment; absent when nobody looked. */
+  conditions?: readonly Condition[];
+  nowMs: number;
+}
+
+const INCIDENTS_MAX = 1_000;
+
+/**
+ * Enters into the book what was found out, and says what the operator is to be told of it. Pure: the same observation of
+ * the same book comes to the same, so of several processes that look, whichever writes first has done the work of all.
+ */
+export function enter(book: Book, { alerts, conditions, nowMs }: Observation): { book: Book; notices: Notice[] } {
+  const incidents = new Map(book);
+  const notices: Notice[] = [];
+  const put = (incident: Incident): void => {
+    const kind = dueNotice(incident, nowMs);
+    const id = incidentOf(incident);
+    if (kind) notices.push({ incident: id, kind, text: noticeText(incident, kind) });
+    incidents.set(id, kind ? notifiedOf(incident, kind, nowMs) : incident);
+  };
+  for (const alert of alerts) {
+    const before = incidents.get(incidentOf(alert));
+    if (!alert.isOver) put(occurred(before, alert, nowMs));
+    else if (before?.isOpen) put(ended(before, nowMs, alert.text));
+  }
+  for (const condition of conditions ?? []) {
+    put(seen(incidents.get(incidentOf(condition)), condition, nowMs));
+  }
+  const lasting = conditions && new Set(conditions.map(incidentOf));
+  for (const [id, incident] of [...incidents]) {
+    put(isOver(incident, lasting?.has(id), nowMs) ? ended(incident, nowMs) : incident);
+  }
+  forget(incidents, nowMs);
+  return { book: incidents, notices };
+}
+
+/** A book that grew without end would be read whole every second; the oldest of those that are over go first. */
+function forget(incidents: Map<string, Incident>, nowMs: number): void {
+  for (const [id, incident] of incidents) {
+    if (isForgotten(incident, nowMs)) incidents.delete(id);
+  }
+  const surplus = incidents.size - INCIDENTS_MAX;
+  if (surplus <= 0) return;
+  const oldest = [...incidents].sort(([, a], [, b]) => Number(a.isOpen) - Number(b.isOpen) || a.lastMs - b.lastMs);
+  for (const [id] of oldest.slice(0, surplus)) incidents.delete(id);
+}

@@ -1,0 +1,186 @@
+import type { Cause } from '../../shared/alert.ts';
+
+/** How incidents of a cause behave. */
+export interface CauseRule {
+  /** The incident in a few words, for lists and for what comes after its first notice. */
+  title: string;
+  /** What the operator does about it. */
+  todo: string;
+  /** The end: said of what is well again. A `fact` stays true, so nothing is said when it is forgotten. */
+  over: string;
+  /**
+   * What ends it: the `watch` sees that its condition is gone; an alert says so (`alert`); nothing more happens for a while
+   * (`quiet`); nothing can (`fact`).
+   */
+  endsBy: 'watch' | 'alert' | 'quiet' | 'fact';
+  /** Whether nobody but the operator learns of an occurrence, so that each is named, and not only counted. */
+  namesEach?: true;
+}
+
+/** The causes of incidents: one incident at a time for each cause and key, for the whole installation. */
+export const CAUSES: Readonly<Record<Cause, CauseRule>> = {
+  'fresh-session': {
+    title: 'Context overflow: chats were moved to fresh sessions',
+    todo: 'The old sessions stay readable. If it happens to many chats, compare the window of the model with CONTEXT_BUDGET_TOKENS.',
+    over: 'no more chats are moved to fresh sessions.',
+    endsBy: 'quiet',
+  },
+  'history-refused': {
+    title: 'The model refused conversations',
+    todo: 'Look at the guardrails of the proxy in front of the model, if there is one.',
+    over: 'no more conversations are refused.',
+    endsBy: 'quiet',
+  },
+  'overflow-storm': {
+    title: 'Many chats overflow at the same time',
+    todo: 'The window that we assume is wrong, and not the chats: check MODEL, CONTEXT_WINDOW_TOKENS and the proxy in front of the model.',
+    over: 'chats are answered again.',
+    endsBy: 'alert',
+  },
+  'gave-up': {
+    title: 'Messages could not be answered',
+    todo: 'The messages are dead letters: "cli dead list" names them.',
+    over: 'no more messages are given up.',
+    endsBy: 'quiet',
+  },
+  failed: {
+    title: 'Messages failed',
+    todo: 'They are dead letters: "cli dead list" names them, "cli dead replay" sends them again.',
+    over: 'no more messages fail.',
+    endsBy: 'quiet',
+  },
+  'fixed-parts': {
+    title: 'The endpoint refuses every request',
+    todo: 'Replay the failed messages with "cli dead replay" when it is mended.',
+    over: 'no more requests are refused.',
+    endsBy: 'quiet',
+  },
+  undeliverable: {
+    title: 'Replies could not be delivered',
+    todo: 'Usually a user has blocked the bot, or it was removed from the group.',
+    over: 'no more replies are undeliverable.',
+    endsBy: 'quiet',
+    namesEach: true,
+  },
+  unsure: {
+    title: 'Parts of replies may be missing',
+    todo: 'Telegram did not say whether it took them; look at the connection to it.',
+    over: 'sends are confirmed again.',
+    endsBy: 'quiet',
+    namesEach: true,
+  },
+  undecodable: {
+    title: 'Entries of the inbound stream could not be read',
+    todo: 'Find out what writes to this stream beside Spillway.',
+    over: 'no more entries are unreadable.',
+    endsBy: 'quiet',
+    namesEach: true,
+  },
+  'torn-session': {
+    title: 'Session logs hold records that cannot be read',
+    todo: 'Check Redis and its disk.',
+    over: 'no more unreadable records are found.',
+    endsBy: 'quiet',
+    namesEach: true,
+  },
+  'tool-refused': { title: "The model's API refuses a tool", todo: '', over: '', endsBy: 'fact' },
+  'tools-omitted': { title: 'Tools of an MCP server are left out', todo: '', over: '', endsBy: 'fact' },
+  'tool-server': {
+    title: 'A tool server is down',
+    todo: 'Chats go on without its tools. Check MCP_CONFIG and the server.',
+    over: 'the tool server is up again.',
+    endsBy: 'alert',
+  },
+  provider: {
+    title: 'The model endpoint does not answer',
+    todo: '',
+    over: 'the model endpoint answers again, or nobody has asked it for a while.',
+    endsBy: 'watch',
+  },
+  'no-poll': {
+    title: 'Nobody polls Telegram',
+    todo: 'Check the producer and its connection to TELEGRAM_API_ROOT.',
+    over: 'Telegram is polled again.',
+    endsBy: 'watch',
+  },
+  'no-delivery': {
+    title: 'The webhook receives nothing',
+    todo: 'Check TELEGRAM_WEBHOOK_URL from outside.',
+    over: 'the webhook receives messages again.',
+    endsBy: 'watch',
+  },
+  conflict: {
+    title: 'Another process receives with the same token',
+    todo: 'Stop it, or revoke the token with BotFather.',
+    over: 'no other process receives with the same token any more.',
+    endsBy: 'watch',
+  },
+  token: {
+    title: 'The bot token is not accepted',
+    todo: 'Set TELEGRAM_BOT_TOKEN to the one that BotFather shows.',
+    over: 'the bot token is accepted again.',
+    endsBy: 'watch',
+  },
+  unanswered: {
+    title: 'Messages are unanswered for too long',
+    todo: 'Look at readyz, and at the trace.',
+    over: 'messages are answered again.',
+    endsBy: 'watch',
+  },
+  idle: {
+    title: 'Jobs wait and none is active',
+    todo: 'Restart the worker.',
+    over: 'waiting jobs are run again.',
+    endsBy: 'watch',
+  },
+  ledger: {
+    title: 'The ledger does not add up',
+    todo: 'See the runbook: messages may have gone without an outcome.',
+    over: 'the ledger adds up again.',
+    endsBy: 'alert',
+  },
+  'lost-data': {
+    title: 'Redis lost data',
+    todo: 'Check how Redis ended, and its settings of persistence and replication.',
+    over: '',
+    endsBy: 'fact',
+    namesEach: true,
+  },
+  'dead-letters': {
+    title: 'Dead letters pile up',
+    todo: 'Replay or purge them: "cli dead --help".',
+    over: 'the pile of dead letters is small again.',
+    endsBy: 'watch',
+  },
+  budget: {
+    title: 'The daily budget of all chats is nearly used up',
+    todo: 'Raise TOTAL_DAILY_TOKENS, or messages are refused until midnight, UTC.',
+    over: 'a new day of the budget began, or it was raised.',
+    endsBy: 'watch',
+  },
+  'over-budget': {
+    title: 'Messages are refused, since the daily budget of all chats is used up',
+    todo: 'Raise TOTAL_DAILY_TOKENS, or wait until midnight, UTC.',
+    over: 'no more messages are refused for the budget.',
+    endsBy: 'quiet',
+  },
+  memory: {
+    title: 'Redis is nearly full',
+    todo: 'Raise maxmemory, or shorten SESSION_RETENTION_DAYS.',
+    over: 'Redis has room again.',
+    endsBy: 'watch',
+  },
+  persistence: {
+    title: 'Redis cannot write its files',
+    todo: 'Check the disk of Redis: what it takes now is gone when it ends.',
+    over: 'Redis writes its files again.',
+    endsBy: 'watch',
+  },
+  'alert-channel': {
+    title: 'Alerts cannot be sent',
+    todo: 'Check TELEGRAM_ALERT_CHAT_ID, and set ALERT_WEBHOOK_URL as a second channel.',
+    over: 'alerts are sent again.',
+    endsBy: 'watch',
+  },
+  'earlier-version': { title: 'An alert of an earlier version', todo: '', over: '', endsBy: 'fact' },
+};

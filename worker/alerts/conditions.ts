@@ -1,0 +1,153 @@
+import type { ChatKey, EntryId } from '../../shared/keys.ts';
+import { PROVIDER_SAID, type ProviderTrouble } from '../model/provider-trouble.ts';
+import type { Condition } from './incident.ts';
+
+/** Messages that have no outcome for too long. Chat and trace are those of the oldest one. */
+export function unansweredAlert(seen: {
+  chat: ChatKey;
+  entry: EntryId;
+  traceId: string;
+  acceptedMs: number;
+  ageMs: number;
+  messages: number;
+  chats: number;
+  waiting: number;
+}): Condition {
+  const { chat, entry, traceId, acceptedMs, ageMs, messages, chats, waiting } = seen;
+  return {
+    cause: 'unanswered',
+    text: `A message is unanswered for ${seconds(ageMs)} seconds. Chat ${chat}, entry ${entry}. ${messages} messages of ${chats} chats wait for too long, ${waiting} in all. Trace ${traceId}`,
+    traceId,
+    messages,
+    chats,
+    sinceMs: acceptedMs,
+  };
+}
+
+/** Jobs that nobody runs. */
+export function idleAlert(jobsWaiting: number, shards: readonly number[]): Condition {
+  return {
+    cause: 'idle',
+    text: `Jobs wait and none is active: ${jobsWaiting} jobs of shard ${shards.join(', ')}. No worker takes them up.`,
+    messages: jobsWaiting,
+  };
+}
+
+const PROVIDER_TODO = {
+  overloaded: 'Messages wait and are answered when it is back.',
+  network: 'Check ANTHROPIC_BASE_URL, the network and the proxy; messages wait meanwhile.',
+  auth: 'Check ANTHROPIC_API_KEY: messages fail, and "cli dead replay" sends them again.',
+  billing: 'Add credit: messages fail, and "cli dead replay" sends them again.',
+  model: 'Check MODEL, FALLBACK_MODEL and COMPACTION_MODEL: messages fail, and "cli dead replay" sends them again.',
+} as const satisfies Record<ProviderTrouble, string>;
+
+/** An endpoint of the model that does not answer, with how it fails as the level. */
+export function providerAlert(
+  failing: { why: ProviderTrouble; status: string; failures: number; sinceMs: number },
+  lastsMs: number,
+  waiting: number,
+): Condition {
+  const { why, status, failures, sinceMs } = failing;
+  const seen = `${failures} calls failed in ${seconds(lastsMs)} seconds and none went through`;
+  return {
+    cause: 'provider',
+    text: `The model endpoint ${PROVIDER_SAID[why]}: ${seen} (status ${status === '' ? 'none' : status}); ${waiting} messages wait. ${PROVIDER_TODO[why]}`,
+    level: why,
+    sinceMs,
+  };
+}
+
+/** Nobody polls Telegram for messages. */
+export function noPollAlert(ageMs: number, lastFailure: string | undefined): Condition {
+  return {
+    cause: 'no-poll',
+    text: `No poll has succeeded for ${seconds(ageMs)} seconds: messages stay with Telegram, which keeps them for 24 hours.${lastFailureOf(lastFailure)}`,
+  };
+}
+
+/** A webhook that Telegram says nothing good of, or nothing at all. */
+export function noDeliveryAlert(ageMs: number, lastFailure: string | undefined): Condition {
+  return {
+    cause: 'no-delivery',
+    text: `The webhook shows no sign of life for ${seconds(ageMs)} seconds: messages stay with Telegram, which keeps them for 24 hours.${lastFailureOf(lastFailure)}`,
+  };
+}
+
+/** A second receiver of the bot's messages. */
+export function conflictAlert(ageMs: number): Condition {
+  return {
+    cause: 'conflict',
+    text: `Telegram refuses our polls (409, ${seconds(ageMs)} seconds ago): another process polls with the same token, or a webhook is set. Messages may be taken by the other one.`,
+  };
+}
+
+/** A webhook of ours that somebody else has removed or replaced. */
+export function takenWebhookAlert(ageMs: number): Condition {
+  return {
+    cause: 'conflict',
+    text: `Our webhook was removed or replaced (${seconds(ageMs)} seconds ago): another process receives with the same token. It was set again. Messages may have been taken by the other one.`,
+  };
+}
+
+/** A bot token that Telegram does not take. */
+export function tokenAlert(ageMs: number): Condition {
+  return {
+    cause: 'token',
+    text: `The bot token is not accepted (${seconds(ageMs)} seconds ago): nothing can be received or sent.`,
+  };
+}
+
+/** A Redis that will soon take no more messages. */
+export function memoryAlert({ usedBytes, maxBytes }: { usedBytes: number; maxBytes: number }): Condition {
+  return {
+    cause: 'memory',
+    text: `Redis is nearly full: ${megabytes(usedBytes)} of ${megabytes(maxBytes)} MB are used. When it is full, no more messages are accepted.`,
+  };
+}
+
+/** A Redis whose data is not on its disk. `field` is what it says so in. */
+export function persistenceAlert(field: string): Condition {
+  return {
+    cause: 'persistence',
+    text: `Redis cannot write its files (${field}): what it accepted since is lost if it ends now.`,
+    level: field,
+  };
+}
+
+/** The day's budget of all chats is nearly used up. */
+export function budgetCondition(spentTokens: number, totalTokens: number): Condition {
+  const percent = Math.floor((100 * spentTokens) / totalTokens);
+  return {
+    cause: 'budget',
+    text: `The daily budget of all chats (TOTAL_DAILY_TOKENS) is nearly used up: ${percent} %, ${spentTokens} of ${totalTokens} tokens.`,
+  };
+}
+
+/** Failed messages that nobody has looked after. */
+export function deadLettersAlert(letters: number): Condition {
+  return {
+    cause: 'dead-letters',
+    text: `Dead letters pile up: ${letters} failed messages wait for somebody to replay or purge them.`,
+    messages: letters,
+  };
+}
+
+/** A channel that takes no alerts. */
+export function alertChannelAlert(lastsMs: number, why: string): Condition {
+  return {
+    cause: 'alert-channel',
+    text: `Alerts cannot be sent: the operator's chat has taken none for ${seconds(lastsMs)} seconds (${why}).`,
+  };
+}
+
+function lastFailureOf(kind: string | undefined): string {
+  return kind === undefined ? '' : ` The last failure was: ${kind}.`;
+}
+
+function seconds(ms: number): number {
+  return Math.round(ms / 1000);
+}
+
+function megabytes(bytes: number): number {
+  return Math.round(bytes / 1024 / 1024);
+}

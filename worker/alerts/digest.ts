@@ -1,0 +1,63 @@
+import { clip } from '../../shared/text.ts';
+import type { NoticeKind } from './incident.ts';
+
+/** A notice that waits to be sent. */
+export interface QueuedNotice {
+  id: string;
+  incident: string;
+  kind: NoticeKind;
+  text: string;
+}
+
+/** What is sent next: one notice as it is, or all that wait in one message. */
+export type Outgoing = { ids: readonly string[]; text: string };
+
+/** So many messages an operator reads one by one; what is more comes in one. */
+export const SINGLES_PER_MINUTE = 5;
+const MESSAGES_PER_HOUR = 30;
+const MINUTE_MS = 60_000;
+const HOUR_MS = 3600_000;
+/** Telegram takes 4,096 UTF-16 units. */
+const TEXT_CHARS_MAX = 4_000;
+const LINE_CHARS_MAX = 200;
+const DIGEST_CHARS_MAX = 3_800;
+
+/**
+ * What is sent next of the notices that wait, oldest first; `undefined` while the rate is used up. Over the rate notices
+ * fold into one digest with numbers, so none is ever dropped. `sentMs` are the times of the messages before. Pure.
+ */
+export function nextOutgoing(
+  queued: readonly QueuedNotice[],
+  sentMs: readonly number[],
+  nowMs: number,
+): Outgoing | undefined {
+  const [first] = queued;
+  const sentWithin = (ms: number) => sentMs.filter((atMs) => nowMs - atMs < ms).length;
+  const isSpent = sentWithin(MINUTE_MS) >= SINGLES_PER_MINUTE || sentWithin(HOUR_MS) >= MESSAGES_PER_HOUR;
+  if (first === undefined || isSpent) return undefined;
+  if (queued.length <= SINGLES_PER_MINUTE) return { ids: [first.id], text: clip(first.text, TEXT_CHARS_MAX) };
+  return { ids: queued.map(({ id }) => id), text: digestText(queued) };
+}
+
+/** The times that the rate still has to know of. */
+export function recentOf(sentMs: readonly number[], nowMs: number): number[] {
+  return sentMs.filter((atMs) => nowMs - atMs < HOUR_MS);
+}
+
+function digestText(queued: readonly QueuedNotice[]): string {
+  const kinds = Map.groupBy(queued, ({ kind }) => kind);
+  const numbers = [...kinds].map(([kind, notices]) => `${notices.length} ${kind}`).join(', ');
+  const incidents = new Set(queued.map(({ incident }) => incident)).size;
+  const lines = [
+    `Digest of ${queued.length} alerts about ${incidents} incidents: ${numbers}. The log has each in full.`,
+  ];
+  let chars = lines[0]?.length ?? 0;
+  for (const { text } of queued) {
+    const line = `- ${clip(text.split('\n')[0] ?? '', LINE_CHARS_MAX)}`;
+    if (chars + line.length > DIGEST_CHARS_MAX) break;
+    lines.push(line);
+    chars += line.length + 1;
+  }
+  const more = queued.length - (lines.length - 1);
+  return [...lines, ...(more > 0 ? [`… and ${more} more`] : [])].join('\n');
+}

@@ -1,0 +1,180 @@
+import type { Alert, Cause } from '../../shared/alert.ts';
+import { CAUSES } from './cause.ts';
+
+/**
+ * One trouble of the installation, from its first occurrence to its end. Kept as JSON; times are ms since the epoch, by
+ * Redis' clock.
+ */
+export interface Incident {
+  cause: Cause;
+  key: string;
+  isOpen: boolean;
+  openedMs: number;
+  /** When it last occurred, or was last seen to last. */
+  lastMs: number;
+  endedMs?: number;
+  /** How often it came back within the hour after its end. */
+  reopenings: number;
+  /** What happened first and last, as the alerts said. */
+  first: string;
+  latest: string;
+  /** What kind of trouble it is now, where a cause has several. */
+  level: string;
+  /** Messages and chats that it concerns; of the chats the first ones are known by name. */
+  messages: number;
+  chats: number;
+  chatNames: readonly string[];
+  traceId?: string;
+  /** Occurrences that the operator has not been notified of, for a cause that names each. */
+  unnamed: readonly string[];
+  /** What the operator knows of this opening. */
+  notified?: { atMs: number; messages: number; chats: number; level: string; reminders: number };
+}
+
+/** Something that is seen to last. Counts are of the moment. */
+export interface Condition extends Alert {
+  messages?: number;
+  chats?: number;
+  /** When it really began, by Redis' clock; absent when that is not known. */
+  sinceMs?: number;
+}
+
+/** What the operator is told of an incident. */
+export type NoticeKind = 'opened' | 'reopened' | 'spread' | 'changed' | 'lasts' | 'resolved';
+
+const CHATS_NAMED_MAX = 1_000;
+const UNNAMED_MAX = 50;
+/** Nothing happened for so long: an incident that only occurrences show is over. */
+export const QUIET_MS = 600_000;
+/** So soon after its end it is the same trouble that comes back, and not a new one. */
+export const REOPEN_MS = 3600_000;
+/** Trouble that comes and goes is told of again only when it lasts: it must not use up the operator's attention. */
+export const FLAPPING_MS = 300_000;
+/** Occurrences are gathered for so long before the next notice of the same incident. */
+const SPREAD_GAP_MS = 60_000;
+const NAMING_GAP_MS = 5_000;
+const REMINDERS_MS = [3600_000, 4 * 3600_000, 12 * 3600_000, 24 * 3600_000] as const;
+/** A fact that was told is not told again for so long, however many starts find it anew. */
+/** Trouble that some calls meet and others do not is not over at the first look between two of them. */
+const SETTLED_MS = 10_000;
+const FACT_MS = 7 * 24 * 3600_000;
+
+/** The name of the incident that an alert belongs to. */
+export function incidentOf({ cause, key }: Pick<Alert, 'cause' | 'key'>): string {
+  return key === undefined || key === '' ? cause : `${cause}:${key}`;
+}
+
+/** The incident with one more occurrence: opened, reopened or counted. */
+export function occurred(before: Incident | undefined, alert: Alert, nowMs: number): Incident {
+  const incident = before?.isOpen ? before : opened(before, alert, nowMs);
+  const isNewChat = alert.chat !== undefined && !incident.chatNames.includes(alert.chat);
+  const hasRoom = incident.chatNames.length < CHATS_NAMED_MAX;
+  const names = CAUSES[alert.cause].namesEach === true;
+  return {
+    ...incident,
+    lastMs: nowMs,
+    latest: alert.text,
+    level: alert.level ?? incident.level,
+    messages: incident.messages + 1,
+    chats: incident.chats + (isNewChat && hasRoom ? 1 : 0),
+    ...(isNewChat && hasRoom && { chatNames: [...incident.chatNames, String(alert.chat)] }),
+    ...(names && { unnamed: [...incident.unnamed, alert.text].slice(-UNNAMED_MAX) }),
+  };
+}
+
+/** The incident as a look at the state shows it. */
+export function seen(before: Incident | undefined, condition: Condition, nowMs: number): Incident {
+  const incident = before?.isOpen ? before : opened(before, condition, condition.sinceMs ?? nowMs);
+  return {
+    ...incident,
+    lastMs: nowMs,
+    latest: condition.text,
+    level: condition.level ?? incident.level,
+    messages: Math.max(condition.messages ?? 0, incident.messages),
+    chats: Math.max(condition.chats ?? 0, incident.chats),
+  };
+}
+
+/** The incident at its end. */
+export function ended(incident: Incident, nowMs: number, words = ''): Incident {
+  return { ...incident, isOpen: false, endedMs: nowMs, ...(words !== '' && { latest: words }) };
+}
+
+function opened(before: Incident | undefined, alert: Condition, openedMs: number): Incident {
+  return {
+    cause: alert.cause,
+    key: alert.key ?? '',
+    isOpen: true,
+    openedMs,
+    lastMs: openedMs,
+    ...(before?.endedMs !== undefined && { endedMs: before.endedMs }),
+    reopenings: before === undefined ? 0 : before.reopenings + 1,
+    first: alert.text,
+    latest: alert.text,
+    level: alert.level ?? '',
+    messages: 0,
+    chats: 0,
+    chatNames: [],
+    unnamed: [],
+    ...(alert.traceId !== undefined && { traceId: alert.traceId }),
+  };
+}
+
+/** Whether an open incident is over; `isLasting` says whether a look has just seen it, and is absent when nobody looked. */
+export function isOver(
+  { cause, lastMs, chatNames, isOpen }: Incident,
+  isLasting: boolean | undefined,
+  nowMs: number,
+): boolean {
+  const { endsBy } = CAUSES[cause];
+  const quietMs = nowMs - lastMs;
+  if (!isOpen) return false;
+  if (endsBy === 'quiet') return quietMs > QUIET_MS;
+  return endsBy === 'watch' && isLasting === false && (chatNames.length === 0 || quietMs > SETTLED_MS);
+}
+
+/** Whether nothing of it is worth keeping any more. */
+export function isForgotten({ cause, isOpen, lastMs, endedMs }: Incident, nowMs: number): boolean {
+  if (isOpen) return CAUSES[cause].endsBy === 'fact' && nowMs - lastMs > FACT_MS;
+  return nowMs - (endedMs ?? lastMs) > REOPEN_MS;
+}
+
+/** What the operator is to be told now; `undefined` when nothing is. */
+export function dueNotice(incident: Incident, nowMs: number): NoticeKind | undefined {
+  const { notified, isOpen, reopenings } = incident;
+  if (!isOpen) return notified === undefined ? undefined : 'resolved';
+  if (notified === undefined) {
+    if (reopenings === 0) return 'opened';
+    return isFlapping(incident, nowMs) ? undefined : 'reopened';
+  }
+  const sinceMs = nowMs - notified.atMs;
+  if (notified.level !== incident.level && sinceMs >= NAMING_GAP_MS) return 'changed';
+  if (incident.unnamed.length > 0 && sinceMs >= NAMING_GAP_MS) return 'spread';
+  if (hasSpread(incident, notified) && sinceMs >= SPREAD_GAP_MS) return 'spread';
+  const isWatched = CAUSES[incident.cause].endsBy === 'watch' || CAUSES[incident.cause].endsBy === 'alert';
+  return isWatched && sinceMs >= (REMINDERS_MS[Math.min(notified.reminders, 3)] ?? 0) ? 'lasts' : undefined;
+}
+
+/** The incident of which the operator was just notified. */
+export function notifiedOf(incident: Incident, kind: NoticeKind, nowMs: number): Incident {
+  const { notified: before, ...rest } = incident;
+  if (kind === 'resolved') return { ...rest, unnamed: [] };
+  const { messages, chats, level } = incident;
+  const reminders = (before?.reminders ?? 0) + (kind === 'lasts' ? 1 : 0);
+  return { ...rest, unnamed: [], notified: { atMs: nowMs, messages, chats, level, reminders } };
+}
+
+/** What only a look shows may come and go; what happened to a message is always told. */
+function isFlapping({ cause, openedMs, chatNames }: Incident, nowMs: number): boolean {
+  return CAUSES[cause].endsBy === 'watch' && chatNames.length === 0 && nowMs - openedMs < FLAPPING_MS;
+}
+
+/** One chat became many, or either number has ten times as many digits as it was told with. */
+function hasSpread({ messages, chats }: Incident, notified: { messages: number; chats: number }): boolean {
+  const isMany = chats > 1 && notified.chats <= 1;
+  return isMany || tens(chats) > tens(notified.chats) || tens(messages) > tens(notified.messages);
+}
+
+function tens(count: number): number {
+  return Math.floor(Math.log10(Math.max(1, count)));
+}

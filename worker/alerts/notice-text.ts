@@ -1,0 +1,62 @@
+import { clip } from '../../shared/text.ts';
+import { CAUSES } from './cause.ts';
+import { type Incident, incidentOf, type NoticeKind } from './incident.ts';
+
+const OCCURRENCES_CHARS_MAX = 3_000;
+const LATEST_CHARS_MAX = 700;
+
+/** What the operator reads: plain text that says what happened, since when, how much of it, and what to do. Pure. */
+export function noticeText(incident: Incident, kind: NoticeKind): string {
+  const { todo } = CAUSES[incident.cause];
+  if (kind === 'opened') return sentences(incident.first, others(incident), todo);
+  if (kind === 'reopened') return sentences(incident.first, others(incident), backAgain(incident), todo);
+  if (kind === 'changed') return sentences(`Changed: ${incident.latest}`, extent(incident), todo);
+  if (kind === 'lasts') return sentences(`Still open: ${incident.latest}`, extent(incident), todo);
+  if (kind === 'spread') return spreadText(incident);
+  return resolvedText(incident);
+}
+
+function spreadText(incident: Incident): string {
+  const { title } = CAUSES[incident.cause];
+  const { unnamed } = incident;
+  if (unnamed.length > 0) return clip(unnamed.join('\n'), OCCURRENCES_CHARS_MAX);
+  return sentences(`Spreads: ${title}.`, extent(incident), `Latest: ${clip(incident.latest, LATEST_CHARS_MAX)}`);
+}
+
+function resolvedText(incident: Incident): string {
+  const { over, endsBy } = CAUSES[incident.cause];
+  const end = endsBy === 'alert' ? incident.latest : `Resolved: ${over}`;
+  const lastedS = Math.round(((incident.endedMs ?? incident.lastMs) - incident.openedMs) / 1000);
+  const told = sentences(end, `It lasted ${lastedS} seconds${concerned(incident)} (${incidentOf(incident)}).`);
+  return clip([told, ...incident.unnamed].join('\n'), OCCURRENCES_CHARS_MAX);
+}
+
+/** Whom an incident concerns beside the message that its first words name. */
+function others(incident: Incident): string {
+  return incident.messages > 1 || incident.chats > 1 ? extent(incident) : '';
+}
+
+function extent(incident: Incident): string {
+  return `Since ${clock(incident.openedMs)}${concerned(incident)}.`;
+}
+
+function concerned({ messages, chats }: Incident): string {
+  if (messages === 0) return '';
+  return chats === 0 ? `: ${count(messages, 'time')}` : `: ${count(messages, 'message')} of ${count(chats, 'chat')}`;
+}
+
+function backAgain({ reopenings, endedMs }: Incident): string {
+  return `It is back: ${count(reopenings, 'time')} since ${clock(endedMs ?? 0)}.`;
+}
+
+function count(number: number, what: string): string {
+  return `${number} ${what}${number === 1 ? '' : 's'}`;
+}
+
+function clock(ms: number): string {
+  return `${new Date(ms).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
+}
+
+function sentences(...parts: string[]): string {
+  return parts.filter((part) => part !== '').join(' ');
+}

@@ -1,0 +1,19 @@
+-- Ends what take-notices.lua began: what was sent is removed, and how sending goes is noted.
+-- KEYS  1 notices   2 alerting   3 lock
+-- ARGV  1 owner   2 number of ids   then the ids of what was sent   then fields of alerting with their values, '' to remove one
+-- Reply 1
+local count = tonumber(ARGV[2])
+for i = 3, 2 + count do
+  redis.call('XDEL', KEYS[1], ARGV[i])
+end
+for i = 3 + count, #ARGV, 2 do
+  if ARGV[i + 1] == '' then
+    redis.call('HDEL', KEYS[2], ARGV[i])
+  else
+    redis.call('HSET', KEYS[2], ARGV[i], ARGV[i + 1])
+  end
+end
+if redis.call('GET', KEYS[3]) == ARGV[1] then
+  redis.call('DEL', KEYS[3])
+end
+return 1

@@ -1,0 +1,53 @@
+import type { Alert } from '../../shared/alert.ts';
+import { pause, type Service } from '../../shared/lifecycle.ts';
+import type { Logger } from '../../shared/log.ts';
+import type { McpServerState } from '../tools/mcp.ts';
+import { toolServerAlert } from './messages.ts';
+
+export interface ToolServerParts {
+  state(): readonly McpServerState[];
+  /** Contract: rejects when the alert could not be queued; it is tried again. */
+  queue(alert: Alert): Promise<void>;
+  log: Logger;
+  everyMs: number;
+  /** A server that is away for so long is down: shorter trouble is over before anybody could look. */
+  downMs: number;
+}
+
+export const TOOL_SERVERS_EVERY_MS = 2_000;
+export const TOOL_SERVER_DOWN_MS = 30_000;
+
+/**
+ * Tells the operator of tool servers that are down, and of their return. A server that is up is told once after each start:
+ * an earlier process may have ended while it was down.
+ */
+export function watchToolServers(parts: ToolServerParts): Service {
+  const stopping = new AbortController();
+  const running = watch(parts, stopping.signal);
+  return {
+    name: 'tool servers',
+    async stop() {
+      stopping.abort();
+      await running;
+    },
+  };
+}
+
+async function watch({ state, queue, log, everyMs, downMs }: ToolServerParts, signal: AbortSignal): Promise<void> {
+  const downSinceMs = new Map<string, number>();
+  const told = new Map<string, 'up' | 'down'>();
+  for (; !signal.aborted; await pause(everyMs, signal)) {
+    for (const { server, problem } of state()) {
+      if (problem === undefined) downSinceMs.delete(server);
+      else if (!downSinceMs.has(server)) downSinceMs.set(server, performance.now());
+      const isLong = performance.now() - (downSinceMs.get(server) ?? Number.POSITIVE_INFINITY) >= downMs;
+      const now = problem === undefined ? 'up' : 'down';
+      if (told.get(server) === now || (now === 'down' && !isLong)) continue;
+      await queue(toolServerAlert(server, problem)).then(
+        () => told.set(server, now),
+        (err: unknown) =>
+          log.warn({ err, server }, 'the operator could not be told of a tool server; it is tried again'),
+      );
+    }
+  }
+}

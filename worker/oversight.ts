@@ -1,0 +1,93 @@
+import type { Config, RedisAddress } from '../shared/config.ts';
+import type { ReadinessPart } from '../shared/health.ts';
+import { keysOf } from '../shared/keys.ts';
+import { type Service, stopAll } from '../shared/lifecycle.ts';
+import type { Logger } from '../shared/log.ts';
+import { connectRedis } from '../shared/redis.ts';
+import type { Telegram } from '../shared/telegram.ts';
+import { ALERT_EVERY_MS, ALERT_TAKE_OVER_MS, startAlerter } from './alerts/alerter.ts';
+import { telegramChannel, webhookChannel } from './alerts/channel.ts';
+import { type Channels, RETRY_MS, SECOND_AFTER_MS } from './alerts/deliver.ts';
+import { REDIS_TROUBLE_MS, watchRedis } from './alerts/redis-trouble.ts';
+import { DEAD_MAN_EVERY_MS } from './watch/dead-man.ts';
+import { readinessOf } from './watch/readiness.ts';
+import { POLL_AGE_MS, PROVIDER_DOWN_MS } from './watch/rules.ts';
+import { NEWS_EVERY_MS, startWatchdog, WATCH_EVERY_MS } from './watch/watchdog.ts';
+
+export interface OversightParts {
+  config: Config;
+  redisAddress: RedisAddress;
+  telegram: Telegram;
+  log: Logger;
+  limits?: Partial<OversightLimits>;
+}
+
+/** Shorter than the defaults in tests. */
+export interface OversightLimits {
+  alertEveryMs: number;
+  alertRetryMs: number;
+  alertTakeOverMs: number;
+  secondChannelAfterMs: number;
+  watchEveryMs: number;
+  pollAgeMs: number;
+  providerDownMs: number;
+  redisTroubleMs: number;
+  deadManEveryMs: number;
+}
+
+/** What watches over all shards, and tells the operator: a watchdog and an alerter, once for a process. */
+export function startOversight(parts: OversightParts): Service & { readiness: readonly ReadinessPart[] } {
+  const channels = channelsOf(parts);
+  const { redisAddress, log, limits } = parts;
+  const alerter = startAlerter({
+    redis: connectRedis(redisAddress, 'impatient'),
+    keys: keysOf(0),
+    channels,
+    log,
+    everyMs: limits?.alertEveryMs ?? ALERT_EVERY_MS,
+    takeOverMs: limits?.alertTakeOverMs ?? ALERT_TAKE_OVER_MS,
+  });
+  const watchdog = startWatchdog(watchdogParts(parts, channels));
+  return {
+    name: 'oversight',
+    readiness: readinessOf(watchdog),
+    stop: () =>
+      stopAll([alerter, watchdog], (name, error) =>
+        log.error({ err: error, service: name }, 'a service did not stop well'),
+      ),
+  };
+}
+
+function channelsOf({ config, telegram, limits }: OversightParts): Channels {
+  const { TELEGRAM_ALERT_CHAT_ID: chatId, ALERT_WEBHOOK_URL: url } = config;
+  return {
+    chatId,
+    telegram: (to) => telegramChannel(telegram, to),
+    webhook: url === undefined ? undefined : webhookChannel(url),
+    secondAfterMs: limits?.secondChannelAfterMs ?? SECOND_AFTER_MS,
+    retryMs: limits?.alertRetryMs ?? RETRY_MS,
+  };
+}
+
+function watchdogParts(
+  { config, redisAddress, log, limits }: OversightParts,
+  { chatId, telegram, webhook }: Channels,
+): Parameters<typeof startWatchdog>[0] {
+  const channels = [...(chatId === undefined ? [] : [telegram(chatId)]), ...(webhook ? [webhook] : [])];
+  const deadMan = { url: config.DEADMAN_URL ?? '', everyMs: limits?.deadManEveryMs ?? DEAD_MAN_EVERY_MS };
+  return {
+    redis: connectRedis(redisAddress, 'impatient'),
+    shards: config.SHARDS,
+    log,
+    newsEveryMs: limits?.alertEveryMs ?? NEWS_EVERY_MS,
+    everyMs: limits?.watchEveryMs ?? WATCH_EVERY_MS,
+    unansweredMs: config.UNANSWERED_ALERT_MS,
+    limits: {
+      pollAgeMs: limits?.pollAgeMs ?? POLL_AGE_MS,
+      providerDownMs: limits?.providerDownMs ?? PROVIDER_DOWN_MS,
+      totalDailyTokens: config.TOTAL_DAILY_TOKENS,
+    },
+    trouble: watchRedis({ channels, log, afterMs: limits?.redisTroubleMs ?? REDIS_TROUBLE_MS }),
+    ...(config.DEADMAN_URL !== undefined && { deadMan }),
+  };
+}

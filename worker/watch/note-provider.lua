@@ -1,0 +1,15 @@
+-- Notes by Redis' own clock that a call of the model went through, or why one did not.
+-- KEYS  1 provider
+-- ARGV  1 why it failed, or '' when it went through   2 status, or ''
+-- Reply the time, ms since the epoch
+local time = redis.call('TIME')
+local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
+if ARGV[1] == '' then
+  redis.call('HSET', KEYS[1], 'lastAnswerMs', nowMs)
+  redis.call('HDEL', KEYS[1], 'failingSinceMs', 'failures')
+  return nowMs
+end
+redis.call('HSETNX', KEYS[1], 'failingSinceMs', nowMs)
+redis.call('HINCRBY', KEYS[1], 'failures', 1)
+redis.call('HSET', KEYS[1], 'lastFailureMs', nowMs, 'why', ARGV[1], 'status', ARGV[2])
+return nowMs

@@ -1,0 +1,74 @@
+import { join } from 'node:path';
+import type { Keys } from '../../shared/keys.ts';
+import type { Logger } from '../../shared/log.ts';
+import type { RedisClient } from '../../shared/redis.ts';
+import { bindScript } from '../../shared/script.ts';
+import type { FailureReason } from '../model/classify.ts';
+import type { Model, ModelResult } from '../model/model.ts';
+import { type ProviderTrouble, providerTroubleOf } from '../model/provider-trouble.ts';
+
+/** How the calls of the installation fare. Times are ms since the epoch by Redis' clock; absent is what never happened. */
+export interface ProviderRecord {
+  lastAnswerMs?: number;
+  /** Set while no call has gone through since a first one failed. */
+  failing?: { sinceMs: number; lastMs: number; failures: number; why: ProviderTrouble; status: string };
+}
+
+/** Calls that were not made, or that we ended ourselves, say nothing. */
+const SILENT: ReadonlySet<FailureReason> = new Set(['aborted', 'paused', 'over_chat_budget', 'over_total_budget']);
+const ANSWERS_EVERY_MS = 2_000;
+const FAILURES_EVERY_MS = 500;
+
+/**
+ * The model, with what its real calls say of the endpoint noted for the whole installation. A refusal of one request shows
+ * that the endpoint is there. Contract: noting is best effort; it delays no call and never makes one fail.
+ */
+export function withProviderNotes(model: Model, redis: RedisClient, keys: Keys, log: Logger): Model {
+  const note = bindScript<number>(redis, join(import.meta.dirname, 'note-provider.lua'));
+  const notedMs = new Map<string, number>();
+  const write = (why: ProviderTrouble | '', status: string): void => {
+    const nowMs = performance.now();
+    const everyMs = why === '' ? ANSWERS_EVERY_MS : FAILURES_EVERY_MS;
+    if (nowMs - (notedMs.get(why) ?? Number.NEGATIVE_INFINITY) < everyMs) return;
+    // What changes is noted at once, whatever was noted a moment ago.
+    notedMs.clear();
+    notedMs.set(why, nowMs);
+    note([keys.provider], [why, status]).catch((error: Error) => {
+      notedMs.delete(why);
+      log.debug({ err: error }, 'how the endpoint fares could not be noted');
+    });
+  };
+  return {
+    limits: (name) => model.limits(name),
+    async send(request, signal, onText) {
+      const result = await model.send(request, signal, onText);
+      const why = troubleOf(result);
+      if (why !== undefined) write(why, result.ok ? '' : String(result.failure.status ?? ''));
+      return result;
+    },
+  };
+}
+
+/** `''` when the endpoint answered; `undefined` when the result says nothing of it. */
+function troubleOf(result: ModelResult): ProviderTrouble | '' | undefined {
+  if (result.ok) return '';
+  const { reason } = result.failure;
+  return SILENT.has(reason) ? undefined : (providerTroubleOf(reason) ?? '');
+}
+
+/** Reads what was noted. Rejects when Redis cannot be reached. */
+export async function readProvider(redis: RedisClient, keys: Keys): Promise<ProviderRecord> {
+  const { lastAnswerMs, failingSinceMs, lastFailureMs, failures, why, status } = await redis.hgetall(keys.provider);
+  return {
+    ...(lastAnswerMs !== undefined && { lastAnswerMs: Number(lastAnswerMs) }),
+    ...(failingSinceMs !== undefined && {
+      failing: {
+        sinceMs: Number(failingSinceMs),
+        lastMs: Number(lastFailureMs),
+        failures: Number(failures),
+        why: (why ?? 'network') as ProviderTrouble,
+        status: status ?? '',
+      },
+    }),
+  };
+}

@@ -1,0 +1,85 @@
+import type { ReadinessPart } from '../../shared/health.ts';
+import { PROVIDER_SAID } from '../model/provider-trouble.ts';
+import type { Snapshot } from './snapshot.ts';
+
+/** What a watchdog knows at this moment. */
+export interface Watching {
+  /** What the last look saw; `undefined` before the first, and while Redis cannot be asked. */
+  snapshot(): Snapshot | undefined;
+  /** Since when Redis takes no writes, in ms since the epoch; `undefined` while it does. */
+  redisTroubleSinceMs(): number | undefined;
+}
+
+type Check = Awaited<ReturnType<ReadinessPart['check']>>;
+
+/**
+ * How each thing that the gateway needs is, in words of its own, and since when. Trouble that only others can end makes a
+ * part `degraded` and not unready: a gateway still accepts messages for an endpoint that is away.
+ */
+export function readinessOf({ snapshot, redisTroubleSinceMs }: Watching): readonly ReadinessPart[] {
+  const part = (name: string, check: (now: Snapshot) => Check): ReadinessPart => ({
+    name,
+    check: async () => {
+      const now = snapshot();
+      return now === undefined ? { ready: true, detail: 'not looked at yet' } : check(now);
+    },
+  });
+  const redis: ReadinessPart = {
+    name: 'redis server',
+    check: async () => redisCheck(snapshot(), redisTroubleSinceMs()),
+  };
+  return [redis, part('provider', providerCheck), part('telegram', telegramCheck), part('alerts', alertsCheck)];
+}
+
+/** What Redis says of itself, or since when it takes no writes. */
+export function redisCheck(now: Snapshot | undefined, troubleSinceMs: number | undefined): Check {
+  if (troubleSinceMs !== undefined) return { ready: false, detail: `takes no writes since ${clock(troubleSinceMs)}` };
+  if (now === undefined) return { ready: true, detail: 'not looked at yet' };
+  const { role, usedBytes, maxBytes, unwritten } = now.redis;
+  const room = maxBytes === 0 ? 'without a limit' : `of ${megabytes(maxBytes)}`;
+  const detail = `${role}, takes writes, ${megabytes(usedBytes)} MB used ${room}`;
+  return unwritten === undefined
+    ? { ready: true, detail }
+    : { ready: true, isDegraded: true, detail: `${detail}; cannot write its files (${unwritten})` };
+}
+
+/** How the last real calls of the model went. */
+export function providerCheck({ provider: { failing, lastAnswerMs } }: Pick<Snapshot, 'provider'>): Check {
+  if (failing !== undefined) {
+    const { why, sinceMs, failures, status } = failing;
+    const counted = `${failures} calls failed (status ${status === '' ? 'none' : status})`;
+    return { ready: true, isDegraded: true, detail: `${PROVIDER_SAID[why]} since ${clock(sinceMs)}: ${counted}` };
+  }
+  return { ready: true, detail: lastAnswerMs === undefined ? 'not asked yet' : `last answered ${clock(lastAnswerMs)}` };
+}
+
+/** How the last polls or looks at the webhook went. */
+export function telegramCheck({ poll, nowMs }: Pick<Snapshot, 'poll' | 'nowMs'>): Check {
+  if (poll === undefined) return { ready: true, detail: 'nobody has received yet' };
+  const answeredMs = poll.lastAnswerMs ?? 0;
+  const answered = answeredMs === 0 ? 'never answered' : `last answered ${clock(answeredMs)}`;
+  if ((poll.unauthorizedMs ?? 0) > answeredMs)
+    return { ready: false, detail: `does not accept the bot token (${clock(poll.unauthorizedMs ?? 0)}); ${answered}` };
+  const isConflict = nowMs - (poll.conflictMs ?? 0) < CONFLICT_RECENT_MS;
+  if (isConflict) return { ready: true, isDegraded: true, detail: `another process receives too; ${answered}` };
+  const isFailing = (poll.otherMs ?? 0) > answeredMs;
+  const failed = isFailing ? `; fails since then: ${poll.otherKind ?? 'unknown'}` : '';
+  return { ready: true, ...(isFailing && { isDegraded: true }), detail: `${answered}${failed}` };
+}
+
+/** Whether alerts reach the operator. */
+export function alertsCheck({ alerting: { failing, lastSentMs } }: Pick<Snapshot, 'alerting'>): Check {
+  if (failing !== undefined)
+    return { ready: true, isDegraded: true, detail: `cannot be sent since ${clock(failing.sinceMs)} (${failing.why})` };
+  return { ready: true, detail: lastSentMs === undefined ? 'none was sent yet' : `last sent ${clock(lastSentMs)}` };
+}
+
+const CONFLICT_RECENT_MS = 120_000;
+
+function clock(ms: number): string {
+  return `${new Date(ms).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
+}
+
+function megabytes(bytes: number): number {
+  return Math.round(bytes / 1024 / 1024);
+}

@@ -1,0 +1,174 @@
+import {
+  alertChannelAlert,
+  budgetCondition,
+  conflictAlert,
+  deadLettersAlert,
+  idleAlert,
+  memoryAlert,
+  noDeliveryAlert,
+  noPollAlert,
+  persistenceAlert,
+  providerAlert,
+  takenWebhookAlert,
+  tokenAlert,
+  unansweredAlert,
+} from '../alerts/conditions.ts';
+import { type Condition, incidentOf } from '../alerts/incident.ts';
+import type { ProviderTrouble } from '../model/provider-trouble.ts';
+import type { ShardSnapshot, Snapshot } from './snapshot.ts';
+
+/** What a rule looks at. */
+export interface Watch {
+  now: Snapshot;
+  /** What the check before this one saw; `undefined` at the first. */
+  before: Snapshot | undefined;
+  /** When this process began to watch, by Redis' clock. */
+  sinceMs: number;
+  limits: RuleLimits;
+}
+
+export interface RuleLimits {
+  /** A poll without news lasts 50 seconds, so silence is news only much later. */
+  pollAgeMs: number;
+  /** An endpoint that fails for so long is down; one that refuses our key is so at once. */
+  providerDownMs: number;
+  /** The day's budget of all chats; `undefined` when there is none. */
+  totalDailyTokens: number | undefined;
+}
+
+export const POLL_AGE_MS = 120_000;
+/** Longer than a hiccup that retries hide, and soon enough to be told within a minute. */
+export const PROVIDER_DOWN_MS = 35_000;
+
+/** Longer than the pause of a poller after a conflict (10 s) or a refused token (60 s), so that it counts as lasting. */
+const REFUSAL_RECENT_MS = 120_000;
+/** An endpoint that nobody has asked for so long is not known to be down any more. */
+const PROVIDER_RECENT_MS = 900_000;
+const PROVIDER_FAILURES_MIN = 2;
+const ALERT_CHANNEL_MS = 120_000;
+const MEMORY_SHARE = 0.8;
+const BUDGET_SHARE = 0.8;
+const DEAD_LETTERS_MANY = 100;
+const AT_ONCE: ReadonlySet<ProviderTrouble> = new Set(['auth', 'billing', 'model']);
+
+/** Every condition of a snapshot that an operator must know of. Pure. */
+export function conditionsOf(watch: Watch): Condition[] {
+  return RULES.flatMap((rule) => rule(watch));
+}
+
+const RULES: readonly ((watch: Watch) => Condition[])[] = [
+  unanswered,
+  idle,
+  providerDown,
+  notReceiving,
+  conflict,
+  refusedToken,
+  fullMemory,
+  unwrittenFiles,
+  spentBudget,
+  manyDeadLetters,
+  alertChannelDown,
+];
+
+/**
+ * Whether messages are taken: Telegram was polled with success, or spoke well of the webhook, a short while ago. Unlike the
+ * alert about it this has no grace for a process that has just begun to watch.
+ */
+export function isPolled({ now, limits }: Watch): boolean {
+  return now.poll?.lastAnswerMs !== undefined && now.nowMs - now.poll.lastAnswerMs < limits.pollAgeMs;
+}
+
+/** One incident, however many chats: the oldest message is named, the others are counted. */
+function unanswered({ now }: Watch): Condition[] {
+  const late = now.shards.map(({ overdue }) => overdue).filter(({ oldest }) => oldest !== undefined);
+  const [oldest] = late.flatMap((overdue) => overdue.oldest ?? []).sort((a, b) => a.acceptedMs - b.acceptedMs);
+  if (oldest === undefined) return [];
+  const messages = sum(late, (overdue) => overdue.messages);
+  const chats = sum(late, (overdue) => overdue.chats);
+  const waiting = sum(now.shards, (shard) => shard.unanswered);
+  return [unansweredAlert({ ...oldest, ageMs: now.nowMs - oldest.acceptedMs, messages, chats, waiting })];
+}
+
+/** A job is handed on within milliseconds, so two checks in a row that see none active are no coincidence. */
+function idle({ now, before }: Watch): Condition[] {
+  const isIdle = (shard: ShardSnapshot | undefined): boolean =>
+    shard !== undefined && shard.jobsWaiting > 0 && shard.jobsActive === 0;
+  // Another process may have opened it: its second check in a row is as good as ours.
+  const isKnown = now.open.has('idle');
+  const stuck = now.shards.filter(
+    (shard) => isIdle(shard) && (isKnown || isIdle(before?.shards.find((other) => other.shard === shard.shard))),
+  );
+  return stuck.length === 0
+    ? []
+    : [
+        idleAlert(
+          sum(stuck, ({ jobsWaiting }) => jobsWaiting),
+          stuck.map(({ shard }) => shard),
+        ),
+      ];
+}
+
+function providerDown({ now, limits }: Watch): Condition[] {
+  const { failing } = now.provider;
+  if (failing === undefined || now.nowMs - failing.lastMs > PROVIDER_RECENT_MS) return [];
+  const isLong = now.nowMs - failing.sinceMs >= limits.providerDownMs && failing.failures >= PROVIDER_FAILURES_MIN;
+  if (!isLong && !AT_ONCE.has(failing.why)) return [];
+  return [
+    providerAlert(
+      failing,
+      now.nowMs - failing.sinceMs,
+      sum(now.shards, (shard) => shard.unanswered),
+    ),
+  ];
+}
+
+/** A gateway that was off for a night has an old heartbeat when it starts: it gets its time to receive first. */
+function notReceiving({ now, sinceMs, limits }: Watch): Condition[] {
+  if (now.poll === undefined) return [];
+  const ageMs = now.nowMs - (now.poll.lastAnswerMs ?? now.poll.firstMs);
+  const alert = (now.poll.receiver === 'webhook' ? noDeliveryAlert : noPollAlert)(ageMs, now.poll.otherKind);
+  const watchedMs = now.open.has(incidentOf(alert)) ? ageMs : now.nowMs - sinceMs;
+  return Math.min(ageMs, watchedMs) > limits.pollAgeMs ? [alert] : [];
+}
+
+function conflict({ now }: Watch): Condition[] {
+  const ageMs = now.nowMs - (now.poll?.conflictMs ?? Number.NEGATIVE_INFINITY);
+  const alert = now.poll?.receiver === 'webhook' ? takenWebhookAlert : conflictAlert;
+  return ageMs < REFUSAL_RECENT_MS ? [alert(ageMs)] : [];
+}
+
+function refusedToken({ now }: Watch): Condition[] {
+  const refusedMs = now.poll?.unauthorizedMs ?? Number.NEGATIVE_INFINITY;
+  const ageMs = now.nowMs - refusedMs;
+  const isAccepted = (now.poll?.lastAnswerMs ?? Number.NEGATIVE_INFINITY) > refusedMs;
+  return ageMs < REFUSAL_RECENT_MS && !isAccepted ? [tokenAlert(ageMs)] : [];
+}
+
+function fullMemory({ now: { redis } }: Watch): Condition[] {
+  return redis.maxBytes > 0 && redis.usedBytes > redis.maxBytes * MEMORY_SHARE ? [memoryAlert(redis)] : [];
+}
+
+function unwrittenFiles({ now: { redis } }: Watch): Condition[] {
+  return redis.unwritten === undefined ? [] : [persistenceAlert(redis.unwritten)];
+}
+
+function spentBudget({ now: { spentTokens }, limits: { totalDailyTokens } }: Watch): Condition[] {
+  if (totalDailyTokens === undefined || spentTokens < totalDailyTokens * BUDGET_SHARE) return [];
+  return [budgetCondition(spentTokens, totalDailyTokens)];
+}
+
+function manyDeadLetters({ now }: Watch): Condition[] {
+  const letters = sum(now.shards, (shard) => shard.deadLetters);
+  return letters >= DEAD_LETTERS_MANY ? [deadLettersAlert(letters)] : [];
+}
+
+/** It waits in the queue itself, goes by the second channel, and is told with its end when the first one is back. */
+function alertChannelDown({ now }: Watch): Condition[] {
+  const { failing } = now.alerting;
+  if (failing === undefined || now.nowMs - failing.sinceMs < ALERT_CHANNEL_MS) return [];
+  return [alertChannelAlert(now.nowMs - failing.sinceMs, failing.why)];
+}
+
+function sum<T>(all: readonly T[], number: (each: T) => number): number {
+  return all.reduce((total, each) => total + number(each), 0);
+}

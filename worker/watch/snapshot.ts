@@ -1,0 +1,137 @@
+import { join } from 'node:path';
+import { type PollRecord, readHeartbeat } from '../../shared/heartbeat.ts';
+import { type ChatKey, type EntryId, type Keys, keysOf } from '../../shared/keys.ts';
+import { type RedisClient, serversOf } from '../../shared/redis.ts';
+import { bindScript, type RunScript } from '../../shared/script.ts';
+import { type AlertingRecord, readAlerting } from '../alerts/alerting.ts';
+import { REPLIED } from '../attempt.ts';
+import { type ProviderRecord, readProvider } from './provider.ts';
+
+/** The state of the flow at one moment, by Redis' clock. */
+export interface Snapshot {
+  nowMs: number;
+  shards: ShardSnapshot[];
+  /** `undefined` when nothing ever received. */
+  poll: PollRecord | undefined;
+  provider: ProviderRecord;
+  alerting: AlertingRecord;
+  redis: RedisState;
+  /** Tokens that all chats have spent today, by UTC. */
+  spentTokens: number;
+  /** The names of the incidents that are open. */
+  open: ReadonlySet<string>;
+}
+
+/** The state of one shard. */
+export interface ShardSnapshot {
+  shard: number;
+  /** The messages that wait for too long, and their chats; of more than some thousand the oldest are counted. */
+  overdue: { messages: number; chats: number; oldest?: Unanswered };
+  /** All messages that have no outcome yet. */
+  unanswered: number;
+  jobsWaiting: number;
+  jobsActive: number;
+  deadLetters: number;
+}
+
+/** A message that has no outcome yet. */
+export interface Unanswered {
+  entry: EntryId;
+  chat: ChatKey;
+  traceId: string;
+  acceptedMs: number;
+}
+
+/** What the servers say of themselves; of several the one that is worst off. */
+export interface RedisState {
+  /** As Redis calls it: `master` or `slave`. */
+  role: string;
+  usedBytes: number;
+  /** 0 when there is no limit. */
+  maxBytes: number;
+  /** Which of its files it could not write, in Redis' own words; absent when all is well. */
+  unwritten?: string;
+}
+
+const OVERDUE_MAX = 2_000;
+
+type OverdueReply = [messages: number, chats: number, entry: string, chat: string, traceparent: string];
+
+/** Reads the state of the flow. Contract: rejects when Redis cannot be reached. */
+export type ReadSnapshot = (at: { nowMs: number; open: ReadonlySet<string> }) => Promise<Snapshot>;
+
+/** A reader of snapshots for so many shards, in which a message is overdue after `unansweredMs`. */
+export function createSnapshotReader(redis: RedisClient, shards: number, unansweredMs: number): ReadSnapshot {
+  const overdue = bindScript<OverdueReply>(redis, join(import.meta.dirname, 'overdue.lua'));
+  const keys = keysOf(0);
+  return async ({ nowMs, open }) => {
+    const day = new Date(nowMs).toISOString().slice(0, 10);
+    const [poll, provider, alerting, state, spent, ...seen] = await Promise.all([
+      readHeartbeat(redis, keys),
+      readProvider(redis, keys),
+      readAlerting(redis, keys),
+      readRedis(redis),
+      redis.get(keys.spentByAll(day)),
+      ...Array.from({ length: shards }, (_, shard) => readShard(redis, overdue, shard, nowMs - unansweredMs)),
+    ]);
+    return { nowMs, open, poll, provider, alerting, redis: state, spentTokens: Number(spent ?? 0), shards: seen };
+  };
+}
+
+/** Each server has its own memory and files; the first that is full, or cannot write, refuses messages. */
+async function readRedis(redis: RedisClient): Promise<RedisState> {
+  const all = await Promise.all(
+    serversOf(redis).map(async (server) =>
+      stateOf((await Promise.all(SECTIONS.map((section) => server.info(section)))).join('\n')),
+    ),
+  );
+  const fullest = all.reduce((worst, each) => (shareOf(each) > shareOf(worst) ? each : worst));
+  const unwritten = all.find((each) => each.unwritten !== undefined)?.unwritten;
+  return { ...fullest, ...(unwritten !== undefined && { unwritten }) };
+}
+
+/** Without a limit none is ever full, and the largest is as good as any. */
+function shareOf({ usedBytes, maxBytes }: RedisState): number {
+  return maxBytes === 0 ? 0 : usedBytes / maxBytes;
+}
+
+const SECTIONS = ['memory', 'persistence', 'replication'] as const;
+const WRITES = ['aof_last_write_status', 'aof_last_bgrewrite_status', 'rdb_last_bgsave_status'];
+
+function stateOf(info: string): RedisState {
+  const value = (name: string): string | undefined => new RegExp(`^${name}:([^\\r\\n]*)`, 'm').exec(info)?.[1];
+  const number = (name: string): number => Number(value(name) ?? 0);
+  const unwritten = WRITES.find((name) => (value(name) ?? 'ok') !== 'ok');
+  const state = { role: value('role') ?? '', usedBytes: number('used_memory'), maxBytes: number('maxmemory') };
+  return unwritten === undefined ? state : { ...state, unwritten };
+}
+
+async function readShard(
+  redis: RedisClient,
+  overdue: RunScript<OverdueReply>,
+  shard: number,
+  beforeMs: number,
+): Promise<ShardSnapshot> {
+  const keys = keysOf(shard);
+  const [unanswered, late, jobsWaiting, jobsActive, deadLetters] = await Promise.all([
+    redis.xlen(keys.inbound),
+    overdue([keys.inbound, keys.absent], [`(${Math.max(1, beforeMs)}-0`, keys.turnPrefix, REPLIED, OVERDUE_MAX]),
+    redis.llen(keys.jobsWaiting),
+    redis.llen(keys.jobsActive),
+    redis.xlen(keys.dead),
+  ]);
+  return { shard, unanswered, overdue: overdueOf(late), jobsWaiting, jobsActive, deadLetters };
+}
+
+function overdueOf([messages, chats, entry, chat, traceparent]: OverdueReply): ShardSnapshot['overdue'] {
+  if (entry === '') return { messages, chats };
+  // The id of an entry begins with the time at which Redis took it.
+  const acceptedMs = Number(entry.split('-')[0]);
+  const traceId = traceparent.split('-')[1] ?? '';
+  return { messages, chats, oldest: { entry: entry as EntryId, chat: chat as ChatKey, traceId, acceptedMs } };
+}
+
+/** How many worker processes showed themselves lately. */
+export async function countWorkers(redis: RedisClient, keys: Keys, sinceMs: number): Promise<number> {
+  return redis.zcount(keys.workers, sinceMs, '+inf');
+}

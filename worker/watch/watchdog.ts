@@ -1,0 +1,146 @@
+import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { keysOf } from '../../shared/keys.ts';
+import { pause, type Service } from '../../shared/lifecycle.ts';
+import type { Logger } from '../../shared/log.ts';
+import type { RedisClient } from '../../shared/redis.ts';
+import { bindScript, type RunScript } from '../../shared/script.ts';
+import { enter } from '../alerts/book.ts';
+import { type BookStore, createBookStore, type ShardNews, type StoredBook } from '../alerts/book-store.ts';
+import type { Condition } from '../alerts/incident.ts';
+import type { RedisTrouble } from '../alerts/redis-trouble.ts';
+import { createDeadMan, type DeadMan } from './dead-man.ts';
+import type { Watching } from './readiness.ts';
+import { conditionsOf, isPolled, type RuleLimits } from './rules.ts';
+import { createSnapshotReader, type ReadSnapshot, type Snapshot } from './snapshot.ts';
+
+export interface WatchdogParts {
+  /** A fail-fast connection of its own; it is closed at the stop. */
+  redis: RedisClient;
+  shards: number;
+  log: Logger;
+  /** How often alerts are entered into the book. */
+  newsEveryMs: number;
+  /** How often the state is looked at. */
+  everyMs: number;
+  /** A message without an outcome is overdue after this. */
+  unansweredMs: number;
+  limits: RuleLimits;
+  trouble: RedisTrouble;
+  /** Told after every look that found nothing, when somebody listens. */
+  deadMan?: { url: string; everyMs: number };
+}
+
+export const NEWS_EVERY_MS = 1_000;
+export const WATCH_EVERY_MS = 5_000;
+
+/** A worker process that has not shown itself for so long is gone. */
+export const WORKER_GONE_MS = 30_000;
+
+/** What the last look saw. */
+interface Seen {
+  last?: Snapshot | undefined;
+}
+
+/** What a look works with. */
+interface Looking extends WatchdogParts {
+  store: BookStore;
+  readSnapshot: ReadSnapshot;
+  /** Shows this process, which proves that Redis takes writes, and tells its time. */
+  showWorker: RunScript<number>;
+  workerId: string;
+}
+
+/**
+ * Keeps the book of incidents: alerts are entered as they come, and regularly the state is looked at for what is missing
+ * (answers, running jobs, polls, an endpoint that answers, room in Redis). The book is kept in Redis and is one for the whole
+ * installation: several may run side by side, and any of them closes what another opened. A look that fails is logged and
+ * made again; when Redis takes no writes for long the operator is told without it.
+ *
+ * The dead-man's switch is told that all is well only when nothing at all lasts and Telegram was polled a short while ago.
+ * One message of one user that waits for too long keeps it silent too: where a bot has one user, that is an outage.
+ */
+export function startWatchdog(parts: WatchdogParts): Service & Watching {
+  const stopping = new AbortController();
+  const seen: Seen = {};
+  const deadMan = parts.deadMan && createDeadMan({ ...parts.deadMan, log: parts.log });
+  const running = watchRegularly(
+    {
+      ...parts,
+      store: createBookStore(parts.redis),
+      readSnapshot: createSnapshotReader(parts.redis, parts.shards, parts.unansweredMs),
+      showWorker: bindScript<number>(parts.redis, join(import.meta.dirname, 'show-worker.lua')),
+      workerId: `${hostname()} ${process.pid} ${randomUUID()}`,
+    },
+    deadMan,
+    seen,
+    stopping.signal,
+  );
+  return {
+    name: 'watchdog',
+    snapshot: () => seen.last,
+    redisTroubleSinceMs: () => parts.trouble.sinceMs(),
+    async stop() {
+      stopping.abort();
+      parts.redis.disconnect();
+      await deadMan?.stop();
+      await running;
+    },
+  };
+}
+
+/** The first look waits, so that what a start leaves to be done can be done first. */
+async function watchRegularly(
+  parts: Looking,
+  deadMan: DeadMan | undefined,
+  seen: Seen,
+  signal: AbortSignal,
+): Promise<void> {
+  let sinceMs: number | undefined;
+  let nextLookMs = performance.now() + parts.everyMs;
+  for (;;) {
+    await pause(parts.newsEveryMs, signal);
+    if (signal.aborted) return;
+    try {
+      const isLook = performance.now() >= nextLookMs;
+      if (isLook) nextLookMs = performance.now() + parts.everyMs;
+      const nowMs = await parts.showWorker([keysOf(0).workers], [parts.workerId, WORKER_GONE_MS]);
+      sinceMs ??= nowMs;
+      const stored = await parts.store.read();
+      const now = isLook ? await parts.readSnapshot({ nowMs, open: openIn(stored) }) : undefined;
+      const watch = now && { now, before: seen.last, sinceMs, limits: parts.limits };
+      const conditions = watch && conditionsOf(watch);
+      await keepBook(parts.store, stored, { nowMs, ...(conditions && { conditions }) }, parts.shards);
+      parts.trouble.worked();
+      if (watch && conditions?.length === 0 && isPolled(watch)) deadMan?.ping();
+      seen.last = now ?? seen.last;
+    } catch (error) {
+      seen.last = undefined;
+      if (signal.aborted) return;
+      parts.trouble.failed(error);
+      parts.log.warn({ err: error }, 'the watchdog could not look; it tries again');
+    }
+  }
+}
+
+/** Enters what is new. When another process was faster, what it left is entered the next time. */
+async function keepBook(
+  store: BookStore,
+  stored: StoredBook,
+  seen: { nowMs: number; conditions?: readonly Condition[] },
+  shards: number,
+): Promise<void> {
+  const all = await Promise.all(
+    Array.from({ length: shards }, (_, shard) => store.news(shard, stored.cursors.get(shard))),
+  );
+  const news: ShardNews[] = all.filter((each) => each !== undefined);
+  const { book, notices } = enter(stored.book, { ...seen, alerts: news.flatMap(({ alerts }) => alerts) });
+  const isSame = book.size === stored.book.size && [...book].every(([id, each]) => stored.book.get(id) === each);
+  if (isSame && news.length === 0) return;
+  await store.record(stored, book, notices, news);
+}
+
+function openIn({ book }: StoredBook): ReadonlySet<string> {
+  return new Set([...book].filter(([, { isOpen }]) => isOpen).map(([id]) => id));
+}
