@@ -26,6 +26,9 @@ export interface Keys {
   readonly alertingLock: string;
   /** Hash: how the calls of the model fare. Shard 0's alone is used. */
   readonly provider: string;
+  /** Sorted set of the chats that overflowed lately, and the hash of the storm that many of them make. Shard 0's alone are used. */
+  readonly overflows: string;
+  readonly storm: string;
   /** Sorted set of the worker processes, by when they last showed themselves. Shard 0's alone is used. */
   readonly workers: string;
   /** How many shards there are. Shard 0's alone is used. */
@@ -122,6 +125,8 @@ export function keysOf(shard: number): Keys {
     alertingLock: `${tag}:alerting-lock`,
     provider: `${tag}:provider`,
     workers: `${tag}:workers`,
+    overflows: `${tag}:overflows`,
+    storm: `${tag}:storm`,
     shards: `${tag}:shards`,
     absent: `${tag}:absent`,
     suspects: `${tag}:suspects`,

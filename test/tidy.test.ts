@@ -25,6 +25,7 @@ const RANKS: readonly (readonly [rank: number, files: RegExp])[] = [
   [3, /^worker\/watch\/watchdog\.ts$/],
   [2, /^producer\/lease\.ts$/],
   [2, /^worker\/watch\/(?:snapshot|dead-man|provider)\.ts$/],
+  [2, /^worker\/recovery\/storm\.ts$/],
   [0, /^worker\/watch\/(?:rules|readiness)\.ts$/],
   [2, /^worker\/alerts\/(?:alerter|book-store|tool-servers)\.ts$/],
   [1, /^worker\/alerts\/(?:alerting|channel|deliver|redis-trouble)\.ts$/],

@@ -10,7 +10,8 @@ import { type Room, roomOf } from './model/room.ts';
 import { NOTICE } from './notice.ts';
 import { type HeaderParts, openSession, pendingRecord } from './opening.ts';
 import { OUTAGE_FIELDS } from './outage.ts';
-import { type FailedCall, type ReactParts, react } from './react.ts';
+import { type FailedCall, type ReactParts, react, waitOrFail } from './react.ts';
+import { STORM } from './recovery/storm.ts';
 import { trialWon } from './recovery/trial.ts';
 import { splitReply } from './reply/format.ts';
 import { sourcesOf, withSources } from './reply/sources.ts';
@@ -51,6 +52,9 @@ export async function askModel(
   signal: AbortSignal,
 ): Promise<Decided> {
   let attempt = begun;
+  // In a storm nothing is asked that would only be refused again.
+  const storm = begun.kept(STORM) === undefined ? undefined : await parts.storm.enter(begun);
+  if (storm) return waitOrFail(parts, begun, storm);
   const { windowTokens, maxOutputTokens: modelOutputTokens } = await parts.model.limits(parts.modelName);
   const learntTokens = attempt.limit?.tokens ?? windowTokens;
   const room = roomOf(Math.min(windowTokens, learntTokens, parts.contextBudgetTokens), parts);

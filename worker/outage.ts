@@ -26,13 +26,15 @@ export const OUTAGE_FIELDS = [WAITED, TRIES] as const;
 
 /** A 4xx that only its words make look like trouble which passes is believed so often. */
 const WORDS_TRIES_MAX = 3;
+/** Somebody else tries first: the wait is exact. */
+const NOT_CALLED: ReadonlySet<string> = new Set(['paused', 'overflow_storm']);
 const PASSING_STATUS: ReadonlySet<number> = new Set([408, 409, 425, 429, 499]);
 /** What an endpoint's trouble led to a trial for fails in the same way at once, or not at all. */
 const TRIAL_PATIENCE_MS = 60_000;
 
 /** Whether a failure is the endpoint's, so that it is bounded by time and uses up no attempt. */
 export function isOutage({ kind, reason }: Failure): boolean {
-  return kind === 'transient' && (reason === 'paused' || isEndpointTrouble(reason));
+  return kind === 'transient' && (NOT_CALLED.has(reason) || isEndpointTrouble(reason));
 }
 
 /**
@@ -48,7 +50,7 @@ export function waitOut(attempt: Attempt, failure: Failure, patience: Patience):
   if (waitedMs >= patienceMs || isOnlyWords) return { do: 'give up' };
   const { waitingNoticeMs } = patience;
   if (failure.retryAfterMs !== undefined) {
-    const delayMs = failure.reason === 'paused' ? failure.retryAfterMs : backoffMs(tries, failure.retryAfterMs);
+    const delayMs = NOT_CALLED.has(failure.reason) ? failure.retryAfterMs : backoffMs(tries, failure.retryAfterMs);
     return { do: 'wait', delayMs, waitedMs: waitedMs + delayMs, tries, isLong: waitedMs + delayMs >= waitingNoticeMs };
   }
   const untilNoticeMs = waitedMs < waitingNoticeMs ? waitingNoticeMs - waitedMs : Number.POSITIVE_INFINITY;

@@ -31,13 +31,13 @@ export async function react(parts: ReactParts, failedCall: FailedCall): Promise<
   if (failure.kind === 'terminal')
     return failed(attempt, failure.reason, NOTICE.misconfigured, `status ${failure.status ?? 'none'}`);
   if (failure.kind !== 'transient') return recoverFrom(parts, failedCall, failure.kind);
-  const later = await waitFor(parts, attempt, failure);
+  const later = await passing(parts, attempt, failure);
   // The endpoint may be well, and its trouble be about this conversation: that is found out by asking less.
   return later ?? recoverFrom(parts, failedCall, 'unknown');
 }
 
 /** Trouble that will pass: the endpoint's is bounded by time, any other by attempts. Nothing when that is used up. */
-async function waitFor(parts: ReactParts, attempt: Attempt, failure: Failure): Promise<Decided | undefined> {
+async function passing(parts: ReactParts, attempt: Attempt, failure: Failure): Promise<Decided | undefined> {
   const { reason, retryAfterMs } = failure;
   if (!isOutage(failure)) {
     if (attempt.attempts >= parts.maxAttempts) return undefined;
@@ -70,11 +70,13 @@ async function noteSpent({ keys, entry, write }: Attempt, spentMs: number): Prom
 async function decidedBy(parts: ReactParts, failedCall: FailedCall, recovery: Recovery): Promise<Decided> {
   if (recovery.do === 'again') return { do: 'again' };
   if (recovery.do === 'conclude') return { conclusion: recovery.conclusion, commands: recovery.commands };
-  const { attempt } = failedCall;
-  const { failure } = recovery;
-  // What could not be asked for is no fault of this message.
+  return waitOrFail(parts, failedCall.attempt, recovery.failure);
+}
+
+/** What could not be asked for is no fault of this message: it waits, and fails when that takes too long. */
+export async function waitOrFail(parts: ReactParts, attempt: Attempt, failure: Failure): Promise<Decided> {
   if (isOverBudget(failure.reason)) return overBudget(attempt, failure.reason);
-  const later = failure.kind === 'transient' ? await waitFor(parts, attempt, failure) : undefined;
+  const later = failure.kind === 'transient' ? await passing(parts, attempt, failure) : undefined;
   return later ?? failed(attempt, failure.reason, NOTICE.unavailable, 'the endpoint is in trouble for long');
 }
 

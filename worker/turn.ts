@@ -59,6 +59,7 @@ export async function runTurn(parts: TurnParts, attempt: Attempt, signal: AbortS
     }
     const conclusion = withNotices(attempt, decided.conclusion);
     await storeConclusion(attempt, conclusion, decided.commands);
+    await parts.storm.ended(attempt, conclusion.outcome === 'answered');
     parts.reach('answer stored');
     stopTyping();
     const verdict = await deliverConclusion(parts, attempt, conclusion, to, true);

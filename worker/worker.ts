@@ -19,6 +19,7 @@ import { createProcessor } from './processor.ts';
 import { openQueue, openWorker, QUEUE_LIMITS, type QueueLimits } from './queue.ts';
 import { RECONCILE_EVERY_MS, startReconciler } from './reconciler.ts';
 import { createFixedPartsCheck, type FixedPartsCheck } from './recovery/fixed-parts.ts';
+import { createStormGuard, STORM_LIMITS, type StormGuard, type StormLimits } from './recovery/storm.ts';
 import { createDrafts, DRAFTS_EVERY_MS, DRAFTS_REFRESH_MS } from './reply/drafts.ts';
 import { createSessions } from './session/store.ts';
 import type { Exclusions } from './tools/exclusion.ts';
@@ -47,7 +48,8 @@ export interface WorkerParts {
       waitingNoticeMs: number;
       summaryPatienceMs: number;
       toolServerDownMs: number;
-    } & OversightLimits
+    } & OversightLimits &
+      StormLimits
   >;
 }
 
@@ -55,6 +57,7 @@ export interface WorkerParts {
 interface ProcessParts extends WorkerParts {
   fixedParts: FixedPartsCheck;
   boundModels: Set<string>;
+  storm: StormGuard;
 }
 
 /** Running turns get this long when the process is asked to end; then they are handed back unharmed. */
@@ -70,7 +73,14 @@ const SUMMARY_PATIENCE_MS = 60_000;
 export async function startWorker(parts: WorkerParts): Promise<Service & { readiness: ReadinessPart[] }> {
   const services: Service[] = [parts.tools];
   const shards = Array.from({ length: parts.config.SHARDS }, (_, shard) => shard);
-  const shared: ProcessParts = { ...parts, fixedParts: createFixedPartsCheck(), boundModels: new Set() };
+  const stormRedis = connectRedis(parts.redisAddress, 'patient');
+  services.push(connections([stormRedis]));
+  const shared: ProcessParts = {
+    ...parts,
+    fixedParts: createFixedPartsCheck(),
+    boundModels: new Set(),
+    storm: createStormGuard(stormRedis, { ...STORM_LIMITS, ...parts.limits }),
+  };
   const started = await Promise.all(shards.map((shard) => startShard(shared, shard)));
   const oversight = startOversight(parts);
   services.push(...started.flatMap((shard) => shard.services), oversight);

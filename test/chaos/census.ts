@@ -78,6 +78,8 @@ function rulesOf(keys: Keys, botId: number): Rule[] {
     ['how alerting goes', 'single', true, keys.alerting],
     ['how the model fares', 'single', true, keys.provider],
     ['workers', 'single', true, keys.workers],
+    ['chats that overflowed', 'kept', false, keys.overflows],
+    ['storm of overflows', 'single', false, keys.storm],
   ];
 }
 

@@ -34,8 +34,8 @@ export const CAUSES: Readonly<Record<Cause, CauseRule>> = {
   'overflow-storm': {
     title: 'Many chats overflow at the same time',
     todo: 'The window that we assume is wrong, and not the chats: check MODEL, CONTEXT_WINDOW_TOKENS and the proxy in front of the model.',
-    over: 'chats are answered again.',
-    endsBy: 'alert',
+    over: 'chats that overflowed are answered again.',
+    endsBy: 'quiet',
   },
   'gave-up': {
     title: 'Messages could not be answered',

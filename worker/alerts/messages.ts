@@ -47,6 +47,20 @@ export function refusedToolAlert(attempt: Attempt, tool: string): Alert {
   };
 }
 
+/** Many chats that the model refuses for their length at the same time; who queues it puts their number for `{chats}`. */
+export function overflowStormAlert(attempt: Attempt): Alert {
+  return {
+    cause: 'overflow-storm',
+    ...whereOf(attempt),
+    text: `Many chats overflow at the same time: the model refused {chats} chats as too long within 5 minutes, although our count said that they fit. One chat at a time is recovered, the others wait with their sessions. ${place(attempt)}. Trace ${traceIdOfAttempt(attempt)}`,
+  };
+}
+
+/** The end of the above. */
+export function overflowStormOver(): Alert {
+  return { cause: 'overflow-storm', isOver: true, text: 'Resolved: chats that overflowed are answered again.' };
+}
+
 /** What every request holds is refused: no chat is to blame. Told once for all chats. */
 export function fixedPartsAlert(attempt: Attempt, why: string, status: number | undefined): Alert {
   return {

@@ -43,6 +43,8 @@ export type FailureReason =
   | 'aborted'
   /** No call was made: the endpoint is spared. */
   | 'paused'
+  /** Not recovered yet: many chats overflow, and one of them is tried first. */
+  | 'overflow_storm'
   /** No call was made: a day's budget is used up. */
   | 'over_chat_budget'
   | 'over_total_budget'

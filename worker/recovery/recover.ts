@@ -22,6 +22,7 @@ import {
   type RecoveryTime,
   reportFailedStage,
 } from './step.ts';
+import { isRefusedForLength } from './storm.ts';
 
 /** No window that anybody talks to is smaller, so a request of less was not refused for its length. */
 const GUESS_TOKENS_MIN = 2_000;
@@ -46,6 +47,8 @@ export async function recover(parts: RecoverParts, overflow: Overflow, time: Rec
     tried: attempt.refusalsInRow > 0 ? [...attempt.tried, 'refusal'] : attempt.tried,
   });
   await report(parts, overflow);
+  const storm = isRefusedForLength(failure) ? await parts.storm.enter(attempt) : undefined;
+  if (storm) return { do: 'wait', failure: storm };
   const learnt = learn(overflow);
   if (failure.kind === 'token' && !learnt.isGuess && overflow.fixedTokens > learnt.limitTokens - ANSWER_TOKENS_MIN) {
     // Nothing that a chat could give up would help, if our count is right: the endpoint knows.

@@ -13,6 +13,7 @@ import { newStamp, type OpenedSession, type Sessions } from '../session/store.ts
 import type { FixedParts, FixedPartsCheck } from './fixed-parts.ts';
 import type { Part } from './left-out.ts';
 import type { Trigger } from './policy.ts';
+import type { StormGuard } from './storm.ts';
 
 /** What the steps of a recovery work with. */
 export interface RecoverParts extends RoomSettings {
@@ -33,6 +34,8 @@ export interface RecoverParts extends RoomSettings {
   /** Takes a tool out for the whole process; `false` where it was taken out before, or must stay. Idempotent. */
   excludeTool(name: string, why: string): boolean;
   isToolOut(name: string): boolean;
+  /** Keeps chats from being recovered one and all when the window is wrong. */
+  storm: StormGuard;
   /** Models that turned out to bind their thinking, whatever their names say; grows as errors teach it. */
   boundModels: Set<string>;
   /** Gives a recovery its own deadline. */

@@ -1,0 +1,73 @@
+import { join } from 'node:path';
+import { type Keys, keysOf } from '../../shared/keys.ts';
+import type { RedisClient } from '../../shared/redis.ts';
+import { bindScript } from '../../shared/script.ts';
+import { overflowStormAlert, overflowStormOver } from '../alerts/messages.ts';
+import type { Attempt } from '../attempt.ts';
+import type { Failure } from '../model/classify.ts';
+
+/** When many overflows are a storm, and how it is got through. */
+export interface StormLimits {
+  /** So many chats within five minutes. */
+  stormChats: number;
+  /** How long a chat waits until it asks again whether it may go on. */
+  stormWaitMs: number;
+  /** How long nobody is tried after a probe that was not answered; it doubles, to five minutes. */
+  stormRestMs: number;
+}
+
+export const STORM_LIMITS: StormLimits = { stormChats: 5, stormWaitMs: 5_000, stormRestMs: 30_000 };
+
+const WITHIN_MS = 300_000;
+const PROBE_MS = 180_000;
+const PROBES_MIN = 2;
+const CALM_MS = 600_000;
+const REST_MS_MAX = 300_000;
+/** The field of a turn that waits for a storm to pass, or is a probe of it. */
+export const STORM = 'storm';
+
+/**
+ * Keeps a window that is wrong from costing every chat its session. When many chats of the installation are refused as too
+ * long within minutes, although our own count said that they fit, one at a time is recovered as a probe, and the others wait:
+ * answered probes let them go on, failed ones do not.
+ *
+ * Contract: rejects when Redis cannot be reached. `enter` may be repeated, also by the probe itself; a probe whose process dies
+ * is replaced after three minutes.
+ */
+export interface StormGuard {
+  /** Answers the failure that the message waits with, or nothing when it may be recovered now. */
+  enter(attempt: Attempt): Promise<Failure | undefined>;
+  /** Notes how a message ended that was in a storm; others change nothing. */
+  ended(attempt: Attempt, isAnswered: boolean): Promise<void>;
+}
+
+/** Whether the provider refused a request for its length that we had counted to fit. */
+export function isRefusedForLength({ kind, reason }: Pick<Failure, 'reason'> & { kind: string }): boolean {
+  return kind === 'token' && !reason.startsWith('counted_');
+}
+
+/** Binds the guard to a connection. A storm is one for the whole installation. */
+export function createStormGuard(redis: RedisClient, limits: StormLimits): StormGuard {
+  const keys: Keys = keysOf(0);
+  const script = <Reply>(name: string) => bindScript<Reply>(redis, join(import.meta.dirname, `${name}.lua`));
+  const enter = script<'go' | 'probe' | 'wait'>('enter-storm');
+  const endProbe = script<0 | 1>('end-probe');
+  return {
+    async enter(attempt) {
+      const alert = JSON.stringify(overflowStormAlert(attempt));
+      const args = [attempt.chat, attempt.entry, WITHIN_MS, limits.stormChats, PROBE_MS, alert];
+      const verdict = await enter([keys.overflows, keys.storm, keys.alerts], args);
+      if (verdict === 'go') return undefined;
+      await attempt.write('storm', [['HSET', attempt.keys.turn(attempt.entry), STORM, 1]]);
+      if (verdict === 'probe') return undefined;
+      return { kind: 'transient', reason: 'overflow_storm', retryAfterMs: limits.stormWaitMs };
+    },
+    async ended(attempt, isAnswered) {
+      if (attempt.kept(STORM) === undefined) return;
+      const { stormRestMs } = limits;
+      const over = JSON.stringify(overflowStormOver());
+      const args = [attempt.entry, isAnswered ? '1' : '', PROBES_MIN, CALM_MS, stormRestMs, REST_MS_MAX, over];
+      await endProbe([keys.storm, keys.alerts], args);
+    },
+  };
+}
