@@ -29,6 +29,8 @@ export interface Keys {
   /** Sorted set of the chats that overflowed lately, and the hash of the storm that many of them make. Shard 0's alone are used. */
   readonly overflows: string;
   readonly storm: string;
+  /** Written to find out whether Redis takes writes; gone after a second. Shard 0's alone is used. */
+  readonly checked: string;
   /** Sorted set of the worker processes, by when they last showed themselves. Shard 0's alone is used. */
   readonly workers: string;
   /** How many shards there are. Shard 0's alone is used. */
@@ -125,6 +127,7 @@ export function keysOf(shard: number): Keys {
     alertingLock: `${tag}:alerting-lock`,
     provider: `${tag}:provider`,
     workers: `${tag}:workers`,
+    checked: `${tag}:checked`,
     overflows: `${tag}:overflows`,
     storm: `${tag}:storm`,
     shards: `${tag}:shards`,

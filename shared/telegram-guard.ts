@@ -36,9 +36,7 @@ export function guardToken(telegram: Telegram, now: () => number = Date.now): Te
     sendDraft: (to, draftId, text) => guarded(() => telegram.sendDraft(to, draftId, text)),
     setCommands: (commands) => guarded(() => telegram.setCommands(commands)),
     downloadFile: (fileId, bytesMax, signal) => guarded(() => telegram.downloadFile(fileId, bytesMax, signal)),
-    async sendTyping(to) {
-      if (now() >= closedUntilMs) await telegram.sendTyping(to);
-    },
+    sendTyping: (to) => guarded(() => telegram.sendTyping(to)),
   };
 }
 

@@ -49,7 +49,8 @@ export interface Telegram {
   sendDraft(to: Destination, draftId: number, text: string): Promise<TelegramResult<void>>;
   /** Tells people's apps which commands there are. May fail as `not_offered`. */
   setCommands(commands: readonly CommandHint[]): Promise<TelegramResult<void>>;
-  sendTyping(to: Destination): Promise<void>;
+  /** Shows that something is on its way, for 5 seconds. Fails like a message would, and leaves nothing in the chat. */
+  sendTyping(to: Destination): Promise<TelegramResult<void>>;
   /** Reads a file that a user sent. One that is stated or turns out to be larger than `bytesMax` is `too_large`. */
   downloadFile(fileId: string, bytesMax: number, signal: AbortSignal): Promise<TelegramResult<Buffer>>;
 }
@@ -130,7 +131,7 @@ export function createTelegram(options: { token: string; apiRoot: string; downlo
     },
     setCommands: async (commands) => ofOptional(await call('setMyCommands', { commands }, CALL_TIMEOUT_MS)),
     async sendTyping(to) {
-      await call('sendChatAction', { ...address(to), action: 'typing' }, CALL_TIMEOUT_MS);
+      return withoutValue(await call('sendChatAction', { ...address(to), action: 'typing' }, CALL_TIMEOUT_MS));
     },
     async downloadFile(fileId, bytesMax, signal) {
       const described = await call('getFile', { file_id: fileId }, CALL_TIMEOUT_MS, signal);

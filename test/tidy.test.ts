@@ -8,7 +8,7 @@ import { expect, test } from '@jest/globals';
  * cycle; producer and worker never import each other; nothing imports a root.
  */
 const RANKS: readonly (readonly [rank: number, files: RegExp])[] = [
-  [5, /^(?:spillway|producer\/main|worker\/main|worker\/cli\/\w+)\.ts$/],
+  [5, /^(?:spillway|producer\/main|worker\/main|worker\/cli\/[\w-]+)\.ts$/],
   [4, /^(?:shared\/root|producer\/producer|worker\/(?:worker|processor|setup|oversight))\.ts$/],
   [
     3,

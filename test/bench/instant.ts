@@ -46,7 +46,7 @@ export function instantTelegram(onShown: (chatId: number, text: string) => void 
     },
     setCommands: async () => ({ ok: true, value: undefined }),
     sendDraft: async () => ({ ok: true, value: undefined }),
-    sendTyping: async () => {},
+    sendTyping: async () => ({ ok: true, value: undefined }),
     downloadFile: async () => ({ ok: true, value: Buffer.alloc(0) }),
   };
 }

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { chatKey, type SessionId } from '../../shared/keys.ts';
 import { runFile } from '../fixture/command.ts';
-import { createWorld, startGateway, type World } from '../fixture/gateway.ts';
+import { ALERT_CHAT, createWorld, startGateway, type World } from '../fixture/gateway.ts';
 import { conversation } from '../fixture/history.ts';
 import { nextOutcome } from '../fixture/ledger.ts';
 import { temporaryFolder } from '../fixture/redis.ts';
@@ -32,11 +32,49 @@ test('check tries every connection and starts nothing', async () => {
   const { parts } = JSON.parse(ended.stdout);
   expect(parts.map(({ part, ok }: { part: string; ok: boolean }) => [part, ok])).toEqual([
     ['redis', true],
+    ['worker', true],
     ['telegram', true],
+    ['alerts', true],
     ['model', true],
   ]);
-  expect(world.telegram.calls.map(({ method }) => method)).toEqual(['getMe', 'getWebhookInfo']);
-  expect(world.claude.calls).toEqual([]);
+  expect(world.telegram.calls.map(({ method }) => method)).toEqual(['getMe', 'getWebhookInfo', 'sendChatAction']);
+  expect(world.claude.calls).toHaveLength(1);
+  expect(world.telegram.shown(ALERT_CHAT)).toEqual([]);
+  const [redis, worker, , alerts, model] = parts.map(({ detail }: { detail: string }) => detail);
+  expect(redis).toMatch(/^master, takes writes, \d+ MB used without a limit$/);
+  expect(worker).toBe('none runs now');
+  expect(alerts).toBe("the operator's chat can be written to; no second channel (ALERT_WEBHOOK_URL)");
+  expect(model).toMatch(/window \d+ tokens; a call of a few tokens went through$/);
+});
+
+test('check says what is wrong with an endpoint, a Redis or a chat that answer and do not work', async () => {
+  world.claude.react(() => ({ do: 'error', status: 529, type: 'overloaded_error', message: 'secret internals' }));
+  world.telegram.fail('sendChatAction', { status: 400, description: 'Bad Request: chat not found' }, 1);
+  await world.peek.config('SET', 'maxmemory', '1');
+  const ended = await cli(['check']);
+  expect(ended.code).toBe(1);
+  expect(ended.stdout).toMatch(/FAILED redis: answers, but takes no writes: OOM command not allowed/);
+  expect(ended.stdout).toMatch(/FAILED alerts: TELEGRAM_ALERT_CHAT_ID cannot be written to \(gone: .*chat not found/);
+  expect(ended.stdout).toMatch(/FAILED model: .*the endpoint is overloaded or fails \(overloaded, status 529\)/);
+  expect(ended.stdout).not.toContain('secret internals');
+});
+
+test('check says how a running gateway fares with the endpoint, Telegram and alerts, and since when', async () => {
+  const gateway = await startGateway(world, { watchEveryMs: 100 });
+  world.telegram.say(CHAT, 'hello');
+  await nextOutcome(world, CHAT);
+  await until(
+    'the note of a call',
+    async () => (await world.peek.hget(world.keys.provider, 'lastAnswerMs')) ?? undefined,
+  );
+  const { stdout } = await cli(['check']);
+  expect(stdout).toMatch(/^ok {4} worker: 1 processes run; 0 messages wait$/m);
+  expect(stdout).toMatch(/^ok {4} gateway's calls of the model: last answered \d{4}-\d\d-\d\d [\d:]+ UTC$/m);
+  expect(stdout).toMatch(/^ok {4} gateway's alerts: none was sent yet$/m);
+  await world.peek.hset(world.keys.poll, 'unauthorizedMs', Date.now() + 60_000);
+  const refused = await cli(['check']);
+  expect(refused.stdout).toMatch(/^FAILED gateway's polls: does not accept the bot token \(.* UTC\); last answered/m);
+  await gateway.stop();
 });
 
 test('check tells how messages come in, and what a start would change about that', async () => {

@@ -1,0 +1,54 @@
+import Anthropic from '@anthropic-ai/sdk';
+import type { Config } from '../../shared/config.ts';
+import { createClaude } from '../model/claude.ts';
+import { PROVIDER_SAID, providerTroubleOf } from '../model/provider-trouble.ts';
+import type { Finding } from './finding.ts';
+
+const MODEL_DEADLINE_MS = 10_000;
+const CALL_DEADLINE_MS = 30_000;
+/** Enough for a word of most models. */
+const CALL_TOKENS = 16;
+
+/** Asks what the model is, and makes one call of a few tokens: what the endpoint says of itself proves no call. */
+export async function checkModel(config: Config): Promise<Finding> {
+  const stated = await statedWindow(config);
+  const called = await call(config);
+  const detail = `${config.MODEL}, ${stated}; ${called ?? 'a call of a few tokens went through'}`;
+  return { part: 'model', ok: called === undefined, detail };
+}
+
+async function statedWindow(config: Config): Promise<string> {
+  const client = new Anthropic({
+    apiKey: config.ANTHROPIC_API_KEY,
+    baseURL: config.ANTHROPIC_BASE_URL,
+    maxRetries: 0,
+    logLevel: 'off',
+  });
+  try {
+    const info = await client.models.retrieve(config.MODEL, {}, { timeout: MODEL_DEADLINE_MS });
+    return `window ${info.max_input_tokens ?? 'not stated'} tokens`;
+  } catch {
+    return 'the endpoint does not say what it is';
+  }
+}
+
+/** Why a call does not go through; `undefined` when it does, or is refused for what only this call is. */
+async function call(config: Config): Promise<string | undefined> {
+  const model = createClaude({
+    apiKey: config.ANTHROPIC_API_KEY,
+    baseURL: config.ANTHROPIC_BASE_URL,
+    statedWindow: undefined,
+    idleMs: MODEL_DEADLINE_MS,
+    reach: () => {},
+  });
+  const messages = [{ role: 'user' as const, content: 'Say ok.' }];
+  const request = { model: config.MODEL, maxTokens: CALL_TOKENS, system: '', messages, caches: false };
+  const result = await model.send(request, AbortSignal.timeout(CALL_DEADLINE_MS));
+  if (result.ok) return undefined;
+  const { reason, status } = result.failure;
+  const trouble = providerTroubleOf(reason);
+  const why = trouble === undefined ? 'refuses a call of a few tokens' : PROVIDER_SAID[trouble];
+  const todo =
+    trouble === 'auth' ? '; check ANTHROPIC_API_KEY' : trouble === 'network' ? '; check ANTHROPIC_BASE_URL' : '';
+  return `the endpoint ${why} (${reason}, status ${status ?? 'none'})${todo}`;
+}

@@ -1,0 +1,89 @@
+import { type Config, programPath, redisAddressOf } from '../../shared/config.ts';
+import { keysOf } from '../../shared/keys.ts';
+import { PROJECT_ROOT } from '../../shared/project.ts';
+import { connectRedis, type RedisClient, serversOf, untilReady } from '../../shared/redis.ts';
+import { findRedisServer } from '../../shared/redis-server.ts';
+import { shardsProblem } from '../../shared/shards.ts';
+import { alertsCheck, providerCheck, redisCheck, telegramCheck } from '../watch/readiness.ts';
+import { countWorkers, createSnapshotReader } from '../watch/snapshot.ts';
+import type { Finding } from './finding.ts';
+
+const REDIS_DEADLINE_MS = 5_000;
+const WORKER_GONE_MS = 30_000;
+/** The time of the server that holds the key: what was noted is by the same clock. */
+const TIME = "return redis.call('TIME')";
+
+/** Tries Redis, and says what a running gateway has noted in it. */
+export async function checkRedis(config: Config): Promise<Finding[]> {
+  const address = redisAddressOf(config);
+  if (address === undefined) {
+    const found = await findRedisServer({ root: PROJECT_ROOT, path: programPath() });
+    const detail = found.ok ? `a private server will be started (${found.command})` : found.problem;
+    return [{ part: 'redis', ok: found.ok, detail }];
+  }
+  const redis = connectRedis(address, 'patient');
+  try {
+    await untilReady(redis, REDIS_DEADLINE_MS);
+    const problem =
+      (await evictionProblem(redis)) ?? (await shardsProblem(redis, config.SHARDS)) ?? (await writeProblem(redis));
+    if (problem !== undefined) return [{ part: 'redis', ok: false, detail: problem }];
+    return await noted(redis, config);
+  } catch (error) {
+    return [{ part: 'redis', ok: false, detail: (error as Error).message }];
+  } finally {
+    redis.disconnect();
+  }
+}
+
+/** What is wrong with a server that throws data away when it is full; one that does not say is taken on trust. */
+async function evictionProblem(redis: RedisClient): Promise<string | undefined> {
+  const replies = await Promise.all(
+    serversOf(redis).map((server) => server.config('GET', 'maxmemory-policy').catch(() => [])),
+  );
+  const evicting = (replies as string[][])
+    .map(([, policy]) => policy)
+    .find((policy) => policy && policy !== 'noeviction');
+  return evicting && `maxmemory-policy is ${evicting}; set it to noeviction, or messages can be lost`;
+}
+
+/** A server can answer and take no writes: a replica, a full one, one without a disk. */
+async function writeProblem(redis: RedisClient): Promise<string | undefined> {
+  const late = AbortSignal.timeout(REDIS_DEADLINE_MS);
+  const isLate = new Promise<string>((done) => late.addEventListener('abort', () => done('a write got no answer')));
+  const write = redis.set(keysOf(0).checked, '', 'PX', 1_000).then(
+    () => undefined,
+    (error: Error) => error.message.split(' ').slice(0, 8).join(' '),
+  );
+  const said = await Promise.race([write, isLate]);
+  return said === undefined ? undefined : `answers, but takes no writes: ${said}`;
+}
+
+async function noted(redis: RedisClient, config: Config): Promise<Finding[]> {
+  const keys = keysOf(0);
+  const [seconds] = (await redis.eval(TIME, 1, keys.workers)) as [number, number];
+  const nowMs = Number(seconds) * 1000;
+  const read = createSnapshotReader(redis, config.SHARDS, config.UNANSWERED_ALERT_MS);
+  const now = await read({ nowMs, open: new Set() });
+  const workers = await countWorkers(redis, keys, nowMs - WORKER_GONE_MS);
+  const waiting = now.shards.reduce((sum, { unanswered }) => sum + unanswered, 0);
+  const finding = (part: string, { ready, isDegraded, detail = '' }: ReturnType<typeof redisCheck>): Finding => ({
+    part,
+    ok: ready && isDegraded !== true,
+    detail,
+  });
+  const masters = serversOf(redis).length;
+  const { detail = '', ...state } = redisCheck(now, undefined);
+  const whole = masters === 1 ? detail : `a cluster of ${masters} masters; ${detail}`;
+  const worked = workers === 0 ? 'none runs now' : `${workers} processes run; ${waiting} messages wait`;
+  return [
+    finding('redis', { ...state, detail: whole }),
+    { part: 'worker', ok: true, detail: worked },
+    ...(workers === 0
+      ? []
+      : [
+          finding("gateway's calls of the model", providerCheck(now)),
+          finding("gateway's polls", telegramCheck(now)),
+          finding("gateway's alerts", alertsCheck(now)),
+        ]),
+  ];
+}

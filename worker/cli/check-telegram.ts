@@ -1,0 +1,54 @@
+import type { Config } from '../../shared/config.ts';
+import { createTelegram, type Telegram, type WebhookInfo } from '../../shared/telegram.ts';
+import type { Finding } from './finding.ts';
+
+const TELEGRAM_DEADLINE_MS = 10_000;
+
+/** Tries the bot's token, and whether the operator's chat can be written to. */
+export async function checkTelegram(config: Config): Promise<Finding[]> {
+  const telegram = createTelegram({ token: config.TELEGRAM_BOT_TOKEN, apiRoot: config.TELEGRAM_API_ROOT });
+  return [await checkBot(config, telegram), await checkAlerts(config, telegram)];
+}
+
+async function checkBot(config: Config, telegram: Telegram): Promise<Finding> {
+  const me = await telegram.getMe();
+  if (me.ok) {
+    const webhook = await telegram.getWebhookInfo(AbortSignal.timeout(TELEGRAM_DEADLINE_MS));
+    const receiving = receivingOf(config, webhook.ok ? webhook.value : undefined);
+    return { part: 'telegram', ok: true, detail: `the bot is @${me.value.username}; ${receiving}` };
+  }
+  const { kind, description } = me.failure;
+  const advice = kind === 'unauthorized' ? 'TELEGRAM_BOT_TOKEN is not accepted' : 'TELEGRAM_API_ROOT cannot be reached';
+  return { part: 'telegram', ok: false, detail: `${advice} (${description})` };
+}
+
+/** Shows "typing…" to the operator: it leaves nothing in the chat, and fails where a message would. */
+async function checkAlerts(
+  { TELEGRAM_ALERT_CHAT_ID: chatId, ALERT_WEBHOOK_URL: webhook }: Config,
+  telegram: Telegram,
+): Promise<Finding> {
+  const second =
+    webhook === undefined ? 'no second channel (ALERT_WEBHOOK_URL)' : 'ALERT_WEBHOOK_URL is the second channel';
+  if (chatId === undefined) {
+    const instead = webhook === undefined ? 'alerts go to the log alone' : 'alerts go to ALERT_WEBHOOK_URL';
+    return { part: 'alerts', ok: true, detail: `TELEGRAM_ALERT_CHAT_ID is none: ${instead}` };
+  }
+  const shown = await telegram.sendTyping({ chatId });
+  if (shown.ok) return { part: 'alerts', ok: true, detail: `the operator's chat can be written to; ${second}` };
+  const { kind, description } = shown.failure;
+  return {
+    part: 'alerts',
+    ok: false,
+    detail: `TELEGRAM_ALERT_CHAT_ID cannot be written to (${kind}: ${description}); ${second}`,
+  };
+}
+
+/** How messages will come in, and what a start will change about that. */
+function receivingOf({ TELEGRAM_WEBHOOK_URL: url }: Config, webhook: WebhookInfo | undefined): string {
+  const isOther = webhook !== undefined && URL.parse(webhook.url)?.href !== url;
+  if (url === undefined)
+    return isOther ? 'it will be polled, and a webhook that is set will be removed' : 'it is polled';
+  if (isOther) return 'the webhook is not set yet, a start will set it';
+  if (webhook?.lastError === undefined || webhook.pending === 0) return 'messages come in by webhook';
+  return `the webhook is set, but ${webhook.pending} messages could not be delivered (${webhook.lastError.description})`;
+}

@@ -1,0 +1,7 @@
+/** What a check found out about one part. */
+export interface Finding {
+  part: string;
+  ok: boolean;
+  /** In words for the operator; never a secret. */
+  detail: string;
+}
