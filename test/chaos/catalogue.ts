@@ -1,3 +1,4 @@
+import { ALERT_SCENARIOS } from './alert-scenarios.ts';
 import { CLAUDE_SCENARIOS } from './claude-scenarios.ts';
 import { CLOCK_SCENARIOS } from './clock-scenarios.ts';
 import { FAILPOINT_SCENARIOS } from './failpoint-scenarios.ts';
@@ -14,6 +15,7 @@ export const SCENARIOS: readonly Scenario[] = [
   ...GATEWAY_SCENARIOS,
   ...CLAUDE_SCENARIOS,
   ...TELEGRAM_SCENARIOS,
+  ...ALERT_SCENARIOS,
   ...CLOCK_SCENARIOS,
   ...FAILPOINT_SCENARIOS,
 ];

@@ -131,6 +131,18 @@ export const MUTANTS: readonly Mutant[] = [
     violates: 'I8',
   },
   {
+    name: 'an alert that nobody took is dropped',
+    mutations: [
+      {
+        file: 'worker/alerts/alerter.ts',
+        from: 'if (delivery.by !== undefined) return',
+        to: 'if (true) return',
+      },
+    ],
+    scenario: 'alerts-refused',
+    violates: 'I8',
+  },
+  {
     name: 'data that Redis lost is not noticed',
     mutations: [{ file: 'shared/loss.ts', from: 'if (!isLower)', to: 'if (true)' }],
     scenario: 'redis-flushed',

@@ -141,6 +141,17 @@ test('where nobody but the operator learns of a message, each is named: the firs
   expect(incidents.at(20_000, {})).toEqual([]);
 });
 
+test('of very many at once as many are named as a message holds, and the others are counted', () => {
+  const incidents = opened();
+  const lost = (n: number): Alert => ({ cause: 'undeliverable', text: `Entry ${n}-0 ${'x'.repeat(100)}` });
+  incidents.at(0, { alerts: Array.from({ length: 200 }, (_, n) => lost(n)) });
+  const [named] = incidents.at(6_000, {});
+  const lines = named?.text.split('\n') ?? [];
+  expect(named?.text.length).toBeLessThan(4_000);
+  expect(lines[0]).toMatch(/^Entry 1-0/);
+  expect(lines.at(-1)).toBe(`… and ${199 - (lines.length - 1)} more, each in the log`);
+});
+
 test('what ended before it could be named is named with its end', () => {
   const incidents = opened();
   const lost = (entry: string): Alert => ({ cause: 'unsure', text: `Entry ${entry}.` });

@@ -25,8 +25,9 @@ export interface Incident {
   chats: number;
   chatNames: readonly string[];
   traceId?: string;
-  /** Occurrences that the operator has not been notified of, for a cause that names each. */
+  /** Occurrences that the operator has not been notified of, for a cause that names each; so many more are in the log alone. */
   unnamed: readonly string[];
+  unnamedMore: number;
   /** What the operator knows of this opening. */
   notified?: { atMs: number; messages: number; chats: number; level: string; reminders: number };
 }
@@ -78,8 +79,13 @@ export function occurred(before: Incident | undefined, alert: Alert, nowMs: numb
     messages: incident.messages + 1,
     chats: incident.chats + (isNewChat && hasRoom ? 1 : 0),
     ...(isNewChat && hasRoom && { chatNames: [...incident.chatNames, String(alert.chat)] }),
-    ...(names && { unnamed: [...incident.unnamed, alert.text].slice(-UNNAMED_MAX) }),
+    ...(names && oneMoreUnnamed(incident, alert.text)),
   };
+}
+
+function oneMoreUnnamed({ unnamed, unnamedMore }: Incident, text: string): Pick<Incident, 'unnamed' | 'unnamedMore'> {
+  const hasRoom = unnamed.length < UNNAMED_MAX;
+  return hasRoom ? { unnamed: [...unnamed, text], unnamedMore } : { unnamed, unnamedMore: unnamedMore + 1 };
 }
 
 /** The incident as a look at the state shows it. */
@@ -116,6 +122,7 @@ function opened(before: Incident | undefined, alert: Condition, openedMs: number
     chats: 0,
     chatNames: [],
     unnamed: [],
+    unnamedMore: 0,
     ...(alert.traceId !== undefined && { traceId: alert.traceId }),
   };
 }
@@ -158,10 +165,11 @@ export function dueNotice(incident: Incident, nowMs: number): NoticeKind | undef
 /** The incident of which the operator was just notified. */
 export function notifiedOf(incident: Incident, kind: NoticeKind, nowMs: number): Incident {
   const { notified: before, ...rest } = incident;
-  if (kind === 'resolved') return { ...rest, unnamed: [] };
+  const named = { unnamed: [], unnamedMore: 0 };
+  if (kind === 'resolved') return { ...rest, ...named };
   const { messages, chats, level } = incident;
   const reminders = (before?.reminders ?? 0) + (kind === 'lasts' ? 1 : 0);
-  return { ...rest, unnamed: [], notified: { atMs: nowMs, messages, chats, level, reminders } };
+  return { ...rest, ...named, notified: { atMs: nowMs, messages, chats, level, reminders } };
 }
 
 /** What only a look shows may come and go; what happened to a message is always told. */

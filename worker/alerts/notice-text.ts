@@ -18,9 +18,21 @@ export function noticeText(incident: Incident, kind: NoticeKind): string {
 
 function spreadText(incident: Incident): string {
   const { title } = CAUSES[incident.cause];
-  const { unnamed } = incident;
-  if (unnamed.length > 0) return clip(unnamed.join('\n'), OCCURRENCES_CHARS_MAX);
+  if (incident.unnamed.length > 0) return named(incident).join('\n');
   return sentences(`Spreads: ${title}.`, extent(incident), `Latest: ${clip(incident.latest, LATEST_CHARS_MAX)}`);
+}
+
+/** Each occurrence that was not told yet, as far as there is room; the others are in the log. */
+function named({ unnamed, unnamedMore }: Incident): string[] {
+  const lines: string[] = [];
+  let chars = 0;
+  for (const text of unnamed) {
+    chars += text.length + 1;
+    if (chars > OCCURRENCES_CHARS_MAX) break;
+    lines.push(text);
+  }
+  const more = unnamed.length - lines.length + unnamedMore;
+  return more > 0 ? [...lines, `… and ${more} more, each in the log`] : lines;
 }
 
 function resolvedText(incident: Incident): string {
@@ -28,7 +40,7 @@ function resolvedText(incident: Incident): string {
   const end = endsBy === 'alert' ? incident.latest : `Resolved: ${over}`;
   const lastedS = Math.round(((incident.endedMs ?? incident.lastMs) - incident.openedMs) / 1000);
   const told = sentences(end, `It lasted ${lastedS} seconds${concerned(incident)} (${incidentOf(incident)}).`);
-  return clip([told, ...incident.unnamed].join('\n'), OCCURRENCES_CHARS_MAX);
+  return [told, ...named(incident)].join('\n');
 }
 
 /** Whom an incident concerns beside the message that its first words name. */

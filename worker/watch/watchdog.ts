@@ -111,7 +111,7 @@ async function watchRegularly(
       const now = isLook ? await parts.readSnapshot({ nowMs, open: openIn(stored) }) : undefined;
       const watch = now && { now, before: seen.last, sinceMs, limits: parts.limits };
       const conditions = watch && conditionsOf(watch);
-      await keepBook(parts.store, stored, { nowMs, ...(conditions && { conditions }) }, parts.shards);
+      await keepBook(parts, stored, { nowMs, ...(conditions && { conditions }) });
       parts.trouble.worked();
       if (watch && conditions?.length === 0 && isPolled(watch)) deadMan?.ping();
       seen.last = now ?? seen.last;
@@ -124,12 +124,11 @@ async function watchRegularly(
   }
 }
 
-/** Enters what is new. When another process was faster, what it left is entered the next time. */
+/** Enters what is new, and logs each occurrence. When another process was faster, what it left is entered the next time. */
 async function keepBook(
-  store: BookStore,
+  { store, shards, log }: Looking,
   stored: StoredBook,
   seen: { nowMs: number; conditions?: readonly Condition[] },
-  shards: number,
 ): Promise<void> {
   const all = await Promise.all(
     Array.from({ length: shards }, (_, shard) => store.news(shard, stored.cursors.get(shard))),
@@ -138,7 +137,9 @@ async function keepBook(
   const { book, notices } = enter(stored.book, { ...seen, alerts: news.flatMap(({ alerts }) => alerts) });
   const isSame = book.size === stored.book.size && [...book].every(([id, each]) => stored.book.get(id) === each);
   if (isSame && news.length === 0) return;
-  await store.record(stored, book, notices, news);
+  if (!(await store.record(stored, book, notices, news))) return;
+  for (const { text, ...about } of news.flatMap(({ alerts }) => alerts))
+    log.info({ ...about, occurrence: text }, 'occurrence');
 }
 
 function openIn({ book }: StoredBook): ReadonlySet<string> {
