@@ -11,6 +11,8 @@ export interface Keys {
   readonly counts: string;
   /** Set of the lanes that hold at least one unanswered message. */
   readonly lanes: string;
+  /** Taken while somebody's pass of the reconciler holds for all. */
+  readonly pass: string;
   /** Set of the sessions that the archivist is to visit. */
   readonly archivable: string;
   /** Lists of BullMQ's: the jobs that wait, and the jobs that run. */
@@ -117,6 +119,7 @@ export function keysOf(shard: number): Keys {
     dead: `${tag}:dead`,
     counts: `${tag}:counts`,
     lanes: `${tag}:lanes`,
+    pass: `${tag}:pass`,
     archivable: `${tag}:archivable`,
     jobsWaiting: `${tag}:${TURNS_QUEUE}:wait`,
     jobsActive: `${tag}:${TURNS_QUEUE}:active`,

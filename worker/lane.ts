@@ -3,7 +3,7 @@ import { type ChatKey, type EntryId, INBOUND_GROUP, type Keys, type SessionId } 
 import { decodeMessage } from '../shared/message.ts';
 import type { Outcome } from '../shared/outcome.ts';
 import type { RedisClient } from '../shared/redis.ts';
-import { bindScript } from '../shared/script.ts';
+import { bindScript, type RunScript } from '../shared/script.ts';
 import { type Attempt, readAttempt } from './attempt.ts';
 import { createLedger, type Ledger } from './ledger.ts';
 import type { Waiting } from './pieces.ts';
@@ -52,6 +52,8 @@ export interface Lane {
   behind(chat: ChatKey): Promise<Waiting[]>;
   /** Whether a later message cancelled this one. */
   isCancelled(entry: EntryId): Promise<boolean>;
+  /** Takes the reconciler's pass for the next `everyMs`. Answers for how long somebody else has it, or 0. */
+  takePass(everyMs: number): Promise<number>;
   /** Puts pending entries that are in no lane back at their place; returns the heads of all lanes. */
   readmit(): Promise<{ heads: Head[]; broken: EntryId[]; restored: number }>;
   begin(entry: EntryId, chat: ChatKey, newSession: SessionId): Promise<Begun>;
@@ -103,7 +105,7 @@ export function createLane(redis: RedisClient, keys: Keys, messagesMax = LANE_ME
   const readmit = script<[HeadReply[], EntryId[], number]>('readmit');
   const begin = script<BeginReply>('begin');
   const write = script<string>('write');
-  const settle = script<['settled' | 'repeated' | 'fenced', EntryId | '', string]>('settle');
+  const settle = script<SettleReply>('settle');
   const discard = script<number>('discard');
   return {
     ledger: createLedger(redis, keys),
@@ -119,6 +121,10 @@ export function createLane(redis: RedisClient, keys: Keys, messagesMax = LANE_ME
     },
     behind: (chat) => readBehind(redis, keys, chat, messagesMax),
     isCancelled: async (entry) => (await redis.hexists(keys.turn(entry), CANCELLED)) === 1,
+    async takePass(everyMs) {
+      if ((await redis.set(keys.pass, '1', 'PX', everyMs, 'NX')) === 'OK') return 0;
+      return Math.max(1, await redis.pttl(keys.pass));
+    },
     async readmit() {
       const args = [INBOUND_GROUP, keys.lanePrefix, READMIT_MAX];
       const [heads, broken, restored] = await readmit([keys.inbound, keys.lanes, keys.absent], args);
@@ -134,38 +140,42 @@ export function createLane(redis: RedisClient, keys: Keys, messagesMax = LANE_ME
         attempt: readAttempt({ keys, write, entry, chat, fields, turn, session, sessionFields, calibration }),
       };
     },
-    async settle(attempt, record) {
-      const { entry, chat, fence } = attempt;
-      const at = [
-        keys.inbound,
-        keys.lane(chat),
-        keys.lanes,
-        keys.turn(entry),
-        keys.outcomes,
-        keys.dead,
-        keys.counts,
-        keys.suspects,
-      ];
-      const oldest = Math.max(0, record.settledAtMs - LEDGER_KEEP_MS);
-      const args = [
-        entry,
-        chat,
-        fence,
-        INBOUND_GROUP,
-        record.outcome,
-        JSON.stringify(record),
-        oldest,
-        TURN_KEEP_SECONDS,
-        attempt.lastWrite(),
-      ];
-      const [result, head, traceparent] = await settle(at, args);
-      return { result, ...(head !== '' && { next: { entry: head, chat, traceparent } }) };
-    },
+    settle: (attempt, record) => settleAttempt(settle, keys, attempt, record),
     async discard(entry, record, alert) {
       const at = [keys.inbound, keys.outcomes, keys.dead, keys.alerts, keys.counts];
       return (await discard(at, [entry, INBOUND_GROUP, JSON.stringify(record), alert])) === 1;
     },
   };
+}
+
+type SettleReply = ['settled' | 'repeated' | 'fenced', EntryId | '', string];
+
+async function settleAttempt(settle: RunScript<SettleReply>, keys: Keys, attempt: Attempt, record: OutcomeRecord) {
+  const { entry, chat, fence } = attempt;
+  const at = [
+    keys.inbound,
+    keys.lane(chat),
+    keys.lanes,
+    keys.turn(entry),
+    keys.outcomes,
+    keys.dead,
+    keys.counts,
+    keys.suspects,
+  ];
+  const oldest = Math.max(0, record.settledAtMs - LEDGER_KEEP_MS);
+  const args = [
+    entry,
+    chat,
+    fence,
+    INBOUND_GROUP,
+    record.outcome,
+    JSON.stringify(record),
+    oldest,
+    TURN_KEEP_SECONDS,
+    attempt.lastWrite(),
+  ];
+  const [result, head, traceparent] = await settle(at, args);
+  return { result, ...(head !== '' && { next: { entry: head, chat, traceparent } }) };
 }
 
 async function readBehind(redis: RedisClient, keys: Keys, chat: ChatKey, messagesMax: number): Promise<Waiting[]> {

@@ -1,7 +1,9 @@
+import { join } from 'node:path';
 import { SpanKind } from '@opentelemetry/api';
 import { type Job, Queue, Worker } from 'bullmq';
 import { type ChatKey, type EntryId, jobIdOf, type Keys, TURNS_QUEUE } from '../shared/keys.ts';
 import type { RedisClient } from '../shared/redis.ts';
+import { bindScript } from '../shared/script.ts';
 import { jobTelemetry, SPAN, type Telemetry, traceparent } from '../shared/telemetry.ts';
 import type { Head } from './lane.ts';
 
@@ -27,6 +29,8 @@ const CLOCK_SLACK_MS = 2_000;
 const DELAYS_SEEN_MAX = 1_000;
 /** BullMQ sorts delayed jobs by the time that they are due, in these units. */
 const SCORES_PER_MS = 0x1000;
+/** Where a job can stand, in the order in which `missing.lua` takes them. */
+const PLACES = ['wait', 'paused', 'active', 'delayed', 'prioritized', 'waiting-children', 'completed', 'failed'];
 
 /**
  * The queue of one shard, as the flow sees it: heads go in.
@@ -36,6 +40,11 @@ const SCORES_PER_MS = 0x1000;
 export interface TurnQueue {
   /** Makes each head a job. A head that is a job already is left alone. */
   add(heads: readonly Head[]): Promise<void>;
+  /**
+   * Those of these heads that are no job. A job that BullMQ would never run, since it stands in none of its lists, is
+   * taken out of the way first: `broken` of them.
+   */
+  missing(heads: readonly Head[]): Promise<{ heads: Head[]; broken: number }>;
   /** Ends the delays of these messages' jobs. One that does not wait is left alone. */
   hurry(entries: readonly EntryId[]): Promise<void>;
   /**
@@ -61,6 +70,7 @@ export function openQueue(redis: RedisClient, keys: Keys, telemetry: Telemetry):
     },
   });
   queue.on('error', () => {});
+  const missing = bindScript<[number[], number]>(redis, join(import.meta.dirname, 'scripts', 'missing.lua'));
   return {
     async add(heads) {
       if (heads.length === 0) return;
@@ -72,6 +82,12 @@ export function openQueue(redis: RedisClient, keys: Keys, telemetry: Telemetry):
           opts: { jobId: jobIdOf(entry), telemetry: jobTelemetry(parents[index] ?? '') },
         })),
       );
+    },
+    async missing(heads) {
+      if (heads.length === 0) return { heads: [], broken: 0 };
+      const at = [...PLACES.map((place) => queue.toKey(place)), keys.absent];
+      const [found, broken] = await missing(at, [queue.toKey(''), ...heads.map(({ entry }) => jobIdOf(entry))]);
+      return { heads: found.flatMap((position) => heads[position - 1] ?? []), broken };
     },
     async hurry(entries) {
       const jobs = await Promise.all(entries.map((entry) => queue.getJob(jobIdOf(entry))));

@@ -12,11 +12,15 @@ export interface ReconcilerParts {
   everyMs: number;
 }
 
-export const RECONCILE_EVERY_MS = 30_000;
+/** A worker that is killed between admitting a message and making it a job delays it by no more than this. */
+export const RECONCILE_EVERY_MS = 5_000;
+/** Another process may be about to take the pass whose time has come. */
+const ASK_AGAIN_MS = 20;
 
 /**
  * Heals every gap between two steps of the flow, at the start and then regularly: pending entries are in their lane,
- * each lane's head is a job, and none waits for a wrong clock. Each pass proves the ledger too. Idempotent; several may run side by side.
+ * each lane's head is a job, and none waits for a wrong clock. Each pass proves the ledger too. Idempotent; several may
+ * run side by side, and of the regular passes all processes together make one every `everyMs`.
  */
 export function startReconciler(parts: ReconcilerParts): Service {
   const stopping = new AbortController();
@@ -34,7 +38,9 @@ export function startReconciler(parts: ReconcilerParts): Service {
 export async function reconcile(parts: Omit<ReconcilerParts, 'everyMs'>): Promise<void> {
   const { heads, broken, restored } = await parts.lane.readmit();
   if (restored > 0) parts.log.warn({ restored }, 'pending entries were in no lane and were put back');
-  await parts.queue.add(heads);
+  const missing = await parts.queue.missing(heads);
+  if (missing.broken > 0) parts.log.error({ broken: missing.broken }, 'jobs stood in no list of the queue');
+  await parts.queue.add(missing.heads);
   const corrected = await parts.queue.correctDelays(Date.now());
   if (corrected > 0) parts.log.warn({ corrected }, 'delays of a clock that was ahead were set again');
   await parts.discard(broken);
@@ -50,12 +56,17 @@ async function proveLedger({ lane, log }: Pick<ReconcilerParts, 'lane' | 'log'>)
 }
 
 async function reconcileRegularly(parts: ReconcilerParts, signal: AbortSignal): Promise<void> {
+  let isFirst = true;
   while (!signal.aborted) {
+    let waitMs = parts.everyMs;
     try {
-      await reconcile(parts);
+      const takenForMs = await parts.lane.takePass(parts.everyMs);
+      if (isFirst || takenForMs === 0) await reconcile(parts);
+      else waitMs = takenForMs + ASK_AGAIN_MS;
+      isFirst = false;
     } catch (error) {
       if (!signal.aborted) parts.log.warn({ err: error }, 'reconciling failed; it is tried again');
     }
-    await pause(parts.everyMs, signal);
+    await pause(waitMs, signal);
   }
 }

@@ -3,6 +3,7 @@ import { CLAUDE_SCENARIOS } from './claude-scenarios.ts';
 import { CLOCK_SCENARIOS } from './clock-scenarios.ts';
 import { FAILPOINT_SCENARIOS } from './failpoint-scenarios.ts';
 import { GATEWAY_SCENARIOS } from './gateway-scenarios.ts';
+import { JOB_SCENARIOS } from './job-scenarios.ts';
 import { LINE_SCENARIOS } from './line-scenarios.ts';
 import { REDIS_SCENARIOS } from './redis-scenarios.ts';
 import type { Scenario } from './scenario.ts';
@@ -13,6 +14,7 @@ export const SCENARIOS: readonly Scenario[] = [
   ...REDIS_SCENARIOS,
   ...LINE_SCENARIOS,
   ...GATEWAY_SCENARIOS,
+  ...JOB_SCENARIOS,
   ...CLAUDE_SCENARIOS,
   ...TELEGRAM_SCENARIOS,
   ...ALERT_SCENARIOS,

@@ -88,6 +88,12 @@ export const MUTANTS: readonly Mutant[] = [
     isInCut: true,
   },
   {
+    name: 'a job that stands in no list is taken for one that runs',
+    mutations: [{ file: 'worker/scripts/missing.lua', from: 'if places[id] and isWhole then', to: 'if isWhole then' }],
+    scenario: 'job-without-list',
+    violates: 'I1',
+  },
+  {
     name: 'an entry is acknowledged and deleted as it is admitted',
     mutations: [
       {

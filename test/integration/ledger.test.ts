@@ -207,6 +207,7 @@ test('a pass of the reconciler looks, after it has healed', async () => {
   await redis.xdel(keys.inbound, gone);
   const added: EntryId[] = [];
   const queue = {
+    missing: async (heads: unknown) => ({ heads, broken: 0 }),
     add: async (heads: readonly { entry: EntryId }[]) => void added.push(...heads.map((h) => h.entry)),
     correctDelays: async () => 0,
   };

@@ -1,0 +1,166 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { Queue, Worker } from 'bullmq';
+import { createInbox } from '../../producer/inbox.ts';
+import { type EntryId, jobIdOf, type Keys, keysOf, TURNS_QUEUE } from '../../shared/keys.ts';
+import { createLogger } from '../../shared/log.ts';
+import type { PrivateRedis } from '../../shared/private-redis.ts';
+import { connectRedis } from '../../shared/redis.ts';
+import { startTelemetry } from '../../shared/telemetry.ts';
+import { createLane, type Lane } from '../../worker/lane.ts';
+import { openQueue, type TurnQueue } from '../../worker/queue.ts';
+import { reconcile, startReconciler } from '../../worker/reconciler.ts';
+import { inboundText } from '../fixture/inbound.ts';
+import { freshRedis } from '../fixture/redis.ts';
+import { until } from '../fixture/root.ts';
+
+const LONG_MS = 60_000;
+
+let server: PrivateRedis;
+let redis: ReturnType<typeof connectRedis>;
+let keys: Keys;
+let lane: Lane;
+let queue: TurnQueue;
+/** The same queue as BullMQ shows it to anybody. */
+let seen: Queue;
+
+beforeEach(async () => {
+  server = await freshRedis();
+  redis = connectRedis(server.url, 'patient');
+  keys = keysOf(0);
+  lane = createLane(redis, keys);
+  queue = openQueue(redis, keys, startTelemetry({ serviceName: 'test', exporting: false }));
+  seen = new Queue(TURNS_QUEUE, { connection: redis, prefix: keys.queuePrefix });
+  await lane.prepare();
+});
+
+afterEach(async () => {
+  await queue.close();
+  await seen.close();
+  redis.disconnect();
+  await server.stop();
+});
+
+const parts = () => ({ lane, queue, discard: async () => {}, log: createLogger('silent') });
+
+/** The heads of so many chats, each of which is a job that waits. */
+async function heads(count: number): Promise<EntryId[]> {
+  const inbox = createInbox(redis, 1);
+  for (let chat = 1; chat <= count; chat++) await inbox.accept(7, inboundText(chat, 1000 + chat), '');
+  const admitted = await lane.admit(count);
+  await queue.add(admitted.heads);
+  return admitted.heads.map(({ entry }) => entry);
+}
+
+const waiting = () => redis.lrange(seen.toKey('wait'), 0, -1);
+const eventsOf = async (event: string) =>
+  (await redis.xrange(seen.toKey('events'), '-', '+')).filter(([, fields]) => fields.includes(event)).length;
+
+test('a job that stands in no list of the queue is made anew, and the others are left alone', async () => {
+  const entries = await heads(3);
+  const lost = jobIdOf(entries[1] as EntryId);
+  await redis.lrem(seen.toKey('wait'), 0, lost);
+  await reconcile(parts());
+  expect((await waiting()).sort()).toEqual(entries.map(jobIdOf).sort());
+  expect(await (await seen.getJob(lost))?.getState()).toBe('waiting');
+});
+
+test.each(['completed', 'failed'])('a head whose job ended as %s is made a job anew', async (state) => {
+  const [entry] = await heads(1);
+  const id = jobIdOf(entry as EntryId);
+  await redis.lrem(seen.toKey('wait'), 0, id);
+  await redis.zadd(seen.toKey(state), 1, id);
+  await reconcile(parts());
+  expect(await waiting()).toEqual([id]);
+  expect(await redis.zcard(seen.toKey(state))).toBe(0);
+});
+
+test('an id without its job, and a job without its data, are made anew', async () => {
+  const [first, second] = (await heads(2)).map(jobIdOf) as [string, string];
+  await redis.del(seen.toKey(first));
+  await redis.hdel(seen.toKey(second), 'data');
+  await reconcile(parts());
+  expect((await waiting()).sort()).toEqual([first, second].sort());
+  for (const id of [first, second]) expect((await seen.getJob(id))?.data).toMatchObject({ entry: id.slice(2) });
+});
+
+test('a job that runs and lost its place gets it back, and is not run beside itself', async () => {
+  const [entry] = await heads(1);
+  const id = jobIdOf(entry as EntryId);
+  const worker = new Worker(TURNS_QUEUE, undefined, { connection: redis, prefix: keys.queuePrefix });
+  const job = await worker.getNextJob('token', { block: false });
+  await redis.lrem(seen.toKey('active'), 0, id);
+  await reconcile(parts());
+  expect(await waiting()).toEqual([]);
+  expect(await redis.lrange(seen.toKey('active'), 0, -1)).toEqual([id]);
+  await job?.moveToCompleted(undefined, 'token', false);
+  expect(await job?.isActive()).toBe(false);
+  await worker.close();
+});
+
+test('a job that waits, runs or waits out a delay is left where it is', async () => {
+  const entries = await heads(3);
+  const worker = new Worker(TURNS_QUEUE, undefined, { connection: redis, prefix: keys.queuePrefix });
+  const [running, delayed] = [
+    await worker.getNextJob('a', { block: false }),
+    await worker.getNextJob('b', { block: false }),
+  ];
+  await delayed?.moveToDelayed(Date.now() + LONG_MS, 'b');
+  const before = await Promise.all(entries.map((entry) => redis.hgetall(seen.toKey(jobIdOf(entry)))));
+  await reconcile(parts());
+  expect(await Promise.all(entries.map((entry) => redis.hgetall(seen.toKey(jobIdOf(entry)))))).toEqual(before);
+  expect(await seen.getJobCounts('waiting', 'active', 'delayed')).toEqual({ waiting: 1, active: 1, delayed: 1 });
+  expect(await running?.isActive()).toBe(true);
+  await worker.close();
+});
+
+test('a pass tells BullMQ nothing of the heads that are jobs', async () => {
+  await heads(5);
+  for (let pass = 0; pass < 3; pass++) await reconcile(parts());
+  expect(await eventsOf('duplicated')).toBe(0);
+});
+
+test('a head that is no job becomes one', async () => {
+  await createInbox(redis, 1).accept(7, inboundText(1), '');
+  const { heads: admitted } = await lane.admit(1);
+  await reconcile(parts());
+  expect(await waiting()).toEqual(admitted.map(({ entry }) => jobIdOf(entry)));
+});
+
+/** Counts the passes of the reconcilers whose lane it is. */
+function counted(of: Lane): Lane & { passes: number } {
+  const counting = {
+    ...of,
+    passes: 0,
+    readmit() {
+      counting.passes += 1;
+      return of.readmit();
+    },
+  };
+  return counting;
+}
+
+test('of many processes one makes a pass, each makes one as it starts, and another one goes on when it is gone', async () => {
+  const [one, other] = [counted(lane), counted(lane)];
+  const first = startReconciler({ ...parts(), lane: one, everyMs: LONG_MS });
+  await until('a pass', () => (one.passes > 0 ? true : undefined));
+  const second = startReconciler({ ...parts(), lane: other, everyMs: LONG_MS });
+  await until('its first pass', () => (other.passes > 0 ? true : undefined));
+  expect([one.passes, other.passes]).toEqual([1, 1]);
+  expect(await lane.takePass(LONG_MS)).toBeGreaterThan(LONG_MS / 2);
+  await first.stop();
+  await second.stop();
+
+  const [third, fourth] = [counted(lane), counted(lane)];
+  await redis.del(keys.pass);
+  const regular = [third, fourth].map((each) => startReconciler({ ...parts(), lane: each, everyMs: 200 }));
+  await until('the first passes', () => (third.passes > 0 && fourth.passes > 0 ? true : undefined));
+  const before = Number(await redis.xlen(keys.inbound)) + third.passes + fourth.passes;
+  const sinceMs = performance.now();
+  await until('ten more', () => (third.passes + fourth.passes >= before + 10 ? true : undefined));
+  // Each alone would make ten in the time that two need for five.
+  expect(performance.now() - sinceMs).toBeGreaterThan(9 * 200);
+  await regular[0]?.stop();
+  const left = fourth.passes;
+  await until('a pass of the other', () => (fourth.passes > left ? true : undefined));
+  await regular[1]?.stop();
+});

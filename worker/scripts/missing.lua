@@ -1,0 +1,43 @@
+-- Finds the jobs that are missing. BullMQ moves a job in one step, so one that stands nowhere was lost by Redis, and adding
+-- it again would change nothing while its hash is there: a broken one is removed, so that it can be added. One whose lock
+-- is held runs: it is put back among the active, where its worker ends it, or its lock runs out.
+-- KEYS  1 wait   2 paused   3 active   4 delayed   5 prioritized   6 waiting-children   7 completed   8 failed
+--       9 absent, for the keys that are not named: see keys.ts
+-- ARGV  1 prefix of job keys, then the id of each job that has to be there
+-- Reply {{position among the given ids of each that is missing, from 1}, number of broken jobs that were found}
+local places = {}
+for place = 1, 6 do
+  local read = place <= 3 and 'LRANGE' or 'ZRANGE'
+  for _, id in ipairs(redis.call(read, KEYS[place], 0, -1)) do
+    places[id] = true
+  end
+end
+
+local function remove(id)
+  for place = 1, 3 do
+    redis.call('LREM', KEYS[place], 0, id)
+  end
+  for place = 4, 8 do
+    redis.call('ZREM', KEYS[place], id)
+  end
+  redis.call('DEL', ARGV[1] .. id, ARGV[1] .. id .. ':lock')
+end
+
+local missing, broken = {}, 0
+for at = 2, #ARGV do
+  local id = ARGV[at]
+  local isWhole = redis.call('HEXISTS', ARGV[1] .. id, 'data') == 1
+  if places[id] and isWhole then
+    -- It is where BullMQ will find it.
+  elseif isWhole and redis.call('EXISTS', ARGV[1] .. id .. ':lock') == 1 then
+    redis.call('LPUSH', KEYS[3], id)
+    broken = broken + 1
+  else
+    if places[id] or redis.call('EXISTS', ARGV[1] .. id) == 1 then
+      remove(id)
+      broken = broken + 1
+    end
+    missing[#missing + 1] = at - 1
+  end
+end
+return { missing, broken }
