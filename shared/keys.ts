@@ -11,6 +11,8 @@ export interface Keys {
   readonly counts: string;
   /** Set of the lanes that hold at least one unanswered message. */
   readonly lanes: string;
+  /** What an admission last came to, for its caller alone. */
+  admitted(caller: string): string;
   /** Taken while somebody's pass of the reconciler holds for all. */
   readonly pass: string;
   /** Set of the sessions that the archivist is to visit. */
@@ -139,6 +141,7 @@ export function keysOf(shard: number): Keys {
     lanePrefix: `${tag}:lane:`,
     turnPrefix: `${tag}:turn:`,
     chatPrefix: `${tag}:chat:`,
+    admitted: (caller) => `${tag}:admitted:${caller}`,
     seen: (botId, updateId) => `${tag}:seen:${botId}:${updateId}`,
     lane: (chat) => `${tag}:lane:${chat}`,
     turn: (entry) => `${tag}:turn:${entry}`,

@@ -64,7 +64,8 @@ export interface Attempt {
   readonly entry: EntryId;
   readonly chat: ChatKey;
   readonly keys: Keys;
-  readonly fence: number;
+  /** Unlike that of any other attempt, also where Redis has forgotten one. */
+  readonly fence: string;
   /** 1 for the first; starts again at 1 after each recovery step. */
   readonly attempts: number;
   readonly recoveries: number;
@@ -137,7 +138,7 @@ export function readAttempt(reply: {
   const fields = fromFlat(reply.fields);
   const turn = fromFlat(reply.turn);
   const session = fromFlat(reply.sessionFields);
-  const fence = Number(turn.get('fence'));
+  const fence = turn.get('fence') ?? '';
   const begunAtMs = performance.now();
   const trial = parsed<Trial>(turn.get('trial'));
   // Somebody has bound the chat to another session meanwhile: the trial is nobody's any more.

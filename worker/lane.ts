@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { type ChatKey, type EntryId, INBOUND_GROUP, type Keys, type SessionId } from '../shared/keys.ts';
 import { decodeMessage } from '../shared/message.ts';
@@ -36,7 +37,8 @@ export interface OutcomeRecord {
  * The FIFOs of unanswered messages of one shard, one per chat. Only a lane's head becomes a job, so order per chat
  * holds by construction, whatever BullMQ does with retries and delays.
  *
- * Contract: every method is one atomic script and may be repeated at will; each rejects when Redis cannot be reached.
+ * Contract: every method is one atomic script and may be repeated at will; a command that is sent again since its reply was
+ * lost changes nothing more and gets the same reply. Each method rejects when Redis cannot be reached.
  */
 export interface Lane {
   /** What went into these lanes, what came out, and whether that adds up. */
@@ -44,12 +46,14 @@ export interface Lane {
   /** Makes the consumer group if it is missing. */
   prepare(): Promise<void>;
   /**
-   * Reads at most `count` new entries and queues each in its lane. `newest` is the newest entry ever read. An entry that
+   * One call at a time. Reads at most `count` new entries and queues each in its lane. `newest` is the newest entry ever read. An entry that
    * cancels others marks those before it in its lane; `cancelled` are the heads among them.
    */
   admit(count: number): Promise<Admission>;
   /** What waits behind a chat's head, in order, but for what is refused or cancelled or cannot be read. */
   behind(chat: ChatKey): Promise<Waiting[]>;
+  /** What is stored of how a message ends, as text; null when nothing is. */
+  conclusionOf(entry: EntryId): Promise<string | null>;
   /** Whether a later message cancelled this one. */
   isCancelled(entry: EntryId): Promise<boolean>;
   /** Takes the reconciler's pass for the next `everyMs`. Answers for how long somebody else has it, or 0. */
@@ -80,7 +84,9 @@ export type Begun =
   /** Another message of the chat comes first. */
   | { state: 'waiting'; head: Head }
   /** It may have killed processes, and an older suspect comes first. */
-  | { state: 'suspect' };
+  | { state: 'suspect' }
+  /** The reply was lost, and another attempt has taken over before the command was sent again. */
+  | { state: 'fenced' };
 
 const LEDGER_KEEP_MS = 90 * 24 * 3600_000;
 const TURN_KEEP_SECONDS = 3600;
@@ -104,6 +110,8 @@ export function createLane(redis: RedisClient, keys: Keys, messagesMax = LANE_ME
   const admit = script<[string, number, HeadReply[], EntryId[], EntryId[]]>('admit');
   const readmit = script<[HeadReply[], EntryId[], number]>('readmit');
   const begin = script<BeginReply>('begin');
+  const admitted = keys.admitted(randomUUID());
+  let calls = 0;
   const write = script<string>('write');
   const settle = script<SettleReply>('settle');
   const discard = script<number>('discard');
@@ -115,11 +123,14 @@ export function createLane(redis: RedisClient, keys: Keys, messagesMax = LANE_ME
       });
     },
     async admit(count) {
-      const args = [INBOUND_GROUP, 'dispatcher', count, keys.lanePrefix, keys.turnPrefix, messagesMax];
-      const [newest, read, heads, broken, cancelled] = await admit([keys.inbound, keys.lanes, keys.absent], args);
+      const call = ++calls;
+      const args = [INBOUND_GROUP, 'dispatcher', count, keys.lanePrefix, keys.turnPrefix, messagesMax, call];
+      const at = [keys.inbound, keys.lanes, keys.absent, admitted];
+      const [newest, read, heads, broken, cancelled] = await admit(at, args);
       return { newest, read, heads: heads.map(headOf), broken, cancelled };
     },
     behind: (chat) => readBehind(redis, keys, chat, messagesMax),
+    conclusionOf: (entry) => redis.hget(keys.turn(entry), 'conclusion'),
     isCancelled: async (entry) => (await redis.hexists(keys.turn(entry), CANCELLED)) === 1,
     async takePass(everyMs) {
       if ((await redis.set(keys.pass, '1', 'PX', everyMs, 'NX')) === 'OK') return 0;
@@ -132,7 +143,8 @@ export function createLane(redis: RedisClient, keys: Keys, messagesMax = LANE_ME
     },
     async begin(entry, chat, newSession) {
       const at = [keys.inbound, keys.turn(entry), keys.lane(chat), keys.chat(chat), keys.suspects, keys.absent];
-      const reply = await begin(at, [entry, newSession, keys.session('' as SessionId), SUSPECT_DEATHS]);
+      const args = [entry, newSession, keys.session('' as SessionId), SUSPECT_DEATHS, randomUUID()];
+      const reply = await begin(at, args);
       if (reply[0] !== 'begun') return notBegun(reply, chat);
       const [, fields, turn, session, sessionFields, calibration] = reply;
       return {
@@ -196,13 +208,13 @@ async function readWaiting(redis: RedisClient, keys: Keys, entry: EntryId): Prom
 }
 
 type BeginReply =
-  | ['settled' | 'waiting', EntryId | '', string]
-  | ['suspect']
+  | ['settled' | 'waiting', head: EntryId | '', traceparent: string]
+  | ['suspect' | 'fenced']
   | ['begun', string[], string[], SessionId, string[], string];
 
 /** Why an attempt was not begun. */
 function notBegun(reply: Exclude<BeginReply, ['begun', ...unknown[]]>, chat: ChatKey): Begun {
-  if (reply[0] === 'suspect') return { state: 'suspect' };
+  if (reply.length === 1) return { state: reply[0] };
   const [state, head, traceparent] = reply;
   return head === '' ? { state: 'settled' } : { state, head: { entry: head, chat, traceparent } };
 }

@@ -46,6 +46,7 @@ export function createProcessor(parts: ProcessorParts): Processor {
     const { entry, chat } = job.data;
     const begun = await parts.lane.begin(entry, chat, newSessionId());
     if (begun.state === 'suspect') return postpone(job, token, SUSPECT_WAIT_MS);
+    if (begun.state === 'fenced') throw new FencedError();
     if (begun.state !== 'begun') {
       if (begun.head) await parts.queue.add([begun.head]);
       return;

@@ -7,13 +7,13 @@ import type { Destination, Telegram } from '../shared/telegram.ts';
 import { SPAN } from '../shared/telemetry.ts';
 import { undeliverableAlert } from './alerts/messages.ts';
 import { type AskParts, askModel } from './ask.ts';
-import { type Attempt, ageMs, type Conclusion } from './attempt.ts';
+import { type Attempt, ageMs, type Conclusion, type Written } from './attempt.ts';
 import { backoffMs } from './backoff.ts';
 import { conversationRequest } from './call.ts';
 import { carryOut } from './command.ts';
 import { type ContentParts, readContents } from './content.ts';
 import { failTogether, type GatherParts, gather, mergedConclusion } from './gather.ts';
-import { CANCELLED, REFUSED } from './lane.ts';
+import { CANCELLED, type Lane, REFUSED } from './lane.ts';
 import { NOTICE, unsupportedKind } from './notice.ts';
 import type { Waiting } from './pieces.ts';
 import { compactAfterReply } from './recovery/stage-one.ts';
@@ -27,6 +27,7 @@ import { type Concluded, cancelled, type Decided, failed, refused, type Verdict 
 export interface TurnParts extends AskParts, ContentParts, GatherParts {
   telegram: Telegram;
   drafts: Drafts;
+  lane: Pick<Lane, 'behind' | 'conclusionOf'>;
   /** How many shards there are: a chat's keys cannot leave theirs. */
   shards: number;
 }
@@ -58,7 +59,9 @@ export async function runTurn(parts: TurnParts, attempt: Attempt, signal: AbortS
       return decided;
     }
     const conclusion = withNotices(attempt, decided.conclusion);
-    await storeConclusion(attempt, conclusion, decided.commands);
+    const stored = await storeConclusion(attempt, conclusion, decided.commands);
+    // Two different answers must never go out: the next attempt delivers the one that is stored.
+    if (stored === 'repeated' && !(await isStored(parts, attempt, conclusion))) return { do: 'again' };
     await parts.storm.ended(attempt, conclusion.outcome === 'answered');
     parts.reach('answer stored');
     stopTyping();
@@ -78,12 +81,17 @@ export async function runTurn(parts: TurnParts, attempt: Attempt, signal: AbortS
   }
 }
 
+/** Whether a conclusion that had been written before is this one: its reply was lost, and the command was sent again. */
+async function isStored({ lane }: TurnParts, { entry }: Attempt, conclusion: Conclusion): Promise<boolean> {
+  return (await lane.conclusionOf(entry)) === JSON.stringify(conclusion);
+}
+
 /** A session that is still on trial when its message ends otherwise than answered has shown nothing against the one before. */
 async function storeConclusion(
   attempt: Attempt,
   conclusion: Conclusion,
   commands: Concluded['commands'],
-): Promise<void> {
+): Promise<Exclude<Written, 'fenced'>> {
   const { keys, entry, chat, session } = attempt;
   const stored = [
     ['HSET', keys.turn(entry), 'conclusion', JSON.stringify(conclusion), 'attempts', 1] as const,
@@ -93,8 +101,7 @@ async function storeConclusion(
   const isGuilty = attempt.isBlamed && conclusion.outcome !== 'answered';
   if (attempt.trial === undefined || conclusion.outcome === 'answered') {
     // Else the next message would be refused for it, and the history be left that was innocent.
-    await attempt.write('conclusion', [...stored, ...(isGuilty ? removeTurn(attempt) : [])]);
-    return;
+    return attempt.write('conclusion', [...stored, ...(isGuilty ? removeTurn(attempt) : [])]);
   }
   const back = await attempt.write(
     'conclusion',
@@ -102,7 +109,7 @@ async function storeConclusion(
     [keys.chat(chat), 'session', session],
   );
   // Somebody has bound the chat to another session meanwhile: that stands.
-  if (back === 'moved') await attempt.write('conclusion', stored);
+  return back === 'moved' ? attempt.write('conclusion', stored) : back;
 }
 
 /** What was done to the conversation is told however its message ends; an answer has its notices already. */

@@ -52,6 +52,7 @@ function rulesOf(keys: Keys, botId: number): Rule[] {
     ['suspects', 'under way', true, keys.suspects],
     ['alerts', 'under way', true, keys.alerts],
     ['sessions to archive', 'under way', true, keys.archivable],
+    ['last admissions', 'single', false, keys.admitted('')],
     ["the reconciler's pass", 'single', false, keys.pass],
     ['jobs', 'under way', true, `${queue}:m-`],
     ["queue's log of events", 'single', true, `${queue}:events`],

@@ -1,10 +1,15 @@
 /** What can happen to the line between a gateway and its Redis. */
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { PROJECT_ROOT } from '../../shared/project.ts';
 import { type Scenario, type Stage, until, untilShare } from './scenario.ts';
 
 const PACE_MS = 15;
 const TRAFFIC = { messages: 150, chats: 15, kinds: 'mixed' } as const;
 const RESETS = 8;
+const CUTS = 6;
 /** The gateway's own patience with a silent socket is 15 seconds. */
 const HALF_OPEN_MS = 25_000;
 
@@ -82,5 +87,44 @@ const partition: Scenario = {
     }),
 };
 
+/** Cuts connections before the reply to one of our scripts, again and again, until nothing more is asked. */
+async function cutReplies({ world, traffic, faults }: Stage, script: string): Promise<void> {
+  const gateway = await world.fleet.start();
+  // The script is known to Redis by its hash from then on.
+  await traffic.pour({ messages: 2 });
+  await until('the first outcomes', async () => (await world.peek.xlen(world.keys.outcomes)) >= 2);
+  const word = hashOfScript(script);
+  await faults.during(`replies to ${script} cut`, [], async () => {
+    for (let cut = 0; cut < CUTS; cut++) {
+      const done = world.proxy.cutReplyTo(word);
+      await traffic.pour({ messages: 4, everyMs: PACE_MS });
+      await Promise.race([done, gateway.ended]);
+    }
+  });
+}
+
+/** As ioredis names it to Redis. */
+function hashOfScript(name: string): string {
+  const source = readFileSync(join(PROJECT_ROOT, 'worker', 'scripts', `${name}.lua`));
+  return createHash('sha1').update(source).digest('hex');
+}
+
+const admitCut: Scenario = {
+  name: 'line-cuts-admit',
+  about:
+    'six times the connection is cut before the reply to an admission; nothing but that reply says what was admitted',
+  traffic: { messages: 26, chats: 26 },
+  env: { TEST_RECONCILE_EVERY_MS: '120000' },
+  play: (stage) => cutReplies(stage, 'admit'),
+};
+
+const beginCut: Scenario = {
+  name: 'line-cuts-begin',
+  about: 'six times the connection is cut before the reply to the beginning of an attempt; a message has one attempt',
+  traffic: { messages: 26, chats: 26 },
+  env: { MAX_ATTEMPTS: '1' },
+  play: (stage) => cutReplies(stage, 'begin'),
+};
+
 /** Everything about the line. */
-export const LINE_SCENARIOS: readonly Scenario[] = [resets, lostReplies, halfOpen, slow, partition];
+export const LINE_SCENARIOS: readonly Scenario[] = [resets, lostReplies, halfOpen, slow, partition, admitCut, beginCut];

@@ -94,6 +94,18 @@ export const MUTANTS: readonly Mutant[] = [
     violates: 'I1',
   },
   {
+    name: 'an admission that is sent again answers with what is new since',
+    mutations: [{ file: 'worker/scripts/admit.lua', from: 'if call == ARGV[7] then', to: 'if false then' }],
+    scenario: 'line-cuts-admit',
+    violates: 'I1',
+  },
+  {
+    name: 'an attempt whose beginning is sent again is counted twice',
+    mutations: [{ file: 'worker/scripts/begin.lua', from: 'if fences[1] == ARGV[5] then', to: 'if false then' }],
+    scenario: 'line-cuts-begin',
+    violates: 'I1',
+  },
+  {
     name: 'an entry is acknowledged and deleted as it is admitted',
     mutations: [
       {

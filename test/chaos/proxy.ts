@@ -27,11 +27,18 @@ export interface RedisProxy {
   /** Every connection is reset, and new ones are too. */
   refuse(): void;
   slow(pace: Pace): void;
+  /**
+   * The next command that holds a word is carried out, and its connection is reset before the reply comes through, with
+   * whatever else is under way on it. Resolves when that was done.
+   */
+  cutReplyTo(word: string): Promise<void>;
   close(): Promise<void>;
 }
 
 const LOOPBACK = '127.0.0.1';
 const TICK_MS = 20;
+/** A server that was given a command has carried it out by then; a reset that came at once could overtake it. */
+const CARRIED_OUT_MS = 50;
 
 /** One connection through the proxy: the gateway's end and the server's. */
 class Link {
@@ -40,6 +47,8 @@ class Link {
   /** Bytes of it were thrown away, so it can only be closed. */
   isBroken = false;
   isSilent = false;
+  /** Its replies are thrown away, and it is about to be reset. */
+  isCut = false;
 
   constructor(client: Socket, server: Socket) {
     this.client = client;
@@ -60,6 +69,7 @@ class TcpProxy implements RedisProxy {
   readonly #server: Server;
   #mode: 'forward' | 'drop replies' | 'refuse' = 'forward';
   #pace: Pace | undefined;
+  #cutting: { word: string; done: () => void } | undefined;
 
   constructor(targetPort: number) {
     this.#targetPort = targetPort;
@@ -100,6 +110,12 @@ class TcpProxy implements RedisProxy {
 
   slow(pace: Pace): void {
     this.#pace = pace;
+  }
+
+  cutReplyTo(word: string): Promise<void> {
+    return new Promise((done) => {
+      this.#cutting = { word, done };
+    });
   }
 
   async close(): Promise<void> {
@@ -148,12 +164,22 @@ class TcpProxy implements RedisProxy {
 
   async #pass(link: Link, chunk: Buffer, to: Socket, what: 'command' | 'reply'): Promise<void> {
     if (link.isSilent) return;
-    if (what === 'reply' && this.#mode === 'drop replies') {
+    if (what === 'reply' && (link.isCut || this.#mode === 'drop replies')) {
       link.isBroken = true;
       return;
     }
+    if (what === 'command' && this.#cutting && chunk.includes(this.#cutting.word)) this.#cut(link, this.#cutting.done);
     if (this.#pace !== undefined) return this.#trickle(link, chunk, to, this.#pace);
     await written(to, chunk);
+  }
+
+  #cut(link: Link, done: () => void): void {
+    this.#cutting = undefined;
+    link.isCut = true;
+    setTimeout(() => {
+      link.reset();
+      done();
+    }, CARRIED_OUT_MS);
   }
 
   async #trickle(link: Link, chunk: Buffer, to: Socket, { bytesPerSecond, latencyMs }: Pace): Promise<void> {

@@ -1,9 +1,9 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { EntryId } from '../../shared/keys.ts';
 import { createWorld, type World } from '../fixture/gateway.ts';
 import { nextOutcome, settledOutcomes, untilSettled } from '../fixture/ledger.ts';
 import { type GatewayProcess, spawnGateway } from '../fixture/process.ts';
+import { until } from '../fixture/root.ts';
 
 const CHAT = 1001;
 const DEADLINE_MS = 20_000;
@@ -27,17 +27,24 @@ async function spawn(): Promise<GatewayProcess> {
   return gateway;
 }
 
-/** How often attempts at an entry have begun. */
-async function fenceOf(entry: string): Promise<number> {
-  return Number((await world.peek.hget(world.keys.turn(entry as EntryId), 'fence')) ?? 0);
+/** Resolves when so many attempts at an entry were seen to have begun. */
+async function untilTried(entry: string, times: number): Promise<void> {
+  const fences = new Set<string | null>([null]);
+  await until(
+    `${times} attempts`,
+    async () => {
+      fences.add(await world.peek.hget(world.keys.turn(entry as EntryId), 'fence'));
+      return fences.size > times ? true : undefined;
+    },
+    DEADLINE_MS,
+  );
 }
 
 test('a message of a newer version waits for a worker that knows it: it is not failed, and uses up no attempts', async () => {
   await spawn();
   const message = JSON.stringify({ v: 2, whatever: 'a later version says' });
   const entry = String(await world.peek.xadd(world.keys.inbound, '*', 'chat', String(CHAT), 'message', message));
-  for (const deadline = Date.now() + DEADLINE_MS; (await fenceOf(entry)) < 3; await pause(20))
-    if (Date.now() > deadline) throw new Error('the message was not tried three times');
+  await untilTried(entry, 3);
   expect(await settledOutcomes(world)).toEqual([]);
   expect(world.telegram.shown(CHAT)).toEqual([]);
   expect(Number(await world.peek.hget(world.keys.turn(entry as EntryId), 'attempts'))).toBeLessThanOrEqual(1);

@@ -1,13 +1,15 @@
--- Begins an attempt at a message: takes the fence, so that every earlier attempt can change nothing any more.
+-- Begins an attempt at a message: takes the fence, so that every earlier attempt can change nothing any more. A call that
+-- is sent again, since its reply was lost, is known by its fence: it gets the same reply, and nothing is counted twice.
 -- An attempt that ended without a verdict died with its process, and every message that ran there may have killed it: from
 -- the second such end on a message is a suspect, and of the suspects only the oldest may run. So the guilty one uses up its
 -- own attempts, and not those of its neighbours.
 -- KEYS  1 inbound   2 turn   3 lane   4 chat   5 suspects   6 absent, for the key that is not named: see keys.ts
 -- ARGV  1 entry   2 id for a session, used when the chat has none yet   3 prefix of session keys
---       4 ends without a verdict that make a suspect
+--       4 ends without a verdict that make a suspect   5 fence, which no other attempt has
 -- Reply {'settled', head | '', its traceparent}   the entry is gone: its outcome is written
 --       {'waiting', head, its traceparent}        another message of the chat comes first
 --       {'suspect'}                               an older suspect runs, or will
+--       {'fenced'}                                sent again, and another attempt has taken over meanwhile
 --       {'begun', entry fields, turn fields, session id, session fields, calibration | ''}
 local function traceparent_of(entry)
   local found = redis.call('XRANGE', KEYS[1], entry, entry)
@@ -27,6 +29,27 @@ end
 if head and head ~= ARGV[1] then
   return { 'waiting', head, traceparent_of(head) }
 end
+
+local function begun()
+  redis.call('HSETNX', KEYS[4], 'session', ARGV[2])
+  local session = redis.call('HGET', KEYS[4], 'session')
+  return {
+    'begun',
+    found[1][2],
+    redis.call('HGETALL', KEYS[2]),
+    session,
+    redis.call('HGETALL', ARGV[3] .. session),
+    redis.call('HGET', KEYS[4], 'calibration') or '',
+  }
+end
+
+local fences = redis.call('HMGET', KEYS[2], 'fence', 'fenceBefore')
+if fences[1] == ARGV[5] then
+  return begun()
+end
+if fences[2] == ARGV[5] then
+  return { 'fenced' }
+end
 if redis.call('HDEL', KEYS[2], 'running') == 1 then
   redis.call('HINCRBY', KEYS[2], 'deaths', 1)
 end
@@ -41,17 +64,10 @@ if tonumber(redis.call('HGET', KEYS[2], 'deaths') or 0) >= tonumber(ARGV[4]) the
     return { 'suspect' }
   end
 end
-redis.call('HSET', KEYS[2], 'running', 1)
-redis.call('HINCRBY', KEYS[2], 'fence', 1)
-redis.call('HSET', KEYS[2], 'writes', 0)
+if fences[1] then
+  redis.call('HSET', KEYS[2], 'fenceBefore', fences[1])
+  redis.call('HDEL', KEYS[2], 'did:ended:' .. fences[1])
+end
+redis.call('HSET', KEYS[2], 'running', 1, 'fence', ARGV[5], 'writes', 0)
 redis.call('HINCRBY', KEYS[2], 'attempts', 1)
-redis.call('HSETNX', KEYS[4], 'session', ARGV[2])
-local session = redis.call('HGET', KEYS[4], 'session')
-return {
-  'begun',
-  found[1][2],
-  redis.call('HGETALL', KEYS[2]),
-  session,
-  redis.call('HGETALL', ARGV[3] .. session),
-  redis.call('HGET', KEYS[4], 'calibration') or '',
-}
+return begun()

@@ -1,0 +1,144 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { createInbox } from '../../producer/inbox.ts';
+import { type ChatKey, chatKey, type EntryId, type Keys, keysOf, type SessionId } from '../../shared/keys.ts';
+import type { PrivateRedis } from '../../shared/private-redis.ts';
+import { PROJECT_ROOT } from '../../shared/project.ts';
+import { connectRedis } from '../../shared/redis.ts';
+import { type Attempt, FencedError } from '../../worker/attempt.ts';
+import { createLane, type Lane } from '../../worker/lane.ts';
+import { runTurn, type TurnParts } from '../../worker/turn.ts';
+import { type RedisProxy, startProxy } from '../chaos/proxy.ts';
+import { inboundText } from '../fixture/inbound.ts';
+import { freshRedis } from '../fixture/redis.ts';
+
+const CHAT = chatKey(1001);
+const SESSION = 's-1' as SessionId;
+
+let server: PrivateRedis;
+let proxy: RedisProxy;
+/** The line that is cut, and one past it. */
+let cut: ReturnType<typeof connectRedis>;
+let redis: ReturnType<typeof connectRedis>;
+let keys: Keys;
+let lane: Lane;
+
+beforeEach(async () => {
+  server = await freshRedis();
+  proxy = await startProxy(Number(new URL(server.url).port));
+  cut = connectRedis(`redis://127.0.0.1:${proxy.port}`, 'patient');
+  redis = connectRedis(server.url, 'patient');
+  keys = keysOf(0);
+  lane = createLane(cut, keys);
+  await lane.prepare();
+});
+
+afterEach(async () => {
+  cut.disconnect();
+  redis.disconnect();
+  await proxy.close();
+  await server.stop();
+});
+
+async function accepted(updateId: number, chatId = 1001): Promise<EntryId> {
+  return (await createInbox(redis, 1).accept(7, inboundText(updateId, chatId), '00-a-b-01')).entry;
+}
+
+async function begun(entry: EntryId, of: Lane = lane, chat: ChatKey = CHAT): Promise<Attempt> {
+  const result = await of.begin(entry, chat, SESSION);
+  if (result.state !== 'begun') throw new Error(`not begun but ${result.state}`);
+  return result.attempt;
+}
+
+/** Calls a script once, so that it is known by its hash; then calls it while its reply is lost. Answers the second reply. */
+async function withLostReply<T>(script: string, first: () => Promise<unknown>, call: () => Promise<T>): Promise<T> {
+  await first();
+  const source = readFileSync(join(PROJECT_ROOT, 'worker', 'scripts', `${script}.lua`));
+  const done = proxy.cutReplyTo(createHash('sha1').update(source).digest('hex'));
+  const reply = await call();
+  await done;
+  return reply;
+}
+
+test('an admission whose reply is lost hands out its heads all the same', async () => {
+  const entries = [await accepted(1, 1001), await accepted(2, 1002)];
+  const reply = await withLostReply(
+    'admit',
+    () => lane.admit(1),
+    () => lane.admit(1),
+  );
+  expect(reply).toMatchObject({
+    read: 1,
+    newest: entries[1],
+    heads: [{ entry: entries[1], chat: '1002' }],
+    broken: [],
+  });
+  expect(await lane.admit(1)).toMatchObject({ read: 0, heads: [], newest: entries[1] });
+  expect(await redis.ttl((await redis.keys(keys.admitted('*')))[0] ?? '')).toBeGreaterThan(0);
+});
+
+test('an attempt whose beginning lost its reply has begun once, and nobody died', async () => {
+  const [other, entry] = [await accepted(1, 1002), await accepted(2)];
+  await lane.admit(2);
+  const attempt = await withLostReply(
+    'begin',
+    () => begun(other, lane, chatKey(1002)),
+    () => begun(entry),
+  );
+  expect(attempt.attempts).toBe(1);
+  expect(await redis.hget(keys.turn(entry), 'deaths')).toBeNull();
+  expect(await attempt.write('step', [['SET', 'by', 'it']])).toBe('written');
+});
+
+test('a beginning that is sent again after somebody took over begins nothing', async () => {
+  const [other, entry] = [await accepted(1, 1002), await accepted(2)];
+  await lane.admit(2);
+  await begun(other, lane, chatKey(1002));
+  const source = readFileSync(join(PROJECT_ROOT, 'worker', 'scripts', 'begin.lua'));
+  const done = proxy.cutReplyTo(createHash('sha1').update(source).digest('hex'));
+  const late = lane.begin(entry, CHAT, SESSION);
+  await done.then(() => proxy.refuse());
+  const heir = await begun(entry, createLane(redis, keys));
+  proxy.forward();
+  expect(await late).toEqual({ state: 'fenced' });
+  expect(await heir.write('step', [['SET', 'by', 'heir']])).toBe('written');
+  expect(await redis.hget(keys.turn(entry), 'deaths')).toBe('1');
+});
+
+test('an attempt that Redis has forgotten is nobody else: it writes nothing into the one that came after', async () => {
+  const entry = await accepted(1);
+  await lane.admit(1);
+  const forgotten = await begun(entry);
+  // What a replica that was behind makes of it when it takes over.
+  await redis.del(keys.turn(entry));
+  const heir = await begun(entry);
+  expect(await heir.write('conclusion', [['SET', 'answer', 'of the heir']])).toBe('written');
+  await expect(forgotten.write('conclusion', [['SET', 'answer', 'another']])).rejects.toThrow(FencedError);
+  expect(await redis.get('answer')).toBe('of the heir');
+});
+
+test('a message that has a conclusion already gets that one, whatever this attempt has come to', async () => {
+  const entry = String(await redis.xadd(keys.inbound, '*', 'chat', CHAT, 'message', '{"v":1}')) as EntryId;
+  await lane.admit(1);
+  const sent: string[] = [];
+  const telegram = {
+    sendMessage: async () => ({ ok: true, value: { messageId: 1 } }),
+    editMessage: async (_to: unknown, _id: number, text: string) => {
+      sent.push(text);
+      return { ok: true };
+    },
+    sendTyping: async () => ({ ok: true }),
+  };
+  const telemetry = { span: (_name: string, _attributes: unknown, work: () => unknown) => work(), count: () => {} };
+  const parts = { telegram, telemetry, lane, reach: () => {} } as unknown as TurnParts;
+  const attempt = await begun(entry);
+  const stored = { outcome: 'answered', parts: ['the stored answer'] };
+  await redis.hset(keys.turn(entry), 'did:conclusion', 1, 'conclusion', JSON.stringify(stored));
+  const signal = new AbortController().signal;
+  expect(await runTurn(parts, attempt, signal)).toEqual({ do: 'again' });
+  expect(sent).toEqual([]);
+  expect(await runTurn(parts, await begun(entry), signal)).toMatchObject({ do: 'settle', conclusion: stored });
+  expect(sent).toEqual(['the stored answer']);
+});
