@@ -63,7 +63,7 @@ export interface Lane {
   begin(entry: EntryId, chat: ChatKey, newSession: SessionId): Promise<Begun>;
   /** Writes the outcome, acknowledges the entry, and returns the lane's next head. */
   settle(attempt: Attempt, record: OutcomeRecord): Promise<{ result: 'settled' | 'repeated' | 'fenced'; next?: Head }>;
-  /** Dead-letters an entry that names no chat. */
+  /** Dead-letters an entry that names no chat, or that cannot be begun. */
   discard(entry: EntryId, record: OutcomeRecord, alert: string): Promise<boolean>;
 }
 
@@ -155,7 +155,10 @@ export function createLane(redis: RedisClient, keys: Keys, messagesMax = LANE_ME
     settle: (attempt, record) => settleAttempt(settle, keys, attempt, record),
     async discard(entry, record, alert) {
       const at = [keys.inbound, keys.outcomes, keys.dead, keys.alerts, keys.counts];
-      return (await discard(at, [entry, INBOUND_GROUP, JSON.stringify(record), alert])) === 1;
+      const isDiscarded = (await discard(at, [entry, INBOUND_GROUP, JSON.stringify(record), alert])) === 1;
+      // One that was begun has a turn; its lane is healed by the next pass.
+      await redis.expire(keys.turn(entry), TURN_KEEP_SECONDS);
+      return isDiscarded;
     },
   };
 }

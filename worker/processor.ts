@@ -1,20 +1,26 @@
 import { SpanKind } from '@opentelemetry/api';
 import { DelayedError, type Job, WaitingError } from 'bullmq';
 import type { ReachFailpoint } from '../shared/failpoint.ts';
+import { type EntryId, parseChatKey } from '../shared/keys.ts';
 import type { Logger } from '../shared/log.ts';
 import { METRIC, SPAN, type Telemetry, traceIdOf } from '../shared/telemetry.ts';
 import { type Attempt, type Conclusion, FencedError, TIMEOUTS } from './attempt.ts';
+import { backoffMs } from './backoff.ts';
 import { type Budget, withBudget } from './budget.ts';
 import { startDeadline } from './deadline.ts';
-import type { Lane } from './lane.ts';
+import type { Begun, Lane } from './lane.ts';
+import { NOTICE } from './notice.ts';
 import type { TurnJob, TurnQueue } from './queue.ts';
 import { newSessionId } from './session/store.ts';
-import { runTurn, type TurnParts } from './turn.ts';
+import { isNobodysFault } from './thrown.ts';
+import { failTurn, runTurn, type TurnParts } from './turn.ts';
 import type { Verdict } from './verdict.ts';
 
 export interface ProcessorParts extends Omit<TurnParts, 'recovering'> {
   lane: Lane;
   queue: TurnQueue;
+  /** Takes an entry out of the flow that cannot be answered. */
+  discard: (entries: readonly EntryId[]) => Promise<void>;
   /** Absent when no budget is set. */
   budget: Budget | undefined;
   turnTimeoutMs: number;
@@ -37,14 +43,15 @@ export type Processor = (
 /** How long a suspect waits before it asks again whether it is the oldest. */
 const SUSPECT_WAIT_MS = 1_000;
 const TURN_TIMEOUT = 'turn_timeout';
+const INTERNAL_ERROR = 'internal_error';
 /** How soon a turn that runs notices that its user does not want it any more. */
 const CANCEL_LOOK_MS = 1_000;
 
 /** The way of a job: begin, run the turn, carry out its verdict, make the lane's next head a job. */
 export function createProcessor(parts: ProcessorParts): Processor {
   return async (job, token, lockLost) => {
-    const { entry, chat } = job.data;
-    const begun = await parts.lane.begin(entry, chat, newSessionId());
+    const begun = await begin(parts, job);
+    if (begun.state === 'put aside') return;
     if (begun.state === 'suspect') return postpone(job, token, SUSPECT_WAIT_MS);
     if (begun.state === 'fenced') throw new FencedError();
     if (begun.state !== 'begun') {
@@ -58,7 +65,7 @@ export function createProcessor(parts: ProcessorParts): Processor {
       SPAN.turn,
       attributes,
       async (span) => {
-        const decided = await attemptTurn(parts, attempt, lockLost);
+        const decided = await attemptTurn(parts, attempt, lockLost).catch((error) => afterThrow(parts, attempt, error));
         span.setAttribute('spillway.verdict', decided.do);
         if (decided.do === 'settle') {
           span.setAttribute('spillway.outcome', decided.conclusion.outcome);
@@ -70,6 +77,34 @@ export function createProcessor(parts: ProcessorParts): Processor {
     );
     await obey(parts, job, token, attempt, verdict);
   };
+}
+
+/**
+ * Begins an attempt. A message whose record is such that this throws every time has no attempt that could tell its user
+ * through the outbox: after as many tries as any other it is put aside.
+ */
+async function begin(parts: ProcessorParts, job: Job<TurnJob>): Promise<Begun | { state: 'put aside' }> {
+  const { entry, chat } = job.data;
+  try {
+    return await parts.lane.begin(entry, chat, newSessionId());
+  } catch (error) {
+    if (isNobodysFault(error) || job.attemptsMade + 1 < parts.maxAttempts) throw error;
+    parts.log.error({ err: error, entry, chat }, 'a message cannot be begun');
+    const to = parseChatKey(chat);
+    // Twice, should this process be killed before the next line: better than not at all.
+    if (to) await parts.telegram.sendMessage(to, NOTICE.unreadable);
+    await parts.discard([entry]);
+    return { state: 'put aside' };
+  }
+}
+
+/** A bug of ours, or a value that nobody can use: tried again as often as any failure of the model, then told. */
+async function afterThrow(parts: ProcessorParts, attempt: Attempt, error: unknown): Promise<Verdict> {
+  if (isNobodysFault(error)) throw error;
+  const { entry, chat, attempts } = attempt;
+  parts.log.error({ err: error, entry, chat, attempts }, 'a turn threw');
+  if (attempts < parts.maxAttempts) return { do: 'later', delayMs: backoffMs(attempts), reason: INTERNAL_ERROR };
+  return failTurn(parts, attempt, INTERNAL_ERROR, error instanceof Error ? error.name : 'no error');
 }
 
 async function attemptTurn(

@@ -65,6 +65,8 @@ export function openQueue(redis: RedisClient, keys: Keys, telemetry: Telemetry):
     defaultJobOptions: {
       attempts: MANY,
       backoff: { type: 'fixed', delay: RETRY_MS, jitter: 0.5 },
+      // Where it threw is logged each time; each stack that is kept is written again with each that follows.
+      stackTraceLimit: 1,
       removeOnComplete: true,
       removeOnFail: true,
     },

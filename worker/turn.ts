@@ -32,6 +32,9 @@ export interface TurnParts extends AskParts, ContentParts, GatherParts {
   shards: number;
 }
 
+/** What a turn works with that is decided already. */
+type ToldParts = Omit<TurnParts, 'recovering'>;
+
 /** A reply may outlive a longer trouble than a model call: it is paid for. */
 const DELIVERY_ATTEMPTS_MAX = 30;
 const UNAUTHORIZED_RETRY_MS = 30_000;
@@ -81,8 +84,22 @@ export async function runTurn(parts: TurnParts, attempt: Attempt, signal: AbortS
   }
 }
 
+/**
+ * Ends a message whose turn threw each time it was tried. One that has its conclusion could not be delivered; any other
+ * failed, and its user is told where that goes without a throw.
+ */
+export async function failTurn(parts: ToldParts, attempt: Attempt, reason: string, detail: string): Promise<Verdict> {
+  if (attempt.conclusion) return undeliverable(attempt, reason, detail);
+  const { conclusion, commands } = failed(attempt, reason, NOTICE.unavailable, detail);
+  const decided = failTogether(attempt, { conclusion: withNotices(attempt, conclusion), commands });
+  if (!('conclusion' in decided)) return decided;
+  const stored = await storeConclusion(attempt, decided.conclusion, decided.commands);
+  if (stored === 'repeated' && !(await isStored(parts, attempt, decided.conclusion))) return { do: 'again' };
+  return deliverConclusion(parts, attempt, decided.conclusion, destinationOf(attempt), true);
+}
+
 /** Whether a conclusion that had been written before is this one: its reply was lost, and the command was sent again. */
-async function isStored({ lane }: TurnParts, { entry }: Attempt, conclusion: Conclusion): Promise<boolean> {
+async function isStored({ lane }: ToldParts, { entry }: Attempt, conclusion: Conclusion): Promise<boolean> {
   return (await lane.conclusionOf(entry)) === JSON.stringify(conclusion);
 }
 
@@ -171,7 +188,7 @@ async function answer(
 }
 
 async function deliverConclusion(
-  parts: TurnParts,
+  parts: ToldParts,
   attempt: Attempt,
   conclusion: Conclusion,
   to: Destination,
@@ -198,14 +215,17 @@ async function deliverConclusion(
     const delayMs = backoffMs(attempt.attempts, failure.retryAfterMs);
     return { do: 'later', delayMs, reason: `telegram_${failure.kind}` };
   }
-  const alert = undeliverableAlert(attempt, `${failure.kind}: ${failure.description}`);
-  await attempt.write('undeliverable', [alertCommand(attempt.keys, alert)]);
-  return { do: 'settle', conclusion: { outcome: 'undeliverable', reason: `telegram_${failure.kind}`, parts: [] } };
+  return undeliverable(attempt, `telegram_${failure.kind}`, `${failure.kind}: ${failure.description}`);
+}
+
+async function undeliverable(attempt: Attempt, reason: string, why: string): Promise<Verdict> {
+  await attempt.write('undeliverable', [alertCommand(attempt.keys, undeliverableAlert(attempt, why))]);
+  return { do: 'settle', conclusion: { outcome: 'undeliverable', reason, parts: [] } };
 }
 
 /** A group that became a supergroup goes on under its new id, with the conversation that it had. */
 async function moveChat(
-  { shards }: TurnParts,
+  { shards }: ToldParts,
   { keys, chat, entry, session, trial, write }: Attempt,
   { outcome }: Conclusion,
   to: number,

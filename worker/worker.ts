@@ -106,7 +106,7 @@ async function startShard(
   await lane.prepare();
   const discard = discardBroken(lane, telemetry, log);
   const shared = { lane, queue, discard, log, reach };
-  const jobs = startJobs(parts, { redis, queueRedis, keys, lane, queue });
+  const jobs = startJobs(parts, { redis, queueRedis, keys, lane, queue, discard });
   return {
     services: [
       connections([redis, queueRedis]),
@@ -135,6 +135,7 @@ interface ShardParts {
   keys: ReturnType<typeof keysOf>;
   lane: Lane;
   queue: ReturnType<typeof openQueue>;
+  discard: (entries: readonly EntryId[]) => Promise<void>;
 }
 
 function startJobs(parts: ProcessParts, shard: ShardParts): Service & { isRunning(): boolean } {

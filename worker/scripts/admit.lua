@@ -25,6 +25,17 @@ local function field(fields, name)
   end
 end
 
+-- What parseChatKey in keys.ts takes for the key of a chat.
+local function is_number(digits)
+  return #digits <= 16 and tonumber(digits) <= 9007199254740991
+end
+
+local function is_chat(text)
+  local id, topic = text:match('^%-?(%d+)%.(%d+)$')
+  id = id or text:match('^%-?(%d+)$')
+  return id ~= nil and is_number(id) and (topic == nil or is_number(topic))
+end
+
 -- Marks what waits in a lane before its last entry and has no conclusion yet. Another such command is carried out as well.
 local function cancel(lane, last, command)
   for _, entry in ipairs(redis.call('LRANGE', lane, 0, -2)) do
@@ -50,7 +61,7 @@ local touched, order, broken, last = {}, {}, {}, ''
 for _, entry in ipairs(read[1][2]) do
   last = entry[1]
   local chat = field(entry[2], 'chat')
-  if chat and (chat:match('^%-?%d+$') or chat:match('^%-?%d+%.%d+$')) then
+  if chat and is_chat(chat) then
     local length = redis.call('RPUSH', ARGV[4] .. chat, last)
     local cancels, replayed = field(entry[2], 'cancels'), field(entry[2], 'replayed')
     if cancels and not replayed then

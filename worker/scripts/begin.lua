@@ -31,7 +31,6 @@ if head and head ~= ARGV[1] then
 end
 
 local function begun()
-  redis.call('HSETNX', KEYS[4], 'session', ARGV[2])
   local session = redis.call('HGET', KEYS[4], 'session')
   return {
     'begun',
@@ -43,6 +42,8 @@ local function begun()
   }
 end
 
+-- A Redis that is full refuses this, the first write, and with it the whole script: nothing is counted.
+redis.call('HSETNX', KEYS[4], 'session', ARGV[2])
 local fences = redis.call('HMGET', KEYS[2], 'fence', 'fenceBefore')
 if fences[1] == ARGV[5] then
   return begun()

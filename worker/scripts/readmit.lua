@@ -10,6 +10,17 @@ local function field(fields, name)
   end
 end
 
+-- What parseChatKey in keys.ts takes for the key of a chat.
+local function is_number(digits)
+  return #digits <= 16 and tonumber(digits) <= 9007199254740991
+end
+
+local function is_chat(text)
+  local id, topic = text:match('^%-?(%d+)%.(%d+)$')
+  id = id or text:match('^%-?(%d+)$')
+  return id ~= nil and is_number(id) and (topic == nil or is_number(topic))
+end
+
 local function older(a, b)
   local ams, an = a:match('^(%d+)%-(%d+)$')
   local bms, bn = b:match('^(%d+)%-(%d+)$')
@@ -36,7 +47,7 @@ for _, pending in ipairs(redis.call('XPENDING', KEYS[1], ARGV[1], '-', '+', ARGV
   local chat = found[1] and field(found[1][2], 'chat')
   if not found[1] then
     redis.call('XACK', KEYS[1], ARGV[1], entry)
-  elseif not chat or not (chat:match('^%-?%d+$') or chat:match('^%-?%d+%.%d+$')) then
+  elseif not chat or not is_chat(chat) then
     broken[#broken + 1] = entry
   elseif not redis.call('LPOS', ARGV[2] .. chat, entry) then
     put_back(ARGV[2] .. chat, entry)
@@ -49,11 +60,14 @@ local heads = {}
 for _, chat in ipairs(redis.call('SMEMBERS', KEYS[2])) do
   local head = redis.call('LINDEX', ARGV[2] .. chat, 0)
   local found = head and redis.call('XRANGE', KEYS[1], head, head)
+  while head and not found[1] do
+    redis.call('LPOP', ARGV[2] .. chat)
+    head = redis.call('LINDEX', ARGV[2] .. chat, 0)
+    found = head and redis.call('XRANGE', KEYS[1], head, head)
+  end
   if not head then
     redis.call('SREM', KEYS[2], chat)
-  elseif not found[1] then
-    redis.call('LPOP', ARGV[2] .. chat)
-  else
+  elseif is_chat(chat) then
     heads[#heads + 1] = { head, chat, field(found[1][2], 'traceparent') or '' }
   end
 end

@@ -8,6 +8,17 @@ if not found[1] then
   return { 'gone', '' }
 end
 
+-- What parseChatKey in keys.ts takes for the key of a chat.
+local function is_number(digits)
+  return #digits <= 16 and tonumber(digits) <= 9007199254740991
+end
+
+local function is_chat(text)
+  local id, topic = text:match('^%-?(%d+)%.(%d+)$')
+  id = id or text:match('^%-?(%d+)$')
+  return id ~= nil and is_number(id) and (topic == nil or is_number(topic))
+end
+
 -- Ours stand before the entry's own fields, whose names may be anything.
 local own, fields, chat, message = {}, {}, nil, nil
 for i = 1, #found[1][2], 2 do
@@ -25,7 +36,7 @@ for i = 1, #found[1][2], 2 do
     end
   end
 end
-if not message or not chat or not (chat:match('^%-?%d+$') or chat:match('^%-?%d+%.%d+$')) then
+if not message or not chat or not is_chat(chat) then
   return { 'chatless', '' }
 end
 

@@ -1,0 +1,136 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { Queue, Worker } from 'bullmq';
+import { chatKey, type EntryId, INBOUND_GROUP, jobIdOf, type SessionId, TURNS_QUEUE } from '../../shared/keys.ts';
+import type { Service } from '../../shared/lifecycle.ts';
+import { startTelemetry } from '../../shared/telemetry.ts';
+import { openQueue } from '../../worker/queue.ts';
+import { ALERT_CHAT, createWorld, startGateway, type World } from '../fixture/gateway.ts';
+import { inboundText } from '../fixture/inbound.ts';
+import { nextOutcome, settledOutcomes } from '../fixture/ledger.ts';
+import { until } from '../fixture/root.ts';
+
+const CHAT = 1001;
+/** More digits than a number can hold. */
+const LONG_CHAT = '12345678901234567';
+
+let world: World;
+let gateway: Service | undefined;
+
+beforeEach(async () => {
+  world = await createWorld({ env: { MAX_ATTEMPTS: '2' } });
+  gateway = undefined;
+});
+
+afterEach(async () => {
+  await gateway?.stop();
+  await world.close();
+});
+
+const start = async () => {
+  gateway = await startGateway(world, { reconcileEveryMs: 200 });
+};
+const firstDead = async () => (await world.peek.xrange(world.keys.dead, '-', '+', 'COUNT', 1))[0]?.[1];
+const shown = (chat = CHAT) => world.telegram.shown(chat).map(({ text }) => text);
+
+test('a value in Redis that no turn can use ends the message after its attempts, and all are told', async () => {
+  await world.peek.hset(world.keys.chat(chatKey(CHAT)), 'session', 's-broken');
+  await world.peek.set(world.keys.log('s-broken' as SessionId), 'not a list');
+  await start();
+  world.telegram.say(CHAT, 'Do not turn in circles');
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'failed', reason: 'internal_error', attempts: 2 });
+  expect(shown()).toEqual([expect.stringContaining('The operator was told')]);
+  await world.telegram.waitForText(ALERT_CHAT, /internal_error/);
+  expect(await firstDead()).toContain('message');
+  await world.peek.del(world.keys.log('s-broken' as SessionId));
+  world.telegram.say(CHAT, 'And now?');
+  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
+});
+
+test('a turn that cannot even be begun is put aside after its attempts, and the chat goes on', async () => {
+  const fields = ['chat', String(CHAT), 'message', JSON.stringify(inboundText(1, CHAT)), 'traceparent', ''];
+  const entry = String(await world.peek.xadd(world.keys.inbound, '*', ...fields)) as EntryId;
+  await world.peek.hset(world.keys.turn(entry), 'trial', '{"torn');
+  world.telegram.openChat(CHAT);
+  await start();
+  await world.telegram.waitForText(ALERT_CHAT, /could not be read and was put aside/);
+  expect(await settledOutcomes(world)).toEqual([expect.objectContaining({ entry, outcome: 'failed' })]);
+  expect(shown()).toEqual([expect.stringContaining('could not read this message')]);
+  expect(await world.peek.ttl(world.keys.turn(entry))).toBeGreaterThan(0);
+  world.telegram.say(CHAT, 'And now?');
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+});
+
+test('Redis that takes nothing for a while is no fault of a message: it uses up no attempt', async () => {
+  await start();
+  world.telegram.say(CHAT, 'First');
+  await nextOutcome(world, CHAT);
+  const arrived = world.claude.waitForCall((call) => call.pendingText === 'Second');
+  world.claude.react((call) =>
+    call.pendingText === 'Second' ? { do: 'answer', text: 'done', afterMs: 300 } : undefined,
+  );
+  world.telegram.say(CHAT, 'Second');
+  await arrived;
+  await world.peek.config('SET', 'maxmemory', '1');
+  // More often than a message is tried: begun again and again, while Redis refuses that.
+  await until('refused beginnings', async () => {
+    const jobs = await world.peek.keys(`${world.keys.queuePrefix}:${TURNS_QUEUE}:m-*`);
+    const failures = await Promise.all(
+      jobs.filter((key) => !key.endsWith(':lock')).map((key) => world.peek.hget(key, 'atm')),
+    );
+    return failures.some((count) => Number(count) >= 3) ? true : undefined;
+  });
+  await world.peek.config('SET', 'maxmemory', '0');
+  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
+  expect(shown().filter((text) => /could not/.test(text))).toEqual([]);
+});
+
+async function entryOf(chat: string): Promise<EntryId> {
+  const fields = ['chat', chat, 'message', JSON.stringify(inboundText(1)), 'traceparent', ''];
+  return String(await world.peek.xadd(world.keys.inbound, '*', ...fields)) as EntryId;
+}
+
+test.each([LONG_CHAT, '9007199254740993', `-100.${LONG_CHAT}`])(
+  'a chat id that is none (%s) is undecodable',
+  async (chat) => {
+    const entry = await entryOf(chat);
+    await start();
+    await world.telegram.waitForText(ALERT_CHAT, /could not be read and was put aside/);
+    expect(await settledOutcomes(world)).toEqual([expect.objectContaining({ entry, reason: 'undecodable' })]);
+    expect(await firstDead()).toContain(entry);
+  },
+);
+
+test('a chat id that is none, in a lane already, ends too', async () => {
+  const { keys, peek, redis } = world;
+  await peek.xgroup('CREATE', keys.inbound, INBOUND_GROUP, '0', 'MKSTREAM');
+  const entries = [await entryOf(LONG_CHAT), await entryOf(LONG_CHAT)];
+  await peek.xreadgroup('GROUP', INBOUND_GROUP, 'dispatcher', 'COUNT', 2, 'STREAMS', keys.inbound, '>');
+  await peek.rpush(`${keys.lanePrefix}${LONG_CHAT}`, ...entries);
+  await peek.sadd(keys.lanes, LONG_CHAT);
+  const queue = new Queue(TURNS_QUEUE, { connection: { url: redis.url }, prefix: keys.queuePrefix });
+  const data = { entry: entries[0], chat: LONG_CHAT };
+  await queue.add('turn', data, { jobId: jobIdOf(entries[0] as EntryId), attempts: 1_000_000 });
+  await queue.close();
+  await start();
+  await until('both outcomes', async () => ((await settledOutcomes(world)).length === 2 ? true : undefined));
+  await until('no lane', async () => ((await peek.scard(keys.lanes)) === 0 ? true : undefined));
+  expect(await peek.exists(`${keys.lanePrefix}${LONG_CHAT}`)).toBe(0);
+  expect(await peek.xlen(keys.dead)).toBe(2);
+});
+
+test('a job that keeps failing keeps one stack trace', async () => {
+  const { keys, peek } = world;
+  const queue = openQueue(peek, keys, startTelemetry({ serviceName: 'test', exporting: false }));
+  const entry = '1-0' as EntryId;
+  await queue.add([{ entry, chat: chatKey(CHAT), traceparent: '' }]);
+  const worker = new Worker(TURNS_QUEUE, undefined, { connection: peek, prefix: keys.queuePrefix });
+  for (let failure = 0; failure < 4; failure++) {
+    const job = await worker.getNextJob('token', { block: false });
+    await job?.moveToFailed(new Error('again'), 'token', false);
+    await queue.hurry([entry]);
+  }
+  const stored = await peek.hget(`${keys.queuePrefix}:${TURNS_QUEUE}:${jobIdOf(entry)}`, 'stacktrace');
+  expect(JSON.parse(stored ?? '[]')).toHaveLength(1);
+  await worker.close();
+  await queue.close();
+});
