@@ -3,7 +3,7 @@ import { type Config, programPath, type RedisAddress, type Role, readProcessConf
 import { createFailpoints, type ReachFailpoint } from './failpoint.ts';
 import { type ReadinessPart, type Route, serveHealth } from './health.ts';
 import { type Service, stopAll } from './lifecycle.ts';
-import { createLogger, type Logger } from './log.ts';
+import { createLogger, describeError, type Logger } from './log.ts';
 import { PROJECT_ROOT, refuse } from './project.ts';
 import { connectRedis } from './redis.ts';
 import { provideRedis } from './redis-source.ts';
@@ -29,7 +29,8 @@ const STOP_MS_MAX = 35_000;
 /**
  * Runs a role as a process: reads the config (all problems at once, exit 2, nothing connected), finds a Redis, refuses
  * one whose data was begun with another number of shards (exit 2), starts what `assemble` builds, serves health and the
- * routes of what was built, and on SIGTERM or SIGINT stops everything in reverse order.
+ * routes of what was built, and on SIGTERM or SIGINT, or when something is thrown that nobody catches (exit 1), stops
+ * everything in reverse order.
  */
 export async function runRoot(
   role: Role,
@@ -40,6 +41,9 @@ export async function runRoot(
   if (!reading.ok) return refuse(reading.problems);
   const { config } = reading;
   const log = createLogger(config.LOG_LEVEL);
+  const services: Service[] = [];
+  const stop = stopOnce(services, log);
+  endOnSurprise(log, stop);
   for (const warning of reading.warnings) log.warn(warning);
   const given = redisAddressOf(config);
   const redis = await provideRedis({
@@ -55,11 +59,10 @@ export async function runRoot(
   const telemetry = startTelemetry({ serviceName, exporting: config.OTEL_EXPORTER_OTLP_ENDPOINT !== undefined });
   const { TELEGRAM_BOT_TOKEN: token, TELEGRAM_API_ROOT: apiRoot } = config;
   const telegram = guardToken(createTelegram({ token, apiRoot }));
-  const services: Service[] = [
+  services.push(
     { name: 'redis', stop: () => redis.stop() },
     { name: 'telemetry', stop: () => telemetry.stop(FLUSH_MS) },
-  ];
-  const stop = stopOnce(services, log);
+  );
   process.once('SIGTERM', () => void stop(0));
   process.once('SIGINT', () => void stop(0));
   try {
@@ -87,6 +90,24 @@ export async function runRoot(
     log.fatal({ err: error }, 'could not start');
     await stop(1);
   }
+}
+
+/**
+ * What nobody caught leaves the process in a state that nobody knows: it is logged and the process ends, as on SIGTERM but
+ * with exit code 1. Node itself would print the error with all that it holds: of a Redis command, the words of a message.
+ */
+function endOnSurprise(log: Logger, stop: (code: number) => Promise<void>): void {
+  process.on('uncaughtException', (error, origin) => {
+    log.fatal({ ...placeOf(error), origin }, 'something was thrown that nobody caught');
+    void stop(1);
+  });
+}
+
+/** What an error is and where it came from. Its message is left out, which may quote what it is about; Redis' replies do not. */
+function placeOf(error: Error): { name: string; reply?: string; stack: string } {
+  const { name, message, stack } = describeError(error);
+  const frames = (stack ?? '').split('\n').filter((line) => /^\s+at /.test(line));
+  return { name, ...(name === 'ReplyError' && { reply: message }), stack: frames.join('\n') };
 }
 
 /** Holds the process to the number of shards that the data has, before it touches any. Waits for Redis. */

@@ -104,6 +104,8 @@ export interface Attempt {
   part(at: 'placeholder' | 'text' | number): PartMark | undefined;
   /** How long this attempt has run, by a clock that nobody sets. */
   elapsedMs(): number;
+  /** The time of Redis, in ms since the epoch: that by which entries are named. */
+  nowMs(): number;
   /** A field of the turn as it was when this attempt began: how a call of a tool stands, or what it returned. */
   kept(field: string): string | undefined;
   /**
@@ -127,6 +129,7 @@ export interface Attempt {
 export function readAttempt(reply: {
   keys: Keys;
   write: RunScript<string>;
+  nowMs: () => number;
   entry: EntryId;
   chat: ChatKey;
   fields: string[];
@@ -191,6 +194,7 @@ export function readAttempt(reply: {
     notices: parsed<string[]>(turn.get('notices')) ?? [],
     part: (at) => turn.get(`part:${at}`) as PartMark | undefined,
     elapsedMs: () => performance.now() - begunAtMs,
+    nowMs: reply.nowMs,
     kept: (field) => turn.get(field),
     write,
     nextWrite,
@@ -228,6 +232,6 @@ export function traceIdOfAttempt({ traceparent }: Attempt): string {
 }
 
 /** How long an attempt's message has waited: its entry's id is the time at which it was accepted. */
-export function ageMs({ entry }: Attempt): number {
-  return Date.now() - Number(entry.split('-')[0]);
+export function ageMs({ entry, nowMs }: Attempt): number {
+  return nowMs() - Number(entry.split('-')[0]);
 }

@@ -6,6 +6,7 @@ import type { Outcome } from '../shared/outcome.ts';
 import type { RedisClient } from '../shared/redis.ts';
 import { bindScript, type RunScript } from '../shared/script.ts';
 import { type Attempt, readAttempt } from './attempt.ts';
+import { createClock, type RedisClock } from './clock.ts';
 import { createLedger, type Ledger } from './ledger.ts';
 import type { Waiting } from './pieces.ts';
 
@@ -41,6 +42,8 @@ export interface OutcomeRecord {
  * lost changes nothing more and gets the same reply. Each method rejects when Redis cannot be reached.
  */
 export interface Lane {
+  /** The time of Redis, in ms since the epoch: that by which entries are named. */
+  nowMs(): number;
   /** What went into these lanes, what came out, and whether that adds up. */
   readonly ledger: Ledger;
   /** Makes the consumer group if it is missing. */
@@ -107,15 +110,17 @@ type HeadReply = [EntryId, ChatKey, string];
  */
 export function createLane(redis: RedisClient, keys: Keys, messagesMax = LANE_MESSAGES_MAX): Lane {
   const script = <Reply>(name: string) => bindScript<Reply>(redis, join(import.meta.dirname, 'scripts', `${name}.lua`));
-  const admit = script<[string, number, HeadReply[], EntryId[], EntryId[]]>('admit');
+  const admit = script<[[string, number, HeadReply[], EntryId[], EntryId[]], timeMs: number]>('admit');
   const readmit = script<[HeadReply[], EntryId[], number]>('readmit');
   const begin = script<BeginReply>('begin');
+  const clock = createClock();
   const admitted = keys.admitted(randomUUID());
   let calls = 0;
   const write = script<string>('write');
   const settle = script<SettleReply>('settle');
   const discard = script<number>('discard');
   return {
+    nowMs: clock.nowMs,
     ledger: createLedger(redis, keys),
     async prepare() {
       await redis.xgroup('CREATE', keys.inbound, INBOUND_GROUP, '0', 'MKSTREAM').catch((error: Error) => {
@@ -126,7 +131,8 @@ export function createLane(redis: RedisClient, keys: Keys, messagesMax = LANE_ME
       const call = ++calls;
       const args = [INBOUND_GROUP, 'dispatcher', count, keys.lanePrefix, keys.turnPrefix, messagesMax, call];
       const at = [keys.inbound, keys.lanes, keys.absent, admitted];
-      const [newest, read, heads, broken, cancelled] = await admit(at, args);
+      const ask = () => admit(at, args);
+      const [[newest, read, heads, broken, cancelled]] = await clock.learn(ask, ([, timeMs]) => timeMs);
       return { newest, read, heads: heads.map(headOf), broken, cancelled };
     },
     behind: (chat) => readBehind(redis, keys, chat, messagesMax),
@@ -141,17 +147,7 @@ export function createLane(redis: RedisClient, keys: Keys, messagesMax = LANE_ME
       const [heads, broken, restored] = await readmit([keys.inbound, keys.lanes, keys.absent], args);
       return { heads: heads.map(headOf), broken, restored };
     },
-    async begin(entry, chat, newSession) {
-      const at = [keys.inbound, keys.turn(entry), keys.lane(chat), keys.chat(chat), keys.suspects, keys.absent];
-      const args = [entry, newSession, keys.session('' as SessionId), SUSPECT_DEATHS, randomUUID()];
-      const reply = await begin(at, args);
-      if (reply[0] !== 'begun') return notBegun(reply, chat);
-      const [, fields, turn, session, sessionFields, calibration] = reply;
-      return {
-        state: 'begun',
-        attempt: readAttempt({ keys, write, entry, chat, fields, turn, session, sessionFields, calibration }),
-      };
-    },
+    begin: (entry, chat, newSession) => beginAttempt({ begin, write, keys, clock }, entry, chat, newSession),
     settle: (attempt, record) => settleAttempt(settle, keys, attempt, record),
     async discard(entry, record, alert) {
       const at = [keys.inbound, keys.outcomes, keys.dead, keys.alerts, keys.counts];
@@ -161,6 +157,25 @@ export function createLane(redis: RedisClient, keys: Keys, messagesMax = LANE_ME
       return isDiscarded;
     },
   };
+}
+
+/** What beginning an attempt works with. */
+interface Beginning {
+  begin: RunScript<BeginReply>;
+  write: RunScript<string>;
+  keys: Keys;
+  clock: RedisClock;
+}
+
+async function beginAttempt(parts: Beginning, entry: EntryId, chat: ChatKey, newSession: SessionId): Promise<Begun> {
+  const { keys, clock, write } = parts;
+  const at = [keys.inbound, keys.turn(entry), keys.lane(chat), keys.chat(chat), keys.suspects, keys.absent];
+  const args = [entry, newSession, keys.session('' as SessionId), SUSPECT_DEATHS, randomUUID()];
+  const reply = await clock.learn(() => parts.begin(at, args), timeOf);
+  if (reply[0] !== 'begun') return notBegun(reply, chat);
+  const [, , fields, turn, session, sessionFields, calibration] = reply;
+  const read = { fields, turn, session, sessionFields, calibration };
+  return { state: 'begun', attempt: readAttempt({ keys, write, nowMs: clock.nowMs, entry, chat, ...read }) };
 }
 
 type SettleReply = ['settled' | 'repeated' | 'fenced', EntryId | '', string];
@@ -212,12 +227,17 @@ async function readWaiting(redis: RedisClient, keys: Keys, entry: EntryId): Prom
 
 type BeginReply =
   | ['settled' | 'waiting', head: EntryId | '', traceparent: string]
-  | ['suspect' | 'fenced']
-  | ['begun', string[], string[], SessionId, string[], string];
+  | ['fenced']
+  | ['suspect', timeMs: number]
+  | ['begun', timeMs: number, string[], string[], SessionId, string[], string];
+
+function timeOf(reply: BeginReply): number | undefined {
+  return reply[0] === 'begun' || reply[0] === 'suspect' ? reply[1] : undefined;
+}
 
 /** Why an attempt was not begun. */
 function notBegun(reply: Exclude<BeginReply, ['begun', ...unknown[]]>, chat: ChatKey): Begun {
-  if (reply.length === 1) return { state: reply[0] };
+  if (reply[0] === 'suspect' || reply[0] === 'fenced') return { state: reply[0] };
   const [state, head, traceparent] = reply;
   return head === '' ? { state: 'settled' } : { state, head: { entry: head, chat, traceparent } };
 }

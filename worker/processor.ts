@@ -52,7 +52,7 @@ export function createProcessor(parts: ProcessorParts): Processor {
   return async (job, token, lockLost) => {
     const begun = await begin(parts, job);
     if (begun.state === 'put aside') return;
-    if (begun.state === 'suspect') return postpone(job, token, SUSPECT_WAIT_MS);
+    if (begun.state === 'suspect') return postpone(parts, job, token, SUSPECT_WAIT_MS);
     if (begun.state === 'fenced') throw new FencedError();
     if (begun.state !== 'begun') {
       if (begun.head) await parts.queue.add([begun.head]);
@@ -136,7 +136,7 @@ async function attemptTurn(
 async function settle(parts: ProcessorParts, attempt: Attempt, conclusion: Conclusion): Promise<void> {
   const { outcome, reason, into } = conclusion;
   const message = attempt.message.ok ? attempt.message.value : undefined;
-  const settledAtMs = Date.now();
+  const settledAtMs = attempt.nowMs();
   const { result, next } = await parts.telemetry.span(
     SPAN.settle,
     { 'messaging.system': 'redis', 'messaging.message.id': attempt.entry, 'spillway.outcome': outcome },
@@ -185,7 +185,7 @@ async function obey(
       'tried again later',
     );
     await endAttempt(attempt, verdict);
-    return postpone(job, token, verdict.delayMs);
+    return postpone(parts, job, token, verdict.delayMs);
   }
   await endAttempt(attempt, verdict);
   await job.moveToWait(token);
@@ -209,7 +209,12 @@ async function endAttempt(
   ]);
 }
 
-async function postpone(job: Job<TurnJob>, token: string | undefined, delayMs: number): Promise<never> {
-  await job.moveToDelayed(Date.now() + delayMs, token);
+async function postpone(
+  { queue, lane }: ProcessorParts,
+  job: Job<TurnJob>,
+  token: string | undefined,
+  delayMs: number,
+): Promise<never> {
+  await queue.postpone(job, token, lane.nowMs(), delayMs);
   throw new DelayedError();
 }

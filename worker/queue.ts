@@ -27,8 +27,6 @@ const MANY = 1_000_000;
 /** Clocks of different machines are never quite the same. */
 const CLOCK_SLACK_MS = 2_000;
 const DELAYS_SEEN_MAX = 1_000;
-/** BullMQ sorts delayed jobs by the time that they are due, in these units. */
-const SCORES_PER_MS = 0x1000;
 /** Where a job can stand, in the order in which `missing.lua` takes them. */
 const PLACES = ['wait', 'paused', 'active', 'delayed', 'prioritized', 'waiting-children', 'completed', 'failed'];
 
@@ -48,11 +46,13 @@ export interface TurnQueue {
   /** Ends the delays of these messages' jobs. One that does not wait is left alone. */
   hurry(entries: readonly EntryId[]): Promise<void>;
   /**
-   * Sets each delay again that seems to begin in the future: BullMQ counts delays by the clock of the process that sets
-   * them, and a clock that was ahead would keep a message waiting long after it is right again. A delay only ever gets
-   * shorter, so processes of different clocks do not undo each other's work. Answers how many were set again.
+   * Holds delays against the time of Redis. One that a clock set which was ahead begins anew: it only ever gets shorter. One
+   * that is over, and whose end a clock does not see that is behind, is ended. A process whose own clock is ahead of `nowMs`,
+   * the time of Redis, leaves that to others: it would end at once what it had begun anew. Answers how many there were.
    */
-  correctDelays(nowMs: number): Promise<number>;
+  correctDelays(nowMs: number): Promise<{ begunAnew: number; ended: number }>;
+  /** Puts a running job off, by the time of Redis or, if that is ahead, of this process; then `DelayedError` must be thrown. */
+  postpone(job: Job<TurnJob>, token: string | undefined, nowMs: number, delayMs: number): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -72,7 +72,9 @@ export function openQueue(redis: RedisClient, keys: Keys, telemetry: Telemetry):
     },
   });
   queue.on('error', () => {});
-  const missing = bindScript<[number[], number]>(redis, join(import.meta.dirname, 'scripts', 'missing.lua'));
+  const scripts = join(import.meta.dirname, 'scripts');
+  const missing = bindScript<[number[], number]>(redis, join(scripts, 'missing.lua'));
+  const delays = bindScript<[number, string[]]>(redis, join(scripts, 'delays.lua'));
   return {
     async add(heads) {
       if (heads.length === 0) return;
@@ -92,29 +94,24 @@ export function openQueue(redis: RedisClient, keys: Keys, telemetry: Telemetry):
       return { heads: found.flatMap((position) => heads[position - 1] ?? []), broken };
     },
     async hurry(entries) {
-      const jobs = await Promise.all(entries.map((entry) => queue.getJob(jobIdOf(entry))));
-      await Promise.all(jobs.map((job) => job && whileDelayed(job, () => job.promote())));
+      await Promise.all(entries.map((entry) => endDelay(queue, jobIdOf(entry))));
     },
     async correctDelays(nowMs) {
-      const latest = nowMs + CLOCK_SLACK_MS;
-      const above = [queue.toKey('delayed'), '+inf', latest * SCORES_PER_MS] as const;
-      const far = await redis.zrevrangebyscore(...above, 'WITHSCORES', 'LIMIT', 0, DELAYS_SEEN_MAX);
-      const delayed = Array.from({ length: far.length / 2 }, (_, at) => ({
-        id: far[2 * at] ?? '',
-        dueMs: Number(far[2 * at + 1]) / SCORES_PER_MS,
-      }));
-      const corrected = await Promise.all(delayed.map(({ id, dueMs }) => correctDelay(queue, id, dueMs, latest)));
-      return corrected.filter(Boolean).length;
+      if (Date.now() > nowMs + CLOCK_SLACK_MS) return { begunAnew: 0, ended: 0 };
+      const at = [queue.toKey('delayed'), queue.toKey('marker'), keys.absent];
+      const [begunAnew, late] = await delays(at, [queue.toKey(''), CLOCK_SLACK_MS, DELAYS_SEEN_MAX]);
+      const ended = await Promise.all(late.map((id) => endDelay(queue, id)));
+      return { begunAnew, ended: ended.filter(Boolean).length };
     },
+    // BullMQ keeps how far that is from its own time. The rest is for `correctDelays`: one that is ahead waits longer until then.
+    postpone: (job, token, nowMs, delayMs) => job.moveToDelayed(Math.max(nowMs, Date.now()) + delayMs, token),
     close: () => queue.close(),
   };
 }
 
-/** A job whose delay began after `latest` waits its delay from now on. Answers whether that was so. */
-async function correctDelay(queue: Queue<TurnJob>, id: string, dueMs: number, latest: number): Promise<boolean> {
+async function endDelay(queue: Queue<TurnJob>, id: string): Promise<boolean> {
   const job = await queue.getJob(id);
-  if (!job || dueMs - job.delay <= latest) return false;
-  return whileDelayed(job, () => job.changeDelay(job.delay));
+  return job !== undefined && whileDelayed(job, () => job.promote());
 }
 
 /** Changes a job that waits out a delay. Answers false when it does not, or does not any more. */

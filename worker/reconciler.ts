@@ -41,15 +41,15 @@ export async function reconcile(parts: Omit<ReconcilerParts, 'everyMs'>): Promis
   const missing = await parts.queue.missing(heads);
   if (missing.broken > 0) parts.log.error({ broken: missing.broken }, 'jobs stood in no list of the queue');
   await parts.queue.add(missing.heads);
-  const corrected = await parts.queue.correctDelays(Date.now());
-  if (corrected > 0) parts.log.warn({ corrected }, 'delays of a clock that was ahead were set again');
+  const delays = await parts.queue.correctDelays(parts.lane.nowMs());
+  if (delays.begunAnew > 0) parts.log.warn(delays, 'delays of a clock that was ahead began anew');
   await parts.discard(broken);
   await proveLedger(parts);
 }
 
 /** Last, so that a ledger that cannot be read keeps nothing from being healed. */
 async function proveLedger({ lane, log }: Pick<ReconcilerParts, 'lane' | 'log'>): Promise<void> {
-  const { alert, lostData, isCounted, ...numbers } = await lane.ledger.check(Date.now());
+  const { alert, lostData, isCounted, ...numbers } = await lane.ledger.check(lane.nowMs());
   if (!isCounted) log.info(numbers, 'the ledger begins to count');
   if (lostData) log.error(numbers, lostData.text);
   if (alert) log[numbers.unaccounted === 0 ? 'info' : 'error'](numbers, alert.text);

@@ -233,7 +233,7 @@ function discardBroken(lane: Lane, telemetry: Telemetry, log: Logger): (entries:
         outcome: 'failed',
         reason: 'undecodable',
         traceId: '',
-        settledAtMs: Date.now(),
+        settledAtMs: lane.nowMs(),
         attempts: 0,
         recoveries: 0,
       } as const;

@@ -7,12 +7,14 @@ const PACE_MS = 15;
 const HOUR_MS = 3_600_000;
 const WRONG_MS = 3_000;
 
+function envOf(jumpMs: number): Record<string, string> {
+  return { NODE_OPTIONS: `--import=${join(import.meta.dirname, 'clock.ts')}`, CHAOS_CLOCK_JUMP_MS: String(jumpMs) };
+}
+
 /** Two gateways; the clock of one is wrong for three seconds, while one of three calls of the model fails. */
 async function jump(stage: Stage, byMs: number): Promise<void> {
   const { world, traffic, faults, random } = stage;
-  const clock = join(import.meta.dirname, 'clock.ts');
-  const env = { NODE_OPTIONS: `--import=${clock}`, CHAOS_CLOCK_JUMP_MS: String(byMs) };
-  const [wrong] = await Promise.all([world.fleet.start(env), world.fleet.start()]);
+  const [wrong] = await Promise.all([world.fleet.start(envOf(byMs)), world.fleet.start()]);
   const pouring = traffic.pour({ everyMs: PACE_MS });
   await untilShare(stage, 0.3);
   await faults.during('clock wrong', [], async () => {
@@ -37,5 +39,21 @@ const behind: Scenario = {
   play: (stage) => jump(stage, -25 * HOUR_MS),
 };
 
+const waits: Scenario = {
+  name: 'clock-behind-waits',
+  about: 'the clock of one of two gateways is an hour behind all the time, while four of five calls of the model fail',
+  traffic: { messages: 30, chats: 30 },
+  // The waits between them leave room for no more, if nobody cuts them short.
+  rules: { callsMax: 3 },
+  async play(stage) {
+    const { world, traffic, random } = stage;
+    const [wrong] = await Promise.all([world.fleet.start(envOf(-HOUR_MS)), world.fleet.start()]);
+    wrong.kill('SIGUSR2');
+    const over = brownOut(stage, 'brownout', WRONG_MS, () => (random() < 0.8 ? TRANSIENT[0] : undefined));
+    await traffic.pour({ everyMs: PACE_MS });
+    await over;
+  },
+};
+
 /** Everything about clocks. */
-export const CLOCK_SCENARIOS: readonly Scenario[] = [ahead, behind];
+export const CLOCK_SCENARIOS: readonly Scenario[] = [ahead, behind, waits];

@@ -106,6 +106,14 @@ export const MUTANTS: readonly Mutant[] = [
     violates: 'I1',
   },
   {
+    name: 'delays are held against a clock that is an hour behind',
+    mutations: [
+      { file: 'worker/scripts/delays.lua', from: 'tonumber(time[1]) * 1000', to: '(tonumber(time[1]) - 3600) * 1000' },
+    ],
+    scenario: 'clock-behind-waits',
+    violates: 'I4',
+  },
+  {
     name: 'an entry is acknowledged and deleted as it is admitted',
     mutations: [
       {

@@ -209,7 +209,7 @@ test('a pass of the reconciler looks, after it has healed', async () => {
   const queue = {
     missing: async (heads: unknown) => ({ heads, broken: 0 }),
     add: async (heads: readonly { entry: EntryId }[]) => void added.push(...heads.map((h) => h.entry)),
-    correctDelays: async () => 0,
+    correctDelays: async () => ({ begunAnew: 0, ended: 0 }),
   };
   const parts = { lane, queue: queue as never, discard: async () => {}, log: createLogger('silent') };
   await reconcile(parts);

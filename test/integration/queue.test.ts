@@ -1,10 +1,13 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { Queue } from 'bullmq';
+import { Queue, Worker } from 'bullmq';
 import { chatKey, type EntryId, jobIdOf, type Keys, keysOf, TURNS_QUEUE } from '../../shared/keys.ts';
+import { createLogger } from '../../shared/log.ts';
 import type { PrivateRedis } from '../../shared/private-redis.ts';
 import { connectRedis } from '../../shared/redis.ts';
 import { startTelemetry } from '../../shared/telemetry.ts';
+import { createLane } from '../../worker/lane.ts';
 import { openQueue, type TurnQueue } from '../../worker/queue.ts';
+import { reconcile } from '../../worker/reconciler.ts';
 import { freshRedis } from '../fixture/redis.ts';
 
 const HOUR_MS = 3_600_000;
@@ -45,24 +48,49 @@ async function dueInMs(jobId: string): Promise<number> {
   return Number(score) / 0x1000 - Date.now();
 }
 
+/** Does something while the clock of this process is off, as that of another machine may be. */
+async function withClockOff<T>(byMs: number, act: () => Promise<T>): Promise<T> {
+  const right = Date.now;
+  Date.now = () => right() + byMs;
+  try {
+    return await act();
+  } finally {
+    Date.now = right;
+  }
+}
+
+const scoreOf = (jobId: string) => redis.zscore(seen.toKey('delayed'), jobId);
+const pass = () =>
+  reconcile({ lane: createLane(redis, keys), queue, discard: async () => {}, log: createLogger('silent') });
+
 test('a delay that a clock set which was an hour ahead is set again, and no other', async () => {
   const wrong = await delayed(1, 5_000, HOUR_MS);
   const [long, short] = [await delayed(2, 5 * MINUTE_MS), await delayed(3, 1_000)];
   expect(await dueInMs(wrong)).toBeGreaterThan(HOUR_MS);
-  const before = await Promise.all([long, short].map((id) => redis.zscore(seen.toKey('delayed'), id)));
-  expect(await queue.correctDelays(Date.now())).toBe(1);
+  const before = await Promise.all([long, short].map(scoreOf));
+  expect(await queue.correctDelays(Date.now())).toEqual({ begunAnew: 1, ended: 0 });
   expect(await dueInMs(wrong)).toBeLessThanOrEqual(5_000);
-  expect(await Promise.all([long, short].map((id) => redis.zscore(seen.toKey('delayed'), id)))).toEqual(before);
+  expect(await Promise.all([long, short].map(scoreOf))).toEqual(before);
 });
 
-test('a delay that was set again is left alone from then on, also by a clock that is behind only a little', async () => {
+test('a delay that was set again is left alone from then on', async () => {
   const wrong = await delayed(1, 5_000, HOUR_MS);
   await queue.correctDelays(Date.now());
-  const score = await redis.zscore(seen.toKey('delayed'), wrong);
-  expect(await queue.correctDelays(Date.now())).toBe(0);
-  expect(await queue.correctDelays(Date.now() - 1_000)).toBe(0);
-  expect(await redis.zscore(seen.toKey('delayed'), wrong)).toBe(score);
+  const score = await scoreOf(wrong);
+  expect(await queue.correctDelays(Date.now())).toEqual({ begunAnew: 0, ended: 0 });
+  expect(await scoreOf(wrong)).toBe(score);
 });
+
+test.each([-HOUR_MS, HOUR_MS])(
+  'a pass of a process whose clock is %i ms off leaves the delays of others alone',
+  async (offMs) => {
+    await createLane(redis, keys).prepare();
+    const ids = [await delayed(1, 1_000), await delayed(2, 5 * MINUTE_MS)];
+    const before = await Promise.all(ids.map(scoreOf));
+    await withClockOff(offMs, pass);
+    expect(await Promise.all(ids.map(scoreOf))).toEqual(before);
+  },
+);
 
 test('of many, those that are furthest away are seen first', async () => {
   const wrong = await delayed(1, 1_000, 24 * HOUR_MS);
@@ -72,8 +100,16 @@ test('of many, those that are furthest away are seen first', async () => {
     opts: { jobId: jobIdOf(`${at + 10}-0` as EntryId), delay: 4 * MINUTE_MS },
   }));
   await seen.addBulk(rightOnes);
-  expect(await queue.correctDelays(Date.now())).toBe(1);
+  expect(await queue.correctDelays(Date.now())).toEqual({ begunAnew: 1, ended: 0 });
   expect(await dueInMs(wrong)).toBeLessThanOrEqual(1_000);
+});
+
+test('a delay that is over for long is ended, whoever does not see it', async () => {
+  const over = await delayed(1, 1_000, -MINUTE_MS);
+  await delayed(2, MINUTE_MS);
+  expect(await queue.correctDelays(Date.now())).toEqual({ begunAnew: 0, ended: 1 });
+  expect(await seen.getJobCounts('waiting', 'delayed')).toEqual({ waiting: 1, delayed: 1 });
+  expect(await (await seen.getJob(over))?.getState()).toBe('waiting');
 });
 
 test('a job that is gone, or runs already, is nothing to correct', async () => {
@@ -83,4 +119,30 @@ test('a job that is gone, or runs already, is nothing to correct', async () => {
   const job = await seen.getJob(running);
   await Promise.all([correcting, job?.promote()]);
   expect(await job?.isDelayed()).toBe(false);
+});
+
+test.each([-HOUR_MS, 0, HOUR_MS])(
+  'a process whose clock is %i ms off puts a job off for as long as it says',
+  async (offMs) => {
+    const lane = createLane(redis, keys);
+    await lane.prepare();
+    await lane.admit(1);
+    const jobId = await delayed(1, 0);
+    const worker = new Worker(TURNS_QUEUE, undefined, { connection: redis, prefix: keys.queuePrefix });
+    const job = await worker.getNextJob('token', { block: false });
+    await withClockOff(offMs, async () => job && queue.postpone(job, 'token', lane.nowMs(), MINUTE_MS));
+    await queue.correctDelays(Date.now());
+    expect(Math.abs((await dueInMs(jobId)) - MINUTE_MS)).toBeLessThan(5_000);
+    await worker.close();
+  },
+);
+
+test('the time of Redis is learnt from what is asked anyway, and a clock that is off makes no difference', async () => {
+  const lane = createLane(redis, keys);
+  await lane.prepare();
+  await withClockOff(-HOUR_MS, async () => {
+    await lane.admit(1);
+    const [seconds] = await redis.time();
+    expect(Math.abs(lane.nowMs() - Number(seconds) * 1_000)).toBeLessThan(5_000);
+  });
 });

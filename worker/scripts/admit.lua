@@ -5,15 +5,18 @@
 -- ARGV  1 group   2 consumer   3 most entries to read   4 prefix of lane keys   5 prefix of turn keys
 --       6 most messages of a lane: one more is marked as refused, unless the operator replayed it or it cancels others
 --       7 name of this call, which no other call of this caller has
--- Reply {id of the newest entry that the group has read, number of entries read now,
+-- Reply {what was read, ms since the epoch}; what was read is
+--       {id of the newest entry that the group has read, number of entries read now,
 --        {{head, chat, traceparent}, …} of every lane touched, {entry that names no chat, …},
 --        {head that was cancelled, …}}
 local KEEP_SECONDS = 60
+local time = redis.call('TIME')
+local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 local before = redis.call('GET', KEYS[4])
 if before then
   local call, reply = unpack(cmsgpack.unpack(before))
   if call == ARGV[7] then
-    return reply
+    return { reply, now }
   end
 end
 
@@ -52,7 +55,7 @@ local read = redis.call('XREADGROUP', 'GROUP', ARGV[1], ARGV[2], 'COUNT', ARGV[3
 if not read then
   for _, group in ipairs(redis.call('XINFO', 'GROUPS', KEYS[1])) do
     if field(group, 'name') == ARGV[1] then
-      return { field(group, 'last-delivered-id'), 0, {}, {}, {} }
+      return { { field(group, 'last-delivered-id'), 0, {}, {}, {} }, now }
     end
   end
 end
@@ -90,4 +93,4 @@ for _, chat in ipairs(order) do
 end
 local reply = { last, #read[1][2], heads, broken, cancelled }
 redis.call('SET', KEYS[4], cmsgpack.pack({ ARGV[7], reply }), 'EX', KEEP_SECONDS)
-return reply
+return { reply, now }

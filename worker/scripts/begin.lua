@@ -8,9 +8,9 @@
 --       4 ends without a verdict that make a suspect   5 fence, which no other attempt has
 -- Reply {'settled', head | '', its traceparent}   the entry is gone: its outcome is written
 --       {'waiting', head, its traceparent}        another message of the chat comes first
---       {'suspect'}                               an older suspect runs, or will
+--       {'suspect', ms since the epoch}           an older suspect runs, or will
 --       {'fenced'}                                sent again, and another attempt has taken over meanwhile
---       {'begun', entry fields, turn fields, session id, session fields, calibration | ''}
+--       {'begun', ms since the epoch, entry fields, turn fields, session id, session fields, calibration | ''}
 local function traceparent_of(entry)
   local found = redis.call('XRANGE', KEYS[1], entry, entry)
   for i = 1, found[1] and #found[1][2] or 0, 2 do
@@ -30,10 +30,14 @@ if head and head ~= ARGV[1] then
   return { 'waiting', head, traceparent_of(head) }
 end
 
+local time = redis.call('TIME')
+local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+
 local function begun()
   local session = redis.call('HGET', KEYS[4], 'session')
   return {
     'begun',
+    now,
     found[1][2],
     redis.call('HGETALL', KEYS[2]),
     session,
@@ -62,7 +66,7 @@ if tonumber(redis.call('HGET', KEYS[2], 'deaths') or 0) >= tonumber(ARGV[4]) the
     oldest = redis.call('ZRANGE', KEYS[5], 0, 0)[1]
   end
   if oldest ~= ARGV[1] then
-    return { 'suspect' }
+    return { 'suspect', now }
   end
 end
 if fences[1] then

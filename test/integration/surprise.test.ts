@@ -1,0 +1,39 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { createWorld, type World } from '../fixture/gateway.ts';
+import { spawnRunning } from '../fixture/process.ts';
+
+let world: World;
+
+beforeEach(async () => {
+  world = await createWorld();
+});
+
+afterEach(async () => {
+  await world.close();
+});
+
+async function surprised(how: 'reject' | 'throw') {
+  const env = { ...world.env, LOG_LEVEL: 'info', TEST_SURPRISE: how };
+  const root = await spawnRunning('test/fixture/surprised-process.ts', env);
+  return { how: await root.ended, log: root.log.join('\n') };
+}
+
+test('a rejection that nobody handles ends the process in order, and its words are not printed', async () => {
+  const { how, log } = await surprised('reject');
+  expect(how).toBe('1');
+  expect(log).not.toContain('my private words');
+  expect(JSON.parse(log.split('\n').find((line) => line.includes('nobody caught')) ?? '{}')).toMatchObject({
+    name: 'ReplyError',
+    reply: expect.stringContaining('Invalid stream ID'),
+    origin: 'unhandledRejection',
+  });
+  expect(await world.peek.get('stopped')).toBe('well');
+});
+
+test('an exception that nobody catches ends the process in order', async () => {
+  const { how, log } = await surprised('throw');
+  expect(how).toBe('1');
+  expect(log).toContain('"origin":"uncaughtException"');
+  expect(log).not.toContain('my private words');
+  expect(await world.peek.get('stopped')).toBe('well');
+});
