@@ -49,7 +49,7 @@ const RANKS: readonly (readonly [rank: number, files: RegExp])[] = [
   [0, /^producer\/(?:intake|patience|webhook-sight)\.ts$/],
   [0, /^worker\/(?:session\/segment|tools\/(?:memory|memory-index|words|snippet|passage))\.ts$/],
   [0, /^worker\/media\/(?:kind|label|fill)\.ts$/],
-  [0, /^worker\/(?:attempt|thrown|clock|header|deadline|outage|backoff|audit|notice|pieces)\.ts$/],
+  [0, /^worker\/(?:attempt|thrown|clock|slots|header|deadline|outage|backoff|audit|notice|pieces)\.ts$/],
   [
     0,
     /^worker\/(?:model\/[\w-]+|session\/(?:record|shown|view|pairs)|recovery\/(?:policy|seed|finished-calls|transcript|left-out)|tools\/(?:tool|joined)|reply\/(?:format|sources))\.ts$/,

@@ -12,6 +12,7 @@ import type { Begun, Lane } from './lane.ts';
 import { NOTICE } from './notice.ts';
 import type { TurnJob, TurnQueue } from './queue.ts';
 import { newSessionId } from './session/store.ts';
+import type { Share } from './slots.ts';
 import { isNobodysFault } from './thrown.ts';
 import { failTurn, runTurn, type TurnParts } from './turn.ts';
 import type { Verdict } from './verdict.ts';
@@ -19,6 +20,8 @@ import type { Verdict } from './verdict.ts';
 export interface ProcessorParts extends Omit<TurnParts, 'recovering'> {
   lane: Lane;
   queue: TurnQueue;
+  /** The turns that this shard may run. */
+  share: Share;
   /** Takes an entry out of the flow that cannot be answered. */
   discard: (entries: readonly EntryId[]) => Promise<void>;
   /** Absent when no budget is set. */
@@ -42,6 +45,9 @@ export type Processor = (
 
 /** How long a suspect waits before it asks again whether it is the oldest. */
 const SUSPECT_WAIT_MS = 1_000;
+/** How long a job that was taken waits for a slot, and how long nobody takes it after that. */
+const SLOT_PATIENCE_MS = 2_000;
+const NO_SLOT_WAIT_MS = 20;
 const TURN_TIMEOUT = 'turn_timeout';
 const INTERNAL_ERROR = 'internal_error';
 /** How soon a turn that runs notices that its user does not want it any more. */
@@ -50,33 +56,49 @@ const CANCEL_LOOK_MS = 1_000;
 /** The way of a job: begin, run the turn, carry out its verdict, make the lane's next head a job. */
 export function createProcessor(parts: ProcessorParts): Processor {
   return async (job, token, lockLost) => {
-    const begun = await begin(parts, job);
-    if (begun.state === 'put aside') return;
-    if (begun.state === 'suspect') return postpone(parts, job, token, SUSPECT_WAIT_MS);
-    if (begun.state === 'fenced') throw new FencedError();
-    if (begun.state !== 'begun') {
-      if (begun.head) await parts.queue.add([begun.head]);
-      return;
+    const giveBack = await parts.share.take(SLOT_PATIENCE_MS);
+    // Another process may have a slot for it, and this one asks for it again.
+    if (!giveBack) return postpone(parts, job, token, NO_SLOT_WAIT_MS);
+    try {
+      await run(parts, job, token, lockLost);
+    } finally {
+      giveBack();
     }
-    parts.reach('attempt begun');
-    const { attempt } = begun;
-    const attributes = { 'spillway.attempt': attempt.attempts, 'spillway.recovery.stage': attempt.stage };
-    const verdict = await parts.telemetry.span(
-      SPAN.turn,
-      attributes,
-      async (span) => {
-        const decided = await attemptTurn(parts, attempt, lockLost).catch((error) => afterThrow(parts, attempt, error));
-        span.setAttribute('spillway.verdict', decided.do);
-        if (decided.do === 'settle') {
-          span.setAttribute('spillway.outcome', decided.conclusion.outcome);
-          await settle(parts, attempt, decided.conclusion);
-        }
-        return decided;
-      },
-      { parent: attempt.traceparent },
-    );
-    await obey(parts, job, token, attempt, verdict);
   };
+}
+
+async function run(
+  parts: ProcessorParts,
+  job: Job<TurnJob>,
+  token: string | undefined,
+  lockLost: AbortSignal | undefined,
+): Promise<void> {
+  const begun = await begin(parts, job);
+  if (begun.state === 'put aside') return;
+  if (begun.state === 'suspect') return postpone(parts, job, token, SUSPECT_WAIT_MS);
+  if (begun.state === 'fenced') throw new FencedError();
+  if (begun.state !== 'begun') {
+    if (begun.head) await parts.queue.add([begun.head]);
+    return;
+  }
+  parts.reach('attempt begun');
+  const { attempt } = begun;
+  const attributes = { 'spillway.attempt': attempt.attempts, 'spillway.recovery.stage': attempt.stage };
+  const verdict = await parts.telemetry.span(
+    SPAN.turn,
+    attributes,
+    async (span) => {
+      const decided = await attemptTurn(parts, attempt, lockLost).catch((error) => afterThrow(parts, attempt, error));
+      span.setAttribute('spillway.verdict', decided.do);
+      if (decided.do === 'settle') {
+        span.setAttribute('spillway.outcome', decided.conclusion.outcome);
+        await settle(parts, attempt, decided.conclusion);
+      }
+      return decided;
+    },
+    { parent: attempt.traceparent },
+  );
+  await obey(parts, job, token, attempt, verdict);
 }
 
 /**

@@ -6,6 +6,7 @@ import type { RedisClient } from '../shared/redis.ts';
 import { bindScript } from '../shared/script.ts';
 import { jobTelemetry, SPAN, type Telemetry, traceparent } from '../shared/telemetry.ts';
 import type { Head } from './lane.ts';
+import type { Share } from './slots.ts';
 
 /** A job: which message of which chat. The message itself stays on the stream. */
 export interface TurnJob {
@@ -130,7 +131,7 @@ export function openWorker(
   redis: RedisClient,
   keys: Keys,
   telemetry: Telemetry,
-  options: { concurrency: number; limits: QueueLimits },
+  options: { share: Share; limits: QueueLimits },
   processor: (job: Job<TurnJob>, token: string | undefined, signal: AbortSignal | undefined) => Promise<void>,
 ): Worker<TurnJob> {
   // BullMQ gives a processor its abort signal only when it declares three parameters.
@@ -139,7 +140,7 @@ export function openWorker(
     prefix: keys.queuePrefix,
     ...(telemetry.queue && { telemetry: telemetry.queue }),
     autorun: false,
-    concurrency: options.concurrency,
+    concurrency: options.share.allowed(),
     lockDuration: options.limits.lockMs,
     stalledInterval: options.limits.stalledCheckMs,
     // A stalled job is run again however often it stalls: attempts are counted in the turn record, where they last.
@@ -152,7 +153,19 @@ export function openWorker(
   worker.on('lockRenewalFailed', (ids: string[]) => {
     for (const id of ids) worker.cancelJob(id, 'lock lost');
   });
+  options.share.onChange(() => follow(worker, options.share));
   return worker;
+}
+
+/** Jobs beyond what may run here are for other processes. */
+function follow(worker: Worker<TurnJob>, share: Share): void {
+  const [before, allowed] = [worker.concurrency, share.allowed()];
+  worker.concurrency = allowed;
+  // One that had all that it could take looks for more only when one of its own jobs ends, unless it is resumed.
+  const isAsleep = allowed > before && share.inHand() >= before;
+  if (!isAsleep || !worker.isRunning() || worker.closing) return;
+  void worker.pause(true);
+  void worker.resume();
 }
 
 /** One span per message in the message's own trace; BullMQ's bulk span would join them all into a foreign one. */

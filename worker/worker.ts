@@ -22,6 +22,7 @@ import { createFixedPartsCheck, type FixedPartsCheck } from './recovery/fixed-pa
 import { createStormGuard, STORM_LIMITS, type StormGuard, type StormLimits } from './recovery/storm.ts';
 import { createDrafts, DRAFTS_EVERY_MS, DRAFTS_REFRESH_MS } from './reply/drafts.ts';
 import { createSessions } from './session/store.ts';
+import { createSlots, type Slots } from './slots.ts';
 import type { Exclusions } from './tools/exclusion.ts';
 import { joinToolboxes } from './tools/joined.ts';
 import { createRecall } from './tools/recall.ts';
@@ -55,6 +56,7 @@ export interface WorkerParts {
 
 /** What all shards of a process share: what one chat teaches of the endpoint holds for the others. */
 interface ProcessParts extends WorkerParts {
+  slots: Slots;
   fixedParts: FixedPartsCheck;
   boundModels: Set<string>;
   storm: StormGuard;
@@ -77,6 +79,7 @@ export async function startWorker(parts: WorkerParts): Promise<Service & { readi
   services.push(connections([stormRedis]));
   const shared: ProcessParts = {
     ...parts,
+    slots: createSlots(parts.config.WORKER_CONCURRENCY),
     fixedParts: createFixedPartsCheck(),
     boundModels: new Set(),
     storm: createStormGuard(stormRedis, { ...STORM_LIMITS, ...parts.limits }),
@@ -144,9 +147,11 @@ function startJobs(parts: ProcessParts, shard: ShardParts): Service & { isRunnin
   const media = createMediaStore(shard.redis, shard.keys, config.SESSION_RETENTION_DAYS);
   const recall = createRecall({ ...shard, log, loadKept: async (sha256) => (await media.load([sha256])).get(sha256) });
   const tools = joinToolboxes([recall, parts.tools]);
+  const share = parts.slots.share();
   const processor = createProcessor({
     ...parts,
     ...shard,
+    share,
     drafts: createDrafts({
       telegram: parts.telegram,
       everyMs: parts.limits?.draftsEveryMs ?? DRAFTS_EVERY_MS,
@@ -173,13 +178,7 @@ function startJobs(parts: ProcessParts, shard: ShardParts): Service & { isRunnin
     ending: ending.signal,
   });
   const limits = { ...QUEUE_LIMITS, ...parts.limits };
-  const worker = openWorker(
-    shard.queueRedis,
-    shard.keys,
-    telemetry,
-    { concurrency: config.WORKER_CONCURRENCY, limits },
-    processor,
-  );
+  const worker = openWorker(shard.queueRedis, shard.keys, telemetry, { share, limits }, processor);
   worker.on('error', (error) => log.warn({ err: error }, 'the job worker had trouble'));
   worker.on('failed', (job, error) =>
     log.error({ err: error, entry: job?.data.entry }, 'a job failed; it is run again'),
