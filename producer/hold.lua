@@ -1,12 +1,11 @@
--- Takes the lease if nobody has it, or renews it for whoever has it.
+-- Takes the lease if nobody has it, if the owner has it, or if its holder was seen to be gone; whoever gets it, has it anew.
 -- KEYS  1 poller:<bot>
--- ARGV  1 owner   2 ms that it lasts from now
--- Reply 1 when it is the owner's now, 0 when another has it.
-if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then
-  return 1
+-- ARGV  1 owner   2 what the key says of the owner, which names it   3 ms that it lasts from now
+--       4 what the key said when its holder was seen to be gone, or ''
+-- Reply what the key says now: argument 2 when the lease is the owner's.
+local held = redis.call('GET', KEYS[1])
+if held and held ~= ARGV[4] and not string.find(held, ARGV[1], 1, true) then
+  return held
 end
-if redis.call('GET', KEYS[1]) == ARGV[1] then
-  redis.call('PEXPIRE', KEYS[1], ARGV[2])
-  return 1
-end
-return 0
+redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
+return ARGV[2]

@@ -1,35 +1,32 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
+import type { Redis } from 'ioredis';
 import { pause, type Service } from '../shared/lifecycle.ts';
 import type { Logger } from '../shared/log.ts';
-import type { RedisClient } from '../shared/redis.ts';
-import { bindScript } from '../shared/script.ts';
-
-/** A time during which the lease is ours. */
-export interface Term {
-  /** Aborts when the lease is lost, or when it could be by now. */
-  readonly lost: AbortSignal;
-  /** Whether it is still ours. Asks only the clock, so it is right even in a process that was frozen until now. */
-  isHeld(): boolean;
-  /** Asks Redis whether it is still ours, and renews it. False also when Redis does not answer. */
-  confirm(): Promise<boolean>;
-}
+import { ownMark, type ProcessMark } from '../shared/machine.ts';
+import { type RedisClient, serverOf } from '../shared/redis.ts';
+import { bindScript, type RunScript } from '../shared/script.ts';
+import { type Holder, introduce, lookFor, readHolder } from './holder.ts';
+import { RunningTerm, type Term } from './term.ts';
 
 /**
  * The right to do what only one process may do at a time.
  *
  * Contract: of all who share a key at most one holds it at any time, as long as their clocks run at the same speed and
- * Redis keeps what it was told. Without Redis nobody holds it. `stop` gives it back, so that another has it at once.
+ * Redis keeps what it was told; a holder whose connection broke unseen may overlap with its heir until it asks again.
+ * Without Redis nobody holds it. `stop` gives it back, so that another has it at once.
  */
 export interface Lease extends Service {
   /** Waits until the lease is ours; `undefined` when `signal` aborts first. */
   begin(signal: AbortSignal): Promise<Term | undefined>;
-  /** Who has it, as far as we know; `nobody known` while Redis is away. */
-  holder(): Holder;
+  /** Who has it, as far as we know. */
+  standing(): Standing;
 }
 
-/** Who has a lease. */
-export type Holder = 'us' | 'another' | 'nobody known';
+/** Who has a lease. `name` is for people; `isGone`: that one was seen to be gone, and nobody has it yet. */
+export type Standing =
+  | { readonly who: 'us' | 'nobody known' }
+  | { readonly who: 'another'; readonly name: string; readonly isGone: boolean };
 
 export interface LeaseParts {
   /** A fail-fast connection. */
@@ -38,12 +35,18 @@ export interface LeaseParts {
   log: Logger;
   /** How long the lease outlives the last renewal. */
   lastsMs: number;
-  /** How long to wait between two tries to get it. */
+  /** How long to wait between two tries to get it, and two looks at who has it. */
   retryMs: number;
+  /** Who we are; by default this process. */
+  mark?: ProcessMark;
 }
 
-export const LEASE_LASTS_MS = 30_000;
-export const LEASE_RETRY_MS = 2_000;
+/**
+ * What a holder costs that is frozen, or lost with its machine. A Redis that stands still for longer costs a poll that is
+ * begun again, and nothing else.
+ */
+export const LEASE_LASTS_MS = 5_000;
+export const LEASE_RETRY_MS = 500;
 
 /** A holder whose lease nobody confirms asks again after this. */
 export const UNCONFIRMED_MS = 1_000;
@@ -52,77 +55,28 @@ export const UNCONFIRMED_MS = 1_000;
 const MARGIN_SHARE = 0.1;
 /** A stop must not hang on a Redis that is away: the lease runs out by itself. */
 const RELEASE_MS = 1_000;
+/** A connection that is gone may be one that was just replaced, which the second look tells. */
+const SIGHTS = 2;
 
-/** Keeps trying to get a lease, and renews it every third of its life while it is ours. */
+/**
+ * Keeps trying to get a lease, and renews it every third of its life while it is ours.
+ *
+ * A dead holder is known by more than time. The key names its process and its connection. Who waits looks for both: a
+ * process of the same machine that has ended is succeeded at once, a connection that the server no longer lists after
+ * two looks. The step that takes the lease over does so only if the key still says what was judged, so of two heirs one
+ * wins, and a holder that is back under a new connection keeps it. A holder that is frozen keeps its connection, and loses
+ * the lease by time.
+ *
+ * Why that is safe: a holder ends its term as soon as its connection closes, so a connection that is gone is a term that
+ * is over, or is over when that process next runs or asks. One that does not know yet (the server dropped the
+ * connection, and no packet has told) may have a long poll open beside its heir's. Two polls at once lose nothing and
+ * change no order: Telegram ends the older one (409). Should both have got the same updates, each stores them in their
+ * order and stops at the first that it cannot store, and an update id is stored once (`accept.lua`), by whoever comes
+ * first; so each is stored after those before it. An update is confirmed only by a poll that was begun after `confirm` had
+ * Redis answer for our term, and only up to what that process has stored itself.
+ */
 export function startLease(parts: LeaseParts): Lease {
-  const { redis, key, log } = parts;
-  const owner = randomUUID();
-  const hold = bindScript<0 | 1>(redis, join(import.meta.dirname, 'hold.lua'));
-  const letGo = bindScript<0 | 1>(redis, join(import.meta.dirname, 'let-go.lua'));
-  const stopping = new AbortController();
-  const begun = new EventTarget();
-  let term: RunningTerm | undefined;
-  let holder: Holder = 'nobody known';
-
-  const learn = (now: Holder): void => {
-    if (now !== holder) log.info({ lease: key, holder: now }, 'who holds the lease has changed');
-    holder = now;
-  };
-  const askRedis = async (): Promise<boolean> => {
-    // Measured from before the question: Redis cannot count the lease from any earlier time.
-    const askedAtMs = performance.now();
-    try {
-      const isOurs = (await hold([key], [owner, parts.lastsMs])) === 1;
-      learn(isOurs ? 'us' : 'another');
-      if (!isOurs) term?.end();
-      else if (!stopping.signal.aborted) extend(askedAtMs + parts.lastsMs * (1 - MARGIN_SHARE));
-      return isOurs && term?.isHeld() === true;
-    } catch (error) {
-      log.debug({ err: error, lease: key }, 'Redis did not say who holds the lease');
-      if (!term?.isHeld()) learn('nobody known');
-      return false;
-    }
-  };
-  const extend = (untilMs: number): void => {
-    if (term?.isHeld()) {
-      term.extend(untilMs);
-      return;
-    }
-    term?.end();
-    // An answer that took longer than the lease lasts is no answer.
-    if (performance.now() >= untilMs) return;
-    term = new RunningTerm(untilMs, askRedis, () => log.warn({ lease: key }, 'the lease is lost'));
-    begun.dispatchEvent(new Event('begun'));
-  };
-  const keep = async (): Promise<void> => {
-    while (!stopping.signal.aborted) {
-      const isHeld = await askRedis();
-      await pause(isHeld ? parts.lastsMs / 3 : parts.retryMs, stopping.signal);
-    }
-  };
-  const keeping = keep();
-  const release = async (): Promise<void> => {
-    // A question that is still on its way must not take the lease again behind our back.
-    await keeping;
-    await letGo([key], [owner]).catch((error: Error) =>
-      log.debug({ err: error, lease: key }, 'the lease could not be given back; it runs out by itself'),
-    );
-  };
-  return {
-    name: 'lease',
-    holder: () => (term?.isHeld() ? 'us' : holder === 'us' ? 'nobody known' : holder),
-    async begin(signal) {
-      while (!signal.aborted && !term?.isHeld()) await nextEvent(begun, signal);
-      return signal.aborted ? undefined : term;
-    },
-    async stop() {
-      stopping.abort();
-      term?.retire();
-      const waited = new AbortController();
-      await Promise.race([release(), pause(RELEASE_MS, waited.signal)]);
-      waited.abort();
-    },
-  };
+  return new RedisLease(parts);
 }
 
 /** Does work in each term, one after the other, until `signal` aborts; the work's own signal aborts with its term, too. */
@@ -137,46 +91,159 @@ export async function duringTerms(
   }
 }
 
-class RunningTerm implements Term {
-  readonly confirm: () => Promise<boolean>;
-  readonly #lost = new AbortController();
-  readonly #onLost: () => void;
-  #untilMs: number;
-  #timer: NodeJS.Timeout | undefined;
+/** Somebody else in the key, and how often in a row we saw that its connection is gone. */
+interface Other {
+  text: string;
+  holder: Holder | undefined;
+  sights: number;
+}
 
-  constructor(untilMs: number, askRedis: () => Promise<boolean>, onLost: () => void) {
-    this.#untilMs = untilMs;
-    this.#onLost = onLost;
-    this.confirm = async () => (await askRedis()) && this.isHeld();
-    this.extend(untilMs);
+class RedisLease implements Lease {
+  readonly name = 'lease';
+  readonly #parts: LeaseParts;
+  readonly #owner = randomUUID();
+  readonly #mark: ProcessMark;
+  readonly #hold: RunScript<string>;
+  readonly #letGo: RunScript<0 | 1>;
+  readonly #stopping = new AbortController();
+  readonly #begun = new EventTarget();
+  readonly #keeping: Promise<void>;
+  #term: RunningTerm | undefined;
+  #who: Standing['who'] = 'nobody known';
+  #other: Other | undefined;
+  #introduction: { server: Redis; us: Promise<Holder> } | undefined;
+  #wake = new AbortController();
+
+  constructor(parts: LeaseParts) {
+    this.#parts = parts;
+    this.#mark = parts.mark ?? ownMark();
+    this.#hold = bindScript(parts.redis, join(import.meta.dirname, 'hold.lua'));
+    this.#letGo = bindScript(parts.redis, join(import.meta.dirname, 'let-go.lua'));
+    parts.redis.on('ready', () => this.#wake.abort());
+    this.#keeping = this.#keep();
   }
 
-  get lost(): AbortSignal {
-    return this.#lost.signal;
+  standing(): Standing {
+    if (this.#term?.isHeld()) return { who: 'us' };
+    if (this.#who !== 'another' || this.#other === undefined) return { who: 'nobody known' };
+    const { holder, sights } = this.#other;
+    const name = holder === undefined ? 'an older version' : `process ${holder.pid} on ${holder.host}`;
+    return { who: 'another', name, isGone: sights > 0 };
   }
 
-  isHeld(): boolean {
-    return !this.#lost.signal.aborted && performance.now() < this.#untilMs;
+  async begin(signal: AbortSignal): Promise<Term | undefined> {
+    while (!signal.aborted && !this.#term?.isHeld()) await nextEvent(this.#begun, signal);
+    return signal.aborted ? undefined : this.#term;
   }
 
-  /** Holds the lease until then. Answers may overtake each other, so the latest time counts. */
-  extend(untilMs: number): void {
-    this.#untilMs = Math.max(this.#untilMs, untilMs);
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.end(), this.#untilMs - performance.now());
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    this.#term?.retire();
+    const waited = new AbortController();
+    await Promise.race([this.#release(), pause(RELEASE_MS, waited.signal)]);
+    waited.abort();
   }
 
-  /** The lease is lost. */
-  end(): void {
-    if (this.#lost.signal.aborted) return;
-    this.retire();
-    this.#onLost();
+  async #keep(): Promise<void> {
+    const { lastsMs, retryMs } = this.#parts;
+    while (!this.#stopping.signal.aborted) {
+      // A connection that is ready again is asked at once, also when it gets so while we ask.
+      this.#wake = new AbortController();
+      const isHeld = (await this.#ask()) || (await this.#succeed());
+      await pause(isHeld ? lastsMs / 3 : retryMs, AbortSignal.any([this.#stopping.signal, this.#wake.signal]));
+    }
   }
 
-  /** We give the lease up ourselves. */
-  retire(): void {
-    clearTimeout(this.#timer);
-    this.#lost.abort();
+  /** Asks for the lease, or for more of it; `gone` is what the key said of a holder that is gone. */
+  async #ask(gone = ''): Promise<boolean> {
+    const { key, lastsMs, log } = this.#parts;
+    // Measured from before the question: Redis cannot count the lease from any earlier time.
+    const askedAtMs = performance.now();
+    try {
+      const text = JSON.stringify(await this.#introduced());
+      const held = await this.#hold([key], [this.#owner, text, lastsMs, gone]);
+      this.#learn(held === text ? undefined : held);
+      if (held !== text) this.#term?.end();
+      else if (!this.#stopping.signal.aborted) this.#extend(askedAtMs + lastsMs * (1 - MARGIN_SHARE));
+      return held === text && this.#term?.isHeld() === true;
+    } catch (error) {
+      log.debug({ err: error, lease: key }, 'Redis did not say who holds the lease');
+      if (!this.#term?.isHeld()) this.#who = 'nobody known';
+      return false;
+    }
+  }
+
+  /** Takes the lease over from a holder that is gone. */
+  async #succeed(): Promise<boolean> {
+    const other = this.#other;
+    if (this.#who !== 'another' || other?.holder === undefined) return false;
+    if (!(await this.#isGone(other, other.holder))) return false;
+    const { log, key } = this.#parts;
+    log.warn({ lease: key, host: other.holder.host, pid: other.holder.pid }, 'the holder of the lease is gone');
+    return this.#ask(other.text);
+  }
+
+  async #isGone(other: Other, holder: Holder): Promise<boolean> {
+    try {
+      const us = await this.#introduced();
+      const server = this.#introduction?.server;
+      const sight = server ? await lookFor(holder, us, server) : 'unknown';
+      other.sights = sight === 'unknown' ? 0 : other.sights + 1;
+      return sight === 'ended' || other.sights >= SIGHTS;
+    } catch (error) {
+      this.#parts.log.debug({ err: error, lease: this.#parts.key }, 'Redis did not say whether the holder is there');
+      return false;
+    }
+  }
+
+  /** Who we are on the connection that we have: it tells others that we are there, so a term ends with it. */
+  async #introduced(): Promise<Holder> {
+    const server = serverOf(this.#parts.redis, this.#parts.key);
+    if (server === undefined) throw new Error('the server that holds the lease is not known');
+    if (this.#introduction?.server !== server) {
+      const introduction = { server, us: introduce(server, this.#owner, this.#mark) };
+      this.#introduction = introduction;
+      const forget = (): void => {
+        if (this.#introduction === introduction) this.#introduction = undefined;
+      };
+      introduction.us.catch(forget);
+      server.once('close', () => {
+        if (this.#introduction === introduction) this.#term?.end();
+        forget();
+      });
+    }
+    return this.#introduction.us;
+  }
+
+  #learn(text: string | undefined): void {
+    if (text === undefined) this.#other = undefined;
+    else if (this.#other?.text !== text) this.#other = { text, holder: readHolder(text), sights: 0 };
+    const who = text === undefined ? 'us' : 'another';
+    const { key, log } = this.#parts;
+    if (who !== this.#who) log.info({ lease: key, holder: who }, 'who holds the lease has changed');
+    this.#who = who;
+  }
+
+  #extend(untilMs: number): void {
+    if (this.#term?.isHeld()) {
+      this.#term.extend(untilMs);
+      return;
+    }
+    this.#term?.end();
+    // An answer that took longer than the lease lasts is no answer.
+    if (performance.now() >= untilMs) return;
+    const onLost = () => this.#parts.log.warn({ lease: this.#parts.key }, 'the lease is lost');
+    this.#term = new RunningTerm(untilMs, () => this.#ask(), onLost);
+    this.#begun.dispatchEvent(new Event('begun'));
+  }
+
+  async #release(): Promise<void> {
+    // A question that is still on its way must not take the lease again behind our back.
+    await this.#keeping;
+    const { key, log } = this.#parts;
+    await this.#letGo([key], [this.#owner]).catch((error: Error) =>
+      log.debug({ err: error, lease: key }, 'the lease could not be given back; it runs out by itself'),
+    );
   }
 }
 

@@ -2,8 +2,9 @@ import type { Heartbeat } from '../shared/heartbeat.ts';
 import { pause, type Service } from '../shared/lifecycle.ts';
 import type { Telegram } from '../shared/telegram.ts';
 import { type AcceptanceParts, acceptUpdate } from './acceptance.ts';
-import { duringTerms, type Lease, type Term, UNCONFIRMED_MS } from './lease.ts';
+import { duringTerms, type Lease, UNCONFIRMED_MS } from './lease.ts';
 import { backoffMs, waitOut } from './patience.ts';
+import type { Term } from './term.ts';
 
 export interface PollerParts extends AcceptanceParts {
   /** Only its holder polls. It needs Redis, so nobody polls while messages could not be stored. */
@@ -50,13 +51,15 @@ async function pollDuring(term: Term, parts: PollerParts, signal: AbortSignal, o
   let offset: number | undefined;
   let failures = 0;
   let hasRemovedWebhook = false;
+  let isAnswered = false;
   while (!signal.aborted) {
     // Asking for updates confirms the ones before, which is for the holder alone to do.
     if (!(await term.confirm())) {
       await pause(UNCONFIRMED_MS, signal);
       continue;
     }
-    const polled = await parts.telegram.getUpdates(offset, signal);
+    // The first answer says that we receive, and a quiet bot would give it after 50 seconds.
+    const polled = await parts.telegram.getUpdates(offset, signal, isAnswered ? undefined : 'at once');
     // What came in too late is not confirmed, and comes again to whoever polls next.
     if (signal.aborted || !term.isHeld()) return;
     if (!polled.ok) {
@@ -71,6 +74,7 @@ async function pollDuring(term: Term, parts: PollerParts, signal: AbortSignal, o
       await waitOut(failure, failures, signal);
       continue;
     }
+    isAnswered = true;
     onAnswer();
     parts.heartbeat.answered();
     if (offset !== undefined) parts.reach('confirmed');

@@ -115,9 +115,12 @@ function startReceiving(parts: ReceivingParts): Receiving {
 
 /** Ready is a producer that polls, or one that would take over from another that does. */
 function pollingOf(poller: Poller, lease: Lease): { ready: boolean; detail: string } {
-  const holder = lease.holder();
-  if (holder === 'another') return { ready: true, detail: 'another process polls; this one waits to take over' };
-  if (holder === 'nobody known') return { ready: false, detail: 'Redis did not say who polls' };
+  const standing = lease.standing();
+  if (standing.who === 'another' && standing.isGone)
+    return { ready: false, detail: `${standing.name} polled and is gone; this one takes over` };
+  if (standing.who === 'another')
+    return { ready: true, detail: `another process polls (${standing.name}); this one takes over when it ends` };
+  if (standing.who === 'nobody known') return { ready: false, detail: 'Redis did not say who polls' };
   return answeredOf(poller.lastAnswerMs());
 }
 
@@ -126,9 +129,9 @@ function pollingOf(poller: Poller, lease: Lease): { ready: boolean; detail: stri
  * only to those that are ready would keep them away for good.
  */
 function deliveryOf(keeper: WebhookKeeper, lease: Lease): { ready: boolean; detail: string } {
-  const holder = lease.holder();
-  if (holder === 'another') return { ready: true, detail: 'takes deliveries; another process looks after the webhook' };
-  if (holder === 'nobody known') return { ready: false, detail: 'Redis did not say who looks after the webhook' };
+  const { who } = lease.standing();
+  if (who === 'another') return { ready: true, detail: 'takes deliveries; another process looks after the webhook' };
+  if (who === 'nobody known') return { ready: false, detail: 'Redis did not say who looks after the webhook' };
   const answered = answeredOf(keeper.lastAnswerMs());
   const trouble = keeper.trouble();
   return trouble === undefined ? answered : { ...answered, detail: `trouble with the webhook: ${trouble}` };

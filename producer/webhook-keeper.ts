@@ -3,8 +3,9 @@ import { pause, type Service } from '../shared/lifecycle.ts';
 import type { Logger } from '../shared/log.ts';
 import type { Telegram } from '../shared/telegram.ts';
 import type { TelegramResult } from '../shared/telegram-failure.ts';
-import { duringTerms, type Lease, type Term, UNCONFIRMED_MS } from './lease.ts';
+import { duringTerms, type Lease, UNCONFIRMED_MS } from './lease.ts';
 import { waitOut } from './patience.ts';
+import type { Term } from './term.ts';
 import { judge, type WebhookSight } from './webhook-sight.ts';
 
 export interface KeeperParts {

@@ -140,10 +140,14 @@ export function serversOf(redis: RedisClient): readonly Redis[] {
   return redis instanceof Cluster ? redis.nodes('master') : [redis];
 }
 
-/** Whether there is a connection to the server that holds a key; of a cluster, that is one of them. Asks nobody. */
-export function isReadyFor(redis: RedisClient, key: string): boolean {
-  if (redis.status !== 'ready' || !(redis instanceof Cluster)) return redis.status === 'ready';
+/** The connection to the server that holds a key; of a cluster, that is one of several. Absent while it is not known. Asks nobody. */
+export function serverOf(redis: RedisClient, key: string): Redis | undefined {
+  if (!(redis instanceof Cluster)) return redis;
   const name = redis.slots[new Command('get', [key]).getSlot() ?? -1]?.[0];
-  const master = redis.nodes('master').find(({ options }) => `${options.host}:${options.port}` === name);
-  return master?.status === 'ready';
+  return redis.nodes('master').find(({ options }) => `${options.host}:${options.port}` === name);
+}
+
+/** Whether there is a connection to the server that holds a key. Asks nobody. */
+export function isReadyFor(redis: RedisClient, key: string): boolean {
+  return redis.status === 'ready' && serverOf(redis, key)?.status === 'ready';
 }

@@ -27,7 +27,7 @@ export function guardToken(telegram: Telegram, now: () => number = Date.now): Te
   return {
     botId: telegram.botId,
     getMe: () => guarded(() => telegram.getMe()),
-    getUpdates: (offset, signal) => guarded(() => telegram.getUpdates(offset, signal)),
+    getUpdates: (offset, signal, when) => guarded(() => telegram.getUpdates(offset, signal, when)),
     setWebhook: (url, secret, signal) => guarded(() => telegram.setWebhook(url, secret, signal)),
     deleteWebhook: (signal) => guarded(() => telegram.deleteWebhook(signal)),
     getWebhookInfo: (signal) => guarded(() => telegram.getWebhookInfo(signal)),

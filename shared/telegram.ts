@@ -30,8 +30,15 @@ export interface WebhookInfo {
 export interface Telegram {
   readonly botId: number;
   getMe(): Promise<TelegramResult<{ id: number; username: string }>>;
-  /** Long-polls. Everything below `offset` is confirmed by this call and never comes again. */
-  getUpdates(offset: number | undefined, signal: AbortSignal): Promise<TelegramResult<unknown[]>>;
+  /**
+   * Long-polls, or asks for what is there `at once`. Everything below `offset` is confirmed by this call and never comes
+   * again.
+   */
+  getUpdates(
+    offset: number | undefined,
+    signal: AbortSignal,
+    when?: 'at once' | undefined,
+  ): Promise<TelegramResult<unknown[]>>;
   /** Has every update delivered to `url`, with `secret` in a header. What waits is kept; the same again changes nothing. */
   setWebhook(url: string, secret: string, signal: AbortSignal): Promise<TelegramResult<void>>;
   /** Ends the deliveries, so that polls are possible again. What waits is kept. */
@@ -64,6 +71,7 @@ const DRAFT_TIMEOUT_MS = 3_000;
 const UPDATES_MAX = 100;
 /** Telegram remembers them from one call to the next, so every call that can state them does. */
 const ALLOWED_UPDATES = ['message'];
+const UPDATES_WANTED = { limit: UPDATES_MAX, allowed_updates: ALLOWED_UPDATES };
 
 const NOT_OFFERED = /^not found(?:: method not found)?$/i;
 const NO_TOPIC = /message thread not found|TOPIC_(?:DELETED|CLOSED|ID_INVALID)/i;
@@ -89,18 +97,12 @@ export function createTelegram(options: { token: string; apiRoot: string; downlo
   return {
     botId: Number(options.token.split(':')[0]),
     getMe: () => call('getMe', {}, CALL_TIMEOUT_MS) as Promise<TelegramResult<{ id: number; username: string }>>,
-    getUpdates: (offset, signal) =>
-      call(
-        'getUpdates',
-        {
-          ...(offset !== undefined && { offset }),
-          timeout: POLL_SECONDS,
-          limit: UPDATES_MAX,
-          allowed_updates: ALLOWED_UPDATES,
-        },
-        POLL_SECONDS * 1000 + POLL_GRACE_MS,
-        signal,
-      ) as Promise<TelegramResult<unknown[]>>,
+    async getUpdates(offset, signal, when) {
+      const timeout = when === 'at once' ? 0 : POLL_SECONDS;
+      const payload = { ...(offset !== undefined && { offset }), timeout, ...UPDATES_WANTED };
+      const polled = await call('getUpdates', payload, timeout * 1000 + POLL_GRACE_MS, signal);
+      return polled as TelegramResult<unknown[]>;
+    },
     async setWebhook(url, secret, signal) {
       const payload = { url, secret_token: secret, allowed_updates: ALLOWED_UPDATES };
       return withoutValue(await call('setWebhook', payload, CALL_TIMEOUT_MS, signal));

@@ -23,7 +23,7 @@ const RANKS: readonly (readonly [rank: number, files: RegExp])[] = [
     /^(?:producer\/inbox|worker\/(?:lane|ledger|queue|budget|price-file)|worker\/model\/(?:claude|wire)|worker\/session\/(?:store|transfer)|worker\/reply\/(?:typing|drafts))\.ts$/,
   ],
   [3, /^worker\/watch\/watchdog\.ts$/],
-  [2, /^producer\/lease\.ts$/],
+  [2, /^producer\/(?:lease|holder|term)\.ts$/],
   [2, /^worker\/watch\/(?:snapshot|dead-man|provider)\.ts$/],
   [2, /^worker\/recovery\/storm\.ts$/],
   [0, /^worker\/watch\/(?:rules|readiness)\.ts$/],
@@ -40,7 +40,7 @@ const RANKS: readonly (readonly [rank: number, files: RegExp])[] = [
   [2, /^worker\/media\/(?:picture|pdf|pdf-thread|attachment|store)\.ts$/],
   [
     1,
-    /^shared\/(?:log|loss|redis|script|telegram|telegram-guard|telemetry|health|shards|redis-\w+|private-redis|folder-lock)\.ts$/,
+    /^shared\/(?:log|loss|redis|script|telegram|telegram-guard|telemetry|health|shards|redis-\w+|private-redis|folder-lock|machine)\.ts$/,
   ],
   [
     0,

@@ -1,7 +1,8 @@
 import { expect, test } from '@jest/globals';
 import type { Inbox } from '../../producer/inbox.ts';
-import type { Lease, Term } from '../../producer/lease.ts';
+import type { Lease } from '../../producer/lease.ts';
 import { startPoller } from '../../producer/poller.ts';
+import type { Term } from '../../producer/term.ts';
 import { createFailpoints } from '../../shared/failpoint.ts';
 import { createLogger } from '../../shared/log.ts';
 import { UnreadableMessageError } from '../../shared/message.ts';

@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
-import type { Lease, Term } from '../../producer/lease.ts';
+import type { Lease } from '../../producer/lease.ts';
+import type { Term } from '../../producer/term.ts';
 import { type KeeperParts, startWebhookKeeper } from '../../producer/webhook-keeper.ts';
 import { createLogger } from '../../shared/log.ts';
 import type { WebhookInfo } from '../../shared/telegram.ts';

@@ -1,0 +1,56 @@
+import { readFileSync, readlinkSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { isRunning } from './folder-lock.ts';
+
+/** A process, as others can look for it. */
+export interface ProcessMark {
+  /** For people. */
+  readonly host: string;
+  readonly pid: number;
+  /**
+   * Equal for processes that see each other's ids: this boot of this machine, and its namespace of process ids. Absent
+   * where the system does not tell.
+   */
+  readonly machine?: string;
+  /** When it started, in the system's own count: an id is used again sooner or later. */
+  readonly startedAt?: string;
+}
+
+/** This process. */
+export function ownMark(): ProcessMark {
+  const machine = machineOf();
+  const startedAt = startOf(process.pid);
+  return {
+    host: hostname(),
+    pid: process.pid,
+    ...(machine !== undefined && { machine }),
+    ...(startedAt !== undefined && { startedAt }),
+  };
+}
+
+/** Whether a process has ended for sure. False also when nobody here can know: it is on another machine. */
+export function hasEnded({ machine, pid, startedAt }: ProcessMark): boolean {
+  if (machine === undefined || startedAt === undefined || machine !== machineOf()) return false;
+  if (!isRunning(pid)) return true;
+  const found = startOf(pid);
+  return found !== undefined && found !== startedAt;
+}
+
+/** A namespace's number is not given to another one while we are in it. */
+function machineOf(): string | undefined {
+  try {
+    return `${readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()} ${readlinkSync('/proc/self/ns/pid')}`;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The fields after the name, which is in parentheses and may hold any character: the 20th is the start. */
+function startOf(pid: number): string | undefined {
+  try {
+    const status = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    return status.slice(status.lastIndexOf(')') + 2).split(' ')[19];
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,35 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { expect, test } from '@jest/globals';
+import { hasEnded, ownMark } from '../../shared/machine.ts';
+
+/** What a process says of itself. */
+const SAYS_ITS_MARK =
+  "import { ownMark } from './shared/machine.ts'; console.log(JSON.stringify(ownMark())); setInterval(() => {}, 1e6);";
+
+test('a process of this machine is known to have ended once it has', async () => {
+  const child = spawn(process.execPath, ['--input-type=module', '-e', SAYS_ITS_MARK], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const [line] = (await once(child.stdout, 'data')) as [Buffer];
+  const mark = JSON.parse(String(line)) as ReturnType<typeof ownMark>;
+  expect([mark.pid, hasEnded(mark)]).toEqual([child.pid, false]);
+  child.kill('SIGKILL');
+  await once(child, 'exit');
+  expect(hasEnded(mark)).toBe(true);
+});
+
+test('an id that another process has by now is not that process', () => {
+  const own = ownMark();
+  expect(hasEnded(own)).toBe(false);
+  expect(hasEnded({ ...own, startedAt: '1' })).toBe(true);
+});
+
+test('of another machine, and of one that tells nothing, nobody can know', () => {
+  const own = ownMark();
+  expect(own.machine).toMatch(/^[0-9a-f-]{36} pid:\[\d+\]$/);
+  const gone = { ...own, pid: 2 ** 22 + 1 };
+  expect(hasEnded(gone)).toBe(true);
+  expect(hasEnded({ ...gone, machine: 'another' })).toBe(false);
+  expect(hasEnded({ host: own.host, pid: gone.pid })).toBe(false);
+});
