@@ -14,6 +14,8 @@ const REQUIRED: Record<Role, readonly string[]> = {
 const NOT_YET = ['PINNED_MAX_CHARS', 'OPERATOR_TOKEN'];
 /** One of them without the other is a mistake: no deliveries, or deliveries that anybody could forge. */
 const WEBHOOK = ['TELEGRAM_WEBHOOK_URL', 'TELEGRAM_WEBHOOK_SECRET'] as const;
+const SENTINEL = ['REDIS_SENTINELS', 'REDIS_SENTINEL_MASTER'] as const;
+const PLACES = ['REDIS_URL', 'REDIS_SENTINELS', 'REDIS_CLUSTER_NODES'] as const;
 const RECEIVING: readonly Role[] = ['gateway', 'producer'];
 
 /** Each shard has connections and services of its own, and each chat in parallel a request in memory. */
@@ -63,12 +65,22 @@ const webhookUrl = httpUrl
 const REDIS_NODE = /^rediss?:\/\/(?:[^@/?#]*@)?(?:\[[\da-f:.]+\]|[\w.-]+):[1-9]\d{0,4}\/?$/i;
 const NODES_EXPECTED =
   'expected nodes of a cluster, comma separated, each host:port or redis(s)://user:password@host:port';
-const clusterNodes = z
+const SENTINELS_EXPECTED = 'expected sentinels, comma separated, each host:port or redis(s)://user:password@host:port';
+const serverList = (expected: string) =>
+  z
+    .string()
+    .transform((text) => text.split(',').map((node) => withScheme(node.trim())))
+    .refine((nodes) => nodes.every(isNode), { error: expected, abort: true })
+    .refine((nodes) => new Set(nodes.map(accessOf)).size <= 1, 'all must have the same scheme, user and password');
+/** The name takes the place of the host. */
+const MASTER_NAME = /^rediss?:\/\/(?:[^@/?#]*@)?[\w.-]+\/?$/i;
+const sentinelMaster = z
   .string()
-  .transform((text) => text.split(',').map((node) => node.trim()))
-  .transform((nodes) => nodes.map((node) => (node.includes('://') ? node : `redis://${node}`)))
-  .refine((nodes) => nodes.every(isNode), { error: NODES_EXPECTED, abort: true })
-  .refine((nodes) => new Set(nodes.map(accessOf)).size <= 1, 'all nodes must have the same scheme, user and password');
+  .transform((text) => withScheme(text.trim()))
+  .refine(
+    (url) => MASTER_NAME.test(url) && URL.canParse(url) && canBeDecoded(url),
+    'expected the name that the sentinels know, or redis(s)://user:password@name with what its servers ask for',
+  );
 const numericId = /^-?\d{1,16}$/;
 const allowedIds = z
   .string()
@@ -129,7 +141,9 @@ const environment = z.object({
   SYSTEM_PROMPT_FILE: z.string().optional(),
   COMPACTION_PRESERVE_FILE: z.string().optional(),
   REDIS_URL: z.url({ protocol: /^rediss?$/, error: 'expected redis://… or rediss://…' }).optional(),
-  REDIS_CLUSTER_NODES: clusterNodes.optional(),
+  REDIS_SENTINELS: serverList(SENTINELS_EXPECTED).optional(),
+  REDIS_SENTINEL_MASTER: sentinelMaster.optional(),
+  REDIS_CLUSTER_NODES: serverList(NODES_EXPECTED).optional(),
   SHARDS: positive.refine((value) => value <= SHARDS_MAX, `expected at most ${SHARDS_MAX}`).default(1),
   WORKER_CONCURRENCY: positive
     .refine((value) => value <= CONCURRENCY_MAX, `expected at most ${CONCURRENCY_MAX}`)
@@ -165,8 +179,14 @@ export type AllowedIds = ReadonlySet<number> | 'everyone';
 /** The whole environment, checked and typed. Every name below is the variable of the same name in `.env.example`. */
 export type Config = Readonly<z.infer<typeof environment>>;
 
-/** Where Redis is: a server's URL, or the URLs of some nodes of a cluster, any of which may be away. */
-export type RedisAddress = string | readonly string[];
+/** The URLs of some sentinels, any of which may be away, and a URL that has the master's name in place of a host. */
+export interface SentinelAddress {
+  readonly sentinels: readonly string[];
+  readonly master: string;
+}
+
+/** Where Redis is: a server's URL, the URLs of some nodes of a cluster, any of which may be away, or what sentinels watch. */
+export type RedisAddress = string | readonly string[] | SentinelAddress;
 
 /** What reading the environment came to: a config and its warnings, or every problem at once. */
 export type ConfigReading = { ok: true; config: Config; warnings: string[] } | { ok: false; problems: string[] };
@@ -177,7 +197,7 @@ export type ConfigReading = { ok: true; config: Config; warnings: string[] } | {
  */
 export function readConfig(env: Readonly<Record<string, string | undefined>>, role: Role): ConfigReading {
   const set = Object.fromEntries(Object.entries(env).filter(([, value]) => value?.trim()));
-  const missing = [...REQUIRED[role], ...pairOf(set, role)]
+  const missing = [...REQUIRED[role], ...pairsOf(set, role)]
     .filter((name) => set[name] === undefined)
     .map((name) => `${name} is required: ${hint(name)}`);
   const parsed = environment.safeParse(set);
@@ -197,6 +217,8 @@ export function readProcessConfig(role: Role): ConfigReading {
 
 /** Where the environment says that Redis is; `undefined` when it leaves that to us. */
 export function redisAddressOf(config: Config): RedisAddress | undefined {
+  const { REDIS_SENTINELS: sentinels, REDIS_SENTINEL_MASTER: master } = config;
+  if (sentinels !== undefined && master !== undefined) return { sentinels, master };
   return config.REDIS_CLUSTER_NODES ?? config.REDIS_URL;
 }
 
@@ -205,14 +227,15 @@ export function programPath(): string {
   return process.env.PATH ?? '';
 }
 
-/** What goes with a part of the webhook's settings that is set. */
-function pairOf(set: Record<string, unknown>, role: Role): readonly string[] {
-  return RECEIVING.includes(role) && WEBHOOK.some((name) => set[name] !== undefined) ? WEBHOOK : [];
+/** What goes with a part of the settings of the webhook or of the sentinels that is set. */
+function pairsOf(set: Record<string, unknown>, role: Role): readonly string[] {
+  const pairs: (readonly string[])[] = RECEIVING.includes(role) ? [WEBHOOK, SENTINEL] : [SENTINEL];
+  return pairs.filter((pair) => pair.some((name) => set[name] !== undefined)).flat();
 }
 
 function twoPlaces(set: Record<string, unknown>): string[] {
-  if (set.REDIS_URL === undefined || set.REDIS_CLUSTER_NODES === undefined) return [];
-  return ['REDIS_URL and REDIS_CLUSTER_NODES are both set: only one of them can hold the data'];
+  const places = PLACES.filter((name) => set[name] !== undefined);
+  return places.length < 2 ? [] : [`${places.join(' and ')} are set: only one of them can hold the data`];
 }
 
 function hint(name: string): string {
@@ -221,6 +244,8 @@ function hint(name: string): string {
   if (name === 'TELEGRAM_ALERT_CHAT_ID') return 'the chat id for operator alerts, or none';
   if (name === 'TELEGRAM_WEBHOOK_URL') return 'where Telegram is to deliver, since TELEGRAM_WEBHOOK_SECRET is set';
   if (name === 'TELEGRAM_WEBHOOK_SECRET') return 'who has it may deliver, and TELEGRAM_WEBHOOK_URL is set';
+  if (name === 'REDIS_SENTINELS') return 'where the sentinels are, since REDIS_SENTINEL_MASTER is set';
+  if (name === 'REDIS_SENTINEL_MASTER') return 'the name that the sentinels know the master by';
   return 'the API key of the model endpoint';
 }
 
@@ -235,7 +260,15 @@ function isTimeZone(name: string): boolean {
 
 /** A port stands in it, and what a percent sign begins can be decoded, as the password is before it is sent. */
 function isNode(url: string): boolean {
-  return REDIS_NODE.test(url) && URL.canParse(url) && /^(?:[^%]|%[0-7][\da-f])*$/i.test(url);
+  return REDIS_NODE.test(url) && URL.canParse(url) && canBeDecoded(url);
+}
+
+function canBeDecoded(url: string): boolean {
+  return /^(?:[^%]|%[0-7][\da-f])*$/i.test(url);
+}
+
+function withScheme(address: string): string {
+  return address.includes('://') ? address : `redis://${address}`;
 }
 
 /** What of a node's URL holds for every node, those that the cluster tells us of included. */

@@ -1,6 +1,7 @@
 import { Cluster, Command, Redis } from 'ioredis';
-import type { RedisAddress } from './config.ts';
+import type { RedisAddress, SentinelAddress } from './config.ts';
 import { pause } from './lifecycle.ts';
+import { PrimaryConnector, reconnectOn } from './redis-failover.ts';
 
 /** A connection to a server, or to all servers of a cluster. One command, script or transaction is for one shard's keys. */
 export type RedisClient = Redis | Cluster;
@@ -15,8 +16,10 @@ export type ConnectionUse =
 /** Longest wait of a blocking read. Below the socket timeout, so that a silent socket is told from an idle stream. */
 export const BLOCK_MS = 5_000;
 
-const SOCKET_TIMEOUT_MS = 15_000;
+const SOCKET_TIMEOUT_MS = 8_000;
 const RECONNECT_MAX_MS = 2_000;
+/** How often a server is asked whether it has loaded its data. */
+const LOADING_LOOK_MS = 500;
 /** A command for a node that is away is tried again so often: a failover is waited out, and a loop of redirections ends. */
 const TRIES_MAX = 1_500;
 const TRY_AGAIN_MS = 200;
@@ -25,35 +28,70 @@ const IMPATIENT_TRIES_MAX = 16;
 /** What a connection knows of the cluster is never older, even if nothing that it sends tells it of a change. */
 const LOOK_MS = 15_000;
 const LOOK_TIMEOUT_MS = 3_000;
+/** A sentinel that is silent must not keep us from the others. */
+const SENTINEL_TIMEOUT_MS = 1_500;
 
 /**
- * Opens a connection. It reconnects for ever with a bounded backoff; a half-open socket (no bytes for 15 s while a
+ * Opens a connection. It reconnects for ever with a bounded backoff; a half-open socket (no bytes for 8 s while a
  * command waits) is dropped and replaced. Every write that we send is idempotent, so a re-send after a lost reply is
- * safe. On a cluster redirections are followed; a patient command waits out a failover of up to some minutes, an
+ * safe. A connection is usable only to a primary that has loaded its data, and one whose server turns into a replica is
+ * replaced: so a failover behind one address is followed, as is one that Sentinel tells of. On a cluster redirections are followed; a patient command waits out a failover of up to some minutes, an
  * impatient one fails when its own node is away, whatever the others do.
  */
 export function connectRedis(address: string, use: ConnectionUse): Redis;
 export function connectRedis(address: RedisAddress, use: ConnectionUse): RedisClient;
 export function connectRedis(address: RedisAddress, use: ConnectionUse): RedisClient {
-  const redis = typeof address === 'string' ? connectServer(address, use) : connectCluster(address, use);
+  const redis = connectTo(address, use);
   // Without a listener ioredis prints to the console; the callers see the same errors on their commands.
   redis.on('error', () => {});
   return redis;
 }
 
-const SOCKET = { connectTimeout: 5_000, socketTimeout: SOCKET_TIMEOUT_MS, keepAlive: 10_000 } as const;
+function connectTo(address: RedisAddress, use: ConnectionUse): RedisClient {
+  if (typeof address === 'string') return new Redis(address, { ...serverOptions(use), Connector: PrimaryConnector });
+  return 'master' in address ? connectByName(address, use) : connectCluster(address, use);
+}
+
+const SOCKET = {
+  connectTimeout: 5_000,
+  socketTimeout: SOCKET_TIMEOUT_MS,
+  keepAlive: 10_000,
+  maxLoadingRetryTime: LOADING_LOOK_MS,
+} as const;
 
 function backoffMs(attempt: number): number {
   return Math.min(50 * 2 ** Math.min(attempt, 6), RECONNECT_MAX_MS);
 }
 
-function connectServer(url: string, use: ConnectionUse): Redis {
-  return new Redis(url, {
+function serverOptions(use: ConnectionUse) {
+  return {
     ...SOCKET,
     retryStrategy: backoffMs,
     maxRetriesPerRequest: use === 'patient' ? null : 0,
     enableOfflineQueue: use === 'patient',
     enableReadyCheck: true,
+    reconnectOnError: reconnectOn(use),
+  };
+}
+
+/** The sentinels say who the primary is, at each connect; a connection to one that they have replaced is closed. */
+function connectByName({ sentinels, master }: SentinelAddress, use: ConnectionUse): Redis {
+  const { username, password, tls } = accessOf(sentinels[0] ?? '');
+  const access = accessOf(master);
+  return new Redis({
+    ...serverOptions(use),
+    ...access,
+    ...(access.tls && { enableTLSForSentinelMode: true }),
+    sentinels: sentinels.map(nodeOf),
+    name: decodeURIComponent(new URL(master).hostname),
+    role: 'master',
+    ...(username !== undefined && { sentinelUsername: username }),
+    ...(password !== undefined && { sentinelPassword: password }),
+    ...(tls && { sentinelTLS: tls }),
+    sentinelCommandTimeout: SENTINEL_TIMEOUT_MS,
+    sentinelRetryStrategy: backoffMs,
+    sentinelReconnectStrategy: backoffMs,
+    failoverDetector: true,
   });
 }
 
@@ -129,8 +167,12 @@ async function isWhole(cluster: Cluster): Promise<boolean> {
   return String(await cluster.cluster('INFO').catch(() => '')).includes('cluster_state:ok');
 }
 
+const UNREACHED = 'Redis did not answer, or it is a replica. Check REDIS_URL and that the server is running.';
+const UNNAMED =
+  'The Redis behind the sentinels did not answer. Check REDIS_SENTINELS, REDIS_SENTINEL_MASTER and its password, and what SENTINEL GET-MASTER-ADDR-BY-NAME says.';
+
 function unanswered(redis: RedisClient): string {
-  if (!(redis instanceof Cluster)) return 'Redis did not answer. Check REDIS_URL and that the server is running.';
+  if (!(redis instanceof Cluster)) return redis.options.sentinels ? UNNAMED : UNREACHED;
   const look = 'CLUSTER INFO on one of its nodes says more';
   return `The Redis Cluster did not answer, or it is down. Check REDIS_CLUSTER_NODES, its password included, and that all slots are served; ${look}.`;
 }

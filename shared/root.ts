@@ -122,7 +122,9 @@ async function otherShards(address: RedisAddress, shards: number): Promise<strin
 
 /** Where Redis is, without the user and the password. */
 function shown(address: RedisAddress): string {
-  const urls = [address].flat().map((url) => url.replace(/\/\/.*@/, '//'));
+  const given =
+    typeof address === 'object' && 'master' in address ? [...address.sentinels, address.master] : [address].flat();
+  const urls = given.map((url) => url.replace(/\/\/.*@/, '//'));
   return urls.join(', ');
 }
 

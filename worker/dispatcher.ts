@@ -3,6 +3,7 @@ import type { EntryId, Keys } from '../shared/keys.ts';
 import { pause, type Service } from '../shared/lifecycle.ts';
 import type { Logger } from '../shared/log.ts';
 import { BLOCK_MS, type RedisClient } from '../shared/redis.ts';
+import { untilNews as untilStreamHas } from '../shared/redis-failover.ts';
 import type { Lane } from './lane.ts';
 import type { TurnQueue } from './queue.ts';
 import { reconcile } from './reconciler.ts';
@@ -61,7 +62,7 @@ async function dispatch(parts: DispatcherParts, signal: AbortSignal): Promise<vo
 
 /** Waits for an entry after the newest one read. It only wakes us: reading happens in `admit`, with the lane. */
 async function untilNews(parts: DispatcherParts, newest: string): Promise<void> {
-  await parts.blocking.xread('COUNT', 1, 'BLOCK', BLOCK_MS, 'STREAMS', parts.keys.inbound, newest);
+  await untilStreamHas(parts.blocking, parts.keys.inbound, newest, BLOCK_MS);
 }
 
 /** What was admitted may not be a job yet; and the group is gone when Redis lost its data. */

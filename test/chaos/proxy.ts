@@ -32,6 +32,8 @@ export interface RedisProxy {
    * whatever else is under way on it. Resolves when that was done.
    */
   cutReplyTo(word: string): Promise<void>;
+  /** New connections go to another server, as after a failover behind one address; those that exist stay where they are. */
+  pointAt(port: number): void;
   close(): Promise<void>;
 }
 
@@ -64,7 +66,7 @@ class Link {
 class TcpProxy implements RedisProxy {
   port = 0;
   opened = 0;
-  readonly #targetPort: number;
+  #targetPort: number;
   readonly #links = new Set<Link>();
   readonly #server: Server;
   #mode: 'forward' | 'drop replies' | 'refuse' = 'forward';
@@ -116,6 +118,10 @@ class TcpProxy implements RedisProxy {
     return new Promise((done) => {
       this.#cutting = { word, done };
     });
+  }
+
+  pointAt(port: number): void {
+    this.#targetPort = port;
   }
 
   async close(): Promise<void> {

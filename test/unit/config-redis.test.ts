@@ -58,7 +58,7 @@ test.each([
 test('a server and a cluster at once are refused: only one can hold the data', () => {
   expect(read({ REDIS_URL: 'redis://a:6379', REDIS_CLUSTER_NODES: 'a:7000' })).toEqual({
     ok: false,
-    problems: ['REDIS_URL and REDIS_CLUSTER_NODES are both set: only one of them can hold the data'],
+    problems: ['REDIS_URL and REDIS_CLUSTER_NODES are set: only one of them can hold the data'],
   });
 });
 
@@ -67,4 +67,41 @@ test('one shard on a cluster is told: it cannot be spread later', () => {
   expect(reading('1')).toMatchObject({ ok: true, warnings: [expect.stringMatching(/^SHARDS is 1, so all data/)] });
   expect(reading('6')).toMatchObject({ ok: true, warnings: [] });
   expect(read({ REDIS_URL: 'redis://a:6379' })).toMatchObject({ ok: true, warnings: [] });
+});
+
+const SENTINELS = { REDIS_SENTINELS: 'a:26379, b:26379', REDIS_SENTINEL_MASTER: 'Main.1' };
+
+test('Redis can be what sentinels watch, each with what it asks for', () => {
+  const sentinels = ['redis://a:26379', 'redis://b:26379'];
+  expect(addressOf(SENTINELS)).toEqual({ sentinels, master: 'redis://Main.1' });
+  const guarded = {
+    REDIS_SENTINELS: 'rediss://:watcher@a:26379',
+    REDIS_SENTINEL_MASTER: 'rediss://user:p%2Css@main',
+  };
+  expect(addressOf(guarded)).toEqual({
+    sentinels: [guarded.REDIS_SENTINELS],
+    master: guarded.REDIS_SENTINEL_MASTER,
+  });
+});
+
+test.each<[Record<string, string>, RegExp]>([
+  [{ ...SENTINELS, REDIS_SENTINELS: 'a' }, /^REDIS_SENTINELS is malformed: expected sentinels/],
+  [
+    { ...SENTINELS, REDIS_SENTINELS: 'a:1,redis://:secret@b:2' },
+    /^REDIS_SENTINELS is malformed: all must have the same/,
+  ],
+  [{ ...SENTINELS, REDIS_SENTINEL_MASTER: 'a b' }, /^REDIS_SENTINEL_MASTER is malformed: expected the name/],
+  [{ ...SENTINELS, REDIS_SENTINEL_MASTER: 'main:6379' }, /^REDIS_SENTINEL_MASTER is malformed: expected the name/],
+  [{ ...SENTINELS, REDIS_SENTINEL_MASTER: 'redis://:100%@main' }, /^REDIS_SENTINEL_MASTER is malformed: expected/],
+  [{ REDIS_SENTINELS: 'a:26379' }, /^REDIS_SENTINEL_MASTER is required: the name/],
+  [{ REDIS_SENTINEL_MASTER: 'main' }, /^REDIS_SENTINELS is required: where the sentinels are/],
+  [{ ...SENTINELS, REDIS_URL: 'redis://a' }, /^REDIS_URL and REDIS_SENTINELS are set: only one/],
+  [
+    { ...SENTINELS, REDIS_URL: 'redis://a', REDIS_CLUSTER_NODES: 'a:1' },
+    /^REDIS_URL and REDIS_SENTINELS and REDIS_CLUSTER_NODES are set: only one/,
+  ],
+])('%j is refused with one problem, which quotes nothing', (env, problem) => {
+  const reading = read(env);
+  expect(reading).toEqual({ ok: false, problems: [expect.stringMatching(problem)] });
+  expect(JSON.stringify(reading)).not.toContain('secret');
 });
