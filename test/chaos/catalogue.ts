@@ -1,8 +1,10 @@
 import { ALERT_SCENARIOS } from './alert-scenarios.ts';
 import { CLAUDE_SCENARIOS } from './claude-scenarios.ts';
 import { CLOCK_SCENARIOS } from './clock-scenarios.ts';
+import { FAILOVER_SCENARIOS } from './failover-scenarios.ts';
 import { FAILPOINT_SCENARIOS } from './failpoint-scenarios.ts';
 import { GATEWAY_SCENARIOS } from './gateway-scenarios.ts';
+import { HEARING_SCENARIOS } from './hearing-scenarios.ts';
 import { JOB_SCENARIOS } from './job-scenarios.ts';
 import { LINE_SCENARIOS } from './line-scenarios.ts';
 import { REDIS_SCENARIOS } from './redis-scenarios.ts';
@@ -12,6 +14,8 @@ import { TELEGRAM_SCENARIOS } from './telegram-scenarios.ts';
 /** Every scenario of the suite. */
 export const SCENARIOS: readonly Scenario[] = [
   ...REDIS_SCENARIOS,
+  ...FAILOVER_SCENARIOS,
+  ...HEARING_SCENARIOS,
   ...LINE_SCENARIOS,
   ...GATEWAY_SCENARIOS,
   ...JOB_SCENARIOS,

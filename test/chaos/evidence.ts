@@ -5,6 +5,7 @@ import type { ClaudeCall } from '../stand-in/claude/reaction.ts';
 import type { ShownMessage } from '../stand-in/telegram/chats.ts';
 import type { TelegramCall } from '../stand-in/telegram/server.ts';
 import type { FaultLog, FaultWindow } from './fault.ts';
+import type { Wait } from './hearing.ts';
 import { type Asked, FIRST_CHAT, type Traffic } from './traffic.ts';
 import type { ChaosWorld } from './world.ts';
 
@@ -38,6 +39,8 @@ export interface Evidence {
   left: readonly string[];
   faults: readonly FaultWindow[];
   cut: Cut;
+  /** What had to come back in time after a fault. */
+  waits: readonly Wait[];
   /** How long it took from the end of the last fault until all was settled; undefined when it was not in time. */
   drainMs: number | undefined;
 }
@@ -98,7 +101,7 @@ export async function collect(
   world: ChaosWorld,
   traffic: Traffic,
   faults: FaultLog,
-  outcome: { cut: Cut; drainMs: number | undefined },
+  outcome: { cut: Cut; waits: readonly Wait[]; drainMs: number | undefined },
 ): Promise<Evidence> {
   const chats = [...new Set(traffic.asked.map(({ chatId }) => chatId))].filter((chat) => chat >= FIRST_CHAT);
   const [ledger, entryOf, left] = await Promise.all([

@@ -52,6 +52,8 @@ test.each<[string, string[], Partial<Evidence>]>([
   ['a job is left', ['I7'], { left: ['1 active jobs'] }],
   ['an alert that nothing called for', ['I8'], { alerts: ['A message failed'] }],
   ['an outcome without a trace', ['I9'], { ledger: [line(1), { ...line(2), traceId: '' }] }],
+  ['what had to come back came late', ['I12'], { waits: [{ what: 'a poll', maxMs: 10, tookMs: 11 }] }],
+  ['what had to come back never came', ['I12'], { waits: [{ what: 'a poll', maxMs: 10 }] }],
   ['a turn that was answered is not remembered', ['I10'], remembers()],
   ['a turn is remembered without its answer', ['I10'], remembers(user(question(1).text))],
   ['a turn is remembered with two answers', ['I10'], remembers(user(question(1).text), reply(1), reply(1))],

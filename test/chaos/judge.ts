@@ -6,12 +6,13 @@ import { type Asking, askedAgain, askedInOrder, overlapping } from './asking.ts'
 import { type Endings, readEndings } from './ending.ts';
 import type { Evidence } from './evidence.ts';
 import type { Excuse } from './fault.ts';
+import { lateIn } from './hearing.ts';
 import { misremembered } from './remembering.ts';
 import { readChat, type Telling } from './telling.ts';
 import { type Asked, marksIn } from './traffic.ts';
 
 /** The invariants of the design that a run is judged by. */
-export type Invariant = 'I1' | 'I2' | 'I3' | 'I4' | 'I5' | 'I6' | 'I7' | 'I8' | 'I9' | 'I10' | 'I11';
+export type Invariant = 'I1' | 'I2' | 'I3' | 'I4' | 'I5' | 'I6' | 'I7' | 'I8' | 'I9' | 'I10' | 'I11' | 'I12';
 
 /** An invariant that does not hold, with what was seen. */
 export interface Violation {
@@ -95,6 +96,7 @@ export function judge(evidence: Evidence, rules: Rules): Judgement {
       ...judgeUnanswered(endings, asking, rules),
       ...judgeAlerts(evidence, rules),
       ...judgeTraces(evidence),
+      ...lateIn(evidence.waits).map((seen) => ({ invariant: 'I12' as const, seen })),
     ],
     lost: outcomes.filter(({ invariant }) => invariant === 'I1').length,
     outOfOrder: order.length,

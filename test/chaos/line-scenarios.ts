@@ -10,8 +10,8 @@ const PACE_MS = 15;
 const TRAFFIC = { messages: 150, chats: 15, kinds: 'mixed' } as const;
 const RESETS = 8;
 const CUTS = 6;
-/** The gateway's own patience with a silent socket is 15 seconds. */
-const HALF_OPEN_MS = 25_000;
+/** The gateway's own patience with a silent socket is 8 seconds. */
+const HALF_OPEN_MS = 16_000;
 
 /** Starts two gateways, writes, and does one fault in the middle. */
 async function under(stage: Stage, name: string, act: () => Promise<void>): Promise<void> {

@@ -193,6 +193,30 @@ export const MUTANTS: readonly Mutant[] = [
     violates: 'I8',
   },
   {
+    name: 'a dead poller is known by time alone',
+    mutations: [
+      {
+        file: 'producer/lease.ts',
+        from: 'if (!(await this.#isGone(other, other.holder))) return false;',
+        to: 'return false;',
+      },
+    ],
+    scenario: 'gateway-succeeded',
+    violates: 'I12',
+  },
+  {
+    name: 'the first poll waits for news',
+    mutations: [{ file: 'producer/poller.ts', from: "isAnswered ? undefined : 'at once'", to: 'undefined' }],
+    scenario: 'gateway-quiet-start',
+    violates: 'I12',
+  },
+  {
+    name: 'a connection to what is a replica by now is kept',
+    mutations: [{ file: 'shared/redis.ts', from: '    reconnectOnError: reconnectOn(use),\n', to: '' }],
+    scenario: 'failover-demoted',
+    violates: 'I12',
+  },
+  {
     name: 'an outcome names no trace',
     mutations: [
       { file: 'worker/processor.ts', from: 'traceId: traceIdOf(attempt.traceparent),\n', to: "traceId: '',\n" },

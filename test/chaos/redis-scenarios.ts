@@ -9,8 +9,9 @@ const PACE_MS = 15;
 const IDLE_MS = 30_000;
 const ROOM_BYTES = 40_000;
 /** What the operator is told when Redis knows less than it did, once an hour. */
-const LOSS = /^Redis lost data: /;
-const LOSS_ALERTS_MAX = 2;
+export const LOSS = /^Redis lost data: /;
+/** How many alerts tell of it. */
+export const LOSS_ALERTS_MAX = 2;
 const ALERT_MS = 10_000;
 
 /** Kills Redis and brings it back, as a supervisor does. */
@@ -101,7 +102,7 @@ const tailClipped: Scenario = {
 };
 
 /** Resolves when all that was written is accepted, and a whole pass of the reconciler has seen it. */
-async function untilReconciled({ world, traffic }: Stage): Promise<void> {
+export async function untilReconciled({ world, traffic }: Stage): Promise<void> {
   const passes = async (): Promise<number> =>
     Number(/cmdstat_xpending:calls=(\d+)/.exec(await world.peek.info('commandstats'))?.[1] ?? 0);
   await until('all to be accepted', async () => (await entriesOf(world, traffic.asked)).size === traffic.asked.length);
@@ -128,7 +129,8 @@ async function cutTail(stage: Stage, bytesOf: (appended: number) => number): Pro
   world.proxy.forward();
 }
 
-async function known({ world, traffic }: Stage): Promise<{ accepted: Set<number>; settled: Set<number> }> {
+/** Which updates Redis knows as accepted, and which as settled. */
+export async function known({ world, traffic }: Stage): Promise<{ accepted: Set<number>; settled: Set<number> }> {
   const [entries, ledger] = await Promise.all([entriesOf(world, traffic.asked), ledgerOf(world)]);
   const done = new Set(ledger.map(({ entry }) => entry));
   const settled = [...entries].filter(([, entry]) => done.has(entry)).map(([updateId]) => updateId);

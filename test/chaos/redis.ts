@@ -12,9 +12,13 @@ import { temporaryFolder } from '../fixture/redis.ts';
 export interface ChaosRedis {
   readonly port: number;
   readonly url: string;
+  readonly pid: number;
   kill9(): void;
-  /** Ends the server if it runs, and starts it on the same folder and port; resolves when its data is loaded. */
-  restart(): Promise<void>;
+  /**
+   * Ends the server if it runs, and starts it on the same folder and port; resolves when its data is loaded, which takes
+   * so much longer for each key.
+   */
+  restart(loadingUsPerKey?: number): Promise<void>;
   freeze(): void;
   thaw(): void;
   /** Removes the last bytes of the append-only file, as a power loss does. Only while the server is down. */
@@ -31,17 +35,26 @@ export interface ChaosRedis {
 const run = promisify(execFile);
 
 /** Starts an empty server. `stop` removes it with its folder. */
-export async function startChaosRedis(server: FoundRedisServer): Promise<ChaosRedis> {
+export async function startChaosRedis(
+  server: FoundRedisServer,
+  more: Readonly<Record<string, string>> = {},
+): Promise<ChaosRedis> {
   const dir = await temporaryFolder();
+  const settings: Record<string, string> = {
+    // A rewrite would move the tail to another file in the middle of a cut.
+    'auto-aof-rewrite-percentage': '0',
+    // A replica that comes waits for others that might.
+    'repl-diskless-sync-delay': '0',
+    ...more,
+  };
   const redis = await startPrivateRedis({
     server: await withoutSizeSignal(server, dir),
     dir,
     fsync: 'everysec',
     keep: false,
-    // A rewrite would move the tail to another file in the middle of a cut.
-    settings: { 'auto-aof-rewrite-percentage': '0' },
+    settings,
   });
-  return new HurtRedis(redis, dir);
+  return new HurtRedis(redis, dir, settings);
 }
 
 /**
@@ -57,10 +70,13 @@ async function withoutSizeSignal(server: FoundRedisServer, dir: string): Promise
 class HurtRedis implements ChaosRedis {
   readonly #redis: PrivateRedis;
   readonly #dir: string;
+  /** Read at each start. */
+  readonly #settings: Record<string, string>;
 
-  constructor(redis: PrivateRedis, dir: string) {
+  constructor(redis: PrivateRedis, dir: string, settings: Record<string, string>) {
     this.#redis = redis;
     this.#dir = dir;
+    this.#settings = settings;
   }
 
   get port(): number {
@@ -75,7 +91,12 @@ class HurtRedis implements ChaosRedis {
     this.#redis.kill9();
   }
 
-  restart(): Promise<void> {
+  get pid(): number {
+    return this.#redis.pid;
+  }
+
+  restart(loadingUsPerKey = 0): Promise<void> {
+    this.#settings['key-load-delay'] = String(loadingUsPerKey);
     return this.#redis.restart();
   }
 

@@ -4,6 +4,7 @@ import { seededRandom } from '../fixture/random.ts';
 import type { ClaudeOptions } from '../stand-in/claude/server.ts';
 import { type Cut, collect, workLeft } from './evidence.ts';
 import { createFaultLog, type FaultLog } from './fault.ts';
+import type { Wait } from './hearing.ts';
 import { type Judgement, judge, type Rules, USUAL_RULES, type Violation } from './judge.ts';
 import { createTraffic, type Traffic, type TrafficPlan } from './traffic.ts';
 import { type ChaosWorld, createChaosWorld } from './world.ts';
@@ -17,6 +18,8 @@ export interface Stage {
   random: () => number;
   /** What a cut of Redis's file took; a scenario that cuts sets it. */
   cut: Cut;
+  /** What had to come back in time; a scenario adds to it. */
+  waits: Wait[];
   /** How long anything may take to be healed. */
   patienceMs: number;
 }
@@ -44,6 +47,8 @@ export interface Scenario {
   env?: Readonly<Record<string, string>>;
   claude?: ClaudeOptions;
   rules?: Partial<Rules>;
+  /** The server to play on, where it is another than the usual one; a reason when it is not to be had. */
+  serverLike?(usual: FoundRedisServer): Promise<FoundRedisServer | string>;
   /** Prepares what the gateways' environment needs, and removes it. */
   prepare?(): Promise<Preparation>;
   /** Starts gateways, writes messages and does faults. Resolves when the last message was written and the last fault ended. */
@@ -94,18 +99,20 @@ export async function runScenario(
   const startedMs = Date.now();
   const random = seededRandom(seed ^ hashOf(scenario.name));
   const prepared = await scenario.prepare?.();
-  const world = await createChaosWorld(server, {
+  const other = await scenario.serverLike?.(server);
+  if (typeof other === 'string') throw new Error(other);
+  const world = await createChaosWorld(other ?? server, {
     chats: scenario.traffic.chats,
     env: { ...scenario.env, ...prepared?.env },
     ...(scenario.claude && { claude: scenario.claude }),
   });
   try {
     const traffic = createTraffic(world.telegram, scenario.traffic, random);
-    const stage: Stage = { world, traffic, faults: createFaultLog(), random, cut: NO_CUT, patienceMs };
+    const stage: Stage = { world, traffic, faults: createFaultLog(), random, cut: NO_CUT, waits: [], patienceMs };
     await scenario.play(stage);
     const drainMs = await drained(stage);
     await scenario.after?.(stage);
-    const evidence = await collect(world, traffic, stage.faults, { cut: stage.cut, drainMs });
+    const evidence = await collect(world, traffic, stage.faults, { cut: stage.cut, waits: stage.waits, drainMs });
     return {
       ...judge(evidence, { ...USUAL_RULES, ...scenario.rules }),
       name: scenario.name,

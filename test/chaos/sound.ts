@@ -91,6 +91,7 @@ export function sound(): Evidence {
     left: [],
     faults: [],
     cut: { accepts: new Set(), outcomes: new Set() },
+    waits: [],
     drainMs: 10,
   };
 }

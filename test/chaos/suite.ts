@@ -44,6 +44,11 @@ export async function playAll(
       say(`${scenario.name.padEnd(NAME_CHARS)} not begun: the time is up`);
       continue;
     }
+    const other = await scenario.serverLike?.(server);
+    if (typeof other === 'string') {
+      say(`${scenario.name.padEnd(NAME_CHARS)} SKIPPED: ${other}`);
+      continue;
+    }
     const played = await play(server, scenario, seed, patienceMs);
     all.push(played);
     for (const line of linesOf(played)) say(line);

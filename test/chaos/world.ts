@@ -1,3 +1,4 @@
+import type { Redis } from 'ioredis';
 import { keysOf } from '../../shared/keys.ts';
 import { connectRedis } from '../../shared/redis.ts';
 import type { FoundRedisServer } from '../../shared/redis-server.ts';
@@ -15,12 +16,20 @@ export interface ChaosWorld {
   readonly claude: ClaudeStandIn;
   readonly telegram: TelegramStandIn;
   readonly redis: ChaosRedis;
+  /** What its servers are started with. */
+  readonly server: FoundRedisServer;
   /** What the gateways take for Redis. */
   readonly proxy: RedisProxy;
   readonly fleet: Fleet;
   /** A connection past the proxy, for looking at state from outside. */
-  readonly peek: ReturnType<typeof connectRedis>;
+  readonly peek: Redis;
   readonly keys: ReturnType<typeof keysOf>;
+  /** Starts one more server, which ends with the world. */
+  addServer(settings?: Readonly<Record<string, string>>): Promise<ChaosRedis>;
+  /** From now on this server is the one to look at: it has taken over. */
+  follow(redis: ChaosRedis): void;
+  /** Adds something that ends with the world. */
+  add(part: { stop(): Promise<void>; abandon(): void }): void;
   close(): Promise<void>;
   /** Kills what runs in processes of their own, at once: for the end of this process. */
   abandon(): void;
@@ -43,7 +52,8 @@ export async function createChaosWorld(server: FoundRedisServer, plan: WorldPlan
     startChaosRedis(server),
   ]);
   const proxy = await startProxy(redis.port);
-  const peek = connectRedis(redis.url, 'patient');
+  let peek = connectRedis(redis.url, 'patient');
+  const more: { stop(): Promise<void>; abandon(): void }[] = [];
   telegram.openChat(ALERT_CHAT);
   claude.react(answers);
   const fleet = createFleet({
@@ -61,20 +71,34 @@ export async function createChaosWorld(server: FoundRedisServer, plan: WorldPlan
     claude,
     telegram,
     redis,
+    server,
     proxy,
     fleet,
-    peek,
+    get peek() {
+      return peek;
+    },
     keys: keysOf(0),
+    async addServer(settings) {
+      const added = await startChaosRedis(server, settings);
+      more.push(added);
+      return added;
+    },
+    follow(now) {
+      peek.disconnect();
+      peek = connectRedis(now.url, 'patient');
+    },
+    add: (part) => void more.push(part),
     async close() {
       worlds.delete(world);
       await fleet.stop();
       peek.disconnect();
       await proxy.close();
-      await Promise.all([claude.close(), telegram.close(), redis.stop()]);
+      await Promise.all([claude.close(), telegram.close(), redis.stop(), ...more.map((part) => part.stop())]);
     },
     abandon() {
       fleet.abandon();
       redis.abandon();
+      for (const part of more) part.abandon();
     },
   };
   worlds.add(world);
