@@ -63,6 +63,9 @@ export class FencedError extends Error {
 export interface Attempt {
   readonly entry: EntryId;
   readonly chat: ChatKey;
+  /** The chat whose session it is: another one than `chat` only where a group became a supergroup. */
+  readonly home: ChatKey;
+  /** The keys of the shard; that of the own chat is its home's. */
   readonly keys: Keys;
   /** Unlike that of any other attempt, also where Redis has forgotten one. */
   readonly fence: string;
@@ -132,6 +135,7 @@ export function readAttempt(reply: {
   nowMs: () => number;
   entry: EntryId;
   chat: ChatKey;
+  home: ChatKey;
   fields: string[];
   turn: string[];
   session: SessionId;
@@ -170,7 +174,8 @@ export function readAttempt(reply: {
   return {
     entry: reply.entry,
     chat: reply.chat,
-    keys: reply.keys,
+    home: reply.home,
+    keys: { ...reply.keys, chat: (chat) => reply.keys.chat(chat === reply.chat ? reply.home : chat) },
     fence,
     attempts: Number(turn.get('attempts')),
     recoveries: Number(turn.get('recoveries') ?? 0),

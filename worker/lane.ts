@@ -170,15 +170,17 @@ interface Beginning {
 async function beginAttempt(parts: Beginning, entry: EntryId, chat: ChatKey, newSession: SessionId): Promise<Begun> {
   const { keys, clock, write } = parts;
   const at = [keys.inbound, keys.turn(entry), keys.lane(chat), keys.chat(chat), keys.suspects, keys.absent];
-  const args = [entry, newSession, keys.session('' as SessionId), SUSPECT_DEATHS, randomUUID()];
+  const { chatPrefix, lanePrefix, turnPrefix } = keys;
+  const prefixes = [chatPrefix, lanePrefix, turnPrefix];
+  const args = [entry, newSession, keys.session('' as SessionId), SUSPECT_DEATHS, randomUUID(), chat, ...prefixes];
   const reply = await clock.learn(() => parts.begin(at, args), timeOf);
-  if (reply[0] !== 'begun') return notBegun(reply, chat);
-  const [, , fields, turn, session, sessionFields, calibration] = reply;
+  if (reply[0] !== 'begun') return notBegun(reply);
+  const [, , home, fields, turn, session, sessionFields, calibration] = reply;
   const read = { fields, turn, session, sessionFields, calibration };
-  return { state: 'begun', attempt: readAttempt({ keys, write, nowMs: clock.nowMs, entry, chat, ...read }) };
+  return { state: 'begun', attempt: readAttempt({ keys, write, nowMs: clock.nowMs, entry, chat, home, ...read }) };
 }
 
-type SettleReply = ['settled' | 'repeated' | 'fenced', EntryId | '', string];
+type SettleReply = ['settled' | 'repeated' | 'fenced', head: EntryId | '', traceparent: string, chat: ChatKey];
 
 async function settleAttempt(settle: RunScript<SettleReply>, keys: Keys, attempt: Attempt, record: OutcomeRecord) {
   const { entry, chat, fence } = attempt;
@@ -191,6 +193,8 @@ async function settleAttempt(settle: RunScript<SettleReply>, keys: Keys, attempt
     keys.dead,
     keys.counts,
     keys.suspects,
+    keys.chat(chat),
+    keys.absent,
   ];
   const oldest = Math.max(0, record.settledAtMs - LEDGER_KEEP_MS);
   const args = [
@@ -203,9 +207,10 @@ async function settleAttempt(settle: RunScript<SettleReply>, keys: Keys, attempt
     oldest,
     TURN_KEEP_SECONDS,
     attempt.lastWrite(),
+    keys.lanePrefix,
   ];
-  const [result, head, traceparent] = await settle(at, args);
-  return { result, ...(head !== '' && { next: { entry: head, chat, traceparent } }) };
+  const [result, head, traceparent, next] = await settle(at, args);
+  return { result, ...(head !== '' && { next: { entry: head, chat: next, traceparent } }) };
 }
 
 async function readBehind(redis: RedisClient, keys: Keys, chat: ChatKey, messagesMax: number): Promise<Waiting[]> {
@@ -226,19 +231,19 @@ async function readWaiting(redis: RedisClient, keys: Keys, entry: EntryId): Prom
 }
 
 type BeginReply =
-  | ['settled' | 'waiting', head: EntryId | '', traceparent: string]
+  | ['settled' | 'waiting', head: EntryId | '', traceparent: string, chat: ChatKey]
   | ['fenced']
   | ['suspect', timeMs: number]
-  | ['begun', timeMs: number, string[], string[], SessionId, string[], string];
+  | ['begun', timeMs: number, home: ChatKey, string[], string[], SessionId, string[], string];
 
 function timeOf(reply: BeginReply): number | undefined {
   return reply[0] === 'begun' || reply[0] === 'suspect' ? reply[1] : undefined;
 }
 
 /** Why an attempt was not begun. */
-function notBegun(reply: Exclude<BeginReply, ['begun', ...unknown[]]>, chat: ChatKey): Begun {
+function notBegun(reply: Exclude<BeginReply, ['begun', ...unknown[]]>): Begun {
   if (reply[0] === 'suspect' || reply[0] === 'fenced') return { state: reply[0] };
-  const [state, head, traceparent] = reply;
+  const [state, head, traceparent, chat] = reply;
   return head === '' ? { state: 'settled' } : { state, head: { entry: head, chat, traceparent } };
 }
 

@@ -1,13 +1,13 @@
 import { SpanKind } from '@opentelemetry/api';
 import { alertCommand } from '../shared/alert.ts';
 import { commandOf } from '../shared/bot-command.ts';
-import { chatKey, parseChatKey, shardOf } from '../shared/keys.ts';
+import { type ChatKey, chatKey, type Keys, parseChatKey, type SessionId, shardOf } from '../shared/keys.ts';
 import type { InboundMessage } from '../shared/message.ts';
 import type { Destination, Telegram } from '../shared/telegram.ts';
 import { SPAN } from '../shared/telemetry.ts';
 import { undeliverableAlert } from './alerts/messages.ts';
 import { type AskParts, askModel } from './ask.ts';
-import { type Attempt, ageMs, type Conclusion, type Written } from './attempt.ts';
+import { type Attempt, ageMs, type Command, type Conclusion, type Written } from './attempt.ts';
 import { backoffMs } from './backoff.ts';
 import { conversationRequest } from './call.ts';
 import { carryOut } from './command.ts';
@@ -226,7 +226,7 @@ async function undeliverable(attempt: Attempt, reason: string, why: string): Pro
 /** A group that became a supergroup goes on under its new id, with the conversation that it had. */
 async function moveChat(
   { shards }: ToldParts,
-  { keys, chat, entry, session, trial, write }: Attempt,
+  { keys, chat, home, entry, session, trial, write }: Attempt,
   { outcome }: Conclusion,
   to: number,
 ): Promise<void> {
@@ -235,13 +235,22 @@ async function moveChat(
   const current = outcome === 'answered' ? session : (trial?.of ?? session);
   await write('migrated', [
     ['HSET', keys.turn(entry), MIGRATED_TO, to],
-    ...(isSameShard ? [['HSETNX', keys.chat(moved), 'session', current] as const] : []),
+    ...(isSameShard && home !== moved ? joinLanes(keys, chat, moved, current) : []),
   ]);
 }
 
+/** From then on what waits under the old id comes first, in the session of the new one: see `begin.lua`. */
+function joinLanes(keys: Keys, from: ChatKey, to: ChatKey, session: SessionId): Command[] {
+  return [
+    ['HSETNX', keys.chat(to), 'session', session],
+    ['HSET', keys.chat(to), 'movedFrom', from],
+    ['HSET', keys.chat(from), 'movedTo', to],
+  ];
+}
+
 function destinationOf(attempt: Attempt): Destination {
-  const parsed = parseChatKey(attempt.chat);
-  if (!parsed) throw new Error(`not a chat key: ${attempt.chat}`);
+  const parsed = parseChatKey(attempt.home);
+  if (!parsed) throw new Error(`not a chat key: ${attempt.home}`);
   const moved = attempt.kept(MIGRATED_TO);
   if (moved !== undefined) return { chatId: Number(moved) };
   return { chatId: parsed.chatId, ...(parsed.topicId !== undefined && { topicId: parsed.topicId }) };

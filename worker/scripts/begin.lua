@@ -3,14 +3,17 @@
 -- An attempt that ended without a verdict died with its process, and every message that ran there may have killed it: from
 -- the second such end on a message is a suspect, and of the suspects only the oldest may run. So the guilty one uses up its
 -- own attempts, and not those of its neighbours.
+-- A group that became a supergroup has two lanes and one session: what waits under its old id comes first, but for a message
+-- under the new one that had begun before anybody knew. So of the two lanes only one has a message that may begin.
 -- KEYS  1 inbound   2 turn   3 lane   4 chat   5 suspects   6 absent, for the key that is not named: see keys.ts
 -- ARGV  1 entry   2 id for a session, used when the chat has none yet   3 prefix of session keys
 --       4 ends without a verdict that make a suspect   5 fence, which no other attempt has
--- Reply {'settled', head | '', its traceparent}   the entry is gone: its outcome is written
---       {'waiting', head, its traceparent}        another message of the chat comes first
+--       6 chat   7 prefix of chat keys   8 prefix of lane keys   9 prefix of turn keys
+-- Reply {'settled', head | '', its traceparent, its chat}   the entry is gone: its outcome is written
+--       {'waiting', head, its traceparent, its chat}        another message of the chat comes first
 --       {'suspect', ms since the epoch}           an older suspect runs, or will
 --       {'fenced'}                                sent again, and another attempt has taken over meanwhile
---       {'begun', ms since the epoch, entry fields, turn fields, session id, session fields, calibration | ''}
+--       {'begun', ms since the epoch, chat whose session it is, entry fields, turn fields, session id, session fields, calibration | ''}
 local function traceparent_of(entry)
   local found = redis.call('XRANGE', KEYS[1], entry, entry)
   for i = 1, found[1] and #found[1][2] or 0, 2 do
@@ -24,30 +27,54 @@ end
 local found = redis.call('XRANGE', KEYS[1], ARGV[1], ARGV[1])
 local head = redis.call('LINDEX', KEYS[3], 0)
 if not found[1] then
-  return { 'settled', head or '', head and traceparent_of(head) or '' }
+  return { 'settled', head or '', head and traceparent_of(head) or '', ARGV[6] }
 end
 if head and head ~= ARGV[1] then
-  return { 'waiting', head, traceparent_of(head) }
+  return { 'waiting', head, traceparent_of(head), ARGV[6] }
+end
+
+-- The head of another lane that is in the way, if there is one.
+local function in_the_way(chat, hasToHaveBegun)
+  local first = redis.call('LINDEX', ARGV[8] .. chat, 0)
+  if not first or #redis.call('XRANGE', KEYS[1], first, first) == 0 then
+    return nil
+  end
+  if hasToHaveBegun and redis.call('HEXISTS', ARGV[9] .. first, 'fence') == 0 then
+    return nil
+  end
+  return { 'waiting', first, traceparent_of(first), chat }
+end
+
+local moved = redis.call('HMGET', KEYS[4], 'movedTo', 'movedFrom')
+local home = moved[1] or ARGV[6]
+local pointer = ARGV[7] .. home
+local other = moved[1] and in_the_way(moved[1], true)
+if not other and moved[2] and redis.call('HEXISTS', KEYS[2], 'fence') == 0 then
+  other = in_the_way(moved[2], false)
+end
+if other then
+  return other
 end
 
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 
 local function begun()
-  local session = redis.call('HGET', KEYS[4], 'session')
+  local session = redis.call('HGET', pointer, 'session')
   return {
     'begun',
     now,
+    home,
     found[1][2],
     redis.call('HGETALL', KEYS[2]),
     session,
     redis.call('HGETALL', ARGV[3] .. session),
-    redis.call('HGET', KEYS[4], 'calibration') or '',
+    redis.call('HGET', pointer, 'calibration') or '',
   }
 end
 
 -- A Redis that is full refuses this, the first write, and with it the whole script: nothing is counted.
-redis.call('HSETNX', KEYS[4], 'session', ARGV[2])
+redis.call('HSETNX', pointer, 'session', ARGV[2])
 local fences = redis.call('HMGET', KEYS[2], 'fence', 'fenceBefore')
 if fences[1] == ARGV[5] then
   return begun()

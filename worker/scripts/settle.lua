@@ -1,14 +1,17 @@
 -- Writes a message's outcome, acknowledges its entry and hands the lane on, in one step.
--- KEYS  1 inbound   2 lane   3 lanes   4 turn   5 outcomes   6 dead   7 counts   8 suspects
+-- A lane that is empty is handed on to the one that its chat has under its other id: see begin.lua.
+-- KEYS  1 inbound   2 lane   3 lanes   4 turn   5 outcomes   6 dead   7 counts   8 suspects   9 chat
+--       10 absent, for the keys that are not named: see keys.ts
 -- ARGV  1 entry   2 chat   3 fence   4 group   5 outcome   6 ledger record (JSON)   7 oldest ledger id to keep
 --       8 seconds to keep the turn   9 number of the attempt's last write, as in write.lua
--- Reply {'settled' | 'repeated' | 'fenced', next head | '', its traceparent}
+--       10 prefix of lane keys
+-- Reply {'settled' | 'repeated' | 'fenced', next head | '', its traceparent, its chat}
 local found = redis.call('XRANGE', KEYS[1], ARGV[1], ARGV[1])
 local result = 'repeated'
 if found[1] then
   local turn = redis.call('HMGET', KEYS[4], 'fence', 'writes')
   if turn[1] ~= ARGV[3] or (turn[2] or '0') ~= ARGV[9] then
-    return { 'fenced', '', '' }
+    return { 'fenced', '', '', '' }
   end
   result = 'settled'
   -- Counted first: should the counts be damaged, nothing is half done. What an uncounted past left in the stream counts
@@ -25,10 +28,15 @@ if found[1] then
   redis.call('ZREM', KEYS[8], ARGV[1])
   redis.call('EXPIRE', KEYS[4], ARGV[8])
 end
-local head = redis.call('LINDEX', KEYS[2], 0)
+local head, chat = redis.call('LINDEX', KEYS[2], 0), ARGV[2]
 if not head then
-  redis.call('SREM', KEYS[3], ARGV[2])
-  return { result, '', '' }
+  redis.call('SREM', KEYS[3], chat)
+  local moved = redis.call('HMGET', KEYS[9], 'movedTo', 'movedFrom')
+  chat = moved[1] or moved[2]
+  head = chat and redis.call('LINDEX', ARGV[10] .. chat, 0)
+end
+if not head then
+  return { result, '', '', '' }
 end
 local first = redis.call('XRANGE', KEYS[1], head, head)
 local traceparent = ''
@@ -39,4 +47,4 @@ if first[1] then
     end
   end
 end
-return { result, head, traceparent }
+return { result, head, traceparent, chat }
