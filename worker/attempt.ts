@@ -13,6 +13,8 @@ export interface Conclusion {
   reason?: string;
   /** The message into which this one went, of which it is a piece. */
   into?: EntryId;
+  /** The entries behind this one that end with it, in order: they are told of in its parts. */
+  also?: readonly EntryId[];
   /** Texts of 1 to 4096 UTF-16 units, in order. */
   parts: string[];
 }

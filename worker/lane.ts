@@ -64,10 +64,29 @@ export interface Lane {
   /** Puts pending entries that are in no lane back at their place; returns the heads of all lanes. */
   readmit(): Promise<{ heads: Head[]; broken: EntryId[]; restored: number }>;
   begin(entry: EntryId, chat: ChatKey, newSession: SessionId): Promise<Begun>;
-  /** Writes the outcome, acknowledges the entry, and returns the lane's next head. */
-  settle(attempt: Attempt, record: OutcomeRecord): Promise<{ result: 'settled' | 'repeated' | 'fenced'; next?: Head }>;
+  /** The entries directly behind a chat's head that were refused when they were admitted, in order, up to a bound. */
+  refusedBehind(chat: ChatKey): Promise<EntryId[]>;
+  /** The traces and times of entries, in order; one that is gone is left out. */
+  glance(entries: readonly EntryId[]): Promise<Glance[]>;
+  /**
+   * Writes the outcome, acknowledges the entry, and returns the lane's next head; with the same outcome, in the same step,
+   * for those that end with it, in order.
+   */
+  settle(
+    attempt: Attempt,
+    record: OutcomeRecord,
+    also?: readonly OutcomeRecord[],
+  ): Promise<{ result: 'settled' | 'repeated' | 'fenced'; next?: Head }>;
   /** Dead-letters an entry that names no chat, or that cannot be begun. */
   discard(entry: EntryId, record: OutcomeRecord, alert: string): Promise<boolean>;
+}
+
+/** What the ledger says of an entry besides its outcome. */
+export interface Glance {
+  entry: EntryId;
+  traceparent: string;
+  /** Absent when the message cannot be read. */
+  sentAtMs?: number;
 }
 
 /** What reading new entries came to. */
@@ -95,6 +114,8 @@ const LEDGER_KEEP_MS = 90 * 24 * 3600_000;
 const TURN_KEEP_SECONDS = 3600;
 const READMIT_MAX = 1_000;
 const LANE_MESSAGES_MAX = 50;
+/** More than these end with the next one: a script must not hold up the others for long. */
+const REFUSED_AT_ONCE_MAX = 200;
 /** The field of a turn that holds the command which cancelled its message. */
 export const CANCELLED = 'cancelled';
 /** The field of a turn that says why its message was refused when it was admitted. */
@@ -148,7 +169,9 @@ export function createLane(redis: RedisClient, keys: Keys, messagesMax = LANE_ME
       return { heads: heads.map(headOf), broken, restored };
     },
     begin: (entry, chat, newSession) => beginAttempt({ begin, write, keys, clock }, entry, chat, newSession),
-    settle: (attempt, record) => settleAttempt(settle, keys, attempt, record),
+    settle: (attempt, record, also = []) => settleAttempt(settle, keys, attempt, record, also),
+    refusedBehind: (chat) => readRefused(redis, keys, chat),
+    glance: (entries) => Promise.all(entries.map((entry) => readGlance(redis, keys, entry))).then((all) => all.flat()),
     async discard(entry, record, alert) {
       const at = [keys.inbound, keys.outcomes, keys.dead, keys.alerts, keys.counts];
       const isDiscarded = (await discard(at, [entry, INBOUND_GROUP, JSON.stringify(record), alert])) === 1;
@@ -182,7 +205,13 @@ async function beginAttempt(parts: Beginning, entry: EntryId, chat: ChatKey, new
 
 type SettleReply = ['settled' | 'repeated' | 'fenced', head: EntryId | '', traceparent: string, chat: ChatKey];
 
-async function settleAttempt(settle: RunScript<SettleReply>, keys: Keys, attempt: Attempt, record: OutcomeRecord) {
+async function settleAttempt(
+  settle: RunScript<SettleReply>,
+  keys: Keys,
+  attempt: Attempt,
+  record: OutcomeRecord,
+  also: readonly OutcomeRecord[],
+) {
   const { entry, chat, fence } = attempt;
   const at = [
     keys.inbound,
@@ -208,6 +237,8 @@ async function settleAttempt(settle: RunScript<SettleReply>, keys: Keys, attempt
     TURN_KEEP_SECONDS,
     attempt.lastWrite(),
     keys.lanePrefix,
+    keys.turnPrefix,
+    ...also.flatMap((each) => [each.entry, JSON.stringify(each)]),
   ];
   const [result, head, traceparent, next] = await settle(at, args);
   return { result, ...(head !== '' && { next: { entry: head, chat: next, traceparent } }) };
@@ -217,6 +248,22 @@ async function readBehind(redis: RedisClient, keys: Keys, chat: ChatKey, message
   const entries = (await redis.lrange(keys.lane(chat), 1, messagesMax)) as EntryId[];
   const waiting = await Promise.all(entries.map((entry) => readWaiting(redis, keys, entry)));
   return waiting.filter((each) => each !== undefined);
+}
+
+async function readRefused(redis: RedisClient, keys: Keys, chat: ChatKey): Promise<EntryId[]> {
+  const entries = (await redis.lrange(keys.lane(chat), 1, REFUSED_AT_ONCE_MAX)) as EntryId[];
+  const marks = await Promise.all(entries.map((entry) => redis.hmget(keys.turn(entry), REFUSED, CANCELLED)));
+  const end = marks.findIndex(([refused, cancelled]) => refused === null || cancelled !== null);
+  return end === -1 ? entries : entries.slice(0, end);
+}
+
+async function readGlance(redis: RedisClient, keys: Keys, entry: EntryId): Promise<Glance[]> {
+  const [found] = await redis.xrange(keys.inbound, entry, entry);
+  if (!found) return [];
+  const fieldOf = (name: string) => found[1][found[1].indexOf(name) + 1];
+  const decoded = decodeMessage(fieldOf('message'));
+  const sentAtMs = decoded.ok ? { sentAtMs: decoded.value.sentAtMs } : {};
+  return [{ entry, traceparent: fieldOf('traceparent') ?? '', ...sentAtMs }];
 }
 
 /** A message that still waits for its turn; undefined when it does not, or cannot be read. */

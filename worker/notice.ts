@@ -21,8 +21,6 @@ export const NOTICE = {
   misconfigured: 'I cannot answer at the moment. The operator was told.',
   chatBudget: 'The budget of this chat is used up for today. It begins anew at midnight, UTC.',
   totalBudget: 'My budget is used up for today. It begins anew at midnight, UTC.',
-  laneFull:
-    'Too many of your messages are waiting, so I did not take this one. Please send it again when I have caught up.',
   declined: 'The model declined to answer this message. You can go on with another one.',
   nothingToAdd: 'Done. There is nothing to add.',
   cutAnswer: '[The answer was cut at its length limit. Ask me to go on.]',
@@ -31,6 +29,12 @@ export const NOTICE = {
   nothingToStop: 'There was nothing to stop.',
   help: 'Write to me and I answer.\n/stop ends what I am working on, and what waits.\n/new does the same and starts a new conversation; the old one is kept.\n/help shows this.',
 } as const;
+
+/** What a user is told about messages that were not taken, since too many others waited. */
+export function laneFull(count: number): string {
+  const [which, them] = count === 1 ? ['this one', 'it'] : [`${count} of them`, 'them'];
+  return `Too many of your messages are waiting, so I did not take ${which}. Please send ${them} again when I have caught up.`;
+}
 
 const LEFT_OUT_NAMED_MAX = 5;
 

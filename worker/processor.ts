@@ -8,7 +8,7 @@ import { type Attempt, type Conclusion, FencedError, TIMEOUTS } from './attempt.
 import { backoffMs } from './backoff.ts';
 import { type Budget, withBudget } from './budget.ts';
 import { startDeadline } from './deadline.ts';
-import type { Begun, Lane } from './lane.ts';
+import type { Begun, Lane, OutcomeRecord } from './lane.ts';
 import { NOTICE } from './notice.ts';
 import type { TurnJob, TurnQueue } from './queue.ts';
 import { newSessionId } from './session/store.ts';
@@ -155,41 +155,73 @@ async function attemptTurn(
   }
 }
 
+/** A message that is settled, as the ledger and the operator see it. */
+interface Settled {
+  entry: EntryId;
+  traceparent: string;
+  sentAtMs?: number;
+}
+
 async function settle(parts: ProcessorParts, attempt: Attempt, conclusion: Conclusion): Promise<void> {
-  const { outcome, reason, into } = conclusion;
-  const message = attempt.message.ok ? attempt.message.value : undefined;
+  const { entry, traceparent, attempts, recoveries } = attempt;
+  const { outcome } = conclusion;
+  const own: Settled = { entry, traceparent, ...(attempt.message.ok && { sentAtMs: attempt.message.value.sentAtMs }) };
+  const also = conclusion.also ? await parts.lane.glance(conclusion.also) : [];
   const settledAtMs = attempt.nowMs();
+  const recordOf = (settled: Settled, tried: Pick<OutcomeRecord, 'attempts' | 'recoveries'>) =>
+    recordFor(attempt, conclusion, settled, { settledAtMs, ...tried });
   const { result, next } = await parts.telemetry.span(
     SPAN.settle,
-    { 'messaging.system': 'redis', 'messaging.message.id': attempt.entry, 'spillway.outcome': outcome },
+    { 'messaging.system': 'redis', 'messaging.message.id': entry, 'spillway.outcome': outcome },
     () =>
-      parts.lane.settle(attempt, {
-        entry: attempt.entry,
-        chat: attempt.chat,
-        outcome,
-        ...(reason !== undefined && { reason }),
-        ...(into !== undefined && { into }),
-        traceId: traceIdOf(attempt.traceparent),
-        ...(message && { sentAtMs: message.sentAtMs }),
-        settledAtMs,
-        attempts: attempt.attempts,
-        recoveries: attempt.recoveries,
-        session: attempt.session,
-      }),
+      parts.lane.settle(
+        attempt,
+        recordOf(own, { attempts, recoveries }),
+        also.map((each) => recordOf(each, { attempts: 0, recoveries: 0 })),
+      ),
     { kind: SpanKind.CLIENT },
   );
   if (result === 'fenced') throw new FencedError();
   parts.reach('settled');
-  parts.telemetry.count(METRIC.outcomes, { outcome });
-  if (message) parts.telemetry.recordMs(METRIC.latency, settledAtMs - message.sentAtMs, { outcome });
-  const content = parts.logContent && message ? { content: { asked: message.content, told: conclusion.parts } } : {};
-  parts.log.info(
-    { entry: attempt.entry, chat: attempt.chat, outcome, reason, traceId: traceIdOf(attempt.traceparent), ...content },
-    'settled',
-  );
+  for (const each of [own, ...also]) tellSettled(parts, attempt, conclusion, each, settledAtMs);
   if (!next) return;
   await parts.queue.add([next]);
   parts.reach('next added');
+}
+
+function recordFor(
+  { chat, session }: Attempt,
+  { outcome, reason, into }: Conclusion,
+  { entry, traceparent, sentAtMs }: Settled,
+  rest: Pick<OutcomeRecord, 'settledAtMs' | 'attempts' | 'recoveries'>,
+): OutcomeRecord {
+  return {
+    entry,
+    chat,
+    outcome,
+    ...(reason !== undefined && { reason }),
+    ...(into !== undefined && { into }),
+    traceId: traceIdOf(traceparent),
+    ...(sentAtMs !== undefined && { sentAtMs }),
+    ...rest,
+    session,
+  };
+}
+
+function tellSettled(
+  parts: ProcessorParts,
+  attempt: Attempt,
+  { outcome, reason, parts: told }: Conclusion,
+  { entry, traceparent, sentAtMs }: Settled,
+  settledAtMs: number,
+): void {
+  const { telemetry, log, logContent } = parts;
+  telemetry.count(METRIC.outcomes, { outcome });
+  if (sentAtMs !== undefined) telemetry.recordMs(METRIC.latency, settledAtMs - sentAtMs, { outcome });
+  const isOwn = entry === attempt.entry;
+  const content =
+    logContent && isOwn && attempt.message.ok ? { content: { asked: attempt.message.value.content, told } } : {};
+  log.info({ entry, chat: attempt.chat, outcome, reason, traceId: traceIdOf(traceparent), ...content }, 'settled');
 }
 
 /** BullMQ learns what happens to a job by the error that is thrown after the job was moved. */

@@ -14,7 +14,7 @@ import { carryOut } from './command.ts';
 import { type ContentParts, readContents } from './content.ts';
 import { failTogether, type GatherParts, gather, mergedConclusion } from './gather.ts';
 import { CANCELLED, type Lane, REFUSED } from './lane.ts';
-import { NOTICE, unsupportedKind } from './notice.ts';
+import { laneFull, NOTICE, unsupportedKind } from './notice.ts';
 import type { Waiting } from './pieces.ts';
 import { compactAfterReply } from './recovery/stage-one.ts';
 import { removeTurn, trialLost } from './recovery/trial.ts';
@@ -27,7 +27,7 @@ import { type Concluded, cancelled, type Decided, failed, refused, type Verdict 
 export interface TurnParts extends AskParts, ContentParts, GatherParts {
   telegram: Telegram;
   drafts: Drafts;
-  lane: Pick<Lane, 'behind' | 'conclusionOf'>;
+  lane: Pick<Lane, 'behind' | 'conclusionOf' | 'refusedBehind'>;
   /** How many shards there are: a chat's keys cannot leave theirs. */
   shards: number;
 }
@@ -89,7 +89,7 @@ export async function runTurn(parts: TurnParts, attempt: Attempt, signal: AbortS
  * failed, and its user is told where that goes without a throw.
  */
 export async function failTurn(parts: ToldParts, attempt: Attempt, reason: string, detail: string): Promise<Verdict> {
-  if (attempt.conclusion) return undeliverable(attempt, reason, detail);
+  if (attempt.conclusion) return undeliverable(attempt, attempt.conclusion, reason, detail);
   const { conclusion, commands } = failed(attempt, reason, NOTICE.unavailable, detail);
   const decided = failTogether(attempt, { conclusion: withNotices(attempt, conclusion), commands });
   if (!('conclusion' in decided)) return decided;
@@ -149,6 +149,7 @@ async function decide(parts: TurnParts, attempt: Attempt, to: Destination, signa
   const message = attempt.message.value;
   const before = concludedBefore(attempt);
   if (before) return { conclusion: before, commands: [] };
+  if (attempt.kept(REFUSED) !== undefined) return { conclusion: await notTaken(parts, attempt), commands: [] };
   if (attempt.attempts > parts.maxAttempts)
     return failTogether(attempt, failed(attempt, 'attempts_used_up', NOTICE.unavailable, 'each attempt was cut short'));
   if (message.content.kind === 'unsupported')
@@ -160,11 +161,16 @@ async function decide(parts: TurnParts, attempt: Attempt, to: Destination, signa
   return failTogether(attempt, await answer(parts, attempt, message, gathered.pieces, to, signal), gathered.pieces);
 }
 
-/** What was decided about a message while it waited: by another message, or when it was admitted. */
+/** A message that was not taken, and all those directly behind it: they end at once, with one notice. */
+async function notTaken({ lane }: TurnParts, { chat }: Attempt): Promise<Conclusion> {
+  const also = await lane.refusedBehind(chat);
+  return { ...refused('lane_full', laneFull(1 + also.length)), ...(also.length > 0 && { also }) };
+}
+
+/** What another message decided about this one while it waited. */
 function concludedBefore(attempt: Attempt): Conclusion | undefined {
   const cancelledBy = attempt.kept(CANCELLED);
-  const decided = mergedConclusion(attempt) ?? (cancelledBy === undefined ? undefined : cancelled(cancelledBy));
-  return decided ?? (attempt.kept(REFUSED) === undefined ? undefined : refused('lane_full', NOTICE.laneFull));
+  return mergedConclusion(attempt) ?? (cancelledBy === undefined ? undefined : cancelled(cancelledBy));
 }
 
 /** Asks the model about a message and its pieces, while the user reads along. */
@@ -215,12 +221,12 @@ async function deliverConclusion(
     const delayMs = backoffMs(attempt.attempts, failure.retryAfterMs);
     return { do: 'later', delayMs, reason: `telegram_${failure.kind}` };
   }
-  return undeliverable(attempt, `telegram_${failure.kind}`, `${failure.kind}: ${failure.description}`);
+  return undeliverable(attempt, conclusion, `telegram_${failure.kind}`, `${failure.kind}: ${failure.description}`);
 }
 
-async function undeliverable(attempt: Attempt, reason: string, why: string): Promise<Verdict> {
+async function undeliverable(attempt: Attempt, { also }: Conclusion, reason: string, why: string): Promise<Verdict> {
   await attempt.write('undeliverable', [alertCommand(attempt.keys, undeliverableAlert(attempt, why))]);
-  return { do: 'settle', conclusion: { outcome: 'undeliverable', reason, parts: [] } };
+  return { do: 'settle', conclusion: { outcome: 'undeliverable', reason, parts: [], ...(also && { also }) } };
 }
 
 /** A group that became a supergroup goes on under its new id, with the conversation that it had. */

@@ -1,11 +1,27 @@
--- Writes a message's outcome, acknowledges its entry and hands the lane on, in one step.
+-- Writes a message's outcome, acknowledges its entry and hands the lane on, in one step; and those that end with it.
 -- A lane that is empty is handed on to the one that its chat has under its other id: see begin.lua.
 -- KEYS  1 inbound   2 lane   3 lanes   4 turn   5 outcomes   6 dead   7 counts   8 suspects   9 chat
 --       10 absent, for the keys that are not named: see keys.ts
 -- ARGV  1 entry   2 chat   3 fence   4 group   5 outcome   6 ledger record (JSON)   7 oldest ledger id to keep
 --       8 seconds to keep the turn   9 number of the attempt's last write, as in write.lua
---       10 prefix of lane keys
+--       10 prefix of lane keys   11 prefix of turn keys, then the entry and the ledger record (JSON) of each that ends with it
 -- Reply {'settled' | 'repeated' | 'fenced', next head | '', its traceparent, its chat}
+local function settle(entry, turn, record, found)
+  -- Counted first: should the counts be damaged, nothing is half done. What an uncounted past left in the stream counts
+  -- as accepted: see balance.lua.
+  redis.call('HSETNX', KEYS[7], 'accepted', redis.call('XLEN', KEYS[1]))
+  redis.call('HINCRBY', KEYS[7], 'settled', 1)
+  redis.call('XADD', KEYS[5], 'MINID', '~', ARGV[7], '*', 'outcome', ARGV[5], 'record', record)
+  if ARGV[5] == 'failed' then
+    redis.call('XADD', KEYS[6], '*', 'entry', entry, 'record', record, unpack(found[1][2]))
+  end
+  redis.call('XACK', KEYS[1], ARGV[4], entry)
+  redis.call('XDEL', KEYS[1], entry)
+  redis.call('LREM', KEYS[2], 1, entry)
+  redis.call('ZREM', KEYS[8], entry)
+  redis.call('EXPIRE', turn, ARGV[8])
+end
+
 local found = redis.call('XRANGE', KEYS[1], ARGV[1], ARGV[1])
 local result = 'repeated'
 if found[1] then
@@ -14,19 +30,14 @@ if found[1] then
     return { 'fenced', '', '', '' }
   end
   result = 'settled'
-  -- Counted first: should the counts be damaged, nothing is half done. What an uncounted past left in the stream counts
-  -- as accepted: see balance.lua.
-  redis.call('HSETNX', KEYS[7], 'accepted', redis.call('XLEN', KEYS[1]))
-  redis.call('HINCRBY', KEYS[7], 'settled', 1)
-  redis.call('XADD', KEYS[5], 'MINID', '~', ARGV[7], '*', 'outcome', ARGV[5], 'record', ARGV[6])
-  if ARGV[5] == 'failed' then
-    redis.call('XADD', KEYS[6], '*', 'entry', ARGV[1], 'record', ARGV[6], unpack(found[1][2]))
+  settle(ARGV[1], KEYS[4], ARGV[6], found)
+  for at = 12, #ARGV, 2 do
+    local entry = ARGV[at]
+    local also = redis.call('XRANGE', KEYS[1], entry, entry)
+    if also[1] then
+      settle(entry, ARGV[11] .. entry, ARGV[at + 1], also)
+    end
   end
-  redis.call('XACK', KEYS[1], ARGV[4], ARGV[1])
-  redis.call('XDEL', KEYS[1], ARGV[1])
-  redis.call('LREM', KEYS[2], 1, ARGV[1])
-  redis.call('ZREM', KEYS[8], ARGV[1])
-  redis.call('EXPIRE', KEYS[4], ARGV[8])
 end
 local head, chat = redis.call('LINDEX', KEYS[2], 0), ARGV[2]
 if not head then

@@ -1,0 +1,109 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { createInbox } from '../../producer/inbox.ts';
+import { TURNS_QUEUE } from '../../shared/keys.ts';
+import { createWorld, type World } from '../fixture/gateway.ts';
+import { inboundText } from '../fixture/inbound.ts';
+import { nextOutcome, settledOutcomes, untilSettled } from '../fixture/ledger.ts';
+import { type GatewayProcess, spawnGateway } from '../fixture/process.ts';
+import { until } from '../fixture/root.ts';
+
+const CHAT = 1001;
+const TAKEN = 3;
+const WRITTEN = 20;
+
+let world: World;
+let gateways: GatewayProcess[] = [];
+
+beforeEach(async () => {
+  world = await createWorld({ env: { LANE_MAX_MESSAGES: String(TAKEN) } });
+});
+
+afterEach(async () => {
+  await Promise.all(gateways.map((gateway) => gateway.stop()));
+  gateways = [];
+  await world.close();
+});
+
+const start = async (env: Record<string, string> = {}) => {
+  const gateway = await spawnGateway(world, env);
+  gateways.push(gateway);
+  return gateway;
+};
+const notices = () =>
+  world.telegram
+    .shown(CHAT)
+    .map(({ text }) => text)
+    .filter((text) => text.includes('Too many'));
+const reasons = async () => (await settledOutcomes(world)).map(({ outcome, reason }) => reason ?? outcome);
+const EXPECTED = [...Array(TAKEN).fill('answered'), ...Array(WRITTEN - TAKEN).fill('lane_full')];
+
+function writeMany(): void {
+  for (let number = 1; number <= WRITTEN; number++) world.telegram.say(CHAT, `message ${number}`);
+}
+
+/** How often a job was added to the queue. */
+async function jobsAdded(): Promise<number> {
+  const events = await world.peek.xrange(`${world.keys.queuePrefix}:${TURNS_QUEUE}:events`, '-', '+');
+  return events.filter(([, fields]) => fields[1] === 'added').length;
+}
+
+test('what a full lane does not take ends at once, with one job and one notice, and an outcome each', async () => {
+  writeMany();
+  await start();
+  const outcomes = await untilSettled(world, WRITTEN, 20_000);
+  expect(await reasons()).toEqual(EXPECTED);
+  expect(outcomes.map(({ entry }) => entry)).toEqual(outcomes.map(({ entry }) => entry).sort());
+  expect(new Set(outcomes.map(({ traceId }) => traceId)).size).toBe(WRITTEN);
+  expect(outcomes.every(({ sentAtMs }) => sentAtMs !== undefined)).toBe(true);
+  await until('the notice', () => (notices().length > 0 ? true : undefined));
+  expect(notices()).toEqual([expect.stringContaining(`${WRITTEN - TAKEN} of them`)]);
+  expect(await jobsAdded()).toBe(TAKEN + 1);
+  expect(((await world.peek.xpending(world.keys.inbound, 'dispatcher')) as unknown[])[0]).toBe(0);
+  const unbounded = (await world.peek.keys(`${world.keys.turnPrefix}*`)).map((key) => world.peek.ttl(key));
+  expect((await Promise.all(unbounded)).every((ttl) => ttl > 0)).toBe(true);
+  world.telegram.say(CHAT, 'again');
+  expect(await nextOutcome(world, CHAT, WRITTEN + 1)).toMatchObject({ outcome: 'answered' });
+});
+
+test.each(['answer stored', 'part sent', 'settled'])(
+  'killed at "%s" of the notice, they end all the same, once each',
+  async (step) => {
+    writeMany();
+    const victim = await start({ SPILLWAY_FAIL_AT: `${step}:${TAKEN + 1}` });
+    expect(await victim.ended).toBe('SIGKILL');
+    await start();
+    await untilSettled(world, WRITTEN, 20_000);
+    expect(await reasons()).toEqual(EXPECTED);
+    await until('the notice', () => (notices().length > 0 ? true : undefined));
+    expect(notices()).toHaveLength(1);
+    world.telegram.say(CHAT, 'again');
+    expect(await nextOutcome(world, CHAT, WRITTEN + 1)).toMatchObject({ outcome: 'answered' });
+  },
+);
+
+test('what is refused while the notice of others is stored has a notice of its own', async () => {
+  writeMany();
+  const victim = await start({ SPILLWAY_FAIL_AT: `answer stored:${TAKEN + 1}` });
+  expect(await victim.ended).toBe('SIGKILL');
+  // Admitted as the next gateway starts, and so before the dead one's job is taken over.
+  for (const update of [9_001, 9_002]) await createInbox(world.peek, 1).accept(7, inboundText(update, CHAT), '');
+  await start();
+  await untilSettled(world, WRITTEN + 2, 20_000);
+  await until('both notices', () => (notices().length === 2 ? true : undefined));
+  expect(await reasons()).toEqual([...EXPECTED, 'lane_full', 'lane_full']);
+  expect(notices()[1]).toContain('2 of them');
+});
+
+test('a chat that nobody can write to ends them once, and the operator is told once', async () => {
+  world.telegram.fail(
+    'sendMessage',
+    { status: 403, description: 'Forbidden: bot was blocked by the user' },
+    100,
+    ({ chat_id }) => String(chat_id) === String(CHAT),
+  );
+  writeMany();
+  await start();
+  const outcomes = await untilSettled(world, WRITTEN, 20_000);
+  expect(outcomes.every(({ outcome }) => outcome === 'undeliverable')).toBe(true);
+  expect(await jobsAdded()).toBe(TAKEN + 1);
+});
