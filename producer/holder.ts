@@ -36,17 +36,25 @@ export async function introduce(server: Redis, owner: string, mark: ProcessMark)
 }
 
 /**
- * Looks whether a holder is gone: by its process on the same machine, by its connection on any. The number of a
- * connection is never given twice in a run of a server, so one that is not listed is gone for good; in another run it says
- * nothing. `us` is who we are on the connection that asks. Rejects when Redis is away.
+ * Looks whether a holder is gone: by its process on the same machine, by its connection on any. One whose connection is
+ * there is there, whatever the process table says: two clones of a machine take each other for one. `us` is who we are
+ * on the connection that asks. Rejects when Redis is away.
  */
 export async function lookFor(holder: Holder, us: Holder, server: Redis): Promise<Sight> {
+  const isConnected = await isListed(holder, us, server);
+  if (isConnected === true) return 'unknown';
   if (hasEnded(holder)) return 'ended';
-  const { connection } = holder;
-  if (connection === undefined || connection.run !== us.connection?.run) return 'unknown';
+  return isConnected === false ? 'cut off' : 'unknown';
+}
+
+/**
+ * Whether the server lists the holder's connection. The number of a connection is never given twice in a run of a server,
+ * so one that is not listed is gone for good; in another run it says nothing.
+ */
+async function isListed({ connection }: Holder, us: Holder, server: Redis): Promise<boolean | undefined> {
+  if (connection === undefined || connection.run !== us.connection?.run) return undefined;
   const listed = await allowed(server.call('CLIENT', 'LIST', 'ID', connection.id));
-  if (listed === undefined) return 'unknown';
-  return String(listed).includes(`id=${connection.id} `) ? 'unknown' : 'cut off';
+  return listed === undefined ? undefined : String(listed).includes(`id=${connection.id} `);
 }
 
 /** What Redis refuses is not known. */

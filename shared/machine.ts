@@ -8,8 +8,8 @@ export interface ProcessMark {
   readonly host: string;
   readonly pid: number;
   /**
-   * Equal for processes that see each other's ids: this boot of this machine, and its namespace of process ids. Absent
-   * where the system does not tell.
+   * Equal for processes that see each other's ids: the machine's name, this boot of it, and the namespace of process ids.
+   * Absent where the system does not tell.
    */
   readonly machine?: string;
   /** When it started, in the system's own count: an id is used again sooner or later. */
@@ -39,7 +39,8 @@ export function hasEnded({ machine, pid, startedAt }: ProcessMark): boolean {
 /** A namespace's number is not given to another one while we are in it. */
 function machineOf(): string | undefined {
   try {
-    return `${readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()} ${readlinkSync('/proc/self/ns/pid')}`;
+    const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
+    return `${hostname()} ${boot} ${readlinkSync('/proc/self/ns/pid')}`;
   } catch {
     return undefined;
   }

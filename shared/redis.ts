@@ -17,6 +17,8 @@ export type ConnectionUse =
 export const BLOCK_MS = 5_000;
 
 const SOCKET_TIMEOUT_MS = 8_000;
+/** Nothing blocks on an impatient connection, and who polls must have another one before its lease has run out for long. */
+const IMPATIENT_TIMEOUT_MS = 3_000;
 const RECONNECT_MAX_MS = 2_000;
 /** How often a server is asked whether it has loaded its data. */
 const LOADING_LOOK_MS = 500;
@@ -32,8 +34,8 @@ const LOOK_TIMEOUT_MS = 3_000;
 const SENTINEL_TIMEOUT_MS = 1_500;
 
 /**
- * Opens a connection. It reconnects for ever with a bounded backoff; a half-open socket (no bytes for 8 s while a
- * command waits) is dropped and replaced. Every write that we send is idempotent, so a re-send after a lost reply is
+ * Opens a connection. It reconnects for ever with a bounded backoff; a half-open socket (no bytes for 8 s, or 3 s
+ * on an impatient connection, while a command waits) is dropped and replaced. Every write that we send is idempotent, so a re-send after a lost reply is
  * safe. A connection is usable only to a primary that has loaded its data, and one whose server turns into a replica is
  * replaced: so a failover behind one address is followed, as is one that Sentinel tells of. On a cluster redirections are followed; a patient command waits out a failover of up to some minutes, an
  * impatient one fails when its own node is away, whatever the others do.
@@ -66,6 +68,7 @@ function backoffMs(attempt: number): number {
 function serverOptions(use: ConnectionUse) {
   return {
     ...SOCKET,
+    ...(use === 'impatient' && { socketTimeout: IMPATIENT_TIMEOUT_MS }),
     retryStrategy: backoffMs,
     maxRetriesPerRequest: use === 'patient' ? null : 0,
     enableOfflineQueue: use === 'patient',
@@ -111,7 +114,12 @@ function connectCluster(urls: readonly string[], use: ConnectionUse): Cluster {
     slotsRefreshTimeout: LOOK_TIMEOUT_MS,
     // A name is looked up at each connect, and stays the name that a certificate is held against.
     dnsLookup: (host, done) => done(null, host),
-    redisOptions: { ...SOCKET, ...accessOf(urls[0] ?? ''), maxRetriesPerRequest: null },
+    redisOptions: {
+      ...SOCKET,
+      ...(!isPatient && { socketTimeout: IMPATIENT_TIMEOUT_MS }),
+      ...accessOf(urls[0] ?? ''),
+      maxRetriesPerRequest: null,
+    },
   });
   // A node is connected when a command first needs it, and what comes meanwhile would fail instead of waiting.
   if (!isPatient) cluster.on('+node', (node: Redis) => void node.connect().catch(() => {}));

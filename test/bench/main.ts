@@ -5,16 +5,18 @@ import { parseArgs } from 'node:util';
 import { programPath } from '../../shared/config.ts';
 import { PROJECT_ROOT, refuse } from '../../shared/project.ts';
 import { provideRedis } from '../../shared/redis-source.ts';
+import { hearing } from './hearing.ts';
 import { bareBullmq, latency, roundTrips, stageTwo, turns } from './measures.ts';
 
 const HELP = `Usage: npm run bench [-- --json]
 
 Measures this machine, in one run, on a private Redis (AOF everysec) with real BullMQ; the model and Telegram answer at
-once inside the process. Read the ratio, not the rates: a machine is noisy, and both sides of the ratio share the run.`;
+once inside the process; the last two figures are of real processes. Read the ratio, not the rates: a machine is noisy, and both sides of the ratio share the run.`;
 
 const JOBS = 6_000;
 const MESSAGES = 4_000;
 const CHATS = 100;
+const DEAF_MS = 3_000;
 
 /** A figure beside its aim. */
 interface Row {
@@ -55,12 +57,14 @@ async function measure(url: string) {
   const waits = await latency(url, 20, 15);
   const stage2 = await stageTwo(url, 5);
   const commands = await roundTrips(url);
+  const hears = await hearing(url);
   return {
     barePerSecond,
     turnsPerSecond,
     ratio: turnsPerSecond / barePerSecond,
     ...waits,
     stage2,
+    ...hears,
     roundTrips: commands.length,
     commands,
   };
@@ -68,7 +72,9 @@ async function measure(url: string) {
 
 type Measured = Awaited<ReturnType<typeof measure>>;
 
-function rowsOf({ ratio, turnsPerSecond, barePerSecond, p50Ms, p99Ms, stage2, roundTrips: trips }: Measured): Row[] {
+function rowsOf(measured: Measured): Row[] {
+  const { ratio, turnsPerSecond, barePerSecond, p50Ms, p99Ms, stage2, roundTrips: trips } = measured;
+  const { readyMs, takeoverMs } = measured;
   const megabytes = stage2.bytesRead / 1e6;
   return [
     {
@@ -97,6 +103,18 @@ function rowsOf({ ratio, turnsPerSecond, barePerSecond, p50Ms, p99Ms, stage2, ro
       met: megabytes <= 1,
     },
     { name: 'Redis round trips of a plain turn', value: String(trips), aim: 'at most 12', met: trips <= 12 },
+    {
+      name: 'start of a quiet bot -> ready',
+      value: `${readyMs.toFixed(0)} ms`,
+      aim: `at most ${DEAF_MS} ms`,
+      met: readyMs <= DEAF_MS,
+    },
+    {
+      name: 'kill -9 of the poller -> next poll',
+      value: `${takeoverMs.toFixed(0)} ms`,
+      aim: `at most ${DEAF_MS} ms`,
+      met: takeoverMs <= DEAF_MS,
+    },
   ];
 }
 

@@ -1,4 +1,5 @@
 /** What can happen when one Redis takes over from another. */
+import { setTimeout as pause } from 'node:timers/promises';
 import { programPath } from '../../shared/config.ts';
 import { ALERT_CHAT } from '../fixture/gateway.ts';
 import { demote, MASTER, promote, replicate, startSentinels, untilCaughtUp } from '../fixture/replicas.ts';
@@ -65,7 +66,7 @@ const killed: Scenario = {
       // For a while the address leads to what is still a replica.
       world.proxy.pointAt(standby.port);
       world.proxy.forward();
-      await new Promise((resolve) => setTimeout(resolve, 1_000));
+      await pause(1_000);
       await promote(standby);
     }),
 };
@@ -173,6 +174,25 @@ const loading: Scenario = {
   },
 };
 
+const withoutReplicas: Scenario = {
+  name: 'redis-without-replicas',
+  about: 'for 3 seconds the primary has too few replicas and refuses every write (NOREPLICAS)',
+  traffic: TRAFFIC,
+  async play(stage) {
+    const { world, traffic, faults } = stage;
+    await world.fleet.start();
+    const pouring = traffic.pour({ everyMs: PACE_MS });
+    await untilShare(stage, 0.4);
+    await faults.during('too few replicas', ['send', 'overlap'], async () => {
+      await world.peek.config('SET', 'min-replicas-to-write', '1');
+      await pause(3_000);
+      await world.peek.config('SET', 'min-replicas-to-write', '0');
+    });
+    await goesOn(stage);
+    await pouring;
+  },
+};
+
 const NO_VALKEY = 'no valkey-server on the PATH or under .cache/valkey (docs/chaos.md says how to get one)';
 
 const valkey: Scenario = {
@@ -183,4 +203,12 @@ const valkey: Scenario = {
 };
 
 /** Everything about one Redis that takes over from another. */
-export const FAILOVER_SCENARIOS: readonly Scenario[] = [killed, demoted, lossy, sentinel, loading, valkey];
+export const FAILOVER_SCENARIOS: readonly Scenario[] = [
+  killed,
+  demoted,
+  lossy,
+  sentinel,
+  loading,
+  withoutReplicas,
+  valkey,
+];

@@ -1,4 +1,6 @@
 /** How long a gateway is deaf: how long it takes after a fault until it does again what it is there for. */
+import { setTimeout as pause } from 'node:timers/promises';
+
 /** Something that had to come back in time. */
 export interface Wait {
   what: string;
@@ -23,7 +25,7 @@ export async function awaitAgain(
       waits.push({ what, maxMs, tookMs: Date.now() - sinceMs });
       return;
     }
-    await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+    await pause(LOOK_MS);
   }
   waits.push({ what, maxMs });
 }

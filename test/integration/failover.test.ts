@@ -103,6 +103,17 @@ test('a primary that dies behind one address is followed', async () => {
   expect(performance.now() - sinceMs).toBeLessThan(AWAY_MS_MAX);
 });
 
+test('a line that falls silent costs the producer no longer than its lease', async () => {
+  const { redis, write } = connect('impatient');
+  await untilReady(redis, 5_000);
+  await write('before');
+  proxy.blackHole();
+  const sinceMs = performance.now();
+  await expect(write('into the hole')).rejects.toThrow();
+  expect(performance.now() - sinceMs).toBeLessThan(5_000);
+  await until('next write', () => write('again').catch(() => undefined));
+});
+
 test('a wait for news on what is a replica by now ends with another connection', async () => {
   const { redis } = connect('patient');
   await redis.xadd('stream', '1-0', 'a', 'b');

@@ -27,7 +27,7 @@ test('an id that another process has by now is not that process', () => {
 
 test('of another machine, and of one that tells nothing, nobody can know', () => {
   const own = ownMark();
-  expect(own.machine).toMatch(/^[0-9a-f-]{36} pid:\[\d+\]$/);
+  expect(own.machine).toMatch(/^\S+ [0-9a-f-]{36} pid:\[\d+\]$/);
   const gone = { ...own, pid: 2 ** 22 + 1 };
   expect(hasEnded(gone)).toBe(true);
   expect(hasEnded({ ...gone, machine: 'another' })).toBe(false);

@@ -135,7 +135,10 @@ test('a holder whose connection lives, or of which nothing can be told, is left 
   // Another run counts its connections from 1, as this one did.
   expect(await look({ run: 'another', id: id + 1_000 })).toBe('unknown');
   expect(await look()).toBe('unknown');
-  expect(await lookFor({ owner: 'other', ...ownMark(), startedAt: 'long ago' }, us, redis)).toBe('ended');
+  const ended = { owner: 'other', ...ownMark(), startedAt: 'long ago' };
+  expect(await lookFor(ended, us, redis)).toBe('ended');
+  // A clone of this machine has its name and its boot, and other processes.
+  expect(await lookFor({ ...ended, connection: { run, id } }, us, redis)).toBe('unknown');
   await world.peek.call('ACL', 'SETUSER', 'default', '-client|list');
   expect(await look({ run, id: id + 1_000 })).toBe('unknown');
   await world.peek.call('ACL', 'SETUSER', 'default', '-client|id', '-info');
