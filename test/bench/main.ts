@@ -11,7 +11,8 @@ import { bareBullmq, latency, roundTrips, stageTwo, turns } from './measures.ts'
 const HELP = `Usage: npm run bench [-- --json]
 
 Measures this machine, in one run, on a private Redis (AOF everysec) with real BullMQ; the model and Telegram answer at
-once inside the process; the last two figures are of real processes. Read the ratio, not the rates: a machine is noisy, and both sides of the ratio share the run.`;
+once inside the process. The last two figures are of real processes. Read the ratio, not the rates: a machine is noisy,
+and both sides of the ratio share the run.`;
 
 const JOBS = 6_000;
 const MESSAGES = 4_000;

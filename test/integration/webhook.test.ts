@@ -120,9 +120,10 @@ test('a Redis without memory is told from one that took the message: nothing is 
 
 test('a write that Redis carries out after it was given up on is not doubled, and not overtaken', async () => {
   await receive();
-  await world.peek.client('PAUSE', 7_000, 'ALL');
+  process.kill(world.redis.pid, 'SIGSTOP');
   const updates = say(CHAT, 'late', 'next', 'last');
   await delivered(updates[0] ?? 0, 503);
+  process.kill(world.redis.pid, 'SIGCONT');
   expect(world.telegram.deliveries).toHaveLength(1);
   const [late] = await until('late write', async () => {
     const accepted = await acceptedOf(CHAT);
