@@ -129,7 +129,7 @@ test('both stages of the recovery happen once, and every verb of the operator wo
   ]);
   expect(check).toMatchObject({
     code: 0,
-    stdout: expect.stringMatching(/ok {5}redis: answers, a cluster of 3 masters/),
+    stdout: expect.stringMatching(/ok {5}redis: a cluster of 3 masters; master, takes writes/),
   });
   expect(show).toMatchObject({ code: 0, stdout: expect.stringContaining(`went on from session ${old}`) });
   expect(exported).toMatchObject({ code: 0, stdout: expect.stringContaining('Go on, please') });
