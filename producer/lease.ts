@@ -187,7 +187,7 @@ class RedisLease implements Lease {
     try {
       const us = await this.#introduced();
       const server = this.#introduction?.server;
-      const sight = server ? await lookFor(holder, us, server) : 'unknown';
+      const sight = server === undefined ? 'unknown' : await lookFor(holder, us, server);
       other.sights = sight === 'unknown' ? 0 : other.sights + 1;
       return sight === 'ended' || other.sights >= SIGHTS;
     } catch (error) {
@@ -199,7 +199,8 @@ class RedisLease implements Lease {
   /** Who we are on the connection that we have: it tells others that we are there, so a term ends with it. */
   async #introduced(): Promise<Holder> {
     const server = serverOf(this.#parts.redis, this.#parts.key);
-    if (server === undefined) throw new Error('the server that holds the lease is not known');
+    // After a failover of a cluster only a question tells who has the key now, so it is asked all the same.
+    if (server?.status !== 'ready') return { owner: this.#owner, ...this.#mark };
     if (this.#introduction?.server !== server) {
       const introduction = { server, us: introduce(server, this.#owner, this.#mark) };
       this.#introduction = introduction;
