@@ -218,9 +218,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'an outcome names no trace',
-    mutations: [
-      { file: 'worker/processor.ts', from: 'traceId: traceIdOf(traceparent),\n', to: "traceId: '',\n" },
-    ],
+    mutations: [{ file: 'worker/processor.ts', from: 'traceId: traceIdOf(traceparent),\n', to: "traceId: '',\n" }],
     scenario: 'telegram-redelivers',
     violates: 'I9',
   },
