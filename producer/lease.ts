@@ -209,8 +209,10 @@ class RedisLease implements Lease {
       };
       introduction.us.catch(forget);
       server.once('close', () => {
-        if (this.#introduction === introduction) this.#term?.end();
+        if (this.#introduction !== introduction) return;
         forget();
+        this.#term?.end();
+        this.#wake.abort();
       });
     }
     return this.#introduction.us;

@@ -98,6 +98,19 @@ test('on a cluster it is the connection to the node that holds the lease', async
   expect(next?.isHeld()).toBe(true);
 });
 
+test('the lease goes on with its shard when a replica takes over', async () => {
+  const cluster = await startCluster();
+  started.unshift(() => cluster.stop());
+  const { lease } = contend({ address: cluster.servers.map(({ url }) => url) });
+  const first = await lease.begin(never);
+  const master = await cluster.holderOf(leaseKey());
+  await cluster.addReplica(master);
+  master.kill9();
+  await until('end of the term', () => !first?.isHeld() || undefined);
+  const next = await lease.begin(AbortSignal.timeout(10_000));
+  expect(next?.isHeld()).toBe(true);
+}, 40_000);
+
 test('a holder that loses its connection ends its term, and has the lease again as soon as it is connected', async () => {
   const { lease, redis } = contend({ mark: ELSEWHERE });
   const first = await lease.begin(never);
