@@ -103,6 +103,8 @@ function allKeysOf(shard: number): string[] {
       keys.counts,
       keys.lanes,
       keys.archivable,
+      keys.pass,
+      keys.admitted('a'),
       keys.poll,
       keys.incidents,
       keys.notices,
