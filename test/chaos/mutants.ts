@@ -57,7 +57,7 @@ export const MUTANTS: readonly Mutant[] = [
     isInCut: true,
   },
   {
-    name: 'the fence is not checked',
+    name: 'neither the fence is checked nor whether another answer is stored',
     mutations: [
       {
         file: 'worker/scripts/write.lua',
@@ -68,6 +68,11 @@ export const MUTANTS: readonly Mutant[] = [
         file: 'worker/scripts/settle.lua',
         from: "if turn[1] ~= ARGV[3] or (turn[2] or '0') ~= ARGV[9] then",
         to: 'if false then',
+      },
+      {
+        file: 'worker/turn.ts',
+        from: "if (stored === 'repeated' && !(await isStored(parts, attempt, conclusion))) return",
+        to: 'if (false) return',
       },
     ],
     scenario: 'gateway-frozen',
