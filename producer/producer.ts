@@ -1,20 +1,20 @@
-import type { Config, RedisAddress } from '../shared/config.ts';
-import type { ReachFailpoint } from '../shared/failpoint.ts';
-import type { ReadinessPart, Route } from '../shared/health.ts';
-import { createHeartbeat, HEARTBEAT_EVERY_MS, type Heartbeat, type Receiver } from '../shared/heartbeat.ts';
-import { keysOf } from '../shared/keys.ts';
-import type { Service } from '../shared/lifecycle.ts';
-import type { Logger } from '../shared/log.ts';
-import { connectRedis } from '../shared/redis.ts';
-import type { Telegram } from '../shared/telegram.ts';
-import type { Telemetry } from '../shared/telemetry.ts';
-import type { AcceptanceParts } from './acceptance.ts';
-import { createInbox } from './inbox.ts';
-import { introduceBot } from './introduction.ts';
-import { LEASE_LASTS_MS, LEASE_RETRY_MS, type Lease, startLease } from './lease.ts';
-import { type Poller, startPoller } from './poller.ts';
-import { createWebhook } from './webhook.ts';
-import { LOOK_EVERY_MS, startWebhookKeeper, type WebhookKeeper } from './webhook-keeper.ts';
+import type { ReadinessPart, Route } from '../shared/app/health.ts';
+import type { Config, RedisAddress } from '../shared/base/config.ts';
+import type { ReachFailpoint } from '../shared/base/failpoint.ts';
+import type { Service } from '../shared/base/lifecycle.ts';
+import type { Logger } from '../shared/base/log.ts';
+import type { Telemetry } from '../shared/base/telemetry.ts';
+import { createHeartbeat, HEARTBEAT_EVERY_MS, type Heartbeat, type Receiver } from '../shared/flow/receiver-health.ts';
+import { connectRedis } from '../shared/redis/connection.ts';
+import { keysOf } from '../shared/redis/keys.ts';
+import type { Telegram } from '../shared/telegram/client.ts';
+import type { AcceptanceParts } from './accept/accept.ts';
+import { createInbox } from './accept/inbox.ts';
+import { introduceBot } from './receive/bot-profile.ts';
+import { LEASE_LASTS_MS, LEASE_RETRY_MS, type Lease, startLease } from './receive/lease.ts';
+import { type Poller, startPoller } from './receive/poller.ts';
+import { createWebhook } from './receive/webhook.ts';
+import { LOOK_EVERY_MS, startWebhookKeeper, type WebhookKeeper } from './receive/webhook-manager.ts';
 
 export interface ProducerParts {
   config: Config;

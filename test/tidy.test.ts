@@ -3,58 +3,45 @@ import { dirname, join, normalize, relative } from 'node:path';
 import { expect, test } from '@jest/globals';
 
 /**
- * The shape of the code, held from the first commit. Ranks: 0 pure, 1 shared adapters, 2 own adapters, 3 steps,
- * 4 queue boundary and composition, 5 roots. A file imports values only from its own rank or a lower one, never in a
- * cycle; producer and worker never import each other; nothing imports a root.
+ * The rooms of the house, from the ground up: a file imports values only from its own room and from those that stand before
+ * it here. Read from the bottom, it is the architecture. `producer` and `worker` never import each other, and nothing imports
+ * a root.
  */
-const RANKS: readonly (readonly [rank: number, files: RegExp])[] = [
-  [5, /^(?:spillway|producer\/main|worker\/main|worker\/cli\/[\w-]+)\.ts$/],
-  [4, /^(?:shared\/root|producer\/producer|worker\/(?:worker|processor|setup|oversight))\.ts$/],
-  [
-    3,
-    /^(?:producer\/(?:poller|acceptance|introduction|webhook|webhook-keeper)|worker\/(?:dispatcher|reconciler|turn|gather|content|opening|ask|call|fallback|react|verdict|command))\.ts$/,
-  ],
-  [
-    3,
-    /^worker\/(?:recovery\/(?:compact|cached-summary|kept|summarise|mask|scrub|output|named-tools|trial|give-up|fixed-parts|recover|fresh-session|stage-one|step)|reply\/outbox|tools\/(?:round|result))\.ts$/,
-  ],
-  [
-    2,
-    /^(?:producer\/inbox|worker\/(?:lane|ledger|queue|budget|price-file)|worker\/model\/(?:claude|wire)|worker\/session\/(?:store|transfer)|worker\/reply\/(?:typing|drafts))\.ts$/,
-  ],
-  [3, /^worker\/watch\/watchdog\.ts$/],
-  [2, /^producer\/(?:lease|holder|term)\.ts$/],
-  [2, /^worker\/watch\/(?:snapshot|dead-man|provider)\.ts$/],
-  [2, /^worker\/recovery\/storm\.ts$/],
-  [0, /^worker\/watch\/(?:rules|readiness)\.ts$/],
-  [2, /^worker\/alerts\/(?:alerter|book-store|tool-servers)\.ts$/],
-  [1, /^worker\/alerts\/(?:alerting|channel|deliver|redis-trouble)\.ts$/],
-  [0, /^worker\/alerts\/(?:book|cause|conditions|digest|incident|messages|notice-text)\.ts$/],
-  [1, /^shared\/heartbeat\.ts$/],
-  [2, /^worker\/(?:archivist|session\/archive|tools\/(?:recall|chat-memory))\.ts$/],
-  [2, /^worker\/tools\/(?:mcp|mcp-server|mcp-call|mcp-list|mcp-link|mcp-child|mcp-fetch)\.ts$/],
-  [
-    0,
-    /^worker\/tools\/(?:mcp-config|mcp-content|mcp-tool|mcp-schema|mcp-repeated|tool-size|exclusion|server-tools)\.ts$/,
-  ],
-  [2, /^worker\/media\/(?:picture|pdf|pdf-thread|attachment|store)\.ts$/],
-  [
-    1,
-    /^shared\/(?:log|loss|redis|script|telegram|telegram-guard|telemetry|health|shards|redis-\w+|private-redis|folder-lock|machine)\.ts$/,
-  ],
-  [
-    0,
-    /^shared\/(?:alert|keys|telegram-failure|message|bot-command|outcome|text|config|failpoint|lifecycle|project)\.ts$/,
-  ],
-  [0, /^producer\/(?:intake|patience|webhook-sight)\.ts$/],
-  [0, /^worker\/(?:session\/segment|tools\/(?:memory|memory-index|words|snippet|passage))\.ts$/],
-  [0, /^worker\/media\/(?:kind|label|fill)\.ts$/],
-  [0, /^worker\/(?:attempt|thrown|clock|slots|header|deadline|outage|backoff|audit|notice|pieces)\.ts$/],
-  [
-    0,
-    /^worker\/(?:model\/[\w-]+|session\/(?:record|shown|view|pairs)|recovery\/(?:policy|seed|finished-calls|transcript|left-out)|tools\/(?:tool|joined)|reply\/(?:format|sources))\.ts$/,
-  ],
-];
+const ROOMS = [
+  'shared/base',
+  'shared/private-redis',
+  'shared/redis',
+  'shared/telegram',
+  'shared/flow',
+  'shared/app',
+  'producer/accept',
+  'producer/receive',
+  'producer',
+  'worker/model/errors',
+  'worker/model',
+  'worker/model/rules',
+  'worker/model/claude',
+  'worker/media',
+  'worker/alerts',
+  'worker/lane',
+  'worker/session',
+  'worker/reply',
+  'worker/tools',
+  'worker/tools/mcp',
+  'worker/tools/recall',
+  'worker/recovery',
+  'worker/ask',
+  'worker/turn',
+  'worker/watch',
+  'worker',
+  'worker/cli',
+  '.',
+] as const;
+/** Files that start a process. */
+const ROOTS = /^(?:spillway|producer\/main|worker\/main|worker\/cli\/main)\.ts$/;
+/** A Redis of our own is for the demo, for tests and for a start without REDIS_URL. */
+const PRIVATE = 'shared/private-redis';
+const USERS_OF_PRIVATE: readonly string[] = [PRIVATE, 'shared/app'];
 
 const FILE_LINES_MAX = 300;
 const FUNCTION_LINES_MAX = 70;
@@ -75,7 +62,7 @@ function read(file: string): string {
 }
 
 function rankOf(file: string): number {
-  return RANKS.find(([, files]) => files.test(file))?.[0] ?? Number.NaN;
+  return (ROOMS as readonly string[]).indexOf(dirname(file));
 }
 
 /** Files whose values a file imports; types bind nothing. */
@@ -101,18 +88,33 @@ function functionsOf(file: string): { name: string; lines: number }[] {
   });
 }
 
-test.each(product)('%s has a rank and imports values only from its own or a lower one', (file) => {
+test.each(product)('%s stands in a room and imports values only from there or from a lower one', (file) => {
   const own = rankOf(file);
-  expect(own).not.toBeNaN();
-  const higher = valueImports(file).filter((target) => !(rankOf(target) <= own));
-  expect(higher).toEqual([]);
+  expect(own).not.toBe(-1);
+  const wrong = valueImports(file).filter((target) => !(rankOf(target) <= own) || rankOf(target) === -1);
+  expect(wrong).toEqual([]);
+});
+
+test('every room has files, and a line of its own in the architecture', () => {
+  const page = read('docs/architecture.md');
+  const rooms = ROOMS.filter((room) => room !== '.');
+  expect(rooms.filter((room) => !product.some((file) => dirname(file) === room))).toEqual([]);
+  expect(rooms.filter((room) => !page.includes(`\`${room}/\``))).toEqual([]);
 });
 
 test('nothing imports a root, and producer and worker do not import each other', () => {
   const wrong = product.flatMap((file) =>
     valueImports(file)
-      .filter((target) => (rankOf(target) === 5 && !target.startsWith('worker/cli/')) || crosses(file, target))
+      .filter((target) => ROOTS.test(target) || crosses(file, target))
       .map((target) => `${file} -> ${target}`),
+  );
+  expect(wrong).toEqual([]);
+});
+
+test('a Redis of our own is imported by nothing but what finds a Redis', () => {
+  const wrong = product.filter(
+    (file) =>
+      !USERS_OF_PRIVATE.includes(dirname(file)) && valueImports(file).some((target) => dirname(target) === PRIVATE),
   );
   expect(wrong).toEqual([]);
 });
@@ -147,8 +149,8 @@ test('files and functions stay within their limits', () => {
   expect([...long, ...longFunctions]).toEqual([]);
 });
 
-test('the environment is read in shared/config.ts alone', () => {
-  expect(product.filter((file) => file !== 'shared/config.ts' && /\bprocess\.env\b/.test(read(file)))).toEqual([]);
+test('the environment is read in shared/base/config.ts alone', () => {
+  expect(product.filter((file) => file !== 'shared/base/config.ts' && /\bprocess\.env\b/.test(read(file)))).toEqual([]);
 });
 
 test('no module mocks, dynamic imports, default exports or folders that mean nothing', () => {

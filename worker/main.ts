@@ -1,4 +1,4 @@
-import { runRoot } from '../shared/root.ts';
-import { setUpWorker } from './setup.ts';
+import { runRoot } from '../shared/app/process.ts';
+import { setUpWorker } from './adapters.ts';
 
 await runRoot('worker', 'spillway-worker', async (root) => [await setUpWorker(root)]);

@@ -1,10 +1,10 @@
-import type { Config, RedisAddress } from '../shared/config.ts';
-import type { ReadinessPart } from '../shared/health.ts';
-import { keysOf } from '../shared/keys.ts';
-import { type Service, stopAll } from '../shared/lifecycle.ts';
-import type { Logger } from '../shared/log.ts';
-import { connectRedis } from '../shared/redis.ts';
-import type { Telegram } from '../shared/telegram.ts';
+import type { ReadinessPart } from '../shared/app/health.ts';
+import type { Config, RedisAddress } from '../shared/base/config.ts';
+import { type Service, stopAll } from '../shared/base/lifecycle.ts';
+import type { Logger } from '../shared/base/log.ts';
+import { connectRedis } from '../shared/redis/connection.ts';
+import { keysOf } from '../shared/redis/keys.ts';
+import type { Telegram } from '../shared/telegram/client.ts';
 import { ALERT_EVERY_MS, ALERT_TAKE_OVER_MS, startAlerter } from './alerts/alerter.ts';
 import { telegramChannel, webhookChannel } from './alerts/channel.ts';
 import { type Channels, RETRY_MS, SECOND_AFTER_MS } from './alerts/deliver.ts';

@@ -1,17 +1,17 @@
 import type { Redis } from 'ioredis';
-import { createInbox, type Inbox } from '../../producer/inbox.ts';
-import { readConfig } from '../../shared/config.ts';
-import { createFailpoints } from '../../shared/failpoint.ts';
-import { type Keys, keysOf } from '../../shared/keys.ts';
-import type { Service } from '../../shared/lifecycle.ts';
-import { createLogger } from '../../shared/log.ts';
-import type { InboundMessage } from '../../shared/message.ts';
-import { connectRedis, untilReady } from '../../shared/redis.ts';
-import type { Telegram } from '../../shared/telegram.ts';
-import { startTelemetry, type Telemetry } from '../../shared/telemetry.ts';
-import type { Model } from '../../worker/model/model.ts';
+import { createInbox, type Inbox } from '../../producer/accept/inbox.ts';
+import { readConfig } from '../../shared/base/config.ts';
+import { createFailpoints } from '../../shared/base/failpoint.ts';
+import type { Service } from '../../shared/base/lifecycle.ts';
+import { createLogger } from '../../shared/base/log.ts';
+import { startTelemetry, type Telemetry } from '../../shared/base/telemetry.ts';
+import type { InboundMessage } from '../../shared/flow/message.ts';
+import { connectRedis, untilReady } from '../../shared/redis/connection.ts';
+import { type Keys, keysOf } from '../../shared/redis/keys.ts';
+import type { Telegram } from '../../shared/telegram/client.ts';
+import type { Model } from '../../worker/model/port.ts';
 import { withExclusions } from '../../worker/tools/exclusion.ts';
-import { startMcp } from '../../worker/tools/mcp.ts';
+import { startMcp } from '../../worker/tools/mcp/client.ts';
 import { startWorker, type WorkerParts } from '../../worker/worker.ts';
 
 /** A worker on real parts, with the model and the Telegram of the caller. */

@@ -1,5 +1,5 @@
-import type { Telegram } from '../../shared/telegram.ts';
-import type { Model, ModelRequest, ModelResult } from '../../worker/model/model.ts';
+import type { Telegram } from '../../shared/telegram/client.ts';
+import type { Model, ModelRequest, ModelResult } from '../../worker/model/port.ts';
 import { PLACEHOLDER } from '../../worker/reply/outbox.ts';
 
 const ANSWER: ModelResult = {

@@ -2,9 +2,9 @@ import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { programPath } from '../../shared/config.ts';
-import { PROJECT_ROOT, refuse } from '../../shared/project.ts';
-import { provideRedis } from '../../shared/redis-source.ts';
+import { provideRedis } from '../../shared/app/find-redis.ts';
+import { programPath } from '../../shared/base/config.ts';
+import { PROJECT_ROOT, refuse } from '../../shared/base/project.ts';
 import { hearing } from './hearing.ts';
 import { bareBullmq, latency, roundTrips, stageTwo, turns } from './measures.ts';
 

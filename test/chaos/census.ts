@@ -1,5 +1,5 @@
 /** Counts what Redis holds, by family of key: what belongs to messages under way, and what is kept of those that are done. */
-import { type ChatKey, type EntryId, type Keys, type SessionId, TURNS_QUEUE } from '../../shared/keys.ts';
+import { type ChatKey, type EntryId, type Keys, type SessionId, TURNS_QUEUE } from '../../shared/redis/keys.ts';
 import type { ChaosWorld } from './world.ts';
 
 /** What the keys of a family are for, and so how many of them there may be. */

@@ -1,4 +1,4 @@
-import { TURNS_QUEUE } from '../../shared/keys.ts';
+import { TURNS_QUEUE } from '../../shared/redis/keys.ts';
 import { createBookStore } from '../../worker/alerts/book-store.ts';
 import { ALERT_CHAT } from '../fixture/gateway.ts';
 import type { ClaudeCall } from '../stand-in/claude/reaction.ts';

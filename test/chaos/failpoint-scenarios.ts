@@ -1,9 +1,9 @@
 /** A kill -9 at every named step of the flow, at the first attempt of a message and again at its second. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Failpoint } from '../../shared/failpoint.ts';
-import { chatKey } from '../../shared/keys.ts';
-import { PROJECT_ROOT } from '../../shared/project.ts';
+import type { Failpoint } from '../../shared/base/failpoint.ts';
+import { PROJECT_ROOT } from '../../shared/base/project.ts';
+import { chatKey } from '../../shared/redis/keys.ts';
 import { importSession, parseLines } from '../../worker/session/transfer.ts';
 import { conversation } from '../fixture/history.ts';
 import { openNotebook, use } from '../fixture/notebook.ts';
@@ -52,7 +52,7 @@ const CUT_STEPS: readonly string[] = ['answer stored'];
 
 /** Read off the source, so that a step that is added there cannot be forgotten here. */
 function stepsOfTheFlow(): Failpoint[] {
-  const source = readFileSync(join(PROJECT_ROOT, 'shared', 'failpoint.ts'), 'utf8');
+  const source = readFileSync(join(PROJECT_ROOT, 'shared', 'base', 'failpoint.ts'), 'utf8');
   const type = /export type Failpoint =([^;]+);/.exec(source)?.[1] ?? '';
   return [...type.matchAll(/'([a-z -]+)'/g)].map(([, name]) => name as Failpoint);
 }

@@ -1,4 +1,4 @@
-import type { Failpoint } from '../../shared/failpoint.ts';
+import type { Failpoint } from '../../shared/base/failpoint.ts';
 import { type GatewayProcess, spawnRunning } from '../fixture/process.ts';
 
 /** The gateways of a world: processes that run, die and are replaced. */

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { NOTICE } from '../../worker/notice.ts';
+import { NOTICE } from '../../worker/reply/notices.ts';
 import type { ClaudeCall } from '../stand-in/claude/reaction.ts';
 import type { Message } from '../stand-in/claude/request.ts';
 import type { ShownMessage } from '../stand-in/telegram/chats.ts';

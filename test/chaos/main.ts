@@ -1,8 +1,8 @@
 import { relative } from 'node:path';
 import { parseArgs } from 'node:util';
-import { programPath } from '../../shared/config.ts';
-import { PROJECT_ROOT, refuse } from '../../shared/project.ts';
-import { type FoundRedisServer, findRedisServer } from '../../shared/redis-server.ts';
+import { programPath } from '../../shared/base/config.ts';
+import { PROJECT_ROOT, refuse } from '../../shared/base/project.ts';
+import { type FoundRedisServer, findRedisServer } from '../../shared/private-redis/install.ts';
 import { SCENARIOS } from './catalogue.ts';
 import { MUTANTS } from './mutants.ts';
 import { headLine, resultLine } from './report.ts';

@@ -7,7 +7,7 @@ import { once } from 'node:events';
 import { cp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { PROJECT_ROOT } from '../../shared/project.ts';
+import { PROJECT_ROOT } from '../../shared/base/project.ts';
 import { temporaryFolder } from '../fixture/redis.ts';
 import type { Invariant } from './judge.ts';
 
@@ -51,7 +51,7 @@ const ADMITTED = "redis.call('RPUSH', ARGV[4] .. chat, last)";
 export const MUTANTS: readonly Mutant[] = [
   {
     name: 'an update that was seen before is accepted again',
-    mutations: [{ file: 'producer/accept.lua', from: 'if before then', to: 'if before and false then' }],
+    mutations: [{ file: 'producer/accept/accept.lua', from: 'if before then', to: 'if before and false then' }],
     scenario: 'telegram-redelivers',
     violates: 'I2',
     isInCut: true,
@@ -60,17 +60,17 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'neither the fence is checked nor whether another answer is stored',
     mutations: [
       {
-        file: 'worker/scripts/write.lua',
+        file: 'worker/lane/write.lua',
         from: 'if turn[1] ~= ARGV[1] or (before ~= number and (checks or before ~= number - 1)) then',
         to: 'if false then',
       },
       {
-        file: 'worker/scripts/settle.lua',
+        file: 'worker/lane/settle.lua',
         from: "if turn[1] ~= ARGV[3] or (turn[2] or '0') ~= ARGV[9] then",
         to: 'if false then',
       },
       {
-        file: 'worker/turn.ts',
+        file: 'worker/turn/turn.ts',
         from: "if (stored === 'repeated' && !(await isStored(parts, attempt, conclusion))) return",
         to: 'if (false) return',
       },
@@ -83,7 +83,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'the reconciler finds nothing',
     mutations: [
       {
-        file: 'worker/scripts/readmit.lua',
+        file: 'worker/lane/readmit.lua',
         from: 'local broken, restored = {}, 0',
         to: 'if true then return { {}, {}, 0 } end\nlocal broken, restored = {}, 0',
       },
@@ -94,26 +94,26 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a job that stands in no list is taken for one that runs',
-    mutations: [{ file: 'worker/scripts/missing.lua', from: 'if places[id] and isWhole then', to: 'if isWhole then' }],
+    mutations: [{ file: 'worker/lane/missing.lua', from: 'if places[id] and isWhole then', to: 'if isWhole then' }],
     scenario: 'job-without-list',
     violates: 'I1',
   },
   {
     name: 'an admission that is sent again answers with what is new since',
-    mutations: [{ file: 'worker/scripts/admit.lua', from: 'if call == ARGV[7] then', to: 'if false then' }],
+    mutations: [{ file: 'worker/lane/admit.lua', from: 'if call == ARGV[7] then', to: 'if false then' }],
     scenario: 'line-cuts-admit',
     violates: 'I1',
   },
   {
     name: 'an attempt whose beginning is sent again is counted twice',
-    mutations: [{ file: 'worker/scripts/begin.lua', from: 'if fences[1] == ARGV[5] then', to: 'if false then' }],
+    mutations: [{ file: 'worker/lane/begin.lua', from: 'if fences[1] == ARGV[5] then', to: 'if false then' }],
     scenario: 'line-cuts-begin',
     violates: 'I1',
   },
   {
     name: 'delays are held against a clock that is an hour behind',
     mutations: [
-      { file: 'worker/scripts/delays.lua', from: 'tonumber(time[1]) * 1000', to: '(tonumber(time[1]) - 3600) * 1000' },
+      { file: 'worker/lane/delays.lua', from: 'tonumber(time[1]) * 1000', to: '(tonumber(time[1]) - 3600) * 1000' },
     ],
     scenario: 'clock-behind-waits',
     violates: 'I4',
@@ -122,7 +122,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'an entry is acknowledged and deleted as it is admitted',
     mutations: [
       {
-        file: 'worker/scripts/admit.lua',
+        file: 'worker/lane/admit.lua',
         from: ADMITTED,
         to: `${ADMITTED} redis.call('XACK', KEYS[1], ARGV[1], last) redis.call('XDEL', KEYS[1], last)`,
       },
@@ -133,7 +133,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a lane hands out its newest message first',
-    mutations: [{ file: 'worker/scripts/admit.lua', from: ADMITTED, to: "redis.call('LPUSH', ARGV[4] .. chat, last)" }],
+    mutations: [{ file: 'worker/lane/admit.lua', from: ADMITTED, to: "redis.call('LPUSH', ARGV[4] .. chat, last)" }],
     scenario: 'killed-answer-stored',
     violates: 'I3',
   },
@@ -141,7 +141,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'an update that could not be stored is confirmed',
     mutations: [
       {
-        file: 'producer/poller.ts',
+        file: 'producer/receive/poller.ts',
         from: 'return { ...(upTo !== undefined && { upTo }), complete: false };',
         to: 'upTo = Math.max(upTo ?? 0, updateIdOf(update)); continue;',
       },
@@ -175,25 +175,25 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'data that Redis lost is not noticed',
-    mutations: [{ file: 'shared/loss.ts', from: 'if (!isLower)', to: 'if (true)' }],
+    mutations: [{ file: 'shared/flow/data-loss.ts', from: 'if (!isLower)', to: 'if (true)' }],
     scenario: 'redis-flushed',
     violates: 'I8',
   },
   {
     name: 'an answer is not kept in its conversation',
-    mutations: [{ file: 'worker/turn.ts', from: '    ...commands,\n', to: '' }],
+    mutations: [{ file: 'worker/turn/turn.ts', from: '    ...commands,\n', to: '' }],
     scenario: 'telegram-redelivers',
     violates: 'I10',
   },
   {
     name: 'a chat is not given back the session that was innocent',
-    mutations: [{ file: 'worker/turn.ts', from: '...removeTurn(attempt), ...trialLost(attempt)]', to: ']' }],
+    mutations: [{ file: 'worker/turn/turn.ts', from: '...removeTurn(attempt), ...trialLost(attempt)]', to: ']' }],
     scenario: 'claude-guarded',
     violates: 'I10',
   },
   {
     name: 'a message that is to blame stays in its conversation',
-    mutations: [{ file: 'worker/turn.ts', from: '...stored, ...removeTurn(attempt), ', to: '...stored, ' }],
+    mutations: [{ file: 'worker/turn/turn.ts', from: '...stored, ...removeTurn(attempt), ', to: '...stored, ' }],
     scenario: 'claude-guarded',
     violates: 'I8',
   },
@@ -201,7 +201,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'a dead poller is known by time alone',
     mutations: [
       {
-        file: 'producer/lease.ts',
+        file: 'producer/receive/lease.ts',
         from: 'if (!(await this.#isGone(other, other.holder))) return false;',
         to: 'return false;',
       },
@@ -211,19 +211,19 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'the first poll waits for news',
-    mutations: [{ file: 'producer/poller.ts', from: "isAnswered ? undefined : 'at once'", to: 'undefined' }],
+    mutations: [{ file: 'producer/receive/poller.ts', from: "isAnswered ? undefined : 'at once'", to: 'undefined' }],
     scenario: 'gateway-quiet-start',
     violates: 'I12',
   },
   {
     name: 'a connection to what is a replica by now is kept',
-    mutations: [{ file: 'shared/redis.ts', from: '    reconnectOnError: reconnectOn(use),\n', to: '' }],
+    mutations: [{ file: 'shared/redis/connection.ts', from: '    reconnectOnError: reconnectOn(use),\n', to: '' }],
     scenario: 'failover-demoted',
     violates: 'I12',
   },
   {
     name: 'an outcome names no trace',
-    mutations: [{ file: 'worker/processor.ts', from: 'traceId: traceIdOf(traceparent),\n', to: "traceId: '',\n" }],
+    mutations: [{ file: 'worker/turn/processor.ts', from: 'traceId: traceIdOf(traceparent),\n', to: "traceId: '',\n" }],
     scenario: 'telegram-redelivers',
     violates: 'I9',
   },

@@ -4,8 +4,8 @@ import { rmSync } from 'node:fs';
 import { readdir, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { type PrivateRedis, startPrivateRedis } from '../../shared/private-redis.ts';
-import type { FoundRedisServer } from '../../shared/redis-server.ts';
+import type { FoundRedisServer } from '../../shared/private-redis/install.ts';
+import { type PrivateRedis, startPrivateRedis } from '../../shared/private-redis/server.ts';
 import { temporaryFolder } from '../fixture/redis.ts';
 
 /** A server that can be killed, frozen, cut and filled up. It keeps its folder and its port through all of that. */

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { FoundRedisServer } from '../../shared/redis-server.ts';
+import type { FoundRedisServer } from '../../shared/private-redis/install.ts';
 import { seededRandom } from '../fixture/random.ts';
 import type { ClaudeOptions } from '../stand-in/claude/server.ts';
 import { type Cut, collect, workLeft } from './evidence.ts';

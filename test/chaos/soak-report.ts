@@ -1,6 +1,6 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { PROJECT_ROOT } from '../../shared/project.ts';
+import { PROJECT_ROOT } from '../../shared/base/project.ts';
 import type { Census } from './census.ts';
 import { headLine, resultLine, violationLine } from './report.ts';
 import { HEAP_MB, SOAK, type Soaked } from './soak.ts';

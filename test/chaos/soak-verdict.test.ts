@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { type EntryId, jobIdOf, keysOf, TURNS_QUEUE } from '../../shared/keys.ts';
+import { type EntryId, jobIdOf, keysOf, TURNS_QUEUE } from '../../shared/redis/keys.ts';
 import { type Census, type Family, familyTeller, type Size } from './census.ts';
 import type { Sample } from './sample.ts';
 import { growing, type Use } from './soak-verdict.ts';

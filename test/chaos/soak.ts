@@ -1,6 +1,6 @@
 /** The long run: many messages of many chats, and every few seconds a fault that the seed draws. */
 import { setTimeout as pause } from 'node:timers/promises';
-import type { FoundRedisServer } from '../../shared/redis-server.ts';
+import type { FoundRedisServer } from '../../shared/private-redis/install.ts';
 import { randomInt } from '../fixture/random.ts';
 import { type Census, takeCensus } from './census.ts';
 import { brownOut, TRANSIENT } from './claude-scenarios.ts';

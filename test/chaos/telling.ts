@@ -1,5 +1,5 @@
 /** Reads a chat as its user does: which message got which answer, in which order, and what stands there for no reason. */
-import { NOTICE } from '../../worker/notice.ts';
+import { NOTICE } from '../../worker/reply/notices.ts';
 import type { ShownMessage } from '../stand-in/telegram/chats.ts';
 import { type Asked, type AskKind, marksIn } from './traffic.ts';
 

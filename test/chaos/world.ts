@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
-import { keysOf } from '../../shared/keys.ts';
-import { connectRedis } from '../../shared/redis.ts';
-import type { FoundRedisServer } from '../../shared/redis-server.ts';
+import type { FoundRedisServer } from '../../shared/private-redis/install.ts';
+import { connectRedis } from '../../shared/redis/connection.ts';
+import { keysOf } from '../../shared/redis/keys.ts';
 import { ALERT_CHAT } from '../fixture/gateway.ts';
 import { MANNERS } from '../fixture/manners.ts';
 import { type ClaudeOptions, type ClaudeStandIn, startClaude } from '../stand-in/claude/server.ts';

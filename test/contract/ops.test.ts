@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
-import { SPAN } from '../../shared/telemetry.ts';
+import { SPAN } from '../../shared/base/telemetry.ts';
 import { CAUSES } from '../../worker/alerts/cause.ts';
 
 /** Holds the files of the deployment true without a Docker engine. They are read as text: we have no YAML parser. */
@@ -15,7 +15,7 @@ const alerts = withoutComments(read('ops', 'alerts.yml'));
 const dashboards = readdirSync(join(ROOT, 'ops', 'grafana', 'dashboards')).map((name) =>
   read('ops', 'grafana', 'dashboards', name),
 );
-const telemetry = read('shared', 'telemetry.ts');
+const telemetry = read('shared', 'base', 'telemetry.ts');
 
 /** What shows up in Prometheus that is not ours: from the spans, from the collector, from Prometheus itself. */
 const FOREIGN_METRICS = [

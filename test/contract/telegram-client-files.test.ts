@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { afterEach, expect, test } from '@jest/globals';
-import { createTelegram, type Telegram } from '../../shared/telegram.ts';
-import type { TelegramFailure } from '../../shared/telegram-failure.ts';
+import { createTelegram, type Telegram } from '../../shared/telegram/client.ts';
+import type { TelegramFailure } from '../../shared/telegram/failure.ts';
 import { closeServer, listen, sendJson } from '../stand-in/loopback.ts';
 import { startTelegram, type TelegramStandIn } from '../stand-in/telegram/server.ts';
 

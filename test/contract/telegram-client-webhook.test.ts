@@ -1,6 +1,6 @@
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { createTelegram, type Telegram } from '../../shared/telegram.ts';
+import { createTelegram, type Telegram } from '../../shared/telegram/client.ts';
 import { until } from '../fixture/root.ts';
 import { closeServer, listen, readBody } from '../stand-in/loopback.ts';
 import { startTelegram, type TelegramStandIn } from '../stand-in/telegram/server.ts';

@@ -1,13 +1,13 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterEach, expect, test } from '@jest/globals';
-import type { Inbox } from '../../producer/inbox.ts';
-import { createWebhook, type WebhookParts } from '../../producer/webhook.ts';
-import { createFailpoints } from '../../shared/failpoint.ts';
-import { serveHealth } from '../../shared/health.ts';
-import { createLogger } from '../../shared/log.ts';
-import { UnreadableMessageError } from '../../shared/message.ts';
-import { startTelemetry } from '../../shared/telemetry.ts';
+import type { Inbox } from '../../producer/accept/inbox.ts';
+import { createWebhook, type WebhookParts } from '../../producer/receive/webhook.ts';
+import { serveHealth } from '../../shared/app/health.ts';
+import { createFailpoints } from '../../shared/base/failpoint.ts';
+import { createLogger } from '../../shared/base/log.ts';
+import { startTelemetry } from '../../shared/base/telemetry.ts';
+import { UnreadableMessageError } from '../../shared/flow/message.ts';
 import { keptLog } from '../fixture/log.ts';
 
 const SECRET = 'a_secret-of-the-test';

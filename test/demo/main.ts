@@ -1,11 +1,11 @@
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { programPath } from '../../shared/config.ts';
-import { chatKey, keysOf } from '../../shared/keys.ts';
-import { PROJECT_ROOT, refuse } from '../../shared/project.ts';
-import { connectRedis, untilReady } from '../../shared/redis.ts';
-import { provideRedis } from '../../shared/redis-source.ts';
+import { provideRedis } from '../../shared/app/find-redis.ts';
+import { programPath } from '../../shared/base/config.ts';
+import { PROJECT_ROOT, refuse } from '../../shared/base/project.ts';
+import { connectRedis, untilReady } from '../../shared/redis/connection.ts';
+import { chatKey, keysOf } from '../../shared/redis/keys.ts';
 import { importSession, parseLines } from '../../worker/session/transfer.ts';
 import { startClaude } from '../stand-in/claude/server.ts';
 import { startOtlp } from '../stand-in/otlp.ts';

@@ -1,6 +1,6 @@
 import { QueueEvents } from 'bullmq';
-import { TURNS_QUEUE } from '../../shared/keys.ts';
-import type { AuditEvent } from '../../worker/audit.ts';
+import { TURNS_QUEUE } from '../../shared/redis/keys.ts';
+import type { AuditEvent } from '../../worker/lane/audit-trail.ts';
 import type { ClaudeCall } from '../stand-in/claude/reaction.ts';
 import { type Stage, say } from './stage.ts';
 

@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import type { Keys } from '../../shared/keys.ts';
+import type { Keys } from '../../shared/redis/keys.ts';
 import type { ClaudeStandIn } from '../stand-in/claude/server.ts';
 import type { OtlpStandIn } from '../stand-in/otlp.ts';
 import type { TelegramStandIn } from '../stand-in/telegram/server.ts';

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { findRedisServer } from '../../shared/redis-server.ts';
+import { findRedisServer } from '../../shared/private-redis/install.ts';
 
 /** Runs once before all suites: the workers get the server that was found, so that none of them has to look. */
 export default async function setUpRedis(): Promise<void> {

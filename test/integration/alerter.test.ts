@@ -1,10 +1,10 @@
 import { createServer } from 'node:http';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { type Alert, alertCommand } from '../../shared/alert.ts';
-import { type ChatKey, type Keys, keysOf } from '../../shared/keys.ts';
-import type { Logger } from '../../shared/log.ts';
-import type { PrivateRedis } from '../../shared/private-redis.ts';
-import { connectRedis } from '../../shared/redis.ts';
+import type { Logger } from '../../shared/base/log.ts';
+import { type Alert, alertCommand } from '../../shared/flow/alert.ts';
+import type { PrivateRedis } from '../../shared/private-redis/server.ts';
+import { connectRedis } from '../../shared/redis/connection.ts';
+import { type ChatKey, type Keys, keysOf } from '../../shared/redis/keys.ts';
 import { startAlerter } from '../../worker/alerts/alerter.ts';
 import { enter } from '../../worker/alerts/book.ts';
 import { createBookStore } from '../../worker/alerts/book-store.ts';

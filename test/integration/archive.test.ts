@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { type Keys, keysOf, type SessionId } from '../../shared/keys.ts';
-import type { PrivateRedis } from '../../shared/private-redis.ts';
-import { connectRedis } from '../../shared/redis.ts';
-import { archiveSession } from '../../worker/archivist.ts';
+import type { PrivateRedis } from '../../shared/private-redis/server.ts';
+import { connectRedis } from '../../shared/redis/connection.ts';
+import { type Keys, keysOf, type SessionId } from '../../shared/redis/keys.ts';
 import { buildSeed } from '../../worker/recovery/seed.ts';
 import { type Archive, createArchive, readArchive } from '../../worker/session/archive.ts';
+import { archiveSession } from '../../worker/session/archivist.ts';
 import { decodeRecord, encodeRecord, type LogRecord } from '../../worker/session/record.ts';
 import { SEGMENT_BYTES_MAX, SEGMENT_RECORDS_MAX } from '../../worker/session/segment.ts';
 import { appendCommands, createSessions, SEED_READ_BYTES_MAX } from '../../worker/session/store.ts';

@@ -1,11 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { chatKey, type Keys, type SessionId } from '../../shared/keys.ts';
-import type { Service } from '../../shared/lifecycle.ts';
-import { createLogger } from '../../shared/log.ts';
-import type { connectRedis } from '../../shared/redis.ts';
-import { startArchivist } from '../../worker/archivist.ts';
+import type { Service } from '../../shared/base/lifecycle.ts';
+import { createLogger } from '../../shared/base/log.ts';
+import type { connectRedis } from '../../shared/redis/connection.ts';
+import { chatKey, type Keys, type SessionId } from '../../shared/redis/keys.ts';
 import { createArchive } from '../../worker/session/archive.ts';
+import { startArchivist } from '../../worker/session/archivist.ts';
 import { importSession, parseLines } from '../../worker/session/transfer.ts';
 import { filler, givenLog, linesOf, said } from '../fixture/archived-session.ts';
 import { runFile } from '../fixture/command.ts';

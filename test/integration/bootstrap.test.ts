@@ -6,7 +6,7 @@ import { constants } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, expect, test } from '@jest/globals';
-import { isRunning } from '../../shared/folder-lock.ts';
+import { isRunning } from '../../shared/base/machine.ts';
 import { environmentWith, searchPath } from '../fixture/environment.ts';
 import { temporaryFolder } from '../fixture/redis.ts';
 

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { chatKey, keysOf } from '../../shared/keys.ts';
+import { chatKey, keysOf } from '../../shared/redis/keys.ts';
 import { importSession, parseLines } from '../../worker/session/transfer.ts';
 import { runFile } from '../fixture/command.ts';
 import { createWorld, startGateway, type World } from '../fixture/gateway.ts';

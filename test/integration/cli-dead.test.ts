@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { keysOf } from '../../shared/keys.ts';
-import type { Service } from '../../shared/lifecycle.ts';
+import type { Service } from '../../shared/base/lifecycle.ts';
+import { keysOf } from '../../shared/redis/keys.ts';
 import { runFile } from '../fixture/command.ts';
 import { createWorld, startGateway, type World } from '../fixture/gateway.ts';
 import { nextOutcome } from '../fixture/ledger.ts';

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { chatKey, type SessionId } from '../../shared/keys.ts';
+import { chatKey, type SessionId } from '../../shared/redis/keys.ts';
 import { runFile } from '../fixture/command.ts';
 import { ALERT_CHAT, createWorld, startGateway, type World } from '../fixture/gateway.ts';
 import { conversation } from '../fixture/history.ts';

@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { createInbox } from '../../producer/inbox.ts';
-import { type ChatKey, chatKey, type EntryId, keysOf, type SessionId } from '../../shared/keys.ts';
-import type { PrivateRedis } from '../../shared/private-redis.ts';
-import { connectRedis, isReadyFor, type RedisClient, untilReady } from '../../shared/redis.ts';
-import type { Attempt } from '../../worker/attempt.ts';
-import { createBudget } from '../../worker/budget.ts';
-import { createLane, type Lane } from '../../worker/lane.ts';
+import { createInbox } from '../../producer/accept/inbox.ts';
+import type { PrivateRedis } from '../../shared/private-redis/server.ts';
+import { connectRedis, isReadyFor, type RedisClient, untilReady } from '../../shared/redis/connection.ts';
+import { type ChatKey, chatKey, type EntryId, keysOf, type SessionId } from '../../shared/redis/keys.ts';
+import { createBudget } from '../../worker/ask/budget.ts';
+import type { Attempt } from '../../worker/lane/attempt.ts';
+import { createLane, type Lane } from '../../worker/lane/lane.ts';
 import { createSnapshotReader } from '../../worker/watch/snapshot.ts';
 import { type RedisCluster, startCluster } from '../fixture/cluster.ts';
 import { until } from '../fixture/root.ts';

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { chatKey, keysOf, shardOf } from '../../shared/keys.ts';
-import { pause } from '../../shared/lifecycle.ts';
-import { BLOCK_MS } from '../../shared/redis.ts';
-import type { OutcomeRecord } from '../../worker/lane.ts';
+import { pause } from '../../shared/base/lifecycle.ts';
+import { BLOCK_MS } from '../../shared/redis/connection.ts';
+import { chatKey, keysOf, shardOf } from '../../shared/redis/keys.ts';
+import type { OutcomeRecord } from '../../worker/lane/lane.ts';
 import { importSession, parseLines } from '../../worker/session/transfer.ts';
 import { type RedisCluster, startCluster } from '../fixture/cluster.ts';
 import { runFile } from '../fixture/command.ts';

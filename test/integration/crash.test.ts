@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import type { Failpoint } from '../../shared/failpoint.ts';
-import { chatKey } from '../../shared/keys.ts';
+import type { Failpoint } from '../../shared/base/failpoint.ts';
+import { chatKey } from '../../shared/redis/keys.ts';
 import { importSession, parseLines } from '../../worker/session/transfer.ts';
 import { ALERT_CHAT, createWorld, type World } from '../fixture/gateway.ts';
 import { conversation } from '../fixture/history.ts';

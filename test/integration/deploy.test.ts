@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import type { EntryId } from '../../shared/keys.ts';
+import type { EntryId } from '../../shared/redis/keys.ts';
 import { createWorld, type World } from '../fixture/gateway.ts';
 import { nextOutcome, settledOutcomes, untilSettled } from '../fixture/ledger.ts';
 import { type GatewayProcess, spawnGateway } from '../fixture/process.ts';

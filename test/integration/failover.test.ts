@@ -2,12 +2,12 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { Queue, Worker } from 'bullmq';
-import { readConfig, redisAddressOf } from '../../shared/config.ts';
-import type { PrivateRedis } from '../../shared/private-redis.ts';
-import { PROJECT_ROOT } from '../../shared/project.ts';
-import { connectRedis, untilReady } from '../../shared/redis.ts';
-import { untilNews } from '../../shared/redis-failover.ts';
-import { bindScript } from '../../shared/script.ts';
+import { readConfig, redisAddressOf } from '../../shared/base/config.ts';
+import { PROJECT_ROOT } from '../../shared/base/project.ts';
+import type { PrivateRedis } from '../../shared/private-redis/server.ts';
+import { connectRedis, untilReady } from '../../shared/redis/connection.ts';
+import { untilNews } from '../../shared/redis/failover.ts';
+import { bindScript } from '../../shared/redis/script.ts';
 import { type RedisProxy, startProxy } from '../chaos/proxy.ts';
 import { freshRedis } from '../fixture/redis.ts';
 import { demote, MASTER, onServer, promote, replicate, startSentinels, untilCaughtUp } from '../fixture/replicas.ts';
@@ -40,7 +40,7 @@ function connect(use: 'patient' | 'impatient') {
   const redis = connectRedis(address, use);
   started.push(() => redis.disconnect());
   // A step of the product that writes.
-  const hold = bindScript<string>(redis, join(PROJECT_ROOT, 'producer', 'hold.lua'));
+  const hold = bindScript<string>(redis, join(PROJECT_ROOT, 'producer', 'receive', 'acquire-lease.lua'));
   return { redis, write: (text: string) => hold(['key'], ['owner', `owner ${text}`, 60_000, '']) };
 }
 

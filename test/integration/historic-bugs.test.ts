@@ -1,7 +1,7 @@
 /** Bugs of other gateways that show only when the whole flow runs. What the notes call them is in brackets. */
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { chatKey } from '../../shared/keys.ts';
-import type { Service } from '../../shared/lifecycle.ts';
+import type { Service } from '../../shared/base/lifecycle.ts';
+import { chatKey } from '../../shared/redis/keys.ts';
 import { importSession, parseLines } from '../../worker/session/transfer.ts';
 import { createWorld, startGateway, type World } from '../fixture/gateway.ts';
 import { conversation } from '../fixture/history.ts';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { createInbox } from '../../producer/inbox.ts';
-import { TURNS_QUEUE } from '../../shared/keys.ts';
+import { createInbox } from '../../producer/accept/inbox.ts';
+import { TURNS_QUEUE } from '../../shared/redis/keys.ts';
 import { createWorld, type World } from '../fixture/gateway.ts';
 import { inboundText } from '../fixture/inbound.ts';
 import { nextOutcome, settledOutcomes, untilSettled } from '../fixture/ledger.ts';

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { createInbox, type Inbox } from '../../producer/inbox.ts';
-import { chatKey, type EntryId, INBOUND_GROUP, type Keys, keysOf, type SessionId } from '../../shared/keys.ts';
-import type { PrivateRedis } from '../../shared/private-redis.ts';
-import { connectRedis } from '../../shared/redis.ts';
-import { type Attempt, FencedError } from '../../worker/attempt.ts';
-import { createLane, type Lane, type OutcomeRecord } from '../../worker/lane.ts';
+import { createInbox, type Inbox } from '../../producer/accept/inbox.ts';
+import type { PrivateRedis } from '../../shared/private-redis/server.ts';
+import { connectRedis } from '../../shared/redis/connection.ts';
+import { chatKey, type EntryId, INBOUND_GROUP, type Keys, keysOf, type SessionId } from '../../shared/redis/keys.ts';
+import { type Attempt, FencedError } from '../../worker/lane/attempt.ts';
+import { createLane, type Lane, type OutcomeRecord } from '../../worker/lane/lane.ts';
 import { encodeRecord } from '../../worker/session/record.ts';
 import { createSessions } from '../../worker/session/store.ts';
 import { inboundText } from '../fixture/inbound.ts';

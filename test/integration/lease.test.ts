@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { startLease } from '../../producer/lease.ts';
 import { startProducer } from '../../producer/producer.ts';
-import { connectRedis } from '../../shared/redis.ts';
-import type { Telegram } from '../../shared/telegram.ts';
+import { startLease } from '../../producer/receive/lease.ts';
+import { connectRedis } from '../../shared/redis/connection.ts';
+import type { Telegram } from '../../shared/telegram/client.ts';
 import { createWorld, type World } from '../fixture/gateway.ts';
 import { settledOutcomes } from '../fixture/ledger.ts';
 import { type GatewayProcess, spawnGateway } from '../fixture/process.ts';

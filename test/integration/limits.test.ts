@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { chatKey } from '../../shared/keys.ts';
-import type { Service } from '../../shared/lifecycle.ts';
-import { createBudget } from '../../worker/budget.ts';
+import type { Service } from '../../shared/base/lifecycle.ts';
+import { chatKey } from '../../shared/redis/keys.ts';
+import { createBudget } from '../../worker/ask/budget.ts';
 import { readUsage, totalTokens } from '../../worker/model/usage.ts';
 import { ALERT_CHAT, createWorld, startGateway, type World } from '../fixture/gateway.ts';
 import { nextOutcome, untilSettled } from '../fixture/ledger.ts';

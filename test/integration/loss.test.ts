@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { createInbox, type Inbox } from '../../producer/inbox.ts';
-import { type Keys, keysOf } from '../../shared/keys.ts';
-import type { PrivateRedis } from '../../shared/private-redis.ts';
-import { connectRedis } from '../../shared/redis.ts';
+import { createInbox, type Inbox } from '../../producer/accept/inbox.ts';
+import type { PrivateRedis } from '../../shared/private-redis/server.ts';
+import { connectRedis } from '../../shared/redis/connection.ts';
+import { type Keys, keysOf } from '../../shared/redis/keys.ts';
 import { inboundText } from '../fixture/inbound.ts';
 import { freshRedis } from '../fixture/redis.ts';
 

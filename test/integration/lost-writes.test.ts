@@ -1,13 +1,13 @@
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { createInbox } from '../../producer/inbox.ts';
-import { chatKey, type EntryId, type Keys, keysOf, type SessionId } from '../../shared/keys.ts';
-import type { PrivateRedis } from '../../shared/private-redis.ts';
-import { PROJECT_ROOT } from '../../shared/project.ts';
-import { connectRedis } from '../../shared/redis.ts';
-import { bindScript } from '../../shared/script.ts';
-import { type Attempt, FencedError } from '../../worker/attempt.ts';
-import { createLane, type Lane } from '../../worker/lane.ts';
+import { createInbox } from '../../producer/accept/inbox.ts';
+import { PROJECT_ROOT } from '../../shared/base/project.ts';
+import type { PrivateRedis } from '../../shared/private-redis/server.ts';
+import { connectRedis } from '../../shared/redis/connection.ts';
+import { chatKey, type EntryId, type Keys, keysOf, type SessionId } from '../../shared/redis/keys.ts';
+import { bindScript } from '../../shared/redis/script.ts';
+import { type Attempt, FencedError } from '../../worker/lane/attempt.ts';
+import { createLane, type Lane } from '../../worker/lane/lane.ts';
 import { createSessions, newStamp } from '../../worker/session/store.ts';
 import { inboundText } from '../fixture/inbound.ts';
 import { freshRedis } from '../fixture/redis.ts';
@@ -93,7 +93,7 @@ test('an attempt whose last write is lost settles nothing; the next one goes on 
 test('writes that are sent together are in order, and one that is sent twice is one', async () => {
   const attempt = await begun();
   await Promise.all([1, 2, 3].map((at) => attempt.write('', [['RPUSH', `${keys.counts}:list`, at]])));
-  const write = bindScript<string>(redis, join(PROJECT_ROOT, 'worker', 'scripts', 'write.lua'));
+  const write = bindScript<string>(redis, join(PROJECT_ROOT, 'worker', 'lane', 'write.lua'));
   // What ioredis does when a connection breaks before the answer has come.
   const again = () => write([keys.turn(entry), keys.absent], [attempt.fence, 4, 'fourth', '', '', '']);
   expect([await again(), await again()]).toEqual(['written', 'repeated']);

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { expect, test } from '@jest/globals';
-import { hasEnded, ownMark } from '../../shared/machine.ts';
+import { hasEnded, ownMark } from '../../shared/base/machine.ts';
 
 /** What a process says of itself. */
 const SAYS_ITS_MARK =

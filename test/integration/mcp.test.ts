@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, expect, test } from '@jest/globals';
 import { getDefaultEnvironment } from '@modelcontextprotocol/sdk/client/stdio.js';
-import { isRunning } from '../../shared/folder-lock.ts';
+import { isRunning } from '../../shared/base/machine.ts';
 import { type McpHttp, startMcpHttp } from '../fixture/mcp-http.ts';
 import { httpServer, lateServer, startToolbox, stdioServer, textOf, until } from '../fixture/mcp-toolbox.ts';
 import { PNG } from '../fixture/mcp-tools.ts';

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import type { Redis } from 'ioredis';
-import { keysOf } from '../../shared/keys.ts';
-import type { PrivateRedis } from '../../shared/private-redis.ts';
-import { connectRedis } from '../../shared/redis.ts';
+import type { PrivateRedis } from '../../shared/private-redis/server.ts';
+import { connectRedis } from '../../shared/redis/connection.ts';
+import { keysOf } from '../../shared/redis/keys.ts';
 import { createMediaStore, mediaId } from '../../worker/media/store.ts';
 import { jpegPhoto } from '../fixture/files.ts';
 import { freshRedis } from '../fixture/redis.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import type { Failpoint } from '../../shared/failpoint.ts';
-import type { Service } from '../../shared/lifecycle.ts';
+import type { Failpoint } from '../../shared/base/failpoint.ts';
+import type { Service } from '../../shared/base/lifecycle.ts';
 import { saidIn } from '../fixture/asked.ts';
 import { runFile } from '../fixture/command.ts';
 import { jpegPhoto } from '../fixture/files.ts';

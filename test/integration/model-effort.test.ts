@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from '@jest/globals';
-import { createClaude } from '../../worker/model/claude.ts';
-import type { Effort, ModelRequest } from '../../worker/model/model.ts';
+import { createClaude } from '../../worker/model/claude/adapter.ts';
+import type { Effort, ModelRequest } from '../../worker/model/port.ts';
 import {
   type Script,
   type ScriptedEndpoint,

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from '@jest/globals';
-import { createClaude } from '../../worker/model/claude.ts';
+import { createClaude } from '../../worker/model/claude/adapter.ts';
 import { rememberLimits, type Stated } from '../../worker/model/limits.ts';
 import { type Script, type ScriptedEndpoint, sendRefusal, startEndpoint } from '../fixture/scripted-endpoint.ts';
 import { sendJson } from '../stand-in/loopback.ts';

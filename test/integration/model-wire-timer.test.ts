@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
-import { openWire } from '../../worker/model/wire.ts';
+import { openWire } from '../../worker/model/claude/silence.ts';
 import { type ScriptedEndpoint, sendEvent, startEndpoint } from '../fixture/scripted-endpoint.ts';
 
 const IDLE_MS = 60_000;

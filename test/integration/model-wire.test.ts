@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { afterEach, expect, test } from '@jest/globals';
-import { createClaude } from '../../worker/model/claude.ts';
-import type { ModelRequest } from '../../worker/model/model.ts';
+import { createClaude } from '../../worker/model/claude/adapter.ts';
+import type { ModelRequest } from '../../worker/model/port.ts';
 import {
   type Script,
   type ScriptedEndpoint,

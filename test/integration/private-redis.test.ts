@@ -8,8 +8,8 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { isRunning } from '../../shared/folder-lock.ts';
-import { type PrivateRedis, type PrivateRedisOptions, startPrivateRedis } from '../../shared/private-redis.ts';
+import { isRunning } from '../../shared/base/machine.ts';
+import { type PrivateRedis, type PrivateRedisOptions, startPrivateRedis } from '../../shared/private-redis/server.ts';
 import { freshRedis, redisServer, temporaryFolder } from '../fixture/redis.ts';
 
 const root = join(import.meta.dirname, '..', '..');
@@ -55,7 +55,7 @@ async function withClient<T>(url: string, work: (client: Redis) => Promise<T>): 
 
 /** A process of its own that starts the server for `dir`, prints its pid and port, and waits to be killed. */
 async function startElsewhere(dir: string, keep: boolean): Promise<{ pid: number; port: number; kill9: () => void }> {
-  const module = join(root, 'shared', 'private-redis.ts');
+  const module = join(root, 'shared', 'private-redis', 'server.ts');
   const script = `
     import { startPrivateRedis } from ${JSON.stringify(module)};
     const options = JSON.parse(process.argv[1]);

@@ -1,13 +1,13 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { Queue, Worker } from 'bullmq';
-import { chatKey, type EntryId, jobIdOf, type Keys, keysOf, TURNS_QUEUE } from '../../shared/keys.ts';
-import { createLogger } from '../../shared/log.ts';
-import type { PrivateRedis } from '../../shared/private-redis.ts';
-import { connectRedis } from '../../shared/redis.ts';
-import { startTelemetry } from '../../shared/telemetry.ts';
-import { createLane } from '../../worker/lane.ts';
-import { openQueue, type TurnQueue } from '../../worker/queue.ts';
-import { reconcile } from '../../worker/reconciler.ts';
+import { createLogger } from '../../shared/base/log.ts';
+import { startTelemetry } from '../../shared/base/telemetry.ts';
+import type { PrivateRedis } from '../../shared/private-redis/server.ts';
+import { connectRedis } from '../../shared/redis/connection.ts';
+import { chatKey, type EntryId, jobIdOf, type Keys, keysOf, TURNS_QUEUE } from '../../shared/redis/keys.ts';
+import { createLane } from '../../worker/lane/lane.ts';
+import { openQueue, type TurnQueue } from '../../worker/lane/queue.ts';
+import { reconcile } from '../../worker/lane/reconciler.ts';
 import { freshRedis } from '../fixture/redis.ts';
 
 const HOUR_MS = 3_600_000;

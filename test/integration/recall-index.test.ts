@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import type { SessionId } from '../../shared/keys.ts';
-import type { Toolbox } from '../../worker/tools/tool.ts';
+import type { SessionId } from '../../shared/redis/keys.ts';
+import type { Toolbox } from '../../worker/tools/toolbox.ts';
 import { filler, givenLog } from '../fixture/archived-session.ts';
 import {
   ask,

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { encodeRecord, type LogRecord } from '../../worker/session/record.ts';
-import { QUOTE_OPENING } from '../../worker/tools/memory.ts';
+import { QUOTE_OPENING } from '../../worker/tools/recall/document.ts';
 import { givenLog } from '../fixture/archived-session.ts';
 import {
   ask,

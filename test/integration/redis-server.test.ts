@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { chmod, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, expect, test } from '@jest/globals';
-import { findRedisServer } from '../../shared/redis-server.ts';
+import { findRedisServer } from '../../shared/private-redis/install.ts';
 import { temporaryFolder } from '../fixture/redis.ts';
 
 const folders: string[] = [];

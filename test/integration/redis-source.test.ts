@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { isRunning } from '../../shared/folder-lock.ts';
-import { provideRedis, type RedisSourceOptions } from '../../shared/redis-source.ts';
+import { provideRedis, type RedisSourceOptions } from '../../shared/app/find-redis.ts';
+import { isRunning } from '../../shared/base/machine.ts';
 import { searchPath } from '../fixture/environment.ts';
 import { temporaryFolder } from '../fixture/redis.ts';
 

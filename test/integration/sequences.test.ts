@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { chatKey } from '../../shared/keys.ts';
-import type { Service } from '../../shared/lifecycle.ts';
+import type { Service } from '../../shared/base/lifecycle.ts';
+import { chatKey } from '../../shared/redis/keys.ts';
 import type { Trigger } from '../../worker/recovery/policy.ts';
 import { importSession, parseLines } from '../../worker/session/transfer.ts';
 import { createWorld, startGateway, type World } from '../fixture/gateway.ts';

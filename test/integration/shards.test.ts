@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { keysOf } from '../../shared/keys.ts';
-import { noteShards, shardsProblem } from '../../shared/shards.ts';
+import { keysOf } from '../../shared/redis/keys.ts';
+import { noteShards, shardsProblem } from '../../shared/redis/shards.ts';
 import { runFile } from '../fixture/command.ts';
 import { createWorld, type World } from '../fixture/gateway.ts';
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { keysOf, shardOf } from '../../shared/keys.ts';
-import type { Service } from '../../shared/lifecycle.ts';
-import { createSlots } from '../../worker/slots.ts';
+import type { Service } from '../../shared/base/lifecycle.ts';
+import { keysOf, shardOf } from '../../shared/redis/keys.ts';
+import { createSlots } from '../../worker/lane/slots.ts';
 import { createWorld, startGateway, type World } from '../fixture/gateway.ts';
 import { until } from '../fixture/root.ts';
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import type { Service } from '../../shared/lifecycle.ts';
-import { NOTICE } from '../../worker/notice.ts';
+import type { Service } from '../../shared/base/lifecycle.ts';
+import { NOTICE } from '../../worker/reply/notices.ts';
 import { ALERT_CHAT, createWorld, startGateway, type World } from '../fixture/gateway.ts';
 import { nextOutcome, settledOutcomes } from '../fixture/ledger.ts';
 import { type GatewayProcess, spawnGateway } from '../fixture/process.ts';

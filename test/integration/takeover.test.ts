@@ -1,13 +1,13 @@
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { introduce, lookFor } from '../../producer/holder.ts';
-import { type Lease, startLease } from '../../producer/lease.ts';
 import { startProducer } from '../../producer/producer.ts';
-import type { RedisAddress } from '../../shared/config.ts';
-import { ownMark, type ProcessMark } from '../../shared/machine.ts';
-import { PROJECT_ROOT } from '../../shared/project.ts';
-import { connectRedis, untilReady } from '../../shared/redis.ts';
-import { bindScript } from '../../shared/script.ts';
+import { introduce, lookFor } from '../../producer/receive/holder.ts';
+import { type Lease, startLease } from '../../producer/receive/lease.ts';
+import type { RedisAddress } from '../../shared/base/config.ts';
+import { ownMark, type ProcessMark } from '../../shared/base/machine.ts';
+import { PROJECT_ROOT } from '../../shared/base/project.ts';
+import { connectRedis, untilReady } from '../../shared/redis/connection.ts';
+import { bindScript } from '../../shared/redis/script.ts';
 import { startCluster } from '../fixture/cluster.ts';
 import { createWorld, type World } from '../fixture/gateway.ts';
 import { spawnGateway } from '../fixture/process.ts';
@@ -125,7 +125,7 @@ test('a holder that loses its connection ends its term, and has the lease again 
 });
 
 test('the lease is taken only from the holder that was judged: one that is back keeps it', async () => {
-  const hold = bindScript<string>(world.peek, join(PROJECT_ROOT, 'producer', 'hold.lua'));
+  const hold = bindScript<string>(world.peek, join(PROJECT_ROOT, 'producer', 'receive', 'acquire-lease.lua'));
   const ask = (owner: string, text: string, gone = '') => hold([leaseKey()], [owner, text, LASTS_MS, gone]);
   expect(await ask('first', 'first by 1')).toBe('first by 1');
   expect(await ask('first', 'first by 2')).toBe('first by 2');

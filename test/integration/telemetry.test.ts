@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { chatKey } from '../../shared/keys.ts';
-import { METRIC, SPAN } from '../../shared/telemetry.ts';
+import { METRIC, SPAN } from '../../shared/base/telemetry.ts';
+import { chatKey } from '../../shared/redis/keys.ts';
 import { importSession, parseLines } from '../../worker/session/transfer.ts';
 import { createWorld, type World } from '../fixture/gateway.ts';
 import { conversation } from '../fixture/history.ts';

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { Queue, Worker } from 'bullmq';
-import { chatKey, type EntryId, INBOUND_GROUP, jobIdOf, type SessionId, TURNS_QUEUE } from '../../shared/keys.ts';
-import type { Service } from '../../shared/lifecycle.ts';
-import { startTelemetry } from '../../shared/telemetry.ts';
-import { openQueue } from '../../worker/queue.ts';
+import type { Service } from '../../shared/base/lifecycle.ts';
+import { startTelemetry } from '../../shared/base/telemetry.ts';
+import { chatKey, type EntryId, INBOUND_GROUP, jobIdOf, type SessionId, TURNS_QUEUE } from '../../shared/redis/keys.ts';
+import { openQueue } from '../../worker/lane/queue.ts';
 import { ALERT_CHAT, createWorld, startGateway, type World } from '../fixture/gateway.ts';
 import { inboundText } from '../fixture/inbound.ts';
 import { nextOutcome, settledOutcomes } from '../fixture/ledger.ts';

@@ -1,7 +1,7 @@
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import type { Service } from '../../shared/lifecycle.ts';
+import type { Service } from '../../shared/base/lifecycle.ts';
 import { createBookStore } from '../../worker/alerts/book-store.ts';
 import { runFile } from '../fixture/command.ts';
 import { ALERT_CHAT, createWorld, startGateway, type World } from '../fixture/gateway.ts';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import type { Service } from '../../shared/lifecycle.ts';
+import type { Service } from '../../shared/base/lifecycle.ts';
 import { ALERT_CHAT, createWorld, startGateway, type World } from '../fixture/gateway.ts';
 import { nextOutcome } from '../fixture/ledger.ts';
 import type { Reaction } from '../stand-in/claude/reaction.ts';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import type { Failpoint } from '../../shared/failpoint.ts';
+import type { Failpoint } from '../../shared/base/failpoint.ts';
 import { type Front, startFront } from '../fixture/front.ts';
 import { createWorld, type World } from '../fixture/gateway.ts';
 import { nextOutcome, settledOutcomes, untilSettled } from '../fixture/ledger.ts';

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { startProducer } from '../../producer/producer.ts';
-import { serveHealth } from '../../shared/health.ts';
-import { stopAll } from '../../shared/lifecycle.ts';
-import { decodeMessage } from '../../shared/message.ts';
-import { setUpWorker } from '../../worker/setup.ts';
+import { serveHealth } from '../../shared/app/health.ts';
+import { stopAll } from '../../shared/base/lifecycle.ts';
+import { decodeMessage } from '../../shared/flow/message.ts';
+import { setUpWorker } from '../../worker/adapters.ts';
 import { type Front, startFront } from '../fixture/front.ts';
 import { ALERT_CHAT, createWorld, type World } from '../fixture/gateway.ts';
 import { nextOutcome } from '../fixture/ledger.ts';

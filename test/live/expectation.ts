@@ -1,4 +1,4 @@
-import type { ModelLimits } from '../../worker/model/model.ts';
+import type { ModelLimits } from '../../worker/model/port.ts';
 import { costOf } from '../../worker/model/prices.ts';
 import type { Line } from './line.ts';
 

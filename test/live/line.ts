@@ -1,7 +1,7 @@
 import Anthropic from '@anthropic-ai/sdk';
-import type { Failure } from '../../worker/model/classify.ts';
-import { createClaude } from '../../worker/model/claude.ts';
-import type { ModelAnswer, ModelLimits, ModelRequest, Usage } from '../../worker/model/model.ts';
+import { createClaude } from '../../worker/model/claude/adapter.ts';
+import type { Failure } from '../../worker/model/errors/classify.ts';
+import type { ModelAnswer, ModelLimits, ModelRequest, Usage } from '../../worker/model/port.ts';
 import { costOf } from '../../worker/model/prices.ts';
 import { InTrouble } from './expectation.ts';
 import { openTap, type Tap, type Tapped } from './tap.ts';

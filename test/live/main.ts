@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
-import { readProcessConfig } from '../../shared/config.ts';
-import { refuse } from '../../shared/project.ts';
+import { readProcessConfig } from '../../shared/base/config.ts';
+import { refuse } from '../../shared/base/project.ts';
 import { boundOf, type Expectation, type Judged, judgeAll } from './expectation.ts';
 import { EXPECTATIONS } from './expectations.ts';
 import { type Endpoint, type Line, openLine } from './line.ts';

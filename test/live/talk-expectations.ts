@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { classify } from '../../worker/model/classify.ts';
-import type { MessageParam } from '../../worker/model/model.ts';
+import type { Block } from '../../worker/model/block.ts';
+import { classify } from '../../worker/model/errors/classify.ts';
 import { statedOutputLimit } from '../../worker/model/output-limit.ts';
-import type { Block } from '../../worker/session/record.ts';
+import type { MessageParam } from '../../worker/model/port.ts';
 import type { AtMost, Expectation } from './expectation.ts';
 import { brief, refused } from './line.ts';
 import { eventsIn } from './tap.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
-import { bindsThinking } from '../../worker/model/family.ts';
-import type { MessageParam } from '../../worker/model/model.ts';
-import type { Block } from '../../worker/session/record.ts';
-import type { ToolSpec } from '../../worker/tools/tool.ts';
+import type { Block } from '../../worker/model/block.ts';
+import { bindsThinking } from '../../worker/model/catalog.ts';
+import type { MessageParam } from '../../worker/model/port.ts';
+import type { ToolSpec } from '../../worker/tools/toolbox.ts';
 import type { AtMost, Expectation } from './expectation.ts';
 import { brief, type Line } from './line.ts';
 import { SHORT, user } from './talk-expectations.ts';

@@ -1,9 +1,9 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Service } from '../../shared/lifecycle.ts';
-import type { OutcomeRecord } from '../../worker/lane.ts';
-import { createClaude } from '../../worker/model/claude.ts';
-import type { Model } from '../../worker/model/model.ts';
+import type { Service } from '../../shared/base/lifecycle.ts';
+import type { OutcomeRecord } from '../../worker/lane/lane.ts';
+import { createClaude } from '../../worker/model/claude/adapter.ts';
+import type { Model } from '../../worker/model/port.ts';
 import { ALERT_CHAT, createWorld, startGateway, type World } from '../fixture/gateway.ts';
 import { nextOutcome } from '../fixture/ledger.ts';
 import { until } from '../fixture/root.ts';

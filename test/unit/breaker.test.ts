@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { withBreaker } from '../../worker/model/breaker.ts';
-import type { FailureReason } from '../../worker/model/classify.ts';
-import type { ModelRequest, ModelResult } from '../../worker/model/model.ts';
+import type { FailureReason } from '../../worker/model/errors/classify.ts';
+import type { ModelRequest, ModelResult } from '../../worker/model/port.ts';
 import { scripted } from '../fixture/scripted-model.ts';
 
 const TRIP = 8;

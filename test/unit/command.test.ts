@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { type BotCommand, commandOf } from '../../shared/bot-command.ts';
+import { type BotCommand, commandOf } from '../../shared/telegram/commands.ts';
 import { LINEAR_MS_MAX, rawTexts, SEEDED } from '../fixture/texts.ts';
 
 test.each<[string, BotCommand]>([

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import type { Model, ModelRequest } from '../../worker/model/model.ts';
-import { estimateText } from '../../worker/model/tokens.ts';
+import { estimateText } from '../../worker/model/estimate.ts';
+import type { Model, ModelRequest } from '../../worker/model/port.ts';
 import { COMPACTION_CALLS_MAX, compact, viewTokens } from '../../worker/recovery/compact.ts';
 import { type LogRecord, startsTurn } from '../../worker/session/record.ts';
 import { view, type Window } from '../../worker/session/view.ts';
@@ -245,7 +245,7 @@ test.each([
 test('a summary of a conversation about errors is a summary', async () => {
   const about =
     'The user runs a gateway that failed with "prompt is too long: 350k tokens > 180k maximum". They decided to compact sessions ' +
-    'at 70 %. Error: handling was added in worker/turn.ts. Open: the alert to the operator. 429 answers are retried with a delay.';
+    'at 70 %. Error: handling was added in worker/turn/turn.ts. Open: the alert to the operator. 429 answers are retried with a delay.';
   expect(await compacted(windowOf(LONG), scripted(about))).toMatchObject({ summary: about });
 });
 

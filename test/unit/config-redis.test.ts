@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { type ConfigReading, readConfig, redisAddressOf } from '../../shared/config.ts';
+import { type ConfigReading, readConfig, redisAddressOf } from '../../shared/base/config.ts';
 
 function read(env: Record<string, string>): ConfigReading {
   return readConfig(env, 'tool');

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { type Config, type Role, readConfig } from '../../shared/config.ts';
+import { type Config, type Role, readConfig } from '../../shared/base/config.ts';
 import { rawTexts, SEEDED } from '../fixture/texts.ts';
 
 const GATEWAY = {

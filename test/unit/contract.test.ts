@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { findBreaches, type WireRequest } from '../../worker/model/contract.ts';
+import { findBreaches, type WireRequest } from '../../worker/model/rules/contract.ts';
 import { ACCEPTED, APART, one, REFUSED, say, times } from '../fixture/contract-cases.ts';
 import { injured, oddRequests } from '../fixture/injuries.ts';
 import { clone, conversations, FACTS, GROUNDS } from '../fixture/requests.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
+import { tokenizerFactor } from '../../worker/model/catalog.ts';
 import { type Count, calibrate, countRequest, usableTokens } from '../../worker/model/count.ts';
-import { tokenizerFactor } from '../../worker/model/family.ts';
 import type { LogRecord } from '../../worker/session/record.ts';
 import { view, type Window } from '../../worker/session/view.ts';
 import { KINDS, textOfKind } from '../fixture/mixed-corpus.ts';

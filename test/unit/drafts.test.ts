@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
-import type { InboundMessage } from '../../shared/message.ts';
-import type { TelegramResult } from '../../shared/telegram-failure.ts';
-import { type Attempt, FencedError } from '../../worker/attempt.ts';
+import type { InboundMessage } from '../../shared/flow/message.ts';
+import type { TelegramResult } from '../../shared/telegram/failure.ts';
+import { type Attempt, FencedError } from '../../worker/lane/attempt.ts';
 import { createDrafts, type DraftsParts } from '../../worker/reply/drafts.ts';
 
 const TO = { chatId: 1001 };

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { withExclusions } from '../../worker/tools/exclusion.ts';
 import { joinToolboxes } from '../../worker/tools/joined.ts';
-import type { Toolbox, ToolSpec } from '../../worker/tools/tool.ts';
+import type { Toolbox, ToolSpec } from '../../worker/tools/toolbox.ts';
 
 const spec = (name: string): ToolSpec => ({
   name,

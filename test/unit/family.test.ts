@@ -6,7 +6,7 @@ import {
   isSameModel,
   tokenizerFactor,
   windowTokensOf,
-} from '../../worker/model/family.ts';
+} from '../../worker/model/catalog.ts';
 import { SEEDED } from '../fixture/texts.ts';
 
 const known = (model: string) => [windowTokensOf(model), tokenizerFactor(model), bindsThinking(model)];

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { estimateText } from '../../worker/model/tokens.ts';
+import { estimateText } from '../../worker/model/estimate.ts';
 import { finishedCalls } from '../../worker/recovery/finished-calls.ts';
 import { buildSeed } from '../../worker/recovery/seed.ts';
 import type { LogRecord } from '../../worker/session/record.ts';

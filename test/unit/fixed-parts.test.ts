@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
-import type { Failure } from '../../worker/model/classify.ts';
-import type { Model } from '../../worker/model/model.ts';
+import type { Failure } from '../../worker/model/errors/classify.ts';
+import type { Model } from '../../worker/model/port.ts';
 import { createFixedPartsCheck, type FixedParts } from '../../worker/recovery/fixed-parts.ts';
 
 type SendResult = Awaited<ReturnType<Model['send']>>;

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { PART_CHARS_MAX, splitReply } from '../../worker/reply/format.ts';
+import { PART_CHARS_MAX, splitReply } from '../../worker/reply/split.ts';
 import { graphemeTexts, LINEAR_MS_MAX, prose, rawTexts, SEEDED } from '../fixture/texts.ts';
 
 const SMALL = 400;

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
-import { chatKey } from '../../shared/keys.ts';
-import type { InboundMessage } from '../../shared/message.ts';
-import { chatCode, headerOf } from '../../worker/header.ts';
+import type { InboundMessage } from '../../shared/flow/message.ts';
+import { chatKey } from '../../shared/redis/keys.ts';
+import { chatCode, headerOf } from '../../worker/ask/header.ts';
 import { HEADER } from '../fixture/asked.ts';
 import { inboundText } from '../fixture/inbound.ts';
 

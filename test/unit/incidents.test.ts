@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
-import type { Alert } from '../../shared/alert.ts';
-import type { ChatKey } from '../../shared/keys.ts';
+import type { Alert } from '../../shared/flow/alert.ts';
+import type { ChatKey } from '../../shared/redis/keys.ts';
 import { type Book, enter, type Notice, type Observation } from '../../worker/alerts/book.ts';
 import { CAUSES } from '../../worker/alerts/cause.ts';
 import { type Condition, FLAPPING_MS, QUIET_MS, REOPEN_MS } from '../../worker/alerts/incident.ts';

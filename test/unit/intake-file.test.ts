@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
-import { intake } from '../../producer/intake.ts';
-import { decodeMessage, encodeMessage, type InboundMessage } from '../../shared/message.ts';
+import { intake } from '../../producer/accept/read-update.ts';
+import { decodeMessage, encodeMessage, type InboundMessage } from '../../shared/flow/message.ts';
 
 const USER = 1001;
 

@@ -1,9 +1,9 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { type Intake, intake } from '../../producer/intake.ts';
-import type { AllowedIds } from '../../shared/config.ts';
-import { parseChatKey } from '../../shared/keys.ts';
-import { decodeMessage, encodeMessage, type InboundMessage, laneOf } from '../../shared/message.ts';
+import { type Intake, intake } from '../../producer/accept/read-update.ts';
+import type { AllowedIds } from '../../shared/base/config.ts';
+import { decodeMessage, encodeMessage, type InboundMessage, laneOf } from '../../shared/flow/message.ts';
+import { parseChatKey } from '../../shared/redis/keys.ts';
 import { GRAPHEMES, rawTexts, SEEDED } from '../fixture/texts.ts';
 
 const USER = 1001;

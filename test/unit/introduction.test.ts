@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
-import { introduceBot } from '../../producer/introduction.ts';
-import type { TelegramFailure, TelegramResult } from '../../shared/telegram-failure.ts';
+import { introduceBot } from '../../producer/receive/bot-profile.ts';
+import type { TelegramFailure, TelegramResult } from '../../shared/telegram/failure.ts';
 
 const failing = (kind: TelegramFailure['kind']): TelegramResult<never> => ({
   ok: false,

@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { chooseKept, recordTokens } from '../../worker/recovery/kept.ts';
+import { asShown } from '../../worker/session/overlay.ts';
 import { type LogRecord, startsTurn } from '../../worker/session/record.ts';
-import { asShown } from '../../worker/session/shown.ts';
 import { records as anyRecords, assistantSays, userSays } from '../fixture/records.ts';
 import { SEEDED } from '../fixture/texts.ts';
 import { call, result } from '../stand-in/claude/specimens.ts';

@@ -1,6 +1,14 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { chatKey, type EntryId, jobIdOf, keysOf, parseChatKey, type SessionId, shardOf } from '../../shared/keys.ts';
+import {
+  chatKey,
+  type EntryId,
+  jobIdOf,
+  keysOf,
+  parseChatKey,
+  type SessionId,
+  shardOf,
+} from '../../shared/redis/keys.ts';
 import { rawTexts, SEEDED } from '../fixture/texts.ts';
 
 const chatIds = fc.oneof(fc.maxSafeInteger(), fc.integer({ min: -1_999_999_999_999, max: 9_999_999_999 }));

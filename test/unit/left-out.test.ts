@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { bytesOf, largePartsOfTurn, largestParts, mediaParts } from '../../worker/recovery/left-out.ts';
+import { bytesOf, largePartsOfTurn, largestParts, mediaParts } from '../../worker/recovery/oversized.ts';
 import { assistantSays, records, userSays } from '../fixture/records.ts';
 import { SEEDED } from '../fixture/texts.ts';
 import { call, image, png, result, text } from '../stand-in/claude/specimens.ts';

@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals';
 import { viewTokens } from '../../worker/recovery/compact.ts';
 import { maskResults, trimOldRounds } from '../../worker/recovery/mask.ts';
+import { asShown } from '../../worker/session/overlay.ts';
 import type { LogRecord } from '../../worker/session/record.ts';
-import { asShown } from '../../worker/session/shown.ts';
 import { view, type Window } from '../../worker/session/view.ts';
 import { roomFor } from '../fixture/compaction.ts';
 import { assistantSays, userSays } from '../fixture/records.ts';

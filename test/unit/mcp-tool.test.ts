@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { answerFault, type McpTool, readTool, toolName } from '../../worker/tools/mcp-tool.ts';
+import { answerFault, type McpTool, readTool, toolName } from '../../worker/tools/mcp/tool.ts';
 import { rawTexts, SEEDED } from '../fixture/texts.ts';
 
 const LEGAL = /^[A-Za-z0-9_-]{1,64}$/;

@@ -5,9 +5,9 @@ import fc from 'fast-check';
 import { type Attachment, readAttachment } from '../../worker/media/attachment.ts';
 import { countPages } from '../../worker/media/pdf.ts';
 import { mediaId } from '../../worker/media/store.ts';
-import { judgeMedia } from '../../worker/model/contract-media.ts';
-import { type FileProblem, unreadableFile, unsupportedKind } from '../../worker/notice.ts';
-import type { Block } from '../../worker/session/record.ts';
+import type { Block } from '../../worker/model/block.ts';
+import { judgeMedia } from '../../worker/model/rules/contract-media.ts';
+import { type FileProblem, unreadableFile, unsupportedKind } from '../../worker/reply/notices.ts';
 import { blankPng, jpegPhoto, pdfOf } from '../fixture/files.ts';
 import { GRAPHEMES, rawTexts, SEEDED } from '../fixture/texts.ts';
 

@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { fill, keptIn } from '../../worker/media/fill.ts';
-import type { MessageParam } from '../../worker/model/model.ts';
-import type { Block } from '../../worker/session/record.ts';
+import type { Block } from '../../worker/model/block.ts';
+import type { MessageParam } from '../../worker/model/port.ts';
 import { SEEDED } from '../fixture/texts.ts';
 import { image, marked, png, result, text } from '../stand-in/claude/specimens.ts';
 

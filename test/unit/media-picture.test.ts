@@ -2,8 +2,8 @@ import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import sharp, { type Sharp } from 'sharp';
 import { type FittedPicture, fitPicture, PICTURE_LIMITS } from '../../worker/media/picture.ts';
-import { judgeMedia } from '../../worker/model/contract-media.ts';
 import { readImageHeader } from '../../worker/model/image-header.ts';
+import { judgeMedia } from '../../worker/model/rules/contract-media.ts';
 import { blankPng, jpegPhoto, noisePng } from '../fixture/files.ts';
 import { SEEDED } from '../fixture/texts.ts';
 

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { parseChatKey } from '../../shared/keys.ts';
-import { channelOf, decodeMessage, encodeMessage, type InboundMessage, laneOf } from '../../shared/message.ts';
+import { channelOf, decodeMessage, encodeMessage, type InboundMessage, laneOf } from '../../shared/flow/message.ts';
+import { parseChatKey } from '../../shared/redis/keys.ts';
 import { rawTexts, SEEDED } from '../fixture/texts.ts';
 
 const MESSAGE: InboundMessage = {

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import type { RecoveryStage } from '../../worker/attempt.ts';
+import type { RecoveryStage } from '../../worker/lane/attempt.ts';
 import { nextStep, OTHERWISE, POLICY, RECOVERIES_MAX, type Step, type Trigger } from '../../worker/recovery/policy.ts';
 
 const STAGES: readonly RecoveryStage[] = ['none', 'compacted', 'fresh', 'bare', 'scrubbed'];

@@ -1,13 +1,13 @@
 import { expect, test } from '@jest/globals';
-import type { Inbox } from '../../producer/inbox.ts';
-import type { Lease } from '../../producer/lease.ts';
-import { startPoller } from '../../producer/poller.ts';
-import type { Term } from '../../producer/term.ts';
-import { createFailpoints } from '../../shared/failpoint.ts';
-import { createLogger } from '../../shared/log.ts';
-import { UnreadableMessageError } from '../../shared/message.ts';
-import type { Telegram } from '../../shared/telegram.ts';
-import { startTelemetry } from '../../shared/telemetry.ts';
+import type { Inbox } from '../../producer/accept/inbox.ts';
+import type { Lease } from '../../producer/receive/lease.ts';
+import { startPoller } from '../../producer/receive/poller.ts';
+import type { Term } from '../../producer/receive/term.ts';
+import { createFailpoints } from '../../shared/base/failpoint.ts';
+import { createLogger } from '../../shared/base/log.ts';
+import { startTelemetry } from '../../shared/base/telemetry.ts';
+import { UnreadableMessageError } from '../../shared/flow/message.ts';
+import type { Telegram } from '../../shared/telegram/client.ts';
 import { instantTelegram } from '../bench/instant.ts';
 import { terms } from '../fixture/lease.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { serveHealth } from '../../shared/health.ts';
+import { serveHealth } from '../../shared/app/health.ts';
 import { alertsCheck, providerCheck, readinessOf, redisCheck, telegramCheck } from '../../worker/watch/readiness.ts';
 import type { Snapshot } from '../../worker/watch/snapshot.ts';
 

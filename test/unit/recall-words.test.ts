@@ -1,11 +1,11 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { LogRecord } from '../../worker/session/record.ts';
-import { memoryOf, QUOTE_OPENING } from '../../worker/tools/memory.ts';
-import { createMemoryIndex } from '../../worker/tools/memory-index.ts';
-import { passage } from '../../worker/tools/passage.ts';
-import { snippet } from '../../worker/tools/snippet.ts';
-import { eachWord, soughtIn } from '../../worker/tools/words.ts';
+import { memoryOf, QUOTE_OPENING } from '../../worker/tools/recall/document.ts';
+import { passage } from '../../worker/tools/recall/passage.ts';
+import { createMemoryIndex } from '../../worker/tools/recall/search-index.ts';
+import { snippet } from '../../worker/tools/recall/snippet.ts';
+import { eachWord, soughtIn } from '../../worker/tools/recall/tokenizer.ts';
 import { assistantSays, records, userSays } from '../fixture/records.ts';
 import { GRAPHEMES, graphemeTexts, LINEAR_MS_MAX, prose, rawTexts, SEEDED } from '../fixture/texts.ts';
 import { call, result, text, thinking } from '../stand-in/claude/specimens.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { estimateContent } from '../../worker/model/tokens.ts';
+import { estimateContent } from '../../worker/model/estimate.ts';
 import {
   decodeRecord,
   encodeRecord,

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { reconnectOn } from '../../shared/redis-failover.ts';
+import { reconnectOn } from '../../shared/redis/failover.ts';
 
 const refusal = (message: string, name = 'evalsha') => Object.assign(new Error(message), { command: { name } });
 

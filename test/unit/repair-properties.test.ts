@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { findBreaches, type WireRequest } from '../../worker/model/contract.ts';
-import { type Repair, repairRequest } from '../../worker/model/repair.ts';
+import { findBreaches, type WireRequest } from '../../worker/model/rules/contract.ts';
+import { type Repair, repairRequest } from '../../worker/model/rules/repair.ts';
 import { injured, oddRequests, visiblyInjured } from '../fixture/injuries.ts';
 import { type Conversation, clone, conversations, FACTS, listOf } from '../fixture/requests.ts';
 import { SEEDED } from '../fixture/texts.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { repairRequest } from '../../worker/model/repair.ts';
+import { repairRequest } from '../../worker/model/rules/repair.ts';
 import { one, say, times } from '../fixture/contract-cases.ts';
 import { type Done, repaired } from '../fixture/repair-cases.ts';
 import { FACTS } from '../fixture/requests.ts';

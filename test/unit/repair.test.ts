@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
-import type { WireRequest } from '../../worker/model/contract.ts';
-import { repairRequest } from '../../worker/model/repair.ts';
+import type { WireRequest } from '../../worker/model/rules/contract.ts';
+import { repairRequest } from '../../worker/model/rules/repair.ts';
 import { ACCEPTED, one, REFUSED, say, times } from '../fixture/contract-cases.ts';
 import { MENDED, repaired } from '../fixture/repair-cases.ts';
 import { clone, FACTS, GROUNDS, SEALED } from '../fixture/requests.ts';

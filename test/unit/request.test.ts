@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { findBreaches, type WireRequest } from '../../worker/model/contract.ts';
-import type { ModelRequest } from '../../worker/model/model.ts';
-import { wireRequest } from '../../worker/model/request.ts';
+import { wireRequest } from '../../worker/model/claude/wire-request.ts';
+import type { ModelRequest } from '../../worker/model/port.ts';
+import { findBreaches, type WireRequest } from '../../worker/model/rules/contract.ts';
 import { SEALED } from '../fixture/requests.ts';
 import { SEEDED } from '../fixture/texts.ts';
 import { type InputUsage, PrefixCache } from '../stand-in/claude/cache.ts';

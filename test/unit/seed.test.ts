@@ -1,8 +1,9 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { estimateText } from '../../worker/model/tokens.ts';
+import type { Block } from '../../worker/model/block.ts';
+import { estimateText } from '../../worker/model/estimate.ts';
 import { buildSeed, type SeedSource } from '../../worker/recovery/seed.ts';
-import { type Block, decodeRecord, type LogRecord } from '../../worker/session/record.ts';
+import { decodeRecord, type LogRecord } from '../../worker/session/record.ts';
 import { records as anyRecords, assistantSays, STAMP, userSays } from '../fixture/records.ts';
 import { graphemeTexts, LINEAR_MS_MAX, rawTexts, SEEDED } from '../fixture/texts.ts';
 import { call, image, png, result, text } from '../stand-in/claude/specimens.ts';
@@ -106,14 +107,14 @@ test('files, links, tool outcomes, open questions and the last summary are named
   const older: LogRecord = { ...STAMP, t: 'compaction', summary: 'An older summary', records: 1 };
   const newest: LogRecord = { ...STAMP, t: 'compaction', summary: 'They chose Redis.\nAnd fences.', records: 2 };
   const work = [
-    userSays('Look at shared/text.ts and https://example.org/a?b=1, issue #42'),
+    userSays('Look at shared/base/text.ts and https://example.org/a?b=1, issue #42'),
     assistantSays([call('toolu_1', { name: 'read_file' })]),
     userSays([{ ...result('toolu_1', [text('no such file'), image(png(9, 9, 3_000))]), is_error: true }]),
     assistantSays('It is missing. Shall I create it? Or stop?'),
   ];
   const seed = seedOf([older, newest, ...work]);
   const named = itemsUnder(seed, 'Files, links and ids named');
-  expect(named).toEqual(expect.arrayContaining(['shared/text.ts', 'https://example.org/a?b=1,', '#42']));
+  expect(named).toEqual(expect.arrayContaining(['shared/base/text.ts', 'https://example.org/a?b=1,', '#42']));
   expect(itemsUnder(seed, 'Tool outcomes')).toEqual(['read_file failed: no such file (image left out)']);
   expect(itemsUnder(seed, 'Questions')).toEqual(['Shall I create it?', 'Or stop?']);
   expect(itemsUnder(seed, 'Last summary of older parts')).toEqual(['They chose Redis. And fences.']);

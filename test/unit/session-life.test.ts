@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { repairRequest } from '../../worker/model/repair.ts';
-import { estimateText } from '../../worker/model/tokens.ts';
+import { estimateText } from '../../worker/model/estimate.ts';
+import { repairRequest } from '../../worker/model/rules/repair.ts';
 import { decodeRecord, encodeRecord } from '../../worker/session/record.ts';
 import { view } from '../../worker/session/view.ts';
 import { FACTS, GROUNDS } from '../fixture/requests.ts';

@@ -1,7 +1,8 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import type { Block, LogRecord, ScrubRecord, TrimRecord } from '../../worker/session/record.ts';
-import { asShown, withScrubs } from '../../worker/session/shown.ts';
+import type { Block } from '../../worker/model/block.ts';
+import { asShown, withScrubs } from '../../worker/session/overlay.ts';
+import type { LogRecord, ScrubRecord, TrimRecord } from '../../worker/session/record.ts';
 import { viewWithOrigins } from '../../worker/session/view.ts';
 import { assistantSays, heads, records, STAMP, userSays } from '../fixture/records.ts';
 import { SEEDED } from '../fixture/texts.ts';

@@ -1,8 +1,8 @@
 import type { ToolUnion } from '@anthropic-ai/sdk/resources/messages';
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import type { Block } from '../../worker/model/block.ts';
 import { sourcesOf, withSources } from '../../worker/reply/sources.ts';
-import type { Block } from '../../worker/session/record.ts';
 import { serverTools } from '../../worker/tools/server-tools.ts';
 import { rawTexts, SEEDED } from '../fixture/texts.ts';
 

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { clip, clipMiddle, graphemePrefix, redact } from '../../shared/text.ts';
+import { clip, clipMiddle, graphemePrefix, redact } from '../../shared/base/text.ts';
 import { GRAPHEMES, graphemeTexts, LINEAR_MS_MAX, prose, rawTexts, SEEDED } from '../fixture/texts.ts';
 
 const segmenter = new Intl.Segmenter('und', { granularity: 'grapheme' });

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { estimateContent, estimateText } from '../../worker/model/tokens.ts';
+import { estimateContent, estimateText } from '../../worker/model/estimate.ts';
 import { graphemeTexts, LINEAR_MS_MAX, prose, rawTexts, SEEDED } from '../fixture/texts.ts';
 import { contentTokens, textTokens } from '../stand-in/claude/counting.ts';
 import { call, image, jpeg, pages, png, result, text, webp } from '../stand-in/claude/specimens.ts';
@@ -70,7 +70,7 @@ test('only an empty text is free, and no text is worth less than a part of it', 
 test('tool calls, results, images and documents count like what they are, not like their bytes', () => {
   const content = [
     text(LANGUAGES[0]?.[1].repeat(20) ?? ''),
-    call('toolu_1', { input: { path: 'shared/text.ts', query: 'where is the text cut? '.repeat(10) } }),
+    call('toolu_1', { input: { path: 'shared/base/text.ts', query: 'where is the text cut? '.repeat(10) } }),
     result('toolu_1', 'Found in 3 places. '.repeat(30)),
     result('toolu_2', [text('Found in 3 places. '.repeat(30)), image(png(1_000, 1_000, 300_000))]),
     image(png(1_000, 1_000, 3_000_000)),

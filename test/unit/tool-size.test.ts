@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import type { ToolSpec } from '../../worker/tools/tool.ts';
 import { boundTools } from '../../worker/tools/tool-size.ts';
+import type { ToolSpec } from '../../worker/tools/toolbox.ts';
 import { graphemeTexts, SEEDED } from '../fixture/texts.ts';
 
 function spec(name: string, description: string): ToolSpec {

@@ -1,8 +1,9 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { estimateText } from '../../worker/model/tokens.ts';
+import type { Block } from '../../worker/model/block.ts';
+import { estimateText } from '../../worker/model/estimate.ts';
 import { transcribe } from '../../worker/recovery/transcript.ts';
-import type { Block, LogRecord } from '../../worker/session/record.ts';
+import type { LogRecord } from '../../worker/session/record.ts';
 import { records as anyRecords, assistantSays, STAMP, userSays } from '../fixture/records.ts';
 import { GRAPHEMES, graphemeTexts, LINEAR_MS_MAX, SEEDED } from '../fixture/texts.ts';
 import { call, image, pages, png, result, text, thinking } from '../stand-in/claude/specimens.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
-import type { PollRecord } from '../../shared/heartbeat.ts';
-import type { ChatKey, EntryId } from '../../shared/keys.ts';
+import type { PollRecord } from '../../shared/flow/receiver-health.ts';
+import type { ChatKey, EntryId } from '../../shared/redis/keys.ts';
 import { conditionsOf, isPolled } from '../../worker/watch/rules.ts';
 import type { ShardSnapshot, Snapshot } from '../../worker/watch/snapshot.ts';
 

@@ -1,10 +1,10 @@
 import { expect, test } from '@jest/globals';
-import type { Lease } from '../../producer/lease.ts';
-import type { Term } from '../../producer/term.ts';
-import { type KeeperParts, startWebhookKeeper } from '../../producer/webhook-keeper.ts';
-import { createLogger } from '../../shared/log.ts';
-import type { WebhookInfo } from '../../shared/telegram.ts';
-import type { TelegramResult } from '../../shared/telegram-failure.ts';
+import type { Lease } from '../../producer/receive/lease.ts';
+import type { Term } from '../../producer/receive/term.ts';
+import { type KeeperParts, startWebhookKeeper } from '../../producer/receive/webhook-manager.ts';
+import { createLogger } from '../../shared/base/log.ts';
+import type { WebhookInfo } from '../../shared/telegram/client.ts';
+import type { TelegramResult } from '../../shared/telegram/failure.ts';
 import { terms } from '../fixture/lease.ts';
 
 const URL_OF_OURS = 'https://example.org/hook';

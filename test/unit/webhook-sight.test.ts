@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
-import { judge, type WebhookState } from '../../producer/webhook-sight.ts';
-import type { WebhookInfo } from '../../shared/telegram.ts';
+import { judge, type WebhookState } from '../../producer/receive/webhook-health.ts';
+import type { WebhookInfo } from '../../shared/telegram/client.ts';
 
 const OURS = 'https://example.org/hook';
 

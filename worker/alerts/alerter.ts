@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import type { Keys } from '../../shared/keys.ts';
-import { pause, type Service } from '../../shared/lifecycle.ts';
-import type { Logger } from '../../shared/log.ts';
-import type { RedisClient } from '../../shared/redis.ts';
-import { bindScript, type RunScript } from '../../shared/script.ts';
+import { pause, type Service } from '../../shared/base/lifecycle.ts';
+import type { Logger } from '../../shared/base/log.ts';
+import type { RedisClient } from '../../shared/redis/connection.ts';
+import type { Keys } from '../../shared/redis/keys.ts';
+import { bindScript, type RunScript } from '../../shared/redis/script.ts';
 import { type AlertingRecord, alertingFields, alertingOf } from './alerting.ts';
 import type { Notice } from './book.ts';
 import { type Channels, deliver } from './deliver.ts';

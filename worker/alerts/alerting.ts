@@ -1,5 +1,5 @@
-import type { Keys } from '../../shared/keys.ts';
-import type { RedisClient } from '../../shared/redis.ts';
+import type { RedisClient } from '../../shared/redis/connection.ts';
+import type { Keys } from '../../shared/redis/keys.ts';
 
 /** How the sending of alerts goes, for the whole installation. Times are ms since the epoch by Redis' clock. */
 export interface AlertingRecord {

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
-import { type Alert, readAlert } from '../../shared/alert.ts';
-import { type Keys, keysOf } from '../../shared/keys.ts';
-import type { RedisClient } from '../../shared/redis.ts';
-import { bindScript } from '../../shared/script.ts';
+import { type Alert, readAlert } from '../../shared/flow/alert.ts';
+import type { RedisClient } from '../../shared/redis/connection.ts';
+import { type Keys, keysOf } from '../../shared/redis/keys.ts';
+import { bindScript } from '../../shared/redis/script.ts';
 import type { Book, Notice } from './book.ts';
 import type { Incident } from './incident.ts';
 

@@ -1,4 +1,4 @@
-import type { Alert } from '../../shared/alert.ts';
+import type { Alert } from '../../shared/flow/alert.ts';
 import {
   type Condition,
   dueNotice,

@@ -1,4 +1,4 @@
-import type { Cause } from '../../shared/alert.ts';
+import type { Cause } from '../../shared/flow/alert.ts';
 
 /** How incidents of a cause behave. */
 export interface CauseRule {

@@ -1,4 +1,4 @@
-import type { Telegram } from '../../shared/telegram.ts';
+import type { Telegram } from '../../shared/telegram/client.ts';
 
 /** What came of a message to an operator. */
 export type Sent =

@@ -1,4 +1,4 @@
-import type { ChatKey, EntryId } from '../../shared/keys.ts';
+import type { ChatKey, EntryId } from '../../shared/redis/keys.ts';
 import { PROVIDER_SAID, type ProviderTrouble } from '../model/provider-trouble.ts';
 import type { Condition } from './incident.ts';
 

@@ -1,4 +1,4 @@
-import { clip } from '../../shared/text.ts';
+import { clip } from '../../shared/base/text.ts';
 import type { NoticeKind } from './incident.ts';
 
 /** A notice that waits to be sent. */

@@ -1,4 +1,4 @@
-import type { Alert, Cause } from '../../shared/alert.ts';
+import type { Alert, Cause } from '../../shared/flow/alert.ts';
 import { CAUSES } from './cause.ts';
 
 /**

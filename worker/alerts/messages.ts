@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
-import type { Alert } from '../../shared/alert.ts';
-import type { ChatKey, EntryId } from '../../shared/keys.ts';
-import { clip } from '../../shared/text.ts';
-import { type Attempt, traceIdOfAttempt } from '../attempt.ts';
-import type { FailureReason } from '../model/classify.ts';
+import { traceIdOf } from '../../shared/base/telemetry.ts';
+import { clip } from '../../shared/base/text.ts';
+import type { Alert } from '../../shared/flow/alert.ts';
+import type { ChatKey, EntryId } from '../../shared/redis/keys.ts';
+import type { Attempt } from '../lane/attempt.ts';
+import type { FailureReason } from '../model/errors/classify.ts';
 import { PROVIDER_SAID, providerTroubleOf } from '../model/provider-trouble.ts';
 
 const TOOLS_NAMED_MAX = 10;
@@ -14,7 +15,7 @@ export function freshSessionAlert(attempt: Attempt, entries: number, to: string)
   return {
     cause: 'fresh-session',
     ...whereOf(attempt),
-    text: `Context overflow: chat ${attempt.chat} was moved to a fresh session and the message is replayed. The old session ${attempt.session} had ${entries} entries and stays readable; the new one is ${to}. Trace ${traceIdOfAttempt(attempt)}`,
+    text: `Context overflow: chat ${attempt.chat} was moved to a fresh session and the message is replayed. The old session ${attempt.session} had ${entries} entries and stays readable; the new one is ${to}. Trace ${traceIdOf(attempt.traceparent)}`,
   };
 }
 
@@ -43,7 +44,7 @@ export function refusedToolAlert(attempt: Attempt, tool: string): Alert {
     cause: 'tool-refused',
     key: tool,
     ...whereOf(attempt),
-    text: `The model's API refuses the tool ${tool}, so it was taken out until the next start; chats go on without it. Mend its definition on its server. First seen: chat ${attempt.chat}. Trace ${traceIdOfAttempt(attempt)}`,
+    text: `The model's API refuses the tool ${tool}, so it was taken out until the next start; chats go on without it. Mend its definition on its server. First seen: chat ${attempt.chat}. Trace ${traceIdOf(attempt.traceparent)}`,
   };
 }
 
@@ -52,7 +53,7 @@ export function overflowStormAlert(attempt: Attempt): Alert {
   return {
     cause: 'overflow-storm',
     ...whereOf(attempt),
-    text: `Many chats overflow at the same time: the model refused {chats} chats as too long within 5 minutes, although our count said that they fit. One chat at a time is recovered, the others wait with their sessions. ${place(attempt)}. Trace ${traceIdOfAttempt(attempt)}`,
+    text: `Many chats overflow at the same time: the model refused {chats} chats as too long within 5 minutes, although our count said that they fit. One chat at a time is recovered, the others wait with their sessions. ${place(attempt)}. Trace ${traceIdOf(attempt.traceparent)}`,
   };
 }
 
@@ -66,7 +67,7 @@ export function fixedPartsAlert(attempt: Attempt, why: string, status: number | 
   return {
     cause: 'fixed-parts',
     ...whereOf(attempt),
-    text: `The endpoint refuses every request (${why}, status ${status ?? 'none'}), even without any conversation: messages fail, and their users are told. Check the system prompt, the tools and the proxy in front of the model. No session was touched. First seen: chat ${attempt.chat}. Trace ${traceIdOfAttempt(attempt)}`,
+    text: `The endpoint refuses every request (${why}, status ${status ?? 'none'}), even without any conversation: messages fail, and their users are told. Check the system prompt, the tools and the proxy in front of the model. No session was touched. First seen: chat ${attempt.chat}. Trace ${traceIdOf(attempt.traceparent)}`,
   };
 }
 
@@ -80,7 +81,7 @@ export function gaveUpAlert(attempt: Attempt, reason: string, fault: 'size' | 'm
   return {
     cause: 'gave-up',
     ...whereOf(attempt),
-    text: `A message could not be answered: ${cause}. ${place(attempt)}. The user was told. Trace ${traceIdOfAttempt(attempt)}`,
+    text: `A message could not be answered: ${cause}. ${place(attempt)}. The user was told. Trace ${traceIdOf(attempt.traceparent)}`,
   };
 }
 
@@ -91,7 +92,7 @@ export function failedAlert(attempt: Attempt, reason: string, detail: string): A
   return {
     ...(trouble === undefined ? { cause: 'failed' as const } : { cause: 'provider' as const, level: trouble }),
     ...whereOf(attempt),
-    text: `A message failed (${reason}; ${detail})${why}. ${place(attempt)}. The user was told. Trace ${traceIdOfAttempt(attempt)}`,
+    text: `A message failed (${reason}; ${detail})${why}. ${place(attempt)}. The user was told. Trace ${traceIdOf(attempt.traceparent)}`,
   };
 }
 
@@ -100,7 +101,7 @@ export function undeliverableAlert(attempt: Attempt, why: string): Alert {
   return {
     cause: 'undeliverable',
     ...whereOf(attempt),
-    text: `A reply could not be delivered (${why}). ${place(attempt)}. Trace ${traceIdOfAttempt(attempt)}`,
+    text: `A reply could not be delivered (${why}). ${place(attempt)}. Trace ${traceIdOf(attempt.traceparent)}`,
   };
 }
 
@@ -109,7 +110,7 @@ export function unsureAlert(attempt: Attempt): Alert {
   return {
     cause: 'unsure',
     ...whereOf(attempt),
-    text: `A part of a reply may be missing: it was sent twice, and Telegram said neither time whether it took it. Chat ${attempt.chat}, entry ${attempt.entry}. The user may have to ask again. Trace ${traceIdOfAttempt(attempt)}`,
+    text: `A part of a reply may be missing: it was sent twice, and Telegram said neither time whether it took it. Chat ${attempt.chat}, entry ${attempt.entry}. The user may have to ask again. Trace ${traceIdOf(attempt.traceparent)}`,
   };
 }
 
@@ -118,7 +119,7 @@ export function budgetAlert(attempt: Attempt): Alert {
   return {
     cause: 'over-budget',
     ...whereOf(attempt),
-    text: `The daily budget of all chats (TOTAL_DAILY_TOKENS) is used up: messages are refused until midnight, UTC. First refused: chat ${attempt.chat}. Trace ${traceIdOfAttempt(attempt)}`,
+    text: `The daily budget of all chats (TOTAL_DAILY_TOKENS) is used up: messages are refused until midnight, UTC. First refused: chat ${attempt.chat}. Trace ${traceIdOf(attempt.traceparent)}`,
   };
 }
 
@@ -127,7 +128,7 @@ export function tornAlert(attempt: Attempt, records: number): Alert {
   return {
     cause: 'torn-session',
     ...whereOf(attempt),
-    text: `A session log holds ${records} records that cannot be read; they were left out, and the message goes on without them. Chat ${attempt.chat}, session ${attempt.session}. Trace ${traceIdOfAttempt(attempt)}`,
+    text: `A session log holds ${records} records that cannot be read; they were left out, and the message goes on without them. Chat ${attempt.chat}, session ${attempt.session}. Trace ${traceIdOf(attempt.traceparent)}`,
   };
 }
 
@@ -192,7 +193,7 @@ export function toolServerAlert(server: string, problem: string | undefined): Al
 type Numbers = Readonly<Record<'accepted' | 'settled' | 'pending' | 'unaccounted', number>>;
 
 function whereOf(attempt: Attempt): Pick<Alert, 'chat' | 'entry' | 'traceId'> {
-  return { chat: attempt.chat, entry: attempt.entry, traceId: traceIdOfAttempt(attempt) };
+  return { chat: attempt.chat, entry: attempt.entry, traceId: traceIdOf(attempt.traceparent) };
 }
 
 function place({ chat, entry }: Attempt): string {

@@ -1,4 +1,4 @@
-import { clip } from '../../shared/text.ts';
+import { clip } from '../../shared/base/text.ts';
 import { CAUSES } from './cause.ts';
 import { type Incident, incidentOf, type NoticeKind } from './incident.ts';
 

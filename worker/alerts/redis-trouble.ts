@@ -1,5 +1,5 @@
 import { hostname } from 'node:os';
-import type { Logger } from '../../shared/log.ts';
+import type { Logger } from '../../shared/base/log.ts';
 import type { AlertChannel } from './channel.ts';
 
 /**

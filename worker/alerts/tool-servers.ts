@@ -1,7 +1,7 @@
-import type { Alert } from '../../shared/alert.ts';
-import { pause, type Service } from '../../shared/lifecycle.ts';
-import type { Logger } from '../../shared/log.ts';
-import type { McpServerState } from '../tools/mcp.ts';
+import { pause, type Service } from '../../shared/base/lifecycle.ts';
+import type { Logger } from '../../shared/base/log.ts';
+import type { Alert } from '../../shared/flow/alert.ts';
+import type { McpServerState } from '../tools/mcp/client.ts';
 import { toolServerAlert } from './messages.ts';
 
 export interface ToolServerParts {

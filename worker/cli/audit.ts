@@ -1,13 +1,13 @@
 import { parseArgs } from 'node:util';
-import { readProcessConfig } from '../../shared/config.ts';
-import { type Keys, keysOf } from '../../shared/keys.ts';
-import type { RedisClient } from '../../shared/redis.ts';
-import { createLedger, type LedgerReading } from '../ledger.ts';
+import { readProcessConfig } from '../../shared/base/config.ts';
+import type { RedisClient } from '../../shared/redis/connection.ts';
+import { type Keys, keysOf } from '../../shared/redis/keys.ts';
+import { createLedger, type LedgerReading } from '../lane/ledger.ts';
+import { loadPrices } from '../model/price-file.ts';
 import type { Prices } from '../model/prices.ts';
-import { loadPrices } from '../price-file.ts';
+import { type Counts, createRollUp, type RollUp, type RollUpBuilder, type Spending } from './audit-summary.ts';
+import { withRedis } from './connection.ts';
 import { type CliOutput, UsageError } from './output.ts';
-import { type Counts, createRollUp, type RollUp, type RollUpBuilder, type Spending } from './rollup.ts';
-import { withRedis } from './state.ts';
 
 const HELP = `Usage: npm run cli -- audit [--days N] [--json]
 

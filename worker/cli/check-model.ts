@@ -1,6 +1,6 @@
 import Anthropic from '@anthropic-ai/sdk';
-import type { Config } from '../../shared/config.ts';
-import { createClaude } from '../model/claude.ts';
+import type { Config } from '../../shared/base/config.ts';
+import { createClaude } from '../model/claude/adapter.ts';
 import { PROVIDER_SAID, providerTroubleOf } from '../model/provider-trouble.ts';
 import type { Finding } from './finding.ts';
 

@@ -1,9 +1,9 @@
-import { type Config, programPath, redisAddressOf } from '../../shared/config.ts';
-import { keysOf } from '../../shared/keys.ts';
-import { PROJECT_ROOT } from '../../shared/project.ts';
-import { connectRedis, type RedisClient, serversOf, untilReady } from '../../shared/redis.ts';
-import { findRedisServer } from '../../shared/redis-server.ts';
-import { shardsProblem } from '../../shared/shards.ts';
+import { findPrivateServer } from '../../shared/app/find-redis.ts';
+import { type Config, programPath, redisAddressOf } from '../../shared/base/config.ts';
+import { PROJECT_ROOT } from '../../shared/base/project.ts';
+import { connectRedis, type RedisClient, serversOf, untilReady } from '../../shared/redis/connection.ts';
+import { keysOf } from '../../shared/redis/keys.ts';
+import { shardsProblem } from '../../shared/redis/shards.ts';
 import { alertsCheck, providerCheck, redisCheck, telegramCheck } from '../watch/readiness.ts';
 import { countWorkers, createSnapshotReader } from '../watch/snapshot.ts';
 import type { Finding } from './finding.ts';
@@ -17,7 +17,7 @@ const TIME = "return redis.call('TIME')";
 export async function checkRedis(config: Config): Promise<Finding[]> {
   const address = redisAddressOf(config);
   if (address === undefined) {
-    const found = await findRedisServer({ root: PROJECT_ROOT, path: programPath() });
+    const found = await findPrivateServer(PROJECT_ROOT, programPath());
     const detail = found.ok ? `a private server will be started (${found.command})` : found.problem;
     return [{ part: 'redis', ok: found.ok, detail }];
   }

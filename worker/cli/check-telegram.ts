@@ -1,5 +1,5 @@
-import type { Config } from '../../shared/config.ts';
-import { createTelegram, type Telegram, type WebhookInfo } from '../../shared/telegram.ts';
+import type { Config } from '../../shared/base/config.ts';
+import { createTelegram, type Telegram, type WebhookInfo } from '../../shared/telegram/client.ts';
 import type { Finding } from './finding.ts';
 
 const TELEGRAM_DEADLINE_MS = 10_000;

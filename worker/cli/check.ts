@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
-import { type Config, readProcessConfig } from '../../shared/config.ts';
-import { createLogger } from '../../shared/log.ts';
-import { startMcp } from '../tools/mcp.ts';
-import { type McpServer, readMcpConfig } from '../tools/mcp-config.ts';
+import { type Config, readProcessConfig } from '../../shared/base/config.ts';
+import { createLogger } from '../../shared/base/log.ts';
+import { startMcp } from '../tools/mcp/client.ts';
+import { type McpServer, readMcpConfig } from '../tools/mcp/config.ts';
 import { checkModel } from './check-model.ts';
 import { checkRedis } from './check-redis.ts';
 import { checkTelegram } from './check-telegram.ts';

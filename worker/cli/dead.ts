@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
-import { type Keys, keysOf } from '../../shared/keys.ts';
-import type { RedisClient } from '../../shared/redis.ts';
-import { bindScript } from '../../shared/script.ts';
-import type { OutcomeRecord } from '../lane.ts';
+import type { RedisClient } from '../../shared/redis/connection.ts';
+import { type Keys, keysOf } from '../../shared/redis/keys.ts';
+import { bindScript } from '../../shared/redis/script.ts';
+import type { OutcomeRecord } from '../lane/lane.ts';
+import { withRedis } from './connection.ts';
 import { type CliOutput, UsageError } from './output.ts';
-import { withRedis } from './state.ts';
 
 const HELP = `Usage: npm run cli -- dead list [--limit N] [--json]
        npm run cli -- dead show <id> [--content] [--json]
@@ -124,10 +124,7 @@ async function show({ redis, shards, id, options, output }: DeadTask): Promise<n
 
 async function replay({ redis, shards, id, options, output }: DeadTask): Promise<number> {
   if ((id === undefined) === !options.all) throw new UsageError(HELP);
-  const run = bindScript<['replayed' | 'gone' | 'chatless', string]>(
-    redis,
-    join(import.meta.dirname, '..', 'scripts', 'replay.lua'),
-  );
+  const run = bindScript<['replayed' | 'gone' | 'chatless', string]>(redis, join(import.meta.dirname, 'replay.lua'));
   const letters = id === undefined ? await allOf(redis, shards) : [await found(redis, shards, id)];
   const ids: string[] = [];
   let chatless = 0;

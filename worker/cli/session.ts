@@ -2,14 +2,14 @@ import { createReadStream } from 'node:fs';
 import { access } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
-import { type ChatKey, type Keys, keysOf, parseChatKey, type SessionId, shardOf } from '../../shared/keys.ts';
-import type { RedisClient } from '../../shared/redis.ts';
-import { clip } from '../../shared/text.ts';
+import { clip } from '../../shared/base/text.ts';
+import type { RedisClient } from '../../shared/redis/connection.ts';
+import { type ChatKey, type Keys, keysOf, parseChatKey, type SessionId, shardOf } from '../../shared/redis/keys.ts';
 import { textOf } from '../session/record.ts';
 import { emptySessionCommands, newSessionId } from '../session/store.ts';
 import { exportLine, importSession, parseLines, readSession } from '../session/transfer.ts';
+import { withRedis } from './connection.ts';
 import { type CliOutput, UsageError } from './output.ts';
-import { withRedis } from './state.ts';
 
 const HELP = `Usage: npm run cli -- session show|export|reset <chat> [--json]
        npm run cli -- session import <chat> [file] [--json]

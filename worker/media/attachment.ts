@@ -1,9 +1,8 @@
-import { graphemePrefix } from '../../shared/text.ts';
+import { graphemePrefix } from '../../shared/base/text.ts';
+import { type Block, nameInBrackets, sizeInWords } from '../model/block.ts';
 import { readPdf } from '../model/pdf-header.ts';
-import type { FileProblem } from '../notice.ts';
-import { type Block, nameInBrackets } from '../session/record.ts';
+import type { FileProblem } from '../reply/notices.ts';
 import { kindOf } from './kind.ts';
-import { sizeInWords } from './label.ts';
 import { countPages } from './pdf.ts';
 import { fitPicture } from './picture.ts';
 import { mediaId } from './store.ts';

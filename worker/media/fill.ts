@@ -1,5 +1,5 @@
-import type { MessageParam } from '../model/model.ts';
-import type { Block } from '../session/record.ts';
+import type { Block } from '../model/block.ts';
+import type { MessageParam } from '../model/port.ts';
 import { labelOf } from './label.ts';
 
 /** A source as the log holds it: a reference to bytes that are kept elsewhere. */

@@ -1,12 +1,4 @@
-import { type Block, nameInBrackets } from '../session/record.ts';
-
-const KB = 1024;
-const MB = 1024 * KB;
-
-/** A size as people say it. */
-export function sizeInWords(bytes: number): string {
-  return bytes < MB ? `${Math.ceil(bytes / KB)} KB` : `${(bytes / MB).toFixed(1)} MB`;
-}
+import { type Block, nameInBrackets, sizeInWords } from '../model/block.ts';
 
 /**
  * What a picture or a document is, in a few words for a line in brackets: `image/jpeg, 48 KB` or

@@ -1,5 +1,5 @@
 import sharp, { type Metadata, type OutputInfo, type Sharp } from 'sharp';
-import type { FileProblem } from '../notice.ts';
+import type { FileProblem } from '../reply/notices.ts';
 import { pictureFormat } from './kind.ts';
 
 /** A picture as the model takes it, or why there is none. */

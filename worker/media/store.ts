@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
-import type { Keys } from '../../shared/keys.ts';
-import type { RedisClient } from '../../shared/redis.ts';
+import type { RedisClient } from '../../shared/redis/connection.ts';
+import type { Keys } from '../../shared/redis/keys.ts';
 
 /**
  * The bytes that records only refer to: pictures, PDF files, long texts. Each stands under its hash, so the same file is

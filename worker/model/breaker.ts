@@ -1,5 +1,5 @@
-import type { FailureReason } from './classify.ts';
-import type { Model, ModelResult } from './model.ts';
+import type { FailureReason } from './errors/classify.ts';
+import type { Model, ModelResult } from './port.ts';
 
 /** How one model's endpoint has fared. */
 interface Circuit {

@@ -1,4 +1,4 @@
-import type { CacheLifetime } from './model.ts';
+import type { CacheLifetime } from './port.ts';
 
 /** Prices as multiples of plain input (Opus 5.5; on others reading costs 0.025 to 0.1, which changes no choice). */
 const READ = 0.05;

@@ -1,8 +1,8 @@
 import type { AssistantRecord, LogRecord } from '../session/record.ts';
 import type { Window } from '../session/view.ts';
-import { isSameModel, tokenizerFactor } from './family.ts';
-import type { MessageParam, ModelRequest } from './model.ts';
-import { estimateContent, estimateText } from './tokens.ts';
+import { isSameModel, tokenizerFactor } from './catalog.ts';
+import { estimateContent, estimateText } from './estimate.ts';
+import type { MessageParam, ModelRequest } from './port.ts';
 
 /** What a request will cost, as far as can be known before it is sent. */
 export interface Count {

@@ -1,5 +1,5 @@
-import { windowTokensOf } from './family.ts';
-import type { ModelLimits } from './model.ts';
+import { windowTokensOf } from './catalog.ts';
+import type { ModelLimits } from './port.ts';
 
 /** What an endpoint says of a model, in part or in whole, and how long that is worth keeping. */
 export interface Stated {

@@ -1,4 +1,4 @@
-import { field } from './evidence.ts';
+import { field } from './errors/evidence.ts';
 
 /** No more of an error than this is ever looked at, so that a hostile body costs no time. */
 const TEXT_CHARS_MAX = 8_192;

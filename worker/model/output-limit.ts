@@ -1,4 +1,4 @@
-import { readEvidence } from './evidence.ts';
+import { readEvidence } from './errors/evidence.ts';
 
 /** What an error calls the output that was asked for. */
 const ABOUT_OUTPUT = /max (?:new |completion |output )?tokens|(?:output|completion) tokens/;

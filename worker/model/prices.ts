@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { canonicalName } from './family.ts';
-import type { Usage } from './model.ts';
+import { canonicalName } from './catalog.ts';
+import type { Usage } from './port.ts';
 
 /** Dollars for a million tokens of each kind. */
 interface Rates {

@@ -1,4 +1,4 @@
-import type { FailureReason } from './classify.ts';
+import type { FailureReason } from './errors/classify.ts';
 
 /** Why an endpoint does not answer, as an operator would sort it. */
 export type ProviderTrouble = 'overloaded' | 'network' | 'auth' | 'billing' | 'model';

@@ -1,4 +1,4 @@
-import type { Usage } from './model.ts';
+import type { Usage } from './port.ts';
 
 /** The counters of a call as the API names them; proxies leave any of them out. */
 export interface StatedUsage {

@@ -1,6 +1,6 @@
-import type { MessageParam, ModelRequest, Usage } from '../model/model.ts';
+import { estimateText } from '../model/estimate.ts';
+import type { MessageParam, ModelRequest, Usage } from '../model/port.ts';
 import { costOf } from '../model/prices.ts';
-import { estimateText } from '../model/tokens.ts';
 import type { LogRecord } from '../session/record.ts';
 import { type Summarised, type Summariser, summaryBounds, summaryOf } from './summarise.ts';
 

@@ -1,7 +1,7 @@
+import { estimateContent } from '../model/estimate.ts';
 import type { Room } from '../model/room.ts';
-import { estimateContent } from '../model/tokens.ts';
+import { asShown, withScrubs } from '../session/overlay.ts';
 import type { LogRecord, TrimRecord } from '../session/record.ts';
-import { asShown, withScrubs } from '../session/shown.ts';
 import { view, type Window } from '../session/view.ts';
 import { type Conversation, isCachedCheaper, summariseFromCache } from './cached-summary.ts';
 import { chooseKept, type Kept, newestTurn, recordTokens } from './kept.ts';

@@ -1,6 +1,7 @@
-import { clip, redact } from '../../shared/text.ts';
-import { estimateText } from '../model/tokens.ts';
-import { type Block, type LogRecord, resultText } from '../session/record.ts';
+import { clip, redact } from '../../shared/base/text.ts';
+import type { Block } from '../model/block.ts';
+import { estimateText } from '../model/estimate.ts';
+import { type LogRecord, resultText } from '../session/record.ts';
 
 /** A call of a tool that was made for a message, with what came of it. */
 interface FinishedCall {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { isOverBudget } from '../budget.ts';
-import type { Failure } from '../model/classify.ts';
-import type { Model, ModelRequest } from '../model/model.ts';
+import type { Failure } from '../model/errors/classify.ts';
+import { isOverBudget } from '../model/errors/classify.ts';
+import type { Model, ModelRequest } from '../model/port.ts';
 
 /** Whether the endpoint takes what every request holds: system prompt and tools, with nothing of any chat. */
 export type FixedPartsVerdict =

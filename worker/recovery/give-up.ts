@@ -1,11 +1,11 @@
-import { alertCommand } from '../../shared/alert.ts';
-import { METRIC } from '../../shared/telemetry.ts';
+import { METRIC } from '../../shared/base/telemetry.ts';
+import { alertCommand } from '../../shared/flow/alert.ts';
 import { failedAlert, gaveUpAlert } from '../alerts/messages.ts';
-import { auditCommand } from '../audit.ts';
-import type { FailureKind } from '../model/classify.ts';
-import { NOTICE } from '../notice.ts';
+import { auditCommand } from '../lane/audit-trail.ts';
+import type { FailureKind } from '../model/errors/classify.ts';
+import { NOTICE } from '../reply/notices.ts';
+import { type Overflow, type RecoverParts, type Recovery, reportFailedStage } from './effects.ts';
 import { asksForBlame } from './policy.ts';
-import { type Overflow, type RecoverParts, type Recovery, reportFailedStage } from './step.ts';
 import { removeTurn } from './trial.ts';
 
 /** What the user is told, by what was wrong in the end. */

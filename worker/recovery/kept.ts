@@ -1,8 +1,8 @@
-import { estimateContent } from '../model/tokens.ts';
+import { estimateContent } from '../model/estimate.ts';
+import { asShown } from '../session/overlay.ts';
 import { type LogRecord, type ScrubRecord, startsTurn } from '../session/record.ts';
-import { asShown } from '../session/shown.ts';
-import { longTexts, type Part } from './left-out.ts';
-import { scrubOf } from './step.ts';
+import { scrubOf } from './effects.ts';
+import { longTexts, type Part } from './oversized.ts';
 
 /** What a compaction leaves verbatim. */
 export interface Kept {

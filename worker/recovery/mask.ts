@@ -2,7 +2,7 @@ import type { Room } from '../model/room.ts';
 import { type LogRecord, startsTurn, type TrimRecord } from '../session/record.ts';
 import type { Window } from '../session/view.ts';
 import { progressOf } from './compact.ts';
-import { trimOf } from './step.ts';
+import { trimOf } from './effects.ts';
 
 /** A mask that makes a summary unnecessary. */
 export interface Mask {

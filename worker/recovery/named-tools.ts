@@ -1,8 +1,8 @@
-import { alertCommand } from '../../shared/alert.ts';
-import { METRIC } from '../../shared/telemetry.ts';
+import { METRIC } from '../../shared/base/telemetry.ts';
+import { alertCommand } from '../../shared/flow/alert.ts';
 import { refusedToolAlert } from '../alerts/messages.ts';
-import { auditCommand } from '../audit.ts';
-import type { Overflow, RecoverParts, Recovery, RecoveryTime } from './step.ts';
+import { auditCommand } from '../lane/audit-trail.ts';
+import type { Overflow, RecoverParts, Recovery, RecoveryTime } from './effects.ts';
 
 /** The API names one tool at a time; more bad ones than that are a broken server. */
 const TOOLS_MAX = 20;

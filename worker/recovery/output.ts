@@ -1,6 +1,6 @@
-import { METRIC } from '../../shared/telemetry.ts';
-import { auditCommand } from '../audit.ts';
-import { moveTo, noteTried, type Overflow, type RecoverParts, type Recovery } from './step.ts';
+import { METRIC } from '../../shared/base/telemetry.ts';
+import { auditCommand } from '../lane/audit-trail.ts';
+import { moveTo, noteTried, type Overflow, type RecoverParts, type Recovery } from './effects.ts';
 
 const OUTPUT_TOKENS_MIN = 1_024;
 const MARGIN_TOKENS = 256;

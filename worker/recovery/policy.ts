@@ -1,5 +1,5 @@
-import type { RecoveryStage } from '../attempt.ts';
-import type { FailureKind, FailureReason } from '../model/classify.ts';
+import type { RecoveryStage } from '../lane/attempt.ts';
+import type { FailureKind, FailureReason } from '../model/errors/classify.ts';
 
 /** Failures that a change of the request can mend. Transient and terminal ones never reach the table. */
 export type Trigger = Exclude<FailureKind, 'transient' | 'terminal'>;

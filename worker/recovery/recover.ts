@@ -1,18 +1,10 @@
-import { alertCommand } from '../../shared/alert.ts';
-import { METRIC, SPAN } from '../../shared/telemetry.ts';
+import { METRIC, SPAN } from '../../shared/base/telemetry.ts';
+import { alertCommand } from '../../shared/flow/alert.ts';
 import { fixedPartsAlert } from '../alerts/messages.ts';
-import { type Attempt, BLAMED } from '../attempt.ts';
-import { auditCommand } from '../audit.ts';
+import { type Attempt, BLAMED } from '../lane/attempt.ts';
+import { auditCommand } from '../lane/audit-trail.ts';
 import { isEndpointTrouble } from '../model/breaker.ts';
-import { NOTICE } from '../notice.ts';
-import type { FixedPartsVerdict } from './fixed-parts.ts';
-import { startFreshSession } from './fresh-session.ts';
-import { giveUp, refuseTurn } from './give-up.ts';
-import { leaveOutTools } from './named-tools.ts';
-import { lowerOutput, raiseOutput } from './output.ts';
-import { asksForBlame, nextStep, OTHERWISE, type Step } from './policy.ts';
-import { dropThinking, scrubLargest, scrubMedia, scrubMessage, scrubResults } from './scrub.ts';
-import { compactForRetry } from './stage-one.ts';
+import { NOTICE } from '../reply/notices.ts';
 import {
   type LearntLimit,
   LIMIT_TOKENS_MIN,
@@ -21,7 +13,15 @@ import {
   type Recovery,
   type RecoveryTime,
   reportFailedStage,
-} from './step.ts';
+} from './effects.ts';
+import type { FixedPartsVerdict } from './fixed-parts.ts';
+import { giveUp, refuseTurn } from './give-up.ts';
+import { leaveOutTools } from './named-tools.ts';
+import { lowerOutput, raiseOutput } from './output.ts';
+import { asksForBlame, nextStep, OTHERWISE, type Step } from './policy.ts';
+import { dropThinking, scrubLargest, scrubMedia, scrubMessage, scrubResults } from './scrub.ts';
+import { compactForRetry } from './stage-1.ts';
+import { startFreshSession } from './stage-2.ts';
 import { isRefusedForLength } from './storm.ts';
 
 /** No window that anybody talks to is smaller, so a request of less was not refused for its length. */

@@ -1,10 +1,9 @@
-import { METRIC } from '../../shared/telemetry.ts';
-import { auditCommand } from '../audit.ts';
-import { leftOut, NOTICE } from '../notice.ts';
-import { asShown, isThinking } from '../session/shown.ts';
+import { METRIC } from '../../shared/base/telemetry.ts';
+import { auditCommand } from '../lane/audit-trail.ts';
+import { leftOut, NOTICE } from '../reply/notices.ts';
+import { asShown, isThinking } from '../session/overlay.ts';
 import { appendCommands } from '../session/store.ts';
 import { viewWithOrigins } from '../session/view.ts';
-import { bytesOf, largePartsOfTurn, largestParts, mediaParts, type Part, resultsOfTurn } from './left-out.ts';
 import {
   moveTo,
   noteTried,
@@ -14,7 +13,8 @@ import {
   scrubOf,
   thinkingTrim,
   trimOf,
-} from './step.ts';
+} from './effects.ts';
+import { bytesOf, largePartsOfTurn, largestParts, mediaParts, type Part, resultsOfTurn } from './oversized.ts';
 
 /** What a request should weigh at most after the largest parts were left out. */
 const BODY_BYTES_MAX = 24 * 1024 * 1024;

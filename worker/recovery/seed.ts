@@ -1,7 +1,7 @@
-import { clip, redact } from '../../shared/text.ts';
-import { estimateText } from '../model/tokens.ts';
+import { clip, redact } from '../../shared/base/text.ts';
+import { estimateText } from '../model/estimate.ts';
+import { withScrubs } from '../session/overlay.ts';
 import { type LogRecord, resultText, startsTurn, textOf, type UserRecord } from '../session/record.ts';
-import { withScrubs } from '../session/shown.ts';
 import { finishedCalls } from './finished-calls.ts';
 
 /** What a seed is built from. */

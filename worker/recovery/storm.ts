@@ -1,10 +1,10 @@
 import { join } from 'node:path';
-import { type Keys, keysOf } from '../../shared/keys.ts';
-import type { RedisClient } from '../../shared/redis.ts';
-import { bindScript } from '../../shared/script.ts';
+import type { RedisClient } from '../../shared/redis/connection.ts';
+import { type Keys, keysOf } from '../../shared/redis/keys.ts';
+import { bindScript } from '../../shared/redis/script.ts';
 import { overflowStormAlert, overflowStormOver } from '../alerts/messages.ts';
-import type { Attempt } from '../attempt.ts';
-import type { Failure } from '../model/classify.ts';
+import type { Attempt } from '../lane/attempt.ts';
+import type { Failure } from '../model/errors/classify.ts';
 
 /** When many overflows are a storm, and how it is got through. */
 export interface StormLimits {

@@ -1,8 +1,8 @@
-import { pause } from '../../shared/lifecycle.ts';
-import { backoffMs } from '../backoff.ts';
-import { classify } from '../model/classify.ts';
-import type { FailedCall, Model, ModelAnswer, ModelRequest, ModelResult, Usage } from '../model/model.ts';
-import { estimateText } from '../model/tokens.ts';
+import { pause } from '../../shared/base/lifecycle.ts';
+import { backoffMs } from '../lane/backoff.ts';
+import { classify } from '../model/errors/classify.ts';
+import { estimateText } from '../model/estimate.ts';
+import type { FailedCall, Model, ModelAnswer, ModelRequest, ModelResult, Usage } from '../model/port.ts';
 import { addUsage } from '../model/usage.ts';
 import { neutral, type Transcript } from './transcript.ts';
 

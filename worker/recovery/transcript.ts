@@ -1,8 +1,9 @@
-import { clipMiddle, redact } from '../../shared/text.ts';
+import { clipMiddle, redact } from '../../shared/base/text.ts';
 import { labelOf } from '../media/label.ts';
-import { estimateText } from '../model/tokens.ts';
-import { type Block, type LogRecord, nameInBrackets, resultText } from '../session/record.ts';
-import { withScrubs } from '../session/shown.ts';
+import { type Block, nameInBrackets } from '../model/block.ts';
+import { estimateText } from '../model/estimate.ts';
+import { withScrubs } from '../session/overlay.ts';
+import { type LogRecord, resultText } from '../session/record.ts';
 
 const TOOL_RESULT_CHARS = 2_000;
 const SHORTENED_CHARS = 1_500;

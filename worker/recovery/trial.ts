@@ -1,6 +1,6 @@
-import { alertCommand } from '../../shared/alert.ts';
+import { alertCommand } from '../../shared/flow/alert.ts';
 import { historyRefusedAlert } from '../alerts/messages.ts';
-import type { Attempt, Command } from '../attempt.ts';
+import type { Attempt, Command } from '../lane/attempt.ts';
 import type { LogRecord } from '../session/record.ts';
 import { appendCommands, archivableCommand, newStamp } from '../session/store.ts';
 

@@ -1,7 +1,7 @@
-import type { InboundMessage } from '../../shared/message.ts';
-import type { Destination, Telegram } from '../../shared/telegram.ts';
-import type { Attempt } from '../attempt.ts';
-import { splitReply } from './format.ts';
+import type { InboundMessage } from '../../shared/flow/message.ts';
+import type { Destination, Telegram } from '../../shared/telegram/client.ts';
+import type { Attempt } from '../lane/attempt.ts';
+import { splitReply } from './split.ts';
 
 /** What is shown of one answer while the model writes it. */
 export interface Draft {

@@ -1,10 +1,10 @@
-import { alertCommand } from '../../shared/alert.ts';
-import type { ReachFailpoint } from '../../shared/failpoint.ts';
-import type { Destination, Telegram } from '../../shared/telegram.ts';
-import type { TelegramFailure, TelegramResult } from '../../shared/telegram-failure.ts';
-import { METRIC, type Telemetry } from '../../shared/telemetry.ts';
+import type { ReachFailpoint } from '../../shared/base/failpoint.ts';
+import { METRIC, type Telemetry } from '../../shared/base/telemetry.ts';
+import { alertCommand } from '../../shared/flow/alert.ts';
+import type { Destination, Telegram } from '../../shared/telegram/client.ts';
+import type { TelegramFailure, TelegramResult } from '../../shared/telegram/failure.ts';
 import { unsureAlert } from '../alerts/messages.ts';
-import type { Attempt, Command, Conclusion, PartMark } from '../attempt.ts';
+import type { Attempt, Command, Conclusion, PartMark } from '../lane/attempt.ts';
 
 export interface OutboxParts {
   telegram: Telegram;

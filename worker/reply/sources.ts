@@ -1,5 +1,5 @@
-import { clip } from '../../shared/text.ts';
-import type { Block } from '../session/record.ts';
+import { clip } from '../../shared/base/text.ts';
+import type { Block } from '../model/block.ts';
 
 /** A page that an answer was taken from. */
 export interface Source {

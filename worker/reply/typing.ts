@@ -1,4 +1,4 @@
-import type { Destination, Telegram } from '../../shared/telegram.ts';
+import type { Destination, Telegram } from '../../shared/telegram/client.ts';
 
 /** Telegram shows the action for 5 seconds. */
 const REPEAT_MS = 4_500;

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Keys, SessionId } from '../../shared/keys.ts';
-import type { RedisClient } from '../../shared/redis.ts';
-import { bindScript } from '../../shared/script.ts';
+import type { RedisClient } from '../../shared/redis/connection.ts';
+import type { Keys, SessionId } from '../../shared/redis/keys.ts';
+import { bindScript } from '../../shared/redis/script.ts';
 import { decodeRecord, type LogRecord } from './record.ts';
 import { packSegment, SEGMENT_BYTES_MAX, SEGMENT_RECORDS_MAX, unpackSegment } from './segment.ts';
 import { SEED_READ_BYTES_MAX } from './store.ts';
@@ -47,7 +47,7 @@ export interface Archive {
 /** Told of each segment that cannot be read, by its place in the archive. */
 export type OnUnreadable = (segment: number, error: unknown) => void;
 
-const SCRIPTS = join(import.meta.dirname, '..', 'scripts');
+const SCRIPTS = import.meta.dirname;
 /** These two carry bytes, which a bound script does not; beside the records that they carry, their text is small. */
 const ARCHIVE = readFileSync(join(SCRIPTS, 'archive.lua'), 'utf8');
 const RANGE = readFileSync(join(SCRIPTS, 'range.lua'), 'utf8');

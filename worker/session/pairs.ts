@@ -1,4 +1,4 @@
-import type { Block } from './record.ts';
+import type { Block } from '../model/block.ts';
 
 /** A message under construction: content is always a list of blocks. */
 export interface DraftMessage {

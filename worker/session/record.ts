@@ -1,8 +1,4 @@
-/** A block of a message's content, in the Messages API's shape. */
-export interface Block {
-  type: string;
-  [key: string]: unknown;
-}
+import type { Block } from '../model/block.ts';
 
 type Content = string | readonly Block[];
 
@@ -142,11 +138,6 @@ function isContent(content: unknown): boolean {
 /** A record as the log holds it. */
 export function encodeRecord(record: LogRecord): string {
   return JSON.stringify(record);
-}
-
-/** A writer's name inside brackets of ours: on one line, and without brackets that could close them. */
-export function nameInBrackets(name: string): string {
-  return name.replace(/[\s[\]]+/g, ' ').trim();
 }
 
 /** The readable text of a tool's result; what is no text is named. */

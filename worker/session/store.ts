@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import type { ChatKey, Keys, SessionId } from '../../shared/keys.ts';
-import type { RedisClient } from '../../shared/redis.ts';
-import { bindScript } from '../../shared/script.ts';
-import { type Attempt, type Command, FencedError } from '../attempt.ts';
+import type { RedisClient } from '../../shared/redis/connection.ts';
+import type { ChatKey, Keys, SessionId } from '../../shared/redis/keys.ts';
+import { bindScript } from '../../shared/redis/script.ts';
+import { type Attempt, type Command, FencedError } from '../lane/attempt.ts';
 import { decodeRecord, encodeRecord, isEntry, type LogRecord, type UserRecord } from './record.ts';
 import type { Window } from './view.ts';
 
@@ -53,7 +53,7 @@ export const SEED_READ_BYTES_MAX = 512 * 1024;
 
 /** Binds the session logs of a shard to a connection. */
 export function createSessions(redis: RedisClient, keys: Keys): Sessions {
-  const scripts = join(import.meta.dirname, '..', 'scripts');
+  const scripts = import.meta.dirname;
   const open = bindScript<OpenReply>(redis, join(scripts, 'open.lua'));
   const tail = bindScript<[number, number, string[]]>(redis, join(scripts, 'tail.lua'));
   return {

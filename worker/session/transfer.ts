@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
-import type { ChatKey, Keys, SessionId } from '../../shared/keys.ts';
-import type { RedisClient } from '../../shared/redis.ts';
+import type { RedisClient } from '../../shared/redis/connection.ts';
+import type { ChatKey, Keys, SessionId } from '../../shared/redis/keys.ts';
 import { type OnUnreadable, readRange, readSegment } from './archive.ts';
 import { decodeRecord, encodeRecord, type LogRecord } from './record.ts';
 import { newSessionId } from './store.ts';

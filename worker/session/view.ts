@@ -1,15 +1,8 @@
-import { isBlank } from '../model/contract-shapes.ts';
-import type { MessageParam } from '../model/model.ts';
+import { type Block, isBlank, nameInBrackets } from '../model/block.ts';
+import type { MessageParam } from '../model/port.ts';
+import { asShown } from './overlay.ts';
 import { type DraftMessage, pairTools } from './pairs.ts';
-import {
-  type Block,
-  type CompactionRecord,
-  type LogRecord,
-  nameInBrackets,
-  startsTurn,
-  type UserRecord,
-} from './record.ts';
-import { asShown } from './shown.ts';
+import { type CompactionRecord, type LogRecord, startsTurn, type UserRecord } from './record.ts';
 
 const ASSISTANT_ONLY: ReadonlySet<string> = new Set(['tool_use', 'server_tool_use', 'thinking', 'redacted_thinking']);
 const USER_ONLY: ReadonlySet<string> = new Set(['tool_result', 'image', 'document', 'search_result']);

@@ -1,4 +1,4 @@
-import { type LeftOutTool, type Toolbox, type ToolSpec, toolError } from './tool.ts';
+import { type LeftOutTool, type Toolbox, type ToolSpec, toolError } from './toolbox.ts';
 
 /** A toolbox that tools can be taken out of. */
 export interface Exclusions {

@@ -1,4 +1,4 @@
-import { type Toolbox, type ToolSpec, toolError } from './tool.ts';
+import { type Toolbox, type ToolSpec, toolError } from './toolbox.ts';
 
 /** Several toolboxes as one. Of two tools with one name the first counts, so that no server can take the name of ours. */
 export function joinToolboxes(boxes: readonly Toolbox[]): Toolbox {

@@ -1,10 +1,10 @@
-import { graphemePrefix } from '../../shared/text.ts';
-import type { Attempt, Command } from '../attempt.ts';
-import { auditCommand } from '../audit.ts';
+import { graphemePrefix } from '../../shared/base/text.ts';
+import type { Attempt, Command } from '../lane/attempt.ts';
+import { auditCommand } from '../lane/audit-trail.ts';
 import { fitPicture } from '../media/picture.ts';
 import type { MediaStore } from '../media/store.ts';
-import type { Block } from '../session/record.ts';
-import type { ToolOutput, ToolPart } from './tool.ts';
+import type { Block } from '../model/block.ts';
+import type { ToolOutput, ToolPart } from './toolbox.ts';
 
 /** What a result is made with. */
 export interface ResultParts {

@@ -1,10 +1,11 @@
-import type { ReachFailpoint } from '../../shared/failpoint.ts';
-import { METRIC, SPAN, type Telemetry } from '../../shared/telemetry.ts';
-import type { Attempt } from '../attempt.ts';
-import type { Block, LogRecord } from '../session/record.ts';
+import type { ReachFailpoint } from '../../shared/base/failpoint.ts';
+import { METRIC, SPAN, type Telemetry } from '../../shared/base/telemetry.ts';
+import type { Attempt } from '../lane/attempt.ts';
+import type { Block } from '../model/block.ts';
+import type { LogRecord } from '../session/record.ts';
 import { appendCommands, newStamp, type OpenedSession } from '../session/store.ts';
 import { type ResultParts, resultBlock } from './result.ts';
-import { type Toolbox, type ToolOutput, toolError } from './tool.ts';
+import { type Toolbox, type ToolOutput, toolError } from './toolbox.ts';
 
 /** What a round of tools works with. */
 export interface RoundParts extends ResultParts {

@@ -1,5 +1,5 @@
-import { graphemePrefix } from '../../shared/text.ts';
-import type { LeftOutTool, ToolSpec } from './tool.ts';
+import { graphemePrefix } from '../../shared/base/text.ts';
+import type { LeftOutTool, ToolSpec } from './toolbox.ts';
 
 /** Tools that fit a bound, and what had to be left out for it. */
 export interface BoundedTools<Spec> {

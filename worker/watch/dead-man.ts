@@ -1,4 +1,4 @@
-import type { Logger } from '../../shared/log.ts';
+import type { Logger } from '../../shared/base/log.ts';
 
 /**
  * Tells a service outside that all is well, so that it can alarm when we no longer say so.

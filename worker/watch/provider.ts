@@ -1,10 +1,10 @@
 import { join } from 'node:path';
-import type { Keys } from '../../shared/keys.ts';
-import type { Logger } from '../../shared/log.ts';
-import type { RedisClient } from '../../shared/redis.ts';
-import { bindScript } from '../../shared/script.ts';
-import type { FailureReason } from '../model/classify.ts';
-import type { Model, ModelResult } from '../model/model.ts';
+import type { Logger } from '../../shared/base/log.ts';
+import type { RedisClient } from '../../shared/redis/connection.ts';
+import type { Keys } from '../../shared/redis/keys.ts';
+import { bindScript } from '../../shared/redis/script.ts';
+import type { FailureReason } from '../model/errors/classify.ts';
+import type { Model, ModelResult } from '../model/port.ts';
 import { type ProviderTrouble, providerTroubleOf } from '../model/provider-trouble.ts';
 
 /** How the calls of the installation fare. Times are ms since the epoch by Redis' clock; absent is what never happened. */

@@ -1,4 +1,4 @@
-import type { ReadinessPart } from '../../shared/health.ts';
+import type { ReadinessPart } from '../../shared/app/health.ts';
 import { PROVIDER_SAID } from '../model/provider-trouble.ts';
 import type { Snapshot } from './snapshot.ts';
 

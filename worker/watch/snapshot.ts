@@ -1,10 +1,10 @@
 import { join } from 'node:path';
-import { type PollRecord, readHeartbeat } from '../../shared/heartbeat.ts';
-import { type ChatKey, type EntryId, type Keys, keysOf } from '../../shared/keys.ts';
-import { type RedisClient, serversOf } from '../../shared/redis.ts';
-import { bindScript, type RunScript } from '../../shared/script.ts';
+import { type PollRecord, readHeartbeat } from '../../shared/flow/receiver-health.ts';
+import { type RedisClient, serversOf } from '../../shared/redis/connection.ts';
+import { type ChatKey, type EntryId, type Keys, keysOf } from '../../shared/redis/keys.ts';
+import { bindScript, type RunScript } from '../../shared/redis/script.ts';
 import { type AlertingRecord, readAlerting } from '../alerts/alerting.ts';
-import { REPLIED } from '../attempt.ts';
+import { REPLIED } from '../lane/attempt.ts';
 import { type ProviderRecord, readProvider } from './provider.ts';
 
 /** The state of the flow at one moment, by Redis' clock. */

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { keysOf } from '../../shared/keys.ts';
-import { pause, type Service } from '../../shared/lifecycle.ts';
-import type { Logger } from '../../shared/log.ts';
-import type { RedisClient } from '../../shared/redis.ts';
-import { bindScript, type RunScript } from '../../shared/script.ts';
+import { pause, type Service } from '../../shared/base/lifecycle.ts';
+import type { Logger } from '../../shared/base/log.ts';
+import type { RedisClient } from '../../shared/redis/connection.ts';
+import { keysOf } from '../../shared/redis/keys.ts';
+import { bindScript, type RunScript } from '../../shared/redis/script.ts';
 import { enter } from '../alerts/book.ts';
 import { type BookStore, createBookStore, type ShardNews, type StoredBook } from '../alerts/book-store.ts';
 import type { Condition } from '../alerts/incident.ts';

@@ -1,0 +1,48 @@
+import { join } from 'node:path';
+import { createLossTeller, type TellLoss } from '../../shared/flow/data-loss.ts';
+import { encodeMessage, type InboundMessage, laneOf } from '../../shared/flow/message.ts';
+import type { RedisClient } from '../../shared/redis/connection.ts';
+import { type EntryId, keysOf, shardOf } from '../../shared/redis/keys.ts';
+import { bindScript } from '../../shared/redis/script.ts';
+import { cancels, commandOf } from '../../shared/telegram/commands.ts';
+
+/** Telegram redelivers for 24 hours; twice that covers clocks that disagree. */
+const SEEN_SECONDS = 48 * 3600;
+
+/**
+ * The way in. `accept` stores a message durably, once per update id.
+ *
+ * Contract: rejects when Redis cannot store it (away, out of memory, out of disk), and then nothing was accepted for
+ * sure only if it is called again: it is idempotent per update id. An acceptance that shows that Redis lost earlier ones
+ * raises an alert.
+ */
+export interface Inbox {
+  accept(botId: number, message: InboundMessage, traceparent: string): Promise<{ entry: EntryId; duplicate: boolean }>;
+}
+
+/** The command of a message that cancels what its chat wrote before it; empty when it is none. */
+function cancelledBy({ content }: InboundMessage): string {
+  const command = content.kind === 'text' ? commandOf(content.text) : undefined;
+  return cancels(command) ? command : '';
+}
+
+/** An inbox over a fail-fast connection. */
+export function createInbox(redis: RedisClient, shards: number): Inbox {
+  const run = bindScript<[0 | 1, EntryId, number]>(redis, join(import.meta.dirname, 'accept.lua'));
+  const lossTellers = new Map<number, TellLoss>();
+  return {
+    async accept(botId, message, traceparent) {
+      const shard = shardOf(message.chatId, shards);
+      const keys = keysOf(shard);
+      const tellLoss = lossTellers.get(shard) ?? createLossTeller(redis, keys);
+      lossTellers.set(shard, tellLoss);
+      const [added, entry, accepted] = await run(
+        [keys.seen(botId, message.updateId), keys.inbound, keys.counts],
+        [SEEN_SECONDS, laneOf(message), encodeMessage(message), traceparent, cancelledBy(message)],
+      );
+      // The message is stored whether or not this can be told; the next one tells it then.
+      await tellLoss({ accepted, hasGrown: added === 1 }).catch(() => undefined);
+      return { entry, duplicate: added === 0 };
+    },
+  };
+}

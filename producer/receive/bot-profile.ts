@@ -1,0 +1,44 @@
+import type { Service } from '../../shared/base/lifecycle.ts';
+import type { Telegram } from '../../shared/telegram/client.ts';
+import { COMMAND_HINTS } from '../../shared/telegram/commands.ts';
+import type { TelegramResult } from '../../shared/telegram/failure.ts';
+import { waitOut } from './backoff.ts';
+
+/** The bot's own name, as people write it behind a command in a group: `/stop@its_name`. */
+export interface OwnName {
+  /** `undefined` until Telegram has told it. */
+  current(): string | undefined;
+}
+
+/** Asks Telegram for the bot's name, and tells it the bot's commands, once each: it is tried until Telegram answers. */
+export function introduceBot(telegram: Pick<Telegram, 'getMe' | 'setCommands'>): Service & OwnName {
+  const stopping = new AbortController();
+  let name: string | undefined;
+  const introduce = async (): Promise<void> => {
+    const me = await untilAnswered(() => telegram.getMe(), stopping.signal);
+    if (me?.ok) name = me.value.username;
+    await untilAnswered(() => telegram.setCommands(COMMAND_HINTS), stopping.signal);
+  };
+  void introduce();
+  return {
+    name: 'introduction',
+    current: () => name,
+    // A call that is under way changes nothing any more, and is not waited for.
+    async stop() {
+      stopping.abort();
+    },
+  };
+}
+
+/** What Telegram refuses, or does not offer, it will not do the next time either. */
+async function untilAnswered<T>(
+  call: () => Promise<TelegramResult<T>>,
+  signal: AbortSignal,
+): Promise<TelegramResult<T> | undefined> {
+  for (let failures = 1; !signal.aborted; failures++) {
+    const result = await call();
+    if (result.ok || result.failure.kind === 'rejected' || result.failure.kind === 'not_offered') return result;
+    await waitOut(result.failure, failures, signal);
+  }
+  return undefined;
+}

@@ -1,0 +1,130 @@
+import { pause, type Service } from '../../shared/base/lifecycle.ts';
+import type { Logger } from '../../shared/base/log.ts';
+import type { Heartbeat } from '../../shared/flow/receiver-health.ts';
+import type { Telegram } from '../../shared/telegram/client.ts';
+import type { TelegramResult } from '../../shared/telegram/failure.ts';
+import { waitOut } from './backoff.ts';
+import { duringTerms, type Lease, UNCONFIRMED_MS } from './lease.ts';
+import type { Term } from './term.ts';
+import { judge, type WebhookSight } from './webhook-health.ts';
+
+export interface KeeperParts {
+  /** Only its holder sets the webhook: a poller of a deploy that is not over yet must not be cut off by it. */
+  lease: Pick<Lease, 'begin'>;
+  heartbeat: Heartbeat;
+  telegram: Pick<Telegram, 'setWebhook' | 'getWebhookInfo'>;
+  /** Where Telegram is to deliver. */
+  url: string;
+  secret: string;
+  log: Logger;
+  /** How often Telegram is asked how the deliveries go. */
+  lookEveryMs: number;
+}
+
+/** A running keeper of the webhook. */
+export interface WebhookKeeper extends Service {
+  /** When Telegram last answered, in ms since the epoch; 0 before the first answer. */
+  lastAnswerMs(): number;
+  /** Why the webhook is not set or its deliveries do not arrive, in Telegram's words; `undefined` when all is well. */
+  trouble(): string | undefined;
+}
+
+export const LOOK_EVERY_MS = 30_000;
+
+/**
+ * Sets the webhook and looks after it. Telegram is asked regularly whether it is still ours and whether deliveries
+ * arrive, which is the sign of life that a poller has in its polls. When either is not so, the webhook is set again: where
+ * it is as it should be, that changes nothing, and it mends a URL or a secret that somebody else has set.
+ *
+ * The webhook stays set when the keeper stops. Telegram keeps what nobody takes for 24 hours.
+ */
+export function startWebhookKeeper(parts: KeeperParts): WebhookKeeper {
+  const stopping = new AbortController();
+  let lastAnswerMs = 0;
+  let lastTrouble: string | undefined;
+  const onNews: OnNews = ({ isAnswered, trouble }) => {
+    if (isAnswered) lastAnswerMs = Date.now();
+    lastTrouble = trouble;
+  };
+  const running = duringTerms(parts.lease, stopping.signal, (term, signal) => keepDuring(term, parts, signal, onNews));
+  return {
+    name: 'webhook keeper',
+    lastAnswerMs: () => lastAnswerMs,
+    trouble: () => lastTrouble,
+    async stop() {
+      stopping.abort();
+      await running;
+    },
+  };
+}
+
+type OnNews = (news: { isAnswered: boolean; trouble: string | undefined }) => void;
+
+/** Each term begins by setting the webhook: that the URL is ours says nothing about the secret. */
+async function keepDuring(term: Term, parts: KeeperParts, signal: AbortSignal, onNews: OnNews): Promise<void> {
+  let sight: WebhookSight | undefined;
+  let isSet = false;
+  let failures = 0;
+  while (!signal.aborted) {
+    // Setting the webhook ends every poll, which is for the holder alone to do.
+    if (!(await term.confirm())) {
+      await pause(UNCONFIRMED_MS, signal);
+      continue;
+    }
+    const looked = await look(parts, isSet, sight, signal);
+    if (signal.aborted || !term.isHeld()) return;
+    if (!looked.ok) {
+      failures += 1;
+      onNews({ isAnswered: false, trouble: looked.failure.description });
+      parts.heartbeat.failed(looked.failure.kind);
+      await waitOut(looked.failure, failures, signal);
+      continue;
+    }
+    failures = 0;
+    sight = looked.value;
+    onNews({
+      isAnswered: true,
+      trouble: sight?.state === 'undelivered' ? sight.info.lastError?.description : undefined,
+    });
+    tell(parts, sight);
+    const wasSet = isSet;
+    isSet = sight?.state === 'delivers';
+    if (isSet || !wasSet) await pause(parts.lookEveryMs, signal);
+  }
+}
+
+/** Sets the webhook if need be, and looks how it is; `undefined` where the server does not tell. */
+async function look(
+  parts: KeeperParts,
+  isSet: boolean,
+  before: WebhookSight | undefined,
+  signal: AbortSignal,
+): Promise<TelegramResult<WebhookSight | undefined>> {
+  const { telegram, url, secret, log } = parts;
+  const set = isSet ? undefined : await telegram.setWebhook(url, secret, signal);
+  if (set && !set.ok) {
+    log.warn({ failure: set.failure }, 'setWebhook failed');
+    return set;
+  }
+  const info = await telegram.getWebhookInfo(signal);
+  if (info.ok) return { ok: true, value: judge(info.value, url, before) };
+  // It has taken what was set, and that is the sign of life: it is asked to take it again the next time.
+  if (info.failure.kind === 'not_offered') return { ok: true, value: undefined };
+  log.warn({ failure: info.failure }, 'getWebhookInfo failed');
+  return info;
+}
+
+function tell({ heartbeat, log }: KeeperParts, sight: WebhookSight | undefined): void {
+  if (sight?.state === 'taken') {
+    // A URL may hold a secret in its path, so only its host is told.
+    log.error(
+      { host: URL.parse(sight.info.url)?.host ?? 'none' },
+      'the webhook was removed or replaced; it is set again',
+    );
+    heartbeat.failed('conflict');
+  } else if (sight?.state === 'undelivered') {
+    const { pending, lastError } = sight.info;
+    log.warn({ pending, why: lastError?.description }, 'deliveries of Telegram do not arrive');
+    heartbeat.failed('undelivered');
+  } else heartbeat.answered();
+}

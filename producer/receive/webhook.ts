@@ -1,0 +1,131 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Route } from '../../shared/app/health.ts';
+import { pause } from '../../shared/base/lifecycle.ts';
+import { METRIC } from '../../shared/base/telemetry.ts';
+import { type AcceptanceParts, acceptUpdate } from '../accept/accept.ts';
+
+export interface WebhookParts extends AcceptanceParts {
+  /** The path of the URL that Telegram delivers to. */
+  path: string;
+  /** Whoever has it may deliver. */
+  secret: string;
+  /** A shorter patience with Redis than the default, in tests. */
+  acceptMsMax?: number;
+}
+
+/** Telegram's own updates stay far below. */
+const BODY_BYTES_MAX = 1024 * 1024;
+/** Far below the minute after which Telegram takes a delivery for failed, so that it always has an answer of ours. */
+const ACCEPT_MS_MAX = 5_000;
+const RETRY_AFTER_S = 5;
+/** The door is open to everybody who finds it, and the log must not fill up with them. */
+const STRANGERS_EVERY_MS = 60_000;
+
+/** What a delivery is answered with. Never 410: it would make Telegram close the webhook. */
+type Status = 200 | 400 | 401 | 405 | 413 | 415 | 503;
+
+/**
+ * Takes the deliveries of Telegram. 200 says that the update is on the stream or was passed over on purpose; every other
+ * status makes Telegram deliver it again, for 24 hours. So what is authentic and of no use is answered with 200.
+ *
+ * Order: Telegram delivers an update of a chat only after the one before it was answered with 200, which is after it was
+ * stored. An answer of 503 may be overtaken by the write that it gave up on, in this process or in another one. That is
+ * the same update again: it is stored once, by whichever write comes first, and always before the next one is delivered.
+ */
+export function createWebhook(parts: WebhookParts): Route {
+  const isAuthentic = secretMatcher(parts.secret);
+  const noteStranger = strangerLog(parts);
+  return {
+    path: parts.path,
+    async handle(request, response) {
+      const status = refusalOf(request, isAuthentic) ?? (await take(parts, request));
+      if (status === 401) noteStranger();
+      else if (status !== 200) parts.log.warn({ status }, 'a delivery of the webhook was not taken');
+      if (status !== 200) parts.telemetry.count(METRIC.refusedDeliveries, { status });
+      answer(response, status);
+    },
+  };
+}
+
+/** What shows without reading the body, which is not read for a stranger. */
+function refusalOf({ method, headers }: IncomingMessage, isAuthentic: (secret: string) => boolean): Status | undefined {
+  if (method !== 'POST') return 405;
+  if (!isAuthentic(String(headers['x-telegram-bot-api-secret-token'] ?? ''))) return 401;
+  return /^application\/json\s*(?:;|$)/i.test(headers['content-type'] ?? '') ? undefined : 415;
+}
+
+async function take(parts: WebhookParts, request: IncomingMessage): Promise<Status> {
+  const body = await readBody(request);
+  if (body === 'too large') return 413;
+  const update = body === 'incomplete' ? undefined : parsed(body);
+  if (update === undefined) return 400;
+  return (await acceptInTime(parts, update.value)) ? 200 : 503;
+}
+
+/** A body that is too large is read to its end and thrown away: its sender is to get the answer, not a dead socket. */
+async function readBody(request: IncomingMessage): Promise<Buffer | 'too large' | 'incomplete'> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  try {
+    for await (const chunk of request as AsyncIterable<Buffer>) {
+      bytes += chunk.length;
+      if (bytes <= BODY_BYTES_MAX) chunks.push(chunk);
+      else chunks.length = 0;
+    }
+  } catch {
+    // The sender went away, or took longer than the server allows.
+    return 'incomplete';
+  }
+  return bytes <= BODY_BYTES_MAX ? Buffer.concat(chunks) : 'too large';
+}
+
+function parsed(body: Buffer): { value: unknown } | undefined {
+  try {
+    return { value: JSON.parse(body.toString('utf8')) };
+  } catch {
+    return undefined;
+  }
+}
+
+/** Answers whether the update is dealt with. A write that takes too long goes on; the update comes again meanwhile. */
+async function acceptInTime(parts: WebhookParts, update: unknown): Promise<boolean> {
+  const waited = new AbortController();
+  const accepted = acceptUpdate(parts, update).then(
+    () => true,
+    (error: Error) => {
+      parts.log.error({ err: error }, 'a message could not be stored; Telegram delivers it again');
+      return false;
+    },
+  );
+  const late = pause(parts.acceptMsMax ?? ACCEPT_MS_MAX, waited.signal).then(() => false);
+  const isAccepted = await Promise.race([accepted, late]);
+  waited.abort();
+  return isAccepted;
+}
+
+function answer(response: ServerResponse, status: Status): void {
+  if (status === 405) response.setHeader('allow', 'POST');
+  if (status === 503) response.setHeader('retry-after', RETRY_AFTER_S);
+  response.writeHead(status, { 'content-length': 0 }).end();
+}
+
+/** Compares in a time that tells nothing about the secret, not even its length. */
+function secretMatcher(secret: string): (given: string) => boolean {
+  const digestOf = (text: string) => createHash('sha256').update(text).digest();
+  const expected = digestOf(secret);
+  return (given) => timingSafeEqual(digestOf(given), expected);
+}
+
+/** Tells of those who come without the secret: at once, and then rarely, with how many there were. */
+function strangerLog({ log }: WebhookParts): () => void {
+  let untold = 0;
+  let toldAtMs = Number.NEGATIVE_INFINITY;
+  return () => {
+    untold += 1;
+    if (performance.now() - toldAtMs < STRANGERS_EVERY_MS) return;
+    log.warn({ count: untold }, 'the webhook was called without its secret');
+    untold = 0;
+    toldAtMs = performance.now();
+  };
+}

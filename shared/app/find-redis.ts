@@ -1,0 +1,105 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { RedisAddress } from '../base/config.ts';
+import { type FoundRedisServer, findRedisServer } from '../private-redis/install.ts';
+import { type PrivateRedis, startPrivateRedis } from '../private-redis/server.ts';
+
+export type RedisSourceOptions<Given extends RedisAddress = string> = {
+  /** A running server or cluster to use; nothing is started then. What we start is always one server. */
+  readonly url?: Given;
+  /** The repository's root, where a private copy of the server may be kept. */
+  readonly root: string;
+  /** The folders to search for a server, in the form of the PATH variable. */
+  readonly path: string;
+  /** Where a private server keeps its data. */
+  readonly dir: string;
+  readonly fsync: 'always' | 'everysec' | 'no';
+  /** False: a throw-away, whose data is removed at stop. */
+  readonly keep: boolean;
+  readonly onProgress?: (line: string) => void;
+};
+
+export type RedisSource<Given extends RedisAddress = string> = {
+  readonly ok: true;
+  readonly url: string | Given;
+  /** Ends a private server that nobody else uses; close your own connections first. Safe to call twice. */
+  stop(): Promise<void>;
+};
+
+export type NoRedisSource = { readonly ok: false; readonly problem: string };
+
+const firstRetryMs = 100;
+const longestRetryMs = 5_000;
+
+/**
+ * A Redis to work with: the given one, else a private server that is brought back on the same port and data whenever
+ * it dies, for as long as this process lives. A given url is not contacted here. Answers a problem in words when there
+ * is no server to be had or it does not start.
+ */
+export async function provideRedis<Given extends RedisAddress = string>(
+  options: RedisSourceOptions<Given>,
+): Promise<RedisSource<Given> | NoRedisSource> {
+  if (options.url !== undefined) return { ok: true, url: options.url, stop: async () => undefined };
+  const server = await findRedisServer(options);
+  if (!server.ok) return server;
+  try {
+    const supervised = new SupervisedRedis(server, options);
+    const url = await supervised.start();
+    return { ok: true, url, stop: () => supervised.stop() };
+  } catch (error) {
+    return { ok: false, problem: messageOf(error) };
+  }
+}
+
+class SupervisedRedis {
+  private redis: PrivateRedis | undefined;
+  private reviving: Promise<void> = Promise.resolve();
+  private readonly stopping = new AbortController();
+  private readonly server: FoundRedisServer;
+  private readonly options: Omit<RedisSourceOptions, 'url'>;
+
+  constructor(server: FoundRedisServer, options: Omit<RedisSourceOptions, 'url'>) {
+    this.server = server;
+    this.options = options;
+  }
+
+  async start(port?: number): Promise<string> {
+    const { dir, fsync, keep } = this.options;
+    const onLost = (detail: string): void => {
+      this.reviving = this.revive(detail);
+    };
+    const given = port === undefined ? {} : { port };
+    this.redis = await startPrivateRedis({ server: this.server, dir, fsync, keep, onLost, ...given });
+    return this.redis.url;
+  }
+
+  async stop(): Promise<void> {
+    this.stopping.abort();
+    await this.reviving;
+    await this.redis?.stop();
+  }
+
+  /** Whoever of several processes on the folder is first starts the server, on the port that all of them know. */
+  private async revive(detail: string): Promise<void> {
+    this.options.onProgress?.(detail);
+    const port = this.redis?.port;
+    const { signal } = this.stopping;
+    for (let delayMs = firstRetryMs; !signal.aborted; delayMs = Math.min(delayMs * 2, longestRetryMs)) {
+      try {
+        const url = await this.start(port);
+        return this.options.onProgress?.(`The private Redis server is up again at ${url}.`);
+      } catch (error) {
+        this.options.onProgress?.(messageOf(error));
+      }
+      await pause(delayMs, undefined, { signal }).catch(() => undefined);
+    }
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** Where the program of a private Redis is, without starting it; or why there is none. */
+export function findPrivateServer(root: string, path: string): ReturnType<typeof findRedisServer> {
+  return findRedisServer({ root, path });
+}

@@ -1,0 +1,127 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { pause, type Service } from '../base/lifecycle.ts';
+
+/** One part of readiness, e.g. `redis`. */
+export interface ReadinessPart {
+  readonly name: string;
+  /**
+   * `isDegraded`: there is trouble that this process cannot end, and that keeps it from nothing which it does itself.
+   * Contract: must not throw; answers within a second.
+   */
+  check(): Promise<{ ready: boolean; isDegraded?: true; detail?: string }>;
+}
+
+/** A path that is served beside health, such as the webhook's. */
+export interface Route {
+  readonly path: string;
+  /** Contract: must not throw; answers, unless the sender has gone away. */
+  handle(request: IncomingMessage, response: ServerResponse): Promise<void>;
+}
+
+export interface HealthOptions {
+  host: string;
+  port: number;
+  parts: readonly ReadinessPart[];
+  routes?: readonly Route[];
+  /** A request that is not complete after so long is cut. */
+  requestTimeoutMs?: number;
+}
+
+const REQUEST_TIMEOUT_MS = 10_000;
+const TIMEOUT_CHECK_MS = 1_000;
+/** Longer than Telegram keeps a connection without use, so that none is closed while a delivery is being sent on it. */
+const KEEP_ALIVE_MS = 75_000;
+/** What is in hand when the server stops is answered within this time, or cut: its sender was promised nothing. */
+const STOP_GRACE_MS = 2_000;
+
+/**
+ * Serves `GET /healthz` (200 while the process lives) and `GET /readyz` (200 when every part is ready, else 503; JSON
+ * with each part, and `degraded` in place of `ready` when one has trouble), and the given routes. Rejects when the port is taken, with a sentence that names `HTTP_PORT`. `stop`
+ * takes no new connection, and lets the requests in hand be answered.
+ */
+export async function serveHealth(options: HealthOptions): Promise<Service & { port: number }> {
+  const routes = new Map([healthRoute(), readinessRoute(options.parts), ...(options.routes ?? [])].map(byPath));
+  const inHand = new Set<ServerResponse>();
+  const requestTimeout = options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS;
+  const server = createServer({
+    requestTimeout,
+    headersTimeout: requestTimeout,
+    connectionsCheckingInterval: TIMEOUT_CHECK_MS,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+  });
+  server.on('request', (request, response) => {
+    inHand.add(response);
+    response.once('close', () => inHand.delete(response));
+    if (!server.listening) closeAfter(response);
+    const route = routes.get(request.url?.split('?')[0] ?? '');
+    if (route === undefined) response.writeHead(404).end();
+    else void route.handle(request, response);
+  });
+  await listen(server, options);
+  return {
+    name: 'health',
+    port: (server.address() as AddressInfo).port,
+    async stop() {
+      const closed = new Promise<void>((done) => server.close(() => done()));
+      for (const response of inHand) closeAfter(response);
+      const waited = new AbortController();
+      await Promise.race([closed, pause(STOP_GRACE_MS, waited.signal)]);
+      waited.abort();
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+function healthRoute(): Route {
+  return onlyGet('/healthz', async () => ({ ready: true, body: { status: 'ok' } }));
+}
+
+function readinessRoute(parts: readonly ReadinessPart[]): Route {
+  return onlyGet('/readyz', async () => {
+    const checked = await Promise.all(parts.map(async (part) => [part.name, await part.check()] as const));
+    const ready = checked.every(([, part]) => part.ready);
+    const isDegraded = checked.some(([, part]) => part.isDegraded);
+    const status = !ready ? 'not ready' : isDegraded ? 'degraded' : 'ready';
+    return { ready, body: { status, parts: Object.fromEntries(checked) } };
+  });
+}
+
+function onlyGet(path: string, look: () => Promise<{ ready: boolean; body: object }>): Route {
+  return {
+    path,
+    async handle(request, response) {
+      if (request.method !== 'GET') {
+        response.writeHead(404).end();
+        return;
+      }
+      const { ready, body } = await look();
+      response.writeHead(ready ? 200 : 503, { 'content-type': 'application/json' }).end(`${JSON.stringify(body)}\n`);
+    },
+  };
+}
+
+function byPath(route: Route): [string, Route] {
+  return [route.path, route];
+}
+
+/** A connection that is kept open would outlive the server. */
+function closeAfter(response: ServerResponse): void {
+  if (!response.headersSent) response.setHeader('connection', 'close');
+}
+
+async function listen(server: Server, { host, port }: HealthOptions): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  server.once('error', (error: NodeJS.ErrnoException) =>
+    reject(
+      new Error(
+        error.code === 'EADDRINUSE'
+          ? `Port ${port} is taken. Set HTTP_PORT to another one (0 picks a free one).`
+          : `The health server could not listen on ${host}:${port} (${error.code}).`,
+      ),
+    ),
+  );
+  server.listen(port, host, resolve);
+  await promise;
+}

@@ -1,0 +1,148 @@
+import { join } from 'node:path';
+import {
+  type Config,
+  programPath,
+  type RedisAddress,
+  type Role,
+  readProcessConfig,
+  redisAddressOf,
+} from '../base/config.ts';
+import { createFailpoints, type ReachFailpoint } from '../base/failpoint.ts';
+import { type Service, stopAll } from '../base/lifecycle.ts';
+import { createLogger, describeError, type Logger } from '../base/log.ts';
+import { PROJECT_ROOT, refuse } from '../base/project.ts';
+import { startTelemetry, type Telemetry } from '../base/telemetry.ts';
+import { connectRedis } from '../redis/connection.ts';
+import { noteShards } from '../redis/shards.ts';
+import { createTelegram, type Telegram } from '../telegram/client.ts';
+import { guardToken } from '../telegram/token-guard.ts';
+import { provideRedis } from './find-redis.ts';
+import { type ReadinessPart, type Route, serveHealth } from './health.ts';
+
+/** What a root process is made of; each role adds its own services. */
+export interface Root {
+  config: Config;
+  redisAddress: RedisAddress;
+  telegram: Telegram;
+  telemetry: Telemetry;
+  log: Logger;
+  reach: ReachFailpoint;
+}
+
+const FLUSH_MS = 2_500;
+/** Draining takes 25 seconds at most; a process that is not gone by then is ended, and its jobs are taken over. */
+const STOP_MS_MAX = 35_000;
+
+/**
+ * Runs a role as a process: reads the config (all problems at once, exit 2, nothing connected), finds a Redis, refuses
+ * one whose data was begun with another number of shards (exit 2), starts what `assemble` builds, serves health and the
+ * routes of what was built, and on SIGTERM or SIGINT, or when something is thrown that nobody catches (exit 1), stops
+ * everything in reverse order.
+ */
+export async function runRoot(
+  role: Role,
+  serviceName: string,
+  assemble: (root: Root) => Promise<(Service & { readiness: ReadinessPart[]; routes?: Route[] })[]>,
+): Promise<void> {
+  const reading = readProcessConfig(role);
+  if (!reading.ok) return refuse(reading.problems);
+  const { config } = reading;
+  const log = createLogger(config.LOG_LEVEL);
+  const services: Service[] = [];
+  const stop = stopOnce(services, log);
+  endOnSurprise(log, stop);
+  for (const warning of reading.warnings) log.warn(warning);
+  const given = redisAddressOf(config);
+  const redis = await provideRedis({
+    ...(given !== undefined && { url: given }),
+    root: PROJECT_ROOT,
+    path: programPath(),
+    dir: join(PROJECT_ROOT, 'data', 'redis'),
+    fsync: 'always',
+    keep: true,
+    onProgress: (line) => log.info(line),
+  });
+  if (!redis.ok) return refuse([redis.problem]);
+  const telemetry = startTelemetry({ serviceName, exporting: config.OTEL_EXPORTER_OTLP_ENDPOINT !== undefined });
+  const { TELEGRAM_BOT_TOKEN: token, TELEGRAM_API_ROOT: apiRoot } = config;
+  const telegram = guardToken(createTelegram({ token, apiRoot }));
+  services.push(
+    { name: 'redis', stop: () => redis.stop() },
+    { name: 'telemetry', stop: () => telemetry.stop(FLUSH_MS) },
+  );
+  process.once('SIGTERM', () => void stop(0));
+  process.once('SIGINT', () => void stop(0));
+  try {
+    const problem = await otherShards(redis.url, config.SHARDS);
+    if (problem !== undefined) {
+      refuse([problem]);
+      return await stop(2);
+    }
+    const root = {
+      config,
+      redisAddress: redis.url,
+      telegram,
+      telemetry,
+      log,
+      reach: createFailpoints(config.SPILLWAY_FAIL_AT),
+    };
+    const assembled = await assemble(root);
+    services.push(...assembled);
+    const parts = assembled.flatMap((service) => service.readiness);
+    const routes = assembled.flatMap((service) => service.routes ?? []);
+    const health = await serveHealth({ host: config.HTTP_HOST, port: config.HTTP_PORT, parts, routes });
+    services.push(health);
+    log.info({ role, redis: shown(redis.url), healthPort: health.port }, 'running');
+  } catch (error) {
+    log.fatal({ err: error }, 'could not start');
+    await stop(1);
+  }
+}
+
+/**
+ * What nobody caught leaves the process in a state that nobody knows: it is logged and the process ends, as on SIGTERM but
+ * with exit code 1. Node itself would print the error with all that it holds: of a Redis command, the words of a message.
+ */
+function endOnSurprise(log: Logger, stop: (code: number) => Promise<void>): void {
+  process.on('uncaughtException', (error, origin) => {
+    log.fatal({ ...placeOf(error), origin }, 'something was thrown that nobody caught');
+    void stop(1);
+  });
+}
+
+/** What an error is and where it came from. Its message is left out, which may quote what it is about; Redis' replies do not. */
+function placeOf(error: Error): { name: string; reply?: string; stack: string } {
+  const { name, message, stack } = describeError(error);
+  const frames = (stack ?? '').split('\n').filter((line) => /^\s+at /.test(line));
+  return { name, ...(name === 'ReplyError' && { reply: message }), stack: frames.join('\n') };
+}
+
+/** Holds the process to the number of shards that the data has, before it touches any. Waits for Redis. */
+async function otherShards(address: RedisAddress, shards: number): Promise<string | undefined> {
+  const redis = connectRedis(address, 'patient');
+  try {
+    return await noteShards(redis, shards);
+  } finally {
+    redis.disconnect();
+  }
+}
+
+/** Where Redis is, without the user and the password. */
+function shown(address: RedisAddress): string {
+  const given =
+    typeof address === 'object' && 'master' in address ? [...address.sentinels, address.master] : [address].flat();
+  const urls = given.map((url) => url.replace(/\/\/.*@/, '//'));
+  return urls.join(', ');
+}
+
+function stopOnce(services: readonly Service[], log: Logger): (code: number) => Promise<void> {
+  let stopping = false;
+  return async (code) => {
+    if (stopping) return;
+    stopping = true;
+    log.info('stopping');
+    setTimeout(() => process.exit(1), STOP_MS_MAX).unref();
+    await stopAll(services, (name, error) => log.error({ err: error, service: name }, 'a service did not stop well'));
+    process.exit(code);
+  };
+}

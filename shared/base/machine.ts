@@ -1,0 +1,76 @@
+import { readFileSync, readlinkSync } from 'node:fs';
+import { hostname } from 'node:os';
+
+/** A process, as others can look for it. */
+export interface ProcessMark {
+  /** For people. */
+  readonly host: string;
+  readonly pid: number;
+  /**
+   * Equal for processes that see each other's ids: the machine's name, this boot of it, and the namespace of process ids.
+   * Absent where the system does not tell.
+   */
+  readonly machine?: string;
+  /** When it started, in the system's own count: an id is used again sooner or later. */
+  readonly startedAt?: string;
+}
+
+/** This process. */
+export function ownMark(): ProcessMark {
+  const machine = machineOf();
+  const startedAt = startOf(process.pid);
+  return {
+    host: hostname(),
+    pid: process.pid,
+    ...(machine !== undefined && { machine }),
+    ...(startedAt !== undefined && { startedAt }),
+  };
+}
+
+/** Whether a process has ended for sure. False also when nobody here can know: it is on another machine. */
+export function hasEnded({ machine, pid, startedAt }: ProcessMark): boolean {
+  if (machine === undefined || startedAt === undefined || machine !== machineOf()) return false;
+  if (!isRunning(pid)) return true;
+  const found = startOf(pid);
+  return found !== undefined && found !== startedAt;
+}
+
+/** A namespace's number is not given to another one while we are in it. */
+function machineOf(): string | undefined {
+  try {
+    const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
+    return `${hostname()} ${boot} ${readlinkSync('/proc/self/ns/pid')}`;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The fields after the name, which is in parentheses and may hold any character: the 20th is the start. */
+function startOf(pid: number): string | undefined {
+  try {
+    const status = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    return status.slice(status.lastIndexOf(')') + 2).split(' ')[19];
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Whether a process with this id runs on this machine, whoever owns it. One that has ended does not count although its
+ * parent has not asked for its exit code: in a container without an init that stays so for ever.
+ */
+export function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EPERM') return false;
+  }
+  try {
+    const status = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    // The name before the state is in parentheses and may hold any character.
+    return status.charAt(status.lastIndexOf(')') + 2) !== 'Z';
+  } catch {
+    // No such file: not a Linux, or a process that ended just now, which the next look will see.
+    return true;
+  }
+}

@@ -1,0 +1,78 @@
+import type { ChatKey, EntryId, Keys } from '../redis/keys.ts';
+
+/** Why an operator is alerted. Each has a row in the table of causes, which says what to do and how it ends. */
+export type Cause =
+  | 'fresh-session'
+  | 'history-refused'
+  | 'overflow-storm'
+  | 'gave-up'
+  | 'failed'
+  | 'fixed-parts'
+  | 'undeliverable'
+  | 'unsure'
+  | 'undecodable'
+  | 'torn-session'
+  | 'tool-refused'
+  | 'tools-omitted'
+  | 'tool-server'
+  | 'provider'
+  | 'no-poll'
+  | 'no-delivery'
+  | 'conflict'
+  | 'token'
+  | 'unanswered'
+  | 'idle'
+  | 'ledger'
+  | 'lost-data'
+  | 'dead-letters'
+  | 'budget'
+  | 'over-budget'
+  | 'memory'
+  | 'persistence'
+  | 'alert-channel'
+  /** Queued by an earlier version, which sent texts. */
+  | 'earlier-version';
+
+/** One occurrence of something that the operator must know: it opens an incident, is counted in one, or ends it. */
+export interface Alert {
+  cause: Cause;
+  /** Tells incidents of one cause apart, e.g. by the name of a tool; absent where the installation has one at a time. */
+  key?: string;
+  /** Plain text: what happened, the chat id, numbers as digits, the trace id. */
+  text: string;
+  chat?: ChatKey;
+  entry?: EntryId;
+  traceId?: string;
+  /** What kind of trouble it is now, where a cause has several; a change is told. */
+  level?: string;
+  /** The incident is over. */
+  isOver?: true;
+}
+
+/**
+ * The command that queues an alert, for a fenced write: an alert is stored in one step with what it tells of. The queue has
+ * no cap: alerts are folded into incidents within seconds, and nothing that happened may be left out of the count.
+ */
+export function alertCommand(keys: Keys, alert: Alert): [name: string, ...args: (string | number)[]] {
+  return ['XADD', keys.alerts, '*', 'alert', JSON.stringify(alert)];
+}
+
+/** Reads what `alertCommand` queued, or what an earlier version did; `undefined` when it is neither. */
+export function readAlert(json: string | undefined): Alert | undefined {
+  try {
+    const { cause, text, incident, ...rest } = JSON.parse(json ?? '') as Partial<Alert> & { incident?: unknown };
+    if (typeof text !== 'string') return undefined;
+    if (cause !== undefined) return { ...rest, cause, text };
+    return typeof incident === 'string' ? { cause: 'earlier-version', key: incident, text } : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Counts of the ledger that went back: they only ever grow, so Redis forgot what it had. `counts` is their key. */
+export function lostDataAlert(counts: string, before: number, now: number): Alert {
+  return {
+    cause: 'lost-data',
+    text: `Redis lost data: ${before} messages had been accepted, and now it knows of ${now} (${counts}). Messages that waited may be gone without an answer, and conversations may have lost their end.`,
+  };
+}

@@ -1,0 +1,93 @@
+import { z } from 'zod';
+import { type ChatKey, chatKey } from '../redis/keys.ts';
+
+const sender = z.object({ id: z.int(), name: z.string().optional() });
+
+/** A file that Telegram holds for us. What its sender states about it may be wrong. */
+const file = z.object({
+  what: z.enum(['photo', 'document']),
+  fileId: z.string().min(1),
+  name: z.string().optional(),
+  mediaType: z.string().optional(),
+  bytes: z.int().positive().optional(),
+});
+
+/** A message of a later version is left to a worker that knows it. */
+const VERSION = 1;
+
+const schema = z.object({
+  v: z.literal(VERSION),
+  updateId: z.int(),
+  chatId: z.int(),
+  topicId: z.int().optional(),
+  chatType: z.enum(['private', 'group', 'supergroup', 'channel']),
+  chatTitle: z.string().optional(),
+  messageId: z.int(),
+  from: sender,
+  /** When Telegram got it, in ms since the epoch. */
+  sentAtMs: z.int(),
+  /** Telegram sends the files of an album one by one, each with the album's id. */
+  album: z.string().min(1).optional(),
+  content: z.discriminatedUnion('kind', [
+    z.object({ kind: z.literal('text'), text: z.string().min(1) }),
+    /** A photo or a file, with its caption, which may be empty. It is downloaded only when it is answered. */
+    z.object({ kind: z.literal('file'), text: z.string(), file }),
+    /** A message of a kind that this version cannot read, e.g. `voice`; it is accepted so that the user is told. */
+    z.object({ kind: z.literal('unsupported'), what: z.string() }),
+  ]),
+});
+
+/** An update that was accepted, normalised. Versioned: a reader refuses a version that it does not know. */
+export type InboundMessage = Readonly<z.infer<typeof schema>>;
+
+/** A photo or a file that a message brings. */
+export type InboundFile = Readonly<z.infer<typeof file>>;
+
+/** What decoding came to. `problem` names the field and what was expected, never the content. */
+export type Decoded<T> =
+  | { ok: true; value: T }
+  /** `isNewer`: a newer version wrote it, which may be running side by side with this one. */
+  | { ok: false; problem: string; isNewer?: boolean };
+
+/** The lane that a message belongs to. */
+export function laneOf(message: InboundMessage): ChatKey {
+  return chatKey(message.chatId, message.topicId);
+}
+
+/** A message that its own reader would refuse: it must not get onto the stream, and asking for it again is no use. */
+export class UnreadableMessageError extends Error {
+  override readonly name = 'UnreadableMessageError';
+}
+
+/** Serialises a message for the stream. Throws `UnreadableMessageError` rather than write what nobody could read. */
+export function encodeMessage(message: InboundMessage): string {
+  const parsed = schema.safeParse(message);
+  if (parsed.success) return JSON.stringify(parsed.data);
+  const [issue] = parsed.error.issues;
+  throw new UnreadableMessageError(`${issue?.path.join('.') || 'message'}: ${issue?.message ?? 'malformed'}`);
+}
+
+/** Reads a message back from the stream. Never throws. */
+export function decodeMessage(text: string | undefined): Decoded<InboundMessage> {
+  if (text === undefined) return { ok: false, problem: 'the entry has no message field' };
+  let raw: unknown;
+  try {
+    raw = JSON.parse(text);
+  } catch {
+    return { ok: false, problem: 'the message is not JSON' };
+  }
+  const parsed = schema.safeParse(raw);
+  if (parsed.success) return { ok: true, value: parsed.data };
+  const [issue] = parsed.error.issues;
+  const problem = `${issue?.path.join('.') || 'message'}: ${issue?.message ?? 'malformed'}`;
+  const { v } = (raw ?? {}) as { v?: unknown };
+  return { ok: false, problem, ...(typeof v === 'number' && v > VERSION && { isNewer: true }) };
+}
+
+/** Where a message came from, in words: the "channel" that a seed names. */
+export function channelOf(message: InboundMessage): string {
+  const place = message.chatType === 'private' ? 'private chat' : message.chatType;
+  const title = message.chatTitle ? ` "${message.chatTitle}"` : '';
+  const topic = message.topicId === undefined ? '' : `, topic ${message.topicId}`;
+  return `Telegram ${place}${title} ${message.chatId}${topic}`;
+}

@@ -1,0 +1,89 @@
+import { join } from 'node:path';
+import type { Logger } from '../base/log.ts';
+import type { RedisClient } from '../redis/connection.ts';
+import type { Keys } from '../redis/keys.ts';
+import { bindScript } from '../redis/script.ts';
+import type { TelegramFailure } from '../telegram/failure.ts';
+
+/** How updates come in. */
+export type Receiver = 'poller' | 'webhook';
+
+/** Why nothing came in: a call that failed, or deliveries of Telegram's that did not arrive. */
+export type ReceiveFailure = TelegramFailure['kind'] | 'undelivered';
+
+/** What the poller, or the keeper of the webhook, got from Telegram. Times are ms since the epoch by Redis' clock; absent is what never happened. */
+export interface PollRecord {
+  /** Which of the two told last. A version that knew no webhooks did not say; it polled. */
+  receiver?: Receiver;
+  /** When a receiver first got an answer or a failure at all. */
+  firstMs: number;
+  lastAnswerMs?: number;
+  /** When Telegram last said that another process polls, or has set another webhook or none. */
+  conflictMs?: number;
+  /** When Telegram last refused the bot token. */
+  unauthorizedMs?: number;
+  /** When it last failed in any other way. */
+  otherMs?: number;
+  otherKind?: string;
+}
+
+/**
+ * Tells other processes how receiving goes.
+ *
+ * Contract: best effort. The methods return at once and never throw; news of one kind is written at most once in a
+ * given time; nothing that is written is a secret.
+ */
+export interface Heartbeat {
+  answered(): void;
+  failed(kind: ReceiveFailure): void;
+}
+
+/** Short, beside the two minutes after which silence is news. */
+export const HEARTBEAT_EVERY_MS = 5_000;
+
+type TimeField = 'lastAnswerMs' | 'conflictMs' | 'unauthorizedMs' | 'otherMs';
+
+/** A heartbeat that writes news of one kind at most every `everyMs`. */
+export function createHeartbeat(
+  redis: RedisClient,
+  keys: Keys,
+  log: Logger,
+  everyMs: number,
+  receiver: Receiver = 'poller',
+): Heartbeat {
+  const beat = bindScript<number>(redis, join(import.meta.dirname, 'beat.lua'));
+  const writtenAtMs = new Map<TimeField, number>();
+  const write = (field: TimeField, kind = ''): void => {
+    const nowMs = performance.now();
+    if (nowMs - (writtenAtMs.get(field) ?? Number.NEGATIVE_INFINITY) < everyMs) return;
+    writtenAtMs.set(field, nowMs);
+    beat([keys.poll], [field, kind, receiver]).catch((error: Error) => {
+      writtenAtMs.delete(field);
+      log.debug({ err: error }, 'the heartbeat could not be written');
+    });
+  };
+  return {
+    answered: () => write('lastAnswerMs'),
+    failed(kind) {
+      if (kind === 'conflict' || kind === 'webhook_set') write('conflictMs');
+      else if (kind === 'unauthorized') write('unauthorizedMs');
+      else write('otherMs', kind);
+    },
+  };
+}
+
+/** Reads what heartbeats wrote; `undefined` when nothing ever received. Rejects when Redis cannot be reached. */
+export async function readHeartbeat(redis: RedisClient, keys: Keys): Promise<PollRecord | undefined> {
+  const fields = await redis.hgetall(keys.poll);
+  if (fields.firstMs === undefined) return undefined;
+  const time = (field: TimeField) => (fields[field] === undefined ? {} : { [field]: Number(fields[field]) });
+  return {
+    firstMs: Number(fields.firstMs),
+    ...time('lastAnswerMs'),
+    ...time('conflictMs'),
+    ...time('unauthorizedMs'),
+    ...time('otherMs'),
+    ...(fields.receiver !== undefined && { receiver: fields.receiver === 'webhook' ? 'webhook' : 'poller' }),
+    ...(fields.otherKind !== undefined && { otherKind: fields.otherKind }),
+  };
+}

@@ -1,0 +1,203 @@
+import { Cluster, Command, Redis } from 'ioredis';
+import type { RedisAddress, SentinelAddress } from '../base/config.ts';
+import { pause } from '../base/lifecycle.ts';
+import { PrimaryConnector, reconnectOn } from './failover.ts';
+
+/** A connection to a server, or to all servers of a cluster. One command, script or transaction is for one shard's keys. */
+export type RedisClient = Redis | Cluster;
+
+/** How a connection is used decides how it must fail. */
+export type ConnectionUse =
+  /** Commands wait for Redis to come back: for workers, whose jobs are retried anyway. */
+  | 'patient'
+  /** Commands fail at once while Redis is away: for intake, which must not confirm what it could not store. */
+  | 'impatient';
+
+/** Longest wait of a blocking read. Below the socket timeout, so that a silent socket is told from an idle stream. */
+export const BLOCK_MS = 5_000;
+
+const SOCKET_TIMEOUT_MS = 8_000;
+/** Nothing blocks on an impatient connection, and who polls must have another one before its lease has run out for long. */
+const IMPATIENT_TIMEOUT_MS = 3_000;
+const RECONNECT_MAX_MS = 2_000;
+/** How often a server is asked whether it has loaded its data. */
+const LOADING_LOOK_MS = 500;
+/** A command for a node that is away is tried again so often: a failover is waited out, and a loop of redirections ends. */
+const TRIES_MAX = 1_500;
+const TRY_AGAIN_MS = 200;
+const MOVED_MS = 50;
+const IMPATIENT_TRIES_MAX = 16;
+/** What a connection knows of the cluster is never older, even if nothing that it sends tells it of a change. */
+const LOOK_MS = 15_000;
+const LOOK_TIMEOUT_MS = 3_000;
+/** A sentinel that is silent must not keep us from the others. */
+const SENTINEL_TIMEOUT_MS = 1_500;
+
+/**
+ * Opens a connection. It reconnects for ever with a bounded backoff; a half-open socket (no bytes for 8 s, or 3 s
+ * on an impatient connection, while a command waits) is dropped and replaced. Every write that we send is idempotent, so a re-send after a lost reply is
+ * safe. A connection is usable only to a primary that has loaded its data, and one whose server turns into a replica is
+ * replaced: so a failover behind one address is followed, as is one that Sentinel tells of. On a cluster redirections are followed; a patient command waits out a failover of up to some minutes, an
+ * impatient one fails when its own node is away, whatever the others do.
+ */
+export function connectRedis(address: string, use: ConnectionUse): Redis;
+export function connectRedis(address: RedisAddress, use: ConnectionUse): RedisClient;
+export function connectRedis(address: RedisAddress, use: ConnectionUse): RedisClient {
+  const redis = connectTo(address, use);
+  // Without a listener ioredis prints to the console; the callers see the same errors on their commands.
+  redis.on('error', () => {});
+  return redis;
+}
+
+function connectTo(address: RedisAddress, use: ConnectionUse): RedisClient {
+  if (typeof address === 'string') return new Redis(address, { ...serverOptions(use), Connector: PrimaryConnector });
+  return 'master' in address ? connectByName(address, use) : connectCluster(address, use);
+}
+
+const SOCKET = {
+  connectTimeout: 5_000,
+  socketTimeout: SOCKET_TIMEOUT_MS,
+  keepAlive: 10_000,
+  maxLoadingRetryTime: LOADING_LOOK_MS,
+} as const;
+
+function backoffMs(attempt: number): number {
+  return Math.min(50 * 2 ** Math.min(attempt, 6), RECONNECT_MAX_MS);
+}
+
+function serverOptions(use: ConnectionUse) {
+  return {
+    ...SOCKET,
+    ...(use === 'impatient' && { socketTimeout: IMPATIENT_TIMEOUT_MS }),
+    retryStrategy: backoffMs,
+    maxRetriesPerRequest: use === 'patient' ? null : 0,
+    enableOfflineQueue: use === 'patient',
+    enableReadyCheck: true,
+    reconnectOnError: reconnectOn(use),
+  };
+}
+
+/** The sentinels say who the primary is, at each connect; a connection to one that they have replaced is closed. */
+function connectByName({ sentinels, master }: SentinelAddress, use: ConnectionUse): Redis {
+  const { username, password, tls } = accessOf(sentinels[0] ?? '');
+  const access = accessOf(master);
+  return new Redis({
+    ...serverOptions(use),
+    ...access,
+    ...(access.tls && { enableTLSForSentinelMode: true }),
+    sentinels: sentinels.map(nodeOf),
+    name: decodeURIComponent(new URL(master).hostname),
+    role: 'master',
+    ...(username !== undefined && { sentinelUsername: username }),
+    ...(password !== undefined && { sentinelPassword: password }),
+    ...(tls && { sentinelTLS: tls }),
+    sentinelCommandTimeout: SENTINEL_TIMEOUT_MS,
+    sentinelRetryStrategy: backoffMs,
+    sentinelReconnectStrategy: backoffMs,
+    failoverDetector: true,
+  });
+}
+
+function connectCluster(urls: readonly string[], use: ConnectionUse): Cluster {
+  const isPatient = use === 'patient';
+  const cluster = new Cluster(urls.map(nodeOf), {
+    clusterRetryStrategy: backoffMs,
+    enableOfflineQueue: isPatient,
+    // The promise of a connect that finds the cluster down would never settle, and BullMQ waits for it; the commands wait.
+    enableReadyCheck: false,
+    maxRedirections: isPatient ? TRIES_MAX : IMPATIENT_TRIES_MAX,
+    retryDelayOnFailover: isPatient ? TRY_AGAIN_MS : 0,
+    retryDelayOnClusterDown: isPatient ? TRY_AGAIN_MS : 0,
+    retryDelayOnTryAgain: TRY_AGAIN_MS,
+    retryDelayOnMoved: MOVED_MS,
+    slotsRefreshInterval: LOOK_MS,
+    slotsRefreshTimeout: LOOK_TIMEOUT_MS,
+    // A name is looked up at each connect, and stays the name that a certificate is held against.
+    dnsLookup: (host, done) => done(null, host),
+    redisOptions: {
+      ...SOCKET,
+      ...(!isPatient && { socketTimeout: IMPATIENT_TIMEOUT_MS }),
+      ...accessOf(urls[0] ?? ''),
+      maxRetriesPerRequest: null,
+    },
+  });
+  // A node is connected when a command first needs it, and what comes meanwhile would fail instead of waiting.
+  if (!isPatient) cluster.on('+node', (node: Redis) => void node.connect().catch(() => {}));
+  return cluster;
+}
+
+function nodeOf(url: string): { host: string; port: number } {
+  const { hostname, port } = new URL(url);
+  return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) };
+}
+
+/** What holds for every node, those that only the cluster tells us of included. */
+function accessOf(url: string) {
+  const { protocol, username, password } = new URL(url);
+  return {
+    ...(username !== '' && { username: decodeURIComponent(username) }),
+    ...(password !== '' && { password: decodeURIComponent(password) }),
+    ...(protocol === 'rediss:' && { tls: {} }),
+  };
+}
+
+/** Waits until a connection is usable. Rejects after `deadlineMs` with a sentence that says what to check. */
+export async function untilReady(redis: RedisClient, deadlineMs: number): Promise<void> {
+  const overdue = new AbortController();
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => {
+    overdue.abort();
+    reject(new Error(unanswered(redis)));
+  }, deadlineMs);
+  try {
+    await Promise.race([late, untilServed(redis, overdue.signal)]);
+  } finally {
+    overdue.abort();
+    clearTimeout(timer);
+  }
+}
+
+async function untilServed(redis: RedisClient, signal: AbortSignal): Promise<void> {
+  if (redis.status !== 'ready') await nextReady(redis, signal);
+  if (!(redis instanceof Cluster)) return;
+  // A part of a cluster answers too; it says that it is down.
+  while (!signal.aborted && !(await isWhole(redis))) await pause(TRY_AGAIN_MS, signal);
+}
+
+function nextReady(redis: RedisClient, signal: AbortSignal): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  redis.once('ready', resolve);
+  signal.addEventListener('abort', () => redis.off('ready', resolve), { once: true });
+  return promise;
+}
+
+async function isWhole(cluster: Cluster): Promise<boolean> {
+  return String(await cluster.cluster('INFO').catch(() => '')).includes('cluster_state:ok');
+}
+
+const UNREACHED = 'Redis did not answer, or it is a replica. Check REDIS_URL and that the server is running.';
+const UNNAMED =
+  'The Redis behind the sentinels did not answer. Check REDIS_SENTINELS, REDIS_SENTINEL_MASTER and its password, and what SENTINEL GET-MASTER-ADDR-BY-NAME says.';
+
+function unanswered(redis: RedisClient): string {
+  if (!(redis instanceof Cluster)) return redis.options.sentinels ? UNNAMED : UNREACHED;
+  const look = 'CLUSTER INFO on one of its nodes says more';
+  return `The Redis Cluster did not answer, or it is down. Check REDIS_CLUSTER_NODES, its password included, and that all slots are served; ${look}.`;
+}
+
+/** The servers that hold data: each master of a cluster, for what is asked of a server and not of a key. */
+export function serversOf(redis: RedisClient): readonly Redis[] {
+  return redis instanceof Cluster ? redis.nodes('master') : [redis];
+}
+
+/** The connection to the server that holds a key; of a cluster, that is one of several. Absent while it is not known. Asks nobody. */
+export function serverOf(redis: RedisClient, key: string): Redis | undefined {
+  if (!(redis instanceof Cluster)) return redis;
+  const name = redis.slots[new Command('get', [key]).getSlot() ?? -1]?.[0];
+  return redis.nodes('master').find(({ options }) => `${options.host}:${options.port}` === name);
+}
+
+/** Whether there is a connection to the server that holds a key. Asks nobody. */
+export function isReadyFor(redis: RedisClient, key: string): boolean {
+  return redis.status === 'ready' && serverOf(redis, key)?.status === 'ready';
+}

@@ -1,0 +1,245 @@
+import { Agent as HttpAgent } from 'node:http';
+import { Agent as HttpsAgent } from 'node:https';
+import { Telegram as TelegrafClient } from 'telegraf';
+import { redact } from '../base/text.ts';
+import type { CommandHint } from './commands.ts';
+import { DESCRIPTION_CHARS, failed, failureOf, type TelegramFailure, type TelegramResult } from './failure.ts';
+
+/** Where a text goes. */
+export interface Destination {
+  chatId: number;
+  topicId?: number;
+}
+
+/** What Telegram knows about the webhook of a bot. */
+export interface WebhookInfo {
+  /** Empty when none is set. */
+  url: string;
+  /** How many updates wait to be delivered. */
+  pending: number;
+  /** The last delivery that failed: when, in seconds since the epoch, and why, in Telegram's words. */
+  lastError?: { atS: number; description: string };
+}
+
+/**
+ * The Bot API, as far as we use it.
+ *
+ * Contract: no method throws; a failure is a value. `sendMessage` is not idempotent (Telegram has no key for that), the
+ * others are. On abort: `aborted`, and the request may or may not have been carried out.
+ */
+export interface Telegram {
+  readonly botId: number;
+  getMe(): Promise<TelegramResult<{ id: number; username: string }>>;
+  /**
+   * Long-polls, or asks for what is there `at once`. Everything below `offset` is confirmed by this call and never comes
+   * again.
+   */
+  getUpdates(
+    offset: number | undefined,
+    signal: AbortSignal,
+    when?: 'at once' | undefined,
+  ): Promise<TelegramResult<unknown[]>>;
+  /** Has every update delivered to `url`, with `secret` in a header. What waits is kept; the same again changes nothing. */
+  setWebhook(url: string, secret: string, signal: AbortSignal): Promise<TelegramResult<void>>;
+  /** Ends the deliveries, so that polls are possible again. What waits is kept. */
+  deleteWebhook(signal: AbortSignal): Promise<TelegramResult<void>>;
+  /** What Telegram knows about the webhook. May fail as `not_offered`. */
+  getWebhookInfo(signal: AbortSignal): Promise<TelegramResult<WebhookInfo>>;
+  /** Sends plain text of 1 to 4096 UTF-16 units. */
+  sendMessage(to: Destination, text: string): Promise<TelegramResult<{ messageId: number }>>;
+  /** Replaces the text of a message of ours. That it has this text already is no failure. */
+  editMessage(to: Destination, messageId: number, text: string): Promise<TelegramResult<void>>;
+  /**
+   * Shows 1 to 4096 UTF-16 units beside a private chat, in place of an earlier draft of that id (never 0); it vanishes
+   * after 30 seconds. Fails as `not_offered` on servers before Bot API 9.5.
+   */
+  sendDraft(to: Destination, draftId: number, text: string): Promise<TelegramResult<void>>;
+  /** Tells people's apps which commands there are. May fail as `not_offered`. */
+  setCommands(commands: readonly CommandHint[]): Promise<TelegramResult<void>>;
+  /** Shows that something is on its way, for 5 seconds. Fails like a message would, and leaves nothing in the chat. */
+  sendTyping(to: Destination): Promise<TelegramResult<void>>;
+  /** Reads a file that a user sent. One that is stated or turns out to be larger than `bytesMax` is `too_large`. */
+  downloadFile(fileId: string, bytesMax: number, signal: AbortSignal): Promise<TelegramResult<Buffer>>;
+}
+
+const POLL_SECONDS = 50;
+const POLL_GRACE_MS = 15_000;
+const CALL_TIMEOUT_MS = 30_000;
+const DOWNLOAD_TIMEOUT_MS = 60_000;
+/** A reply waits for a draft that is on its way. */
+const DRAFT_TIMEOUT_MS = 3_000;
+const UPDATES_MAX = 100;
+/** Telegram remembers them from one call to the next, so every call that can state them does. */
+const ALLOWED_UPDATES = ['message'];
+const UPDATES_WANTED = { limit: UPDATES_MAX, allowed_updates: ALLOWED_UPDATES };
+
+const NOT_OFFERED = /^not found(?:: method not found)?$/i;
+const NO_TOPIC = /message thread not found|TOPIC_(?:DELETED|CLOSED|ID_INVALID)/i;
+const SAME_TEXT = /message is not modified/i;
+const MESSAGE_GONE = /message to edit not found|message can't be edited|MESSAGE_ID_INVALID/i;
+const TOO_BIG = /file is too big/i;
+/** Such a path is one on the server's own disk. */
+const ABSOLUTE_PATH = /^(?:[/\\]|[a-z]:)/i;
+const LOCAL_MODE =
+  'the Bot API server names a file on its own disk instead of one to download: run the Bot API server without --local';
+
+/**
+ * Opens a client over Telegraf's; `apiRoot` may be any Bot API server. Opens no connection yet. A download may take
+ * `downloadTimeoutMs`, by default a minute.
+ */
+export function createTelegram(options: { token: string; apiRoot: string; downloadTimeoutMs?: number }): Telegram {
+  const agent = options.apiRoot.startsWith('https:')
+    ? new HttpsAgent({ keepAlive: true })
+    : new HttpAgent({ keepAlive: true });
+  const client = new TelegrafClient(options.token, { apiRoot: options.apiRoot, agent });
+  const call = (method: string, payload: object, timeoutMs: number, signal?: AbortSignal) =>
+    callApi(client, method, payload, timeoutMs, signal);
+  return {
+    botId: Number(options.token.split(':')[0]),
+    getMe: () => call('getMe', {}, CALL_TIMEOUT_MS) as Promise<TelegramResult<{ id: number; username: string }>>,
+    async getUpdates(offset, signal, when) {
+      const timeout = when === 'at once' ? 0 : POLL_SECONDS;
+      const payload = { ...(offset !== undefined && { offset }), timeout, ...UPDATES_WANTED };
+      const polled = await call('getUpdates', payload, timeout * 1000 + POLL_GRACE_MS, signal);
+      return polled as TelegramResult<unknown[]>;
+    },
+    async setWebhook(url, secret, signal) {
+      const payload = { url, secret_token: secret, allowed_updates: ALLOWED_UPDATES };
+      return withoutValue(await call('setWebhook', payload, CALL_TIMEOUT_MS, signal));
+    },
+    deleteWebhook: async (signal) => withoutValue(await call('deleteWebhook', {}, CALL_TIMEOUT_MS, signal)),
+    async getWebhookInfo(signal) {
+      const info = unlessMissing(await call('getWebhookInfo', {}, CALL_TIMEOUT_MS, signal));
+      return info.ok ? { ok: true, value: webhookInfoOf(info.value) } : info;
+    },
+    async sendMessage(to, text) {
+      const send = (where: Destination) => call('sendMessage', { ...address(where), text }, CALL_TIMEOUT_MS);
+      let sent = await send(to);
+      // Nothing was sent; the chat itself is still there.
+      if (!sent.ok && to.topicId !== undefined && NO_TOPIC.test(sent.failure.description))
+        sent = await send({ chatId: to.chatId });
+      return sent.ok ? { ok: true, value: { messageId: (sent.value as { message_id: number }).message_id } } : sent;
+    },
+    async editMessage(to, messageId, text) {
+      const payload = { chat_id: to.chatId, message_id: messageId, text };
+      const edited = await call('editMessageText', payload, CALL_TIMEOUT_MS);
+      if (edited.ok || SAME_TEXT.test(edited.failure.description)) return { ok: true, value: undefined };
+      const isGone = MESSAGE_GONE.test(edited.failure.description);
+      return isGone ? failed('message_gone', edited.failure.description) : edited;
+    },
+    async sendDraft(to, draftId, text) {
+      const payload = { ...address(to), draft_id: draftId, text };
+      return ofOptional(await call('sendMessageDraft', payload, DRAFT_TIMEOUT_MS));
+    },
+    setCommands: async (commands) => ofOptional(await call('setMyCommands', { commands }, CALL_TIMEOUT_MS)),
+    async sendTyping(to) {
+      return withoutValue(await call('sendChatAction', { ...address(to), action: 'typing' }, CALL_TIMEOUT_MS));
+    },
+    async downloadFile(fileId, bytesMax, signal) {
+      const described = await call('getFile', { file_id: fileId }, CALL_TIMEOUT_MS, signal);
+      if (!described.ok) return TOO_BIG.test(described.failure.description) ? tooLarge(bytesMax) : described;
+      const file = (described.value ?? {}) as { file_path?: unknown; file_size?: unknown };
+      const { file_path: path, file_size: statedBytes } = file;
+      if (typeof statedBytes === 'number' && statedBytes > bytesMax) return tooLarge(bytesMax);
+      if (typeof path !== 'string' || path === '') return failed('rejected', 'the Bot API server names no path');
+      // Not quoted: on a server in local mode the path holds the token.
+      if (ABSOLUTE_PATH.test(path)) return failed('rejected', LOCAL_MODE);
+      const at = `./file/bot${options.token}/${path.toWellFormed().split('/').map(encodeURIComponent).join('/')}`;
+      const url = new URL(at, options.apiRoot);
+      return download(url, bytesMax, options.downloadTimeoutMs ?? DOWNLOAD_TIMEOUT_MS, signal);
+    },
+  };
+}
+
+/** A method that is not there is answered with the status of a token that is not accepted, in other words. */
+function unlessMissing<T>(result: TelegramResult<T>): TelegramResult<T> {
+  if (result.ok || !NOT_OFFERED.test(result.failure.description)) return result;
+  return failed('not_offered', result.failure.description);
+}
+
+/** A method that a server may lack. That reads like a token that is not accepted, of which all other calls tell. */
+function ofOptional(result: TelegramResult<unknown>): TelegramResult<void> {
+  const isMissing = !result.ok && result.failure.kind === 'unauthorized';
+  return isMissing ? failed('not_offered', result.failure.description) : withoutValue(result);
+}
+
+function withoutValue(result: TelegramResult<unknown>): TelegramResult<void> {
+  return result.ok ? { ok: true, value: undefined } : result;
+}
+
+function webhookInfoOf(raw: unknown): WebhookInfo {
+  const info = (raw ?? {}) as Partial<
+    Record<'url' | 'pending_update_count' | 'last_error_date' | 'last_error_message', unknown>
+  >;
+  const { url, pending_update_count: pending, last_error_date: atS, last_error_message: words } = info;
+  const description = typeof words === 'string' ? redact(words).slice(0, DESCRIPTION_CHARS) : 'no description';
+  return {
+    url: typeof url === 'string' ? url : '',
+    pending: typeof pending === 'number' ? pending : 0,
+    ...(typeof atS === 'number' && { lastError: { atS, description } }),
+  };
+}
+
+function address(to: Destination) {
+  return { chat_id: to.chatId, ...(to.topicId !== undefined && { message_thread_id: to.topicId }) };
+}
+
+async function callApi(
+  client: TelegrafClient,
+  method: string,
+  payload: object,
+  timeoutMs: number,
+  signal?: AbortSignal,
+): Promise<TelegramResult<unknown>> {
+  const deadline = AbortSignal.timeout(timeoutMs);
+  const either = signal ? AbortSignal.any([signal, deadline]) : deadline;
+  try {
+    // Telegraf's types stop at Bot API 7.1 and know only its own AbortSignal; both work at run time.
+    const value = await client.callApi(method as 'getMe', payload as never, { signal: either as never });
+    return { ok: true, value };
+  } catch (error) {
+    return { ok: false, failure: failureOf(error, signal) };
+  }
+}
+
+/** Reads at most `bytesMax`, counted as they arrive: what is stated about a size may be wrong, or be missing. */
+async function download(
+  url: URL,
+  bytesMax: number,
+  timeoutMs: number,
+  signal: AbortSignal,
+): Promise<TelegramResult<Buffer>> {
+  try {
+    const response = await fetch(url, { signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]) });
+    const isOver = Number(response.headers.get('content-length')) > bytesMax;
+    if (!response.ok || isOver) await response.body?.cancel();
+    if (!response.ok) return { ok: false, failure: refusalOf(response) };
+    if (isOver) return tooLarge(bytesMax);
+    const chunks: Uint8Array[] = [];
+    let bytes = 0;
+    for await (const chunk of response.body ?? []) {
+      bytes += chunk.length;
+      if (bytes > bytesMax) return tooLarge(bytesMax);
+      chunks.push(chunk);
+    }
+    return { ok: true, value: Buffer.concat(chunks) };
+  } catch (error) {
+    const { message, cause } = error as { message?: string; cause?: { code?: unknown; message?: string } };
+    const words = [message, cause?.message].filter(Boolean).join(': ');
+    // The code of an abort is a number too, and means no HTTP status.
+    const code = typeof cause?.code === 'string' ? cause.code : 'none';
+    return { ok: false, failure: failureOf({ code, message: words }, signal) };
+  }
+}
+
+/** A path that was named a moment ago and is not there says nothing about the token. */
+function refusalOf({ status, headers }: Response): TelegramFailure {
+  const description = `the download of a file was answered with status ${status}`;
+  if (status === 404) return { kind: 'rejected', description };
+  const waitS = Number(headers.get('retry-after'));
+  return failureOf({ code: status, description, parameters: waitS > 0 ? { retry_after: waitS } : {} }, undefined);
+}
+
+function tooLarge(bytesMax: number): TelegramResult<never> {
+  return failed('too_large', `the file is too large: more than ${bytesMax} bytes`);
+}

@@ -1,0 +1,70 @@
+import { redact } from '../base/text.ts';
+
+/** Why a call had no result. The kinds differ in what may be done next. */
+export interface TelegramFailure {
+  kind: /** Refused by Telegram; nothing was sent. */
+    | 'rejected'
+    /** A file of more bytes than may be downloaded. */
+    | 'too_large'
+    /** Too many requests; nothing was sent; wait `retryAfterMs`. */
+    | 'throttled'
+    /** The chat cannot be reached any more: blocked, deleted, kicked, unknown. */
+    | 'gone'
+    /** The group became a supergroup: it goes on under the id `migratedTo`. */
+    | 'migrated'
+    /** The message that should be changed is not there any more. */
+    | 'message_gone'
+    /** The bot token is not accepted. */
+    | 'unauthorized'
+    /** The server does not know the method. */
+    | 'not_offered'
+    /** Another process polls with the same token. */
+    | 'conflict'
+    /** A webhook is set, so nobody can poll. */
+    | 'webhook_set'
+    /** The connection could not be opened: surely nothing was sent. */
+    | 'unreached'
+    /** The request may or may not have been carried out. */
+    | 'unknown'
+    /** Our own signal ended it. */
+    | 'aborted';
+  /** Telegram's words with credentials removed: for logs and operators, never for a chat. */
+  description: string;
+  retryAfterMs?: number;
+  migratedTo?: number;
+}
+
+export type TelegramResult<T> = { ok: true; value: T } | { ok: false; failure: TelegramFailure };
+
+/** Telegram's words in logs and alerts are cut there. */
+export const DESCRIPTION_CHARS = 300;
+const NOT_SENT = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'ENETUNREACH', 'EHOSTUNREACH']);
+const GONE = /chat not found|bot was (?:blocked|kicked)|user is deactivated|bot is not a member|PEER_ID_INVALID/i;
+const WEBHOOK_SET = /while webhook is active/i;
+
+/** A failure as a result. */
+export function failed(kind: TelegramFailure['kind'], description: string): TelegramResult<never> {
+  return { ok: false, failure: { kind, description } };
+}
+
+/** What an error of a call comes to: Telegram's answer, or a broken line. `signal` is our own. */
+export function failureOf(error: unknown, signal: AbortSignal | undefined): TelegramFailure {
+  const { code, description, message, parameters } = (error ?? {}) as {
+    code?: number | string;
+    description?: string;
+    message?: string;
+    parameters?: { retry_after?: number; migrate_to_chat_id?: number };
+  };
+  const words = redact(description ?? message ?? 'no description').slice(0, DESCRIPTION_CHARS);
+  if (signal?.aborted) return { kind: 'aborted', description: words };
+  if (typeof code !== 'number') return { kind: NOT_SENT.has(code ?? '') ? 'unreached' : 'unknown', description: words };
+  if (code === 401 || code === 404) return { kind: 'unauthorized', description: words };
+  if (code === 409) return { kind: WEBHOOK_SET.test(words) ? 'webhook_set' : 'conflict', description: words };
+  if (code === 429)
+    return { kind: 'throttled', description: words, retryAfterMs: (parameters?.retry_after ?? 5) * 1000 };
+  if (typeof parameters?.migrate_to_chat_id === 'number')
+    return { kind: 'migrated', description: words, migratedTo: parameters.migrate_to_chat_id };
+  if (code === 403 || GONE.test(words)) return { kind: 'gone', description: words };
+  if (code >= 500) return { kind: 'unknown', description: words };
+  return { kind: 'rejected', description: words };
+}

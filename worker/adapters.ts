@@ -1,0 +1,98 @@
+import { readFile } from 'node:fs/promises';
+import type { Root } from '../shared/app/process.ts';
+import type { Config } from '../shared/base/config.ts';
+import type { Service } from '../shared/base/lifecycle.ts';
+import { type Alert, alertCommand } from '../shared/flow/alert.ts';
+import { connectRedis } from '../shared/redis/connection.ts';
+import { keysOf } from '../shared/redis/keys.ts';
+import { leftOutAlert } from './alerts/messages.ts';
+import { TOOL_SERVER_DOWN_MS, TOOL_SERVERS_EVERY_MS, watchToolServers } from './alerts/tool-servers.ts';
+import { HEADER_NOTE } from './ask/header.ts';
+import { withBreaker } from './model/breaker.ts';
+import { createClaude } from './model/claude/adapter.ts';
+import type { StatedWindow } from './model/limits.ts';
+import { loadPrices } from './model/price-file.ts';
+import { withExclusions } from './tools/exclusion.ts';
+import { startMcp } from './tools/mcp/client.ts';
+import { readMcpConfig } from './tools/mcp/config.ts';
+import type { Toolbox } from './tools/toolbox.ts';
+import { withProviderNotes } from './watch/provider.ts';
+import { startWorker, type WorkerParts } from './worker.ts';
+
+const SYSTEM_PROMPT =
+  "You are a helpful assistant in a Telegram chat. Answer in the user's language, briefly and to the point. Write plain text: Telegram shows Markdown marks as they are.";
+
+/** Builds the worker's adapters from the config and starts it. Rejects when a file that it names cannot be read. */
+export async function setUpWorker(root: Root, limits?: WorkerParts['limits']) {
+  const { config } = root;
+  const notes = connectRedis(root.redisAddress, 'impatient');
+  const claude = createClaude({
+    apiKey: config.ANTHROPIC_API_KEY,
+    baseURL: config.ANTHROPIC_BASE_URL,
+    statedWindow: statedWindow(config),
+    idleMs: config.MODEL_IDLE_TIMEOUT_MS,
+    reach: root.reach,
+  });
+  const model = withBreaker(withProviderNotes(claude, notes, keysOf(0), root.log));
+  const prompt = (await readText('SYSTEM_PROMPT_FILE', config.SYSTEM_PROMPT_FILE)) ?? SYSTEM_PROMPT;
+  const systemPrompt = `${prompt}\n\n${HEADER_NOTE}`;
+  const preserve = (await readText('COMPACTION_PRESERVE_FILE', config.COMPACTION_PRESERVE_FILE)) ?? '';
+  await loadPrices(config.MODEL_PRICES_FILE);
+  const tools = withExclusions(await startTools(root, limits?.toolServerDownMs ?? TOOL_SERVER_DOWN_MS));
+  const worker = await startWorker({ ...root, model, systemPrompt, preserve, tools, ...(limits && { limits }) });
+  return {
+    ...worker,
+    async stop() {
+      await worker.stop();
+      notes.disconnect();
+    },
+  };
+}
+
+/** CONTEXT_WINDOW_TOKENS is about MODEL alone: the models beside it have windows of their own. */
+function statedWindow({ MODEL, CONTEXT_WINDOW_TOKENS }: Config): StatedWindow | undefined {
+  return CONTEXT_WINDOW_TOKENS === undefined ? undefined : { model: MODEL, tokens: CONTEXT_WINDOW_TOKENS };
+}
+
+/** The tools of the servers that MCP_CONFIG names. Rejects with every problem of that file at once. */
+async function startTools({ config, redisAddress, log }: Root, toolServerDownMs: number): Promise<Toolbox & Service> {
+  const json = await readText('MCP_CONFIG', config.MCP_CONFIG);
+  const reading = readMcpConfig(json ?? '{"mcpServers":{}}');
+  if (!reading.ok) throw new Error(`MCP_CONFIG is malformed:\n${reading.problems.join('\n')}`);
+  if (reading.servers.length === 0) return startMcp([], { timeoutMs: config.TOOL_TIMEOUT_MS, log });
+  const redis = connectRedis(redisAddress, 'patient');
+  const queue = async (alert: Alert): Promise<void> => void (await redis.call(...alertCommand(keysOf(0), alert)));
+  const tools = await startMcp(reading.servers, {
+    timeoutMs: config.TOOL_TIMEOUT_MS,
+    log,
+    // Queued again by the next start, should this process end first; an incident is told once.
+    onLeftOut: (server, leftOut) => {
+      queue(leftOutAlert(server, leftOut)).catch((err: unknown) =>
+        log.warn({ err, server }, 'the operator could not be told of tools that are left out'),
+      );
+    },
+  });
+  const watch = watchToolServers({
+    state: tools.state,
+    queue,
+    log,
+    everyMs: TOOL_SERVERS_EVERY_MS,
+    downMs: toolServerDownMs,
+  });
+  return {
+    ...tools,
+    async stop() {
+      await watch.stop();
+      await tools.stop();
+      redis.disconnect();
+    },
+  };
+}
+
+/** The text of a file that a setting names. Rejects when it is empty or cannot be read: a typo must not go unnoticed. */
+async function readText(setting: string, file: string | undefined): Promise<string | undefined> {
+  if (file === undefined) return undefined;
+  const text = (await readFile(file, 'utf8').catch(() => '')).trim();
+  if (text === '') throw new Error(`${setting} names a file that is empty or cannot be read.`);
+  return text;
+}

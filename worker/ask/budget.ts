@@ -1,0 +1,93 @@
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import type { RedisClient } from '../../shared/redis/connection.ts';
+import type { ChatKey, Keys } from '../../shared/redis/keys.ts';
+import { bindScript } from '../../shared/redis/script.ts';
+import { estimateRequest } from '../model/count.ts';
+import type { Model, ModelResult } from '../model/port.ts';
+import { totalTokens } from '../model/usage.ts';
+
+/** Tokens that may be spent in a day, by UTC; `undefined` is no limit. */
+export interface BudgetLimits {
+  chatDailyTokens: number | undefined;
+  totalDailyTokens: number | undefined;
+}
+
+/** Tokens that were set aside for a call. */
+interface Reservation {
+  /** Puts what the call really cost in its place. */
+  settle(tokens: number): Promise<void>;
+}
+
+/**
+ * The daily budgets of one shard's chats, and of all.
+ *
+ * Contract: rejects when Redis cannot be reached. `reserve` is not idempotent: what a crash leaves reserved stays spent
+ * until the day ends, so a budget is never exceeded by it.
+ */
+export interface Budget {
+  reserve(chat: ChatKey, tokens: number): Promise<Reservation | 'over_chat_budget' | 'over_total_budget'>;
+}
+
+/** A day's key is looked at for no longer. */
+const KEEP_SECONDS = 48 * 3600;
+/** A command whose reply was lost comes again within seconds. */
+const REPEAT_SECONDS = 300;
+
+/** The budgets over a connection; nothing at all without a limit. */
+export function createBudget(
+  redis: RedisClient,
+  keys: Keys,
+  limits: BudgetLimits,
+  now: () => Date = () => new Date(),
+): Budget | undefined {
+  const { chatDailyTokens, totalDailyTokens } = limits;
+  if (chatDailyTokens === undefined && totalDailyTokens === undefined) return undefined;
+  const run = bindScript<number>(redis, join(import.meta.dirname, 'spend.lua'));
+  const spend = async (key: string, tokens: number, limit: number | undefined): Promise<boolean> =>
+    (await run([key, `${key}:${randomUUID()}`], [tokens, limit ?? -1, KEEP_SECONDS, REPEAT_SECONDS])) === 1;
+  return {
+    async reserve(chat, tokens) {
+      const day = now().toISOString().slice(0, 10);
+      const [ofChat, ofAll] = [keys.spent(day, chat), keys.spentByAll(day)];
+      if (!(await spend(ofChat, tokens, chatDailyTokens))) return 'over_chat_budget';
+      if (!(await spend(ofAll, tokens, totalDailyTokens))) {
+        await spend(ofChat, -tokens, undefined);
+        return 'over_total_budget';
+      }
+      return {
+        async settle(spent) {
+          await spend(ofChat, spent - tokens, undefined);
+          await spend(ofAll, spent - tokens, undefined);
+        },
+      };
+    },
+  };
+}
+
+/**
+ * The model with a chat's budget before it: what a call may cost at most is reserved first, and what it did cost is put
+ * in its place; one that died after the server had taken it costs what the server bills. A call that is not within the
+ * budget is not made, and fails as terminal with the budget's name.
+ */
+export function withBudget(model: Model, budget: Budget, chat: ChatKey): Model {
+  return {
+    limits: (name) => model.limits(name),
+    async send(request, signal, onText) {
+      const reserved = await budget.reserve(chat, estimateRequest(request) + request.maxTokens);
+      if (typeof reserved === 'string') return refused(reserved);
+      const result = await model.send(request, signal, onText);
+      await reserved.settle(billedTokens(result));
+      return result;
+    },
+  };
+}
+
+function billedTokens(result: ModelResult): number {
+  const usage = result.ok ? result.answer.usage : result.spent;
+  return usage === undefined ? 0 : totalTokens(usage);
+}
+
+function refused(reason: 'over_chat_budget' | 'over_total_budget'): ModelResult {
+  return { ok: false, repairs: [], failure: { kind: 'terminal', reason } };
+}

@@ -1,0 +1,148 @@
+import { METRIC } from '../../shared/base/telemetry.ts';
+import type { Attempt } from '../lane/attempt.ts';
+import { auditCommand, failedCallEvent } from '../lane/audit-trail.ts';
+import { fill, keptIn } from '../media/fill.ts';
+import { cacheLifetime } from '../model/cache-lifetime.ts';
+import { type Count, countRequest } from '../model/count.ts';
+import type { Failure } from '../model/errors/classify.ts';
+import { estimateText } from '../model/estimate.ts';
+import type { Effort, MessageParam, ModelAnswer, ModelResult } from '../model/port.ts';
+import type { Room } from '../model/room.ts';
+import type { Repair } from '../model/rules/repair.ts';
+import type { Conversation } from '../recovery/cached-summary.ts';
+import type { RecoverParts } from '../recovery/effects.ts';
+import { bytesOf } from '../recovery/oversized.ts';
+import { asShown } from '../session/overlay.ts';
+import { type LogRecord, startsTurn } from '../session/record.ts';
+import type { OpenedSession } from '../session/store.ts';
+import { view } from '../session/view.ts';
+import type { RoundParts } from '../tools/round.ts';
+import type { ServerTool } from '../tools/server-tools.ts';
+import { type FallbackParts, type FillMessages, sendOrFallBack } from './fallback.ts';
+
+/** What a call of the model works with. */
+export interface CallParts extends RecoverParts, RoundParts, FallbackParts {
+  systemPrompt: string;
+  /** How deeply the model thinks; absent: as it does by itself. */
+  effort: Effort | undefined;
+  /** Tools that the provider runs. */
+  serverTools: readonly ServerTool[];
+}
+
+/** What a call is about. */
+export interface Call {
+  attempt: Attempt;
+  opened: OpenedSession;
+  room: Room;
+  /** The most output that the model gives, where it is known. */
+  modelOutputTokens: number | undefined;
+  calibration: number;
+  /** Whether the model must answer in words. */
+  wordsOnly: boolean;
+}
+
+/** What was sent, or would have been. */
+export interface Sent {
+  count: Count;
+  /** What every request holds, by our count: system prompt and tools. */
+  fixedTokens: number;
+  askedOutputTokens: number;
+}
+
+/** What a call came to. */
+export type Called = { sent: Sent } & (
+  | { ok: true; answer: ModelAnswer; byFallback: boolean }
+  | { ok: false; failure: Failure; isRepaired: boolean }
+);
+
+const REPAIRS_KEPT = 20;
+/** A request whose answer did not come in the time of a turn, so often, is taken to be too large to be answered in time. */
+const TIMEOUTS_MAX = 2;
+/** So many turns tell the rhythm of a chat. */
+const TURN_TIMES = 20;
+/** What a request may weigh, with what our count does not see; the API refuses 32 MB. */
+const BODY_BYTES_MAX = 28 * 1024 * 1024;
+
+/**
+ * One call of the model: the request is computed from the session, counted, and sent unless it is counted to be too
+ * long or too large. Contract: throws `FencedError`, or what Redis throws.
+ */
+export async function callModel(parts: CallParts, call: Call, signal: AbortSignal): Promise<Called> {
+  const { attempt, opened, room, calibration } = call;
+  const messages = view(opened.window);
+  const tools = parts.tools.specs();
+  const maxTokens = attempt.maxOutputTokens ?? Math.min(room.outputTokens, call.modelOutputTokens ?? room.outputTokens);
+  const { serverTools } = parts;
+  const allTools = [...tools, ...serverTools];
+  const fixed = { system: parts.systemPrompt, tools: allTools.length === 0 ? '' : JSON.stringify(allTools) };
+  const sent: Sent = {
+    count: countRequest(fixed, opened.window, messages, parts.modelName, calibration),
+    fixedTokens: Math.ceil((estimateText(fixed.system) + estimateText(fixed.tools)) * calibration),
+    askedOutputTokens: maxTokens,
+  };
+  const counted = tooLarge(call, sent.count);
+  if (counted) return { ok: false, failure: counted, isRepaired: false, sent };
+  const fillKept: FillMessages = (kept) => filled(parts, kept);
+  const conversation = conversationOf(parts, opened, await fillKept(messages));
+  const request = { ...conversation, maxTokens, wordsOnly: call.wordsOnly };
+  parts.reach('model called');
+  const result = await sendOrFallBack(parts, request, { window: opened.window, fixed, fill: fillKept }, signal);
+  await recordRepairs(parts, attempt, result.repairs);
+  if (!result.ok && result.spent)
+    await attempt.write('', [auditCommand(attempt, failedCallEvent('answer', parts.modelName, result))]);
+  if (result.ok) return { ok: true, answer: result.answer, byFallback: result.byFallback, sent };
+  return { ok: false, failure: result.failure, isRepaired: result.repairs.length > 0, sent };
+}
+
+/** The conversation as a turn sends it: what a request shares with the next one, and with its summary. */
+export async function conversationRequest(parts: CallParts, opened: OpenedSession): Promise<Conversation> {
+  return conversationOf(parts, opened, await filled(parts, view(opened.window)));
+}
+
+function conversationOf(parts: CallParts, { window }: OpenedSession, messages: MessageParam[]): Conversation {
+  return {
+    model: parts.modelName,
+    system: parts.systemPrompt,
+    messages,
+    tools: parts.tools.specs(),
+    serverTools: parts.serverTools,
+    caches: true,
+    cacheLifetime: cacheLifetime(turnTimesMs(window.records), Date.now()),
+    ...(parts.effort !== undefined && { effort: parts.effort }),
+  };
+}
+
+async function filled({ media }: CallParts, messages: MessageParam[]): Promise<MessageParam[]> {
+  const refs = keptIn(messages);
+  return refs.length === 0 ? messages : fill(messages, await media.load(refs));
+}
+
+/** When the newest messages of the user came in. */
+function turnTimesMs(records: readonly LogRecord[]): number[] {
+  const turns = records.filter(startsTurn).slice(-TURN_TIMES);
+  return turns.map(({ at }) => Date.parse(at)).filter((ms) => !Number.isNaN(ms));
+}
+
+/** A repair is no failure, but each one hides a fault of ours that somebody should look at. */
+async function recordRepairs(parts: CallParts, attempt: Attempt, repairs: ModelResult['repairs']): Promise<void> {
+  if (repairs.length === 0) return;
+  for (const { rule, what } of repairs) parts.telemetry.count(METRIC.repairs, { rule, what });
+  const kept: readonly Repair[] = repairs.slice(0, REPAIRS_KEPT);
+  await attempt.write('', [auditCommand(attempt, { event: 'request.repaired', repairs: kept })]);
+}
+
+/**
+ * Prevention: what we count to be too long, or too large, is not sent. A session of which a load had to leave records out
+ * is full: they must not slide out unseen. The last stage of a message is sent all the same, since a count is a guess and
+ * the user would get nothing.
+ */
+function tooLarge({ attempt, opened, room }: Call, { tokens }: Count): Failure | undefined {
+  if (attempt.stage === 'scrubbed') return undefined;
+  if (tokens > room.usableTokens || opened.window.omitted > 0)
+    return { kind: 'token', reason: 'counted_too_long', observedTokens: tokens, limitTokens: room.limitTokens };
+  const isShortened = attempt.stage !== 'none' && attempt.stage !== 'compacted';
+  if (attempt.timeouts >= TIMEOUTS_MAX && !isShortened)
+    return { kind: 'token', reason: 'counted_too_slow', observedTokens: tokens };
+  if (bytesOf(asShown(opened.window.records)) <= BODY_BYTES_MAX) return undefined;
+  return { kind: 'wire', reason: 'counted_too_large' };
+}

@@ -1,0 +1,243 @@
+import type { InboundMessage } from '../../shared/flow/message.ts';
+import { type Attempt, type Command, OUTAGE_FIELDS, type RecoveryStage, TIMEOUTS } from '../lane/attempt.ts';
+import { auditCommand } from '../lane/audit-trail.ts';
+import type { Decided } from '../lane/verdict.ts';
+import type { Block } from '../model/block.ts';
+import { tokenizerFactor } from '../model/catalog.ts';
+import { calibrate } from '../model/count.ts';
+import { classifyAnswer, type Failure } from '../model/errors/classify.ts';
+import type { ModelAnswer } from '../model/port.ts';
+import { type Room, roomOf } from '../model/room.ts';
+import { STORM } from '../recovery/storm.ts';
+import { trialWon } from '../recovery/trial.ts';
+import { NOTICE } from '../reply/notices.ts';
+import { sourcesOf, withSources } from '../reply/sources.ts';
+import { splitReply } from '../reply/split.ts';
+import { isThinking } from '../session/overlay.ts';
+import { type AssistantRecord, textOf, type UserRecord } from '../session/record.ts';
+import { appendCommands, newStamp, type OpenedSession } from '../session/store.ts';
+import { finishRound, openCalls, withRecord } from '../tools/round.ts';
+import { type Called, type CallParts, callModel } from './call.ts';
+import { type FailedCall, type ReactParts, react, waitOrFail } from './on-failure.ts';
+import { type HeaderParts, openSession, pendingRecord } from './open-session.ts';
+
+/** What asking the model works with. */
+export interface AskParts extends CallParts, ReactParts, HeaderParts {
+  /** A chat's window is no larger than this, whatever the model's is. */
+  contextBudgetTokens: number;
+  /** Rounds of tools for one message; after them the model must answer in words. */
+  toolRoundsMax: number;
+}
+
+/** What is asked about. */
+type About = Pick<FailedCall, 'attempt' | 'message' | 'pending' | 'opened' | 'modelOutputTokens'> & {
+  room: Room;
+  /** What the model itself takes, whatever a chat may use of it. */
+  windowTokens: number;
+};
+
+type Answered = Extract<Called, { ok: true }>;
+
+/**
+ * Asks the model for the answer to a message, with as many rounds of tools as it wants. Each round is recorded before the
+ * next call, so a crash goes on where it was. A request that is counted to be too long is not sent.
+ *
+ * Contract: throws `FencedError`, or what Redis throws.
+ */
+export async function askModel(
+  parts: AskParts,
+  begun: Attempt,
+  message: InboundMessage,
+  content: UserRecord['content'],
+  signal: AbortSignal,
+): Promise<Decided> {
+  let attempt = begun;
+  // In a storm nothing is asked that would only be refused again.
+  const storm = begun.kept(STORM) === undefined ? undefined : await parts.storm.enter(begun);
+  if (storm) return waitOrFail(parts, begun, storm);
+  const { windowTokens, maxOutputTokens: modelOutputTokens } = await parts.model.limits(parts.modelName);
+  const learntTokens = attempt.limit?.tokens ?? windowTokens;
+  const room = roomOf(Math.min(windowTokens, learntTokens, parts.contextBudgetTokens), parts);
+  const calibration = attempt.calibration ?? tokenizerFactor(parts.modelName);
+  const pending = pendingRecord(parts, attempt, message, content);
+  const about = { message, pending, room, windowTokens, modelOutputTokens };
+  let opened = await openSession(parts, attempt, pending, room.limitTokens);
+  for (let round = attempt.rounds; ; round++) {
+    if (openCalls(opened, attempt).length > 0) {
+      const finished = await finishRound(parts, attempt, opened, round, signal);
+      if (!finished) return { do: 'hand back' };
+      opened = finished;
+    }
+    const now = { ...about, opened, attempt };
+    const called = await callModel(parts, { ...now, calibration, wordsOnly: round >= parts.toolRoundsMax }, signal);
+    if (!called.ok) return reactTo(parts, now, called, signal);
+    const hidden = failureOf(parts, now, called.answer, round);
+    if (hidden) {
+      await attempt.write('', [costCommand(attempt, called.answer, 'retry')]);
+      return reactTo(parts, now, { ...called, failure: hidden, isRepaired: false }, signal);
+    }
+    if (!goesOn(called.answer, round, parts)) return answered(now, called);
+    opened = await recordRound(parts, attempt, opened, { called, room }, round + 1);
+    attempt = { ...progressed(attempt, round + 1), ...(isCalm(called, room) && { compactionsInRow: 0 }) };
+  }
+}
+
+/** A failed call is reacted to; one that we ended ourselves is handed back. */
+async function reactTo(
+  parts: AskParts,
+  { room, windowTokens: _, ...about }: About,
+  { failure, isRepaired, sent }: Pick<Extract<Called, { ok: false }>, 'failure' | 'isRepaired' | 'sent'>,
+  signal: AbortSignal,
+): Promise<Decided> {
+  if (signal.aborted) return { do: 'hand back' };
+  const { count, fixedTokens, askedOutputTokens } = sent;
+  const counts = { limitTokens: room.limitTokens, sentTokens: count.tokens, fixedTokens, askedOutputTokens };
+  return react(parts, { ...about, ...counts, failure, isRepaired });
+}
+
+/** An answer can hide a failure: a refusal, a window that was exceeded in silence, or nothing to read. */
+function failureOf(
+  parts: AskParts,
+  { opened, attempt, windowTokens }: About,
+  answer: ModelAnswer,
+  round: number,
+): Failure | undefined {
+  const hidden = classifyAnswer({ stopReason: answer.stopReason, ...answer.usage, windowTokens });
+  if (hidden || goesOn(answer, round, parts) || answer.text.trim() !== '') return hidden;
+  if (answer.stopReason === 'max_tokens') return { kind: 'output', reason: 'cut_before_text' };
+  // After its tools a model may have nothing to add, and some say nothing before them; asked once more, it may say more.
+  const isDone = attempt.rounds > 0 && attempt.attempts > 1;
+  const isBlank = !isCut(answer) && !isDone && earlierWords(opened, attempt) === '';
+  return isBlank ? { kind: 'transient', reason: 'unknown' } : undefined;
+}
+
+/** Whether the model is not done: it calls tools, or paused. */
+function goesOn({ stopReason, content }: ModelAnswer, round: number, { toolRoundsMax }: AskParts): boolean {
+  if (round >= toolRoundsMax) return false;
+  return stopReason === 'pause_turn' || (stopReason === 'tool_use' && content.some(({ type }) => type === 'tool_use'));
+}
+
+/** A round that was recorded is progress: attempts and the bound on recoveries begin anew. */
+async function recordRound(
+  parts: AskParts,
+  attempt: Attempt,
+  opened: OpenedSession,
+  { called, room }: { called: Answered; room: Room },
+  round: number,
+): Promise<OpenedSession> {
+  const record = recordOf(attempt, called);
+  const turn = attempt.keys.turn(attempt.entry);
+  const stage = stageAfterRound(attempt);
+  await attempt.write(`round:${round}`, [
+    ...appendCommands(attempt.keys, attempt.session, [record]),
+    costCommand(attempt, called.answer),
+    ['HSET', turn, 'rounds', round, 'attempts', 1, 'recoveriesBefore', attempt.recoveries, 'stage', stage],
+    ['HDEL', turn, TIMEOUTS, ...OUTAGE_FIELDS],
+    ...trialWon(attempt),
+    ...(isCalm(called, room) ? [['HSET', attempt.keys.session(attempt.session), 'compactionsInRow', 0] as const] : []),
+  ]);
+  parts.reach('round stored');
+  return withRecord(opened, record);
+}
+
+/** The attempt as it goes on after a round: what was stored with the round, and what a failure now starts from. */
+function progressed(attempt: Attempt, rounds: number): Attempt {
+  const stage = stageAfterRound(attempt);
+  const isOver = (field: string) => (OUTAGE_FIELDS as readonly string[]).includes(field);
+  const kept: Attempt['kept'] = (field) => (isOver(field) ? undefined : attempt.kept(field));
+  return {
+    ...attempt,
+    kept,
+    rounds,
+    attempts: 1,
+    timeouts: 0,
+    recoveriesBefore: attempt.recoveries,
+    stage,
+    ...endedTrial(attempt),
+  };
+}
+
+/** A round that left the session well below full: what was compacted before it has not refilled at once. */
+function isCalm({ answer }: Answered, { fullTokens }: Room): boolean {
+  return answer.usage.inputTokens + answer.usage.outputTokens <= fullTokens;
+}
+
+/** What a call that went through has shown: the session is kept, and its user is told. */
+function endedTrial({ trial, notices }: Attempt): Pick<Attempt, 'trial' | 'notices'> {
+  return { trial: undefined, notices: trial ? [...notices, trial.notice] : notices };
+}
+
+/** A compaction that let a call through has done its work. What a fresh session is for does not come back. */
+function stageAfterRound({ stage }: Attempt): RecoveryStage {
+  return stage === 'compacted' ? 'none' : stage;
+}
+
+/**
+ * An answer as the log keeps it: verbatim, but for a call that was cut in the middle of its input, and for the thinking
+ * of a fallback model, which the first one would not take.
+ */
+function recordOf({ entry }: Attempt, { answer, byFallback }: Answered): AssistantRecord {
+  const { content, model, stopReason, usage } = answer;
+  const isCutCall = isCut(answer) && content.at(-1)?.type === 'tool_use';
+  const whole = isCutCall ? content.slice(0, -1) : content;
+  const kept = byFallback ? whole.filter((block) => !isThinking(block)) : whole;
+  return { v: 1, t: 'assistant', ...newStamp(), entry, content: kept, model, stopReason, usage };
+}
+
+function isCut({ stopReason }: ModelAnswer): boolean {
+  return stopReason === 'max_tokens' || stopReason === 'model_context_window_exceeded';
+}
+
+/** What the model said for this message before, calls of tools included. */
+function ownBlocks({ window }: OpenedSession, { entry }: Attempt): Block[] {
+  return window.records.flatMap((record) =>
+    record.t === 'assistant' && record.entry === entry && typeof record.content !== 'string' ? record.content : [],
+  );
+}
+
+/** What the model said last for this message before it called tools: it may have nothing to add after them. */
+function earlierWords({ window }: OpenedSession, { entry }: Attempt): string {
+  const own = window.records.filter((record) => record.t === 'assistant' && record.entry === entry);
+  const texts = (own as AssistantRecord[]).map(({ content }) => textOf(content).trim());
+  return texts.findLast((text) => text !== '') ?? '';
+}
+
+function answered({ attempt, opened, room }: About, called: Answered): Decided {
+  const { answer, sent, byFallback } = called;
+  const record = recordOf(attempt, called);
+  const words =
+    [answer.text, earlierWords(opened, attempt), NOTICE.nothingToAdd].find((said) => said.trim() !== '') ?? '';
+  const sourced = withSources(words, sourcesOf([...ownBlocks(opened, attempt), ...answer.content]));
+  const text = [sourced, ...(isCut(answer) ? [NOTICE.cutAnswer] : [])].filter((part) => part !== '').join('\n\n');
+  const isFull = !isCalm(called, room) || answer.stopReason === 'model_context_window_exceeded';
+  const { notices } = endedTrial(attempt);
+  return {
+    conclusion: { outcome: 'answered', parts: [...notices, ...splitReply(text)] },
+    commands: [
+      ...appendCommands(attempt.keys, attempt.session, [record]),
+      costCommand(attempt, answer),
+      ...learnt(
+        attempt,
+        byFallback ? undefined : calibrate(attempt.calibration, sent.count, answer.usage.inputTokens),
+        isFull,
+      ),
+      ...trialWon(attempt),
+    ],
+    ...(isFull && { afterReply: { opened: withRecord(opened, record), room } }),
+  };
+}
+
+function costCommand(attempt: Attempt, { model, usage }: ModelAnswer, purpose: 'answer' | 'retry' = 'answer'): Command {
+  return auditCommand(attempt, { event: 'model.answered', purpose, model, ...usage });
+}
+
+/** What an answer teaches: how our estimate compares, and that the session did not refill at once. */
+function learnt(attempt: Attempt, calibration: number | undefined, isFull: boolean): Command[] {
+  const { keys, chat, session, compactionsInRow, refusalsInRow } = attempt;
+  const calm = !isFull && compactionsInRow > 0;
+  return [
+    ...(calibration === undefined ? [] : [['HSET', keys.chat(chat), 'calibration', calibration.toFixed(4)] as const]),
+    ...(calm ? [['HSET', keys.session(session), 'compactionsInRow', 0] as const] : []),
+    ...(refusalsInRow > 0 ? [['HSET', keys.session(session), 'refusalsInRow', 0] as const] : []),
+  ];
+}

@@ -1,0 +1,38 @@
+import { tokenizerFactor } from '../model/catalog.ts';
+import { type Count, countRequest, type FixedParts, usableTokens } from '../model/count.ts';
+import type { MessageParam, Model, ModelRequest, ModelResult, OnText } from '../model/port.ts';
+import { trimOf } from '../recovery/effects.ts';
+import { view, type Window } from '../session/view.ts';
+
+/** What asking a second model works with. */
+export interface FallbackParts {
+  model: Model;
+  fallbackModel: string | undefined;
+  /** Absent when nobody reads along. */
+  onText?: OnText;
+}
+
+/** Fills kept files into messages. */
+export type FillMessages = (messages: MessageParam[]) => Promise<MessageParam[]>;
+
+/**
+ * Sends a request, and sends it to the fallback model when the first is overloaded, broken or away. Thinking is left
+ * out for it, since it is another model's. What the fallback says besides an answer is of no account: the first
+ * failure stands. Contract: as `Model.send`, plus whatever `fill` rejects with.
+ */
+export async function sendOrFallBack(
+  { model, fallbackModel, onText }: FallbackParts,
+  request: ModelRequest,
+  { window, fixed, fill }: { window: Window; fixed: FixedParts; fill: FillMessages },
+  signal: AbortSignal,
+): Promise<ModelResult & { byFallback: boolean }> {
+  const first = { ...(await model.send(request, signal, onText)), byFallback: false };
+  if (first.ok || fallbackModel === undefined || signal.aborted || first.failure.kind !== 'transient') return first;
+  const messages = view({ ...window, records: [...window.records, trimOf('thinking', window.records)] });
+  const count: Count = countRequest(fixed, window, messages, fallbackModel, tokenizerFactor(fallbackModel));
+  const { windowTokens } = await model.limits(fallbackModel);
+  if (count.tokens > usableTokens(windowTokens, request.maxTokens)) return first;
+  const again = { ...request, model: fallbackModel, messages: await fill(messages) };
+  const second = await model.send(again, signal, onText);
+  return second.ok ? { ...second, byFallback: true } : first;
+}

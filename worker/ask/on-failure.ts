@@ -1,0 +1,90 @@
+import { alertCommand } from '../../shared/flow/alert.ts';
+import { budgetAlert } from '../alerts/messages.ts';
+import type { Attempt } from '../lane/attempt.ts';
+import { backoffMs } from '../lane/backoff.ts';
+import { type Decided, failed } from '../lane/verdict.ts';
+import type { Failure } from '../model/errors/classify.ts';
+import { isOverBudget } from '../model/errors/classify.ts';
+import type { Overflow, RecoverParts, Recovery } from '../recovery/effects.ts';
+import type { Trigger } from '../recovery/policy.ts';
+import { recover } from '../recovery/recover.ts';
+import { NOTICE } from '../reply/notices.ts';
+import { isOutage, noteWait, type Patience, waitOut } from './outage.ts';
+
+/** What reacting to a failed call works with. */
+export interface ReactParts extends RecoverParts, Patience {
+  maxAttempts: number;
+  /** How long the recovery of a message may take in all. */
+  recoveryTimeoutMs: number;
+}
+
+/** A call that failed, whatever the kind of its failure. */
+export type FailedCall = Omit<Overflow, 'failure'> & { failure: Failure };
+
+/** The field of the turn that holds how much of its recovery's time is spent: added up, since clocks can be wrong. */
+const RECOVERY_SPENT = 'recoverySpentMs';
+
+/** What is done about a failed call: tried again later, told, or recovered from. */
+export async function react(parts: ReactParts, failedCall: FailedCall): Promise<Decided> {
+  const { attempt, failure } = failedCall;
+  if (isOverBudget(failure.reason)) return overBudget(attempt, failure.reason);
+  if (failure.kind === 'terminal')
+    return failed(attempt, failure.reason, NOTICE.misconfigured, `status ${failure.status ?? 'none'}`);
+  if (failure.kind !== 'transient') return recoverFrom(parts, failedCall, failure.kind);
+  const later = await passing(parts, attempt, failure);
+  // The endpoint may be well, and its trouble be about this conversation: that is found out by asking less.
+  return later ?? recoverFrom(parts, failedCall, 'unknown');
+}
+
+/** Trouble that will pass: the endpoint's is bounded by time, any other by attempts. Nothing when that is used up. */
+async function passing(parts: ReactParts, attempt: Attempt, failure: Failure): Promise<Decided | undefined> {
+  const { reason, retryAfterMs } = failure;
+  if (!isOutage(failure)) {
+    if (attempt.attempts >= parts.maxAttempts) return undefined;
+    return { do: 'later', delayMs: backoffMs(attempt.attempts, retryAfterMs), reason };
+  }
+  const wait = waitOut(attempt, failure, parts);
+  if (wait.do === 'give up') return undefined;
+  await noteWait(attempt, wait);
+  return { do: 'later', delayMs: wait.delayMs, reason, isFree: true, isLongWait: wait.isLong };
+}
+
+async function recoverFrom(parts: ReactParts, failedCall: FailedCall, kind: Trigger): Promise<Decided> {
+  const { attempt, failure } = failedCall;
+  const overflow = { ...failedCall, failure: { ...failure, kind } };
+  const spentMs = Number(attempt.kept(RECOVERY_SPENT) ?? 0);
+  const startedMs = attempt.elapsedMs();
+  const recovery = await parts.recovering(Math.max(0, parts.recoveryTimeoutMs - spentMs), async (signal, deadline) => {
+    const taken = await recover(parts, overflow, { signal, deadline });
+    // Cut short, it goes on with what is left of its time. Killed, it has its time again: that uses up an attempt.
+    if (signal.aborted && !deadline.aborted) await noteSpent(attempt, spentMs + attempt.elapsedMs() - startedMs);
+    return taken;
+  });
+  return decidedBy(parts, failedCall, recovery);
+}
+
+async function noteSpent({ keys, entry, write }: Attempt, spentMs: number): Promise<void> {
+  await write('', [['HSET', keys.turn(entry), RECOVERY_SPENT, Math.round(spentMs)]]);
+}
+
+async function decidedBy(parts: ReactParts, failedCall: FailedCall, recovery: Recovery): Promise<Decided> {
+  if (recovery.do === 'again') return { do: 'again' };
+  if (recovery.do === 'conclude') return { conclusion: recovery.conclusion, commands: recovery.commands };
+  return waitOrFail(parts, failedCall.attempt, recovery.failure);
+}
+
+/** What could not be asked for is no fault of this message: it waits, and fails when that takes too long. */
+export async function waitOrFail(parts: ReactParts, attempt: Attempt, failure: Failure): Promise<Decided> {
+  if (isOverBudget(failure.reason)) return overBudget(attempt, failure.reason);
+  const later = failure.kind === 'transient' ? await passing(parts, attempt, failure) : undefined;
+  return later ?? failed(attempt, failure.reason, NOTICE.unavailable, 'the endpoint is in trouble for long');
+}
+
+/** The user is told; the operator once a day for the budget of all. */
+function overBudget(attempt: Attempt, reason: Failure['reason']): Decided {
+  const isTotal = reason === 'over_total_budget';
+  return {
+    conclusion: { outcome: 'refused', reason, parts: [isTotal ? NOTICE.totalBudget : NOTICE.chatBudget] },
+    commands: isTotal ? [alertCommand(attempt.keys, budgetAlert(attempt))] : [],
+  };
+}

@@ -1,0 +1,73 @@
+import { SPAN, type Telemetry } from '../../shared/base/telemetry.ts';
+import { alertCommand } from '../../shared/flow/alert.ts';
+import { channelOf, type InboundMessage } from '../../shared/flow/message.ts';
+import { tornAlert } from '../alerts/messages.ts';
+import type { Attempt } from '../lane/attempt.ts';
+import { auditCommand } from '../lane/audit-trail.ts';
+import type { UserRecord } from '../session/record.ts';
+import { newStamp, type OpenedSession, type Sessions } from '../session/store.ts';
+import { chatCode, headerOf } from './header.ts';
+
+/**
+ * Bytes that a load reads at most per token of the window. What people and models write takes 3 to 8 with its record
+ * around it, so a window is bounded by its tokens, and this is left to sessions that were never compacted.
+ */
+const LOAD_BYTES_PER_TOKEN = 14;
+
+/**
+ * Records the pending message in its session, once, and loads as much of the window as the model could take. Contract:
+ * throws `FencedError`, or what Redis throws.
+ */
+export async function openSession(
+  parts: { sessions: Sessions; telemetry: Telemetry },
+  attempt: Attempt,
+  pending: UserRecord,
+  limitTokens: number,
+): Promise<OpenedSession> {
+  const bytesMax = limitTokens * LOAD_BYTES_PER_TOKEN;
+  const opened = await parts.telemetry.span(SPAN.open, {}, async (span) => {
+    const loaded = await parts.sessions.open(attempt, pending, bytesMax);
+    const { records } = loaded.window;
+    span.setAttributes({ 'spillway.window.records': records.length, 'spillway.window.bytes': loaded.bytes });
+    return loaded;
+  });
+  await reportTorn(attempt, opened.window);
+  return opened;
+}
+
+/** What the header of a message is made with. */
+export interface HeaderParts {
+  timeZone: string;
+  /** Known to nobody but us; the headers' codes are made from it. */
+  headerSecret: string;
+}
+
+/** The message as the log keeps it. */
+export function pendingRecord(
+  { timeZone, headerSecret }: HeaderParts,
+  attempt: Attempt,
+  message: InboundMessage,
+  content: UserRecord['content'],
+): UserRecord {
+  const facts = { timeZone, code: chatCode(headerSecret, attempt.chat), nowMs: Date.now() };
+  return {
+    v: 1,
+    t: 'user',
+    ...newStamp(),
+    content,
+    entry: attempt.entry,
+    channel: channelOf(message),
+    header: headerOf(message, facts),
+    ...(message.chatType !== 'private' && { from: message.from.name ?? String(message.from.id) }),
+  };
+}
+
+/** A torn line is left out of the view, in its place; the operator learns of it, once a message. */
+async function reportTorn(attempt: Attempt, { head, records }: OpenedSession['window']): Promise<void> {
+  const torn = [head, ...records].filter((record) => record?.t === 'torn').length;
+  if (torn === 0) return;
+  await attempt.write(`torn:${attempt.session}`, [
+    alertCommand(attempt.keys, tornAlert(attempt, torn)),
+    auditCommand(attempt, { event: 'session.torn', records: torn }),
+  ]);
+}

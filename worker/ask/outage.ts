@@ -1,0 +1,60 @@
+import { type Attempt, OUTAGE_TRIES, OUTAGE_WAITED } from '../lane/attempt.ts';
+import { backoffMs } from '../lane/backoff.ts';
+import { isEndpointTrouble } from '../model/breaker.ts';
+import type { Failure, FailureReason } from '../model/errors/classify.ts';
+
+/** How long trouble of the endpoint is waited out, and when a user is told so. */
+export interface Patience {
+  /** So long a message waits, counted from its first failure; its history may then be to blame. */
+  outagePatienceMs: number;
+  /** A user whose message waits for longer is told, once. */
+  waitingNoticeMs: number;
+}
+
+/** What is done about a call that found the endpoint in trouble. */
+export type Wait =
+  /** `waitedMs` is how long the message will have waited in all; `isLong`: its user is to be told. */
+  { do: 'wait'; delayMs: number; waitedMs: number; tries: number; isLong: boolean } | { do: 'give up' };
+
+/** A 4xx that only its words make look like trouble which passes is believed so often. */
+const WORDS_TRIES_MAX = 3;
+/** Somebody else tries first: the wait is exact. */
+const NOT_CALLED: ReadonlySet<string> = new Set(['paused', 'overflow_storm']);
+const PASSING_STATUS: ReadonlySet<number> = new Set([408, 409, 425, 429, 499]);
+/** What an endpoint's trouble led to a trial for fails in the same way at once, or not at all. */
+const TRIAL_PATIENCE_MS = 60_000;
+
+/** Whether a failure is the endpoint's, so that it is bounded by time and uses up no attempt. */
+export function isOutage({ kind, reason }: Failure): boolean {
+  return kind === 'transient' && (NOT_CALLED.has(reason) || isEndpointTrouble(reason));
+}
+
+/**
+ * Whether a message waits on for an endpoint in trouble, and for how long. A wait that the endpoint asked for is never cut
+ * short; any other ends where its user is to be told. Pure.
+ */
+export function waitOut(attempt: Attempt, failure: Failure, patience: Patience): Wait {
+  const tries = Number(attempt.kept(OUTAGE_TRIES) ?? 0) + 1;
+  const waitedMs = Number(attempt.kept(OUTAGE_WAITED) ?? 0) + (tries > 1 ? attempt.elapsedMs() : 0);
+  const isOfEndpoint = attempt.trial !== undefined && isEndpointTrouble(attempt.trial.why as FailureReason);
+  const patienceMs = Math.min(isOfEndpoint ? TRIAL_PATIENCE_MS : patience.outagePatienceMs, patience.outagePatienceMs);
+  const isOnlyWords = isClientStatus(failure.status) && tries > (attempt.trial ? 0 : WORDS_TRIES_MAX);
+  if (waitedMs >= patienceMs || isOnlyWords) return { do: 'give up' };
+  const { waitingNoticeMs } = patience;
+  if (failure.retryAfterMs !== undefined) {
+    const delayMs = NOT_CALLED.has(failure.reason) ? failure.retryAfterMs : backoffMs(tries, failure.retryAfterMs);
+    return { do: 'wait', delayMs, waitedMs: waitedMs + delayMs, tries, isLong: waitedMs + delayMs >= waitingNoticeMs };
+  }
+  const untilNoticeMs = waitedMs < waitingNoticeMs ? waitingNoticeMs - waitedMs : Number.POSITIVE_INFINITY;
+  const delayMs = Math.min(backoffMs(tries), untilNoticeMs, patienceMs - waitedMs);
+  return { do: 'wait', delayMs, waitedMs: waitedMs + delayMs, tries, isLong: waitedMs >= waitingNoticeMs };
+}
+
+function isClientStatus(status: number | undefined): boolean {
+  return status !== undefined && status >= 400 && status < 500 && !PASSING_STATUS.has(status);
+}
+
+/** Stores that a message waits. */
+export async function noteWait({ keys, entry, write }: Attempt, { waitedMs, tries }: Extract<Wait, { do: 'wait' }>) {
+  await write('', [['HSET', keys.turn(entry), OUTAGE_WAITED, Math.round(waitedMs), OUTAGE_TRIES, tries]]);
+}

@@ -1,0 +1,222 @@
+import type { AuditEvent } from '../lane/audit-trail.ts';
+import type { OutcomeRecord } from '../lane/lane.ts';
+import type { Usage } from '../model/port.ts';
+import { costOf, type Prices } from '../model/prices.ts';
+
+/** How often each of several things was seen. */
+export type Counts = Record<string, number>;
+
+/** What calls of one model for one purpose cost. Without `dollars` nobody knows its price. */
+export interface Spending extends Required<Usage> {
+  calls: number;
+  dollars?: number;
+}
+
+/** What happened in a time, as numbers. The names are stable: machines read them. */
+export interface RollUp {
+  outcomes: { total: number; byOutcome: Counts; byReason: Counts };
+  attempts: Counts;
+  recoveries: Counts;
+  /** From the time that Telegram states, in whole seconds, to the outcome; of answered messages. */
+  latencyMs: { answered: number; p50: number; p95: number; p99: number };
+  contextSafety: {
+    /** By kind of failure, then by phase: `counted` before the call, `refused` by the provider. */
+    exceeded: Record<string, Counts>;
+    compacted: number;
+    compactionFailed: Counts;
+    forcePruned: number;
+    newSessions: number;
+    scrubbed: Record<string, { messages: number; parts: number; bytes: number }>;
+    thinkingDropped: number;
+    outputLowered: number;
+    gaveUp: number;
+    capped: Counts;
+    repaired: Counts;
+    tornRecords: number;
+  };
+  /** By purpose, then by model. `retry`: what was billed without an answer that anybody got. */
+  tokens: Record<string, Record<string, Spending>>;
+  /** At list prices, or the operator's own; without the models that have none. */
+  cost: { dollars: number; byPurpose: Record<string, number>; unpricedModels: string[] };
+  /** Calls without an answer, by reason; `billed` are those that cost something all the same. */
+  failedCalls: { byReason: Counts; billed: number };
+  /** Records that are damaged; they are in none of the numbers above. */
+  unreadable: number;
+}
+
+/** Adds records up, one by one; memory grows with the number of answers alone, by a number each. */
+export interface RollUpBuilder {
+  addOutcome(record: OutcomeRecord): void;
+  addEvent(event: AuditEvent): void;
+  /** Counts a record that nobody can read. */
+  addUnreadable(): void;
+  result(): RollUp;
+}
+
+const NOTHING_SPENT: Spending = {
+  calls: 0,
+  inputTokens: 0,
+  outputTokens: 0,
+  cacheReadTokens: 0,
+  cacheWriteTokens: 0,
+  cacheWrite1hTokens: 0,
+  thinkingTokens: 0,
+};
+
+/** An empty roll-up. Pure but for what it adds up; an event that it does not know changes nothing. */
+export function createRollUp(prices?: Prices): RollUpBuilder {
+  const outcomes = { total: 0, byOutcome: {} as Counts, byReason: {} as Counts };
+  const attempts: Counts = {};
+  const recoveries: Counts = {};
+  const latencies: number[] = [];
+  const safety = emptySafety();
+  const tokens: RollUp['tokens'] = {};
+  const failedCalls: RollUp['failedCalls'] = { byReason: {}, billed: 0 };
+  let unreadable = 0;
+  return {
+    addOutcome({ outcome, reason, attempts: tried, recoveries: recovered, sentAtMs, settledAtMs }) {
+      outcomes.total += 1;
+      count(outcomes.byOutcome, outcome);
+      if (reason !== undefined) count(outcomes.byReason, reason);
+      count(attempts, String(tried));
+      count(recoveries, String(recovered));
+      if (outcome === 'answered' && sentAtMs !== undefined) latencies.push(Math.max(0, settledAtMs - sentAtMs));
+    },
+    addEvent(event) {
+      if (event.event === 'model.answered') spend(tokens, event.purpose, event, prices);
+      else if (event.event === 'model.failed') {
+        if (event.billed) spend(tokens, 'retry', event, prices);
+        failedCalls.billed += event.billed ? 1 : 0;
+        count(failedCalls.byReason, event.reason);
+      } else addToSafety(safety, event);
+    },
+    addUnreadable() {
+      unreadable += 1;
+    },
+    result: () => ({
+      outcomes,
+      attempts,
+      recoveries,
+      latencyMs: { answered: latencies.length, ...percentiles(latencies) },
+      contextSafety: safety,
+      tokens,
+      cost: costIn(tokens),
+      failedCalls,
+      unreadable,
+    }),
+  };
+}
+
+function emptySafety(): RollUp['contextSafety'] {
+  return {
+    exceeded: {},
+    compacted: 0,
+    compactionFailed: {},
+    forcePruned: 0,
+    newSessions: 0,
+    scrubbed: {},
+    thinkingDropped: 0,
+    outputLowered: 0,
+    gaveUp: 0,
+    capped: {},
+    repaired: {},
+    tornRecords: 0,
+  };
+}
+
+function addToSafety(safety: RollUp['contextSafety'], event: AuditEvent): void {
+  switch (event.event) {
+    case 'context.exceeded': {
+      const phases = safety.exceeded[event.kind] ?? {};
+      safety.exceeded[event.kind] = phases;
+      count(phases, event.phase);
+      break;
+    }
+    case 'context.compacted':
+      safety.compacted += 1;
+      break;
+    case 'context.compaction-failed':
+      count(safety.compactionFailed, event.reason);
+      break;
+    case 'context.force-pruned':
+      safety.forcePruned += 1;
+      break;
+    case 'context.new-session':
+      safety.newSessions += 1;
+      break;
+    case 'context.scrubbed': {
+      const before = safety.scrubbed[event.kind] ?? { messages: 0, parts: 0, bytes: 0 };
+      safety.scrubbed[event.kind] = {
+        messages: before.messages + 1,
+        parts: before.parts + event.parts,
+        bytes: before.bytes + event.bytes,
+      };
+      break;
+    }
+    case 'context.thinking-dropped':
+      safety.thinkingDropped += 1;
+      break;
+    case 'context.output-lowered':
+      safety.outputLowered += 1;
+      break;
+    case 'context.gave-up':
+      safety.gaveUp += 1;
+      break;
+    case 'message.capped':
+      count(safety.capped, event.kind);
+      break;
+    case 'request.repaired':
+      for (const { rule, what } of event.repairs) count(safety.repaired, `rule ${rule}: ${what}`);
+      break;
+    case 'session.torn':
+      safety.tornRecords += event.records;
+      break;
+    default:
+  }
+}
+
+function spend(tokens: RollUp['tokens'], purpose: string, event: Usage & { model: string }, prices?: Prices): void {
+  const { inputTokens, outputTokens, cacheReadTokens } = event;
+  if (![inputTokens, outputTokens, cacheReadTokens].every(Number.isFinite)) throw new TypeError('a usage has counters');
+  const models = tokens[purpose] ?? {};
+  tokens[purpose] = models;
+  const before = models[event.model] ?? NOTHING_SPENT;
+  const { cacheWriteTokens = 0, cacheWrite1hTokens = 0, thinkingTokens = 0 } = event;
+  const dollars = costOf(event.model, event, prices);
+  models[event.model] = {
+    calls: before.calls + 1,
+    inputTokens: before.inputTokens + inputTokens,
+    outputTokens: before.outputTokens + outputTokens,
+    cacheReadTokens: before.cacheReadTokens + cacheReadTokens,
+    cacheWriteTokens: before.cacheWriteTokens + cacheWriteTokens,
+    cacheWrite1hTokens: before.cacheWrite1hTokens + cacheWrite1hTokens,
+    thinkingTokens: before.thinkingTokens + thinkingTokens,
+    ...(dollars !== undefined && { dollars: rounded((before.dollars ?? 0) + dollars) }),
+  };
+}
+
+function costIn(tokens: RollUp['tokens']): RollUp['cost'] {
+  const byPurpose: Record<string, number> = {};
+  const unpriced = new Set<string>();
+  for (const [purpose, models] of Object.entries(tokens))
+    for (const [model, { dollars }] of Object.entries(models))
+      if (dollars === undefined) unpriced.add(model);
+      else byPurpose[purpose] = rounded((byPurpose[purpose] ?? 0) + dollars);
+  const dollars = rounded(Object.values(byPurpose).reduce((sum, each) => sum + each, 0));
+  return { dollars, byPurpose, unpricedModels: [...unpriced].sort() };
+}
+
+/** To a millionth of a cent: sums of fractions have a tail that means nothing. */
+function rounded(dollars: number): number {
+  return Math.round(dollars * 1e8) / 1e8;
+}
+
+function count(counts: Counts, name: string): void {
+  counts[name] = (counts[name] ?? 0) + 1;
+}
+
+function percentiles(values: readonly number[]): { p50: number; p95: number; p99: number } {
+  const sorted = values.toSorted((one, other) => one - other);
+  const at = (share: number) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
+  return { p50: at(0.5), p95: at(0.95), p99: at(0.99) };
+}

@@ -1,0 +1,40 @@
+import { join } from 'node:path';
+import { provideRedis } from '../../shared/app/find-redis.ts';
+import { programPath, readProcessConfig, redisAddressOf } from '../../shared/base/config.ts';
+import { PROJECT_ROOT } from '../../shared/base/project.ts';
+import { connectRedis, type RedisClient, untilReady } from '../../shared/redis/connection.ts';
+import { shardsProblem } from '../../shared/redis/shards.ts';
+import { UsageError } from './output.ts';
+
+const READY_MS = 10_000;
+
+/**
+ * Lets a verb work on the gateway's Redis: the one that the environment names, else the private one, which is started
+ * for as long as it takes. Throws `UsageError` for a configuration that it cannot use, a wrong `SHARDS` included, and an
+ * error when Redis does not answer.
+ */
+export async function withRedis(work: (redis: RedisClient, shards: number) => Promise<number>): Promise<number> {
+  const reading = readProcessConfig('tool');
+  if (!reading.ok) throw new UsageError(reading.problems.join('\n'));
+  const url = redisAddressOf(reading.config);
+  const { SHARDS: shards } = reading.config;
+  const source = {
+    root: PROJECT_ROOT,
+    path: programPath(),
+    dir: join(PROJECT_ROOT, 'data', 'redis'),
+    fsync: 'always',
+    keep: true,
+  } as const;
+  const provided = await provideRedis({ ...source, ...(url !== undefined && { url }) });
+  if (!provided.ok) throw new UsageError(provided.problem);
+  const redis = connectRedis(provided.url, 'patient');
+  try {
+    await untilReady(redis, READY_MS);
+    const problem = await shardsProblem(redis, shards);
+    if (problem !== undefined) throw new UsageError(problem);
+    return await work(redis, shards);
+  } finally {
+    redis.disconnect();
+    await provided.stop();
+  }
+}

@@ -1,0 +1,77 @@
+import type { FailureReason } from '../model/errors/classify.ts';
+import type { FailedCall, Usage } from '../model/port.ts';
+import type { Repair } from '../model/rules/repair.ts';
+import { type Attempt, type Command, traceIdOfAttempt } from './attempt.ts';
+
+/** What the audit trail records, beside the outcomes: the steps of a recovery. Content never gets in here. */
+export type AuditEvent =
+  | {
+      event: 'context.exceeded';
+      /** Whether our own count said so before the call, or the provider after it. */
+      phase: 'counted' | 'refused';
+      kind: string;
+      stage: string;
+      observedTokens?: number;
+      limitTokens?: number;
+    }
+  | { event: 'context.compacted'; tokensBefore: number; tokensAfter: number; calls: number; summaryChars: number }
+  | { event: 'context.compaction-failed'; reason: string; calls: number }
+  | {
+      event: 'context.new-session';
+      entries: number;
+      seedChars: number;
+      from: string;
+      to: string;
+      bytesRead: number;
+      tookMs: number;
+    }
+  /** Lines of a session log that cannot be read. They keep their place and are not shown. */
+  | { event: 'session.torn'; records: number }
+  /** A request broke the API contract and was mended before it was sent. */
+  | { event: 'request.repaired'; repairs: readonly Repair[] }
+  /** Parts of messages that were too large, or not taken, are shown no more; `bytes` is what they weighed. */
+  | { event: 'context.scrubbed'; kind: string; parts: number; bytes: number }
+  | { event: 'context.thinking-dropped'; reason: string }
+  /** Old results of tools are shown as one line each; no summary was needed. */
+  | { event: 'context.force-pruned'; tokensBefore: number; tokensAfter: number }
+  /**
+   * A call that went through, and what it cost; all calls of one compaction are one event. `retry`: the answer was of no
+   * use (empty, cut before its first word), and the call was made again.
+   */
+  | ({ event: 'model.answered'; purpose: 'answer' | 'summary' | 'retry'; model: string } & Usage)
+  /** A call without an answer. `billed`: the provider had taken it, and the counters say what it cost, in part estimated. */
+  | ({
+      event: 'model.failed';
+      purpose: 'answer' | 'summary';
+      model: string;
+      reason: FailureReason;
+      billed: boolean;
+    } & Usage)
+  /** A payload was cut before it was first sent; `chars` is what it had. */
+  | { event: 'message.capped'; kind: 'tool_result' | 'document'; chars: number }
+  | { event: 'context.output-lowered' | 'context.output-raised'; maxOutputTokens: number }
+  | { event: 'context.gave-up'; reason: string }
+  /** The API refused a tool by name; the process goes on without it. */
+  | { event: 'tool.excluded'; tool: string };
+
+const NOTHING_SPENT: Usage = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0 };
+
+/** The event of a call that gave no answer, with what the provider bills for it all the same. */
+export function failedCallEvent(
+  purpose: 'answer' | 'summary',
+  model: string,
+  { failure, spent }: FailedCall,
+): AuditEvent {
+  const billed = spent !== undefined;
+  return { event: 'model.failed', purpose, model, reason: failure.reason, billed, ...(spent ?? NOTHING_SPENT) };
+}
+
+const KEEP_MS = 90 * 24 * 3600_000;
+
+/** The command that appends to the audit trail, for a fenced write: an event is stored in one step with its effect. */
+export function auditCommand(attempt: Attempt, event: AuditEvent): Command {
+  const { entry, chat, keys } = attempt;
+  const atMs = Date.now();
+  const record = JSON.stringify({ entry, chat, traceId: traceIdOfAttempt(attempt), atMs, ...event });
+  return ['XADD', keys.events, 'MINID', '~', atMs - KEEP_MS, '*', 'event', event.event, 'record', record];
+}

@@ -1,0 +1,299 @@
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import { decodeMessage } from '../../shared/flow/message.ts';
+import type { Outcome } from '../../shared/flow/outcome.ts';
+import type { RedisClient } from '../../shared/redis/connection.ts';
+import { type ChatKey, type EntryId, INBOUND_GROUP, type Keys, type SessionId } from '../../shared/redis/keys.ts';
+import { bindScript, type RunScript } from '../../shared/redis/script.ts';
+import { type Attempt, readAttempt } from './attempt.ts';
+import { createClock, type RedisClock } from './clock.ts';
+import type { Waiting } from './fragments.ts';
+import { createLedger, type Ledger } from './ledger.ts';
+
+/** The oldest unanswered message of a chat: the only one that may be a job. */
+export interface Head {
+  entry: EntryId;
+  chat: ChatKey;
+  traceparent: string;
+}
+
+/** One line of the ledger: how a message ended. Times are ms since the epoch. */
+export interface OutcomeRecord {
+  entry: EntryId;
+  chat?: ChatKey;
+  outcome: Outcome;
+  /** A short code, e.g. `prompt_too_long`; absent for a plain answer. */
+  reason?: string;
+  /** The message into which this one went. */
+  into?: EntryId;
+  traceId: string;
+  sentAtMs?: number;
+  settledAtMs: number;
+  attempts: number;
+  recoveries: number;
+  session?: SessionId;
+}
+
+/**
+ * The FIFOs of unanswered messages of one shard, one per chat. Only a lane's head becomes a job, so order per chat
+ * holds by construction, whatever BullMQ does with retries and delays.
+ *
+ * Contract: every method is one atomic script and may be repeated at will; a command that is sent again since its reply was
+ * lost changes nothing more and gets the same reply. Each method rejects when Redis cannot be reached.
+ */
+export interface Lane {
+  /** The time of Redis, in ms since the epoch: that by which entries are named. */
+  nowMs(): number;
+  /** What went into these lanes, what came out, and whether that adds up. */
+  readonly ledger: Ledger;
+  /** Makes the consumer group if it is missing. */
+  prepare(): Promise<void>;
+  /**
+   * One call at a time. Reads at most `count` new entries and queues each in its lane. `newest` is the newest entry ever read. An entry that
+   * cancels others marks those before it in its lane; `cancelled` are the heads among them.
+   */
+  admit(count: number): Promise<Admission>;
+  /** What waits behind a chat's head, in order, but for what is refused or cancelled or cannot be read. */
+  behind(chat: ChatKey): Promise<Waiting[]>;
+  /** What is stored of how a message ends, as text; null when nothing is. */
+  conclusionOf(entry: EntryId): Promise<string | null>;
+  /** Whether a later message cancelled this one. */
+  isCancelled(entry: EntryId): Promise<boolean>;
+  /** Takes the reconciler's pass for the next `everyMs`. Answers for how long somebody else has it, or 0. */
+  takePass(everyMs: number): Promise<number>;
+  /** Puts pending entries that are in no lane back at their place; returns the heads of all lanes. */
+  readmit(): Promise<{ heads: Head[]; broken: EntryId[]; restored: number }>;
+  begin(entry: EntryId, chat: ChatKey, newSession: SessionId): Promise<Begun>;
+  /** The entries directly behind a chat's head that were refused when they were admitted, in order, up to a bound. */
+  refusedBehind(chat: ChatKey): Promise<EntryId[]>;
+  /** The traces and times of entries, in order; one that is gone is left out. */
+  glance(entries: readonly EntryId[]): Promise<Glance[]>;
+  /**
+   * Writes the outcome, acknowledges the entry, and returns the lane's next head; with the same outcome, in the same step,
+   * for those that end with it, in order.
+   */
+  settle(
+    attempt: Attempt,
+    record: OutcomeRecord,
+    also?: readonly OutcomeRecord[],
+  ): Promise<{ result: 'settled' | 'repeated' | 'fenced'; next?: Head }>;
+  /** Dead-letters an entry that names no chat, or that cannot be begun. */
+  discard(entry: EntryId, record: OutcomeRecord, alert: string): Promise<boolean>;
+}
+
+/** What the ledger says of an entry besides its outcome. */
+export interface Glance {
+  entry: EntryId;
+  traceparent: string;
+  /** Absent when the message cannot be read. */
+  sentAtMs?: number;
+}
+
+/** What reading new entries came to. */
+export interface Admission {
+  newest: string;
+  read: number;
+  heads: Head[];
+  broken: EntryId[];
+  cancelled: EntryId[];
+}
+
+/** What beginning an attempt came to. */
+export type Begun =
+  | { state: 'begun'; attempt: Attempt }
+  /** The outcome is written already. A crash may have kept the lane's next head from becoming a job. */
+  | { state: 'settled'; head?: Head }
+  /** Another message of the chat comes first. */
+  | { state: 'waiting'; head: Head }
+  /** It may have killed processes, and an older suspect comes first. */
+  | { state: 'suspect' }
+  /** The reply was lost, and another attempt has taken over before the command was sent again. */
+  | { state: 'fenced' };
+
+const LEDGER_KEEP_MS = 90 * 24 * 3600_000;
+const TURN_KEEP_SECONDS = 3600;
+const READMIT_MAX = 1_000;
+const LANE_MESSAGES_MAX = 50;
+/** More than these end with the next one: a script must not hold up the others for long. */
+const REFUSED_AT_ONCE_MAX = 200;
+/** The field of a turn that holds the command which cancelled its message. */
+export const CANCELLED = 'cancelled';
+/** The field of a turn that says why its message was refused when it was admitted. */
+export const REFUSED = 'refused';
+/** One death may be any message's fault, or none's. */
+const SUSPECT_DEATHS = 2;
+
+type HeadReply = [EntryId, ChatKey, string];
+
+/**
+ * Binds the lanes of one shard to a connection. A message that finds `messagesMax` others in its lane is marked as
+ * refused: it is told in its turn, so that outcomes stay in order.
+ */
+export function createLane(redis: RedisClient, keys: Keys, messagesMax = LANE_MESSAGES_MAX): Lane {
+  const script = <Reply>(name: string) => bindScript<Reply>(redis, join(import.meta.dirname, `${name}.lua`));
+  const admit = script<[[string, number, HeadReply[], EntryId[], EntryId[]], timeMs: number]>('admit');
+  const readmit = script<[HeadReply[], EntryId[], number]>('readmit');
+  const begin = script<BeginReply>('begin');
+  const clock = createClock();
+  const admitted = keys.admitted(randomUUID());
+  let calls = 0;
+  const write = script<string>('write');
+  const settle = script<SettleReply>('settle');
+  const discard = script<number>('discard');
+  return {
+    nowMs: clock.nowMs,
+    ledger: createLedger(redis, keys),
+    async prepare() {
+      await redis.xgroup('CREATE', keys.inbound, INBOUND_GROUP, '0', 'MKSTREAM').catch((error: Error) => {
+        if (!error.message.startsWith('BUSYGROUP')) throw error;
+      });
+    },
+    async admit(count) {
+      const call = ++calls;
+      const args = [INBOUND_GROUP, 'dispatcher', count, keys.lanePrefix, keys.turnPrefix, messagesMax, call];
+      const at = [keys.inbound, keys.lanes, keys.absent, admitted];
+      const ask = () => admit(at, args);
+      const [[newest, read, heads, broken, cancelled]] = await clock.learn(ask, ([, timeMs]) => timeMs);
+      return { newest, read, heads: heads.map(headOf), broken, cancelled };
+    },
+    behind: (chat) => readBehind(redis, keys, chat, messagesMax),
+    conclusionOf: (entry) => redis.hget(keys.turn(entry), 'conclusion'),
+    isCancelled: async (entry) => (await redis.hexists(keys.turn(entry), CANCELLED)) === 1,
+    async takePass(everyMs) {
+      if ((await redis.set(keys.pass, '1', 'PX', everyMs, 'NX')) === 'OK') return 0;
+      return Math.max(1, await redis.pttl(keys.pass));
+    },
+    async readmit() {
+      const args = [INBOUND_GROUP, keys.lanePrefix, READMIT_MAX];
+      const [heads, broken, restored] = await readmit([keys.inbound, keys.lanes, keys.absent], args);
+      return { heads: heads.map(headOf), broken, restored };
+    },
+    begin: (entry, chat, newSession) => beginAttempt({ begin, write, keys, clock }, entry, chat, newSession),
+    settle: (attempt, record, also = []) => settleAttempt(settle, keys, attempt, record, also),
+    refusedBehind: (chat) => readRefused(redis, keys, chat),
+    glance: (entries) => Promise.all(entries.map((entry) => readGlance(redis, keys, entry))).then((all) => all.flat()),
+    async discard(entry, record, alert) {
+      const at = [keys.inbound, keys.outcomes, keys.dead, keys.alerts, keys.counts];
+      const isDiscarded = (await discard(at, [entry, INBOUND_GROUP, JSON.stringify(record), alert])) === 1;
+      // One that was begun has a turn; its lane is healed by the next pass.
+      await redis.expire(keys.turn(entry), TURN_KEEP_SECONDS);
+      return isDiscarded;
+    },
+  };
+}
+
+/** What beginning an attempt works with. */
+interface Beginning {
+  begin: RunScript<BeginReply>;
+  write: RunScript<string>;
+  keys: Keys;
+  clock: RedisClock;
+}
+
+async function beginAttempt(parts: Beginning, entry: EntryId, chat: ChatKey, newSession: SessionId): Promise<Begun> {
+  const { keys, clock, write } = parts;
+  const at = [keys.inbound, keys.turn(entry), keys.lane(chat), keys.chat(chat), keys.suspects, keys.absent];
+  const { chatPrefix, lanePrefix, turnPrefix } = keys;
+  const prefixes = [chatPrefix, lanePrefix, turnPrefix];
+  const args = [entry, newSession, keys.session('' as SessionId), SUSPECT_DEATHS, randomUUID(), chat, ...prefixes];
+  const reply = await clock.learn(() => parts.begin(at, args), timeOf);
+  if (reply[0] !== 'begun') return notBegun(reply);
+  const [, , home, fields, turn, session, sessionFields, calibration] = reply;
+  const read = { fields, turn, session, sessionFields, calibration };
+  return { state: 'begun', attempt: readAttempt({ keys, write, nowMs: clock.nowMs, entry, chat, home, ...read }) };
+}
+
+type SettleReply = ['settled' | 'repeated' | 'fenced', head: EntryId | '', traceparent: string, chat: ChatKey];
+
+async function settleAttempt(
+  settle: RunScript<SettleReply>,
+  keys: Keys,
+  attempt: Attempt,
+  record: OutcomeRecord,
+  also: readonly OutcomeRecord[],
+) {
+  const { entry, chat, fence } = attempt;
+  const at = [
+    keys.inbound,
+    keys.lane(chat),
+    keys.lanes,
+    keys.turn(entry),
+    keys.outcomes,
+    keys.dead,
+    keys.counts,
+    keys.suspects,
+    keys.chat(chat),
+    keys.absent,
+  ];
+  const oldest = Math.max(0, record.settledAtMs - LEDGER_KEEP_MS);
+  const args = [
+    entry,
+    chat,
+    fence,
+    INBOUND_GROUP,
+    record.outcome,
+    JSON.stringify(record),
+    oldest,
+    TURN_KEEP_SECONDS,
+    attempt.lastWrite(),
+    keys.lanePrefix,
+    keys.turnPrefix,
+    ...also.flatMap((each) => [each.entry, JSON.stringify(each)]),
+  ];
+  const [result, head, traceparent, next] = await settle(at, args);
+  return { result, ...(head !== '' && { next: { entry: head, chat: next, traceparent } }) };
+}
+
+async function readBehind(redis: RedisClient, keys: Keys, chat: ChatKey, messagesMax: number): Promise<Waiting[]> {
+  const entries = (await redis.lrange(keys.lane(chat), 1, messagesMax)) as EntryId[];
+  const waiting = await Promise.all(entries.map((entry) => readWaiting(redis, keys, entry)));
+  return waiting.filter((each) => each !== undefined);
+}
+
+async function readRefused(redis: RedisClient, keys: Keys, chat: ChatKey): Promise<EntryId[]> {
+  const entries = (await redis.lrange(keys.lane(chat), 1, REFUSED_AT_ONCE_MAX)) as EntryId[];
+  const marks = await Promise.all(entries.map((entry) => redis.hmget(keys.turn(entry), REFUSED, CANCELLED)));
+  const end = marks.findIndex(([refused, cancelled]) => refused === null || cancelled !== null);
+  return end === -1 ? entries : entries.slice(0, end);
+}
+
+async function readGlance(redis: RedisClient, keys: Keys, entry: EntryId): Promise<Glance[]> {
+  const [found] = await redis.xrange(keys.inbound, entry, entry);
+  if (!found) return [];
+  const fieldOf = (name: string) => found[1][found[1].indexOf(name) + 1];
+  const decoded = decodeMessage(fieldOf('message'));
+  const sentAtMs = decoded.ok ? { sentAtMs: decoded.value.sentAtMs } : {};
+  return [{ entry, traceparent: fieldOf('traceparent') ?? '', ...sentAtMs }];
+}
+
+/** A message that still waits for its turn; undefined when it does not, or cannot be read. */
+async function readWaiting(redis: RedisClient, keys: Keys, entry: EntryId): Promise<Waiting | undefined> {
+  const [[found], marks] = await Promise.all([
+    redis.xrange(keys.inbound, entry, entry),
+    redis.hmget(keys.turn(entry), CANCELLED, REFUSED),
+  ]);
+  const fields = found?.[1] ?? [];
+  const decoded = decodeMessage(fields[fields.indexOf('message') + 1]);
+  return decoded.ok && marks.every((mark) => mark === null) ? { entry, message: decoded.value } : undefined;
+}
+
+type BeginReply =
+  | ['settled' | 'waiting', head: EntryId | '', traceparent: string, chat: ChatKey]
+  | ['fenced']
+  | ['suspect', timeMs: number]
+  | ['begun', timeMs: number, home: ChatKey, string[], string[], SessionId, string[], string];
+
+function timeOf(reply: BeginReply): number | undefined {
+  return reply[0] === 'begun' || reply[0] === 'suspect' ? reply[1] : undefined;
+}
+
+/** Why an attempt was not begun. */
+function notBegun(reply: Exclude<BeginReply, ['begun', ...unknown[]]>): Begun {
+  if (reply[0] === 'suspect' || reply[0] === 'fenced') return { state: reply[0] };
+  const [state, head, traceparent, chat] = reply;
+  return head === '' ? { state: 'settled' } : { state, head: { entry: head, chat, traceparent } };
+}
+
+function headOf([entry, chat, traceparent]: HeadReply): Head {
+  return { entry, chat, traceparent };
+}

@@ -1,0 +1,72 @@
+import { pause, type Service } from '../../shared/base/lifecycle.ts';
+import type { Logger } from '../../shared/base/log.ts';
+import type { EntryId } from '../../shared/redis/keys.ts';
+import type { Lane } from './lane.ts';
+import type { TurnQueue } from './queue.ts';
+
+export interface ReconcilerParts {
+  lane: Lane;
+  queue: TurnQueue;
+  discard: (entries: readonly EntryId[]) => Promise<void>;
+  log: Logger;
+  everyMs: number;
+}
+
+/** A worker that is killed between admitting a message and making it a job delays it by no more than this. */
+export const RECONCILE_EVERY_MS = 5_000;
+/** Another process may be about to take the pass whose time has come. */
+const ASK_AGAIN_MS = 20;
+
+/**
+ * Heals every gap between two steps of the flow, at the start and then regularly: pending entries are in their lane,
+ * each lane's head is a job, and none waits for a wrong clock. Each pass proves the ledger too. Idempotent; several may
+ * run side by side, and of the regular passes all processes together make one every `everyMs`.
+ */
+export function startReconciler(parts: ReconcilerParts): Service {
+  const stopping = new AbortController();
+  const running = reconcileRegularly(parts, stopping.signal);
+  return {
+    name: 'reconciler',
+    async stop() {
+      stopping.abort();
+      await running;
+    },
+  };
+}
+
+/** One pass. */
+export async function reconcile(parts: Omit<ReconcilerParts, 'everyMs'>): Promise<void> {
+  const { heads, broken, restored } = await parts.lane.readmit();
+  if (restored > 0) parts.log.warn({ restored }, 'pending entries were in no lane and were put back');
+  const missing = await parts.queue.missing(heads);
+  if (missing.broken > 0) parts.log.error({ broken: missing.broken }, 'jobs stood in no list of the queue');
+  await parts.queue.add(missing.heads);
+  const delays = await parts.queue.correctDelays(parts.lane.nowMs());
+  if (delays.begunAnew > 0) parts.log.warn(delays, 'delays of a clock that was ahead began anew');
+  await parts.discard(broken);
+  await proveLedger(parts);
+}
+
+/** Last, so that a ledger that cannot be read keeps nothing from being healed. */
+async function proveLedger({ lane, log }: Pick<ReconcilerParts, 'lane' | 'log'>): Promise<void> {
+  const { alert, lostData, isCounted, ...numbers } = await lane.ledger.check(lane.nowMs());
+  if (!isCounted) log.info(numbers, 'the ledger begins to count');
+  if (lostData) log.error(numbers, lostData.text);
+  if (alert) log[numbers.unaccounted === 0 ? 'info' : 'error'](numbers, alert.text);
+}
+
+async function reconcileRegularly(parts: ReconcilerParts, signal: AbortSignal): Promise<void> {
+  let isFirst = true;
+  while (!signal.aborted) {
+    let waitMs = parts.everyMs;
+    try {
+      const takenForMs = await parts.lane.takePass(parts.everyMs);
+      if (isFirst || takenForMs === 0) await reconcile(parts);
+      else waitMs = takenForMs + ASK_AGAIN_MS;
+      isFirst = false;
+    } catch (error) {
+      if (!signal.aborted) parts.log.warn({ err: error }, 'reconciling failed; it is tried again');
+    }
+    await pause(waitMs, signal);
+  }
+}

@@ -1,0 +1,49 @@
+import { alertCommand } from '../../shared/flow/alert.ts';
+import { failedAlert } from '../alerts/messages.ts';
+import type { Room } from '../model/room.ts';
+import type { OpenedSession } from '../session/store.ts';
+import type { Attempt, Command, Conclusion } from './attempt.ts';
+
+/** What the processor is to do with the job. The turn itself never touches the queue. */
+export type Verdict =
+  | { do: 'settle'; conclusion: Conclusion }
+  /** Back to the head of the queue at once: recovery has changed what is sent. */
+  | { do: 'again' }
+  /** `isFree`: nothing was tried, or its failing says nothing of this message, so no attempt is used up. */
+  | {
+      do: 'later';
+      delayMs: number;
+      reason: string;
+      isFree?: boolean;
+      /** Whether the message waits for so long that its user is to be told. */
+      isLongWait?: boolean;
+    }
+  /** Cut short from outside: given back without using an attempt. */
+  | { do: 'hand back' };
+
+/** How a message ends, with what is stored in the same step. */
+export interface Concluded {
+  conclusion: Conclusion;
+  commands: Command[];
+  /** The session is nearly full: it is compacted once the user has the answer. */
+  afterReply?: { opened: OpenedSession; room: Room };
+}
+
+/** What came of an attempt before anything was delivered. */
+export type Decided = Concluded | Exclude<Verdict, { do: 'settle' }>;
+
+/** The conclusion that a message failed: kept as a dead letter, told to the user and to the operator. */
+export function failed(attempt: Attempt, reason: string, notice: string, detail: string) {
+  const conclusion: Conclusion = { outcome: 'failed', reason, parts: [notice] };
+  return { conclusion, commands: [alertCommand(attempt.keys, failedAlert(attempt, reason, detail))] };
+}
+
+/** How a message ends that a later command cancelled: that command's reply tells the user. */
+export function cancelled(command: string): Conclusion {
+  return { outcome: 'cancelled', reason: command, parts: [] };
+}
+
+/** How a message ends that is not answered, and whose user is told why. */
+export function refused(reason: string, notice: string): Conclusion {
+  return { outcome: 'refused', reason, parts: [notice] };
+}

@@ -1,0 +1,26 @@
+/** A block of a message's content, in the Messages API's shape. */
+export interface Block {
+  type: string;
+  [key: string]: unknown;
+}
+
+const KB = 1024;
+const MB = 1024 * KB;
+
+/** A writer's name inside brackets of ours: on one line, and without brackets that could close them. */
+export function nameInBrackets(name: string): string {
+  return name.replace(/[\s[\]]+/g, ' ').trim();
+}
+
+/**
+ * Whether a text is empty or only white space, in anybody's eyes: JavaScript, Python and Rust each take some control
+ * characters for white space that the others do not.
+ */
+export function isBlank(text: string): boolean {
+  return /^[\s\p{Cc}]*$/u.test(text);
+}
+
+/** A size as people say it. */
+export function sizeInWords(bytes: number): string {
+  return bytes < MB ? `${Math.ceil(bytes / KB)} KB` : `${(bytes / MB).toFixed(1)} MB`;
+}

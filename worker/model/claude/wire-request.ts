@@ -1,0 +1,86 @@
+import type { ToolSpec } from '../../tools/toolbox.ts';
+import type { Block } from '../block.ts';
+import type { CacheLifetime, ModelRequest } from '../port.ts';
+import { BREAKPOINTS_MAX, type WireRequest } from '../rules/contract.ts';
+
+/** Marks the end of a prefix that the provider may keep; at most four are allowed in a request. */
+type Breakpoint = { cache_control: { type: 'ephemeral'; ttl?: CacheLifetime } };
+
+/** Blocks that may carry a marker. Thinking cannot, and of other blocks that a model wrote nobody knows. */
+const MARKABLE: ReadonlySet<string> = new Set([
+  'text',
+  'image',
+  'document',
+  'search_result',
+  'tool_use',
+  'tool_result',
+]);
+/** One marker stands behind tools and system prompt. */
+const MESSAGES_MARKED_MAX = BREAKPOINTS_MAX - 1;
+
+/**
+ * The request as it goes over the wire. A conversation's prefix is marked so that the next request reads it from the
+ * cache: behind the tools and the system prompt, and in up to three messages (see `markedMessages`). Pure; texts are
+ * never changed.
+ */
+export function wireRequest(request: ModelRequest): WireRequest {
+  const { model, maxTokens, system, effort } = request;
+  const messages = request.messages as unknown as WireRequest['messages'];
+  const wish = effort === undefined ? {} : { output_config: { effort } };
+  if (!request.caches) return { model, max_tokens: maxTokens, ...wish, system, messages };
+  const breakpoint = breakpointOf(request.cacheLifetime);
+  const prompt: Block[] = system.trim() === '' ? [] : [{ type: 'text', text: system, ...breakpoint }];
+  const tools = [...(request.tools ?? []).map(toolOf), ...(request.serverTools ?? [])];
+  const marked = markedMessages(messages);
+  return {
+    model,
+    max_tokens: maxTokens,
+    ...wish,
+    ...(tools.length > 0 && { tools: prompt.length > 0 ? tools : markLast(tools, breakpoint) }),
+    ...(tools.length > 0 && request.wordsOnly && { tool_choice: { type: 'none' } }),
+    ...(prompt.length > 0 && { system: prompt }),
+    messages: messages.map((message, index) =>
+      marked.has(index) ? { ...message, content: markEnd(blocksOf(message.content), breakpoint) } : message,
+    ),
+  };
+}
+
+function breakpointOf(lifetime: CacheLifetime = '5m'): Breakpoint {
+  return { cache_control: { type: 'ephemeral', ...(lifetime === '1h' && { ttl: lifetime }) } };
+}
+
+function toolOf({ name, description, inputSchema }: ToolSpec) {
+  return { name, description, input_schema: inputSchema };
+}
+
+/**
+ * The messages that are marked: the last, and the two messages of the user's side before it. A breakpoint looks back 20
+ * blocks only, so a turn of 25 calls and their results would miss what was kept. But a request ends with a message of
+ * the user's side, and the next one carries that message in its middle: marked there again, what was written is found
+ * where it ends, however many blocks came after it. The one before that is for a request that another model answered, or
+ * nobody.
+ */
+function markedMessages(messages: WireRequest['messages']): ReadonlySet<number> {
+  const last = messages.length - 1;
+  const ends = messages.flatMap(({ role }, at) => (role === 'user' && at < last ? [at] : []));
+  return new Set([last, ...ends.slice(1 - MESSAGES_MARKED_MAX)]);
+}
+
+/** Marks the last block that can carry it: where that is does not depend on what follows. */
+function markEnd(blocks: readonly Block[], breakpoint: Breakpoint): Block[] {
+  const at = blocks.findLastIndex(isMarkable);
+  return blocks.map((block, index) => (index === at ? { ...block, ...breakpoint } : block));
+}
+
+function markLast<Item>(items: readonly Item[], breakpoint: Breakpoint): Item[] {
+  return items.map((item, index) => (index === items.length - 1 ? { ...item, ...breakpoint } : item));
+}
+
+/** An empty text must not carry a marker. */
+function isMarkable({ type, text }: Block): boolean {
+  return MARKABLE.has(type) && (type !== 'text' || (typeof text === 'string' && text.trim() !== ''));
+}
+
+function blocksOf(content: string | Block[]): Block[] {
+  return typeof content === 'string' ? [{ type: 'text', text: content }] : content;
+}

@@ -1,0 +1,97 @@
+import type { MessageParam } from '@anthropic-ai/sdk/resources/messages';
+import type { ServerTool } from '../tools/server-tools.ts';
+import type { ToolSpec } from '../tools/toolbox.ts';
+import type { Block } from './block.ts';
+import type { Failure } from './errors/classify.ts';
+import type { Repair } from './rules/repair.ts';
+
+/** One message of a request, in the Messages API's own shape. */
+export type { MessageParam };
+
+/** How deeply a model thinks. */
+export type Effort = 'low' | 'medium' | 'high' | 'xhigh' | 'max';
+
+/** What a model takes and gives, in tokens. */
+export interface ModelLimits {
+  windowTokens: number;
+  /** Absent where nobody states it. */
+  maxOutputTokens?: number;
+}
+
+/** A request as the flow builds it; the adapter adds what the wire needs. */
+export interface ModelRequest {
+  model: string;
+  maxTokens: number;
+  system: string;
+  messages: MessageParam[];
+  /** In a stable order; absent where no tool may be called. */
+  tools?: readonly ToolSpec[];
+  /** Tools that the provider runs itself, in its own words; in a stable order. */
+  serverTools?: readonly ServerTool[];
+  /** Whether the model must answer in words: the tools stay part of the prefix, but none may be called. */
+  wordsOnly?: boolean;
+  /** How deeply the model thinks; absent: as the model does by itself. */
+  effort?: Effort;
+  /** Whether the conversation goes on, so that its prefix is worth keeping at the provider. */
+  caches: boolean;
+  /** How long the prefix is kept there; absent: 5 minutes. One that changes is one that is written anew. */
+  cacheLifetime?: CacheLifetime;
+}
+
+/** How long the provider keeps a prefix after it was last read. */
+export type CacheLifetime = '5m' | '1h';
+
+/** What a call cost. */
+export interface Usage {
+  /** All input, what was read from the cache or written to it included. */
+  inputTokens: number;
+  outputTokens: number;
+  /** The part of the input that was read from the cache. */
+  cacheReadTokens: number;
+  /** The part of the input that was written to the cache; absent where nobody says so. */
+  cacheWriteTokens?: number;
+  /** The part of what was written that is kept for an hour. */
+  cacheWrite1hTokens?: number;
+  /** The part of the output that nobody reads; absent where nobody says so. */
+  thinkingTokens?: number;
+}
+
+/** What the model returned. `content` is verbatim, block types that we do not know included. */
+export interface ModelAnswer {
+  content: readonly Block[];
+  /** The text blocks, joined. */
+  text: string;
+  stopReason: string | null;
+  model: string;
+  usage: Usage;
+}
+
+/**
+ * A call without an answer. `spent` is there when the provider bills it all the same, since the server had taken it
+ * before it was cut, fell silent or was aborted: the input as stated, else as estimated, and the output so far.
+ */
+export interface FailedCall {
+  ok: false;
+  failure: Failure;
+  spent?: Usage;
+}
+
+/** An expected failure is a value. `repairs` says what had to be mended in the request before it could be sent. */
+export type ModelResult = { repairs: readonly Repair[] } & ({ ok: true; answer: ModelAnswer } | FailedCall);
+
+/** Is told the words of an answer while it is written: all of them so far, each time that some came. */
+export type OnText = (text: string) => void;
+
+/**
+ * The model.
+ *
+ * Every request is held against the whole API contract before it is sent, and mended where it breaks it.
+ *
+ * Contract: no method throws. `send` is one request without retries (the queue owns those) and is not idempotent: each
+ * call is billed. On abort it returns a failure with reason `aborted`. `onText` is not called after it has settled.
+ */
+export interface Model {
+  send(request: ModelRequest, signal: AbortSignal, onText?: OnText): Promise<ModelResult>;
+  /** The limits of a model, as the endpoint states them; its window else from a table, else 200,000. */
+  limits(model: string): Promise<ModelLimits>;
+}

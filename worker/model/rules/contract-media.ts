@@ -1,0 +1,103 @@
+/** Rules 22 to 24: pictures and PDF files. A URL or a file id cannot be judged from a request. */
+
+import type { Block } from '../block.ts';
+import { sizeInWords } from '../block.ts';
+import { readImageHeader } from '../image-header.ts';
+import { readPdf } from '../pdf-header.ts';
+import type { ContractFacts } from './contract.ts';
+import { isFields } from './contract-shapes.ts';
+
+/** Why a picture or a file cannot be sent, in words that also stand in its place afterwards. */
+export interface MediaFault {
+  rule: 22 | 23 | 24;
+  problem: string;
+}
+
+const MB = 1024 * 1024;
+const IMAGE_TYPES = new Set(['image/jpeg', 'image/png', 'image/gif', 'image/webp']);
+const IMAGE_BASE64_BYTES_MAX = 5 * MB;
+const IMAGE_SIDE_PX_MAX = 8000;
+const MANY_IMAGES = 20;
+const MANY_IMAGES_SIDE_PX_MAX = 2000;
+const IMAGES_MAX = 100;
+const PDF_PAGES_MAX = 100;
+const PDF_PAGES_MAX_LONG = 600;
+const LONG_WINDOW_TOKENS = 1_000_000;
+
+/** Whether a block is a picture or a document. */
+export function isMedia(block: Block): boolean {
+  return block.type === 'image' || block.type === 'document';
+}
+
+/**
+ * Judges all media of a request, given in the order in which they stand there: one verdict each, undefined for a sound
+ * one. Where there are too many, the oldest are at fault, and no more of them than must go.
+ */
+export function judgeMedia(media: readonly Block[], facts: ContractFacts): (MediaFault | undefined)[] {
+  const pagesMax = (facts.windowTokens ?? 0) >= LONG_WINDOW_TOKENS ? PDF_PAGES_MAX_LONG : PDF_PAGES_MAX;
+  const faults: (MediaFault | undefined)[] = [];
+  let images: { at: number; sidePx: number }[] = [];
+  for (const [at, block] of media.entries()) {
+    const judged = block.type === 'image' ? judgeImage(block) : judgeDocument(block, pagesMax);
+    const isFault = typeof judged === 'object';
+    faults.push(isFault ? judged : undefined);
+    if (block.type === 'image' && !isFault) images.push({ at, sidePx: judged });
+  }
+  const blame = (blamed: readonly { at: number }[], problem: string): void => {
+    for (const { at } of blamed) faults[at] = { rule: 23, problem };
+  };
+  const excess = Math.max(0, images.length - IMAGES_MAX);
+  blame(images.slice(0, excess), `more than ${IMAGES_MAX} images in one request`);
+  images = images.slice(excess);
+  const large = images.filter(({ sidePx }) => sidePx > MANY_IMAGES_SIDE_PX_MAX);
+  const crowd = Math.max(0, images.length - MANY_IMAGES);
+  const problem = `a side over ${MANY_IMAGES_SIDE_PX_MAX} px among more than ${MANY_IMAGES} images`;
+  blame(large.slice(0, crowd), problem);
+  return faults;
+}
+
+/** The longer side of a sound picture in pixels, 0 when it cannot be known; else what is wrong with it. */
+function judgeImage({ source }: Block): number | MediaFault {
+  if (!isFields(source) || source.type !== 'base64' || typeof source.data !== 'string') return 0;
+  if (!IMAGE_TYPES.has(String(source.media_type))) return { rule: 22, problem: 'not a jpeg, png, gif or webp' };
+  if (source.data.length > IMAGE_BASE64_BYTES_MAX) return { rule: 22, problem: 'larger than 5 MB' };
+  const bytes = decodedBase64(source.data);
+  if (bytes === undefined) return { rule: 22, problem: 'not base64' };
+  const header = readImageHeader(bytes);
+  if (header === undefined) return { rule: 22, problem: 'its bytes are no picture' };
+  if (header.mediaType !== source.media_type) return { rule: 22, problem: 'its bytes are of another type' };
+  const side = Math.max(header.width, header.height);
+  return side <= IMAGE_SIDE_PX_MAX ? side : { rule: 23, problem: `a side over ${IMAGE_SIDE_PX_MAX} px` };
+}
+
+function judgeDocument({ source }: Block, pagesMax: number): number | MediaFault {
+  if (!isFields(source) || source.type !== 'base64' || typeof source.data !== 'string') return 0;
+  if (source.media_type !== 'application/pdf') return { rule: 22, problem: 'not a PDF' };
+  const bytes = decodedBase64(source.data);
+  const header = bytes && readPdf(bytes);
+  if (header === undefined) return { rule: 24, problem: 'its bytes are no PDF' };
+  if (header.encrypted) return { rule: 24, problem: 'password protected' };
+  return header.pages <= pagesMax ? 0 : { rule: 24, problem: `more than ${pagesMax} pages` };
+}
+
+/**
+ * The bytes of strict base64. The decoder skips what it does not know and takes the URL alphabet too, so a text is
+ * sound exactly when it decodes to as many bytes as its length promises and holds neither of those two signs.
+ */
+function decodedBase64(data: string): Buffer | undefined {
+  if (data.length === 0 || data.length % 4 !== 0 || data.includes('-') || data.includes('_')) return undefined;
+  const padding = data.endsWith('==') ? 2 : Number(data.endsWith('='));
+  const bytes = Buffer.from(data, 'base64');
+  return bytes.length === (data.length / 4) * 3 - padding ? bytes : undefined;
+}
+
+/** What stands in the place of a picture or a file: its media type and size, as far as it has them, and why it is not here. */
+export function leftOut(block: Block, why: string): string {
+  const source = isFields(block.source) ? block.source : {};
+  const declared = String(source.media_type);
+  const kind = /^[\w.+-]{1,40}\/[\w.+-]{1,60}$/.test(declared)
+    ? declared
+    : block.type.replaceAll(/[^\w-]/g, '_').slice(0, 60);
+  const size = typeof source.data === 'string' ? `, ${sizeInWords(source.data.length)}` : '';
+  return `[${kind || 'block'}${size}, left out: ${why}]`;
+}

@@ -1,0 +1,174 @@
+import { clipMiddle } from '../../shared/base/text.ts';
+import { labelOf } from '../media/label.ts';
+import type { Block } from '../model/block.ts';
+import {
+  type AssistantRecord,
+  type LogRecord,
+  resultText,
+  startsTurn,
+  textOf,
+  type UserRecord,
+} from '../session/record.ts';
+
+/** A part of what a user, a tool or the model said that a request can do without. */
+export interface Part {
+  record: UserRecord | AssistantRecord;
+  /** Index of the block in the record's content; absent when that is a plain text. */
+  block?: number;
+  /** What it weighs in a request. */
+  bytes: number;
+  /** What stands in its place. */
+  instead: string;
+  /** What the user is told that it was. */
+  name: string;
+}
+
+const KEPT_CHARS = 2_000;
+/** Leaving out less would not help, and what is lost might matter. */
+const LARGE_BYTES = 8 * 1024;
+const NAME_CHARS = 80;
+const RESULT_REFUSED =
+  '[What the tool returned is left out: the request that held it was refused. The call was made; do not make it again.]';
+
+/**
+ * The parts of the newest turn that are worth leaving out, what tools returned in it included: of each, at most
+ * `keptChars` are shown. Pure.
+ */
+export function largePartsOfTurn(records: readonly LogRecord[], keptChars: number): Part[] {
+  const turn = records.slice(Math.max(0, records.findLastIndex(startsTurn)));
+  return turn.flatMap((record) => partsOf(record, keptChars, keptChars));
+}
+
+/**
+ * The parts that make a request small enough: the newest turn's first, since it brought the trouble, the largest of
+ * each turn first. May fall short where there is nothing large; then the result is empty. Pure.
+ */
+export function largestParts(records: readonly LogRecord[], excessBytes: number): Part[] {
+  const chosen: Part[] = [];
+  let left = excessBytes;
+  for (const turn of turnsFromNewest(records)) {
+    const parts = turn.flatMap((record) => partsOf(record, LARGE_BYTES, KEPT_CHARS)).sort((a, b) => b.bytes - a.bytes);
+    for (const part of parts) {
+      if (left <= 0) return chosen;
+      chosen.push(part);
+      left -= part.bytes - part.instead.length;
+    }
+  }
+  return chosen;
+}
+
+/** The long texts of a conversation, answers and results of tools included: of each, `keptChars` are shown. Pure. */
+export function longTexts(records: readonly LogRecord[], keptChars: number): Part[] {
+  return records.flatMap((record) => {
+    if (record.t !== 'user' && record.t !== 'assistant') return [];
+    return blocksOf(record).flatMap(({ block, ...place }) =>
+      block.type === 'text' || (block.type === 'tool_result' && !holdsMedia(block))
+        ? partOf(block, place, keptChars, keptChars)
+        : [],
+    );
+  });
+}
+
+/** What tools returned in the newest turn. Pure. */
+export function resultsOfTurn(records: readonly LogRecord[]): Part[] {
+  const turn = records.slice(Math.max(0, records.findLastIndex(startsTurn)));
+  return turn.flatMap((record) => {
+    if (record.t !== 'user') return [];
+    return blocksOf(record).flatMap(({ block, index }) =>
+      block.type === 'tool_result' && index !== undefined
+        ? [{ record, block: index, bytes: weigh(block), instead: RESULT_REFUSED, name: nameOf(block) }]
+        : [],
+    );
+  });
+}
+
+/** Every picture and file of the records, those that tools returned included. Pure. */
+export function mediaParts(records: readonly LogRecord[]): Part[] {
+  return records.flatMap((record) =>
+    partsOf(record, 0, KEPT_CHARS).filter(({ block }) => {
+      const content = record.t === 'user' && typeof record.content !== 'string' ? record.content : [];
+      return holdsMedia(content[block ?? -1]);
+    }),
+  );
+}
+
+/** What the records weigh in a request, as far as users and tools sent it. */
+export function bytesOf(records: readonly LogRecord[]): number {
+  return records.reduce((sum, record) => {
+    if (record.t !== 'user' && record.t !== 'assistant') return sum;
+    const blocks = typeof record.content === 'string' ? [{ type: 'text', text: record.content }] : record.content;
+    return sum + blocks.reduce((total, block) => total + weigh(block), 0);
+  }, 0);
+}
+
+function turnsFromNewest(records: readonly LogRecord[]): (readonly LogRecord[])[] {
+  const turns: (readonly LogRecord[])[] = [];
+  for (let end = records.length; end > 0; ) {
+    const start = Math.max(0, records.slice(0, end).findLastIndex(startsTurn));
+    turns.push(records.slice(start, end));
+    end = start;
+  }
+  return turns;
+}
+
+function partsOf(record: LogRecord, overBytes: number, keptChars: number): Part[] {
+  if (record.t !== 'user') return [];
+  return blocksOf(record).flatMap(({ block, ...place }) => partOf(block, place, overBytes, keptChars));
+}
+
+function blocksOf(record: Part['record']): { block: Block; record: Part['record']; index?: number }[] {
+  if (typeof record.content === 'string') return [{ block: { type: 'text', text: record.content }, record }];
+  return record.content.map((block, index) => ({ block, record, index }));
+}
+
+function partOf(
+  block: Block,
+  { record, index }: { record: Part['record']; index?: number },
+  overBytes: number,
+  keptChars: number,
+): Part[] {
+  const bytes = weigh(block);
+  const instead = insteadOf(block, keptChars);
+  if (bytes <= overBytes || !(holdsMedia(block) || instead.length < bytes)) return [];
+  return [{ record, ...(index !== undefined && { block: index }), bytes, instead, name: nameOf(block) }];
+}
+
+/** A kept file is filled in as base64 just before it is sent. */
+function weigh(block: Block): number {
+  const nested = Array.isArray(block.content) ? block.content.reduce((sum, each) => sum + weigh(each as Block), 0) : 0;
+  const { bytes } = sourceOf(block);
+  return typeof bytes === 'number'
+    ? Math.ceil((bytes * 4) / 3)
+    : Math.max(nested, Buffer.byteLength(JSON.stringify(block)));
+}
+
+function insteadOf(block: Block, keptChars: number): string {
+  if (block.type === 'text') return clipMiddle(textOf([block]), keptChars);
+  if (block.type !== 'tool_result') return placeholder(block);
+  const media = Array.isArray(block.content)
+    ? block.content.filter(holdsMedia).map((each) => placeholder(each as Block))
+    : [];
+  return [clipMiddle(resultText(block.content), keptChars), ...media].join('\n');
+}
+
+/** A picture or a file, by its name, kind and size. */
+function placeholder(block: Block): string {
+  return `[${labelOf(block)}, left out]`;
+}
+
+function nameOf(block: Block): string {
+  if (block.type === 'text') return 'the middle of a long text';
+  if (block.type === 'tool_result') return 'a part of what a tool returned';
+  if (typeof block.title === 'string') return `the file "${clipMiddle(block.title, NAME_CHARS)}"`;
+  return block.type === 'image' ? 'a picture' : 'a file';
+}
+
+function holdsMedia(block: unknown): boolean {
+  const { type, content } = (block ?? {}) as Partial<Block>;
+  if (type === 'image' || type === 'document') return true;
+  return type === 'tool_result' && Array.isArray(content) && content.some(holdsMedia);
+}
+
+function sourceOf({ source }: Block): Partial<Record<string, unknown>> {
+  return typeof source === 'object' && source !== null ? source : {};
+}

@@ -1,0 +1,138 @@
+import { randomBytes } from 'node:crypto';
+import { METRIC, SPAN } from '../../shared/base/telemetry.ts';
+import { alertCommand } from '../../shared/flow/alert.ts';
+import { channelOf } from '../../shared/flow/message.ts';
+import type { SessionId } from '../../shared/redis/keys.ts';
+import { freshSessionAlert } from '../alerts/messages.ts';
+import type { Attempt, Command, Trial } from '../lane/attempt.ts';
+import { auditCommand } from '../lane/audit-trail.ts';
+import { NOTICE } from '../reply/notices.ts';
+import type { LogRecord } from '../session/record.ts';
+import {
+  appendCommands,
+  archivableCommand,
+  newSessionId,
+  newStamp,
+  SEED_READ_BYTES_MAX,
+  userStep,
+} from '../session/store.ts';
+import { type LearntLimit, learnLimit, moveTo, type Overflow, type RecoverParts, type Recovery } from './effects.ts';
+import { asksForBlame } from './policy.ts';
+import { buildSeed } from './seed.ts';
+import { TRIAL } from './trial.ts';
+
+const SEED_TOKENS_MAX = 8_000;
+const SEED_SHARE = 0.1;
+/** Where the pending message stands in a fresh log: behind the seed. */
+const PENDING_INDEX = 1;
+
+/** The old session, the new one, and what is said of it. */
+interface Move {
+  /** The session that is set aside. */
+  from: SessionId;
+  to: SessionId;
+  entries: number;
+  /** Set where the move is on trial. */
+  trial: Trial | undefined;
+}
+
+/**
+ * Stage 2. The pointer of the chat moves by compare-and-set, in one step with everything that belongs to it. Where the
+ * history or the message may be to blame, the new session is on trial: nobody is told, and the old one stays open, until
+ * a call went through in it. `bare` leaves out of the seed what might be refused. `spent` counts the calls that it took
+ * to get here.
+ */
+export async function startFreshSession(
+  parts: RecoverParts,
+  overflow: Overflow,
+  learnt: LearntLimit,
+  stage: 'fresh' | 'bare',
+  spent = 0,
+): Promise<Recovery> {
+  const { attempt, message, pending, failure } = overflow;
+  return parts.telemetry.span(SPAN.overflowRecovery, {}, async (span) => {
+    const startedMs = performance.now();
+    const from = attempt.trial?.of ?? attempt.session;
+    const tail = await parts.sessions.tail(attempt.session, SEED_READ_BYTES_MAX);
+    // The pending message was recorded there too; it is not part of what was set aside.
+    const entries = attempt.trial?.entries ?? Math.max(0, tail.entries - 1);
+    const text = buildSeed({
+      records: tail.records,
+      total: entries,
+      pending: attempt.entry,
+      channel: channelOf(message),
+      boundary: randomBytes(9).toString('base64url'),
+      tokensMax: Math.min(SEED_TOKENS_MAX, Math.floor(learnt.limitTokens * SEED_SHARE)),
+      because: attempt.trial || (asksForBlame(failure) && failure.kind !== 'token') ? 'refused' : 'outgrown',
+      isBare: stage === 'bare',
+    });
+    const summary = { has_summary: entries > 0 && stage === 'fresh', summary_length: text.length };
+    const way = { from, to: newSessionId(), entries };
+    const move: Move = { ...way, trial: trialOf(overflow, way, stage) };
+    const seed: LogRecord = { v: 1, t: 'seed', ...newStamp(), text, parent: from, records: entries };
+    const { keys, chat } = attempt;
+    await attempt.write(
+      `recover:${attempt.recoveries}`,
+      [
+        ['HSET', keys.chat(chat), 'session', move.to],
+        ['HSET', keys.session(move.to), 'parent', from, 'createdAt', seed.at, 'head', 0, 'windowStart', 1],
+        ...inheritedLimit(attempt, move.to, learnt, overflow.limitTokens),
+        ...appendCommands(keys, move.to, [seed, pending]),
+        ['HSET', keys.turn(attempt.entry), `did:${userStep(move.to)}`, PENDING_INDEX],
+        ...moveTo(attempt, stage),
+        ...(spent > 0 ? [['HINCRBY', keys.turn(attempt.entry), 'recoveries', spent] as const] : []),
+        ...announced(attempt, move),
+        auditCommand(attempt, {
+          event: 'context.new-session',
+          entries,
+          seedChars: text.length,
+          from,
+          to: move.to,
+          bytesRead: tail.bytes,
+          tookMs: Math.round((performance.now() - startedMs) * 10) / 10,
+        }),
+      ],
+      [keys.chat(chat), 'session', attempt.session],
+    );
+    span.setAttributes(summary);
+    parts.telemetry.mark(SPAN.overflowNewSession, { ...summary, 'spillway.session.entries': entries });
+    parts.telemetry.count(METRIC.recoveries, { action: 'new_session', result: 'ok' });
+    parts.reach('fresh session stored');
+    return { do: 'again' };
+  });
+}
+
+function trialOf(
+  { attempt, failure }: Overflow,
+  { from, to, entries }: Omit<Move, 'trial'>,
+  stage: 'fresh' | 'bare',
+): Trial | undefined {
+  if (attempt.trial === undefined && !asksForBlame(failure)) return undefined;
+  const isTooLong = failure.kind === 'token' && attempt.trial === undefined;
+  const notice = stage === 'bare' ? NOTICE.bareAfterPoison : isTooLong ? NOTICE.freshSession : NOTICE.freshAfterPoison;
+  return { of: from, in: to, entries, notice, why: attempt.trial?.why ?? failure.reason };
+}
+
+/** What closes the session before, and who is told; on trial nobody is, and only a session that failed is closed. */
+function announced(attempt: Attempt, { from, to, entries, trial }: Move): Command[] {
+  const { keys, session } = attempt;
+  const turn = keys.turn(attempt.entry);
+  const closed = (which: SessionId) => [
+    ['HSET', keys.session(which), 'closedBy', to] as const,
+    archivableCommand(keys, which),
+  ];
+  if (trial) return [['HSET', turn, TRIAL, JSON.stringify(trial)], ...(attempt.trial ? closed(session) : [])];
+  return [
+    ...closed(from),
+    ['HSET', turn, 'notices', JSON.stringify([...attempt.notices, NOTICE.freshSession])],
+    alertCommand(keys, freshSessionAlert(attempt, entries, to)),
+  ];
+}
+
+/** A window that an error once taught holds for the next session, too. */
+function inheritedLimit(attempt: Attempt, to: SessionId, learnt: LearntLimit, knownTokens: number): Command[] {
+  if (learnt.limitTokens < knownTokens) return learnLimit({ ...attempt, session: to }, knownTokens, learnt);
+  if (attempt.limit === undefined) return [];
+  const { tokens, untilMs } = attempt.limit;
+  return [['HSET', attempt.keys.session(to), 'limitTokens', tokens, 'limitUntilMs', untilMs]];
+}

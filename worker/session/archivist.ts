@@ -1,0 +1,77 @@
+import { pause, type Service } from '../../shared/base/lifecycle.ts';
+import type { Logger } from '../../shared/base/log.ts';
+import type { RedisClient } from '../../shared/redis/connection.ts';
+import type { Keys, SessionId } from '../../shared/redis/keys.ts';
+import { type Archive, createArchive } from './archive.ts';
+
+export interface ArchivistParts {
+  redis: RedisClient;
+  keys: Keys;
+  /** How long an archive lasts after its last segment, and a closed session after it was archived. */
+  retentionDays: number;
+  log: Logger;
+  everyMs: number;
+}
+
+export const ARCHIVE_EVERY_MS = 5_000;
+
+const DAY_SECONDS = 24 * 3600;
+
+/**
+ * Moves what left a session's window to its archive, at the start and then regularly. A session stays in the set of
+ * those to visit until nothing more of it can move, so a crash at any point only repeats a visit. Several may run side
+ * by side.
+ */
+export function startArchivist(parts: ArchivistParts): Service {
+  const stopping = new AbortController();
+  const running = archiveRegularly(parts, stopping.signal);
+  return {
+    name: 'archivist',
+    async stop() {
+      stopping.abort();
+      await running;
+    },
+  };
+}
+
+async function archiveRegularly(parts: ArchivistParts, signal: AbortSignal): Promise<void> {
+  const { redis, keys, log } = parts;
+  const archive = createArchive(redis, keys, parts.retentionDays * DAY_SECONDS);
+  while (!signal.aborted) {
+    try {
+      const sessions = (await redis.smembers(keys.archivable)) as SessionId[];
+      for (const session of sessions) await visit(archive, session, log, signal);
+    } catch (error) {
+      if (!signal.aborted) log.warn({ err: error }, 'archiving failed; it is tried again');
+    }
+    await pause(parts.everyMs, signal);
+  }
+}
+
+/** A session that cannot be archived must not keep the others waiting. */
+async function visit(archive: Archive, session: SessionId, log: Logger, signal: AbortSignal): Promise<void> {
+  try {
+    const records = await archiveSession(archive, session, signal);
+    if (records > 0) log.debug({ session, records }, 'archived');
+  } catch (error) {
+    if (!signal.aborted) log.warn({ err: error, session }, 'a session could not be archived; it is tried again');
+  }
+}
+
+/**
+ * Archives what may leave one session's log, segment by segment, and ends the visit. Returns how many records were
+ * moved. Aborted, it stops after the segment at hand, and the visit is not ended.
+ */
+export async function archiveSession(archive: Archive, session: SessionId, signal: AbortSignal): Promise<number> {
+  let records = 0;
+  while (!signal.aborted) {
+    const plan = await archive.plan(session);
+    for (;;) {
+      const segment = signal.aborted ? undefined : await archive.nextSegment(session, plan.until);
+      if (!segment) break;
+      if (await archive.append(segment)) records += segment.records;
+    }
+    if (signal.aborted || (await archive.release(session, plan))) break;
+  }
+  return records;
+}

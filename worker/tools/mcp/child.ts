@@ -1,0 +1,185 @@
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync } from 'node:fs';
+import { getDefaultEnvironment } from '@modelcontextprotocol/sdk/client/stdio.js';
+import { deserializeMessage, serializeMessage } from '@modelcontextprotocol/sdk/shared/stdio.js';
+import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
+import { pause } from '../../../shared/base/lifecycle.ts';
+import type { StdioServer } from './config.ts';
+
+export interface ChildParts {
+  /** Where it starts when the configuration does not say; made when it is not there. Nobody else may look into it. */
+  folder: string;
+  /** A longer message ends the connection. */
+  messageBytesMax: number;
+  /** How long a child may take to end when its input ends, and then again after SIGTERM. */
+  graceMs: number;
+  /** Told of each line on its standard error, as long as they are not too many. */
+  onStderr(line: string): void;
+  /** Told once why no message will come any more. */
+  onEnd(reason: string): void;
+}
+
+const STDERR_LINE_BYTES_MAX = 2_000;
+const STDERR_LINES_PER_MINUTE = 600;
+/** How long the last messages of a process that has ended may take to be read. */
+const LAST_WORDS_MS = 200;
+const LOOK_MS = 10;
+
+/**
+ * A child process that speaks MCP on its standard input and output, as a transport of the SDK. The SDK's own one goes
+ * over all that it has of a message again with each chunk, which for a large picture keeps this process busy for many
+ * seconds, and it leaves behind what the child started itself.
+ *
+ * Contract: of our environment the child gets only what every program needs, and it does not start in our folder, where
+ * settings and data are. `close` resolves when the child, and what
+ * it left in its process group, is gone.
+ */
+export function createChild(server: StdioServer, parts: ChildParts): Transport {
+  let child: ChildProcessWithoutNullStreams | undefined;
+  let closing: Promise<void> | undefined;
+  let isOver = false;
+  const end = (reason: string) => {
+    if (isOver) return;
+    isOver = true;
+    parts.onEnd(reason);
+    transport.onclose?.();
+  };
+  const receive = (line: Buffer) => {
+    if (isOver || line.length === 0) return;
+    try {
+      transport.onmessage?.(deserializeMessage(line.toString()));
+    } catch {
+      // Many a server also prints what is no message.
+      transport.onerror?.(new Error('a line that is no message'));
+    }
+  };
+  const transport: Transport = {
+    async start() {
+      // Not awaited: a child that starts after the close would be left behind.
+      if (server.cwd === undefined) mkdirSync(parts.folder, { recursive: true, mode: 0o700 });
+      child = spawnServer(server, server.cwd ?? parts.folder);
+      child.on('error', (error) => end(error.message));
+      child.stdin.on('error', (error) => end(`its input is closed: ${error.message}`));
+      child.stdout.on(
+        'data',
+        lineReader(parts.messageBytesMax, receive, () => end(tooLarge(parts.messageBytesMax))),
+      );
+      const tell = limited(parts.onStderr);
+      child.stderr.on('data', lineReader(STDERR_LINE_BYTES_MAX, tell, tell));
+      child.once(
+        'exit',
+        (code, signal) => void lastWords(child).then(() => end(`its process ended: ${signal ?? code}`)),
+      );
+      await once(child, 'spawn');
+    },
+    send(message) {
+      const { promise, resolve, reject } = Promise.withResolvers<void>();
+      if (child === undefined || isOver) reject(new Error('the process is not there'));
+      else child.stdin.write(serializeMessage(message), (error) => (error ? reject(error) : resolve()));
+      return promise;
+    },
+    close() {
+      end('closed by us');
+      closing ??= leave(child, parts.graceMs);
+      return closing;
+    },
+  };
+  return transport;
+}
+
+/** Why a connection ends that sends more than is taken. */
+export function tooLarge(bytesMax: number): string {
+  return `it sent a message of more than ${bytesMax} bytes`;
+}
+
+/** In a process group of its own, so that a starter such as npx and what it starts end together. */
+function spawnServer({ command, args, env }: StdioServer, cwd: string): ChildProcessWithoutNullStreams {
+  return spawn(command, args, {
+    env: { ...getDefaultEnvironment(), ...env },
+    cwd,
+    stdio: 'pipe',
+    detached: true,
+  });
+}
+
+/** Waits until the pipes are read to their end; what the child started may hold them open for ever. */
+async function lastWords(child: ChildProcessWithoutNullStreams | undefined): Promise<void> {
+  const closed = new AbortController();
+  child?.once('close', () => closed.abort());
+  await pause(LAST_WORDS_MS, closed.signal);
+}
+
+/** Ends a child as MCP asks: its input ends first, then come SIGTERM and at last SIGKILL, for the whole group. */
+async function leave(child: ChildProcessWithoutNullStreams | undefined, graceMs: number): Promise<void> {
+  if (child?.pid === undefined) return;
+  const { pid } = child;
+  child.stdin.end();
+  // What is still said is thrown away, but the pipe must not fill: that would keep the child from ending.
+  child.stdout.resume();
+  if (await isGone(pid, graceMs)) return;
+  signalGroup(pid, 'SIGTERM');
+  if (await isGone(pid, graceMs)) return;
+  signalGroup(pid, 'SIGKILL');
+  await isGone(pid, graceMs);
+}
+
+async function isGone(pid: number, ms: number): Promise<boolean> {
+  for (const deadline = performance.now() + ms; performance.now() < deadline; await pause(LOOK_MS)) {
+    if (!signalGroup(pid, 0)) return true;
+  }
+  return !signalGroup(pid, 0);
+}
+
+/** Whether there was anybody to get the signal. The id of a group is not given away while anybody is in it. */
+function signalGroup(pid: number, signal: NodeJS.Signals | 0): boolean {
+  try {
+    process.kill(-pid, signal);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}
+
+/** Makes lines of chunks and looks at each byte once. A line that is too long is told of as far as it came. */
+function lineReader(bytesMax: number, onLine: (line: Buffer) => void, onLong: (start: Buffer) => void) {
+  let parts: Buffer[] = [];
+  let bytes = 0;
+  const take = (tell: (line: Buffer) => void) => {
+    const line = Buffer.concat(parts);
+    parts = [];
+    bytes = 0;
+    tell(line);
+  };
+  const add = (part: Buffer) => {
+    parts.push(part);
+    bytes += part.length;
+    if (bytes > bytesMax) take(onLong);
+  };
+  return (chunk: Buffer) => {
+    let start = 0;
+    for (let at = chunk.indexOf(10); at !== -1; at = chunk.indexOf(10, start)) {
+      add(chunk.subarray(start, at));
+      take(onLine);
+      start = at + 1;
+    }
+    add(chunk.subarray(start));
+  };
+}
+
+/** Lets only so many lines through in a minute, and says that there are more. */
+function limited(tell: (line: string) => void): (line: Buffer) => void {
+  let told = 0;
+  let since = performance.now();
+  return (line) => {
+    if (performance.now() - since > 60_000) {
+      since = performance.now();
+      told = 0;
+    }
+    const text = line.subarray(0, STDERR_LINE_BYTES_MAX).toString().trimEnd();
+    if (text === '') return;
+    told += 1;
+    if (told <= STDERR_LINES_PER_MINUTE) tell(text);
+    else if (told === STDERR_LINES_PER_MINUTE + 1) tell('[it writes more lines than are told of in a minute]');
+  };
+}

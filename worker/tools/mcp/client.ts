@@ -1,0 +1,159 @@
+import { pause, type Service } from '../../../shared/base/lifecycle.ts';
+import type { Logger } from '../../../shared/base/log.ts';
+import { boundTools, TOOLS_CHARS_MAX } from '../tool-size.ts';
+import { type LeftOutTool, type Toolbox, type ToolSpec, toolError } from '../toolbox.ts';
+import type { McpServer } from './config.ts';
+import { keepServer, type McpServerLimits, type RunningServer, type ServerTools } from './server.ts';
+import { type McpTool, toolName } from './tool.ts';
+
+export interface McpParts extends Partial<McpServerLimits> {
+  /** How long a call may take. */
+  timeoutMs: number;
+  /** How long the start waits for servers; the rest goes on connecting in the background. */
+  startMs?: number;
+  /** How large the definitions of all tools may be together. */
+  toolsCharsMax?: number;
+  log: Logger;
+  /**
+   * Told which tools of a server the model is not told of, each time that this changes and is not none.
+   * Contract: it does not throw, and returns at once.
+   */
+  onLeftOut?: (server: string, leftOut: readonly LeftOutTool[]) => void;
+}
+
+/** A server as it is now. */
+export interface McpServerState {
+  server: string;
+  /** Why it is away; `undefined` when it is there. */
+  problem: string | undefined;
+  /** How many of its tools the model is told of. */
+  tools: number;
+  leftOut: readonly LeftOutTool[];
+}
+
+/** The tools of all servers. `state` is in the order of the configuration. */
+export type McpToolbox = Toolbox & Service & { state(): readonly McpServerState[] };
+
+const START_MS = 10_000;
+/** A message may hold the largest image that we keep, in base64. */
+const LIMITS: Omit<McpServerLimits, 'timeoutMs'> = {
+  connectMs: 60_000,
+  probeMs: 30_000,
+  graceMs: 2_000,
+  retryMs: 1_000,
+  retryMaxMs: 60_000,
+  steadyMs: 60_000,
+  relistMs: 1_000,
+  messageBytesMax: 32 * 1024 * 1024,
+  pagesMax: 50,
+  toolsMax: 500,
+};
+
+/** What the model is told of, and what each name stands for. */
+interface Directory {
+  /** The lists that it was made of, by identity. */
+  lists: readonly ServerTools[];
+  specs: readonly ToolSpec[];
+  byName: ReadonlyMap<string, Listed>;
+  /** What the model is not told of, of each server. */
+  leftOut: ReadonlyMap<RunningServer, readonly LeftOutTool[]>;
+}
+
+/** A tool with its server, and as the model is told of it. */
+interface Listed extends ToolSpec {
+  server: RunningServer;
+  tool: McpTool;
+}
+
+/**
+ * Starts the tools of MCP servers: connects to all at once and waits for the first try of each, but at most `startMs`.
+ * Never rejects: a server that is away is tried again until the stop, and its tools appear when it was there once. Tools
+ * that the model's API would refuse, and what all tools together have too much, are left out and named.
+ * After the stop no child process is left, and calls in flight have ended with an error.
+ */
+export async function startMcp(servers: readonly McpServer[], parts: McpParts): Promise<McpToolbox> {
+  const { startMs = START_MS, toolsCharsMax = TOOLS_CHARS_MAX, log, onLeftOut, ...limits } = parts;
+  const tell = leftOutTeller(log, onLeftOut);
+  const running = servers.map((server) => keepServer(server, { ...LIMITS, ...limits }, log, () => void current()));
+  let directory: Directory = { lists: [], specs: [], byName: new Map(), leftOut: new Map() };
+  const current = () => {
+    const lists = running.map((server) => server.listed());
+    const isSame = lists.length === directory.lists.length && lists.every((list, at) => list === directory.lists[at]);
+    if (isSame) return directory;
+    directory = directoryOf(running, lists, toolsCharsMax);
+    for (const [{ name }, leftOut] of directory.leftOut) tell(name, leftOut);
+    return directory;
+  };
+  await untilTried(running, startMs, log);
+  return {
+    name: 'mcp',
+    specs: () => current().specs,
+    async call({ name, input }, signal) {
+      const known = current().byName.get(name);
+      return known === undefined
+        ? toolError('There is no tool of this name.')
+        : known.server.call(known.tool, input, signal);
+    },
+    state: () => stateOf(running, current()),
+    async stop() {
+      await Promise.all(running.map((server) => server.stop()));
+    },
+  };
+}
+
+function stateOf(running: readonly RunningServer[], { byName, leftOut }: Directory): readonly McpServerState[] {
+  return running.map((server) => ({
+    server: server.name,
+    problem: server.problem(),
+    tools: [...byName.values()].filter((listed) => listed.server === server).length,
+    leftOut: leftOut.get(server) ?? [],
+  }));
+}
+
+/** Tells of what is left out of a server once, until it changes. */
+function leftOutTeller(log: Logger, onLeftOut: McpParts['onLeftOut']) {
+  const told = new Map<string, string>();
+  return (server: string, leftOut: readonly LeftOutTool[]) => {
+    const now = JSON.stringify(leftOut);
+    if ((told.get(server) ?? '[]') === now) return;
+    told.set(server, now);
+    if (leftOut.length === 0) return;
+    log.warn({ server, leftOut }, 'tools of a server are left out');
+    onLeftOut?.(server, leftOut);
+  };
+}
+
+async function untilTried(running: readonly RunningServer[], startMs: number, log: Logger): Promise<void> {
+  const waiting = new AbortController();
+  const tried = new Set<RunningServer>();
+  const all = running.map((server) => server.tried.then(() => tried.add(server)));
+  await Promise.race([Promise.all(all), pause(startMs, waiting.signal)]);
+  waiting.abort();
+  for (const server of running) {
+    if (!tried.has(server)) {
+      log.warn({ server: server.name, startMs }, 'an MCP server is not up yet; its tools appear when it is');
+    }
+  }
+}
+
+/** Servers in the order of the configuration, the tools of each in its own order; the first of a name has it. */
+function directoryOf(
+  running: readonly RunningServer[],
+  lists: readonly ServerTools[],
+  toolsCharsMax: number,
+): Directory {
+  const byName = new Map<string, Listed>();
+  const leftOut = new Map(running.map((server, at) => [server, [...(lists[at]?.leftOut ?? [])]]));
+  for (const [at, server] of running.entries()) {
+    for (const tool of lists[at]?.tools ?? []) {
+      const name = toolName(server.name, tool.name);
+      const { description, inputSchema, repeatable } = tool;
+      if (byName.has(name)) leftOut.get(server)?.push({ tool: name, why: 'its server lists this name twice' });
+      else byName.set(name, { name, description, inputSchema, repeatable, server, tool });
+    }
+  }
+  const fitting = boundTools([...byName.values()], toolsCharsMax);
+  for (const one of fitting.leftOut) leftOut.get(byName.get(one.tool)?.server as RunningServer)?.push(one);
+  const specs = fitting.specs.map(({ server: _, tool: __, ...spec }) => spec);
+  return { lists, specs, byName: new Map(fitting.specs.map((listed) => [listed.name, listed])), leftOut };
+}

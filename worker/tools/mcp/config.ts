@@ -1,0 +1,189 @@
+import { z } from 'zod';
+import { clip, redact } from '../../../shared/base/text.ts';
+
+/** A server that is a child process and speaks on its standard input and output. */
+export interface StdioServer {
+  kind: 'stdio';
+  name: string;
+  command: string;
+  args: readonly string[];
+  /** What the child gets besides the few variables that every program needs. */
+  env: Readonly<Record<string, string>>;
+  cwd?: string;
+}
+
+/** A server that speaks streamable HTTP. */
+export interface HttpServer {
+  kind: 'http';
+  name: string;
+  url: string;
+  headers: Readonly<Record<string, string>>;
+}
+
+export type McpServer = StdioServer | HttpServer;
+
+/** What reading the configuration came to: the servers in the order of the file, or every problem at once. */
+export type McpConfigReading = { ok: true; servers: readonly McpServer[] } | { ok: false; problems: readonly string[] };
+
+const NAME_CHARS_SHOWN = 80;
+/** What is shorter is no secret, and too likely to be part of a plain word. */
+const SECRET_CHARS_MIN = 8;
+/** A part of an address that is this long was made by a machine. */
+const ADDRESS_SECRET_CHARS_MIN = 16;
+
+const HTTP_TYPES = ['http', 'streamable-http'];
+const SSE_REFUSED = 'the transport "sse" is not supported, since MCP replaced it; use the streamable HTTP address';
+const HEADER_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+
+const withoutNul = z
+  .string('expected a string')
+  .refine((text) => !text.includes('\0'), 'expected a string without NUL characters');
+const nonEmpty = withoutNul.refine((text) => text !== '', 'expected a string that is not empty');
+
+const environment = pairs(
+  (name) => (/^[^=\0]+$/.test(name) ? undefined : 'expected a name without "=" and NUL'),
+  (value) => (value.includes('\0') ? 'expected a string without NUL characters' : undefined),
+);
+const headerList = pairs(
+  (name) => (HEADER_NAME.test(name) ? undefined : 'expected the name of an HTTP header'),
+  (value) =>
+    /^[\t\x20-\x7e\x80-\xff]*$/.test(value)
+      ? undefined
+      : 'expected the value of an HTTP header, in one line of Latin-1',
+);
+const address = z.string('expected an http or https URL').superRefine((text, problems) => {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url?.protocol !== 'http:' && url?.protocol !== 'https:') problems.addIssue('expected an http or https URL');
+  else if (url.username || url.password) {
+    problems.addIssue('expected a URL without user name and password; use an Authorization header');
+  }
+});
+
+const stdioEntry = z.looseObject({
+  type: z.literal('stdio', 'expected "stdio", since there is a command').optional(),
+  command: nonEmpty,
+  args: z.array(withoutNul, 'expected an array of strings').default([]),
+  env: environment.default({}),
+  cwd: nonEmpty.optional(),
+});
+const httpEntry = z.looseObject({
+  type: z
+    .unknown()
+    .superRefine((type, problems) => {
+      if (type === 'sse') problems.addIssue(SSE_REFUSED);
+      else if (!HTTP_TYPES.includes(type as string)) problems.addIssue('expected "http" or "streamable-http"');
+    })
+    .optional(),
+  url: address,
+  headers: headerList.default({}),
+});
+const file = z.looseObject({
+  mcpServers: z.record(z.string(), z.unknown(), 'expected an object with a server under each name'),
+});
+
+/**
+ * Reads the usual MCP configuration, `{"mcpServers": {"name": {"command", …} or {"url", …}}}`. Pure. All problems are
+ * found in one go; each names the server and the field, and never quotes a value, since that may be a secret. Keys that
+ * we do not know are left alone, and a server with `"disabled": true` is not read at all. Nothing is expanded: `${VAR}`
+ * stays as it is written.
+ */
+export function readMcpConfig(json: string): McpConfigReading {
+  const parsed = parse(json);
+  if (parsed === undefined) return { ok: false, problems: ['the MCP configuration is not JSON'] };
+  const read = file.safeParse(parsed.value);
+  if (!read.success) {
+    return { ok: false, problems: read.error.issues.map((issue) => `the MCP configuration: ${fault(issue)}`) };
+  }
+  const readings = Object.entries(read.data.mcpServers).map(([name, entry]) => readServer(name, entry));
+  const problems = readings.flatMap((reading) => reading.problems);
+  if (problems.length > 0) return { ok: false, problems };
+  return { ok: true, servers: readings.flatMap((reading) => reading.server ?? []) };
+}
+
+/**
+ * Makes a text fit for logs and answers: every secret of this server's configuration is replaced, and then everything
+ * that looks like a credential. Short values are left alone.
+ */
+export function scrubberOf(server: McpServer): (text: string) => string {
+  const secrets = server.kind === 'stdio' ? Object.values(server.env).flatMap(forms) : httpSecrets(server);
+  const longestFirst = [...new Set(secrets)].sort((one, other) => other.length - one.length);
+  return (text) => redact(longestFirst.reduce((rest, secret) => rest.replaceAll(secret, '[secret]'), text));
+}
+
+function parse(json: string): { value: unknown } | undefined {
+  try {
+    return { value: JSON.parse(json) };
+  } catch {
+    // The parser's own words quote the text.
+    return undefined;
+  }
+}
+
+function readServer(name: string, entry: unknown): { server?: McpServer; problems: readonly string[] } {
+  const refuse = (problems: readonly string[]) => ({
+    problems: problems.map((problem) => `MCP server ${JSON.stringify(clip(name, NAME_CHARS_SHOWN))}: ${problem}`),
+  });
+  if (typeof entry !== 'object' || entry === null || Array.isArray(entry)) return refuse(['expected an object']);
+  const { type, command, url, disabled } = entry as Record<string, unknown>;
+  if (disabled === true) return { problems: [] };
+  const general = [
+    ...(name === '' ? ['expected a name that is not empty'] : []),
+    ...(disabled === undefined || disabled === false ? [] : ['disabled: expected true or false']),
+  ];
+  if (command !== undefined && url !== undefined) return refuse([...general, 'expected a command or a url, not both']);
+  if (command === undefined && url === undefined && type === undefined) {
+    return refuse([...general, 'expected a command or a url']);
+  }
+  const isStdio = command !== undefined || (url === undefined && type === 'stdio');
+  const read = isStdio ? stdioEntry.safeParse(entry) : httpEntry.safeParse(entry);
+  const problems = [...general, ...(read.error?.issues.map(fault) ?? [])];
+  if (!read.success || problems.length > 0) return refuse(problems);
+  return { server: serverOf(name, read.data), problems: [] };
+}
+
+function serverOf(name: string, entry: z.infer<typeof stdioEntry> | z.infer<typeof httpEntry>): McpServer {
+  if ('url' in entry) {
+    const { url, headers } = entry as z.infer<typeof httpEntry>;
+    return { kind: 'http', name, url, headers };
+  }
+  const { command, args, env, cwd } = entry as z.infer<typeof stdioEntry>;
+  return { kind: 'stdio', name, command, args, env, ...(cwd !== undefined && { cwd }) };
+}
+
+/** A problem with the place that it is at; keys are shown, values never. */
+function fault(issue: { path: readonly PropertyKey[]; message: string }): string {
+  const place = issue.path.map((key) => clip(String(key), NAME_CHARS_SHOWN).toWellFormed()).join('.');
+  return place === '' ? issue.message : `${place}: ${issue.message}`;
+}
+
+/** Names with values, both checked one by one, so that all problems are found. */
+function pairs(nameFault: (name: string) => string | undefined, valueFault: (value: string) => string | undefined) {
+  return z
+    .record(z.string(), z.unknown(), 'expected an object of strings')
+    .superRefine((entries, problems) => {
+      for (const [name, value] of Object.entries(entries)) {
+        const wrong = nameFault(name) ?? (typeof value === 'string' ? valueFault(value) : 'expected a string');
+        if (wrong !== undefined) problems.addIssue({ code: 'custom', path: [name], message: wrong });
+      }
+    })
+    .transform((entries) => entries as Record<string, string>);
+}
+
+function httpSecrets({ url, headers }: HttpServer): string[] {
+  const { pathname, searchParams } = new URL(url);
+  const inAddress = pathname.split('/').filter((part) => part.length >= ADDRESS_SECRET_CHARS_MIN);
+  // `Bearer x` is told of as a whole and as `x` alone.
+  const inHeaders = Object.values(headers).flatMap((value) => [value, ...value.split(/\s+/)]);
+  return [...inHeaders, ...inAddress, ...searchParams.values()].flatMap(forms);
+}
+
+/** A secret as it is, line by line, and as it looks inside JSON or an address. */
+function forms(secret: string): string[] {
+  const plain = [secret.trim(), ...secret.split(/\r?\n/)];
+  const written = plain.flatMap((text) => [text, JSON.stringify(text).slice(1, -1), encode(text)]);
+  return written.filter((text) => text.length >= SECRET_CHARS_MIN);
+}
+
+function encode(text: string): string {
+  return encodeURIComponent(text.toWellFormed());
+}

@@ -1,0 +1,223 @@
+import { randomUUID } from 'node:crypto';
+import { rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
+import { pause } from '../../../shared/base/lifecycle.ts';
+import type { Logger } from '../../../shared/base/log.ts';
+import type { LeftOutTool, ToolOutput } from '../toolbox.ts';
+import { type Caller, callTool, shown, wordsOfFailure } from './call.ts';
+import { type McpServer, scrubberOf } from './config.ts';
+import { type Link, type LinkParts, openLink } from './link.ts';
+import { type ListLimits, listTools } from './list.ts';
+import type { McpTool } from './tool.ts';
+
+export interface McpServerLimits extends Omit<LinkParts, 'onStderr' | 'folder'>, ListLimits {
+  /** How long a call may take. */
+  timeoutMs: number;
+  /** The wait before the first try to connect again; it doubles from try to try, up to `retryMaxMs`. */
+  retryMs: number;
+  retryMaxMs: number;
+  /** A connection that held for so long was sound, and the waits start anew. */
+  steadyMs: number;
+  /** The least time between two looks at a list of tools that changes all the time. */
+  relistMs: number;
+}
+
+/** What a server's list came to. The same object as long as the list is the same. */
+export interface ServerTools {
+  tools: readonly McpTool[];
+  /** What the model is not told of. The names and reasons are fit for logs and people. */
+  leftOut: readonly LeftOutTool[];
+}
+
+/**
+ * A server that is kept connected until it is stopped.
+ *
+ * Contract: nothing throws. `listed` returns the same object as long as the list is the same, also while the server is
+ * away; it is empty until the server was there once.
+ */
+export interface RunningServer {
+  readonly name: string;
+  /** Resolves when the first try to connect is over, well or badly. */
+  readonly tried: Promise<void>;
+  listed(): ServerTools;
+  /** Why it is away, in words for the operator; `undefined` when it is there. */
+  problem(): string | undefined;
+  /** Not idempotent in general. Ends within the time limit, and on abort at once. */
+  call(tool: McpTool, input: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<ToolOutput>;
+  stop(): Promise<void>;
+}
+
+/** What all that keeps one server shares. */
+interface Keeper extends Caller {
+  server: McpServer;
+  limits: McpServerLimits;
+  log: Logger;
+  listed: ServerTools;
+  problem: string | undefined;
+  onListed: () => void;
+}
+
+const REASON_CHARS_MAX = 300;
+const NAME_CHARS_MAX = 64;
+
+/**
+ * Connects to a server and connects again whenever that ends, with growing waits, until it is stopped. `onListed` is told
+ * when another list of tools was read, but not before this has returned.
+ */
+export function keepServer(
+  server: McpServer,
+  limits: McpServerLimits,
+  log: Logger,
+  onListed: () => void,
+): RunningServer {
+  const keeper: Keeper = {
+    server,
+    limits,
+    log,
+    scrub: scrubberOf(server),
+    link: undefined,
+    listed: { tools: [], leftOut: [] },
+    problem: 'it has not answered yet',
+    onListed,
+  };
+  const stopping = new AbortController();
+  const tried = Promise.withResolvers<void>();
+  const running = keep(keeper, tried.resolve, stopping.signal);
+  return {
+    name: server.name,
+    tried: tried.promise,
+    listed: () => keeper.listed,
+    problem: () => keeper.problem,
+    call: (tool, input, signal) => callTool(keeper, tool, input, signal),
+    async stop() {
+      stopping.abort();
+      await running;
+    },
+  };
+}
+
+async function keep(keeper: Keeper, onTried: () => void, stopping: AbortSignal): Promise<void> {
+  const folder = join(tmpdir(), `spillway-mcp-${randomUUID()}`);
+  for (let tries = 1; !stopping.aborted; tries++) {
+    const lost = await serveOnce(keeper, folder, onTried, stopping);
+    if (stopping.aborted) break;
+    if (lost.heldMs >= keeper.limits.steadyMs) tries = 1;
+    const waitMs = waitAfter(tries, keeper.limits);
+    const { server, log } = keeper;
+    log.warn({ server: server.name, reason: lost.reason, tries, waitMs }, 'an MCP server is away; it is tried again');
+    await pause(waitMs, stopping);
+  }
+  await rm(folder, { recursive: true, force: true }).catch(() => undefined);
+}
+
+/** One connection from its beginning to its end. */
+async function serveOnce(
+  keeper: Keeper,
+  folder: string,
+  onTried: () => void,
+  stopping: AbortSignal,
+): Promise<{ reason: string; heldMs: number }> {
+  const { server, limits, log } = keeper;
+  const link = openLink(server, {
+    ...limits,
+    folder,
+    onStderr: (line) => {
+      if (!log.isLevelEnabled('debug')) return;
+      log.debug({ server: server.name, line: keeper.scrub(line) }, 'standard error of a server');
+    },
+  });
+  const onStop = () => link.end('closed by us');
+  stopping.addEventListener('abort', onStop);
+  const lost = await serve(keeper, link, onTried);
+  // The next child must not meet the last one: they may hold the same files.
+  await link.close();
+  stopping.removeEventListener('abort', onStop);
+  return lost;
+}
+
+function waitAfter(tries: number, { retryMs, retryMaxMs }: McpServerLimits): number {
+  return Math.round(Math.min(retryMs * 2 ** (tries - 1), retryMaxMs) * (0.75 + 0.25 * Math.random()));
+}
+
+/** Makes a connection usable and keeps its tools current until it is over. */
+async function serve(keeper: Keeper, link: Link, onTried: () => void): Promise<{ reason: string; heldMs: number }> {
+  let upSince = Number.POSITIVE_INFINITY;
+  const deadline = setTimeout(() => link.end('it was not ready in time'), keeper.limits.connectMs);
+  try {
+    let change = latch();
+    link.client.setNotificationHandler(ToolListChangedNotificationSchema, () => change.open());
+    await unlessOver(link, link.ready);
+    await readList(keeper, link);
+    clearTimeout(deadline);
+    keeper.link = link;
+    keeper.problem = undefined;
+    upSince = performance.now();
+    onTried();
+    keeper.log.info({ server: keeper.server.name, tools: keeper.listed.tools.length }, 'an MCP server is up');
+    for (;;) {
+      await unlessOver(link, change.opened);
+      change = latch();
+      await relist(keeper, link);
+      await pause(keeper.limits.relistMs, link.over);
+    }
+  } catch (error) {
+    const words = link.over.aborted ? String(link.over.reason) : wordsOfFailure(error);
+    const reason = shown(keeper, words, REASON_CHARS_MAX);
+    keeper.problem = reason;
+    return { reason, heldMs: Math.max(0, performance.now() - upSince) };
+  } finally {
+    clearTimeout(deadline);
+    onTried();
+  }
+}
+
+async function relist(keeper: Keeper, link: Link): Promise<void> {
+  try {
+    await readList(keeper, link);
+  } catch (error) {
+    if (link.over.aborted) throw error;
+    const reason = shown(keeper, wordsOfFailure(error), REASON_CHARS_MAX);
+    keeper.log.warn({ server: keeper.server.name, reason }, 'the tools of a server could not be listed again');
+  }
+}
+
+/** Reads the tools of a server. A list that is the same leaves the very object that we have. */
+async function readList(keeper: Keeper, link: Link): Promise<void> {
+  const { limits, server, log } = keeper;
+  const { tools, changed, isCut, ...read } = await unlessOver(link, listTools(link, limits));
+  if (isCut) {
+    const { toolsMax, pagesMax } = limits;
+    log.warn({ server: server.name, toolsMax, pagesMax }, 'a server has more tools than are taken');
+  }
+  const leftOut = read.leftOut.map(({ tool, why }) => ({
+    tool: shown(keeper, tool, NAME_CHARS_MAX),
+    why: shown(keeper, why, REASON_CHARS_MAX),
+  }));
+  if (JSON.stringify({ tools, leftOut }) === JSON.stringify(keeper.listed)) return;
+  if (changed.length > 0) {
+    const names = changed.map((name) => shown(keeper, name, NAME_CHARS_MAX));
+    log.debug({ server: server.name, tools: names }, 'schemas of tools are sent in other words, that the API takes');
+  }
+  keeper.listed = { tools, leftOut };
+  keeper.onListed();
+}
+
+/** Waits for something, and fails as soon as the link is over. */
+async function unlessOver<T>(link: Link, work: Promise<T>): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const onOver = () => reject(new Error(String(link.over.reason)));
+  if (link.over.aborted) onOver();
+  link.over.addEventListener('abort', onOver);
+  try {
+    return await Promise.race([work, promise]);
+  } finally {
+    link.over.removeEventListener('abort', onOver);
+  }
+}
+
+function latch(): { opened: Promise<void>; open: () => void } {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  return { opened: promise, open: resolve };
+}

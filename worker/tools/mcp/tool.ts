@@ -1,0 +1,118 @@
+import { createHash } from 'node:crypto';
+import { AjvJsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/ajv';
+import { z } from 'zod';
+import { clip } from '../../../shared/base/text.ts';
+import type { LeftOutTool } from '../toolbox.ts';
+import { cleanText } from './content.ts';
+import { readSchema, type Schema } from './schema.ts';
+
+/** A tool as its server lists it, made fit to be told of. */
+export interface McpTool {
+  /** The server's own name for it, as it is. */
+  name: string;
+  description: string;
+  /** JSON Schema of the input, an object. */
+  inputSchema: Schema;
+  /** JSON Schema that the server promises for its structured answers. */
+  outputSchema?: Schema;
+  repeatable: boolean;
+}
+
+/** An entry of a list: a tool, or what is wrong with it; nothing for a tool that can only be run as a task. */
+export type ToolReading = { tool: McpTool; changed: boolean } | { leftOut: LeftOutTool } | undefined;
+
+type Validate = ReturnType<AjvJsonSchemaValidator['getValidator']>;
+
+const NAME_CHARS_MAX = 64;
+const SERVER_CHARS_MAX = 24;
+const DIGEST_CHARS = 8;
+const DESCRIPTION_CHARS_MAX = 4_000;
+const SCHEMA_CHARS_MAX = 100_000;
+const FAULT_CHARS_MAX = 500;
+
+const optionalText = z.string().optional().catch(undefined);
+const optionalFlag = z.boolean().optional().catch(undefined);
+const optionalSchema = z.record(z.string(), z.unknown()).optional().catch(undefined);
+const toolForm = z.object({
+  name: z.string(),
+  title: optionalText,
+  description: optionalText,
+  inputSchema: z.unknown().optional(),
+  outputSchema: optionalSchema,
+  annotations: z
+    .object({ title: optionalText, readOnlyHint: optionalFlag, idempotentHint: optionalFlag })
+    .optional()
+    .catch(undefined),
+  execution: z.object({ taskSupport: optionalText }).optional().catch(undefined),
+});
+
+/**
+ * Reads one entry of a server's list. Pure; takes any JSON and never throws. Left out is what has no name, and what the
+ * model's API would refuse, and with it every request. A tool that can only be run as a task, which we do not do, is sound.
+ */
+export function readTool(listed: unknown): ToolReading {
+  const read = toolForm.safeParse(listed);
+  if (!read.success) return { leftOut: { tool: '', why: 'it has no name' } };
+  const { name, title, description, inputSchema, outputSchema, annotations, execution } = read.data;
+  if (execution?.taskSupport === 'required') return undefined;
+  const schema = readSchema(inputSchema);
+  if (!schema.ok) return { leftOut: { tool: name, why: schema.why } };
+  const words = [description, title, annotations?.title, name].map((text) => cleanText(text ?? ''));
+  const tool = {
+    name,
+    description: clip(words.find((text) => text.trim() !== '') ?? 'A tool.', DESCRIPTION_CHARS_MAX),
+    inputSchema: schema.schema,
+    ...(outputSchema !== undefined && isSendable(outputSchema) && { outputSchema }),
+    repeatable: annotations?.readOnlyHint === true || annotations?.idempotentHint === true,
+  };
+  return { tool, changed: schema.changed };
+}
+
+/**
+ * The name of a server's tool for the model: `server__tool`, or where that is too long, not legal or could be read in
+ * two ways, as much of it as fits with a digest of both names. Pure: the name depends on nothing but these two, so that
+ * it never comes to mean another tool, whichever servers are there.
+ */
+export function toolName(server: string, tool: string): string {
+  const plain = `${server}__${tool}`;
+  // The first `__` of a plain name ends the server's name, and no plain name looks as if it had a digest.
+  const isClear = !/__|_$/.test(server) && server !== '' && tool !== '' && !/_[0-9a-f]{8}$/.test(plain);
+  if (isClear && plain.length <= NAME_CHARS_MAX && /^[A-Za-z0-9_-]+$/.test(plain)) return plain;
+  const digest = createHash('sha256')
+    .update(JSON.stringify([server, tool]))
+    .digest('hex')
+    .slice(0, DIGEST_CHARS);
+  const head = `${legal(server).slice(0, SERVER_CHARS_MAX)}__`;
+  return `${head}${legal(tool).slice(0, NAME_CHARS_MAX - head.length - DIGEST_CHARS - 1)}_${digest}`;
+}
+
+const validators = new WeakMap<McpTool, Validate | undefined>();
+
+/** What is wrong with a structured answer by the tool's own schema, or `undefined`. Never throws. */
+export function answerFault(tool: McpTool, answer: unknown): string | undefined {
+  const { outputSchema } = tool;
+  const structured = (answer as { structuredContent?: unknown } | null | undefined)?.structuredContent;
+  if (outputSchema === undefined || structured === undefined) return undefined;
+  try {
+    // Each tool has a compiler of its own: one for all would mix up schemas of the same `$id`.
+    if (!validators.has(tool)) validators.set(tool, new AjvJsonSchemaValidator().getValidator(outputSchema));
+    const checked = validators.get(tool)?.(structured);
+    return checked?.valid === false ? clip(cleanText(checked.errorMessage), FAULT_CHARS_MAX) : undefined;
+  } catch {
+    // A schema that cannot be compiled forbids nothing.
+    validators.set(tool, undefined);
+    return undefined;
+  }
+}
+
+function legal(name: string): string {
+  return name.replaceAll(/[^A-Za-z0-9_-]/g, '_');
+}
+
+function isSendable(schema: object): boolean {
+  try {
+    return JSON.stringify(schema).length <= SCHEMA_CHARS_MAX;
+  } catch {
+    return false;
+  }
+}

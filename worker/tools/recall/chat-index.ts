@@ -1,0 +1,210 @@
+import { join } from 'node:path';
+import type { Logger } from '../../../shared/base/log.ts';
+import type { RedisClient } from '../../../shared/redis/connection.ts';
+import type { Keys, SessionId } from '../../../shared/redis/keys.ts';
+import { bindScript } from '../../../shared/redis/script.ts';
+import { readSegment } from '../../session/archive.ts';
+import { decodeRecord } from '../../session/record.ts';
+import { PARENTS_MAX } from '../../session/store.ts';
+import { createMemoryIndex, type MemoryIndex } from './search-index.ts';
+
+export interface ChatMemoryParts {
+  redis: RedisClient;
+  keys: Keys;
+  log?: Logger | undefined;
+  /** What is read of a chat, newest first, and what all indexes together hold, both at most. */
+  bytesMax: number;
+}
+
+/** Everything of a chat that is older than the window of one of its sessions, ready to be searched. */
+export interface Remembered {
+  index: MemoryIndex;
+  /** A record of the index that stands in the window as well: the message that a fresh session was opened with. */
+  shown: string | undefined;
+  /** Whether older records were left out to keep to the bound. */
+  isCut: boolean;
+  /** Segments of the archive that are damaged. */
+  unreadable: number;
+}
+
+/**
+ * Indexes of chats, the few that were used last, each brought up to date when it is asked for.
+ *
+ * Contract: a chat is its session and at most 8 parents, and nothing else is ever read. Rejects when Redis cannot be
+ * reached. A caller that stops waiting stops nothing: the next one finds more of the work done.
+ */
+export interface ChatMemory {
+  of(session: SessionId): Promise<Remembered>;
+}
+
+const CHATS_MAX = 4;
+const READ_BYTES = 256 * 1024;
+/** An index that grew so far past its bound is built again from the newest records. */
+const GROWTH_MAX = 1.25;
+
+/** A session of a chat, and the index where its window begins, counted since its first record. */
+interface Lineal {
+  session: SessionId;
+  end: number;
+}
+
+/** What of a session is in the index: all records before `next`, and as many segments of its archive. */
+interface Covered {
+  next: number;
+  segments: number;
+}
+
+interface Chat extends Omit<Remembered, 'shown'> {
+  covered: Map<SessionId, Covered>;
+  /** Bytes of the records that were read. */
+  read: number;
+  /** These, or what the index weighs if that is more; and how much of it there may be before it is built again. */
+  bytes: number;
+  bytesMax: number;
+  /** Updates one after the other: the index takes one at a time. */
+  updated: Promise<void>;
+}
+
+type ReadTail = (session: SessionId, before: number) => Promise<[size: number, first: number, newestFirst: string[]]>;
+
+/** Binds the memory of a shard's chats to a connection. */
+export function createChatMemory({ redis, keys, log, bytesMax }: ChatMemoryParts): ChatMemory {
+  const script = join(import.meta.dirname, '..', '..', 'session', 'tail.lua');
+  const tail = bindScript<[size: number, first: number, newestFirst: string[]]>(redis, script);
+  const readTail: ReadTail = (session, before) =>
+    tail([keys.log(session), keys.session(session)], [READ_BYTES, Number.isFinite(before) ? before : '']);
+  const chats = new Map<SessionId, Chat>();
+
+  /** The index of a session, or of the nearest parent: what that holds is a part of what this one will. */
+  const take = (lineage: readonly Lineal[]): Chat => {
+    const known = lineage.find(({ session }) => chats.has(session))?.session;
+    const chat = (known && chats.get(known)) ?? emptyChat();
+    if (known) chats.delete(known);
+    const current = lineage[0]?.session;
+    if (current) chats.set(current, chat);
+    forgetOthers(chats, chat, bytesMax);
+    return chat;
+  };
+  return {
+    async of(session) {
+      const lineage = await lineageOf(redis, keys, session);
+      const chat = take(lineage);
+      const reading = { redis, keys, log, readTail, bytesMax };
+      const forget = () => chats.get(session) === chat && chats.delete(session);
+      chat.updated = chat.updated.then(() => update(reading, chat, lineage));
+      try {
+        await chat.updated;
+      } catch (error) {
+        // What it holds is no longer known for sure.
+        forget();
+        throw error;
+      }
+      if (chat.bytes > chat.bytesMax) {
+        forget();
+        return this.of(session);
+      }
+      forgetOthers(chats, chat, bytesMax);
+      const { index, isCut, unreadable } = chat;
+      return { index, isCut, unreadable, shown: await openingOf(redis, keys, session) };
+    },
+  };
+}
+
+function emptyChat(): Chat {
+  return {
+    index: createMemoryIndex(),
+    covered: new Map(),
+    read: 0,
+    bytes: 0,
+    bytesMax: 0,
+    isCut: false,
+    unreadable: 0,
+    updated: Promise.resolve(),
+  };
+}
+
+/** The chats that were used longest ago go first. */
+function forgetOthers(chats: Map<SessionId, Chat>, used: Chat, bytesMax: number): void {
+  for (const [session, chat] of chats) {
+    const bytes = [...chats.values()].reduce((sum, each) => sum + each.bytes, 0);
+    if (chats.size <= CHATS_MAX && bytes <= bytesMax) return;
+    if (chat !== used) chats.delete(session);
+  }
+}
+
+/** The session and its parents, newest first. Of a parent everything is older than the window. */
+async function lineageOf(redis: RedisClient, keys: Keys, session: SessionId): Promise<Lineal[]> {
+  const lineage: Lineal[] = [];
+  for (let at: SessionId | null = session; at !== null && lineage.length <= PARENTS_MAX; ) {
+    const [windowStart = null, parent = null] = await redis.hmget(keys.session(at), 'windowStart', 'parent');
+    lineage.push({ session: at, end: at === session ? Number(windowStart ?? 0) : Number.POSITIVE_INFINITY });
+    at = parent as SessionId | null;
+  }
+  return lineage;
+}
+
+/** A fresh session begins with a copy of the message that its parent could not answer. */
+async function openingOf(redis: RedisClient, keys: Keys, session: SessionId): Promise<string | undefined> {
+  const [windowStart = null, archived = null] = await redis.hmget(keys.session(session), 'windowStart', 'archived');
+  const line = await redis.lindex(keys.log(session), Number(windowStart ?? 0) - Number(archived ?? 0));
+  return line === null ? undefined : decodeRecord(line).id;
+}
+
+interface Reading extends ChatMemoryParts {
+  readTail: ReadTail;
+}
+
+/** A first reading stops at the bound. Later, what is new must get in; an index that grows too far is built again. */
+async function update(reading: Reading, chat: Chat, lineage: readonly Lineal[]): Promise<void> {
+  const isFirst = chat.covered.size === 0;
+  const known = new Set(chat.covered.keys());
+  const bytesMax = isFirst ? reading.bytesMax : chat.bytesMax + 1;
+  let isOlder = false;
+  for (const lineal of lineage) {
+    const covered = chat.covered.get(lineal.session);
+    // What is older than all that was read was left out on purpose.
+    if (!covered && isOlder) break;
+    isOlder ||= known.has(lineal.session);
+    if (chat.bytes >= bytesMax) chat.isCut = true;
+    else await readBack({ ...reading, bytesMax }, chat, lineal, covered ?? { next: 0, segments: 0 });
+  }
+  if (isFirst) chat.bytesMax = Math.max(chat.bytes, reading.bytesMax) * GROWTH_MAX;
+}
+
+/** Reads a session from the end of its past back to what is covered: first its log, then its archive. */
+async function readBack(reading: Reading, chat: Chat, { session, end }: Lineal, covered: Covered): Promise<void> {
+  const { redis, keys, bytesMax } = reading;
+  let before = end;
+  let next: number | undefined;
+  let hasMore = true;
+  while (hasMore && chat.bytes < bytesMax) {
+    const [size, first, newestFirst] = await reading.readTail(session, before);
+    next ??= Math.max(covered.next, Math.min(size, end));
+    await add(chat, newestFirst.slice(0, Math.max(0, first + newestFirst.length - covered.next)).reverse());
+    before = first;
+    hasMore = newestFirst.length > 0 && first > covered.next;
+  }
+  const segments = await redis.llen(keys.archive(session));
+  // Segments that are fewer than before are new ones: the older archive lasted as long as its retention.
+  const floor = before <= covered.next ? segments : segments < covered.segments ? 0 : covered.segments;
+  let segment = segments;
+  while (!hasMore && segment > floor && chat.bytes < bytesMax) {
+    segment -= 1;
+    const lines = await readSegment(redis, keys, session, segment, (_place, error) => {
+      chat.unreadable += 1;
+      reading.log?.warn({ err: error, session, segment }, 'a segment of an archive is damaged');
+    });
+    await add(
+      chat,
+      (lines ?? []).map((line) => line.toString()),
+    );
+  }
+  chat.isCut ||= hasMore || segment > floor;
+  chat.covered.set(session, { next: next ?? covered.next, segments });
+}
+
+async function add(chat: Chat, lines: readonly string[]): Promise<void> {
+  await chat.index.add(lines.map(decodeRecord));
+  chat.read += lines.reduce((sum, line) => sum + Buffer.byteLength(line), 0);
+  chat.bytes = Math.max(chat.read, chat.index.weight);
+}

@@ -1,0 +1,51 @@
+import { graphemePrefix, redact } from '../../../shared/base/text.ts';
+import { type Block, nameInBrackets } from '../../model/block.ts';
+import { type LogRecord, resultText, type UserRecord } from '../../session/record.ts';
+
+/** What a record says in words, as a search knows it. */
+export interface Memory {
+  id: string;
+  /** ISO time. */
+  at: string;
+  /** A user's name, or "user", "assistant" or "tool". */
+  who: string;
+  text: string;
+}
+
+/** Opens every search result: a quote of history must not be found as history again. */
+export const QUOTE_OPENING = '[Quoted from earlier in this chat';
+
+const TEXT_CHARS = 8_000;
+/** Credentials are looked for in this much of a text: enough that none is cut in half inside of what is kept. */
+const READ_CHARS = 64_000;
+const NAME_CHARS = 60;
+
+/**
+ * The words of a message, tool calls and results included, without credentials and at most 8,000 characters; nothing
+ * for records of ours, for thinking, and where there is no text. Pure.
+ */
+export function memoryOf(record: LogRecord): Memory | undefined {
+  if (record.t !== 'user' && record.t !== 'assistant') return undefined;
+  const { id, at, content } = record;
+  const said = typeof content === 'string' ? content : content.flatMap((block) => wordsOf(block) ?? []).join('\n');
+  const text = kept(redact(said.slice(0, READ_CHARS).toWellFormed()));
+  return text.trim() === '' ? undefined : { id, at, who: record.t === 'user' ? whoWrote(record) : 'assistant', text };
+}
+
+/** A copy: a part of a text would keep all of it in memory. */
+function kept(text: string): string {
+  return text.length <= TEXT_CHARS ? text : Buffer.from(graphemePrefix(text, TEXT_CHARS)).toString();
+}
+
+function whoWrote({ content, from }: UserRecord): string {
+  if (typeof content !== 'string' && content.some((block) => block.type === 'tool_result')) return 'tool';
+  return graphemePrefix(nameInBrackets(from?.toWellFormed() ?? ''), NAME_CHARS) || 'user';
+}
+
+function wordsOf(block: Block): string | undefined {
+  if (block.type === 'text') return typeof block.text === 'string' ? block.text : undefined;
+  if (block.type === 'tool_use') return `${block.name} ${JSON.stringify(block.input ?? {})}`;
+  if (block.type !== 'tool_result') return undefined;
+  const text = resultText(block.content);
+  return text.startsWith(QUOTE_OPENING) ? undefined : text;
+}

@@ -1,0 +1,51 @@
+import { graphemePrefix } from '../../../shared/base/text.ts';
+import { eachWord } from './tokenizer.ts';
+
+const LEAD_CHARS = 80;
+const graphemes = new Intl.Segmenter('und', { granularity: 'grapheme' });
+
+/**
+ * The part of a text that shows the most of some words, on one line and at most `maxChars` long; the beginning when
+ * none of them is in it. Cuts at graphemes and marks each cut with an ellipsis. Pure.
+ */
+export function snippet(text: string, terms: ReadonlySet<string>, maxChars: number): string {
+  const line = text.replace(/\s+/g, ' ').trim();
+  if (line.length <= maxChars) return line;
+  const start = boundaryAt(line, Math.max(0, densest(line, terms, maxChars - 2 * LEAD_CHARS) - LEAD_CHARS));
+  const opening = start > 0 ? '…' : '';
+  const rest = line.slice(start);
+  if (opening.length + rest.length <= maxChars) return opening + rest;
+  return `${opening}${graphemePrefix(rest, maxChars - opening.length - 1)}…`;
+}
+
+/** Where the stretch of a length begins that holds the most different terms. */
+function densest(line: string, terms: ReadonlySet<string>, length: number): number {
+  const places: { term: string; at: number }[] = [];
+  eachWord(line, (term, at) => {
+    if (terms.has(term)) places.push({ term, at });
+  });
+  const inside = new Map<string, number>();
+  let best = { at: 0, count: 0 };
+  let from = 0;
+  for (const { term, at } of places) {
+    inside.set(term, (inside.get(term) ?? 0) + 1);
+    for (let first = places[from]; first && at - first.at > length; first = places[++from]) {
+      const left = (inside.get(first.term) ?? 1) - 1;
+      if (left === 0) inside.delete(first.term);
+      else inside.set(first.term, left);
+    }
+    if (inside.size > best.count) best = { at: places[from]?.at ?? at, count: inside.size };
+  }
+  return best.at;
+}
+
+/** A text has graphemes of a thousand units only by malice: those are cut, but never inside a surrogate pair. */
+const GRAPHEME_CHARS_MAX = 64;
+
+/** The beginning of the grapheme at a place of a text. Pure. */
+export function boundaryAt(text: string, at: number): number {
+  if (at <= 0 || at >= text.length) return Math.min(Math.max(0, at), text.length);
+  const start = graphemes.segment(text).containing(at)?.index ?? at;
+  if (at - start <= GRAPHEME_CHARS_MAX) return start;
+  return (text.codePointAt(at - 1) ?? 0) > 0xffff ? at - 1 : at;
+}

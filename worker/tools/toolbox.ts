@@ -1,0 +1,51 @@
+import type { SessionId } from '../../shared/redis/keys.ts';
+
+/** A tool, as the model is told of it. */
+export interface ToolSpec {
+  /** Unique among the tools of a request; letters, digits, `_` and `-`, at most 64. */
+  name: string;
+  description: string;
+  /** JSON Schema of the input, an object. */
+  inputSchema: Readonly<Record<string, unknown>>;
+  /** Whether a call of which nobody knows if it was carried out may be made again: it only reads, or twice is as once. */
+  repeatable: boolean;
+}
+
+/** A tool that the model is not told of, and why. */
+export interface LeftOutTool {
+  tool: string;
+  why: string;
+}
+
+/** A call, as the model wrote it, and the session that it belongs to. */
+export interface ToolCall {
+  name: string;
+  input: Readonly<Record<string, unknown>>;
+  session: SessionId;
+}
+
+/** A piece of what a tool returned. */
+export type ToolPart = { type: 'text'; text: string } | { type: 'image'; bytes: Buffer };
+
+/** What a call came to. An error is told to the model, which can go another way. */
+export interface ToolOutput {
+  parts: readonly ToolPart[];
+  isError: boolean;
+}
+
+/**
+ * The tools that a model may call.
+ *
+ * Contract: nothing throws. `specs` is in a stable order and keeps a tool whose server is away, since it is part of
+ * every request's prefix. `call` is idempotent only where the spec says so; it ends within its own time limit, and on
+ * abort it returns an error result at once.
+ */
+export interface Toolbox {
+  specs(): readonly ToolSpec[];
+  call(call: ToolCall, signal: AbortSignal): Promise<ToolOutput>;
+}
+
+/** A result that only says what went wrong, in words for the model. */
+export function toolError(text: string): ToolOutput {
+  return { parts: [{ type: 'text', text }], isError: true };
+}

@@ -1,0 +1,121 @@
+import type { InboundMessage } from '../../shared/flow/message.ts';
+import type { Telegram } from '../../shared/telegram/client.ts';
+import type { TelegramFailure } from '../../shared/telegram/failure.ts';
+import type { Attempt, Command } from '../lane/attempt.ts';
+import { auditCommand } from '../lane/audit-trail.ts';
+import { backoffMs } from '../lane/backoff.ts';
+import { type Decided, failed, refused } from '../lane/verdict.ts';
+import { readAttachment } from '../media/attachment.ts';
+import type { MediaStore } from '../media/store.ts';
+import type { Block } from '../model/block.ts';
+import { NOTICE, unreadableFile } from '../reply/notices.ts';
+import type { UserRecord } from '../session/record.ts';
+
+/** What reading a message's content works with. */
+export interface ContentParts {
+  telegram: Telegram;
+  media: MediaStore;
+  /** The cap of a text, written or sent as a file. */
+  textMaxChars: number;
+  maxAttempts: number;
+}
+
+/** A message's content for the log, or what is decided because there is none. */
+export type ContentReading = { content: UserRecord['content'] } | { decided: Decided };
+
+type FileReading = { block: Block } | { decided: Decided };
+
+type File = Extract<InboundMessage['content'], { kind: 'file' }>;
+
+/** A bot downloads no more. */
+const DOWNLOAD_BYTES_MAX = 20 * 1024 * 1024;
+const PDF_PAGES_MAX = 100;
+/** The field of the turn that holds what a file was read as: it is downloaded once a message. */
+const FIELD = 'content';
+
+/**
+ * The content of a message and its further pieces: their words, and the files that came with them, which are downloaded,
+ * told by their bytes, fitted and kept outside of the log. The words come last: they are what is asked about the files.
+ * A file that cannot be read is told to the user.
+ *
+ * Contract: throws `FencedError`, or what Redis throws. On abort it decides to hand the message back.
+ */
+export async function readContents(
+  parts: ContentParts,
+  attempt: Attempt,
+  messages: readonly InboundMessage[],
+  signal: AbortSignal,
+): Promise<ContentReading> {
+  const files: Block[] = [];
+  const texts: string[] = [];
+  for (const [at, { content }] of messages.entries()) {
+    if (content.kind === 'unsupported') continue;
+    if (content.text !== '') texts.push(content.text);
+    if (content.kind === 'text') continue;
+    const reading = await readFile(parts, attempt, content, at === 0 ? FIELD : `${FIELD}:${at}`, signal);
+    if ('decided' in reading) return reading;
+    files.push(reading.block);
+  }
+  const text = texts.join('\n');
+  if (files.length === 0) return { content: text };
+  return { content: [...files, ...(text === '' ? [] : [{ type: 'text', text }])] };
+}
+
+/** Reads a file once a message: what it was read as is kept in a field of the turn. */
+async function readFile(
+  parts: ContentParts,
+  attempt: Attempt,
+  content: File,
+  field: string,
+  signal: AbortSignal,
+): Promise<FileReading> {
+  const kept = attempt.kept(field);
+  // An earlier version kept the words behind the file's block.
+  if (kept !== undefined) return { block: (JSON.parse(kept) as [Block])[0] };
+  if ((content.file.bytes ?? 0) > DOWNLOAD_BYTES_MAX) return refusedFile(content, 'too_large');
+  const loaded = await parts.telegram.downloadFile(content.file.fileId, DOWNLOAD_BYTES_MAX, signal);
+  if (!loaded.ok) return undownloaded(parts, attempt, content, loaded.failure);
+  return keep(parts, attempt, content, field, loaded.value);
+}
+
+async function keep(
+  parts: ContentParts,
+  attempt: Attempt,
+  content: File,
+  field: string,
+  bytes: Buffer,
+): Promise<FileReading> {
+  const limits = { textMaxChars: parts.textMaxChars, pdfPagesMax: PDF_PAGES_MAX };
+  const read = await readAttachment(bytes, content.file.name, limits);
+  if (!read.ok) return refusedFile(content, read.notice);
+  if (read.kept) await parts.media.keep(read.kept);
+  const capped: Command[] =
+    read.block.type === 'text' && read.kept
+      ? [auditCommand(attempt, { event: 'message.capped', kind: 'document', chars: read.kept.length })]
+      : [];
+  await attempt.write(field, [
+    ['HSET', attempt.keys.turn(attempt.entry), field, JSON.stringify([read.block])],
+    ...capped,
+  ]);
+  return { block: read.block };
+}
+
+function refusedFile({ file }: File, why: Parameters<typeof unreadableFile>[0]): FileReading {
+  return { decided: { conclusion: refused(`file_${why}`, unreadableFile(why, file.name)), commands: [] } };
+}
+
+/** A file that Telegram refuses will not come; any other trouble may pass. */
+function undownloaded(
+  { maxAttempts }: ContentParts,
+  attempt: Attempt,
+  content: File,
+  failure: TelegramFailure,
+): FileReading {
+  if (failure.kind === 'aborted') return { decided: { do: 'hand back' } };
+  if (failure.kind === 'too_large') return refusedFile(content, 'too_large');
+  if (failure.kind === 'rejected' || failure.kind === 'gone') return refusedFile(content, 'not_downloaded');
+  if (attempt.attempts >= maxAttempts)
+    return { decided: failed(attempt, 'file_not_downloaded', NOTICE.fileAway, failure.description) };
+  const delayMs = backoffMs(attempt.attempts, failure.retryAfterMs);
+  return { decided: { do: 'later', delayMs, reason: `telegram_${failure.kind}` } };
+}

@@ -1,0 +1,69 @@
+import type { InboundMessage } from '../../shared/flow/message.ts';
+import type { EntryId } from '../../shared/redis/keys.ts';
+import type { Attempt, Conclusion } from '../lane/attempt.ts';
+import { mayHavePieces, piecesOf, type Waiting } from '../lane/fragments.ts';
+import type { Lane } from '../lane/lane.ts';
+import type { Decided } from '../lane/verdict.ts';
+
+/** What gathering works with. */
+export interface GatherParts {
+  lane: Pick<Lane, 'behind'>;
+}
+
+/** The further pieces of a message, or what is decided because more may come. */
+export type Gathering = { pieces: readonly Waiting[] } | { decided: Decided };
+
+/** The fields of a piece's turn: the message into which it went, and whether that one failed. */
+const INTO = 'mergedInto';
+const FAILED = 'mergedFailed';
+/** The fields of the turn of a message with pieces: how many it saw when it waited, and the entries of those it took. */
+const SEEN = 'piecesSeen';
+const TAKEN = 'pieces';
+/** Nothing says which piece is the last, so it is waited until no more come. */
+const WAIT_MS = 1_000;
+
+/**
+ * Takes the further pieces of a message, an album or a pasted text that came in several, out of its lane: each of them
+ * is then settled as merged in its turn. Which ones is stored in one step with the mark on each, so all later attempts
+ * take the same. A piece that comes too late is a message of its own.
+ *
+ * Contract: throws `FencedError`, or what Redis throws.
+ */
+export async function gather({ lane }: GatherParts, attempt: Attempt, message: InboundMessage): Promise<Gathering> {
+  const taken = entriesTaken(attempt);
+  if (taken === undefined && !mayHavePieces(message)) return { pieces: [] };
+  const behind = await lane.behind(attempt.chat);
+  if (taken !== undefined) return { pieces: behind.filter(({ entry }) => taken.includes(entry)) };
+  const pieces = piecesOf(message, behind);
+  const turn = attempt.keys.turn(attempt.entry);
+  if (attempt.kept(SEEN) !== String(pieces.length)) {
+    await attempt.write('', [['HSET', turn, SEEN, pieces.length]]);
+    return { decided: { do: 'later', delayMs: WAIT_MS, reason: 'gathering', isFree: true } };
+  }
+  await attempt.write('gathered', [
+    ['HSET', turn, TAKEN, JSON.stringify(pieces.map(({ entry }) => entry))],
+    ...pieces.map(({ entry }) => ['HSET', attempt.keys.turn(entry), INTO, attempt.entry] as const),
+  ]);
+  return { pieces };
+}
+
+/** How a message ends that went into another one; undefined for any other. Whoever wrote it is told there. */
+export function mergedConclusion(attempt: Attempt): Conclusion | undefined {
+  const into = attempt.kept(INTO) as EntryId | undefined;
+  if (into === undefined) return undefined;
+  if (attempt.kept(FAILED) === undefined) return { outcome: 'merged', into, parts: [] };
+  return { outcome: 'failed', reason: 'merged', into, parts: [] };
+}
+
+/** A message that fails is kept as a dead letter, and its pieces with it: replayed together they are one again. */
+export function failTogether(attempt: Attempt, decided: Decided, pieces?: readonly Waiting[]): Decided {
+  if (!('conclusion' in decided) || decided.conclusion.outcome !== 'failed') return decided;
+  const taken = pieces?.map(({ entry }) => entry) ?? entriesTaken(attempt) ?? [];
+  const marks = taken.map((entry) => ['HSET', attempt.keys.turn(entry), FAILED, 1] as const);
+  return { ...decided, commands: [...decided.commands, ...marks] };
+}
+
+function entriesTaken(attempt: Attempt): EntryId[] | undefined {
+  const stored = attempt.kept(TAKEN);
+  return stored === undefined ? undefined : (JSON.parse(stored) as EntryId[]);
+}

@@ -1,0 +1,27 @@
+import type { BotCommand } from '../../shared/telegram/commands.ts';
+import type { Attempt, Command, Conclusion } from '../lane/attempt.ts';
+import { NOTICE } from '../reply/notices.ts';
+import { emptySessionCommands, newSessionId } from '../session/store.ts';
+
+/** The field of a cancelling command's turn that holds how many messages it cancelled. */
+const CANCELLED = 'cancelledOthers';
+
+/** What a command says to the user and changes in Redis. Pure but for the new session's id. */
+export function carryOut(command: BotCommand, attempt: Attempt): { conclusion: Conclusion; commands: Command[] } {
+  const { keys, chat, session } = attempt;
+  const told = (text: string): Conclusion => ({ outcome: 'command', reason: command, parts: [text] });
+  switch (command) {
+    case 'new':
+      return {
+        conclusion: told(NOTICE.newConversation),
+        commands: emptySessionCommands(keys, chat, session, newSessionId()),
+      };
+    case 'stop':
+      return {
+        conclusion: told(attempt.kept(CANCELLED) === undefined ? NOTICE.nothingToStop : NOTICE.stopped),
+        commands: [],
+      };
+    default:
+      return { conclusion: told(NOTICE.help), commands: [] };
+  }
+}

@@ -1,0 +1,263 @@
+import { SpanKind } from '@opentelemetry/api';
+import { SPAN } from '../../shared/base/telemetry.ts';
+import { alertCommand } from '../../shared/flow/alert.ts';
+import type { InboundMessage } from '../../shared/flow/message.ts';
+import { type ChatKey, chatKey, type Keys, parseChatKey, type SessionId, shardOf } from '../../shared/redis/keys.ts';
+import type { Destination, Telegram } from '../../shared/telegram/client.ts';
+import { commandOf } from '../../shared/telegram/commands.ts';
+import { undeliverableAlert } from '../alerts/messages.ts';
+import { conversationRequest } from '../ask/call.ts';
+import { type AskParts, askModel } from '../ask/conversation.ts';
+import { type Attempt, ageMs, type Command, type Conclusion, type Written } from '../lane/attempt.ts';
+import { backoffMs } from '../lane/backoff.ts';
+import type { Waiting } from '../lane/fragments.ts';
+import { CANCELLED, type Lane, REFUSED } from '../lane/lane.ts';
+import { type Concluded, cancelled, type Decided, failed, refused, type Verdict } from '../lane/verdict.ts';
+import { compactAfterReply } from '../recovery/stage-1.ts';
+import { removeTurn, trialLost } from '../recovery/trial.ts';
+import type { Drafts } from '../reply/drafts.ts';
+import { laneFull, NOTICE, unsupportedKind } from '../reply/notices.ts';
+import { deliver, markFirst } from '../reply/outbox.ts';
+import { showTyping } from '../reply/typing.ts';
+import { type ContentParts, readContents } from './attachments.ts';
+import { failTogether, type GatherParts, gather, mergedConclusion } from './coalesce.ts';
+import { carryOut } from './command.ts';
+
+/** What a turn works with. */
+export interface TurnParts extends AskParts, ContentParts, GatherParts {
+  telegram: Telegram;
+  drafts: Drafts;
+  lane: Pick<Lane, 'behind' | 'conclusionOf' | 'refusedBehind'>;
+  /** How many shards there are: a chat's keys cannot leave theirs. */
+  shards: number;
+}
+
+/** What a turn works with that is decided already. */
+type ToldParts = Omit<TurnParts, 'recovering'>;
+
+/** A reply may outlive a longer trouble than a model call: it is paid for. */
+const DELIVERY_ATTEMPTS_MAX = 30;
+const UNAUTHORIZED_RETRY_MS = 30_000;
+/** In a deploy a newer worker takes over what this one cannot read; if none comes, the user is told. */
+const NEWER_MS_MAX = 600_000;
+const NEWER_RETRY_MS = 2_000;
+/** The chat's next message waits for a compaction after a reply; one that takes longer is left to the call that needs it. */
+const AFTER_REPLY_MS_MAX = 180_000;
+/** The field of the turn that holds where its chat has gone. */
+const MIGRATED_TO = 'migratedTo';
+
+/**
+ * One attempt at a message: conclude it unless an earlier attempt did, then deliver. Contract: throws `FencedError` when
+ * another attempt took over, or what Redis throws; every other failure is a verdict.
+ */
+export async function runTurn(parts: TurnParts, attempt: Attempt, signal: AbortSignal): Promise<Verdict> {
+  const to = destinationOf(attempt);
+  if (attempt.conclusion) return deliverConclusion(parts, attempt, attempt.conclusion, to, false);
+  const stopTyping = showTyping(parts.telegram, to);
+  try {
+    const decided = await decide(parts, attempt, to, signal);
+    if (signal.aborted && !('conclusion' in decided)) return { do: 'hand back' };
+    if (!('conclusion' in decided)) {
+      await tellWaiting(parts, attempt, to, decided);
+      return decided;
+    }
+    const conclusion = withNotices(attempt, decided.conclusion);
+    const stored = await storeConclusion(attempt, conclusion, decided.commands);
+    // Two different answers must never go out: the next attempt delivers the one that is stored.
+    if (stored === 'repeated' && !(await isStored(parts, attempt, conclusion))) return { do: 'again' };
+    await parts.storm.ended(attempt, conclusion.outcome === 'answered');
+    parts.reach('answer stored');
+    stopTyping();
+    const verdict = await deliverConclusion(parts, attempt, conclusion, to, true);
+    // Nobody waits for this, and the chat's next message cannot come in between.
+    if (verdict.do === 'settle' && decided.afterReply) {
+      const { opened, room } = decided.afterReply;
+      const about = { room, conversation: () => conversationRequest(parts, opened) };
+      const leftMs = Math.min(parts.recoveryTimeoutMs, AFTER_REPLY_MS_MAX);
+      await parts.recovering(leftMs, (own, deadline) =>
+        compactAfterReply(parts, attempt, opened, about, { signal: own, deadline }),
+      );
+    }
+    return verdict;
+  } finally {
+    stopTyping();
+  }
+}
+
+/**
+ * Ends a message whose turn threw each time it was tried. One that has its conclusion could not be delivered; any other
+ * failed, and its user is told where that goes without a throw.
+ */
+export async function failTurn(parts: ToldParts, attempt: Attempt, reason: string, detail: string): Promise<Verdict> {
+  if (attempt.conclusion) return undeliverable(attempt, attempt.conclusion, reason, detail);
+  const { conclusion, commands } = failed(attempt, reason, NOTICE.unavailable, detail);
+  const decided = failTogether(attempt, { conclusion: withNotices(attempt, conclusion), commands });
+  if (!('conclusion' in decided)) return decided;
+  const stored = await storeConclusion(attempt, decided.conclusion, decided.commands);
+  if (stored === 'repeated' && !(await isStored(parts, attempt, decided.conclusion))) return { do: 'again' };
+  return deliverConclusion(parts, attempt, decided.conclusion, destinationOf(attempt), true);
+}
+
+/** Whether a conclusion that had been written before is this one: its reply was lost, and the command was sent again. */
+async function isStored({ lane }: ToldParts, { entry }: Attempt, conclusion: Conclusion): Promise<boolean> {
+  return (await lane.conclusionOf(entry)) === JSON.stringify(conclusion);
+}
+
+/** A session that is still on trial when its message ends otherwise than answered has shown nothing against the one before. */
+async function storeConclusion(
+  attempt: Attempt,
+  conclusion: Conclusion,
+  commands: Concluded['commands'],
+): Promise<Exclude<Written, 'fenced'>> {
+  const { keys, entry, chat, session } = attempt;
+  const stored = [
+    ['HSET', keys.turn(entry), 'conclusion', JSON.stringify(conclusion), 'attempts', 1] as const,
+    markFirst(attempt),
+    ...commands,
+  ];
+  const isGuilty = attempt.isBlamed && conclusion.outcome !== 'answered';
+  if (attempt.trial === undefined || conclusion.outcome === 'answered') {
+    // Else the next message would be refused for it, and the history be left that was innocent.
+    return attempt.write('conclusion', [...stored, ...(isGuilty ? removeTurn(attempt) : [])]);
+  }
+  const back = await attempt.write(
+    'conclusion',
+    [...stored, ...removeTurn(attempt), ...trialLost(attempt)],
+    [keys.chat(chat), 'session', session],
+  );
+  // Somebody has bound the chat to another session meanwhile: that stands.
+  return back === 'moved' ? attempt.write('conclusion', stored) : back;
+}
+
+/** What was done to the conversation is told however its message ends; an answer has its notices already. */
+function withNotices({ notices }: Attempt, conclusion: Conclusion): Conclusion {
+  if (conclusion.outcome === 'answered' || notices.length === 0) return conclusion;
+  return { ...conclusion, parts: [...notices, ...conclusion.parts] };
+}
+
+/** A user whose message waits for long is told once. Killed before it is sent, it is not told: the answer will come. */
+async function tellWaiting(parts: TurnParts, attempt: Attempt, to: Destination, decided: Decided): Promise<void> {
+  if (!('do' in decided) || decided.do !== 'later' || decided.isLongWait !== true) return;
+  if ((await attempt.write('waiting told', [])) === 'repeated') return;
+  await parts.telegram.sendMessage(to, NOTICE.waiting);
+}
+
+async function decide(parts: TurnParts, attempt: Attempt, to: Destination, signal: AbortSignal): Promise<Decided> {
+  if (!attempt.message.ok && attempt.message.isNewer && ageMs(attempt) < NEWER_MS_MAX)
+    return { do: 'later', delayMs: NEWER_RETRY_MS, reason: 'newer_version', isFree: true };
+  if (!attempt.message.ok) return failed(attempt, 'undecodable', NOTICE.unreadable, attempt.message.problem);
+  const message = attempt.message.value;
+  const before = concludedBefore(attempt);
+  if (before) return { conclusion: before, commands: [] };
+  if (attempt.kept(REFUSED) !== undefined) return { conclusion: await notTaken(parts, attempt), commands: [] };
+  if (attempt.attempts > parts.maxAttempts)
+    return failTogether(attempt, failed(attempt, 'attempts_used_up', NOTICE.unavailable, 'each attempt was cut short'));
+  if (message.content.kind === 'unsupported')
+    return { conclusion: refused('unsupported_kind', unsupportedKind(message.content.what)), commands: [] };
+  const command = message.content.kind === 'text' ? commandOf(message.content.text) : undefined;
+  if (command) return carryOut(command, attempt);
+  const gathered = await gather(parts, attempt, message);
+  if ('decided' in gathered) return gathered.decided;
+  return failTogether(attempt, await answer(parts, attempt, message, gathered.pieces, to, signal), gathered.pieces);
+}
+
+/** A message that was not taken, and all those directly behind it: they end at once, with one notice. */
+async function notTaken({ lane }: TurnParts, { chat }: Attempt): Promise<Conclusion> {
+  const also = await lane.refusedBehind(chat);
+  return { ...refused('lane_full', laneFull(1 + also.length)), ...(also.length > 0 && { also }) };
+}
+
+/** What another message decided about this one while it waited. */
+function concludedBefore(attempt: Attempt): Conclusion | undefined {
+  const cancelledBy = attempt.kept(CANCELLED);
+  return mergedConclusion(attempt) ?? (cancelledBy === undefined ? undefined : cancelled(cancelledBy));
+}
+
+/** Asks the model about a message and its pieces, while the user reads along. */
+async function answer(
+  parts: TurnParts,
+  attempt: Attempt,
+  message: InboundMessage,
+  pieces: readonly Waiting[],
+  to: Destination,
+  signal: AbortSignal,
+): Promise<Decided> {
+  const reading = await readContents(parts, attempt, [message, ...pieces.map((piece) => piece.message)], signal);
+  if ('decided' in reading) return reading.decided;
+  const draft = parts.drafts.begin(attempt, message, to);
+  try {
+    return await askModel({ ...parts, onText: draft.write }, attempt, message, reading.content, signal);
+  } finally {
+    // A draft that came after its reply would stand below it.
+    await draft.end();
+  }
+}
+
+async function deliverConclusion(
+  parts: ToldParts,
+  attempt: Attempt,
+  conclusion: Conclusion,
+  to: Destination,
+  isNew: boolean,
+): Promise<Verdict> {
+  const attributes = { 'messaging.system': 'telegram', 'spillway.parts': conclusion.parts.length };
+  const work = () => deliver(parts, attempt, conclusion, to, isNew);
+  const delivery = await parts.telemetry.span(SPAN.deliver, attributes, work, { kind: SpanKind.PRODUCER });
+  if (delivery.state === 'delivered') return { do: 'settle', conclusion };
+  const { failure } = delivery;
+  if (failure.migratedTo !== undefined && failure.migratedTo !== to.chatId) {
+    await moveChat(parts, attempt, conclusion, failure.migratedTo);
+    return deliverConclusion(parts, attempt, conclusion, { chatId: failure.migratedTo }, false);
+  }
+  // A token that is not accepted is everybody's trouble, and no fault of this message.
+  if (failure.kind === 'unauthorized')
+    return {
+      do: 'later',
+      delayMs: failure.retryAfterMs ?? UNAUTHORIZED_RETRY_MS,
+      reason: 'telegram_unauthorized',
+      isFree: true,
+    };
+  if (delivery.state === 'later' && attempt.attempts < DELIVERY_ATTEMPTS_MAX) {
+    const delayMs = backoffMs(attempt.attempts, failure.retryAfterMs);
+    return { do: 'later', delayMs, reason: `telegram_${failure.kind}` };
+  }
+  return undeliverable(attempt, conclusion, `telegram_${failure.kind}`, `${failure.kind}: ${failure.description}`);
+}
+
+async function undeliverable(attempt: Attempt, { also }: Conclusion, reason: string, why: string): Promise<Verdict> {
+  await attempt.write('undeliverable', [alertCommand(attempt.keys, undeliverableAlert(attempt, why))]);
+  return { do: 'settle', conclusion: { outcome: 'undeliverable', reason, parts: [], ...(also && { also }) } };
+}
+
+/** A group that became a supergroup goes on under its new id, with the conversation that it had. */
+async function moveChat(
+  { shards }: ToldParts,
+  { keys, chat, home, entry, session, trial, write }: Attempt,
+  { outcome }: Conclusion,
+  to: number,
+): Promise<void> {
+  const moved = chatKey(to);
+  const isSameShard = shardOf(to, shards) === shardOf(parseChatKey(chat)?.chatId ?? 0, shards);
+  const current = outcome === 'answered' ? session : (trial?.of ?? session);
+  await write('migrated', [
+    ['HSET', keys.turn(entry), MIGRATED_TO, to],
+    ...(isSameShard && home !== moved ? joinLanes(keys, chat, moved, current) : []),
+  ]);
+}
+
+/** From then on what waits under the old id comes first, in the session of the new one: see `begin.lua`. */
+function joinLanes(keys: Keys, from: ChatKey, to: ChatKey, session: SessionId): Command[] {
+  return [
+    ['HSETNX', keys.chat(to), 'session', session],
+    ['HSET', keys.chat(to), 'movedFrom', from],
+    ['HSET', keys.chat(from), 'movedTo', to],
+  ];
+}
+
+function destinationOf(attempt: Attempt): Destination {
+  const parsed = parseChatKey(attempt.home);
+  if (!parsed) throw new Error(`not a chat key: ${attempt.home}`);
+  const moved = attempt.kept(MIGRATED_TO);
+  if (moved !== undefined) return { chatId: Number(moved) };
+  return { chatId: parsed.chatId, ...(parsed.topicId !== undefined && { topicId: parsed.topicId }) };
+}
