@@ -1,0 +1,134 @@
+import { expect, test } from '@jest/globals';
+import { intake } from '../../../../producer/accept/read-update.ts';
+import { decodeMessage, encodeMessage, type InboundMessage } from '../../../../shared/flow/message.ts';
+
+const USER = 1001;
+
+/** A message without text as it is taken, which must be one that can be stored. */
+function taken(over: object, textMaxChars = 4_000): InboundMessage {
+  const message = { message_id: 7, date: 1, from: { id: USER, is_bot: false }, chat: { id: USER, type: 'private' } };
+  const decided = intake({ update_id: 5, message: { ...message, ...over } }, new Set([USER]), textMaxChars);
+  if (!decided.accept) throw new Error(`ignored: ${decided.reason}`);
+  expect(decodeMessage(encodeMessage(decided.message))).toEqual({ ok: true, value: decided.message });
+  expect(JSON.stringify(decided.message)).not.toMatch(/\\ud[89a-f]|\\u0000/i);
+  return decided.message;
+}
+
+const contentOf = (over: object, textMaxChars?: number) => taken(over, textMaxChars).content;
+
+const size = (id: unknown, width: unknown, height: unknown, bytes?: unknown) => ({
+  file_id: id,
+  file_unique_id: 'u',
+  width,
+  height,
+  file_size: bytes,
+});
+
+test('a photo is taken in its largest size, with its caption', () => {
+  const photo = [size('s', 90, 60, 1_000), size('l', 1280, 853, 90_000), size('m', 320, 213, 9_000)];
+  expect(contentOf({ photo, caption: 'What is this?' })).toEqual({
+    kind: 'file',
+    text: 'What is this?',
+    file: { what: 'photo', fileId: 'l', bytes: 90_000 },
+  });
+  expect(contentOf({ photo: photo.slice(0, 1) })).toMatchObject({ text: '', file: { fileId: 's' } });
+});
+
+test.each<[string, unknown[], string]>([
+  ['of one area the heavier', [size('a', 9, 9, 5), size('b', 9, 9, 7), size('c', 9, 9)], 'b'],
+  ['one without measures when there is no other', [size('a', undefined, '9', -1)], 'a'],
+  ['a measured one before one without', [size('a', undefined, 9, 999), size('b', 1, 1)], 'b'],
+  ['none that is broken', [null, 5, [], {}, size('', 99, 99), size(7, 99, 99), size('ok', 1, 1)], 'ok'],
+  ['none whose id is half a character', [size('x\ud83d', 99, 99), size('x\0', 99, 99), size('ok', 1, 1)], 'ok'],
+  ['none whose id is endless', [size('x'.repeat(513), 99, 99), size('ok', 1, 1)], 'ok'],
+])('of the sizes of a photo is taken %s', (_, photo, fileId) => {
+  expect(contentOf({ photo })).toMatchObject({ file: { fileId } });
+});
+
+test.each<[string, object]>([
+  ['photo', { photo: [] }],
+  ['photo', { photo: 'x' }],
+  ['photo', { photo: size('x', 9, 9) }],
+  ['photo', { photo: [size('', 9, 9), null] }],
+  ['document', { document: null }],
+  ['document', { document: 'x' }],
+  ['document', { document: [] }],
+  ['document', { document: { file_id: 5 } }],
+  ['document', { document: { file_name: 'a.pdf' } }],
+])('a %s without a usable id is told to be unreadable: %j', (what, over) => {
+  expect(contentOf(over)).toEqual({ kind: 'unsupported', what });
+});
+
+test('a document is taken whatever type it states, since its bytes decide later', () => {
+  const document = { file_id: 'd', file_name: 'notes.txt', mime_type: 'text/plain', file_size: 12 };
+  expect(contentOf({ document, caption: 'Read' })).toEqual({
+    kind: 'file',
+    text: 'Read',
+    file: { what: 'document', fileId: 'd', name: 'notes.txt', mediaType: 'text/plain', bytes: 12 },
+  });
+  for (const mime_type of ['application/x-msdownload', 'video/mp4', '', undefined, 7])
+    expect(contentOf({ document: { ...document, mime_type } })).toMatchObject({ kind: 'file', file: { fileId: 'd' } });
+  expect(contentOf({ document: { file_id: 'd', file_name: 5, file_size: '12', mime_type: {} } })).toEqual({
+    kind: 'file',
+    text: '',
+    file: { what: 'document', fileId: 'd' },
+  });
+});
+
+test('an animation poses as a document for old bots, and stays unreadable', () => {
+  const file = { file_id: 'a', file_name: 'cat.mp4', mime_type: 'video/mp4' };
+  expect(contentOf({ animation: file, document: file })).toEqual({ kind: 'unsupported', what: 'animation' });
+});
+
+test('each picture of an album is a message of its own', () => {
+  const one = (id: string) => contentOf({ photo: [size(id, 9, 9)], media_group_id: 'g' });
+  expect([one('a'), one('b')]).toMatchObject([{ file: { fileId: 'a' } }, { file: { fileId: 'b' } }]);
+});
+
+test('a caption is held to the rules of a text', () => {
+  const photo = [size('p', 9, 9)];
+  const captionOf = (caption: unknown, max?: number) => {
+    const content = contentOf({ photo, caption }, max);
+    return content.kind === 'file' ? content.text : undefined;
+  };
+  expect(captionOf('a\ud83d b\0c')).toBe('a\ufffd bc');
+  expect(captionOf('x'.repeat(60), 50)).toBe(`${'x'.repeat(50)}\n[message cut: 60 characters were sent]`);
+  for (const nothing of [undefined, '', ' \n\t', '\0', 5, {}]) expect(captionOf(nothing)).toBe('');
+});
+
+test.each<[string, string | undefined]>([
+  ['report.pdf', 'report.pdf'],
+  ['../../etc/passwd', '....etcpasswd'],
+  ['C:\\temp\\a.txt', 'C:tempa.txt'],
+  ['a\r\nb\tc\u0085d\u2028e.txt', 'abcde.txt'],
+  ['photo\u202egpj.exe', 'photogpj.exe'],
+  ['half \ud83d.txt', 'half \ufffd.txt'],
+  ['  padded.txt  ', 'padded.txt'],
+  ['👩‍👩‍👧‍👦.png', '👩‍👩‍👧‍👦.png'],
+  ['/', undefined],
+  [' \0', undefined],
+])('the name %j is kept as %j', (fileName, name) => {
+  const content = contentOf({ document: { file_id: 'd', file_name: fileName } });
+  expect(content.kind === 'file' ? content.file.name : 'none').toBe(name);
+});
+
+test('a long name or type of a file is cut at a whole character', () => {
+  const long = '👩‍👩‍👧‍👦'.repeat(40);
+  const content = contentOf({ document: { file_id: 'd', file_name: long, mime_type: long } });
+  if (content.kind !== 'file') throw new Error(content.kind);
+  for (const cut of [content.file.name, content.file.mediaType]) {
+    expect(cut?.length).toBeLessThanOrEqual(128);
+    expect(cut?.replaceAll('👩‍👩‍👧‍👦', '')).toBe('');
+  }
+});
+
+test.each<[string, unknown, string | undefined]>([
+  ['is kept', '13579', '13579'],
+  ['that is none is left out', 13_579, undefined],
+  ['that is empty is left out', '', undefined],
+  ['that is not well-formed is left out', 'a\ud83d', undefined],
+  ['that is too long is left out', 'x'.repeat(65), undefined],
+])('the id of an album %s', (_what, id, album) => {
+  const decided = taken({ photo: [{ file_id: 'p', width: 1, height: 1 }], media_group_id: id });
+  expect(decided.album).toBe(album);
+});

@@ -1,0 +1,258 @@
+import { expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { type Intake, intake } from '../../../../producer/accept/read-update.ts';
+import type { AllowedIds } from '../../../../shared/base/config.ts';
+import { decodeMessage, encodeMessage, type InboundMessage, laneOf } from '../../../../shared/flow/message.ts';
+import { parseChatKey } from '../../../../shared/redis/keys.ts';
+import { GRAPHEMES, rawTexts, SEEDED } from '../../../fixture/texts.ts';
+
+const USER = 1001;
+const GROUP = -100_200;
+const ALLOWED: AllowedIds = new Set([USER, GROUP]);
+const TEXT_MAX_CHARS = 4_000;
+
+const private_ = { id: USER, type: 'private' };
+const group = { id: GROUP, type: 'supergroup', title: 'Ops' };
+const person = (id: number) => ({ id, is_bot: false, first_name: 'Ann' });
+const message = (over: object = {}) => ({
+  message_id: 7,
+  date: 1_790_000_000,
+  from: person(USER),
+  chat: private_,
+  text: 'Hello',
+  ...over,
+});
+const update = (over: object = {}) => ({ update_id: 5, message: message(over) });
+
+function decide(raw: unknown, allowed = ALLOWED, textMaxChars = TEXT_MAX_CHARS): Intake {
+  return intake(raw, allowed, textMaxChars);
+}
+
+function accepted(raw: unknown, allowed = ALLOWED, textMaxChars = TEXT_MAX_CHARS): InboundMessage {
+  const decided = decide(raw, allowed, textMaxChars);
+  if (!decided.accept) throw new Error(`ignored: ${decided.reason}`);
+  return decided.message;
+}
+
+function textOf(raw: unknown, textMaxChars?: number): string {
+  const { content } = accepted(raw, ALLOWED, textMaxChars);
+  return content.kind === 'text' ? content.text : '';
+}
+
+/** What must hold of every accepted message: the stream takes it, gives it back unchanged, and it has a lane. */
+function expectStorable(stored: InboundMessage): void {
+  expect(decodeMessage(encodeMessage(stored))).toEqual({ ok: true, value: stored });
+  expect(parseChatKey(laneOf(stored))).toMatchObject({ chatId: stored.chatId });
+  expect(JSON.stringify(stored)).not.toMatch(/\\ud[89a-f]|\\u0000/i);
+}
+
+test('a text message is accepted with everything that the answer needs', () => {
+  expect(accepted(update())).toEqual({
+    v: 1,
+    updateId: 5,
+    chatId: USER,
+    chatType: 'private',
+    messageId: 7,
+    from: { id: USER, name: 'Ann' },
+    sentAtMs: 1_790_000_000_000,
+    content: { kind: 'text', text: 'Hello' },
+  });
+  expect(accepted(update({ chat: group }))).toMatchObject({ chatId: GROUP, chatType: 'supergroup', chatTitle: 'Ops' });
+});
+
+test('a stranger gets in neither by being in a private chat, nor by a name, nor by an id that only looks like one', () => {
+  const stranger = { from: person(666), chat: { id: 666, type: 'private' } };
+  expect(decide(update(stranger))).toEqual({ accept: false, reason: 'not_allowed' });
+  expect(decide(update(stranger), new Set())).toEqual({ accept: false, reason: 'not_allowed' });
+  expect(decide(update({ ...stranger, from: { ...person(666), username: '1001', first_name: '1001' } })).accept).toBe(
+    false,
+  );
+  for (const id of ['1001', [1001], { id: 1001 }, 1001.5, Number.NaN, null])
+    expect(decide(update({ ...stranger, from: { ...person(666), id } })).accept).toBe(false);
+  expect(decide(update(stranger), 'everyone').accept).toBe(true);
+});
+
+test('the sender alone or the chat alone is enough', () => {
+  expect(accepted(update({ chat: { id: -555, type: 'group' } })).chatId).toBe(-555);
+  expect(accepted(update({ from: person(666), chat: group })).from.id).toBe(666);
+});
+
+test('a channel or an anonymous admin borrows the id of a shared bot, which must not open the door', () => {
+  const shared = { id: USER, is_bot: true, first_name: 'Channel' };
+  const borrowed = { from: shared, sender_chat: { id: -100_999, type: 'channel' } };
+  expect(decide(update({ ...borrowed, chat: { id: -555, type: 'supergroup' } }))).toEqual({
+    accept: false,
+    reason: 'not_allowed',
+  });
+  expect(decide(update({ ...borrowed, sender_chat: null, chat: { id: -555, type: 'group' } })).accept).toBe(false);
+});
+
+test('an anonymous admin of an allowed group is a person and gets an answer', () => {
+  const admin = { from: { id: 1_087_968_824, is_bot: true, first_name: 'Group' }, sender_chat: group, chat: group };
+  expect(accepted(update(admin))).toMatchObject({ chatId: GROUP, from: { id: 1_087_968_824, name: 'Group' } });
+});
+
+test.each<[string, string, string | undefined, boolean]>([
+  ['another bot', '/stop@other_bot', 'spillway_bot', false],
+  ['another bot, with words behind it', '/new@other_bot please', 'spillway_bot', false],
+  ['us', '/stop@spillway_bot', 'spillway_bot', true],
+  ['us, in other letters', '/stop@Spillway_Bot', 'spillway_bot', true],
+  ['nobody', '/stop', 'spillway_bot', true],
+  ['somebody, before we know our name', '/stop@other_bot', undefined, true],
+  ['another bot in the middle of a text', 'say /stop@other_bot', 'spillway_bot', true],
+])('a command in a group that is for %s', (_what, text, ownName, isOurs) => {
+  const raw = update({ from: person(USER), chat: group, text });
+  const decided = intake(raw, ALLOWED, TEXT_MAX_CHARS, ownName);
+  expect(decided).toMatchObject(isOurs ? { accept: true } : { accept: false, reason: 'for_another_bot' });
+});
+
+test('in a private chat nobody else could take a command', () => {
+  expect(intake(update({ text: '/stop@other_bot' }), ALLOWED, TEXT_MAX_CHARS, 'spillway_bot')).toMatchObject({
+    accept: true,
+  });
+});
+
+test('two bots never talk to each other for ever', () => {
+  const bot = { id: USER, is_bot: true, first_name: 'Other' };
+  expect(decide(update({ from: bot, chat: group }))).toEqual({ accept: false, reason: 'from_a_bot' });
+});
+
+test.each<[string, object]>([
+  ['someone joined', { new_chat_members: [person(USER)] }],
+  ['a pinned message', { pinned_message: message() }],
+  ['a new title', { new_chat_title: 'x' }],
+  ['a topic that was opened', { forum_topic_created: { name: 'x' } }],
+  ['an empty text', { text: '' }],
+  ['a blank text', { text: ' \n\t\u00a0\u3000' }],
+  ['a text of NUL', { text: '\0\0' }],
+  ['a text that is none', { text: { toString: 1 } }],
+])('%s is no message of a person and is not answered', (_, content) => {
+  expect(decide(update({ text: undefined, ...content }))).toEqual({ accept: false, reason: 'service_message' });
+});
+
+test.each([
+  'edited_message',
+  'channel_post',
+  'edited_channel_post',
+  'business_message',
+  'callback_query',
+  'my_chat_member',
+  'message_reaction',
+])('%s is not answered as if it were a new message', (kind) => {
+  expect(decide({ update_id: 5, [kind]: message() })).toEqual({ accept: false, reason: 'not_a_message' });
+});
+
+test.each<[string, unknown]>([
+  ['nothing', undefined],
+  ['null', null],
+  ['a number', 5],
+  ['a list', [update()]],
+  ['no update id', { message: message() }],
+  ['an update id as text', { ...update(), update_id: '5' }],
+  ['an update id beyond what is exact', { ...update(), update_id: 2 ** 53 }],
+  ['no chat', update({ chat: undefined })],
+  ['a chat that is null', update({ chat: null })],
+  ['a chat id as text', update({ chat: { ...private_, id: '1001' } })],
+  ['no sender', update({ from: undefined })],
+  ['no message id', update({ message_id: undefined })],
+  ['a fraction for a message id', update({ message_id: 1.5 })],
+])('an update with %s is malformed and cannot stop the poller', (_, raw) => {
+  expect(decide(raw)).toEqual({ accept: false, reason: 'malformed' });
+});
+
+const UNSUPPORTED = ['photo', 'document', 'animation', 'voice', 'sticker', 'video_note', 'location', 'paid_media'];
+
+test.each(UNSUPPORTED)('a %s that cannot be read is accepted all the same, so that its sender is told', (kind) => {
+  const stored = accepted(update({ text: undefined, caption: 'look', [kind]: {} }));
+  expect(stored.content).toEqual({ kind: 'unsupported', what: kind });
+  expectStorable(stored);
+});
+
+test('topics of a chat do not share a lane, and a thread that is no topic has none of its own', () => {
+  const inTopic = (over: object) => laneOf(accepted(update({ chat: group, ...over })));
+  expect(inTopic({ is_topic_message: true, message_thread_id: 9 })).toBe('-100200.9');
+  expect(inTopic({ message_thread_id: 9 })).toBe('-100200');
+  for (const id of [-9, 1.5, '9', null])
+    expect(inTopic({ is_topic_message: true, message_thread_id: id })).toBe('-100200');
+});
+
+test('half a character or a NUL in a text never reaches a request body', () => {
+  expect(textOf(update({ text: 'a\ud83d b\0c \udc00' }))).toBe('a\ufffd bc \ufffd');
+});
+
+test('a long text is cut once, at a whole character, and says how long it was', () => {
+  for (const grapheme of GRAPHEMES.filter((each) => each.trim() !== '')) {
+    const long = grapheme.repeat(100);
+    for (const cap of [50, 51, 52, 53]) {
+      const cut = textOf(update({ text: long }), cap);
+      const [head = '', marker] = cut.split('\n[');
+      expect(marker).toBe(`message cut: ${long.length} characters were sent]`);
+      expect([grapheme, head.length <= cap, head.replaceAll(grapheme, '')]).toEqual([grapheme, true, '']);
+      expect(head.length).toBeGreaterThan(cap - grapheme.length);
+    }
+  }
+  expect(textOf(update({ text: 'x'.repeat(50) }), 50)).toBe('x'.repeat(50));
+});
+
+test('a name or a title that is cut inside an emoji does not poison every request of its chat', () => {
+  for (let shift = 0; shift < 4; shift++) {
+    const long = 'x'.repeat(shift) + '👩‍👩‍👧‍👦😀'.repeat(20);
+    const stored = accepted(update({ chat: { ...group, title: long }, from: { ...person(USER), first_name: long } }));
+    expectStorable(stored);
+    expect(stored.chatTitle?.length).toBeLessThanOrEqual(128);
+    expect(stored.from.name?.length).toBeLessThanOrEqual(64);
+  }
+});
+
+test('a date that is none does not make a message that cannot be stored', () => {
+  for (const date of [undefined, null, '1790000000', 1.5, -1, 0, Number.MAX_SAFE_INTEGER, 2 ** 60, Number.NaN])
+    expectStorable(accepted(update({ date })));
+});
+
+test('anything at all is decided without a throw', () => {
+  fc.assert(
+    fc.property(fc.anything({ withNullPrototype: true, withBigInt: true, withDate: true }), (raw) => {
+      expect(decide(raw).accept).toBe(false);
+      expect(decide({ update_id: 1, message: raw }).accept).toBe(false);
+    }),
+    SEEDED,
+  );
+});
+
+test('whatever is accepted can be stored, read back unchanged, and has a lane', () => {
+  const values = fc.oneof(
+    fc.constantFrom<unknown>(USER, GROUP, 0, -1, 9, 1.5, 2 ** 53, null, true, 'supergroup', 'channel', '', ' '),
+    fc.maxSafeInteger(),
+    rawTexts(200),
+    fc.anything({ maxDepth: 1 }),
+  );
+  const some = (...keys: string[]) => fc.dictionary(fc.constantFrom(...keys), values, { maxKeys: 3 });
+  const updates = fc
+    .tuple(
+      some('message_id', 'message_thread_id', 'date', 'text', 'caption', 'sender_chat', 'photo', 'is_topic_message'),
+      some('file_id', 'file_name', 'file_size', 'mime_type', 'width'),
+      some('id', 'is_bot', 'first_name'),
+      some('id', 'type', 'title'),
+    )
+    .map(([top, file, from, chat]) =>
+      update({
+        ...('file_id' in file && { photo: [file], document: file }),
+        ...top,
+        from: { ...person(USER), ...from },
+        chat: { ...group, ...chat },
+      }),
+    )
+    // As it comes over the wire: JSON knows no undefined and no negative zero.
+    .map((raw) => JSON.parse(JSON.stringify(raw)) as unknown);
+  let stored = 0;
+  fc.assert(
+    fc.property(updates, fc.integer({ min: 1, max: 100 }), (raw, cap) => {
+      const decided = decide(raw, ALLOWED, cap);
+      if (!decided.accept) return;
+      stored += 1;
+      expectStorable(decided.message);
+    }),
+    { ...SEEDED, numRuns: 1_000 },
+  );
+  expect(stored).toBeGreaterThan(300);
+});

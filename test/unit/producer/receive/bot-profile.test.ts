@@ -1,0 +1,58 @@
+import { expect, test } from '@jest/globals';
+import { introduceBot } from '../../../../producer/receive/bot-profile.ts';
+import type { TelegramFailure, TelegramResult } from '../../../../shared/telegram/failure.ts';
+
+const failing = (kind: TelegramFailure['kind']): TelegramResult<never> => ({
+  ok: false,
+  failure: { kind, description: kind, retryAfterMs: 1 },
+});
+const HERE = { ok: true, value: { id: 1, username: 'spillway_bot' } } as const;
+const SET: TelegramResult<void> = { ok: true, value: undefined };
+
+/** A Telegram that gives these answers to each method in turn, and tells when the last one was given. */
+function answering(names: TelegramResult<typeof HERE.value>[], commands: TelegramResult<void>[]) {
+  const asked: string[] = [];
+  const done = Promise.withResolvers<void>();
+  const next = <T>(method: string, answers: T[]): T => {
+    asked.push(method);
+    const answer = answers.shift();
+    if (names.length === 0 && commands.length === 0) setImmediate(done.resolve);
+    if (answer === undefined) throw new Error(`${method} was called once too often`);
+    return answer;
+  };
+  const telegram = {
+    getMe: async () => next('getMe', names),
+    setCommands: async () => next('setCommands', commands),
+  };
+  return { telegram, asked, done: done.promise };
+}
+
+test('the name is asked for until Telegram tells it, then the commands are set, and then there is quiet', async () => {
+  const { telegram, asked, done } = answering(
+    [failing('unreached'), failing('unauthorized'), HERE],
+    [failing('unknown'), SET],
+  );
+  const bot = introduceBot(telegram);
+  expect(bot.current()).toBeUndefined();
+  await done;
+  expect(bot.current()).toBe('spillway_bot');
+  expect(asked).toEqual(['getMe', 'getMe', 'getMe', 'setCommands', 'setCommands']);
+  await bot.stop();
+});
+
+test.each(['rejected', 'not_offered'] as const)('commands that are %s are not set again', async (kind) => {
+  const { telegram, asked, done } = answering([HERE], [failing(kind)]);
+  const bot = introduceBot(telegram);
+  await done;
+  await new Promise((resolve) => setTimeout(resolve, 10));
+  expect(asked).toEqual(['getMe', 'setCommands']);
+  await bot.stop();
+});
+
+test('when the producer stops, nothing more is asked', async () => {
+  const { telegram, asked } = answering([failing('unreached'), HERE], [SET]);
+  const bot = introduceBot(telegram);
+  await bot.stop();
+  await new Promise((resolve) => setTimeout(resolve, 10));
+  expect(asked).toEqual(['getMe']);
+});

@@ -1,0 +1,215 @@
+import { expect, test } from '@jest/globals';
+import type { Inbox } from '../../../../producer/accept/inbox.ts';
+import type { Lease } from '../../../../producer/receive/lease.ts';
+import { startPoller } from '../../../../producer/receive/poller.ts';
+import type { Term } from '../../../../producer/receive/term.ts';
+import { createFailpoints } from '../../../../shared/base/failpoint.ts';
+import { createLogger } from '../../../../shared/base/log.ts';
+import { startTelemetry } from '../../../../shared/base/telemetry.ts';
+import { UnreadableMessageError } from '../../../../shared/flow/message.ts';
+import type { Telegram } from '../../../../shared/telegram/client.ts';
+import { instantTelegram } from '../../../bench/instant.ts';
+import { terms } from '../../../fixture/lease.ts';
+
+const UPDATES = [5, 6, 7].map((id) => ({
+  update_id: id,
+  message: { message_id: id, date: 1, text: `text ${id}`, chat: { id: 1, type: 'private' }, from: { id: 1 } },
+}));
+
+const PARTS = {
+  heartbeat: { answered() {}, failed() {} },
+  allowed: 'everyone',
+  textMaxChars: 100,
+  ownName: { current: () => undefined },
+  telemetry: startTelemetry({ serviceName: 'test', exporting: false }),
+  log: createLogger('silent'),
+  reach: createFailpoints(undefined),
+} as const;
+
+/** A lease that is ours for as long as `confirm` says so. */
+function held(confirm: () => Promise<boolean> = async () => true): Pick<Lease, 'begin'> {
+  return { begin: async () => ({ lost: new AbortController().signal, isHeld: () => true, confirm }) };
+}
+
+/** Polls with a scripted inbox until Telegram was asked `polls` times; returns what was accepted and each offset. */
+async function poll(polls: number, refuse: (updateId: number, tries: number) => Error | undefined) {
+  const accepted: number[] = [];
+  const offsets: (number | undefined)[] = [];
+  const done = Promise.withResolvers<void>();
+  let tries = 0;
+  const inbox: Inbox = {
+    async accept(_botId, { updateId }) {
+      tries += 1;
+      const error = refuse(updateId, tries);
+      if (error) throw error;
+      accepted.push(updateId);
+      return { entry: `${updateId}-0` as never, duplicate: false };
+    },
+  };
+  const telegram: Telegram = {
+    ...instantTelegram(),
+    async getUpdates(offset, signal) {
+      offsets.push(offset);
+      if (offsets.length < polls)
+        return { ok: true, value: UPDATES.filter(({ update_id }) => update_id >= (offset ?? 0)) };
+      done.resolve();
+      const { promise, resolve } = Promise.withResolvers<void>();
+      signal.addEventListener('abort', () => resolve());
+      await promise;
+      return { ok: false, failure: { kind: 'aborted', description: 'stopped' } };
+    },
+  };
+  const poller = startPoller({ ...PARTS, lease: held(), telegram, inbox });
+  await done.promise;
+  await poller.stop();
+  return { accepted, offsets };
+}
+
+test('an update is confirmed only after it was stored: a failure stops there and it is asked for again', async () => {
+  const { accepted, offsets } = await poll(3, (id, tries) =>
+    id === 6 && tries === 2 ? new Error('Redis is away') : undefined,
+  );
+  expect(accepted).toEqual([5, 6, 7]);
+  expect(offsets).toEqual([undefined, 6, 8]);
+});
+
+test('an update that can never be stored is passed over, and does not hold up what comes after it', async () => {
+  const { accepted, offsets } = await poll(2, (id) =>
+    id === 6 ? new UnreadableMessageError('date: too large') : undefined,
+  );
+  expect(accepted).toEqual([5, 7]);
+  expect(offsets).toEqual([undefined, 8]);
+});
+
+/** A Telegram whose polls a test ends by hand, and an inbox that notes what it accepts. */
+function byHand() {
+  const polls: { offset: number | undefined; signal: AbortSignal; end: (polled: Polled) => void }[] = [];
+  const accepted: number[] = [];
+  let onPoll = () => {};
+  const telegram: Telegram = {
+    ...instantTelegram(),
+    getUpdates(offset, signal) {
+      const { promise, resolve } = Promise.withResolvers<Polled>();
+      polls.push({ offset, signal, end: resolve });
+      signal.addEventListener('abort', () => resolve({ ok: false, failure: ABORTED }));
+      onPoll();
+      return promise;
+    },
+  };
+  const inbox: Inbox = {
+    async accept(_botId, { updateId }) {
+      accepted.push(updateId);
+      return { entry: `${updateId}-0` as never, duplicate: false };
+    },
+  };
+  const nthPoll = async (nth: number) => {
+    while (polls.length < nth) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      onPoll = resolve;
+      await promise;
+    }
+    return polls[nth - 1] as (typeof polls)[number];
+  };
+  return { telegram, inbox, accepted, polls, nthPoll };
+}
+
+type Polled = Awaited<ReturnType<Telegram['getUpdates']>>;
+const ABORTED = { kind: 'aborted', description: 'stopped' } as const;
+
+/** One term of a lease, which a test ends by hand. */
+function term() {
+  const lost = new AbortController();
+  const state = { isHeld: true };
+  const asTerm: Term = {
+    lost: lost.signal,
+    isHeld: () => state.isHeld && !lost.signal.aborted,
+    confirm: async () => true,
+  };
+  return { state, asTerm, lose: () => lost.abort() };
+}
+
+test('a poller that loses the lease ends its poll at once, and begins the next term without its old offset', async () => {
+  const { telegram, inbox, accepted, nthPoll } = byHand();
+  const [first, second] = [term(), term()];
+  const poller = startPoller({ ...PARTS, telegram, inbox, lease: terms(first.asTerm, second.asTerm) });
+  (await nthPoll(1)).end({ ok: true, value: UPDATES });
+  const open = await nthPoll(2);
+  expect([open.offset, open.signal.aborted]).toEqual([8, false]);
+  first.lose();
+  expect(open.signal.aborted).toBe(true);
+  expect((await nthPoll(3)).offset).toBeUndefined();
+  await poller.stop();
+  expect(accepted).toEqual([5, 6, 7]);
+});
+
+test('what a process gets that was frozen beyond its lease is left to the poller that has it now', async () => {
+  const { telegram, inbox, accepted, polls, nthPoll } = byHand();
+  const [frozen, next] = [term(), term()];
+  const failures: string[] = [];
+  const heartbeat = { answered() {}, failed: (kind: string) => void failures.push(kind) };
+  const poller = startPoller({ ...PARTS, heartbeat, telegram, inbox, lease: terms(frozen.asTerm, next.asTerm) });
+  const open = await nthPoll(1);
+  // The clock has passed the end of the lease; the timer that would say so has not run yet.
+  frozen.state.isHeld = false;
+  open.end({ ok: true, value: UPDATES });
+  const again = await nthPoll(2);
+  expect([accepted, again.offset, polls.length]).toEqual([[], undefined, 2]);
+  next.state.isHeld = false;
+  again.end({ ok: false, failure: { kind: 'conflict', description: 'terminated by other getUpdates request' } });
+  await poller.stop();
+  expect(failures).toEqual([]);
+});
+
+test('while nobody confirms that the lease is still ours, nothing is confirmed to Telegram', async () => {
+  const { telegram, inbox, polls, nthPoll } = byHand();
+  const doubtful = term();
+  const asked = Promise.withResolvers<void>();
+  const lease = terms({
+    ...doubtful.asTerm,
+    async confirm() {
+      if (polls.length === 0) return true;
+      asked.resolve();
+      return false;
+    },
+  });
+  const poller = startPoller({ ...PARTS, telegram, inbox, lease });
+  (await nthPoll(1)).end({ ok: true, value: UPDATES });
+  await asked.promise;
+  await poller.stop();
+  expect(polls).toHaveLength(1);
+});
+
+test('a token that is not accepted is tried again as soon as the guard of the token allows it', async () => {
+  const { telegram, inbox, nthPoll } = byHand();
+  const poller = startPoller({ ...PARTS, telegram, inbox, lease: held() });
+  const refused = { kind: 'unauthorized', description: 'not called', retryAfterMs: 1 } as const;
+  for (const nth of [1, 2, 3]) (await nthPoll(nth)).end({ ok: false, failure: refused });
+  expect((await nthPoll(4)).offset).toBeUndefined();
+  await poller.stop();
+});
+
+test('a webhook that is in the way is removed at once, and told only when it comes back or stays', async () => {
+  const { telegram, inbox, accepted, nthPoll } = byHand();
+  const did: string[] = [];
+  let isRemovable = true;
+  const removing: Telegram = {
+    ...telegram,
+    async deleteWebhook() {
+      did.push('removed');
+      return isRemovable ? { ok: true, value: undefined } : { ok: false, failure: { ...WEBHOOK_SET, kind: 'unknown' } };
+    },
+  };
+  const heartbeat = { answered: () => void did.push('answered'), failed: (kind: string) => void did.push(kind) };
+  const poller = startPoller({ ...PARTS, heartbeat, telegram: removing, inbox, lease: held() });
+  (await nthPoll(1)).end({ ok: false, failure: WEBHOOK_SET });
+  (await nthPoll(2)).end({ ok: true, value: UPDATES });
+  (await nthPoll(3)).end({ ok: false, failure: WEBHOOK_SET });
+  isRemovable = false;
+  (await nthPoll(4)).end({ ok: false, failure: WEBHOOK_SET });
+  await nthPoll(5);
+  await poller.stop();
+  expect(did).toEqual(['removed', 'answered', 'removed', 'webhook_set', 'removed', 'webhook_set']);
+  expect(accepted).toEqual([5, 6, 7]);
+});
+
+const WEBHOOK_SET = { kind: 'webhook_set', description: 'Conflict', retryAfterMs: 1 } as const;

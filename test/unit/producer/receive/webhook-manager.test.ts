@@ -1,0 +1,137 @@
+import { expect, test } from '@jest/globals';
+import type { Lease } from '../../../../producer/receive/lease.ts';
+import type { Term } from '../../../../producer/receive/term.ts';
+import { type KeeperParts, startWebhookKeeper } from '../../../../producer/receive/webhook-manager.ts';
+import { createLogger } from '../../../../shared/base/log.ts';
+import type { WebhookInfo } from '../../../../shared/telegram/client.ts';
+import type { TelegramResult } from '../../../../shared/telegram/failure.ts';
+import { terms } from '../../../fixture/lease.ts';
+
+const URL_OF_OURS = 'https://example.org/hook';
+const WELL: WebhookInfo = { url: URL_OF_OURS, pending: 0 };
+const TAKEN: WebhookInfo = { url: '', pending: 0 };
+const UNDELIVERED: WebhookInfo = {
+  url: URL_OF_OURS,
+  pending: 2,
+  lastError: { atS: 1, description: 'Connection refused' },
+};
+const FAILED: TelegramResult<never> = { ok: false, failure: { kind: 'unreached', description: 'x', retryAfterMs: 1 } };
+const NOT_OFFERED: TelegramResult<never> = { ok: false, failure: { kind: 'not_offered', description: 'Not Found' } };
+
+const ok = (value: WebhookInfo) => ({ ok: true, value }) as const;
+
+/** A term of a lease that a test ends by hand. */
+function term(confirm: () => Promise<boolean> = async () => true) {
+  const lost = new AbortController();
+  const asTerm: Term = { lost: lost.signal, isHeld: () => !lost.signal.aborted, confirm };
+  return { asTerm, lose: () => lost.abort() };
+}
+
+/** Runs a keeper over scripted looks, until they are used up; answers what it did and told, in order. */
+async function keep(
+  looks: TelegramResult<WebhookInfo>[],
+  options: { settings?: TelegramResult<void>[]; lease?: Pick<Lease, 'begin'>; onLook?: (nth: number) => void } = {},
+) {
+  const did: string[] = [];
+  const done = Promise.withResolvers<void>();
+  let nth = 0;
+  const parts: KeeperParts = {
+    lease: options.lease ?? terms(term().asTerm),
+    heartbeat: { answered: () => void did.push('answered'), failed: (kind) => void did.push(kind) },
+    telegram: {
+      async setWebhook(url, secret) {
+        did.push(`set ${url} ${secret}`);
+        return options.settings?.shift() ?? { ok: true, value: undefined };
+      },
+      async getWebhookInfo(signal) {
+        const look = looks[nth];
+        nth += 1;
+        options.onLook?.(nth);
+        if (look) return look;
+        done.resolve();
+        if (!signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve));
+        return { ok: false, failure: { kind: 'aborted', description: 'stopped' } };
+      },
+    },
+    url: URL_OF_OURS,
+    secret: 's',
+    log: createLogger('silent'),
+    lookEveryMs: 1,
+  };
+  const keeper = startWebhookKeeper(parts);
+  await done.promise;
+  const seen = { trouble: keeper.trouble(), lastAnswerMs: keeper.lastAnswerMs() };
+  await keeper.stop();
+  return { did, ...seen };
+}
+
+const SET = `set ${URL_OF_OURS} s`;
+
+test('the webhook is set once, and each look that finds it well is a sign of life', async () => {
+  const { did, trouble, lastAnswerMs } = await keep([ok(WELL), ok(WELL), ok({ ...WELL, pending: 3 })]);
+  expect(did).toEqual([SET, 'answered', 'answered', 'answered']);
+  expect([trouble, lastAnswerMs > 0]).toEqual([undefined, true]);
+});
+
+test('while Telegram is away it is set again and again, and there is no sign of life', async () => {
+  const { did } = await keep([FAILED, ok(WELL)], { settings: [FAILED, FAILED] });
+  expect(did).toEqual([...Array(3).fill([SET, 'unreached']).flat(), SET, 'answered']);
+});
+
+test('a webhook that was taken away is told as a conflict and set again at once', async () => {
+  const { did } = await keep([ok(WELL), ok(TAKEN), ok(WELL)]);
+  expect(did).toEqual([SET, 'answered', 'conflict', SET, 'answered']);
+});
+
+test('one that cannot be reached is no sign of life; it is set again, which mends a secret that is not ours', async () => {
+  const { did, trouble } = await keep([ok(WELL), ok(UNDELIVERED), ok(UNDELIVERED), ok(UNDELIVERED)]);
+  expect(did).toEqual([SET, 'answered', 'undelivered', SET, 'undelivered', SET, 'undelivered', SET]);
+  expect(trouble).toBe('Connection refused');
+  expect((await keep([ok(UNDELIVERED), ok(WELL)])).trouble).toBeUndefined();
+});
+
+test('why the webhook could not be set is told, and is no answer', async () => {
+  const refused = { ok: false, failure: { kind: 'rejected', description: 'bad webhook', retryAfterMs: 1 } } as const;
+  const begun = term();
+  const lease = terms(begun.asTerm);
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const keeper = startWebhookKeeper({
+    lease,
+    heartbeat: { answered: () => {}, failed: () => resolve() },
+    telegram: { setWebhook: async () => refused, getWebhookInfo: async () => ok(WELL) },
+    url: URL_OF_OURS,
+    secret: 's',
+    log: createLogger('silent'),
+    lookEveryMs: 1,
+  });
+  await promise;
+  expect([keeper.trouble(), keeper.lastAnswerMs()]).toEqual(['bad webhook', 0]);
+  await keeper.stop();
+});
+
+test('a server that does not tell of the webhook has taken it, and is asked to take it again', async () => {
+  const { did } = await keep([NOT_OFFERED, NOT_OFFERED]);
+  expect(did).toEqual([SET, 'answered', SET, 'answered', SET]);
+});
+
+test('a keeper that loses the lease sets nothing more, and the next term begins with setting it', async () => {
+  const [first, second] = [term(), term()];
+  const lease = terms(first.asTerm, second.asTerm);
+  const { did } = await keep([ok(WELL), ok(TAKEN), ok(WELL)], { lease, onLook: (nth) => nth === 2 && first.lose() });
+  expect(did).toEqual([SET, 'answered', SET, 'answered']);
+});
+
+test('while nobody confirms that the lease is still ours, nothing is set', async () => {
+  const asked = Promise.withResolvers<void>();
+  let asks = 0;
+  const doubtful = term(async () => {
+    asks += 1;
+    if (asks === 1) return false;
+    asked.resolve();
+    return true;
+  });
+  const kept = keep([ok(WELL)], { lease: terms(doubtful.asTerm) });
+  await asked.promise;
+  expect((await kept).did).toEqual([SET, 'answered']);
+  expect(asks).toBeGreaterThan(1);
+});

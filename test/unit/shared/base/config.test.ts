@@ -1,0 +1,281 @@
+import { expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { type Config, type Role, readConfig } from '../../../../shared/base/config.ts';
+import { rawTexts, SEEDED } from '../../../fixture/texts.ts';
+
+const GATEWAY = {
+  TELEGRAM_BOT_TOKEN: '123456:AAE-good_token',
+  TELEGRAM_ALLOWED_IDS: '1001,-1002',
+  TELEGRAM_ALERT_CHAT_ID: '9001',
+  ANTHROPIC_API_KEY: 'sk-ant-good',
+};
+const POSITIVE = [
+  'MAX_OUTPUT_TOKENS',
+  'CONTEXT_WINDOW_TOKENS',
+  'CONTEXT_BUDGET_TOKENS',
+  'MODEL_IDLE_TIMEOUT_MS',
+  'RECOVERY_TIMEOUT_MS',
+  'OUTAGE_PATIENCE_MS',
+  'INBOUND_TEXT_MAX_CHARS',
+  'SHARDS',
+  'WORKER_CONCURRENCY',
+  'TURN_TIMEOUT_MS',
+  'UNANSWERED_ALERT_MS',
+  'MAX_ATTEMPTS',
+];
+const WEBHOOK = {
+  TELEGRAM_WEBHOOK_URL: 'https://example.org/hook',
+  TELEGRAM_WEBHOOK_SECRET: 'a_webhook_secret_of_some_length_1234',
+};
+/** Every variable that has a form of its own, with a value that does not have it. */
+const MALFORMED: Record<string, string> = {
+  ...Object.fromEntries(POSITIVE.map((name) => [name, '1e3'])),
+  TELEGRAM_BOT_TOKEN: 'not-a-token',
+  TELEGRAM_API_ROOT: 'ftp://example.org',
+  TELEGRAM_ALLOWED_IDS: '1001,bob',
+  TELEGRAM_ALERT_CHAT_ID: 'ops',
+  TELEGRAM_WEBHOOK_URL: 'http://example.org/hook',
+  TELEGRAM_WEBHOOK_SECRET: 'two words',
+  ANTHROPIC_BASE_URL: 'api.anthropic.com',
+  REDIS_URL: 'http://localhost',
+  REDIS_CLUSTER_NODES: 'localhost',
+  COMPACT_AT: '70',
+  HTTP_PORT: '65536',
+  LOG_LEVEL: 'loud',
+  LOG_CONTENT: 'yes',
+  WEB_SEARCH: 'on',
+  COMPACTION_FROM_CACHE: 'sometimes',
+  WEB_FETCH: '1',
+  EFFORT: 'utmost',
+  TZ: 'Mars/Olympus',
+  OTEL_EXPORTER_OTLP_ENDPOINT: 'localhost:4318',
+  DEADMAN_URL: 'https://user:word@example.org/alive',
+  SPILLWAY_FAIL_AT: 'answer stored',
+};
+
+function problemsOf(env: Record<string, string | undefined>, role: Role = 'gateway'): string[] {
+  const reading = readConfig(env, role);
+  return reading.ok ? [] : reading.problems;
+}
+
+function configOf(env: Record<string, string | undefined>, role: Role = 'gateway'): Config {
+  const reading = readConfig(env, role);
+  if (!reading.ok) throw new Error(reading.problems.join('\n'));
+  return reading.config;
+}
+
+function warningsOf(env: Record<string, string | undefined>): string[] {
+  const reading = readConfig(env, 'gateway');
+  return reading.ok ? reading.warnings : ['not read at all'];
+}
+
+const namesIn = (problems: readonly string[]) => problems.map((problem) => problem.split(' ')[0]).sort();
+
+test('an operator sees every problem at once, each once and by name, and not one per restart', () => {
+  expect(namesIn(problemsOf(MALFORMED))).toEqual([...Object.keys(MALFORMED), 'ANTHROPIC_API_KEY'].sort());
+});
+
+test('a sound environment is not refused, and empty values count as unset', () => {
+  const config = configOf({ ...GATEWAY, SHARDS: '', WORKER_CONCURRENCY: '  ', REDIS_URL: '', LOG_LEVEL: undefined });
+  expect(config).toMatchObject({ SHARDS: 1, WORKER_CONCURRENCY: 16, LOG_LEVEL: 'info', LOG_CONTENT: false });
+  expect(config.REDIS_URL).toBeUndefined();
+  expect(warningsOf(GATEWAY)).toEqual([]);
+});
+
+test.each<[Role, string[]]>([
+  ['gateway', ['ANTHROPIC_API_KEY', 'TELEGRAM_ALERT_CHAT_ID', 'TELEGRAM_ALLOWED_IDS', 'TELEGRAM_BOT_TOKEN']],
+  ['producer', ['TELEGRAM_ALLOWED_IDS', 'TELEGRAM_BOT_TOKEN']],
+  ['worker', ['ANTHROPIC_API_KEY', 'TELEGRAM_ALERT_CHAT_ID', 'TELEGRAM_BOT_TOKEN']],
+  ['tool', []],
+])('the role %s does not start without its own part, and asks for no more', (role, required) => {
+  expect(namesIn(problemsOf({}, role))).toEqual(required);
+  expect(namesIn(problemsOf(Object.fromEntries(required.map((name) => [name, ' '])), role))).toEqual(required);
+  const own = Object.fromEntries(Object.entries(GATEWAY).filter(([name]) => required.includes(name)));
+  expect(problemsOf(own, role)).toEqual([]);
+});
+
+test.each(POSITIVE)('%s takes no zero, sign, fraction, exponent, word or padding for a number', (name) => {
+  for (const value of ['0', '-1', '+1', '1.5', 'abc', '1e3', '0x10', '01', '1_000', ' 5', '5 ', '9'.repeat(16), '٣']) {
+    expect([value, problemsOf({ ...GATEWAY, [name]: value })]).toEqual([
+      value,
+      [expect.stringMatching(new RegExp(`^${name} .*expected .*(?:positive integer|milliseconds)`))],
+    ]);
+  }
+  expect(configOf({ ...GATEWAY, [name]: '7' })).toMatchObject({ [name]: 7 });
+});
+
+test('a turn timeout that a timer cannot hold would end every turn at once, so it is refused', () => {
+  expect(problemsOf({ ...GATEWAY, TURN_TIMEOUT_MS: '2147483648' })).toEqual([
+    expect.stringMatching(/^TURN_TIMEOUT_MS /),
+  ]);
+  expect(configOf({ ...GATEWAY, TURN_TIMEOUT_MS: '2147483647' }).TURN_TIMEOUT_MS).toBe(2_147_483_647);
+});
+
+test('a port may be 0, for any free one, and no more than 65535', () => {
+  expect(configOf({ ...GATEWAY, HTTP_PORT: '0' }).HTTP_PORT).toBe(0);
+  expect(configOf({ ...GATEWAY, HTTP_PORT: '65535' }).HTTP_PORT).toBe(65_535);
+  for (const value of ['65536', '-1', '80.5', 'http', '999999'])
+    expect(namesIn(problemsOf({ ...GATEWAY, HTTP_PORT: value }))).toEqual(['HTTP_PORT']);
+});
+
+test('a secret that is malformed is named and never quoted, whatever it is', () => {
+  const secrets = fc.stringMatching(/^[!-~]{8,40}$/);
+  fc.assert(
+    fc.property(fc.constantFrom(...Object.keys(MALFORMED)), secrets, (name, secret) => {
+      const problems = problemsOf({ ...GATEWAY, ...WEBHOOK, [name]: secret });
+      expect(problems.filter((problem) => problem.includes(secret))).toEqual([]);
+      expect(namesIn(problems).filter((each) => each !== name)).toEqual([]);
+    }),
+    SEEDED,
+  );
+  const withPassword = problemsOf({ ...GATEWAY, REDIS_URL: 'reddis://user:hunter2secret@host' }).join('\n');
+  expect(withPassword).toMatch(/^REDIS_URL is malformed: expected redis:/);
+  expect(withPassword).not.toContain('hunter2');
+});
+
+test('nobody is let in by accident: the allow list is ids, and an open bot is an explicit * with a warning', () => {
+  expect(configOf(GATEWAY).TELEGRAM_ALLOWED_IDS).toEqual(new Set([1001, -1002]));
+  expect(configOf({ ...GATEWAY, TELEGRAM_ALLOWED_IDS: ' 5 , 6 ' }).TELEGRAM_ALLOWED_IDS).toEqual(new Set([5, 6]));
+  expect(configOf({}, 'tool').TELEGRAM_ALLOWED_IDS).toEqual(new Set());
+  for (const value of ['1001,', ',', '1001;1002', '@bob', '1e3', '**', 'everyone', '12345678901234567'])
+    expect([value, namesIn(problemsOf({ ...GATEWAY, TELEGRAM_ALLOWED_IDS: value }))]).toEqual([
+      value,
+      ['TELEGRAM_ALLOWED_IDS'],
+    ]);
+  const open = { ...GATEWAY, TELEGRAM_ALLOWED_IDS: '1001,*' };
+  expect(configOf(open).TELEGRAM_ALLOWED_IDS).toBe('everyone');
+  expect(warningsOf(open)).toEqual([expect.stringMatching(/^TELEGRAM_ALLOWED_IDS is \*: anybody/)]);
+});
+
+test('no alert chat is a choice that must be written down, as none', () => {
+  expect(configOf({ ...GATEWAY, TELEGRAM_ALERT_CHAT_ID: 'none' }).TELEGRAM_ALERT_CHAT_ID).toBeUndefined();
+  expect(configOf(GATEWAY).TELEGRAM_ALERT_CHAT_ID).toBe(9001);
+  expect(configOf({ ...GATEWAY, TELEGRAM_ALERT_CHAT_ID: '-100200' }).TELEGRAM_ALERT_CHAT_ID).toBe(-100_200);
+  expect(problemsOf({ ...GATEWAY, TELEGRAM_ALERT_CHAT_ID: '' })).toEqual([expect.stringMatching(/or none$/)]);
+});
+
+test('a webhook needs its URL and its secret, in whatever receives, and either is named that is missing', () => {
+  expect(configOf({ ...GATEWAY, ...WEBHOOK })).toMatchObject(WEBHOOK);
+  expect(warningsOf({ ...GATEWAY, ...WEBHOOK })).toEqual([]);
+  for (const [one, other] of [
+    ['TELEGRAM_WEBHOOK_URL', 'TELEGRAM_WEBHOOK_SECRET'],
+    ['TELEGRAM_WEBHOOK_SECRET', 'TELEGRAM_WEBHOOK_URL'],
+  ] as const) {
+    for (const role of ['gateway', 'producer'] as const)
+      expect(problemsOf({ ...GATEWAY, [one]: WEBHOOK[one] }, role)).toEqual([
+        expect.stringMatching(new RegExp(`^${other} is required: .*${one} is set`)),
+      ]);
+    expect(problemsOf({ ...GATEWAY, ...WEBHOOK, [one]: ' ' })).toHaveLength(1);
+    for (const role of ['worker', 'tool'] as const)
+      expect(problemsOf({ ...GATEWAY, [one]: WEBHOOK[one] }, role)).toEqual([]);
+  }
+});
+
+test('a webhook is an https URL or one on loopback, with a path of its own and in the form that Telegram tells', () => {
+  const urlOf = (url: string) => configOf({ ...GATEWAY, ...WEBHOOK, TELEGRAM_WEBHOOK_URL: url }).TELEGRAM_WEBHOOK_URL;
+  expect(urlOf('https://Example.org:443')).toBe('https://example.org/');
+  for (const url of ['http://127.0.0.1:8080/hook', 'http://localhost/hook', 'http://[::1]:8080/a?b=c'])
+    expect(urlOf(url)).toBe(url);
+  for (const value of [
+    'http://example.org/hook',
+    'http://127.0.0.1.example.org/hook',
+    'http://localhost.example.org/hook',
+    'https://example.org/healthz',
+    'https://example.org/readyz?a=b',
+    'https://user:word@example.org/hook',
+    'example.org/hook',
+    'ftp://example.org/hook',
+  ])
+    expect([value, namesIn(problemsOf({ ...GATEWAY, ...WEBHOOK, TELEGRAM_WEBHOOK_URL: value }))]).toEqual([
+      value,
+      ['TELEGRAM_WEBHOOK_URL'],
+    ]);
+});
+
+test('the secret of a webhook is one that Telegram takes', () => {
+  const problemsWith = (secret: string) => problemsOf({ ...GATEWAY, ...WEBHOOK, TELEGRAM_WEBHOOK_SECRET: secret });
+  for (const secret of ['a', 'A-z_09', 'x'.repeat(256)]) expect(problemsWith(secret)).toEqual([]);
+  for (const secret of ['x'.repeat(257), 'a b', 'a.b', 'a=', 'ä', 'a\n'])
+    expect([secret, problemsWith(secret)]).toEqual([
+      secret,
+      ['TELEGRAM_WEBHOOK_SECRET is malformed: expected 1 to 256 characters of A-Z, a-z, 0-9, _ and -'],
+    ]);
+});
+
+test.each<[string, string[]]>([
+  ['LOG_LEVEL', ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']],
+  ['LOG_CONTENT', ['true', 'false']],
+])('an unknown %s is answered with the legal values', (name, legal) => {
+  const [problem, ...others] = problemsOf({ ...GATEWAY, [name]: 'verbose' });
+  expect(others).toEqual([]);
+  for (const value of legal) {
+    expect(problem).toMatch(new RegExp(`\\b${value}\\b`));
+    expect(problemsOf({ ...GATEWAY, [name]: value })).toEqual([]);
+  }
+});
+
+test.each([
+  ['TELEGRAM_WEBHOOK_URL', 'https://example.org/hook'],
+  ['TELEGRAM_WEBHOOK_SECRET', 'a_webhook_secret_of_some_length_1234'],
+  ['FALLBACK_MODEL', 'claude-haiku-4-5'],
+  ['COMPACT_AT', '0.5'],
+  ['TOOL_RESULT_MAX_CHARS', '1000'],
+  ['PINNED_MAX_CHARS', '1000'],
+  ['MCP_CONFIG', 'mcp.json'],
+  ['REDIS_CLUSTER_NODES', 'a.example.org:7000,b.example.org:7000'],
+  ['LANE_MAX_MESSAGES', '10'],
+  ['CHAT_DAILY_TOKENS', '1000'],
+  ['TOTAL_DAILY_TOKENS', '1000'],
+  ['SESSION_RETENTION_DAYS', '30'],
+  ['UNANSWERED_ALERT_MS', '60000'],
+  ['DEADMAN_URL', 'https://example.org/alive'],
+  ['OPERATOR_TOKEN', 'an_operator_token_of_some_length_1234'],
+])('%s is in the interface: it has an effect, or an operator is told that it has none yet', (name, value) => {
+  const env = { ...GATEWAY, ...WEBHOOK, [name]: value };
+  const warned = warningsOf(env).filter((warning) => warning.startsWith(`${name} is set, but`));
+  expect({ name, known: name in configOf(env) || warned.length === 1 }).toEqual({ name, known: true });
+  expect(warningsOf({ ...GATEWAY, [name]: ' ' })).toEqual([]);
+});
+
+test('a share of the window is a share, and not a percentage or all of it', () => {
+  expect(configOf(GATEWAY).COMPACT_AT).toBe(0.7);
+  expect(configOf({ ...GATEWAY, COMPACT_AT: '.95' }).COMPACT_AT).toBe(0.95);
+  for (const value of ['0', '1', '1.0', '70', '70%', '-0.5', '0.05', '0.951', '0,7', 'NaN'])
+    expect([value, namesIn(problemsOf({ ...GATEWAY, COMPACT_AT: value }))]).toEqual([value, ['COMPACT_AT']]);
+});
+
+test('any environment is read without a throw, and what is read is whole', () => {
+  const values = fc.oneof(rawTexts(), fc.constantFrom('', ' ', '1', '*', 'none', 'true', '1001'));
+  const environments = fc.dictionary(fc.constantFrom(...Object.keys({ ...MALFORMED, ...GATEWAY })), values);
+  fc.assert(
+    fc.property(environments, fc.constantFrom<Role>('gateway', 'producer', 'worker', 'tool'), (env, role) => {
+      const reading = readConfig(env, role);
+      if (!reading.ok) expect(reading.problems.length).toBeGreaterThan(0);
+      else expect(reading.config.WORKER_CONCURRENCY).toBeGreaterThan(0);
+    }),
+    SEEDED,
+  );
+});
+
+test.each(['0', '1', '70', 'half', '-0.5', '0.05', '1e-1'])('COMPACT_AT=%s is no share', (value) => {
+  const reading = readConfig({ ...GATEWAY, COMPACT_AT: value }, 'gateway');
+  expect(reading).toMatchObject({
+    ok: false,
+    problems: [expect.stringMatching(/^COMPACT_AT is malformed: expected a share/)],
+  });
+});
+
+test('COMPACT_AT is a share of the window', () => {
+  expect(readConfig({ ...GATEWAY, COMPACT_AT: '.85' }, 'gateway')).toMatchObject({
+    ok: true,
+    config: { COMPACT_AT: 0.85 },
+  });
+});
+
+test.each([
+  ['SHARDS', '256', '257'],
+  ['WORKER_CONCURRENCY', '1000', '1001'],
+])('%s has an upper bound: %s is the most, %s is refused by name', (name, most, more) => {
+  expect(problemsOf({ ...GATEWAY, [name]: most })).toEqual([]);
+  expect(problemsOf({ ...GATEWAY, [name]: more })).toEqual([`${name} is malformed: expected at most ${most}`]);
+});

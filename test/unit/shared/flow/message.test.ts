@@ -1,0 +1,139 @@
+import { expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import {
+  channelOf,
+  decodeMessage,
+  encodeMessage,
+  type InboundMessage,
+  laneOf,
+} from '../../../../shared/flow/message.ts';
+import { parseChatKey } from '../../../../shared/redis/keys.ts';
+import { rawTexts, SEEDED } from '../../../fixture/texts.ts';
+
+const MESSAGE: InboundMessage = {
+  v: 1,
+  updateId: 5,
+  chatId: -100_200,
+  topicId: 9,
+  chatType: 'supergroup',
+  chatTitle: 'Ops',
+  messageId: 7,
+  from: { id: 1001, name: 'Ann' },
+  sentAtMs: 1_790_000_000_000,
+  content: { kind: 'text', text: 'Hello' },
+};
+
+const PHOTO = { kind: 'file', text: '', file: { what: 'photo', fileId: 'id' } } as const;
+
+const { topicId: _topic, chatTitle: _title, ...BARE } = MESSAGE;
+
+const integers = fc.maxSafeInteger().map((value) => value + 0 || 0);
+const files = fc.record(
+  {
+    what: fc.constantFrom('photo' as const, 'document' as const),
+    fileId: rawTexts().map((text) => `x${text}`),
+    name: rawTexts(),
+    mediaType: rawTexts(),
+    bytes: fc.integer({ min: 1 }),
+  },
+  { requiredKeys: ['what', 'fileId'] },
+);
+const messages: fc.Arbitrary<InboundMessage> = fc.record(
+  {
+    v: fc.constant(1 as const),
+    updateId: integers,
+    chatId: integers,
+    topicId: fc.integer({ min: 1 }),
+    chatType: fc.constantFrom('private' as const, 'group' as const, 'supergroup' as const, 'channel' as const),
+    chatTitle: rawTexts(),
+    messageId: integers,
+    from: fc.record({ id: integers, name: rawTexts() }, { requiredKeys: ['id'] }),
+    sentAtMs: integers,
+    content: fc.oneof(
+      fc.record({ kind: fc.constant('text' as const), text: rawTexts().map((text) => `x${text}`) }),
+      fc.record({ kind: fc.constant('file' as const), text: rawTexts(), file: files }),
+      fc.record({ kind: fc.constant('unsupported' as const), what: rawTexts() }),
+    ),
+  },
+  { requiredKeys: ['v', 'updateId', 'chatId', 'chatType', 'messageId', 'from', 'sentAtMs', 'content'] },
+) as fc.Arbitrary<InboundMessage>;
+
+test('a message that is stored is read back unchanged, lone surrogates and NUL included', () => {
+  fc.assert(
+    fc.property(messages, (message) => {
+      expect(decodeMessage(encodeMessage(message))).toEqual({ ok: true, value: message });
+      expect(parseChatKey(laneOf(message))).toMatchObject({ chatId: message.chatId });
+    }),
+    SEEDED,
+  );
+});
+
+test('any text is read without a throw, and what is wrong is told without quoting it', () => {
+  const texts = fc.oneof(
+    rawTexts(100),
+    fc.json(),
+    fc.dictionary(fc.constantFrom(...Object.keys(MESSAGE)), fc.jsonValue()).map((over) => JSON.stringify(over)),
+  );
+  fc.assert(
+    fc.property(texts, (text) => {
+      const decoded = decodeMessage(text);
+      if (!decoded.ok) expect(decoded.problem).not.toBe('');
+      else expect(encodeMessage(decoded.value)).not.toBe('');
+    }),
+    SEEDED,
+  );
+});
+
+test.each<[string, unknown, RegExp]>([
+  ['a version that is not known', { ...MESSAGE, v: 2 }, /^v: /],
+  ['no content', { ...MESSAGE, content: undefined }, /^content: /],
+  ['an unknown kind of content', { ...MESSAGE, content: { kind: 'secret-kind' } }, /^content.kind: /],
+  ['an empty text', { ...MESSAGE, content: { kind: 'text', text: '' } }, /^content.text: /],
+  ['no file', { ...MESSAGE, content: { kind: 'file', text: '' } }, /^content.file: /],
+  ['a file without an id', { ...MESSAGE, content: { ...PHOTO, file: { what: 'photo' } } }, /^content.file.fileId: /],
+  ['an empty file id', { ...MESSAGE, content: { ...PHOTO, file: { what: 'photo', fileId: '' } } }, /fileId: /],
+  ['an unknown sort of file', { ...MESSAGE, content: { ...PHOTO, file: { what: 'secret-what' } } }, /file.what: /],
+  ['a file without a caption', { ...MESSAGE, content: { ...PHOTO, text: undefined } }, /^content.text: /],
+  ['a size that is none', { ...MESSAGE, content: { ...PHOTO, file: { ...PHOTO.file, bytes: -1 } } }, /file.bytes: /],
+  ['a chat id as text', { ...MESSAGE, chatId: 'secret-id' }, /^chatId: /],
+  ['a fraction', { ...MESSAGE, updateId: 1.5 }, /^updateId: /],
+  ['an id that is not exact', { ...MESSAGE, messageId: 2 ** 53 }, /^messageId: /],
+  ['an unknown type of chat', { ...MESSAGE, chatType: 'secret-type' }, /^chatType: /],
+  ['null', null, /^message: /],
+  ['a list', [MESSAGE], /^message: /],
+  ['a text', 'secret-text', /^message: /],
+])('an entry with %s is refused by name, not half understood', (_, raw, problem) => {
+  const decoded = decodeMessage(JSON.stringify(raw));
+  expect(decoded).toMatchObject({ ok: false, problem: expect.stringMatching(problem) });
+  expect(JSON.stringify(decoded)).not.toMatch(/secret-|Hello|Ann/);
+});
+
+test('an entry without a message, or with half of one, is told apart', () => {
+  expect(decodeMessage(undefined)).toEqual({ ok: false, problem: 'the entry has no message field' });
+  expect(decodeMessage(encodeMessage(MESSAGE).slice(0, -1))).toEqual({ ok: false, problem: 'the message is not JSON' });
+});
+
+test('fields of a newer writer are skipped, so that an old worker goes on reading', () => {
+  const newer = JSON.stringify({ ...MESSAGE, novelty: 1, from: { ...MESSAGE.from, premium: true } });
+  expect(decodeMessage(newer)).toEqual({ ok: true, value: MESSAGE });
+});
+
+test('a photo without a caption is a message', () => {
+  const photo: InboundMessage = { ...MESSAGE, content: PHOTO };
+  expect(decodeMessage(encodeMessage(photo))).toEqual({ ok: true, value: photo });
+});
+
+test('a message that no reader would take is a fault of the writer and is not stored', () => {
+  expect(() => encodeMessage({ ...MESSAGE, content: { kind: 'text', text: '' } })).toThrow();
+  expect(() => encodeMessage({ ...MESSAGE, sentAtMs: 2 ** 60 })).toThrow();
+});
+
+test('a topic has its own lane, and a chat without topics one for all', () => {
+  expect(laneOf(MESSAGE)).toBe('-100200.9');
+  expect(laneOf(BARE)).toBe('-100200');
+});
+
+test('the channel says where a message was written, so that a seed can', () => {
+  expect(channelOf(MESSAGE)).toBe('Telegram supergroup "Ops" -100200, topic 9');
+  expect(channelOf({ ...BARE, chatId: 5, chatType: 'private' })).toBe('Telegram private chat 5');
+});

@@ -1,0 +1,163 @@
+import { expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import {
+  chatKey,
+  type EntryId,
+  jobIdOf,
+  keysOf,
+  parseChatKey,
+  type SessionId,
+  shardOf,
+} from '../../../../shared/redis/keys.ts';
+import { rawTexts, SEEDED } from '../../../fixture/texts.ts';
+
+const chatIds = fc.oneof(fc.maxSafeInteger(), fc.integer({ min: -1_999_999_999_999, max: 9_999_999_999 }));
+const topicIds = fc.option(fc.integer({ min: 1 }), { nil: undefined });
+
+test('a chat key reads back as the chat and the topic that it was made from', () => {
+  expect(chatKey(-100_123)).toBe('-100123');
+  expect(chatKey(-100_123, 7)).toBe('-100123.7');
+  fc.assert(
+    fc.property(chatIds, topicIds, (chatId, topicId) => {
+      const chat = chatKey(chatId, topicId);
+      expect(parseChatKey(chat)).toEqual({ chat, chatId, ...(topicId !== undefined && { topicId }) });
+    }),
+    SEEDED,
+  );
+});
+
+test('two chats or topics never share a key, and so never a lane or a session', () => {
+  fc.assert(
+    fc.property(chatIds, topicIds, chatIds, topicIds, (a, topicOfA, b, topicOfB) => {
+      expect(chatKey(a, topicOfA) === chatKey(b, topicOfB)).toBe(a === b && topicOfA === topicOfB);
+    }),
+    SEEDED,
+  );
+  expect(chatKey(1, 23)).not.toBe(chatKey(12, 3));
+});
+
+test('what an operator types names the chat that it looks like, or none', () => {
+  expect(parseChatKey('007')).toEqual({ chat: '7', chatId: 7 });
+  expect(parseChatKey('7.09')).toEqual({ chat: '7.9', chatId: 7, topicId: 9 });
+  for (const text of [
+    '',
+    '-',
+    '1.',
+    '.1',
+    '1.2.3',
+    '1.-2',
+    '+1',
+    '1e3',
+    ' 1',
+    '1 ',
+    '9007199254740993',
+    '1\n',
+    '{1}',
+    '*',
+  ])
+    expect([text, parseChatKey(text)]).toEqual([text, undefined]);
+  fc.assert(
+    fc.property(fc.oneof(rawTexts(), fc.stringMatching(/^-?[0-9.]{1,18}$/)), (text) => {
+      const parsed = parseChatKey(text);
+      if (parsed) expect(parsed.chat).toBe(chatKey(parsed.chatId, parsed.topicId));
+    }),
+    SEEDED,
+  );
+});
+
+test('the shard of a chat never changes: another one would not find its session and its lane', () => {
+  const pinned: [chatId: number, ofTwo: number, ofSeven: number, ofThousand: number][] = [
+    [1001, 1, 1, 807],
+    [123_456_789, 0, 1, 556],
+    [7_654_321_098, 0, 1, 868],
+    [-1_001_234_567_890, 0, 2, 74],
+    [0, 1, 0, 63],
+  ];
+  for (const [chatId, ...shards] of pinned)
+    expect([chatId, ...[2, 7, 1_000].map((count) => shardOf(chatId, count))]).toEqual([chatId, ...shards]);
+});
+
+test('every chat has one shard in range, and many chats spread evenly', () => {
+  fc.assert(
+    fc.property(chatIds, fc.integer({ min: 1, max: 10_000 }), (chatId, shards) => {
+      const shard = shardOf(chatId, shards);
+      expect(Number.isInteger(shard) && shard >= 0 && shard < shards).toBe(true);
+      expect(shardOf(chatId, 1)).toBe(0);
+    }),
+    SEEDED,
+  );
+  for (const first of [1_001, 5_000_000_000, -1_001_234_560_000]) {
+    const counts = new Array<number>(8).fill(0);
+    for (let i = 0; i < 8_000; i++) {
+      const shard = shardOf(first + i, 8);
+      counts[shard] = (counts[shard] ?? 0) + 1;
+    }
+    expect(Math.min(...counts)).toBeGreaterThan(700);
+    expect(Math.max(...counts)).toBeLessThan(1_300);
+  }
+});
+
+/** Every key of a shard, with arguments that could clash. */
+function allKeysOf(shard: number): string[] {
+  const keys = keysOf(shard);
+  const chat = chatKey(-100, 7);
+  return [
+    ...[
+      keys.inbound,
+      keys.outcomes,
+      keys.events,
+      keys.alerts,
+      keys.dead,
+      keys.counts,
+      keys.lanes,
+      keys.archivable,
+      keys.pass,
+      keys.admitted('a'),
+      keys.poll,
+      keys.incidents,
+      keys.notices,
+      keys.alerting,
+      keys.alertingLock,
+      keys.provider,
+      keys.workers,
+      keys.overflows,
+      keys.storm,
+    ],
+    ...[keys.lane(chat), keys.chat(chat), keys.turn('1-0' as EntryId)],
+    ...[keys.session('s-1' as SessionId), keys.log('s-1' as SessionId), keys.archive('s-1' as SessionId)],
+    ...[keys.seen(1, 2), keys.media('s-1'), keys.poller(1)],
+    ...[keys.jobsWaiting, keys.jobsActive],
+  ];
+}
+
+test('all keys of a shard hash to one slot of a cluster, where a script is atomic, and no two shards share a key', () => {
+  for (const shard of [0, 1, 42]) {
+    for (const key of allKeysOf(shard)) expect(key).toMatch(new RegExp(`^\\{sw:${shard}\\}:[^{}]+$`));
+  }
+  const all = [0, 1, 42].flatMap(allKeysOf);
+  expect(new Set(all).size).toBe(all.length);
+});
+
+test('a prefix that a script puts before an id gives the key that the code would build', () => {
+  const keys = keysOf(3);
+  expect(`${keys.lanePrefix}5.6`).toBe(keys.lane(chatKey(5, 6)));
+  expect(`${keys.chatPrefix}5.6`).toBe(keys.chat(chatKey(5, 6)));
+  expect(`${keys.turnPrefix}17-0`).toBe(keys.turn('17-0' as EntryId));
+});
+
+test('duplicates are told apart per bot and per update', () => {
+  const { seen } = keysOf(0);
+  expect(new Set([seen(1, 23), seen(12, 3), seen(1, 2), seen(2, 1)]).size).toBe(4);
+});
+
+test('BullMQ takes the job id of every entry, and one entry is one job', () => {
+  const entries = fc.tuple(fc.nat(), fc.nat()).map(([ms, n]) => `${ms}-${n}` as EntryId);
+  fc.assert(
+    fc.property(entries, entries, (a, b) => {
+      expect(jobIdOf(a)).not.toContain(':');
+      expect(`${Number.parseInt(jobIdOf(a), 10)}`).not.toBe(jobIdOf(a));
+      expect(jobIdOf(a) === jobIdOf(b)).toBe(a === b);
+    }),
+    SEEDED,
+  );
+});

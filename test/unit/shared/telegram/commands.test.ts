@@ -1,0 +1,65 @@
+import { expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { type BotCommand, commandOf } from '../../../../shared/telegram/commands.ts';
+import { LINEAR_MS_MAX, rawTexts, SEEDED } from '../../../fixture/texts.ts';
+
+test.each<[string, BotCommand]>([
+  ['/start', 'start'],
+  ['/help', 'help'],
+  ['/new', 'new'],
+  ['/start deep-link-payload', 'start'],
+  ['/new\nand now something else', 'new'],
+  ['/new@spillway_bot', 'new'],
+  ['/stop', 'stop'],
+  ['/stop@spillway_bot now', 'stop'],
+  ['/help@spillway_bot please', 'help'],
+])('%j is carried out, and not sent to the model', (text, command) => {
+  expect(commandOf(text)).toBe(command);
+});
+
+test.each([
+  'new',
+  '/newer is better',
+  '/news',
+  '/stopwatch',
+  'stop',
+  '/start_over',
+  '/starts',
+  '/helpdesk number?',
+  '/new/file.ts is missing',
+  '/new-file',
+  '/new@',
+  '/new@spillway_bot!',
+  '/unknown',
+  'Please run /new',
+  ' /new',
+  '//new',
+  '/',
+  '',
+  '/NEW',
+])('%j is a message for the model: a path or a word must not throw a conversation away', (text) => {
+  expect(commandOf(text)).toBeUndefined();
+});
+
+test('any text is read without a throw, and only the commands that exist come out', () => {
+  const texts = fc.oneof(
+    rawTexts(),
+    fc.tuple(fc.constantFrom('/new', '/start', '/help', '/stop'), rawTexts()).map(([a, b]) => a + b),
+  );
+  fc.assert(
+    fc.property(texts, (text) => {
+      const command = commandOf(text);
+      if (command === undefined) return;
+      expect(['start', 'help', 'new', 'stop']).toContain(command);
+      expect(text.startsWith(`/${command}`)).toBe(true);
+    }),
+    SEEDED,
+  );
+});
+
+test('a long text is read at once', () => {
+  const start = performance.now();
+  for (const text of [`/new@${'a'.repeat(1_000_000)}`, '/new'.repeat(250_000), ' '.repeat(1_000_000)])
+    expect(commandOf(text)).toBeUndefined();
+  expect(performance.now() - start).toBeLessThan(LINEAR_MS_MAX);
+});

@@ -1,0 +1,85 @@
+import { expect, test } from '@jest/globals';
+import type { Telegram } from '../../../../shared/telegram/client.ts';
+import type { TelegramResult } from '../../../../shared/telegram/failure.ts';
+import { guardToken } from '../../../../shared/telegram/token-guard.ts';
+
+const REFUSED: TelegramResult<never> = { ok: false, failure: { kind: 'unauthorized', description: 'Unauthorized' } };
+const BUSY: TelegramResult<never> = { ok: false, failure: { kind: 'throttled', description: 'Too Many Requests' } };
+const CHAT = { chatId: 1 };
+
+/** A port that answers from a variable, a clock that is moved by hand, and the guard between them. */
+function guarded() {
+  const world = { answer: REFUSED as TelegramResult<never> | undefined, nowMs: 1_000_000, calls: 0 };
+  const answer = async (value: unknown) => {
+    world.calls += 1;
+    return (world.answer ?? { ok: true, value }) as never;
+  };
+  const port: Telegram = {
+    botId: 1,
+    getMe: () => answer({ id: 1, username: 'b' }),
+    getUpdates: () => answer([]),
+    setWebhook: () => answer(undefined),
+    deleteWebhook: () => answer(undefined),
+    getWebhookInfo: () => answer({ url: '', pending: 0 }),
+    sendMessage: () => answer({ messageId: 7 }),
+    editMessage: () => answer(undefined),
+    sendDraft: () => answer(undefined),
+    setCommands: () => answer(undefined),
+    downloadFile: () => answer(Buffer.alloc(0)),
+    sendTyping: () => answer(undefined),
+  };
+  return { world, telegram: guardToken(port, () => world.nowMs) };
+}
+
+test('after a token was refused nothing is called until the wait is over, by no method', async () => {
+  const { world, telegram } = guarded();
+  expect(await telegram.sendMessage(CHAT, 'a')).toEqual(REFUSED);
+  world.nowMs += 4_999;
+  const { signal } = new AbortController();
+  const results = await Promise.all([
+    telegram.getMe(),
+    telegram.getUpdates(undefined, signal),
+    telegram.setWebhook('https://example.org/hook', 's', signal),
+    telegram.deleteWebhook(signal),
+    telegram.getWebhookInfo(signal),
+    telegram.sendMessage(CHAT, 'b'),
+    telegram.editMessage(CHAT, 7, 'c'),
+    telegram.downloadFile('f', 1, signal),
+    telegram.sendTyping(CHAT),
+  ]);
+  for (const result of results) expect(result).toMatchObject({ failure: { kind: 'unauthorized', retryAfterMs: 1 } });
+  expect(world.calls).toBe(1);
+});
+
+test('each refusal doubles the wait, up to ten minutes, and a call that goes through ends it', async () => {
+  const { world, telegram } = guarded();
+  for (const waitMs of [5_000, 10_000, 20_000, 40_000, 80_000, 160_000, 320_000, 600_000, 600_000]) {
+    const before = world.calls;
+    expect(await telegram.getMe()).toEqual(REFUSED);
+    world.nowMs += waitMs - 1;
+    await telegram.getMe();
+    expect(world.calls).toBe(before + 1);
+    world.nowMs += 1;
+  }
+  world.answer = undefined;
+  expect(await telegram.getMe()).toMatchObject({ ok: true });
+  world.answer = REFUSED;
+  await telegram.getMe();
+  world.nowMs += 5_000;
+  expect(await telegram.getMe()).toEqual(REFUSED);
+});
+
+test('calls that were refused together count as one', async () => {
+  const { world, telegram } = guarded();
+  await Promise.all(Array.from({ length: 8 }, () => telegram.sendMessage(CHAT, 'a')));
+  world.nowMs += 5_000;
+  world.answer = undefined;
+  expect(await telegram.getMe()).toMatchObject({ ok: true });
+});
+
+test('any other failure closes nothing', async () => {
+  const { world, telegram } = guarded();
+  world.answer = BUSY;
+  for (let n = 1; n <= 20; n++) expect(await telegram.sendMessage(CHAT, 'a')).toEqual(BUSY);
+  expect(world.calls).toBe(20);
+});

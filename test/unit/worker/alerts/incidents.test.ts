@@ -1,0 +1,219 @@
+import { expect, test } from '@jest/globals';
+import type { Alert } from '../../../../shared/flow/alert.ts';
+import type { ChatKey } from '../../../../shared/redis/keys.ts';
+import { type Book, enter, type Notice, type Observation } from '../../../../worker/alerts/book.ts';
+import { CAUSES } from '../../../../worker/alerts/cause.ts';
+import { type Condition, FLAPPING_MS, QUIET_MS, REOPEN_MS } from '../../../../worker/alerts/incident.ts';
+
+const START = 1_800_000_000_000;
+
+/** A book that is written in, step by step, with all notices so far. */
+function opened() {
+  let book: Book = new Map();
+  const told: Notice[] = [];
+  return {
+    told,
+    book: () => book,
+    kinds: () => told.map(({ kind }) => kind),
+    at(ms: number, seen: Partial<Omit<Observation, 'nowMs'>>): Notice[] {
+      const entered = enter(book, { alerts: [], ...seen, nowMs: START + ms });
+      book = new Map(JSON.parse(JSON.stringify([...entered.book])));
+      told.push(...entered.notices);
+      return entered.notices;
+    },
+  };
+}
+
+function failure(chat: number, n = 0): Alert {
+  return {
+    cause: 'failed',
+    chat: `${chat}` as ChatKey,
+    text: `A message failed (${n}). Chat ${chat}.`,
+    traceId: 'abc',
+  };
+}
+
+function condition(part: Partial<Condition> = {}): Condition {
+  return { cause: 'no-poll', text: 'No poll has succeeded.', ...part };
+}
+
+test('a thousand failures of one cause are one incident: opened, spread, and resolved with the right count', () => {
+  const incidents = opened();
+  incidents.at(0, { alerts: [failure(1)] });
+  for (let n = 1; n < 1_000; n++) incidents.at(n, { alerts: [failure(1 + (n % 80), n)] });
+  incidents.at(60_000, {});
+  incidents.at(60_000 + QUIET_MS, {});
+  expect(incidents.kinds()).toEqual(['opened', 'spread', 'resolved']);
+  const [first, spread, resolved] = incidents.told.map(({ text }) => text);
+  expect(first).toMatch(/^A message failed \(0\)\. Chat 1\..*cli dead list/);
+  expect(spread).toMatch(/^Spreads: Messages failed\. Since 2027-01-15 08:00:00 UTC: 1000 messages of 80 chats\./);
+  expect(resolved).toMatch(
+    /^Resolved: no more messages fail\. It lasted \d+ seconds: 1000 messages of 80 chats \(failed\)\.$/,
+  );
+});
+
+test('what comes in one look counts alike, whatever is told of it', () => {
+  const incidents = opened();
+  const [notice, ...others] = incidents.at(0, { alerts: Array.from({ length: 500 }, (_, n) => failure(n, n)) });
+  expect(notice).toMatchObject({ kind: 'opened', incident: 'failed' });
+  expect(others).toEqual([]);
+  expect(incidents.book().get('failed')).toMatchObject({ messages: 500, chats: 500 });
+});
+
+test('one chat becomes many: told a minute after the opening, and again when there are ten times as many', () => {
+  const incidents = opened();
+  incidents.at(0, { alerts: [failure(1)] });
+  expect(incidents.at(1_000, { alerts: [failure(2)] })).toEqual([]);
+  expect(incidents.at(60_000, {})).toMatchObject([
+    { kind: 'spread', text: expect.stringContaining('2 messages of 2 chats') },
+  ]);
+  for (let chat = 3; chat < 10; chat++) expect(incidents.at(130_000, { alerts: [failure(chat)] })).toEqual([]);
+  expect(incidents.at(130_001, { alerts: [failure(10)] })).toMatchObject([{ kind: 'spread' }]);
+});
+
+test('a condition is told when it is seen, not while it lasts, and when it is over', () => {
+  const incidents = opened();
+  for (let look = 0; look < 100; look++) incidents.at(look * 1_000, { conditions: [condition()] });
+  // A look at the alerts alone says nothing of conditions.
+  incidents.at(100_000, {});
+  incidents.at(101_000, { conditions: [] });
+  expect(incidents.kinds()).toEqual(['opened', 'resolved']);
+  expect(incidents.told.at(-1)?.text).toBe('Resolved: Telegram is polled again. It lasted 101 seconds (no-poll).');
+});
+
+test('a condition that comes and goes is quiet until it lasts, and then its end is told too', () => {
+  const incidents = opened();
+  incidents.at(0, { conditions: [condition()] });
+  incidents.at(1_000, { conditions: [] });
+  for (let round = 2; round < 20; round += 2) {
+    expect(incidents.at(round * 1_000, { conditions: [condition()] })).toEqual([]);
+    expect(incidents.at(round * 1_000 + 1_000, { conditions: [] })).toEqual([]);
+  }
+  incidents.at(30_000, { conditions: [condition()] });
+  expect(incidents.at(30_000 + FLAPPING_MS, { conditions: [condition()] })).toMatchObject([
+    { kind: 'reopened', text: expect.stringContaining('It is back: 10 times') },
+  ]);
+  incidents.at(40_000 + FLAPPING_MS, { conditions: [] });
+  expect(incidents.kinds()).toEqual(['opened', 'resolved', 'reopened', 'resolved']);
+});
+
+test('a message that fails after the end is told at once, and after an hour nothing is known of it', () => {
+  const incidents = opened();
+  incidents.at(0, { alerts: [failure(1)] });
+  incidents.at(1 + QUIET_MS, {});
+  expect(incidents.at(2 + QUIET_MS, { alerts: [failure(2)] })).toMatchObject([{ kind: 'reopened' }]);
+  incidents.at(3 + 2 * QUIET_MS, {});
+  incidents.at(4 + 2 * QUIET_MS + REOPEN_MS, {});
+  expect(incidents.book().size).toBe(0);
+});
+
+test('the class of a trouble that changes is told, once', () => {
+  const incidents = opened();
+  const provider = (level: string) => condition({ cause: 'provider', level, text: `The endpoint: ${level}.` });
+  incidents.at(0, { conditions: [provider('overloaded')] });
+  incidents.at(10_000, { conditions: [provider('auth')] });
+  incidents.at(20_000, { conditions: [provider('auth')] });
+  expect(incidents.kinds()).toEqual(['opened', 'changed']);
+  expect(incidents.told[1]?.text).toMatch(/^Changed: The endpoint: auth\./);
+});
+
+test('failures that share the cause of a condition belong to its incident, and it is not over between two of them', () => {
+  const incidents = opened();
+  const provider = condition({ cause: 'provider', level: 'auth', text: 'The endpoint: auth.', messages: 3 });
+  const refused: Alert = { cause: 'provider', level: 'auth', chat: '5' as ChatKey, text: 'A message failed.' };
+  incidents.at(0, { alerts: [refused] });
+  incidents.at(100, { conditions: [provider] });
+  incidents.at(200, { conditions: [] });
+  incidents.at(300, { alerts: [refused] });
+  incidents.at(400, { conditions: [] });
+  expect(incidents.kinds()).toEqual(['opened']);
+  incidents.at(20_000, { conditions: [] });
+  expect(incidents.kinds()).toEqual(['opened', 'resolved']);
+});
+
+test('where nobody but the operator learns of a message, each is named: the first at once, the others a little later', () => {
+  const incidents = opened();
+  const lost = (entry: string): Alert => ({ cause: 'undeliverable', text: `Entry ${entry} could not be delivered.` });
+  incidents.at(0, { alerts: [lost('1-0')] });
+  expect(incidents.at(100, { alerts: [lost('2-0'), lost('3-0')] })).toEqual([]);
+  const [named] = incidents.at(6_000, {});
+  expect(named?.text).toBe('Entry 2-0 could not be delivered.\nEntry 3-0 could not be delivered.');
+  expect(incidents.at(20_000, {})).toEqual([]);
+});
+
+test('of very many at once as many are named as a message holds, and the others are counted', () => {
+  const incidents = opened();
+  const lost = (n: number): Alert => ({ cause: 'undeliverable', text: `Entry ${n}-0 ${'x'.repeat(100)}` });
+  incidents.at(0, { alerts: Array.from({ length: 200 }, (_, n) => lost(n)) });
+  const [named] = incidents.at(6_000, {});
+  const lines = named?.text.split('\n') ?? [];
+  expect(named?.text.length).toBeLessThan(4_000);
+  expect(lines[0]).toMatch(/^Entry 1-0/);
+  expect(lines.at(-1)).toBe(`… and ${199 - (lines.length - 1)} more, each in the log`);
+});
+
+test('what ended before it could be named is named with its end', () => {
+  const incidents = opened();
+  const lost = (entry: string): Alert => ({ cause: 'unsure', text: `Entry ${entry}.` });
+  incidents.at(0, { alerts: [lost('1-0')] });
+  incidents.at(100, { alerts: [lost('2-0')] });
+  incidents.at(200 + QUIET_MS, {});
+  const told = incidents.told.map(({ text }) => text).join('\n');
+  expect(told).toContain('2-0');
+});
+
+test('an alert that says that it is over ends its incident alone, and one that ends nothing is no news', () => {
+  const incidents = opened();
+  const ledger = (key: string): Alert => ({ cause: 'ledger', key, text: 'It does not add up.' });
+  const over: Alert = { cause: 'ledger', key: 'a', text: 'Resolved: it adds up again.', isOver: true };
+  expect(incidents.at(0, { alerts: [over] })).toEqual([]);
+  incidents.at(0, { alerts: [ledger('a'), ledger('b')] });
+  expect(incidents.at(9_000, { alerts: [over], conditions: [] })).toEqual([
+    {
+      incident: 'ledger:a',
+      kind: 'resolved',
+      text: 'Resolved: it adds up again. It lasted 9 seconds: 1 time (ledger:a).',
+    },
+  ]);
+  expect(incidents.book().get('ledger:b')).toMatchObject({ isOpen: true });
+});
+
+test('a fact is told once, however many starts find it anew, and nobody says that it is resolved', () => {
+  const incidents = opened();
+  const fact: Alert = { cause: 'tools-omitted', key: 'web', text: '2 tools are left out.' };
+  for (let day = 0; day < 6; day++) incidents.at(day * 24 * 3600_000, { alerts: [fact], conditions: [] });
+  incidents.at(30 * 24 * 3600_000, {});
+  expect(incidents.kinds()).toEqual(['opened']);
+  expect(incidents.book().size).toBe(0);
+});
+
+test('what stays open is recalled after an hour, and then less and less often', () => {
+  const incidents = opened();
+  const hour = 3600_000;
+  for (let at = 0; at <= 48 * hour; at += hour / 4) incidents.at(at, { conditions: [condition()] });
+  expect(incidents.kinds()).toEqual(['opened', 'lasts', 'lasts', 'lasts', 'lasts']);
+  expect(incidents.told.at(-1)?.text).toMatch(/^Still open: No poll has succeeded\. Since /);
+});
+
+test('two processes that saw the same come to the same', () => {
+  const seen = { alerts: [failure(1), failure(2)], conditions: [condition()], nowMs: START };
+  expect(enter(new Map(), seen)).toEqual(enter(new Map(), seen));
+});
+
+test('the book is bounded: of what is over the oldest is forgotten first', () => {
+  const incidents = opened();
+  const tools = (from: number, count: number): Alert[] =>
+    Array.from({ length: count }, (_, n) => ({ cause: 'tool-server', key: `${from + n}`, text: 'is down' }));
+  incidents.at(0, { alerts: tools(0, 10) });
+  incidents.at(1, { alerts: tools(0, 10).map((alert) => ({ ...alert, isOver: true as const })) });
+  incidents.at(2, { alerts: tools(10, 1_000) });
+  expect(incidents.book().size).toBe(1_000);
+  expect(incidents.book().has('tool-server:0')).toBe(false);
+});
+
+test('every cause that can end says what is well again, and every one has a title', () => {
+  for (const { title, over, endsBy } of Object.values(CAUSES)) {
+    expect(title).not.toBe('');
+    expect(over !== '').toBe(endsBy !== 'fact');
+  }
+});

@@ -1,0 +1,76 @@
+import { expect, test } from '@jest/globals';
+import type { AlertChannel } from '../../../../worker/alerts/channel.ts';
+import { watchRedis } from '../../../../worker/alerts/redis-trouble.ts';
+import { keptLog } from '../../../fixture/log.ts';
+import { until } from '../../../fixture/root.ts';
+
+const READONLY = new Error("READONLY You can't write against a read only replica.");
+
+/** A watcher over writes, with a clock that is set, and a channel that takes what it is told to. */
+function watching() {
+  const world = { nowMs: Date.parse('2026-11-22T12:00:00Z'), takes: true, tries: 0 };
+  const taken: string[] = [];
+  const channel: AlertChannel = {
+    name: 'telegram',
+    async send(text) {
+      world.tries += 1;
+      if (!world.takes) return { ok: false, isGone: false, why: 'unreached' };
+      taken.push(text);
+      return { ok: true };
+    },
+  };
+  const { log, lines } = keptLog();
+  const trouble = watchRedis({ channels: [channel], log, afterMs: 15_000, now: () => world.nowMs });
+  return { world, taken, trouble, lines };
+}
+
+test('a hiccup is not told, trouble that lasts is told once, and its end', async () => {
+  const { world, taken, trouble, lines } = watching();
+  trouble.failed(READONLY);
+  world.nowMs += 14_999;
+  trouble.failed(READONLY);
+  trouble.worked();
+  expect(trouble.sinceMs()).toBeUndefined();
+  trouble.failed(READONLY);
+  for (const afterMs of [15_000, 1_000, 1_000]) {
+    world.nowMs += afterMs;
+    trouble.failed(READONLY);
+  }
+  await until('the alert', () => taken[0]);
+  trouble.worked();
+  await until('its end', () => taken[1]);
+  expect(taken).toEqual([
+    expect.stringMatching(/^Redis takes no writes: it is a read-only replica, since 2026-11-22 12:00:14 UTC/),
+    expect.stringMatching(/^Resolved: Redis takes writes again.* 17 seconds/),
+  ]);
+  expect(lines.map(({ msg }) => msg)).toEqual(['alert', 'alert']);
+});
+
+test('what no channel takes is kept, in order, and tried again with the next write', async () => {
+  const { world, taken, trouble } = watching();
+  world.takes = false;
+  trouble.failed(new Error('connect ECONNREFUSED'));
+  world.nowMs += 20_000;
+  trouble.failed(new Error('connect ECONNREFUSED'));
+  await until('a try', () => world.tries || undefined);
+  world.takes = true;
+  await until('both', () => {
+    trouble.worked();
+    return taken[1];
+  });
+  expect(taken).toEqual([expect.stringMatching(/it does not answer/), expect.stringMatching(/^Resolved/)]);
+});
+
+test.each([
+  ["OOM command not allowed when used memory > 'maxmemory'.", /is full \(maxmemory\)/],
+  ['MISCONF Errors writing to the AOF file: No space left on device', /cannot write its files/],
+  ['NOREPLICAS Not enough good replicas to write.', /too few replicas/],
+  ['LOADING Redis is loading the dataset in memory', /still loading/],
+  ['-READONLY in a script of an older server', /read-only replica/],
+])('%s is told in words', async (message, words) => {
+  const { world, taken, trouble } = watching();
+  trouble.failed(new Error(message));
+  world.nowMs += 15_000;
+  trouble.failed(new Error(message));
+  expect(await until('the alert', () => taken[0])).toMatch(words);
+});

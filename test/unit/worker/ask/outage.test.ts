@@ -1,0 +1,59 @@
+import { expect, test } from '@jest/globals';
+import { isOutage, waitOut } from '../../../../worker/ask/outage.ts';
+import type { Attempt } from '../../../../worker/lane/attempt.ts';
+import type { Failure } from '../../../../worker/model/errors/classify.ts';
+
+const PATIENCE = { outagePatienceMs: 900_000, waitingNoticeMs: 60_000 };
+const DOWN: Failure = { kind: 'transient', reason: 'overloaded', status: 529 };
+
+/** An attempt that has waited so long, was tried so often, and runs for a second. */
+function attempt(waitedMs: number, tries: number, over: Partial<Attempt> = {}): Attempt {
+  const kept: Record<string, string> = { outageWaitedMs: String(waitedMs), outageTries: String(tries) };
+  const known = { kept: (field: string) => (tries === 0 ? undefined : kept[field]), elapsedMs: () => 1_000 };
+  return { ...known, trial: undefined, ...over } as unknown as Attempt;
+}
+
+test('a message waits until our patience is over, however often it was tried', () => {
+  expect(waitOut(attempt(0, 0), DOWN, PATIENCE)).toMatchObject({ do: 'wait', tries: 1, isLong: false });
+  expect(waitOut(attempt(890_000, 40), DOWN, PATIENCE)).toMatchObject({ do: 'wait', tries: 41 });
+  expect(waitOut(attempt(899_000, 40), DOWN, PATIENCE)).toEqual({ do: 'give up' });
+});
+
+test('a wait ends when the user is to be told, and no wait lasts longer than our patience', () => {
+  expect(waitOut(attempt(50_000, 5), DOWN, PATIENCE)).toMatchObject({ delayMs: 9_000, isLong: false });
+  expect(waitOut(attempt(59_000, 6), DOWN, PATIENCE)).toMatchObject({ isLong: true });
+  expect(waitOut(attempt(897_000, 40), DOWN, PATIENCE)).toMatchObject({ delayMs: 2_000 });
+});
+
+test('a wait that the endpoint asks for is never cut short, and told at once where it is long', () => {
+  const asked = { ...DOWN, retryAfterMs: 200_000 };
+  expect(waitOut(attempt(0, 0), asked, PATIENCE)).toMatchObject({ delayMs: 200_000, isLong: true, waitedMs: 200_000 });
+  expect(waitOut(attempt(850_000, 9), asked, PATIENCE)).toMatchObject({ delayMs: 200_000 });
+});
+
+test('an endpoint that is spared is waited for as long as that takes', () => {
+  const paused: Failure = { kind: 'transient', reason: 'paused', retryAfterMs: 4_321 };
+  expect(waitOut(attempt(0, 0), paused, PATIENCE)).toMatchObject({ delayMs: 4_321 });
+});
+
+test('a session on trial for an endpoint’s trouble is not waited for as long, and client errors in it not at all', () => {
+  const trial = { of: 's', in: 't', entries: 1, notice: '', why: 'server_error' } as never;
+  expect(waitOut(attempt(60_000, 4, { trial }), DOWN, PATIENCE)).toEqual({ do: 'give up' });
+  const other = { of: 's', in: 't', entries: 1, notice: '', why: 'bad_request' } as never;
+  expect(waitOut(attempt(60_000, 4, { trial: other }), DOWN, PATIENCE)).toMatchObject({ do: 'wait' });
+  const words: Failure = { kind: 'transient', reason: 'rate_limited', status: 400 };
+  expect(waitOut(attempt(0, 0, { trial }), words, PATIENCE)).toEqual({ do: 'give up' });
+  expect(waitOut(attempt(10_000, 2), words, PATIENCE)).toMatchObject({ do: 'wait' });
+  expect(waitOut(attempt(10_000, 3), words, PATIENCE)).toEqual({ do: 'give up' });
+  expect(waitOut(attempt(10_000, 3), { ...words, status: 429 }, PATIENCE)).toMatchObject({ do: 'wait' });
+});
+
+test.each([
+  ['overloaded', true],
+  ['paused', true],
+  ['cut_stream', true],
+  ['unknown', false],
+  ['aborted', false],
+] as const)('%s is the endpoint’s trouble: %s', (reason, expected) => {
+  expect(isOutage({ kind: 'transient', reason })).toBe(expected);
+});

@@ -1,0 +1,170 @@
+import { expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { createRollUp } from '../../../../worker/cli/audit-summary.ts';
+import { type AuditEvent, failedCallEvent } from '../../../../worker/lane/audit-trail.ts';
+import type { OutcomeRecord } from '../../../../worker/lane/lane.ts';
+import { SEEDED } from '../../../fixture/texts.ts';
+
+const BASE = { entry: '1-0', traceId: 't', settledAtMs: 10_000, attempts: 1, recoveries: 0 } as OutcomeRecord;
+
+function rolledUp(outcomes: readonly Partial<OutcomeRecord>[], events: readonly AuditEvent[] = []) {
+  const builder = createRollUp();
+  for (const outcome of outcomes) builder.addOutcome({ ...BASE, ...outcome });
+  for (const event of events) builder.addEvent(event);
+  return builder.result();
+}
+
+test('outcomes are counted by kind and by reason, and sum up', () => {
+  const { outcomes, attempts, recoveries } = rolledUp([
+    { outcome: 'answered' },
+    { outcome: 'answered', recoveries: 2, attempts: 3 },
+    { outcome: 'refused', reason: 'lane_full' },
+  ]);
+  expect(outcomes).toEqual({ total: 3, byOutcome: { answered: 2, refused: 1 }, byReason: { lane_full: 1 } });
+  expect([attempts, recoveries]).toEqual([
+    { 1: 2, 3: 1 },
+    { 0: 2, 2: 1 },
+  ]);
+});
+
+test('latency is that of answers whose time of sending is known, and never negative', () => {
+  const answered = Array.from(
+    { length: 100 },
+    (_, at) => ({ outcome: 'answered', sentAtMs: 10_000 - at * 10 }) as const,
+  );
+  const { latencyMs } = rolledUp([
+    ...answered,
+    { outcome: 'answered' },
+    { outcome: 'failed', sentAtMs: 0 },
+    { outcome: 'answered', sentAtMs: 99_999 },
+  ]);
+  expect(latencyMs).toEqual({ answered: 101, p50: 490, p95: 940, p99: 980 });
+  expect(rolledUp([]).latencyMs).toEqual({ answered: 0, p50: 0, p95: 0, p99: 0 });
+});
+
+test('each event of the audit trail has its place', () => {
+  const { contextSafety, tokens } = rolledUp(
+    [],
+    [
+      { event: 'context.exceeded', phase: 'counted', kind: 'token', stage: 'none' },
+      { event: 'context.exceeded', phase: 'refused', kind: 'token', stage: 'none' },
+      { event: 'context.exceeded', phase: 'refused', kind: 'wire', stage: 'none' },
+      { event: 'context.compacted', tokensBefore: 9, tokensAfter: 1, calls: 2, summaryChars: 3 },
+      { event: 'context.compaction-failed', reason: 'empty_summary', calls: 1 },
+      { event: 'context.force-pruned', tokensBefore: 9, tokensAfter: 1 },
+      { event: 'context.new-session', entries: 1, seedChars: 2, from: 'a', to: 'b', bytesRead: 3, tookMs: 4 },
+      { event: 'context.scrubbed', kind: 'wire', parts: 2, bytes: 100 },
+      { event: 'context.scrubbed', kind: 'wire', parts: 1, bytes: 50 },
+      { event: 'context.thinking-dropped', reason: 'thinking_signature' },
+      { event: 'context.output-lowered', maxOutputTokens: 5 },
+      { event: 'context.gave-up', reason: 'prompt_too_long' },
+      { event: 'message.capped', kind: 'tool_result', chars: 9 },
+      { event: 'request.repaired', repairs: [{ rule: 7, path: 'x', what: 'closed_pair' }] },
+      { event: 'session.torn', records: 3 },
+      { event: 'model.answered', purpose: 'answer', model: 'm', inputTokens: 10, outputTokens: 2, cacheReadTokens: 5 },
+      { event: 'model.answered', purpose: 'answer', model: 'm', inputTokens: 20, outputTokens: 3, cacheReadTokens: 15 },
+    ],
+  );
+  expect(contextSafety).toEqual({
+    exceeded: { token: { counted: 1, refused: 1 }, wire: { refused: 1 } },
+    compacted: 1,
+    compactionFailed: { empty_summary: 1 },
+    forcePruned: 1,
+    newSessions: 1,
+    scrubbed: { wire: { messages: 2, parts: 3, bytes: 150 } },
+    thinkingDropped: 1,
+    outputLowered: 1,
+    gaveUp: 1,
+    capped: { tool_result: 1 },
+    repaired: { 'rule 7: closed_pair': 1 },
+    tornRecords: 3,
+  });
+  expect(tokens).toEqual({
+    answer: {
+      m: {
+        calls: 2,
+        inputTokens: 30,
+        outputTokens: 5,
+        cacheReadTokens: 20,
+        cacheWriteTokens: 0,
+        cacheWrite1hTokens: 0,
+        thinkingTokens: 0,
+      },
+    },
+  });
+});
+
+const MILLION = 1_000_000;
+
+test('the cost is summed by purpose, call by call; what was billed without an answer is a purpose of its own', () => {
+  const model = 'claude-opus-5-5';
+  const usage = { inputTokens: MILLION, outputTokens: 100_000, cacheReadTokens: 500_000, cacheWriteTokens: 500_000 };
+  const spent = { inputTokens: 50_000, outputTokens: 0, cacheReadTokens: 0 };
+  const failure = { kind: 'transient', reason: 'timeout' } as const;
+  const { cost, tokens, failedCalls } = rolledUp(
+    [],
+    [
+      { event: 'model.answered', purpose: 'answer', model, ...usage, cacheWrite1hTokens: 100_000, thinkingTokens: 9 },
+      { event: 'model.answered', purpose: 'answer', model: 'anthropic/claude-opus-5.5', ...spent },
+      { event: 'model.answered', purpose: 'summary', model: 'claude-haiku-5-5', ...spent },
+      {
+        event: 'model.answered',
+        purpose: 'summary',
+        model: 'claude-haiku-5-5',
+        ...usage,
+        cacheReadTokens: 0,
+        cacheWriteTokens: 0,
+      },
+      { event: 'model.answered', purpose: 'retry', model: 'llama', ...spent },
+      failedCallEvent('answer', model, {
+        ok: false,
+        failure,
+        spent: { ...usage, cacheReadTokens: 0, cacheWriteTokens: 0 },
+      }),
+      failedCallEvent('summary', model, { ok: false, failure: { ...failure, reason: 'overloaded' } }),
+    ],
+  );
+  // 0.1 read + 2 written for 5 minutes + 0.8 for an hour + 2 of output, and 0.2; 0.005 and, beyond 100,000 tokens, 0.75.
+  expect(cost).toEqual({
+    dollars: 11.855,
+    byPurpose: { answer: 5.1, summary: 0.755, retry: 6 },
+    unpricedModels: ['llama'],
+  });
+  expect(tokens.retry?.[model]).toMatchObject({ calls: 1, inputTokens: MILLION, dollars: 6 });
+  expect(tokens.retry?.llama).not.toHaveProperty('dollars');
+  expect(tokens.answer?.[model]).toMatchObject({
+    cacheWriteTokens: 500_000,
+    cacheWrite1hTokens: 100_000,
+    thinkingTokens: 9,
+  });
+  expect(failedCalls).toEqual({ byReason: { timeout: 1, overloaded: 1 }, billed: 1 });
+});
+
+test('a usage without its counters is a damaged record, and leaves no trace in the sums', () => {
+  const builder = createRollUp();
+  for (const event of ['model.answered', 'model.failed'])
+    expect(() => builder.addEvent({ event, purpose: 'answer', model: 'm', billed: true } as never)).toThrow(TypeError);
+  expect(builder.result()).toEqual(createRollUp().result());
+});
+
+test('an event that a newer version wrote changes nothing', () => {
+  expect(rolledUp([], [{ event: 'something.new' } as never])).toEqual(rolledUp([]));
+});
+
+test('however the records are mixed, the parts sum up to the whole', () => {
+  const kinds = fc.constantFrom('answered', 'refused', 'failed', 'command');
+  fc.assert(
+    fc.property(fc.array(fc.tuple(kinds, fc.nat(5), fc.nat(3)), { maxLength: 40 }), (all) => {
+      const { outcomes, attempts, recoveries } = rolledUp(
+        all.map(
+          ([outcome, tried, recovered]) => ({ outcome, attempts: tried, recoveries: recovered }) as OutcomeRecord,
+        ),
+      );
+      const sum = (counts: Record<string, number>) => Object.values(counts).reduce((total, each) => total + each, 0);
+      expect([outcomes.total, sum(outcomes.byOutcome), sum(attempts), sum(recoveries)]).toEqual(
+        Array(4).fill(all.length),
+      );
+    }),
+    SEEDED,
+  );
+});

@@ -1,0 +1,54 @@
+import { expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { backoffMs, RETRY_AFTER_MS_MAX } from '../../../../worker/lane/backoff.ts';
+import { SEEDED } from '../../../fixture/texts.ts';
+
+const LOWEST = () => 0;
+const HIGHEST = () => 0.999_999;
+
+test('waits grow from attempt to attempt, so that a provider in trouble is not hammered', () => {
+  const waits = [1, 2, 3, 4, 5, 6].map((attempt) => backoffMs(attempt, undefined, HIGHEST));
+  expect(waits).toEqual([2_000, 5_000, 12_500, 30_000, 30_000, 30_000]);
+  for (const [index, wait] of waits.entries()) expect(wait).toBeGreaterThanOrEqual(waits[index - 1] ?? 0);
+});
+
+test('no wait is so long that a chat looks dead, however many attempts there were', () => {
+  fc.assert(
+    fc.property(
+      fc.oneof(fc.integer(), fc.constant(Number.POSITIVE_INFINITY)),
+      fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),
+      (attempt, random) => {
+        const wait = backoffMs(attempt, undefined, () => random);
+        expect(Number.isInteger(wait)).toBe(true);
+        expect(wait).toBeGreaterThanOrEqual(1_500);
+        expect(wait).toBeLessThanOrEqual(30_000);
+      },
+    ),
+    SEEDED,
+  );
+});
+
+test('chats that failed together do not come back together', () => {
+  expect(backoffMs(3, undefined, LOWEST)).toBeLessThan(backoffMs(3, undefined, HIGHEST) * 0.8);
+  const seen = new Set(Array.from({ length: 50 }, () => backoffMs(4)));
+  expect(seen.size).toBeGreaterThan(25);
+});
+
+test('a wait that the provider asks for is never cut short, and honoured only up to a cap', () => {
+  expect(backoffMs(1, 60_000, LOWEST)).toBe(60_000);
+  expect(backoffMs(1, 24 * 3_600_000, LOWEST)).toBe(RETRY_AFTER_MS_MAX);
+  expect(backoffMs(1, Number.POSITIVE_INFINITY, LOWEST)).toBe(RETRY_AFTER_MS_MAX);
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 10 }), fc.integer({ min: 0, max: 1_000_000 }), (attempt, asked) => {
+      const wait = backoffMs(attempt, asked, LOWEST);
+      expect(wait).toBeGreaterThanOrEqual(Math.min(asked, RETRY_AFTER_MS_MAX));
+      expect(wait).toBeGreaterThanOrEqual(backoffMs(attempt, undefined, LOWEST));
+      expect(wait).toBeLessThanOrEqual(RETRY_AFTER_MS_MAX);
+    }),
+    SEEDED,
+  );
+});
+
+test('a wait in the past or none at all falls back to our own', () => {
+  for (const asked of [undefined, 0, -5_000, Number.NaN]) expect(backoffMs(2, asked, HIGHEST)).toBe(5_000);
+});

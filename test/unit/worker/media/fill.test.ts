@@ -1,0 +1,116 @@
+import { expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { fill, keptIn } from '../../../../worker/media/fill.ts';
+import type { Block } from '../../../../worker/model/block.ts';
+import type { MessageParam } from '../../../../worker/model/port.ts';
+import { SEEDED } from '../../../fixture/texts.ts';
+import { image, marked, png, result, text } from '../../../stand-in/claude/specimens.ts';
+
+const A = 'a'.repeat(64);
+const B = 'b'.repeat(64);
+const LOADED: ReadonlyMap<string, Buffer> = new Map([[A, Buffer.from('bytes of a')]]);
+
+const picture = (sha256: unknown = A, more: object = {}): Block => ({
+  type: 'image',
+  source: { type: 'kept', sha256, media_type: 'image/jpeg', bytes: 48 * 1024, width: 9, height: 9 },
+  ...more,
+});
+const report = (sha256: string, more: object = {}): Block => ({
+  type: 'document',
+  source: { type: 'kept', sha256, media_type: 'application/pdf', bytes: 300_000, pages: 12 },
+  title: 'report.pdf',
+  ...more,
+});
+const said = (role: 'user' | 'assistant', ...content: unknown[]) => ({ role, content }) as unknown as MessageParam;
+const contentOf = (message: MessageParam | undefined) => message?.content as unknown as Block[];
+
+test('a reference becomes a source of the API, and nothing of ours goes out', () => {
+  const base64 = { type: 'base64', data: Buffer.from('bytes of a').toString('base64') };
+  const [message] = fill([said('user', text('Look'), picture(), report(A, marked))], LOADED);
+  expect(contentOf(message)).toEqual([
+    text('Look'),
+    { type: 'image', source: { ...base64, media_type: 'image/jpeg' } },
+    { type: 'document', title: 'report.pdf', source: { ...base64, media_type: 'application/pdf' }, ...marked },
+  ]);
+});
+
+test('what is not stored any more is named, in its place', () => {
+  const [message] = fill([said('user', picture(B), report(B, marked), picture(A))], LOADED);
+  expect(contentOf(message)?.slice(0, 2)).toEqual([
+    text('[image/jpeg, 48 KB: no longer stored]'),
+    text('[document report.pdf, 12 pages, 293 KB: no longer stored]', marked),
+  ]);
+  expect(contentOf(message)?.[2]).toMatchObject({ type: 'image', source: { type: 'base64' } });
+});
+
+test('pictures that a tool returned are filled in too', () => {
+  const found = result('toolu_1', [text('found'), picture(A), picture(B), null]);
+  expect(keptIn([said('user', found)])).toEqual([A, B]);
+  const [message] = fill([said('user', found)], LOADED);
+  expect(contentOf(message)?.[0]?.content).toMatchObject([
+    text('found'),
+    { type: 'image', source: { type: 'base64' } },
+    text('[image/jpeg, 48 KB: no longer stored]'),
+    null,
+  ]);
+});
+
+test('a reference that is none is named and not sent', () => {
+  for (const id of [5, null, {}, '', 'toString', '__proto__']) {
+    const message = said('user', picture(id));
+    expect(keptIn([message])).toEqual(typeof id === 'string' ? [id] : []);
+    expect(contentOf(fill([message], LOADED)[0])).toEqual([text('[image/jpeg, 48 KB: no longer stored]')]);
+  }
+  const bare = said('user', { type: 'image', source: { type: 'kept' } });
+  expect(contentOf(fill([bare], LOADED)[0])).toEqual([text('[image: no longer stored]')]);
+});
+
+test('ids are told once, in order, and only where a user sent them', () => {
+  const messages = [said('user', report(B)), said('assistant', picture(A)), said('user', picture(A), report(B))];
+  expect(keptIn(messages)).toEqual([B, A]);
+  expect(keptIn([{ role: 'user', content: 'x' }, said('assistant', picture(A))])).toEqual([]);
+});
+
+test('messages without references are the same objects, and so are the blocks beside one', () => {
+  const plain = said('user', text('a'), image(png(9, 9)), result('toolu_1', [image(png(9, 9))]), { type: 'image' });
+  const mixed = said('user', text('b'), result('toolu_2'), picture());
+  const before = JSON.stringify([plain, mixed]);
+  const filled = fill([plain, mixed, said('assistant', picture())], LOADED);
+  expect(filled[0]).toBe(plain);
+  expect(contentOf(filled[1])?.[0]).toBe(contentOf(mixed)[0]);
+  expect(contentOf(filled[1])?.[1]).toBe(contentOf(mixed)[1]);
+  expect(JSON.stringify([plain, mixed])).toBe(before);
+});
+
+test('every block stays where it was, whatever is loaded, and no reference is left', () => {
+  const sources = fc.oneof(
+    fc.record({ type: fc.constant('kept'), sha256: fc.constantFrom(A, B), media_type: fc.constant('image/png') }),
+    fc.record({ type: fc.constant('base64'), data: fc.string() }),
+    fc.constantFrom(null, undefined, 'x'),
+  );
+  const leaves = fc.oneof(
+    fc.record({ type: fc.constantFrom('image', 'document'), source: sources }, { noNullPrototype: true }),
+    fc.string().map((each) => text(each)),
+  );
+  const results = fc.array(leaves, { maxLength: 4 }).map((content) => result('toolu_1', content));
+  const messages = fc
+    .tuple(fc.constantFrom('user' as const, 'assistant' as const), fc.array(fc.oneof(leaves, results)))
+    .map(([role, content]) => said(role, ...content));
+  fc.assert(
+    fc.property(fc.array(messages), fc.boolean(), (all, isStored) => {
+      const loaded = isStored ? new Map([...LOADED, [B, Buffer.from('b')]]) : new Map<string, Buffer>();
+      const filled = fill(all, loaded);
+      expect(keptIn(filled)).toEqual([]);
+      expect(filled.map(shapeOf)).toEqual(all.map(shapeOf));
+      for (const [at, message] of all.entries()) {
+        if (keptIn([message]).length === 0) expect(filled[at]).toBe(message);
+      }
+    }),
+    SEEDED,
+  );
+});
+
+/** How many blocks stand where. */
+function shapeOf(message: MessageParam): unknown {
+  return [message.role, contentOf(message).map((block) => (Array.isArray(block.content) ? block.content.length : 0))];
+}

@@ -1,0 +1,122 @@
+import { expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { kindOf, pictureFormat } from '../../../../worker/media/kind.ts';
+import { blankPng, jpegPhoto, pdfOf } from '../../../fixture/files.ts';
+import { LINEAR_MS_MAX, rawTexts, SEEDED } from '../../../fixture/texts.ts';
+
+const raw = (latin1: string): Buffer => Buffer.from(latin1, 'latin1');
+const utf16 = (text: string, mark: string): Buffer => Buffer.concat([raw(mark), Buffer.from(text, 'utf16le')]);
+const bigEndian = (text: string): Buffer => Buffer.concat([raw('\xfe\xff'), Buffer.from(text, 'utf16le').swap16()]);
+
+const OTHER: readonly (readonly [string, Buffer])[] = [
+  ['a zip or a docx', raw('PK\x03\x04\x14\0\x06\0[Content_Types].xml')],
+  ['a program', raw('\x7fELF\x02\x01\x01\0')],
+  ['one NUL in a text', raw('some text\0and more')],
+  ['a control character in a text', raw('some text\x01')],
+  ['a delete in a text', raw('some\x7ftext')],
+  ['Latin-1', raw('Stra\xdfe')],
+  ['half a character at the end', raw('caf\xc3')],
+  ['an encoded surrogate', raw('\xed\xa0\x80')],
+  ['UTF-16 without a mark', Buffer.from('text', 'utf16le')],
+  ['UTF-16 of odd length', Buffer.concat([utf16('text', '\xff\xfe'), raw('x')])],
+  ['UTF-16 with half a pair', utf16('a\ud83db', '\xff\xfe')],
+  ['UTF-32', raw('\xff\xfe\0\0t\0\0\0')],
+  ['a video', raw('\0\0\0\x18ftypisom\0\0\x02\0isommp42')],
+  ['a sound', raw('RIFF\x24\b\0\0WAVEfmt ')],
+  ['half a mark of a picture', raw('\xff\xd8')],
+];
+
+test.each(OTHER)('%s is nothing that can be read', (_, bytes) => {
+  expect(kindOf(bytes)).toEqual({ kind: 'other' });
+});
+
+test.each<[string, Buffer]>([
+  ['no bytes', Buffer.alloc(0)],
+  ['white space', raw(' \r\n\t\f')],
+  ['only a mark', raw('\xef\xbb\xbf')],
+  ['only a mark of UTF-16', raw('\xff\xfe')],
+  ['white space in UTF-16', utf16('\u3000\n', '\xff\xfe')],
+])('%s is empty, which is told apart from broken', (_, bytes) => {
+  expect(kindOf(bytes)).toEqual({ kind: 'empty' });
+});
+
+test.each<[string, Buffer, string]>([
+  ['UTF-8', Buffer.from('Grüße 世界 😀'), 'Grüße 世界 😀'],
+  ['UTF-8 with a mark', Buffer.from('\ufeffa,b\r\n1,2\r\n'), 'a,b\r\n1,2\r\n'],
+  ['UTF-16 LE', utf16('Grüße 😀', '\xff\xfe'), 'Grüße 😀'],
+  ['UTF-16 BE', bigEndian('Grüße 😀'), 'Grüße 😀'],
+  ['the log of a terminal', raw('\x1b[31mred\x1b[0m\x07\x08\x0b\x0c\r\n'), '\x1b[31mred\x1b[0m\x07\x08\x0b\x0c\r\n'],
+  ['a text about pictures', raw('BMW builds cars, II*0 and MM do not.'), 'BMW builds cars, II*0 and MM do not.'],
+  ['a text of Roman numbers', raw('II and MM'), 'II and MM'],
+  ['a text about PDF', raw('The header is %PDF-1.7.'), 'The header is %PDF-1.7.'],
+])('%s is text, without its mark', (_, bytes, text) => {
+  expect(kindOf(bytes)).toEqual({ kind: 'text', text });
+});
+
+test('what a program would render is a text here', () => {
+  for (const text of ['<svg xmlns="http://www.w3.org/2000/svg"/>', '<?xml version="1.0"?><svg/>', '<html></html>'])
+    expect(kindOf(Buffer.from(text))).toEqual({ kind: 'text', text });
+});
+
+test('a PDF is told by its header, also behind other bytes', () => {
+  const pdf = pdfOf(1);
+  expect(kindOf(pdf)).toEqual({ kind: 'pdf' });
+  expect(kindOf(Buffer.concat([raw('\xef\xbb\xbf\r\n'), pdf]))).toEqual({ kind: 'pdf' });
+  expect(kindOf(Buffer.concat([raw('\xff'.repeat(1019)), pdf]))).toEqual({ kind: 'pdf' });
+  expect(kindOf(Buffer.concat([raw('\xff'.repeat(1020)), pdf]))).toEqual({ kind: 'other' });
+});
+
+test.each<[string, string]>([
+  ['jpeg', '\xff\xd8\xff\xe0'],
+  ['png', '\x89PNG\r\n\x1a\n'],
+  ['gif', 'GIF87a'],
+  ['gif', 'GIF89a'],
+  ['webp', 'RIFF\x01\x02\n\x04WEBPVP8 '],
+  ['tiff', 'II*\0\x08\0\0\0'],
+  ['tiff', 'MM\0*\0\0\0\x08'],
+  ['tiff', 'II+\0\x08\0\0\0'],
+  ['bmp', 'BM\x36\n\0\0\0\0\0\0\x36\0\0\0(\0\0\0'],
+  ['avif', '\0\0\0\x20ftypavif\0\0\0\0avifmif1miaf'],
+  ['avif', '\0\0\0\x20ftypmif1\0\0\0\0avifmiaf'],
+  ['heic', '\0\0\0\x20ftypheic\0\0\0\0mif1heic'],
+  ['heic', '\0\0\0\x20ftypmif1\0\0\0\0heix'],
+])('a %s is told by its first bytes: %j', (format, head) => {
+  expect(pictureFormat(raw(head))).toBe(format);
+  expect(kindOf(raw(head))).toEqual({ kind: 'picture', format });
+});
+
+test('real pictures are pictures', async () => {
+  expect(kindOf(blankPng(1, 1))).toEqual({ kind: 'picture', format: 'png' });
+  expect(kindOf(await jpegPhoto(1, 1))).toEqual({ kind: 'picture', format: 'jpeg' });
+});
+
+test('any bytes are of one kind, and what is a text comes back as it was written', () => {
+  const starts = fc.constantFrom('', '\xff\xd8\xff', 'GIF89a', '%PDF-', '\xff\xfe', '\xfe\xff', '\0\0\0\x20ftyp', 'BM');
+  fc.assert(
+    fc.property(starts, fc.uint8Array({ maxLength: 80 }), (start, tail) => {
+      const told = kindOf(Buffer.concat([raw(start), tail]));
+      if (told.kind === 'text') expect([told.text.isWellFormed(), told.text.includes('\0')]).toEqual([true, false]);
+    }),
+    { ...SEEDED, numRuns: 1_000 },
+  );
+  let texts = 0;
+  fc.assert(
+    fc.property(rawTexts(20), (written) => {
+      const text = written.toWellFormed().replaceAll('\ufeff', '');
+      const told = kindOf(Buffer.from(text));
+      if (told.kind !== 'text') return;
+      texts += 1;
+      expect(told.text).toBe(text);
+      expect(kindOf(utf16(text, '\xff\xfe'))).toEqual(told);
+    }),
+    SEEDED,
+  );
+  expect(texts).toBeGreaterThan(20);
+});
+
+test('20 MB are told in a moment', () => {
+  const start = performance.now();
+  expect(kindOf(Buffer.alloc(20_000_000, 'word 世界\n')).kind).toBe('text');
+  expect(kindOf(Buffer.alloc(20_000_000, 'ftypBM%PDF-\x01')).kind).toBe('pdf');
+  expect(performance.now() - start).toBeLessThan(LINEAR_MS_MAX);
+});

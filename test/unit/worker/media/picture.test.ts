@@ -1,0 +1,261 @@
+import { expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import sharp, { type Sharp } from 'sharp';
+import { type FittedPicture, fitPicture, PICTURE_LIMITS } from '../../../../worker/media/picture.ts';
+import { readImageHeader } from '../../../../worker/model/image-header.ts';
+import { judgeMedia } from '../../../../worker/model/rules/contract-media.ts';
+import { blankPng, jpegPhoto, noisePng } from '../../../fixture/files.ts';
+import { SEEDED } from '../../../fixture/texts.ts';
+
+const RED = { r: 200, g: 0, b: 0 };
+const BLUE = { r: 0, g: 0, b: 200 };
+
+/** A picture that must fit, and what the bytes themselves say about it. */
+async function fitted(bytes: Buffer, limits = PICTURE_LIMITS): Promise<Extract<FittedPicture, { ok: true }>> {
+  const picture = await fitPicture(bytes, limits);
+  if (!picture.ok) throw new Error(picture.why);
+  const { mediaType, width, height } = picture;
+  expect(readImageHeader(picture.bytes)).toEqual({ mediaType, width, height });
+  return picture;
+}
+
+const red = (width: number, height: number): Sharp =>
+  sharp({ create: { width, height, channels: 3, background: RED } });
+
+/** The colour of one pixel. */
+async function pixel({ bytes }: { bytes: Buffer }, x: number, y: number): Promise<number[]> {
+  const { data, info } = await sharp(bytes).raw().toBuffer({ resolveWithObject: true });
+  return [...data.subarray((y * info.width + x) * info.channels).subarray(0, info.channels)];
+}
+
+const isNear = (colour: number[], { r, g, b }: typeof RED): boolean =>
+  [r, g, b].every((part, at) => Math.abs(part - (colour[at] ?? -99)) < 12);
+
+const TEXTS: readonly (readonly [string, string])[] = [
+  ['SVG', '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><rect width="9" height="9"/></svg>'],
+  ['SVG behind a declaration', '<?xml version="1.0"?>\n<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>'],
+  ['HTML', '<html><img src="file:///etc/passwd"></html>'],
+  ['nothing', ''],
+  ['a PDF', '%PDF-1.7\n'],
+  ['a pixmap', 'P6 1 1 255 abc'],
+];
+
+test.each(TEXTS)('%s is no picture and reaches no decoder', async (_, text) => {
+  expect(await fitPicture(Buffer.from(text))).toEqual({ ok: false, why: 'picture_format' });
+});
+
+test('a decoder that nobody asked for is shut, whatever gets that far', async () => {
+  await expect(sharp(Buffer.from(TEXTS[0]?.[1] ?? '')).metadata()).rejects.toThrow('unsupported image format');
+});
+
+test('formats that cannot be decoded are told apart from damaged files', async () => {
+  const heic = Buffer.from('\0\0\0\x18ftypheic\0\0\0\0mif1heic\0\0\0\x08meta', 'latin1');
+  const bmp = Buffer.from(
+    'BM\x3a\0\0\0\0\0\0\0\x36\0\0\0(\0\0\0\x01\0\0\0\x01\0\0\0\x01\0\x18\0'.padEnd(58, '\0'),
+    'latin1',
+  );
+  for (const bytes of [heic, bmp]) expect(await fitPicture(bytes)).toEqual({ ok: false, why: 'picture_format' });
+});
+
+test('a picture that is cut off is damaged, and not shown half grey', async () => {
+  for (const format of ['jpeg', 'png', 'webp', 'avif', 'tiff', 'gif'] as const) {
+    const whole = await red(400, 300).toFormat(format).toBuffer();
+    for (const part of [0.2, 0.5, 0.9]) {
+      const cut = await fitPicture(whole.subarray(0, Math.floor(whole.length * part)));
+      expect([format, part, cut.ok]).toEqual([format, part, false]);
+    }
+  }
+});
+
+test.each<[string, number, number, Parameters<typeof blankPng>[2]]>([
+  ['more pixels than a camera has', 15_000, 10_000, {}],
+  ['a side without end', 500_000, 1_000, {}],
+  ['pixels that would fill the memory', 10_000, 10_000, { depth: 16, alpha: true }],
+  ['pixels that must all be held at once', 10_000, 10_000, { alpha: true, interlaced: true }],
+])('%s in a small file are a bomb, refused before it is decoded', async (_, width, height, options) => {
+  const bomb = blankPng(width, height, options);
+  expect(bomb.length).toBeLessThan(2_000_000);
+  const start = performance.now();
+  expect(await fitPicture(bomb)).toEqual({ ok: false, why: 'huge_picture' });
+  expect(performance.now() - start).toBeLessThan(500);
+});
+
+test('a picture that takes too long is given up in the middle', async () => {
+  const slow = blankPng(10_000, 10_000, { depth: 16, alpha: true });
+  const limits = { ...PICTURE_LIMITS, memoryBytesMax: 1e10, timeoutS: 1 };
+  expect(await fitPicture(slow, limits)).toEqual({ ok: false, why: 'too_slow' });
+});
+
+test('pictures are decoded one at a time, so that the memory of the process has a bound', async () => {
+  const ended: string[] = [];
+  const [large, small] = [await jpegPhoto(2_400, 1_800), await jpegPhoto(2, 2)];
+  const note = (name: string) => () => ended.push(name);
+  await Promise.all([fitPicture(large).then(note('large')), fitPicture(small).then(note('small'))]);
+  expect(ended).toEqual(['large', 'small']);
+});
+
+test('a broken picture does not hold up the next ones', async () => {
+  const photo = await jpegPhoto(40, 30);
+  const all = await Promise.all(
+    [photo, photo.subarray(0, 150), Buffer.alloc(0), photo].map((each) => fitPicture(each)),
+  );
+  expect(all.map(({ ok }) => ok)).toEqual([true, false, false, true]);
+});
+
+test('where and with what a photo was taken is nobody else’s business', async () => {
+  const gps = {
+    GPSLatitudeRef: 'N',
+    GPSLatitude: '52/1 31/1 0/1',
+    GPSLongitudeRef: 'E',
+    GPSLongitude: '13/1 24/1 0/1',
+  };
+  const photo = await red(300, 200)
+    .withExif({ IFD0: { Make: 'SecretPhone', Artist: 'Ann' }, IFD3: gps })
+    .withXmp('<x:xmpmeta xmlns:x="adobe:ns:meta/">SecretPlace</x:xmpmeta>')
+    .withIccProfile('p3')
+    .jpeg()
+    .toBuffer();
+  expect(photo.toString('latin1')).toMatch(/SecretPhone.*SecretPlace/s);
+  for (const bytes of [photo, await sharp(photo).keepMetadata().png().toBuffer()]) {
+    const picture = await fitted(bytes);
+    expect(picture.bytes.toString('latin1')).not.toMatch(/Exif|eXIf|Secret|GPS|xmp|ICC_PROFILE|iCCP|Ann/);
+    const { exif, xmp, icc, iptc } = await sharp(picture.bytes).metadata();
+    expect([exif, xmp, icc, iptc]).toEqual([undefined, undefined, undefined, undefined]);
+  }
+});
+
+test('a photo that was taken sideways stands upright', async () => {
+  const sideways = await sharp(await jpegPhoto(80, 40, BLUE))
+    .composite([{ input: await jpegPhoto(40, 40, RED), left: 0, top: 0 }])
+    .withMetadata({ orientation: 6 })
+    .jpeg()
+    .toBuffer();
+  const upright = await fitted(sideways);
+  expect([upright.width, upright.height]).toEqual([40, 80]);
+  expect(isNear(await pixel(upright, 20, 5), RED)).toBe(true);
+  expect(isNear(await pixel(upright, 20, 75), BLUE)).toBe(true);
+});
+
+test.each([
+  [3_200, 2_400, 1568, 1176],
+  [2_400, 3_200, 1176, 1568],
+  [1_569, 20, 1568, 20],
+  [1_568, 1_568, 1568, 1568],
+  [12_000, 300, 1568, 39],
+  [12_000, 2, 1568, 1],
+  [1, 1, 1, 1],
+  [33, 44, 33, 44],
+])('a photo of %d x %d px is sent with %d x %d', async (width, height, fitWidth, fitHeight) => {
+  expect(await fitted(await jpegPhoto(width, height))).toMatchObject({
+    mediaType: 'image/jpeg',
+    width: fitWidth,
+    height: fitHeight,
+  });
+});
+
+test.each(['jpeg', 'webp', 'avif', 'tiff'] as const)(
+  'a photo in %s becomes a JPEG of the same colour',
+  async (format) => {
+    const picture = await fitted(await red(64, 48).toFormat(format).toBuffer());
+    expect(picture).toMatchObject({ mediaType: 'image/jpeg', width: 64, height: 48 });
+    expect(isNear(await pixel(picture, 30, 20), RED)).toBe(true);
+  },
+);
+
+test('a screenshot keeps its sharp edges, and a photo in a PNG becomes a JPEG', async () => {
+  const screenshot = await fitted(await red(800, 600).png().toBuffer());
+  expect(screenshot.mediaType).toBe('image/png');
+  expect(await pixel(screenshot, 9, 9)).toEqual([200, 0, 0]);
+  expect(await fitted(await noisePng(700, 500, 3))).toMatchObject({ mediaType: 'image/jpeg' });
+});
+
+test('what is transparent stays so, and an alpha channel without use is dropped', async () => {
+  const clear = { r: 9, g: 9, b: 9, alpha: 0.25 };
+  const glass = await sharp({ create: { width: 9, height: 9, channels: 4, background: clear } })
+    .png()
+    .toBuffer();
+  const picture = await fitted(glass);
+  expect([picture.mediaType, await pixel(picture, 4, 4)]).toEqual(['image/png', [9, 9, 9, 64]]);
+  expect(await fitted(await sharp(glass).webp().toBuffer())).toMatchObject({ mediaType: 'image/png' });
+  const solid = await red(9, 9).ensureAlpha(1).png().toBuffer();
+  expect(await pixel(await fitted(solid), 4, 4)).toEqual([200, 0, 0]);
+  expect(await fitted(await sharp(solid).webp().toBuffer())).toMatchObject({ mediaType: 'image/jpeg' });
+});
+
+test('grey, 16 bits a colour, print colours and a palette are pictures as others are', async () => {
+  const inks = await red(20, 10).toColourspace('cmyk').jpeg().toBuffer();
+  const palette = await red(20, 10).png({ palette: true }).toBuffer();
+  for (const bytes of [inks, palette]) expect(await fitted(bytes)).toMatchObject({ width: 20, height: 10 });
+  const raw = { width: 20, height: 10, channels: 1 } as const;
+  const grey = await sharp(Buffer.alloc(200, 0x60), { raw }).toColourspace('b-w').png().toBuffer();
+  expect(await pixel(await fitted(grey), 5, 5)).toEqual([0x60, 0x60, 0x60]);
+  const deep = await sharp(new Uint16Array(200).fill(0x8000), { raw }).toColourspace('rgb16').png().toBuffer();
+  expect((await sharp(deep).metadata()).depth).toBe('ushort');
+  expect(await pixel(await fitted(deep), 5, 5)).toEqual([0x80, 0x80, 0x80]);
+});
+
+test('of an animation the first frame is sent', async () => {
+  const frames = await Promise.all([RED, BLUE].map((colour) => jpegPhoto(32, 32, colour)));
+  const animation = sharp(frames, { join: { animated: true } });
+  expect((await sharp(await animation.clone().gif().toBuffer()).metadata()).pages).toBe(2);
+  for (const bytes of [await animation.clone().gif().toBuffer(), await animation.clone().webp().toBuffer()]) {
+    const picture = await fitted(bytes);
+    expect([picture.width, picture.height]).toEqual([32, 32]);
+    expect(isNear(await pixel(picture, 9, 9), RED)).toBe(true);
+  }
+});
+
+test.each([
+  [3, 400_000, 'image/png'],
+  [3, 18_000, 'image/jpeg'],
+  [3, 14_000, 'image/jpeg'],
+  [3, 10_500, 'image/jpeg'],
+  [3, 5_000, undefined],
+  [4, 400_000, 'image/png'],
+  [4, 54_000, 'image/webp'],
+  [4, 36_000, 'image/webp'],
+  [4, 25_000, 'image/webp'],
+  [4, 20_000, undefined],
+] as const)('noise in %d channels that may weigh %d bytes is sent as %s', async (channels, bytesMax, mediaType) => {
+  const picture = await fitPicture(await noisePng(150, 150, channels), { ...PICTURE_LIMITS, bytesMax });
+  expect(picture.ok ? picture.mediaType : undefined).toBe(mediaType);
+  expect(picture.ok ? picture.bytes.length : 0).toBeLessThanOrEqual(bytesMax);
+});
+
+test('the same picture gives the same bytes, so that it is stored and cached once', async () => {
+  const bytes = await noisePng(300, 200, 3);
+  expect((await fitted(bytes)).bytes.equals((await fitted(bytes)).bytes)).toBe(true);
+});
+
+test('the judge of requests takes whatever fits', async () => {
+  for (const bytes of [await jpegPhoto(9_000, 100), await noisePng(200, 100, 4), blankPng(3, 3)]) {
+    const { bytes: kept, mediaType } = await fitted(bytes);
+    const source = { type: 'base64', media_type: mediaType, data: kept.toString('base64') };
+    expect(judgeMedia([{ type: 'image', source }], { bindsThinking: false })).toEqual([undefined]);
+  }
+});
+
+test('any bytes behind the mark of a picture are refused without a throw', async () => {
+  const jpeg = await jpegPhoto(20, 20);
+  const starts = [
+    jpeg.subarray(0, 20),
+    jpeg,
+    blankPng(9, 9),
+    await red(9, 9).gif().toBuffer(),
+    await red(9, 9).webp().toBuffer(),
+  ];
+  const damaged = fc
+    .tuple(fc.constantFrom(...starts), fc.nat(), fc.uint8Array({ minLength: 1, maxLength: 12 }))
+    .map(([start, at, junk]) => {
+      const bytes = Buffer.concat([start, junk]);
+      bytes.set(junk, at % start.length);
+      return bytes;
+    });
+  await fc.assert(
+    fc.asyncProperty(damaged, async (bytes) => {
+      const picture = await fitPicture(bytes);
+      if (picture.ok) expect(readImageHeader(picture.bytes)).toBeDefined();
+    }),
+    SEEDED,
+  );
+});

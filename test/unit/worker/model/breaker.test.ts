@@ -1,0 +1,131 @@
+import { expect, test } from '@jest/globals';
+import { withBreaker } from '../../../../worker/model/breaker.ts';
+import type { FailureReason } from '../../../../worker/model/errors/classify.ts';
+import type { ModelRequest, ModelResult } from '../../../../worker/model/port.ts';
+import { scripted } from '../../../fixture/scripted-model.ts';
+
+const TRIP = 8;
+const request = (model = 'm'): ModelRequest => ({ model, maxTokens: 1, system: '', messages: [], caches: false });
+
+/** A model that fails for a reason, or answers; a clock that is moved by hand; and the breaker between them. */
+function broken(reason: FailureReason | undefined) {
+  const world = { reason, nowMs: 1_000_000, calls: 0, gate: undefined as Promise<void> | undefined };
+  const answering = scripted('fine');
+  const model = withBreaker(
+    {
+      limits: answering.limits,
+      async send(asked, signal): Promise<ModelResult> {
+        world.calls += 1;
+        await world.gate;
+        if (!world.reason) return answering.send(asked, signal);
+        return { ok: false, repairs: [], failure: { kind: 'transient', reason: world.reason } };
+      },
+    },
+    () => world.nowMs,
+    () => 1,
+  );
+  const send = (name?: string) => model.send(request(name), new AbortController().signal);
+  const fail = async (times: number) => {
+    for (let n = 0; n < times; n++) await send();
+  };
+  return { world, send, fail };
+}
+
+function reasonOf(result: ModelResult): FailureReason | undefined {
+  return result.ok ? undefined : result.failure.reason;
+}
+
+test('after eight failures in a row nobody calls for a while, and each is told how long', async () => {
+  const { world, send, fail } = broken('overloaded');
+  await fail(TRIP);
+  expect(world.calls).toBe(TRIP);
+  const result = await send();
+  expect(result).toMatchObject({ ok: false, repairs: [], failure: { kind: 'transient', reason: 'paused' } });
+  expect(result.ok ? 0 : result.failure.retryAfterMs).toBeGreaterThanOrEqual(5_000);
+  expect(world.calls).toBe(TRIP);
+});
+
+test('seven failures and a success are an accident', async () => {
+  const { world, send, fail } = broken('server_error');
+  await fail(TRIP - 1);
+  world.reason = undefined;
+  expect((await send()).ok).toBe(true);
+  world.reason = 'server_error';
+  await fail(TRIP - 1);
+  expect(world.calls).toBe(2 * TRIP - 1);
+});
+
+test('after the pause one call tries; the others wait for what it comes to', async () => {
+  const { world, send, fail } = broken('network');
+  await fail(TRIP);
+  world.nowMs += 5_000;
+  world.reason = undefined;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  world.gate = promise;
+  const probe = send();
+  expect(reasonOf(await send())).toBe('paused');
+  expect(world.calls).toBe(TRIP + 1);
+  resolve();
+  expect((await probe).ok).toBe(true);
+  expect((await send()).ok).toBe(true);
+});
+
+test('a probe that fails pauses longer, up to a minute', async () => {
+  const { world, send, fail } = broken('timeout');
+  await fail(TRIP);
+  for (const pauseMs of [5_000, 10_000, 20_000, 40_000, 60_000, 60_000]) {
+    const before = world.calls;
+    world.nowMs += pauseMs - 1;
+    expect(reasonOf(await send())).toBe('paused');
+    world.nowMs += 1;
+    expect(reasonOf(await send())).toBe('timeout');
+    expect(world.calls).toBe(before + 1);
+  }
+});
+
+test('a burst of failures that were under way together is one trip', async () => {
+  const { world, send } = broken('overloaded');
+  await Promise.all(Array.from({ length: 50 }, () => send()));
+  world.nowMs += 5_000;
+  world.reason = undefined;
+  expect((await send()).ok).toBe(true);
+});
+
+test.each<FailureReason>(['prompt_too_long', 'structure', 'authentication', 'refused', 'media_unreadable'])(
+  'a failure that is about the request or the account (%s) says that the endpoint is there',
+  async (reason) => {
+    const { world, send, fail } = broken(reason);
+    await fail(3 * TRIP);
+    expect(world.calls).toBe(3 * TRIP);
+    expect(reasonOf(await send())).toBe(reason);
+  },
+);
+
+test('calls that we ended ourselves say nothing', async () => {
+  const { world, fail } = broken('overloaded');
+  await fail(TRIP - 1);
+  world.reason = 'aborted';
+  await fail(20);
+  world.reason = 'overloaded';
+  await fail(1);
+  const before = world.calls;
+  await fail(1);
+  expect(world.calls).toBe(before);
+});
+
+test('one model in trouble does not pause another', async () => {
+  const { world, send, fail } = broken('overloaded');
+  await fail(TRIP);
+  await send('other');
+  expect(world.calls).toBe(TRIP + 1);
+});
+
+test('a probe that throws or is aborted does not leave the circuit waiting for it', async () => {
+  const { world, send, fail } = broken('overloaded');
+  await fail(TRIP);
+  world.nowMs += 5_000;
+  world.reason = 'aborted';
+  await send();
+  world.reason = undefined;
+  expect((await send()).ok).toBe(true);
+});

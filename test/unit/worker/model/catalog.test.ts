@@ -1,0 +1,90 @@
+import { expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import {
+  bindsThinking,
+  canonicalName,
+  isSameModel,
+  tokenizerFactor,
+  windowTokensOf,
+} from '../../../../worker/model/catalog.ts';
+import { SEEDED } from '../../../fixture/texts.ts';
+
+const known = (model: string) => [windowTokensOf(model), tokenizerFactor(model), bindsThinking(model)];
+
+test.each([
+  'claude-opus-5-5',
+  'claude-opus-5-5-20260922',
+  'claude-opus-5-5[1m]',
+  'claude-opus-5-5@20260922',
+  'anthropic/claude-opus-5-5',
+  'anthropic/claude-opus-5.5',
+  'openrouter/anthropic/claude-opus-5.5:beta',
+  'us.anthropic.claude-opus-5-5-v1:0',
+  'bedrock/us.anthropic.claude-opus-5-5-20260922-v1:0',
+  'vertex_ai/claude-opus-5-5@20260922',
+  'arn:aws:bedrock:us-east-1:123456789012:inference-profile/us.anthropic.claude-opus-5-5-v1:0',
+  'databricks-claude-opus-5-5',
+  'Anthropic/Claude-Opus-5-5',
+])('%s is Opus 5.5, whoever serves it', (model) => {
+  expect(canonicalName(model)).toBe('claude-opus-5-5');
+  expect(known(model)).toEqual([1_000_000, 1.35, true]);
+});
+
+test.each([
+  ['claude-haiku-4-5-20251001', 200_000, 1, false],
+  ['bedrock/anthropic.claude-haiku-4-5-20251001-v1:0', 200_000, 1, false],
+  ['claude-sonnet-4-5', 200_000, 1, false],
+  ['claude-sonnet-4-5[1m]', 1_000_000, 1, false],
+  ['claude-sonnet-4-20250514', 200_000, 1, false],
+  ['claude-sonnet-4-6', 1_000_000, 1, false],
+  ['claude-opus-4-1-20250805', 200_000, 1, false],
+  ['claude-opus-4-6', 1_000_000, 1, false],
+  ['claude-opus-4-8', 1_000_000, 1.35, false],
+  ['anthropic/claude-3.5-sonnet', 200_000, 1, false],
+  ['claude-3-5-haiku-latest', 200_000, 1, false],
+  ['claude-sonnet-5-5', 1_000_000, 1.35, true],
+  ['claude-fable-5-1', 1_000_000, 1.35, true],
+  ['claude-next-9', 1_000_000, 1.35, true],
+  ['gpt-6', 200_000, 1, false],
+  ['my-model', 200_000, 1, false],
+  ['notclaude-5', 200_000, 1, false],
+])('%s: window %d, tokenizer %d, binds its thinking %s', (model, window, factor, binds) => {
+  expect(known(model)).toEqual([window, factor, binds]);
+});
+
+test('an answer is of the model that was asked, whichever of them names provider or day', () => {
+  expect(isSameModel('anthropic/claude-opus-5-5', 'claude-opus-5-5-20260922')).toBe(true);
+  expect(isSameModel('claude-opus-5-5-20260922', 'claude-opus-5-5')).toBe(true);
+  expect(isSameModel('gpt-6', 'gpt-6-2026-01-01')).toBe(true);
+  expect(isSameModel('claude-opus-5-5', 'claude-haiku-5-5')).toBe(false);
+});
+
+test('a canonical name is its own canonical name, whatever it was made of', () => {
+  const parts = fc.constantFrom(
+    'claude-',
+    'opus',
+    '-5',
+    '.5',
+    '-20260101',
+    '[1m]',
+    '@',
+    ':0',
+    '-v1',
+    'us.',
+    '/',
+    'x',
+    '-latest',
+  );
+  fc.assert(
+    fc.property(
+      fc.oneof(
+        fc.string(),
+        fc.array(parts, { maxLength: 12 }).map((all) => all.join('')),
+      ),
+      (name) => {
+        expect(canonicalName(canonicalName(name))).toBe(canonicalName(name));
+      },
+    ),
+    SEEDED,
+  );
+});

@@ -1,0 +1,128 @@
+import { expect, test } from '@jest/globals';
+import { tokenizerFactor } from '../../../../worker/model/catalog.ts';
+import { type Count, calibrate, countRequest, usableTokens } from '../../../../worker/model/count.ts';
+import type { LogRecord } from '../../../../worker/session/record.ts';
+import { view, type Window } from '../../../../worker/session/view.ts';
+import { KINDS, textOfKind } from '../../../fixture/mixed-corpus.ts';
+import { randomInt, seededRandom } from '../../../fixture/random.ts';
+import { countTokens } from '../../../stand-in/claude/counting.ts';
+
+const SYSTEM = 'You are a helpful assistant in a Telegram chat. Answer briefly.';
+const ANSWERS = 3;
+const CONVERSATIONS = 60;
+
+/** Each tokenizer with a model that we know to have such a one. */
+const TOKENIZERS = [
+  ['claude-haiku-4-5', 1],
+  ['claude-opus-5-5', 1.35],
+] as const;
+
+function user(content: string): LogRecord {
+  return { v: 1, t: 'user', id: 'u', at: '', content };
+}
+
+function windowOf(records: readonly LogRecord[]): Window {
+  return { head: undefined, records, omitted: 0 };
+}
+
+function realTokens(window: Window, model: string, ratio: number): number {
+  return countTokens({ model, max_tokens: 1000, system: SYSTEM, messages: view(window) } as never, ratio);
+}
+
+function counted(window: Window, model: string, calibration: number): Count {
+  return countRequest({ system: SYSTEM, tools: '' }, window, view(window), model, calibration);
+}
+
+/** Plays conversations of mixed content; returns the relative error of the first and of the last count of each. */
+function play(model: string, ratio: number): { cold: number[]; warm: number[] } {
+  const random = seededRandom(20261122);
+  const cold: number[] = [];
+  const warm: number[] = [];
+  for (let conversation = 0; conversation < CONVERSATIONS; conversation++) {
+    let calibration: number | undefined;
+    const records: LogRecord[] = [];
+    for (let turn = 0; turn <= ANSWERS; turn++) {
+      const kind = KINDS[randomInt(random, KINDS.length)] ?? 'english';
+      records.push(user(textOfKind(kind, 300 + randomInt(random, 3_000), random)));
+      const window = windowOf(records);
+      const count = counted(window, model, calibration ?? tokenizerFactor(model));
+      const real = realTokens(window, model, ratio);
+      const error = Math.abs(count.tokens - real) / real;
+      if (turn === 0) cold.push(error);
+      if (turn === ANSWERS) warm.push(error);
+      calibration = calibrate(calibration, count, real);
+      const answer = textOfKind(kind, 400 + randomInt(random, 1_500), random);
+      const outputTokens = realTokens(windowOf([...records, reply(answer, 1, 1, model)]), model, ratio) - real;
+      records.push(reply(answer, real, outputTokens, model));
+    }
+  }
+  return { cold, warm };
+}
+
+function reply(content: string, inputTokens: number, outputTokens: number, model: string): LogRecord {
+  return { v: 1, t: 'assistant', id: 'a', at: '', content, model, usage: { inputTokens, outputTokens } };
+}
+
+function mean(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
+}
+
+test.each(TOKENIZERS)(
+  'on mixed content %s (ratio %d) is counted within 15 %% cold, and within 3 %% after three answers',
+  (model, ratio) => {
+    const { cold, warm } = play(model, ratio);
+    process.stderr.write(
+      `${model}: mean error ${(mean(cold) * 100).toFixed(1)} % cold, ${(mean(warm) * 100).toFixed(1)} % after three answers\n`,
+    );
+    expect(mean(cold)).toBeLessThanOrEqual(0.15);
+    expect(mean(warm)).toBeLessThanOrEqual(0.03);
+  },
+);
+
+test('headroom is taken off once: the larger of the output and the reserve', () => {
+  expect(usableTokens(200_000, 4_096)).toBe(184_000);
+  expect(usableTokens(200_000, 64_000)).toBe(136_000);
+});
+
+test.each([
+  [8_000, 4_096],
+  [16_000, 64_000],
+  [1_000, 1],
+])('a window of %d with %d for output leaves something to use, so that not every turn is too long', (limit, output) => {
+  expect(usableTokens(limit, output)).toBe(limit / 2);
+});
+
+const LONG = 'a question of some length that is sent again '.repeat(40);
+
+test.each<[string, LogRecord]>([
+  ['of another model', { ...reply('x', 90_000, 10, 'claude-haiku-4-5'), model: 'gpt-4' } as LogRecord],
+  ['that failed and has no usage', { v: 1, t: 'assistant', id: 'a', at: '', content: 'x', model: 'claude-haiku-4-5' }],
+  ['that was aborted and has a usage of zero', reply('x', 0, 0, 'claude-haiku-4-5')],
+])('the usage of an answer %s is no anchor', (_what, answer) => {
+  const window = windowOf([user(LONG), answer, user('now')]);
+  expect(counted(window, 'claude-haiku-4-5', 1).known).toBe(0);
+});
+
+test.each<[string, LogRecord]>([
+  ['a compaction', { v: 1, t: 'compaction', id: 'c', at: '', summary: 'short', records: 1 }],
+  ['a scrub', { v: 1, t: 'scrub', id: 's', at: '', entry: 'e', text: 'gone' }],
+])('usage from before %s is no anchor: what it counted is not sent any more', (_what, change) => {
+  const records = [user(LONG), reply('x', 90_000, 10, 'claude-haiku-4-5'), change, user('now')];
+  expect(counted(windowOf(records), 'claude-haiku-4-5', 1)).toMatchObject({ known: 0 });
+});
+
+test('with an anchor only what came after it is estimated', () => {
+  const window = windowOf([user(LONG), reply('x', 5_000, 100, 'claude-haiku-4-5-20251001'), user('now')]);
+  const { known, estimated } = counted(window, 'claude-haiku-4-5', 1);
+  expect(known).toBe(5_100);
+  expect(estimated).toBeLessThan(10);
+});
+
+test('a calibration is bounded, moves half the way, and learns nothing from a crumb', () => {
+  const count = (estimated: number, known = 0): Count => ({ tokens: 0, known, estimated });
+  expect(calibrate(undefined, count(1_000), 1_200)).toBe(1.2);
+  expect(calibrate(1, count(1_000), 2_000)).toBe(1.5);
+  expect(calibrate(undefined, count(1_000), 1_000_000)).toBe(2.5);
+  expect(calibrate(1.1, count(50), 500)).toBe(1.1);
+  expect(calibrate(1.1, count(1_000, 9_000), 8_000)).toBe(1.1);
+});

@@ -1,0 +1,76 @@
+import { expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { costOf, readPrices } from '../../../../worker/model/prices.ts';
+import { rawTexts, SEEDED } from '../../../fixture/texts.ts';
+
+const MILLION = 1_000_000;
+const usage = (parts: object = {}) => ({ inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, ...parts });
+const OWN = { input: 1, output: 2, cacheRead: 3, cacheWrite5m: 4, cacheWrite1h: 5 };
+
+function pricesOf(list: unknown) {
+  const reading = readPrices(JSON.stringify(list));
+  if (!reading.ok) throw new Error(reading.problems.join());
+  return reading.prices;
+}
+
+test.each([
+  [{ inputTokens: MILLION }, 4],
+  [{ outputTokens: MILLION }, 20],
+  [{ inputTokens: MILLION, cacheReadTokens: MILLION }, 0.2],
+  [{ inputTokens: MILLION, cacheWriteTokens: MILLION }, 5],
+  [{ inputTokens: MILLION, cacheWriteTokens: MILLION, cacheWrite1hTokens: MILLION }, 8],
+  [{ inputTokens: 0, cacheReadTokens: MILLION }, 0.2],
+])('Opus 5.5 costs for %j %d dollars', (parts, dollars) => {
+  expect(costOf('us.anthropic.claude-opus-5-5-v1:0', usage(parts))).toBeCloseTo(dollars, 9);
+});
+
+test('a long prompt costs more where the model has such a price, all of it', () => {
+  const cost = (inputTokens: number) => costOf('claude-haiku-5-5', usage({ inputTokens, outputTokens: 1_000 }));
+  expect(cost(100_000)).toBeCloseTo(0.0105, 9);
+  expect(cost(100_001)).toBeCloseTo(0.0525005, 9);
+});
+
+test.each(['gpt-6', 'claude-opus-5-9', 'claude-opus-6', '', 'opus', 'claude-'])(
+  'the price of "%s" is never guessed',
+  (model) => {
+    expect(costOf(model, usage({ inputTokens: 1 }))).toBeUndefined();
+  },
+);
+
+test('the prices of a file go before ours, under whatever name of the model, and add to them', () => {
+  const own = pricesOf({
+    'anthropic/claude-opus-5.5': OWN,
+    'my-model': { ...OWN, longPrompt: { overTokens: 10, ...OWN, input: 9 } },
+  });
+  expect(costOf('claude-opus-5-5-20260922', usage({ inputTokens: MILLION }), own)).toBe(1);
+  expect(costOf('my-model', usage({ inputTokens: MILLION }), own)).toBe(9);
+  expect(costOf('claude-opus-5', usage({ inputTokens: MILLION }), own)).toBe(5);
+});
+
+test.each<[unknown, RegExp]>([
+  [[], /expected an object of prices/],
+  [{ m: { ...OWN, input: '4' } }, /^m\.input: expected dollars/],
+  [{ m: { ...OWN, output: -1 } }, /^m\.output: expected at least 0/],
+  [{ m: { input: 1, output: 2 } }, /^m\.cacheRead: expected dollars/],
+  [{ m: { ...OWN, cache: 1 } }, /^m: .*cache/],
+  [{ m: { ...OWN, longPrompt: { overTokens: 0, ...OWN } } }, /^m\.longPrompt\.overTokens: expected at least 1/],
+  [{ m: 4 }, /^m: /],
+])('%j is no list of prices, and what is wrong is named', (list, problem) => {
+  const reading = readPrices(JSON.stringify(list));
+  expect(reading.ok ? [] : reading.problems).toContainEqual(expect.stringMatching(problem));
+});
+
+test('every problem of a list is told at once; what is no JSON is one', () => {
+  const reading = readPrices(JSON.stringify({ a: { ...OWN, input: 'x' }, b: { ...OWN, output: 'y' } }));
+  expect(reading).toMatchObject({ ok: false, problems: [expect.stringMatching(/^a/), expect.stringMatching(/^b/)] });
+  expect(readPrices('{')).toEqual({ ok: false, problems: ['it is no JSON'] });
+});
+
+test('no text makes the reading throw', () => {
+  fc.assert(
+    fc.property(fc.oneof(rawTexts(), fc.json()), (text) => {
+      expect(typeof readPrices(text).ok).toBe('boolean');
+    }),
+    SEEDED,
+  );
+});

@@ -1,0 +1,133 @@
+import { expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { findBreaches, type WireRequest } from '../../../../../worker/model/rules/contract.ts';
+import { type Repair, repairRequest } from '../../../../../worker/model/rules/repair.ts';
+import { injured, oddRequests, visiblyInjured } from '../../../../fixture/injuries.ts';
+import { type Conversation, clone, conversations, FACTS, listOf } from '../../../../fixture/requests.ts';
+import { SEEDED } from '../../../../fixture/texts.ts';
+import { type MessagesRequest, pendingText } from '../../../../stand-in/claude/request.ts';
+import { firstBreach } from '../../../../stand-in/claude/rules.ts';
+
+const bound = { ...FACTS, bindsThinking: true };
+
+/** Where the words that wait stand in a request that ends with them. */
+function pendingPath({ messages }: WireRequest): string | undefined {
+  const last = messages.at(-1);
+  if (last?.role !== 'user') return undefined;
+  const path = `messages.${messages.length - 1}.content`;
+  if (typeof last.content === 'string') return last.content.trim() === '' ? undefined : path;
+  const at = last.content.findLastIndex((block) => block?.type === 'text' && String(block.text).trim() !== '');
+  return at < 0 ? undefined : `${path}.${at}`;
+}
+
+function textAt({ messages }: WireRequest, path: string): string {
+  const [, message, , block] = path.split('.');
+  const content = messages[Number(message)]?.content ?? '';
+  return typeof content === 'string' ? content : String(content[Number(block)]?.text);
+}
+
+/** Rules of which the repair takes a key from a block, and leaves its text. */
+const BESIDES_THE_WORDS = new Set([14, 25]);
+
+/** What holds for every repair, whatever was wrong. */
+function expectMended({ request, grounds }: Conversation, bindThinking: boolean): Repair[] {
+  const facts = { ...FACTS, bindsThinking: bindThinking };
+  const before = JSON.stringify(request);
+  const sound = findBreaches(request, facts).length === 0;
+  const { request: mended, repairs, left } = repairRequest(request, facts);
+  expect(left).toEqual([]);
+  expect(JSON.stringify(request)).toBe(before);
+  expect(mended === request).toBe(sound);
+  expect(repairs.length === 0).toBe(sound);
+  expect(firstBreach(clone(mended), { ...grounds, bindThinking })).toBeUndefined();
+  expect(repairRequest(mended, facts)).toEqual({ request: mended, repairs: [], left: [] });
+  expect(repairRequest(clone(request), facts)).toEqual({ request: mended, repairs, left });
+  const path = pendingPath(request);
+  if (path === undefined || repairs.some((repair) => repair.path === path && !BESIDES_THE_WORDS.has(repair.rule)))
+    return repairs;
+  const pending = textAt(request, path);
+  expect(pendingText(clone(mended) as MessagesRequest)).toBe(pending);
+  const times = (text: string): number => text.split(JSON.stringify(pending)).length;
+  if (pending === 'PENDING') expect(times(JSON.stringify(mended))).toBe(times(before));
+  return repairs;
+}
+
+test('after any repair the stand-in accepts the request, and the words that wait are there once, last and unchanged', () => {
+  const seen = new Set<string>();
+  fc.assert(
+    fc.property(injured(3), (conversation) => {
+      for (const { what } of expectMended(conversation, false)) seen.add(what);
+    }),
+    { ...SEEDED, numRuns: 150 },
+  );
+  const kinds =
+    'closed_pair dropped_block dropped_breakpoint dropped_call dropped_result dropped_thinking lowered_output';
+  expect([...seen]).toEqual(
+    expect.arrayContaining([...kinds.split(' '), 'merged_roles', 'placeholder', 'well_formed']),
+  );
+});
+
+test('where thinking is bound, what is kept of it after a visible injury is still in its place', () => {
+  let kept = 0;
+  let dropped = 0;
+  fc.assert(
+    fc.property(visiblyInjured(), (conversation) => {
+      const repairs = expectMended(conversation, true);
+      const gone = repairs.filter(({ what }) => what === 'dropped_thinking').length;
+      if (gone > 0) dropped += 1;
+      else if (repairs.length > 0 && JSON.stringify(conversation.request).includes('"thinking"')) kept += 1;
+      expectMended(conversation, false);
+    }),
+    { ...SEEDED, numRuns: 80 },
+  );
+  expect(Math.min(kept, dropped)).toBeGreaterThan(8);
+});
+
+test('a sound request comes back as it is', () => {
+  fc.assert(
+    fc.property(conversations(true), ({ request }) => {
+      expect(repairRequest(request, bound).request).toBe(request);
+    }),
+    { ...SEEDED, numRuns: 60 },
+  );
+});
+
+test('whatever it is given, it gives back a request that a second repair does not change', () => {
+  fc.assert(
+    fc.property(oddRequests(), fc.boolean(), (odd, bindsThinking) => {
+      const { request, left } = repairRequest(odd, { ...FACTS, bindsThinking });
+      expect(
+        left.map(({ rule, path }) => `${rule} ${path}`).filter((place) => place !== '17 ' && place !== '25 model'),
+      ).toEqual([]);
+      expect(repairRequest(request, { ...FACTS, bindsThinking })).toMatchObject({ repairs: [], left });
+    }),
+    { ...SEEDED, numRuns: 250 },
+  );
+});
+
+const padding = fc.array(fc.nat(30_000), { minLength: 1, maxLength: 12 });
+
+test('too large a request fits in the end, however it is filled, and keeps the words that wait where it can', () => {
+  let spared = 0;
+  fc.assert(
+    fc.property(conversations(false), padding, fc.nat(99_000), ({ request, grounds }, sizes, room) => {
+      sizes.forEach((size, at) => {
+        const message = request.messages[(at * 7) % request.messages.length];
+        for (const block of message?.role === 'user' ? listOf(message) : [])
+          if (block.type === 'text') block.text = `${block.text}${'ö" '.repeat(size)}`;
+      });
+      const facts = { ...FACTS, bodyBytesMax: 30_000 + room };
+      const { request: mended, repairs, left } = repairRequest(request, facts);
+      expect(left).toEqual([]);
+      expect(Buffer.byteLength(JSON.stringify(mended))).toBeLessThanOrEqual(facts.bodyBytesMax);
+      expect(firstBreach(clone(mended), grounds)).toBeUndefined();
+      expect(repairRequest(mended, facts).request).toBe(mended);
+      const path = pendingPath(request);
+      if (path === undefined || repairs.some((repair) => repair.path === path)) return;
+      expect(pendingText(clone(mended) as MessagesRequest)).toBe(textAt(request, path));
+      if (repairs.length > 0) spared += 1;
+    }),
+    { ...SEEDED, numRuns: 60 },
+  );
+  expect(spared).toBeGreaterThan(10);
+});

@@ -1,0 +1,102 @@
+import { expect, test } from '@jest/globals';
+import { say, times } from '../../../../fixture/contract-cases.ts';
+import { repaired, thought } from '../../../../fixture/repair-cases.ts';
+import { FACTS, SEALED } from '../../../../fixture/requests.ts';
+import type { Block } from '../../../../stand-in/claude/request.ts';
+import {
+  assistant,
+  call,
+  image,
+  marked,
+  png,
+  result,
+  text,
+  thinking,
+  tool,
+  user,
+} from '../../../../stand-in/claude/specimens.ts';
+
+const bound = { ...FACTS, bindsThinking: true };
+
+test('thinking behind a change goes where the model binds it, and stays where it does not', () => {
+  const request = say(user('a'), assistant(thought, 'b'), user('c', ''), assistant(thought, 'd'), user('e'));
+  expect(repaired(request).messages).toMatchObject([{}, {}, user('c'), assistant(thought, 'd'), {}]);
+  expect(repaired(request, bound).messages).toMatchObject([{}, assistant(thought, 'b'), {}, assistant('d'), {}]);
+  expect(repaired({ ...request, system: [text('')] }, bound).done.map(([what]) => what)).toEqual([
+    'dropped_block',
+    'dropped_block',
+    'dropped_thinking',
+    'dropped_thinking',
+  ]);
+});
+
+test('whatever is taken out or put in is a change to the thinking behind it', () => {
+  const end = [assistant(thought, 'y'), user('z')] as const;
+  const before: unknown[][] = [
+    [user('a'), assistant('b', ''), user('c')],
+    [user('a'), assistant(call('t1')), user('c')],
+    [user('a'), assistant(call('t1')), user('c', result('t1'))],
+    [user('a'), assistant('b'), user('c', result('t9'))],
+    [user('a'), assistant(call('t1', { name: 'a.b' })), user(result('t1'))],
+    [user('a'), assistant('b'), user(image(png(9, 8001)))],
+    [user('a'), assistant('b'), user(null as unknown as Block, 'c')],
+    [user('a'), assistant('b'), null, user('c')],
+    [user('a'), assistant('b'), { role: 'system', content: 'c' }],
+    [user('a'), assistant('b'), user()],
+    [user('a \ud83d')],
+    [assistant(''), user('c')],
+    [assistant('b'), user('c')],
+    [assistant(), user('c')],
+  ];
+  for (const messages of before) {
+    const request = say(...messages, ...end);
+    expect(repaired(request, bound).messages.slice(-2)).toEqual([assistant('y'), user('z')]);
+    expect(repaired(request).messages.slice(-2)).toEqual([...end]);
+  }
+  const withTools = { ...say(user('a'), ...end), tools: [tool('a.b')] };
+  expect(repaired(withTools, bound).messages[1]).toEqual(assistant('y'));
+  const cut = { ...say(user('a'), ...end), system: 'Be kind\ud83d' };
+  expect(repaired(cut, bound).messages[1]).toEqual(assistant('y'));
+  const long = say(...times(40, [user('q'.repeat(500)), assistant('ok')]).flat(), user('a'), ...end);
+  expect(repaired(long, { ...bound, bodyBytesMax: 9_000 }).messages.slice(-2)).toEqual([assistant('y'), user('z')]);
+});
+
+test('what is no change to what the model read leaves the thinking behind it alone', () => {
+  const end = [assistant(thought, 'y'), user('z', '')] as const;
+  for (const messages of [
+    [{ role: 'user', content: 'plain' }],
+    [user('a'), assistant('b'), user('c'), user('d')],
+    [{ ...user('a'), id: 'm1' }],
+    [user('a'), assistant(thinking('x', { ...SEALED, ...marked }), 'b'), user('c')],
+  ])
+    expect(repaired(say(...messages, ...end), bound).messages.slice(-2)).toEqual([end[0], user('z')]);
+});
+
+test('a call that was cut out of an answer takes the thinking of that answer with it', () => {
+  const request = say(
+    user('a'),
+    assistant(thought, call('t2')),
+    user(result('t1'), result('t2')),
+    assistant('b'),
+    user('c'),
+  );
+  expect(repaired(request, bound).messages[1]).toEqual(assistant(call('t2')));
+  expect(repaired(request).messages[1]).toEqual(assistant(thought, call('t2')));
+});
+
+test('a text that was shortened is a change too', () => {
+  const request = say(user('l'.repeat(50_000)), assistant(thought, 'b'), user('c'));
+  expect(repaired(request, { ...bound, bodyBytesMax: 20_000 }).messages.at(1)).toEqual(assistant('b'));
+  expect(repaired(request, { ...FACTS, bodyBytesMax: 20_000 }).messages.at(1)).toEqual(assistant(thought, 'b'));
+});
+
+test('the oldest breakpoints go, those of the tools first, and bound thinking stays', () => {
+  const request = {
+    ...say(user(text('a', marked), text('b', marked)), assistant(thought, 'x'), user(text('c', marked))),
+    tools: [tool('t', marked)],
+    system: [text('s', marked)],
+  };
+  const { request: mended, done } = repaired(request, bound);
+  expect(done).toEqual([['dropped_breakpoint', 'tools.0']]);
+  expect(mended).toMatchObject({ tools: [tool('t')], messages: request.messages });
+});

@@ -1,0 +1,143 @@
+import { expect, test } from '@jest/globals';
+import type { WireRequest } from '../../../../../worker/model/rules/contract.ts';
+import { repairRequest } from '../../../../../worker/model/rules/repair.ts';
+import { ACCEPTED, one, REFUSED, say, times } from '../../../../fixture/contract-cases.ts';
+import { MENDED, repaired } from '../../../../fixture/repair-cases.ts';
+import { clone, FACTS, GROUNDS, SEALED } from '../../../../fixture/requests.ts';
+import { firstBreach } from '../../../../stand-in/claude/rules.ts';
+import {
+  assistant,
+  call,
+  image,
+  png,
+  result,
+  text,
+  thinking,
+  tool,
+  user,
+} from '../../../../stand-in/claude/specimens.ts';
+
+test.each(MENDED)('%s', (_, messages, mended, done) => {
+  const before = JSON.stringify(messages);
+  expect(repaired(say(...messages))).toMatchObject({ messages: mended, done });
+  expect(JSON.stringify(messages)).toBe(before);
+});
+
+/** Where the repair for one rule mends another one too. */
+const MENDED_BY = new Map([
+  ['one on an empty text', 6],
+  ['a result with a bad id', 8],
+]);
+
+test.each([...ACCEPTED, ...REFUSED])('after its repair nothing is wrong by rule %i: %s', (rule, name, request) => {
+  const { repairs, left, request: mended } = repairRequest(request as WireRequest, FACTS);
+  const isSound = ACCEPTED.some(([, other]) => other === name);
+  if (isSound) expect(mended).toBe(request);
+  else if (name !== 'no model') expect(repairs.map((repair) => repair.rule)).toContain(MENDED_BY.get(name) ?? rule);
+  expect(left.map(({ path }) => path)).toEqual(name === 'no model' ? ['model'] : []);
+  expect(mended.messages.length).toBeLessThanOrEqual(100_000);
+  const isWorthTheTime = left.length === 0 && name !== 'too many messages';
+  if (isWorthTheTime) expect(firstBreach(clone(mended), GROUNDS)).toBeUndefined();
+});
+
+test('half a pair of surrogates is replaced in texts and keys, and takes sealed thinking with it', () => {
+  const { messages, done } = repaired(
+    say(
+      user('a \ud83d'),
+      assistant(thinking('\udc4d', SEALED), 'x', call('t1', { input: { '\ud83d': ['\\ud83d \udc4d'] } })),
+      user(result('t1')),
+    ),
+  );
+  expect(messages).toMatchObject([
+    user('a \ufffd'),
+    assistant('x', call('t1', { input: { '\ufffd': ['\\ud83d \ufffd'] } })),
+    user(result('t1')),
+  ]);
+  expect(done.map(([what]) => what)).toEqual(['well_formed', 'dropped_thinking', 'well_formed']);
+});
+
+test('tools: one name here and in the calls, no second one, a schema for each', () => {
+  const request = {
+    ...say(user('a'), assistant(call('t1', { name: 'a.b' })), user(result('t1'))),
+    tools: [tool('a.b', { server: 'mcp' }), tool('a_b'), tool('a_b'), { name: 'c' }, null],
+    tool_choice: { type: 'tool', name: 'a.b' },
+    system: [text(' '), text('Be kind.')],
+  };
+  expect(repaired(request).request).toMatchObject({
+    tools: [tool('a_b_2'), tool('a_b'), { name: 'c', input_schema: { type: 'object' } }],
+    tool_choice: { name: 'a_b_2' },
+    system: [text('Be kind.')],
+    messages: [user('a'), assistant(call('t1', { name: 'a_b_2' })), user(result('t1'))],
+  });
+});
+
+test('a search that was sent twice goes once, with what it found', () => {
+  const [search, found] = [
+    { type: 'server_tool_use', id: 's1', name: 'web_search', input: {} },
+    { type: 'web_search_tool_result', tool_use_id: 's1', content: [] },
+  ];
+  const twice = repaired(
+    say(user('a'), assistant(search, found, 'b'), user('c'), assistant(search, found, 'd'), user('e')),
+  );
+  expect(twice.messages.slice(2)).toEqual([user('c'), assistant('d'), user('e')]);
+  expect(repaired(say(user('a'), assistant(search, search, found, 'b'), user('c'))).messages[1]).toEqual(
+    assistant(search, found, 'b'),
+  );
+});
+
+test('a system prompt and tools of which nothing can be sent are not sent', () => {
+  const { request, done } = repaired({ ...one, system: [text(''), null, { type: 'text' }], tools: 5 });
+  expect(Object.keys(request).sort()).toEqual(['max_tokens', 'messages', 'model']);
+  expect(done).toEqual([
+    ['dropped_block', 'system.0'],
+    ['dropped_block', 'system.1'],
+    ['dropped_block', 'system.2'],
+    ['dropped_block', 'tools'],
+  ]);
+});
+
+test('content of no known kind is said to be gone', () => {
+  expect(repaired(say(user('a'), assistant('b'), { role: 'user', content: 5 })).done).toEqual([
+    ['dropped_block', 'messages.2.content'],
+    ['placeholder', 'messages.2'],
+  ]);
+});
+
+test('of too many pictures the oldest go, and no more than must', () => {
+  const wide = image(png(2001, 9));
+  const crowd = repaired(say(user(...times(22, wide), 'look'))).done;
+  expect(crowd).toEqual([0, 1].map((at) => ['placeholder', `messages.0.content.${at}`]));
+  const one = repaired(say(user(...times(30, image(png(9, 9))), wide, 'look'))).done;
+  expect(one).toEqual([['placeholder', 'messages.0.content.30']]);
+  const many = repaired(say(user(...times(102, image(png(9, 9)))), assistant('a'), user('b'))).done;
+  expect(many).toHaveLength(2);
+});
+
+test('what cannot be written as JSON is left out, and what can is not', () => {
+  const loop: Record<string, unknown> = {};
+  loop.loop = loop;
+  const { messages } = repaired(say(user('a'), assistant('b', call('t1', { input: loop })), user(result('t1'), 'c')));
+  expect(messages).toEqual([user('a'), assistant('b'), user('c')]);
+});
+
+test('the rest of a request, and what did not change of it, is the same', () => {
+  const plain = { role: 'user', content: 'a' };
+  const request = { ...say(plain, assistant('b'), user('c', '')), metadata: { user_id: 'u' }, stream: true };
+  const { request: mended } = repaired(request);
+  expect(mended).toMatchObject({ metadata: { user_id: 'u' }, stream: true, model: 'm', max_tokens: 9 });
+  expect(mended.messages[0]).toBe(plain);
+  expect(mended.messages[1]).toBe(request.messages[1]);
+});
+
+test('a new name is not one that a search has', () => {
+  const search = { type: 'server_tool_use', id: 's_1', name: 'web_search', input: {} };
+  const { messages } = repaired(say(user('a'), assistant(call('s:1'), search), user(result('s:1'))));
+  expect(messages.at(-1)).toEqual(user(result('s_1_2')));
+});
+
+test('without a usable wish for output the usual one stands, within the limit', () => {
+  const given = (max_tokens: unknown, maxOutputTokens = 8192) =>
+    repaired({ ...one, max_tokens }, { ...FACTS, maxOutputTokens }).request.max_tokens;
+  expect([0, Number.NaN, '9', undefined].map((asked) => given(asked))).toEqual([4096, 4096, 4096, 4096]);
+  expect([given(9.9), given(10_000), given(-1, 1000)]).toEqual([9, 8192, 1000]);
+});

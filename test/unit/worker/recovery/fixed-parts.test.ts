@@ -1,0 +1,90 @@
+import { expect, test } from '@jest/globals';
+import type { Failure } from '../../../../worker/model/errors/classify.ts';
+import type { Model } from '../../../../worker/model/port.ts';
+import { createFixedPartsCheck, type FixedParts } from '../../../../worker/recovery/fixed-parts.ts';
+
+type SendResult = Awaited<ReturnType<Model['send']>>;
+
+const FIXED: FixedParts = { model: 'm', system: 'Be kind.', tools: [], serverTools: [], maxTokens: 1 };
+const CAUSE: Failure = { kind: 'unknown', reason: 'bad_request', status: 400 };
+const TAKEN_KEEP_MS = 10 * 60_000;
+const REFUSED_KEEP_MS = 15_000;
+const { signal } = new AbortController();
+
+const refused = (failure: Failure): SendResult => ({ ok: false, repairs: [], failure });
+const taken = { ok: true, repairs: [], answer: { stopReason: 'end_turn' } } as unknown as SendResult;
+
+/** A model that gives these results one after the other, and counts how often it was asked. */
+function modelThat(...results: SendResult[]) {
+  const asked: unknown[] = [];
+  const model = {
+    limits: async () => ({ windowTokens: 1 }),
+    send: async (request: unknown) => {
+      asked.push(request);
+      return results[Math.min(asked.length, results.length) - 1] as SendResult;
+    },
+  } as unknown as Model;
+  return { model, asked };
+}
+
+test('the request holds nothing of any chat', async () => {
+  const { model, asked } = modelThat(taken);
+  await createFixedPartsCheck()(model, FIXED, CAUSE, signal);
+  expect(asked).toEqual([
+    expect.objectContaining({ ...FIXED, messages: [{ role: 'user', content: expect.any(String) }] }),
+  ]);
+});
+
+test('a verdict serves all who fail for the same cause, for as long as it is kept', async () => {
+  let nowMs = 0;
+  const check = createFixedPartsCheck(() => nowMs);
+  const { model, asked } = modelThat(taken);
+  expect(await check(model, FIXED, CAUSE, signal)).toEqual({ kind: 'taken', wasAsked: true });
+  nowMs = TAKEN_KEEP_MS - 1;
+  expect(await check(model, FIXED, CAUSE, signal)).toEqual({ kind: 'taken', wasAsked: false });
+  nowMs = TAKEN_KEEP_MS;
+  expect(await check(model, FIXED, CAUSE, signal)).toMatchObject({ wasAsked: true });
+  expect(asked.length).toBe(2);
+});
+
+test('who asks while another does gets its answer', async () => {
+  const check = createFixedPartsCheck();
+  const { model, asked } = modelThat(taken);
+  const verdicts = await Promise.all([check(model, FIXED, CAUSE, signal), check(model, FIXED, CAUSE, signal)]);
+  expect(verdicts.map(({ wasAsked }) => wasAsked)).toEqual([true, false]);
+  expect(asked.length).toBe(1);
+});
+
+test.each([
+  ['another status', FIXED, { ...CAUSE, status: 403 }],
+  ['another prompt', { ...FIXED, system: 'Be brief.' }, CAUSE],
+])('%s is another question', async (_, fixed, failure) => {
+  const check = createFixedPartsCheck();
+  const { model, asked } = modelThat(taken);
+  await check(model, FIXED, CAUSE, signal);
+  await check(model, fixed, failure, signal);
+  expect(asked.length).toBe(2);
+});
+
+test('a refusal is kept for a short time only, as the operator may have mended it', async () => {
+  let nowMs = 0;
+  const check = createFixedPartsCheck(() => nowMs);
+  const { model } = modelThat(refused(CAUSE), taken);
+  expect(await check(model, FIXED, CAUSE, signal)).toMatchObject({ kind: 'refused' });
+  nowMs = REFUSED_KEEP_MS - 1;
+  expect(await check(model, FIXED, CAUSE, signal)).toMatchObject({ kind: 'refused', wasAsked: false });
+  nowMs = REFUSED_KEEP_MS;
+  expect(await check(model, FIXED, CAUSE, signal)).toMatchObject({ kind: 'taken' });
+});
+
+test.each<Failure>([
+  { kind: 'transient', reason: 'overloaded', status: 529 },
+  { kind: 'terminal', reason: 'over_total_budget' },
+  { kind: 'terminal', reason: 'over_chat_budget' },
+])('trouble that says nothing of the fixed parts is unclear, and not kept: %j', async (failure) => {
+  const check = createFixedPartsCheck();
+  const { model, asked } = modelThat(refused(failure));
+  expect(await check(model, FIXED, CAUSE, signal)).toMatchObject({ kind: 'unclear' });
+  expect(await check(model, FIXED, CAUSE, signal)).toMatchObject({ kind: 'unclear', wasAsked: true });
+  expect(asked.length).toBe(2);
+});

@@ -1,0 +1,92 @@
+import { expect, test } from '@jest/globals';
+import { viewTokens } from '../../../../worker/recovery/compact.ts';
+import { maskResults, trimOldRounds } from '../../../../worker/recovery/mask.ts';
+import { asShown } from '../../../../worker/session/overlay.ts';
+import type { LogRecord } from '../../../../worker/session/record.ts';
+import { view, type Window } from '../../../../worker/session/view.ts';
+import { roomFor } from '../../../fixture/compaction.ts';
+import { assistantSays, userSays } from '../../../fixture/records.ts';
+import { call, result } from '../../../stand-in/claude/specimens.ts';
+
+const ROOM = roomFor(16_000);
+const BIG = 'found something '.repeat(900);
+
+function round(id: string, found: string): LogRecord[] {
+  const called = { ...assistantSays([call(id)]), stopReason: 'tool_use', id: `call ${id}` } as LogRecord;
+  return [called, userSays([result(id, found)], { id: `result ${id}` })];
+}
+
+function turn(id: string, found: string): LogRecord[] {
+  return [
+    userSays(`ask ${id}`, { id: `ask ${id}` }),
+    ...round(id, found),
+    { ...assistantSays('Done.'), id: `end ${id}` },
+  ];
+}
+
+function windowOf(...records: LogRecord[]): Window {
+  return { head: undefined, records, omitted: 0 };
+}
+
+function wholeResults(window: Window): string[] {
+  return asShown(window.records).flatMap((record) =>
+    record.t === 'user' && typeof record.content !== 'string'
+      ? record.content.flatMap(({ content, tool_use_id: id }) => (content === BIG ? [String(id)] : []))
+      : [],
+  );
+}
+
+test('results of old turns are masked, those of the turn before and of the pending one stay whole', () => {
+  const window = windowOf(
+    ...['a', 'b', 'c', 'd'].flatMap((id) => turn(id, BIG)),
+    ...turn('e', 'small'),
+    userSays('pending', { id: 'pending' }),
+  );
+  const mask = maskResults(window, ROOM, []);
+  expect(mask?.trims[0]).toMatchObject({ t: 'trim', what: 'results', through: 'end d' });
+  expect(mask?.tokensAfter).toBeLessThan((mask?.tokensBefore ?? 0) * 0.2);
+});
+
+test('a turn that is large by its own rounds keeps only the newest of them whole', () => {
+  const window = windowOf(
+    userSays('pending', { id: 'pending' }),
+    ...round('a', BIG),
+    ...round('b', BIG),
+    ...round('c', 'small'),
+  );
+  const mask = maskResults(window, ROOM, []);
+  expect(mask?.trims[0]?.through).toBe('call c');
+  expect(wholeResults({ ...window, records: [...window.records, ...(mask ? mask.trims : [])] })).toEqual([]);
+});
+
+test('the newest round stays whole even when it is what does not fit', () => {
+  const window = windowOf(userSays('pending'), ...round('a', 'small'), ...round('b', BIG));
+  expect(maskResults(window, ROOM, [])).toBeUndefined();
+  const trim = trimOldRounds(window.records);
+  expect(wholeResults({ ...window, records: [...window.records, ...(trim ? [trim] : [])] })).toEqual(['b']);
+});
+
+test('where the words are what is long, a mask is no progress', () => {
+  const window = windowOf(...turn('a', 'small'), assistantSays(BIG.repeat(3)), userSays('pending'));
+  expect(maskResults(window, ROOM, [])).toBeUndefined();
+});
+
+test('a mask that leaves too much for the window is none', () => {
+  const window = windowOf(...turn('a', BIG), ...turn('b', BIG), userSays(`${BIG}${BIG}`), userSays('pending'));
+  expect(maskResults(window, roomFor(4_000), [])).toBeUndefined();
+});
+
+test('nothing to mask is no mask', () => {
+  expect(maskResults(windowOf(userSays('pending')), ROOM, [])).toBeUndefined();
+  expect(trimOldRounds([userSays('pending')])).toBeUndefined();
+  expect(trimOldRounds([])).toBeUndefined();
+});
+
+test('what comes after a mask does not change it: the prefix is stable until the next compaction', () => {
+  const masked = windowOf(...['a', 'b', 'c', 'd'].flatMap((id) => turn(id, BIG)), userSays('pending', { id: 'p' }));
+  const mask = maskResults(masked, ROOM, []);
+  const before = windowOf(...masked.records, ...(mask ? mask.trims : []));
+  const after = windowOf(...before.records, assistantSays('Answer'), ...turn('e', BIG));
+  expect(viewTokens(after)).toBeGreaterThan(viewTokens(before));
+  expect(view(after).slice(0, view(before).length)).toEqual(view(before));
+});

@@ -1,0 +1,102 @@
+import { expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { bytesOf, largePartsOfTurn, largestParts, mediaParts } from '../../../../worker/recovery/oversized.ts';
+import { assistantSays, records, userSays } from '../../../fixture/records.ts';
+import { SEEDED } from '../../../fixture/texts.ts';
+import { call, image, png, result, text } from '../../../stand-in/claude/specimens.ts';
+
+const KB = 1024;
+const picture = (bytes: number) => ({
+  type: 'image',
+  source: { type: 'kept', sha256: 'a'.repeat(64), media_type: 'image/jpeg', bytes, width: 9, height: 9 },
+});
+const file = (bytes: number) => ({
+  type: 'document',
+  title: 'report.pdf',
+  source: { type: 'kept', sha256: 'b'.repeat(64), media_type: 'application/pdf', bytes, pages: 3 },
+});
+
+test('the newest turn gives up its largest parts first, and older turns only when that is not enough', () => {
+  const log = [
+    userSays([text('old'), picture(900 * KB)], { entry: '1-0' }),
+    assistantSays('seen'),
+    userSays([text('new'), picture(100 * KB), file(400 * KB)], { entry: '2-0' }),
+  ];
+  expect(largestParts(log, 1).map(({ name }) => name)).toEqual(['the file "report.pdf"']);
+  expect(largestParts(log, 600 * KB).map(({ record, block }) => [record.entry, block])).toEqual([
+    ['2-0', 2],
+    ['2-0', 1],
+  ]);
+  expect(largestParts(log, 1_000 * KB).map(({ record, block }) => [record.entry, block])).toEqual([
+    ['2-0', 2],
+    ['2-0', 1],
+    ['1-0', 1],
+  ]);
+});
+
+test('what is small stays: leaving it out would not help', () => {
+  expect(largestParts([userSays('a'.repeat(7 * KB)), userSays([picture(KB)])], 10_000 * KB)).toEqual([]);
+  expect(largestParts([userSays('a'.repeat(9 * KB))], 0)).toEqual([]);
+});
+
+test('words name what was left out: name, kind and size of a file, head and tail of a text', () => {
+  const long = `head ${'x'.repeat(20_000)} tail`;
+  const [first, second] = largestParts([userSays([text(long), file(3 * KB * KB)])], 90_000 * KB);
+  expect(first?.instead).toBe('[document report.pdf, 3 pages, 3.0 MB, left out]');
+  expect(second?.instead).toMatch(/^head x[\s\S]*20010 characters in all[\s\S]*x tail$/);
+  expect(second?.instead.length).toBeLessThanOrEqual(2_000);
+});
+
+test('what tools returned for the newest message is part of its turn', () => {
+  const log = [
+    userSays('old '.repeat(9_000)),
+    assistantSays('ok'),
+    userSays('find it', { entry: '2-0' }),
+    assistantSays([call('t1')]),
+    userSays([result('t1', 'y'.repeat(9_000))], { id: 'results' }),
+  ];
+  const parts = largePartsOfTurn(log, 2_000);
+  expect(parts).toMatchObject([{ record: { id: 'results' }, block: 0, name: 'a part of what a tool returned' }]);
+  expect(parts[0]?.instead.length).toBeLessThanOrEqual(2_000);
+});
+
+test('a message of plain text is a part of its own', () => {
+  const [part] = largePartsOfTurn([userSays('z'.repeat(5_000), { entry: '1-0' })], 2_000);
+  expect(part).toMatchObject({ bytes: expect.any(Number), name: 'the middle of a long text' });
+  expect(part?.block).toBeUndefined();
+});
+
+test('media are found wherever they stand, inside results too, however small they are', () => {
+  const inline = image(png(9, 9));
+  const log = [
+    userSays([text('a'), picture(10)], { entry: '1-0' }),
+    userSays([result('t1', [text('b'), inline]), result('t2', 'plain')], { id: 'results' }),
+    userSays('none here'),
+  ];
+  const parts = mediaParts(log);
+  expect(parts.map(({ record, block }) => [record.entry ?? record.id, block])).toEqual([
+    ['1-0', 1],
+    ['results', 0],
+  ]);
+  expect(parts[1]?.instead).toMatch(/^b\n[\s\S]*\[image\/png, 1 KB, left out\]$/);
+});
+
+test('a kept file weighs what it will weigh as base64', () => {
+  expect(bytesOf([userSays([picture(3_000_000)])])).toBe(4_000_000);
+  expect(bytesOf([userSays('я'.repeat(100))])).toBeGreaterThan(200);
+  expect(bytesOf([userSays([result('t1', [picture(3_000_000)])])])).toBeGreaterThanOrEqual(4_000_000);
+});
+
+test('whatever the log holds: every part is smaller than what it stands for, names a record of a user, and is well formed', () => {
+  fc.assert(
+    fc.property(fc.array(records, { maxLength: 8 }), (log) => {
+      const large = [...largestParts(log, Number.MAX_SAFE_INTEGER), ...largePartsOfTurn(log, 2_000)];
+      for (const { instead, bytes } of large) expect(instead.length).toBeLessThan(bytes);
+      for (const part of [...large, ...mediaParts(log)]) {
+        expect(log).toContain(part.record);
+        expect(part.instead.trim()).not.toBe('');
+      }
+    }),
+    SEEDED,
+  );
+});

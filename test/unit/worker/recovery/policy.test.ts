@@ -1,0 +1,172 @@
+import { expect, test } from '@jest/globals';
+import type { RecoveryStage } from '../../../../worker/lane/attempt.ts';
+import {
+  nextStep,
+  OTHERWISE,
+  POLICY,
+  RECOVERIES_MAX,
+  type Step,
+  type Trigger,
+} from '../../../../worker/recovery/policy.ts';
+
+const STAGES: readonly RecoveryStage[] = ['none', 'compacted', 'fresh', 'bare', 'scrubbed'];
+const TRIGGERS: readonly Trigger[] = ['token', 'fit', 'wire', 'media', 'poison', 'refusal', 'unknown', 'output'];
+const LENGTH_MAX = 5;
+
+interface State {
+  stage: RecoveryStage;
+  recoveries: number;
+  tried: readonly Trigger[];
+}
+
+interface Move {
+  to: State;
+  /** What was really done: a step that fails, or finds nothing to do, falls through to the next. */
+  effects: readonly Step[];
+}
+
+/** What recovery can make of a step. */
+function movesFrom(state: State, step: Step, trigger: Trigger): Move[] {
+  const move = (stage: RecoveryStage, ...effects: Step[]): Move => ({
+    to: { stage, recoveries: state.recoveries + 1, tried: state.tried },
+    effects,
+  });
+  switch (step) {
+    case 'compact':
+      return [move('compacted', step), move('fresh', step, 'start fresh session')];
+    case 'start fresh session':
+      return [move('fresh', step)];
+    case 'try without history': {
+      // The check of the fixed parts is a call, too, unless its answer is known.
+      const known = move('fresh', step, 'start fresh session');
+      return [known, { ...known, to: { ...known.to, recoveries: known.to.recoveries + 1 } }];
+    }
+    case 'start bare session':
+      return [move('bare', step)];
+    case 'scrub message':
+      return [move('scrubbed', step)];
+    case 'remove turn':
+    case 'give up':
+      return [];
+    default: {
+      const own = move(state.stage, step);
+      return [
+        { ...own, to: { ...own.to, tried: [...state.tried, trigger] } },
+        ...movesFrom(state, OTHERWISE[state.stage][trigger], trigger),
+      ];
+    }
+  }
+}
+
+/** One way that a message can take: the effects, the stages gone through, and whether it came to its end. */
+interface Way {
+  effects: readonly Step[];
+  stages: readonly RecoveryStage[];
+  ended: boolean;
+}
+
+/** Every way, for every sequence of failures. */
+function* ways(state: State, way: Way): Generator<Way> {
+  if (way.stages.length > LENGTH_MAX) {
+    yield way;
+    return;
+  }
+  for (const trigger of TRIGGERS) {
+    const moves = movesFrom(state, nextStep({ ...state, trigger }), trigger);
+    if (!moves.length) yield { ...way, ended: true };
+    for (const { to, effects } of moves)
+      yield* ways(to, { ...way, effects: [...way.effects, ...effects], stages: [...way.stages, to.stage] });
+  }
+}
+
+const fresh = (stage: RecoveryStage): State => ({ stage, recoveries: 0, tried: [] });
+const everyWay = STAGES.flatMap((stage) => [...ways(fresh(stage), { effects: [], stages: [stage], ended: false })]);
+
+test('the table is the one of the design: a change of it is a decision and not an accident', () => {
+  const own = {
+    fit: 'lower output',
+    wire: 'scrub largest',
+    media: 'scrub media',
+    poison: 'drop thinking',
+    output: 'raise output',
+  };
+  const blaming = { refusal: 'remove turn', unknown: 'try without history' };
+  expect(POLICY).toEqual({
+    none: { token: 'compact', ...own, ...blaming },
+    compacted: { token: 'start fresh session', ...own, ...blaming },
+    fresh: { token: 'scrub message', ...own, refusal: 'start bare session', unknown: 'start bare session' },
+    bare: { token: 'scrub message', ...own, refusal: 'give up', unknown: 'give up' },
+    scrubbed: { token: 'give up', ...own, refusal: 'give up', unknown: 'give up' },
+  });
+  const all = (step: Step) => Object.fromEntries(TRIGGERS.map((trigger) => [trigger, step]));
+  const scrubs = { token: 'scrub message', fit: 'scrub message', wire: 'scrub message' };
+  const last = { unknown: 'try without history', output: 'give up' };
+  expect(OTHERWISE).toEqual({
+    none: { ...all('start fresh session'), ...last, token: 'compact', fit: 'compact' },
+    compacted: { ...all('start fresh session'), ...last },
+    fresh: { ...all('start bare session'), ...scrubs, output: 'give up' },
+    bare: { ...all('give up'), ...scrubs },
+    scrubbed: all('give up'),
+  });
+  expect(RECOVERIES_MAX).toBe(3);
+});
+
+test('whatever keeps failing, a message comes to an end, and never after more calls than were promised', () => {
+  expect(everyWay.length).toBeGreaterThan(500);
+  expect(everyWay.filter(({ ended, stages }) => !ended || stages.length - 1 > RECOVERIES_MAX)).toEqual([]);
+});
+
+test('a stage is never gone back to', () => {
+  const backwards = everyWay.filter(({ stages }) =>
+    stages.some((stage, at) => STAGES.indexOf(stage) < STAGES.indexOf(stages[at - 1] ?? 'none')),
+  );
+  expect(backwards).toEqual([]);
+});
+
+test.each<Step>([
+  'compact',
+  'start fresh session',
+  'scrub message',
+  'lower output',
+  'scrub largest',
+  'drop thinking',
+  'try without history',
+  'start bare session',
+])('a message is never made to "%s" twice: what did not help once is not paid for again', (step) => {
+  expect(everyWay.filter(({ effects }) => effects.filter((each) => each === step).length > 1)).toEqual([]);
+});
+
+test.each<Step>(['raise output', 'scrub media'])('a message is made to "%s" twice, and no more often', (step) => {
+  const times = everyWay.map(({ effects }) => effects.filter((each) => each === step).length);
+  expect(Math.max(...times)).toBe(2);
+});
+
+test('nobody gives up on the first failure of a message that nothing was tried for', () => {
+  for (const trigger of TRIGGERS) expect(nextStep({ ...fresh('none'), trigger })).not.toBe('give up');
+});
+
+test('a plain overflow goes through both stages, and then to the message itself', () => {
+  const taken: Step[] = [];
+  for (const [recoveries, stage] of STAGES.entries())
+    taken.push(nextStep({ stage, trigger: 'token', recoveries, tried: [] }));
+  expect(taken).toEqual(['compact', 'start fresh session', 'scrub message', 'give up', 'give up']);
+});
+
+test('the own step of a kind is taken so often, and then the failure goes the way of the stage', () => {
+  for (const stage of STAGES)
+    for (const trigger of TRIGGERS) {
+      expect(nextStep({ ...fresh(stage), trigger })).toBe(POLICY[stage][trigger]);
+      expect(nextStep({ ...fresh(stage), trigger, tried: [trigger, trigger] })).toBe(OTHERWISE[stage][trigger]);
+    }
+});
+
+test('a step of its own for one kind does not use up that of another', () => {
+  expect(nextStep({ ...fresh('none'), trigger: 'media', tried: ['wire', 'fit', 'poison'] })).toBe('scrub media');
+});
+
+test('a stage that was stored by a crash before its count does not open a loop', () => {
+  for (const stage of STAGES)
+    for (const trigger of TRIGGERS)
+      for (const recoveries of [RECOVERIES_MAX, RECOVERIES_MAX + 1, Number.POSITIVE_INFINITY])
+        expect(nextStep({ stage, trigger, recoveries, tried: [] })).toBe('give up');
+});

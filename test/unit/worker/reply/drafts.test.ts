@@ -1,0 +1,156 @@
+import { expect, test } from '@jest/globals';
+import type { InboundMessage } from '../../../../shared/flow/message.ts';
+import type { TelegramResult } from '../../../../shared/telegram/failure.ts';
+import { type Attempt, FencedError } from '../../../../worker/lane/attempt.ts';
+import { createDrafts, type DraftsParts } from '../../../../worker/reply/drafts.ts';
+
+const TO = { chatId: 1001 };
+const EVERY_MS = 2;
+const NEVER_MS = 3_600_000;
+const SHOWN: TelegramResult<void> = { ok: true, value: undefined };
+const failing = (kind: 'rejected' | 'not_offered'): TelegramResult<void> => ({
+  ok: false,
+  failure: { kind, description: kind },
+});
+
+/** A Telegram whose drafts a test answers by hand. */
+function byHand() {
+  const calls: { draftId: number; text: string; answer: (result: TelegramResult<void>) => void }[] = [];
+  let onCall = () => {};
+  const telegram: DraftsParts['telegram'] = {
+    sendDraft(_to, draftId, text) {
+      const { promise, resolve } = Promise.withResolvers<TelegramResult<void>>();
+      calls.push({ draftId, text, answer: resolve });
+      onCall();
+      return promise;
+    },
+  };
+  const nth = async (wanted: number) => {
+    while (calls.length < wanted) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      onCall = resolve;
+      await promise;
+    }
+    return calls[wanted - 1] as (typeof calls)[number];
+  };
+  return { telegram, calls, nth };
+}
+
+const attempt = (hold: () => Promise<void> = async () => {}) => ({ hold }) as Attempt;
+const message = (chatType: InboundMessage['chatType'] = 'private') => ({ chatType, messageId: 77 }) as InboundMessage;
+
+test('what is newest is shown, one draft at a time, in place of the one before', async () => {
+  const { telegram, calls, nth } = byHand();
+  const draft = createDrafts({ telegram, everyMs: EVERY_MS, refreshMs: NEVER_MS }).begin(attempt(), message(), TO);
+  draft.write('One');
+  const first = await nth(1);
+  for (const text of ['One, two', 'One, two, three']) draft.write(text);
+  expect(calls).toHaveLength(1);
+  first.answer(SHOWN);
+  const second = await nth(2);
+  expect([first, second].map(({ draftId, text }) => [draftId, text])).toEqual([
+    [77, 'One'],
+    [77, 'One, two, three'],
+  ]);
+  second.answer(SHOWN);
+  await draft.end();
+});
+
+test('the end waits for a draft that is on its way, and nothing is shown after it', async () => {
+  const { telegram, calls, nth } = byHand();
+  const draft = createDrafts({ telegram, everyMs: EVERY_MS, refreshMs: EVERY_MS }).begin(attempt(), message(), TO);
+  draft.write('One');
+  const first = await nth(1);
+  const order: string[] = [];
+  const ended = draft.end().then(() => order.push('ended'));
+  draft.write('One, two');
+  await new Promise((resolve) => setImmediate(resolve));
+  order.push('answered');
+  first.answer(SHOWN);
+  await ended;
+  await new Promise((resolve) => setTimeout(resolve, 5 * EVERY_MS));
+  expect([order, calls.length]).toEqual([['answered', 'ended'], 1]);
+});
+
+test('an answer that is written at once has no draft', async () => {
+  const { telegram, calls } = byHand();
+  const draft = createDrafts({ telegram, everyMs: NEVER_MS, refreshMs: NEVER_MS }).begin(attempt(), message(), TO);
+  draft.write('Done.');
+  await draft.end();
+  expect(calls).toEqual([]);
+});
+
+test('white space alone is not shown, and a long text by its last part', async () => {
+  const { telegram, nth } = byHand();
+  const draft = createDrafts({ telegram, everyMs: EVERY_MS, refreshMs: NEVER_MS }).begin(attempt(), message(), TO);
+  draft.write(' \n');
+  draft.write(`${'a'.repeat(4_000)}\n\n${'b'.repeat(500)}`);
+  const first = await nth(1);
+  expect(first.text).toBe('b'.repeat(500));
+  first.answer(SHOWN);
+  await draft.end();
+});
+
+test('what stays the same is shown again before it vanishes', async () => {
+  const { telegram, nth } = byHand();
+  const draft = createDrafts({ telegram, everyMs: EVERY_MS, refreshMs: EVERY_MS }).begin(attempt(), message(), TO);
+  draft.write('One');
+  for (const at of [1, 2, 3]) {
+    const shown = await nth(at);
+    expect(shown.text).toBe('One');
+    shown.answer(SHOWN);
+  }
+  await draft.end();
+});
+
+test('an attempt that was taken over shows nothing', async () => {
+  const { telegram, calls } = byHand();
+  const asked = Promise.withResolvers<void>();
+  const fenced = attempt(async () => {
+    asked.resolve();
+    throw new FencedError();
+  });
+  const draft = createDrafts({ telegram, everyMs: EVERY_MS, refreshMs: EVERY_MS }).begin(fenced, message(), TO);
+  draft.write('One');
+  await asked.promise;
+  await draft.end();
+  expect(calls).toEqual([]);
+});
+
+test.each(['group', 'supergroup', 'channel'] as const)('a %s sees no draft', async (chatType) => {
+  const { telegram, calls } = byHand();
+  const drafts = createDrafts({ telegram, everyMs: 0, refreshMs: NEVER_MS });
+  const draft = drafts.begin(attempt(), message(chatType), TO);
+  draft.write('One');
+  // One in a private chat that begins later is shown, so this one had its time.
+  const other = drafts.begin(attempt(), message(), TO);
+  other.write('Two');
+  while (calls.length === 0) await new Promise((resolve) => setImmediate(resolve));
+  calls[0]?.answer(SHOWN);
+  await Promise.all([draft.end(), other.end()]);
+  expect(calls.map(({ text }) => text)).toEqual(['Two']);
+});
+
+test('a failure ends the draft of one answer; a server that knows no drafts is not asked again', async () => {
+  const { telegram, calls, nth } = byHand();
+  const drafts = createDrafts({ telegram, everyMs: EVERY_MS, refreshMs: EVERY_MS });
+  for (const [at, kind] of [
+    [1, 'rejected'],
+    [2, 'not_offered'],
+  ] as const) {
+    const draft = drafts.begin(attempt(), message(), TO);
+    draft.write('One');
+    (await nth(at)).answer(failing(kind));
+    draft.write('One, two');
+    await draft.end();
+  }
+  const last = drafts.begin(attempt(), message(), TO);
+  last.write('last');
+  // One that begins later elsewhere is shown, so this one had its time.
+  const other = createDrafts({ telegram, everyMs: EVERY_MS, refreshMs: NEVER_MS }).begin(attempt(), message(), TO);
+  other.write('other');
+  const third = await nth(3);
+  third.answer(SHOWN);
+  await Promise.all([last.end(), other.end()]);
+  expect(calls.map(({ text }) => text)).toEqual(['One', 'One', 'other']);
+});

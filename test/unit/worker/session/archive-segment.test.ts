@@ -1,0 +1,53 @@
+import { expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { encodeRecord } from '../../../../worker/session/record.ts';
+import { packSegment, unpackSegment } from '../../../../worker/session/segment.ts';
+import { records } from '../../../fixture/records.ts';
+import { SEEDED } from '../../../fixture/texts.ts';
+
+const lines = fc.array(
+  fc.oneof(
+    records.map((record) => Buffer.from(encodeRecord(record))),
+    fc.uint8Array({ maxLength: 12 }).map((bytes) => Buffer.from(bytes.filter((byte) => byte !== 0x0a))),
+  ),
+  { minLength: 1, maxLength: 8 },
+);
+
+test('lines come out of a segment as they went in, byte for byte, empty and damaged ones, too', async () => {
+  await fc.assert(
+    fc.asyncProperty(lines, async (packed) => {
+      expect((await unpackSegment(await packSegment(packed))).map(hexOf)).toEqual(packed.map(hexOf));
+    }),
+    SEEDED,
+  );
+});
+
+test('a segment with a changed byte, or a part of one, is refused, or reads as it was: never as something else', async () => {
+  let refused = 0;
+  await fc.assert(
+    fc.asyncProperty(lines, fc.nat(), fc.integer({ min: 1, max: 255 }), async (original, at, mask) => {
+      const segment = await packSegment(original);
+      const place = at % segment.length;
+      const changed = Buffer.from(segment);
+      changed.writeUInt8(changed.readUInt8(place) ^ mask, place);
+      for (const damaged of [changed, segment.subarray(0, place)]) {
+        const read = await unpackSegment(damaged).catch(() => undefined);
+        if (read === undefined) refused += 1;
+        else expect(read.map(hexOf)).toEqual(original.map(hexOf));
+      }
+    }),
+    SEEDED,
+  );
+  expect(refused).toBeGreaterThan(SEEDED.numRuns * 1.8);
+});
+
+test('text of a chat takes a fraction of its size', async () => {
+  const packed = Array.from({ length: 500 }, (_, n) =>
+    Buffer.from(`{"v":1,"t":"user","content":"Question ${n} again"}`),
+  );
+  expect((await packSegment(packed)).length).toBeLessThan(Buffer.concat(packed).length / 5);
+});
+
+function hexOf(line: Buffer): string {
+  return line.toString('hex');
+}

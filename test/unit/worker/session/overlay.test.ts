@@ -1,0 +1,155 @@
+import { expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import type { Block } from '../../../../worker/model/block.ts';
+import { asShown, withScrubs } from '../../../../worker/session/overlay.ts';
+import type { LogRecord, ScrubRecord, TrimRecord } from '../../../../worker/session/record.ts';
+import { viewWithOrigins } from '../../../../worker/session/view.ts';
+import { assistantSays, heads, records, STAMP, userSays } from '../../../fixture/records.ts';
+import { SEEDED } from '../../../fixture/texts.ts';
+import { call, image, png, result, text, thinking } from '../../../stand-in/claude/specimens.ts';
+
+const SIGNED = { signature: 'EuYBCkQYAiJA0123456789==' };
+
+function scrub(place: Partial<ScrubRecord>, words = 'left out'): LogRecord {
+  return { ...STAMP, t: 'scrub', text: words, ...place };
+}
+
+function trim(what: TrimRecord['what'], through: string): LogRecord {
+  return { ...STAMP, t: 'trim', what, through };
+}
+
+function contentsOf(shown: readonly LogRecord[]): unknown[] {
+  return shown.flatMap((record) => (record.t === 'user' || record.t === 'assistant' ? [record.content] : []));
+}
+
+test('a scrub of one block leaves the others as they were', () => {
+  const said = userSays([text('look'), image(png(9, 9)), text('and this')], { entry: '1-0' });
+  const [content] = contentsOf(asShown([said, scrub({ entry: '1-0', block: 1 })]));
+  expect(content).toEqual([text('look'), text('left out'), text('and this')]);
+});
+
+test('a scrub of a result keeps it a result: its call would be left alone', () => {
+  const said = userSays([result('t1', 'x'.repeat(99)), result('t2')], { id: 'results' });
+  const [content] = contentsOf(asShown([said, scrub({ record: 'results', block: 0 })]));
+  expect(content).toEqual([{ ...result('t1'), content: 'left out' }, result('t2')]);
+});
+
+test('a scrub by the entry finds the message in every session; one by the id only that record', () => {
+  const asked = userSays('asked', { entry: '1-0', id: 'a' });
+  const other = userSays('other', { id: 'b' });
+  expect(contentsOf(asShown([asked, other, scrub({ entry: '1-0' })]))).toEqual(['left out', 'other']);
+  expect(contentsOf(asShown([asked, other, scrub({ record: 'b' })]))).toEqual(['asked', 'left out']);
+  expect(contentsOf(asShown([asked, other, scrub({ entry: '9-9' }), scrub({ record: 'c' })]))).toEqual([
+    'asked',
+    'other',
+  ]);
+});
+
+test('of two scrubs of one place the newer one counts', () => {
+  const asked = userSays([text('a'), text('b')], { entry: '1-0' });
+  const twice = [asked, scrub({ entry: '1-0', block: 0 }, 'first'), scrub({ entry: '1-0', block: 0 }, 'second')];
+  expect(contentsOf(asShown(twice))).toEqual([[text('second'), text('b')]]);
+});
+
+test('an old result becomes one line that names its call, its size and how it began', () => {
+  const long = `First line\n${'x'.repeat(5_000)}`;
+  const shown = asShown([
+    userSays('find it'),
+    assistantSays([call('t1', { name: 'search', input: { q: 'spillway' } })]),
+    userSays([result('t1', long)], { id: 'old' }),
+    trim('results', 'old'),
+  ]);
+  const [, , content] = contentsOf(shown) as [unknown, unknown, Block[]];
+  expect(content).toEqual([
+    {
+      ...result('t1'),
+      content: `[search {"q":"spillway"} returned ${long.length} characters, left out here. It began: First line]`,
+    },
+  ]);
+});
+
+test('a trim reaches no further than its record', () => {
+  const long = 'y'.repeat(500);
+  const calls = assistantSays([call('t1'), call('t2')]);
+  const shown = asShown([
+    calls,
+    userSays([result('t1', long)], { id: 'old' }),
+    userSays([result('t2', long)], { id: 'new' }),
+    trim('results', 'old'),
+  ]);
+  const [, old, newer] = contentsOf(shown) as [unknown, Block[], Block[]];
+  expect(old[0]?.content).not.toBe(long);
+  expect(newer[0]?.content).toBe(long);
+});
+
+test('a short result is not replaced by a longer line, and a picture always is', () => {
+  const shown = asShown([
+    userSays([result('t1', 'ok'), result('t2', [image(png(9, 9))])], { id: 'old' }),
+    trim('results', 'old'),
+  ]);
+  const [content] = contentsOf(shown) as [Block[]];
+  expect(content[0]).toEqual(result('t1', 'ok'));
+  expect(content[1]?.content).toMatch(/^\[a tool \{\} returned/);
+});
+
+test('a cut inside an emoji or a lone surrogate leaves well-formed words, and never none', () => {
+  for (const begin of [`${'a'.repeat(119)}😀😀`, '\ud83d', '', '\n\n\n']) {
+    const shown = asShown([
+      userSays([result('t1', `${begin}${' '.repeat(900)}`)], { id: 'old' }),
+      trim('results', 'old'),
+    ]);
+    const [[block]] = contentsOf(shown) as [[Block]];
+    expect(String(block.content).isWellFormed()).toBe(true);
+    expect(String(block.content).trim()).not.toBe('');
+  }
+});
+
+test('trimmed thinking is gone from the view, and blocks keep their places for those who name them', () => {
+  const thought = assistantSays([thinking('hm', SIGNED), { type: 'redacted_thinking', data: 'eA==' }, text('b')]);
+  const log = [userSays('a'), { ...thought, id: 'answer' } as LogRecord, userSays('c'), trim('thinking', 'answer')];
+  const { messages, origins } = viewWithOrigins({ head: undefined, records: log, omitted: 0 });
+  expect(messages[1]?.content).toEqual([text('b')]);
+  expect(origins.get(messages[1]?.content[0])).toMatchObject({ record: { id: 'answer' }, block: 2 });
+});
+
+test('a trim whose record has left the window trims nothing', () => {
+  const log = [userSays('a'), assistantSays([thinking('hm', SIGNED), text('b')]), userSays('c')];
+  expect(asShown([...log, trim('thinking', 'gone')])).toEqual([...log, trim('thinking', 'gone')]);
+});
+
+test('whatever the log holds: records and blocks keep their places, and without scrubs and trims nothing is touched', () => {
+  fc.assert(
+    fc.property(fc.array(records, { maxLength: 12 }), (log) => {
+      const shown = asShown(log);
+      expect(shown.map(({ t, id }) => [t, id])).toEqual(log.map(({ t, id }) => [t, id]));
+      for (const [at, record] of log.entries()) {
+        const after = shown[at];
+        if (record.t !== 'assistant' || after?.t !== 'assistant' || typeof record.content === 'string') continue;
+        expect(after.content.length).toBe(record.content.length);
+      }
+      const plain = log.filter(({ t }) => t !== 'scrub' && t !== 'trim');
+      expect(asShown(plain)).toBe(plain);
+      expect(withScrubs(plain)).toBe(plain);
+    }),
+    SEEDED,
+  );
+});
+
+test('every block of a view that stands in the log is found there', () => {
+  fc.assert(
+    fc.property(heads, fc.array(records, { maxLength: 12 }), (head, log) => {
+      const { messages, origins } = viewWithOrigins({ head, records: log, omitted: 0 });
+      for (const block of messages.flatMap(({ content }) => content as unknown as Block[])) {
+        const origin = origins.get(block);
+        if (origin === undefined) continue;
+        const { record, block: index } = origin;
+        if (record.t !== 'user' && record.t !== 'assistant') throw new Error(`a block from a ${record.t}`);
+        const content = asShown(log).filter((each) => each.t === record.t && each.id === record.id);
+        expect(content.length).toBeGreaterThan(0);
+        if (index === undefined) expect(typeof record.content).toBe('string');
+        else expect((record.content[index] as Block).type).toBe(block.type);
+      }
+    }),
+    SEEDED,
+  );
+});

@@ -1,0 +1,112 @@
+import { expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { estimateText } from '../../../../worker/model/estimate.ts';
+import { repairRequest } from '../../../../worker/model/rules/repair.ts';
+import { decodeRecord, encodeRecord } from '../../../../worker/session/record.ts';
+import { view } from '../../../../worker/session/view.ts';
+import { FACTS, GROUNDS } from '../../../fixture/requests.ts';
+import { type Event, lives, SessionLife } from '../../../fixture/session-life.ts';
+import { SEEDED } from '../../../fixture/texts.ts';
+import { firstBreach } from '../../../stand-in/claude/rules.ts';
+
+const SEED_TOKENS_MAX = 2_000;
+
+/** A life in which a message waits: what was sent at each step is given to `look`. */
+function lived(events: readonly Event[], binds: boolean, look: (life: SessionLife, event: Event) => void): void {
+  const life = new SessionLife(binds);
+  life.live({ do: 'say', words: 'first', picture: false });
+  for (const event of events) {
+    // The worker asks about a message before anything else happens to the session.
+    const asks = event.do === 'answer' || event.do === 'call';
+    life.live(event);
+    if (asks && event.do === 'answer') life.live({ do: 'say', words: 'next', picture: false });
+    look(life, event);
+  }
+}
+
+test.each([false, true])(
+  'at every step of every life the request breaks no rule and needs no repair (thinking bound: %s)',
+  (binds) => {
+    fc.assert(
+      fc.property(lives, (events) => {
+        lived(events, binds, (life, event) => {
+          const request = life.request();
+          const { repairs } = repairRequest(request, { ...FACTS, bindsThinking: binds });
+          expect({ event, repairs }).toEqual({ event, repairs: [] });
+          const grounds = { ...GROUNDS, windowTokens: 10_000_000, bindThinking: binds, memory: life.memory };
+          expect({ event, breach: firstBreach(structuredClone(request), grounds) }).toEqual({
+            event,
+            breach: undefined,
+          });
+        });
+      }),
+      { ...SEEDED, numRuns: 120 },
+    );
+  },
+);
+
+test('the message that waits is in every request exactly once, last, byte for byte, whatever was cut, masked or scrubbed', () => {
+  fc.assert(
+    fc.property(lives, (events) => {
+      lived(events, false, (life) => {
+        const { messages } = life.request();
+        const waiting = life.pending.toWellFormed();
+        expect(messages.at(-1)?.content.at(-1)).toMatchObject({ type: 'text', text: waiting });
+        const times = messages.flatMap(({ content }) =>
+          typeof content === 'string' ? [content] : content.map(({ text }) => text),
+        );
+        expect(times.filter((text) => text === waiting)).toHaveLength(1);
+      });
+    }),
+    { ...SEEDED, numRuns: 120 },
+  );
+});
+
+test('a restart after any write changes nothing of what is sent', () => {
+  fc.assert(
+    fc.property(lives, (events) => {
+      lived(events, true, (life) => {
+        const window = life.window();
+        const loaded = window.records.map((record) => decodeRecord(encodeRecord(record)));
+        const head = window.head && decodeRecord(encodeRecord(window.head));
+        expect(view({ ...window, head, records: loaded })).toEqual(view(window));
+      });
+    }),
+    { ...SEEDED, numRuns: 80 },
+  );
+});
+
+test('an earlier part changes only when something reshaped it: the prefix is read from the cache', () => {
+  fc.assert(
+    fc.property(lives, (events) => {
+      let before: unknown[] = [];
+      lived(events, false, (life) => {
+        const messages = view(life.window());
+        if (!life.reshaped) expect(messages.slice(0, before.length - 1)).toEqual(before.slice(0, -1));
+        life.reshaped = false;
+        before = messages;
+      });
+    }),
+    { ...SEEDED, numRuns: 120 },
+  );
+});
+
+test('a seed is bounded and quotes no earlier one, after fifty fresh sessions too', () => {
+  fc.assert(
+    fc.property(lives, (events) => {
+      const life = new SessionLife(false);
+      life.live({ do: 'say', words: 'first', picture: false });
+      for (let round = 0; round < 50; round++) {
+        for (const event of events.slice(0, 4)) life.live(event);
+        life.live({ do: 'say', words: 'go on', picture: false });
+        life.live({ do: 'fresh session' });
+      }
+      for (const seed of life.seeds) {
+        expect(estimateText(seed)).toBeLessThanOrEqual(SEED_TOKENS_MAX);
+        expect(seed.split('[Recovery note').length).toBeLessThanOrEqual(2);
+      }
+      expect(life.seeds.length).toBeGreaterThanOrEqual(50);
+    }),
+    { ...SEEDED, numRuns: 8 },
+  );
+});

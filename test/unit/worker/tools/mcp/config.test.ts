@@ -1,0 +1,230 @@
+import { expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { type McpServer, readMcpConfig, scrubberOf } from '../../../../../worker/tools/mcp/config.ts';
+import { rawTexts, SEEDED } from '../../../../fixture/texts.ts';
+
+function problemsOf(mcpServers: unknown): readonly string[] {
+  const reading = readMcpConfig(JSON.stringify({ mcpServers }));
+  return reading.ok ? [] : reading.problems;
+}
+
+function serversOf(mcpServers: unknown): readonly McpServer[] {
+  const reading = readMcpConfig(JSON.stringify({ mcpServers }));
+  if (!reading.ok) throw new Error(reading.problems.join('\n'));
+  return reading.servers;
+}
+
+test('what is no configuration at all is refused in words, and its text is not repeated', () => {
+  for (const json of ['', '{', 'hunter2secret', '{"mcpServers": hunter2secret}', '\ud800']) {
+    expect(readMcpConfig(json)).toEqual({ ok: false, problems: ['the MCP configuration is not JSON'] });
+  }
+  for (const json of ['null', '[]', '7', '"hunter2secret"', '{}', '{"mcpServers": []}', '{"servers": {}}']) {
+    const reading = readMcpConfig(json);
+    expect(reading).toMatchObject({
+      ok: false,
+      problems: [expect.stringMatching(/^the MCP configuration: .*expected/)],
+    });
+    expect(JSON.stringify(reading)).not.toContain('hunter2');
+  }
+});
+
+test('an operator sees all problems of all servers at once, each by server and field', () => {
+  const problems = problemsOf({
+    files: { command: '', args: ['ok', 7], env: { PORT: 3000, 'A=B': 'x', FINE: 'x', NUL: 'a\0b' }, cwd: '' },
+    web: { url: 'ftp://example.org', headers: { 'X Y': 'a', Good: 'a\nb', Number: 1 } },
+    gone: { type: 'sse', url: 'https://example.org/sse' },
+    odd: { type: 'websocket', url: 'https://example.org' },
+    both: { command: 'x', url: 'https://example.org' },
+    none: { env: {} },
+    list: [],
+    late: { command: 'x', disabled: 'yes' },
+    '': { command: 'x' },
+  });
+  const places = problems.map((problem) =>
+    /^MCP server ("[^"]*"): (?:([\w.= ]+): )?/.exec(problem)?.slice(1).join(' '),
+  );
+  expect(places.sort()).toEqual(
+    [
+      '"files" command',
+      '"files" args.1',
+      '"files" env.PORT',
+      '"files" env.A=B',
+      '"files" env.NUL',
+      '"files" cwd',
+      '"web" url',
+      '"web" headers.X Y',
+      '"web" headers.Good',
+      '"web" headers.Number',
+      '"gone" type',
+      '"odd" type',
+      '"both" ',
+      '"none" ',
+      '"list" ',
+      '"late" disabled',
+      '"" ',
+    ].sort(),
+  );
+  for (const problem of problems) expect(problem).toMatch(/expected|"sse" is not supported/);
+});
+
+test('sound servers are read in the order of the file, with what is missing made empty', () => {
+  const servers = serversOf({
+    files: {
+      command: 'npx',
+      args: ['-y', 'files'],
+      env: { ROOT: '/srv' },
+      cwd: '/tmp',
+      alwaysAllow: ['x'],
+      timeout: 5,
+    },
+    plain: { command: 'x', type: 'stdio' },
+    off: { command: 7, disabled: true },
+    web: { url: 'https://example.org/mcp?x=1', type: 'streamable-http', headers: { Authorization: 'Bearer x' } },
+    local: { url: 'http://127.0.0.1:1', type: 'http', disabled: false },
+    bare: { url: 'http://127.0.0.1:2' },
+  });
+  expect(servers).toEqual([
+    { kind: 'stdio', name: 'files', command: 'npx', args: ['-y', 'files'], env: { ROOT: '/srv' }, cwd: '/tmp' },
+    { kind: 'stdio', name: 'plain', command: 'x', args: [], env: {} },
+    { kind: 'http', name: 'web', url: 'https://example.org/mcp?x=1', headers: { Authorization: 'Bearer x' } },
+    { kind: 'http', name: 'local', url: 'http://127.0.0.1:1', headers: {} },
+    { kind: 'http', name: 'bare', url: 'http://127.0.0.1:2', headers: {} },
+  ]);
+  expect(serversOf({})).toEqual([]);
+});
+
+test('nothing is expanded: what looks like a variable stays as it is written', () => {
+  const environment = '$' + '{HOME}';
+  expect(serversOf({ a: { command: environment, env: { X: environment } } })).toMatchObject([
+    { command: environment, env: { X: environment } },
+  ]);
+});
+
+test('a type that does not fit the rest is refused, and never guessed at', () => {
+  expect(problemsOf({ a: { type: 'http', command: 'x' } })).toEqual([
+    expect.stringMatching(/"a": type: expected "stdio"/),
+  ]);
+  expect(problemsOf({ a: { type: 'stdio', url: 'http://h' } })).toEqual([
+    expect.stringMatching(/"a": type: expected "http"/),
+  ]);
+  expect(problemsOf({ a: { type: 'stdio' } })).toEqual([expect.stringMatching(/"a": command: expected a string/)]);
+  expect(problemsOf({ a: { type: 'http' } })).toEqual([expect.stringMatching(/"a": url: expected an http/)]);
+  expect(problemsOf({ a: { type: 'sse', url: 'http://h' } })).toEqual([
+    expect.stringMatching(/"sse" is not supported/),
+  ]);
+});
+
+test('a password in an address would end up in errors, so it is refused without being quoted', () => {
+  for (const url of ['https://user:hunter2secret@example.org', 'https://hunter2secret@example.org']) {
+    const problems = problemsOf({ web: { url } });
+    expect(problems).toEqual([expect.stringMatching(/"web": url: expected a URL without user name and password/)]);
+    expect(problems.join()).not.toContain('hunter2');
+  }
+});
+
+test('no value is ever quoted, whatever is wrong with it and wherever it stands', () => {
+  const secret = fc.stringMatching(/^Zq[!-~]{10,30}$/);
+  const wrongs: ((value: string) => unknown)[] = [
+    (value) => ({ command: [value] }),
+    (value) => ({ command: `${value}\0` }),
+    (value) => ({ command: 'x', args: value }),
+    (value) => ({ command: 'x', args: [{ value }] }),
+    (value) => ({ command: 'x', env: { KEY: [value] } }),
+    (value) => ({ command: 'x', env: { KEY: `${value}\0` } }),
+    (value) => ({ command: 'x', env: value }),
+    (value) => ({ command: 'x', cwd: [value] }),
+    (value) => ({ command: 'x', disabled: value }),
+    (value) => ({ command: 'x', type: value }),
+    (value) => ({ url: value }),
+    (value) => ({ url: 'http://h', type: value }),
+    (value) => ({ url: 'http://h', headers: { KEY: `${value}\n` } }),
+    (value) => ({ url: 'http://h', headers: [value] }),
+    (value) => ({ type: value }),
+    (value) => value,
+  ];
+  fc.assert(
+    fc.property(secret, fc.constantFrom(...wrongs), (value, wrong) => {
+      const problems = problemsOf({ server: wrong(value) });
+      expect(problems.length).toBeGreaterThan(0);
+      expect(problems.join()).not.toContain(value.slice(0, 6));
+    }),
+    SEEDED,
+  );
+});
+
+test('any JSON is read without a throw', () => {
+  const entries = fc.oneof(
+    fc.jsonValue(),
+    fc.record(
+      {
+        command: fc.oneof(rawTexts(), fc.jsonValue()),
+        args: fc.oneof(fc.array(rawTexts()), fc.jsonValue()),
+        env: fc.oneof(fc.dictionary(rawTexts(), rawTexts()), fc.jsonValue()),
+        url: fc.oneof(rawTexts(), fc.webUrl(), fc.jsonValue()),
+        headers: fc.oneof(fc.dictionary(rawTexts(), rawTexts()), fc.jsonValue()),
+        type: fc.constantFrom('stdio', 'http', 'sse', 7),
+        disabled: fc.oneof(fc.boolean(), fc.jsonValue()),
+      },
+      { requiredKeys: [] },
+    ),
+  );
+  fc.assert(
+    fc.property(fc.dictionary(rawTexts(), entries), (servers) => {
+      const reading = readMcpConfig(JSON.stringify({ mcpServers: servers }));
+      if (!reading.ok) expect(reading.problems.length).toBeGreaterThan(0);
+      // What is read can be used: a value that fetch or spawn refuses would be quoted in their errors.
+      else for (const server of reading.servers) if (server.kind === 'http') new Headers({ ...server.headers });
+    }),
+    { ...SEEDED, numRuns: 60 },
+  );
+});
+
+test('the secrets of a server are taken out of every text, in each form that they may have there', () => {
+  const key = '-----BEGIN X-----\nline-one-of-key\nline-two-of-key\n-----END X-----';
+  const child = scrubberOf({
+    kind: 'stdio',
+    name: 'a',
+    command: 'x',
+    args: [],
+    env: { K: 'pa"ss word!', P: key, N: '1' },
+  });
+  for (const leak of [
+    'pa"ss word!',
+    'pa\\"ss word!',
+    'pa%22ss%20word!',
+    'line-two-of-key',
+    key,
+    key.replaceAll('\n', '\\n'),
+  ])
+    expect(child(`before ${leak} after 1`)).toMatch(/^before .*\[secret\].* after 1$/s);
+  expect(child('line-two-of-key')).not.toContain('line-two');
+  const nested = scrubberOf({
+    kind: 'stdio',
+    name: 'a',
+    command: 'x',
+    args: [],
+    env: { A: 'one-part', B: 'one-part-of-it' },
+  });
+  expect(nested('one-part-of-it and one-part')).toBe('[secret] and [secret]');
+  const web = scrubberOf({
+    kind: 'http',
+    name: 'a',
+    url: 'https://example.org/s/0123456789abcdef0/mcp?key=tooshorthere',
+    headers: { Authorization: 'Bearer abc.def-ghi', 'X-Key': 'my-own-secret' },
+  });
+  for (const leak of ['Bearer abc.def-ghi', 'abc.def-ghi', 'my-own-secret', '0123456789abcdef0', 'key=tooshorthere'])
+    expect(web(`before ${leak} after`)).toMatch(/^before .*\[secret\] after$/);
+  expect(web('see https://example.org for help')).toBe('see https://example.org for help');
+  expect(web('and sk-ant-abcdefghijkl too')).toBe('and [secret] too');
+});
+
+test('a scrubber takes any text and any configuration', () => {
+  fc.assert(
+    fc.property(rawTexts(), rawTexts(), (secret, text) => {
+      const scrub = scrubberOf({ kind: 'stdio', name: 'a', command: 'x', args: [], env: { KEY: secret } });
+      const shown = scrub(text + secret);
+      if (secret.trim().length >= 8) expect(shown).not.toContain(secret.trim());
+    }),
+    SEEDED,
+  );
+});

@@ -1,0 +1,244 @@
+import { expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { CONTENT_LIMITS, toolOutput, wordsOf } from '../../../../../worker/tools/mcp/content.ts';
+import { PNG } from '../../../../fixture/mcp-tools.ts';
+import { graphemeTexts, LINEAR_MS_MAX, rawTexts, SEEDED } from '../../../../fixture/texts.ts';
+
+const SMALL = { textCharsMax: 50, imageBytesMax: 100, itemsMax: 3 };
+
+function textsOf(content: unknown, limits = CONTENT_LIMITS): string[] {
+  return toolOutput({ content }, limits).parts.map((part) => (part.type === 'text' ? part.text : '[image]'));
+}
+
+test('texts stay texts, without what no API takes', () => {
+  expect(
+    textsOf([
+      { type: 'text', text: 'one' },
+      { type: 'text', text: 'a\0b\ud800c' },
+    ]),
+  ).toEqual(['one', 'ab\ufffdc']);
+  expect(
+    textsOf([
+      { type: 'text', text: '' },
+      { type: 'text', text: '\0' },
+    ]),
+  ).toEqual([]);
+});
+
+test('an answer with nothing in it has no parts, and is no error by itself', () => {
+  for (const answer of [{}, { content: [] }, { content: null }, { content: 'x' }, null, 7, 'text', [], undefined]) {
+    expect(toolOutput(answer)).toEqual({ parts: [], isError: false });
+  }
+});
+
+test('only a plain true is an error', () => {
+  expect(toolOutput({ content: [], isError: true }).isError).toBe(true);
+  for (const isError of [false, 'true', 1, null]) expect(toolOutput({ content: [], isError }).isError).toBe(false);
+});
+
+test('an image is decoded, also from base64 in lines or without padding', () => {
+  const bytes = Buffer.from(PNG, 'base64');
+  for (const data of [PNG, PNG.replaceAll(/(.{20})/g, '$1\r\n'), PNG.replace(/=+$/, '')]) {
+    const { parts } = toolOutput({ content: [{ type: 'image', data, mimeType: 'image/png' }] });
+    expect(parts).toEqual([{ type: 'image', bytes }]);
+  }
+});
+
+test('what is no base64 becomes words with type and size, and never a broken picture', () => {
+  for (const data of ['', '****', 'AAA*', 'A', 'AA=A', 'AAAA====', 'data:image/png;base64,AAAA', '\ud800']) {
+    const [text] = textsOf([{ type: 'image', data, mimeType: 'image/png' }]);
+    expect(text).toMatch(/^\[image not legible, image\/png, \d+ bytes\]$/);
+  }
+});
+
+test('an image that is too large becomes words with type and size, alone or together with others', () => {
+  const image = (bytes: number) => ({
+    type: 'image',
+    mimeType: 'image/png',
+    data: Buffer.alloc(bytes, 1).toString('base64'),
+  });
+  expect(textsOf([image(100)], SMALL)).toEqual(['[image]']);
+  expect(textsOf([image(101)], SMALL)).toEqual(['[image too large, image/png, 101 bytes]']);
+  expect(textsOf([image(60), image(41), image(40)], SMALL)).toEqual([
+    '[image]',
+    '[image too large, image/png, 41 bytes]',
+    '[image]',
+  ]);
+  const limit = CONTENT_LIMITS.imageBytesMax;
+  expect(limit).toBe(20 * 1024 * 1024);
+  expect(textsOf([image(limit + 1)])).toEqual([`[image too large, image/png, ${limit + 1} bytes]`]);
+});
+
+test('sound and binary resources are named with kind, type and size', () => {
+  const data = Buffer.alloc(1000).toString('base64');
+  expect(
+    textsOf([
+      { type: 'audio', data, mimeType: 'audio/wav' },
+      { type: 'resource', resource: { uri: 'file:///a.bin', blob: data, mimeType: 'application/zip' } },
+      { type: 'resource', resource: { blob: data } },
+    ]),
+  ).toEqual([
+    '[audio, audio/wav, 1000 bytes]',
+    '[resource file:///a.bin, application/zip, 1000 bytes]',
+    '[resource without an address, of an unknown type, 1000 bytes]',
+  ]);
+});
+
+test('a resource of text is given with its address, a link as one line', () => {
+  expect(
+    textsOf([
+      { type: 'resource', resource: { uri: 'file:///a.txt', text: 'inside' } },
+      { type: 'resource_link', uri: 'file:///b.txt', name: 'b\nc' },
+      { type: 'resource_link', uri: 'file:///b.txt' },
+    ]),
+  ).toEqual([
+    '[resource file:///a.txt]\ninside',
+    '[resource b c: file:///b.txt]',
+    '[resource without a name: file:///b.txt]',
+  ]);
+});
+
+test('what we do not know is named, so that the model sees that there was something', () => {
+  expect(textsOf([{ type: 'hologram' }, { type: 'text' }, 7])).toEqual([
+    '[content that cannot be shown: hologram]',
+    '[content that cannot be shown: text]',
+    '[content that cannot be shown: of an unknown kind]',
+  ]);
+});
+
+test('a structured answer is told where the content does not say the same', () => {
+  const structuredContent = { degrees: 21, words: 'a "quoted"\nline ü' };
+  const json = JSON.stringify(structuredContent);
+  const told = (content: unknown) =>
+    toolOutput({ content, structuredContent }).parts.map((part) => (part.type === 'text' ? part.text : '[image]'));
+  const text = (words: string) => ({ type: 'text', text: words });
+  expect(told([])).toEqual([json]);
+  expect(told(undefined)).toEqual([json]);
+  expect(told([{ type: 'image', data: PNG, mimeType: 'image/png' }])).toEqual(['[image]', json]);
+  expect(told([text('warm')])).toEqual(['warm', json]);
+  const same = [json, JSON.stringify(structuredContent, undefined, 2), json.replace('ü', '\\u00fc'), `Here: ${json}`];
+  for (const words of [...same, 'It has 21 degrees: a "quoted"\nline ü']) expect(told([text(words)])).toEqual([words]);
+});
+
+test('a picture in both forms of an answer is shown once, and never in base64', () => {
+  const data = Buffer.alloc(3_000, 7).toString('base64');
+  const image = { type: 'image', data, mimeType: 'image/png' };
+  const { parts } = toolOutput({ content: [image], structuredContent: { content: [image] } });
+  expect(parts.map(({ type }) => type)).toEqual(['image']);
+  for (const head of ['iVBORw0KGgo', '/9j/', '\\/9j\\/', 'R0lGOD', 'UklGR']) {
+    const picture = `${head}${'Aa0+/'.repeat(100)}==`;
+    const shown = textsOf([{ type: 'text', text: `{"data":"${picture}","more":"${picture}"}` }])[0];
+    expect(shown).toMatch(/^\{"data":"\[a picture in base64, 5\d\d characters\]","more":".*"\}$/);
+    expect(shown).not.toContain('Aa0+/Aa0+/');
+  }
+  const only = toolOutput({ content: [], structuredContent: { data: `iVBORw0KGgo${data}` } });
+  expect(only.parts).toEqual([{ type: 'text', text: '{"data":"[a picture in base64, 4011 characters]"}' }]);
+});
+
+test('what is no picture stays: hashes, words and short signatures', () => {
+  const texts = [`iVBORw0KGgo${'A'.repeat(50)}`, 'f'.repeat(2_000), '/9j/ is how a JPEG begins'];
+  for (const text of texts) expect(textsOf([{ type: 'text', text }])).toEqual([text]);
+});
+
+test('an answer that is nested as deeply as can be does not throw', () => {
+  const deep = JSON.parse(`${'['.repeat(200_000)}${']'.repeat(200_000)}`);
+  expect(toolOutput({ structuredContent: deep }).parts).toHaveLength(1);
+  expect(toolOutput({ content: [{ type: 'text', text: 'x' }], structuredContent: { deep } }).parts).toHaveLength(2);
+  expect(textsOf([deep, { type: 'text', text: deep }, { type: 'resource', resource: deep }])).toHaveLength(3);
+});
+
+test('texts are bounded together, and the cut says how long the whole was', () => {
+  const text = (chars: number) => ({ type: 'text', text: 'x'.repeat(chars) });
+  expect(textsOf([text(25), text(25)], SMALL)).toEqual(['x'.repeat(25), 'x'.repeat(25)]);
+  const cut = '\n[… cut: the whole text had 90 characters …]';
+  expect(textsOf([text(30), text(40), text(20)], SMALL)).toEqual(['x'.repeat(30), `${'x'.repeat(20)}${cut}`]);
+  const exact = textsOf([text(50), text(40)], SMALL);
+  expect(exact).toEqual([`${'x'.repeat(50)}${cut}`]);
+});
+
+test('a cut keeps the pictures behind it, and no more pieces than allowed are looked at', () => {
+  const image = { type: 'image', data: PNG, mimeType: 'image/png' };
+  const long = { type: 'text', text: 'x'.repeat(60) };
+  expect(textsOf([long, long, image], SMALL).map((text) => text[0])).toEqual(['x', '[']);
+  expect(textsOf([image, image, image, image, long], { ...SMALL, imageBytesMax: 1_000 })).toEqual([
+    '[image]',
+    '[image]',
+    '[image]',
+    '[… 2 more pieces of content left out …]',
+  ]);
+});
+
+test('the bound holds for texts of any characters, and no character is cut in two', () => {
+  fc.assert(
+    fc.property(fc.array(graphemeTexts(), { maxLength: 3 }), (texts) => {
+      const output = toolOutput({ content: texts.map((text) => ({ type: 'text', text })) }, SMALL);
+      const whole = texts.join('').length;
+      const marker = `\n[… cut: the whole text had ${whole} characters …]`;
+      const words = output.parts.map((part) => (part.type === 'text' ? part.text : '')).join('');
+      if (whole <= SMALL.textCharsMax) expect(words).toBe(texts.join(''));
+      else {
+        expect(words.endsWith(marker)).toBe(true);
+        expect(words.length - marker.length).toBeLessThanOrEqual(SMALL.textCharsMax);
+        expect(texts.join('').startsWith(words.slice(0, -marker.length))).toBe(true);
+      }
+      expect(words.isWellFormed()).toBe(true);
+    }),
+    SEEDED,
+  );
+});
+
+test('any JSON becomes parts that an API takes, and nothing throws', () => {
+  const texts = fc.oneof(rawTexts(), fc.base64String());
+  const loose = fc.oneof(texts, fc.jsonValue());
+  const item = fc.record(
+    {
+      type: fc.oneof(fc.constantFrom('text', 'image', 'audio', 'resource', 'resource_link'), fc.jsonValue()),
+      text: loose,
+      data: loose,
+      mimeType: loose,
+      uri: loose,
+      name: loose,
+      resource: fc.oneof(fc.jsonValue(), fc.record({ uri: loose, text: loose, blob: loose }, { requiredKeys: [] })),
+    },
+    { requiredKeys: [] },
+  );
+  const answer = fc.record(
+    {
+      content: fc.oneof(fc.array(fc.oneof(item, fc.jsonValue()), { maxLength: 6 }), fc.jsonValue()),
+      isError: fc.oneof(fc.boolean(), fc.jsonValue()),
+      structuredContent: fc.jsonValue(),
+    },
+    { requiredKeys: [] },
+  );
+  fc.assert(
+    fc.property(fc.oneof(answer, fc.jsonValue()), (json) => {
+      const output = toolOutput(json, { ...SMALL, textCharsMax: 200 });
+      expect(typeof output.isError).toBe('boolean');
+      for (const part of output.parts) {
+        if (part.type === 'image') expect(part.bytes.length).toBeGreaterThan(0);
+        else {
+          expect(part.text).not.toBe('');
+          expect(part.text.isWellFormed() && !part.text.includes('\0')).toBe(true);
+        }
+      }
+      expect(wordsOf(output).length).toBeLessThan(400);
+    }),
+    { ...SEEDED, numRuns: 1_000 },
+  );
+});
+
+test('the largest answers are turned in a moment, also the nastiest', () => {
+  const began = performance.now();
+  for (const unit of ['x', '\u0301', '\ud800', '\0', 'क्', ' ', '👩‍']) {
+    textsOf([{ type: 'text', text: unit.repeat(6_000_000 / unit.length) }]);
+    textsOf([{ type: 'image', data: unit.repeat(6_000_000 / unit.length), mimeType: unit.repeat(100_000) }]);
+  }
+  for (const text of ['iVBORw0KGgo', `iVBORw0KGgo${'A'.repeat(150)} `, '/9j/', `UklGR${'A'.repeat(6_000)}`]) {
+    textsOf([{ type: 'text', text: text.repeat(6_000_000 / text.length) }]);
+  }
+  const many = Array.from({ length: 9_000 }, (_, at) => `value ${at}`);
+  for (const words of [many.join(' '), `[${'"x",'.repeat(1_000_000)}1]`]) {
+    toolOutput({ content: [{ type: 'text', text: words }], structuredContent: many });
+  }
+  expect(performance.now() - began).toBeLessThan(LINEAR_MS_MAX);
+});

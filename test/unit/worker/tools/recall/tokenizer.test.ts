@@ -1,0 +1,236 @@
+import { expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import type { LogRecord } from '../../../../../worker/session/record.ts';
+import { memoryOf, QUOTE_OPENING } from '../../../../../worker/tools/recall/document.ts';
+import { passage } from '../../../../../worker/tools/recall/passage.ts';
+import { createMemoryIndex } from '../../../../../worker/tools/recall/search-index.ts';
+import { snippet } from '../../../../../worker/tools/recall/snippet.ts';
+import { eachWord, soughtIn } from '../../../../../worker/tools/recall/tokenizer.ts';
+import { assistantSays, records, userSays } from '../../../../fixture/records.ts';
+import { GRAPHEMES, graphemeTexts, LINEAR_MS_MAX, prose, rawTexts, SEEDED } from '../../../../fixture/texts.ts';
+import { call, result, text, thinking } from '../../../../stand-in/claude/specimens.ts';
+
+const REF = 'ab'.repeat(32);
+const graphemes = new Intl.Segmenter('und', { granularity: 'grapheme' });
+
+function termsOf(said: string): string[] {
+  const terms: string[] = [];
+  eachWord(said, (term) => terms.push(term));
+  return terms;
+}
+
+/** The ids of what is found, best first. */
+async function found(said: readonly (string | LogRecord)[], question: string): Promise<string[]> {
+  const index = createMemoryIndex();
+  await index.add(said.map((each, n) => (typeof each === 'string' ? userSays(each, { id: `${n}` }) : each)));
+  return index.search(question, 8, () => false).map(({ memory }) => memory.id);
+}
+
+test.each([
+  ['Straße STRASSE', ['strasse', 'strasse']],
+  ['Crème BRÛLÉE', ['creme', 'brulee']],
+  ['Ёлка й', ['елка', 'и']],
+  ['ΟΔΟΣ', ['οδος']],
+  ['ﬁnal ①', ['final', '1']],
+  ['项目计划', ['~0098790076ee', '~0076ee008ba1', '~008ba1005212', '~005212']],
+  ['見 ga 見る', ['~00898b', 'ga', '~00898b00308b', '~00308b']],
+  ['INC-2024-0917', ['inc-2024-0917', 'inc', '2024', '0917']],
+  ['src/a_b.ts.', ['src/a_b.ts', 'src', 'a', 'b', 'ts']],
+  ['नमस्ते', ['नमस्ते']],
+  ['한국어', ['한국어']],
+  ['👍🏽 …', []],
+])('the words of %j', (said, terms) => {
+  expect(termsOf(said)).toEqual(terms);
+});
+
+test('each word of a text is where it is said to be, and no text takes long', () => {
+  fc.assert(
+    fc.property(fc.oneof(prose(20), rawTexts(), graphemeTexts(20)), (said) => {
+      eachWord(said, (term, at) => {
+        expect(at).toBeLessThan(said.length);
+        expect(term.length).toBeGreaterThan(0);
+      });
+    }),
+    SEEDED,
+  );
+  const start = performance.now();
+  for (const unit of ['a', 'a-', '世', '世a', 'e\u0301', '_', '\ud83d'])
+    expect(termsOf(unit.repeat(200_000))).toBeDefined();
+  expect(performance.now() - start).toBeLessThan(LINEAR_MS_MAX);
+});
+
+test('a question looks for at most 32 words, and for ids and numbers only as they are', () => {
+  expect(soughtIn('words '.repeat(500)).size).toBe(2);
+  expect(soughtIn(Array.from({ length: 500 }, (_, n) => `word${n}`).join(' ')).size).toBe(32);
+  expect(soughtIn('20240917').get('20240917')).toMatchObject({ fuzzy: false });
+});
+
+test.each([
+  [
+    'an id among ids that differ in one digit',
+    'ORD-20117',
+    ['order ORD-20118', 'order ORD-20117', 'order ORD-20119'],
+    '1',
+  ],
+  ['an id rather than its parts', 'X-7-A', ['X 7 A', 'the paper X-7-A'], '1'],
+  ['another case', 'KUBERNETES', ['about docker', 'about Kubernetes'], '1'],
+  ['another ending in Russian', 'договоре', ['о погоде', 'мы говорили с договором в руках'], '1'],
+  ['a longer ending in Russian', 'решение', ['другое дело', 'с решениями согласны'], '1'],
+  ['a beginning', 'kube', ['nothing', 'about kubernetes'], '1'],
+  ['a longer beginning', 'migrat', ['nothing', 'the migration is over'], '1'],
+  ['a slip of the pen', 'deploiment', ['nothing', 'the deployment failed'], '1'],
+  ['without its accents', 'facade', ['nothing', 'la façade bleue'], '1'],
+  ['a Chinese phrase', '季度预算', ['明天的会议', '我们讨论了第三季度预算的问题', '预算很高'], '1'],
+  ['one Chinese sign at the end', '书', ['没有', '计划书'], '1'],
+  ['all words rather than one of them', 'red car', ['a red house', 'a red car', 'a blue car'], '1'],
+])('%s is found first', async (_what, question, said, id) => {
+  expect((await found(said, question))[0]).toBe(id);
+});
+
+test('what is not there is not found', async () => {
+  expect(await found(['the migration is over', '季度预算', 'ORD-20117'], 'zebra 苹果 QX-9')).toEqual([]);
+  expect(await found(['something'], '!!! 👍🏽')).toEqual([]);
+});
+
+test('a memory holds what was said, called and returned, by whom, and nothing of ours', () => {
+  const tools = assistantSays([
+    thinking('secretly'),
+    text('I look.'),
+    call('t1', { name: 'look', input: { at: 'ö' } }),
+  ]);
+  expect(memoryOf(tools)).toMatchObject({ who: 'assistant', text: 'I look.\nlook {"at":"ö"}' });
+  const results = [result('t1', 'It was blue.'), result('t2', `${QUOTE_OPENING}: it is`)];
+  expect(memoryOf(userSays(results))).toMatchObject({ who: 'tool', text: 'It was blue.' });
+  expect(memoryOf(userSays('Hi', { from: 'Anna\n[x]' }))).toMatchObject({ who: 'Anna x', text: 'Hi' });
+  const ours = [
+    { v: 1, t: 'compaction', id: 'c', at: '', summary: 'blue', records: 1 },
+    { v: 1, t: 'seed', id: 's', at: '', text: 'blue', parent: 'p', records: 1 },
+    { v: 1, t: 'scrub', id: 'b', at: '', entry: '1-0', text: 'blue' },
+    { v: 1, t: 'torn', id: '', at: '' },
+  ] as const;
+  expect([...ours, userSays(' \n')].map((record) => memoryOf(record))).toEqual(
+    ours.map(() => undefined).concat(undefined),
+  );
+});
+
+test('a memory is bounded, well formed and without credentials, whatever the record holds', () => {
+  const key = `sk-ant-${'a1'.repeat(20)}`;
+  expect(memoryOf(userSays(`key ${key}`))?.text).toBe('key [secret]');
+  expect(memoryOf(userSays(`${'x '.repeat(3_996)} ${key}${'y '.repeat(60_000)}`))?.text).not.toContain('sk-ant');
+  fc.assert(
+    fc.property(
+      fc.oneof(
+        records,
+        rawTexts(60).map((said) => userSays(said.repeat(400))),
+      ),
+      (record) => {
+        const memory = memoryOf(record);
+        expect(memory === undefined || (memory.text.isWellFormed() && memory.text.length <= 8_000)).toBe(true);
+      },
+    ),
+    SEEDED,
+  );
+});
+
+test.each([
+  ['before', false],
+  ['after', true],
+])(
+  'a message that was scrubbed as a whole is known by the words instead, if the scrub comes %s it',
+  async (_when, isLater) => {
+    const declined = userSays('forbidden fruit', { id: 'm', entry: '1-0' });
+    const scrub: LogRecord = { v: 1, t: 'scrub', id: 's', at: '', entry: '1-0', text: 'left out' };
+    const block: LogRecord = { v: 1, t: 'scrub', id: 's', at: '', entry: '2-0', block: 0, text: 'short' };
+    const large = userSays('fruit salad', { id: 'l', entry: '2-0' });
+    expect(await found(isLater ? [declined, scrub, large, block] : [block, scrub, declined, large], 'fruit')).toEqual([
+      'l',
+    ]);
+    expect(await found(isLater ? [declined, scrub] : [scrub, declined], 'left')).toEqual(['m']);
+    const index = createMemoryIndex();
+    await index.add([declined]);
+    await index.add([scrub]);
+    expect(index.search('forbidden', 8, () => false)).toEqual([]);
+  },
+);
+
+test('a script without spaces weighs more in an index than its characters, since nearly each pair is new', async () => {
+  const [words, signs] = [createMemoryIndex(), createMemoryIndex()];
+  const han = String.fromCodePoint(...Array.from({ length: 1_000 }, (_, n) => 0x4e00 + ((n * 7_919) % 20_000)));
+  await words.add([userSays('some words of a text '.repeat(50))]);
+  await signs.add([userSays(han)]);
+  expect(words.weight).toBeLessThan(1_000);
+  expect(signs.weight).toBeGreaterThan(10 * Buffer.byteLength(han));
+});
+
+test('a record that is added twice, at once or later, is one memory', async () => {
+  const index = createMemoryIndex();
+  const record = userSays('twice', { id: 'a' });
+  await index.add([record, record]);
+  await index.add([record]);
+  expect(index.size).toBe(1);
+  expect(index.search('twice', 8, () => false)).toHaveLength(1);
+});
+
+test('a snippet shows the stretch with the most of the words, within its bound, and cuts no character', () => {
+  const far = `blue ${'filler '.repeat(300)}the blue boat sank ${'filler '.repeat(300)}`;
+  expect(snippet(far, new Set(['blue', 'boat', 'sank']), 400)).toContain('the blue boat sank');
+  expect(snippet('nothing\nof it', new Set(['blue']), 400)).toBe('nothing of it');
+  fc.assert(
+    fc.property(
+      graphemeTexts(300),
+      fc.constantFrom(...GRAPHEMES),
+      fc.integer({ min: 200, max: 400 }),
+      (said, word, max) => {
+        const line = said.replace(/\s+/g, ' ').trim();
+        const shown = snippet(said, new Set(termsOf(word)), max);
+        expect(shown.length).toBeLessThanOrEqual(max);
+        const bare = shown === line ? line : shown.replace(/^…|…$/g, '');
+        const boundaries = new Set([...graphemes.segment(line)].map(({ index }) => index).concat(line.length));
+        const starts = [...line.matchAll(new RegExp(escaped(bare), 'g'))].map(({ index }) => index);
+        expect(starts.some((at) => boundaries.has(at) && boundaries.has(at + bare.length))).toBe(true);
+      },
+    ),
+    SEEDED,
+  );
+});
+
+test('a shortened text is read on piece by piece until its end: nothing twice, nothing missed, no character cut', () => {
+  const texts = fc.oneof(
+    graphemeTexts(400),
+    rawTexts(400).map((said) => said.toWellFormed()),
+  );
+  fc.assert(
+    fc.property(texts, fc.integer({ min: 1, max: 60 }), (said, times) => {
+      const whole = `x${said.repeat(times)}`;
+      const pieces: string[] = [];
+      for (let from: number | undefined = 0; from !== undefined; ) {
+        const [head = '', ...body]: string[] = (passage(whole, REF, from) ?? '').split('\n');
+        const piece = body.join('\n');
+        expect(piece.length).toBeLessThanOrEqual(12_000);
+        expect(piece.isWellFormed()).toBe(true);
+        expect(head).toContain(`Characters ${from} to ${from + piece.length} of ${whole.length} `);
+        pieces.push(piece);
+        const next: string | undefined = /"from":(\d+)/.exec(head)?.[1];
+        from = next === undefined ? undefined : Number(next);
+      }
+      expect(pieces.join('')).toBe(whole);
+    }),
+    { ...SEEDED, numRuns: 60 },
+  );
+});
+
+test('a place inside a character is read from its beginning, a place behind the end is refused', () => {
+  expect(passage('a👩‍👩‍👧‍👦b', REF, 3)?.split('\n')[1]).toBe('👩‍👩‍👧‍👦b');
+  expect([passage('abc', REF, 3), passage('', REF, 0)]).toEqual([undefined, undefined]);
+  const tower = `a${'\u0301'.repeat(30_000)}`;
+  expect(passage(tower, REF, 12_000)).toContain('Characters 12000 to 24000 of 30001');
+  const chain = `a${'👩\u200d'.repeat(10_000)}`;
+  for (const from of [12_000, 12_001, 12_002, 12_003]) expect(passage(chain, REF, from)?.isWellFormed()).toBe(true);
+  const start = performance.now();
+  expect(passage('word '.repeat(2_000_000), REF, 9_000_000)).toContain('of 10000000');
+  expect(performance.now() - start).toBeLessThan(LINEAR_MS_MAX);
+});
+
+function escaped(said: string): string {
+  return said.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&');
+}

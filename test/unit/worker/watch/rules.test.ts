@@ -1,0 +1,178 @@
+import { expect, test } from '@jest/globals';
+import type { PollRecord } from '../../../../shared/flow/receiver-health.ts';
+import type { ChatKey, EntryId } from '../../../../shared/redis/keys.ts';
+import { conditionsOf, isPolled } from '../../../../worker/watch/rules.ts';
+import type { ShardSnapshot, Snapshot } from '../../../../worker/watch/snapshot.ts';
+
+const NOW = 1_800_000_000_000;
+const LIMITS = { pollAgeMs: 120_000, providerDownMs: 35_000, totalDailyTokens: 1_000 };
+const QUIET: ShardSnapshot = {
+  shard: 0,
+  overdue: { messages: 0, chats: 0 },
+  unanswered: 0,
+  jobsWaiting: 0,
+  jobsActive: 0,
+  deadLetters: 0,
+};
+const POLLED: PollRecord = { firstMs: NOW - 9_000_000, lastAnswerMs: NOW - 50_000 };
+
+function snapshot(part: Partial<Snapshot> = {}): Snapshot {
+  return {
+    nowMs: NOW,
+    shards: [QUIET],
+    poll: POLLED,
+    provider: {},
+    alerting: { sentMs: [] },
+    redis: { role: 'master', usedBytes: 900, maxBytes: 0 },
+    spentTokens: 0,
+    open: new Set(),
+    ...part,
+  };
+}
+
+const ofShard = (part: Partial<ShardSnapshot>) => snapshot({ shards: [{ ...QUIET, ...part }] });
+const ofPoll = (part: Partial<PollRecord>) => snapshot({ poll: { ...POLLED, ...part } });
+
+function found(now: Snapshot, before?: Snapshot, sinceMs = NOW - 9_000_000) {
+  return conditionsOf({ now, before, sinceMs, limits: LIMITS });
+}
+
+const causesOf = (now: Snapshot, before?: Snapshot) => found(now, before).map(({ cause }) => cause);
+
+function overdue(ageMs: number, messages: number, chats: number, chat = '-100123.7'): ShardSnapshot['overdue'] {
+  const acceptedMs = NOW - ageMs;
+  const oldest = { entry: `${acceptedMs}-3` as EntryId, chat: chat as ChatKey, traceId: 'abc123', acceptedMs };
+  return { messages, chats, oldest };
+}
+
+test('a healthy flow has nothing to tell', () => {
+  expect(found(snapshot())).toEqual([]);
+  expect(found(ofShard({ jobsActive: 3, jobsWaiting: 9, unanswered: 12 }), ofShard({ jobsWaiting: 9 }))).toEqual([]);
+});
+
+test('overdue messages are one condition of all shards: the oldest is named, the others and their chats are counted', () => {
+  const shards = [
+    { ...QUIET, overdue: overdue(125_000, 2, 1, '7'), unanswered: 3 },
+    { ...QUIET, shard: 1, overdue: overdue(135_400, 18, 17), unanswered: 20 },
+  ];
+  const [alert, ...others] = found(snapshot({ shards }));
+  expect(others).toEqual([]);
+  expect(alert).toMatchObject({
+    cause: 'unanswered',
+    messages: 20,
+    chats: 18,
+    sinceMs: NOW - 135_400,
+    traceId: 'abc123',
+  });
+  expect(alert).not.toHaveProperty('key');
+  for (const needed of ['135 seconds', 'Chat -100123.7', '20 messages of 18 chats', '23 in all', 'Trace abc123'])
+    expect(alert?.text).toContain(needed);
+});
+
+test('jobs that wait are idle only when two checks in a row see none active, or another process saw that', () => {
+  const idle = ofShard({ jobsWaiting: 5 });
+  expect(found(idle)).toEqual([]);
+  expect(found(idle, ofShard({ jobsWaiting: 5, jobsActive: 1 }))).toEqual([]);
+  expect(found(idle, snapshot())).toEqual([]);
+  expect(found(idle, idle)).toMatchObject([{ cause: 'idle', text: expect.stringContaining('5 jobs') }]);
+  expect(causesOf({ ...idle, open: new Set(['idle']) })).toEqual(['idle']);
+  expect(found(ofShard({ jobsWaiting: 5, jobsActive: 1 }), idle)).toEqual([]);
+});
+
+test.each(['auth', 'billing', 'model'] as const)(
+  'an endpoint that refuses us for %s is down at the first call',
+  (why) => {
+    const failing = { sinceMs: NOW - 100, lastMs: NOW - 100, failures: 1, why, status: '401' };
+    expect(found(snapshot({ provider: { failing } }))).toMatchObject([{ cause: 'provider', level: why }]);
+  },
+);
+
+test.each(['overloaded', 'network'] as const)(
+  'an endpoint that is %s is down when no call went through for a while',
+  (why) => {
+    const failing = { sinceMs: NOW - 35_000, lastMs: NOW - 9_000, failures: 4, why, status: '529' };
+    const ofFailing = (part: object) => causesOf(snapshot({ provider: { failing: { ...failing, ...part } } }));
+    expect(ofFailing({})).toEqual(['provider']);
+    expect(ofFailing({ sinceMs: NOW - 34_000 })).toEqual([]);
+    expect(ofFailing({ failures: 1 })).toEqual([]);
+    expect(ofFailing({ lastMs: NOW - 901_000 })).toEqual([]);
+  },
+);
+
+test('silence of the poller is told after two minutes, and never when nothing ever polled here', () => {
+  expect(found(snapshot({ poll: undefined }))).toEqual([]);
+  expect(found(ofPoll({ lastAnswerMs: NOW - 120_000 }))).toEqual([]);
+  const [alert] = found(ofPoll({ lastAnswerMs: NOW - 121_000, otherKind: 'unreached' }));
+  expect(alert).toMatchObject({ cause: 'no-poll', text: expect.stringMatching(/121 seconds.*unreached/) });
+});
+
+test('a poller that never got an answer is silent from its first try on', () => {
+  expect(found(snapshot({ poll: { firstMs: NOW - 119_000 } }))).toEqual([]);
+  expect(causesOf(snapshot({ poll: { firstMs: NOW - 121_000 } }))).toEqual(['no-poll']);
+});
+
+test('a gateway that was off for a night gets its time to poll, and does not close what another has opened', () => {
+  const overnight = ofPoll({ lastAnswerMs: NOW - 8 * 3600_000 });
+  expect(found(overnight, undefined, NOW - 119_000)).toEqual([]);
+  expect(found(overnight, undefined, NOW - 121_000)).toMatchObject([{ cause: 'no-poll' }]);
+  expect(found({ ...overnight, open: new Set(['no-poll']) }, undefined, NOW)).toMatchObject([{ cause: 'no-poll' }]);
+});
+
+test('a webhook that shows no sign of life, or was taken away, is told in words of its own', () => {
+  const [silent] = found(ofPoll({ receiver: 'webhook', lastAnswerMs: NOW - 121_000, otherKind: 'undelivered' }));
+  expect(silent).toMatchObject({
+    cause: 'no-delivery',
+    text: expect.stringMatching(/webhook shows no sign of life for 121 seconds.*undelivered/),
+  });
+  const [taken] = found(ofPoll({ receiver: 'webhook', conflictMs: NOW - 10_000 }));
+  expect(taken).toMatchObject({ cause: 'conflict', text: expect.stringMatching(/webhook was removed.*10 seconds/) });
+});
+
+test('a conflict counts for two minutes', () => {
+  expect(causesOf(ofPoll({ conflictMs: NOW - 119_000 }))).toEqual(['conflict']);
+  expect(found(ofPoll({ conflictMs: NOW - 120_000 }))).toEqual([]);
+});
+
+test('a token that is not accepted is told until one is accepted', () => {
+  expect(causesOf(ofPoll({ unauthorizedMs: NOW - 40_000 }))).toEqual(['token']);
+  expect(found(ofPoll({ unauthorizedMs: NOW - 40_000, lastAnswerMs: NOW - 39_000 }))).toEqual([]);
+  expect(found(ofPoll({ unauthorizedMs: NOW - 120_000, lastAnswerMs: NOW - 119_999 }))).toEqual([]);
+});
+
+test('alerts that nobody takes for two minutes are told of, for the other channel and for afterwards', () => {
+  const failing = { sinceMs: NOW - 120_000, why: 'gone: chat not found', tries: 7, retryAtMs: NOW };
+  const alerting = (sinceMs: number) => snapshot({ alerting: { sentMs: [], failing: { ...failing, sinceMs } } });
+  expect(found(alerting(NOW - 119_000))).toEqual([]);
+  expect(found(alerting(NOW - 120_000))).toMatchObject([
+    { cause: 'alert-channel', text: expect.stringMatching(/120 seconds.*chat not found/) },
+  ]);
+});
+
+test('memory counts only when it is limited, from 80 % on; files that are not written count always', () => {
+  const of = (usedBytes: number, maxBytes: number) =>
+    causesOf(snapshot({ redis: { role: 'master', usedBytes, maxBytes } }));
+  expect(of(800, 1_000)).toEqual([]);
+  expect(of(801, 1_000)).toEqual(['memory']);
+  expect(of(10 ** 12, 0)).toEqual([]);
+  const redis = { role: 'master', usedBytes: 1, maxBytes: 0, unwritten: 'aof_last_write_status' };
+  expect(found(snapshot({ redis }))).toMatchObject([
+    { cause: 'persistence', text: expect.stringContaining('aof_last') },
+  ]);
+});
+
+test('the budget of the day is told from 80 % on, and dead letters when they pile up', () => {
+  expect(causesOf(snapshot({ spentTokens: 799 }))).toEqual([]);
+  expect(found(snapshot({ spentTokens: 800 }))).toMatchObject([
+    { cause: 'budget', text: expect.stringContaining('80 %') },
+  ]);
+  expect(causesOf(ofShard({ deadLetters: 99 }))).toEqual([]);
+  expect(causesOf(ofShard({ deadLetters: 100 }))).toEqual(['dead-letters']);
+});
+
+test('messages are taken only when Telegram was polled with success a short while ago', () => {
+  const polled = (now: Snapshot) => isPolled({ now, before: undefined, sinceMs: NOW, limits: LIMITS });
+  expect(polled(snapshot())).toBe(true);
+  expect(polled(ofPoll({ lastAnswerMs: NOW - 120_000 }))).toBe(false);
+  expect(polled(snapshot({ poll: undefined }))).toBe(false);
+  expect(polled(snapshot({ poll: { firstMs: NOW } }))).toBe(false);
+});
