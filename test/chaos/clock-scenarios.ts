@@ -6,6 +6,8 @@ import { type Scenario, type Stage, untilShare } from './scenario.ts';
 const PACE_MS = 15;
 const HOUR_MS = 3_600_000;
 const WRONG_MS = 3_000;
+/** The first two waits of a message last longer than this together. */
+const WAITS_MS = 4_500;
 
 function envOf(jumpMs: number): Record<string, string> {
   return { NODE_OPTIONS: `--import=${join(import.meta.dirname, 'clock.ts')}`, CHAOS_CLOCK_JUMP_MS: String(jumpMs) };
@@ -41,15 +43,15 @@ const behind: Scenario = {
 
 const waits: Scenario = {
   name: 'clock-behind-waits',
-  about: 'the clock of one of two gateways is an hour behind all the time, while four of five calls of the model fail',
-  traffic: { messages: 30, chats: 30 },
+  about: 'the clock of one of two gateways is an hour behind all the time, while two of three calls of the model fail',
+  traffic: { messages: 50, chats: 50 },
   // The waits between them leave room for no more, if nobody cuts them short.
   rules: { callsMax: 3 },
   async play(stage) {
     const { world, traffic, random } = stage;
     const [wrong] = await Promise.all([world.fleet.start(envOf(-HOUR_MS)), world.fleet.start()]);
     wrong.kill('SIGUSR2');
-    const over = brownOut(stage, 'brownout', WRONG_MS, () => (random() < 0.8 ? TRANSIENT[0] : undefined));
+    const over = brownOut(stage, 'brownout', WAITS_MS, () => (random() < 0.65 ? TRANSIENT[0] : undefined));
     await traffic.pour({ everyMs: PACE_MS });
     await over;
   },
