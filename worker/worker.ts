@@ -8,24 +8,26 @@ import { connectRedis, isReadyFor, type RedisClient } from '../shared/redis/conn
 import { type EntryId, keysOf } from '../shared/redis/keys.ts';
 import type { Telegram } from '../shared/telegram/client.ts';
 import { undecodableAlert } from './alerts/messages.ts';
-import { createBudget } from './ask/budget.ts';
+import { createBudget, withBudget } from './ask/budget.ts';
 import { startDispatcher } from './lane/dispatcher.ts';
 import { createLane, type Lane } from './lane/lane.ts';
 import { openQueue, openWorker, QUEUE_LIMITS, type QueueLimits } from './lane/queue.ts';
 import { RECONCILE_EVERY_MS, startReconciler } from './lane/reconciler.ts';
+import type { Settings } from './lane/settings.ts';
 import { createSlots, type Slots } from './lane/slots.ts';
 import { createMediaStore } from './media/store.ts';
 import type { Model } from './model/port.ts';
 import { type OversightLimits, startOversight } from './oversight.ts';
-import { createFixedPartsCheck, type FixedPartsCheck } from './recovery/fixed-parts.ts';
+import type { Endpoint } from './recovery/endpoint.ts';
+import { createFixedPartsCheck, type FixedPartsCheck, fixedPartsOf } from './recovery/fixed-parts.ts';
 import { createStormGuard, STORM_LIMITS, type StormGuard, type StormLimits } from './recovery/storm.ts';
 import { createDrafts, DRAFTS_EVERY_MS, DRAFTS_REFRESH_MS } from './reply/drafts.ts';
 import { ARCHIVE_EVERY_MS, startArchivist } from './session/archivist.ts';
 import { createSessions } from './session/store.ts';
+import { settingsOf } from './settings.ts';
 import type { Exclusions } from './tools/exclusion.ts';
 import { joinToolboxes } from './tools/joined.ts';
 import { createRecall } from './tools/recall/recall.ts';
-import { serverTools } from './tools/server-tools.ts';
 import type { Toolbox } from './tools/toolbox.ts';
 import { createProcessor } from './turn/processor.ts';
 
@@ -60,13 +62,11 @@ interface ProcessParts extends WorkerParts {
   fixedParts: FixedPartsCheck;
   boundModels: Set<string>;
   storm: StormGuard;
+  settings: Settings;
 }
 
 /** Running turns get this long when the process is asked to end; then they are handed back unharmed. */
 const DRAIN_MS = 25_000;
-const WAITING_NOTICE_MS = 60_000;
-/** A summary that cannot be had for so long is not waited for: the seed needs no model. */
-const SUMMARY_PATIENCE_MS = 60_000;
 
 /**
  * The worker of a process: for each shard a dispatcher, a job worker, a reconciler and an archivist; and what watches over
@@ -83,6 +83,7 @@ export async function startWorker(parts: WorkerParts): Promise<Service & { readi
     fixedParts: createFixedPartsCheck(),
     boundModels: new Set(),
     storm: createStormGuard(stormRedis, { ...STORM_LIMITS, ...parts.limits }),
+    settings: settingsOf(parts),
   };
   const started = await Promise.all(shards.map((shard) => startShard(shared, shard)));
   const oversight = startOversight(parts);
@@ -142,41 +143,18 @@ interface ShardParts {
 }
 
 function startJobs(parts: ProcessParts, shard: ShardParts): Service & { isRunning(): boolean } {
-  const { config, telemetry, log } = parts;
+  const { telemetry, log } = parts;
   const ending = new AbortController();
-  const media = createMediaStore(shard.redis, shard.keys, config.SESSION_RETENTION_DAYS);
-  const recall = createRecall({ ...shard, log, loadKept: async (sha256) => (await media.load([sha256])).get(sha256) });
-  const tools = joinToolboxes([recall, parts.tools]);
   const share = parts.slots.share();
-  const processor = createProcessor({
-    ...parts,
-    ...shard,
-    share,
-    drafts: createDrafts({
-      telegram: parts.telegram,
-      everyMs: parts.limits?.draftsEveryMs ?? DRAFTS_EVERY_MS,
-      refreshMs: DRAFTS_REFRESH_MS,
-    }),
-    media,
-    tools,
-    sessions: createSessions(shard.redis, shard.keys),
-    budget: createBudget(shard.redis, shard.keys, {
-      chatDailyTokens: config.CHAT_DAILY_TOKENS,
-      totalDailyTokens: config.TOTAL_DAILY_TOKENS,
-    }),
-    excludeTool: (name, why) => parts.tools.exclude(name, why),
-    isToolOut: (name) => parts.tools.excluded().some(({ tool }) => tool === name),
-    fixedRequest: () => ({
-      model: config.MODEL,
-      system: parts.systemPrompt,
-      tools: tools.specs(),
-      serverTools: serverTools({ webSearch: config.WEB_SEARCH, webFetch: config.WEB_FETCH }),
-      maxTokens: config.MAX_OUTPUT_TOKENS,
-      ...(config.EFFORT !== undefined && { effort: config.EFFORT }),
-    }),
-    ...settingsOf(parts),
-    ending: ending.signal,
+  const { lane, queue, discard } = shard;
+  const ask = askPorts(parts, shard);
+  const drafts = createDrafts({
+    telegram: parts.telegram,
+    everyMs: parts.limits?.draftsEveryMs ?? DRAFTS_EVERY_MS,
+    refreshMs: DRAFTS_REFRESH_MS,
   });
+  const turn = { ask, telegram: parts.telegram, drafts, lane };
+  const processor = createProcessor({ turn, queue, share, discard, ending: ending.signal });
   const limits = { ...QUEUE_LIMITS, ...parts.limits };
   const worker = openWorker(shard.queueRedis, shard.keys, telemetry, { share, limits }, processor);
   worker.on('error', (error) => log.warn({ err: error }, 'the job worker had trouble'));
@@ -195,32 +173,28 @@ function startJobs(parts: ProcessParts, shard: ShardParts): Service & { isRunnin
   };
 }
 
-/** What a turn takes from the configuration as it is. */
-function settingsOf({ config, limits }: WorkerParts) {
-  return {
-    modelName: config.MODEL,
-    fallbackModel: config.FALLBACK_MODEL,
-    compactionModel: config.COMPACTION_MODEL ?? config.MODEL,
-    maxOutputTokens: config.MAX_OUTPUT_TOKENS,
-    effort: config.EFFORT,
-    serverTools: serverTools({ webSearch: config.WEB_SEARCH, webFetch: config.WEB_FETCH }),
-    contextBudgetTokens: config.CONTEXT_BUDGET_TOKENS,
-    timeZone: config.TZ,
-    headerSecret: config.TELEGRAM_BOT_TOKEN,
-    compactAt: config.COMPACT_AT,
-    summariesFromCache: config.COMPACTION_FROM_CACHE,
-    maxAttempts: config.MAX_ATTEMPTS,
-    turnTimeoutMs: config.TURN_TIMEOUT_MS,
-    recoveryTimeoutMs: config.RECOVERY_TIMEOUT_MS,
-    outagePatienceMs: config.OUTAGE_PATIENCE_MS,
-    waitingNoticeMs: limits?.waitingNoticeMs ?? WAITING_NOTICE_MS,
-    summaryPatienceMs: limits?.summaryPatienceMs ?? SUMMARY_PATIENCE_MS,
-    toolResultMaxChars: config.TOOL_RESULT_MAX_CHARS,
-    toolRoundsMax: config.TOOL_ROUNDS_MAX,
-    textMaxChars: config.INBOUND_TEXT_MAX_CHARS,
-    shards: config.SHARDS,
-    logContent: config.LOG_CONTENT,
+/** What the model is asked with in the chats of one shard. */
+function askPorts(parts: ProcessParts, { redis, keys }: ShardParts) {
+  const { config, settings, log, telemetry, reach } = parts;
+  const media = createMediaStore(redis, keys, config.SESSION_RETENTION_DAYS);
+  const loadKept = async (sha256: string) => (await media.load([sha256])).get(sha256);
+  const recall = createRecall({ redis, keys, log, loadKept });
+  const { exclude, excluded } = parts.tools;
+  const tools = { ...joinToolboxes([recall, parts.tools]), exclude, excluded };
+  const budget = createBudget(redis, keys, {
+    chatDailyTokens: config.CHAT_DAILY_TOKENS,
+    totalDailyTokens: config.TOTAL_DAILY_TOKENS,
+  });
+  const model = budget ? withBudget(parts.model, budget) : parts.model;
+  const endpoint: Endpoint = {
+    model,
+    storm: parts.storm,
+    boundModels: parts.boundModels,
+    takesFixedParts: (failure, maxTokens, signal) =>
+      parts.fixedParts(model, { ...fixedPartsOf(settings, tools.specs()), maxTokens }, failure, signal),
   };
+  const store = { sessions: createSessions(redis, keys), media };
+  return { settings, endpoint, tools, store, instruments: { telemetry, log, reach } };
 }
 
 /** An entry that names no chat can be answered to nobody: it is kept as a dead letter, and the operator is told. */

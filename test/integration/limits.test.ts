@@ -3,7 +3,9 @@ import type { Service } from '../../shared/base/lifecycle.ts';
 import { chatKey } from '../../shared/redis/keys.ts';
 import { createBudget } from '../../worker/ask/budget.ts';
 import { readUsage, totalTokens } from '../../worker/model/usage.ts';
+import { importSession, parseLines } from '../../worker/session/transfer.ts';
 import { ALERT_CHAT, createWorld, startGateway, type World } from '../fixture/gateway.ts';
+import { conversation } from '../fixture/history.ts';
 import { nextOutcome, untilSettled } from '../fixture/ledger.ts';
 
 const CHAT = 1001;
@@ -83,6 +85,21 @@ test('an answer that was cut counts with its input and the words that came, one 
   expect(spent - answered).toBeGreaterThan((cut?.inputTokens ?? 0) + 100);
   expect(spent - answered).toBeLessThan((cut?.inputTokens ?? 0) + 1_000);
   expect(Number(await world.peek.get(world.keys.spentByAll(today())))).toBe(spent);
+});
+
+test('the calls of a recovery count for the chat that it is about', async () => {
+  let mains = 0;
+  world.claude.react((call) => (call.kind === 'main' && mains++ === 0 ? { do: 'overflow' } : undefined));
+  await importSession(world.peek, world.keys, chatKey(CHAT), await parseLines(conversation(60, 1_000)));
+  await start({ CHAT_DAILY_TOKENS: '1000000' });
+  world.telegram.say(CHAT, 'Go on, please');
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', recoveries: 1 });
+  const billed = world.claude.calls
+    .filter(({ status }) => status === 200)
+    .map(({ usage }) => totalTokens(readUsage(usage)));
+  expect(billed.length).toBeGreaterThan(1);
+  const spent = Number(await world.peek.get(world.keys.spent(today(), chatKey(CHAT))));
+  expect(spent).toBe(billed.reduce((sum, tokens) => sum + tokens, 0));
 });
 
 test('a call that fails costs nothing; what a crash left reserved stays spent, and never more than the limit', async () => {

@@ -66,14 +66,16 @@ export function createBudget(
 }
 
 /**
- * The model with a chat's budget before it: what a call may cost at most is reserved first, and what it did cost is put
+ * The model with the budgets of its chats before it: what a call may cost at most is reserved first, and what it did cost is put
  * in its place; one that died after the server had taken it costs what the server bills. A call that is not within the
  * budget is not made, and fails as terminal with the budget's name.
  */
-export function withBudget(model: Model, budget: Budget, chat: ChatKey): Model {
+export function withBudget(model: Model, budget: Budget): Model {
   return {
     limits: (name) => model.limits(name),
     async send(request, signal, onText) {
+      const { chat } = request;
+      if (chat === undefined) return model.send(request, signal, onText);
       const reserved = await budget.reserve(chat, estimateRequest(request) + request.maxTokens);
       if (typeof reserved === 'string') return refused(reserved);
       const result = await model.send(request, signal, onText);

@@ -1,32 +1,29 @@
 import { METRIC } from '../../shared/base/telemetry.ts';
 import type { Attempt } from '../lane/attempt.ts';
 import { auditCommand, failedCallEvent } from '../lane/audit-trail.ts';
+import type { Settings } from '../lane/settings.ts';
 import { fill, keptIn } from '../media/fill.ts';
 import { cacheLifetime } from '../model/cache-lifetime.ts';
 import { type Count, countRequest } from '../model/count.ts';
 import type { Failure } from '../model/errors/classify.ts';
 import { estimateText } from '../model/estimate.ts';
-import type { Effort, MessageParam, ModelAnswer, ModelResult } from '../model/port.ts';
+import type { MessageParam, ModelAnswer, ModelResult, OnText } from '../model/port.ts';
 import type { Room } from '../model/room.ts';
 import type { Repair } from '../model/rules/repair.ts';
 import type { Conversation } from '../recovery/cached-summary.ts';
-import type { RecoverParts } from '../recovery/effects.ts';
+import type { Endpoint } from '../recovery/endpoint.ts';
 import { bytesOf } from '../recovery/oversized.ts';
 import { asShown } from '../session/overlay.ts';
 import { type LogRecord, startsTurn } from '../session/record.ts';
 import type { OpenedSession } from '../session/store.ts';
 import { view } from '../session/view.ts';
-import type { RoundParts } from '../tools/round.ts';
-import type { ServerTool } from '../tools/server-tools.ts';
-import { type FallbackParts, type FillMessages, sendOrFallBack } from './fallback.ts';
+import type { RoundPorts } from '../tools/round.ts';
+import { type FillMessages, sendOrFallBack } from './fallback.ts';
 
 /** What a call of the model works with. */
-export interface CallParts extends RecoverParts, RoundParts, FallbackParts {
-  systemPrompt: string;
-  /** How deeply the model thinks; absent: as it does by itself. */
-  effort: Effort | undefined;
-  /** Tools that the provider runs. */
-  serverTools: readonly ServerTool[];
+export interface CallPorts extends RoundPorts {
+  settings: Settings;
+  endpoint: Pick<Endpoint, 'model'>;
 }
 
 /** What a call is about. */
@@ -39,6 +36,8 @@ export interface Call {
   calibration: number;
   /** Whether the model must answer in words. */
   wordsOnly: boolean;
+  /** Absent when nobody reads along. */
+  onText: OnText | undefined;
 }
 
 /** What was sent, or would have been. */
@@ -67,54 +66,68 @@ const BODY_BYTES_MAX = 28 * 1024 * 1024;
  * One call of the model: the request is computed from the session, counted, and sent unless it is counted to be too
  * long or too large. Contract: throws `FencedError`, or what Redis throws.
  */
-export async function callModel(parts: CallParts, call: Call, signal: AbortSignal): Promise<Called> {
+export async function callModel(ports: CallPorts, call: Call, signal: AbortSignal): Promise<Called> {
   const { attempt, opened, room, calibration } = call;
   const messages = view(opened.window);
-  const tools = parts.tools.specs();
+  const tools = ports.tools.specs();
   const maxTokens = attempt.maxOutputTokens ?? Math.min(room.outputTokens, call.modelOutputTokens ?? room.outputTokens);
-  const { serverTools } = parts;
+  const { serverTools } = ports.settings;
   const allTools = [...tools, ...serverTools];
-  const fixed = { system: parts.systemPrompt, tools: allTools.length === 0 ? '' : JSON.stringify(allTools) };
+  const fixed = { system: ports.settings.systemPrompt, tools: allTools.length === 0 ? '' : JSON.stringify(allTools) };
   const sent: Sent = {
-    count: countRequest(fixed, opened.window, messages, parts.modelName, calibration),
+    count: countRequest(fixed, opened.window, messages, ports.settings.modelName, calibration),
     fixedTokens: Math.ceil((estimateText(fixed.system) + estimateText(fixed.tools)) * calibration),
     askedOutputTokens: maxTokens,
   };
   const counted = tooLarge(call, sent.count);
   if (counted) return { ok: false, failure: counted, isRepaired: false, sent };
-  const fillKept: FillMessages = (kept) => filled(parts, kept);
-  const conversation = conversationOf(parts, opened, await fillKept(messages));
+  const fillKept: FillMessages = (kept) => filled(ports, kept);
+  const conversation = conversationOf(ports, call, await fillKept(messages));
   const request = { ...conversation, maxTokens, wordsOnly: call.wordsOnly };
-  parts.reach('model called');
-  const result = await sendOrFallBack(parts, request, { window: opened.window, fixed, fill: fillKept }, signal);
-  await recordRepairs(parts, attempt, result.repairs);
+  ports.instruments.reach('model called');
+  const result = await sendOrFallBack(
+    ports.endpoint.model,
+    ports.settings.fallbackModel,
+    request,
+    { window: opened.window, fixed, fill: fillKept, onText: call.onText },
+    signal,
+  );
+  await recordRepairs(ports, attempt, result.repairs);
   if (!result.ok && result.spent)
-    await attempt.write('', [auditCommand(attempt, failedCallEvent('answer', parts.modelName, result))]);
+    await attempt.write('', [auditCommand(attempt, failedCallEvent('answer', ports.settings.modelName, result))]);
   if (result.ok) return { ok: true, answer: result.answer, byFallback: result.byFallback, sent };
   return { ok: false, failure: result.failure, isRepaired: result.repairs.length > 0, sent };
 }
 
 /** The conversation as a turn sends it: what a request shares with the next one, and with its summary. */
-export async function conversationRequest(parts: CallParts, opened: OpenedSession): Promise<Conversation> {
-  return conversationOf(parts, opened, await filled(parts, view(opened.window)));
+export async function conversationRequest(
+  ports: CallPorts,
+  about: Pick<Call, 'attempt' | 'opened'>,
+): Promise<Conversation> {
+  return conversationOf(ports, about, await filled(ports, view(about.opened.window)));
 }
 
-function conversationOf(parts: CallParts, { window }: OpenedSession, messages: MessageParam[]): Conversation {
+function conversationOf(
+  ports: CallPorts,
+  { attempt, opened: { window } }: Pick<Call, 'attempt' | 'opened'>,
+  messages: MessageParam[],
+): Conversation {
   return {
-    model: parts.modelName,
-    system: parts.systemPrompt,
+    chat: attempt.chat,
+    model: ports.settings.modelName,
+    system: ports.settings.systemPrompt,
     messages,
-    tools: parts.tools.specs(),
-    serverTools: parts.serverTools,
+    tools: ports.tools.specs(),
+    serverTools: ports.settings.serverTools,
     caches: true,
     cacheLifetime: cacheLifetime(turnTimesMs(window.records), Date.now()),
-    ...(parts.effort !== undefined && { effort: parts.effort }),
+    ...(ports.settings.effort !== undefined && { effort: ports.settings.effort }),
   };
 }
 
-async function filled({ media }: CallParts, messages: MessageParam[]): Promise<MessageParam[]> {
+async function filled({ store }: CallPorts, messages: MessageParam[]): Promise<MessageParam[]> {
   const refs = keptIn(messages);
-  return refs.length === 0 ? messages : fill(messages, await media.load(refs));
+  return refs.length === 0 ? messages : fill(messages, await store.media.load(refs));
 }
 
 /** When the newest messages of the user came in. */
@@ -124,9 +137,9 @@ function turnTimesMs(records: readonly LogRecord[]): number[] {
 }
 
 /** A repair is no failure, but each one hides a fault of ours that somebody should look at. */
-async function recordRepairs(parts: CallParts, attempt: Attempt, repairs: ModelResult['repairs']): Promise<void> {
+async function recordRepairs(ports: CallPorts, attempt: Attempt, repairs: ModelResult['repairs']): Promise<void> {
   if (repairs.length === 0) return;
-  for (const { rule, what } of repairs) parts.telemetry.count(METRIC.repairs, { rule, what });
+  for (const { rule, what } of repairs) ports.instruments.telemetry.count(METRIC.repairs, { rule, what });
   const kept: readonly Repair[] = repairs.slice(0, REPAIRS_KEPT);
   await attempt.write('', [auditCommand(attempt, { event: 'request.repaired', repairs: kept })]);
 }

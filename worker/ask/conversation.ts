@@ -1,13 +1,15 @@
 import type { InboundMessage } from '../../shared/flow/message.ts';
 import { type Attempt, type Command, OUTAGE_FIELDS, type RecoveryStage, TIMEOUTS } from '../lane/attempt.ts';
 import { auditCommand } from '../lane/audit-trail.ts';
+import type { Settings } from '../lane/settings.ts';
 import type { Decided } from '../lane/verdict.ts';
 import type { Block } from '../model/block.ts';
 import { tokenizerFactor } from '../model/catalog.ts';
 import { calibrate } from '../model/count.ts';
 import { classifyAnswer, type Failure } from '../model/errors/classify.ts';
-import type { ModelAnswer } from '../model/port.ts';
+import type { ModelAnswer, OnText } from '../model/port.ts';
 import { type Room, roomOf } from '../model/room.ts';
+import type { RecoverPorts } from '../recovery/effects.ts';
 import { STORM } from '../recovery/storm.ts';
 import { trialWon } from '../recovery/trial.ts';
 import { NOTICE } from '../reply/notices.ts';
@@ -17,16 +19,20 @@ import { isThinking } from '../session/overlay.ts';
 import { type AssistantRecord, textOf, type UserRecord } from '../session/record.ts';
 import { appendCommands, newStamp, type OpenedSession } from '../session/store.ts';
 import { finishRound, openCalls, withRecord } from '../tools/round.ts';
-import { type Called, type CallParts, callModel } from './call.ts';
-import { type FailedCall, type ReactParts, react, waitOrFail } from './on-failure.ts';
-import { type HeaderParts, openSession, pendingRecord } from './open-session.ts';
+import { type Called, type CallPorts, callModel } from './call.ts';
+import { type FailedCall, react, waitOrFail } from './on-failure.ts';
+import { openSession, pendingRecord } from './open-session.ts';
+import type { TurnTime } from './time.ts';
 
 /** What asking the model works with. */
-export interface AskParts extends CallParts, ReactParts, HeaderParts {
-  /** A chat's window is no larger than this, whatever the model's is. */
-  contextBudgetTokens: number;
-  /** Rounds of tools for one message; after them the model must answer in words. */
-  toolRoundsMax: number;
+export type AskPorts = CallPorts & RecoverPorts;
+
+/** What the model is asked about a message, and who reads along. */
+export interface Question {
+  message: InboundMessage;
+  content: UserRecord['content'];
+  /** Absent when nobody reads along. */
+  onText: OnText | undefined;
 }
 
 /** What is asked about. */
@@ -45,65 +51,72 @@ type Answered = Extract<Called, { ok: true }>;
  * Contract: throws `FencedError`, or what Redis throws.
  */
 export async function askModel(
-  parts: AskParts,
+  ports: AskPorts,
   begun: Attempt,
-  message: InboundMessage,
-  content: UserRecord['content'],
-  signal: AbortSignal,
+  { message, content, onText }: Question,
+  time: TurnTime,
 ): Promise<Decided> {
+  const { settings } = ports;
+  const { signal } = time;
   let attempt = begun;
   // In a storm nothing is asked that would only be refused again.
-  const storm = begun.kept(STORM) === undefined ? undefined : await parts.storm.enter(begun);
-  if (storm) return waitOrFail(parts, begun, storm);
-  const { windowTokens, maxOutputTokens: modelOutputTokens } = await parts.model.limits(parts.modelName);
+  const storm = begun.kept(STORM) === undefined ? undefined : await ports.endpoint.storm.enter(begun);
+  if (storm) return waitOrFail(ports, begun, storm);
+  const { windowTokens, maxOutputTokens: modelOutputTokens } = await ports.endpoint.model.limits(
+    ports.settings.modelName,
+  );
   const learntTokens = attempt.limit?.tokens ?? windowTokens;
-  const room = roomOf(Math.min(windowTokens, learntTokens, parts.contextBudgetTokens), parts);
-  const calibration = attempt.calibration ?? tokenizerFactor(parts.modelName);
-  const pending = pendingRecord(parts, attempt, message, content);
+  const room = roomOf(Math.min(windowTokens, learntTokens, settings.contextBudgetTokens), settings);
+  const calibration = attempt.calibration ?? tokenizerFactor(ports.settings.modelName);
+  const pending = pendingRecord(settings, attempt, message, content);
   const about = { message, pending, room, windowTokens, modelOutputTokens };
-  let opened = await openSession(parts, attempt, pending, room.limitTokens);
+  let opened = await openSession(ports, attempt, pending, room.limitTokens);
   for (let round = attempt.rounds; ; round++) {
     if (openCalls(opened, attempt).length > 0) {
-      const finished = await finishRound(parts, attempt, opened, round, signal);
+      const finished = await finishRound(ports, attempt, opened, round, signal);
       if (!finished) return { do: 'hand back' };
       opened = finished;
     }
     const now = { ...about, opened, attempt };
-    const called = await callModel(parts, { ...now, calibration, wordsOnly: round >= parts.toolRoundsMax }, signal);
-    if (!called.ok) return reactTo(parts, now, called, signal);
-    const hidden = failureOf(parts, now, called.answer, round);
+    const called = await callModel(
+      ports,
+      { ...now, calibration, onText, wordsOnly: round >= settings.toolRoundsMax },
+      signal,
+    );
+    if (!called.ok) return reactTo(ports, now, called, time);
+    const hidden = failureOf(ports, now, called.answer, round);
     if (hidden) {
       await attempt.write('', [costCommand(attempt, called.answer, 'retry')]);
-      return reactTo(parts, now, { ...called, failure: hidden, isRepaired: false }, signal);
+      return reactTo(ports, now, { ...called, failure: hidden, isRepaired: false }, time);
     }
-    if (!goesOn(called.answer, round, parts)) return answered(now, called);
-    opened = await recordRound(parts, attempt, opened, { called, room }, round + 1);
+    if (!goesOn(called.answer, round, settings)) return answered(now, called);
+    opened = await recordRound(ports, attempt, opened, { called, room }, round + 1);
     attempt = { ...progressed(attempt, round + 1), ...(isCalm(called, room) && { compactionsInRow: 0 }) };
   }
 }
 
 /** A failed call is reacted to; one that we ended ourselves is handed back. */
 async function reactTo(
-  parts: AskParts,
+  ports: AskPorts,
   { room, windowTokens: _, ...about }: About,
   { failure, isRepaired, sent }: Pick<Extract<Called, { ok: false }>, 'failure' | 'isRepaired' | 'sent'>,
-  signal: AbortSignal,
+  time: TurnTime,
 ): Promise<Decided> {
-  if (signal.aborted) return { do: 'hand back' };
+  if (time.signal.aborted) return { do: 'hand back' };
   const { count, fixedTokens, askedOutputTokens } = sent;
   const counts = { limitTokens: room.limitTokens, sentTokens: count.tokens, fixedTokens, askedOutputTokens };
-  return react(parts, { ...about, ...counts, failure, isRepaired });
+  return react(ports, { ...about, ...counts, failure, isRepaired }, time);
 }
 
 /** An answer can hide a failure: a refusal, a window that was exceeded in silence, or nothing to read. */
 function failureOf(
-  parts: AskParts,
+  ports: AskPorts,
   { opened, attempt, windowTokens }: About,
   answer: ModelAnswer,
   round: number,
 ): Failure | undefined {
   const hidden = classifyAnswer({ stopReason: answer.stopReason, ...answer.usage, windowTokens });
-  if (hidden || goesOn(answer, round, parts) || answer.text.trim() !== '') return hidden;
+  if (hidden || goesOn(answer, round, ports.settings) || answer.text.trim() !== '') return hidden;
   if (answer.stopReason === 'max_tokens') return { kind: 'output', reason: 'cut_before_text' };
   // After its tools a model may have nothing to add, and some say nothing before them; asked once more, it may say more.
   const isDone = attempt.rounds > 0 && attempt.attempts > 1;
@@ -112,14 +125,18 @@ function failureOf(
 }
 
 /** Whether the model is not done: it calls tools, or paused. */
-function goesOn({ stopReason, content }: ModelAnswer, round: number, { toolRoundsMax }: AskParts): boolean {
+function goesOn(
+  { stopReason, content }: ModelAnswer,
+  round: number,
+  { toolRoundsMax }: Pick<Settings, 'toolRoundsMax'>,
+): boolean {
   if (round >= toolRoundsMax) return false;
   return stopReason === 'pause_turn' || (stopReason === 'tool_use' && content.some(({ type }) => type === 'tool_use'));
 }
 
 /** A round that was recorded is progress: attempts and the bound on recoveries begin anew. */
 async function recordRound(
-  parts: AskParts,
+  ports: AskPorts,
   attempt: Attempt,
   opened: OpenedSession,
   { called, room }: { called: Answered; room: Room },
@@ -136,7 +153,7 @@ async function recordRound(
     ...trialWon(attempt),
     ...(isCalm(called, room) ? [['HSET', attempt.keys.session(attempt.session), 'compactionsInRow', 0] as const] : []),
   ]);
-  parts.reach('round stored');
+  ports.instruments.reach('round stored');
   return withRecord(opened, record);
 }
 

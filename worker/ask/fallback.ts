@@ -4,12 +4,13 @@ import type { MessageParam, Model, ModelRequest, ModelResult, OnText } from '../
 import { trimOf } from '../recovery/effects.ts';
 import { view, type Window } from '../session/view.ts';
 
-/** What asking a second model works with. */
-export interface FallbackParts {
-  model: Model;
-  fallbackModel: string | undefined;
+/** What a request was made of, and who reads along. */
+export interface Sending {
+  window: Window;
+  fixed: FixedParts;
+  fill: FillMessages;
   /** Absent when nobody reads along. */
-  onText?: OnText;
+  onText: OnText | undefined;
 }
 
 /** Fills kept files into messages. */
@@ -21,9 +22,10 @@ export type FillMessages = (messages: MessageParam[]) => Promise<MessageParam[]>
  * failure stands. Contract: as `Model.send`, plus whatever `fill` rejects with.
  */
 export async function sendOrFallBack(
-  { model, fallbackModel, onText }: FallbackParts,
+  model: Model,
+  fallbackModel: string | undefined,
   request: ModelRequest,
-  { window, fixed, fill }: { window: Window; fixed: FixedParts; fill: FillMessages },
+  { window, fixed, fill, onText }: Sending,
   signal: AbortSignal,
 ): Promise<ModelResult & { byFallback: boolean }> {
   const first = { ...(await model.send(request, signal, onText)), byFallback: false };

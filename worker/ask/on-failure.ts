@@ -5,18 +5,12 @@ import { backoffMs } from '../lane/backoff.ts';
 import { type Decided, failed } from '../lane/verdict.ts';
 import type { Failure } from '../model/errors/classify.ts';
 import { isOverBudget } from '../model/errors/classify.ts';
-import type { Overflow, RecoverParts, Recovery } from '../recovery/effects.ts';
+import type { Overflow, RecoverPorts, Recovery } from '../recovery/effects.ts';
 import type { Trigger } from '../recovery/policy.ts';
 import { recover } from '../recovery/recover.ts';
 import { NOTICE } from '../reply/notices.ts';
-import { isOutage, noteWait, type Patience, waitOut } from './outage.ts';
-
-/** What reacting to a failed call works with. */
-export interface ReactParts extends RecoverParts, Patience {
-  maxAttempts: number;
-  /** How long the recovery of a message may take in all. */
-  recoveryTimeoutMs: number;
-}
+import { isOutage, noteWait, waitOut } from './outage.ts';
+import type { TurnTime } from './time.ts';
 
 /** A call that failed, whatever the kind of its failure. */
 export type FailedCall = Omit<Overflow, 'failure'> & { failure: Failure };
@@ -25,58 +19,66 @@ export type FailedCall = Omit<Overflow, 'failure'> & { failure: Failure };
 const RECOVERY_SPENT = 'recoverySpentMs';
 
 /** What is done about a failed call: tried again later, told, or recovered from. */
-export async function react(parts: ReactParts, failedCall: FailedCall): Promise<Decided> {
+export async function react(ports: RecoverPorts, failedCall: FailedCall, time: TurnTime): Promise<Decided> {
   const { attempt, failure } = failedCall;
   if (isOverBudget(failure.reason)) return overBudget(attempt, failure.reason);
   if (failure.kind === 'terminal')
     return failed(attempt, failure.reason, NOTICE.misconfigured, `status ${failure.status ?? 'none'}`);
-  if (failure.kind !== 'transient') return recoverFrom(parts, failedCall, failure.kind);
-  const later = await passing(parts, attempt, failure);
+  if (failure.kind !== 'transient') return recoverFrom(ports, failedCall, failure.kind, time);
+  const later = await passing(ports, attempt, failure);
   // The endpoint may be well, and its trouble be about this conversation: that is found out by asking less.
-  return later ?? recoverFrom(parts, failedCall, 'unknown');
+  return later ?? recoverFrom(ports, failedCall, 'unknown', time);
 }
 
 /** Trouble that will pass: the endpoint's is bounded by time, any other by attempts. Nothing when that is used up. */
-async function passing(parts: ReactParts, attempt: Attempt, failure: Failure): Promise<Decided | undefined> {
+async function passing(ports: RecoverPorts, attempt: Attempt, failure: Failure): Promise<Decided | undefined> {
   const { reason, retryAfterMs } = failure;
   if (!isOutage(failure)) {
-    if (attempt.attempts >= parts.maxAttempts) return undefined;
+    if (attempt.attempts >= ports.settings.maxAttempts) return undefined;
     return { do: 'later', delayMs: backoffMs(attempt.attempts, retryAfterMs), reason };
   }
-  const wait = waitOut(attempt, failure, parts);
+  const wait = waitOut(attempt, failure, ports.settings);
   if (wait.do === 'give up') return undefined;
   await noteWait(attempt, wait);
   return { do: 'later', delayMs: wait.delayMs, reason, isFree: true, isLongWait: wait.isLong };
 }
 
-async function recoverFrom(parts: ReactParts, failedCall: FailedCall, kind: Trigger): Promise<Decided> {
+async function recoverFrom(
+  ports: RecoverPorts,
+  failedCall: FailedCall,
+  kind: Trigger,
+  time: TurnTime,
+): Promise<Decided> {
   const { attempt, failure } = failedCall;
   const overflow = { ...failedCall, failure: { ...failure, kind } };
   const spentMs = Number(attempt.kept(RECOVERY_SPENT) ?? 0);
   const startedMs = attempt.elapsedMs();
-  const recovery = await parts.recovering(Math.max(0, parts.recoveryTimeoutMs - spentMs), async (signal, deadline) => {
-    const taken = await recover(parts, overflow, { signal, deadline });
-    // Cut short, it goes on with what is left of its time. Killed, it has its time again: that uses up an attempt.
-    if (signal.aborted && !deadline.aborted) await noteSpent(attempt, spentMs + attempt.elapsedMs() - startedMs);
-    return taken;
-  });
-  return decidedBy(parts, failedCall, recovery);
+  const recovery = await time.recovering(
+    Math.max(0, ports.settings.recoveryTimeoutMs - spentMs),
+    async (signal, deadline) => {
+      const taken = await recover(ports, overflow, { signal, deadline });
+      // Cut short, it goes on with what is left of its time. Killed, it has its time again: that uses up an attempt.
+      if (signal.aborted && !deadline.aborted) await noteSpent(attempt, spentMs + attempt.elapsedMs() - startedMs);
+      return taken;
+    },
+  );
+  return decidedBy(ports, failedCall, recovery);
 }
 
 async function noteSpent({ keys, entry, write }: Attempt, spentMs: number): Promise<void> {
   await write('', [['HSET', keys.turn(entry), RECOVERY_SPENT, Math.round(spentMs)]]);
 }
 
-async function decidedBy(parts: ReactParts, failedCall: FailedCall, recovery: Recovery): Promise<Decided> {
+async function decidedBy(ports: RecoverPorts, failedCall: FailedCall, recovery: Recovery): Promise<Decided> {
   if (recovery.do === 'again') return { do: 'again' };
   if (recovery.do === 'conclude') return { conclusion: recovery.conclusion, commands: recovery.commands };
-  return waitOrFail(parts, failedCall.attempt, recovery.failure);
+  return waitOrFail(ports, failedCall.attempt, recovery.failure);
 }
 
 /** What could not be asked for is no fault of this message: it waits, and fails when that takes too long. */
-export async function waitOrFail(parts: ReactParts, attempt: Attempt, failure: Failure): Promise<Decided> {
+export async function waitOrFail(ports: RecoverPorts, attempt: Attempt, failure: Failure): Promise<Decided> {
   if (isOverBudget(failure.reason)) return overBudget(attempt, failure.reason);
-  const later = failure.kind === 'transient' ? await passing(parts, attempt, failure) : undefined;
+  const later = failure.kind === 'transient' ? await passing(ports, attempt, failure) : undefined;
   return later ?? failed(attempt, failure.reason, NOTICE.unavailable, 'the endpoint is in trouble for long');
 }
 

@@ -1,11 +1,13 @@
-import { SPAN, type Telemetry } from '../../shared/base/telemetry.ts';
+import type { Instruments } from '../../shared/base/instruments.ts';
+import { SPAN } from '../../shared/base/telemetry.ts';
 import { alertCommand } from '../../shared/flow/alert.ts';
 import { channelOf, type InboundMessage } from '../../shared/flow/message.ts';
 import { tornAlert } from '../alerts/messages.ts';
 import type { Attempt } from '../lane/attempt.ts';
 import { auditCommand } from '../lane/audit-trail.ts';
+import type { Settings } from '../lane/settings.ts';
 import type { UserRecord } from '../session/record.ts';
-import { newStamp, type OpenedSession, type Sessions } from '../session/store.ts';
+import { type ConversationStore, newStamp, type OpenedSession } from '../session/store.ts';
 import { chatCode, headerOf } from './header.ts';
 
 /**
@@ -19,14 +21,14 @@ const LOAD_BYTES_PER_TOKEN = 14;
  * throws `FencedError`, or what Redis throws.
  */
 export async function openSession(
-  parts: { sessions: Sessions; telemetry: Telemetry },
+  ports: { store: Pick<ConversationStore, 'sessions'>; instruments: Pick<Instruments, 'telemetry'> },
   attempt: Attempt,
   pending: UserRecord,
   limitTokens: number,
 ): Promise<OpenedSession> {
   const bytesMax = limitTokens * LOAD_BYTES_PER_TOKEN;
-  const opened = await parts.telemetry.span(SPAN.open, {}, async (span) => {
-    const loaded = await parts.sessions.open(attempt, pending, bytesMax);
+  const opened = await ports.instruments.telemetry.span(SPAN.open, {}, async (span) => {
+    const loaded = await ports.store.sessions.open(attempt, pending, bytesMax);
     const { records } = loaded.window;
     span.setAttributes({ 'spillway.window.records': records.length, 'spillway.window.bytes': loaded.bytes });
     return loaded;
@@ -35,16 +37,9 @@ export async function openSession(
   return opened;
 }
 
-/** What the header of a message is made with. */
-export interface HeaderParts {
-  timeZone: string;
-  /** Known to nobody but us; the headers' codes are made from it. */
-  headerSecret: string;
-}
-
 /** The message as the log keeps it. */
 export function pendingRecord(
-  { timeZone, headerSecret }: HeaderParts,
+  { timeZone, headerSecret }: Pick<Settings, 'timeZone' | 'headerSecret'>,
   attempt: Attempt,
   message: InboundMessage,
   content: UserRecord['content'],

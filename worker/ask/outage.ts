@@ -1,15 +1,8 @@
 import { type Attempt, OUTAGE_TRIES, OUTAGE_WAITED } from '../lane/attempt.ts';
 import { backoffMs } from '../lane/backoff.ts';
+import type { Settings } from '../lane/settings.ts';
 import { isEndpointTrouble } from '../model/breaker.ts';
 import type { Failure, FailureReason } from '../model/errors/classify.ts';
-
-/** How long trouble of the endpoint is waited out, and when a user is told so. */
-export interface Patience {
-  /** So long a message waits, counted from its first failure; its history may then be to blame. */
-  outagePatienceMs: number;
-  /** A user whose message waits for longer is told, once. */
-  waitingNoticeMs: number;
-}
 
 /** What is done about a call that found the endpoint in trouble. */
 export type Wait =
@@ -33,7 +26,11 @@ export function isOutage({ kind, reason }: Failure): boolean {
  * Whether a message waits on for an endpoint in trouble, and for how long. A wait that the endpoint asked for is never cut
  * short; any other ends where its user is to be told. Pure.
  */
-export function waitOut(attempt: Attempt, failure: Failure, patience: Patience): Wait {
+export function waitOut(
+  attempt: Attempt,
+  failure: Failure,
+  patience: Pick<Settings, 'outagePatienceMs' | 'waitingNoticeMs'>,
+): Wait {
   const tries = Number(attempt.kept(OUTAGE_TRIES) ?? 0) + 1;
   const waitedMs = Number(attempt.kept(OUTAGE_WAITED) ?? 0) + (tries > 1 ? attempt.elapsedMs() : 0);
   const isOfEndpoint = attempt.trial !== undefined && isEndpointTrouble(attempt.trial.why as FailureReason);

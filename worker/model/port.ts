@@ -1,4 +1,5 @@
 import type { MessageParam } from '@anthropic-ai/sdk/resources/messages';
+import type { ChatKey } from '../../shared/redis/keys.ts';
 import type { ServerTool } from '../tools/server-tools.ts';
 import type { ToolSpec } from '../tools/toolbox.ts';
 import type { Block } from './block.ts';
@@ -21,6 +22,8 @@ export interface ModelLimits {
 /** A request as the flow builds it; the adapter adds what the wire needs. */
 export interface ModelRequest {
   model: string;
+  /** The chat on whose budget the call goes; absent where it serves all of them. Never sent. */
+  chat?: ChatKey;
   maxTokens: number;
   system: string;
   messages: MessageParam[];

@@ -1,5 +1,5 @@
-import type { ReachFailpoint } from '../../shared/base/failpoint.ts';
-import { SPAN, type Telemetry } from '../../shared/base/telemetry.ts';
+import type { Instruments } from '../../shared/base/instruments.ts';
+import { SPAN } from '../../shared/base/telemetry.ts';
 import type { InboundMessage } from '../../shared/flow/message.ts';
 import {
   type Attempt,
@@ -9,46 +9,25 @@ import {
   type RecoveryStage,
   TIMEOUTS,
 } from '../lane/attempt.ts';
+import type { Settings } from '../lane/settings.ts';
 import { bindsThinking } from '../model/catalog.ts';
 import type { Failure } from '../model/errors/classify.ts';
-import type { Model } from '../model/port.ts';
-import type { RoomSettings } from '../model/room.ts';
 import type { LogRecord, ScrubRecord, TrimRecord, UserRecord } from '../session/record.ts';
-import { newStamp, type OpenedSession, type Sessions } from '../session/store.ts';
-import type { Recovering } from '../turn/deadline.ts';
-import type { FixedParts, FixedPartsCheck } from './fixed-parts.ts';
+import type { ConversationStore } from '../session/store.ts';
+import { newStamp, type OpenedSession } from '../session/store.ts';
+import type { Exclusions } from '../tools/exclusion.ts';
+import type { Toolbox } from '../tools/toolbox.ts';
+import type { Endpoint } from './endpoint.ts';
 import type { Part } from './oversized.ts';
 import type { Trigger } from './policy.ts';
-import type { StormGuard } from './storm.ts';
 
 /** What the steps of a recovery work with. */
-export interface RecoverParts extends RoomSettings {
-  model: Model;
-  modelName: string;
-  /** Asked when the first one is in trouble that will pass; never for an overflow. */
-  fallbackModel: string | undefined;
-  compactionModel: string;
-  /** What a summary must keep besides the usual, in the operator's words; may be empty. */
-  preserve: string;
-  /** Whether a summary may read the conversation itself from the provider's cache, where that is cheaper. */
-  summariesFromCache: boolean;
-  /** How long a summary waits for an endpoint in trouble. */
-  summaryPatienceMs: number;
-  /** Tells whether the endpoint takes what every request holds. */
-  fixedParts: FixedPartsCheck;
-  fixedRequest(): FixedParts;
-  /** Takes a tool out for the whole process; `false` where it was taken out before, or must stay. Idempotent. */
-  excludeTool(name: string, why: string): boolean;
-  isToolOut(name: string): boolean;
-  /** Keeps chats from being recovered one and all when the window is wrong. */
-  storm: StormGuard;
-  /** Models that turned out to bind their thinking, whatever their names say; grows as errors teach it. */
-  boundModels: Set<string>;
-  /** Gives a recovery its own deadline. */
-  recovering: Recovering;
-  sessions: Sessions;
-  telemetry: Telemetry;
-  reach: ReachFailpoint;
+export interface RecoverPorts {
+  settings: Settings;
+  endpoint: Endpoint;
+  tools: Toolbox & Exclusions;
+  store: Pick<ConversationStore, 'sessions'>;
+  instruments: Pick<Instruments, 'telemetry' | 'reach'>;
 }
 
 /** What failed, with what it was about. */
@@ -115,7 +94,10 @@ export function scrubOf({ record, block, instead }: Part): ScrubRecord {
 }
 
 /** What goes with a change of an earlier part where the model binds its thinking to it: the thinking is left out. */
-export function thinkingTrim({ modelName, boundModels }: RecoverParts, records: readonly LogRecord[]): TrimRecord[] {
+export function thinkingTrim(
+  { settings: { modelName }, endpoint: { boundModels } }: Pick<RecoverPorts, 'settings' | 'endpoint'>,
+  records: readonly LogRecord[],
+): TrimRecord[] {
   return bindsThinking(modelName) || boundModels.has(modelName) ? [trimOf('thinking', records)] : [];
 }
 
@@ -143,6 +125,10 @@ export function learnLimit(
 }
 
 /** Says that a stage threw, was refused or did not hold. */
-export function reportFailedStage({ telemetry }: RecoverParts, stage: RecoveryStage, why: string): void {
+export function reportFailedStage(
+  { instruments: { telemetry } }: RecoverPorts,
+  stage: RecoveryStage,
+  why: string,
+): void {
   telemetry.mark(SPAN.overflowRecoveryFailed, { 'spillway.recovery.stage': stage, 'error.type': why });
 }

@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
+import type { Settings } from '../lane/settings.ts';
 import type { Failure } from '../model/errors/classify.ts';
 import { isOverBudget } from '../model/errors/classify.ts';
 import type { Model, ModelRequest } from '../model/port.ts';
+import type { ToolSpec } from '../tools/toolbox.ts';
 
 /** Whether the endpoint takes what every request holds: system prompt and tools, with nothing of any chat. */
 export type FixedPartsVerdict =
@@ -75,4 +77,12 @@ function verdictOf(result: Awaited<ReturnType<Model['send']>>): FixedPartsVerdic
   // A chat whose budget is used up was not even asked for.
   const isUnclear = failure.kind === 'transient' || isOverBudget(failure.reason);
   return { kind: isUnclear ? 'unclear' : 'refused', wasAsked: true, failure };
+}
+
+/** What every request of a process holds, but for its output. */
+export function fixedPartsOf(
+  { modelName, systemPrompt, serverTools, effort }: Settings,
+  tools: readonly ToolSpec[],
+): Omit<FixedParts, 'maxTokens'> {
+  return { model: modelName, system: systemPrompt, tools, serverTools, ...(effort !== undefined && { effort }) };
 }

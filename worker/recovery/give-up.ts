@@ -4,7 +4,7 @@ import { failedAlert, gaveUpAlert } from '../alerts/messages.ts';
 import { auditCommand } from '../lane/audit-trail.ts';
 import type { FailureKind } from '../model/errors/classify.ts';
 import { NOTICE } from '../reply/notices.ts';
-import { type Overflow, type RecoverParts, type Recovery, reportFailedStage } from './effects.ts';
+import { type Overflow, type RecoverPorts, type Recovery, reportFailedStage } from './effects.ts';
 import { asksForBlame } from './policy.ts';
 import { removeTurn } from './trial.ts';
 
@@ -21,9 +21,9 @@ const TOLD: Readonly<Partial<Record<FailureKind, string>>> = {
  * Nothing more can be done for this message; the chat itself stays usable. A message that is to blame is removed from
  * its conversation, or each later one would fail with it.
  */
-export function giveUp(parts: RecoverParts, { attempt, failure }: Overflow): Recovery {
-  reportFailedStage(parts, attempt.stage, failure.reason);
-  parts.telemetry.count(METRIC.recoveries, { action: 'give_up', result: failure.reason });
+export function giveUp(ports: RecoverPorts, { attempt, failure }: Overflow): Recovery {
+  reportFailedStage(ports, attempt.stage, failure.reason);
+  ports.instruments.telemetry.count(METRIC.recoveries, { action: 'give_up', result: failure.reason });
   const isGuilty = asksForBlame(failure);
   const fault = failure.kind === 'output' ? 'output' : isGuilty ? 'message' : 'size';
   return {

@@ -2,7 +2,7 @@ import { METRIC } from '../../shared/base/telemetry.ts';
 import { alertCommand } from '../../shared/flow/alert.ts';
 import { refusedToolAlert } from '../alerts/messages.ts';
 import { auditCommand } from '../lane/audit-trail.ts';
-import type { Overflow, RecoverParts, Recovery, RecoveryTime } from './effects.ts';
+import type { Overflow, RecoverPorts, Recovery, RecoveryTime } from './effects.ts';
 
 /** The API names one tool at a time; more bad ones than that are a broken server. */
 const TOOLS_MAX = 20;
@@ -13,7 +13,7 @@ const TOOLS_MAX = 20;
  * until they are taken. Nothing when no tool is to blame. Contract: as `recover`.
  */
 export async function leaveOutTools(
-  parts: RecoverParts,
+  ports: RecoverPorts,
   overflow: Overflow,
   named: string,
   { signal }: RecoveryTime,
@@ -21,19 +21,18 @@ export async function leaveOutTools(
   const { attempt, failure, askedOutputTokens } = overflow;
   const out: string[] = [];
   while (out.length < TOOLS_MAX) {
-    const fixed = { ...parts.fixedRequest(), maxTokens: askedOutputTokens };
-    const verdict = await parts.fixedParts(parts.model, fixed, failure, signal);
+    const verdict = await ports.endpoint.takesFixedParts(failure, askedOutputTokens, signal);
     const tool = verdict.kind === 'refused' ? verdict.failure.tool : undefined;
-    if (tool === undefined || !parts.excludeTool(tool, failure.reason)) break;
+    if (tool === undefined || !ports.tools.exclude(tool, failure.reason)) break;
     out.push(tool);
   }
-  if (out.length === 0 && !parts.isToolOut(named)) return undefined;
+  if (out.length === 0 && !ports.tools.excluded().some(({ tool }) => tool === named)) return undefined;
   // No recovery of the message's own, so none is counted; a request without these tools is another one.
   await attempt.write(`without ${[named, ...out].join(' ')}`, [
     ['HSET', attempt.keys.turn(attempt.entry), 'attempts', 0],
     ...out.map((tool) => alertCommand(attempt.keys, refusedToolAlert(attempt, tool))),
     ...out.map((tool) => auditCommand(attempt, { event: 'tool.excluded', tool })),
   ]);
-  for (const _ of out) parts.telemetry.count(METRIC.recoveries, { action: 'exclude_tool', result: 'ok' });
+  for (const _ of out) ports.instruments.telemetry.count(METRIC.recoveries, { action: 'exclude_tool', result: 'ok' });
   return { do: 'again' };
 }

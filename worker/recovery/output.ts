@@ -1,6 +1,6 @@
 import { METRIC } from '../../shared/base/telemetry.ts';
 import { auditCommand } from '../lane/audit-trail.ts';
-import { moveTo, noteTried, type Overflow, type RecoverParts, type Recovery } from './effects.ts';
+import { moveTo, noteTried, type Overflow, type RecoverPorts, type Recovery } from './effects.ts';
 
 const OUTPUT_TOKENS_MIN = 1_024;
 const MARGIN_TOKENS = 256;
@@ -8,29 +8,29 @@ const RAISE_FACTOR = 2;
 
 /** Asks for less output where it does not fit beside the input. `false` when too little would be left for an answer. */
 export async function lowerOutput(
-  parts: RecoverParts,
+  ports: RecoverPorts,
   overflow: Overflow,
   limitTokens: number,
 ): Promise<Recovery | false> {
   const { observedTokens } = overflow.failure;
   if (observedTokens === undefined) return false;
   const room = limitTokens - observedTokens - MARGIN_TOKENS;
-  return room >= OUTPUT_TOKENS_MIN && askFor(parts, overflow, room);
+  return room >= OUTPUT_TOKENS_MIN && askFor(ports, overflow, room);
 }
 
 /** Asks for more output where thinking took all of it. `false` when the model gives no more, or the window holds no more. */
 export async function raiseOutput(
-  parts: RecoverParts,
+  ports: RecoverPorts,
   overflow: Overflow,
   limitTokens: number,
 ): Promise<Recovery | false> {
   const { askedOutputTokens, modelOutputTokens = Number.POSITIVE_INFINITY, sentTokens } = overflow;
   const room = limitTokens - sentTokens - MARGIN_TOKENS;
   const wanted = Math.min(askedOutputTokens * RAISE_FACTOR, modelOutputTokens, room);
-  return wanted > askedOutputTokens && askFor(parts, overflow, wanted);
+  return wanted > askedOutputTokens && askFor(ports, overflow, wanted);
 }
 
-async function askFor(parts: RecoverParts, { attempt, failure }: Overflow, maxOutputTokens: number): Promise<Recovery> {
+async function askFor(ports: RecoverPorts, { attempt, failure }: Overflow, maxOutputTokens: number): Promise<Recovery> {
   const event = failure.kind === 'output' ? 'context.output-raised' : 'context.output-lowered';
   await attempt.write(`recover:${attempt.recoveries}`, [
     ['HSET', attempt.keys.turn(attempt.entry), 'maxOutputTokens', maxOutputTokens],
@@ -39,6 +39,6 @@ async function askFor(parts: RecoverParts, { attempt, failure }: Overflow, maxOu
     auditCommand(attempt, { event, maxOutputTokens }),
   ]);
   const action = failure.kind === 'output' ? 'raise_output' : 'lower_output';
-  parts.telemetry.count(METRIC.recoveries, { action, result: 'ok' });
+  ports.instruments.telemetry.count(METRIC.recoveries, { action, result: 'ok' });
   return { do: 'again' };
 }

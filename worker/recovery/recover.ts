@@ -9,7 +9,7 @@ import {
   type LearntLimit,
   LIMIT_TOKENS_MIN,
   type Overflow,
-  type RecoverParts,
+  type RecoverPorts,
   type Recovery,
   type RecoveryTime,
   reportFailedStage,
@@ -38,7 +38,7 @@ const NOT_ASKED: ReadonlySet<string> = new Set(['paused', 'over_chat_budget', 'o
  * One step of recovery. The stage is written in the same fenced script as its effect, so a crash at any point repeats
  * nothing and skips nothing. Contract: throws `FencedError`, or what Redis throws; then nothing was written.
  */
-export async function recover(parts: RecoverParts, overflow: Overflow, time: RecoveryTime): Promise<Recovery> {
+export async function recover(ports: RecoverPorts, overflow: Overflow, time: RecoveryTime): Promise<Recovery> {
   const { attempt, failure } = overflow;
   const step = nextStep({
     stage: attempt.stage,
@@ -46,57 +46,56 @@ export async function recover(parts: RecoverParts, overflow: Overflow, time: Rec
     recoveries: attempt.recoveries - attempt.recoveriesBefore,
     tried: attempt.refusalsInRow > 0 ? [...attempt.tried, 'refusal'] : attempt.tried,
   });
-  await report(parts, overflow);
-  const storm = isRefusedForLength(failure) ? await parts.storm.enter(attempt) : undefined;
+  await report(ports, overflow);
+  const storm = isRefusedForLength(failure) ? await ports.endpoint.storm.enter(attempt) : undefined;
   if (storm) return { do: 'wait', failure: storm };
   const learnt = learn(overflow);
   if (failure.kind === 'token' && !learnt.isGuess && overflow.fixedTokens > learnt.limitTokens - ANSWER_TOKENS_MIN) {
     // Nothing that a chat could give up would help, if our count is right: the endpoint knows.
-    const verdict = await askFixedParts(parts, overflow, time.signal);
+    const verdict = await askFixedParts(ports, overflow, time.signal);
     if (verdict.kind === 'refused') return concludeFixedParts(overflow, verdict.failure.reason);
     if (verdict.kind === 'unclear') return { do: 'wait', failure: verdict.failure };
   }
   const withoutTools =
-    failure.tool === undefined ? undefined : await leaveOutTools(parts, overflow, failure.tool, time);
+    failure.tool === undefined ? undefined : await leaveOutTools(ports, overflow, failure.tool, time);
   if (withoutTools) return withoutTools;
-  const withoutResults = step === 'try without history' && (await scrubResults(parts, overflow));
+  const withoutResults = step === 'try without history' && (await scrubResults(ports, overflow));
   if (withoutResults) return withoutResults;
-  const taken = await takeOwn(parts, overflow, step, learnt);
+  const taken = await takeOwn(ports, overflow, step, learnt);
   if (taken) return taken;
   const other = taken === false ? OTHERWISE[attempt.stage][failure.kind] : step;
-  return take(parts, overflow, other, learnt, time);
+  return take(ports, overflow, other, learnt, time);
 }
 
-function askFixedParts(parts: RecoverParts, overflow: Overflow, signal: AbortSignal): Promise<FixedPartsVerdict> {
-  const fixed = { ...parts.fixedRequest(), maxTokens: overflow.askedOutputTokens };
-  return parts.fixedParts(parts.model, fixed, overflow.failure, signal);
+function askFixedParts(ports: RecoverPorts, overflow: Overflow, signal: AbortSignal): Promise<FixedPartsVerdict> {
+  return ports.endpoint.takesFixedParts(overflow.failure, overflow.askedOutputTokens, signal);
 }
 
 /** A step that belongs to one kind of failure. `false` when there is nothing that it could do. */
 async function takeOwn(
-  parts: RecoverParts,
+  ports: RecoverPorts,
   overflow: Overflow,
   step: Step,
   { limitTokens }: LearntLimit,
 ): Promise<Recovery | false | undefined> {
   switch (step) {
     case 'lower output':
-      return lowerOutput(parts, overflow, limitTokens);
+      return lowerOutput(ports, overflow, limitTokens);
     case 'raise output':
-      return raiseOutput(parts, overflow, limitTokens);
+      return raiseOutput(ports, overflow, limitTokens);
     case 'scrub largest':
-      return scrubLargest(parts, overflow);
+      return scrubLargest(ports, overflow);
     case 'scrub media':
-      return scrubMedia(parts, overflow);
+      return scrubMedia(ports, overflow);
     case 'drop thinking':
-      return dropThinking(parts, overflow);
+      return dropThinking(ports, overflow);
     default:
       return undefined;
   }
 }
 
 async function take(
-  parts: RecoverParts,
+  ports: RecoverPorts,
   overflow: Overflow,
   step: Step,
   learnt: LearntLimit,
@@ -105,26 +104,26 @@ async function take(
   const { attempt } = overflow;
   switch (step) {
     case 'compact':
-      return compactOrStartFresh(parts, overflow, learnt, time);
+      return compactOrStartFresh(ports, overflow, learnt, time);
     case 'start fresh session':
-      if (attempt.stage === 'compacted') reportFailedStage(parts, 'compacted', 'second_overflow');
-      return orReport(parts, attempt, () => startFreshSession(parts, overflow, learnt, 'fresh'));
+      if (attempt.stage === 'compacted') reportFailedStage(ports, 'compacted', 'second_overflow');
+      return orReport(ports, attempt, () => startFreshSession(ports, overflow, learnt, 'fresh'));
     case 'try without history':
-      return tryWithoutHistory(parts, overflow, learnt, time);
+      return tryWithoutHistory(ports, overflow, learnt, time);
     case 'start bare session':
-      return orReport(parts, attempt, () => startFreshSession(parts, overflow, learnt, 'bare'));
+      return orReport(ports, attempt, () => startFreshSession(ports, overflow, learnt, 'bare'));
     case 'scrub message':
-      return scrubMessage(parts, overflow, learnt.limitTokens);
+      return scrubMessage(ports, overflow, learnt.limitTokens);
     case 'remove turn':
       return refuseTurn(overflow);
     default:
-      return giveUp(parts, overflow);
+      return giveUp(ports, overflow);
   }
 }
 
 /** Stage 1; and stage 2 at once where it fails, or takes longer than a recovery may. */
 async function compactOrStartFresh(
-  parts: RecoverParts,
+  ports: RecoverPorts,
   overflow: Overflow,
   learnt: LearntLimit,
   { signal, deadline }: RecoveryTime,
@@ -132,30 +131,30 @@ async function compactOrStartFresh(
   const { attempt } = overflow;
   const failed = deadline.aborted
     ? { reason: 'recovery_timeout', failed: undefined }
-    : await compactForRetry(parts, overflow, learnt, signal);
+    : await compactForRetry(ports, overflow, learnt, signal);
   if (failed === undefined || (signal.aborted && !deadline.aborted)) return { do: 'again' };
   // A summary that was not even asked for says nothing of the session: it must not cost one.
   const { failure } = failed.failed ?? {};
   if (failure && NOT_ASKED.has(failure.reason)) return { do: 'wait', failure };
-  reportFailedStage(parts, 'none', deadline.aborted ? 'recovery_timeout' : failed.reason);
-  return orReport(parts, attempt, () => startFreshSession(parts, overflow, learnt, 'fresh'));
+  reportFailedStage(ports, 'none', deadline.aborted ? 'recovery_timeout' : failed.reason);
+  return orReport(ports, attempt, () => startFreshSession(ports, overflow, learnt, 'fresh'));
 }
 
 /** Nobody knows what an unlisted refusal is about: the history is left only where the fixed parts alone are taken. */
 async function tryWithoutHistory(
-  parts: RecoverParts,
+  ports: RecoverPorts,
   overflow: Overflow,
   learnt: LearntLimit,
   { signal }: RecoveryTime,
 ): Promise<Recovery> {
   const { attempt, failure } = overflow;
-  const verdict = await askFixedParts(parts, overflow, signal);
+  const verdict = await askFixedParts(ports, overflow, signal);
   if (verdict.kind === 'unclear') return { do: 'wait', failure: verdict.failure };
   if (verdict.kind === 'refused') return concludeFixedParts(overflow, verdict.failure.reason);
   // An endpoint that was in trouble until now may be well again: that is found out before a history is left.
   if (isEndpointTrouble(failure.reason) && !attempt.tried.includes(ASKED_AGAIN)) return askAgain(attempt);
   const spent = verdict.wasAsked ? 1 : 0;
-  return orReport(parts, attempt, () => startFreshSession(parts, overflow, learnt, 'fresh', spent));
+  return orReport(ports, attempt, () => startFreshSession(ports, overflow, learnt, 'fresh', spent));
 }
 
 async function askAgain({ keys, entry, tried, write }: Attempt): Promise<Recovery> {
@@ -177,16 +176,16 @@ function concludeFixedParts({ attempt, failure }: Overflow, why: string): Recove
 }
 
 /** A stage that throws is seen in the trace; what it threw goes on, and the job is run again. */
-async function orReport(parts: RecoverParts, { stage }: Attempt, work: () => Promise<Recovery>): Promise<Recovery> {
+async function orReport(ports: RecoverPorts, { stage }: Attempt, work: () => Promise<Recovery>): Promise<Recovery> {
   try {
     return await work();
   } catch (error) {
-    reportFailedStage(parts, stage, error instanceof Error ? error.name : 'unknown');
+    reportFailedStage(ports, stage, error instanceof Error ? error.name : 'unknown');
     throw error;
   }
 }
 
-async function report({ telemetry }: RecoverParts, { attempt, failure }: Overflow): Promise<void> {
+async function report({ instruments: { telemetry } }: RecoverPorts, { attempt, failure }: Overflow): Promise<void> {
   const { kind, observedTokens, limitTokens } = failure;
   const phase = failure.reason.startsWith('counted_') ? 'counted' : 'refused';
   const numbers = {

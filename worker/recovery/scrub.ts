@@ -8,7 +8,7 @@ import {
   moveTo,
   noteTried,
   type Overflow,
-  type RecoverParts,
+  type RecoverPorts,
   type Recovery,
   scrubOf,
   thinkingTrim,
@@ -27,44 +27,44 @@ const KEPT_CHARS_PER_TOKEN = 0.2;
  * Shows only heads and tails of a message that is too large by itself, and of what tools returned for it: the less, the
  * smaller the window is.
  */
-export async function scrubMessage(parts: RecoverParts, overflow: Overflow, limitTokens: number): Promise<Recovery> {
+export async function scrubMessage(ports: RecoverPorts, overflow: Overflow, limitTokens: number): Promise<Recovery> {
   const { attempt, opened } = overflow;
   const keptChars = Math.max(KEPT_CHARS_MIN, Math.min(KEPT_CHARS_MAX, Math.floor(limitTokens * KEPT_CHARS_PER_TOKEN)));
   const left = largePartsOfTurn(asShown(opened.window.records), keptChars);
-  await store(parts, overflow, left, NOTICE.scrubbed, moveTo(attempt, 'scrubbed'));
+  await store(ports, overflow, left, NOTICE.scrubbed, moveTo(attempt, 'scrubbed'));
   return { do: 'again' };
 }
 
 /**
- * Leaves out the largest parts, the newest message's first. The provider's own limit is not known: a request that was
+ * Leaves out the largest ports, the newest message's first. The provider's own limit is not known: a request that was
  * refused is at least halved. `false` when nothing in it is large.
  */
-export async function scrubLargest(parts: RecoverParts, overflow: Overflow): Promise<Recovery | false> {
+export async function scrubLargest(ports: RecoverPorts, overflow: Overflow): Promise<Recovery | false> {
   const records = asShown(overflow.opened.window.records);
   const bytes = bytesOf(records);
   const left = largestParts(records, bytes - Math.min(BODY_BYTES_MAX, bytes / 2));
-  return left.length > 0 && storeOwn(parts, overflow, left);
+  return left.length > 0 && storeOwn(ports, overflow, left);
 }
 
 /** Leaves out the picture or the file that the error names; all of them when it names none, or a second one. `false` when there is none. */
-export async function scrubMedia(parts: RecoverParts, overflow: Overflow): Promise<Recovery | false> {
+export async function scrubMedia(ports: RecoverPorts, overflow: Overflow): Promise<Recovery | false> {
   const media = mediaParts(asShown(overflow.opened.window.records));
   const isSecond = overflow.attempt.tried.includes('media');
   const named = isSecond ? [] : media.filter((part) => isNamed(part, overflow));
   const left = named.length > 0 ? named : media;
-  return left.length > 0 && storeOwn(parts, overflow, left);
+  return left.length > 0 && storeOwn(ports, overflow, left);
 }
 
 /** Leaves out all thinking up to here: what binds it may have changed in a way that we do not see. `false` without any. */
 export async function dropThinking(
-  parts: RecoverParts,
+  ports: RecoverPorts,
   { attempt, opened, failure }: Overflow,
 ): Promise<Recovery | false> {
   const { records } = opened.window;
   const thinks = asShown(records).some(
     (record) => record.t === 'assistant' && typeof record.content !== 'string' && record.content.some(isThinking),
   );
-  if (failure.reason === 'thinking_signature') parts.boundModels.add(parts.modelName);
+  if (failure.reason === 'thinking_signature') ports.endpoint.boundModels.add(ports.settings.modelName);
   if (!thinks) return false;
   await attempt.write(`recover:${attempt.recoveries}`, [
     ...appendCommands(attempt.keys, attempt.session, [trimOf('thinking', records)]),
@@ -72,7 +72,7 @@ export async function dropThinking(
     noteTried(attempt, failure.kind),
     auditCommand(attempt, { event: 'context.thinking-dropped', reason: failure.reason }),
   ]);
-  parts.telemetry.count(METRIC.recoveries, { action: 'drop_thinking', result: 'ok' });
+  ports.instruments.telemetry.count(METRIC.recoveries, { action: 'drop_thinking', result: 'ok' });
   return { do: 'again' };
 }
 
@@ -80,17 +80,17 @@ export async function dropThinking(
  * Leaves out what tools returned in the middle of a message's turn, once: it came from outside, and is more often to blame
  * than what people wrote. The calls stay, so none is made again. `false` when there is nothing, or it did not help.
  */
-export async function scrubResults(parts: RecoverParts, overflow: Overflow): Promise<Recovery | false> {
+export async function scrubResults(ports: RecoverPorts, overflow: Overflow): Promise<Recovery | false> {
   const { attempt, opened, failure } = overflow;
   if (attempt.rounds === 0 || attempt.tried.includes(failure.kind)) return false;
   const results = resultsOfTurn(asShown(opened.window.records));
-  return results.length > 0 && storeOwn(parts, overflow, results);
+  return results.length > 0 && storeOwn(ports, overflow, results);
 }
 
-async function storeOwn(parts: RecoverParts, overflow: Overflow, left: readonly Part[]): Promise<Recovery> {
+async function storeOwn(ports: RecoverPorts, overflow: Overflow, left: readonly Part[]): Promise<Recovery> {
   const { attempt, failure } = overflow;
   const names = left.map(({ name }) => name);
-  await store(parts, overflow, left, leftOut(names), [
+  await store(ports, overflow, left, leftOut(names), [
     ...moveTo(attempt, attempt.stage),
     noteTried(attempt, failure.kind),
   ]);
@@ -99,14 +99,14 @@ async function storeOwn(parts: RecoverParts, overflow: Overflow, left: readonly 
 
 /** Each scrub is kept under the message's own id, so that no later load shows the part again. */
 async function store(
-  parts: RecoverParts,
+  ports: RecoverPorts,
   { attempt, opened, failure }: Overflow,
   left: readonly Part[],
   notice: string,
   effects: ReturnType<typeof moveTo>,
 ): Promise<void> {
   const scrubs = left.map(scrubOf);
-  const records = [...scrubs, ...thinkingTrim(parts, opened.window.records)];
+  const records = [...scrubs, ...thinkingTrim(ports, opened.window.records)];
   await attempt.write(`recover:${attempt.recoveries}`, [
     ...(records.length > 0 ? appendCommands(attempt.keys, attempt.session, records) : []),
     ['HSET', attempt.keys.turn(attempt.entry), 'notices', JSON.stringify([...new Set([...attempt.notices, notice])])],
@@ -118,7 +118,7 @@ async function store(
       bytes: left.reduce((sum, { bytes }) => sum + bytes, 0),
     }),
   ]);
-  parts.telemetry.count(METRIC.recoveries, { action: 'scrub', result: 'ok' });
+  ports.instruments.telemetry.count(METRIC.recoveries, { action: 'scrub', result: 'ok' });
 }
 
 /** The error's path leads to a block of the request as it was sent: after a repair it may lead anywhere. */

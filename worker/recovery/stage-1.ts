@@ -21,7 +21,7 @@ import {
   learnLimit,
   moveTo,
   type Overflow,
-  type RecoverParts,
+  type RecoverPorts,
   thinkingTrim,
 } from './effects.ts';
 import { maskResults, trimOldRounds } from './mask.ts';
@@ -62,7 +62,7 @@ interface Subject {
  * failed, or nothing when the message can be tried again.
  */
 export async function compactForRetry(
-  parts: RecoverParts,
+  ports: RecoverPorts,
   { attempt, opened, limitTokens }: Overflow,
   learnt: LearntLimit,
   signal: AbortSignal,
@@ -70,9 +70,9 @@ export async function compactForRetry(
   if (attempt.compactionsInRow >= COMPACTIONS_IN_ROW_MAX) return { reason: 'refills_at_once' };
   const step = `recover:${attempt.recoveries}`;
   const effects = [...moveTo(attempt, 'compacted'), ...learnLimit(attempt, limitTokens, learnt)];
-  const room = roomOf(learnt.limitTokens, parts);
-  const patienceMs = parts.summaryPatienceMs;
-  return compactSession(parts, { attempt, opened, room, step, effects, patienceMs }, signal);
+  const room = roomOf(learnt.limitTokens, ports.settings);
+  const patienceMs = ports.settings.summaryPatienceMs;
+  return compactSession(ports, { attempt, opened, room, step, effects, patienceMs }, signal);
 }
 
 /**
@@ -80,7 +80,7 @@ export async function compactForRetry(
  * failure is of no account here: the next message's own count will see to it.
  */
 export async function compactAfterReply(
-  parts: RecoverParts,
+  ports: RecoverPorts,
   attempt: Attempt,
   opened: OpenedSession,
   { room, conversation }: { room: Room; conversation: () => Promise<Conversation> },
@@ -89,7 +89,7 @@ export async function compactAfterReply(
   if (attempt.compactionsInRow >= COMPACTIONS_IN_ROW_MAX || attempt.vainCompactions >= VAIN_COMPACTIONS_MAX) return;
   await attempt.write('', [['HSET', attempt.keys.turn(attempt.entry), REPLIED, 1]]);
   const failed = await compactSession(
-    parts,
+    ports,
     {
       attempt,
       opened,
@@ -97,7 +97,8 @@ export async function compactAfterReply(
       step: 'compact-after-reply',
       effects: [],
       patienceMs: 0,
-      ...(parts.summariesFromCache && parts.compactionModel === parts.modelName && { conversation }),
+      ...(ports.settings.summariesFromCache &&
+        ports.settings.compactionModel === ports.settings.modelName && { conversation }),
     },
     signal,
   );
@@ -106,21 +107,23 @@ export async function compactAfterReply(
 }
 
 async function compactSession(
-  parts: RecoverParts,
+  ports: RecoverPorts,
   subject: Subject,
   signal: AbortSignal,
 ): Promise<Uncompacted | undefined> {
-  return parts.telemetry.span(SPAN.overflowCompacted, { success: false }, async (span) => {
-    const result = (await maskOldResults(parts, subject)) ?? (await summariseSession(parts, subject, signal));
+  return ports.instruments.telemetry.span(SPAN.overflowCompacted, { success: false }, async (span) => {
+    const result = (await maskOldResults(ports, subject)) ?? (await summariseSession(ports, subject, signal));
     if (!result.ok) {
       const { reason, calls } = result.failed;
       if (signal.aborted) return { reason: 'aborted' };
       span.setAttributes({ 'error.type': reason, 'spillway.compaction.calls': calls });
-      parts.telemetry.count(METRIC.recoveries, { action: 'compact', result: reason });
+      ports.instruments.telemetry.count(METRIC.recoveries, { action: 'compact', result: reason });
       const { failed } = result.failed;
       await subject.attempt.write('', [
         auditCommand(subject.attempt, { event: 'context.compaction-failed', reason, calls }),
-        ...(failed ? [auditCommand(subject.attempt, failedCallEvent('summary', parts.compactionModel, failed))] : []),
+        ...(failed
+          ? [auditCommand(subject.attempt, failedCallEvent('summary', ports.settings.compactionModel, failed))]
+          : []),
       ]);
       return result.failed;
     }
@@ -131,8 +134,8 @@ async function compactSession(
       'spillway.tokens.after': tokensAfter,
       'spillway.compaction.calls': calls,
     });
-    parts.telemetry.count(METRIC.recoveries, { action: calls === 0 ? 'mask' : 'compact', result: 'ok' });
-    parts.reach('compaction stored');
+    ports.instruments.telemetry.count(METRIC.recoveries, { action: calls === 0 ? 'mask' : 'compact', result: 'ok' });
+    ports.instruments.reach('compaction stored');
     return undefined;
   });
 }
@@ -140,34 +143,34 @@ async function compactSession(
 type Compacted = { ok: true; compaction: Pick<Compaction, 'tokensBefore' | 'tokensAfter' | 'calls'> };
 
 /** The cheap step first: one line for each old result of a tool. It brings nothing back that a load has left out. */
-async function maskOldResults(parts: RecoverParts, subject: Subject): Promise<Compacted | undefined> {
+async function maskOldResults(ports: RecoverPorts, subject: Subject): Promise<Compacted | undefined> {
   const { window } = subject.opened;
   if (window.omitted > 0) return undefined;
-  const mask = maskResults(window, subject.room, thinkingTrim(parts, window.records));
+  const mask = maskResults(window, subject.room, thinkingTrim(ports, window.records));
   if (!mask) return undefined;
   const { trims, tokensBefore, tokensAfter } = mask;
   await store(subject, trims, [], [{ event: 'context.force-pruned', tokensBefore, tokensAfter }]);
   return { ok: true, compaction: { tokensBefore, tokensAfter, calls: 0 } };
 }
 
-async function summariseSession(parts: RecoverParts, subject: Subject, signal: AbortSignal): Promise<CompactionResult> {
+async function summariseSession(ports: RecoverPorts, subject: Subject, signal: AbortSignal): Promise<CompactionResult> {
   const { opened, room } = subject;
   const { records } = opened.window;
   const boundary = randomBytes(9).toString('base64url');
   const options = {
     room,
     boundary,
-    summariser: await summariserOf(parts, subject),
+    summariser: await summariserOf(ports, subject),
     conversation: await subject.conversation?.(),
     callsMax: COMPACTION_CALLS_MAX - (subject.callsMade ?? 0),
     done: finishedPart(subject),
     mask: trimOldRounds(records),
-    thinking: thinkingTrim(parts, records),
+    thinking: thinkingTrim(ports, records),
   };
   const result = await compact(opened.window, options, signal);
   if (!result.ok) {
-    const smaller = measuredAnew(parts, subject, result.failed);
-    return smaller ? summariseSession(parts, smaller, signal) : result;
+    const smaller = measuredAnew(ports, subject, result.failed);
+    return smaller ? summariseSession(ports, smaller, signal) : result;
   }
   const { summary, keptFrom, unseen, changes, tokensBefore, tokensAfter, calls, usage } = result.compaction;
   const windowStart = opened.firstIndex + keptFrom;
@@ -176,45 +179,51 @@ async function summariseSession(parts: RecoverParts, subject: Subject, signal: A
   // The record lands at the end of the log, behind everything that was loaded.
   const window = ['head', opened.logRecords, 'windowStart', windowStart, 'vainCompactions', 0];
   const event = { event: 'context.compacted', tokensBefore, tokensAfter, calls, summaryChars: summary.length } as const;
-  const cost = { event: 'model.answered', purpose: 'summary', model: parts.compactionModel, ...usage } as const;
+  const cost = {
+    event: 'model.answered',
+    purpose: 'summary',
+    model: ports.settings.compactionModel,
+    ...usage,
+  } as const;
   await store(subject, [record, ...changes], window, [event, cost]);
   return result;
 }
 
 /** A summariser that overflows and states a smaller window is asked once more, with what fits that. */
-function measuredAnew(parts: RecoverParts, subject: Subject, failed: CompactionFailure): Subject | undefined {
+function measuredAnew(ports: RecoverPorts, subject: Subject, failed: CompactionFailure): Subject | undefined {
   const { attempt, room, effects, callsMade = 0 } = subject;
   const limitTokens = failed.failed?.failure.limitTokens ?? 0;
   const isNews = limitTokens >= LIMIT_TOKENS_MIN && limitTokens < room.limitTokens;
   if (!isNews || callsMade + failed.calls >= COMPACTION_CALLS_MAX) return undefined;
-  const isOwn = parts.compactionModel === parts.modelName;
+  const isOwn = ports.settings.compactionModel === ports.settings.modelName;
   const learnt = isOwn ? learnLimit(attempt, room.limitTokens, { limitTokens, isGuess: false }) : [];
   return {
     ...subject,
-    room: roomOf(limitTokens, parts),
+    room: roomOf(limitTokens, ports.settings),
     effects: [...effects, ...learnt],
     callsMade: callsMade + failed.calls,
   };
 }
 
 /** A chunk must fit the summariser, and what it says must fit the chat. */
-async function summariserOf(parts: RecoverParts, subject: Subject): Promise<Summariser> {
+async function summariserOf(ports: RecoverPorts, subject: Subject): Promise<Summariser> {
   const { attempt, room } = subject;
-  const { windowTokens, maxOutputTokens } = await parts.model.limits(parts.compactionModel);
+  const { windowTokens, maxOutputTokens } = await ports.endpoint.model.limits(ports.settings.compactionModel);
   return {
-    model: parts.model,
-    name: parts.compactionModel,
-    fallbackName: parts.fallbackModel,
+    model: ports.endpoint.model,
+    chat: attempt.chat,
+    name: ports.settings.compactionModel,
+    fallbackName: ports.settings.fallbackModel,
     limitTokens: Math.min(windowTokens, room.limitTokens),
     outputTokens: maxOutputTokens ?? Number.POSITIVE_INFINITY,
     summaryTokens: Math.max(1, room.retainedTokens - room.keptTokens),
-    preserve: parts.preserve,
+    preserve: ports.settings.preserve,
     patienceMs: subject.patienceMs,
     beforeCall: () => attempt.hold(),
     keepPart: async (part) => {
       const kept = JSON.stringify({ of: subjectKey(subject), part });
       await attempt.write('', [['HSET', attempt.keys.turn(attempt.entry), PART, kept]]);
-      parts.reach('summary part stored');
+      ports.instruments.reach('summary part stored');
     },
   };
 }

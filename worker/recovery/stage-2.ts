@@ -16,7 +16,7 @@ import {
   SEED_READ_BYTES_MAX,
   userStep,
 } from '../session/store.ts';
-import { type LearntLimit, learnLimit, moveTo, type Overflow, type RecoverParts, type Recovery } from './effects.ts';
+import { type LearntLimit, learnLimit, moveTo, type Overflow, type RecoverPorts, type Recovery } from './effects.ts';
 import { asksForBlame } from './policy.ts';
 import { buildSeed } from './seed.ts';
 import { TRIAL } from './trial.ts';
@@ -43,17 +43,17 @@ interface Move {
  * to get here.
  */
 export async function startFreshSession(
-  parts: RecoverParts,
+  ports: RecoverPorts,
   overflow: Overflow,
   learnt: LearntLimit,
   stage: 'fresh' | 'bare',
   spent = 0,
 ): Promise<Recovery> {
   const { attempt, message, pending, failure } = overflow;
-  return parts.telemetry.span(SPAN.overflowRecovery, {}, async (span) => {
+  return ports.instruments.telemetry.span(SPAN.overflowRecovery, {}, async (span) => {
     const startedMs = performance.now();
     const from = attempt.trial?.of ?? attempt.session;
-    const tail = await parts.sessions.tail(attempt.session, SEED_READ_BYTES_MAX);
+    const tail = await ports.store.sessions.tail(attempt.session, SEED_READ_BYTES_MAX);
     // The pending message was recorded there too; it is not part of what was set aside.
     const entries = attempt.trial?.entries ?? Math.max(0, tail.entries - 1);
     const text = buildSeed({
@@ -95,9 +95,9 @@ export async function startFreshSession(
       [keys.chat(chat), 'session', attempt.session],
     );
     span.setAttributes(summary);
-    parts.telemetry.mark(SPAN.overflowNewSession, { ...summary, 'spillway.session.entries': entries });
-    parts.telemetry.count(METRIC.recoveries, { action: 'new_session', result: 'ok' });
-    parts.reach('fresh session stored');
+    ports.instruments.telemetry.mark(SPAN.overflowNewSession, { ...summary, 'spillway.session.entries': entries });
+    ports.instruments.telemetry.count(METRIC.recoveries, { action: 'new_session', result: 'ok' });
+    ports.instruments.reach('fresh session stored');
     return { do: 'again' };
   });
 }

@@ -1,4 +1,5 @@
 import { pause } from '../../shared/base/lifecycle.ts';
+import type { ChatKey } from '../../shared/redis/keys.ts';
 import { backoffMs } from '../lane/backoff.ts';
 import { classify } from '../model/errors/classify.ts';
 import { estimateText } from '../model/estimate.ts';
@@ -9,6 +10,8 @@ import { neutral, type Transcript } from './transcript.ts';
 /** Who writes summaries, and within which bounds. */
 export interface Summariser {
   model: Model;
+  /** The chat on whose budget the calls go. */
+  chat?: ChatKey;
   name: string;
   /** Asked when the first is in trouble that will pass. */
   fallbackName: string | undefined;
@@ -114,10 +117,11 @@ async function askPatiently(summariser: Summariser, request: ModelRequest, signa
 }
 
 async function askEither(
-  { model, fallbackName, beforeCall }: Summariser,
-  request: ModelRequest,
+  { model, chat, fallbackName, beforeCall }: Summariser,
+  asked: ModelRequest,
   signal: AbortSignal,
 ): Promise<ModelResult> {
+  const request = chat === undefined ? asked : { ...asked, chat };
   await beforeCall();
   const first = await model.send(request, signal);
   if (first.ok || first.failure.kind !== 'transient' || fallbackName === undefined || signal.aborted) return first;

@@ -1,15 +1,14 @@
-import type { ReachFailpoint } from '../../shared/base/failpoint.ts';
-import { METRIC, type Telemetry } from '../../shared/base/telemetry.ts';
+import type { Instruments } from '../../shared/base/instruments.ts';
+import { METRIC } from '../../shared/base/telemetry.ts';
 import { alertCommand } from '../../shared/flow/alert.ts';
 import type { Destination, Telegram } from '../../shared/telegram/client.ts';
 import type { TelegramFailure, TelegramResult } from '../../shared/telegram/failure.ts';
 import { unsureAlert } from '../alerts/messages.ts';
 import type { Attempt, Command, Conclusion, PartMark } from '../lane/attempt.ts';
 
-export interface OutboxParts {
+export interface OutboxPorts {
   telegram: Telegram;
-  telemetry: Telemetry;
-  reach: ReachFailpoint;
+  instruments: Pick<Instruments, 'telemetry' | 'reach'>;
 }
 
 /** What delivering came to. */
@@ -38,17 +37,17 @@ const REPLY = 'reply';
  * conclusion was stored.
  */
 export async function deliver(
-  parts: OutboxParts,
+  ports: OutboxPorts,
   attempt: Attempt,
   { parts: texts }: Conclusion,
   to: Destination,
   isNew: boolean,
 ): Promise<Delivery> {
   const [first, ...further] = texts;
-  const shown = first === undefined ? DELIVERED : await showFirst(parts, attempt, first, to, isNew);
+  const shown = first === undefined ? DELIVERED : await showFirst(ports, attempt, first, to, isNew);
   if (shown.state !== 'delivered') return shown;
   for (const [index, text] of further.entries()) {
-    const sent = await sendOnce(parts, attempt, index + 1, text, to);
+    const sent = await sendOnce(ports, attempt, index + 1, text, to);
     if (sent.state !== 'delivered') return sent;
   }
   return DELIVERED;
@@ -60,38 +59,38 @@ export function markFirst(attempt: Attempt): Command {
 }
 
 async function showFirst(
-  parts: OutboxParts,
+  ports: OutboxPorts,
   attempt: Attempt,
   text: string,
   to: Destination,
   isNew: boolean,
 ): Promise<Delivery> {
   const kept = attempt.kept(REPLY);
-  const placed = kept === undefined ? await place(parts, attempt, to, isNew) : { id: Number(kept) };
+  const placed = kept === undefined ? await place(ports, attempt, to, isNew) : { id: Number(kept) };
   if ('state' in placed) return placed;
-  const edited = placed.id === undefined ? undefined : await parts.telegram.editMessage(to, placed.id, text);
-  parts.reach('part sent');
+  const edited = placed.id === undefined ? undefined : await ports.telegram.editMessage(to, placed.id, text);
+  ports.instruments.reach('part sent');
   if (edited?.ok) return DELIVERED;
   // The placeholder is lost: twice its sending had no known result, or the user removed it.
-  if (edited === undefined || edited.failure.kind === 'message_gone') return sendOnce(parts, attempt, 'text', text, to);
+  if (edited === undefined || edited.failure.kind === 'message_gone') return sendOnce(ports, attempt, 'text', text, to);
   return notDelivered(edited.failure);
 }
 
 /** Sends the placeholder and stores its id. No id when it was sent twice and nobody knows what came of it. */
 async function place(
-  parts: OutboxParts,
+  ports: OutboxPorts,
   attempt: Attempt,
   to: Destination,
   isNew: boolean,
 ): Promise<{ id: number | undefined } | Delivery> {
   const before = isNew ? undefined : attempt.part('placeholder');
   if (before === 'resent') {
-    parts.telemetry.count(METRIC.unknownSends, { resent: true });
+    ports.instruments.telemetry.count(METRIC.unknownSends, { resent: true });
     return { id: undefined };
   }
-  const sent = await sendMarked(parts, attempt, 'placeholder', before, PLACEHOLDER, to, isNew);
+  const sent = await sendMarked(ports, attempt, 'placeholder', before, PLACEHOLDER, to, isNew);
   if (!sent.ok) return notDelivered(sent.failure);
-  parts.reach('placeholder sent');
+  ports.instruments.reach('placeholder sent');
   const { messageId } = sent.value;
   await attempt.write('', [['HSET', attempt.keys.turn(attempt.entry), REPLY, messageId]]);
   return { id: messageId };
@@ -102,7 +101,7 @@ async function place(
  * told: nobody knows whether the user has it, and a third copy would help nobody.
  */
 async function sendOnce(
-  parts: OutboxParts,
+  ports: OutboxPorts,
   attempt: Attempt,
   at: Place,
   text: string,
@@ -111,20 +110,20 @@ async function sendOnce(
   const before = attempt.part(at);
   if (before === 'sent') return DELIVERED;
   if (before === 'resent') {
-    parts.telemetry.count(METRIC.unknownSends, { resent: true });
+    ports.instruments.telemetry.count(METRIC.unknownSends, { resent: true });
     await attempt.write(`unsure:${at}`, [mark(attempt, at, 'sent'), alertCommand(attempt.keys, unsureAlert(attempt))]);
     return DELIVERED;
   }
-  const sent = await sendMarked(parts, attempt, at, before, text, to, false);
+  const sent = await sendMarked(ports, attempt, at, before, text, to, false);
   if (!sent.ok) return notDelivered(sent.failure);
-  parts.reach('part sent');
+  ports.instruments.reach('part sent');
   await attempt.write('', [mark(attempt, at, 'sent')]);
-  parts.reach('part marked');
+  ports.instruments.reach('part marked');
   return DELIVERED;
 }
 
 async function sendMarked(
-  { telegram, telemetry }: OutboxParts,
+  { telegram, instruments: { telemetry } }: OutboxPorts,
   attempt: Attempt,
   at: Place,
   before: PartMark | undefined,

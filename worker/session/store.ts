@@ -4,6 +4,7 @@ import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { ChatKey, Keys, SessionId } from '../../shared/redis/keys.ts';
 import { bindScript } from '../../shared/redis/script.ts';
 import { type Attempt, type Command, FencedError } from '../lane/attempt.ts';
+import type { MediaStore } from '../media/store.ts';
 import { decodeRecord, encodeRecord, isEntry, type LogRecord, type UserRecord } from './record.ts';
 import type { Window } from './view.ts';
 
@@ -43,6 +44,12 @@ export interface Sessions {
    * read: up to `SEED_READ_BYTES_MAX` that makes no difference.
    */
   tail(session: SessionId, bytesMax: number): Promise<Tail>;
+}
+
+/** What is kept of conversations: their logs, and the bytes of their files. */
+export interface ConversationStore {
+  sessions: Sessions;
+  media: MediaStore;
 }
 
 /** A chat's history is followed through so many sessions before its own. */

@@ -1,16 +1,16 @@
 import { graphemePrefix } from '../../shared/base/text.ts';
 import type { Attempt, Command } from '../lane/attempt.ts';
 import { auditCommand } from '../lane/audit-trail.ts';
+import type { Settings } from '../lane/settings.ts';
 import { fitPicture } from '../media/picture.ts';
-import type { MediaStore } from '../media/store.ts';
 import type { Block } from '../model/block.ts';
+import type { ConversationStore } from '../session/store.ts';
 import type { ToolOutput, ToolPart } from './toolbox.ts';
 
 /** What a result is made with. */
-export interface ResultParts {
-  media: MediaStore;
-  /** How much text of a result is sent; the rest is kept for the model to read on. */
-  toolResultMaxChars: number;
+export interface ResultPorts {
+  settings: Pick<Settings, 'toolResultMaxChars'>;
+  store: Pick<ConversationStore, 'media'>;
 }
 
 const PICTURES_MAX = 8;
@@ -22,15 +22,15 @@ const NOTHING = '(no output)';
  * the block. Contract: rejects when Redis cannot be reached; whatever is wrong with the output becomes words.
  */
 export async function resultBlock(
-  parts: ResultParts,
+  ports: ResultPorts,
   attempt: Attempt,
   callId: string,
   { parts: pieces, isError }: ToolOutput,
 ): Promise<{ block: Block; commands: Command[] }> {
   const text = pieces.flatMap((piece) => (piece.type === 'text' ? [piece.text] : [])).join('\n');
-  const pictures = await Promise.all(pieces.filter(isPicture).map((piece, at) => pictureBlock(parts, piece, at)));
-  const isCut = text.length > parts.toolResultMaxChars;
-  const shown = isCut ? await cut(parts, text) : text;
+  const pictures = await Promise.all(pieces.filter(isPicture).map((piece, at) => pictureBlock(ports, piece, at)));
+  const isCut = text.length > ports.settings.toolResultMaxChars;
+  const shown = isCut ? await cut(ports, text) : text;
   const words: Block[] = shown.trim() === '' ? [] : [{ type: 'text', text: shown }];
   const content = [...words, ...pictures];
   return {
@@ -50,14 +50,14 @@ function isPicture(piece: ToolPart): piece is Extract<ToolPart, { type: 'image' 
   return piece.type === 'image';
 }
 
-async function cut({ media, toolResultMaxChars }: ResultParts, text: string): Promise<string> {
-  const ref = await media.keep(Buffer.from(text));
-  const head = graphemePrefix(text, toolResultMaxChars);
+async function cut({ settings, store }: ResultPorts, text: string): Promise<string> {
+  const ref = await store.media.keep(Buffer.from(text));
+  const head = graphemePrefix(text, settings.toolResultMaxChars);
   return `${head}\n[result cut: ${text.length} characters in all; the tool "recall" reads on with {"ref":"${ref}","from":${head.length}}]`;
 }
 
 async function pictureBlock(
-  { media }: ResultParts,
+  { store }: ResultPorts,
   { bytes }: Extract<ToolPart, { type: 'image' }>,
   at: number,
 ): Promise<Block> {
@@ -65,6 +65,6 @@ async function pictureBlock(
   const fitted = await fitPicture(bytes);
   if (!fitted.ok) return { type: 'text', text: `[a picture of ${bytes.length} bytes, left out: ${fitted.why}]` };
   const { bytes: kept, mediaType, width, height } = fitted;
-  const sha256 = await media.keep(kept);
+  const sha256 = await store.media.keep(kept);
   return { type: 'image', source: { type: 'kept', sha256, media_type: mediaType, bytes: kept.length, width, height } };
 }

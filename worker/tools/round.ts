@@ -1,17 +1,16 @@
-import type { ReachFailpoint } from '../../shared/base/failpoint.ts';
-import { METRIC, SPAN, type Telemetry } from '../../shared/base/telemetry.ts';
+import type { Instruments } from '../../shared/base/instruments.ts';
+import { METRIC, SPAN } from '../../shared/base/telemetry.ts';
 import type { Attempt } from '../lane/attempt.ts';
 import type { Block } from '../model/block.ts';
 import type { LogRecord } from '../session/record.ts';
 import { appendCommands, newStamp, type OpenedSession } from '../session/store.ts';
-import { type ResultParts, resultBlock } from './result.ts';
+import { type ResultPorts, resultBlock } from './result.ts';
 import { type Toolbox, type ToolOutput, toolError } from './toolbox.ts';
 
 /** What a round of tools works with. */
-export interface RoundParts extends ResultParts {
+export interface RoundPorts extends ResultPorts {
   tools: Toolbox;
-  telemetry: Telemetry;
-  reach: ReachFailpoint;
+  instruments: Pick<Instruments, 'telemetry' | 'reach'>;
 }
 
 /** A call that the model made. */
@@ -40,7 +39,7 @@ export function openCalls({ window }: OpenedSession, { entry }: Attempt): readon
  * Contract: throws `FencedError`, or what Redis throws. On abort it returns `undefined`, and what has ended stays stored.
  */
 export async function finishRound(
-  parts: RoundParts,
+  ports: RoundPorts,
   attempt: Attempt,
   opened: OpenedSession,
   round: number,
@@ -52,7 +51,7 @@ export async function finishRound(
   const either = AbortSignal.any([signal, failed.signal]);
   const results = await Promise.all(
     calls.map((call) =>
-      resultOf(parts, attempt, call, { round, begun }, either).catch((error: unknown) => {
+      resultOf(ports, attempt, call, { round, begun }, either).catch((error: unknown) => {
         failed.abort();
         throw error;
       }),
@@ -66,7 +65,7 @@ export async function finishRound(
     ...appendCommands(attempt.keys, attempt.session, [record]),
     ['HDEL', attempt.keys.turn(attempt.entry), ...fields],
   ]);
-  parts.reach('results stored');
+  ports.instruments.reach('results stored');
   return withRecord(opened, record);
 }
 
@@ -78,7 +77,7 @@ export function withRecord(opened: OpenedSession, record: LogRecord): OpenedSess
 
 /** The result of one call: kept from an earlier attempt, or made now. Nothing when it was cut short. */
 async function resultOf(
-  parts: RoundParts,
+  ports: RoundPorts,
   attempt: Attempt,
   call: ToolUse,
   { round, begun }: { round: number; begun: boolean },
@@ -88,21 +87,21 @@ async function resultOf(
   const kept = attempt.kept(field);
   if (kept !== undefined) return JSON.parse(kept) as Block;
   const output =
-    begun && !isRepeatable(parts.tools, call) ? toolError(INTERRUPTED) : await make(parts, attempt, call, signal);
+    begun && !isRepeatable(ports.tools, call) ? toolError(INTERRUPTED) : await make(ports, attempt, call, signal);
   if (signal.aborted) return undefined;
-  const { block, commands } = await resultBlock(parts, attempt, call.id, output);
+  const { block, commands } = await resultBlock(ports, attempt, call.id, output);
   await attempt.write('', [['HSET', attempt.keys.turn(attempt.entry), field, JSON.stringify(block)], ...commands]);
-  parts.reach('tool result stored');
+  ports.instruments.reach('tool result stored');
   return block;
 }
 
-function make(parts: RoundParts, attempt: Attempt, call: ToolUse, signal: AbortSignal): Promise<ToolOutput> {
+function make(ports: RoundPorts, attempt: Attempt, call: ToolUse, signal: AbortSignal): Promise<ToolOutput> {
   const attributes = { 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': call.name };
-  return parts.telemetry.span(SPAN.tool, attributes, async (span) => {
-    const output = await parts.tools.call({ name: call.name, input: call.input, session: attempt.session }, signal);
+  return ports.instruments.telemetry.span(SPAN.tool, attributes, async (span) => {
+    const output = await ports.tools.call({ name: call.name, input: call.input, session: attempt.session }, signal);
     if (output.isError) span.setAttribute('error.type', signal.aborted ? 'aborted' : 'tool_error');
-    parts.telemetry.count(METRIC.tools, { tool: call.name, result: output.isError ? 'error' : 'ok' });
-    parts.reach('tool called');
+    ports.instruments.telemetry.count(METRIC.tools, { tool: call.name, result: output.isError ? 'error' : 'ok' });
+    ports.instruments.reach('tool called');
     return output;
   });
 }

@@ -4,20 +4,19 @@ import type { TelegramFailure } from '../../shared/telegram/failure.ts';
 import type { Attempt, Command } from '../lane/attempt.ts';
 import { auditCommand } from '../lane/audit-trail.ts';
 import { backoffMs } from '../lane/backoff.ts';
+import type { Settings } from '../lane/settings.ts';
 import { type Decided, failed, refused } from '../lane/verdict.ts';
 import { readAttachment } from '../media/attachment.ts';
-import type { MediaStore } from '../media/store.ts';
 import type { Block } from '../model/block.ts';
 import { NOTICE, unreadableFile } from '../reply/notices.ts';
 import type { UserRecord } from '../session/record.ts';
+import type { ConversationStore } from '../session/store.ts';
 
-/** What reading a message's content works with. */
-export interface ContentParts {
+/** What reading the files of a message works with. */
+export interface ContentPorts {
+  settings: Pick<Settings, 'textMaxChars' | 'maxAttempts'>;
   telegram: Telegram;
-  media: MediaStore;
-  /** The cap of a text, written or sent as a file. */
-  textMaxChars: number;
-  maxAttempts: number;
+  store: Pick<ConversationStore, 'media'>;
 }
 
 /** A message's content for the log, or what is decided because there is none. */
@@ -41,7 +40,7 @@ const FIELD = 'content';
  * Contract: throws `FencedError`, or what Redis throws. On abort it decides to hand the message back.
  */
 export async function readContents(
-  parts: ContentParts,
+  ports: ContentPorts,
   attempt: Attempt,
   messages: readonly InboundMessage[],
   signal: AbortSignal,
@@ -52,7 +51,7 @@ export async function readContents(
     if (content.kind === 'unsupported') continue;
     if (content.text !== '') texts.push(content.text);
     if (content.kind === 'text') continue;
-    const reading = await readFile(parts, attempt, content, at === 0 ? FIELD : `${FIELD}:${at}`, signal);
+    const reading = await readFile(ports, attempt, content, at === 0 ? FIELD : `${FIELD}:${at}`, signal);
     if ('decided' in reading) return reading;
     files.push(reading.block);
   }
@@ -63,7 +62,7 @@ export async function readContents(
 
 /** Reads a file once a message: what it was read as is kept in a field of the turn. */
 async function readFile(
-  parts: ContentParts,
+  ports: ContentPorts,
   attempt: Attempt,
   content: File,
   field: string,
@@ -73,22 +72,22 @@ async function readFile(
   // An earlier version kept the words behind the file's block.
   if (kept !== undefined) return { block: (JSON.parse(kept) as [Block])[0] };
   if ((content.file.bytes ?? 0) > DOWNLOAD_BYTES_MAX) return refusedFile(content, 'too_large');
-  const loaded = await parts.telegram.downloadFile(content.file.fileId, DOWNLOAD_BYTES_MAX, signal);
-  if (!loaded.ok) return undownloaded(parts, attempt, content, loaded.failure);
-  return keep(parts, attempt, content, field, loaded.value);
+  const loaded = await ports.telegram.downloadFile(content.file.fileId, DOWNLOAD_BYTES_MAX, signal);
+  if (!loaded.ok) return undownloaded(ports, attempt, content, loaded.failure);
+  return keep(ports, attempt, content, field, loaded.value);
 }
 
 async function keep(
-  parts: ContentParts,
+  ports: ContentPorts,
   attempt: Attempt,
   content: File,
   field: string,
   bytes: Buffer,
 ): Promise<FileReading> {
-  const limits = { textMaxChars: parts.textMaxChars, pdfPagesMax: PDF_PAGES_MAX };
+  const limits = { textMaxChars: ports.settings.textMaxChars, pdfPagesMax: PDF_PAGES_MAX };
   const read = await readAttachment(bytes, content.file.name, limits);
   if (!read.ok) return refusedFile(content, read.notice);
-  if (read.kept) await parts.media.keep(read.kept);
+  if (read.kept) await ports.store.media.keep(read.kept);
   const capped: Command[] =
     read.block.type === 'text' && read.kept
       ? [auditCommand(attempt, { event: 'message.capped', kind: 'document', chars: read.kept.length })]
@@ -106,7 +105,7 @@ function refusedFile({ file }: File, why: Parameters<typeof unreadableFile>[0]):
 
 /** A file that Telegram refuses will not come; any other trouble may pass. */
 function undownloaded(
-  { maxAttempts }: ContentParts,
+  { settings: { maxAttempts } }: ContentPorts,
   attempt: Attempt,
   content: File,
   failure: TelegramFailure,

@@ -6,7 +6,7 @@ import type { Lane } from '../lane/lane.ts';
 import type { Decided } from '../lane/verdict.ts';
 
 /** What gathering works with. */
-export interface GatherParts {
+export interface GatherPorts {
   lane: Pick<Lane, 'behind'>;
 }
 
@@ -29,7 +29,7 @@ const WAIT_MS = 1_000;
  *
  * Contract: throws `FencedError`, or what Redis throws.
  */
-export async function gather({ lane }: GatherParts, attempt: Attempt, message: InboundMessage): Promise<Gathering> {
+export async function gather({ lane }: GatherPorts, attempt: Attempt, message: InboundMessage): Promise<Gathering> {
   const taken = entriesTaken(attempt);
   if (taken === undefined && !mayHavePieces(message)) return { pieces: [] };
   const behind = await lane.behind(attempt.chat);

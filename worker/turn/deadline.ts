@@ -1,14 +1,7 @@
-/** Runs a recovery under a deadline of its own; the turn's time stands still meanwhile, since the turn ends with it. */
-export type Recovering = <T>(
-  leftMs: number,
-  work: (signal: AbortSignal, deadline: AbortSignal) => Promise<T>,
-) => Promise<T>;
+import type { TurnTime } from '../ask/time.ts';
 
 /** The time limits of one attempt. */
-export interface Deadline {
-  /** Aborted when the attempt must stop: with `TIMED_OUT` when its time is over, else since it was cut short. */
-  readonly signal: AbortSignal;
-  readonly recovering: Recovering;
+export interface Deadline extends TurnTime {
   /** Aborts the attempt and any recovery in it. */
   cutShort(): void;
   /** Whether the turn's own time ran out. */

@@ -7,7 +7,8 @@ import type { Destination, Telegram } from '../../shared/telegram/client.ts';
 import { commandOf } from '../../shared/telegram/commands.ts';
 import { undeliverableAlert } from '../alerts/messages.ts';
 import { conversationRequest } from '../ask/call.ts';
-import { type AskParts, askModel } from '../ask/conversation.ts';
+import { type AskPorts, askModel } from '../ask/conversation.ts';
+import type { TurnTime } from '../ask/time.ts';
 import { type Attempt, ageMs, type Command, type Conclusion, type Written } from '../lane/attempt.ts';
 import { backoffMs } from '../lane/backoff.ts';
 import type { Waiting } from '../lane/fragments.ts';
@@ -19,21 +20,19 @@ import type { Drafts } from '../reply/drafts.ts';
 import { laneFull, NOTICE, unsupportedKind } from '../reply/notices.ts';
 import { deliver, markFirst } from '../reply/outbox.ts';
 import { showTyping } from '../reply/typing.ts';
-import { type ContentParts, readContents } from './attachments.ts';
-import { failTogether, type GatherParts, gather, mergedConclusion } from './coalesce.ts';
+import type { ConversationStore } from '../session/store.ts';
+import { readContents } from './attachments.ts';
+import { failTogether, gather, mergedConclusion } from './coalesce.ts';
 import { carryOut } from './command.ts';
 
 /** What a turn works with. */
-export interface TurnParts extends AskParts, ContentParts, GatherParts {
+export interface TurnPorts {
+  /** What the model is asked with. */
+  ask: AskPorts & { store: ConversationStore };
   telegram: Telegram;
   drafts: Drafts;
   lane: Pick<Lane, 'behind' | 'conclusionOf' | 'refusedBehind'>;
-  /** How many shards there are: a chat's keys cannot leave theirs. */
-  shards: number;
 }
-
-/** What a turn works with that is decided already. */
-type ToldParts = Omit<TurnParts, 'recovering'>;
 
 /** A reply may outlive a longer trouble than a model call: it is paid for. */
 const DELIVERY_ATTEMPTS_MAX = 30;
@@ -50,32 +49,32 @@ const MIGRATED_TO = 'migratedTo';
  * One attempt at a message: conclude it unless an earlier attempt did, then deliver. Contract: throws `FencedError` when
  * another attempt took over, or what Redis throws; every other failure is a verdict.
  */
-export async function runTurn(parts: TurnParts, attempt: Attempt, signal: AbortSignal): Promise<Verdict> {
+export async function runTurn(ports: TurnPorts, attempt: Attempt, time: TurnTime): Promise<Verdict> {
   const to = destinationOf(attempt);
-  if (attempt.conclusion) return deliverConclusion(parts, attempt, attempt.conclusion, to, false);
-  const stopTyping = showTyping(parts.telegram, to);
+  if (attempt.conclusion) return deliverConclusion(ports, attempt, attempt.conclusion, to, false);
+  const stopTyping = showTyping(ports.telegram, to);
   try {
-    const decided = await decide(parts, attempt, to, signal);
-    if (signal.aborted && !('conclusion' in decided)) return { do: 'hand back' };
+    const decided = await decide(ports, attempt, to, time);
+    if (time.signal.aborted && !('conclusion' in decided)) return { do: 'hand back' };
     if (!('conclusion' in decided)) {
-      await tellWaiting(parts, attempt, to, decided);
+      await tellWaiting(ports, attempt, to, decided);
       return decided;
     }
     const conclusion = withNotices(attempt, decided.conclusion);
     const stored = await storeConclusion(attempt, conclusion, decided.commands);
     // Two different answers must never go out: the next attempt delivers the one that is stored.
-    if (stored === 'repeated' && !(await isStored(parts, attempt, conclusion))) return { do: 'again' };
-    await parts.storm.ended(attempt, conclusion.outcome === 'answered');
-    parts.reach('answer stored');
+    if (stored === 'repeated' && !(await isStored(ports, attempt, conclusion))) return { do: 'again' };
+    await ports.ask.endpoint.storm.ended(attempt, conclusion.outcome === 'answered');
+    ports.ask.instruments.reach('answer stored');
     stopTyping();
-    const verdict = await deliverConclusion(parts, attempt, conclusion, to, true);
+    const verdict = await deliverConclusion(ports, attempt, conclusion, to, true);
     // Nobody waits for this, and the chat's next message cannot come in between.
     if (verdict.do === 'settle' && decided.afterReply) {
       const { opened, room } = decided.afterReply;
-      const about = { room, conversation: () => conversationRequest(parts, opened) };
-      const leftMs = Math.min(parts.recoveryTimeoutMs, AFTER_REPLY_MS_MAX);
-      await parts.recovering(leftMs, (own, deadline) =>
-        compactAfterReply(parts, attempt, opened, about, { signal: own, deadline }),
+      const about = { room, conversation: () => conversationRequest(ports.ask, { attempt, opened }) };
+      const leftMs = Math.min(ports.ask.settings.recoveryTimeoutMs, AFTER_REPLY_MS_MAX);
+      await time.recovering(leftMs, (own, deadline) =>
+        compactAfterReply(ports.ask, attempt, opened, about, { signal: own, deadline }),
       );
     }
     return verdict;
@@ -88,18 +87,18 @@ export async function runTurn(parts: TurnParts, attempt: Attempt, signal: AbortS
  * Ends a message whose turn threw each time it was tried. One that has its conclusion could not be delivered; any other
  * failed, and its user is told where that goes without a throw.
  */
-export async function failTurn(parts: ToldParts, attempt: Attempt, reason: string, detail: string): Promise<Verdict> {
+export async function failTurn(ports: TurnPorts, attempt: Attempt, reason: string, detail: string): Promise<Verdict> {
   if (attempt.conclusion) return undeliverable(attempt, attempt.conclusion, reason, detail);
   const { conclusion, commands } = failed(attempt, reason, NOTICE.unavailable, detail);
   const decided = failTogether(attempt, { conclusion: withNotices(attempt, conclusion), commands });
   if (!('conclusion' in decided)) return decided;
   const stored = await storeConclusion(attempt, decided.conclusion, decided.commands);
-  if (stored === 'repeated' && !(await isStored(parts, attempt, decided.conclusion))) return { do: 'again' };
-  return deliverConclusion(parts, attempt, decided.conclusion, destinationOf(attempt), true);
+  if (stored === 'repeated' && !(await isStored(ports, attempt, decided.conclusion))) return { do: 'again' };
+  return deliverConclusion(ports, attempt, decided.conclusion, destinationOf(attempt), true);
 }
 
 /** Whether a conclusion that had been written before is this one: its reply was lost, and the command was sent again. */
-async function isStored({ lane }: ToldParts, { entry }: Attempt, conclusion: Conclusion): Promise<boolean> {
+async function isStored({ lane }: TurnPorts, { entry }: Attempt, conclusion: Conclusion): Promise<boolean> {
   return (await lane.conclusionOf(entry)) === JSON.stringify(conclusion);
 }
 
@@ -136,33 +135,33 @@ function withNotices({ notices }: Attempt, conclusion: Conclusion): Conclusion {
 }
 
 /** A user whose message waits for long is told once. Killed before it is sent, it is not told: the answer will come. */
-async function tellWaiting(parts: TurnParts, attempt: Attempt, to: Destination, decided: Decided): Promise<void> {
+async function tellWaiting(ports: TurnPorts, attempt: Attempt, to: Destination, decided: Decided): Promise<void> {
   if (!('do' in decided) || decided.do !== 'later' || decided.isLongWait !== true) return;
   if ((await attempt.write('waiting told', [])) === 'repeated') return;
-  await parts.telegram.sendMessage(to, NOTICE.waiting);
+  await ports.telegram.sendMessage(to, NOTICE.waiting);
 }
 
-async function decide(parts: TurnParts, attempt: Attempt, to: Destination, signal: AbortSignal): Promise<Decided> {
+async function decide(ports: TurnPorts, attempt: Attempt, to: Destination, time: TurnTime): Promise<Decided> {
   if (!attempt.message.ok && attempt.message.isNewer && ageMs(attempt) < NEWER_MS_MAX)
     return { do: 'later', delayMs: NEWER_RETRY_MS, reason: 'newer_version', isFree: true };
   if (!attempt.message.ok) return failed(attempt, 'undecodable', NOTICE.unreadable, attempt.message.problem);
   const message = attempt.message.value;
   const before = concludedBefore(attempt);
   if (before) return { conclusion: before, commands: [] };
-  if (attempt.kept(REFUSED) !== undefined) return { conclusion: await notTaken(parts, attempt), commands: [] };
-  if (attempt.attempts > parts.maxAttempts)
+  if (attempt.kept(REFUSED) !== undefined) return { conclusion: await notTaken(ports, attempt), commands: [] };
+  if (attempt.attempts > ports.ask.settings.maxAttempts)
     return failTogether(attempt, failed(attempt, 'attempts_used_up', NOTICE.unavailable, 'each attempt was cut short'));
   if (message.content.kind === 'unsupported')
     return { conclusion: refused('unsupported_kind', unsupportedKind(message.content.what)), commands: [] };
   const command = message.content.kind === 'text' ? commandOf(message.content.text) : undefined;
   if (command) return carryOut(command, attempt);
-  const gathered = await gather(parts, attempt, message);
+  const gathered = await gather(ports, attempt, message);
   if ('decided' in gathered) return gathered.decided;
-  return failTogether(attempt, await answer(parts, attempt, message, gathered.pieces, to, signal), gathered.pieces);
+  return failTogether(attempt, await answer(ports, attempt, message, gathered.pieces, to, time), gathered.pieces);
 }
 
 /** A message that was not taken, and all those directly behind it: they end at once, with one notice. */
-async function notTaken({ lane }: TurnParts, { chat }: Attempt): Promise<Conclusion> {
+async function notTaken({ lane }: TurnPorts, { chat }: Attempt): Promise<Conclusion> {
   const also = await lane.refusedBehind(chat);
   return { ...refused('lane_full', laneFull(1 + also.length)), ...(also.length > 0 && { also }) };
 }
@@ -175,18 +174,20 @@ function concludedBefore(attempt: Attempt): Conclusion | undefined {
 
 /** Asks the model about a message and its pieces, while the user reads along. */
 async function answer(
-  parts: TurnParts,
+  ports: TurnPorts,
   attempt: Attempt,
   message: InboundMessage,
   pieces: readonly Waiting[],
   to: Destination,
-  signal: AbortSignal,
+  time: TurnTime,
 ): Promise<Decided> {
-  const reading = await readContents(parts, attempt, [message, ...pieces.map((piece) => piece.message)], signal);
+  const { settings, store } = ports.ask;
+  const messages = [message, ...pieces.map((piece) => piece.message)];
+  const reading = await readContents({ settings, store, telegram: ports.telegram }, attempt, messages, time.signal);
   if ('decided' in reading) return reading.decided;
-  const draft = parts.drafts.begin(attempt, message, to);
+  const draft = ports.drafts.begin(attempt, message, to);
   try {
-    return await askModel({ ...parts, onText: draft.write }, attempt, message, reading.content, signal);
+    return await askModel(ports.ask, attempt, { message, content: reading.content, onText: draft.write }, time);
   } finally {
     // A draft that came after its reply would stand below it.
     await draft.end();
@@ -194,20 +195,23 @@ async function answer(
 }
 
 async function deliverConclusion(
-  parts: ToldParts,
+  ports: TurnPorts,
   attempt: Attempt,
   conclusion: Conclusion,
   to: Destination,
   isNew: boolean,
 ): Promise<Verdict> {
   const attributes = { 'messaging.system': 'telegram', 'spillway.parts': conclusion.parts.length };
-  const work = () => deliver(parts, attempt, conclusion, to, isNew);
-  const delivery = await parts.telemetry.span(SPAN.deliver, attributes, work, { kind: SpanKind.PRODUCER });
+  const { instruments } = ports.ask;
+  const work = () => deliver({ telegram: ports.telegram, instruments }, attempt, conclusion, to, isNew);
+  const delivery = await instruments.telemetry.span(SPAN.deliver, attributes, work, {
+    kind: SpanKind.PRODUCER,
+  });
   if (delivery.state === 'delivered') return { do: 'settle', conclusion };
   const { failure } = delivery;
   if (failure.migratedTo !== undefined && failure.migratedTo !== to.chatId) {
-    await moveChat(parts, attempt, conclusion, failure.migratedTo);
-    return deliverConclusion(parts, attempt, conclusion, { chatId: failure.migratedTo }, false);
+    await moveChat(ports, attempt, conclusion, failure.migratedTo);
+    return deliverConclusion(ports, attempt, conclusion, { chatId: failure.migratedTo }, false);
   }
   // A token that is not accepted is everybody's trouble, and no fault of this message.
   if (failure.kind === 'unauthorized')
@@ -231,13 +235,13 @@ async function undeliverable(attempt: Attempt, { also }: Conclusion, reason: str
 
 /** A group that became a supergroup goes on under its new id, with the conversation that it had. */
 async function moveChat(
-  { shards }: ToldParts,
+  { ask: { settings } }: TurnPorts,
   { keys, chat, home, entry, session, trial, write }: Attempt,
   { outcome }: Conclusion,
   to: number,
 ): Promise<void> {
   const moved = chatKey(to);
-  const isSameShard = shardOf(to, shards) === shardOf(parseChatKey(chat)?.chatId ?? 0, shards);
+  const isSameShard = shardOf(to, settings.shards) === shardOf(parseChatKey(chat)?.chatId ?? 0, settings.shards);
   const current = outcome === 'answered' ? session : (trial?.of ?? session);
   await write('migrated', [
     ['HSET', keys.turn(entry), MIGRATED_TO, to],

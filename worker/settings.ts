@@ -1,0 +1,47 @@
+import type { Config } from '../shared/base/config.ts';
+import type { Settings } from './lane/settings.ts';
+import { serverTools } from './tools/server-tools.ts';
+
+const WAITING_NOTICE_MS = 60_000;
+/** A summary that cannot be had for so long is not waited for: the seed needs no model. */
+const SUMMARY_PATIENCE_MS = 60_000;
+
+/** What turns take from the configuration, and from the files that it names. */
+export function settingsOf({
+  config,
+  systemPrompt,
+  preserve,
+  limits,
+}: {
+  config: Config;
+  systemPrompt: string;
+  preserve: string;
+  limits?: Partial<Pick<Settings, 'waitingNoticeMs' | 'summaryPatienceMs'>>;
+}): Settings {
+  return {
+    modelName: config.MODEL,
+    fallbackModel: config.FALLBACK_MODEL,
+    compactionModel: config.COMPACTION_MODEL ?? config.MODEL,
+    systemPrompt,
+    preserve,
+    maxOutputTokens: config.MAX_OUTPUT_TOKENS,
+    effort: config.EFFORT,
+    serverTools: serverTools({ webSearch: config.WEB_SEARCH, webFetch: config.WEB_FETCH }),
+    contextBudgetTokens: config.CONTEXT_BUDGET_TOKENS,
+    timeZone: config.TZ,
+    headerSecret: config.TELEGRAM_BOT_TOKEN,
+    compactAt: config.COMPACT_AT,
+    summariesFromCache: config.COMPACTION_FROM_CACHE,
+    maxAttempts: config.MAX_ATTEMPTS,
+    turnTimeoutMs: config.TURN_TIMEOUT_MS,
+    recoveryTimeoutMs: config.RECOVERY_TIMEOUT_MS,
+    outagePatienceMs: config.OUTAGE_PATIENCE_MS,
+    waitingNoticeMs: limits?.waitingNoticeMs ?? WAITING_NOTICE_MS,
+    summaryPatienceMs: limits?.summaryPatienceMs ?? SUMMARY_PATIENCE_MS,
+    toolResultMaxChars: config.TOOL_RESULT_MAX_CHARS,
+    toolRoundsMax: config.TOOL_ROUNDS_MAX,
+    textMaxChars: config.INBOUND_TEXT_MAX_CHARS,
+    shards: config.SHARDS,
+    logContent: config.LOG_CONTENT,
+  };
+}
