@@ -138,8 +138,8 @@ test('a message that has a conclusion already gets that one, whatever this attem
   const stored = { outcome: 'answered', parts: ['the stored answer'] };
   await redis.hset(keys.turn(entry), 'did:conclusion', 1, 'conclusion', JSON.stringify(stored));
   const time = { signal: new AbortController().signal } as TurnTime;
-  expect(await runTurn(ports, attempt, time)).toEqual({ do: 'again' });
+  expect(await runTurn(ports, attempt, time)).toEqual({ kind: 'again' });
   expect(sent).toEqual([]);
-  expect(await runTurn(ports, await begun(entry), time)).toMatchObject({ do: 'settle', conclusion: stored });
+  expect(await runTurn(ports, await begun(entry), time)).toMatchObject({ kind: 'settle', conclusion: stored });
   expect(sent).toEqual(['the stored answer']);
 });

@@ -2,7 +2,7 @@ import type { InboundMessage } from '../../shared/flow/message.ts';
 import { type Attempt, type Command, OUTAGE_FIELDS, type RecoveryStage, TIMEOUTS } from '../lane/attempt.ts';
 import { auditCommand } from '../lane/audit-trail.ts';
 import type { Settings } from '../lane/settings.ts';
-import type { Decided } from '../lane/verdict.ts';
+import type { Decision } from '../lane/verdict.ts';
 import type { Block } from '../model/block.ts';
 import { tokenizerFactor } from '../model/catalog.ts';
 import { calibrate } from '../model/count.ts';
@@ -55,7 +55,7 @@ export async function askModel(
   begun: Attempt,
   { message, content, onText }: Question,
   time: TurnTime,
-): Promise<Decided> {
+): Promise<Decision> {
   const { settings } = ports;
   const { signal } = time;
   let attempt = begun;
@@ -74,7 +74,7 @@ export async function askModel(
   for (let round = attempt.rounds; ; round++) {
     if (openCalls(opened, attempt).length > 0) {
       const finished = await finishRound(ports, attempt, opened, round, signal);
-      if (!finished) return { do: 'hand back' };
+      if (!finished) return { kind: 'hand back' };
       opened = finished;
     }
     const now = { ...about, opened, attempt };
@@ -101,8 +101,8 @@ async function reactTo(
   { room, windowTokens: _, ...about }: About,
   { failure, isRepaired, sent }: Pick<Extract<Called, { ok: false }>, 'failure' | 'isRepaired' | 'sent'>,
   time: TurnTime,
-): Promise<Decided> {
-  if (time.signal.aborted) return { do: 'hand back' };
+): Promise<Decision> {
+  if (time.signal.aborted) return { kind: 'hand back' };
   const { count, fixedTokens, askedOutputTokens } = sent;
   const counts = { limitTokens: room.limitTokens, sentTokens: count.tokens, fixedTokens, askedOutputTokens };
   return react(ports, { ...about, ...counts, failure, isRepaired }, time);
@@ -219,7 +219,7 @@ function earlierWords({ window }: OpenedSession, { entry }: Attempt): string {
   return texts.findLast((text) => text !== '') ?? '';
 }
 
-function answered({ attempt, opened, room }: About, called: Answered): Decided {
+function answered({ attempt, opened, room }: About, called: Answered): Decision {
   const { answer, sent, byFallback } = called;
   const record = recordOf(attempt, called);
   const words =
@@ -229,6 +229,7 @@ function answered({ attempt, opened, room }: About, called: Answered): Decided {
   const isFull = !isCalm(called, room) || answer.stopReason === 'model_context_window_exceeded';
   const { notices } = endedTrial(attempt);
   return {
+    kind: 'conclude',
     conclusion: { outcome: 'answered', parts: [...notices, ...splitReply(text)] },
     commands: [
       ...appendCommands(attempt.keys, attempt.session, [record]),

@@ -2,7 +2,7 @@ import { alertCommand } from '../../shared/flow/alert.ts';
 import { budgetAlert } from '../alerts/messages.ts';
 import type { Attempt } from '../lane/attempt.ts';
 import { backoffMs } from '../lane/backoff.ts';
-import { type Decided, failed } from '../lane/verdict.ts';
+import { conclude, type Decision, failed, refused } from '../lane/verdict.ts';
 import type { Failure } from '../model/errors/classify.ts';
 import { isOverBudget } from '../model/errors/classify.ts';
 import type { Overflow, RecoverPorts, Recovery } from '../recovery/effects.ts';
@@ -19,7 +19,7 @@ export type FailedCall = Omit<Overflow, 'failure'> & { failure: Failure };
 const RECOVERY_SPENT = 'recoverySpentMs';
 
 /** What is done about a failed call: tried again later, told, or recovered from. */
-export async function react(ports: RecoverPorts, failedCall: FailedCall, time: TurnTime): Promise<Decided> {
+export async function react(ports: RecoverPorts, failedCall: FailedCall, time: TurnTime): Promise<Decision> {
   const { attempt, failure } = failedCall;
   if (isOverBudget(failure.reason)) return overBudget(attempt, failure.reason);
   if (failure.kind === 'terminal')
@@ -31,16 +31,16 @@ export async function react(ports: RecoverPorts, failedCall: FailedCall, time: T
 }
 
 /** Trouble that will pass: the endpoint's is bounded by time, any other by attempts. Nothing when that is used up. */
-async function passing(ports: RecoverPorts, attempt: Attempt, failure: Failure): Promise<Decided | undefined> {
+async function passing(ports: RecoverPorts, attempt: Attempt, failure: Failure): Promise<Decision | undefined> {
   const { reason, retryAfterMs } = failure;
   if (!isOutage(failure)) {
     if (attempt.attempts >= ports.settings.maxAttempts) return undefined;
-    return { do: 'later', delayMs: backoffMs(attempt.attempts, retryAfterMs), reason };
+    return { kind: 'later', delayMs: backoffMs(attempt.attempts, retryAfterMs), reason };
   }
   const wait = waitOut(attempt, failure, ports.settings);
-  if (wait.do === 'give up') return undefined;
+  if (wait.kind === 'give up') return undefined;
   await noteWait(attempt, wait);
-  return { do: 'later', delayMs: wait.delayMs, reason, isFree: true, isLongWait: wait.isLong };
+  return { kind: 'later', delayMs: wait.delayMs, reason, isFree: true, isLongWait: wait.isLong };
 }
 
 async function recoverFrom(
@@ -48,7 +48,7 @@ async function recoverFrom(
   failedCall: FailedCall,
   kind: Trigger,
   time: TurnTime,
-): Promise<Decided> {
+): Promise<Decision> {
   const { attempt, failure } = failedCall;
   const overflow = { ...failedCall, failure: { ...failure, kind } };
   const spentMs = Number(attempt.kept(RECOVERY_SPENT) ?? 0);
@@ -69,24 +69,22 @@ async function noteSpent({ keys, entry, write }: Attempt, spentMs: number): Prom
   await write('', [['HSET', keys.turn(entry), RECOVERY_SPENT, Math.round(spentMs)]]);
 }
 
-async function decidedBy(ports: RecoverPorts, failedCall: FailedCall, recovery: Recovery): Promise<Decided> {
-  if (recovery.do === 'again') return { do: 'again' };
-  if (recovery.do === 'conclude') return { conclusion: recovery.conclusion, commands: recovery.commands };
+async function decidedBy(ports: RecoverPorts, failedCall: FailedCall, recovery: Recovery): Promise<Decision> {
+  if (recovery.kind === 'again') return { kind: 'again' };
+  if (recovery.kind === 'conclude') return recovery;
   return waitOrFail(ports, failedCall.attempt, recovery.failure);
 }
 
 /** What could not be asked for is no fault of this message: it waits, and fails when that takes too long. */
-export async function waitOrFail(ports: RecoverPorts, attempt: Attempt, failure: Failure): Promise<Decided> {
+export async function waitOrFail(ports: RecoverPorts, attempt: Attempt, failure: Failure): Promise<Decision> {
   if (isOverBudget(failure.reason)) return overBudget(attempt, failure.reason);
   const later = failure.kind === 'transient' ? await passing(ports, attempt, failure) : undefined;
   return later ?? failed(attempt, failure.reason, NOTICE.unavailable, 'the endpoint is in trouble for long');
 }
 
 /** The user is told; the operator once a day for the budget of all. */
-function overBudget(attempt: Attempt, reason: Failure['reason']): Decided {
+function overBudget(attempt: Attempt, reason: Failure['reason']): Decision {
   const isTotal = reason === 'over_total_budget';
-  return {
-    conclusion: { outcome: 'refused', reason, parts: [isTotal ? NOTICE.totalBudget : NOTICE.chatBudget] },
-    commands: isTotal ? [alertCommand(attempt.keys, budgetAlert(attempt))] : [],
-  };
+  const conclusion = refused(reason, isTotal ? NOTICE.totalBudget : NOTICE.chatBudget);
+  return conclude(conclusion, isTotal ? [alertCommand(attempt.keys, budgetAlert(attempt))] : []);
 }

@@ -7,7 +7,7 @@ import type { Failure, FailureReason } from '../model/errors/classify.ts';
 /** What is done about a call that found the endpoint in trouble. */
 export type Wait =
   /** `waitedMs` is how long the message will have waited in all; `isLong`: its user is to be told. */
-  { do: 'wait'; delayMs: number; waitedMs: number; tries: number; isLong: boolean } | { do: 'give up' };
+  { kind: 'wait'; delayMs: number; waitedMs: number; tries: number; isLong: boolean } | { kind: 'give up' };
 
 /** A 4xx that only its words make look like trouble which passes is believed so often. */
 const WORDS_TRIES_MAX = 3;
@@ -36,15 +36,21 @@ export function waitOut(
   const isOfEndpoint = attempt.trial !== undefined && isEndpointTrouble(attempt.trial.why as FailureReason);
   const patienceMs = Math.min(isOfEndpoint ? TRIAL_PATIENCE_MS : patience.outagePatienceMs, patience.outagePatienceMs);
   const isOnlyWords = isClientStatus(failure.status) && tries > (attempt.trial ? 0 : WORDS_TRIES_MAX);
-  if (waitedMs >= patienceMs || isOnlyWords) return { do: 'give up' };
+  if (waitedMs >= patienceMs || isOnlyWords) return { kind: 'give up' };
   const { waitingNoticeMs } = patience;
   if (failure.retryAfterMs !== undefined) {
     const delayMs = NOT_CALLED.has(failure.reason) ? failure.retryAfterMs : backoffMs(tries, failure.retryAfterMs);
-    return { do: 'wait', delayMs, waitedMs: waitedMs + delayMs, tries, isLong: waitedMs + delayMs >= waitingNoticeMs };
+    return {
+      kind: 'wait',
+      delayMs,
+      waitedMs: waitedMs + delayMs,
+      tries,
+      isLong: waitedMs + delayMs >= waitingNoticeMs,
+    };
   }
   const untilNoticeMs = waitedMs < waitingNoticeMs ? waitingNoticeMs - waitedMs : Number.POSITIVE_INFINITY;
   const delayMs = Math.min(backoffMs(tries), untilNoticeMs, patienceMs - waitedMs);
-  return { do: 'wait', delayMs, waitedMs: waitedMs + delayMs, tries, isLong: waitedMs >= waitingNoticeMs };
+  return { kind: 'wait', delayMs, waitedMs: waitedMs + delayMs, tries, isLong: waitedMs >= waitingNoticeMs };
 }
 
 function isClientStatus(status: number | undefined): boolean {
@@ -52,6 +58,6 @@ function isClientStatus(status: number | undefined): boolean {
 }
 
 /** Stores that a message waits. */
-export async function noteWait({ keys, entry, write }: Attempt, { waitedMs, tries }: Extract<Wait, { do: 'wait' }>) {
+export async function noteWait({ keys, entry, write }: Attempt, { waitedMs, tries }: Extract<Wait, { kind: 'wait' }>) {
   await write('', [['HSET', keys.turn(entry), OUTAGE_WAITED, Math.round(waitedMs), OUTAGE_TRIES, tries]]);
 }

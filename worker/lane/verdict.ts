@@ -6,12 +6,12 @@ import type { Attempt, Command, Conclusion } from './attempt.ts';
 
 /** What the processor is to do with the job. The turn itself never touches the queue. */
 export type Verdict =
-  | { do: 'settle'; conclusion: Conclusion }
+  | { kind: 'settle'; conclusion: Conclusion }
   /** Back to the head of the queue at once: recovery has changed what is sent. */
-  | { do: 'again' }
+  | { kind: 'again' }
   /** `isFree`: nothing was tried, or its failing says nothing of this message, so no attempt is used up. */
   | {
-      do: 'later';
+      kind: 'later';
       delayMs: number;
       reason: string;
       isFree?: boolean;
@@ -19,23 +19,29 @@ export type Verdict =
       isLongWait?: boolean;
     }
   /** Cut short from outside: given back without using an attempt. */
-  | { do: 'hand back' };
+  | { kind: 'hand back' };
 
 /** How a message ends, with what is stored in the same step. */
-export interface Concluded {
+export interface Concluding {
+  kind: 'conclude';
   conclusion: Conclusion;
   commands: Command[];
   /** The session is nearly full: it is compacted once the user has the answer. */
   afterReply?: { opened: OpenedSession; room: Room };
 }
 
-/** What came of an attempt before anything was delivered. */
-export type Decided = Concluded | Exclude<Verdict, { do: 'settle' }>;
+/** What came of an attempt before anything was delivered: the message ends, or it is tried again. */
+export type Decision = Concluding | Exclude<Verdict, { kind: 'settle' }>;
+
+/** A message that ends with a conclusion, and nothing else to store. */
+export function conclude(conclusion: Conclusion, commands: Command[] = []): Concluding {
+  return { kind: 'conclude', conclusion, commands };
+}
 
 /** The conclusion that a message failed: kept as a dead letter, told to the user and to the operator. */
-export function failed(attempt: Attempt, reason: string, notice: string, detail: string) {
-  const conclusion: Conclusion = { outcome: 'failed', reason, parts: [notice] };
-  return { conclusion, commands: [alertCommand(attempt.keys, failedAlert(attempt, reason, detail))] };
+export function failed(attempt: Attempt, reason: string, notice: string, detail: string): Concluding {
+  const alert = alertCommand(attempt.keys, failedAlert(attempt, reason, detail));
+  return conclude({ outcome: 'failed', reason, parts: [notice] }, [alert]);
 }
 
 /** How a message ends that a later command cancelled: that command's reply tells the user. */

@@ -1,15 +1,9 @@
 import type { Instruments } from '../../shared/base/instruments.ts';
 import { SPAN } from '../../shared/base/telemetry.ts';
 import type { InboundMessage } from '../../shared/flow/message.ts';
-import {
-  type Attempt,
-  type Command,
-  type Conclusion,
-  OUTAGE_FIELDS,
-  type RecoveryStage,
-  TIMEOUTS,
-} from '../lane/attempt.ts';
+import { type Attempt, type Command, OUTAGE_FIELDS, type RecoveryStage, TIMEOUTS } from '../lane/attempt.ts';
 import type { Settings } from '../lane/settings.ts';
+import type { Concluding } from '../lane/verdict.ts';
 import { bindsThinking } from '../model/catalog.ts';
 import type { Failure } from '../model/errors/classify.ts';
 import type { LogRecord, ScrubRecord, TrimRecord, UserRecord } from '../session/record.ts';
@@ -61,10 +55,10 @@ export interface RecoveryTime {
 
 /** The message goes back to the head of the queue, or it ends here. */
 export type Recovery =
-  | { do: 'again' }
+  | { kind: 'again' }
   /** Nothing could be asked just now: nothing was changed. */
-  | { do: 'wait'; failure: Failure }
-  | { do: 'conclude'; conclusion: Conclusion; commands: Command[] };
+  | { kind: 'wait'; failure: Failure }
+  | Concluding;
 
 /** The stage, one recovery more, and a fresh count of attempts: progress was made. */
 export function moveTo(attempt: Attempt, stage: RecoveryStage): Command[] {

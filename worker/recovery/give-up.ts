@@ -27,7 +27,7 @@ export function giveUp(ports: RecoverPorts, { attempt, failure }: Overflow): Rec
   const isGuilty = asksForBlame(failure);
   const fault = failure.kind === 'output' ? 'output' : isGuilty ? 'message' : 'size';
   return {
-    do: 'conclude',
+    kind: 'conclude',
     conclusion: { outcome: 'failed', reason: failure.reason, parts: [TOLD[failure.kind] ?? NOTICE.gaveUp] },
     commands: [
       // On trial the message is removed with the move back, whatever it ended with.
@@ -41,7 +41,7 @@ export function giveUp(ports: RecoverPorts, { attempt, failure }: Overflow): Rec
 /** The model declined: the whole turn goes, calls and results included, since each of them would be declined again. */
 export function refuseTurn({ attempt, failure }: Overflow): Recovery {
   return {
-    do: 'conclude',
+    kind: 'conclude',
     conclusion: { outcome: 'failed', reason: failure.reason, parts: [NOTICE.declined] },
     commands: [
       ...removeTurn(attempt),

@@ -34,5 +34,5 @@ export async function leaveOutTools(
     ...out.map((tool) => auditCommand(attempt, { event: 'tool.excluded', tool })),
   ]);
   for (const _ of out) ports.instruments.telemetry.count(METRIC.recoveries, { action: 'exclude_tool', result: 'ok' });
-  return { do: 'again' };
+  return { kind: 'again' };
 }

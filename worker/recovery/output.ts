@@ -40,5 +40,5 @@ async function askFor(ports: RecoverPorts, { attempt, failure }: Overflow, maxOu
   ]);
   const action = failure.kind === 'output' ? 'raise_output' : 'lower_output';
   ports.instruments.telemetry.count(METRIC.recoveries, { action, result: 'ok' });
-  return { do: 'again' };
+  return { kind: 'again' };
 }

@@ -48,13 +48,13 @@ export async function recover(ports: RecoverPorts, overflow: Overflow, time: Rec
   });
   await report(ports, overflow);
   const storm = isRefusedForLength(failure) ? await ports.endpoint.storm.enter(attempt) : undefined;
-  if (storm) return { do: 'wait', failure: storm };
+  if (storm) return { kind: 'wait', failure: storm };
   const learnt = learn(overflow);
   if (failure.kind === 'token' && !learnt.isGuess && overflow.fixedTokens > learnt.limitTokens - ANSWER_TOKENS_MIN) {
     // Nothing that a chat could give up would help, if our count is right: the endpoint knows.
     const verdict = await askFixedParts(ports, overflow, time.signal);
     if (verdict.kind === 'refused') return concludeFixedParts(overflow, verdict.failure.reason);
-    if (verdict.kind === 'unclear') return { do: 'wait', failure: verdict.failure };
+    if (verdict.kind === 'unclear') return { kind: 'wait', failure: verdict.failure };
   }
   const withoutTools =
     failure.tool === undefined ? undefined : await leaveOutTools(ports, overflow, failure.tool, time);
@@ -132,10 +132,10 @@ async function compactOrStartFresh(
   const failed = deadline.aborted
     ? { reason: 'recovery_timeout', failed: undefined }
     : await compactForRetry(ports, overflow, learnt, signal);
-  if (failed === undefined || (signal.aborted && !deadline.aborted)) return { do: 'again' };
+  if (failed === undefined || (signal.aborted && !deadline.aborted)) return { kind: 'again' };
   // A summary that was not even asked for says nothing of the session: it must not cost one.
   const { failure } = failed.failed ?? {};
-  if (failure && NOT_ASKED.has(failure.reason)) return { do: 'wait', failure };
+  if (failure && NOT_ASKED.has(failure.reason)) return { kind: 'wait', failure };
   reportFailedStage(ports, 'none', deadline.aborted ? 'recovery_timeout' : failed.reason);
   return orReport(ports, attempt, () => startFreshSession(ports, overflow, learnt, 'fresh'));
 }
@@ -149,7 +149,7 @@ async function tryWithoutHistory(
 ): Promise<Recovery> {
   const { attempt, failure } = overflow;
   const verdict = await askFixedParts(ports, overflow, signal);
-  if (verdict.kind === 'unclear') return { do: 'wait', failure: verdict.failure };
+  if (verdict.kind === 'unclear') return { kind: 'wait', failure: verdict.failure };
   if (verdict.kind === 'refused') return concludeFixedParts(overflow, verdict.failure.reason);
   // An endpoint that was in trouble until now may be well again: that is found out before a history is left.
   if (isEndpointTrouble(failure.reason) && !attempt.tried.includes(ASKED_AGAIN)) return askAgain(attempt);
@@ -159,14 +159,14 @@ async function tryWithoutHistory(
 
 async function askAgain({ keys, entry, tried, write }: Attempt): Promise<Recovery> {
   await write('asked again', [['HSET', keys.turn(entry), 'tried', [...tried, ASKED_AGAIN].join(',')]]);
-  return { do: 'again' };
+  return { kind: 'again' };
 }
 
 /** No chat is to blame, so none is touched; the operator is told once for all of them. */
 function concludeFixedParts({ attempt, failure }: Overflow, why: string): Recovery {
   const { reason } = failure;
   return {
-    do: 'conclude',
+    kind: 'conclude',
     conclusion: { outcome: 'failed', reason, parts: [NOTICE.misconfigured] },
     commands: [
       alertCommand(attempt.keys, fixedPartsAlert(attempt, why, failure.status)),

@@ -32,7 +32,7 @@ export async function scrubMessage(ports: RecoverPorts, overflow: Overflow, limi
   const keptChars = Math.max(KEPT_CHARS_MIN, Math.min(KEPT_CHARS_MAX, Math.floor(limitTokens * KEPT_CHARS_PER_TOKEN)));
   const left = largePartsOfTurn(asShown(opened.window.records), keptChars);
   await store(ports, overflow, left, NOTICE.scrubbed, moveTo(attempt, 'scrubbed'));
-  return { do: 'again' };
+  return { kind: 'again' };
 }
 
 /**
@@ -73,7 +73,7 @@ export async function dropThinking(
     auditCommand(attempt, { event: 'context.thinking-dropped', reason: failure.reason }),
   ]);
   ports.instruments.telemetry.count(METRIC.recoveries, { action: 'drop_thinking', result: 'ok' });
-  return { do: 'again' };
+  return { kind: 'again' };
 }
 
 /**
@@ -94,7 +94,7 @@ async function storeOwn(ports: RecoverPorts, overflow: Overflow, left: readonly 
     ...moveTo(attempt, attempt.stage),
     noteTried(attempt, failure.kind),
   ]);
-  return { do: 'again' };
+  return { kind: 'again' };
 }
 
 /** Each scrub is kept under the message's own id, so that no later load shows the part again. */

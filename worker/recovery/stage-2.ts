@@ -98,7 +98,7 @@ export async function startFreshSession(
     ports.instruments.telemetry.mark(SPAN.overflowNewSession, { ...summary, 'spillway.session.entries': entries });
     ports.instruments.telemetry.count(METRIC.recoveries, { action: 'new_session', result: 'ok' });
     ports.instruments.reach('fresh session stored');
-    return { do: 'again' };
+    return { kind: 'again' };
   });
 }
 

@@ -13,16 +13,16 @@ export interface OutboxPorts {
 
 /** What delivering came to. */
 export type Delivery =
-  | { state: 'delivered' }
+  | { kind: 'delivered' }
   /** Not now: Telegram is away or asks to wait. What was sent stays marked. */
-  | { state: 'later'; failure: TelegramFailure }
+  | { kind: 'later'; failure: TelegramFailure }
   /** Never: the chat is gone or Telegram refuses the text. */
-  | { state: 'undeliverable'; failure: TelegramFailure };
+  | { kind: 'undeliverable'; failure: TelegramFailure };
 
 /** The places of a reply that are sent: the placeholder, its text if the placeholder is lost, and the further parts. */
 type Place = 'placeholder' | 'text' | number;
 
-const DELIVERED: Delivery = { state: 'delivered' };
+const DELIVERED: Delivery = { kind: 'delivered' };
 /** What stands in a chat for the moment between a message's sending and its text. */
 export const PLACEHOLDER = '…';
 /** The field of the turn that holds the id of the placeholder. */
@@ -45,10 +45,10 @@ export async function deliver(
 ): Promise<Delivery> {
   const [first, ...further] = texts;
   const shown = first === undefined ? DELIVERED : await showFirst(ports, attempt, first, to, isNew);
-  if (shown.state !== 'delivered') return shown;
+  if (shown.kind !== 'delivered') return shown;
   for (const [index, text] of further.entries()) {
     const sent = await sendOnce(ports, attempt, index + 1, text, to);
-    if (sent.state !== 'delivered') return sent;
+    if (sent.kind !== 'delivered') return sent;
   }
   return DELIVERED;
 }
@@ -67,7 +67,7 @@ async function showFirst(
 ): Promise<Delivery> {
   const kept = attempt.kept(REPLY);
   const placed = kept === undefined ? await place(ports, attempt, to, isNew) : { id: Number(kept) };
-  if ('state' in placed) return placed;
+  if ('kind' in placed) return placed;
   const edited = placed.id === undefined ? undefined : await ports.telegram.editMessage(to, placed.id, text);
   ports.instruments.reach('part sent');
   if (edited?.ok) return DELIVERED;
@@ -141,7 +141,7 @@ async function sendMarked(
 
 function notDelivered(failure: TelegramFailure): Delivery {
   const isFinal = failure.kind === 'gone' || failure.kind === 'rejected';
-  return { state: isFinal ? 'undeliverable' : 'later', failure };
+  return { kind: isFinal ? 'undeliverable' : 'later', failure };
 }
 
 function mark(attempt: Attempt, at: Place, value: PartMark): Command {

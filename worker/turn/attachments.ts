@@ -5,7 +5,7 @@ import type { Attempt, Command } from '../lane/attempt.ts';
 import { auditCommand } from '../lane/audit-trail.ts';
 import { backoffMs } from '../lane/backoff.ts';
 import type { Settings } from '../lane/settings.ts';
-import { type Decided, failed, refused } from '../lane/verdict.ts';
+import { conclude, type Decision, failed, refused } from '../lane/verdict.ts';
 import { readAttachment } from '../media/attachment.ts';
 import type { Block } from '../model/block.ts';
 import { NOTICE, unreadableFile } from '../reply/notices.ts';
@@ -20,9 +20,12 @@ export interface ContentPorts {
 }
 
 /** A message's content for the log, or what is decided because there is none. */
-export type ContentReading = { content: UserRecord['content'] } | { decided: Decided };
+export type ContentReading = { kind: 'read'; content: UserRecord['content'] } | Unread;
 
-type FileReading = { block: Block } | { decided: Decided };
+type FileReading = { kind: 'read'; block: Block } | Unread;
+
+/** There is no content, and this is what becomes of the message. */
+type Unread = { kind: 'decided'; decision: Decision };
 
 type File = Extract<InboundMessage['content'], { kind: 'file' }>;
 
@@ -52,12 +55,12 @@ export async function readContents(
     if (content.text !== '') texts.push(content.text);
     if (content.kind === 'text') continue;
     const reading = await readFile(ports, attempt, content, at === 0 ? FIELD : `${FIELD}:${at}`, signal);
-    if ('decided' in reading) return reading;
+    if (reading.kind === 'decided') return reading;
     files.push(reading.block);
   }
   const text = texts.join('\n');
-  if (files.length === 0) return { content: text };
-  return { content: [...files, ...(text === '' ? [] : [{ type: 'text', text }])] };
+  if (files.length === 0) return { kind: 'read', content: text };
+  return { kind: 'read', content: [...files, ...(text === '' ? [] : [{ type: 'text', text }])] };
 }
 
 /** Reads a file once a message: what it was read as is kept in a field of the turn. */
@@ -70,7 +73,7 @@ async function readFile(
 ): Promise<FileReading> {
   const kept = attempt.kept(field);
   // An earlier version kept the words behind the file's block.
-  if (kept !== undefined) return { block: (JSON.parse(kept) as [Block])[0] };
+  if (kept !== undefined) return { kind: 'read', block: (JSON.parse(kept) as [Block])[0] };
   if ((content.file.bytes ?? 0) > DOWNLOAD_BYTES_MAX) return refusedFile(content, 'too_large');
   const loaded = await ports.telegram.downloadFile(content.file.fileId, DOWNLOAD_BYTES_MAX, signal);
   if (!loaded.ok) return undownloaded(ports, attempt, content, loaded.failure);
@@ -96,11 +99,11 @@ async function keep(
     ['HSET', attempt.keys.turn(attempt.entry), field, JSON.stringify([read.block])],
     ...capped,
   ]);
-  return { block: read.block };
+  return { kind: 'read', block: read.block };
 }
 
 function refusedFile({ file }: File, why: Parameters<typeof unreadableFile>[0]): FileReading {
-  return { decided: { conclusion: refused(`file_${why}`, unreadableFile(why, file.name)), commands: [] } };
+  return { kind: 'decided', decision: conclude(refused(`file_${why}`, unreadableFile(why, file.name))) };
 }
 
 /** A file that Telegram refuses will not come; any other trouble may pass. */
@@ -110,11 +113,11 @@ function undownloaded(
   content: File,
   failure: TelegramFailure,
 ): FileReading {
-  if (failure.kind === 'aborted') return { decided: { do: 'hand back' } };
+  if (failure.kind === 'aborted') return { kind: 'decided', decision: { kind: 'hand back' } };
   if (failure.kind === 'too_large') return refusedFile(content, 'too_large');
   if (failure.kind === 'rejected' || failure.kind === 'gone') return refusedFile(content, 'not_downloaded');
   if (attempt.attempts >= maxAttempts)
-    return { decided: failed(attempt, 'file_not_downloaded', NOTICE.fileAway, failure.description) };
+    return { kind: 'decided', decision: failed(attempt, 'file_not_downloaded', NOTICE.fileAway, failure.description) };
   const delayMs = backoffMs(attempt.attempts, failure.retryAfterMs);
-  return { decided: { do: 'later', delayMs, reason: `telegram_${failure.kind}` } };
+  return { kind: 'decided', decision: { kind: 'later', delayMs, reason: `telegram_${failure.kind}` } };
 }

@@ -3,7 +3,7 @@ import type { EntryId } from '../../shared/redis/keys.ts';
 import type { Attempt, Conclusion } from '../lane/attempt.ts';
 import { mayHavePieces, piecesOf, type Waiting } from '../lane/fragments.ts';
 import type { Lane } from '../lane/lane.ts';
-import type { Decided } from '../lane/verdict.ts';
+import type { Decision } from '../lane/verdict.ts';
 
 /** What gathering works with. */
 export interface GatherPorts {
@@ -11,7 +11,7 @@ export interface GatherPorts {
 }
 
 /** The further pieces of a message, or what is decided because more may come. */
-export type Gathering = { pieces: readonly Waiting[] } | { decided: Decided };
+export type Gathering = { kind: 'gathered'; pieces: readonly Waiting[] } | { kind: 'decided'; decision: Decision };
 
 /** The fields of a piece's turn: the message into which it went, and whether that one failed. */
 const INTO = 'mergedInto';
@@ -31,20 +31,20 @@ const WAIT_MS = 1_000;
  */
 export async function gather({ lane }: GatherPorts, attempt: Attempt, message: InboundMessage): Promise<Gathering> {
   const taken = entriesTaken(attempt);
-  if (taken === undefined && !mayHavePieces(message)) return { pieces: [] };
+  if (taken === undefined && !mayHavePieces(message)) return { kind: 'gathered', pieces: [] };
   const behind = await lane.behind(attempt.chat);
-  if (taken !== undefined) return { pieces: behind.filter(({ entry }) => taken.includes(entry)) };
+  if (taken !== undefined) return { kind: 'gathered', pieces: behind.filter(({ entry }) => taken.includes(entry)) };
   const pieces = piecesOf(message, behind);
   const turn = attempt.keys.turn(attempt.entry);
   if (attempt.kept(SEEN) !== String(pieces.length)) {
     await attempt.write('', [['HSET', turn, SEEN, pieces.length]]);
-    return { decided: { do: 'later', delayMs: WAIT_MS, reason: 'gathering', isFree: true } };
+    return { kind: 'decided', decision: { kind: 'later', delayMs: WAIT_MS, reason: 'gathering', isFree: true } };
   }
   await attempt.write('gathered', [
     ['HSET', turn, TAKEN, JSON.stringify(pieces.map(({ entry }) => entry))],
     ...pieces.map(({ entry }) => ['HSET', attempt.keys.turn(entry), INTO, attempt.entry] as const),
   ]);
-  return { pieces };
+  return { kind: 'gathered', pieces };
 }
 
 /** How a message ends that went into another one; undefined for any other. Whoever wrote it is told there. */
@@ -56,8 +56,8 @@ export function mergedConclusion(attempt: Attempt): Conclusion | undefined {
 }
 
 /** A message that fails is kept as a dead letter, and its pieces with it: replayed together they are one again. */
-export function failTogether(attempt: Attempt, decided: Decided, pieces?: readonly Waiting[]): Decided {
-  if (!('conclusion' in decided) || decided.conclusion.outcome !== 'failed') return decided;
+export function failTogether(attempt: Attempt, decided: Decision, pieces?: readonly Waiting[]): Decision {
+  if (decided.kind !== 'conclude' || decided.conclusion.outcome !== 'failed') return decided;
   const taken = pieces?.map(({ entry }) => entry) ?? entriesTaken(attempt) ?? [];
   const marks = taken.map((entry) => ['HSET', attempt.keys.turn(entry), FAILED, 1] as const);
   return { ...decided, commands: [...decided.commands, ...marks] };

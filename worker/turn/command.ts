@@ -1,5 +1,6 @@
 import type { BotCommand } from '../../shared/telegram/commands.ts';
-import type { Attempt, Command, Conclusion } from '../lane/attempt.ts';
+import type { Attempt, Conclusion } from '../lane/attempt.ts';
+import { type Concluding, conclude } from '../lane/verdict.ts';
 import { NOTICE } from '../reply/notices.ts';
 import { emptySessionCommands, newSessionId } from '../session/store.ts';
 
@@ -7,21 +8,15 @@ import { emptySessionCommands, newSessionId } from '../session/store.ts';
 const CANCELLED = 'cancelledOthers';
 
 /** What a command says to the user and changes in Redis. Pure but for the new session's id. */
-export function carryOut(command: BotCommand, attempt: Attempt): { conclusion: Conclusion; commands: Command[] } {
+export function carryOut(command: BotCommand, attempt: Attempt): Concluding {
   const { keys, chat, session } = attempt;
   const told = (text: string): Conclusion => ({ outcome: 'command', reason: command, parts: [text] });
   switch (command) {
     case 'new':
-      return {
-        conclusion: told(NOTICE.newConversation),
-        commands: emptySessionCommands(keys, chat, session, newSessionId()),
-      };
+      return conclude(told(NOTICE.newConversation), emptySessionCommands(keys, chat, session, newSessionId()));
     case 'stop':
-      return {
-        conclusion: told(attempt.kept(CANCELLED) === undefined ? NOTICE.nothingToStop : NOTICE.stopped),
-        commands: [],
-      };
+      return conclude(told(attempt.kept(CANCELLED) === undefined ? NOTICE.nothingToStop : NOTICE.stopped));
     default:
-      return { conclusion: told(NOTICE.help), commands: [] };
+      return conclude(told(NOTICE.help));
   }
 }

@@ -80,8 +80,8 @@ async function run(
     attributes,
     async (span) => {
       const decided = await attemptTurn(ports, attempt, lockLost).catch((error) => afterThrow(ports, attempt, error));
-      span.setAttribute('spillway.verdict', decided.do);
-      if (decided.do === 'settle') {
+      span.setAttribute('spillway.verdict', decided.kind);
+      if (decided.kind === 'settle') {
         span.setAttribute('spillway.outcome', decided.conclusion.outcome);
         await settle(ports, attempt, decided.conclusion);
       }
@@ -117,7 +117,7 @@ async function afterThrow(ports: ProcessorPorts, attempt: Attempt, error: unknow
   const { entry, chat, attempts } = attempt;
   ports.turn.ask.instruments.log.error({ err: error, entry, chat, attempts }, 'a turn threw');
   if (attempts < ports.turn.ask.settings.maxAttempts)
-    return { do: 'later', delayMs: backoffMs(attempts), reason: INTERNAL_ERROR };
+    return { kind: 'later', delayMs: backoffMs(attempts), reason: INTERNAL_ERROR };
   return failTurn(ports.turn, attempt, INTERNAL_ERROR, error instanceof Error ? error.name : 'no error');
 }
 
@@ -137,8 +137,8 @@ async function attemptTurn(
   if (sources.some((source) => source.aborted)) handBack();
   try {
     const verdict = await runTurn(ports.turn, attempt, deadline);
-    if (verdict.do !== 'hand back' || !deadline.isTimedOut()) return verdict;
-    return { do: 'later', delayMs: 1_000, reason: TURN_TIMEOUT };
+    if (verdict.kind !== 'hand back' || !deadline.isTimedOut()) return verdict;
+    return { kind: 'later', delayMs: 1_000, reason: TURN_TIMEOUT };
   } finally {
     deadline.end();
     clearInterval(watching);
@@ -226,8 +226,8 @@ async function obey(
   attempt: Attempt,
   verdict: Verdict,
 ): Promise<void> {
-  if (verdict.do === 'settle') return;
-  if (verdict.do === 'later') {
+  if (verdict.kind === 'settle') return;
+  if (verdict.kind === 'later') {
     ports.turn.ask.instruments.log[verdict.isFree ? 'info' : 'warn'](
       { entry: attempt.entry, chat: attempt.chat, reason: verdict.reason, delayMs: verdict.delayMs },
       'tried again later',
@@ -244,11 +244,11 @@ async function obey(
 /** An attempt that ends with a verdict did not die. Once for each, however often the command is sent: a reply can be lost. */
 async function endAttempt(
   { keys, entry, fence, write }: Attempt,
-  verdict: Exclude<Verdict, { do: 'settle' }>,
+  verdict: Exclude<Verdict, { kind: 'settle' }>,
 ): Promise<void> {
   const turn = keys.turn(entry);
-  const isFree = verdict.do === 'hand back' || (verdict.do === 'later' && verdict.isFree === true);
-  const isTimeout = verdict.do === 'later' && verdict.reason === TURN_TIMEOUT;
+  const isFree = verdict.kind === 'hand back' || (verdict.kind === 'later' && verdict.isFree === true);
+  const isTimeout = verdict.kind === 'later' && verdict.reason === TURN_TIMEOUT;
   await write(`ended:${fence}`, [
     ['HDEL', turn, 'running', 'deaths'],
     ['ZREM', keys.suspects, entry],

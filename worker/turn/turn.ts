@@ -13,7 +13,7 @@ import { type Attempt, ageMs, type Command, type Conclusion, type Written } from
 import { backoffMs } from '../lane/backoff.ts';
 import type { Waiting } from '../lane/fragments.ts';
 import { CANCELLED, type Lane, REFUSED } from '../lane/lane.ts';
-import { type Concluded, cancelled, type Decided, failed, refused, type Verdict } from '../lane/verdict.ts';
+import { type Concluding, cancelled, conclude, type Decision, failed, refused, type Verdict } from '../lane/verdict.ts';
 import { compactAfterReply } from '../recovery/stage-1.ts';
 import { removeTurn, trialLost } from '../recovery/trial.ts';
 import type { Drafts } from '../reply/drafts.ts';
@@ -55,21 +55,21 @@ export async function runTurn(ports: TurnPorts, attempt: Attempt, time: TurnTime
   const stopTyping = showTyping(ports.telegram, to);
   try {
     const decided = await decide(ports, attempt, to, time);
-    if (time.signal.aborted && !('conclusion' in decided)) return { do: 'hand back' };
-    if (!('conclusion' in decided)) {
+    if (decided.kind !== 'conclude') {
+      if (time.signal.aborted) return { kind: 'hand back' };
       await tellWaiting(ports, attempt, to, decided);
       return decided;
     }
     const conclusion = withNotices(attempt, decided.conclusion);
     const stored = await storeConclusion(attempt, conclusion, decided.commands);
     // Two different answers must never go out: the next attempt delivers the one that is stored.
-    if (stored === 'repeated' && !(await isStored(ports, attempt, conclusion))) return { do: 'again' };
+    if (stored === 'repeated' && !(await isStored(ports, attempt, conclusion))) return { kind: 'again' };
     await ports.ask.endpoint.storm.ended(attempt, conclusion.outcome === 'answered');
     ports.ask.instruments.reach('answer stored');
     stopTyping();
     const verdict = await deliverConclusion(ports, attempt, conclusion, to, true);
     // Nobody waits for this, and the chat's next message cannot come in between.
-    if (verdict.do === 'settle' && decided.afterReply) {
+    if (verdict.kind === 'settle' && decided.afterReply) {
       const { opened, room } = decided.afterReply;
       const about = { room, conversation: () => conversationRequest(ports.ask, { attempt, opened }) };
       const leftMs = Math.min(ports.ask.settings.recoveryTimeoutMs, AFTER_REPLY_MS_MAX);
@@ -90,10 +90,10 @@ export async function runTurn(ports: TurnPorts, attempt: Attempt, time: TurnTime
 export async function failTurn(ports: TurnPorts, attempt: Attempt, reason: string, detail: string): Promise<Verdict> {
   if (attempt.conclusion) return undeliverable(attempt, attempt.conclusion, reason, detail);
   const { conclusion, commands } = failed(attempt, reason, NOTICE.unavailable, detail);
-  const decided = failTogether(attempt, { conclusion: withNotices(attempt, conclusion), commands });
-  if (!('conclusion' in decided)) return decided;
+  const decided = failTogether(attempt, conclude(withNotices(attempt, conclusion), commands));
+  if (decided.kind !== 'conclude') return decided;
   const stored = await storeConclusion(attempt, decided.conclusion, decided.commands);
-  if (stored === 'repeated' && !(await isStored(ports, attempt, decided.conclusion))) return { do: 'again' };
+  if (stored === 'repeated' && !(await isStored(ports, attempt, decided.conclusion))) return { kind: 'again' };
   return deliverConclusion(ports, attempt, decided.conclusion, destinationOf(attempt), true);
 }
 
@@ -106,7 +106,7 @@ async function isStored({ lane }: TurnPorts, { entry }: Attempt, conclusion: Con
 async function storeConclusion(
   attempt: Attempt,
   conclusion: Conclusion,
-  commands: Concluded['commands'],
+  commands: Concluding['commands'],
 ): Promise<Exclude<Written, 'fenced'>> {
   const { keys, entry, chat, session } = attempt;
   const stored = [
@@ -135,28 +135,28 @@ function withNotices({ notices }: Attempt, conclusion: Conclusion): Conclusion {
 }
 
 /** A user whose message waits for long is told once. Killed before it is sent, it is not told: the answer will come. */
-async function tellWaiting(ports: TurnPorts, attempt: Attempt, to: Destination, decided: Decided): Promise<void> {
-  if (!('do' in decided) || decided.do !== 'later' || decided.isLongWait !== true) return;
+async function tellWaiting(ports: TurnPorts, attempt: Attempt, to: Destination, decided: Decision): Promise<void> {
+  if (decided.kind !== 'later' || decided.isLongWait !== true) return;
   if ((await attempt.write('waiting told', [])) === 'repeated') return;
   await ports.telegram.sendMessage(to, NOTICE.waiting);
 }
 
-async function decide(ports: TurnPorts, attempt: Attempt, to: Destination, time: TurnTime): Promise<Decided> {
+async function decide(ports: TurnPorts, attempt: Attempt, to: Destination, time: TurnTime): Promise<Decision> {
   if (!attempt.message.ok && attempt.message.isNewer && ageMs(attempt) < NEWER_MS_MAX)
-    return { do: 'later', delayMs: NEWER_RETRY_MS, reason: 'newer_version', isFree: true };
+    return { kind: 'later', delayMs: NEWER_RETRY_MS, reason: 'newer_version', isFree: true };
   if (!attempt.message.ok) return failed(attempt, 'undecodable', NOTICE.unreadable, attempt.message.problem);
   const message = attempt.message.value;
   const before = concludedBefore(attempt);
-  if (before) return { conclusion: before, commands: [] };
-  if (attempt.kept(REFUSED) !== undefined) return { conclusion: await notTaken(ports, attempt), commands: [] };
+  if (before) return conclude(before);
+  if (attempt.kept(REFUSED) !== undefined) return conclude(await notTaken(ports, attempt));
   if (attempt.attempts > ports.ask.settings.maxAttempts)
     return failTogether(attempt, failed(attempt, 'attempts_used_up', NOTICE.unavailable, 'each attempt was cut short'));
   if (message.content.kind === 'unsupported')
-    return { conclusion: refused('unsupported_kind', unsupportedKind(message.content.what)), commands: [] };
+    return conclude(refused('unsupported_kind', unsupportedKind(message.content.what)));
   const command = message.content.kind === 'text' ? commandOf(message.content.text) : undefined;
   if (command) return carryOut(command, attempt);
   const gathered = await gather(ports, attempt, message);
-  if ('decided' in gathered) return gathered.decided;
+  if (gathered.kind === 'decided') return gathered.decision;
   return failTogether(attempt, await answer(ports, attempt, message, gathered.pieces, to, time), gathered.pieces);
 }
 
@@ -180,11 +180,11 @@ async function answer(
   pieces: readonly Waiting[],
   to: Destination,
   time: TurnTime,
-): Promise<Decided> {
+): Promise<Decision> {
   const { settings, store } = ports.ask;
   const messages = [message, ...pieces.map((piece) => piece.message)];
   const reading = await readContents({ settings, store, telegram: ports.telegram }, attempt, messages, time.signal);
-  if ('decided' in reading) return reading.decided;
+  if (reading.kind === 'decided') return reading.decision;
   const draft = ports.drafts.begin(attempt, message, to);
   try {
     return await askModel(ports.ask, attempt, { message, content: reading.content, onText: draft.write }, time);
@@ -207,7 +207,7 @@ async function deliverConclusion(
   const delivery = await instruments.telemetry.span(SPAN.deliver, attributes, work, {
     kind: SpanKind.PRODUCER,
   });
-  if (delivery.state === 'delivered') return { do: 'settle', conclusion };
+  if (delivery.kind === 'delivered') return { kind: 'settle', conclusion };
   const { failure } = delivery;
   if (failure.migratedTo !== undefined && failure.migratedTo !== to.chatId) {
     await moveChat(ports, attempt, conclusion, failure.migratedTo);
@@ -216,21 +216,21 @@ async function deliverConclusion(
   // A token that is not accepted is everybody's trouble, and no fault of this message.
   if (failure.kind === 'unauthorized')
     return {
-      do: 'later',
+      kind: 'later',
       delayMs: failure.retryAfterMs ?? UNAUTHORIZED_RETRY_MS,
       reason: 'telegram_unauthorized',
       isFree: true,
     };
-  if (delivery.state === 'later' && attempt.attempts < DELIVERY_ATTEMPTS_MAX) {
+  if (delivery.kind === 'later' && attempt.attempts < DELIVERY_ATTEMPTS_MAX) {
     const delayMs = backoffMs(attempt.attempts, failure.retryAfterMs);
-    return { do: 'later', delayMs, reason: `telegram_${failure.kind}` };
+    return { kind: 'later', delayMs, reason: `telegram_${failure.kind}` };
   }
   return undeliverable(attempt, conclusion, `telegram_${failure.kind}`, `${failure.kind}: ${failure.description}`);
 }
 
 async function undeliverable(attempt: Attempt, { also }: Conclusion, reason: string, why: string): Promise<Verdict> {
   await attempt.write('undeliverable', [alertCommand(attempt.keys, undeliverableAlert(attempt, why))]);
-  return { do: 'settle', conclusion: { outcome: 'undeliverable', reason, parts: [], ...(also && { also }) } };
+  return { kind: 'settle', conclusion: { outcome: 'undeliverable', reason, parts: [], ...(also && { also }) } };
 }
 
 /** A group that became a supergroup goes on under its new id, with the conversation that it had. */

@@ -14,9 +14,9 @@ function attempt(waitedMs: number, tries: number, over: Partial<Attempt> = {}): 
 }
 
 test('a message waits until our patience is over, however often it was tried', () => {
-  expect(waitOut(attempt(0, 0), DOWN, PATIENCE)).toMatchObject({ do: 'wait', tries: 1, isLong: false });
-  expect(waitOut(attempt(890_000, 40), DOWN, PATIENCE)).toMatchObject({ do: 'wait', tries: 41 });
-  expect(waitOut(attempt(899_000, 40), DOWN, PATIENCE)).toEqual({ do: 'give up' });
+  expect(waitOut(attempt(0, 0), DOWN, PATIENCE)).toMatchObject({ kind: 'wait', tries: 1, isLong: false });
+  expect(waitOut(attempt(890_000, 40), DOWN, PATIENCE)).toMatchObject({ kind: 'wait', tries: 41 });
+  expect(waitOut(attempt(899_000, 40), DOWN, PATIENCE)).toEqual({ kind: 'give up' });
 });
 
 test('a wait ends when the user is to be told, and no wait lasts longer than our patience', () => {
@@ -38,14 +38,14 @@ test('an endpoint that is spared is waited for as long as that takes', () => {
 
 test('a session on trial for an endpoint’s trouble is not waited for as long, and client errors in it not at all', () => {
   const trial = { of: 's', in: 't', entries: 1, notice: '', why: 'server_error' } as never;
-  expect(waitOut(attempt(60_000, 4, { trial }), DOWN, PATIENCE)).toEqual({ do: 'give up' });
+  expect(waitOut(attempt(60_000, 4, { trial }), DOWN, PATIENCE)).toEqual({ kind: 'give up' });
   const other = { of: 's', in: 't', entries: 1, notice: '', why: 'bad_request' } as never;
-  expect(waitOut(attempt(60_000, 4, { trial: other }), DOWN, PATIENCE)).toMatchObject({ do: 'wait' });
+  expect(waitOut(attempt(60_000, 4, { trial: other }), DOWN, PATIENCE)).toMatchObject({ kind: 'wait' });
   const words: Failure = { kind: 'transient', reason: 'rate_limited', status: 400 };
-  expect(waitOut(attempt(0, 0, { trial }), words, PATIENCE)).toEqual({ do: 'give up' });
-  expect(waitOut(attempt(10_000, 2), words, PATIENCE)).toMatchObject({ do: 'wait' });
-  expect(waitOut(attempt(10_000, 3), words, PATIENCE)).toEqual({ do: 'give up' });
-  expect(waitOut(attempt(10_000, 3), { ...words, status: 429 }, PATIENCE)).toMatchObject({ do: 'wait' });
+  expect(waitOut(attempt(0, 0, { trial }), words, PATIENCE)).toEqual({ kind: 'give up' });
+  expect(waitOut(attempt(10_000, 2), words, PATIENCE)).toMatchObject({ kind: 'wait' });
+  expect(waitOut(attempt(10_000, 3), words, PATIENCE)).toEqual({ kind: 'give up' });
+  expect(waitOut(attempt(10_000, 3), { ...words, status: 429 }, PATIENCE)).toMatchObject({ kind: 'wait' });
 });
 
 test.each([
