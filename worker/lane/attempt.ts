@@ -33,6 +33,10 @@ export interface Trial {
   why: string;
 }
 
+/** The field of a turn that holds the command which cancelled its message. */
+export const CANCELLED = 'cancelled';
+/** The field of a turn that says why its message was refused when it was admitted. */
+export const REFUSED = 'refused';
 /** The field of a turn that counts how often its time ran out. */
 export const TIMEOUTS = 'timeouts';
 /** The field of a turn that notes a refusal for what the message or its conversation says. */

@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { decodeMessage } from '../../shared/flow/message.ts';
 import type { Outcome } from '../../shared/flow/outcome.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import { type ChatKey, type EntryId, INBOUND_GROUP, type Keys, type SessionId } from '../../shared/redis/keys.ts';
 import { bindScript, type RunScript } from '../../shared/redis/script.ts';
-import { type Attempt, readAttempt } from './attempt.ts';
+import { type Attempt, CANCELLED, readAttempt } from './attempt.ts';
 import { createClock, type RedisClock } from './clock.ts';
 import type { Waiting } from './fragments.ts';
+import { type Glance, readBehind, readGlances, readRefused } from './lane-reader.ts';
 import { createLedger, type Ledger } from './ledger.ts';
 
 /** The oldest unanswered message of a chat: the only one that may be a job. */
@@ -81,14 +81,6 @@ export interface Lane {
   discard(entry: EntryId, record: OutcomeRecord, alert: string): Promise<boolean>;
 }
 
-/** What the ledger says of an entry besides its outcome. */
-export interface Glance {
-  entry: EntryId;
-  traceparent: string;
-  /** Absent when the message cannot be read. */
-  sentAtMs?: number;
-}
-
 /** What reading new entries came to. */
 export interface Admission {
   newest: string;
@@ -114,12 +106,6 @@ const LEDGER_KEEP_MS = 90 * 24 * 3600_000;
 const TURN_KEEP_SECONDS = 3600;
 const READMIT_MAX = 1_000;
 const LANE_MESSAGES_MAX = 50;
-/** More than these end with the next one: a script must not hold up the others for long. */
-const REFUSED_AT_ONCE_MAX = 200;
-/** The field of a turn that holds the command which cancelled its message. */
-export const CANCELLED = 'cancelled';
-/** The field of a turn that says why its message was refused when it was admitted. */
-export const REFUSED = 'refused';
 /** One death may be any message's fault, or none's. */
 const SUSPECT_DEATHS = 2;
 
@@ -171,7 +157,7 @@ export function createLane(redis: RedisClient, keys: Keys, messagesMax = LANE_ME
     begin: (entry, chat, newSession) => beginAttempt({ begin, write, keys, clock }, entry, chat, newSession),
     settle: (attempt, record, also = []) => settleAttempt(settle, keys, attempt, record, also),
     refusedBehind: (chat) => readRefused(redis, keys, chat),
-    glance: (entries) => Promise.all(entries.map((entry) => readGlance(redis, keys, entry))).then((all) => all.flat()),
+    glance: (entries) => readGlances(redis, keys, entries),
     async discard(entry, record, alert) {
       const at = [keys.inbound, keys.outcomes, keys.dead, keys.alerts, keys.counts];
       const isDiscarded = (await discard(at, [entry, INBOUND_GROUP, JSON.stringify(record), alert])) === 1;
@@ -242,39 +228,6 @@ async function settleAttempt(
   ];
   const [result, head, traceparent, next] = await settle(at, args);
   return { result, ...(head !== '' && { next: { entry: head, chat: next, traceparent } }) };
-}
-
-async function readBehind(redis: RedisClient, keys: Keys, chat: ChatKey, messagesMax: number): Promise<Waiting[]> {
-  const entries = (await redis.lrange(keys.lane(chat), 1, messagesMax)) as EntryId[];
-  const waiting = await Promise.all(entries.map((entry) => readWaiting(redis, keys, entry)));
-  return waiting.filter((each) => each !== undefined);
-}
-
-async function readRefused(redis: RedisClient, keys: Keys, chat: ChatKey): Promise<EntryId[]> {
-  const entries = (await redis.lrange(keys.lane(chat), 1, REFUSED_AT_ONCE_MAX)) as EntryId[];
-  const marks = await Promise.all(entries.map((entry) => redis.hmget(keys.turn(entry), REFUSED, CANCELLED)));
-  const end = marks.findIndex(([refused, cancelled]) => refused === null || cancelled !== null);
-  return end === -1 ? entries : entries.slice(0, end);
-}
-
-async function readGlance(redis: RedisClient, keys: Keys, entry: EntryId): Promise<Glance[]> {
-  const [found] = await redis.xrange(keys.inbound, entry, entry);
-  if (!found) return [];
-  const fieldOf = (name: string) => found[1][found[1].indexOf(name) + 1];
-  const decoded = decodeMessage(fieldOf('message'));
-  const sentAtMs = decoded.ok ? { sentAtMs: decoded.value.sentAtMs } : {};
-  return [{ entry, traceparent: fieldOf('traceparent') ?? '', ...sentAtMs }];
-}
-
-/** A message that still waits for its turn; undefined when it does not, or cannot be read. */
-async function readWaiting(redis: RedisClient, keys: Keys, entry: EntryId): Promise<Waiting | undefined> {
-  const [[found], marks] = await Promise.all([
-    redis.xrange(keys.inbound, entry, entry),
-    redis.hmget(keys.turn(entry), CANCELLED, REFUSED),
-  ]);
-  const fields = found?.[1] ?? [];
-  const decoded = decodeMessage(fields[fields.indexOf('message') + 1]);
-  return decoded.ok && marks.every((mark) => mark === null) ? { entry, message: decoded.value } : undefined;
 }
 
 type BeginReply =

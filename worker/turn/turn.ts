@@ -9,10 +9,18 @@ import { undeliverableAlert } from '../alerts/messages.ts';
 import { conversationRequest } from '../ask/call.ts';
 import { type AskPorts, askModel } from '../ask/conversation.ts';
 import type { TurnTime } from '../ask/time.ts';
-import { type Attempt, ageMs, type Command, type Conclusion, type Written } from '../lane/attempt.ts';
+import {
+  type Attempt,
+  ageMs,
+  CANCELLED,
+  type Command,
+  type Conclusion,
+  REFUSED,
+  type Written,
+} from '../lane/attempt.ts';
 import { backoffMs } from '../lane/backoff.ts';
 import type { Waiting } from '../lane/fragments.ts';
-import { CANCELLED, type Lane, REFUSED } from '../lane/lane.ts';
+import type { Lane } from '../lane/lane.ts';
 import { type Concluding, cancelled, conclude, type Decision, failed, refused, type Verdict } from '../lane/verdict.ts';
 import { compactAfterReply } from '../recovery/stage-1.ts';
 import { removeTurn, trialLost } from '../recovery/trial.ts';

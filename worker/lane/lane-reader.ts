@@ -1,0 +1,61 @@
+import { decodeMessage } from '../../shared/flow/message.ts';
+import type { RedisClient } from '../../shared/redis/connection.ts';
+import type { ChatKey, EntryId, Keys } from '../../shared/redis/keys.ts';
+import { CANCELLED, REFUSED } from './attempt.ts';
+import type { Waiting } from './fragments.ts';
+
+/** What the ledger says of an entry besides its outcome. */
+export interface Glance {
+  entry: EntryId;
+  traceparent: string;
+  /** Absent when the message cannot be read. */
+  sentAtMs?: number;
+}
+
+/** More than these end with the next one: a script must not hold up the others for long. */
+const REFUSED_AT_ONCE_MAX = 200;
+
+/** What waits behind a chat's head, in order, but for what is refused or cancelled or cannot be read. */
+export async function readBehind(
+  redis: RedisClient,
+  keys: Keys,
+  chat: ChatKey,
+  messagesMax: number,
+): Promise<Waiting[]> {
+  const entries = (await redis.lrange(keys.lane(chat), 1, messagesMax)) as EntryId[];
+  const waiting = await Promise.all(entries.map((entry) => readWaiting(redis, keys, entry)));
+  return waiting.filter((each) => each !== undefined);
+}
+
+/** The entries directly behind a chat's head that were refused when they were admitted, in order, up to a bound. */
+export async function readRefused(redis: RedisClient, keys: Keys, chat: ChatKey): Promise<EntryId[]> {
+  const entries = (await redis.lrange(keys.lane(chat), 1, REFUSED_AT_ONCE_MAX)) as EntryId[];
+  const marks = await Promise.all(entries.map((entry) => redis.hmget(keys.turn(entry), REFUSED, CANCELLED)));
+  const end = marks.findIndex(([refused, cancelled]) => refused === null || cancelled !== null);
+  return end === -1 ? entries : entries.slice(0, end);
+}
+
+/** The traces and times of entries, in order; one that is gone is left out. */
+export async function readGlances(redis: RedisClient, keys: Keys, entries: readonly EntryId[]): Promise<Glance[]> {
+  return (await Promise.all(entries.map((entry) => readGlance(redis, keys, entry)))).flat();
+}
+
+async function readGlance(redis: RedisClient, keys: Keys, entry: EntryId): Promise<Glance[]> {
+  const [found] = await redis.xrange(keys.inbound, entry, entry);
+  if (!found) return [];
+  const fieldOf = (name: string) => found[1][found[1].indexOf(name) + 1];
+  const decoded = decodeMessage(fieldOf('message'));
+  const sentAtMs = decoded.ok ? { sentAtMs: decoded.value.sentAtMs } : {};
+  return [{ entry, traceparent: fieldOf('traceparent') ?? '', ...sentAtMs }];
+}
+
+/** A message that still waits for its turn; undefined when it does not, or cannot be read. */
+async function readWaiting(redis: RedisClient, keys: Keys, entry: EntryId): Promise<Waiting | undefined> {
+  const [[found], marks] = await Promise.all([
+    redis.xrange(keys.inbound, entry, entry),
+    redis.hmget(keys.turn(entry), CANCELLED, REFUSED),
+  ]);
+  const fields = found?.[1] ?? [];
+  const decoded = decodeMessage(fields[fields.indexOf('message') + 1]);
+  return decoded.ok && marks.every((mark) => mark === null) ? { entry, message: decoded.value } : undefined;
+}
