@@ -15,7 +15,7 @@ export interface WebhookParts extends AcceptanceParts {
 }
 
 /** Telegram's own updates stay far below. */
-const BODY_BYTES_MAX = 1024 * 1024;
+const DELIVERY_BYTES_MAX = 1024 * 1024;
 /** Far below the minute after which Telegram takes a delivery for failed, so that it always has an answer of ours. */
 const ACCEPT_MS_MAX = 5_000;
 const RETRY_AFTER_S = 5;
@@ -70,14 +70,14 @@ async function readBody(request: IncomingMessage): Promise<Buffer | 'too large' 
   try {
     for await (const chunk of request as AsyncIterable<Buffer>) {
       bytes += chunk.length;
-      if (bytes <= BODY_BYTES_MAX) chunks.push(chunk);
+      if (bytes <= DELIVERY_BYTES_MAX) chunks.push(chunk);
       else chunks.length = 0;
     }
   } catch {
     // The sender went away, or took longer than the server allows.
     return 'incomplete';
   }
-  return bytes <= BODY_BYTES_MAX ? Buffer.concat(chunks) : 'too large';
+  return bytes <= DELIVERY_BYTES_MAX ? Buffer.concat(chunks) : 'too large';
 }
 
 function parsed(body: Buffer): { value: unknown } | undefined {

@@ -1,5 +1,6 @@
 import { QueueEvents } from 'bullmq';
 import { TURNS_QUEUE } from '../../shared/redis/keys.ts';
+import { msOf } from '../../shared/redis/stream-id.ts';
 import type { AuditEvent } from '../../worker/lane/audit-trail.ts';
 import type { ClaudeCall } from '../stand-in/claude/reaction.ts';
 import { type Stage, say } from './stage.ts';
@@ -26,7 +27,7 @@ export function narrate(stage: Stage): Narrator {
   const queue = new QueueEvents(TURNS_QUEUE, { connection: stage.peek, prefix: stage.keys.queuePrefix });
   queue.on('waiting', ({ prev }, id) => {
     if (prev === 'active')
-      requeued.push({ atMs: Number(id.split('-')[0]), text: 'the job is back at the head of the queue (re-enqueued)' });
+      requeued.push({ atMs: msOf(id), text: 'the job is back at the head of the queue (re-enqueued)' });
   });
   queue.on('error', () => {});
   const collect = collector(stage);

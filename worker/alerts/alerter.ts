@@ -5,6 +5,7 @@ import type { Logger } from '../../shared/base/log.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { Keys } from '../../shared/redis/keys.ts';
 import { bindScript, type RunScript } from '../../shared/redis/script.ts';
+import { msOf } from '../../shared/redis/stream-id.ts';
 import { type AlertingRecord, alertingFields, alertingOf } from './alerting.ts';
 import type { Notice } from './book.ts';
 import { type Channels, deliver } from './deliver.ts';
@@ -100,7 +101,7 @@ async function sendDue(
   const delivery = await deliver(channels, outgoing.text, record, nowMs);
   if (delivery.refused !== undefined) log.error({ why: delivery.refused }, 'an alert could not be sent; it is kept');
   if (delivery.by !== undefined) return { ids: outgoing.ids, record: delivery.record, isSent: true };
-  const ids = queued.map(({ id }) => id).filter((id) => nowMs - Number(id.split('-')[0]) > KEPT_MS);
+  const ids = queued.map(({ id }) => id).filter((id) => nowMs - msOf(id) > KEPT_MS);
   if (ids.length > 0) log.error({ notices: ids.length }, 'alerts that no channel took for a week are given up');
   return { ids, record: delivery.record, isSent: false };
 }

@@ -3,6 +3,7 @@ import { type Alert, readAlert } from '../../shared/flow/alert.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import { type Keys, keysOf } from '../../shared/redis/keys.ts';
 import { bindScript } from '../../shared/redis/script.ts';
+import { idAfter } from '../../shared/redis/stream-id.ts';
 import type { Book, Notice } from './book.ts';
 import type { Incident } from './incident.ts';
 
@@ -65,8 +66,7 @@ export function createBookStore(redis: RedisClient): BookStore {
 
 /** Killed before this, an alert stays in the stream and is not entered again: the cursor is behind it. */
 async function dropUpTo(redis: RedisClient, keys: Keys, upTo: string): Promise<void> {
-  const [ms = '0', n = '0'] = upTo.split('-');
-  await redis.xtrim(keys.alerts, 'MINID', `${ms}-${BigInt(n) + 1n}`);
+  await redis.xtrim(keys.alerts, 'MINID', idAfter(upTo));
 }
 
 function changesOf(before: Book, after: Book): string[][] {

@@ -33,8 +33,8 @@ export function historyRefusedAlert(about: {
     cause: 'history-refused',
     chat: about.chat,
     entry: about.entry,
-    traceId: about.traceparent.split('-')[1] ?? '',
-    text: `The model refused the conversation of chat ${about.chat} (${about.why}), and takes the message without it: the chat goes on in a fresh session. The old session ${about.from} had ${about.entries} entries and stays readable; the new one is ${about.to}. Trace ${about.traceparent.split('-')[1] ?? ''}`,
+    traceId: traceIdOf(about.traceparent),
+    text: `The model refused the conversation of chat ${about.chat} (${about.why}), and takes the message without it: the chat goes on in a fresh session. The old session ${about.from} had ${about.entries} entries and stays readable; the new one is ${about.to}. Trace ${traceIdOf(about.traceparent)}`,
   };
 }
 

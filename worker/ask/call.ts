@@ -3,6 +3,7 @@ import type { Attempt } from '../lane/attempt.ts';
 import { auditCommand, failedCallEvent } from '../lane/audit-trail.ts';
 import type { Settings } from '../lane/settings.ts';
 import { fill, keptIn } from '../media/fill.ts';
+import { HISTORY_BYTES_MAX } from '../model/body-size.ts';
 import { cacheLifetime } from '../model/cache-lifetime.ts';
 import { type Count, countRequest } from '../model/count.ts';
 import type { Failure } from '../model/errors/classify.ts';
@@ -59,8 +60,6 @@ const REPAIRS_KEPT = 20;
 const TIMEOUTS_MAX = 2;
 /** So many turns tell the rhythm of a chat. */
 const TURN_TIMES = 20;
-/** What a request may weigh, with what our count does not see; the API refuses 32 MB. */
-const BODY_BYTES_MAX = 28 * 1024 * 1024;
 
 /**
  * One call of the model: the request is computed from the session, counted, and sent unless it is counted to be too
@@ -156,6 +155,6 @@ function tooLarge({ attempt, opened, room }: Call, { tokens }: Count): Failure |
   const isShortened = attempt.stage !== 'none' && attempt.stage !== 'compacted';
   if (attempt.timeouts >= TIMEOUTS_MAX && !isShortened)
     return { kind: 'token', reason: 'counted_too_slow', observedTokens: tokens };
-  if (bytesOf(asShown(opened.window.records)) <= BODY_BYTES_MAX) return undefined;
+  if (bytesOf(asShown(opened.window.records)) <= HISTORY_BYTES_MAX) return undefined;
   return { kind: 'wire', reason: 'counted_too_large' };
 }

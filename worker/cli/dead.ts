@@ -3,6 +3,7 @@ import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import { type Keys, keysOf } from '../../shared/redis/keys.ts';
 import { bindScript } from '../../shared/redis/script.ts';
+import { compareStreamIds, msOf } from '../../shared/redis/stream-id.ts';
 import type { OutcomeRecord } from '../lane/lane.ts';
 import { withRedis } from './connection.ts';
 import { type CliOutput, UsageError } from './output.ts';
@@ -97,7 +98,7 @@ function parsed(args: string[], action: Action): Pick<DeadTask, 'id' | 'options'
 async function list({ redis, shards, options, output }: DeadTask): Promise<number> {
   const limit = Number(options.limit ?? LIMIT_DEFAULT);
   const letters = await allOf(redis, shards);
-  const newest = letters.sort((one, other) => msOf(other.id) - msOf(one.id)).slice(0, limit);
+  const newest = letters.sort((one, other) => compareStreamIds(other.id, one.id)).slice(0, limit);
   if (options.json) output.line(JSON.stringify({ total: letters.length, letters: newest.map(aboutOf) }));
   else {
     output.line(
@@ -235,8 +236,4 @@ function ageInWords(seconds: number): string {
   if (seconds < 120) return `${seconds} s`;
   if (seconds < 2 * 3600) return `${Math.round(seconds / 60)} min`;
   return seconds < 48 * 3600 ? `${Math.round(seconds / 3600)} h` : `${Math.round(seconds / 86_400)} days`;
-}
-
-function msOf(id: string): number {
-  return Number(id.split('-')[0]);
 }

@@ -2,6 +2,7 @@ import { type Decoded, decodeMessage, type InboundMessage } from '../../shared/f
 import type { Outcome } from '../../shared/flow/outcome.ts';
 import type { ChatKey, EntryId, Keys, SessionId } from '../../shared/redis/keys.ts';
 import type { RunScript } from '../../shared/redis/script.ts';
+import { msOf } from '../../shared/redis/stream-id.ts';
 
 /** How far the recovery of this message has come. Moves forward only, and is stored with its effect. */
 export type RecoveryStage = 'none' | 'compacted' | 'fresh' | 'bare' | 'scrubbed';
@@ -245,12 +246,7 @@ function parsed<T>(json: string | undefined): T | undefined {
   return json === undefined ? undefined : (JSON.parse(json) as T);
 }
 
-/** The trace of an attempt's message; the same for all attempts. */
-export function traceIdOfAttempt({ traceparent }: Attempt): string {
-  return traceparent.split('-')[1] ?? '';
-}
-
 /** How long an attempt's message has waited: its entry's id is the time at which it was accepted. */
 export function ageMs({ entry, nowMs }: Attempt): number {
-  return nowMs() - Number(entry.split('-')[0]);
+  return nowMs() - msOf(entry);
 }

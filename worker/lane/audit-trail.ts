@@ -1,7 +1,8 @@
+import { traceIdOf } from '../../shared/base/telemetry.ts';
 import type { FailureReason } from '../model/errors/classify.ts';
 import type { FailedCall, Usage } from '../model/port.ts';
 import type { Repair } from '../model/rules/repair.ts';
-import { type Attempt, type Command, traceIdOfAttempt } from './attempt.ts';
+import type { Attempt, Command } from './attempt.ts';
 
 /** What the audit trail records, beside the outcomes: the steps of a recovery. Content never gets in here. */
 export type AuditEvent =
@@ -72,6 +73,6 @@ const KEEP_MS = 90 * 24 * 3600_000;
 export function auditCommand(attempt: Attempt, event: AuditEvent): Command {
   const { entry, chat, keys } = attempt;
   const atMs = Date.now();
-  const record = JSON.stringify({ entry, chat, traceId: traceIdOfAttempt(attempt), atMs, ...event });
+  const record = JSON.stringify({ entry, chat, traceId: traceIdOf(attempt.traceparent), atMs, ...event });
   return ['XADD', keys.events, 'MINID', '~', atMs - KEEP_MS, '*', 'event', event.event, 'record', record];
 }

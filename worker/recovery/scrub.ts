@@ -1,5 +1,6 @@
 import { METRIC } from '../../shared/base/telemetry.ts';
 import { auditCommand } from '../lane/audit-trail.ts';
+import { TRIMMED_HISTORY_BYTES_MAX } from '../model/body-size.ts';
 import { leftOut, NOTICE } from '../reply/notices.ts';
 import { asShown, isThinking } from '../session/overlay.ts';
 import { appendCommands } from '../session/store.ts';
@@ -16,8 +17,6 @@ import {
 } from './effects.ts';
 import { bytesOf, largePartsOfTurn, largestParts, mediaParts, type Part, resultsOfTurn } from './oversized.ts';
 
-/** What a request should weigh at most after the largest parts were left out. */
-const BODY_BYTES_MAX = 24 * 1024 * 1024;
 const KEPT_CHARS_MAX = 2_000;
 const KEPT_CHARS_MIN = 200;
 /** No script has more than about a token a character, so a part takes at most a fifth of the window. */
@@ -42,7 +41,7 @@ export async function scrubMessage(ports: RecoverPorts, overflow: Overflow, limi
 export async function scrubLargest(ports: RecoverPorts, overflow: Overflow): Promise<Recovery | false> {
   const records = asShown(overflow.opened.window.records);
   const bytes = bytesOf(records);
-  const left = largestParts(records, bytes - Math.min(BODY_BYTES_MAX, bytes / 2));
+  const left = largestParts(records, bytes - Math.min(TRIMMED_HISTORY_BYTES_MAX, bytes / 2));
   return left.length > 0 && storeOwn(ports, overflow, left);
 }
 

@@ -1,8 +1,10 @@
 import { join } from 'node:path';
+import { traceIdOf } from '../../shared/base/telemetry.ts';
 import { type PollRecord, readHeartbeat } from '../../shared/flow/receiver-health.ts';
 import { type RedisClient, serversOf } from '../../shared/redis/connection.ts';
 import { type ChatKey, type EntryId, type Keys, keysOf } from '../../shared/redis/keys.ts';
 import { bindScript, type RunScript } from '../../shared/redis/script.ts';
+import { msOf } from '../../shared/redis/stream-id.ts';
 import { type AlertingRecord, readAlerting } from '../alerts/alerting.ts';
 import { REPLIED } from '../lane/attempt.ts';
 import { type ProviderRecord, readProvider } from './provider.ts';
@@ -125,10 +127,8 @@ async function readShard(
 
 function overdueOf([messages, chats, entry, chat, traceparent]: OverdueReply): ShardSnapshot['overdue'] {
   if (entry === '') return { messages, chats };
-  // The id of an entry begins with the time at which Redis took it.
-  const acceptedMs = Number(entry.split('-')[0]);
-  const traceId = traceparent.split('-')[1] ?? '';
-  return { messages, chats, oldest: { entry: entry as EntryId, chat: chat as ChatKey, traceId, acceptedMs } };
+  const oldest = { entry: entry as EntryId, chat: chat as ChatKey };
+  return { messages, chats, oldest: { ...oldest, traceId: traceIdOf(traceparent), acceptedMs: msOf(entry) } };
 }
 
 /** How many worker processes showed themselves lately. */

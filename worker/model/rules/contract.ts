@@ -1,4 +1,5 @@
 import type { Block } from '../block.ts';
+import { REQUEST_BYTES_MAX } from '../body-size.ts';
 import { hasLoneSurrogate, jsonOf } from '../json-text.ts';
 import { checkBlocks, checkSystem, checkTools } from './contract-blocks.ts';
 import { isMedia, judgeMedia } from './contract-media.ts';
@@ -51,7 +52,6 @@ export type Report = (rule: number, path: string, problem: string) => void;
 
 export const MESSAGES_MAX = 100_000;
 export const BREAKPOINTS_MAX = 4;
-export const BODY_BYTES_MAX = 30 * 1024 * 1024;
 const UTF8_BYTES_PER_UNIT_MAX = 3;
 
 /**
@@ -176,7 +176,7 @@ function checkUnicode(json: string, request: WireRequest, turns: readonly Turn[]
 }
 
 /** Rule 18. No character takes more than three bytes for each of its UTF-16 units, so most bodies need not be counted. */
-function checkSize(json: string, { bodyBytesMax = BODY_BYTES_MAX }: ContractFacts, report: Report): void {
+function checkSize(json: string, { bodyBytesMax = REQUEST_BYTES_MAX }: ContractFacts, report: Report): void {
   if (json.length * UTF8_BYTES_PER_UNIT_MAX <= bodyBytesMax || Buffer.byteLength(json) <= bodyBytesMax) return;
   report(18, '', 'the request is larger than the API takes');
 }

@@ -2,8 +2,8 @@
 
 import { clipMiddle } from '../../../shared/base/text.ts';
 import type { Block } from '../block.ts';
+import { REQUEST_BYTES_MAX } from '../body-size.ts';
 import { bytesOf } from '../json-text.ts';
-import { BODY_BYTES_MAX } from './contract.ts';
 import { isMedia, leftOut } from './contract-media.ts';
 import { isFields } from './contract-shapes.ts';
 import {
@@ -47,7 +47,7 @@ const TIERS: readonly Tier[] = [
   dropOldestIfEnough,
 ];
 
-export const mendSize: Mend = (draft, { bodyBytesMax = BODY_BYTES_MAX }) => {
+export const mendSize: Mend = (draft, { bodyBytesMax = REQUEST_BYTES_MAX }) => {
   for (const tier of TIERS) {
     const excess = bytesOf({ ...draft.top, messages: messagesOf(draft) }) - bodyBytesMax;
     if (excess <= 0) return;
