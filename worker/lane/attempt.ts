@@ -137,10 +137,10 @@ export interface Attempt {
   ): Promise<Exclude<Written, 'fenced'>>;
   /** Checks ownership just before an effect outside of Redis. Contract: throws `FencedError`. */
   hold(): Promise<void>;
-  /** The number of a write that does not go through `write`: whoever takes it must write with it, at once. */
-  nextWrite(): number;
-  /** The number of the last write. */
-  lastWrite(): number;
+  /** Makes a write with a script of its own, behind those before it: `send` has to make it under the number that it is told. */
+  asWrite<T>(send: (number: number) => Promise<T>): Promise<T>;
+  /** Asks with a script of its own, behind all writes so far: `send` is told the number of the last one. */
+  afterWrites<T>(send: (last: number) => Promise<T>): Promise<T>;
 }
 
 /** Builds an attempt from what `begin.lua` returned. Flat lists are field, value, field, value… */
@@ -168,23 +168,26 @@ export function readAttempt(reply: {
   const turnKey = reply.keys.turn(reply.entry);
   let writes = 0;
   let before: Promise<unknown> = Promise.resolve();
-  const nextWrite = (): number => {
-    writes += 1;
-    return writes;
-  };
   // One after the other: on a cluster a write that is sent again could be overtaken, and would then seem to be lost.
+  const afterWrites: Attempt['afterWrites'] = (send) => {
+    const sent = before.then(() => send(writes));
+    before = sent.catch(() => {});
+    return sent;
+  };
+  const asWrite: Attempt['asWrite'] = (send) =>
+    afterWrites((last) => {
+      writes = last + 1;
+      return send(writes);
+    });
   const write: Attempt['write'] = (step, commands, expect = ['', '', '']) => {
     const words = commands.flatMap((command) => [command.length, ...command]);
-    const send = async () => {
-      const number = step === '' && commands.length === 0 ? writes : nextWrite();
+    const onlyChecks = step === '' && commands.length === 0;
+    return (onlyChecks ? afterWrites : asWrite)(async (number) => {
       const args = [fence, number, step, ...expect, ...words];
       const written = (await reply.write([turnKey, reply.keys.absent], args)) as Written;
       if (written === 'fenced') throw new FencedError();
       return written;
-    };
-    const sent = before.then(send);
-    before = sent.catch(() => {});
-    return sent;
+    });
   };
   return {
     entry: reply.entry,
@@ -217,8 +220,8 @@ export function readAttempt(reply: {
     nowMs: reply.nowMs,
     kept: (field) => turn.get(field),
     write,
-    nextWrite,
-    lastWrite: () => writes,
+    asWrite,
+    afterWrites,
     hold: async () => {
       await write('', []);
     },

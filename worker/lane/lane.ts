@@ -212,7 +212,7 @@ async function settleAttempt(
     keys.absent,
   ];
   const oldest = Math.max(0, record.settledAtMs - LEDGER_KEEP_MS);
-  const args = [
+  const argsAfter = (lastWrite: number) => [
     entry,
     chat,
     fence,
@@ -221,12 +221,12 @@ async function settleAttempt(
     JSON.stringify(record),
     oldest,
     TURN_KEEP_SECONDS,
-    attempt.lastWrite(),
+    lastWrite,
     keys.lanePrefix,
     keys.turnPrefix,
     ...also.flatMap((each) => [each.entry, JSON.stringify(each)]),
   ];
-  const [result, head, traceparent, next] = await settle(at, args);
+  const [result, head, traceparent, next] = await attempt.afterWrites((lastWrite) => settle(at, argsAfter(lastWrite)));
   return { result, ...(head !== '' && { next: { entry: head, chat: next, traceparent } }) };
 }
 

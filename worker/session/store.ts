@@ -67,8 +67,8 @@ export function createSessions(redis: RedisClient, keys: Keys): Sessions {
     async open(attempt, pending, bytesMax) {
       const { session } = attempt;
       const at = [keys.turn(attempt.entry), keys.session(session), keys.log(session)];
-      const args = [attempt.fence, userStep(session), encodeRecord(pending), bytesMax, attempt.nextWrite()];
-      const reply = await open(at, args);
+      const args = [attempt.fence, userStep(session), encodeRecord(pending), bytesMax];
+      const reply = await attempt.asWrite((number) => open(at, [...args, number]));
       if (reply[0] === 'fenced') throw new FencedError();
       const [, logRecords, firstIndex, windowStart, head, lines] = reply;
       // A window without its head says nothing of what came before it.
