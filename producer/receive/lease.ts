@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Redis } from 'ioredis';
 import { pause, type Service } from '../../shared/base/lifecycle.ts';
 import type { Logger } from '../../shared/base/log.ts';
+import { runLoop } from '../../shared/base/loop.ts';
 import { ownMark, type ProcessMark } from '../../shared/base/machine.ts';
 import { type RedisClient, serverOf } from '../../shared/redis/connection.ts';
 import { bindScript, type RunScript } from '../../shared/redis/script.ts';
@@ -79,16 +80,26 @@ export function startLease(parts: LeaseParts): Lease {
   return new RedisLease(parts);
 }
 
-/** Does work in each term, one after the other, until `signal` aborts; the work's own signal aborts with its term, too. */
-export async function duringTerms(
-  lease: Pick<Lease, 'begin'>,
-  signal: AbortSignal,
+/**
+ * Does work in each term, one after the other, until it is stopped; the work's signal aborts with its term, too. Work that
+ * throws is begun anew, in the same term when that still lasts.
+ */
+export function duringTerms(
+  name: string,
+  { lease, log }: { lease: Pick<Lease, 'begin'>; log: Logger },
   work: (term: Term, signal: AbortSignal) => Promise<void>,
-): Promise<void> {
-  while (!signal.aborted) {
-    const term = await lease.begin(signal);
-    if (term) await work(term, AbortSignal.any([signal, term.lost]));
-  }
+): Service {
+  return runLoop({
+    name,
+    async round(signal) {
+      const term = await lease.begin(signal);
+      if (term) await work(term, AbortSignal.any([signal, term.lost]));
+      return 0;
+    },
+    retryMs: UNCONFIRMED_MS,
+    onError: (error) =>
+      log.error({ err: error, service: name }, 'what only one process does has failed; it begins anew'),
+  });
 }
 
 /** Somebody else in the key, and how often in a row we saw that its connection is gone. */

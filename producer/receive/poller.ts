@@ -28,22 +28,12 @@ export interface Poller extends Service {
  * stands in its way is removed, whoever set it: our configuration says that we poll.
  */
 export function startPoller(parts: PollerParts): Poller {
-  const stopping = new AbortController();
   let lastAnswerMs = 0;
   const onAnswer = (): void => {
     lastAnswerMs = Date.now();
   };
-  const running = duringTerms(parts.lease, stopping.signal, (term, signal) =>
-    pollDuring(term, parts, signal, onAnswer),
-  );
-  return {
-    name: 'poller',
-    lastAnswerMs: () => lastAnswerMs,
-    async stop() {
-      stopping.abort();
-      await running;
-    },
-  };
+  const polling = duringTerms('poller', parts, (term, signal) => pollDuring(term, parts, signal, onAnswer));
+  return { ...polling, lastAnswerMs: () => lastAnswerMs };
 }
 
 /** Each term begins without an offset: what another poller has confirmed since is not ours to know. */

@@ -39,23 +39,14 @@ export const LOOK_EVERY_MS = 30_000;
  * The webhook stays set when the keeper stops. Telegram keeps what nobody takes for 24 hours.
  */
 export function startWebhookKeeper(parts: KeeperParts): WebhookKeeper {
-  const stopping = new AbortController();
   let lastAnswerMs = 0;
   let lastTrouble: string | undefined;
   const onNews: OnNews = ({ isAnswered, trouble }) => {
     if (isAnswered) lastAnswerMs = Date.now();
     lastTrouble = trouble;
   };
-  const running = duringTerms(parts.lease, stopping.signal, (term, signal) => keepDuring(term, parts, signal, onNews));
-  return {
-    name: 'webhook keeper',
-    lastAnswerMs: () => lastAnswerMs,
-    trouble: () => lastTrouble,
-    async stop() {
-      stopping.abort();
-      await running;
-    },
-  };
+  const keeping = duringTerms('webhook keeper', parts, (term, signal) => keepDuring(term, parts, signal, onNews));
+  return { ...keeping, lastAnswerMs: () => lastAnswerMs, trouble: () => lastTrouble };
 }
 
 type OnNews = (news: { isAnswered: boolean; trouble: string | undefined }) => void;

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { pause, type Service } from '../../shared/base/lifecycle.ts';
+import type { Service } from '../../shared/base/lifecycle.ts';
 import type { Logger } from '../../shared/base/log.ts';
+import { runLoop } from '../../shared/base/loop.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { Keys } from '../../shared/redis/keys.ts';
 import { bindScript, type RunScript } from '../../shared/redis/script.ts';
@@ -44,34 +45,27 @@ interface Scripts {
  * is kept, for days, and tried again with backoff; nothing else waits for it.
  */
 export function startAlerter(parts: AlerterParts): Service {
-  const stopping = new AbortController();
-  const running = sendRegularly(parts, stopping.signal);
-  return {
-    name: 'alerter',
-    async stop() {
-      stopping.abort();
-      await running;
-      parts.redis.disconnect();
-    },
-  };
-}
-
-async function sendRegularly(parts: AlerterParts, signal: AbortSignal): Promise<void> {
-  const script = <Reply>(name: string) => bindScript<Reply>(parts.redis, join(import.meta.dirname, `${name}.lua`));
+  const { redis, log, everyMs } = parts;
+  const script = <Reply>(name: string) => bindScript<Reply>(redis, join(import.meta.dirname, `${name}.lua`));
   const scripts: Scripts = {
     owner: randomUUID(),
     take: script<TakeReply>('take-notices'),
     putBack: script<1>('put-notices-back'),
   };
   const logged = new Set<string>();
-  while (!signal.aborted) {
-    try {
-      while (await sendNext(parts, scripts, logged)) if (signal.aborted) return;
-    } catch (error) {
-      if (!signal.aborted) parts.log.debug({ err: error }, 'alerting failed; it is tried again');
-    }
-    await pause(parts.everyMs, signal);
-  }
+  const loop = runLoop({
+    name: 'alerter',
+    round: async () => ((await sendNext(parts, scripts, logged)) ? 0 : everyMs),
+    retryMs: everyMs,
+    onError: (error) => log.debug({ err: error }, 'alerting failed; it is tried again'),
+  });
+  return {
+    name: loop.name,
+    async stop() {
+      await loop.stop();
+      redis.disconnect();
+    },
+  };
 }
 
 /** Answers whether something was sent, and more may be waiting. */

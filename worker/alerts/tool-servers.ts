@@ -1,5 +1,6 @@
-import { pause, type Service } from '../../shared/base/lifecycle.ts';
+import type { Service } from '../../shared/base/lifecycle.ts';
 import type { Logger } from '../../shared/base/log.ts';
+import { runLoop } from '../../shared/base/loop.ts';
 import type { Alert } from '../../shared/flow/alert.ts';
 import type { McpServerState } from '../tools/mcp/client.ts';
 import { toolServerAlert } from './messages.ts';
@@ -21,33 +22,25 @@ export const TOOL_SERVER_DOWN_MS = 30_000;
  * Tells the operator of tool servers that are down, and of their return. A server that is up is told once after each start:
  * an earlier process may have ended while it was down.
  */
-export function watchToolServers(parts: ToolServerParts): Service {
-  const stopping = new AbortController();
-  const running = watch(parts, stopping.signal);
-  return {
-    name: 'tool servers',
-    async stop() {
-      stopping.abort();
-      await running;
-    },
-  };
-}
-
-async function watch({ state, queue, log, everyMs, downMs }: ToolServerParts, signal: AbortSignal): Promise<void> {
+export function watchToolServers({ state, queue, log, everyMs, downMs }: ToolServerParts): Service {
   const downSinceMs = new Map<string, number>();
   const told = new Map<string, 'up' | 'down'>();
-  for (; !signal.aborted; await pause(everyMs, signal)) {
-    for (const { server, problem } of state()) {
-      if (problem === undefined) downSinceMs.delete(server);
-      else if (!downSinceMs.has(server)) downSinceMs.set(server, performance.now());
-      const isLong = performance.now() - (downSinceMs.get(server) ?? Number.POSITIVE_INFINITY) >= downMs;
-      const now = problem === undefined ? 'up' : 'down';
-      if (told.get(server) === now || (now === 'down' && !isLong)) continue;
-      await queue(toolServerAlert(server, problem)).then(
-        () => told.set(server, now),
-        (err: unknown) =>
-          log.warn({ err, server }, 'the operator could not be told of a tool server; it is tried again'),
-      );
-    }
-  }
+  const look = async ({ server, problem }: McpServerState): Promise<void> => {
+    if (problem === undefined) downSinceMs.delete(server);
+    else if (!downSinceMs.has(server)) downSinceMs.set(server, performance.now());
+    const isLong = performance.now() - (downSinceMs.get(server) ?? Number.POSITIVE_INFINITY) >= downMs;
+    const now = problem === undefined ? 'up' : 'down';
+    if (told.get(server) === now || (now === 'down' && !isLong)) return;
+    await queue(toolServerAlert(server, problem));
+    told.set(server, now);
+  };
+  return runLoop({
+    name: 'tool servers',
+    async round() {
+      for (const each of state()) await look(each);
+      return everyMs;
+    },
+    retryMs: everyMs,
+    onError: (error) => log.warn({ err: error }, 'the operator could not be told of a tool server; it is tried again'),
+  });
 }

@@ -1,8 +1,9 @@
 import type { ReachFailpoint } from '../../shared/base/failpoint.ts';
-import { pause, type Service } from '../../shared/base/lifecycle.ts';
+import type { Service } from '../../shared/base/lifecycle.ts';
 import type { Logger } from '../../shared/base/log.ts';
+import { runLoop } from '../../shared/base/loop.ts';
 import { BLOCK_MS, type RedisClient } from '../../shared/redis/connection.ts';
-import { untilNews as untilStreamHas } from '../../shared/redis/failover.ts';
+import { untilNews } from '../../shared/redis/failover.ts';
 import type { EntryId, Keys } from '../../shared/redis/keys.ts';
 import type { Lane } from './lane.ts';
 import type { TurnQueue } from './queue.ts';
@@ -29,40 +30,39 @@ const RETRY_MS = 500;
  * side by side. Killed between the two steps, the reconciler finds the head that is no job.
  */
 export function startDispatcher(parts: DispatcherParts): Service {
-  const stopping = new AbortController();
-  const running = dispatch(parts, stopping.signal);
-  return {
+  let mustHeal = false;
+  const loop = runLoop({
     name: 'dispatcher',
+    async round() {
+      if (mustHeal) await heal(parts);
+      mustHeal = true;
+      await dispatch(parts);
+      mustHeal = false;
+      return 0;
+    },
+    retryMs: RETRY_MS,
+    onError: (error) => parts.log.warn({ err: error }, 'dispatching failed; it is tried again'),
+  });
+  return {
+    name: loop.name,
     async stop() {
-      stopping.abort();
+      const stopped = loop.stop();
       parts.blocking.disconnect();
-      await running;
+      await stopped;
     },
   };
 }
 
-async function dispatch(parts: DispatcherParts, signal: AbortSignal): Promise<void> {
-  while (!signal.aborted) {
-    try {
-      const { newest, read, heads, broken, cancelled } = await parts.lane.admit(BATCH);
-      if (read > 0) parts.reach('admitted');
-      await parts.queue.add(heads);
-      if (read > 0) parts.reach('job added');
-      await parts.queue.hurry(cancelled);
-      await parts.discard(broken);
-      if (read < BATCH) await untilNews(parts, newest);
-    } catch (error) {
-      if (signal.aborted) return;
-      parts.log.warn({ err: error }, 'dispatching failed; it is tried again');
-      await pause(RETRY_MS, signal);
-      await heal(parts);
-    }
-  }
-}
-
-/** Waits for an entry after the newest one read. It only wakes us: reading happens in `admit`, with the lane. */
-async function untilNews(parts: DispatcherParts, newest: string): Promise<void> {
-  await untilStreamHas(parts.blocking, parts.keys.inbound, newest, BLOCK_MS);
+/** Moves what is new, and waits for more when that was all. */
+async function dispatch({ lane, queue, discard, reach, ...parts }: DispatcherParts): Promise<void> {
+  const { newest, read, heads, broken, cancelled } = await lane.admit(BATCH);
+  if (read > 0) reach('admitted');
+  await queue.add(heads);
+  if (read > 0) reach('job added');
+  await queue.hurry(cancelled);
+  await discard(broken);
+  // It only wakes us: reading happens in `admit`, with the lane.
+  if (read < BATCH) await untilNews(parts.blocking, parts.keys.inbound, newest, BLOCK_MS);
 }
 
 /** What was admitted may not be a job yet; and the group is gone when Redis lost its data. */

@@ -1,5 +1,6 @@
-import { pause, type Service } from '../../shared/base/lifecycle.ts';
+import type { Service } from '../../shared/base/lifecycle.ts';
 import type { Logger } from '../../shared/base/log.ts';
+import { runLoop } from '../../shared/base/loop.ts';
 import type { EntryId } from '../../shared/redis/keys.ts';
 import type { Lane } from './lane.ts';
 import type { TurnQueue } from './queue.ts';
@@ -23,15 +24,20 @@ const ASK_AGAIN_MS = 20;
  * run side by side, and of the regular passes all processes together make one every `everyMs`.
  */
 export function startReconciler(parts: ReconcilerParts): Service {
-  const stopping = new AbortController();
-  const running = reconcileRegularly(parts, stopping.signal);
-  return {
+  const { lane, everyMs, log } = parts;
+  let isFirst = true;
+  return runLoop({
     name: 'reconciler',
-    async stop() {
-      stopping.abort();
-      await running;
+    async round() {
+      const takenForMs = await lane.takePass(everyMs);
+      if (!isFirst && takenForMs > 0) return takenForMs + ASK_AGAIN_MS;
+      await reconcile(parts);
+      isFirst = false;
+      return everyMs;
     },
-  };
+    retryMs: everyMs,
+    onError: (error) => log.warn({ err: error }, 'reconciling failed; it is tried again'),
+  });
 }
 
 /** One pass. */
@@ -53,20 +59,4 @@ async function proveLedger({ lane, log }: Pick<ReconcilerParts, 'lane' | 'log'>)
   if (!isCounted) log.info(numbers, 'the ledger begins to count');
   if (lostData) log.error(numbers, lostData.text);
   if (alert) log[numbers.unaccounted === 0 ? 'info' : 'error'](numbers, alert.text);
-}
-
-async function reconcileRegularly(parts: ReconcilerParts, signal: AbortSignal): Promise<void> {
-  let isFirst = true;
-  while (!signal.aborted) {
-    let waitMs = parts.everyMs;
-    try {
-      const takenForMs = await parts.lane.takePass(parts.everyMs);
-      if (isFirst || takenForMs === 0) await reconcile(parts);
-      else waitMs = takenForMs + ASK_AGAIN_MS;
-      isFirst = false;
-    } catch (error) {
-      if (!signal.aborted) parts.log.warn({ err: error }, 'reconciling failed; it is tried again');
-    }
-    await pause(waitMs, signal);
-  }
 }

@@ -1,5 +1,6 @@
-import { pause, type Service } from '../../shared/base/lifecycle.ts';
+import type { Service } from '../../shared/base/lifecycle.ts';
 import type { Logger } from '../../shared/base/log.ts';
+import { runLoop } from '../../shared/base/loop.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { Keys, SessionId } from '../../shared/redis/keys.ts';
 import { type Archive, createArchive } from './archive.ts';
@@ -22,30 +23,18 @@ const DAY_SECONDS = 24 * 3600;
  * those to visit until nothing more of it can move, so a crash at any point only repeats a visit. Several may run side
  * by side.
  */
-export function startArchivist(parts: ArchivistParts): Service {
-  const stopping = new AbortController();
-  const running = archiveRegularly(parts, stopping.signal);
-  return {
+export function startArchivist({ redis, keys, retentionDays, log, everyMs }: ArchivistParts): Service {
+  const archive = createArchive(redis, keys, retentionDays * DAY_SECONDS);
+  return runLoop({
     name: 'archivist',
-    async stop() {
-      stopping.abort();
-      await running;
-    },
-  };
-}
-
-async function archiveRegularly(parts: ArchivistParts, signal: AbortSignal): Promise<void> {
-  const { redis, keys, log } = parts;
-  const archive = createArchive(redis, keys, parts.retentionDays * DAY_SECONDS);
-  while (!signal.aborted) {
-    try {
+    async round(signal) {
       const sessions = (await redis.smembers(keys.archivable)) as SessionId[];
       for (const session of sessions) await visit(archive, session, log, signal);
-    } catch (error) {
-      if (!signal.aborted) log.warn({ err: error }, 'archiving failed; it is tried again');
-    }
-    await pause(parts.everyMs, signal);
-  }
+      return everyMs;
+    },
+    retryMs: everyMs,
+    onError: (error) => log.warn({ err: error }, 'archiving failed; it is tried again'),
+  });
 }
 
 /** A session that cannot be archived must not keep the others waiting. */

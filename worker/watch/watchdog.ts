@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { pause, type Service } from '../../shared/base/lifecycle.ts';
+import type { Service } from '../../shared/base/lifecycle.ts';
 import type { Logger } from '../../shared/base/log.ts';
+import { runLoop } from '../../shared/base/loop.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import { keysOf } from '../../shared/redis/keys.ts';
-import { bindScript, type RunScript } from '../../shared/redis/script.ts';
+import { bindScript } from '../../shared/redis/script.ts';
 import { enter } from '../alerts/book.ts';
 import { type BookStore, createBookStore, type ShardNews, type StoredBook } from '../alerts/book-store.ts';
 import type { Condition } from '../alerts/incident.ts';
@@ -13,7 +14,7 @@ import type { RedisTrouble } from '../alerts/redis-trouble.ts';
 import { createDeadMan, type DeadMan } from './dead-man.ts';
 import type { Watching } from './readiness.ts';
 import { conditionsOf, isPolled, type RuleLimits } from './rules.ts';
-import { createSnapshotReader, type ReadSnapshot, type Snapshot } from './snapshot.ts';
+import { createSnapshotReader, type Snapshot } from './snapshot.ts';
 
 export interface WatchdogParts {
   /** A fail-fast connection of its own; it is closed at the stop. */
@@ -43,15 +44,6 @@ interface Seen {
   last?: Snapshot | undefined;
 }
 
-/** What a look works with. */
-interface Looking extends WatchdogParts {
-  store: BookStore;
-  readSnapshot: ReadSnapshot;
-  /** Shows this process, which proves that Redis takes writes, and tells its time. */
-  showWorker: RunScript<number>;
-  workerId: string;
-}
-
 /**
  * Keeps the book of incidents: alerts are entered as they come, and regularly the state is looked at for what is missing
  * (answers, running jobs, polls, an endpoint that answers, room in Redis). The book is kept in Redis and is one for the whole
@@ -62,71 +54,67 @@ interface Looking extends WatchdogParts {
  * One message of one user that waits for too long keeps it silent too: where a bot has one user, that is an outage.
  */
 export function startWatchdog(parts: WatchdogParts): Service & Watching {
-  const stopping = new AbortController();
   const seen: Seen = {};
   const deadMan = parts.deadMan && createDeadMan({ ...parts.deadMan, log: parts.log });
-  const running = watchRegularly(
-    {
-      ...parts,
-      store: createBookStore(parts.redis),
-      readSnapshot: createSnapshotReader(parts.redis, parts.shards, parts.unansweredMs),
-      showWorker: bindScript<number>(parts.redis, join(import.meta.dirname, 'show-worker.lua')),
-      workerId: `${hostname()} ${process.pid} ${randomUUID()}`,
-    },
-    deadMan,
-    seen,
-    stopping.signal,
-  );
-  return {
+  const look = createLook(parts, deadMan, seen);
+  const loop = runLoop({
     name: 'watchdog',
+    // The first look waits, so that what a start leaves to be done can be done first.
+    firstAfterMs: parts.newsEveryMs,
+    async round(signal) {
+      try {
+        await look();
+        return parts.newsEveryMs;
+      } catch (error) {
+        seen.last = undefined;
+        if (!signal.aborted) parts.trouble.failed(error);
+        throw error;
+      }
+    },
+    retryMs: parts.newsEveryMs,
+    onError: (error) => parts.log.warn({ err: error }, 'the watchdog could not look; it tries again'),
+  });
+  return {
+    name: loop.name,
     snapshot: () => seen.last,
     redisTroubleSinceMs: () => parts.trouble.sinceMs(),
     async stop() {
-      stopping.abort();
+      const stopped = loop.stop();
       parts.redis.disconnect();
       await deadMan?.stop();
-      await running;
+      await stopped;
     },
   };
 }
 
-/** The first look waits, so that what a start leaves to be done can be done first. */
-async function watchRegularly(
-  parts: Looking,
-  deadMan: DeadMan | undefined,
-  seen: Seen,
-  signal: AbortSignal,
-): Promise<void> {
+/** Enters the news into the book; each time that the state is to be looked at, what is missing as well. */
+function createLook(parts: WatchdogParts, deadMan: DeadMan | undefined, seen: Seen): () => Promise<void> {
+  const store = createBookStore(parts.redis);
+  const readSnapshot = createSnapshotReader(parts.redis, parts.shards, parts.unansweredMs);
+  /** Shows this process, which proves that Redis takes writes, and tells its time. */
+  const showWorker = bindScript<number>(parts.redis, join(import.meta.dirname, 'show-worker.lua'));
+  const workerId = `${hostname()} ${process.pid} ${randomUUID()}`;
   let sinceMs: number | undefined;
   let nextLookMs = performance.now() + parts.everyMs;
-  for (;;) {
-    await pause(parts.newsEveryMs, signal);
-    if (signal.aborted) return;
-    try {
-      const isLook = performance.now() >= nextLookMs;
-      if (isLook) nextLookMs = performance.now() + parts.everyMs;
-      const nowMs = await parts.showWorker([keysOf(0).workers], [parts.workerId, WORKER_GONE_MS]);
-      sinceMs ??= nowMs;
-      const stored = await parts.store.read();
-      const now = isLook ? await parts.readSnapshot({ nowMs, open: openIn(stored) }) : undefined;
-      const watch = now && { now, before: seen.last, sinceMs, limits: parts.limits };
-      const conditions = watch && conditionsOf(watch);
-      await keepBook(parts, stored, { nowMs, ...(conditions && { conditions }) });
-      parts.trouble.worked();
-      if (watch && conditions?.length === 0 && isPolled(watch)) deadMan?.ping();
-      seen.last = now ?? seen.last;
-    } catch (error) {
-      seen.last = undefined;
-      if (signal.aborted) return;
-      parts.trouble.failed(error);
-      parts.log.warn({ err: error }, 'the watchdog could not look; it tries again');
-    }
-  }
+  return async () => {
+    const isLook = performance.now() >= nextLookMs;
+    if (isLook) nextLookMs = performance.now() + parts.everyMs;
+    const nowMs = await showWorker([keysOf(0).workers], [workerId, WORKER_GONE_MS]);
+    sinceMs ??= nowMs;
+    const stored = await store.read();
+    const now = isLook ? await readSnapshot({ nowMs, open: openIn(stored) }) : undefined;
+    const watch = now && { now, before: seen.last, sinceMs, limits: parts.limits };
+    const conditions = watch && conditionsOf(watch);
+    await keepBook({ ...parts, store }, stored, { nowMs, ...(conditions && { conditions }) });
+    parts.trouble.worked();
+    if (watch && conditions?.length === 0 && isPolled(watch)) deadMan?.ping();
+    seen.last = now ?? seen.last;
+  };
 }
 
 /** Enters what is new, and logs each occurrence. When another process was faster, what it left is entered the next time. */
 async function keepBook(
-  { store, shards, log }: Looking,
+  { store, shards, log }: { store: BookStore; shards: number; log: Logger },
   stored: StoredBook,
   seen: { nowMs: number; conditions?: readonly Condition[] },
 ): Promise<void> {

@@ -1,0 +1,57 @@
+import { pause, type Service } from './lifecycle.ts';
+
+/** What a service does again and again. */
+export interface LoopParts {
+  name: string;
+  /**
+   * One round. Answers how long to wait before the next one, in ms. `signal` aborts at the stop, which then waits for the
+   * round in hand: what waits in a round has to end by it. Contract: it may throw, and is then tried again.
+   */
+  round(signal: AbortSignal): Promise<number>;
+  /** The wait after a round that failed, in ms. */
+  retryMs: number;
+  /** Logs why a round failed: told once for each kind of error, until a round went well. Contract: never throws. */
+  onError(error: unknown): void;
+  /** The wait before the first round, in ms; none when absent. */
+  firstAfterMs?: number;
+}
+
+/**
+ * Runs round after round, one at a time, until it is stopped; no error ends it. `stop` ends the wait between two rounds at
+ * once and waits for the round in hand, whose errors are nobody's any more. It never rejects, and may be called twice.
+ */
+export function runLoop(parts: LoopParts): Service {
+  const stopping = new AbortController();
+  const running = run(parts, stopping.signal);
+  return {
+    name: parts.name,
+    async stop() {
+      stopping.abort();
+      await running;
+    },
+  };
+}
+
+async function run({ round, retryMs, onError, firstAfterMs = 0 }: LoopParts, signal: AbortSignal): Promise<void> {
+  const told = new Set<string>();
+  let waitMs = firstAfterMs;
+  for (;;) {
+    if (waitMs > 0) await pause(waitMs, signal);
+    if (signal.aborted) return;
+    try {
+      waitMs = await round(signal);
+      told.clear();
+    } catch (error) {
+      if (signal.aborted) return;
+      const kind = kindOf(error);
+      if (!told.has(kind)) onError(error);
+      told.add(kind);
+      waitMs = retryMs;
+    }
+  }
+}
+
+/** Ports, lines and counts do not make another kind. */
+function kindOf(error: unknown): string {
+  return String(error).replaceAll(/\d+/g, '0');
+}

@@ -1,0 +1,106 @@
+import { setImmediate as soon } from 'node:timers/promises';
+import { expect, test } from '@jest/globals';
+import { type LoopParts, runLoop } from '../../../../shared/base/loop.ts';
+
+const HOUR_MS = 3_600_000;
+
+/** A loop whose rounds are scripted, one after the other; it waits for an hour after the last one. */
+function scripted(rounds: readonly (() => Promise<number>)[], parts: Partial<LoopParts> = {}) {
+  const errors: unknown[] = [];
+  const over = Promise.withResolvers<void>();
+  let begun = 0;
+  const loop = runLoop({
+    name: 'loop',
+    round: async () => {
+      const round = rounds[begun];
+      begun += 1;
+      if (round) return round();
+      over.resolve();
+      return HOUR_MS;
+    },
+    retryMs: 1,
+    onError: (error) => errors.push(error),
+    ...parts,
+  });
+  return { loop, errors, over: over.promise, begun: () => begun };
+}
+
+const well = async () => 0;
+const fails = (message: string) => async () => {
+  throw new Error(message);
+};
+
+test('rounds follow one another, and the stop ends the wait for the next one at once', async () => {
+  const { loop, over, begun, errors } = scripted([well, async () => 1, well]);
+  await over;
+  await loop.stop();
+  expect(begun()).toBe(4);
+  expect(errors).toEqual([]);
+  expect(loop.name).toBe('loop');
+});
+
+test('a stop waits for the round in hand, and none begins after it; it may be called twice, also at the same time', async () => {
+  const events: string[] = [];
+  const [round, inHand] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const loop = runLoop({
+    name: 'loop',
+    async round(signal) {
+      inHand.resolve();
+      await round.promise;
+      events.push(`round over, aborted: ${signal.aborted}`);
+      return 0;
+    },
+    retryMs: 1,
+    onError: (error) => events.push(String(error)),
+  });
+  await inHand.promise;
+  const stops = [loop.stop(), loop.stop()].map((stop) => stop.then(() => events.push('stopped')));
+  await soon();
+  round.resolve();
+  await Promise.all(stops);
+  await loop.stop();
+  expect(events).toEqual(['round over, aborted: true', 'stopped', 'stopped']);
+});
+
+test('a round that fails is tried again, and each kind of error is told once until a round goes well', async () => {
+  const messages = ['connect 127.0.0.1:6379', 'connect 127.0.0.1:6380', 'OOM', 'connect 127.0.0.1:1'];
+  const { loop, over, errors } = scripted([...messages.map(fails), well, fails('OOM'), fails('OOM')]);
+  await over;
+  await loop.stop();
+  expect(errors.map(String)).toEqual(['Error: connect 127.0.0.1:6379', 'Error: OOM', 'Error: OOM']);
+});
+
+test('a round that fails is not tried again before its wait is over, which a stop ends', async () => {
+  const told = Promise.withResolvers<void>();
+  const { loop, begun } = scripted([fails('x'), well], { retryMs: HOUR_MS, onError: () => told.resolve() });
+  await told.promise;
+  await soon();
+  await loop.stop();
+  expect(begun()).toBe(1);
+});
+
+test('a loop that is stopped before its first round makes none', async () => {
+  const { loop, begun } = scripted([well], { firstAfterMs: HOUR_MS });
+  await soon();
+  await loop.stop();
+  expect(begun()).toBe(0);
+});
+
+test('what fails because of the stop is not told', async () => {
+  const inHand = Promise.withResolvers<void>();
+  const errors: unknown[] = [];
+  const loop = runLoop({
+    name: 'loop',
+    async round(signal) {
+      const { promise, reject } = Promise.withResolvers<never>();
+      signal.addEventListener('abort', () => reject(new Error('Connection is closed.')));
+      inHand.resolve();
+      return promise;
+    },
+    retryMs: 1,
+    onError: (error) => errors.push(error),
+  });
+  await inHand.promise;
+  await loop.stop();
+  expect(errors).toEqual([]);
+});
