@@ -45,7 +45,7 @@ async function accepted(updateId: number, chatId = 1001): Promise<EntryId> {
 
 async function begunOf(lane: Lane, entry: EntryId, chat: ChatKey): Promise<Attempt> {
   const begun = await lane.begin(entry, chat, `s-${chat}` as SessionId);
-  if (begun.state !== 'begun') throw new Error(`not begun but ${begun.state}`);
+  if (begun.kind !== 'begun') throw new Error(`not begun but ${begun.kind}`);
   return begun.attempt;
 }
 

@@ -40,7 +40,7 @@ async function accepted(updateId: number, chatId = 1001): Promise<EntryId> {
 
 async function begun(entry: EntryId): Promise<Attempt> {
   const result = await lane.begin(entry, CHAT, SESSION);
-  if (result.state !== 'begun') throw new Error(`not begun but ${result.state}`);
+  if (result.kind !== 'begun') throw new Error(`not begun but ${result.kind}`);
   return result.attempt;
 }
 
@@ -65,7 +65,7 @@ test('an entry joins its lane once, and only the head is handed out', async () =
 test('a message that is not first in its lane does not begin', async () => {
   const [first, second] = [await accepted(1), await accepted(2)];
   await lane.admit(100);
-  expect(await lane.begin(second, CHAT, SESSION)).toMatchObject({ state: 'waiting', head: { entry: first } });
+  expect(await lane.begin(second, CHAT, SESSION)).toMatchObject({ kind: 'waiting', head: { entry: first } });
 });
 
 test('a newer attempt takes the turn over: the older one writes nothing, settles nothing, opens nothing', async () => {
@@ -144,7 +144,7 @@ test('settling writes one outcome, acknowledges, and hands the lane on; again it
   expect(await lane.settle(attempt, recordOf(first))).toMatchObject({ result: 'settled', next: { entry: second } });
   expect(await lane.settle(attempt, recordOf(first))).toMatchObject({ result: 'repeated', next: { entry: second } });
   expect(await redis.xlen(keys.outcomes)).toBe(1);
-  expect(await lane.begin(first, CHAT, SESSION)).toMatchObject({ state: 'settled', head: { entry: second } });
+  expect(await lane.begin(first, CHAT, SESSION)).toMatchObject({ kind: 'settled', head: { entry: second } });
 });
 
 test('what is pending and in no lane is put back at its place', async () => {
@@ -181,13 +181,13 @@ test('of the messages that ran when processes died only the oldest suspect runs,
   await lane.admit(100);
   const begin = (at: number) => lane.begin(entries[at] as EntryId, chats[at] ?? CHAT, SESSION);
   for (let death = 0; death < 2; death++)
-    for (const at of [0, 1]) expect(await begin(at)).toMatchObject({ state: 'begun' });
+    for (const at of [0, 1]) expect(await begin(at)).toMatchObject({ kind: 'begun' });
   const third = await begin(0);
-  expect(third).toMatchObject({ state: 'begun', attempt: { attempts: 3 } });
-  for (let asked = 0; asked < 3; asked++) expect(await begin(1)).toEqual({ state: 'suspect' });
-  if (third.state !== 'begun') throw new Error(third.state);
+  expect(third).toMatchObject({ kind: 'begun', attempt: { attempts: 3 } });
+  for (let asked = 0; asked < 3; asked++) expect(await begin(1)).toEqual({ kind: 'suspect' });
+  if (third.kind !== 'begun') throw new Error(third.kind);
   await lane.settle(third.attempt, recordOf(first));
-  expect(await begin(1)).toMatchObject({ state: 'begun', attempt: { attempts: 3 } });
+  expect(await begin(1)).toMatchObject({ kind: 'begun', attempt: { attempts: 3 } });
   expect(await redis.zrange(keys.suspects, '0', '-1')).toEqual([second]);
 });
 
@@ -196,6 +196,6 @@ test('a suspect that is gone holds nobody up', async () => {
   await lane.admit(100);
   await redis.zadd(keys.suspects, 1, '1-0');
   for (let death = 0; death < 3; death++)
-    expect(await lane.begin(entry, CHAT, SESSION)).toMatchObject({ state: 'begun' });
+    expect(await lane.begin(entry, CHAT, SESSION)).toMatchObject({ kind: 'begun' });
   expect(await redis.zrange(keys.suspects, '0', '-1')).toEqual([entry]);
 });

@@ -43,7 +43,7 @@ async function accepted(updateId: number): Promise<EntryId> {
 
 async function begun(entry: EntryId): Promise<Attempt> {
   const result = await lane.begin(entry, CHAT, SESSION);
-  if (result.state !== 'begun') throw new Error(`not begun but ${result.state}`);
+  if (result.kind !== 'begun') throw new Error(`not begun but ${result.kind}`);
   return result.attempt;
 }
 

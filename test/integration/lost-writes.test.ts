@@ -37,7 +37,7 @@ afterEach(async () => {
 
 async function begun(): Promise<Attempt> {
   const result = await lane.begin(entry, CHAT, 's-1' as SessionId);
-  if (result.state !== 'begun') throw new Error(`not begun but ${result.state}`);
+  if (result.kind !== 'begun') throw new Error(`not begun but ${result.kind}`);
   return result.attempt;
 }
 

@@ -49,7 +49,7 @@ async function accepted(updateId: number, chatId = 1001): Promise<EntryId> {
 
 async function begun(entry: EntryId, of: Lane = lane, chat: ChatKey = CHAT): Promise<Attempt> {
   const result = await of.begin(entry, chat, SESSION);
-  if (result.state !== 'begun') throw new Error(`not begun but ${result.state}`);
+  if (result.kind !== 'begun') throw new Error(`not begun but ${result.kind}`);
   return result.attempt;
 }
 
@@ -103,7 +103,7 @@ test('a beginning that is sent again after somebody took over begins nothing', a
   await done.then(() => proxy.refuse());
   const heir = await begun(entry, createLane(redis, keys));
   proxy.forward();
-  expect(await late).toEqual({ state: 'fenced' });
+  expect(await late).toEqual({ kind: 'fenced' });
   expect(await heir.write('step', [['SET', 'by', 'heir']])).toBe('written');
   expect(await redis.hget(keys.turn(entry), 'deaths')).toBe('1');
 });

@@ -92,15 +92,15 @@ export interface Admission {
 
 /** What beginning an attempt came to. */
 export type Begun =
-  | { state: 'begun'; attempt: Attempt }
+  | { kind: 'begun'; attempt: Attempt }
   /** The outcome is written already. A crash may have kept the lane's next head from becoming a job. */
-  | { state: 'settled'; head?: Head }
+  | { kind: 'settled'; head?: Head }
   /** Another message of the chat comes first. */
-  | { state: 'waiting'; head: Head }
+  | { kind: 'waiting'; head: Head }
   /** It may have killed processes, and an older suspect comes first. */
-  | { state: 'suspect' }
+  | { kind: 'suspect' }
   /** The reply was lost, and another attempt has taken over before the command was sent again. */
-  | { state: 'fenced' };
+  | { kind: 'fenced' };
 
 const LEDGER_KEEP_MS = 90 * 24 * 3600_000;
 const TURN_KEEP_SECONDS = 3600;
@@ -186,7 +186,7 @@ async function beginAttempt(parts: Beginning, entry: EntryId, chat: ChatKey, new
   if (reply[0] !== 'begun') return notBegun(reply);
   const [, , home, fields, turn, session, sessionFields, calibration] = reply;
   const read = { fields, turn, session, sessionFields, calibration };
-  return { state: 'begun', attempt: readAttempt({ keys, write, nowMs: clock.nowMs, entry, chat, home, ...read }) };
+  return { kind: 'begun', attempt: readAttempt({ keys, write, nowMs: clock.nowMs, entry, chat, home, ...read }) };
 }
 
 type SettleReply = ['settled' | 'repeated' | 'fenced', head: EntryId | '', traceparent: string, chat: ChatKey];
@@ -242,9 +242,9 @@ function timeOf(reply: BeginReply): number | undefined {
 
 /** Why an attempt was not begun. */
 function notBegun(reply: Exclude<BeginReply, ['begun', ...unknown[]]>): Begun {
-  if (reply[0] === 'suspect' || reply[0] === 'fenced') return { state: reply[0] };
-  const [state, head, traceparent, chat] = reply;
-  return head === '' ? { state: 'settled' } : { state, head: { entry: head, chat, traceparent } };
+  if (reply[0] === 'suspect' || reply[0] === 'fenced') return { kind: reply[0] };
+  const [kind, head, traceparent, chat] = reply;
+  return head === '' ? { kind: 'settled' } : { kind, head: { entry: head, chat, traceparent } };
 }
 
 function headOf([entry, chat, traceparent]: HeadReply): Head {

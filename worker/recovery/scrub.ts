@@ -35,7 +35,7 @@ export async function scrubMessage(ports: RecoverPorts, overflow: Overflow, limi
 }
 
 /**
- * Leaves out the largest ports, the newest message's first. The provider's own limit is not known: a request that was
+ * Leaves out the largest parts, the newest message's first. The provider's own limit is not known: a request that was
  * refused is at least halved. `false` when nothing in it is large.
  */
 export async function scrubLargest(ports: RecoverPorts, overflow: Overflow): Promise<Recovery | false> {

@@ -65,10 +65,10 @@ async function run(
   lockLost: AbortSignal | undefined,
 ): Promise<void> {
   const begun = await begin(ports, job);
-  if (begun.state === 'put aside') return;
-  if (begun.state === 'suspect') return postpone(ports, job, token, SUSPECT_WAIT_MS);
-  if (begun.state === 'fenced') throw new FencedError();
-  if (begun.state !== 'begun') {
+  if (begun.kind === 'put aside') return;
+  if (begun.kind === 'suspect') return postpone(ports, job, token, SUSPECT_WAIT_MS);
+  if (begun.kind === 'fenced') throw new FencedError();
+  if (begun.kind !== 'begun') {
     if (begun.head) await ports.queue.add([begun.head]);
     return;
   }
@@ -96,7 +96,7 @@ async function run(
  * Begins an attempt. A message whose record is such that this throws every time has no attempt that could tell its user
  * through the outbox: after as many tries as any other it is put aside.
  */
-async function begin(ports: ProcessorPorts, job: Job<TurnJob>): Promise<Begun | { state: 'put aside' }> {
+async function begin(ports: ProcessorPorts, job: Job<TurnJob>): Promise<Begun | { kind: 'put aside' }> {
   const { entry, chat } = job.data;
   try {
     return await ports.turn.lane.begin(entry, chat, newSessionId());
@@ -107,7 +107,7 @@ async function begin(ports: ProcessorPorts, job: Job<TurnJob>): Promise<Begun | 
     // Twice, should this process be killed before the next line: better than not at all.
     if (to) await ports.turn.telegram.sendMessage(to, NOTICE.unreadable);
     await ports.discard([entry]);
-    return { state: 'put aside' };
+    return { kind: 'put aside' };
   }
 }
 
