@@ -78,7 +78,7 @@ test('wire: the largest part goes, the question is answered, the user is told, a
   expect(world.claude.calls.filter(({ kind }) => kind === 'compaction')).toEqual([]);
   expect(mainCalls().map(mediaIn)).toEqual([1, 1]);
   expect(shown()).toEqual([
-    expect.stringMatching(/left out the middle of a long text/),
+    expect.stringMatching(/omitted the middle of a long text/),
     expect.stringMatching(/What was it/),
   ]);
   world.telegram.say(CHAT, 'And now?');
@@ -115,7 +115,7 @@ test('media: the picture that the error names is left out, and no other', async 
   const [, second] = mainCalls();
   const kept = second?.body.messages.flatMap(({ content }) => blocksOf(content)).filter(({ type }) => type === 'image');
   expect(kept?.map(({ source }) => (source as Block).data)).toEqual([png(10, 10), png(30, 30)]);
-  expect(shown()[0]).toMatch(/left out a picture/);
+  expect(shown()[0]).toMatch(/omitted a picture/);
   world.telegram.say(CHAT, 'Again');
   await nextOutcome(world, CHAT, 2);
   expect(mainCalls().map(mediaIn)).toEqual([3, 2, 2]);
@@ -186,7 +186,7 @@ test('media that is refused again: all of it is left out at once, and told once'
   world.telegram.say(CHAT, 'Look');
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', recoveries: 2 });
   expect(mainCalls().map(mediaIn)).toEqual([3, 2, 0]);
-  expect(shown()).toEqual([expect.stringMatching(/left out a picture/), expect.any(String)]);
+  expect(shown()).toEqual([expect.stringMatching(/omitted a picture/), expect.any(String)]);
 });
 
 test('a model that binds its thinking takes the request that follows a compaction, and the next ones', async () => {

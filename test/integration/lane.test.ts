@@ -74,7 +74,7 @@ test('a newer attempt takes the turn over: the older one writes nothing, settles
   const frozen = await begun(entry);
   const heir = await begun(entry);
   await expect(frozen.write('step', [['SET', 'by', 'frozen']])).rejects.toThrow(FencedError);
-  await expect(frozen.hold()).rejects.toThrow(FencedError);
+  await expect(frozen.assertOwned()).rejects.toThrow(FencedError);
   expect(await lane.settle(frozen, recordOf(entry))).toEqual({ result: 'fenced' });
   const pending = { v: 1, t: 'user', id: 'u', at: 'now', content: 'x' } as const;
   await expect(createSessions(redis, keys).open(frozen, pending, 1_000)).rejects.toThrow(FencedError);

@@ -53,7 +53,7 @@ async function losing(work: () => Promise<unknown>): Promise<void> {
 const AFTERWARDS: [string, (attempt: Attempt) => Promise<unknown>][] = [
   ['writes a step', (attempt) => attempt.write('next', [['SET', `${keys.counts}:x`, 1]])],
   ['writes what may repeat', (attempt) => attempt.write('', [['SET', `${keys.counts}:x`, 1]])],
-  ['calls the model or sends', (attempt) => attempt.hold()],
+  ['calls the model or sends', (attempt) => attempt.assertOwned()],
   [
     'opens its session',
     (attempt) =>

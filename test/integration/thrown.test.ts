@@ -38,7 +38,7 @@ test('a value in Redis that no turn can use ends the message after its attempts,
   await start();
   world.telegram.say(CHAT, 'Do not turn in circles');
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'failed', reason: 'internal_error', attempts: 2 });
-  expect(shown()).toEqual([expect.stringContaining('The operator was told')]);
+  expect(shown()).toEqual([expect.stringContaining('The operator has been notified')]);
   await world.telegram.waitForText(ALERT_CHAT, /internal_error/);
   expect(await firstDead()).toContain('message');
   await world.peek.del(world.keys.log('s-broken' as SessionId));
@@ -127,7 +127,7 @@ test('a job that keeps failing keeps one stack trace', async () => {
   for (let failure = 0; failure < 4; failure++) {
     const job = await worker.getNextJob('token', { block: false });
     await job?.moveToFailed(new Error('again'), 'token', false);
-    await queue.hurry([entry]);
+    await queue.promote([entry]);
   }
   const stored = await peek.hget(`${keys.queuePrefix}:${TURNS_QUEUE}:${jobIdOf(entry)}`, 'stacktrace');
   expect(JSON.parse(stored ?? '[]')).toHaveLength(1);

@@ -222,7 +222,7 @@ test('a tool that the API would refuse costs no chat its answer, and the operato
     });
     expect(alerts()).toEqual([
       expect.stringMatching(
-        /^2 tools of the MCP server "web" are left out, .*\n- odd: .*\/properties\/a\/type.*\n- choice: /,
+        /^2 tools of the MCP server "web" are omitted, .*\n- odd: .*\/properties\/a\/type.*\n- choice: /,
       ),
     ]);
     const checked = await runFile('worker/cli/main.ts', ['check'], world.env);

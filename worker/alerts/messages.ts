@@ -44,7 +44,7 @@ export function refusedToolAlert(attempt: Attempt, tool: string): Alert {
     cause: 'tool-refused',
     key: tool,
     ...whereOf(attempt),
-    text: `The model's API refuses the tool ${tool}, so it was taken out until the next start; chats go on without it. Mend its definition on its server. First seen: chat ${attempt.chat}. Trace ${traceIdOf(attempt.traceparent)}`,
+    text: `The model's API refuses the tool ${tool}, so it was removed until the next start; chats go on without it. Correct its definition on its server. First seen: chat ${attempt.chat}. Trace ${traceIdOf(attempt.traceparent)}`,
   };
 }
 
@@ -67,7 +67,7 @@ export function fixedPartsAlert(attempt: Attempt, why: string, status: number | 
   return {
     cause: 'fixed-parts',
     ...whereOf(attempt),
-    text: `The endpoint refuses every request (${why}, status ${status ?? 'none'}), even without any conversation: messages fail, and their users are told. Check the system prompt, the tools and the proxy in front of the model. No session was touched. First seen: chat ${attempt.chat}. Trace ${traceIdOf(attempt.traceparent)}`,
+    text: `The endpoint refuses every request (${why}, status ${status ?? 'none'}), even without any conversation: messages fail, and their users are notified. Check the system prompt, the tools and the proxy in front of the model. No session was touched. First seen: chat ${attempt.chat}. Trace ${traceIdOf(attempt.traceparent)}`,
   };
 }
 
@@ -81,7 +81,7 @@ export function gaveUpAlert(attempt: Attempt, reason: string, fault: 'size' | 'm
   return {
     cause: 'gave-up',
     ...whereOf(attempt),
-    text: `A message could not be answered: ${cause}. ${place(attempt)}. The user was told. Trace ${traceIdOf(attempt.traceparent)}`,
+    text: `A message could not be answered: ${cause}. ${place(attempt)}. The user was notified. Trace ${traceIdOf(attempt.traceparent)}`,
   };
 }
 
@@ -92,7 +92,7 @@ export function failedAlert(attempt: Attempt, reason: string, detail: string): A
   return {
     ...(trouble === undefined ? { cause: 'failed' as const } : { cause: 'provider' as const, level: trouble }),
     ...whereOf(attempt),
-    text: `A message failed (${reason}; ${detail})${why}. ${place(attempt)}. The user was told. Trace ${traceIdOf(attempt.traceparent)}`,
+    text: `A message failed (${reason}; ${detail})${why}. ${place(attempt)}. The user was notified. Trace ${traceIdOf(attempt.traceparent)}`,
   };
 }
 
@@ -128,7 +128,7 @@ export function tornAlert(attempt: Attempt, records: number): Alert {
   return {
     cause: 'torn-session',
     ...whereOf(attempt),
-    text: `A session log holds ${records} records that cannot be read; they were left out, and the message goes on without them. Chat ${attempt.chat}, session ${attempt.session}. Trace ${traceIdOf(attempt.traceparent)}`,
+    text: `A session log holds ${records} records that cannot be read; they were omitted, and the message goes on without them. Chat ${attempt.chat}, session ${attempt.session}. Trace ${traceIdOf(attempt.traceparent)}`,
   };
 }
 
@@ -146,7 +146,7 @@ export function leftOutAlert(server: string, leftOut: readonly { tool: string; w
     cause: 'tools-omitted',
     key: digest,
     text: [
-      `${leftOut.length} tools of the MCP server ${JSON.stringify(clip(server, SERVER_CHARS_MAX))} are left out, and chats go on without them:`,
+      `${leftOut.length} tools of the MCP server ${JSON.stringify(clip(server, SERVER_CHARS_MAX))} are omitted, and chats go on without them:`,
       ...named,
       ...more,
     ].join('\n'),

@@ -60,7 +60,7 @@ export async function askModel(
   const { signal } = time;
   let attempt = begun;
   // In a storm nothing is asked that would only be refused again.
-  const storm = begun.kept(STORM) === undefined ? undefined : await ports.endpoint.storm.enter(begun);
+  const storm = begun.field(STORM) === undefined ? undefined : await ports.endpoint.storm.enter(begun);
   if (storm) return waitOrFail(ports, begun, storm);
   const { windowTokens, maxOutputTokens: modelOutputTokens } = await ports.endpoint.model.limits(
     ports.settings.modelName,
@@ -160,11 +160,11 @@ async function recordRound(
 /** The attempt as it goes on after a round: what was stored with the round, and what a failure now starts from. */
 function progressed(attempt: Attempt, rounds: number): Attempt {
   const stage = stageAfterRound(attempt);
-  const isOver = (field: string) => (OUTAGE_FIELDS as readonly string[]).includes(field);
-  const kept: Attempt['kept'] = (field) => (isOver(field) ? undefined : attempt.kept(field));
+  const isOver = (name: string) => (OUTAGE_FIELDS as readonly string[]).includes(name);
+  const field: Attempt['field'] = (name) => (isOver(name) ? undefined : attempt.field(name));
   return {
     ...attempt,
-    kept,
+    field,
     rounds,
     attempts: 1,
     timeouts: 0,

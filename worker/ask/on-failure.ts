@@ -51,7 +51,7 @@ async function recoverFrom(
 ): Promise<Decision> {
   const { attempt, failure } = failedCall;
   const overflow = { ...failedCall, failure: { ...failure, kind } };
-  const spentMs = Number(attempt.kept(RECOVERY_SPENT) ?? 0);
+  const spentMs = Number(attempt.field(RECOVERY_SPENT) ?? 0);
   const startedMs = attempt.elapsedMs();
   const recovery = await time.recovering(
     Math.max(0, ports.settings.recoveryTimeoutMs - spentMs),

@@ -31,8 +31,8 @@ export function waitOut(
   failure: Failure,
   patience: Pick<Settings, 'outagePatienceMs' | 'waitingNoticeMs'>,
 ): Wait {
-  const tries = Number(attempt.kept(OUTAGE_TRIES) ?? 0) + 1;
-  const waitedMs = Number(attempt.kept(OUTAGE_WAITED) ?? 0) + (tries > 1 ? attempt.elapsedMs() : 0);
+  const tries = Number(attempt.field(OUTAGE_TRIES) ?? 0) + 1;
+  const waitedMs = Number(attempt.field(OUTAGE_WAITED) ?? 0) + (tries > 1 ? attempt.elapsedMs() : 0);
   const isOfEndpoint = attempt.trial !== undefined && isEndpointTrouble(attempt.trial.why as FailureReason);
   const patienceMs = Math.min(isOfEndpoint ? TRIAL_PATIENCE_MS : patience.outagePatienceMs, patience.outagePatienceMs);
   const isOnlyWords = isClientStatus(failure.status) && tries > (attempt.trial ? 0 : WORDS_TRIES_MAX);

@@ -18,6 +18,7 @@ const HELP = `Usage: npm run cli -- <verb> [options]
   session show <chat>       what the chat's session is made of
   session export <chat>     writes the session as JSON lines to standard output
   session import <chat> [file]   reads JSON lines (a file, or standard input) as the chat's new session
+  session reset <chat>      starts an empty session; the old one is kept
 
 A chat is its numeric id, with .<topic> where it has topics. Each verb takes --help, and --json for machines.
 Exit codes: 0 done, 1 failed, 2 configuration or usage.

@@ -125,7 +125,7 @@ export interface Attempt {
   /** The time of Redis, in ms since the epoch: that by which entries are named. */
   nowMs(): number;
   /** A field of the turn as it was when this attempt began: how a call of a tool stands, or what it returned. */
-  kept(field: string): string | undefined;
+  field(name: string): string | undefined;
   /**
    * Applies commands atomically, once per step. An empty step may repeat.
    * Contract: throws `FencedError` when the turn was taken over; `moved` only when `expect` was given and does not hold.
@@ -136,7 +136,7 @@ export interface Attempt {
     expect?: readonly [key: string, field: string, value: string],
   ): Promise<Exclude<Written, 'fenced'>>;
   /** Checks ownership just before an effect outside of Redis. Contract: throws `FencedError`. */
-  hold(): Promise<void>;
+  assertOwned(): Promise<void>;
   /** Makes a write with a script of its own, behind those before it: `send` has to make it under the number that it is told. */
   asWrite<T>(send: (number: number) => Promise<T>): Promise<T>;
   /** Asks with a script of its own, behind all writes so far: `send` is told the number of the last one. */
@@ -218,11 +218,11 @@ export function readAttempt(reply: {
     part: (at) => turn.get(`part:${at}`) as PartMark | undefined,
     elapsedMs: () => performance.now() - begunAtMs,
     nowMs: reply.nowMs,
-    kept: (field) => turn.get(field),
+    field: (name) => turn.get(name),
     write,
     asWrite,
     afterWrites,
-    hold: async () => {
+    assertOwned: async () => {
       await write('', []);
     },
   };

@@ -59,7 +59,7 @@ async function dispatch({ lane, queue, discard, reach, ...parts }: DispatcherPar
   if (read > 0) reach('admitted');
   await queue.add(heads);
   if (read > 0) reach('job added');
-  await queue.hurry(cancelled);
+  await queue.promote(cancelled);
   await discard(broken);
   // It only wakes us: reading happens in `admit`, with the lane.
   if (read < BATCH) await untilNews(parts.blocking, parts.keys.inbound, newest, BLOCK_MS);

@@ -45,7 +45,7 @@ export interface TurnQueue {
    */
   missing(heads: readonly Head[]): Promise<{ heads: Head[]; broken: number }>;
   /** Ends the delays of these messages' jobs. One that does not wait is left alone. */
-  hurry(entries: readonly EntryId[]): Promise<void>;
+  promote(entries: readonly EntryId[]): Promise<void>;
   /**
    * Holds delays against the time of Redis. One that a clock set which was ahead begins anew: it only ever gets shorter. One
    * that is over, and whose end a clock does not see that is behind, is ended. A process whose own clock is ahead of `nowMs`,
@@ -94,7 +94,7 @@ export function openQueue(redis: RedisClient, keys: Keys, telemetry: Telemetry):
       const [found, broken] = await missing(at, [queue.toKey(''), ...heads.map(({ entry }) => jobIdOf(entry))]);
       return { heads: found.flatMap((position) => heads[position - 1] ?? []), broken };
     },
-    async hurry(entries) {
+    async promote(entries) {
       await Promise.all(entries.map((entry) => endDelay(queue, jobIdOf(entry))));
     },
     async correctDelays(nowMs) {

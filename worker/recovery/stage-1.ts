@@ -219,7 +219,7 @@ async function summariserOf(ports: RecoverPorts, subject: Subject): Promise<Summ
     summaryTokens: Math.max(1, room.retainedTokens - room.keptTokens),
     preserve: ports.settings.preserve,
     patienceMs: subject.patienceMs,
-    beforeCall: () => attempt.hold(),
+    beforeCall: () => attempt.assertOwned(),
     keepPart: async (part) => {
       const kept = JSON.stringify({ of: subjectKey(subject), part });
       await attempt.write('', [['HSET', attempt.keys.turn(attempt.entry), PART, kept]]);
@@ -230,7 +230,7 @@ async function summariserOf(ports: RecoverPorts, subject: Subject): Promise<Summ
 
 /** What is finished of the same summary: the same records give the same chunks. */
 function finishedPart(subject: Subject): SummaryPart | undefined {
-  const kept = subject.attempt.kept(PART);
+  const kept = subject.attempt.field(PART);
   if (kept === undefined) return undefined;
   const { of, part } = JSON.parse(kept) as { of: string; part: SummaryPart };
   return of === subjectKey(subject) ? part : undefined;

@@ -63,7 +63,7 @@ export function createStormGuard(redis: RedisClient, limits: StormLimits): Storm
       return { kind: 'transient', reason: 'overflow_storm', retryAfterMs: limits.stormWaitMs };
     },
     async ended(attempt, isAnswered) {
-      if (attempt.kept(STORM) === undefined) return;
+      if (attempt.field(STORM) === undefined) return;
       const { stormRestMs } = limits;
       const over = JSON.stringify(overflowStormOver());
       const args = [attempt.entry, isAnswered ? '1' : '', PROBES_MIN, CALM_MS, stormRestMs, REST_MS_MAX, over];

@@ -43,7 +43,7 @@ export function createDrafts(parts: DraftsParts): Drafts {
     begin(attempt, message, to) {
       if (message.chatType !== 'private' || !isOffered) return NOTHING;
       return startDraft(parts, async (text) => {
-        await attempt.hold();
+        await attempt.assertOwned();
         const shown = await parts.telegram.sendDraft(to, message.messageId, text);
         if (!shown.ok && shown.failure.kind === 'not_offered') isOffered = false;
         return shown.ok;

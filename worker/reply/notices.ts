@@ -1,36 +1,37 @@
-/** Everything that a user is told besides answers: plain sentences, without a provider's words, numbers or internals. */
+/** Everything that a user reads besides answers: plain sentences, without a provider's words, numbers or internals. */
 export const NOTICE = {
   freshSession:
-    'Our conversation had grown too large for the model, so I went on in a fresh session with a short summary of it.',
+    'Our conversation had grown too large for the model, so I continue in a fresh session with a short summary of it.',
   freshAfterPoison:
-    'The model did not accept our conversation any more, so I went on in a fresh session with a short summary of it.',
+    'The model no longer accepted our conversation, so I continue in a fresh session with a short summary of it.',
   bareAfterPoison:
-    'The model did not accept our conversation any more, so I went on in a fresh session, without it. It is kept and can be searched.',
+    'The model no longer accepted our conversation, so I continue in a fresh session, without it. It is kept and can be searched.',
   endlessThought:
-    'I could not finish thinking about this message within my limits. Please ask for it in smaller steps. You can go on writing here.',
-  waiting: 'The model cannot be reached just now. Your message is kept and waits; you do not have to send it again.',
+    'I ran out of room to think about this message. Please ask in smaller steps. You can go on writing here.',
+  waiting: 'The model cannot be reached just now. Your message is kept and waits; there is no need to send it again.',
   scrubbed: 'Your message was too large for the model; I read only its beginning and its end.',
   gaveUp:
     'I could not answer this message: it is too large for the model, even in a fresh session. Please send it in smaller parts. You can go on writing here.',
   notTaken:
-    'I could not answer this message: the model does not accept it, even in a fresh session. The operator was told. You can go on writing here.',
-  unreadable: 'I could not read this message. The operator was told. Please send it again.',
-  fileAway: 'I could not get your file from Telegram. The operator was told. Please send it again in a few minutes.',
+    'I could not answer this message: the model does not accept it, even in a fresh session. The operator has been notified. You can go on writing here.',
+  unreadable: 'I could not read this message. The operator has been notified. Please send it again.',
+  fileAway:
+    'I could not get your file from Telegram. The operator has been notified. Please send it again in a few minutes.',
   unavailable:
-    'I could not get an answer from the model just now. The operator was told. Please try again in a few minutes.',
-  misconfigured: 'I cannot answer at the moment. The operator was told.',
-  chatBudget: 'The budget of this chat is used up for today. It begins anew at midnight, UTC.',
-  totalBudget: 'My budget is used up for today. It begins anew at midnight, UTC.',
+    'I could not get an answer from the model just now. The operator has been notified. Please try again in a few minutes.',
+  misconfigured: 'I cannot answer at the moment. The operator has been notified.',
+  chatBudget: 'The budget of this chat is used up for today. It starts again at midnight, UTC.',
+  totalBudget: 'My budget is used up for today. It starts again at midnight, UTC.',
   declined: 'The model declined to answer this message. You can go on with another one.',
   nothingToAdd: 'Done. There is nothing to add.',
   cutAnswer: '[The answer was cut at its length limit. Ask me to go on.]',
   newConversation: 'A new conversation starts here. The old one is kept.',
-  stopped: 'Stopped. What you wrote before this is not answered any more.',
+  stopped: 'Stopped. I will not answer what you wrote before this.',
   nothingToStop: 'There was nothing to stop.',
-  help: 'Write to me and I answer.\n/stop ends what I am working on, and what waits.\n/new does the same and starts a new conversation; the old one is kept.\n/help shows this.',
+  help: 'Write to me and I answer.\n/stop ends what I am working on and what is waiting.\n/new does the same and starts a new conversation; the old one is kept.\n/help shows this.',
 } as const;
 
-/** What a user is told about messages that were not taken, since too many others waited. */
+/** What a user reads about messages that were not taken, since too many others waited. */
 export function laneFull(count: number): string {
   const [which, them] = count === 1 ? ['this one', 'it'] : [`${count} of them`, 'them'];
   return `Too many of your messages are waiting, so I did not take ${which}. Please send ${them} again when I have caught up.`;
@@ -38,7 +39,7 @@ export function laneFull(count: number): string {
 
 const LEFT_OUT_NAMED_MAX = 5;
 
-/** What a user is told about a message that holds no text. `what` is Telegram's name for its kind. */
+/** What a user reads about a message that holds no text. `what` is Telegram's name for its kind. */
 export function unsupportedKind(what: string): string {
   return `I cannot read this kind of message yet (${what.replaceAll('_', ' ')}). I can read text, photos, PDF files and text files.`;
 }
@@ -49,7 +50,7 @@ export type FileProblem = keyof typeof FILE_PROBLEM;
 const FILE_PROBLEM = {
   empty: 'it is empty.',
   other_kind: 'I can read only pictures, PDF files and text files in UTF-8.',
-  picture_format: 'I do not know this format of a picture. Please send it as a photo, or as JPEG or PNG.',
+  picture_format: 'I do not know this picture format. Please send it as a photo, or as JPEG or PNG.',
   broken_picture: 'the picture is damaged. Please send it again.',
   huge_picture: 'the picture has too many pixels. Please send a smaller one.',
   broken_pdf: 'the PDF is damaged. Please save it again and send that.',
@@ -60,15 +61,15 @@ const FILE_PROBLEM = {
   not_downloaded: 'it could not be downloaded from Telegram. Please send it again.',
 } as const;
 
-/** What a user is told about a file that cannot be read. `name` is the file's, where it has one. */
+/** What a user reads about a file that cannot be read. `name` is the file's, where it has one. */
 export function unreadableFile(why: FileProblem, name?: string): string {
   return `I could not read ${name ? `the file "${name}"` : 'this file'}: ${FILE_PROBLEM[why]}`;
 }
 
-/** What a user is told when parts of a conversation are not shown to the model any more. */
+/** What a user reads when parts of a conversation are not shown to the model any more. */
 export function leftOut(names: readonly string[]): string {
   const different = [...new Set(names)];
   const named = different.slice(0, LEFT_OUT_NAMED_MAX).join(', ');
   const more = different.length > LEFT_OUT_NAMED_MAX ? ' and more' : '';
-  return `The model could not take all of it, so I left out ${named}${more}. I answer the rest.`;
+  return `The model could not take all of it, so I omitted ${named}${more}. I am answering the rest.`;
 }

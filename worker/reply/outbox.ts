@@ -65,7 +65,7 @@ async function showFirst(
   to: Destination,
   isNew: boolean,
 ): Promise<Delivery> {
-  const kept = attempt.kept(REPLY);
+  const kept = attempt.field(REPLY);
   const placed = kept === undefined ? await place(ports, attempt, to, isNew) : { id: Number(kept) };
   if ('kind' in placed) return placed;
   const edited = placed.id === undefined ? undefined : await ports.telegram.editMessage(to, placed.id, text);

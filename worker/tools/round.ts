@@ -84,7 +84,7 @@ async function resultOf(
   signal: AbortSignal,
 ): Promise<Block | undefined> {
   const field = fieldOf(round, call.id);
-  const kept = attempt.kept(field);
+  const kept = attempt.field(field);
   if (kept !== undefined) return JSON.parse(kept) as Block;
   const output =
     begun && !isRepeatable(ports.tools, call) ? toolError(INTERRUPTED) : await make(ports, attempt, call, signal);

@@ -71,7 +71,7 @@ async function readFile(
   field: string,
   signal: AbortSignal,
 ): Promise<FileReading> {
-  const kept = attempt.kept(field);
+  const kept = attempt.field(field);
   // An earlier version kept the words behind the file's block.
   if (kept !== undefined) return { kind: 'read', block: (JSON.parse(kept) as [Block])[0] };
   if ((content.file.bytes ?? 0) > DOWNLOAD_BYTES_MAX) return refusedFile(content, 'too_large');

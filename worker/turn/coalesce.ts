@@ -36,7 +36,7 @@ export async function gather({ lane }: GatherPorts, attempt: Attempt, message: I
   if (taken !== undefined) return { kind: 'gathered', pieces: behind.filter(({ entry }) => taken.includes(entry)) };
   const pieces = piecesOf(message, behind);
   const turn = attempt.keys.turn(attempt.entry);
-  if (attempt.kept(SEEN) !== String(pieces.length)) {
+  if (attempt.field(SEEN) !== String(pieces.length)) {
     await attempt.write('', [['HSET', turn, SEEN, pieces.length]]);
     return { kind: 'decided', decision: { kind: 'later', delayMs: WAIT_MS, reason: 'gathering', isFree: true } };
   }
@@ -49,9 +49,9 @@ export async function gather({ lane }: GatherPorts, attempt: Attempt, message: I
 
 /** How a message ends that went into another one; undefined for any other. Whoever wrote it is told there. */
 export function mergedConclusion(attempt: Attempt): Conclusion | undefined {
-  const into = attempt.kept(INTO) as EntryId | undefined;
+  const into = attempt.field(INTO) as EntryId | undefined;
   if (into === undefined) return undefined;
-  if (attempt.kept(FAILED) === undefined) return { outcome: 'merged', into, parts: [] };
+  if (attempt.field(FAILED) === undefined) return { outcome: 'merged', into, parts: [] };
   return { outcome: 'failed', reason: 'merged', into, parts: [] };
 }
 
@@ -64,6 +64,6 @@ export function failTogether(attempt: Attempt, decided: Decision, pieces?: reado
 }
 
 function entriesTaken(attempt: Attempt): EntryId[] | undefined {
-  const stored = attempt.kept(TAKEN);
+  const stored = attempt.field(TAKEN);
   return stored === undefined ? undefined : (JSON.parse(stored) as EntryId[]);
 }

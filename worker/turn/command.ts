@@ -15,7 +15,7 @@ export function carryOut(command: BotCommand, attempt: Attempt): Concluding {
     case 'new':
       return conclude(told(NOTICE.newConversation), emptySessionCommands(keys, chat, session, newSessionId()));
     case 'stop':
-      return conclude(told(attempt.kept(CANCELLED) === undefined ? NOTICE.nothingToStop : NOTICE.stopped));
+      return conclude(told(attempt.field(CANCELLED) === undefined ? NOTICE.nothingToStop : NOTICE.stopped));
     default:
       return conclude(told(NOTICE.help));
   }

@@ -156,7 +156,7 @@ async function decide(ports: TurnPorts, attempt: Attempt, to: Destination, time:
   const message = attempt.message.value;
   const before = concludedBefore(attempt);
   if (before) return conclude(before);
-  if (attempt.kept(REFUSED) !== undefined) return conclude(await notTaken(ports, attempt));
+  if (attempt.field(REFUSED) !== undefined) return conclude(await notTaken(ports, attempt));
   if (attempt.attempts > ports.ask.settings.maxAttempts)
     return failTogether(attempt, failed(attempt, 'attempts_used_up', NOTICE.unavailable, 'each attempt was cut short'));
   if (message.content.kind === 'unsupported')
@@ -176,7 +176,7 @@ async function notTaken({ lane }: TurnPorts, { chat }: Attempt): Promise<Conclus
 
 /** What another message decided about this one while it waited. */
 function concludedBefore(attempt: Attempt): Conclusion | undefined {
-  const cancelledBy = attempt.kept(CANCELLED);
+  const cancelledBy = attempt.field(CANCELLED);
   return mergedConclusion(attempt) ?? (cancelledBy === undefined ? undefined : cancelled(cancelledBy));
 }
 
@@ -269,7 +269,7 @@ function joinLanes(keys: Keys, from: ChatKey, to: ChatKey, session: SessionId): 
 function destinationOf(attempt: Attempt): Destination {
   const parsed = parseChatKey(attempt.home);
   if (!parsed) throw new Error(`not a chat key: ${attempt.home}`);
-  const moved = attempt.kept(MIGRATED_TO);
+  const moved = attempt.field(MIGRATED_TO);
   if (moved !== undefined) return { chatId: Number(moved) };
   return { chatId: parsed.chatId, ...(parsed.topicId !== undefined && { topicId: parsed.topicId }) };
 }

@@ -9,7 +9,7 @@ const DOWN: Failure = { kind: 'transient', reason: 'overloaded', status: 529 };
 /** An attempt that has waited so long, was tried so often, and runs for a second. */
 function attempt(waitedMs: number, tries: number, over: Partial<Attempt> = {}): Attempt {
   const kept: Record<string, string> = { outageWaitedMs: String(waitedMs), outageTries: String(tries) };
-  const known = { kept: (field: string) => (tries === 0 ? undefined : kept[field]), elapsedMs: () => 1_000 };
+  const known = { field: (field: string) => (tries === 0 ? undefined : kept[field]), elapsedMs: () => 1_000 };
   return { ...known, trial: undefined, ...over } as unknown as Attempt;
 }
 

@@ -36,7 +36,7 @@ function byHand() {
   return { telegram, calls, nth };
 }
 
-const attempt = (hold: () => Promise<void> = async () => {}) => ({ hold }) as Attempt;
+const attempt = (assertOwned: () => Promise<void> = async () => {}) => ({ assertOwned }) as Attempt;
 const message = (chatType: InboundMessage['chatType'] = 'private') => ({ chatType, messageId: 77 }) as InboundMessage;
 
 test('what is newest is shown, one draft at a time, in place of the one before', async () => {
