@@ -3,13 +3,12 @@
 -- ARGV  1 seconds to remember the update   2 chat key   3 message (JSON)   4 traceparent
 --       5 the command by which it cancels what its chat wrote before, or ''
 -- Reply {0 | 1, entry id, messages accepted so far}: 1 when this call added the entry, 0 when an earlier one did.
+-- include: counts
 local before = redis.call('GET', KEYS[1])
 if before then
   return { 0, before, tonumber(redis.call('HGET', KEYS[3], 'accepted') or 0) }
 end
--- What an uncounted past left in the stream counts as accepted: see balance.lua.
-redis.call('HSETNX', KEYS[3], 'accepted', redis.call('XLEN', KEYS[2]))
-local accepted = redis.call('HINCRBY', KEYS[3], 'accepted', 1)
+local accepted = count(KEYS[3], KEYS[2], 'accepted')
 local fields = { 'chat', ARGV[2], 'message', ARGV[3], 'traceparent', ARGV[4] }
 if ARGV[5] ~= '' then
   fields[7], fields[8] = 'cancels', ARGV[5]

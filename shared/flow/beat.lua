@@ -2,8 +2,8 @@
 -- KEYS  1 poll
 -- ARGV  1 field for the time   2 kind of the failure, or ''   3 who tells
 -- Reply the time, ms since the epoch
-local now = redis.call('TIME')
-local nowMs = now[1] * 1000 + math.floor(now[2] / 1000)
+-- include: time
+local nowMs = now_ms()
 redis.call('HSETNX', KEYS[1], 'firstMs', nowMs)
 redis.call('HSET', KEYS[1], ARGV[1], nowMs, 'receiver', ARGV[3])
 if ARGV[2] ~= '' then

@@ -1,9 +1,14 @@
-import { readFileSync } from 'node:fs';
-import { basename } from 'node:path';
+import { existsSync, readFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import type { RedisClient } from './connection.ts';
 
 /** A Lua script that is bound to a connection. Arguments after the keys are sent as strings. */
 export type RunScript<Reply> = (keys: string[], args: (string | number)[]) => Promise<Reply>;
+
+/** Where the pieces of Lua are that several scripts include. */
+export const PIECES_FOLDER = join(import.meta.dirname, 'lua');
+
+const INCLUDE = /^-- include: (.+)$/gm;
 
 /**
  * Binds a Lua file to a connection. It runs by its hash and is sent whole only when the server does not know it, so a
@@ -11,8 +16,23 @@ export type RunScript<Reply> = (keys: string[], args: (string | number)[]) => Pr
  */
 export function bindScript<Reply>(redis: RedisClient, file: string): RunScript<Reply> {
   const name = `spillway:${basename(file, '.lua')}`;
-  redis.defineCommand(name, { lua: readFileSync(file, 'utf8') });
+  redis.defineCommand(name, { lua: readScript(file) });
   const run = (redis as unknown as Record<string, (...args: unknown[]) => Promise<Reply>>)[name];
   if (!run) throw new Error(`ioredis did not bind ${name}`);
   return (keys, args) => run.call(redis, keys.length, ...keys, ...args);
+}
+
+/**
+ * The text of a Lua file as Redis runs it: in place of the line `-- include: one, other` stand the functions of those
+ * pieces. Throws an error that names the script and the piece when there is no such piece.
+ */
+export function readScript(file: string): string {
+  const pieceOf = (name: string): string => {
+    const path = join(PIECES_FOLDER, `${name}.lua`);
+    if (!existsSync(path)) throw new Error(`${basename(file)} includes the piece "${name}", and there is none`);
+    return readFileSync(path, 'utf8');
+  };
+  return readFileSync(file, 'utf8').replaceAll(INCLUDE, (_, names: string) =>
+    names.split(', ').map(pieceOf).join('\n'),
+  );
 }

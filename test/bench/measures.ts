@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Queue, Worker } from 'bullmq';
@@ -8,6 +8,7 @@ import { PROJECT_ROOT } from '../../shared/base/project.ts';
 import { SPAN, type Telemetry } from '../../shared/base/telemetry.ts';
 import { connectRedis } from '../../shared/redis/connection.ts';
 import { chatKey } from '../../shared/redis/keys.ts';
+import { readScript } from '../../shared/redis/script.ts';
 import type { Failure } from '../../worker/model/errors/classify.ts';
 import { importSession, parseLines } from '../../worker/session/transfer.ts';
 import { incidentLines } from '../demo/incident.ts';
@@ -165,13 +166,12 @@ interface Traced {
 
 /** Our scripts by the hash under which Redis runs them. */
 function scriptNames(): Map<string, string> {
-  const folders = [join(PROJECT_ROOT, 'producer'), join(PROJECT_ROOT, 'worker', 'scripts')];
-  const files = folders.flatMap((folder) =>
-    readdirSync(folder)
+  const files = ['producer', 'worker', 'shared/flow'].flatMap((folder) =>
+    readdirSync(join(PROJECT_ROOT, folder), { recursive: true, encoding: 'utf8' })
       .filter((name) => name.endsWith('.lua'))
-      .map((name) => join(folder, name)),
+      .map((name) => join(PROJECT_ROOT, folder, name)),
   );
-  return new Map(files.map((file) => [createHash('sha1').update(readFileSync(file)).digest('hex'), basename(file)]));
+  return new Map(files.map((file) => [createHash('sha1').update(readScript(file)).digest('hex'), basename(file)]));
 }
 
 /** Telemetry that also notes how long one kind of span takes. */

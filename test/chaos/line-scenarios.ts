@@ -1,9 +1,9 @@
 /** What can happen to the line between a gateway and its Redis. */
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { PROJECT_ROOT } from '../../shared/base/project.ts';
+import { readScript } from '../../shared/redis/script.ts';
 import { type Scenario, type Stage, until, untilShare } from './scenario.ts';
 
 const PACE_MS = 15;
@@ -105,7 +105,7 @@ async function cutReplies({ world, traffic, faults }: Stage, script: string): Pr
 
 /** As ioredis names it to Redis. */
 function hashOfScript(name: string): string {
-  const source = readFileSync(join(PROJECT_ROOT, 'worker', 'lane', `${name}.lua`));
+  const source = readScript(join(PROJECT_ROOT, 'worker', 'lane', `${name}.lua`));
   return createHash('sha1').update(source).digest('hex');
 }
 

@@ -60,14 +60,14 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'neither the fence is checked nor whether another answer is stored',
     mutations: [
       {
-        file: 'worker/lane/write.lua',
-        from: 'if turn[1] ~= ARGV[1] or (before ~= number and (checks or before ~= number - 1)) then',
+        file: 'shared/redis/lua/fence.lua',
+        from: 'if last ~= number and last ~= number - 1 then',
         to: 'if false then',
       },
       {
-        file: 'worker/lane/settle.lua',
-        from: "if turn[1] ~= ARGV[3] or (turn[2] or '0') ~= ARGV[9] then",
-        to: 'if false then',
+        file: 'shared/redis/lua/fence.lua',
+        from: 'return writes_of(turn, fence) == number',
+        to: 'return true',
       },
       {
         file: 'worker/turn/turn.ts',
@@ -112,9 +112,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'delays are held against a clock that is an hour behind',
-    mutations: [
-      { file: 'worker/lane/delays.lua', from: 'tonumber(time[1]) * 1000', to: '(tonumber(time[1]) - 3600) * 1000' },
-    ],
+    mutations: [{ file: 'worker/lane/delays.lua', from: 'local now = now_ms()', to: 'local now = now_ms() - 3600000' }],
     scenario: 'clock-behind-waits',
     violates: 'I4',
   },

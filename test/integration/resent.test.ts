@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { createInbox } from '../../producer/accept/inbox.ts';
@@ -7,6 +6,7 @@ import { PROJECT_ROOT } from '../../shared/base/project.ts';
 import type { PrivateRedis } from '../../shared/private-redis/server.ts';
 import { connectRedis } from '../../shared/redis/connection.ts';
 import { type ChatKey, chatKey, type EntryId, type Keys, keysOf, type SessionId } from '../../shared/redis/keys.ts';
+import { readScript } from '../../shared/redis/script.ts';
 import type { TurnTime } from '../../worker/ask/time.ts';
 import { type Attempt, FencedError } from '../../worker/lane/attempt.ts';
 import { createLane, type Lane } from '../../worker/lane/lane.ts';
@@ -56,7 +56,7 @@ async function begun(entry: EntryId, of: Lane = lane, chat: ChatKey = CHAT): Pro
 /** Calls a script once, so that it is known by its hash; then calls it while its reply is lost. Answers the second reply. */
 async function withLostReply<T>(script: string, first: () => Promise<unknown>, call: () => Promise<T>): Promise<T> {
   await first();
-  const source = readFileSync(join(PROJECT_ROOT, 'worker', 'lane', `${script}.lua`));
+  const source = readScript(join(PROJECT_ROOT, 'worker', 'lane', `${script}.lua`));
   const done = proxy.cutReplyTo(createHash('sha1').update(source).digest('hex'));
   const reply = await call();
   await done;
@@ -97,7 +97,7 @@ test('a beginning that is sent again after somebody took over begins nothing', a
   const [other, entry] = [await accepted(1, 1002), await accepted(2)];
   await lane.admit(2);
   await begun(other, lane, chatKey(1002));
-  const source = readFileSync(join(PROJECT_ROOT, 'worker', 'lane', 'begin.lua'));
+  const source = readScript(join(PROJECT_ROOT, 'worker', 'lane', 'begin.lua'));
   const done = proxy.cutReplyTo(createHash('sha1').update(source).digest('hex'));
   const late = lane.begin(entry, CHAT, SESSION);
   await done.then(() => proxy.refuse());

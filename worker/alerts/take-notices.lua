@@ -2,12 +2,12 @@
 -- KEYS  1 notices   2 alerting   3 lock
 -- ARGV  1 owner   2 ms that the lock lasts: longer than a send   3 most notices
 -- Reply {} when none waits or another process sends, else {now in ms, alerting's fields, {notice, …}}
+-- include: time
 if redis.call('XLEN', KEYS[1]) == 0 or not redis.call('SET', KEYS[3], ARGV[1], 'NX', 'PX', ARGV[2]) then
   return {}
 end
-local time = redis.call('TIME')
 return {
-  time[1] * 1000 + math.floor(time[2] / 1000),
+  now_ms(),
   redis.call('HGETALL', KEYS[2]),
   redis.call('XRANGE', KEYS[1], '-', '+', 'COUNT', ARGV[3]),
 }

@@ -3,20 +3,10 @@
 -- KEYS  1 dead   2 inbound   3 counts
 -- ARGV  1 id of the dead letter
 -- Reply {'replayed', new entry} | {'gone', ''} | {'chatless', ''}: it names no chat, or holds no message
+-- include: chat, counts
 local found = redis.call('XRANGE', KEYS[1], ARGV[1], ARGV[1])
 if not found[1] then
   return { 'gone', '' }
-end
-
--- What parseChatKey in keys.ts takes for the key of a chat.
-local function is_number(digits)
-  return #digits <= 16 and tonumber(digits) <= 9007199254740991
-end
-
-local function is_chat(text)
-  local id, topic = text:match('^%-?(%d+)%.(%d+)$')
-  id = id or text:match('^%-?(%d+)$')
-  return id ~= nil and is_number(id) and (topic == nil or is_number(topic))
 end
 
 -- Ours stand before the entry's own fields, whose names may be anything.
@@ -40,10 +30,7 @@ if not message or not chat or not is_chat(chat) then
   return { 'chatless', '' }
 end
 
--- Counted first: should the counts be damaged, nothing is half done. What an uncounted past left in the stream counts
--- as accepted: see balance.lua.
-redis.call('HSETNX', KEYS[3], 'accepted', redis.call('XLEN', KEYS[2]))
-redis.call('HINCRBY', KEYS[3], 'accepted', 1)
+count(KEYS[3], KEYS[2], 'accepted')
 local entry = redis.call('XADD', KEYS[2], '*', 'replayed', own.entry or ARGV[1], unpack(fields))
 redis.call('XDEL', KEYS[1], ARGV[1])
 return { 'replayed', entry }

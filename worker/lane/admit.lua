@@ -9,34 +9,15 @@
 --       {id of the newest entry that the group has read, number of entries read now,
 --        {{head, chat, traceparent}, …} of every lane touched, {entry that names no chat, …},
 --        {head that was cancelled, …}}
+-- include: chat, entry, time
 local KEEP_SECONDS = 60
-local time = redis.call('TIME')
-local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+local now = now_ms()
 local before = redis.call('GET', KEYS[4])
 if before then
   local call, reply = unpack(cmsgpack.unpack(before))
   if call == ARGV[7] then
     return { reply, now }
   end
-end
-
-local function field(fields, name)
-  for i = 1, #fields, 2 do
-    if fields[i] == name then
-      return fields[i + 1]
-    end
-  end
-end
-
--- What parseChatKey in keys.ts takes for the key of a chat.
-local function is_number(digits)
-  return #digits <= 16 and tonumber(digits) <= 9007199254740991
-end
-
-local function is_chat(text)
-  local id, topic = text:match('^%-?(%d+)%.(%d+)$')
-  id = id or text:match('^%-?(%d+)$')
-  return id ~= nil and is_number(id) and (topic == nil or is_number(topic))
 end
 
 -- Marks what waits in a lane before its last entry and has no conclusion yet. Another such command is carried out as well.
@@ -85,8 +66,7 @@ end
 local heads, cancelled = {}, {}
 for _, chat in ipairs(order) do
   local head = redis.call('LINDEX', ARGV[4] .. chat, 0)
-  local found = redis.call('XRANGE', KEYS[1], head, head)
-  heads[#heads + 1] = { head, chat, found[1] and field(found[1][2], 'traceparent') or '' }
+  heads[#heads + 1] = { head, chat, traceparent_of(KEYS[1], head) }
   if redis.call('HEXISTS', ARGV[5] .. head, 'cancelled') == 1 then
     cancelled[#cancelled + 1] = head
   end

@@ -14,23 +14,14 @@
 --       {'suspect', ms since the epoch}           an older suspect runs, or will
 --       {'fenced'}                                sent again, and another attempt has taken over meanwhile
 --       {'begun', ms since the epoch, chat whose session it is, entry fields, turn fields, session id, session fields, calibration | ''}
-local function traceparent_of(entry)
-  local found = redis.call('XRANGE', KEYS[1], entry, entry)
-  for i = 1, found[1] and #found[1][2] or 0, 2 do
-    if found[1][2][i] == 'traceparent' then
-      return found[1][2][i + 1]
-    end
-  end
-  return ''
-end
-
+-- include: entry, time
 local found = redis.call('XRANGE', KEYS[1], ARGV[1], ARGV[1])
 local head = redis.call('LINDEX', KEYS[3], 0)
 if not found[1] then
-  return { 'settled', head or '', head and traceparent_of(head) or '', ARGV[6] }
+  return { 'settled', head or '', head and traceparent_of(KEYS[1], head) or '', ARGV[6] }
 end
 if head and head ~= ARGV[1] then
-  return { 'waiting', head, traceparent_of(head), ARGV[6] }
+  return { 'waiting', head, traceparent_of(KEYS[1], head), ARGV[6] }
 end
 
 -- The head of another lane that is in the way, if there is one.
@@ -42,7 +33,7 @@ local function in_the_way(chat, hasToHaveBegun)
   if hasToHaveBegun and redis.call('HEXISTS', ARGV[9] .. first, 'fence') == 0 then
     return nil
   end
-  return { 'waiting', first, traceparent_of(first), chat }
+  return { 'waiting', first, traceparent_of(KEYS[1], first), chat }
 end
 
 local moved = redis.call('HMGET', KEYS[4], 'movedTo', 'movedFrom')
@@ -56,8 +47,7 @@ if other then
   return other
 end
 
-local time = redis.call('TIME')
-local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+local now = now_ms()
 
 local function begun()
   local session = redis.call('HGET', pointer, 'session')

@@ -4,9 +4,9 @@
 -- KEYS  1 delayed   2 marker, which wakes who waits for jobs   3 absent, for the keys that are not named: see keys.ts
 -- ARGV  1 prefix of job keys   2 ms by which clocks may differ   3 most jobs of each kind
 -- Reply {number of delays that begin now, {id of each job whose delay is over, …}}
+-- include: time
 local UNITS = 0x1000
-local time = redis.call('TIME')
-local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+local now = now_ms()
 local slack = tonumber(ARGV[2])
 
 local corrected = 0

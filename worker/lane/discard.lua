@@ -2,15 +2,13 @@
 -- KEYS  1 inbound   2 outcomes   3 dead   4 alerts   5 counts
 -- ARGV  1 entry   2 group   3 ledger record (JSON)   4 alert (JSON)
 -- Reply 1 when this call did it, 0 when an earlier one had.
+-- include: counts
 local found = redis.call('XRANGE', KEYS[1], ARGV[1], ARGV[1])
 if not found[1] then
   redis.call('XACK', KEYS[1], ARGV[2], ARGV[1])
   return 0
 end
--- Counted first: should the counts be damaged, nothing is half done. What an uncounted past left in the stream counts
--- as accepted: see balance.lua.
-redis.call('HSETNX', KEYS[5], 'accepted', redis.call('XLEN', KEYS[1]))
-redis.call('HINCRBY', KEYS[5], 'settled', 1)
+count(KEYS[5], KEYS[1], 'settled')
 redis.call('XADD', KEYS[3], '*', 'entry', ARGV[1], 'record', ARGV[3], unpack(found[1][2]))
 redis.call('XADD', KEYS[2], '*', 'outcome', 'failed', 'record', ARGV[3])
 redis.call('XADD', KEYS[4], '*', 'alert', ARGV[4])

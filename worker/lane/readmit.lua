@@ -2,25 +2,7 @@
 -- KEYS  1 inbound   2 lanes   3 absent, for the keys that are not named: see keys.ts
 -- ARGV  1 group   2 prefix of lane keys   3 most pending entries to look at
 -- Reply {{{head, chat, traceparent}, …} of all lanes, {entry that names no chat, …}, number of entries put back}
-local function field(fields, name)
-  for i = 1, #fields, 2 do
-    if fields[i] == name then
-      return fields[i + 1]
-    end
-  end
-end
-
--- What parseChatKey in keys.ts takes for the key of a chat.
-local function is_number(digits)
-  return #digits <= 16 and tonumber(digits) <= 9007199254740991
-end
-
-local function is_chat(text)
-  local id, topic = text:match('^%-?(%d+)%.(%d+)$')
-  id = id or text:match('^%-?(%d+)$')
-  return id ~= nil and is_number(id) and (topic == nil or is_number(topic))
-end
-
+-- include: chat, entry
 local function older(a, b)
   local ams, an = a:match('^(%d+)%-(%d+)$')
   local bms, bn = b:match('^(%d+)%-(%d+)$')

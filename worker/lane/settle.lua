@@ -6,11 +6,9 @@
 --       8 seconds to keep the turn   9 number of the attempt's last write, as in write.lua
 --       10 prefix of lane keys   11 prefix of turn keys, then the entry and the ledger record (JSON) of each that ends with it
 -- Reply {'settled' | 'repeated' | 'fenced', next head | '', its traceparent, its chat}
+-- include: counts, entry, fence
 local function settle(entry, turn, record, found)
-  -- Counted first: should the counts be damaged, nothing is half done. What an uncounted past left in the stream counts
-  -- as accepted: see balance.lua.
-  redis.call('HSETNX', KEYS[7], 'accepted', redis.call('XLEN', KEYS[1]))
-  redis.call('HINCRBY', KEYS[7], 'settled', 1)
+  count(KEYS[7], KEYS[1], 'settled')
   redis.call('XADD', KEYS[5], 'MINID', '~', ARGV[7], '*', 'outcome', ARGV[5], 'record', record)
   if ARGV[5] == 'failed' then
     redis.call('XADD', KEYS[6], '*', 'entry', entry, 'record', record, unpack(found[1][2]))
@@ -25,8 +23,7 @@ end
 local found = redis.call('XRANGE', KEYS[1], ARGV[1], ARGV[1])
 local result = 'repeated'
 if found[1] then
-  local turn = redis.call('HMGET', KEYS[4], 'fence', 'writes')
-  if turn[1] ~= ARGV[3] or (turn[2] or '0') ~= ARGV[9] then
+  if not owns(KEYS[4], ARGV[3], tonumber(ARGV[9])) then
     return { 'fenced', '', '', '' }
   end
   result = 'settled'
@@ -49,13 +46,4 @@ end
 if not head then
   return { result, '', '', '' }
 end
-local first = redis.call('XRANGE', KEYS[1], head, head)
-local traceparent = ''
-if first[1] then
-  for i = 1, #first[1][2], 2 do
-    if first[1][2][i] == 'traceparent' then
-      traceparent = first[1][2][i + 1]
-    end
-  end
-end
-return { result, head, traceparent, chat }
+return { result, head, traceparent_of(KEYS[1], head), chat }

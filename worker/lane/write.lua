@@ -5,16 +5,14 @@
 --       then each command as: number of words, words…; with no step and no command it only checks, after write number 2
 -- Reply 'written' | 'repeated' (this step was written before) | 'fenced' (another attempt took over, or Redis has lost an
 --       earlier write of this one) | 'moved' (the value that must hold does not)
-local turn = redis.call('HMGET', KEYS[1], 'fence', 'writes')
-local number, before = tonumber(ARGV[2]), tonumber(turn[2] or 0)
-local checks = ARGV[3] == '' and #ARGV == 6
-if turn[1] ~= ARGV[1] or (before ~= number and (checks or before ~= number - 1)) then
+-- include: fence
+local number = tonumber(ARGV[2])
+if ARGV[3] == '' and #ARGV == 6 then
+  return owns(KEYS[1], ARGV[1], number) and 'written' or 'fenced'
+end
+if not begin_write(KEYS[1], ARGV[1], number) then
   return 'fenced'
 end
-if checks then
-  return 'written'
-end
-redis.call('HSET', KEYS[1], 'writes', number)
 if ARGV[3] ~= '' and redis.call('HEXISTS', KEYS[1], 'did:' .. ARGV[3]) == 1 then
   return 'repeated'
 end

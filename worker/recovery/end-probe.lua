@@ -3,12 +3,12 @@
 -- ARGV  1 entry   2 '1' when it was answered   3 answered probes that end a storm   4 ms of calm after that
 --       5 ms to the next probe after a first failure   6 the most of that   7 alert (JSON) that says that it is over
 -- Reply 1 when the storm is over now, else 0
+-- include: time
 local storm = redis.call('HMGET', KEYS[1], 'probe', 'passed', 'failed')
 if storm[1] ~= ARGV[1] then
   return 0
 end
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local now = now_ms()
 redis.call('HDEL', KEYS[1], 'probe', 'probeUntilMs')
 if ARGV[2] ~= '1' then
   local failed = tonumber(storm[3] or 0)

@@ -4,8 +4,8 @@
 -- ARGV  1 chat   2 entry   3 ms within which chats are counted   4 chats that make a storm   5 ms that a probe may take
 --       6 alert (JSON), queued once for each message; '{chats}' in it becomes their number
 -- Reply 'go' | 'probe' | 'wait'
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+-- include: time
+local now = now_ms()
 redis.call('ZADD', KEYS[1], now, ARGV[1])
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - tonumber(ARGV[3]))
 redis.call('PEXPIRE', KEYS[1], ARGV[3])

@@ -1,8 +1,7 @@
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { Keys, SessionId } from '../../shared/redis/keys.ts';
-import { bindScript } from '../../shared/redis/script.ts';
+import { bindScript, readScript } from '../../shared/redis/script.ts';
 import { decodeRecord, type LogRecord } from './record.ts';
 import { packSegment, SEGMENT_BYTES_MAX, SEGMENT_RECORDS_MAX, unpackSegment } from './segment.ts';
 import { SEED_READ_BYTES_MAX } from './store.ts';
@@ -49,8 +48,8 @@ export type OnUnreadable = (segment: number, error: unknown) => void;
 
 const SCRIPTS = import.meta.dirname;
 /** These two carry bytes, which a bound script does not; beside the records that they carry, their text is small. */
-const ARCHIVE = readFileSync(join(SCRIPTS, 'archive.lua'), 'utf8');
-const RANGE = readFileSync(join(SCRIPTS, 'range.lua'), 'utf8');
+const ARCHIVE = readScript(join(SCRIPTS, 'archive.lua'));
+const RANGE = readScript(join(SCRIPTS, 'range.lua'));
 
 /** Binds the archives of a shard to a connection. An archive lasts `retentionSeconds` from its last segment on. */
 export function createArchive(redis: RedisClient, keys: Keys, retentionSeconds: number): Archive {

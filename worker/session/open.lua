@@ -6,13 +6,11 @@
 --        head record | '', {record, …}}
 -- The head is the record that opens the window, a compaction or a seed; it is loaded whatever lies between.
 -- All indexes count from the session's first record; the log begins behind those that are archived.
+-- include: fence
 local CHUNK = 32
-local turn = redis.call('HMGET', KEYS[1], 'fence', 'writes')
-local number, before = tonumber(ARGV[5]), tonumber(turn[2] or 0)
-if turn[1] ~= ARGV[1] or (before ~= number and before ~= number - 1) then
+if not begin_write(KEYS[1], ARGV[1], tonumber(ARGV[5])) then
   return { 'fenced' }
 end
-redis.call('HSET', KEYS[1], 'writes', number)
 local archived = tonumber(redis.call('HGET', KEYS[2], 'archived') or 0)
 local size = archived + redis.call('LLEN', KEYS[3])
 if redis.call('HSETNX', KEYS[1], 'did:' .. ARGV[2], size) == 1 then

@@ -2,8 +2,8 @@
 -- KEYS  1 provider
 -- ARGV  1 why it failed, or '' when it went through   2 status, or ''
 -- Reply the time, ms since the epoch
-local time = redis.call('TIME')
-local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
+-- include: time
+local nowMs = now_ms()
 if ARGV[1] == '' then
   redis.call('HSET', KEYS[1], 'lastAnswerMs', nowMs)
   redis.call('HDEL', KEYS[1], 'failingSinceMs', 'failures')

@@ -3,14 +3,7 @@
 -- ARGV  1 id before which an entry is overdue   2 prefix of turn keys   3 field of a turn whose user has the answer
 --       4 most entries to look at
 -- Reply {messages, chats, oldest entry | '', its chat, its traceparent}
-local function field(fields, name)
-  for i = 1, #fields, 2 do
-    if fields[i] == name then
-      return fields[i + 1]
-    end
-  end
-end
-
+-- include: entry
 local messages, chats, seen, oldest = 0, 0, {}, { '', '', '' }
 for _, entry in ipairs(redis.call('XRANGE', KEYS[1], '-', ARGV[1], 'COUNT', ARGV[4])) do
   if redis.call('HEXISTS', ARGV[2] .. entry[1], ARGV[3]) == 0 then

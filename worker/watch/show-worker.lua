@@ -2,8 +2,8 @@
 -- KEYS  1 workers
 -- ARGV  1 process   2 ms after which one is forgotten
 -- Reply the time, ms since the epoch
-local time = redis.call('TIME')
-local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
+-- include: time
+local nowMs = now_ms()
 redis.call('ZADD', KEYS[1], nowMs, ARGV[1])
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', nowMs - tonumber(ARGV[2]))
 return nowMs
