@@ -1,0 +1,122 @@
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { basename, dirname, join, normalize } from 'node:path';
+import { expect, test } from '@jest/globals';
+
+/** Holds the documents to the repository: what they point at exists, and what an operator can set or run is in them. */
+const ROOT = join(import.meta.dirname, '..', '..');
+const SOURCE_FOLDERS = ['.ci', 'docs', 'ops', 'producer', 'scripts', 'shared', 'test', 'worker'];
+
+const read = (file: string): string => readFileSync(join(ROOT, file), 'utf8');
+const filesIn = (folder: string): string[] =>
+  readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' }).map((file) => join(folder, file));
+
+const pages = [...readdirSync(ROOT), ...filesIn('docs')].filter((file) => file.endsWith('.md'));
+const names = new Set(
+  SOURCE_FOLDERS.flatMap(filesIn)
+    .concat(readdirSync(ROOT))
+    .map((file) => basename(file)),
+);
+const settings = all(read('shared/base/config.ts'), /^ {2}([A-Z][A-Z0-9_]+): /gm);
+
+/** A relative link of a page. */
+interface Link {
+  text: string;
+  file: string;
+  anchor: string | undefined;
+}
+
+test.each(pages)('every relative link of %s leads somewhere', (page) => {
+  const broken = linksOf(page).filter(({ file, anchor }) => {
+    if (!existsSync(join(ROOT, file))) return true;
+    return anchor !== undefined && !anchorsOf(file).includes(anchor);
+  });
+  expect(broken.map(({ text }) => text)).toEqual([]);
+});
+
+test.each(pages)('every path and file that %s names in backticks exists', (page) => {
+  const named = codeOf(page).filter((text) => isPath(text) || isFileName(text));
+  expect(named.filter((text) => !(isPath(text) ? existsSync(join(ROOT, text)) : names.has(text)))).toEqual([]);
+});
+
+test.each(pages)('every npm script that %s names exists', (page) => {
+  const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
+  const used = all(read(page), /npm run (?:-s )?([a-z][\w:-]*)/g);
+  expect(used.filter((name) => !(name in scripts))).toEqual([]);
+});
+
+test('every page is linked from another one', () => {
+  const linked = new Set(pages.flatMap((page) => linksOf(page).map(({ file }) => file)));
+  const folders = [...linked].filter(
+    (file) => existsSync(join(ROOT, file)) && statSync(join(ROOT, file)).isDirectory(),
+  );
+  const found = (page: string) => linked.has(page) || folders.includes(dirname(page));
+  expect(pages.filter((page) => page !== 'README.md' && !found(page))).toEqual([]);
+});
+
+test('.env.example has a line for each setting, and for nothing that is no setting', () => {
+  const offered = all(read('.env.example'), /^#?([A-Z][A-Z0-9_]+)=/gm);
+  /** Not the gateway's: it is for Compose, and the other one is for tests. */
+  const others = ['GRAFANA_ADMIN_PASSWORD', 'SPILLWAY_FAIL_AT'];
+  expect(settings.length).toBeGreaterThan(0);
+  expect(settings.filter((name) => !offered.includes(name) && !others.includes(name))).toEqual([]);
+  expect(offered.filter((name) => !settings.includes(name) && !others.includes(name))).toEqual([]);
+});
+
+test('the newest version in the changelog is the one of the package and of its lock', () => {
+  const { version } = JSON.parse(read('package.json')) as { version: string };
+  const lock = JSON.parse(read('package-lock.json')) as {
+    version: string;
+    packages: Record<string, { version: string }>;
+  };
+  expect(all(read('CHANGELOG.md'), /^## \[?(\d+\.\d+\.\d+)/gm)[0]).toBe(version);
+  expect([lock.version, lock.packages['']?.version]).toEqual([version, version]);
+});
+
+test('the anchors of a heading are those that a reader clicks', () => {
+  expect(slugOf("What's `left`, when one is killed")).toBe('whats-left-when-one-is-killed');
+  expect(linksOf('docs/runbook.md').length).toBeGreaterThan(0);
+});
+
+function linksOf(page: string): Link[] {
+  const targets = all(withoutCode(read(page)), /\]\(([^)\s]+)\)/g).filter((target) => !/^[a-z]+:/.test(target));
+  return targets.map((text) => {
+    const [path = '', anchor] = text.split('#');
+    const file = path === '' ? page : normalize(join(dirname(page), path)).replace(/\/$/, '');
+    return { text, file, anchor };
+  });
+}
+
+/** GitHub numbers the second heading of a name, which we do not use: a page has each heading once, or links to the first. */
+function anchorsOf(file: string): string[] {
+  return all(withoutCode(read(file)), /^#{1,6} +(.+)$/gm).map(slugOf);
+}
+
+function slugOf(heading: string): string {
+  return heading
+    .replace(/\[([^\]]*)\]\([^)]*\)/g, '$1')
+    .trim()
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}\p{M}\s_-]/gu, '')
+    .replaceAll(' ', '-');
+}
+
+/** What stands in backticks outside of blocks of code. */
+function codeOf(page: string): string[] {
+  return all(withoutCode(read(page)), /`([^`\n]+)`/g);
+}
+
+function isPath(text: string): boolean {
+  return /^[\w.-]+(?:\/[\w.-]+)*\/?$/.test(text) && SOURCE_FOLDERS.some((folder) => text.startsWith(`${folder}/`));
+}
+
+function isFileName(text: string): boolean {
+  return /^[\w-]+\.(?:ts|lua|mjs)$/.test(text);
+}
+
+function withoutCode(text: string): string {
+  return text.replace(/^ *```[\s\S]*?^ *```/gm, '');
+}
+
+function all(text: string, pattern: RegExp): string[] {
+  return [...text.matchAll(pattern)].map((match) => match[1] ?? '');
+}
