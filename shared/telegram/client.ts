@@ -70,8 +70,8 @@ const DOWNLOAD_TIMEOUT_MS = 60_000;
 const DRAFT_TIMEOUT_MS = 3_000;
 const UPDATES_MAX = 100;
 /** Telegram remembers them from one call to the next, so every call that can state them does. */
-const ALLOWED_UPDATES = ['message'];
-const UPDATES_WANTED = { limit: UPDATES_MAX, allowed_updates: ALLOWED_UPDATES };
+const WANTED = { allowed_updates: ['message'] };
+const UPDATES_WANTED = { limit: UPDATES_MAX, ...WANTED };
 
 const NOT_OFFERED = /^not found(?:: method not found)?$/i;
 const NO_TOPIC = /message thread not found|TOPIC_(?:DELETED|CLOSED|ID_INVALID)/i;
@@ -88,24 +88,22 @@ const LOCAL_MODE =
  * `downloadTimeoutMs`, by default a minute.
  */
 export function createTelegram(options: { token: string; apiRoot: string; downloadTimeoutMs?: number }): Telegram {
-  const agent = options.apiRoot.startsWith('https:')
-    ? new HttpsAgent({ keepAlive: true })
-    : new HttpAgent({ keepAlive: true });
+  const Agent = options.apiRoot.startsWith('https:') ? HttpsAgent : HttpAgent;
+  const agent = new Agent({ keepAlive: true });
   const client = new TelegrafClient(options.token, { apiRoot: options.apiRoot, agent });
   const call = (method: string, payload: object, timeoutMs: number, signal?: AbortSignal) =>
     callApi(client, method, payload, timeoutMs, signal);
   return {
     botId: Number(options.token.split(':')[0]),
     getMe: () => call('getMe', {}, CALL_TIMEOUT_MS) as Promise<TelegramResult<{ id: number; username: string }>>,
-    async getUpdates(offset, signal, when) {
+    getUpdates(offset, signal, when) {
       const timeout = when === 'at once' ? 0 : POLL_SECONDS;
       const payload = { ...(offset !== undefined && { offset }), timeout, ...UPDATES_WANTED };
-      const polled = await call('getUpdates', payload, timeout * 1000 + POLL_GRACE_MS, signal);
-      return polled as TelegramResult<unknown[]>;
+      const polled = call('getUpdates', payload, timeout * 1000 + POLL_GRACE_MS, signal);
+      return polled as Promise<TelegramResult<unknown[]>>;
     },
     async setWebhook(url, secret, signal) {
-      const payload = { url, secret_token: secret, allowed_updates: ALLOWED_UPDATES };
-      return withoutValue(await call('setWebhook', payload, CALL_TIMEOUT_MS, signal));
+      return withoutValue(await call('setWebhook', { url, secret_token: secret, ...WANTED }, CALL_TIMEOUT_MS, signal));
     },
     deleteWebhook: async (signal) => withoutValue(await call('deleteWebhook', {}, CALL_TIMEOUT_MS, signal)),
     async getWebhookInfo(signal) {
@@ -114,11 +112,10 @@ export function createTelegram(options: { token: string; apiRoot: string; downlo
     },
     async sendMessage(to, text) {
       const send = (where: Destination) => call('sendMessage', { ...address(where), text }, CALL_TIMEOUT_MS);
-      let sent = await send(to);
+      const sent = await send(to);
       // Nothing was sent; the chat itself is still there.
-      if (!sent.ok && to.topicId !== undefined && NO_TOPIC.test(sent.failure.description))
-        sent = await send({ chatId: to.chatId });
-      return sent.ok ? { ok: true, value: { messageId: (sent.value as { message_id: number }).message_id } } : sent;
+      if (isTopicGone(sent, to)) return sentMessage(await send({ chatId: to.chatId }));
+      return sentMessage(sent);
     },
     async editMessage(to, messageId, text) {
       const payload = { chat_id: to.chatId, message_id: messageId, text };
@@ -149,6 +146,14 @@ export function createTelegram(options: { token: string; apiRoot: string; downlo
       return download(url, bytesMax, options.downloadTimeoutMs ?? DOWNLOAD_TIMEOUT_MS, signal);
     },
   };
+}
+
+function isTopicGone(sent: TelegramResult<unknown>, { topicId }: Destination): boolean {
+  return !sent.ok && topicId !== undefined && NO_TOPIC.test(sent.failure.description);
+}
+
+function sentMessage(sent: TelegramResult<unknown>): TelegramResult<{ messageId: number }> {
+  return sent.ok ? { ok: true, value: { messageId: (sent.value as { message_id: number }).message_id } } : sent;
 }
 
 /** A method that is not there is answered with the status of a token that is not accepted, in other words. */

@@ -77,18 +77,18 @@ export function createFleet(env: Readonly<Record<string, string>>): Fleet {
     kill,
     retire: (gateway) => gateway.stop(),
     async stop() {
-      await Promise.all(
-        [...running].map((gateway) => {
-          // One that is frozen would not hear that it is to end.
-          gateway.kill('SIGCONT');
-          return gateway.stop();
-        }),
-      );
+      await Promise.all([...running].map(thawAndStop));
     },
     abandon() {
       for (const pid of pids) killIfThere(pid);
     },
   };
+}
+
+/** One that is frozen would not hear that it is to end. */
+function thawAndStop(gateway: GatewayProcess): Promise<void> {
+  gateway.kill('SIGCONT');
+  return gateway.stop();
 }
 
 function killIfThere(pid: number): void {
