@@ -166,7 +166,7 @@ function addToSafety(safety: RollUp['contextSafety'], event: AuditEvent): void {
       count(safety.capped, event.kind);
       break;
     case 'request.repaired':
-      for (const { rule, what } of event.repairs) count(safety.repaired, `rule ${rule}: ${what}`);
+      for (const { rule, what } of event.repairs) count(safety.repaired, `${rule}: ${what}`);
       break;
     case 'session.torn':
       safety.tornRecords += event.records;

@@ -79,7 +79,7 @@ export interface FailedCall {
   spent?: Usage;
 }
 
-/** An expected failure is a value. `repairs` says what had to be mended in the request before it could be sent. */
+/** An expected failure is a value. `repairs` says what had to be fixed in the request before it could be sent. */
 export type ModelResult = { repairs: readonly Repair[] } & ({ ok: true; answer: ModelAnswer } | FailedCall);
 
 /** Is told the words of an answer while it is written: all of them so far, each time that some came. */
@@ -88,7 +88,7 @@ export type OnText = (text: string) => void;
 /**
  * The model.
  *
- * Every request is held against the whole API contract before it is sent, and mended where it breaks it.
+ * Every request is held against the whole API contract before it is sent, and fixed where it violates it.
  *
  * Contract: no method throws. `send` is one request without retries (the queue owns those) and is not idempotent: each
  * call is billed. On abort it returns a failure with reason `aborted`. `onText` is not called after it has settled.

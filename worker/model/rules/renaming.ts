@@ -1,4 +1,4 @@
-import { isName } from './contract-shapes.ts';
+import { isName } from './shapes.ts';
 
 const STEM_CHARS_MAX = 56;
 
@@ -19,6 +19,11 @@ export class Renaming {
     const given = this.#given.get(name) ?? this.another(name);
     this.#given.set(name, given);
     return given;
+  }
+
+  /** Says that a name is in use. */
+  take(name: unknown): void {
+    this.#taken.add(name);
   }
 
   /** A name that nobody has, as like the given one as can be. */

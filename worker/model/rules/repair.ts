@@ -1,27 +1,21 @@
-import { type Breach, type ContractFacts, findBreaches, type WireRequest } from './contract.ts';
-import { isFields } from './contract-shapes.ts';
-import { Renaming } from './renaming.ts';
-import { mendBlocks, mendMedia, mendUnicode } from './repair-blocks.ts';
-import { mendBreakpoints } from './repair-breakpoints.ts';
-import { Draft, type Mend, messagesOf } from './repair-draft.ts';
-import {
-  mendEmpty,
-  mendEnds,
-  mendLastWords,
-  mendMaxTokens,
-  mendNeighbours,
-  mendSystem,
-  mendTools,
-  readTurns,
-} from './repair-frame.ts';
-import { mendPairs } from './repair-pairs.ts';
-import { mendSize } from './repair-size.ts';
-import { mendThinking } from './repair-thinking.ts';
+import type { Block } from '../block.ts';
+import { fixBlocks, fixUnicode } from './blocks.ts';
+import { fixBreakpoints } from './breakpoints.ts';
+import { Draft, type Fix, liveParts, messageOf } from './draft.ts';
+import { dropEmpty, fixEmpty, fixEnds, fixNeighbours } from './frame.ts';
+import { fixMedia, putLastWordsLast } from './media.ts';
+import { fixPairs } from './pairs.ts';
+import type { RequestFacts, RuleName, WireRequest } from './rules.ts';
+import { isFields } from './shapes.ts';
+import { fixSize } from './size.ts';
+import { dropLastThinking, fixThinking } from './thinking.ts';
+import { fixTop } from './top.ts';
+import { findViolations, type Violation } from './validate.ts';
 
-/** What was done to mend one breach. */
+/** What was done to heal one violation. */
 export interface Repair {
   /** The rule that made it necessary. */
-  rule: number;
+  rule: RuleName;
   /** Where it was done, in the terms of the request as it came. What was added is named by its neighbour. */
   path: string;
   /**
@@ -51,27 +45,21 @@ export interface Repair {
  * What comes first makes room for what comes after it: blocks before messages, messages before pairs, pairs before
  * thinking. Messages are filled before thinking is judged, since to fill one is a change, and again after it.
  */
-const MENDS: readonly Mend[] = [
-  mendMedia,
-  mendNeighbours,
-  mendThinking,
-  mendEnds,
-  mendPairs,
-  mendEnds,
-  mendEmpty,
-  mendSize,
-  mendThinking,
-  mendEmpty,
-  mendLastWords,
-  mendBreakpoints,
-  mendMaxTokens,
+const FOR_REQUEST: readonly Fix[] = [
+  ...[fixUnicode, fixTop, fixBlocks, fixMedia, fixNeighbours, fixThinking, fixEnds, fixPairs, fixEnds, fixEmpty],
+  ...[fixSize, fixThinking, fixEmpty, putLastWordsLast, fixBreakpoints],
+];
+
+/** What a log may hold by right: it was cut anywhere, and its parts were masked and scrubbed. Each is fixed for good. */
+const FOR_LOG: readonly Fix[] = [
+  ...[fixUnicode, fixBlocks, dropEmpty, fixNeighbours, fixPairs, dropLastThinking, dropEmpty, fixNeighbours],
 ];
 
 /**
- * The request with the smallest change that mends each of its breaches, and what was changed. A sound request comes
- * back as the same object; what is mended shares all that did not change, and the one given is never altered.
+ * The request with the smallest change that heals each of its violations, and what was changed. A sound request comes
+ * back as the same object; what is repaired shares all that did not change, and the one given is never altered.
  *
- * Guaranteed: what comes back has no breach beyond those in `left`, and nothing is left but what has no remedy (no
+ * Guaranteed: what comes back has no violation beyond those in `left`, and nothing is left but what has no remedy (no
  * model named, a system prompt of 30 MB). A second repair changes nothing. The last text of the user's last message is
  * the same, byte for byte, unless `repairs` names its path. Thinking that came after one of these changes is gone where
  * the model binds it; a request that asks for thinking may then be refused, and is best sent without asking. Pure,
@@ -79,28 +67,31 @@ const MENDS: readonly Mend[] = [
  */
 export function repairRequest<R extends WireRequest>(
   request: R,
-  facts: ContractFacts,
-): { request: R; repairs: Repair[]; left: Breach[] } {
-  const breaches = findBreaches(request, facts);
-  if (breaches.length === 0 || !isFields(request)) return { request, repairs: [], left: breaches };
+  facts: RequestFacts,
+): { request: R; repairs: Repair[]; left: Violation[] } {
+  if (!isFields(request)) return { request, repairs: [], left: findViolations(request, facts) };
   const draft = new Draft(request);
-  readTurns(draft);
-  mendUnicode(draft, facts);
-  mendSystem(draft, facts);
-  const names = new Renaming(namesIn(draft));
-  mendTools(draft, names);
-  mendBlocks(draft, names);
-  for (const mend of MENDS) mend(draft, facts);
-  if (draft.repairs.length === 0) return { request, repairs: [], left: breaches };
-  const mended = { ...draft.top, messages: messagesOf(draft) } as R;
-  return { request: mended, repairs: draft.repairs, left: findBreaches(mended, facts) };
+  for (const fix of FOR_REQUEST) fix(draft, facts);
+  const repairs = draft.notes.flatMap(({ rule, path, what }) => (what ? [{ rule, path, what }] : []));
+  const repaired = repairs.length === 0 ? request : (draft.written() as unknown as R);
+  return { request: repaired, repairs, left: draft.notes.length === 0 ? [] : findViolations(repaired, facts) };
 }
 
-/** The names that tools and calls have now, valid or not. */
-function namesIn(draft: Draft): unknown[] {
-  const tools = Array.isArray(draft.top.tools) ? draft.top.tools.filter(isFields) : [];
-  const calls = draft.turns.flatMap(({ parts }) =>
-    parts.map(({ block }) => block).filter(({ type }) => type === 'tool_use'),
-  );
-  return [...tools, ...calls].map(({ name }) => name);
+/**
+ * The messages of a log as a request may hold them: blocks that the API takes, turns that alternate and say something, whole
+ * pairs. Where they begin and end is the caller's business, and so are media, which may be references here. What is sound
+ * stays the same object, and messages that are added at the end change none but the last. `cameFrom` says which block a
+ * block was before; words of ours come from none. Pure, total, deterministic.
+ */
+export function repairLog(messages: readonly { role: string; content: readonly Block[] }[]): {
+  messages: { role: 'user' | 'assistant'; content: Block[] }[];
+  cameFrom: ReadonlyMap<Block, Block>;
+} {
+  const draft = new Draft({ messages }, true);
+  for (const fix of FOR_LOG) fix(draft, { bindsThinking: false });
+  const parts = draft.turns.flatMap(liveParts);
+  return {
+    messages: draft.turns.map((turn) => messageOf(turn) as { role: 'user' | 'assistant'; content: Block[] }),
+    cameFrom: new Map(parts.flatMap(({ block, came }) => (came?.type === block.type ? [[block, came]] : []))),
+  };
 }

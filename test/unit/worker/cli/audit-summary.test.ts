@@ -59,7 +59,7 @@ test('each event of the audit trail has its place', () => {
       { event: 'context.output-lowered', maxOutputTokens: 5 },
       { event: 'context.gave-up', reason: 'prompt_too_long' },
       { event: 'message.capped', kind: 'tool_result', chars: 9 },
-      { event: 'request.repaired', repairs: [{ rule: 7, path: 'x', what: 'closed_pair' }] },
+      { event: 'request.repaired', repairs: [{ rule: 'tool-pairs', path: 'x', what: 'closed_pair' }] },
       { event: 'session.torn', records: 3 },
       { event: 'model.answered', purpose: 'answer', model: 'm', inputTokens: 10, outputTokens: 2, cacheReadTokens: 5 },
       { event: 'model.answered', purpose: 'answer', model: 'm', inputTokens: 20, outputTokens: 3, cacheReadTokens: 15 },
@@ -76,7 +76,7 @@ test('each event of the audit trail has its place', () => {
     outputLowered: 1,
     gaveUp: 1,
     capped: { tool_result: 1 },
-    repaired: { 'rule 7: closed_pair': 1 },
+    repaired: { 'tool-pairs: closed_pair': 1 },
     tornRecords: 3,
   });
   expect(tokens).toEqual({

@@ -6,7 +6,7 @@ import { type Attachment, readAttachment } from '../../../../worker/media/attach
 import { countPages } from '../../../../worker/media/pdf.ts';
 import { mediaId } from '../../../../worker/media/store.ts';
 import type { Block } from '../../../../worker/model/block.ts';
-import { judgeMedia } from '../../../../worker/model/rules/contract-media.ts';
+import { judgeMedia } from '../../../../worker/model/rules/media.ts';
 import { type FileProblem, unreadableFile, unsupportedKind } from '../../../../worker/reply/notices.ts';
 import { blankPng, jpegPhoto, pdfOf } from '../../../fixture/files.ts';
 import { GRAPHEMES, rawTexts, SEEDED } from '../../../fixture/texts.ts';

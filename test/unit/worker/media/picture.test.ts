@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import sharp, { type Sharp } from 'sharp';
 import { type FittedPicture, fitPicture, PICTURE_LIMITS } from '../../../../worker/media/picture.ts';
 import { readImageHeader } from '../../../../worker/model/image-header.ts';
-import { judgeMedia } from '../../../../worker/model/rules/contract-media.ts';
+import { judgeMedia } from '../../../../worker/model/rules/media.ts';
 import { blankPng, jpegPhoto, noisePng } from '../../../fixture/files.ts';
 import { SEEDED } from '../../../fixture/texts.ts';
 

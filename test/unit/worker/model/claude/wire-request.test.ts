@@ -2,7 +2,8 @@ import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { wireRequest } from '../../../../../worker/model/claude/wire-request.ts';
 import type { ModelRequest } from '../../../../../worker/model/port.ts';
-import { findBreaches, type WireRequest } from '../../../../../worker/model/rules/contract.ts';
+import type { WireRequest } from '../../../../../worker/model/rules/rules.ts';
+import { findViolations } from '../../../../../worker/model/rules/validate.ts';
 import { SEALED } from '../../../../fixture/requests.ts';
 import { SEEDED } from '../../../../fixture/texts.ts';
 import { type InputUsage, PrefixCache } from '../../../../stand-in/claude/cache.ts';
@@ -65,7 +66,7 @@ test('however much a turn adds, the next request reads all that the one before i
       for (const [id, { size, tools, thinks }] of all.entries()) {
         messages.push(...(tools ? round(id, Math.ceil(size / 2), thinks) : exchange(id, size, thinks)));
         const wire = wireRequest(request(messages));
-        expect(findBreaches(wire, FACTS)).toEqual([]);
+        expect(findViolations(wire, FACTS)).toEqual([]);
         const usage = send(wire);
         expect(usage.cache_read_input_tokens).toBe(before.total);
         expect(usage.input_tokens).toBe(0);

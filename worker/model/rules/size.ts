@@ -1,57 +1,50 @@
-/** Mends rule 18: a request that is larger than the API takes, by what is largest and oldest. */
+/** A request that is larger than the API takes, by what is largest and oldest. */
 
 import { clipMiddle } from '../../../shared/base/text.ts';
 import type { Block } from '../block.ts';
 import { REQUEST_BYTES_MAX } from '../body-size.ts';
 import { bytesOf } from '../json-text.ts';
-import { isMedia, leftOut } from './contract-media.ts';
-import { isFields } from './contract-shapes.ts';
 import {
   type Draft,
-  liveParts,
-  type Mend,
-  messagesOf,
+  type Fix,
+  messageOf,
   newestUserTurn,
   type Part,
   pendingPart,
   reviseBlocks,
   textBlock,
-} from './repair-draft.ts';
-import { dropOldest } from './repair-frame.ts';
-import { mendPairs } from './repair-pairs.ts';
+} from './draft.ts';
+import { dropOldest } from './frame.ts';
+import { leftOut } from './media.ts';
+import { fixPairs } from './pairs.ts';
+import { isFields, isMedia } from './shapes.ts';
 
 /** What is kept of a text at least, however much too large the request is. */
 const KEPT_CHARS = 4_000;
 /** More than the marker of a cut takes. */
 const MARKER_BYTES = 200;
 
-/** A block that may give way: a picture, a file, or a text. */
-interface Weight {
-  at: number;
-  block: Block;
-  path: string;
-  bytes: number;
-  age: 'old' | 'newest' | 'pending';
-}
-
+type Age = 'old' | 'newest' | 'pending';
 type Tier = (draft: Draft, excessBytes: number) => void;
 
 /** In the order of what is missed least. The words that wait for an answer are touched when nothing else is left. */
 const TIERS: readonly Tier[] = [
-  (draft, excess) => lighten(draft, excess, ({ age, block }) => age === 'old' && isFile(block)),
-  (draft, excess) => lighten(draft, excess, ({ age, block }) => age === 'old' && !isFile(block)),
+  (draft, excess) => lighten(draft, excess, (age, block) => age === 'old' && isFile(block)),
+  (draft, excess) => lighten(draft, excess, (age, block) => age === 'old' && !isFile(block)),
   dropOldestIfEnough,
-  (draft, excess) => lighten(draft, excess, ({ age }) => age === 'newest'),
+  (draft, excess) => lighten(draft, excess, (age) => age === 'newest'),
   dropOldestIfEnough,
-  (draft, excess) => lighten(draft, excess, ({ age }) => age === 'pending'),
+  (draft, excess) => lighten(draft, excess, (age) => age === 'pending'),
   dropOldestIfEnough,
 ];
 
-export const mendSize: Mend = (draft, { bodyBytesMax = REQUEST_BYTES_MAX }) => {
+/** `body-size`. */
+export const fixSize: Fix = (draft, { bodyBytesMax = REQUEST_BYTES_MAX }) => {
+  if (draft.bytes() <= bodyBytesMax) return;
+  draft.note('body-size', '');
   for (const tier of TIERS) {
-    const excess = bytesOf({ ...draft.top, messages: messagesOf(draft) }) - bodyBytesMax;
-    if (excess <= 0) return;
-    tier(draft, excess);
+    const excess = draft.bytes() - bodyBytesMax;
+    if (excess > 0) tier(draft, excess);
   }
 };
 
@@ -75,25 +68,28 @@ function withText(block: Block, text: string): Block {
 }
 
 /** Takes from the largest blocks that `mayGive`, and no more than must be. */
-function lighten(draft: Draft, excessBytes: number, mayGive: (weight: Weight) => boolean): void {
-  const weights = weigh(draft).filter(mayGive);
-  weights.sort((a, b) => b.bytes - a.bytes);
-  const lighter = new Map<number, Block>();
-  let excess = excessBytes;
-  for (const { at, block, bytes, path } of weights) {
-    if (excess <= 0) break;
-    const next = lightened(block, excess);
-    const saved = bytes - bytesOf(next);
-    if (saved <= 0) continue;
-    excess -= saved;
-    lighter.set(at, next);
-    draft.note(18, path, isFile(block) ? 'placeholder' : 'shortened');
-  }
-  let at = 0;
-  reviseBlocks(draft, (block) => {
-    at += 1;
-    return lighter.get(at) ?? block;
+function lighten(draft: Draft, excessBytes: number, mayGive: (age: Age, block: Block) => boolean): void {
+  const pending = pendingPart(draft);
+  const newest = new Set<Part>(newestUserTurn(draft)?.parts);
+  const weights: { block: Block; path: string; bytes: number }[] = [];
+  reviseBlocks(draft, (block, path, part) => {
+    const age = part === pending ? 'pending' : newest.has(part) ? 'newest' : 'old';
+    const isHeavy = isMedia(block) || longText(block) !== undefined;
+    if (isHeavy && mayGive(age, block)) weights.push({ block, path, bytes: bytesOf(block) });
+    return block;
   });
+  const lighter = new Map<string, Block>();
+  let excess = excessBytes;
+  for (const { block, bytes, path } of weights.sort((a, b) => b.bytes - a.bytes)) {
+    const next = excess > 0 ? lightened(block, excess) : block;
+    const saved = bytes - bytesOf(next);
+    if (next === block || saved <= 0) continue;
+    excess -= saved;
+    lighter.set(path, next);
+    draft.note('body-size', path, isFile(block) ? 'placeholder' : 'shortened');
+  }
+  // Paths are unique among blocks that are large: what was added shares one, but has nothing to give.
+  reviseBlocks(draft, (block, path) => lighter.get(path) ?? block);
 }
 
 /** Every UTF-16 unit that goes saves at least one byte, so a text need not lose more of them than there are bytes too many. */
@@ -104,32 +100,17 @@ function lightened(block: Block, excess: number): Block {
   return chars < text.length ? withText(block, clipMiddle(text, chars)) : block;
 }
 
-function weigh(draft: Draft): Weight[] {
-  const newest = newestUserTurn(draft);
-  const pending = pendingPart(draft);
-  const newestParts = new Set<Part>(newest?.parts);
-  const weights: Weight[] = [];
-  let at = 0;
-  reviseBlocks(draft, (block, path, part) => {
-    at += 1;
-    const age = part === pending ? 'pending' : newestParts.has(part) ? 'newest' : 'old';
-    if (isFile(block) || longText(block) !== undefined) weights.push({ at, block, path, bytes: bytesOf(block), age });
-    return block;
-  });
-  return weights;
-}
-
 /** Many small messages have nothing large to give: the oldest go, unless the newest would be too large even alone. */
 function dropOldestIfEnough(draft: Draft, excessBytes: number): void {
   const newest = newestUserTurn(draft);
   const older = draft.turns.slice(0, newest ? draft.turns.indexOf(newest) : 0);
   let excess = excessBytes;
   const needed = older.findIndex((turn) => {
-    excess -= bytesOf({ role: turn.role, content: liveParts(turn).map(({ block }) => block) }) + 1;
+    excess -= bytesOf(messageOf(turn)) + 1;
     return excess <= 0;
   });
   if (needed < 0) return;
   // Turns come in pairs of question and answer, so that the user begins what is left.
-  dropOldest(draft, needed + 1 + ((needed + 1) % 2), 18);
-  mendPairs(draft, { bindsThinking: false });
+  dropOldest(draft, needed + 1 + ((needed + 1) % 2), 'body-size');
+  fixPairs(draft, { bindsThinking: false });
 }

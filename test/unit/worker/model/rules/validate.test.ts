@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { findBreaches, type WireRequest } from '../../../../../worker/model/rules/contract.ts';
+import { RULES, type WireRequest } from '../../../../../worker/model/rules/rules.ts';
+import { findViolations } from '../../../../../worker/model/rules/validate.ts';
 import { ACCEPTED, APART, one, REFUSED, say, times } from '../../../../fixture/contract-cases.ts';
 import { injured, oddRequests } from '../../../../fixture/injuries.ts';
 import { clone, conversations, FACTS, GROUNDS } from '../../../../fixture/requests.ts';
@@ -18,7 +19,8 @@ import {
   user,
 } from '../../../../stand-in/claude/specimens.ts';
 
-const rulesIn = (request: unknown): number[] => findBreaches(request as WireRequest, FACTS).map(({ rule }) => rule);
+const rulesIn = (request: unknown): number[] =>
+  findViolations(request as WireRequest, FACTS).map(({ rule }) => RULES[rule].number);
 const theirRule = (request: unknown): number | undefined => firstBreach(clone(request), GROUNDS)?.rule;
 
 test.each(ACCEPTED)('rule %i accepts %s', (_, __, request) => {
@@ -39,42 +41,48 @@ test.each(APART)('apart from the stand-in: %s', (_, request, ours, theirs) => {
 
 test('24 allows 600 pages where the window is long, 21 any output where the limit is not known', () => {
   const long = { ...FACTS, windowTokens: 1_000_000 };
-  expect(findBreaches(say(user(pages(600))), long)).toEqual([]);
-  expect(findBreaches(say(user(pages(601))), long)).toMatchObject([{ rule: 24 }]);
-  expect(findBreaches({ ...one, max_tokens: 1e6 }, { bindsThinking: false })).toEqual([]);
+  expect(findViolations(say(user(pages(600))), long)).toEqual([]);
+  expect(findViolations(say(user(pages(601))), long)).toMatchObject([{ rule: 'pdf-pages' }]);
+  expect(findViolations({ ...one, max_tokens: 1e6 }, { bindsThinking: false })).toEqual([]);
 });
 
 test('18 counts bytes as they are sent', () => {
   const request = say(user('é"\n'.repeat(1000)));
   const bytes = Buffer.byteLength(JSON.stringify(request));
-  expect(findBreaches(request, { ...FACTS, bodyBytesMax: bytes })).toEqual([]);
-  expect(findBreaches(request, { ...FACTS, bodyBytesMax: bytes - 1 })).toMatchObject([{ rule: 18, path: '' }]);
+  expect(findViolations(request, { ...FACTS, bodyBytesMax: bytes })).toEqual([]);
+  expect(findViolations(request, { ...FACTS, bodyBytesMax: bytes - 1 })).toMatchObject([
+    { rule: 'body-size', path: '' },
+  ]);
 });
 
-test('a breach says where, in words of ours, and nothing of what anybody wrote', () => {
+test('a violation says where, in words of ours, and nothing of what anybody wrote', () => {
   const secret = 'SECRET\ud83d';
   const request = say(
     user({ type: 'text', text: secret, [secret]: secret }, image(secret), { type: secret }),
     assistant(thinking(secret), call(secret, { name: secret, input: { [secret]: secret } })),
     user(result('x', [text(''), image(png(9, 8001))]), text(secret)),
   );
-  const breaches = findBreaches(request, FACTS);
-  expect(JSON.stringify(breaches)).not.toContain('SECRET');
-  expect(breaches).toContainEqual({ rule: 23, path: 'messages.2.content.0.content.1', problem: 'a side over 8000 px' });
-  expect(breaches.map(({ path }) => path)).toEqual(
+  const violations = findViolations(request, FACTS);
+  expect(JSON.stringify(violations)).not.toContain('SECRET');
+  expect(violations).toContainEqual({
+    rule: 'image-size',
+    path: 'messages.2.content.0.content.1',
+    problem: 'a side over 8000 px',
+  });
+  expect(violations.map(({ path }) => path)).toEqual(
     expect.arrayContaining(['messages.0.content.1', 'messages.1.content.1']),
   );
 });
 
-test('sound requests have no breach, and injured ones have the breach that the stand-in finds first', () => {
+test('sound requests have no violation, and injured ones have the breach that the stand-in finds first', () => {
   const seen = new Set<number | undefined>();
   fc.assert(
     fc.property(injured(3), ({ request, grounds }) => {
-      const ours = findBreaches(request, FACTS);
+      const ours = findViolations(request, FACTS);
       const theirs = firstBreach(JSON.parse(JSON.stringify(request)), grounds);
       seen.add(theirs?.rule);
       if (theirs === undefined) expect(ours).toEqual([]);
-      else expect(ours.map(({ rule }) => rule)).toContain(theirs.rule);
+      else expect(ours.map(({ rule }) => RULES[rule].number)).toContain(theirs.rule);
     }),
     { ...SEEDED, numRuns: 400 },
   );
@@ -86,7 +94,7 @@ test('what the stand-in itself wrote is sound, bound thinking too', () => {
   fc.assert(
     fc.property(conversations(true), ({ request, grounds }) => {
       expect(firstBreach(request, grounds)).toBeUndefined();
-      expect(findBreaches(request, { ...FACTS, bindsThinking: true })).toEqual([]);
+      expect(findViolations(request, { ...FACTS, bindsThinking: true })).toEqual([]);
     }),
     { ...SEEDED, numRuns: 60 },
   );
@@ -107,13 +115,13 @@ test('whatever it is given, it answers', () => {
     { ...one, system: 1n },
     { ...one, metadata: loop },
   ])
-    expect(findBreaches(odd as unknown as WireRequest, FACTS)).not.toEqual([]);
+    expect(findViolations(odd as unknown as WireRequest, FACTS)).not.toEqual([]);
   let deep: unknown = 'x\ud83d';
   for (let depth = 0; depth < 20_000; depth++) deep = [deep];
-  expect(findBreaches(say(user('a'), assistant(call('t', { input: { deep } }))), FACTS)).not.toEqual([]);
+  expect(findViolations(say(user('a'), assistant(call('t', { input: { deep } }))), FACTS)).not.toEqual([]);
   fc.assert(
     fc.property(oddRequests(), (odd) => {
-      expect(Array.isArray(findBreaches(odd, FACTS))).toBe(true);
+      expect(Array.isArray(findViolations(odd, FACTS))).toBe(true);
     }),
     { ...SEEDED, numRuns: 500 },
   );
@@ -124,6 +132,6 @@ test('a megabyte is judged in a time that grows with its length, not faster', ()
   const request = say(...times(500, [user(long), assistant(long)]).flat(), user('a'));
   expect(JSON.stringify(request).length).toBeGreaterThan(1_000_000);
   const start = performance.now();
-  expect(findBreaches(request, FACTS)).toEqual([]);
+  expect(findViolations(request, FACTS)).toEqual([]);
   expect(performance.now() - start).toBeLessThan(LINEAR_MS_MAX);
 });

@@ -1,24 +1,23 @@
-import { BREAKPOINTS_MAX } from './contract.ts';
-import { isBreakpoint, isFields } from './contract-shapes.ts';
-import { type Draft, type Mend, reviseBlocks } from './repair-draft.ts';
+import { type Draft, type Fix, reviseBlocks } from './draft.ts';
+import { isBreakpoint, isFields } from './shapes.ts';
+
+export const BREAKPOINTS_MAX = 4;
 
 /**
- * Rule 14: the oldest breakpoints go, since each covers what stands before it. Nothing that thinking is bound to changes
- * by that, so no part is marked as changed.
+ * `breakpoints-few`: the oldest breakpoints go, since each covers what stands before it. Nothing that thinking is bound to
+ * changes by that, so no part is marked as changed.
  */
-export const mendBreakpoints: Mend = (draft) => {
-  const paths: string[] = [];
-  reviseHolders(draft, (holder, path) => {
-    if (isBreakpoint(holder.cache_control)) paths.push(path);
+export const fixBreakpoints: Fix = (draft) => {
+  let excess = (isBreakpoint(draft.top.cache_control) ? 1 : 0) - BREAKPOINTS_MAX;
+  reviseHolders(draft, (holder) => {
+    if (isBreakpoint(holder.cache_control)) excess += 1;
     return holder;
   });
-  const own = isBreakpoint(draft.top.cache_control) ? 1 : 0;
-  let excess = paths.length + own - BREAKPOINTS_MAX;
   if (excess <= 0) return;
   reviseHolders(draft, (holder, path) => {
     if (excess <= 0 || !isBreakpoint(holder.cache_control)) return holder;
     excess -= 1;
-    draft.note(14, path, 'dropped_breakpoint');
+    draft.note('breakpoints-few', path, 'dropped_breakpoint');
     const { cache_control, ...unmarked } = holder;
     return unmarked as typeof holder;
   });

@@ -1,15 +1,16 @@
-/** Rules 22 to 24: pictures and PDF files. A URL or a file id cannot be judged from a request. */
+/** Pictures and PDF files. A URL or a file id cannot be judged from a request. */
 
 import type { Block } from '../block.ts';
 import { sizeInWords } from '../block.ts';
 import { readImageHeader } from '../image-header.ts';
 import { readPdf } from '../pdf-header.ts';
-import type { ContractFacts } from './contract.ts';
-import { isFields } from './contract-shapes.ts';
+import { type Fix, newestUserTurn, type Part, pendingPart, reviseBlocks, textBlock } from './draft.ts';
+import type { RequestFacts, RuleName } from './rules.ts';
+import { isFields, isMedia } from './shapes.ts';
 
 /** Why a picture or a file cannot be sent, in words that also stand in its place afterwards. */
 export interface MediaFault {
-  rule: 22 | 23 | 24;
+  rule: RuleName;
   problem: string;
 }
 
@@ -24,16 +25,39 @@ const PDF_PAGES_MAX = 100;
 const PDF_PAGES_MAX_LONG = 600;
 const LONG_WINDOW_TOKENS = 1_000_000;
 
-/** Whether a block is a picture or a document. */
-export function isMedia(block: Block): boolean {
-  return block.type === 'image' || block.type === 'document';
-}
+/** `media-readable`, `image-size` and `pdf-pages`: what cannot be sent is named by a line in its place. */
+export const fixMedia: Fix = (draft, facts) => {
+  const media: Block[] = [];
+  reviseBlocks(draft, (block) => {
+    if (isMedia(block)) media.push(block);
+    return block;
+  });
+  const faults = judgeMedia(media, facts).values();
+  reviseBlocks(draft, (block, path) => {
+    const fault = isMedia(block) ? faults.next().value : undefined;
+    if (fault === undefined) return block;
+    draft.note(fault.rule, path, 'placeholder', fault.problem);
+    return textBlock(leftOut(block, fault.problem));
+  });
+};
+
+/** Words of ours for a picture or a file do not come between the user's last words and the end of the request. */
+export const putLastWordsLast: Fix = (draft) => {
+  const newest = newestUserTurn(draft);
+  const pending = pendingPart(draft);
+  if (newest === undefined || pending === undefined) return;
+  const at = newest.parts.indexOf(pending);
+  const behind = newest.parts.slice(at + 1);
+  const isOurs = ({ block, came, out }: Part): boolean => !out && came?.type !== 'text' && block.type === 'text';
+  const rest = [pending, ...behind.filter((part) => !isOurs(part))];
+  newest.parts = [...newest.parts.slice(0, at), ...behind.filter(isOurs), ...rest];
+};
 
 /**
  * Judges all media of a request, given in the order in which they stand there: one verdict each, undefined for a sound
  * one. Where there are too many, the oldest are at fault, and no more of them than must go.
  */
-export function judgeMedia(media: readonly Block[], facts: ContractFacts): (MediaFault | undefined)[] {
+export function judgeMedia(media: readonly Block[], facts: RequestFacts): (MediaFault | undefined)[] {
   const pagesMax = (facts.windowTokens ?? 0) >= LONG_WINDOW_TOKENS ? PDF_PAGES_MAX_LONG : PDF_PAGES_MAX;
   const faults: (MediaFault | undefined)[] = [];
   let images: { at: number; sidePx: number }[] = [];
@@ -44,7 +68,7 @@ export function judgeMedia(media: readonly Block[], facts: ContractFacts): (Medi
     if (block.type === 'image' && !isFault) images.push({ at, sidePx: judged });
   }
   const blame = (blamed: readonly { at: number }[], problem: string): void => {
-    for (const { at } of blamed) faults[at] = { rule: 23, problem };
+    for (const { at } of blamed) faults[at] = { rule: 'image-size', problem };
   };
   const excess = Math.max(0, images.length - IMAGES_MAX);
   blame(images.slice(0, excess), `more than ${IMAGES_MAX} images in one request`);
@@ -59,25 +83,27 @@ export function judgeMedia(media: readonly Block[], facts: ContractFacts): (Medi
 /** The longer side of a sound picture in pixels, 0 when it cannot be known; else what is wrong with it. */
 function judgeImage({ source }: Block): number | MediaFault {
   if (!isFields(source) || source.type !== 'base64' || typeof source.data !== 'string') return 0;
-  if (!IMAGE_TYPES.has(String(source.media_type))) return { rule: 22, problem: 'not a jpeg, png, gif or webp' };
-  if (source.data.length > IMAGE_BASE64_BYTES_MAX) return { rule: 22, problem: 'larger than 5 MB' };
+  if (!IMAGE_TYPES.has(String(source.media_type)))
+    return { rule: 'media-readable', problem: 'not a jpeg, png, gif or webp' };
+  if (source.data.length > IMAGE_BASE64_BYTES_MAX) return { rule: 'media-readable', problem: 'larger than 5 MB' };
   const bytes = decodedBase64(source.data);
-  if (bytes === undefined) return { rule: 22, problem: 'not base64' };
+  if (bytes === undefined) return { rule: 'media-readable', problem: 'not base64' };
   const header = readImageHeader(bytes);
-  if (header === undefined) return { rule: 22, problem: 'its bytes are no picture' };
-  if (header.mediaType !== source.media_type) return { rule: 22, problem: 'its bytes are of another type' };
+  if (header === undefined) return { rule: 'media-readable', problem: 'its bytes are no picture' };
+  if (header.mediaType !== source.media_type)
+    return { rule: 'media-readable', problem: 'its bytes are of another type' };
   const side = Math.max(header.width, header.height);
-  return side <= IMAGE_SIDE_PX_MAX ? side : { rule: 23, problem: `a side over ${IMAGE_SIDE_PX_MAX} px` };
+  return side <= IMAGE_SIDE_PX_MAX ? side : { rule: 'image-size', problem: `a side over ${IMAGE_SIDE_PX_MAX} px` };
 }
 
 function judgeDocument({ source }: Block, pagesMax: number): number | MediaFault {
   if (!isFields(source) || source.type !== 'base64' || typeof source.data !== 'string') return 0;
-  if (source.media_type !== 'application/pdf') return { rule: 22, problem: 'not a PDF' };
+  if (source.media_type !== 'application/pdf') return { rule: 'media-readable', problem: 'not a PDF' };
   const bytes = decodedBase64(source.data);
   const header = bytes && readPdf(bytes);
-  if (header === undefined) return { rule: 24, problem: 'its bytes are no PDF' };
-  if (header.encrypted) return { rule: 24, problem: 'password protected' };
-  return header.pages <= pagesMax ? 0 : { rule: 24, problem: `more than ${pagesMax} pages` };
+  if (header === undefined) return { rule: 'pdf-pages', problem: 'its bytes are no PDF' };
+  if (header.encrypted) return { rule: 'pdf-pages', problem: 'password protected' };
+  return header.pages <= pagesMax ? 0 : { rule: 'pdf-pages', problem: `more than ${pagesMax} pages` };
 }
 
 /**

@@ -1,0 +1,54 @@
+import { readFileSync } from 'node:fs';
+import { expect, test } from '@jest/globals';
+import { Draft } from '../../../../../worker/model/rules/draft.ts';
+import { repairRequest } from '../../../../../worker/model/rules/repair.ts';
+import { RULES, type RuleName, type WireRequest } from '../../../../../worker/model/rules/rules.ts';
+import { findViolations } from '../../../../../worker/model/rules/validate.ts';
+import { APART, REFUSED } from '../../../../fixture/contract-cases.ts';
+import { FACTS } from '../../../../fixture/requests.ts';
+
+const NAMES = Object.keys(RULES) as RuleName[];
+/** What can be repaired: nobody can say which model was meant. */
+const CASES = [...REFUSED, ...APART.flatMap(([name, request, ours]) => (ours ? [[ours, name, request] as const] : []))]
+  .filter(([, name]) => name !== 'no model')
+  .map(([number, name, request]) => ({ number, name, request: request as WireRequest }));
+
+const casesOf = (rule: RuleName) => CASES.filter(({ number }) => number === RULES[rule].number);
+const namesIn = (found: readonly { rule: RuleName }[]): RuleName[] => found.map(({ rule }) => rule);
+
+/** What the rule's own fix finds in a request, and the request after it. */
+function fixedAlone(rule: RuleName, request: WireRequest): { found: RuleName[]; fixed: WireRequest } {
+  const draft = new Draft({ ...request });
+  RULES[rule].fix(draft, FACTS);
+  return { found: namesIn(draft.notes), fixed: draft.written() as unknown as WireRequest };
+}
+
+test('the table has every rule of the contract but the two that need a tokenizer, each once', () => {
+  const numbers = NAMES.map((rule) => RULES[rule].number);
+  expect(numbers).toEqual(Array.from({ length: 25 }, (_, at) => at + 1).filter((number) => ![19, 20].includes(number)));
+});
+
+test.each(NAMES)('%s has a request that violates it, and its own fix finds and heals that', (rule) => {
+  const found = casesOf(rule).filter(({ request }) => fixedAlone(rule, request).found.includes(rule));
+  expect(found.length).toBeGreaterThan(0);
+  for (const { request } of found) {
+    const { fixed } = fixedAlone(rule, request);
+    expect(fixedAlone(rule, fixed).found).not.toContain(rule);
+  }
+});
+
+test.each(NAMES)('%s is named wherever it is violated, and nothing is left of it after the repair', (rule) => {
+  for (const { request } of casesOf(rule)) {
+    expect(namesIn(findViolations(request, FACTS))).toContain(rule);
+    const { left, repairs, request: repaired } = repairRequest(request, FACTS);
+    expect(left).toEqual([]);
+    expect(namesIn(repairs)).toContain(rule);
+    expect(findViolations(repaired, FACTS)).toEqual([]);
+  }
+});
+
+test('the docs name every rule, with its number', () => {
+  const page = readFileSync('docs/context-management.md', 'utf8');
+  const named = [...page.matchAll(/^\| `([a-z-]+)` +\| (\d+) +\|/gm)].map(([, rule, number]) => [rule, Number(number)]);
+  expect(named).toEqual(NAMES.map((rule) => [rule, RULES[rule].number]));
+});
