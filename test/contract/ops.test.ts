@@ -32,7 +32,7 @@ const PROMQL_WORDS =
   'sum count rate increase histogram_quantile count_over_time vector absent by on without unless or and offset bool'.split(
     ' ',
   );
-const ADR_SPANS = [
+const RECOVERY_SPANS = [
   SPAN.overflowDetected,
   SPAN.overflowCompacted,
   SPAN.overflowNewSession,
@@ -56,11 +56,11 @@ test('dashboards show every metric of ours, and the rules watch outcomes, recove
   }
 });
 
-test('dashboards and alert rules use only spans that exist, and the dashboard shows the five of the ADR', () => {
+test('dashboards and alert rules use only spans that exist, and the dashboard shows the five of the recovery', () => {
   const known = new Set<string>([...Object.values(SPAN), ...spansOfTheTable()]);
   const used = [...dashboardQueries(), ...alertQueries()].flatMap(spansIn);
   expect([...used, ...tracesSearched()].filter((name) => !known.has(name))).toEqual([]);
-  expect(used).toEqual(expect.arrayContaining([...ADR_SPANS, SPAN.turn]));
+  expect(used).toEqual(expect.arrayContaining([...RECOVERY_SPANS, SPAN.turn]));
 });
 
 test('what the collector derives from spans has dimensions that our spans carry', () => {
