@@ -1,27 +1,10 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import type { Service } from '../../shared/base/lifecycle.ts';
+import { expect, test } from '@jest/globals';
 import { chatKey } from '../../shared/redis/keys.ts';
-import { ALERT_CHAT, createWorld, startGateway, type World } from '../fixture/gateway.ts';
+import { CHAT, eachWithGateway, shown, start, stopGateways, world } from '../fixture/each-test.ts';
+import { ALERT_CHAT } from '../fixture/gateway.ts';
 import { nextOutcome, settledOutcomes } from '../fixture/ledger.ts';
 
-const CHAT = 1001;
-
-let world: World;
-let gateway: Service;
-
-beforeEach(async () => {
-  world = await createWorld();
-  gateway = await startGateway(world);
-});
-
-afterEach(async () => {
-  await gateway.stop();
-  await world.close();
-});
-
-function answersOf(chatId: number): string[] {
-  return world.telegram.shown(chatId).map(({ text }) => text);
-}
+eachWithGateway();
 
 test('a message is answered, settled once, acknowledged and removed', async () => {
   world.telegram.say(CHAT, 'Hello there');
@@ -32,7 +15,7 @@ test('a message is answered, settled once, acknowledged and removed', async () =
     recoveries: 0,
     traceId: expect.stringMatching(/^[0-9a-f]{32}$/),
   });
-  expect(answersOf(CHAT)).toEqual([expect.stringContaining('Hello there')]);
+  expect(shown(CHAT)).toEqual([expect.stringContaining('Hello there')]);
   expect(await world.peek.xlen(world.keys.inbound)).toBe(0);
   expect(await world.peek.exists(world.keys.lane(chatKey(CHAT)))).toBe(0);
   expect(world.telegram.calls.some(({ method }) => method === 'sendChatAction')).toBe(true);
@@ -42,7 +25,7 @@ test('two identical messages in a row are two messages', async () => {
   world.telegram.say(CHAT, 'yes');
   world.telegram.say(CHAT, 'yes');
   await nextOutcome(world, CHAT, 2);
-  expect(answersOf(CHAT)).toHaveLength(2);
+  expect(shown(CHAT)).toHaveLength(2);
   expect(world.claude.calls).toHaveLength(2);
 });
 
@@ -50,14 +33,14 @@ test('an update that is delivered again is answered once', async () => {
   const update = world.telegram.say(CHAT, 'only once');
   await nextOutcome(world, CHAT);
   // A new poller knows no offset, so Telegram shows it everything that it still has.
-  await gateway.stop();
+  await stopGateways();
   world.telegram.redeliver(update);
-  gateway = await startGateway(world);
+  await start();
   world.telegram.say(CHAT, 'the next one');
   // A second answer to the old update would come before the one to the new message: a chat keeps its order.
   await world.telegram.waitForText(CHAT, /the next one/);
   await nextOutcome(world, CHAT, 2);
-  expect(answersOf(CHAT).filter((text) => text.includes('only once'))).toHaveLength(1);
+  expect(shown(CHAT).filter((text) => text.includes('only once'))).toHaveLength(1);
   expect(await settledOutcomes(world)).toHaveLength(2);
 });
 
@@ -95,7 +78,7 @@ test('an answer longer than a Telegram message comes in parts, in order and comp
   world.claude.react(() => ({ do: 'answer', text: long }));
   world.telegram.say(CHAT, 'Tell me all');
   await nextOutcome(world, CHAT);
-  const parts = answersOf(CHAT);
+  const parts = shown(CHAT);
   expect(parts.length).toBeGreaterThan(1);
   expect(parts.every((part) => part.length <= 4096)).toBe(true);
   expect(parts.join('\n')).toBe(long);
@@ -106,7 +89,7 @@ test('a message from an id that is not allowed is ignored and confirmed', async 
   world.telegram.say(CHAT, 'I may');
   await nextOutcome(world, CHAT);
   expect(world.claude.calls).toHaveLength(1);
-  expect(answersOf(666)).toEqual([]);
+  expect(shown(666)).toEqual([]);
 });
 
 test('a kind of message that cannot be read is refused in a plain sentence', async () => {
@@ -121,7 +104,7 @@ test('a kind of message that cannot be read is refused in a plain sentence', asy
   });
   world.telegram.say(CHAT, 'hello', { messageId: 78 });
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'refused', reason: 'unsupported_kind' });
-  expect(answersOf(CHAT)[0]).toMatch(/cannot read this kind of message yet \(voice\)/);
+  expect(shown(CHAT)[0]).toMatch(/cannot read this kind of message yet \(voice\)/);
 });
 
 test('/new starts a conversation without the old one, and is no message for the model', async () => {
@@ -153,6 +136,6 @@ test('an entry whose message cannot be read fails once, and both the chat and th
   await nextOutcome(world, CHAT);
   await world.peek.xadd(world.keys.inbound, '*', 'chat', String(CHAT), 'message', '{"v":1}', 'traceparent', '');
   expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'failed', reason: 'undecodable' });
-  expect(answersOf(CHAT).at(-1)).toMatch(/could not read this message/);
+  expect(shown(CHAT).at(-1)).toMatch(/could not read this message/);
   await world.telegram.waitForText(ALERT_CHAT, /undecodable/);
 });

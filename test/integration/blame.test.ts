@@ -1,38 +1,24 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import type { Service } from '../../shared/base/lifecycle.ts';
+import { expect, test } from '@jest/globals';
 import { chatKey } from '../../shared/redis/keys.ts';
 import { importSession, parseLines } from '../../worker/session/transfer.ts';
-import { ALERT_CHAT, createWorld, startGateway, type World } from '../fixture/gateway.ts';
+import { CHAT, eachWithGateway, mainCalls, shown, start, stopGateways, world } from '../fixture/each-test.ts';
+import { ALERT_CHAT } from '../fixture/gateway.ts';
 import { guiltyConversation } from '../fixture/history.ts';
 import { nextOutcome } from '../fixture/ledger.ts';
 import { temporaryFile } from '../fixture/temporary-file.ts';
 import { GUARDRAILS, type Guardrail } from '../stand-in/claude/guardrails.ts';
 
-const CHAT = 1001;
 const GUILTY = /GUILTY/;
 const EVERY_GUARDRAIL = Object.keys(GUARDRAILS) as Guardrail[];
 const PROBE = /test of the connection/;
 
-let world: World;
-let gateway: Service;
-
-beforeEach(async () => {
-  world = await createWorld();
-  gateway = await startGateway(world);
-});
-
-afterEach(async () => {
-  await gateway.stop();
-  await world.close();
-});
+eachWithGateway();
 
 const givenHistory = async (chat: number, exchangesAgo: number) =>
   importSession(world.peek, world.keys, chatKey(chat), await parseLines(guiltyConversation(exchangesAgo)));
 
-const mainCalls = () => world.claude.calls.filter(({ kind }) => kind === 'main');
 const asked = () => mainCalls().filter(({ pendingText }) => !PROBE.test(pendingText));
 const probes = () => mainCalls().filter(({ pendingText }) => PROBE.test(pendingText));
-const shown = (chat = CHAT) => world.telegram.shown(chat).map(({ text }) => text);
 const sessionOf = (chat: number) => world.peek.hget(world.keys.chat(chatKey(chat)), 'session');
 const isGuiltySeen = () => GUILTY.test(JSON.stringify(mainCalls().at(-1)?.body));
 
@@ -108,8 +94,8 @@ test('an endpoint that refuses everything touches no session, whoever asks, and 
 });
 
 test('a server error that only one conversation gets is not waited out for ever: its history is left', async () => {
-  await gateway.stop();
-  gateway = await startGateway({ ...world, env: { ...world.env, OUTAGE_PATIENCE_MS: '300' } });
+  await stopGateways();
+  await start({ OUTAGE_PATIENCE_MS: '300' });
   await givenHistory(CHAT, 20);
   const error = { do: 'error', status: 500, type: 'api_error', message: 'Internal server error' } as const;
   world.claude.guard.rejectsText = { pattern: GUILTY, respond: error };
@@ -121,11 +107,10 @@ test('a server error that only one conversation gets is not waited out for ever:
 });
 
 test('a system prompt that is larger than the window touches no session and alerts once', async () => {
-  await gateway.stop();
+  await stopGateways();
   const prompt = await temporaryFile('You are a helpful assistant. '.repeat(900));
-  const env = { ...world.env, CONTEXT_WINDOW_TOKENS: '4000', SYSTEM_PROMPT_FILE: prompt };
   world.claude.windowTokens = 4_000;
-  gateway = await startGateway({ ...world, env });
+  await start({ CONTEXT_WINDOW_TOKENS: '4000', SYSTEM_PROMPT_FILE: prompt });
   const chats = [CHAT, CHAT + 1];
   const sessions = await Promise.all(chats.map((chat) => givenHistory(chat, 20)));
   for (const chat of chats) world.telegram.say(chat, 'Hello?');

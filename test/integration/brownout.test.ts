@@ -1,35 +1,17 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import type { Service } from '../../shared/base/lifecycle.ts';
+import { expect, test } from '@jest/globals';
 import { chatKey } from '../../shared/redis/keys.ts';
 import { importSession, parseLines } from '../../worker/session/transfer.ts';
-import { createWorld, startGateway, type World } from '../fixture/gateway.ts';
+import { CHAT, eachInWorld, moveToWorld, start, world } from '../fixture/each-test.ts';
 import { conversation } from '../fixture/history.ts';
 import { nextOutcome, untilSettled } from '../fixture/ledger.ts';
 import type { ClaudeCall, Reaction } from '../stand-in/claude/reaction.ts';
 import { text, thinking } from '../stand-in/claude/specimens.ts';
 
-const CHAT = 1001;
 const FIRST = 'claude-opus-5-5';
 const SECOND = 'claude-haiku-4-5-20251001';
 const OVERLOADED: Reaction = { do: 'error', status: 529, type: 'overloaded_error', message: 'Overloaded' };
 
-let world: World;
-let gateway: Service | undefined;
-
-beforeEach(async () => {
-  world = await createWorld();
-});
-
-afterEach(async () => {
-  await gateway?.stop();
-  gateway = undefined;
-  await world.close();
-});
-
-async function start(env: Record<string, string> = {}): Promise<void> {
-  Object.assign(world.env, env);
-  gateway = await startGateway(world);
-}
+eachInWorld();
 
 function modelsOf(calls: readonly ClaudeCall[]): string[] {
   return calls.filter(({ kind }) => kind === 'main').map(({ body }) => body.model);
@@ -63,8 +45,7 @@ test('an overflow never goes to the fallback: it is recovered from', async () =>
 });
 
 test('a conversation that went to the fallback and back breaks no rule: thinking stays with who thought', async () => {
-  await world.close();
-  world = await createWorld({ claude: { bindThinking: true } });
+  await moveToWorld({ claude: { bindThinking: true } });
   await start({ MODEL: FIRST, FALLBACK_MODEL: SECOND });
   let isAway = false;
   world.claude.react((call) =>
@@ -105,8 +86,7 @@ test('many chats in a brownout: the endpoint is spared, nobody is given up, and 
 }, 60_000);
 
 test('a brownout costs no session: what could not be summarised waits', async () => {
-  await world.close();
-  world = await createWorld({ claude: { windowTokens: 20_000 } });
+  await moveToWorld({ claude: { windowTokens: 20_000 } });
   const session = await importSession(
     world.peek,
     world.keys,

@@ -1,24 +1,11 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import type { Service } from '../../shared/base/lifecycle.ts';
-import { createWorld, startGateway, type World } from '../fixture/gateway.ts';
+import { expect, test } from '@jest/globals';
+import { CHAT, eachWithGateway, world } from '../fixture/each-test.ts';
 import { conversation } from '../fixture/history.ts';
 import { nextOutcome } from '../fixture/ledger.ts';
 
-const CHAT = 1001;
 const TURNS = 30;
 
-let world: World;
-let gateway: Service;
-
-beforeEach(async () => {
-  world = await createWorld();
-  gateway = await startGateway(world);
-});
-
-afterEach(async () => {
-  await gateway.stop();
-  await world.close();
-});
+eachWithGateway();
 
 test('a growing chat reads its prefix from the cache', async () => {
   world.claude.react((call) => ({

@@ -1,24 +1,10 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import type { Service } from '../../shared/base/lifecycle.ts';
+import { expect, test } from '@jest/globals';
 import { keysOf } from '../../shared/redis/keys.ts';
 import { runFile } from '../fixture/command.ts';
-import { createWorld, startGateway, type World } from '../fixture/gateway.ts';
+import { CHAT, eachInWorld, moveToWorld, start, world } from '../fixture/each-test.ts';
 import { nextOutcome } from '../fixture/ledger.ts';
 
-const CHAT = 1001;
-
-let world: World;
-let gateway: Service | undefined;
-
-beforeEach(async () => {
-  world = await createWorld();
-});
-
-afterEach(async () => {
-  await gateway?.stop();
-  gateway = undefined;
-  await world.close();
-});
+eachInWorld();
 
 function dead(...args: string[]) {
   return runFile('worker/cli/main.ts', ['dead', ...args], world.env);
@@ -27,7 +13,7 @@ function dead(...args: string[]) {
 /** A gateway whose provider refuses the key, and messages that failed for it. */
 async function givenFailed(...texts: string[]): Promise<void> {
   world.claude.react(() => ({ do: 'error', status: 401, type: 'authentication_error', message: 'invalid x-api-key' }));
-  gateway = await startGateway(world);
+  await start();
   for (const [at, words] of texts.entries()) {
     world.telegram.say(CHAT, words);
     expect(await nextOutcome(world, CHAT, at + 1)).toMatchObject({ outcome: 'failed' });
@@ -100,8 +86,7 @@ test('two replays at once answer once', async () => {
 });
 
 test('what the operator replays is answered also where a lane is full: it would be lost else', async () => {
-  await world.close();
-  world = await createWorld({ env: { LANE_MAX_MESSAGES: '1' } });
+  await moveToWorld({ env: { LANE_MAX_MESSAGES: '1' } });
   await givenFailed('one', 'two', 'three');
   world.claude.react((call) => ({ do: 'answer', text: call.pendingText }));
   await dead('replay', '--all');

@@ -1,44 +1,20 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import type { Service } from '../../shared/base/lifecycle.ts';
+import { expect, test } from '@jest/globals';
 import { chatKey } from '../../shared/redis/keys.ts';
 import { importSession, parseLines } from '../../worker/session/transfer.ts';
-import { ALERT_CHAT, createWorld, startGateway, type World } from '../fixture/gateway.ts';
+import { CHAT, eachInWorld, mainCalls, moveToWorld, shown, start, world } from '../fixture/each-test.ts';
+import { ALERT_CHAT } from '../fixture/gateway.ts';
 import { nextOutcome } from '../fixture/ledger.ts';
 import type { ClaudeCall, Reaction } from '../stand-in/claude/reaction.ts';
 import { type Block, blocksOf, type Message } from '../stand-in/claude/request.ts';
 import { assistant, image, png, text, thinking, user } from '../stand-in/claude/specimens.ts';
 
-const CHAT = 1001;
 const SIGNED = { signature: 'EuYBCkQYAiJA0123456789ABCDEFGH==' };
 
-let world: World;
-let gateway: Service;
-
-beforeEach(async () => {
-  world = await createWorld();
-});
-
-afterEach(async () => {
-  await gateway.stop();
-  await world.close();
-});
+eachInWorld();
 
 async function givenHistory(...messages: Message[]): Promise<void> {
   const lines = messages.map((message) => JSON.stringify(message));
   await importSession(world.peek, world.keys, chatKey(CHAT), await parseLines(lines));
-}
-
-async function start(env: Record<string, string> = {}): Promise<void> {
-  Object.assign(world.env, env);
-  gateway = await startGateway(world);
-}
-
-function mainCalls(): ClaudeCall[] {
-  return world.claude.calls.filter(({ kind }) => kind === 'main');
-}
-
-function shown(): string[] {
-  return world.telegram.shown(CHAT).map((message) => message.text);
 }
 
 function mediaIn({ body }: ClaudeCall): number {
@@ -190,8 +166,7 @@ test('media that is refused again: all of it is left out at once, and told once'
 });
 
 test('a model that binds its thinking takes the request that follows a compaction, and the next ones', async () => {
-  await world.close();
-  world = await createWorld({ claude: { bindThinking: true, windowTokens: 60_000 } });
+  await moveToWorld({ claude: { bindThinking: true, windowTokens: 60_000 } });
   await start();
   world.claude.react((call) =>
     call.kind === 'main' ? { do: 'answer', content: [thinking(`about ${call.index}`), text('b')] } : undefined,

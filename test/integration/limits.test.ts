@@ -1,37 +1,16 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import type { Service } from '../../shared/base/lifecycle.ts';
+import { expect, test } from '@jest/globals';
 import { chatKey } from '../../shared/redis/keys.ts';
 import { createBudget } from '../../worker/ask/budget.ts';
 import { readUsage, totalTokens } from '../../worker/model/usage.ts';
 import { importSession, parseLines } from '../../worker/session/transfer.ts';
-import { ALERT_CHAT, createWorld, startGateway, type World } from '../fixture/gateway.ts';
+import { CHAT, eachInWorld, shown, start, world } from '../fixture/each-test.ts';
+import { ALERT_CHAT } from '../fixture/gateway.ts';
 import { conversation } from '../fixture/history.ts';
 import { nextOutcome, untilSettled } from '../fixture/ledger.ts';
 
-const CHAT = 1001;
 const OTHER = 1002;
 
-let world: World;
-let gateway: Service | undefined;
-
-beforeEach(async () => {
-  world = await createWorld();
-});
-
-afterEach(async () => {
-  await gateway?.stop();
-  gateway = undefined;
-  await world.close();
-});
-
-async function start(env: Record<string, string>): Promise<void> {
-  Object.assign(world.env, env);
-  gateway = await startGateway(world);
-}
-
-function shown(chat: number): string[] {
-  return world.telegram.shown(chat).map(({ text }) => text);
-}
+eachInWorld();
 
 const today = () => new Date().toISOString().slice(0, 10);
 

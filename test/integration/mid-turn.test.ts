@@ -1,32 +1,23 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import type { Service } from '../../shared/base/lifecycle.ts';
-import { ALERT_CHAT, createWorld, startGateway, type World } from '../fixture/gateway.ts';
+import { CHAT, eachInWorld, mainCalls, shown, start, world } from '../fixture/each-test.ts';
+import { ALERT_CHAT } from '../fixture/gateway.ts';
 import { nextOutcome } from '../fixture/ledger.ts';
 import { callsTools, type Notebook, openNotebook, use } from '../fixture/notebook.ts';
 import { GUARDRAILS, type Guardrail } from '../stand-in/claude/guardrails.ts';
 import type { ReactionRule } from '../stand-in/claude/reaction.ts';
 
-const CHAT = 1001;
 const BINDING = ['claude-opus-5-5', 'claude-sonnet-4-6'];
 
-let world: World;
 let notebook: Notebook;
-let gateway: Service | undefined;
 
 beforeEach(async () => {
   notebook = await openNotebook();
-  world = await createWorld({ env: notebook.env });
 });
 
-afterEach(async () => {
-  await gateway?.stop();
-  gateway = undefined;
-  await world.close();
-  await notebook.remove();
-});
+eachInWorld(() => ({ env: notebook.env }));
 
-const mainCalls = () => world.claude.calls.filter(({ kind }) => kind === 'main');
-const shown = () => world.telegram.shown(CHAT).map(({ text }) => text);
+afterEach(() => notebook.remove());
+
 const noted = () => mainCalls().filter(({ body }) => JSON.stringify(body.messages).includes('Recovery note'));
 
 /** The model writes twice and then answers; where it reads that both are done, it does nothing more. */
@@ -40,7 +31,7 @@ test.each(BINDING)(
   'a fresh session in the middle of a tool turn shows each finished call, and none is made again (%s)',
   async (model) => {
     Object.assign(world.env, { MODEL: model });
-    gateway = await startGateway(world);
+    await start();
     // After both calls the provider takes the conversation no more, however it is shortened.
     world.claude.react((call) => {
       const sent = JSON.stringify(call.body.messages);
@@ -62,7 +53,7 @@ test.each(BINDING)(
 test.each(Object.keys(GUARDRAILS) as Guardrail[])(
   'refused by %s after a tool has returned: the calls are not made again, and the chat goes on',
   async (respond) => {
-    gateway = await startGateway(world);
+    await start();
     world.claude.guard.rejectsText = { pattern: /write: second line/, respond };
     world.claude.react(writesTwice);
     world.telegram.say(CHAT, 'Write two lines');
@@ -76,7 +67,7 @@ test.each(Object.keys(GUARDRAILS) as Guardrail[])(
 );
 
 test('a tool whose definition the API refuses by name is taken out, with an alert, and everybody is answered', async () => {
-  gateway = await startGateway(world);
+  await start();
   world.claude.guard.rejectsTool = /notebook__write/;
   for (const chat of [CHAT, CHAT + 1]) world.telegram.say(chat, 'Hello');
   for (const chat of [CHAT, CHAT + 1]) expect(await nextOutcome(world, chat)).toMatchObject({ outcome: 'answered' });
@@ -91,7 +82,7 @@ test('a tool whose definition the API refuses by name is taken out, with an aler
 
 test('a turn whose time runs out again and again is made smaller, and answered', async () => {
   Object.assign(world.env, { TURN_TIMEOUT_MS: '700' });
-  gateway = await startGateway(world);
+  await start();
   for (const [at, words] of ['one', 'two', 'three'].entries()) {
     world.telegram.say(CHAT, `${words} ${'lorem ipsum '.repeat(150)}`);
     await nextOutcome(world, CHAT, at + 1);

@@ -1,27 +1,13 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import type { Service } from '../../shared/base/lifecycle.ts';
-import { ALERT_CHAT, createWorld, startGateway, type World } from '../fixture/gateway.ts';
+import { expect, test } from '@jest/globals';
+import { CHAT, eachWithGateway, shown, world } from '../fixture/each-test.ts';
+import { ALERT_CHAT } from '../fixture/gateway.ts';
 import { nextOutcome, untilSettled } from '../fixture/ledger.ts';
 
-const CHAT = 1001;
 const DOWN = { do: 'error', status: 529, type: 'overloaded_error', message: 'Overloaded' } as const;
 /** Six failures at the shortest waits take longer than five attempts once did. */
 const FAILURES = 6;
 
-let world: World;
-let gateway: Service;
-
-beforeEach(async () => {
-  world = await createWorld({ env: { MAX_ATTEMPTS: '2' } });
-  gateway = await startGateway(world, { waitingNoticeMs: 1_000 });
-});
-
-afterEach(async () => {
-  await gateway.stop();
-  await world.close();
-});
-
-const shown = (chat = CHAT) => world.telegram.shown(chat).map(({ text }) => text);
+eachWithGateway({ env: { MAX_ATTEMPTS: '2' } }, { waitingNoticeMs: 1_000 });
 
 test('an outage is waited out for one chat alone, however often it fails, told once, and answered in order', async () => {
   let isDown = true;

@@ -1,29 +1,13 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import type { Service } from '../../shared/base/lifecycle.ts';
+import { expect, test } from '@jest/globals';
 import { chatKey } from '../../shared/redis/keys.ts';
-import { ALERT_CHAT, createWorld, startGateway, type World } from '../fixture/gateway.ts';
+import { CHAT, eachWithGateway, shown, world } from '../fixture/each-test.ts';
+import { ALERT_CHAT } from '../fixture/gateway.ts';
 import { nextOutcome } from '../fixture/ledger.ts';
 
-const CHAT = 1001;
 const GROUP = -2001;
 const PATIENCE_MS = 30_000;
 
-let world: World;
-let gateway: Service;
-
-beforeEach(async () => {
-  world = await createWorld({ env: { TELEGRAM_ALLOWED_IDS: `${CHAT},1,${GROUP}` } });
-  gateway = await startGateway(world);
-});
-
-afterEach(async () => {
-  await gateway.stop();
-  await world.close();
-});
-
-function shown(chat = CHAT): string[] {
-  return world.telegram.shown(chat).map(({ text }) => text);
-}
+eachWithGateway({ env: { TELEGRAM_ALLOWED_IDS: `${CHAT},1,${GROUP}` } });
 
 function calls(method: string): number {
   return world.telegram.calls.filter((call) => call.method.toLowerCase() === method.toLowerCase()).length;

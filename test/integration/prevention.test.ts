@@ -1,26 +1,12 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import type { Service } from '../../shared/base/lifecycle.ts';
+import { expect, test } from '@jest/globals';
 import { chatKey } from '../../shared/redis/keys.ts';
 import { estimateContent, estimateText } from '../../worker/model/estimate.ts';
 import { importSession, parseLines } from '../../worker/session/transfer.ts';
-import { createWorld, startGateway, type World } from '../fixture/gateway.ts';
+import { CHAT, eachWithGateway, world } from '../fixture/each-test.ts';
 import { conversation } from '../fixture/history.ts';
 import { nextOutcome } from '../fixture/ledger.ts';
 
-const CHAT = 1001;
-
-let world: World;
-let gateway: Service;
-
-beforeEach(async () => {
-  world = await createWorld({ claude: { windowTokens: 60_000 }, env: { COMPACT_AT: '0.4' } });
-  gateway = await startGateway(world);
-});
-
-afterEach(async () => {
-  await gateway.stop();
-  await world.close();
-});
+eachWithGateway({ claude: { windowTokens: 60_000 }, env: { COMPACT_AT: '0.4' } });
 
 async function givenLines(lines: string[]) {
   return importSession(world.peek, world.keys, chatKey(CHAT), await parseLines(lines));

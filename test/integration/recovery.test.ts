@@ -1,32 +1,15 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import type { Service } from '../../shared/base/lifecycle.ts';
+import { expect, test } from '@jest/globals';
 import { chatKey } from '../../shared/redis/keys.ts';
 import { importSession, parseLines } from '../../worker/session/transfer.ts';
-import { ALERT_CHAT, createWorld, startGateway, type World } from '../fixture/gateway.ts';
+import { CHAT, eachWithGateway, mainCalls, world } from '../fixture/each-test.ts';
+import { ALERT_CHAT } from '../fixture/gateway.ts';
 import { conversation } from '../fixture/history.ts';
 import { nextOutcome, settledOutcomes } from '../fixture/ledger.ts';
 
-const CHAT = 1001;
-
-let world: World;
-let gateway: Service;
-
-beforeEach(async () => {
-  world = await createWorld({ claude: { windowTokens: 20_000, statedWindowTokens: 200_000 } });
-  gateway = await startGateway(world, { summaryPatienceMs: 100 });
-});
-
-afterEach(async () => {
-  await gateway.stop();
-  await world.close();
-});
+eachWithGateway({ claude: { windowTokens: 20_000, statedWindowTokens: 200_000 } }, { summaryPatienceMs: 100 });
 
 async function givenHistory(turns: number, chars: number) {
   return importSession(world.peek, world.keys, chatKey(CHAT), await parseLines(conversation(turns, chars)));
-}
-
-function mainCalls() {
-  return world.claude.calls.filter((call) => call.kind === 'main');
 }
 
 function compactionCalls() {

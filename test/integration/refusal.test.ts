@@ -1,30 +1,20 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import type { Service } from '../../shared/base/lifecycle.ts';
 import { chatKey } from '../../shared/redis/keys.ts';
-import { ALERT_CHAT, createWorld, startGateway, type World } from '../fixture/gateway.ts';
+import { CHAT, eachWithGateway, mainCalls, shown, world } from '../fixture/each-test.ts';
+import { ALERT_CHAT } from '../fixture/gateway.ts';
 import { nextOutcome } from '../fixture/ledger.ts';
 import { callsTools, type Notebook, openNotebook, use } from '../fixture/notebook.ts';
 
-const CHAT = 1001;
-
-let world: World;
 let notebook: Notebook;
-let gateway: Service;
 
 beforeEach(async () => {
   notebook = await openNotebook();
-  world = await createWorld({ claude: { refusesText: /EVIL/ }, env: notebook.env });
-  gateway = await startGateway(world);
 });
 
-afterEach(async () => {
-  await gateway.stop();
-  await world.close();
-  await notebook.remove();
-});
+eachWithGateway(() => ({ claude: { refusesText: /EVIL/ }, env: notebook.env }));
 
-const mainCalls = () => world.claude.calls.filter(({ kind }) => kind === 'main');
-const shown = () => world.telegram.shown(CHAT).map(({ text }) => text);
+afterEach(() => notebook.remove());
+
 const sessionNow = () => world.peek.hget(world.keys.chat(chatKey(CHAT)), 'session');
 
 /** Says something and waits for its outcome, the nth of the chat. */

@@ -1,24 +1,11 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import type { Service } from '../../shared/base/lifecycle.ts';
+import { expect, test } from '@jest/globals';
 import { chatKey } from '../../shared/redis/keys.ts';
 import { importSession, parseLines } from '../../worker/session/transfer.ts';
-import { ALERT_CHAT, createWorld, startGateway, type World } from '../fixture/gateway.ts';
+import { CHAT, eachWithGateway, world } from '../fixture/each-test.ts';
+import { ALERT_CHAT } from '../fixture/gateway.ts';
 import { nextOutcome } from '../fixture/ledger.ts';
 
-const CHAT = 1001;
-
-let world: World;
-let gateway: Service;
-
-beforeEach(async () => {
-  world = await createWorld();
-  gateway = await startGateway(world);
-});
-
-afterEach(async () => {
-  await gateway.stop();
-  await world.close();
-});
+eachWithGateway();
 
 async function givenLines(...lines: object[]) {
   return importSession(

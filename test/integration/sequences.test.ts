@@ -1,9 +1,8 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import type { Service } from '../../shared/base/lifecycle.ts';
+import { expect, test } from '@jest/globals';
 import { chatKey } from '../../shared/redis/keys.ts';
 import type { Trigger } from '../../worker/recovery/policy.ts';
 import { importSession, parseLines } from '../../worker/session/transfer.ts';
-import { createWorld, startGateway, type World } from '../fixture/gateway.ts';
+import { eachInWorld, start, world } from '../fixture/each-test.ts';
 import { untilSettled } from '../fixture/ledger.ts';
 import type { ClaudeCall, Reaction } from '../stand-in/claude/reaction.ts';
 import { assistant, image, png, text, thinking, user } from '../stand-in/claude/specimens.ts';
@@ -33,17 +32,7 @@ const FAILURES: Readonly<Record<Trigger, Reaction>> = {
 };
 const KINDS = Object.keys(FAILURES) as Trigger[];
 
-let world: World;
-let gateway: Service;
-
-beforeEach(async () => {
-  world = await createWorld({ claude: { bindThinking: false }, env: { TELEGRAM_ALLOWED_IDS: '*' } });
-});
-
-afterEach(async () => {
-  await gateway.stop();
-  await world.close();
-});
+eachInWorld({ claude: { bindThinking: false }, env: { TELEGRAM_ALLOWED_IDS: '*' } });
 
 /** Every sequence of kinds of this length, in order. */
 function sequences(length: number): Trigger[][] {
@@ -89,7 +78,7 @@ test('whatever kinds of errors follow each other, every message ends within the 
     return kind && FAILURES[kind];
   });
   // Many chats overflow here, each for itself: that is no storm, in which a message asks once more.
-  gateway = await startGateway(world, { stormChats: 1_000 });
+  await start({}, { stormChats: 1_000 });
   for (const at of all.keys()) world.telegram.say(FIRST_CHAT + at, `Question ${FIRST_CHAT + at}?`);
   const settled = await untilSettled(world, all.length, PATIENCE_MS);
   for (const [at, failures] of all.entries()) {

@@ -1,8 +1,8 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import type { Service } from '../../shared/base/lifecycle.ts';
+import { beforeEach, expect, test } from '@jest/globals';
 import { chatKey } from '../../shared/redis/keys.ts';
 import { importSession, parseLines } from '../../worker/session/transfer.ts';
-import { ALERT_CHAT, createWorld, startGateway, type World } from '../fixture/gateway.ts';
+import { eachInWorld, start, world } from '../fixture/each-test.ts';
+import { ALERT_CHAT } from '../fixture/gateway.ts';
 import { conversation } from '../fixture/history.ts';
 import { nextOutcome, settledOutcomes } from '../fixture/ledger.ts';
 import { until } from '../fixture/root.ts';
@@ -12,19 +12,13 @@ const CHATS = 20;
 const STORM = { stormChats: 4, stormWaitMs: 100, stormRestMs: 400 };
 const chats = Array.from({ length: CHATS }, (_, at) => FIRST + at);
 
-let world: World;
-let gateway: Service;
 let isWrong: boolean;
 
-beforeEach(async () => {
-  world = await createWorld({ env: { OUTAGE_PATIENCE_MS: '3000' } });
+eachInWorld({ env: { OUTAGE_PATIENCE_MS: '3000' } });
+
+beforeEach(() => {
   isWrong = true;
   world.claude.react((call) => (isWrong && call.kind === 'main' ? { do: 'overflow' } : undefined));
-});
-
-afterEach(async () => {
-  await gateway?.stop();
-  await world.close();
 });
 
 /** Gives every chat a history, and answers the sessions. */
@@ -40,7 +34,7 @@ const alerts = () => world.telegram.shown(ALERT_CHAT).map(({ text }) => text);
 
 test('a window that is wrong for everybody costs few chats their sessions: the others wait, and are told when it lasts', async () => {
   const before = await givenHistories();
-  gateway = await startGateway(world, STORM);
+  await start({}, STORM);
   for (const chat of chats) world.telegram.say(chat, 'Hello?');
   await until('all outcomes', async () => ((await settledOutcomes(world)).length === CHATS ? true : undefined), 40_000);
   const outcomes = await settledOutcomes(world);
@@ -58,7 +52,7 @@ test('a window that is wrong for everybody costs few chats their sessions: the o
 
 test('when it is over the chats that waited are answered, each in the session that it had, and the operator is told', async () => {
   const before = await givenHistories();
-  gateway = await startGateway(world, STORM);
+  await start({}, STORM);
   for (const chat of chats) world.telegram.say(chat, 'Hello?');
   await world.telegram.waitForText(ALERT_CHAT, /Many chats overflow/);
   isWrong = false;
@@ -78,7 +72,7 @@ test('few chats that overflow are recovered as ever', async () => {
   let refused = 0;
   world.claude.react((call) => (call.kind === 'main' && refused++ < 3 ? { do: 'overflow' } : undefined));
   isWrong = false;
-  gateway = await startGateway(world, STORM);
+  await start({}, STORM);
   for (const chat of chats.slice(0, 3)) world.telegram.say(chat, 'Hello?');
   for (const chat of chats.slice(0, 3)) expect(await nextOutcome(world, chat)).toMatchObject({ outcome: 'answered' });
   expect(alerts().filter((text) => /Many chats overflow/.test(text))).toEqual([]);

@@ -1,41 +1,26 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { Queue, Worker } from 'bullmq';
-import type { Service } from '../../shared/base/lifecycle.ts';
 import { startTelemetry } from '../../shared/base/telemetry.ts';
 import { chatKey, type EntryId, INBOUND_GROUP, jobIdOf, type SessionId, TURNS_QUEUE } from '../../shared/redis/keys.ts';
 import { openQueue } from '../../worker/lane/queue.ts';
-import { ALERT_CHAT, createWorld, startGateway, type World } from '../fixture/gateway.ts';
+import { CHAT, eachInWorld, shown, start, world } from '../fixture/each-test.ts';
+import { ALERT_CHAT } from '../fixture/gateway.ts';
 import { inboundText } from '../fixture/inbound.ts';
 import { nextOutcome, settledOutcomes } from '../fixture/ledger.ts';
 import { until } from '../fixture/root.ts';
 
-const CHAT = 1001;
 /** More digits than a number can hold. */
 const LONG_CHAT = '12345678901234567';
 
-let world: World;
-let gateway: Service | undefined;
+eachInWorld({ env: { MAX_ATTEMPTS: '2' } });
 
-beforeEach(async () => {
-  world = await createWorld({ env: { MAX_ATTEMPTS: '2' } });
-  gateway = undefined;
-});
-
-afterEach(async () => {
-  await gateway?.stop();
-  await world.close();
-});
-
-const start = async () => {
-  gateway = await startGateway(world, { reconcileEveryMs: 200 });
-};
+const LIMITS = { reconcileEveryMs: 200 };
 const firstDead = async () => (await world.peek.xrange(world.keys.dead, '-', '+', 'COUNT', 1))[0]?.[1];
-const shown = (chat = CHAT) => world.telegram.shown(chat).map(({ text }) => text);
 
 test('a value in Redis that no turn can use ends the message after its attempts, and all are told', async () => {
   await world.peek.hset(world.keys.chat(chatKey(CHAT)), 'session', 's-broken');
   await world.peek.set(world.keys.log('s-broken' as SessionId), 'not a list');
-  await start();
+  await start({}, LIMITS);
   world.telegram.say(CHAT, 'Do not turn in circles');
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'failed', reason: 'internal_error', attempts: 2 });
   expect(shown()).toEqual([expect.stringContaining('The operator has been notified')]);
@@ -51,7 +36,7 @@ test('a turn that cannot even be begun is put aside after its attempts, and the 
   const entry = String(await world.peek.xadd(world.keys.inbound, '*', ...fields)) as EntryId;
   await world.peek.hset(world.keys.turn(entry), 'trial', '{"torn');
   world.telegram.openChat(CHAT);
-  await start();
+  await start({}, LIMITS);
   await world.telegram.waitForText(ALERT_CHAT, /could not be read and was put aside/);
   expect(await settledOutcomes(world)).toEqual([expect.objectContaining({ entry, outcome: 'failed' })]);
   expect(shown()).toEqual([expect.stringContaining('could not read this message')]);
@@ -61,7 +46,7 @@ test('a turn that cannot even be begun is put aside after its attempts, and the 
 });
 
 test('Redis that takes nothing for a while is no fault of a message: it uses up no attempt', async () => {
-  await start();
+  await start({}, LIMITS);
   world.telegram.say(CHAT, 'First');
   await nextOutcome(world, CHAT);
   const arrived = world.claude.waitForCall((call) => call.pendingText === 'Second');
@@ -93,7 +78,7 @@ test.each([LONG_CHAT, '9007199254740993', `-100.${LONG_CHAT}`])(
   'a chat id that is none (%s) is undecodable',
   async (chat) => {
     const entry = await entryOf(chat);
-    await start();
+    await start({}, LIMITS);
     await world.telegram.waitForText(ALERT_CHAT, /could not be read and was put aside/);
     expect(await settledOutcomes(world)).toEqual([expect.objectContaining({ entry, reason: 'undecodable' })]);
     expect(await firstDead()).toContain(entry);
@@ -111,7 +96,7 @@ test('a chat id that is none, in a lane already, ends too', async () => {
   const data = { entry: entries[0], chat: LONG_CHAT };
   await queue.add('turn', data, { jobId: jobIdOf(entries[0] as EntryId), attempts: 1_000_000 });
   await queue.close();
-  await start();
+  await start({}, LIMITS);
   await until('both outcomes', async () => ((await settledOutcomes(world)).length === 2 ? true : undefined));
   await until('no lane', async () => ((await peek.scard(keys.lanes)) === 0 ? true : undefined));
   expect(await peek.exists(`${keys.lanePrefix}${LONG_CHAT}`)).toBe(0);

@@ -1,10 +1,10 @@
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import type { Service } from '../../shared/base/lifecycle.ts';
 import { createBookStore } from '../../worker/alerts/book-store.ts';
 import { runFile } from '../fixture/command.ts';
-import { ALERT_CHAT, createWorld, startGateway, type World } from '../fixture/gateway.ts';
+import { CHAT, eachInWorld, mainCalls, moveToWorld, shown, start, stopGateways, world } from '../fixture/each-test.ts';
+import { ALERT_CHAT } from '../fixture/gateway.ts';
 import { nextOutcome, settledOutcomes } from '../fixture/ledger.ts';
 import { startMcpHttp } from '../fixture/mcp-http.ts';
 import { callsTools, type Notebook, openNotebook, resultsIn, use } from '../fixture/notebook.ts';
@@ -12,36 +12,15 @@ import { temporaryFolder } from '../fixture/redis.ts';
 import { until } from '../fixture/root.ts';
 import { text } from '../stand-in/claude/specimens.ts';
 
-const CHAT = 1001;
-
-let world: World;
 let notebook: Notebook;
-let gateway: Service | undefined;
 
 beforeEach(async () => {
   notebook = await openNotebook();
-  world = await createWorld({ env: notebook.env });
 });
 
-afterEach(async () => {
-  await gateway?.stop();
-  gateway = undefined;
-  await world.close();
-  await notebook.remove();
-});
+eachInWorld(() => ({ env: notebook.env }));
 
-async function start(env: Record<string, string> = {}): Promise<void> {
-  Object.assign(world.env, env);
-  gateway = await startGateway(world);
-}
-
-function mainCalls() {
-  return world.claude.calls.filter(({ kind }) => kind === 'main');
-}
-
-function shown(): string[] {
-  return world.telegram.shown(CHAT).map((message) => message.text);
-}
+afterEach(() => notebook.remove());
 
 test('the model calls tools side by side, sees their results in its own order, and the user gets one answer', async () => {
   await start();
@@ -155,9 +134,8 @@ test('a call whose input was cut is not made, and the next message finds a sound
 test.each(['claude-sonnet-4-6', 'claude-opus-5-5'])(
   'an overflow between two rounds masks old results, keeps the newest, and goes on where it was (%s)',
   async (model) => {
-    await world.close();
     const bindThinking = model === 'claude-opus-5-5';
-    world = await createWorld({ claude: { windowTokens: 30_000, bindThinking }, env: notebook.env });
+    await moveToWorld({ claude: { windowTokens: 30_000, bindThinking }, env: notebook.env });
     await start({ MODEL: model, TOOL_RESULT_MAX_CHARS: '40000' });
     const long = (id: string) => use(id, 'long', { words: 2_500 });
     world.claude.react(callsTools([long('t1')], [long('t2')], [long('t3')], [use('t4', 'look')]));
@@ -177,8 +155,7 @@ test.each(['claude-sonnet-4-6', 'claude-opus-5-5'])(
 test.each(['claude-opus-5-5', 'claude-sonnet-4-6'])(
   'a result that is larger than the window ends within the bound, and the chat goes on (%s)',
   async (model) => {
-    await world.close();
-    world = await createWorld({ claude: { windowTokens: 20_000 }, env: notebook.env });
+    await moveToWorld({ claude: { windowTokens: 20_000 }, env: notebook.env });
     await start({ MODEL: model, TOOL_RESULT_MAX_CHARS: '400000' });
     world.claude.react(callsTools([use('t1', 'long', { words: 12_000 })]));
     world.telegram.say(CHAT, 'Read all of it');
@@ -213,7 +190,7 @@ test('a tool that the API would refuse costs no chat its answer, and the operato
     const alerts = () => world.telegram.shown(ALERT_CHAT).map((message) => message.text);
     await until('the alert', () => alerts()[0]);
     // Another start finds the same, which the operator knows already.
-    await gateway?.stop();
+    await stopGateways();
     await start();
     await until('the second alert is taken', async () => {
       const { book } = await createBookStore(world.peek).read();

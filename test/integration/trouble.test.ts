@@ -1,31 +1,14 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import type { Service } from '../../shared/base/lifecycle.ts';
-import { ALERT_CHAT, createWorld, startGateway, type World } from '../fixture/gateway.ts';
+import { expect, test } from '@jest/globals';
+import { CHAT, eachWithGateway, shown, start, stopGateways, world } from '../fixture/each-test.ts';
+import { ALERT_CHAT } from '../fixture/gateway.ts';
 import { nextOutcome } from '../fixture/ledger.ts';
 import type { Reaction } from '../stand-in/claude/reaction.ts';
 
-const CHAT = 1001;
-
-let world: World;
-let gateway: Service;
-
-beforeEach(async () => {
-  world = await createWorld({ env: { MAX_ATTEMPTS: '2' } });
-  gateway = await startGateway(world);
-});
-
-afterEach(async () => {
-  await gateway.stop();
-  await world.close();
-});
+eachWithGateway({ env: { MAX_ATTEMPTS: '2' } });
 
 async function restart(env: Record<string, string>): Promise<void> {
-  await gateway.stop();
-  gateway = await startGateway({ ...world, env: { ...world.env, ...env } });
-}
-
-function shown(chatId: number): string[] {
-  return world.telegram.shown(chatId).map(({ text }) => text);
+  await stopGateways();
+  await start(env);
 }
 
 const TRANSIENT: [string, Reaction][] = [
