@@ -1,26 +1,18 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { chatKey, type SessionId } from '../../shared/redis/keys.ts';
 import { runFile } from '../fixture/command.ts';
-import { ALERT_CHAT, createWorld, startGateway, type World } from '../fixture/gateway.ts';
+import { CHAT, eachInWorld, world } from '../fixture/each-test.ts';
+import { ALERT_CHAT, startGateway } from '../fixture/gateway.ts';
 import { conversation } from '../fixture/history.ts';
 import { nextOutcome } from '../fixture/ledger.ts';
 import { temporaryFolder } from '../fixture/redis.ts';
 import { until } from '../fixture/root.ts';
 
-const CHAT = 1001;
 const CLI = 'worker/cli/main.ts';
 
-let world: World;
-
-beforeEach(async () => {
-  world = await createWorld();
-});
-
-afterEach(async () => {
-  await world.close();
-});
+eachInWorld();
 
 function cli(args: readonly string[], env: Record<string, string> = world.env, input?: string) {
   return runFile(CLI, args, env, input === undefined ? {} : { input });

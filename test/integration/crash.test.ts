@@ -1,39 +1,24 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import type { Failpoint } from '../../shared/base/failpoint.ts';
 import { chatKey } from '../../shared/redis/keys.ts';
 import { importSession, parseLines } from '../../worker/session/transfer.ts';
-import { ALERT_CHAT, createWorld, type World } from '../fixture/gateway.ts';
+import { CHAT, eachInWorld, mainCalls, spawn, world } from '../fixture/each-test.ts';
+import { ALERT_CHAT } from '../fixture/gateway.ts';
 import { conversation } from '../fixture/history.ts';
 import { nextOutcome, settledOutcomes } from '../fixture/ledger.ts';
-import { type GatewayProcess, spawnGateway } from '../fixture/process.ts';
+import { spawnGateway } from '../fixture/process.ts';
 
-const CHAT = 1001;
 const PATIENCE_MS = 25_000;
 
-let world: World;
-let spawned: GatewayProcess[] = [];
-
-beforeEach(async () => {
-  world = await createWorld({ claude: { windowTokens: 20_000, statedWindowTokens: 200_000 } });
-});
-
-afterEach(async () => {
-  await Promise.all(spawned.map((gateway) => gateway.stop()));
-  spawned = [];
-  await world.close();
-});
+eachInWorld({ claude: { windowTokens: 20_000, statedWindowTokens: 200_000 } });
 
 /** Runs a gateway that kills itself at a step, then one that does not, until the message has its outcome. */
 async function killedAt(step: Failpoint, nth = 1) {
   const victim = await spawnGateway(world, { SPILLWAY_FAIL_AT: `${step}:${nth}` });
   world.telegram.say(CHAT, 'Do not lose me');
   expect(await victim.ended).toBe('SIGKILL');
-  spawned.push(await spawnGateway(world));
+  await spawn();
   return nextOutcome(world, CHAT, 1, PATIENCE_MS);
-}
-
-function mainCalls() {
-  return world.claude.calls.filter((call) => call.kind === 'main');
 }
 
 function answers() {

@@ -1,31 +1,12 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import type { EntryId } from '../../shared/redis/keys.ts';
-import { createWorld, type World } from '../fixture/gateway.ts';
+import { CHAT, eachInWorld, spawn, world } from '../fixture/each-test.ts';
 import { nextOutcome, settledOutcomes, untilSettled } from '../fixture/ledger.ts';
-import { type GatewayProcess, spawnGateway } from '../fixture/process.ts';
 import { until } from '../fixture/root.ts';
 
-const CHAT = 1001;
 const DEADLINE_MS = 20_000;
 
-let world: World;
-let spawned: GatewayProcess[] = [];
-
-beforeEach(async () => {
-  world = await createWorld();
-});
-
-afterEach(async () => {
-  await Promise.all(spawned.map((gateway) => gateway.stop()));
-  spawned = [];
-  await world.close();
-});
-
-async function spawn(): Promise<GatewayProcess> {
-  const gateway = await spawnGateway(world);
-  spawned.push(gateway);
-  return gateway;
-}
+eachInWorld();
 
 /** Resolves when so many attempts at an entry were seen to have begun. */
 async function untilTried(entry: string, times: number): Promise<void> {

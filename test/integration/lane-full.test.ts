@@ -1,34 +1,16 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { createInbox } from '../../producer/accept/inbox.ts';
 import { TURNS_QUEUE } from '../../shared/redis/keys.ts';
-import { createWorld, type World } from '../fixture/gateway.ts';
+import { CHAT, eachInWorld, spawn, world } from '../fixture/each-test.ts';
 import { inboundText } from '../fixture/inbound.ts';
 import { nextOutcome, settledOutcomes, untilSettled } from '../fixture/ledger.ts';
-import { type GatewayProcess, spawnGateway } from '../fixture/process.ts';
 import { until } from '../fixture/root.ts';
 
-const CHAT = 1001;
 const TAKEN = 3;
 const WRITTEN = 20;
 
-let world: World;
-let gateways: GatewayProcess[] = [];
+eachInWorld({ env: { LANE_MAX_MESSAGES: String(TAKEN) } });
 
-beforeEach(async () => {
-  world = await createWorld({ env: { LANE_MAX_MESSAGES: String(TAKEN) } });
-});
-
-afterEach(async () => {
-  await Promise.all(gateways.map((gateway) => gateway.stop()));
-  gateways = [];
-  await world.close();
-});
-
-const start = async (env: Record<string, string> = {}) => {
-  const gateway = await spawnGateway(world, env);
-  gateways.push(gateway);
-  return gateway;
-};
 const notices = () =>
   world.telegram
     .shown(CHAT)
@@ -49,7 +31,7 @@ async function jobsAdded(): Promise<number> {
 
 test('what a full lane does not take ends at once, with one job and one notice, and an outcome each', async () => {
   writeMany();
-  await start();
+  await spawn();
   const outcomes = await untilSettled(world, WRITTEN, 20_000);
   expect(await reasons()).toEqual(EXPECTED);
   expect(outcomes.map(({ entry }) => entry)).toEqual(outcomes.map(({ entry }) => entry).sort());
@@ -69,9 +51,9 @@ test.each(['answer stored', 'part sent', 'settled'])(
   'killed at "%s" of the notice, they end all the same, once each',
   async (step) => {
     writeMany();
-    const victim = await start({ SPILLWAY_FAIL_AT: `${step}:${TAKEN + 1}` });
+    const victim = await spawn({ SPILLWAY_FAIL_AT: `${step}:${TAKEN + 1}` });
     expect(await victim.ended).toBe('SIGKILL');
-    await start();
+    await spawn();
     await untilSettled(world, WRITTEN, 20_000);
     expect(await reasons()).toEqual(EXPECTED);
     await until('the notice', () => (notices().length > 0 ? true : undefined));
@@ -83,11 +65,11 @@ test.each(['answer stored', 'part sent', 'settled'])(
 
 test('what is refused while the notice of others is stored has a notice of its own', async () => {
   writeMany();
-  const victim = await start({ SPILLWAY_FAIL_AT: `answer stored:${TAKEN + 1}` });
+  const victim = await spawn({ SPILLWAY_FAIL_AT: `answer stored:${TAKEN + 1}` });
   expect(await victim.ended).toBe('SIGKILL');
   // Admitted as the next gateway starts, and so before the dead one's job is taken over.
   for (const update of [9_001, 9_002]) await createInbox(world.peek, 1).accept(7, inboundText(update, CHAT), '');
-  await start();
+  await spawn();
   await untilSettled(world, WRITTEN + 2, 20_000);
   await until('both notices', () => (notices().length === 2 ? true : undefined));
   expect(await reasons()).toEqual([...EXPECTED, 'lane_full', 'lane_full']);
@@ -102,7 +84,7 @@ test('a chat that nobody can write to ends them once, and the operator is told o
     ({ chat_id }) => String(chat_id) === String(CHAT),
   );
   writeMany();
-  await start();
+  await spawn();
   const outcomes = await untilSettled(world, WRITTEN, 20_000);
   expect(outcomes.every(({ outcome }) => outcome === 'undeliverable')).toBe(true);
   expect(await jobsAdded()).toBe(TAKEN + 1);

@@ -1,37 +1,25 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { beforeEach, expect, test } from '@jest/globals';
 import type { Failpoint } from '../../shared/base/failpoint.ts';
-import type { Service } from '../../shared/base/lifecycle.ts';
 import { saidIn } from '../fixture/asked.ts';
 import { runFile } from '../fixture/command.ts';
+import { CHAT, eachInWorld, mainCalls, spawn, start, world } from '../fixture/each-test.ts';
 import { jpegPhoto } from '../fixture/files.ts';
-import { createWorld, startGateway, type World } from '../fixture/gateway.ts';
 import { nextOutcome, settledOutcomes } from '../fixture/ledger.ts';
-import { type GatewayProcess, spawnGateway } from '../fixture/process.ts';
+import { spawnGateway } from '../fixture/process.ts';
 import type { Block } from '../stand-in/claude/request.ts';
 
-const CHAT = 1001;
 const PATIENCE_MS = 25_000;
 /** Two pieces as an app cuts them, and the end. */
 const PASTED = [`A${'a'.repeat(4_000)}`, `B${'b'.repeat(4_000)}`, 'the end'];
 
-let world: World;
 let photo: Buffer;
-let gateways: (Service | GatewayProcess)[] = [];
+
+eachInWorld();
 
 beforeEach(async () => {
-  [world, photo] = await Promise.all([createWorld(), jpegPhoto(300, 200)]);
+  photo = await jpegPhoto(300, 200);
 });
-
-afterEach(async () => {
-  await Promise.all(gateways.map((gateway) => gateway.stop()));
-  gateways = [];
-  await world.close();
-});
-
-async function start(): Promise<void> {
-  gateways.push(await startGateway(world));
-}
 
 function sendAlbum(captions: readonly string[]): void {
   for (const [at, caption] of captions.entries()) {
@@ -51,8 +39,6 @@ async function outcomes(): Promise<string[]> {
   const first = settled[0]?.entry;
   return settled.map(({ outcome, into }) => (into === undefined ? outcome : `${outcome} ${into === first}`));
 }
-
-const mainCalls = () => world.claude.calls.filter(({ kind }) => kind === 'main');
 
 const asked = (): Block[] => saidIn(mainCalls().at(-1));
 
@@ -107,7 +93,7 @@ test.each<[Failpoint, number]>([
   const victim = await spawnGateway(world, { SPILLWAY_FAIL_AT: `${step}:${nth}` });
   sendAlbum(['What is this?', '']);
   expect(await victim.ended).toBe('SIGKILL');
-  gateways.push(await spawnGateway(world));
+  await spawn();
   await nextOutcome(world, CHAT, 2, PATIENCE_MS);
   expect(await outcomes()).toEqual(['answered', 'merged true']);
   expect(asked().map(({ type }) => type)).toEqual(['image', 'image', 'text']);

@@ -1,18 +1,10 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { keysOf } from '../../shared/redis/keys.ts';
 import { noteShards, shardsProblem } from '../../shared/redis/shards.ts';
 import { runFile } from '../fixture/command.ts';
-import { createWorld, type World } from '../fixture/gateway.ts';
+import { eachInWorld, world } from '../fixture/each-test.ts';
 
-let world: World;
-
-beforeEach(async () => {
-  world = await createWorld();
-});
-
-afterEach(async () => {
-  await world.close();
-});
+eachInWorld();
 
 test('who begins first says how many shards there are, and all who begin later agree or are told', async () => {
   expect(await Promise.all([noteShards(world.peek, 4), noteShards(world.peek, 4)])).toEqual([undefined, undefined]);

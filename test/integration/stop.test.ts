@@ -1,26 +1,17 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import type { Service } from '../../shared/base/lifecycle.ts';
+import { beforeEach, expect, test } from '@jest/globals';
 import { NOTICE } from '../../worker/reply/notices.ts';
-import { ALERT_CHAT, createWorld, startGateway, type World } from '../fixture/gateway.ts';
+import { CHAT, eachInWorld, shown, spawn, start, world } from '../fixture/each-test.ts';
+import { ALERT_CHAT } from '../fixture/gateway.ts';
 import { nextOutcome, settledOutcomes } from '../fixture/ledger.ts';
-import { type GatewayProcess, spawnGateway } from '../fixture/process.ts';
+import { spawnGateway } from '../fixture/process.ts';
 
-const CHAT = 1001;
 const OTHER = 1002;
 const HANG = 'think for ever';
 
-let world: World;
-let gateway: Service | GatewayProcess | undefined;
+eachInWorld();
 
-beforeEach(async () => {
-  world = await createWorld();
+beforeEach(() => {
   world.claude.react(({ pendingText }) => (pendingText === HANG ? { do: 'hang' } : undefined));
-});
-
-afterEach(async () => {
-  await gateway?.stop();
-  gateway = undefined;
-  await world.close();
 });
 
 const outcomesOf = async (chat: number) =>
@@ -28,12 +19,10 @@ const outcomesOf = async (chat: number) =>
     .filter((record) => record.chat === String(chat))
     .map(({ outcome, reason }) => (reason === undefined ? outcome : `${outcome} ${reason}`));
 
-const shown = (chat: number) => world.telegram.shown(chat).map(({ text }) => text);
-
 const untilAsked = (text: string) => world.claude.waitForCall(({ pendingText }) => pendingText === text);
 
 test('/stop ends the turn that runs and what waits behind it, in order, and nothing of other chats', async () => {
-  gateway = await startGateway(world);
+  await start();
   world.telegram.say(CHAT, HANG);
   world.telegram.say(OTHER, HANG);
   const [asked] = await Promise.all([untilAsked(HANG), world.claude.waitForCall(({ index }) => index === 1)]);
@@ -56,7 +45,7 @@ test('/stop ends the turn that runs and what waits behind it, in order, and noth
 });
 
 test('/stop where nothing runs says so, and what was answered stays answered', async () => {
-  gateway = await startGateway(world);
+  await start();
   world.telegram.say(CHAT, 'first');
   await nextOutcome(world, CHAT);
   world.telegram.say(CHAT, '/stop');
@@ -77,7 +66,7 @@ test('a message that waits for its next attempt is ended at once, and not when i
         }
       : undefined,
   );
-  gateway = await startGateway(world);
+  await start();
   world.telegram.say(CHAT, 'overloaded');
   await world.claude.waitForCall(({ status }) => status === 429);
   while ((await world.peek.zcard('{sw:0}:turns:delayed')) === 0) await new Promise((resolve) => setImmediate(resolve));
@@ -87,7 +76,7 @@ test('a message that waits for its next attempt is ended at once, and not when i
 });
 
 test('/new ends what was written before it, too, and begins anew', async () => {
-  gateway = await startGateway(world);
+  await start();
   world.telegram.say(CHAT, HANG);
   await untilAsked(HANG);
   for (const text of ['second', '/new', 'after it']) world.telegram.say(CHAT, text);
@@ -98,7 +87,7 @@ test('/new ends what was written before it, too, and begins anew', async () => {
 
 test('/stop reaches a full lane', async () => {
   world.env.LANE_MAX_MESSAGES = '2';
-  gateway = await startGateway(world);
+  await start();
   world.telegram.say(CHAT, HANG);
   await untilAsked(HANG);
   for (const text of ['second', 'third', '/stop']) world.telegram.say(CHAT, text);
@@ -107,7 +96,7 @@ test('/stop reaches a full lane', async () => {
 });
 
 test('a second /stop does not cancel the first', async () => {
-  gateway = await startGateway(world);
+  await start();
   world.telegram.say(CHAT, HANG);
   await untilAsked(HANG);
   for (const text of ['/stop', '/help', '/stop']) world.telegram.say(CHAT, text);
@@ -117,7 +106,7 @@ test('a second /stop does not cancel the first', async () => {
 
 test('what is concluded when /stop comes is delivered', async () => {
   world.telegram.fail('sendMessage', { do: 'slow', ms: 1_500 }, 1);
-  gateway = await startGateway(world);
+  await start();
   world.telegram.say(CHAT, 'first');
   await world.telegram.waitForCall(({ method }) => method === 'sendMessage');
   world.telegram.say(CHAT, '/stop');
@@ -132,7 +121,7 @@ test('a gateway that is killed after /stop was admitted leaves it to the next on
   await untilAsked(HANG);
   world.telegram.say(CHAT, '/stop');
   expect(await victim.ended).toBe('SIGKILL');
-  gateway = await spawnGateway(world);
+  await spawn();
   await nextOutcome(world, CHAT, 2, 25_000);
   expect(await outcomesOf(CHAT)).toEqual(['cancelled stop', 'command stop']);
   expect(world.claude.calls).toHaveLength(1);
@@ -142,7 +131,7 @@ test('a command in a group that names another bot stops nothing here', async () 
   const group = -1_002_000_000_001;
   world.env.TELEGRAM_ALLOWED_IDS = String(group);
   world.claude.react(({ pendingText }) => (pendingText.includes(HANG) ? { do: 'hang' } : undefined));
-  gateway = await startGateway(world);
+  await start();
   // The bot has introduced itself: it knows its name, and Telegram its commands.
   await world.telegram.waitForCall(({ method, ok }) => method === 'setMyCommands' && ok);
   world.telegram.say(group, HANG);

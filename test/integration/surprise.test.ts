@@ -1,16 +1,8 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { createWorld, type World } from '../fixture/gateway.ts';
+import { expect, test } from '@jest/globals';
+import { eachInWorld, world } from '../fixture/each-test.ts';
 import { spawnRunning } from '../fixture/process.ts';
 
-let world: World;
-
-beforeEach(async () => {
-  world = await createWorld();
-});
-
-afterEach(async () => {
-  await world.close();
-});
+eachInWorld();
 
 async function surprised(how: 'reject' | 'throw') {
   const env = { ...world.env, LOG_LEVEL: 'info', TEST_SURPRISE: how };
