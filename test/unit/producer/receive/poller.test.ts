@@ -213,3 +213,21 @@ test('a webhook that is in the way is removed at once, and told only when it com
 });
 
 const WEBHOOK_SET = { kind: 'webhook_set', description: 'Conflict', retryAfterMs: 1 } as const;
+
+test('an error that nobody expected ends no poller: it begins anew', async () => {
+  const again = Promise.withResolvers<void>();
+  let polls = 0;
+  const telegram: Telegram = {
+    ...instantTelegram(),
+    async getUpdates() {
+      polls += 1;
+      if (polls === 1) throw new TypeError('a bug');
+      again.resolve();
+      return { ok: false, failure: { kind: 'aborted', description: 'stopped' } };
+    },
+  };
+  const inbox: Inbox = { accept: async () => ({ entry: '1-0' as never, duplicate: false }) };
+  const poller = startPoller({ ...PARTS, lease: held(), telegram, inbox });
+  await again.promise;
+  await poller.stop();
+});
