@@ -1,8 +1,9 @@
 import { METRIC } from '../../shared/base/telemetry.ts';
 import { auditCommand } from '../lane/audit-trail.ts';
 import { TRIMMED_HISTORY_BYTES_MAX } from '../model/body-size.ts';
+import { isThinking } from '../model/rules/shapes.ts';
 import { leftOut, NOTICE } from '../reply/notices.ts';
-import { asShown, isThinking } from '../session/overlay.ts';
+import { asShown } from '../session/overlay.ts';
 import { appendCommands } from '../session/store.ts';
 import { viewWithOrigins } from '../session/view.ts';
 import {

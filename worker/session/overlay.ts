@@ -1,5 +1,6 @@
 import { clip } from '../../shared/base/text.ts';
 import type { Block } from '../model/block.ts';
+import { isThinking } from '../model/rules/shapes.ts';
 import {
   type AssistantRecord,
   type LogRecord,
@@ -77,11 +78,6 @@ function trimmedThrough(records: readonly LogRecord[], what: TrimRecord['what'])
 
 function withoutThinking(block: Block): Block {
   return isThinking(block) ? NOTHING : block;
-}
-
-/** Whether a block is the model's own thinking, readable or not. */
-export function isThinking({ type }: Block): boolean {
-  return type === 'thinking' || type === 'redacted_thinking';
 }
 
 /** One line for an old result: which call it was, how much it returned, and how that began. Never longer than it was. */

@@ -1,6 +1,5 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { pairTools } from '../../../../worker/session/pairs.ts';
 import type { LogRecord } from '../../../../worker/session/record.ts';
 import { view, type Window } from '../../../../worker/session/view.ts';
 import { assistantSays, heads, plainRecords, records, STAMP, userSays } from '../../../fixture/records.ts';
@@ -98,7 +97,7 @@ test('a sound conversation is sent as it was written, unknown blocks and signatu
   expect(messages).toEqual([
     user('Look'),
     { role: 'assistant', content: answer },
-    { role: 'user', content: found.toReversed() },
+    { role: 'user', content: found },
     assistant('Done'),
     user(PENDING_TEXT),
   ]);
@@ -179,9 +178,10 @@ test('tool ids of other providers are made legal the same way on both sides of a
 });
 
 test.each<[string, unknown, object]>([
-  ['an empty result', '', {}],
-  ['a blank result', ' \n', {}],
-  ['a result of blank blocks', [text(''), text(' ')], { content: [] }],
+  ['an empty result', '', { content: '[nothing to show]' }],
+  ['a blank result', ' \n', { content: '[nothing to show]' }],
+  ['a result of blank blocks', [text(''), text(' ')], { content: '[nothing to show]' }],
+  ['a result of nothing', null, {}],
   ['a result with a blank block', [text(''), text('found')], { content: [text('found')] }],
   ['a result that is an object', { rows: 1 }, { content: '{"rows":1}' }],
 ])('%s, as tools often return, does not make a chat unanswerable', (_, content, kept) => {
@@ -206,18 +206,22 @@ test('a call without a result is told to have none, and a result without a call 
   expect(afterwards).toEqual(user('late'));
 });
 
-test('pairing keeps the first of two results and of two calls with one id, also within one message', () => {
-  const paired = pairTools([
-    user('a'),
-    assistant(call('toolu_1', { input: { n: 1 } }), call('toolu_1', { input: { n: 2 } })),
-    user('b', result('toolu_1', 'first'), result('toolu_1', 'second')),
-    assistant(call('toolu_1', { input: { n: 3 } })),
-    user(result('toolu_1', 'third')),
-  ] as Parameters<typeof pairTools>[0]);
-  expect(paired).toEqual([
+test('pairing keeps the first of two results and of two calls of one message, and tells two calls of one id apart', () => {
+  const messages = sent(
+    of(
+      userSays('a'),
+      assistantSays([call('toolu_1', { input: { n: 1 } }), call('toolu_1', { input: { n: 2 } })]),
+      userSays([text('b'), result('toolu_1', 'first'), result('toolu_1', 'second')]),
+      assistantSays([call('toolu_1', { input: { n: 3 } })]),
+      userSays([result('toolu_1', 'third')]),
+    ),
+  );
+  expect(messages).toEqual([
     user('a'),
     assistant(call('toolu_1', { input: { n: 1 } })),
     user(result('toolu_1', 'first'), 'b'),
+    assistant(call('toolu_1_2', { input: { n: 3 } })),
+    user(result('toolu_1_2', 'third')),
   ]);
 });
 

@@ -135,3 +135,14 @@ test('without a usable wish for output the usual one stands, within the limit', 
   expect([0, Number.NaN, '9', undefined].map((asked) => given(asked))).toEqual([4096, 4096, 4096, 4096]);
   expect([given(9.9), given(10_000), given(-1, 1000)]).toEqual([9, 8192, 1000]);
 });
+
+test('what a call is named does not depend on what comes later, so that a repaired prefix stays one', () => {
+  const before = [user('a'), assistant(call('a:b', { name: 'x.y' })), user(result('a:b'))];
+  const later = [assistant(call('a_b', { name: 'x_y' }), call('a_b_2')), user(result('a_b'), result('a_b_2'))];
+  const { messages } = repaired(say(...before, ...later));
+  expect(messages.slice(0, 3)).toEqual(repaired(say(...before)).messages);
+  expect(messages.slice(3)).toEqual([
+    assistant(call('a_b_3', { name: 'x_y' }), call('a_b_2')),
+    user(result('a_b_3'), result('a_b_2')),
+  ]);
+});
