@@ -34,7 +34,7 @@ export interface DraftTurn {
   suspect: boolean;
 }
 
-/** Finds what violates some rules, notes it, and heals it. It is idempotent, and leaves alone what satisfies its rules. */
+/** Finds what violates its rules, notes it, and heals it. Idempotent; it leaves alone what satisfies them. */
 export type Fix = (draft: Draft, facts: RequestFacts) => void;
 
 /** The words for a message or a result of which nothing is left. */

@@ -1,7 +1,6 @@
 /** Pictures and PDF files. A URL or a file id cannot be judged from a request. */
 
-import type { Block } from '../block.ts';
-import { sizeInWords } from '../block.ts';
+import { type Block, sizeInWords } from '../block.ts';
 import { readImageHeader } from '../image-header.ts';
 import { readPdf } from '../pdf-header.ts';
 import { type Fix, newestUserTurn, type Part, pendingPart, reviseBlocks, textBlock } from './draft.ts';
@@ -80,25 +79,25 @@ export function judgeMedia(media: readonly Block[], facts: RequestFacts): (Media
   return faults;
 }
 
+const unreadable = (problem: string): MediaFault => ({ rule: 'media-readable', problem });
+
 /** The longer side of a sound picture in pixels, 0 when it cannot be known; else what is wrong with it. */
 function judgeImage({ source }: Block): number | MediaFault {
   if (!isFields(source) || source.type !== 'base64' || typeof source.data !== 'string') return 0;
-  if (!IMAGE_TYPES.has(String(source.media_type)))
-    return { rule: 'media-readable', problem: 'not a jpeg, png, gif or webp' };
-  if (source.data.length > IMAGE_BASE64_BYTES_MAX) return { rule: 'media-readable', problem: 'larger than 5 MB' };
+  if (!IMAGE_TYPES.has(String(source.media_type))) return unreadable('not a jpeg, png, gif or webp');
+  if (source.data.length > IMAGE_BASE64_BYTES_MAX) return unreadable('larger than 5 MB');
   const bytes = decodedBase64(source.data);
-  if (bytes === undefined) return { rule: 'media-readable', problem: 'not base64' };
+  if (bytes === undefined) return unreadable('not base64');
   const header = readImageHeader(bytes);
-  if (header === undefined) return { rule: 'media-readable', problem: 'its bytes are no picture' };
-  if (header.mediaType !== source.media_type)
-    return { rule: 'media-readable', problem: 'its bytes are of another type' };
+  if (header === undefined) return unreadable('its bytes are no picture');
+  if (header.mediaType !== source.media_type) return unreadable('its bytes are of another type');
   const side = Math.max(header.width, header.height);
   return side <= IMAGE_SIDE_PX_MAX ? side : { rule: 'image-size', problem: `a side over ${IMAGE_SIDE_PX_MAX} px` };
 }
 
 function judgeDocument({ source }: Block, pagesMax: number): number | MediaFault {
   if (!isFields(source) || source.type !== 'base64' || typeof source.data !== 'string') return 0;
-  if (source.media_type !== 'application/pdf') return { rule: 'media-readable', problem: 'not a PDF' };
+  if (source.media_type !== 'application/pdf') return unreadable('not a PDF');
   const bytes = decodedBase64(source.data);
   const header = bytes && readPdf(bytes);
   if (header === undefined) return { rule: 'pdf-pages', problem: 'its bytes are no PDF' };

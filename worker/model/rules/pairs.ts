@@ -12,8 +12,8 @@ interface OpenCall {
 }
 
 /**
- * `tool-pairs`, `result-has-call`, `one-result`, `call-id-unique`, `results-first`, and `name-legal` for ids. Expects roles
- * to alternate. What a call is named does not depend on later messages, so that a prefix stays one.
+ * `tool-pairs`, `result-has-call`, `one-result`, `call-id-unique`, `results-first`, and `name-legal` for ids. Expects
+ * roles to alternate. What a call is named does not depend on later messages, so that a prefix stays one.
  */
 export const fixPairs: Fix = (draft) => {
   const ids = new Renaming([]);

@@ -1,7 +1,7 @@
 import type { Block } from '../block.ts';
 import { fixBlocks, fixUnicode } from './blocks.ts';
 import { fixBreakpoints } from './breakpoints.ts';
-import { Draft, type Fix, liveParts, messageOf } from './draft.ts';
+import { Draft, liveParts, messageOf } from './draft.ts';
 import { dropEmpty, fixEmpty, fixEnds, fixNeighbours } from './frame.ts';
 import { fixMedia, putLastWordsLast } from './media.ts';
 import { fixPairs } from './pairs.ts';
@@ -45,15 +45,22 @@ export interface Repair {
  * What comes first makes room for what comes after it: blocks before messages, messages before pairs, pairs before
  * thinking. Messages are filled before thinking is judged, since to fill one is a change, and again after it.
  */
-const FOR_REQUEST: readonly Fix[] = [
-  ...[fixUnicode, fixTop, fixBlocks, fixMedia, fixNeighbours, fixThinking, fixEnds, fixPairs, fixEnds, fixEmpty],
-  ...[fixSize, fixThinking, fixEmpty, putLastWordsLast, fixBreakpoints],
+const SOUND = [
+  fixUnicode,
+  fixTop,
+  fixBlocks,
+  fixMedia,
+  fixNeighbours,
+  fixThinking,
+  fixEnds,
+  fixPairs,
+  fixEnds,
+  fixEmpty,
 ];
+const FITTING = [fixSize, fixThinking, fixEmpty, putLastWordsLast, fixBreakpoints];
 
-/** What a log may hold by right: it was cut anywhere, and its parts were masked and scrubbed. Each is fixed for good. */
-const FOR_LOG: readonly Fix[] = [
-  ...[fixUnicode, fixBlocks, dropEmpty, fixNeighbours, fixPairs, dropLastThinking, dropEmpty, fixNeighbours],
-];
+/** What a log may hold by right: it was cut anywhere, and its parts were masked and scrubbed. */
+const FOR_LOG = [fixUnicode, fixBlocks, dropEmpty, fixNeighbours, fixPairs, dropLastThinking, dropEmpty, fixNeighbours];
 
 /**
  * The request with the smallest change that heals each of its violations, and what was changed. A sound request comes
@@ -71,17 +78,17 @@ export function repairRequest<R extends WireRequest>(
 ): { request: R; repairs: Repair[]; left: Violation[] } {
   if (!isFields(request)) return { request, repairs: [], left: findViolations(request, facts) };
   const draft = new Draft(request);
-  for (const fix of FOR_REQUEST) fix(draft, facts);
+  for (const fix of [...SOUND, ...FITTING]) fix(draft, facts);
   const repairs = draft.notes.flatMap(({ rule, path, what }) => (what ? [{ rule, path, what }] : []));
   const repaired = repairs.length === 0 ? request : (draft.written() as unknown as R);
   return { request: repaired, repairs, left: draft.notes.length === 0 ? [] : findViolations(repaired, facts) };
 }
 
 /**
- * The messages of a log as a request may hold them: blocks that the API takes, turns that alternate and say something, whole
- * pairs. Where they begin and end is the caller's business, and so are media, which may be references here. What is sound
- * stays the same object, and messages that are added at the end change none but the last. `cameFrom` says which block a
- * block was before; words of ours come from none. Pure, total, deterministic.
+ * The messages of a log as a request may hold them: blocks that the API takes, turns that alternate and say something,
+ * whole pairs. Where they begin and end is the caller's business, and so are media, which may be references here. What is
+ * sound stays the same object, and messages that are added at the end change none but the last. `cameFrom` says which
+ * block a block was before; words of ours come from none. Pure, total, deterministic.
  */
 export function repairLog(messages: readonly { role: string; content: readonly Block[] }[]): {
   messages: { role: 'user' | 'assistant'; content: Block[] }[];

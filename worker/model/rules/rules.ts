@@ -1,4 +1,4 @@
-/** The rules of the Messages API that a request alone shows: each with its name, and with the fix that also finds it. */
+/** The rules of the Messages API that a request alone shows: each with its name, and the fix that also finds it. */
 import type { Block } from '../block.ts';
 import { fixBlocks, fixUnicode } from './blocks.ts';
 import { fixBreakpoints } from './breakpoints.ts';

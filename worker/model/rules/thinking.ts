@@ -3,8 +3,8 @@ import { type Draft, type Fix, liveParts } from './draft.ts';
 import { isThinking } from './shapes.ts';
 
 /**
- * `thinking-leads` and `thinking-sealed`: drops thinking that ends a message and, where the model binds it, thinking that
- * something was changed before. The latest answer keeps all of its thinking or none.
+ * `thinking-leads` and `thinking-sealed`: drops thinking that ends a message and, where the model binds it, thinking
+ * that something was changed before. The latest answer keeps all of its thinking or none.
  */
 export const fixThinking: Fix = (draft, facts) => {
   dropLastThinking(draft, facts);

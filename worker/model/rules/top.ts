@@ -16,7 +16,7 @@ import {
 
 const OUTPUT_TOKENS_DEFAULT = 4096;
 
-/** `output-tokens`, and `known-shape`, `text-not-blank` and `name-legal` in the model's name, the system prompt and the tools. */
+/** `output-tokens`; and `known-shape`, `text-not-blank` and `name-legal` in model, system prompt and tools. */
 export const fixTop: Fix = (draft, facts) => {
   fixMaxTokens(draft, facts);
   if (typeof draft.top.model !== 'string') draft.note('known-shape', 'model');

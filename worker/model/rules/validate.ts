@@ -13,10 +13,10 @@ export interface Violation {
 const FIXES = new Set(Object.values(RULES).map(({ fix }) => fix));
 
 /**
- * Every violation that a request alone shows. Empty means that the API takes the request. Each fix of the table looks at
- * the request as it came, so that none hides what another one would find. Thinking is judged by its seal and its place:
- * whether something before it was edited cannot be seen here, and `repairRequest` answers for its own edits. Pure, total,
- * and linear in the request's size.
+ * Every violation that a request alone shows. Empty means that the API takes the request. Each fix of the table looks
+ * at the request as it came, so that none hides what another one would find. Thinking is judged by its seal and its
+ * place: whether something before it was edited cannot be seen here, and `repairRequest` answers for its own edits.
+ * Pure, total, and linear in the request's size.
  */
 export function findViolations(request: WireRequest, facts: RequestFacts): Violation[] {
   if (!isFields(request)) return [violation({ rule: 'unicode-whole', path: '' })];

@@ -225,6 +225,35 @@ test('pairing keeps the first of two results and of two calls of one message, an
   ]);
 });
 
+test('messages of nothing do not come between a call and its result', () => {
+  const messages = sent(
+    of(
+      userSays('a'),
+      assistantSays([call('toolu_1')]),
+      userSays(' '),
+      assistantSays(''),
+      userSays([result('toolu_1')]),
+    ),
+  );
+  expect(messages).toEqual([user('a'), assistant(call('toolu_1')), user(result('toolu_1'))]);
+  const unsealed = assistantSays([thinking('cut', { signature: '' })]);
+  const kept = sent(of(userSays('a'), assistantSays([call('toolu_1')]), unsealed, userSays([result('toolu_1')])));
+  expect(kept).toEqual([user('a'), assistant(call('toolu_1')), user(result('toolu_1'))]);
+  const between = [userSays([thinking('hm', SIGNED)]), unsealed];
+  const whole = sent(of(userSays('a'), assistantSays([call('toolu_1')]), ...between, userSays([result('toolu_1')])));
+  expect(whole).toEqual([user('a'), assistant(call('toolu_1')), user(result('toolu_1'))]);
+});
+
+test('a reference to bytes that are kept elsewhere stays as it is, in a tool’s result too', () => {
+  const photo = { type: 'image', source: { type: 'kept', sha256: 'a'.repeat(64), media_type: 'image/png', bytes: 9 } };
+  const log = of(
+    userSays([photo, text('b')]),
+    assistantSays([call('toolu_1')]),
+    userSays([result('toolu_1', [photo])]),
+  );
+  expect(view(log)).toEqual([user(photo, 'b'), assistant(call('toolu_1')), user(result('toolu_1', [photo]))]);
+});
+
 test('thinking never ends a message, whatever was dropped behind it', () => {
   const cutShort = assistantSays([thinking('a', SIGNED), call('toolu_1'), thinking('b', SIGNED)]);
   const messages = sent(of(userSays('a'), cutShort, userSays('b'), assistantSays([thinking('c', SIGNED)]), PENDING));
