@@ -17,6 +17,23 @@ export function hasLoneSurrogate(json: string): boolean {
   return false;
 }
 
+/** Whether no text in a value, key or not, holds half a surrogate pair. Much faster than writing the value down. */
+export function isWellFormed(value: unknown): boolean {
+  try {
+    return everyText(value);
+  } catch {
+    // Nested too deep to be walked: let it be written down, and be judged there.
+    return false;
+  }
+}
+
+function everyText(value: unknown): boolean {
+  if (typeof value === 'string') return value.isWellFormed();
+  if (typeof value !== 'object' || value === null) return true;
+  if (Array.isArray(value)) return value.every(everyText);
+  return Object.entries(value).every(([key, each]) => key.isWellFormed() && everyText(each));
+}
+
 /** The value of a JSON text, with every half of a surrogate pair replaced, in keys too and at any depth. */
 export function wellFormedValue(json: string): unknown {
   return JSON.parse(json.replace(ESCAPES, (found) => (found.length > 2 ? '\\ufffd' : found)));

@@ -1,6 +1,6 @@
 /** What is wrong with a single block of the messages. */
 import { type Block, isBlank } from '../block.ts';
-import { hasLoneSurrogate, jsonOf, wellFormedValue } from '../json-text.ts';
+import { hasLoneSurrogate, isWellFormed, jsonOf, wellFormedValue } from '../json-text.ts';
 import { type Draft, type Fix, liveParts, NOTHING_LEFT, type Part, textBlock } from './draft.ts';
 import { leftOut } from './media.ts';
 import type { Repair } from './repair.ts';
@@ -25,8 +25,8 @@ import {
 
 /** `unicode-whole`. Sealed thinking cannot be changed, so it goes. */
 export const fixUnicode: Fix = (draft) => {
-  const { json: whole, top } = draft;
-  if (whole !== undefined && !hasLoneSurrogate(whole)) return;
+  const { json: whole, top, isLog } = draft;
+  if (!isLog && whole !== undefined && !hasLoneSurrogate(whole)) return;
   if (whole === undefined && jsonOf({ ...top, messages: [] }) === undefined) draft.note('unicode-whole', '');
   for (const [key, value] of Object.entries(top)) {
     const json = key === 'messages' ? '' : (jsonOf(value) ?? '');
@@ -36,6 +36,7 @@ export const fixUnicode: Fix = (draft) => {
     draft.note('unicode-whole', key.toWellFormed(), 'well_formed');
   }
   for (const part of draft.turns.flatMap(liveParts)) {
+    if (isLog && isWellFormed(part.block)) continue;
     const json = jsonOf(part.block) ?? '';
     if (!hasLoneSurrogate(json)) continue;
     if (isThinking(part.block)) draft.takeOut(part, 'unicode-whole', 'dropped_thinking');

@@ -47,7 +47,7 @@ export class Draft {
   /** Whether tools or system prompt changed, which stand before every message. */
   topChanged = false;
   readonly notes: Note[] = [];
-  /** The request as it came; undefined when it has no form in JSON. */
+  /** The request as it came; undefined when it has no form in JSON, and empty for a log. */
   readonly json: string | undefined;
   /** Whether media stand here as references, of which the API will never know. */
   readonly isLog: boolean;
@@ -55,7 +55,8 @@ export class Draft {
 
   /** Reads the messages into turns, without what is no message and no block. */
   constructor(request: Fields, isLog = false) {
-    this.json = jsonOf(request);
+    // A log was read from JSON, so it has a form. Writing all of it down would cost more than the rest of the view.
+    this.json = isLog ? '' : jsonOf(request);
     this.top = { ...request };
     this.isLog = isLog;
     const { messages, tools } = request;
