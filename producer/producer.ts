@@ -25,7 +25,7 @@ export interface ProducerParts {
   reach: ReachFailpoint;
 }
 
-/** Shorter than the defaults in tests. */
+/** Tests set shorter limits than the defaults. */
 export interface ProducerLimits {
   leaseLastsMs?: number;
   leaseRetryMs?: number;
@@ -33,12 +33,15 @@ export interface ProducerLimits {
   lookEveryMs?: number;
 }
 
-/** A poll answers within 50 seconds even when nothing happens, and a look is made more often; older is out of order. */
+/**
+ * A poll returns within 50 seconds even when nothing happens, and webhook checks are more frequent; an older answer
+ * means trouble.
+ */
 const ANSWER_AGE_MS_MAX = 120_000;
 
 /**
- * The producer of a process: receives from Telegram and puts what is accepted on the stream. It polls, unless another
- * process does, or takes the deliveries of a webhook, beside any others, when one is configured.
+ * The producer of a process: receives from Telegram and puts accepted messages on the stream. It polls, unless another
+ * process does. With a webhook configured, it takes deliveries instead, alongside any other producers.
  */
 export function startProducer(
   parts: ProducerParts,
@@ -97,7 +100,10 @@ interface Receiving {
   routes: Route[];
 }
 
-/** A lease decides in both cases whose word Telegram gets, so a change from one to the other cannot set them at odds. */
+/**
+ * In both cases a lease decides which process sets the mode at Telegram, so a change of mode cannot set two against
+ * each other.
+ */
 function startReceiving(parts: ReceivingParts): Receiving {
   const { lease, heartbeatOf } = parts;
   const { TELEGRAM_WEBHOOK_URL: url, TELEGRAM_WEBHOOK_SECRET: secret } = parts.config;
@@ -113,7 +119,7 @@ function startReceiving(parts: ReceivingParts): Receiving {
   };
 }
 
-/** Ready is a producer that polls, or one that would take over from another that does. */
+/** A producer is ready when it polls, or when it would take over from another that does. */
 function pollingOf(poller: Poller, lease: Lease): { ready: boolean; detail: string } {
   const standing = lease.standing();
   if (standing.who === 'another' && standing.isGone)
@@ -125,8 +131,8 @@ function pollingOf(poller: Poller, lease: Lease): { ready: boolean; detail: stri
 }
 
 /**
- * Ready is a producer that takes deliveries. That none arrive is told and makes nobody unready: a balancer that sends
- * only to those that are ready would keep them away for good.
+ * A producer is ready when it takes deliveries. Missing deliveries are reported but do not make it unready: a load
+ * balancer that routes only to ready instances would then keep deliveries away for good.
  */
 function deliveryOf(keeper: WebhookKeeper, lease: Lease): { ready: boolean; detail: string } {
   const { who } = lease.standing();

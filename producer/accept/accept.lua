@@ -1,7 +1,7 @@
 -- Accepts one update: puts it on the stream unless the same update was accepted before.
 -- KEYS  1 seen:<bot>:<update>   2 inbound   3 counts
 -- ARGV  1 seconds to remember the update   2 chat key   3 message (JSON)   4 traceparent
---       5 the command by which it cancels what its chat wrote before, or ''
+--       5 the command with which it cancels earlier messages of its chat, or ''
 -- Reply {0 | 1, entry id, messages accepted so far}: 1 when this call added the entry, 0 when an earlier one did.
 -- include: counts
 local before = redis.call('GET', KEYS[1])

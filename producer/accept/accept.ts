@@ -21,10 +21,10 @@ export interface AcceptanceParts {
 }
 
 /**
- * Takes one update in, whichever way it came: puts it on the stream, or passes it over on purpose and counts that.
+ * Takes in one update, from a poll or a delivery: puts it on the stream, or ignores it on purpose and counts that.
  *
- * Contract: when it resolves, the update is dealt with and may be confirmed to Telegram; asked for again it would come
- * to the same. Rejects when the update could not be stored; it must come again then. Idempotent per update id.
+ * Contract: when it resolves, the update is dealt with and may be confirmed to Telegram; a second call has the same
+ * result. Rejects when the update could not be stored; it must then come again. Idempotent per update id.
  */
 export async function acceptUpdate(parts: AcceptanceParts, update: unknown): Promise<void> {
   parts.reach('update received');
@@ -38,7 +38,7 @@ export async function acceptUpdate(parts: AcceptanceParts, update: unknown): Pro
     await store(parts, decided.message);
   } catch (error) {
     if (!(error instanceof UnreadableMessageError)) throw error;
-    // Asked for again it would fail again, and hold up every chat behind it.
+    // A retry would fail again, and hold up every chat behind it.
     parts.telemetry.count(METRIC.ignored, { reason: 'malformed' });
     const { updateId } = decided.message;
     parts.log.error({ err: error, update: updateId }, 'an update that we cannot write down was passed over');

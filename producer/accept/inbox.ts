@@ -12,15 +12,15 @@ const SEEN_SECONDS = 48 * 3600;
 /**
  * The way in. `accept` stores a message durably, once per update id.
  *
- * Contract: rejects when Redis cannot store it (away, out of memory, out of disk), and then nothing was accepted for
- * sure only if it is called again: it is idempotent per update id. An acceptance that shows that Redis lost earlier ones
- * raises an alert.
+ * Contract: rejects when Redis cannot store the message (unreachable, out of memory, out of disk). The message may be
+ * stored all the same, so the caller retries: `accept` is idempotent per update id. When an acceptance shows that Redis
+ * lost earlier ones, it raises an alert.
  */
 export interface Inbox {
   accept(botId: number, message: InboundMessage, traceparent: string): Promise<{ entry: EntryId; duplicate: boolean }>;
 }
 
-/** The command of a message that cancels what its chat wrote before it; empty when it is none. */
+/** The command with which a message cancels earlier messages of its chat; empty when it is no such command. */
 function cancelledBy({ content }: InboundMessage): string {
   const command = content.kind === 'text' ? commandOf(content.text) : undefined;
   return cancels(command) ? command : '';
@@ -40,7 +40,7 @@ export function createInbox(redis: RedisClient, shards: number): Inbox {
         [keys.seen(botId, message.updateId), keys.inbound, keys.counts],
         [SEEN_SECONDS, laneOf(message), encodeMessage(message), traceparent, cancelledBy(message)],
       );
-      // The message is stored whether or not this can be told; the next one tells it then.
+      // The message is stored whether or not this alert can be queued; the next acceptance tries again.
       await tellLoss({ accepted, hasGrown: added === 1 }).catch(() => undefined);
       return { entry, duplicate: added === 0 };
     },

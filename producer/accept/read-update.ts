@@ -12,10 +12,10 @@ export type IgnoreReason =
   | 'service_message'
   | 'malformed';
 
-/** What intake decided about one update. */
+/** The decision about one update. */
 export type Intake = { accept: true; message: InboundMessage } | { accept: false; reason: IgnoreReason };
 
-/** Kinds of content that a person sends and deserves an answer to, though this version cannot read them. */
+/** Kinds of content that people send and deserve an answer to, although this version cannot read them. */
 const UNSUPPORTED = [
   'animation',
   'audio',
@@ -38,7 +38,7 @@ const UNSUPPORTED = [
 const NAME_CHARS = 128;
 const FILE_ID_CHARS = 512;
 const ALBUM_CHARS = 64;
-/** Control characters, and those that turn the direction of what follows: `gpj.exe` must not read as `exe.jpg`. */
+/** Control characters, and those that reverse the text direction: `gpj.exe` must not read as `exe.jpg`. */
 const INVISIBLE = /[\p{Cc}\u2028-\u202e\u2066-\u2069]/gu;
 
 interface RawMessage {
@@ -57,9 +57,10 @@ interface RawMessage {
 }
 
 /**
- * Decides about one update: accept it as a message, or ignore it and say why. Pure, never throws, default deny: the
- * sender or the chat must be on the allow list by numeric id. Unknown fields are skipped, as Telegram adds some often.
- * A command in a group that names another bot than `ownName` is for that one; without `ownName` all are for us.
+ * Decides about one update: accepts it as a message, or ignores it and says why. Pure, never throws, default deny: the
+ * sender or the chat must be on the allow list by numeric id. Unknown fields are skipped, because Telegram adds some
+ * often. A command in a group that names a bot other than `ownName` is for that bot; without `ownName`, all commands
+ * are for us.
  */
 export function intake(update: unknown, allowed: AllowedIds, textMaxChars: number, ownName?: string): Intake {
   const { update_id: updateId, message } = (update ?? {}) as { update_id?: unknown; message?: RawMessage };
@@ -94,18 +95,21 @@ export function intake(update: unknown, allowed: AllowedIds, textMaxChars: numbe
   };
 }
 
-/** An anonymous admin or a channel writes under its own chat's id; that id must be allowed, not a shared bot's. */
+/**
+ * An anonymous admin or a channel writes under its own chat's id. That id must be allowed, not the id of the shared
+ * bot.
+ */
 function isAllowed(allowed: AllowedIds, fromId: number, chatId: number, senderChat: unknown): boolean {
   if (allowed === 'everyone') return true;
   return allowed.has(chatId) || (senderChat === undefined && allowed.has(fromId));
 }
 
-/** Then `from` is a bot that Telegram lends to all such senders; a person wrote it all the same. */
+/** Telegram then puts a bot that it lends to all such senders into `from`; a person wrote the message all the same. */
 function isOnBehalfOfChat({ sender_chat: senderChat }: RawMessage): boolean {
   return typeof senderChat === 'object' && senderChat !== null;
 }
 
-/** In a private chat nobody else could take it. */
+/** A private chat has no other bot. */
 function isForAnother({ text, chat }: RawMessage, ownName: string | undefined): boolean {
   const addressee = typeof text === 'string' && chat?.type !== 'private' ? addresseeOf(text) : undefined;
   if (addressee === undefined || ownName === undefined) return false;
@@ -120,7 +124,7 @@ function albumOf({ media_group_id: id }: RawMessage): { album?: string } {
   return typeof id === 'string' && id !== '' && id.length <= ALBUM_CHARS && id === wellFormed(id) ? { album: id } : {};
 }
 
-/** A date in seconds that makes no exact number of milliseconds is none. */
+/** A date that does not convert to an exact number of milliseconds counts as absent. */
 function millisecondsOf(date: unknown): number {
   const ms = isInteger(date) ? date * 1000 : 0;
   return isInteger(ms) ? ms : 0;
@@ -135,15 +139,15 @@ function contentOf(message: RawMessage, textMaxChars: number): InboundMessage['c
   return what === undefined ? undefined : { kind: 'unsupported', what };
 }
 
-/** Blank is as good as nothing. */
+/** Blank text counts as absent. */
 function writtenText(text: unknown): string {
   const written = typeof text === 'string' ? wellFormed(text) : '';
   return written.trim() === '' ? '' : written;
 }
 
-/** What kind of file it is shows only in its bytes, so a document is taken whatever type its sender states. */
+/** Only its bytes show what kind of file it is, so a document is accepted whatever type its sender states. */
 function fileOf(message: RawMessage): InboundFile | undefined {
-  // Telegram sends an animation as a document too, for old bots.
+  // Telegram also sends an animation as a document, for old bots.
   if ('animation' in message) return undefined;
   const photo = largestPhoto(message.photo);
   if (photo) return { what: 'photo', fileId: photo.fileId, ...statedSize(photo.bytes) };
@@ -189,18 +193,20 @@ function count(value: unknown): number {
   return isInteger(value) && value > 0 ? value : 0;
 }
 
-/** A name on one line that names no folder. */
+/** The name on one line, without any folder. */
 function plainName(name: string): string {
   return graphemePrefix(wellFormed(name).replaceAll(INVISIBLE, '').replaceAll(/[/\\]/g, '').trim(), NAME_CHARS);
 }
 
-/** A cap at the first write, once, with a marker that names the original length. Never cuts inside a character. */
+/**
+ * Caps a text once, at the first write, with a marker that states the original length. Never cuts inside a character.
+ */
 function capped(text: string, maxChars: number): string {
   if (text.length <= maxChars) return text;
   return `${graphemePrefix(text, maxChars)}\n[message cut: ${text.length} characters were sent]`;
 }
 
-/** Lone surrogates and NUL make a request body that no endpoint accepts. */
+/** No endpoint accepts a request body with lone surrogates or NUL. */
 function wellFormed(text: string): string {
   return text.toWellFormed().replaceAll('\0', '');
 }

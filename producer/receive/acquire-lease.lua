@@ -1,4 +1,4 @@
--- Takes the lease if nobody has it, if the owner has it, or if its holder was seen to be gone; whoever gets it, has it anew.
+-- Takes the lease if it is free, if the owner has it, or if its holder was seen to be gone; a new term then begins.
 -- KEYS  1 poller:<bot>
 -- ARGV  1 owner   2 what the key says of the owner, which names it   3 ms that it lasts from now
 --       4 what the key said when its holder was seen to be gone, or ''

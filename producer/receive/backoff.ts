@@ -5,14 +5,17 @@ const RETRY_MS = 1_000;
 const RETRY_MAX_MS = 30_000;
 const CONFLICT_MS = 10_000;
 
-/** How long to wait after so many failures in a row, at least one: from a second to half a minute. */
+/** The wait after `failures` failures in a row (at least one): from one second to half a minute. */
 export function backoffMs(failures: number): number {
   return Math.min(RETRY_MS * 2 ** (failures - 1), RETRY_MAX_MS);
 }
 
-/** Waits before Telegram is asked again: as long as it wants, or ever longer; returns early when `signal` is aborted. */
+/**
+ * Waits before the next call to Telegram: as long as Telegram asks, else with growing backoff. Returns early when
+ * `signal` is aborted.
+ */
 export async function waitOut(failure: TelegramFailure, failures: number, signal: AbortSignal): Promise<void> {
-  // Two that end each other's polls at once would do nothing else.
+  // Without this wait, two pollers would do nothing but end each other's polls.
   if (failure.kind === 'conflict') return pause(CONFLICT_MS, signal);
   return pause(failure.retryAfterMs ?? backoffMs(failures), signal);
 }

@@ -6,11 +6,11 @@ import { waitOut } from './backoff.ts';
 
 /** The bot's own name, as people write it behind a command in a group: `/stop@its_name`. */
 export interface OwnName {
-  /** `undefined` until Telegram has told it. */
+  /** `undefined` until Telegram has answered. */
   current(): string | undefined;
 }
 
-/** Asks Telegram for the bot's name, and tells it the bot's commands, once each: it is tried until Telegram answers. */
+/** Fetches the bot's name from Telegram and registers the bot's commands, once each; retries until Telegram answers. */
 export function introduceBot(telegram: Pick<Telegram, 'getMe' | 'setCommands'>): Service & OwnName {
   const stopping = new AbortController();
   let name: string | undefined;
@@ -23,14 +23,14 @@ export function introduceBot(telegram: Pick<Telegram, 'getMe' | 'setCommands'>):
   return {
     name: 'introduction',
     current: () => name,
-    // A call that is under way changes nothing any more, and is not waited for.
+    // A call in flight has no effect any more, so nothing waits for it.
     async stop() {
       stopping.abort();
     },
   };
 }
 
-/** What Telegram refuses, or does not offer, it will not do the next time either. */
+/** What Telegram refuses or does not offer, it will not do on a retry either. */
 async function untilAnswered<T>(
   call: () => Promise<TelegramResult<T>>,
   signal: AbortSignal,

@@ -1,23 +1,26 @@
 import type { Redis } from 'ioredis';
 import { hasEnded, type ProcessMark } from '../../shared/base/machine.ts';
 
-/** Who holds a lease, and by what others can tell that it is gone. It stands in the lease's key. */
+/** Who holds a lease, and how others can detect that the holder is gone. Stored in the lease's key. */
 export interface Holder extends ProcessMark {
   readonly owner: string;
-  /** The connection that it asks by: its number, and the run of the server that counts it. Absent where Redis refuses to tell. */
+  /**
+   * The connection that it uses: its number, and the run id of the server that numbers it. Absent where Redis refuses
+   * to say.
+   */
   readonly connection?: { readonly run: string; readonly id: number };
 }
 
-/** By its access rules, or because it is too old. */
+/** Refused by access rules, or because the server is too old. */
 const REFUSED = /^(?:NOPERM|ERR) /;
 
 /**
- * What a look at a holder came to. `ended`: its process is gone. `cut off`: its connection is gone, so it has ended its
- * term, or does as soon as it runs. `unknown`: it is there, or nobody can tell from here.
+ * The result of a check on a holder. `ended`: its process is gone. `cut off`: its connection is gone, so it has ended
+ * its term, or does so as soon as it runs. `unknown`: it is alive, or its state cannot be determined from here.
  */
 export type Sight = 'ended' | 'cut off' | 'unknown';
 
-/** Reads what stands in a lease's key; `undefined` for what an older version wrote. */
+/** Reads the value of a lease's key; `undefined` for one that an older version wrote. */
 export function readHolder(text: string): Holder | undefined {
   try {
     const { owner, host, pid } = JSON.parse(text) as Partial<Holder>;
@@ -28,7 +31,10 @@ export function readHolder(text: string): Holder | undefined {
   }
 }
 
-/** Who we are on a connection. Where Redis refuses to tell, others must go by our process or by time. Rejects when Redis is away. */
+/**
+ * Our identity on a connection. Where Redis refuses to report it, others must judge by our process or by time. Rejects
+ * when Redis is unreachable.
+ */
 export async function introduce(server: Redis, owner: string, mark: ProcessMark): Promise<Holder> {
   const [id, info] = await Promise.all([allowed(server.client('ID')), allowed(server.info('server'))]);
   const run = /^run_id:(\w+)/m.exec(info ?? '')?.[1];
@@ -36,9 +42,9 @@ export async function introduce(server: Redis, owner: string, mark: ProcessMark)
 }
 
 /**
- * Looks whether a holder is gone: by its process on the same machine, by its connection on any. One whose connection is
- * there is there, whatever the process table says: two clones of a machine take each other for one. `us` is who we are
- * on the connection that asks. Rejects when Redis is away.
+ * Checks whether a holder is gone: by its process on the same machine, by its connection on any machine. A holder whose
+ * connection exists is alive, whatever the process table says: two clones of a machine mistake each other for one
+ * machine. `us` is our identity on the connection that asks. Rejects when Redis is unreachable.
  */
 export async function lookFor(holder: Holder, us: Holder, server: Redis): Promise<Sight> {
   const isConnected = await isListed(holder, us, server);
@@ -48,8 +54,8 @@ export async function lookFor(holder: Holder, us: Holder, server: Redis): Promis
 }
 
 /**
- * Whether the server lists the holder's connection. The number of a connection is never given twice in a run of a server,
- * so one that is not listed is gone for good; in another run it says nothing.
+ * Whether the server lists the holder's connection. A server run never reuses a connection number, so a connection that
+ * is not listed is gone for good; another run proves nothing.
  */
 async function isListed({ connection }: Holder, us: Holder, server: Redis): Promise<boolean | undefined> {
   if (connection === undefined || connection.run !== us.connection?.run) return undefined;
@@ -57,7 +63,7 @@ async function isListed({ connection }: Holder, us: Holder, server: Redis): Prom
   return listed === undefined ? undefined : String(listed).includes(`id=${connection.id} `);
 }
 
-/** What Redis refuses is not known. */
+/** A query that Redis refuses leaves the answer unknown. */
 async function allowed<T>(asked: Promise<T>): Promise<T | undefined> {
   try {
     return await asked;

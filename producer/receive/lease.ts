@@ -13,18 +13,21 @@ import { RunningTerm, type Term } from './term.ts';
 /**
  * The right to do what only one process may do at a time.
  *
- * Contract: of all who share a key at most one holds it at any time, as long as their clocks run at the same speed and
- * Redis keeps what it was told; a holder whose connection broke unseen may overlap with its heir until it asks again.
- * Without Redis nobody holds it. `stop` gives it back, so that another has it at once.
+ * Contract: of all processes that share a key, at most one holds the lease at any time, as long as their clocks run at
+ * the same speed and Redis keeps its writes; a holder whose connection broke unnoticed may overlap with its successor
+ * until it asks again. Without Redis no process holds it. `stop` releases it, so that another process can take it at
+ * once.
  */
 export interface Lease extends Service {
-  /** Waits until the lease is ours; `undefined` when `signal` aborts first. */
+  /** Waits until we hold the lease; `undefined` when `signal` aborts first. */
   begin(signal: AbortSignal): Promise<Term | undefined>;
-  /** Who has it, as far as we know. */
+  /** Who holds it, as far as we know. */
   standing(): Standing;
 }
 
-/** Who has a lease. `name` is for people; `isGone`: that one was seen to be gone, and nobody has it yet. */
+/**
+ * Who holds a lease. `name` is for people; `isGone`: that holder was seen to be gone, and the lease is not taken yet.
+ */
 export type Standing =
   | { readonly who: 'us' | 'nobody known' }
   | { readonly who: 'another'; readonly name: string; readonly isGone: boolean };
@@ -34,55 +37,55 @@ export interface LeaseParts {
   redis: RedisClient;
   key: string;
   log: Logger;
-  /** How long the lease outlives the last renewal. */
+  /** How long the lease lasts after its last renewal. */
   lastsMs: number;
-  /** How long to wait between two tries to get it, and two looks at who has it. */
+  /** The wait between two attempts to acquire it, and between two checks of its holder. */
   retryMs: number;
-  /** Who we are; by default this process. */
+  /** Our identity; by default this process. */
   mark?: ProcessMark;
 }
 
 /**
- * What a holder costs that is frozen, or lost with its machine. A Redis that stands still for longer costs a poll that is
- * begun again, and nothing else.
+ * The delay that a holder causes when it freezes or its machine is lost. A Redis pause longer than this costs one
+ * restarted poll, and nothing else.
  */
 export const LEASE_LASTS_MS = 5_000;
 export const LEASE_RETRY_MS = 500;
 
-/** A holder whose lease nobody confirms asks again after this. */
+/** A holder whose lease was not confirmed asks again after this. */
 export const UNCONFIRMED_MS = 1_000;
 
-/** We take the lease for lost when so much of it is left, so that we have stopped before another can take it. */
+/** We treat the lease as lost when this share of it is left, so that we stop before another process can take it. */
 const MARGIN_SHARE = 0.1;
-/** A stop must not hang on a Redis that is away: the lease runs out by itself. */
+/** A stop must not hang on an unreachable Redis: the lease expires by itself. */
 const RELEASE_MS = 1_000;
-/** A connection that is gone may be one that was just replaced, which the second look tells. */
+/** A missing connection may just have been replaced; the second check shows that. */
 const SIGHTS = 2;
 
 /**
- * Keeps trying to get a lease, and renews it every third of its life while it is ours.
+ * Keeps trying to acquire a lease, and renews it every third of its life while we hold it.
  *
- * A dead holder is known by more than time. The key names its process and its connection. Who waits looks for both: a
- * process of the same machine that has ended is succeeded at once, a connection that the server no longer lists after
- * two looks. The step that takes the lease over does so only if the key still says what was judged, so of two heirs one
- * wins, and a holder that is back under a new connection keeps it. A holder that is frozen keeps its connection, and loses
- * the lease by time.
+ * A dead holder is detected by more than time. The key names its process and its connection. Each waiting process
+ * checks both: it succeeds a process of the same machine that has ended at once, and a connection that the server no
+ * longer lists after two checks. The takeover succeeds only if the key still holds the value that was judged. So of two
+ * successors one wins, and a holder that is back under a new connection keeps the lease. A frozen holder keeps its
+ * connection, and loses the lease by time.
  *
- * Why that is safe: a holder ends its term as soon as its connection closes, so a connection that is gone is a term that
- * is over, or is over when that process next runs or asks. One that does not know yet (the server dropped the
- * connection, and no packet has told) may have a long poll open beside its heir's. Two polls at once lose nothing and
- * change no order: Telegram ends the older one (409). Should both have got the same updates, each stores them in their
- * order and stops at the first that it cannot store, and an update id is stored once (`accept.lua`), by whoever comes
- * first; so each is stored after those before it. An update is confirmed only by a poll that was begun after `confirm` had
- * Redis answer for our term, and only up to what that process has stored itself.
+ * Why that is safe: a holder ends its term as soon as its connection closes. So a closed connection means that the term
+ * is over, or will be when that process next runs or asks. A holder that has not noticed yet (the server dropped the
+ * connection, and no packet has said so) may have a long poll open beside its successor's. Two polls at once lose
+ * nothing and change no order: Telegram ends the older one (409). If both get the same updates, each stores them in
+ * order and stops at the first that it cannot store. An update id is stored once (`accept.lua`), by the first to write
+ * it, so each update is stored after those before it. An update is confirmed only by a poll that began after `confirm`
+ * got Redis' answer for our term, and only up to what that process has stored itself.
  */
 export function startLease(parts: LeaseParts): Lease {
   return new RedisLease(parts);
 }
 
 /**
- * Does work in each term, one after the other, until it is stopped; the work's signal aborts with its term, too. Work that
- * throws is begun anew, in the same term when that still lasts.
+ * Runs the work in each term, one after the other, until stopped; the work's signal also aborts when its term ends.
+ * Work that throws is restarted, in the same term if that is still held.
  */
 export function duringTerms(
   name: string,
@@ -102,7 +105,7 @@ export function duringTerms(
   });
 }
 
-/** Somebody else in the key, and how often in a row we saw that its connection is gone. */
+/** The other holder in the key, and how many times in a row its connection was seen to be gone. */
 interface Other {
   text: string;
   holder: Holder | undefined;
@@ -158,17 +161,17 @@ class RedisLease implements Lease {
   async #keep(): Promise<void> {
     const { lastsMs, retryMs } = this.#parts;
     while (!this.#stopping.signal.aborted) {
-      // A connection that is ready again is asked at once, also when it gets so while we ask.
+      // A connection that becomes ready again is used at once, even if that happens while we ask.
       this.#wake = new AbortController();
       const isHeld = (await this.#ask()) || (await this.#succeed());
       await pause(isHeld ? lastsMs / 3 : retryMs, AbortSignal.any([this.#stopping.signal, this.#wake.signal]));
     }
   }
 
-  /** Asks for the lease, or for more of it; `gone` is what the key said of a holder that is gone. */
+  /** Asks for the lease, or for its renewal; `gone` is the key's value for a holder that is gone. */
   async #ask(gone = ''): Promise<boolean> {
     const { key, lastsMs, log } = this.#parts;
-    // Measured from before the question: Redis cannot count the lease from any earlier time.
+    // Measured from before the request: Redis cannot count the lease from an earlier time.
     const askedAtMs = performance.now();
     try {
       const text = JSON.stringify(await this.#introduced());
@@ -184,7 +187,7 @@ class RedisLease implements Lease {
     }
   }
 
-  /** Takes the lease over from a holder that is gone. */
+  /** Takes over the lease of a holder that is gone. */
   async #succeed(): Promise<boolean> {
     const other = this.#other;
     if (this.#who !== 'another' || other?.holder === undefined) return false;
@@ -207,10 +210,10 @@ class RedisLease implements Lease {
     }
   }
 
-  /** Who we are on the connection that we have: it tells others that we are there, so a term ends with it. */
+  /** Our identity on the current connection: it shows others that we are alive, so a term ends with it. */
   async #introduced(): Promise<Holder> {
     const server = serverOf(this.#parts.redis, this.#parts.key);
-    // After a failover of a cluster only a question tells who has the key now, so it is asked all the same.
+    // After a cluster failover only a request finds the node that has the key, so we ask all the same.
     if (server?.status !== 'ready') return { owner: this.#owner, ...this.#mark };
     if (this.#introduction?.server !== server) {
       const introduction = { server, us: introduce(server, this.#owner, this.#mark) };
@@ -252,7 +255,7 @@ class RedisLease implements Lease {
   }
 
   async #release(): Promise<void> {
-    // A question that is still on its way must not take the lease again behind our back.
+    // A request still in flight must not take the lease again after we release it.
     await this.#keeping;
     const { key, log } = this.#parts;
     await this.#letGo([key], [this.#owner]).catch((error: Error) =>

@@ -7,7 +7,7 @@ import { duringTerms, type Lease, UNCONFIRMED_MS } from './lease.ts';
 import type { Term } from './term.ts';
 
 export interface PollerParts extends AcceptanceParts {
-  /** Only its holder polls. It needs Redis, so nobody polls while messages could not be stored. */
+  /** Only its holder polls. The lease needs Redis, so no process polls while messages could not be stored. */
   lease: Pick<Lease, 'begin'>;
   heartbeat: Heartbeat;
   telegram: Telegram;
@@ -24,8 +24,8 @@ export interface Poller extends Service {
  * was ignored on purpose. While Redis cannot take messages nothing is confirmed, and Telegram keeps the updates for 24
  * hours. Telegraf's own loop confirms a batch even when a handler failed, hence this one.
  *
- * Of all pollers of a bot only the holder of the lease polls; it stops at once when it loses the lease. A webhook that
- * stands in its way is removed, whoever set it: our configuration says that we poll.
+ * Of all pollers of a bot only the holder of the lease polls; it stops at once when it loses the lease. It removes any
+ * webhook that is set, whatever its origin: our configuration says that we poll.
  */
 export function startPoller(parts: PollerParts): Poller {
   let lastAnswerMs = 0;
@@ -36,21 +36,21 @@ export function startPoller(parts: PollerParts): Poller {
   return { ...polling, lastAnswerMs: () => lastAnswerMs };
 }
 
-/** Each term begins without an offset: what another poller has confirmed since is not ours to know. */
+/** Each term begins without an offset: we do not know what another poller has confirmed since. */
 async function pollDuring(term: Term, parts: PollerParts, signal: AbortSignal, onAnswer: () => void): Promise<void> {
   let offset: number | undefined;
   let failures = 0;
   let hasRemovedWebhook = false;
   let isAnswered = false;
   while (!signal.aborted) {
-    // Asking for updates confirms the ones before, which is for the holder alone to do.
+    // A request for updates confirms the earlier ones, which only the holder may do.
     if (!(await term.confirm())) {
       await pause(UNCONFIRMED_MS, signal);
       continue;
     }
-    // The first answer says that we receive, and a quiet bot would give it after 50 seconds.
+    // The first answer shows that we receive; for a quiet bot a long poll would delay it by 50 seconds.
     const polled = await parts.telegram.getUpdates(offset, signal, isAnswered ? undefined : 'at once');
-    // What came in too late is not confirmed, and comes again to whoever polls next.
+    // Updates that arrive too late are not confirmed, and come again to the next poller.
     if (signal.aborted || !term.isHeld()) return;
     if (!polled.ok) {
       const { failure } = polled;
@@ -58,7 +58,8 @@ async function pollDuring(term: Term, parts: PollerParts, signal: AbortSignal, o
       parts.log.warn({ failure }, 'getUpdates failed');
       const isLeftOver = failure.kind === 'webhook_set' && !hasRemovedWebhook;
       if (failure.kind === 'webhook_set' && (await removeWebhook(parts, signal))) hasRemovedWebhook = true;
-      // The first one was set by an earlier configuration. One that comes back is somebody's who works against us.
+      // The first webhook is left from an earlier configuration. One that comes back belongs to another system that
+      // competes with us.
       if (signal.aborted || (isLeftOver && hasRemovedWebhook)) continue;
       parts.heartbeat.failed(failure.kind);
       await waitOut(failure, failures, signal);
@@ -75,7 +76,7 @@ async function pollDuring(term: Term, parts: PollerParts, signal: AbortSignal, o
   }
 }
 
-/** Accepts updates in order and stops at the first that could not be stored, so that order per chat holds. */
+/** Accepts updates in order and stops at the first that could not be stored, which preserves order per chat. */
 async function acceptBatch(parts: PollerParts, updates: unknown[]): Promise<{ upTo?: number; complete: boolean }> {
   let upTo: number | undefined;
   for (const update of updates) {
@@ -90,7 +91,7 @@ async function acceptBatch(parts: PollerParts, updates: unknown[]): Promise<{ up
   return { ...(upTo !== undefined && { upTo }), complete: true };
 }
 
-/** Answers whether it is gone. What waits at Telegram is kept, and is polled next. */
+/** Returns whether the webhook is gone. Telegram keeps the pending updates for the next poll. */
 async function removeWebhook({ telegram, log }: PollerParts, signal: AbortSignal): Promise<boolean> {
   log.warn('a webhook is set for this bot, and we are to poll: it is removed, what waits at Telegram is kept');
   const removed = await telegram.deleteWebhook(signal);

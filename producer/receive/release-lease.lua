@@ -1,4 +1,4 @@
--- Gives the lease back, if it is still the owner's.
+-- Releases the lease, if it is still the owner's.
 -- KEYS  1 poller:<bot>
 -- ARGV  1 owner
 -- Reply 1 when it was, else 0.

@@ -1,14 +1,16 @@
-/** A time during which the lease is ours. */
+/** A period during which we hold the lease. */
 export interface Term {
-  /** Aborts when the lease is lost, or when it could be by now. */
+  /** Aborts when the lease is lost, or when it may be lost by now. */
   readonly lost: AbortSignal;
-  /** Whether it is still ours. Asks only the clock, so it is right even in a process that was frozen until now. */
+  /**
+   * Whether we still hold it. Reads only the clock, so the answer is right even in a process that was frozen until now.
+   */
   isHeld(): boolean;
-  /** Asks Redis whether it is still ours, and renews it. False also when Redis does not answer. */
+  /** Asks Redis whether we still hold it, and renews it. False also when Redis does not answer. */
   confirm(): Promise<boolean>;
 }
 
-/** A term that is kept up, and ends, from outside. */
+/** A term that is extended and ended from outside. */
 export class RunningTerm implements Term {
   readonly confirm: () => Promise<boolean>;
   readonly #lost = new AbortController();
@@ -45,7 +47,7 @@ export class RunningTerm implements Term {
     this.#onLost();
   }
 
-  /** We give the lease up ourselves. */
+  /** We give up the lease ourselves. */
   retire(): void {
     clearTimeout(this.#timer);
     this.#lost.abort();

@@ -1,6 +1,6 @@
 import type { WebhookInfo } from '../../shared/telegram/client.ts';
 
-/** What Telegram's word about the webhook comes to. */
+/** The webhook's state according to Telegram. */
 export type WebhookState =
   /** Updates reach us, or there are none. */
   | 'delivers'
@@ -9,15 +9,15 @@ export type WebhookState =
   /** Another URL is set, or none. */
   | 'taken';
 
-/** One look at the webhook. */
+/** The result of one webhook check. */
 export interface WebhookSight {
   info: WebhookInfo;
   state: WebhookState;
 }
 
 /**
- * Judges what Telegram says about our webhook, beside what it said before. Pure. The times that it states are only told
- * apart and never compared with a clock of ours: an error of a later time is news, and one of the same time is not.
+ * Judges Telegram's current report on our webhook against its previous one. Pure. Telegram's timestamps are only
+ * compared with each other, never with our clock: an error with a later time is new, and one with the same time is not.
  */
 export function judge(info: WebhookInfo, url: string, before: WebhookSight | undefined): WebhookSight {
   return { info, state: stateOf(info, url, before) };
@@ -25,10 +25,10 @@ export function judge(info: WebhookInfo, url: string, before: WebhookSight | und
 
 function stateOf(info: WebhookInfo, url: string, before: WebhookSight | undefined): WebhookState {
   if (!isSame(info.url, url)) return 'taken';
-  // Telegram keeps the last error for a while after it is over.
+  // Telegram keeps reporting the last error for a while after it is over.
   if (info.pending === 0 || info.lastError === undefined) return 'delivers';
   if (before === undefined || before.info.lastError?.atS !== info.lastError.atS) return 'undelivered';
-  // Telegram tries again up to two minutes later, so no news is no good news; that fewer wait is.
+  // Telegram retries for up to two minutes, so the absence of a new error proves nothing; a lower pending count does.
   return info.pending < before.info.pending ? 'delivers' : before.state;
 }
 

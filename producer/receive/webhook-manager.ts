@@ -9,7 +9,7 @@ import type { Term } from './term.ts';
 import { judge, type WebhookSight } from './webhook-health.ts';
 
 export interface KeeperParts {
-  /** Only its holder sets the webhook: a poller of a deploy that is not over yet must not be cut off by it. */
+  /** Only its holder sets the webhook: it must not cut off a poller while a deploy is still in progress. */
   lease: Pick<Lease, 'begin'>;
   heartbeat: Heartbeat;
   telegram: Pick<Telegram, 'setWebhook' | 'getWebhookInfo'>;
@@ -17,7 +17,7 @@ export interface KeeperParts {
   url: string;
   secret: string;
   log: Logger;
-  /** How often Telegram is asked how the deliveries go. */
+  /** How often to ask Telegram about the deliveries. */
   lookEveryMs: number;
 }
 
@@ -25,18 +25,20 @@ export interface KeeperParts {
 export interface WebhookKeeper extends Service {
   /** When Telegram last answered, in ms since the epoch; 0 before the first answer. */
   lastAnswerMs(): number;
-  /** Why the webhook is not set or its deliveries do not arrive, in Telegram's words; `undefined` when all is well. */
+  /**
+   * Why the webhook is not set or its deliveries do not arrive, in Telegram's words; `undefined` when it is healthy.
+   */
   trouble(): string | undefined;
 }
 
 export const LOOK_EVERY_MS = 30_000;
 
 /**
- * Sets the webhook and looks after it. Telegram is asked regularly whether it is still ours and whether deliveries
- * arrive, which is the sign of life that a poller has in its polls. When either is not so, the webhook is set again: where
- * it is as it should be, that changes nothing, and it mends a URL or a secret that somebody else has set.
+ * Sets the webhook and looks after it. It regularly asks Telegram whether the webhook is still ours and whether
+ * deliveries arrive; this is the sign of life that a poller has in its polls. When either check fails, it sets the
+ * webhook again: that changes nothing where all is well, and it fixes a URL or a secret that another process has set.
  *
- * The webhook stays set when the keeper stops. Telegram keeps what nobody takes for 24 hours.
+ * The webhook stays set when the keeper stops. Telegram keeps undelivered updates for 24 hours.
  */
 export function startWebhookKeeper(parts: KeeperParts): WebhookKeeper {
   let lastAnswerMs = 0;
@@ -51,13 +53,13 @@ export function startWebhookKeeper(parts: KeeperParts): WebhookKeeper {
 
 type OnNews = (news: { isAnswered: boolean; trouble: string | undefined }) => void;
 
-/** Each term begins by setting the webhook: that the URL is ours says nothing about the secret. */
+/** Each term begins by setting the webhook: a URL that is ours does not prove that the secret is. */
 async function keepDuring(term: Term, parts: KeeperParts, signal: AbortSignal, onNews: OnNews): Promise<void> {
   let sight: WebhookSight | undefined;
   let isSet = false;
   let failures = 0;
   while (!signal.aborted) {
-    // Setting the webhook ends every poll, which is for the holder alone to do.
+    // Setting the webhook ends every poll, which only the holder may do.
     if (!(await term.confirm())) {
       await pause(UNCONFIRMED_MS, signal);
       continue;
@@ -84,7 +86,7 @@ async function keepDuring(term: Term, parts: KeeperParts, signal: AbortSignal, o
   }
 }
 
-/** Sets the webhook if need be, and looks how it is; `undefined` where the server does not tell. */
+/** Sets the webhook if necessary, and checks its state; `undefined` where the server does not report it. */
 async function look(
   parts: KeeperParts,
   isSet: boolean,
@@ -99,7 +101,7 @@ async function look(
   }
   const info = await telegram.getWebhookInfo(signal);
   if (info.ok) return { ok: true, value: judge(info.value, url, before) };
-  // It has taken what was set, and that is the sign of life: it is asked to take it again the next time.
+  // The server accepted the webhook, and that is the sign of life; the next round sets it again.
   if (info.failure.kind === 'not_offered') return { ok: true, value: undefined };
   log.warn({ failure: info.failure }, 'getWebhookInfo failed');
   return info;
@@ -107,7 +109,7 @@ async function look(
 
 function tell({ heartbeat, log }: KeeperParts, sight: WebhookSight | undefined): void {
   if (sight?.state === 'taken') {
-    // A URL may hold a secret in its path, so only its host is told.
+    // The path of a URL may hold a secret, so only the host is logged.
     log.error(
       { host: URL.parse(sight.info.url)?.host ?? 'none' },
       'the webhook was removed or replaced; it is set again',

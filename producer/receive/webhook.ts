@@ -8,30 +8,31 @@ import { type AcceptanceParts, acceptUpdate } from '../accept/accept.ts';
 export interface WebhookParts extends AcceptanceParts {
   /** The path of the URL that Telegram delivers to. */
   path: string;
-  /** Whoever has it may deliver. */
+  /** Any sender that has it may deliver. */
   secret: string;
-  /** A shorter patience with Redis than the default, in tests. */
+  /** Tests wait a shorter time for Redis than the default. */
   acceptMsMax?: number;
 }
 
-/** Telegram's own updates stay far below. */
+/** Telegram's own updates are far smaller. */
 const DELIVERY_BYTES_MAX = 1024 * 1024;
-/** Far below the minute after which Telegram takes a delivery for failed, so that it always has an answer of ours. */
+/** Far below the minute after which Telegram considers a delivery failed, so that it always gets our answer. */
 const ACCEPT_MS_MAX = 5_000;
 const RETRY_AFTER_S = 5;
-/** The door is open to everybody who finds it, and the log must not fill up with them. */
+/** Anyone who finds the endpoint can call it, and must not be able to fill the log. */
 const STRANGERS_EVERY_MS = 60_000;
 
-/** What a delivery is answered with. Never 410: it would make Telegram close the webhook. */
+/** The status of an answer to a delivery. Never 410: it would make Telegram close the webhook. */
 type Status = 200 | 400 | 401 | 405 | 413 | 415 | 503;
 
 /**
- * Takes the deliveries of Telegram. 200 says that the update is on the stream or was passed over on purpose; every other
- * status makes Telegram deliver it again, for 24 hours. So what is authentic and of no use is answered with 200.
+ * Takes Telegram's deliveries. 200 says that the update is on the stream or was ignored on purpose; every other status
+ * makes Telegram deliver it again, for 24 hours. So an authentic update that is of no use is answered with 200.
  *
- * Order: Telegram delivers an update of a chat only after the one before it was answered with 200, which is after it was
- * stored. An answer of 503 may be overtaken by the write that it gave up on, in this process or in another one. That is
- * the same update again: it is stored once, by whichever write comes first, and always before the next one is delivered.
+ * Order: Telegram delivers an update of a chat only after the previous one was answered with 200, which happens after
+ * it was stored. An answer of 503 may be overtaken by the write that it gave up on, in this process or in another one.
+ * Then the same update comes again: it is stored once, by whichever write comes first, and always before the next one
+ * is delivered.
  */
 export function createWebhook(parts: WebhookParts): Route {
   const isAuthentic = secretMatcher(parts.secret);
@@ -48,7 +49,7 @@ export function createWebhook(parts: WebhookParts): Route {
   };
 }
 
-/** What shows without reading the body, which is not read for a stranger. */
+/** The checks that need no body; the body of an unauthenticated request is not read. */
 function refusalOf({ method, headers }: IncomingMessage, isAuthentic: (secret: string) => boolean): Status | undefined {
   if (method !== 'POST') return 405;
   if (!isAuthentic(String(headers['x-telegram-bot-api-secret-token'] ?? ''))) return 401;
@@ -63,7 +64,7 @@ async function take(parts: WebhookParts, request: IncomingMessage): Promise<Stat
   return (await acceptInTime(parts, update.value)) ? 200 : 503;
 }
 
-/** A body that is too large is read to its end and thrown away: its sender is to get the answer, not a dead socket. */
+/** Reads an oversized body to its end and discards it, so that its sender gets the answer and not a dead socket. */
 async function readBody(request: IncomingMessage): Promise<Buffer | 'too large' | 'incomplete'> {
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -88,7 +89,9 @@ function parsed(body: Buffer): { value: unknown } | undefined {
   }
 }
 
-/** Answers whether the update is dealt with. A write that takes too long goes on; the update comes again meanwhile. */
+/**
+ * Returns whether the update is dealt with. A write that takes too long continues; the update comes again meanwhile.
+ */
 async function acceptInTime(parts: WebhookParts, update: unknown): Promise<boolean> {
   const waited = new AbortController();
   const accepted = acceptUpdate(parts, update).then(
@@ -110,14 +113,14 @@ function answer(response: ServerResponse, status: Status): void {
   response.writeHead(status, { 'content-length': 0 }).end();
 }
 
-/** Compares in a time that tells nothing about the secret, not even its length. */
+/** Compares in a time that reveals nothing about the secret, not even its length. */
 function secretMatcher(secret: string): (given: string) => boolean {
   const digestOf = (text: string) => createHash('sha256').update(text).digest();
   const expected = digestOf(secret);
   return (given) => timingSafeEqual(digestOf(given), expected);
 }
 
-/** Tells of those who come without the secret: at once, and then rarely, with how many there were. */
+/** Logs requests without the secret: the first at once, later ones rarely, with their number. */
 function strangerLog({ log }: WebhookParts): () => void {
   let untold = 0;
   let toldAtMs = Number.NEGATIVE_INFINITY;

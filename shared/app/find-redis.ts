@@ -4,7 +4,9 @@ import { type FoundRedisServer, findRedisServer } from '../private-redis/install
 import { type PrivateRedis, startPrivateRedis } from '../private-redis/server.ts';
 
 export type RedisSourceOptions<Given extends RedisAddress = string> = {
-  /** A running server or cluster to use; nothing is started then. What we start is always one server. */
+  /**
+   * A running server or cluster to use; then no server is started. We only ever start a single server, never a cluster.
+   */
   readonly url?: Given;
   /** The repository's root, where a private copy of the server may be kept. */
   readonly root: string;
@@ -21,7 +23,7 @@ export type RedisSourceOptions<Given extends RedisAddress = string> = {
 export type RedisSource<Given extends RedisAddress = string> = {
   readonly ok: true;
   readonly url: string | Given;
-  /** Ends a private server that nobody else uses; close your own connections first. Safe to call twice. */
+  /** Ends a private server that no other process uses; close your own connections first. Safe to call twice. */
   stop(): Promise<void>;
 };
 
@@ -31,9 +33,9 @@ const firstRetryMs = 100;
 const longestRetryMs = 5_000;
 
 /**
- * A Redis to work with: the given one, else a private server that is brought back on the same port and data whenever
- * it dies, for as long as this process lives. A given url is not contacted here. Answers a problem in words when there
- * is no server to be had or it does not start.
+ * A Redis to work with: the given one, else a private server. A private server that dies is restarted on the same port
+ * and data, for as long as this process lives. A given url is not contacted here. Returns a problem in words when no
+ * server is available or it does not start.
  */
 export async function provideRedis<Given extends RedisAddress = string>(
   options: RedisSourceOptions<Given>,
@@ -78,7 +80,7 @@ class SupervisedRedis {
     await this.redis?.stop();
   }
 
-  /** Whoever of several processes on the folder is first starts the server, on the port that all of them know. */
+  /** The first of several processes on the folder starts the server, on the port that all of them know. */
   private async revive(detail: string): Promise<void> {
     this.options.onProgress?.(detail);
     const port = this.redis?.port;

@@ -6,7 +6,7 @@ import { pause, type Service } from '../base/lifecycle.ts';
 export interface ReadinessPart {
   readonly name: string;
   /**
-   * `isDegraded`: there is trouble that this process cannot end, and that keeps it from nothing which it does itself.
+   * `isDegraded`: there is trouble that this process cannot end, and that prevents none of its own work.
    * Contract: must not throw; answers within a second.
    */
   check(): Promise<{ ready: boolean; isDegraded?: true; detail?: string }>;
@@ -24,21 +24,22 @@ export interface HealthOptions {
   port: number;
   parts: readonly ReadinessPart[];
   routes?: readonly Route[];
-  /** A request that is not complete after so long is cut. */
+  /** A request that is not complete after this time is cut. */
   requestTimeoutMs?: number;
 }
 
 const REQUEST_TIMEOUT_MS = 10_000;
 const TIMEOUT_CHECK_MS = 1_000;
-/** Longer than Telegram keeps a connection without use, so that none is closed while a delivery is being sent on it. */
+/** Longer than Telegram keeps an idle connection, so that no connection is closed while a delivery is sent on it. */
 const KEEP_ALIVE_MS = 75_000;
-/** What is in hand when the server stops is answered within this time, or cut: its sender was promised nothing. */
+/** At the stop, requests in progress are answered within this time, or cut: their senders were promised nothing. */
 const STOP_GRACE_MS = 2_000;
 
 /**
- * Serves `GET /healthz` (200 while the process lives) and `GET /readyz` (200 when every part is ready, else 503; JSON
- * with each part, and `degraded` in place of `ready` when one has trouble), and the given routes. Rejects when the port is taken, with a sentence that names `HTTP_PORT`. `stop`
- * takes no new connection, and lets the requests in hand be answered.
+ * Serves `GET /healthz` (200 while the process lives), `GET /readyz` and the given routes. `/readyz` answers 200 when
+ * every part is ready, else 503; its JSON lists each part, and says `degraded` in place of `ready` when one has
+ * trouble. Rejects when the port is taken, with a sentence that names `HTTP_PORT`. `stop` accepts no new connection,
+ * and lets requests in progress be answered.
  */
 export async function serveHealth(options: HealthOptions): Promise<Service & { port: number }> {
   const routes = new Map([healthRoute(), readinessRoute(options.parts), ...(options.routes ?? [])].map(byPath));
@@ -106,7 +107,7 @@ function byPath(route: Route): [string, Route] {
   return [route.path, route];
 }
 
-/** A connection that is kept open would outlive the server. */
+/** A keep-alive connection would outlive the server. */
 function closeAfter(response: ServerResponse): void {
   if (!response.headersSent) response.setHeader('connection', 'close');
 }

@@ -30,14 +30,16 @@ export interface Root {
 }
 
 const FLUSH_MS = 2_500;
-/** Draining takes 25 seconds at most; a process that is not gone by then is ended, and its jobs are taken over. */
+/**
+ * Draining takes 25 seconds at most; a process still running after this limit is ended, and its jobs are taken over.
+ */
 const STOP_MS_MAX = 35_000;
 
 /**
- * Runs a role as a process: reads the config (all problems at once, exit 2, nothing connected), finds a Redis, refuses
- * one whose data was begun with another number of shards (exit 2), starts what `assemble` builds, serves health and the
- * routes of what was built, and on SIGTERM or SIGINT, or when something is thrown that nobody catches (exit 1), stops
- * everything in reverse order.
+ * Runs a role as a process. It reads the config (all problems at once, exit 2, nothing connected), finds a Redis, and
+ * refuses one whose data was begun with another number of shards (exit 2). It starts what `assemble` builds, and serves
+ * health and the routes of what was built. On SIGTERM or SIGINT, or on an uncaught error (exit 1), it stops everything
+ * in reverse order.
  */
 export async function runRoot(
   role: Role,
@@ -100,8 +102,8 @@ export async function runRoot(
 }
 
 /**
- * What nobody caught leaves the process in a state that nobody knows: it is logged and the process ends, as on SIGTERM but
- * with exit code 1. Node itself would print the error with all that it holds: of a Redis command, the words of a message.
+ * An uncaught error leaves the process in an unknown state: it is logged and the process ends, as on SIGTERM but with
+ * exit code 1. Node itself would print the whole error, which for a Redis command includes the text of a message.
  */
 function endOnSurprise(log: Logger, stop: (code: number) => Promise<void>): void {
   process.on('uncaughtException', (error, origin) => {
@@ -110,14 +112,14 @@ function endOnSurprise(log: Logger, stop: (code: number) => Promise<void>): void
   });
 }
 
-/** What an error is and where it came from. Its message is left out, which may quote what it is about; Redis' replies do not. */
+/** The kind of an error and where it came from. Omits its message, which may quote content; Redis' replies do not. */
 function placeOf(error: Error): { name: string; reply?: string; stack: string } {
   const { name, message, stack } = describeError(error);
   const frames = (stack ?? '').split('\n').filter((line) => /^\s+at /.test(line));
   return { name, ...(name === 'ReplyError' && { reply: message }), stack: frames.join('\n') };
 }
 
-/** Holds the process to the number of shards that the data has, before it touches any. Waits for Redis. */
+/** Compares the number of shards with that of the data, before any data is touched. Waits for Redis. */
 async function otherShards(address: RedisAddress, shards: number): Promise<string | undefined> {
   const redis = connectRedis(address, 'patient');
   try {

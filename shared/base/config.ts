@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** Who asks: each role needs its own part of the environment and ignores the rest. */
+/** The role that reads the environment: each needs its own part and ignores the rest. */
 export type Role = 'gateway' | 'producer' | 'worker' | 'tool';
 
 const REQUIRED: Record<Role, readonly string[]> = {
@@ -10,20 +10,20 @@ const REQUIRED: Record<Role, readonly string[]> = {
   tool: [],
 };
 
-/** Names that the interface reserves for features which this version does not have yet. */
+/** Names that the interface reserves for features that this version does not have yet. */
 const NOT_YET = ['PINNED_MAX_CHARS', 'OPERATOR_TOKEN'];
-/** One of them without the other is a mistake: no deliveries, or deliveries that anybody could forge. */
+/** One without the other is a mistake: no deliveries, or deliveries that anyone could forge. */
 const WEBHOOK = ['TELEGRAM_WEBHOOK_URL', 'TELEGRAM_WEBHOOK_SECRET'] as const;
 const SENTINEL = ['REDIS_SENTINELS', 'REDIS_SENTINEL_MASTER'] as const;
 const PLACES = ['REDIS_URL', 'REDIS_SENTINELS', 'REDIS_CLUSTER_NODES'] as const;
 const RECEIVING: readonly Role[] = ['gateway', 'producer'];
 
-/** Each shard has connections and services of its own, and each chat in parallel a request in memory. */
+/** Each shard has its own connections and services, and each parallel chat holds a request in memory. */
 const SHARDS_MAX = 256;
 const CONCURRENCY_MAX = 1_000;
 const ONE_SHARD =
   'SHARDS is 1, so all data lies on one node of the Redis Cluster; set it before there is data, it cannot be changed later';
-/** A timer of more fires at once. */
+/** A timer longer than this fires at once. */
 const TIMER_MS_MAX = 2_147_483_647;
 
 const positive = z
@@ -45,12 +45,12 @@ const share = z
   .transform(Number)
   .refine((value) => value >= 0.1 && value <= 0.95, 'expected a share between 0.1 and 0.95, such as 0.7');
 const httpUrl = z.url({ protocol: /^https?$/, error: 'expected an http or https URL', abort: true });
-/** A request to a URL with a user name in it fails, and always would. */
+/** A request to a URL that contains a user name always fails. */
 const pingUrl = httpUrl.refine(
   (url) => URL.parse(url)?.username === '',
   'expected an http or https URL without a user name',
 );
-/** Health has these paths on the same listener. */
+/** Health uses these paths on the same listener. */
 const OWN_PATHS = new Set(['/healthz', '/readyz']);
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
 const webhookUrl = httpUrl
@@ -60,7 +60,7 @@ const webhookUrl = httpUrl
   )
   .refine((url) => !OWN_PATHS.has(URL.parse(url)?.pathname ?? ''), 'expected another path than /healthz and /readyz')
   .refine((url) => URL.parse(url)?.username === '', 'expected a URL without a user name')
-  // Telegram tells it as we gave it, so it is given in the one form in which it can be compared.
+  // Telegram reports the URL as we gave it, so we give it in the one form that can be compared.
   .transform((url) => new URL(url).href);
 const REDIS_NODE = /^rediss?:\/\/(?:[^@/?#]*@)?(?:\[[\da-f:.]+\]|[\w.-]+):[1-9]\d{0,4}\/?$/i;
 const NODES_EXPECTED =
@@ -72,7 +72,7 @@ const serverList = (expected: string) =>
     .transform((text) => text.split(',').map((node) => withScheme(node.trim())))
     .refine((nodes) => nodes.every(isNode), { error: expected, abort: true })
     .refine((nodes) => new Set(nodes.map(accessOf)).size <= 1, 'all must have the same scheme, user and password');
-/** The name takes the place of the host. */
+/** The master's name takes the place of the host. */
 const MASTER_NAME = /^rediss?:\/\/(?:[^@/?#]*@)?[\w.-]+\/?$/i;
 const sentinelMaster = z
   .string()
@@ -179,21 +179,24 @@ export type AllowedIds = ReadonlySet<number> | 'everyone';
 /** The whole environment, checked and typed. Every name below is the variable of the same name in `.env.example`. */
 export type Config = Readonly<z.infer<typeof environment>>;
 
-/** The URLs of some sentinels, any of which may be away, and a URL that has the master's name in place of a host. */
+/** The URLs of some sentinels, any of which may be unreachable, and a URL with the master's name in place of a host. */
 export interface SentinelAddress {
   readonly sentinels: readonly string[];
   readonly master: string;
 }
 
-/** Where Redis is: a server's URL, the URLs of some nodes of a cluster, any of which may be away, or what sentinels watch. */
+/**
+ * Where Redis is: a server's URL, the URLs of some nodes of a cluster (any of which may be unreachable), or a master
+ * that sentinels watch.
+ */
 export type RedisAddress = string | readonly string[] | SentinelAddress;
 
-/** What reading the environment came to: a config and its warnings, or every problem at once. */
+/** The result of reading the environment: a config and its warnings, or every problem at once. */
 export type ConfigReading = { ok: true; config: Config; warnings: string[] } | { ok: false; problems: string[] };
 
 /**
- * Reads the environment for a role. Pure; an empty value counts as unset. All problems are found in one go, each by
- * the variable's name with what was expected. Values are never quoted in a problem, since they may be secrets.
+ * Reads the environment for a role. Pure; an empty value counts as unset. Reports all problems at once, each with the
+ * variable's name and what was expected. Problems never quote a value, which may be a secret.
  */
 export function readConfig(env: Readonly<Record<string, string | undefined>>, role: Role): ConfigReading {
   const set = Object.fromEntries(Object.entries(env).filter(([, value]) => value?.trim()));
@@ -215,7 +218,7 @@ export function readProcessConfig(role: Role): ConfigReading {
   return readConfig(process.env, role);
 }
 
-/** Where the environment says that Redis is; `undefined` when it leaves that to us. */
+/** Where the environment says that Redis is; `undefined` when the choice is ours. */
 export function redisAddressOf(config: Config): RedisAddress | undefined {
   const { REDIS_SENTINELS: sentinels, REDIS_SENTINEL_MASTER: master } = config;
   if (sentinels !== undefined && master !== undefined) return { sentinels, master };
@@ -227,7 +230,7 @@ export function programPath(): string {
   return process.env.PATH ?? '';
 }
 
-/** What goes with a part of the settings of the webhook or of the sentinels that is set. */
+/** The settings that must accompany a webhook or sentinel setting that is set. */
 function pairsOf(set: Record<string, unknown>, role: Role): readonly string[] {
   const pairs: (readonly string[])[] = RECEIVING.includes(role) ? [WEBHOOK, SENTINEL] : [SENTINEL];
   return pairs.filter((pair) => pair.some((name) => set[name] !== undefined)).flat();
@@ -258,7 +261,7 @@ function isTimeZone(name: string): boolean {
   }
 }
 
-/** A port stands in it, and what a percent sign begins can be decoded, as the password is before it is sent. */
+/** The URL has a port, and its percent-encoding can be decoded, as the password is decoded before it is sent. */
 function isNode(url: string): boolean {
   return REDIS_NODE.test(url) && URL.canParse(url) && canBeDecoded(url);
 }
@@ -271,7 +274,7 @@ function withScheme(address: string): string {
   return address.includes('://') ? address : `redis://${address}`;
 }
 
-/** What of a node's URL holds for every node, those that the cluster tells us of included. */
+/** The part of a node's URL that applies to every node, including those that the cluster announces. */
 function accessOf(url: string): string {
   const { protocol, username, password } = new URL(url);
   return JSON.stringify([protocol, username, password]);

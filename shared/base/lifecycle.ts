@@ -1,10 +1,10 @@
-/** Something that runs until it is stopped. Contract: `stop` may be called twice, and before the start was over. */
+/** Something that runs until it is stopped. Contract: `stop` may be called twice, and before the start has finished. */
 export interface Service {
   readonly name: string;
   stop(): Promise<void>;
 }
 
-/** Stops services in the reverse of their order, one after the other; a failing one does not keep the rest up. */
+/** Stops services in reverse order, one after the other; one that fails does not keep the others running. */
 export async function stopAll(services: readonly Service[], onError: (name: string, error: unknown) => void) {
   for (const service of services.toReversed()) {
     try {

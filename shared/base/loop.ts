@@ -4,21 +4,21 @@ import { pause, type Service } from './lifecycle.ts';
 export interface LoopParts {
   name: string;
   /**
-   * One round. Answers how long to wait before the next one, in ms. `signal` aborts at the stop, which then waits for the
-   * round in hand: what waits in a round has to end by it. Contract: it may throw, and is then tried again.
+   * One round. Returns how long to wait before the next one, in ms. `signal` aborts at the stop, which then waits for
+   * the current round: every wait inside a round must end on it. Contract: may throw, and is then retried.
    */
   round(signal: AbortSignal): Promise<number>;
   /** The wait after a round that failed, in ms. */
   retryMs: number;
-  /** Logs why a round failed: told once for each kind of error, until a round went well. Contract: never throws. */
+  /** Logs why a round failed; called once for each kind of error until a round succeeds. Contract: never throws. */
   onError(error: unknown): void;
   /** The wait before the first round, in ms; none when absent. */
   firstAfterMs?: number;
 }
 
 /**
- * Runs round after round, one at a time, until it is stopped; no error ends it. `stop` ends the wait between two rounds at
- * once and waits for the round in hand, whose errors are nobody's any more. It never rejects, and may be called twice.
+ * Runs round after round, one at a time, until stopped; no error ends it. `stop` ends the wait between two rounds at
+ * once and waits for the current round, whose errors are then ignored. It never rejects, and may be called twice.
  */
 export function runLoop(parts: LoopParts): Service {
   const stopping = new AbortController();
@@ -51,7 +51,7 @@ async function run({ round, retryMs, onError, firstAfterMs = 0 }: LoopParts, sig
   }
 }
 
-/** Ports, lines and counts do not make another kind. */
+/** Errors that differ only in ports, line numbers or counts are of one kind. */
 function kindOf(error: unknown): string {
   return String(error).replaceAll(/\d+/g, '0');
 }

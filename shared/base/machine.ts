@@ -1,17 +1,18 @@
 import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
 
-/** A process, as others can look for it. */
+/** A process, in a form that others can look up. */
 export interface ProcessMark {
   /** For people. */
   readonly host: string;
   readonly pid: number;
   /**
-   * Equal for processes that see each other's ids: the machine's name, this boot of it, and the namespace of process ids.
-   * Absent where the system does not tell.
+   * Equal for processes that see each other's ids: the machine's name, its current boot, and the namespace of process
+   * ids.
+   * Absent where the system does not report these.
    */
   readonly machine?: string;
-  /** When it started, in the system's own count: an id is used again sooner or later. */
+  /** When it started, in the system's own count: ids are reused sooner or later. */
   readonly startedAt?: string;
 }
 
@@ -27,7 +28,7 @@ export function ownMark(): ProcessMark {
   };
 }
 
-/** Whether a process has ended for sure. False also when nobody here can know: it is on another machine. */
+/** Whether a process has certainly ended. False also when that cannot be known here: it is on another machine. */
 export function hasEnded({ machine, pid, startedAt }: ProcessMark): boolean {
   if (machine === undefined || startedAt === undefined || machine !== machineOf()) return false;
   if (!isRunning(pid)) return true;
@@ -35,7 +36,7 @@ export function hasEnded({ machine, pid, startedAt }: ProcessMark): boolean {
   return found !== undefined && found !== startedAt;
 }
 
-/** A namespace's number is not given to another one while we are in it. */
+/** A namespace's number is not reused while we are in it. */
 function machineOf(): string | undefined {
   try {
     const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
@@ -45,7 +46,7 @@ function machineOf(): string | undefined {
   }
 }
 
-/** The fields after the name, which is in parentheses and may hold any character: the 20th is the start. */
+/** The fields after the name, which is in parentheses and may hold any character: the 20th is the start time. */
 function startOf(pid: number): string | undefined {
   try {
     const status = readFileSync(`/proc/${pid}/stat`, 'utf8');
@@ -56,8 +57,8 @@ function startOf(pid: number): string | undefined {
 }
 
 /**
- * Whether a process with this id runs on this machine, whoever owns it. One that has ended does not count although its
- * parent has not asked for its exit code: in a container without an init that stays so for ever.
+ * Whether a process with this id runs on this machine, under any owner. A process that has ended does not count, even
+ * if its parent has not collected its exit code: in a container without an init it stays so for ever.
  */
 export function isRunning(pid: number): boolean {
   try {
@@ -70,7 +71,7 @@ export function isRunning(pid: number): boolean {
     // The name before the state is in parentheses and may hold any character.
     return status.charAt(status.lastIndexOf(')') + 2) !== 'Z';
   } catch {
-    // No such file: not a Linux, or a process that ended just now, which the next look will see.
+    // No such file: not Linux, or a process that ended just now, which the next check will see.
     return true;
   }
 }

@@ -60,9 +60,9 @@ export const METRIC = {
   overflows: 'spillway.context_overflow',
   /** Counter: recovery steps. `action` (mask, compact, new_session, scrub, drop_thinking, lower_output, give_up), `result`. */
   recoveries: 'spillway.recovery',
-  /** Counter: what was mended in requests before they were sent. `rule` (of the API contract), `what`. */
+  /** Counter: violations fixed in requests before they were sent. `rule` (of the API contract), `what`. */
   repairs: 'spillway.request.repairs',
-  /** Counter: calls of tools that came to an end. `tool`, `result` (ok, error). */
+  /** Counter: finished tool calls. `tool`, `result` (ok, error). */
   tools: 'spillway.tool.calls',
   /** Counter: outcomes. `outcome`. */
   outcomes: 'spillway.outcomes',
@@ -70,9 +70,9 @@ export const METRIC = {
   accepted: 'spillway.messages.accepted',
   /** Counter: updates ignored. `reason`. */
   ignored: 'spillway.updates.ignored',
-  /** Counter: deliveries of a webhook that were not answered with 200. `status`. */
+  /** Counter: webhook deliveries not answered with 200. `status`. */
   refusedDeliveries: 'spillway.webhook.refused',
-  /** Counter: sends whose result is not known. `resent`: whether that was the second try, which is the last. */
+  /** Counter: sends whose result is unknown. `resent`: whether it was the second and last try. */
   unknownSends: 'spillway.sends.unknown',
   /** Histogram, ms: from the time Telegram got a message to its outcome. `outcome`. */
   latency: 'spillway.message.latency',
@@ -86,13 +86,13 @@ const HOUSEKEEPING =
 
 /** Spans and counters of this process. Every method is safe when nothing is exported. */
 export interface Telemetry {
-  /** Runs `work` in a span; a throw marks the span as failed and goes on. */
+  /** Runs `work` in a span; an error marks the span as failed and is rethrown. */
   span<T>(name: string, attributes: Attributes, work: (span: Span) => Promise<T>, options?: SpanOptions): Promise<T>;
   /** A span without duration: something happened. */
   mark(name: string, attributes: Attributes): void;
   count(metric: (typeof METRIC)[keyof typeof METRIC], attributes: Attributes): void;
   recordMs(metric: typeof METRIC.latency, valueMs: number, attributes: Attributes): void;
-  /** For BullMQ; absent when nothing is exported, which saves it the work. */
+  /** For BullMQ; absent when nothing is exported, which saves BullMQ the work. */
   readonly queue: QueueTelemetry | undefined;
   /** Flushes, for at most `deadlineMs`: a dead collector must not hold up an exit. */
   stop(deadlineMs: number): Promise<void>;
@@ -178,7 +178,9 @@ async function inSpan<T>(
   }
 }
 
-/** A job's own span is already active inside BullMQ's; an explicit parent counts only when it is of another trace. */
+/**
+ * A job's own span is already active inside BullMQ's; an explicit parent counts only when it belongs to another trace.
+ */
 function parentContext(options: SpanOptions): Context {
   const active = context.active();
   if (!options.parent) return active;

@@ -17,7 +17,7 @@ const CREDENTIALS = [
   /\b[a-z][a-z0-9+.-]{1,20}:\/\/[^\s:/@]{0,100}:[^\s/@]{1,200}@/gi,
   /\bbearer\s{1,8}[A-Za-z0-9._~+/-]{20,}/gi,
 ];
-/** A name, what stands between it and its value (quotes may be escaped), and the value, which ends before a quote. */
+/** A name, what separates it from its value (quotes may be escaped), and the value, which ends before a quote. */
 const ASSIGNED =
   /(password|passwd|passphrase|secret(?:[_-]?key)?|token|(?:api|access|private)[_-]?key|authorization)(\\?["']?\s{0,3}[:=]>?\s{0,3}\\?["']?)(?:(?:bearer|basic)\s{1,8})?(?:[^\s"',;\\]|\\(?!["'])){4,200}/gi;
 
@@ -34,8 +34,8 @@ export function clip(text: string, maxChars: number): string {
 }
 
 /**
- * Keeps the head and the tail of a text and says how much was left out between them: at most `maxChars` UTF-16 units in
- * all. Never cuts inside a grapheme. Where there is no room to say so, only the head is kept.
+ * Keeps the head and the tail of a text and says how much was omitted between them: at most `maxChars` UTF-16 units in
+ * all. Never cuts inside a grapheme. Where that note does not fit, only the head is kept.
  */
 export function clipMiddle(text: string, maxChars: number): string {
   if (text.length <= maxChars) return text;
@@ -50,7 +50,7 @@ export function clipMiddle(text: string, maxChars: number): string {
 /** The longest prefix of whole graphemes that has at most `maxChars` UTF-16 units. */
 export function graphemePrefix(text: string, maxChars: number): string {
   if (text.length <= maxChars) return text;
-  // Whether there is a boundary at the cut depends on what comes before it and on the one character behind it.
+  // Whether the cut is a boundary depends on the text before it and on the one character behind it.
   const cut = graphemes.segment(text.slice(0, maxChars + 2)).containing(maxChars);
   return text.slice(0, cut?.index ?? 0);
 }

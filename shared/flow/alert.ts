@@ -36,22 +36,24 @@ export type Cause =
 /** One occurrence of something that the operator must know: it opens an incident, is counted in one, or ends it. */
 export interface Alert {
   cause: Cause;
-  /** Tells incidents of one cause apart, e.g. by the name of a tool; absent where the installation has one at a time. */
+  /**
+   * Distinguishes incidents of one cause, e.g. by the name of a tool; absent where the installation has one at a time.
+   */
   key?: string;
   /** Plain text: what happened, the chat id, numbers as digits, the trace id. */
   text: string;
   chat?: ChatKey;
   entry?: EntryId;
   traceId?: string;
-  /** What kind of trouble it is now, where a cause has several; a change is told. */
+  /** The current kind of trouble, where a cause has several; a change is reported. */
   level?: string;
   /** The incident is over. */
   isOver?: true;
 }
 
 /**
- * The command that queues an alert, for a fenced write: an alert is stored in one step with what it tells of. The queue has
- * no cap: alerts are folded into incidents within seconds, and nothing that happened may be left out of the count.
+ * The command that queues an alert, for a fenced write: an alert is stored in one step with what it reports. The queue
+ * has no cap: alerts are folded into incidents within seconds, and every occurrence must be counted.
  */
 export function alertCommand(keys: Keys, alert: Alert): [name: string, ...args: (string | number)[]] {
   return ['XADD', keys.alerts, '*', 'alert', JSON.stringify(alert)];
@@ -69,7 +71,7 @@ export function readAlert(json: string | undefined): Alert | undefined {
   }
 }
 
-/** Counts of the ledger that went back: they only ever grow, so Redis forgot what it had. `counts` is their key. */
+/** Ledger counts went back: they only ever grow, so Redis lost data. `counts` is their key. */
 export function lostDataAlert(counts: string, before: number, now: number): Alert {
   return {
     cause: 'lost-data',

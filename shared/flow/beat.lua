@@ -1,4 +1,5 @@
--- Notes an answer or a failure of the poller or the webhook, by Redis' own clock, so that the clocks of two machines do not matter.
+-- Records an answer or a failure of the poller or the webhook, by Redis' clock, so that differing machine clocks do not
+-- matter.
 -- KEYS  1 poll
 -- ARGV  1 field for the time   2 kind of the failure, or ''   3 who tells
 -- Reply the time, ms since the epoch

@@ -2,7 +2,7 @@ import type { RedisClient } from '../redis/connection.ts';
 import type { Keys } from '../redis/keys.ts';
 import { type Alert, alertCommand, lostDataAlert } from './alert.ts';
 
-/** What was just read of a shard's count of accepted messages. */
+/** A reading of a shard's count of accepted messages. */
 export interface Counted {
   accepted: number;
   /** Whether the count grew by one in the same step. */
@@ -10,15 +10,15 @@ export interface Counted {
 }
 
 /**
- * Compares the count of accepted messages, which only ever grows, with the highest that it was told before, and queues an
- * alert when it went back: then Redis forgot what it had. What was seen is kept in memory on purpose: whatever Redis
- * held, it could have lost.
+ * Compares the count of accepted messages, which only ever grows, with the highest one seen before, and queues an alert
+ * when it went back: then Redis lost data. The highest count is kept in memory on purpose: Redis could have lost
+ * anything that it held.
  *
- * Contract: rejects when the alert cannot be queued; told again, it tries again. Answers the alert that it queued.
+ * Contract: rejects when the alert cannot be queued; the next call tries again. Returns the alert that it queued.
  */
 export type TellLoss = (counted: Counted) => Promise<Alert | undefined>;
 
-/** A teller for one shard. It must be told in the order in which the counts were read. */
+/** A detector for one shard. Call it in the order in which the counts were read. */
 export function createLossTeller(redis: RedisClient, keys: Keys): TellLoss {
   let highest = 0;
   return async ({ accepted, hasGrown }) => {

@@ -3,7 +3,7 @@ import { type ChatKey, chatKey } from '../redis/keys.ts';
 
 const sender = z.object({ id: z.int(), name: z.string().optional() });
 
-/** A file that Telegram holds for us. What its sender states about it may be wrong. */
+/** A file that Telegram stores for us. What its sender states about it may be wrong. */
 const file = z.object({
   what: z.enum(['photo', 'document']),
   fileId: z.string().min(1),
@@ -12,7 +12,7 @@ const file = z.object({
   bytes: z.int().positive().optional(),
 });
 
-/** A message of a later version is left to a worker that knows it. */
+/** A message of a later version is left to a worker that knows that version. */
 const VERSION = 1;
 
 const schema = z.object({
@@ -32,7 +32,7 @@ const schema = z.object({
     z.object({ kind: z.literal('text'), text: z.string().min(1) }),
     /** A photo or a file, with its caption, which may be empty. It is downloaded only when it is answered. */
     z.object({ kind: z.literal('file'), text: z.string(), file }),
-    /** A message of a kind that this version cannot read, e.g. `voice`; it is accepted so that the user is told. */
+    /** A message of a kind that this version cannot read, e.g. `voice`; it is accepted so that the user is notified. */
     z.object({ kind: z.literal('unsupported'), what: z.string() }),
   ]),
 });
@@ -43,10 +43,10 @@ export type InboundMessage = Readonly<z.infer<typeof schema>>;
 /** A photo or a file that a message brings. */
 export type InboundFile = Readonly<z.infer<typeof file>>;
 
-/** What decoding came to. `problem` names the field and what was expected, never the content. */
+/** The result of decoding. `problem` names the field and what was expected, never the content. */
 export type Decoded<T> =
   | { ok: true; value: T }
-  /** `isNewer`: a newer version wrote it, which may be running side by side with this one. */
+  /** `isNewer`: written by a newer version, which may be running side by side with this one. */
   | { ok: false; problem: string; isNewer?: boolean };
 
 /** The lane that a message belongs to. */
@@ -54,12 +54,12 @@ export function laneOf(message: InboundMessage): ChatKey {
   return chatKey(message.chatId, message.topicId);
 }
 
-/** A message that its own reader would refuse: it must not get onto the stream, and asking for it again is no use. */
+/** A message that its own reader would refuse: it must not get onto the stream, and a retry would not help. */
 export class UnreadableMessageError extends Error {
   override readonly name = 'UnreadableMessageError';
 }
 
-/** Serialises a message for the stream. Throws `UnreadableMessageError` rather than write what nobody could read. */
+/** Serialises a message for the stream. Throws `UnreadableMessageError` rather than write an unreadable message. */
 export function encodeMessage(message: InboundMessage): string {
   const parsed = schema.safeParse(message);
   if (parsed.success) return JSON.stringify(parsed.data);

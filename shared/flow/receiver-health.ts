@@ -8,14 +8,17 @@ import type { TelegramFailure } from '../telegram/failure.ts';
 /** How updates come in. */
 export type Receiver = 'poller' | 'webhook';
 
-/** Why nothing came in: a call that failed, or deliveries of Telegram's that did not arrive. */
+/** Why no updates arrived: a call that failed, or deliveries by Telegram that did not reach us. */
 export type ReceiveFailure = TelegramFailure['kind'] | 'undelivered';
 
-/** What the poller, or the keeper of the webhook, got from Telegram. Times are ms since the epoch by Redis' clock; absent is what never happened. */
+/**
+ * What the poller, or the keeper of the webhook, last got from Telegram. Times are ms since the epoch by Redis' clock;
+ * a time is absent when the event never happened.
+ */
 export interface PollRecord {
-  /** Which of the two told last. A version that knew no webhooks did not say; it polled. */
+  /** Which of the two reported last. A version that knew no webhooks did not say; it polled. */
   receiver?: Receiver;
-  /** When a receiver first got an answer or a failure at all. */
+  /** When a receiver first got any answer or failure. */
   firstMs: number;
   lastAnswerMs?: number;
   /** When Telegram last said that another process polls, or has set another webhook or none. */
@@ -28,17 +31,17 @@ export interface PollRecord {
 }
 
 /**
- * Tells other processes how receiving goes.
+ * Reports to other processes how receiving goes.
  *
  * Contract: best effort. The methods return at once and never throw; news of one kind is written at most once in a
- * given time; nothing that is written is a secret.
+ * given time; no secret is ever written.
  */
 export interface Heartbeat {
   answered(): void;
   failed(kind: ReceiveFailure): void;
 }
 
-/** Short, beside the two minutes after which silence is news. */
+/** Short compared with the two minutes after which silence is reported. */
 export const HEARTBEAT_EVERY_MS = 5_000;
 
 type TimeField = 'lastAnswerMs' | 'conflictMs' | 'unauthorizedMs' | 'otherMs';
@@ -72,7 +75,7 @@ export function createHeartbeat(
   };
 }
 
-/** Reads what heartbeats wrote; `undefined` when nothing ever received. Rejects when Redis cannot be reached. */
+/** Reads what heartbeats wrote; `undefined` when no process ever received. Rejects when Redis cannot be reached. */
 export async function readHeartbeat(redis: RedisClient, keys: Keys): Promise<PollRecord | undefined> {
   const fields = await redis.hgetall(keys.poll);
   if (fields.firstMs === undefined) return undefined;
