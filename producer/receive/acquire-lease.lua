@@ -1,4 +1,4 @@
--- Takes the lease if it is free, if the owner has it, or if its holder was seen to be gone; a new term then begins.
+-- Takes the lease if it is free, if the owner has it, or if its holder was seen to be gone. Its time then starts anew.
 -- KEYS  1 poller:<bot>
 -- ARGV  1 owner   2 what the key says of the owner, which names it   3 ms that it lasts from now
 --       4 what the key said when its holder was seen to be gone, or ''

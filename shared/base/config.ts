@@ -230,7 +230,7 @@ export function programPath(): string {
   return process.env.PATH ?? '';
 }
 
-/** The settings that must accompany a webhook or sentinel setting that is set. */
+/** The settings that are required together, where one of the webhook or of the sentinels is set. */
 function pairsOf(set: Record<string, unknown>, role: Role): readonly string[] {
   const pairs: (readonly string[])[] = RECEIVING.includes(role) ? [WEBHOOK, SENTINEL] : [SENTINEL];
   return pairs.filter((pair) => pair.some((name) => set[name] !== undefined)).flat();

@@ -10,16 +10,16 @@ const abandonedAfterMs = 15_000;
 const pollMs = 25;
 
 /**
- * Runs `work` while this process alone holds `file`, and gives the file back whatever happens.
- * Holds between processes and between callers in one process. A holder that died is noticed at once on the same
- * host, after 15 s elsewhere. Throws when the lock is still held after `waitMs`; the message names the file.
+ * Runs `work` while this process alone holds `file`, and releases the file whatever happens. Holds between processes
+ * and between callers in one process. A holder that died is noticed at once on the same host, after 15 s elsewhere.
+ * Throws when the lock is still held after `waitMs`; the message names the file.
  */
 export async function withFolderLock<T>(file: string, waitMs: number, work: () => Promise<T>): Promise<T> {
   const token = JSON.stringify({ pid: process.pid, host: hostname(), id: randomUUID() });
   await take(file, token, Date.now() + waitMs);
   const heartbeat = setInterval(() => {
     const now = new Date();
-    // A heartbeat that fails means that the folder is gone; the work itself will say so.
+    // A heartbeat that fails means that the folder is gone; the work itself will report it.
     utimes(file, now, now).catch(() => undefined);
   }, heartbeatMs);
   heartbeat.unref();
@@ -34,7 +34,7 @@ export async function withFolderLock<T>(file: string, waitMs: number, work: () =
 async function take(file: string, token: string, deadlineAt: number): Promise<void> {
   for (;;) {
     try {
-      // The flag makes creation the decision: of two processes, one gets EEXIST.
+      // The flag makes creation atomic: of two processes, one gets EEXIST.
       await writeFile(file, token, { flag: 'wx' });
       return;
     } catch (error) {
@@ -47,8 +47,8 @@ async function take(file: string, token: string, deadlineAt: number): Promise<vo
 }
 
 /**
- * Removes the lock of a dead holder. The hard link lets exactly one process do it: a second one that judged the same
- * holder dead finds the link there, and one that came so late that a new holder has the lock sees that in the content.
+ * Removes the lock of a dead holder. The hard link lets exactly one process do it: a second process that judged the
+ * same holder dead finds the link, and one so late that a new holder has the lock sees that in the content.
  */
 async function breakIfAbandoned(file: string): Promise<void> {
   const token = heldBy(file);
@@ -72,10 +72,10 @@ async function isAbandoned(file: string, token: string): Promise<boolean> {
   if (age > abandonedAfterMs) return true;
   try {
     const holder = JSON.parse(token) as { pid: number; host: string };
-    // A pid says nothing on another host, or in another container.
+    // A pid means nothing on another host, or in another container.
     return holder.host === hostname() && !isRunning(holder.pid);
   } catch {
-    // An empty file belongs to a process between creating and writing it, or one that died there: age decides.
+    // An empty file belongs to a process between creating and writing it, or to one that died there: age decides.
     return false;
   }
 }

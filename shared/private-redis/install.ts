@@ -8,10 +8,10 @@ import { withFolderLock } from './folder-lock.ts';
 export type FoundRedisServer = {
   readonly ok: true;
   readonly command: string;
-  /** What the server needs in its environment beyond nothing at all. */
+  /** The environment variables that the server needs; empty when it needs none. */
   readonly env: Record<string, string>;
   readonly from: 'path' | 'cache';
-  /** Where `setpriv` is, when the machine has it: it lets a child die with its parent. */
+  /** Where `setpriv` is, when the machine has it: it makes a child die with its parent. */
   readonly setpriv?: string;
 };
 
@@ -28,7 +28,7 @@ export type RedisServerOptions = {
 // BullMQ needs XAUTOCLAIM and the like, which came with 6.2.
 const oldestVersion = { major: 6, minor: 2 };
 const serverNames = ['redis-server', 'valkey-server'];
-// The tools package comes along because Debian's redis-server is a link to a file in it.
+// The tools package is included because Debian's redis-server is a link to a file in it.
 const packageSets = [
   ['redis-server', 'redis-tools'],
   ['valkey-server', 'valkey-tools'],
@@ -39,9 +39,9 @@ const unpackTimeoutMs = 30_000;
 const lockWaitMs = 400_000;
 
 /**
- * Finds a Redis (or Valkey) server of version 6.2 or later: on the PATH, else a private copy under the root, which is
- * fetched with the system's package manager when it is not there yet. The system itself is never changed.
- * Answers a problem in one sentence when there is no way to one; does not throw for that.
+ * Finds a Redis (or Valkey) server of version 6.2 or later: on the PATH, else a private copy under the root. The
+ * system's package manager fetches that copy when it is missing. The system itself is never changed. Returns a problem
+ * in one sentence when no server can be had; does not throw for that.
  */
 export async function findRedisServer(options: RedisServerOptions): Promise<FoundRedisServer | NoRedisServer> {
   const setpriv = await onPath('setpriv', options.path);
@@ -82,7 +82,7 @@ async function unpackOnce(home: string, options: RedisServerOptions): Promise<Un
   }
 }
 
-/** The server in a finished unpack, proved by running it; undefined when there is none that runs. */
+/** The server in a finished unpack, proved by running it; undefined when none runs. */
 async function unpackedIn(home: string): Promise<Unpacked | undefined> {
   for (const name of serverNames) {
     const command = join(home, 'usr', 'bin', name);
@@ -104,7 +104,7 @@ async function unpackWithApt(
   const work = await mkdtemp(`${home}.unpack-`);
   try {
     const apt = await privateApt(work, aptGet);
-    // One unreachable third-party source makes the update fail although Redis can be had, so the install decides.
+    // One unreachable third-party source makes the update fail although Redis is available, so the install decides.
     await apt(['update']).catch(() => undefined);
     const reasons: string[] = [];
     for (const packages of packageSets) {
@@ -173,13 +173,13 @@ async function privateApt(work: string, aptGet: string): Promise<(args: string[]
 async function unpackArchives(archives: string, tree: string, dpkgDeb: string): Promise<void> {
   await mkdir(tree, { recursive: true });
   for (const name of await readdir(archives)) {
-    // Another C library than that of the system's loader would keep every program from starting.
+    // A C library other than the system loader's would keep every program from starting.
     if (name.endsWith('.deb') && !name.startsWith('libc6_'))
       await run(dpkgDeb, ['-x', join(archives, name), tree], unpackTimeoutMs);
   }
 }
 
-/** Removes what unpacks that were killed left behind; the caller holds the lock, so none of it is in use. */
+/** Removes what killed unpacks left behind; the caller holds the lock, so none of it is in use. */
 async function removeLeftovers(home: string): Promise<void> {
   const parent = join(home, '..');
   for (const name of await readdir(parent)) {

@@ -10,14 +10,14 @@ export type RedisProbe = {
   readonly address: string;
   /** Lets the process end although the connection is open. */
   unref(): void;
-  /** Calls back once when the connection ends and `close` was not the reason. */
+  /** Calls back once when the connection ends for any reason other than `close`. */
   onLost(callback: () => void): void;
   close(): void;
 };
 
 const loopback = '127.0.0.1';
 
-/** Rejects when nobody listens there, or when nobody takes the connection within `timeoutMs`. */
+/** Rejects when the port refuses the connection, or does not accept it within `timeoutMs`. */
 export function openProbe(port: number, timeoutMs: number): Promise<RedisProbe> {
   return new Promise((resolve, reject) => {
     const socket = connect({ port, host: loopback, noDelay: true });
@@ -27,9 +27,9 @@ export function openProbe(port: number, timeoutMs: number): Promise<RedisProbe> 
     socket.once('connect', () => {
       clearTimeout(timer);
       socket.off('error', reject);
-      // Each question has its own error listener; without this one an idle connection's end would be a crash.
+      // Each query has its own error listener; without this one, the end of an idle connection would be a crash.
       socket.on('error', () => undefined);
-      // A connection that nobody reads would never notice its end.
+      // A connection that is never read would not notice its end.
       socket.resume();
       resolve(probeOn(socket, timeoutMs));
     });
@@ -91,7 +91,7 @@ function encode(command: string[]): string {
 
 type Parsed = { value: RedisReply | Error; end: number };
 
-/** The reply that begins at `from` and where it ends, or undefined while it is not all there. RESP2 only. */
+/** The reply that begins at `from` and where it ends, or undefined while it is incomplete. RESP2 only. */
 function parseReply(bytes: Buffer, from: number): Parsed | undefined {
   const lineEnd = bytes.indexOf('\r\n', from);
   if (lineEnd === -1) return undefined;

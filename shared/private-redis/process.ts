@@ -13,14 +13,14 @@ export type RedisProcessSettings = {
   readonly dir: string;
   readonly port: number;
   readonly fsync: 'always' | 'everysec' | 'no';
-  /** The system kills the server when this process dies, where it offers that. */
+  /** The system kills the server when this process dies, where the system supports that. */
   readonly diesWithParent: boolean;
   readonly settings: Readonly<Record<string, string>>;
 };
 
 const loopback = '127.0.0.1';
-// Below the ports that systems hand to outgoing connections, so that no client's retry can take the port of a server
-// that is about to come back.
+// Below the port range for outgoing connections, so that no client's retry can take the port of a server that is about
+// to restart.
 const firstPort = 20_000;
 const portCount = 12_000;
 const probeTimeoutMs = 2_000;
@@ -37,11 +37,11 @@ export async function spawnRedis(how: RedisProcessSettings): Promise<ChildProces
   const log = openSync(join(how.dir, 'redis.log'), 'a', 0o600);
   try {
     const child = spawn(command, [...before, ...argumentsFor(how)], {
-      // The server keeps its files where it starts, so the folder's name need not be quoted for its settings.
+      // The server keeps its files in its working directory, so its settings need not quote the folder's name.
       cwd: how.dir,
       env: { ...server.env },
       stdio: ['ignore', log, log],
-      // A session of its own: Ctrl-C in a terminal must reach the gateway and not the data that it drains into.
+      // Its own session: Ctrl-C in a terminal must reach the gateway and not the Redis that it drains into.
       detached: true,
     });
     // Rejects with the error when there is one instead.
@@ -87,8 +87,8 @@ export async function untilReady(child: ChildProcess, port: number, dir: string)
 export type AnsweringServer = { readonly probe: RedisProbe; readonly pid: number };
 
 /**
- * Asks the server on `port` whether it is the one for `dir`, and waits until its data is loaded. The caller closes the
- * probe. 'silent' when nobody answers there, 'other' when somebody else does.
+ * Asks the server on `port` whether it serves `dir`, and waits until its data is loaded. The caller closes the probe.
+ * 'silent' when the port does not answer, 'other' when it belongs to something else.
  */
 export async function serverFor(dir: string, port: number): Promise<AnsweringServer | 'other' | 'silent'> {
   const probe = await openProbe(port, probeTimeoutMs).catch(() => undefined);
@@ -121,7 +121,9 @@ async function untilLoaded(probe: RedisProbe): Promise<void> {
   }
 }
 
-/** Whether anyone but this look itself is connected; a server that does not answer has no clients worth waiting for. */
+/**
+ * Whether any client besides this probe is connected; a server that does not answer has no clients worth waiting for.
+ */
 export async function hasClients(port: number): Promise<boolean> {
   const probe = await openProbe(port, probeTimeoutMs).catch(() => undefined);
   if (probe === undefined) return false;
@@ -135,7 +137,7 @@ export async function hasClients(port: number): Promise<boolean> {
   }
 }
 
-/** Asks the server to write its data and end; resolves when it has closed the connection or refused. */
+/** Asks the server to write its data and exit; resolves when it has closed the connection or refused. */
 export async function askToShutDown(child: ChildProcess, port: number): Promise<void> {
   try {
     const probe = await openProbe(port, probeTimeoutMs);

@@ -26,11 +26,11 @@ export type PrivateRedisOptions = {
   readonly fsync: 'always' | 'everysec' | 'no';
   /** True: data outlives the server. False: a throw-away, whose folder is removed at stop. */
   readonly keep: boolean;
-  /** Where a server that has to be started listens. Default: where the last one for `dir` did, else any free port. */
+  /** The port for a server that has to be started. Default: the port of the last one for `dir`, else any free port. */
   readonly port?: number;
-  /** More settings of the server by their names in redis.conf, as `enable-debug-command` for fault injection. */
+  /** More server settings by their names in redis.conf, such as `enable-debug-command` for fault injection. */
   readonly settings?: Readonly<Record<string, string>>;
-  /** Called once when the server, owned or attached, is lost although nobody here asked it to end. */
+  /** Called once when the server, owned or attached, is lost although this process did not ask it to end. */
   readonly onLost?: (detail: string) => void;
 };
 
@@ -42,7 +42,7 @@ export type PrivateRedis = {
   readonly attached: boolean;
   /**
    * Attached: lets go of the server and leaves it running. Owner of a kept one: leaves it running while other clients
-   * are connected, so close your own clients first. Else the server has written its data and is gone when this
+   * are connected, so close your own clients first. Otherwise the server has written its data and is gone when this
    * resolves. Safe to call twice.
    */
   stop(): Promise<void>;
@@ -61,7 +61,7 @@ const stopTimeoutMs = 10_000;
 const clientLooks = 10;
 const clientLookMs = 30;
 const lockWaitMs = 360_000;
-// How long a server that was just spawned by a process that died may take until it listens.
+// How long a server may take until it listens, when the process that spawned it died.
 const settleMs = 3_000;
 
 /**
@@ -108,12 +108,12 @@ async function mayStillRun(state: State, file: string): Promise<boolean> {
     return age < settleMs;
   }
   if (!isRunning(state.pid)) return false;
-  // A pid is reused sooner or later: where the system tells, the process must name this port.
+  // Pids are reused sooner or later: where the system reports it, the command line must name this port.
   const line = await readFile(`/proc/${state.pid}/cmdline`, 'utf8').catch(() => undefined);
   return line === undefined || line.includes(String(state.port));
 }
 
-/** Renamed into place, so that a reader sees the old state or the new one and never half of one. */
+/** Renamed into place, so that a reader sees the old state or the new one, never half of one. */
 async function writeState(dir: string, state: State): Promise<void> {
   const fresh = join(dir, `redis.json.${process.pid}`);
   await writeFile(fresh, JSON.stringify(state));
@@ -130,7 +130,7 @@ async function readState(file: string): Promise<State | undefined> {
 }
 
 function attachedRedis(running: Running, onLost: PrivateRedisOptions['onLost']): PrivateRedis {
-  // The open connection tells the owner, when it stops, that the server is in use, and tells us when it is gone.
+  // At the owner's stop, the open connection shows that the server is in use; it also shows us when the server is gone.
   running.probe.unref();
   running.probe.onLost(() => onLost?.('The connection to the private Redis server of another process was lost.'));
   const notOurs = (): never => {
@@ -169,9 +169,9 @@ class OwnedServer implements PrivateRedis {
     return this.child?.pid ?? 0;
   }
 
-  /** Tries other ports when a free one was taken between the look and the start; a given port is tried once. */
+  /** Tries other ports when a free one was taken between the check and the start; a given port is tried once. */
   async startFirst(): Promise<void> {
-    // After a crash the clients of the lost server still look for it on its port.
+    // After a crash the clients of the lost server still reconnect to its port.
     const last = (await readState(join(this.dir, 'redis.json')))?.port;
     for (let attempt = 1; ; attempt += 1) {
       const usual = attempt === 1 ? last : undefined;
@@ -205,7 +205,7 @@ class OwnedServer implements PrivateRedis {
       await this.end('kill');
       return rm(this.dir, { recursive: true, force: true });
     }
-    // Under the lock, so that no start can attach between the look at the clients and the shutdown.
+    // Under the lock, so that no start can attach between the client check and the shutdown.
     await withFolderLock(join(this.dir, 'redis.lock'), lockWaitMs, async () => {
       if (this.isDown() || (await this.isUsed())) return;
       await this.end('ask');
@@ -213,7 +213,7 @@ class OwnedServer implements PrivateRedis {
     });
   }
 
-  /** The server learns a moment later that a client has closed, and our own clients closed just now. */
+  /** The server notices a closed client a moment later, and our own clients closed just now. */
   private async isUsed(): Promise<boolean> {
     for (let look = 1; await hasClients(this.port); look += 1) {
       if (look === clientLooks) return true;
@@ -227,7 +227,7 @@ class OwnedServer implements PrivateRedis {
   }
 
   private async launch(): Promise<void> {
-    // The port is noted before the server exists, so that no crash of this process can leave a server that is unknown.
+    // The port is noted before the server exists, so that no crash of this process can leave an unknown server behind.
     await writeState(this.dir, { pid: null, port: this.port });
     const { server, fsync, keep, settings = {} } = this.options;
     const child = await spawnRedis({ server, fsync, settings, dir: this.dir, port: this.port, diesWithParent: !keep });
@@ -248,7 +248,7 @@ class OwnedServer implements PrivateRedis {
     else child.once('exit', onExit);
   }
 
-  /** Resolves when the process is gone, whether it is ended here, was killed before, or died by itself. */
+  /** Resolves when the process is gone, whether it is ended here, was killed earlier, or died by itself. */
   private async end(how: 'ask' | 'kill'): Promise<void> {
     const child = this.child;
     this.ending = true;

@@ -3,7 +3,10 @@ import type { RedisAddress, SentinelAddress } from '../base/config.ts';
 import { pause } from '../base/lifecycle.ts';
 import { PrimaryConnector, reconnectOn } from './failover.ts';
 
-/** A connection to a server, or to all servers of a cluster. One command, script or transaction is for one shard's keys. */
+/**
+ * A connection to a server, or to all servers of a cluster. One command, script or transaction addresses one shard's
+ * keys.
+ */
 export type RedisClient = Redis | Cluster;
 
 /** How a connection is used decides how it must fail. */
@@ -13,32 +16,37 @@ export type ConnectionUse =
   /** Commands fail at once while Redis is away: for intake, which must not confirm what it could not store. */
   | 'impatient';
 
-/** Longest wait of a blocking read. Below the socket timeout, so that a silent socket is told from an idle stream. */
+/** Longest wait of a blocking read. Below the socket timeout, so that a silent socket differs from an idle stream. */
 export const BLOCK_MS = 5_000;
 
 const SOCKET_TIMEOUT_MS = 8_000;
-/** Nothing blocks on an impatient connection, and who polls must have another one before its lease has run out for long. */
+/** Nothing blocks on an impatient connection, and a poller needs a new one soon after its lease has expired. */
 const IMPATIENT_TIMEOUT_MS = 3_000;
 const RECONNECT_MAX_MS = 2_000;
-/** How often a server is asked whether it has loaded its data. */
+/** How often to ask a server whether it has loaded its data. */
 const LOADING_LOOK_MS = 500;
-/** A command for a node that is away is tried again so often: a failover is waited out, and a loop of redirections ends. */
+/**
+ * Most tries of a command for an unreachable node: enough to wait out a failover, and a bound on a redirection loop.
+ */
 const TRIES_MAX = 1_500;
 const TRY_AGAIN_MS = 200;
 const MOVED_MS = 50;
 const IMPATIENT_TRIES_MAX = 16;
-/** What a connection knows of the cluster is never older, even if nothing that it sends tells it of a change. */
+/** The longest that a connection's view of the cluster may go unrefreshed, even if no reply announces a change. */
 const LOOK_MS = 15_000;
 const LOOK_TIMEOUT_MS = 3_000;
-/** A sentinel that is silent must not keep us from the others. */
+/** A silent sentinel must not keep us from the others. */
 const SENTINEL_TIMEOUT_MS = 1_500;
 
 /**
- * Opens a connection. It reconnects for ever with a bounded backoff; a half-open socket (no bytes for 8 s, or 3 s
- * on an impatient connection, while a command waits) is dropped and replaced. Every write that we send is idempotent, so a re-send after a lost reply is
- * safe. A connection is usable only to a primary that has loaded its data, and one whose server turns into a replica is
- * replaced: so a failover behind one address is followed, as is one that Sentinel tells of. On a cluster redirections are followed; a patient command waits out a failover of up to some minutes, an
- * impatient one fails when its own node is away, whatever the others do.
+ * Opens a connection. It reconnects for ever with a bounded backoff; a half-open socket (no bytes for 8 s, or 3 s on an
+ * impatient connection, while a command waits) is dropped and replaced. All our writes are idempotent, so a re-send
+ * after a lost reply is safe.
+ *
+ * A connection is usable only to a primary that has loaded its data, and is replaced when its server turns into a
+ * replica. So it follows a failover behind one address, and one that Sentinel announces. On a cluster it follows
+ * redirections; a patient command waits out a failover of up to some minutes, an impatient one fails when its own node
+ * is unreachable, whatever the state of the others.
  */
 export function connectRedis(address: string, use: ConnectionUse): Redis;
 export function connectRedis(address: RedisAddress, use: ConnectionUse): RedisClient;
@@ -77,7 +85,7 @@ function serverOptions(use: ConnectionUse) {
   };
 }
 
-/** The sentinels say who the primary is, at each connect; a connection to one that they have replaced is closed. */
+/** At each connect the sentinels name the primary; a connection to a primary that they have replaced is closed. */
 function connectByName({ sentinels, master }: SentinelAddress, use: ConnectionUse): Redis {
   const { username, password, tls } = accessOf(sentinels[0] ?? '');
   const access = accessOf(master);
@@ -103,7 +111,8 @@ function connectCluster(urls: readonly string[], use: ConnectionUse): Cluster {
   const cluster = new Cluster(urls.map(nodeOf), {
     clusterRetryStrategy: backoffMs,
     enableOfflineQueue: isPatient,
-    // The promise of a connect that finds the cluster down would never settle, and BullMQ waits for it; the commands wait.
+    // When a connect finds the cluster down, its promise would never settle, and BullMQ waits for it; instead the
+    // commands wait.
     enableReadyCheck: false,
     maxRedirections: isPatient ? TRIES_MAX : IMPATIENT_TRIES_MAX,
     retryDelayOnFailover: isPatient ? TRY_AGAIN_MS : 0,
@@ -112,7 +121,7 @@ function connectCluster(urls: readonly string[], use: ConnectionUse): Cluster {
     retryDelayOnMoved: MOVED_MS,
     slotsRefreshInterval: LOOK_MS,
     slotsRefreshTimeout: LOOK_TIMEOUT_MS,
-    // A name is looked up at each connect, and stays the name that a certificate is held against.
+    // Each connect resolves the name, and the certificate is checked against the name.
     dnsLookup: (host, done) => done(null, host),
     redisOptions: {
       ...SOCKET,
@@ -121,7 +130,7 @@ function connectCluster(urls: readonly string[], use: ConnectionUse): Cluster {
       maxRetriesPerRequest: null,
     },
   });
-  // A node is connected when a command first needs it, and what comes meanwhile would fail instead of waiting.
+  // A node connects only when a command first needs it, and commands sent meanwhile would fail instead of waiting.
   if (!isPatient) cluster.on('+node', (node: Redis) => void node.connect().catch(() => {}));
   return cluster;
 }
@@ -131,7 +140,7 @@ function nodeOf(url: string): { host: string; port: number } {
   return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) };
 }
 
-/** What holds for every node, those that only the cluster tells us of included. */
+/** The settings for every node, including those that only the cluster announces. */
 function accessOf(url: string) {
   const { protocol, username, password } = new URL(url);
   return {
@@ -160,7 +169,7 @@ export async function untilReady(redis: RedisClient, deadlineMs: number): Promis
 async function untilServed(redis: RedisClient, signal: AbortSignal): Promise<void> {
   if (redis.status !== 'ready') await nextReady(redis, signal);
   if (!(redis instanceof Cluster)) return;
-  // A part of a cluster answers too; it says that it is down.
+  // A part of a cluster answers too; it reports that the cluster is down.
   while (!signal.aborted && !(await isWhole(redis))) await pause(TRY_AGAIN_MS, signal);
 }
 
@@ -185,19 +194,21 @@ function unanswered(redis: RedisClient): string {
   return `The Redis Cluster did not answer, or it is down. Check REDIS_CLUSTER_NODES, its password included, and that all slots are served; ${look}.`;
 }
 
-/** The servers that hold data: each master of a cluster, for what is asked of a server and not of a key. */
+/** The servers that hold data: each master of a cluster. For requests that address a server and not a key. */
 export function serversOf(redis: RedisClient): readonly Redis[] {
   return redis instanceof Cluster ? redis.nodes('master') : [redis];
 }
 
-/** The connection to the server that holds a key; of a cluster, that is one of several. Absent while it is not known. Asks nobody. */
+/**
+ * The connection to the server that holds a key; one of several on a cluster. Absent while unknown. Sends no request.
+ */
 export function serverOf(redis: RedisClient, key: string): Redis | undefined {
   if (!(redis instanceof Cluster)) return redis;
   const name = redis.slots[new Command('get', [key]).getSlot() ?? -1]?.[0];
   return redis.nodes('master').find(({ options }) => `${options.host}:${options.port}` === name);
 }
 
-/** Whether there is a connection to the server that holds a key. Asks nobody. */
+/** Whether there is a connection to the server that holds a key. Sends no request. */
 export function isReadyFor(redis: RedisClient, key: string): boolean {
   return redis.status === 'ready' && serverOf(redis, key)?.status === 'ready';
 }

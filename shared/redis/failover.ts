@@ -3,21 +3,21 @@ import { type ConnectionOptions, connect as connectTls } from 'node:tls';
 import { AbstractConnector, type Cluster, Redis, type RedisOptions } from 'ioredis';
 
 /**
- * What a server says that is not the one to write to, or not now: a replica, also one that was the primary until a moment
- * ago and kept its sockets open; one that loads its data or copies it from its primary. A script of an older server wraps
- * it in words of its own. That a primary has too few replicas (NOREPLICAS) is not among them: whoever is asked anew is the
- * same server, and says the same.
+ * The errors of a server that is not the one to write to, or not now: a replica, including a former primary that kept
+ * its sockets open; a server that loads its data or copies it from its primary. A script error of an older server wraps
+ * them in other words. NOREPLICAS (a primary with too few replicas) is not among them: a new connection reaches the
+ * same server and the same error.
  */
 const ELSEWHERE = /(?:^|[\s-])(?:READONLY|MASTERDOWN|LOADING|UNBLOCKED) /;
 /**
- * What may be sent again by itself: scripts, and reads that wait. Nobody tells us whether a plain command was part of a
- * transaction, of which the rest is refused; its caller has to try again.
+ * Commands that may be re-sent automatically: scripts, and blocking reads. A plain command may be part of a transaction
+ * whose rest is refused, which we cannot see here; its caller has to retry.
  */
 const WHOLE = new Set(['eval', 'evalsha', 'bzpopmin', 'xread', 'xreadgroup']);
 
 /**
- * Decides what an error of the server does to its connection: `1` replaces it and lets the command fail, `2` replaces it
- * and sends the command again, `false` leaves all as it is.
+ * Decides what a server error does to its connection: `1` replaces it and lets the command fail, `2` replaces it and
+ * re-sends the command, `false` changes nothing.
  */
 export function reconnectOn(use: 'patient' | 'impatient'): (error: Error) => 1 | 2 | false {
   return (error) => {
@@ -28,8 +28,8 @@ export function reconnectOn(use: 'patient' | 'impatient'): (error: Error) => 1 |
 }
 
 /**
- * Opens sockets to one server, and takes a connection for usable only while that server is no replica. Until then the
- * connection is opened again and again, with the backoff of one that is refused. What is sent meanwhile waits, or fails.
+ * Opens sockets to one server, and treats a connection as usable only while that server is no replica. Until then it
+ * reconnects with the backoff of a refused connection. Commands sent meanwhile wait, or fail.
  */
 export class PrimaryConnector extends AbstractConnector {
   readonly #options: RedisOptions;
@@ -47,7 +47,7 @@ export class PrimaryConnector extends AbstractConnector {
   override async connect() {
     const { host, port, path, family, tls } = this.#options;
     this.connecting = true;
-    // Whoever asked must be able to take it back first.
+    // The caller must be able to cancel first.
     await Promise.resolve();
     if (!this.connecting) throw new Error('Connection is closed.');
     const where = (path ? { path } : { host, port, family }) as NetConnectOpts;
@@ -63,8 +63,9 @@ export class PrimaryConnector extends AbstractConnector {
 const DISCONNECT_MS = 2_000;
 
 /**
- * Waits until a stream has an entry after `newest`, or some seconds. A replica answers reads too, so a wait that brought
- * nothing ends with a look at what the server is: one that is a replica by now is left. Rejects when Redis is away.
+ * Waits until a stream has an entry after `newest`, or some seconds. A replica answers reads too, so a wait without a
+ * result ends with a check of the server's role: a server that has become a replica is disconnected. Rejects when Redis
+ * is unreachable.
  */
 export async function untilNews(
   redis: Redis | Cluster,
@@ -73,7 +74,7 @@ export async function untilNews(
   blockMs: number,
 ): Promise<void> {
   const news = await redis.xread('COUNT', 1, 'BLOCK', blockMs, 'STREAMS', stream, newest);
-  // A node of a cluster sends whoever asks to the one that holds the key.
+  // A cluster node redirects us to the node that holds the key.
   if (news !== null || !(redis instanceof Redis)) return;
   const info = await redis.info('replication').catch(() => '');
   if (/^role:slave/m.test(info)) redis.disconnect(true);

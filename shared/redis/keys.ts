@@ -11,38 +11,44 @@ export interface Keys {
   readonly counts: string;
   /** Set of the lanes that hold at least one unanswered message. */
   readonly lanes: string;
-  /** What an admission last came to, for its caller alone. */
+  /** The result of the last admission, for its caller alone. */
   admitted(caller: string): string;
-  /** Taken while somebody's pass of the reconciler holds for all. */
+  /** Held while one process's pass of the reconciler counts for all. */
   readonly pass: string;
   /** Set of the sessions that the archivist is to visit. */
   readonly archivable: string;
-  /** Lists of BullMQ's: the jobs that wait, and the jobs that run. */
+  /** BullMQ's lists: the jobs that wait, and the jobs that run. */
   readonly jobsWaiting: string;
   readonly jobsActive: string;
-  /** Hash: what the poller last got from Telegram. Shard 0's alone is used. */
+  /** Hash: what the poller last got from Telegram. Used in shard 0 only. */
   readonly poll: string;
-  /** Hash: the book of incidents. Shard 0's alone is used. */
+  /** Hash: the book of incidents. Used in shard 0 only. */
   readonly incidents: string;
-  /** Stream: what the operator is to be told, and the hash that says how that goes, with its lock. Shard 0's alone are used. */
+  /**
+   * Stream of the notifications to the operator, and the hash with their delivery state and its lock. Used in shard 0
+   * only.
+   */
   readonly notices: string;
   readonly alerting: string;
   readonly alertingLock: string;
-  /** Hash: how the calls of the model fare. Shard 0's alone is used. */
+  /** Hash: how calls to the model succeed and fail. Used in shard 0 only. */
   readonly provider: string;
-  /** Sorted set of the chats that overflowed lately, and the hash of the storm that many of them make. Shard 0's alone are used. */
+  /**
+   * Sorted set of the chats that overflowed lately, and the hash of the storm that many of them make. Used in shard 0
+   * only.
+   */
   readonly overflows: string;
   readonly storm: string;
-  /** Written to find out whether Redis takes writes; gone after a second. Shard 0's alone is used. */
+  /** Written to test whether Redis accepts writes; expires after a second. Used in shard 0 only. */
   readonly checked: string;
-  /** Sorted set of the worker processes, by when they last showed themselves. Shard 0's alone is used. */
+  /** Sorted set of the worker processes, by the time of their last heartbeat. Used in shard 0 only. */
   readonly workers: string;
-  /** How many shards there are. Shard 0's alone is used. */
+  /** The number of shards. Used in shard 0 only. */
   readonly shards: string;
   /**
-   * A key that never exists. A script that reaches keys which it cannot name beforehand names this one as well: while a
-   * cluster moves the shard to another node key by key, it is then put off as a whole, instead of failing half-way at the
-   * first key that is not where the others are.
+   * A key that never exists. A script that reaches keys which it cannot name beforehand also names this one. While a
+   * cluster moves the shard to another node key by key, the script is then deferred as a whole, instead of failing
+   * half-way at the first key that has moved.
    */
   readonly absent: string;
   /** Sorted set of the messages whose attempts ended with their process, by age. */
@@ -59,11 +65,11 @@ export interface Keys {
   /** The bytes of a file, by their hash. */
   media(sha256: string): string;
   archive(id: SessionId): string;
-  /** The lease of the one process that polls for a bot. Shard 0's alone is used. */
+  /** The lease of the one process that polls for a bot. Used in shard 0 only. */
   poller(botId: number): string;
   /** Tokens that a chat spent on a day, `2026-11-22`. */
   spent(day: string, chat: ChatKey): string;
-  /** Tokens that all chats spent on a day; in one place, whatever shard they are of. */
+  /** Tokens that all chats spent on a day; kept in one place for all shards. */
   spentByAll(day: string): string;
 }
 
@@ -85,13 +91,13 @@ export function chatKey(chatId: number, topicId?: number): ChatKey {
   return (topicId === undefined ? `${chatId}` : `${chatId}.${topicId}`) as ChatKey;
 }
 
-/** Reads a chat key from text that came from outside; `undefined` when it is none. */
+/** Reads a chat key from external text; `undefined` when it is none. */
 export function parseChatKey(text: string): { chat: ChatKey; chatId: number; topicId?: number } | undefined {
   const match = /^(-?\d{1,16})(?:\.(\d{1,16}))?$/.exec(text);
   if (!match) return undefined;
   const chatId = Number(match[1]);
   const topicId = match[2] === undefined ? undefined : Number(match[2]);
-  // "007" names chat 7, and its key is "7": a key is only ever what `chatKey` makes.
+  // "007" names chat 7, whose key is "7": only `chatKey` makes keys.
   const chat = chatKey(chatId, topicId);
   if (!Number.isSafeInteger(chatId) || (topicId !== undefined && !Number.isSafeInteger(topicId))) return undefined;
   return { chat, chatId, ...(topicId !== undefined && { topicId }) };
@@ -109,7 +115,7 @@ export function shardOf(chatId: number, shards: number): number {
   return (hash >>> 0) % shards;
 }
 
-/** Builds the keys of one shard. The only place where a key of ours is spelled. */
+/** Builds the keys of one shard. The only place that spells our keys. */
 export function keysOf(shard: number): Keys {
   const tag = `{sw:${shard}}`;
   return {

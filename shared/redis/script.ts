@@ -5,7 +5,7 @@ import type { RedisClient } from './connection.ts';
 /** A Lua script that is bound to a connection. Arguments after the keys are sent as strings. */
 export type RunScript<Reply> = (keys: string[], args: (string | number)[]) => Promise<Reply>;
 
-/** Where the pieces of Lua are that several scripts include. */
+/** The folder of the Lua pieces that several scripts include. */
 export const PIECES_FOLDER = join(import.meta.dirname, 'lua');
 
 const INCLUDE = /^-- include: (.+)$/gm;
@@ -23,8 +23,8 @@ export function bindScript<Reply>(redis: RedisClient, file: string): RunScript<R
 }
 
 /**
- * The text of a Lua file as Redis runs it: in place of the line `-- include: one, other` stand the functions of those
- * pieces. Throws an error that names the script and the piece when there is no such piece.
+ * The text of a Lua file as Redis runs it: the functions of the named pieces replace the line `-- include: one, other`.
+ * Throws an error that names the script and the piece when a piece is missing.
  */
 export function readScript(file: string): string {
   const pieceOf = (name: string): string => {

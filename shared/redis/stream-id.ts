@@ -1,9 +1,9 @@
-/** When the entry of a stream was made, in ms since the epoch by the clock of Redis: its id is `<ms>-<n>`. Pure. */
+/** When a stream entry was made, in ms since the epoch by the clock of Redis: its id is `<ms>-<n>`. Pure. */
 export function msOf(id: string): number {
   return Number(id.split('-')[0]);
 }
 
-/** Compares two ids by age, the older one first. As text they stand in another order: `5-10` comes before `5-9`. Pure. */
+/** Compares two ids by age, older first. Text order differs: `5-10` comes before `5-9`. Pure. */
 export function compareStreamIds(one: string, other: string): number {
   return msOf(one) - msOf(other) || Number(sequenceOf(one) - sequenceOf(other));
 }
@@ -13,7 +13,7 @@ export function idAfter(id: string): string {
   return `${id.split('-')[0]}-${sequenceOf(id) + 1n}`;
 }
 
-/** Counts entries of the same ms, and takes 64 bits. */
+/** Distinguishes entries of the same ms, and takes 64 bits. */
 function sequenceOf(id: string): bigint {
   return BigInt(id.split('-')[1] ?? 0);
 }

@@ -17,7 +17,7 @@ export interface WebhookInfo {
   url: string;
   /** How many updates wait to be delivered. */
   pending: number;
-  /** The last delivery that failed: when, in seconds since the epoch, and why, in Telegram's words. */
+  /** The last failed delivery: when, in seconds since the epoch, and why, in Telegram's words. */
   lastError?: { atS: number; description: string };
 }
 
@@ -31,34 +31,36 @@ export interface Telegram {
   readonly botId: number;
   getMe(): Promise<TelegramResult<{ id: number; username: string }>>;
   /**
-   * Long-polls, or asks for what is there `at once`. Everything below `offset` is confirmed by this call and never comes
-   * again.
+   * Long-polls, or fetches pending updates without a wait (`at once`). The call confirms every update below `offset`,
+   * which then never comes again.
    */
   getUpdates(
     offset: number | undefined,
     signal: AbortSignal,
     when?: 'at once' | undefined,
   ): Promise<TelegramResult<unknown[]>>;
-  /** Has every update delivered to `url`, with `secret` in a header. What waits is kept; the same again changes nothing. */
+  /**
+   * Has every update delivered to `url`, with `secret` in a header. Keeps pending updates; a repeat changes nothing.
+   */
   setWebhook(url: string, secret: string, signal: AbortSignal): Promise<TelegramResult<void>>;
-  /** Ends the deliveries, so that polls are possible again. What waits is kept. */
+  /** Ends the deliveries, so that polls are possible again. Keeps pending updates. */
   deleteWebhook(signal: AbortSignal): Promise<TelegramResult<void>>;
   /** What Telegram knows about the webhook. May fail as `not_offered`. */
   getWebhookInfo(signal: AbortSignal): Promise<TelegramResult<WebhookInfo>>;
   /** Sends plain text of 1 to 4096 UTF-16 units. */
   sendMessage(to: Destination, text: string): Promise<TelegramResult<{ messageId: number }>>;
-  /** Replaces the text of a message of ours. That it has this text already is no failure. */
+  /** Replaces the text of a message of ours. An identical text is no failure. */
   editMessage(to: Destination, messageId: number, text: string): Promise<TelegramResult<void>>;
   /**
-   * Shows 1 to 4096 UTF-16 units beside a private chat, in place of an earlier draft of that id (never 0); it vanishes
-   * after 30 seconds. Fails as `not_offered` on servers before Bot API 9.5.
+   * Shows 1 to 4096 UTF-16 units as a draft in a private chat, in place of an earlier draft of that id (never 0); it
+   * vanishes after 30 seconds. Fails as `not_offered` on servers before Bot API 9.5.
    */
   sendDraft(to: Destination, draftId: number, text: string): Promise<TelegramResult<void>>;
-  /** Tells people's apps which commands there are. May fail as `not_offered`. */
+  /** Registers the commands that people's apps offer. May fail as `not_offered`. */
   setCommands(commands: readonly CommandHint[]): Promise<TelegramResult<void>>;
-  /** Shows that something is on its way, for 5 seconds. Fails like a message would, and leaves nothing in the chat. */
+  /** Shows a typing indicator for 5 seconds. Fails like a message would, and leaves nothing in the chat. */
   sendTyping(to: Destination): Promise<TelegramResult<void>>;
-  /** Reads a file that a user sent. One that is stated or turns out to be larger than `bytesMax` is `too_large`. */
+  /** Reads a file that a user sent. Fails as `too_large` when its stated or actual size exceeds `bytesMax`. */
   downloadFile(fileId: string, bytesMax: number, signal: AbortSignal): Promise<TelegramResult<Buffer>>;
 }
 
@@ -66,10 +68,10 @@ const POLL_SECONDS = 50;
 const POLL_GRACE_MS = 15_000;
 const CALL_TIMEOUT_MS = 30_000;
 const DOWNLOAD_TIMEOUT_MS = 60_000;
-/** A reply waits for a draft that is on its way. */
+/** A reply waits for a draft that is in flight. */
 const DRAFT_TIMEOUT_MS = 3_000;
 const UPDATES_MAX = 100;
-/** Telegram remembers them from one call to the next, so every call that can state them does. */
+/** Telegram remembers these from one call to the next, so every call that can state them does. */
 const WANTED = { allowed_updates: ['message'] };
 const UPDATES_WANTED = { limit: UPDATES_MAX, ...WANTED };
 
@@ -156,13 +158,13 @@ function sentMessage(sent: TelegramResult<unknown>): TelegramResult<{ messageId:
   return sent.ok ? { ok: true, value: { messageId: (sent.value as { message_id: number }).message_id } } : sent;
 }
 
-/** A method that is not there is answered with the status of a token that is not accepted, in other words. */
+/** A missing method is answered with the status of a rejected token, in other words. */
 function unlessMissing<T>(result: TelegramResult<T>): TelegramResult<T> {
   if (result.ok || !NOT_OFFERED.test(result.failure.description)) return result;
   return failed('not_offered', result.failure.description);
 }
 
-/** A method that a server may lack. That reads like a token that is not accepted, of which all other calls tell. */
+/** For a method that a server may lack. Its absence reads like a rejected token, which all other calls report. */
 function ofOptional(result: TelegramResult<unknown>): TelegramResult<void> {
   const isMissing = !result.ok && result.failure.kind === 'unauthorized';
   return isMissing ? failed('not_offered', result.failure.description) : withoutValue(result);
@@ -207,7 +209,7 @@ async function callApi(
   }
 }
 
-/** Reads at most `bytesMax`, counted as they arrive: what is stated about a size may be wrong, or be missing. */
+/** Reads at most `bytesMax`, counted as they arrive: a stated size may be wrong or missing. */
 async function download(
   url: URL,
   bytesMax: number,
@@ -231,13 +233,13 @@ async function download(
   } catch (error) {
     const { message, cause } = error as { message?: string; cause?: { code?: unknown; message?: string } };
     const words = [message, cause?.message].filter(Boolean).join(': ');
-    // The code of an abort is a number too, and means no HTTP status.
+    // The code of an abort is also a number, but no HTTP status.
     const code = typeof cause?.code === 'string' ? cause.code : 'none';
     return { ok: false, failure: failureOf({ code, message: words }, signal) };
   }
 }
 
-/** A path that was named a moment ago and is not there says nothing about the token. */
+/** A path that Telegram named a moment ago and that is now missing proves nothing about the token. */
 function refusalOf({ status, headers }: Response): TelegramFailure {
   const description = `the download of a file was answered with status ${status}`;
   if (status === 404) return { kind: 'rejected', description };

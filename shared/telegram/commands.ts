@@ -21,14 +21,14 @@ export function commandOf(text: string): BotCommand | undefined {
   return COMMAND.exec(text)?.[1] as BotCommand | undefined;
 }
 
-/** Whether a command cancels what was written before it and is not answered yet. */
+/** Whether a command cancels earlier messages that are not answered yet. */
 export function cancels(command: BotCommand | undefined): command is 'stop' | 'new' {
   return command === 'stop' || command === 'new';
 }
 
 const ADDRESSED = /^\/\w{1,64}@(\w{1,64})(?:\s|$)/;
 
-/** The name of the bot that a text is a command for; undefined when it names none. Pure. */
+/** The name of the bot that a command addresses; undefined when the text names none. Pure. */
 export function addresseeOf(text: string): string | undefined {
   return ADDRESSED.exec(text)?.[1];
 }

@@ -1,18 +1,18 @@
 import { redact } from '../base/text.ts';
 
-/** Why a call had no result. The kinds differ in what may be done next. */
+/** Why a call had no result. The kinds differ in what the caller may do next. */
 export interface TelegramFailure {
   kind: /** Refused by Telegram; nothing was sent. */
     | 'rejected'
-    /** A file of more bytes than may be downloaded. */
+    /** The file has more bytes than may be downloaded. */
     | 'too_large'
     /** Too many requests; nothing was sent; wait `retryAfterMs`. */
     | 'throttled'
-    /** The chat cannot be reached any more: blocked, deleted, kicked, unknown. */
+    /** The chat can no longer be reached: blocked, deleted, kicked, unknown. */
     | 'gone'
-    /** The group became a supergroup: it goes on under the id `migratedTo`. */
+    /** The group became a supergroup: it continues under the id `migratedTo`. */
     | 'migrated'
-    /** The message that should be changed is not there any more. */
+    /** The message to change no longer exists. */
     | 'message_gone'
     /** The bot token is not accepted. */
     | 'unauthorized'
@@ -20,9 +20,9 @@ export interface TelegramFailure {
     | 'not_offered'
     /** Another process polls with the same token. */
     | 'conflict'
-    /** A webhook is set, so nobody can poll. */
+    /** A webhook is set, so polling is impossible. */
     | 'webhook_set'
-    /** The connection could not be opened: surely nothing was sent. */
+    /** The connection could not be opened: certainly nothing was sent. */
     | 'unreached'
     /** The request may or may not have been carried out. */
     | 'unknown'
@@ -36,7 +36,7 @@ export interface TelegramFailure {
 
 export type TelegramResult<T> = { ok: true; value: T } | { ok: false; failure: TelegramFailure };
 
-/** Telegram's words in logs and alerts are cut there. */
+/** Logs and alerts cut Telegram's words at this length. */
 export const DESCRIPTION_CHARS = 300;
 const NOT_SENT = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'ENETUNREACH', 'EHOSTUNREACH']);
 const GONE = /chat not found|bot was (?:blocked|kicked)|user is deactivated|bot is not a member|PEER_ID_INVALID/i;
@@ -47,7 +47,7 @@ export function failed(kind: TelegramFailure['kind'], description: string): Tele
   return { ok: false, failure: { kind, description } };
 }
 
-/** What an error of a call comes to: Telegram's answer, or a broken line. `signal` is our own. */
+/** The failure behind an error of a call: Telegram's answer, or a broken connection. `signal` is our own. */
 export function failureOf(error: unknown, signal: AbortSignal | undefined): TelegramFailure {
   const { code, description, message, parameters } = (error ?? {}) as {
     code?: number | string;

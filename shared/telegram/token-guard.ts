@@ -5,9 +5,9 @@ const WAIT_MS = 5_000;
 const WAIT_MS_MAX = 600_000;
 
 /**
- * Stops calling Telegram while the bot's token is not accepted: a bot that hammers gets deleted. After each refusal the
- * wait grows, from 5 seconds to 10 minutes; then one call is let through. A call that is not made fails as
- * `unauthorized`, with the wait that is left; surely nothing was sent by it.
+ * Stops calling Telegram while the bot's token is rejected: a bot that hammers gets deleted. After each refusal the
+ * wait grows, from 5 seconds to 10 minutes; then one call is let through. A call that is held back fails as
+ * `unauthorized`, with the remaining wait; certainly nothing was sent.
  */
 export function guardToken(telegram: Telegram, now: () => number = Date.now): Telegram {
   let refusals = 0;
@@ -17,7 +17,7 @@ export function guardToken(telegram: Telegram, now: () => number = Date.now): Te
     if (waitMs > 0) return notCalled(waitMs);
     const result = await call();
     if (result.ok) refusals = 0;
-    // Of calls that were refused together only the first counts.
+    // Of calls that were refused together, only the first counts.
     else if (result.failure.kind === 'unauthorized' && now() >= closedUntilMs) {
       refusals += 1;
       closedUntilMs = now() + Math.min(WAIT_MS * 2 ** (refusals - 1), WAIT_MS_MAX);

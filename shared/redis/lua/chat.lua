@@ -2,7 +2,7 @@ local function is_number(digits)
   return #digits <= 16 and tonumber(digits) <= 9007199254740991
 end
 
--- Whether a text is the key of a chat: what parseChatKey in keys.ts takes for one.
+-- Whether a text is a chat key: the same rule as parseChatKey in keys.ts.
 local function is_chat(text)
   local id, topic = text:match('^%-?(%d+)%.(%d+)$')
   id = id or text:match('^%-?(%d+)$')
