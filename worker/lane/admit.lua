@@ -1,6 +1,6 @@
--- Reads new entries as the group and appends each to its lane, in one step: two dispatchers can never admit the
--- messages of one chat in different orders, and no entry is ever read without being in its lane. A call that is sent again,
--- since its reply was lost, gets the same reply again.
+-- Reads new entries as the group and appends each to its lane, in one step. So two dispatchers never admit the messages
+-- of one chat in different orders, and no entry is read without being in its lane. A call that is re-sent because its
+-- reply was lost gets the same reply again.
 -- KEYS  1 inbound   2 lanes   3 absent, for the keys that are not named: see keys.ts   4 last reply to this caller
 -- ARGV  1 group   2 consumer   3 most entries to read   4 prefix of lane keys   5 prefix of turn keys
 --       6 most messages of a lane: one more is marked as refused, unless the operator replayed it or it cancels others
@@ -20,7 +20,8 @@ if before then
   end
 end
 
--- Marks what waits in a lane before its last entry and has no conclusion yet. Another such command is carried out as well.
+-- Marks the lane's messages before its last entry that have no conclusion yet. Another cancelling command among them is
+-- carried out all the same.
 local function cancel(lane, last, command)
   for _, entry in ipairs(redis.call('LRANGE', lane, 0, -2)) do
     local turn = ARGV[5] .. entry

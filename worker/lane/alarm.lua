@@ -1,4 +1,4 @@
--- Queues an alert about the ledger and notes whether an alarm is open, unless another reconciler was faster.
+-- Queues an alert about the ledger and stores whether an alarm is open, unless another reconciler was faster.
 -- KEYS  1 counts   2 alerts
 -- ARGV  1 alarmedAtMs as it was read, 0 for no open alarm   2 alarmedFor as it was read, 0 for none
 --       3 alarmedAtMs from now on, 0 when the alarm is over   4 alarmedFor from now on   5 alert (JSON)

@@ -4,65 +4,67 @@ import type { ChatKey, EntryId, Keys, SessionId } from '../../shared/redis/keys.
 import type { RunScript } from '../../shared/redis/script.ts';
 import { msOf } from '../../shared/redis/stream-id.ts';
 
-/** How far the recovery of this message has come. Moves forward only, and is stored with its effect. */
+/** How far the recovery of this message has gone. Moves forward only, and is stored with its effect. */
 export type RecoveryStage = 'none' | 'compacted' | 'fresh' | 'bare' | 'scrubbed';
 
-/** What a turn decided to tell the user, stored before the first part is sent. */
+/** What the user will get, stored before the first part is sent. */
 export interface Conclusion {
   outcome: Outcome;
   /** A short code for the ledger; absent for a plain answer. */
   reason?: string;
-  /** The message into which this one went, of which it is a piece. */
+  /** The message into which this one was merged, as a fragment of it. */
   into?: EntryId;
-  /** The entries behind this one that end with it, in order: they are told of in its parts. */
+  /** The entries behind this one that end with it, in order: this message's parts report on them. */
   also?: readonly EntryId[];
   /** Texts of 1 to 4096 UTF-16 units, in order. */
   parts: string[];
 }
 
-/** A fresh session that has to show that the one before it was to blame. */
+/** A fresh session that has to prove that the previous one was to blame. */
 export interface Trial {
-  /** The session before. */
+  /** The previous session. */
   of: SessionId;
   /** The fresh one. */
   in: SessionId;
   /** Its entries. */
   entries: number;
-  /** What the user is told if the fresh one is answered in. */
+  /** The notice to the user if the fresh session yields an answer. */
   notice: string;
   /** The reason of the failure that led here. */
   why: string;
 }
 
-/** The field of a turn that holds the command which cancelled its message. */
+/** The turn's field for the command that cancelled its message. */
 export const CANCELLED = 'cancelled';
-/** The field of a turn that says why its message was refused when it was admitted. */
+/** The turn's field for the reason why its message was refused at admission. */
 export const REFUSED = 'refused';
-/** The field of a turn that counts how often its time ran out. */
+/** The turn's field that counts its timeouts. */
 export const TIMEOUTS = 'timeouts';
-/** The field of a turn that notes a refusal for what the message or its conversation says. */
+/** The turn's field that records a refusal because of the content of the message or its conversation. */
 export const BLAMED = 'blamed';
-/** The field of a turn whose user has the answer while its session is compacted. */
+/** The turn's field that is set while its session is compacted after the user got the answer. */
 export const REPLIED = 'replied';
 
 /**
- * The fields of the turn that hold how long it has waited for the endpoint, and how often it was tried. The time is added
- * up from waits and attempts, not read off clocks: one that is wrong would end our patience at once.
+ * The turn's fields for how long it has waited for the endpoint, and how often it tried. The time is the sum of waits
+ * and attempts, not a difference of clock times: a wrong clock would end the wait at once.
  */
 export const OUTAGE_WAITED = 'outageWaitedMs';
 export const OUTAGE_TRIES = 'outageTries';
 export const OUTAGE_FIELDS = [OUTAGE_WAITED, OUTAGE_TRIES] as const;
 
-/** How a part of a reply stands: `sending` means that an attempt was about to send it, `resent` that a second was. */
+/**
+ * State of a part of a reply: `sending` means that an attempt was about to send it, `resent` that a second attempt was.
+ */
 export type PartMark = 'sending' | 'resent' | 'sent';
 
 /** A Redis command, as words. */
 export type Command = readonly [name: string, ...args: (string | number)[]];
 
-/** What a fenced write came to; see `write.lua`. */
+/** The result of a fenced write; see `write.lua`. */
 export type Written = 'written' | 'repeated' | 'fenced' | 'moved';
 
-/** Thrown when another attempt took the turn over, or must: this one has to stop and leave no trace. */
+/** Thrown when another attempt took the turn over, or must: this attempt has to stop without further effects. */
 export class FencedError extends Error {
   override readonly name = 'FencedError';
   constructor() {
@@ -71,60 +73,62 @@ export class FencedError extends Error {
 }
 
 /**
- * One attempt at a message, and its proof of ownership. Everything that it writes goes through `write`, which checks
- * the fence: an attempt that was frozen and comes back can change nothing. Its writes are numbered, so one that outlives
- * a Redis which has lost some of them can change nothing either; the next attempt goes on from what is left.
+ * One attempt at a message, and its proof of ownership. All its writes go through `write`, which checks the fencing
+ * token: an attempt that was frozen and resumes can change nothing. Its writes are numbered, so an attempt that
+ * outlives the loss of some of them in Redis can change nothing either; the next attempt continues from what is left.
  */
 export interface Attempt {
   readonly entry: EntryId;
   readonly chat: ChatKey;
-  /** The chat whose session it is: another one than `chat` only where a group became a supergroup. */
+  /** The chat that owns the session: differs from `chat` only where a group became a supergroup. */
   readonly home: ChatKey;
-  /** The keys of the shard; that of the own chat is its home's. */
+  /** The keys of the shard; the key of `chat` is that of `home`. */
   readonly keys: Keys;
-  /** Unlike that of any other attempt, also where Redis has forgotten one. */
+  /** Unique to this attempt, even where Redis has forgotten another one. */
   readonly fence: string;
-  /** 1 for the first; starts again at 1 after each recovery step. */
+  /** 1 for the first; restarts at 1 after each recovery step. */
   readonly attempts: number;
   readonly recoveries: number;
-  /** Recoveries before the last tool round: a call that went through in between begins the bound anew. */
+  /** Recoveries before the last tool round: a call that succeeded in between restarts the bound. */
   readonly recoveriesBefore: number;
   readonly stage: RecoveryStage;
-  /** Kinds of failure that were already answered with a step of their own. */
+  /** Kinds of failure that a specific recovery step has already handled. */
   readonly tried: readonly string[];
-  /** Tool rounds that were recorded for this message, in whatever session. */
+  /** Tool rounds recorded for this message, in any session. */
   readonly rounds: number;
   readonly message: Decoded<InboundMessage>;
   readonly traceparent: string;
   readonly session: SessionId;
-  /** The window that a provider's error taught for this session, when one did; a guess holds until a time, else 0. */
+  /**
+   * The window learnt from a provider's error in this session, if any; a guess holds until `untilMs`, which is else 0.
+   */
   readonly limit: { readonly tokens: number; readonly untilMs: number } | undefined;
-  /** What our estimate of this chat is multiplied with, learnt from real usage; absent before the first answer. */
+  /** The factor for our estimates of this chat, learnt from real usage; absent before the first answer. */
   readonly calibration: number | undefined;
-  /** Compactions of this session since a request was last small enough without one. */
+  /** Compactions of this session since a request last fitted without one. */
   readonly compactionsInRow: number;
-  /** Compactions after a reply that came to nothing, since one last did. */
+  /** Fruitless compactions after a reply, since the last compaction that succeeded. */
   readonly vainCompactions: number;
-  /** Messages of this session that the model declined, since one was last answered. */
+  /** Messages of this session that the model declined since it last answered one. */
   readonly refusalsInRow: number;
-  /** How often the turn's own time ran out since the last progress. */
+  /** How often the turn timed out since the last progress. */
   readonly timeouts: number;
-  /** Whether this message, or its conversation, was refused for what it says: it may be guilty. */
+  /** Whether this message or its conversation was refused because of its content: it may be at fault. */
   readonly isBlamed: boolean;
   /** Set while this session is on trial. */
   readonly trial: Trial | undefined;
   /** Lowered when input and output together did not fit, raised when thinking took all of it. */
   readonly maxOutputTokens: number | undefined;
   readonly conclusion: Conclusion | undefined;
-  /** Lines that the user is to be told before the answer, e.g. that a fresh session was started. */
+  /** Lines to show the user before the answer, e.g. that a fresh session was started. */
   readonly notices: readonly string[];
-  /** How a place of the reply stands: the placeholder, its text, or a further part by its index. */
+  /** The state of one place of the reply: the placeholder, its text, or a further part by its index. */
   part(at: 'placeholder' | 'text' | number): PartMark | undefined;
-  /** How long this attempt has run, by a clock that nobody sets. */
+  /** How long this attempt has run, by the monotonic clock. */
   elapsedMs(): number;
-  /** The time of Redis, in ms since the epoch: that by which entries are named. */
+  /** The time of Redis, in ms since the epoch: the clock behind entry ids. */
   nowMs(): number;
-  /** A field of the turn as it was when this attempt began: how a call of a tool stands, or what it returned. */
+  /** A field of the turn as of the start of this attempt: the state of a tool call, or its result. */
   field(name: string): string | undefined;
   /**
    * Applies commands atomically, once per step. An empty step may repeat.
@@ -135,11 +139,11 @@ export interface Attempt {
     commands: readonly Command[],
     expect?: readonly [key: string, field: string, value: string],
   ): Promise<Exclude<Written, 'fenced'>>;
-  /** Checks ownership just before an effect outside of Redis. Contract: throws `FencedError`. */
+  /** Checks ownership just before an effect outside Redis. Contract: throws `FencedError`. */
   assertOwned(): Promise<void>;
-  /** Makes a write with a script of its own, behind those before it: `send` has to make it under the number that it is told. */
+  /** Makes a write with its own script, after all earlier writes: `send` must make it under the number that it gets. */
   asWrite<T>(send: (number: number) => Promise<T>): Promise<T>;
-  /** Asks with a script of its own, behind all writes so far: `send` is told the number of the last one. */
+  /** Runs a query with its own script, after all earlier writes: `send` gets the number of the last one. */
   afterWrites<T>(send: (last: number) => Promise<T>): Promise<T>;
 }
 
@@ -163,12 +167,12 @@ export function readAttempt(reply: {
   const fence = turn.get('fence') ?? '';
   const begunAtMs = performance.now();
   const trial = parsed<Trial>(turn.get('trial'));
-  // Somebody has bound the chat to another session meanwhile: the trial is nobody's any more.
+  // The chat has been bound to another session meanwhile: the trial no longer applies.
   const isForeign = trial !== undefined && trial.in !== reply.session;
   const turnKey = reply.keys.turn(reply.entry);
   let writes = 0;
   let before: Promise<unknown> = Promise.resolve();
-  // One after the other: on a cluster a write that is sent again could be overtaken, and would then seem to be lost.
+  // One after the other: on a cluster, another write could overtake a re-sent one, which would then seem to be lost.
   const afterWrites: Attempt['afterWrites'] = (send) => {
     const sent = before.then(() => send(writes));
     before = sent.catch(() => {});
@@ -249,7 +253,7 @@ function parsed<T>(json: string | undefined): T | undefined {
   return json === undefined ? undefined : (JSON.parse(json) as T);
 }
 
-/** How long an attempt's message has waited: its entry's id is the time at which it was accepted. */
+/** How long an attempt's message has waited: its entry id is the time of its acceptance. */
 export function ageMs({ entry, nowMs }: Attempt): number {
   return nowMs() - msOf(entry);
 }

@@ -4,11 +4,11 @@ import type { FailedCall, Usage } from '../model/port.ts';
 import type { Repair } from '../model/rules/repair.ts';
 import type { Attempt, Command } from './attempt.ts';
 
-/** What the audit trail records, beside the outcomes: the steps of a recovery. Content never gets in here. */
+/** What the audit trail records besides the outcomes: the steps of a recovery. Content never gets in here. */
 export type AuditEvent =
   | {
       event: 'context.exceeded';
-      /** Whether our own count said so before the call, or the provider after it. */
+      /** Whether our own count detected it before the call, or the provider after it. */
       phase: 'counted' | 'refused';
       kind: string;
       stage: string;
@@ -26,21 +26,24 @@ export type AuditEvent =
       bytesRead: number;
       tookMs: number;
     }
-  /** Lines of a session log that cannot be read. They keep their place and are not shown. */
+  /** Unreadable lines of a session log. They keep their place and are not shown. */
   | { event: 'session.torn'; records: number }
-  /** A request broke the API contract and was mended before it was sent. */
+  /** A request violated the API contract and was fixed before it was sent. */
   | { event: 'request.repaired'; repairs: readonly Repair[] }
-  /** Parts of messages that were too large, or not taken, are shown no more; `bytes` is what they weighed. */
+  /** Parts of messages that were too large, or not accepted, are no longer shown; `bytes` is their former size. */
   | { event: 'context.scrubbed'; kind: string; parts: number; bytes: number }
   | { event: 'context.thinking-dropped'; reason: string }
-  /** Old results of tools are shown as one line each; no summary was needed. */
+  /** Each old tool result is shown as one line; no summary was needed. */
   | { event: 'context.force-pruned'; tokensBefore: number; tokensAfter: number }
   /**
-   * A call that went through, and what it cost; all calls of one compaction are one event. `retry`: the answer was of no
-   * use (empty, cut before its first word), and the call was made again.
+   * A call that succeeded, and its cost; all calls of one compaction are one event. `retry`: the answer was of no use
+   * (empty, or cut before its first word), and the call was repeated.
    */
   | ({ event: 'model.answered'; purpose: 'answer' | 'summary' | 'retry'; model: string } & Usage)
-  /** A call without an answer. `billed`: the provider had taken it, and the counters say what it cost, in part estimated. */
+  /**
+   * A call without an answer. `billed`: the provider had accepted it, and the counters state its cost, in part
+   * estimated.
+   */
   | ({
       event: 'model.failed';
       purpose: 'answer' | 'summary';
@@ -48,16 +51,16 @@ export type AuditEvent =
       reason: FailureReason;
       billed: boolean;
     } & Usage)
-  /** A payload was cut before it was first sent; `chars` is what it had. */
+  /** A payload was cut before it was first sent; `chars` is its original length. */
   | { event: 'message.capped'; kind: 'tool_result' | 'document'; chars: number }
   | { event: 'context.output-lowered' | 'context.output-raised'; maxOutputTokens: number }
   | { event: 'context.gave-up'; reason: string }
-  /** The API refused a tool by name; the process goes on without it. */
+  /** The API refused a tool by name; the process continues without it. */
   | { event: 'tool.excluded'; tool: string };
 
 const NOTHING_SPENT: Usage = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0 };
 
-/** The event of a call that gave no answer, with what the provider bills for it all the same. */
+/** The event of a call without an answer, with what the provider bills for it all the same. */
 export function failedCallEvent(
   purpose: 'answer' | 'summary',
   model: string,
@@ -69,7 +72,7 @@ export function failedCallEvent(
 
 const KEEP_MS = 90 * 24 * 3600_000;
 
-/** The command that appends to the audit trail, for a fenced write: an event is stored in one step with its effect. */
+/** The command that appends to the audit trail, for a fenced write: stores an event in one step with its effect. */
 export function auditCommand(attempt: Attempt, event: AuditEvent): Command {
   const { entry, chat, keys } = attempt;
   const atMs = Date.now();

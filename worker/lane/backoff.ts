@@ -1,12 +1,12 @@
 const BASE_MS = 2_000;
 const FACTOR = 2.5;
 const MAX_MS = 30_000;
-/** A provider may ask for a long wait; a chat that waits longer than this is better told. */
+/** A provider may ask for a long wait; a user who would wait longer than this is better notified. */
 export const RETRY_AFTER_MS_MAX = 300_000;
 
 /**
- * How long to wait after the nth failed attempt: growing, bounded, with jitter so that chats do not come back all at
- * once. A wait that the other side asked for is honoured up to a cap, and never cut short by the jitter.
+ * The wait after the nth failed attempt: growing, bounded, with jitter so that chats do not all return at once. A wait
+ * that the other side asks for is honoured up to a cap, and jitter never shortens it.
  */
 export function backoffMs(attempt: number, retryAfterMs?: number, random: () => number = Math.random): number {
   const grown = Math.min(BASE_MS * FACTOR ** Math.max(0, attempt - 1), MAX_MS);

@@ -1,5 +1,5 @@
--- Reads at one moment whether every message that was accepted is settled or still in the stream. The first who counts
--- on data that was never counted begins with what is in the stream, whichever script that is.
+-- Reads in one step whether every accepted message is settled or still in the stream. On data that was never counted,
+-- the first script to count starts from what is in the stream.
 -- KEYS  1 counts   2 inbound
 -- ARGV  1 '1' to begin the counts where there are none, '' to change nothing
 -- Reply {accepted, settled, pending, 1 when there were counts before or 0, ms since the epoch when the alarm was raised

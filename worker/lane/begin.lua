@@ -1,10 +1,12 @@
--- Begins an attempt at a message: takes the fence, so that every earlier attempt can change nothing any more. A call that
--- is sent again, since its reply was lost, is known by its fence: it gets the same reply, and nothing is counted twice.
--- An attempt that ended without a verdict died with its process, and every message that ran there may have killed it: from
--- the second such end on a message is a suspect, and of the suspects only the oldest may run. So the guilty one uses up its
--- own attempts, and not those of its neighbours.
--- A group that became a supergroup has two lanes and one session: what waits under its old id comes first, but for a message
--- under the new one that had begun before anybody knew. So of the two lanes only one has a message that may begin.
+-- Begins an attempt at a message: takes the fencing token, so that no earlier attempt can change anything any more. A
+-- call that is re-sent because its reply was lost is recognised by its token: it gets the same reply, and nothing is
+-- counted twice.
+-- An attempt that ended without a verdict died with its process, and every message that ran there may have killed it.
+-- From the second such end on, a message is a poison candidate, and of these only the oldest may run. So the message
+-- that causes the crashes exhausts its own attempts, and not those of its neighbours.
+-- A group that became a supergroup has two lanes and one session. Messages under its old id come first, except that a
+-- message under the new id may continue if it began before the change was known. So only one of the two lanes has a
+-- message that may begin.
 -- KEYS  1 inbound   2 turn   3 lane   4 chat   5 suspects   6 absent, for the key that is not named: see keys.ts
 -- ARGV  1 entry   2 id for a session, used when the chat has none yet   3 prefix of session keys
 --       4 ends without a verdict that make a suspect   5 fence, which no other attempt has
@@ -24,7 +26,7 @@ if head and head ~= ARGV[1] then
   return { 'waiting', head, traceparent_of(KEYS[1], head), ARGV[6] }
 end
 
--- The head of another lane that is in the way, if there is one.
+-- The head of another lane that must go first, if there is one.
 local function in_the_way(chat, hasToHaveBegun)
   local first = redis.call('LINDEX', ARGV[8] .. chat, 0)
   if not first or #redis.call('XRANGE', KEYS[1], first, first) == 0 then
@@ -63,7 +65,7 @@ local function begun()
   }
 end
 
--- A Redis that is full refuses this, the first write, and with it the whole script: nothing is counted.
+-- A full Redis refuses this, the first write, and with it the whole script: nothing is counted.
 redis.call('HSETNX', pointer, 'session', ARGV[2])
 local fences = redis.call('HMGET', KEYS[2], 'fence', 'fenceBefore')
 if fences[1] == ARGV[5] then

@@ -1,15 +1,15 @@
 /**
- * The time of the Redis server of a shard, by which entries are named and jobs are due: clocks of different machines differ.
- * It is learnt from replies that come anyway, and counted on by a clock that nobody sets.
+ * The time of a shard's Redis server, which names entries and schedules jobs: clocks of different machines differ. It
+ * is learnt from replies to ordinary requests, and carried forward by the monotonic clock.
  */
 export interface RedisClock {
-  /** Ms since the epoch; this process' own time until something was learnt. */
+  /** Ms since the epoch; this process's own time until a reply has set it. */
   nowMs(): number;
-  /** Asks Redis for something whose reply says the time. */
+  /** Sends a request to Redis whose reply states the time. */
   learn<T>(ask: () => Promise<T>, timeOf: (reply: T) => number | undefined): Promise<T>;
 }
 
-/** A reply that took longer was waited for, or sent again: it says too little of the present. */
+/** A reply that took longer was delayed or re-sent, and says too little about the present. */
 const ROUND_TRIP_MS_MAX = 1_000;
 
 /** A clock that has learnt nothing yet. */

@@ -1,6 +1,6 @@
--- Holds the delays of jobs against the time of Redis. BullMQ counts a delay by the clock of the process that sets it, and ends
--- it by the clock of one that looks for jobs: a delay that seems to begin in the future begins now, so that it only ever gets
--- shorter; one that is over for long is nobody's yet, and is for the caller to end.
+-- Corrects the delays of jobs by the time of Redis. BullMQ starts a delay by the clock of the process that sets it, and
+-- ends it by the clock of one that looks for jobs. A delay that seems to begin in the future begins now, so it only
+-- ever gets shorter. A long overdue one that no process has picked up is returned, for the caller to end.
 -- KEYS  1 delayed   2 marker, which wakes who waits for jobs   3 absent, for the keys that are not named: see keys.ts
 -- ARGV  1 prefix of job keys   2 ms by which clocks may differ   3 most jobs of each kind
 -- Reply {number of delays that begin now, {id of each job whose delay is over, …}}

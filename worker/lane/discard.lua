@@ -1,4 +1,5 @@
--- Takes an entry that names no chat out of the flow: kept as a dead letter, settled as failed, the operator told.
+-- Removes an entry that names no chat from the flow: keeps it as a dead letter, settles it as failed and alerts the
+-- operator.
 -- KEYS  1 inbound   2 outcomes   3 dead   4 alerts   5 counts
 -- ARGV  1 entry   2 group   3 ledger record (JSON)   4 alert (JSON)
 -- Reply 1 when this call did it, 0 when an earlier one had.

@@ -10,24 +10,24 @@ import type { TurnQueue } from './queue.ts';
 import { reconcile } from './reconciler.ts';
 
 export interface DispatcherParts {
-  /** A connection of its own: it blocks. */
+  /** Its own connection, because it blocks. */
   blocking: RedisClient;
   keys: Keys;
   lane: Lane;
   queue: TurnQueue;
-  /** Takes an entry out of the flow that names no chat. */
+  /** Removes entries that name no chat from the flow. */
   discard: (entries: readonly EntryId[]) => Promise<void>;
   log: Logger;
   reach: ReachFailpoint;
 }
 
-/** Most entries admitted at once: dispatching in batches is 4 to 8 times as fast as one by one. */
+/** Most entries admitted at once: batches are 4 to 8 times as fast as single entries. */
 const BATCH = 100;
 const RETRY_MS = 500;
 
 /**
- * Moves new entries from the stream into their lanes and makes each lane's head a job. Several dispatchers may run
- * side by side. Killed between the two steps, the reconciler finds the head that is no job.
+ * Moves new entries from the stream into their lanes and makes each lane's head a job. Several dispatchers may run side
+ * by side. If one is killed between the two steps, the reconciler finds the head that is no job.
  */
 export function startDispatcher(parts: DispatcherParts): Service {
   let mustHeal = false;
@@ -53,7 +53,7 @@ export function startDispatcher(parts: DispatcherParts): Service {
   };
 }
 
-/** Moves what is new, and waits for more when that was all. */
+/** Moves new entries, and waits for more when there are none left. */
 async function dispatch({ lane, queue, discard, reach, ...parts }: DispatcherParts): Promise<void> {
   const { newest, read, heads, broken, cancelled } = await lane.admit(BATCH);
   if (read > 0) reach('admitted');
@@ -61,11 +61,11 @@ async function dispatch({ lane, queue, discard, reach, ...parts }: DispatcherPar
   if (read > 0) reach('job added');
   await queue.promote(cancelled);
   await discard(broken);
-  // It only wakes us: reading happens in `admit`, with the lane.
+  // This read only wakes us: `admit` reads the entries, together with the lane.
   if (read < BATCH) await untilNews(parts.blocking, parts.keys.inbound, newest, BLOCK_MS);
 }
 
-/** What was admitted may not be a job yet; and the group is gone when Redis lost its data. */
+/** Admitted messages may not be jobs yet, and the group is gone when Redis lost its data. */
 async function heal(parts: DispatcherParts): Promise<void> {
   try {
     await parts.lane.prepare();

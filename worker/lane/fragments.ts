@@ -8,18 +8,20 @@ export interface Waiting {
   message: InboundMessage;
 }
 
-/** No message is longer than 4096 characters. An app cuts what is pasted there, or a little before, where a word ends. */
+/**
+ * No message is longer than 4096 characters. An app cuts pasted text there, or a little earlier at the end of a word.
+ */
 const CUT_CHARS_MAX = 4_096;
 const CUT_CHARS_MIN = 3_500;
-/** The pieces are sent at once; Telegram dates them in seconds. */
+/** The app sends the pieces at once; Telegram dates them in seconds. */
 const CUT_MS_MAX = 2_000;
 
-/** Whether more of what the user sent may come in further messages: an album, or a long text that an app cut. Pure. */
+/** Whether further messages may complete this one: an album, or a long text that an app cut. Pure. */
 export function mayHavePieces({ album, content }: InboundMessage): boolean {
   return album === undefined ? isCut(content) : content.kind === 'file';
 }
 
-/** The further pieces of a message among those that wait behind it, in order. Pure. */
+/** The further pieces of a message among those waiting behind it, in order. Pure. */
 export function piecesOf(first: InboundMessage, behind: readonly Waiting[]): Waiting[] {
   if (!mayHavePieces(first)) return [];
   const own = behind.filter(({ message }) => message.from.id === first.from.id);

@@ -4,7 +4,7 @@ import type { ChatKey, EntryId, Keys } from '../../shared/redis/keys.ts';
 import { CANCELLED, REFUSED } from './attempt.ts';
 import type { Waiting } from './fragments.ts';
 
-/** What the ledger says of an entry besides its outcome. */
+/** What the ledger records of an entry besides its outcome. */
 export interface Glance {
   entry: EntryId;
   traceparent: string;
@@ -12,10 +12,10 @@ export interface Glance {
   sentAtMs?: number;
 }
 
-/** More than these end with the next one: a script must not hold up the others for long. */
+/** A limit per step, because a script must not block the others for long; the rest end with the next message. */
 const REFUSED_AT_ONCE_MAX = 200;
 
-/** What waits behind a chat's head, in order, but for what is refused or cancelled or cannot be read. */
+/** The messages waiting behind a chat's head, in order, without refused, cancelled and unreadable ones. */
 export async function readBehind(
   redis: RedisClient,
   keys: Keys,
@@ -27,7 +27,7 @@ export async function readBehind(
   return waiting.filter((each) => each !== undefined);
 }
 
-/** The entries directly behind a chat's head that were refused when they were admitted, in order, up to a bound. */
+/** The entries directly behind a chat's head that were refused at admission, in order, up to a bound. */
 export async function readRefused(redis: RedisClient, keys: Keys, chat: ChatKey): Promise<EntryId[]> {
   const entries = (await redis.lrange(keys.lane(chat), 1, REFUSED_AT_ONCE_MAX)) as EntryId[];
   const marks = await Promise.all(entries.map((entry) => redis.hmget(keys.turn(entry), REFUSED, CANCELLED)));
@@ -35,7 +35,7 @@ export async function readRefused(redis: RedisClient, keys: Keys, chat: ChatKey)
   return end === -1 ? entries : entries.slice(0, end);
 }
 
-/** The traces and times of entries, in order; one that is gone is left out. */
+/** The traces and times of entries, in order; an entry that is gone is omitted. */
 export async function readGlances(redis: RedisClient, keys: Keys, entries: readonly EntryId[]): Promise<Glance[]> {
   return (await Promise.all(entries.map((entry) => readGlance(redis, keys, entry)))).flat();
 }

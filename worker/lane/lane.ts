@@ -24,7 +24,7 @@ export interface OutcomeRecord {
   outcome: Outcome;
   /** A short code, e.g. `prompt_too_long`; absent for a plain answer. */
   reason?: string;
-  /** The message into which this one went. */
+  /** The message into which this one was merged. */
   into?: EntryId;
   traceId: string;
   sentAtMs?: number;
@@ -38,39 +38,40 @@ export interface OutcomeRecord {
  * The FIFOs of unanswered messages of one shard, one per chat. Only a lane's head becomes a job, so order per chat
  * holds by construction, whatever BullMQ does with retries and delays.
  *
- * Contract: every method is one atomic script and may be repeated at will; a command that is sent again since its reply was
- * lost changes nothing more and gets the same reply. Each method rejects when Redis cannot be reached.
+ * Contract: every method is one atomic script and may be repeated at will; a command that is re-sent because its reply
+ * was lost changes nothing more and gets the same reply. Each method rejects when Redis cannot be reached.
  */
 export interface Lane {
-  /** The time of Redis, in ms since the epoch: that by which entries are named. */
+  /** The time of Redis, in ms since the epoch: the clock behind entry ids. */
   nowMs(): number;
-  /** What went into these lanes, what came out, and whether that adds up. */
+  /** How many messages entered and left these lanes, and whether that adds up. */
   readonly ledger: Ledger;
-  /** Makes the consumer group if it is missing. */
+  /** Creates the consumer group if it is missing. */
   prepare(): Promise<void>;
   /**
-   * One call at a time. Reads at most `count` new entries and queues each in its lane. `newest` is the newest entry ever read. An entry that
-   * cancels others marks those before it in its lane; `cancelled` are the heads among them.
+   * One call at a time. Reads at most `count` new entries and queues each in its lane. `newest` is the newest entry
+   * ever read. An entry that cancels others marks the earlier entries of its lane; `cancelled` lists the heads among
+   * them.
    */
   admit(count: number): Promise<Admission>;
-  /** What waits behind a chat's head, in order, but for what is refused or cancelled or cannot be read. */
+  /** The messages waiting behind a chat's head, in order, without refused, cancelled and unreadable ones. */
   behind(chat: ChatKey): Promise<Waiting[]>;
-  /** What is stored of how a message ends, as text; null when nothing is. */
+  /** The stored conclusion of a message, as text; null when there is none. */
   conclusionOf(entry: EntryId): Promise<string | null>;
   /** Whether a later message cancelled this one. */
   isCancelled(entry: EntryId): Promise<boolean>;
-  /** Takes the reconciler's pass for the next `everyMs`. Answers for how long somebody else has it, or 0. */
+  /** Takes the reconciler's pass for the next `everyMs`. Returns 0, or for how long another process still has it. */
   takePass(everyMs: number): Promise<number>;
-  /** Puts pending entries that are in no lane back at their place; returns the heads of all lanes. */
+  /** Restores pending entries that are in no lane to their place; returns the heads of all lanes. */
   readmit(): Promise<{ heads: Head[]; broken: EntryId[]; restored: number }>;
   begin(entry: EntryId, chat: ChatKey, newSession: SessionId): Promise<Begun>;
-  /** The entries directly behind a chat's head that were refused when they were admitted, in order, up to a bound. */
+  /** The entries directly behind a chat's head that were refused at admission, in order, up to a bound. */
   refusedBehind(chat: ChatKey): Promise<EntryId[]>;
-  /** The traces and times of entries, in order; one that is gone is left out. */
+  /** The traces and times of entries, in order; an entry that is gone is omitted. */
   glance(entries: readonly EntryId[]): Promise<Glance[]>;
   /**
-   * Writes the outcome, acknowledges the entry, and returns the lane's next head; with the same outcome, in the same step,
-   * for those that end with it, in order.
+   * Writes the outcome, acknowledges the entry, and returns the lane's next head. In the same step it gives the same
+   * outcome to the entries that end with this one, in order.
    */
   settle(
     attempt: Attempt,
@@ -81,7 +82,7 @@ export interface Lane {
   discard(entry: EntryId, record: OutcomeRecord, alert: string): Promise<boolean>;
 }
 
-/** What reading new entries came to. */
+/** The result of reading new entries. */
 export interface Admission {
   newest: string;
   read: number;
@@ -90,30 +91,30 @@ export interface Admission {
   cancelled: EntryId[];
 }
 
-/** What beginning an attempt came to. */
+/** The result of beginning an attempt. */
 export type Begun =
   | { kind: 'begun'; attempt: Attempt }
   /** The outcome is written already. A crash may have kept the lane's next head from becoming a job. */
   | { kind: 'settled'; head?: Head }
   /** Another message of the chat comes first. */
   | { kind: 'waiting'; head: Head }
-  /** It may have killed processes, and an older suspect comes first. */
+  /** The message may have killed processes, and an older poison candidate comes first. */
   | { kind: 'suspect' }
-  /** The reply was lost, and another attempt has taken over before the command was sent again. */
+  /** The reply was lost, and another attempt took over before the command was re-sent. */
   | { kind: 'fenced' };
 
 const LEDGER_KEEP_MS = 90 * 24 * 3600_000;
 const TURN_KEEP_SECONDS = 3600;
 const READMIT_MAX = 1_000;
 const LANE_MESSAGES_MAX = 50;
-/** One death may be any message's fault, or none's. */
+/** One crash may be any message's fault, or none's. */
 const SUSPECT_DEATHS = 2;
 
 type HeadReply = [EntryId, ChatKey, string];
 
 /**
  * Binds the lanes of one shard to a connection. A message that finds `messagesMax` others in its lane is marked as
- * refused: it is told in its turn, so that outcomes stay in order.
+ * refused: its user is notified in its turn, so that outcomes stay in order.
  */
 export function createLane(redis: RedisClient, keys: Keys, messagesMax = LANE_MESSAGES_MAX): Lane {
   const script = <Reply>(name: string) => bindScript<Reply>(redis, join(import.meta.dirname, `${name}.lua`));
@@ -161,14 +162,14 @@ export function createLane(redis: RedisClient, keys: Keys, messagesMax = LANE_ME
     async discard(entry, record, alert) {
       const at = [keys.inbound, keys.outcomes, keys.dead, keys.alerts, keys.counts];
       const isDiscarded = (await discard(at, [entry, INBOUND_GROUP, JSON.stringify(record), alert])) === 1;
-      // One that was begun has a turn; its lane is healed by the next pass.
+      // A message that was begun has a turn; the next pass heals its lane.
       await redis.expire(keys.turn(entry), TURN_KEEP_SECONDS);
       return isDiscarded;
     },
   };
 }
 
-/** What beginning an attempt works with. */
+/** The arguments for beginning an attempt. */
 interface Beginning {
   begin: RunScript<BeginReply>;
   write: RunScript<string>;

@@ -6,28 +6,31 @@ import type { Keys } from '../../shared/redis/keys.ts';
 import { bindScript } from '../../shared/redis/script.ts';
 import { balancedAlert, unbalancedAlert } from '../alerts/messages.ts';
 
-/** What went in and what came out, read at one moment. */
+/** The ledger's counts, read in one step. */
 export interface Balance {
   /** Messages ever accepted. */
   accepted: number;
-  /** Messages that ever got their outcome. */
+  /** Messages that ever got an outcome. */
   settled: number;
   /** Messages without an outcome: an entry is in the stream until it has one. */
   pending: number;
-  /** `accepted - settled - pending`. Above 0: messages went without an outcome. Below 0: some came in uncounted. */
+  /**
+   * `accepted - settled - pending`. Above 0: messages were lost without an outcome. Below 0: some came in uncounted.
+   */
   unaccounted: number;
 }
 
-/** A balance, and what is known of it. */
+/** A balance, and its status. */
 export interface LedgerReading extends Balance {
-  /** False on data that was never counted: then nothing can be unaccounted for, and nothing is proven. */
+  /** False on data that was never counted: nothing can then be unaccounted for, and nothing is proven. */
   isCounted: boolean;
   /** The open alarm: when it was raised, in ms since the epoch, and for how many; absent when none is open. */
   alarm?: { atMs: number; unaccounted: number };
 }
 
 /**
- * The proof that no message of a shard went without an outcome. The counts move in the same scripts as what they count.
+ * The proof that no message of a shard was lost without an outcome. Each count moves in the same script as what it
+ * counts.
  *
  * Contract: each method is one atomic script, or two of which the second checks what the first saw; each rejects when
  * Redis cannot be reached.
@@ -36,9 +39,9 @@ export interface Ledger {
   /** Reads, and changes nothing. */
   read(): Promise<LedgerReading>;
   /**
-   * Reads, and queues an alert when the balance is not 0 or has changed, or one that says "Resolved" when it is 0 again.
-   * Begins the counts where there are none. May be repeated: what lasts is queued once. Counts that are lower than this
-   * process has seen them before are told too: then Redis lost data.
+   * Reads, and queues an alert when the balance is not 0 or has changed, or a "Resolved" one when it is 0 again. Starts
+   * the counts where there are none. May be repeated: a lasting state is queued once. Counts lower than this process
+   * has seen before are reported too: Redis has then lost data.
    */
   check(nowMs: number): Promise<LedgerReading & { alert?: Alert; lostData?: Alert }>;
 }
@@ -76,7 +79,7 @@ export function createLedger(redis: RedisClient, keys: Keys): Ledger {
   };
 }
 
-/** The script reads all three numbers at one moment, so a balance that is not 0 is no race: one look is enough. */
+/** The script reads all three numbers in one step, so a balance other than 0 is no race: one reading is enough. */
 function alertOn(reading: LedgerReading, counts: string): Alert | undefined {
   const { unaccounted, alarm } = reading;
   if (unaccounted === 0) return alarm && balancedAlert(reading, counts);

@@ -1,6 +1,6 @@
--- Finds the jobs that are missing. BullMQ moves a job in one step, so one that stands nowhere was lost by Redis, and adding
--- it again would change nothing while its hash is there: a broken one is removed, so that it can be added. One whose lock
--- is held runs: it is put back among the active, where its worker ends it, or its lock runs out.
+-- Finds the missing jobs. BullMQ moves a job in one step, so a job that is in no list was lost by Redis. Adding it
+-- again would change nothing while its hash exists, so a broken job is removed first. A job whose lock is held is
+-- running: it goes back to the active list, where its worker ends it, or its lock expires.
 -- KEYS  1 wait   2 paused   3 active   4 delayed   5 prioritized   6 waiting-children   7 completed   8 failed
 --       9 absent, for the keys that are not named: see keys.ts
 -- ARGV  1 prefix of job keys, then the id of each job that has to be there
@@ -28,7 +28,7 @@ for at = 2, #ARGV do
   local id = ARGV[at]
   local isWhole = redis.call('HEXISTS', ARGV[1] .. id, 'data') == 1
   if places[id] and isWhole then
-    -- It is where BullMQ will find it.
+    -- BullMQ will find it there.
   elseif isWhole and redis.call('EXISTS', ARGV[1] .. id .. ':lock') == 1 then
     redis.call('LPUSH', KEYS[3], id)
     broken = broken + 1

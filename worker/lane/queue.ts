@@ -14,7 +14,7 @@ export interface TurnJob {
   chat: ChatKey;
 }
 
-/** How fast a job of a dead worker is taken over, and how long a running one keeps its lock. */
+/** How fast a dead worker's job is taken over, and how long a running job keeps its lock. */
 export interface QueueLimits {
   lockMs: number;
   stalledCheckMs: number;
@@ -22,13 +22,15 @@ export interface QueueLimits {
 
 export const QUEUE_LIMITS: QueueLimits = { lockMs: 15_000, stalledCheckMs: 5_000 };
 
-/** A job that fails for a reason of ours (Redis away, a bug) is tried again until its own attempt count ends it. */
+/**
+ * A job that fails for an internal reason (Redis unreachable, a bug) is retried until its own attempt count ends it.
+ */
 const RETRY_MS = 1_000;
 const MANY = 1_000_000;
-/** Clocks of different machines are never quite the same. */
+/** Clocks of different machines never agree exactly. */
 const CLOCK_SLACK_MS = 2_000;
 const DELAYS_SEEN_MAX = 1_000;
-/** Where a job can stand, in the order in which `missing.lua` takes them. */
+/** Where a job can be, in the order in which `missing.lua` takes them. */
 const PLACES = ['wait', 'paused', 'active', 'delayed', 'prioritized', 'waiting-children', 'completed', 'failed'];
 
 /**
@@ -40,19 +42,20 @@ export interface TurnQueue {
   /** Makes each head a job. A head that is a job already is left alone. */
   add(heads: readonly Head[]): Promise<void>;
   /**
-   * Those of these heads that are no job. A job that BullMQ would never run, since it stands in none of its lists, is
-   * taken out of the way first: `broken` of them.
+   * The given heads that are not jobs. A job that BullMQ would never run, because it is in none of its lists, is
+   * removed first: `broken` counts these.
    */
   missing(heads: readonly Head[]): Promise<{ heads: Head[]; broken: number }>;
-  /** Ends the delays of these messages' jobs. One that does not wait is left alone. */
+  /** Ends the delays of these messages' jobs. A job without a delay is left alone. */
   promote(entries: readonly EntryId[]): Promise<void>;
   /**
-   * Holds delays against the time of Redis. One that a clock set which was ahead begins anew: it only ever gets shorter. One
-   * that is over, and whose end a clock does not see that is behind, is ended. A process whose own clock is ahead of `nowMs`,
-   * the time of Redis, leaves that to others: it would end at once what it had begun anew. Answers how many there were.
+   * Corrects delays by the time of Redis. A delay set by a clock that was ahead starts anew, and only ever gets
+   * shorter. A delay that is over but still waits, because a clock is behind, is ended. A process whose own clock is
+   * ahead of `nowMs`, the time of Redis, leaves the correction to others: it would at once end a delay that it had just
+   * restarted. Returns how many there were.
    */
   correctDelays(nowMs: number): Promise<{ begunAnew: number; ended: number }>;
-  /** Puts a running job off, by the time of Redis or, if that is ahead, of this process; then `DelayedError` must be thrown. */
+  /** Delays a running job, by the time of Redis or, if later, of this process; `DelayedError` must then be thrown. */
   postpone(job: Job<TurnJob>, token: string | undefined, nowMs: number, delayMs: number): Promise<void>;
   close(): Promise<void>;
 }
@@ -66,7 +69,7 @@ export function openQueue(redis: RedisClient, keys: Keys, telemetry: Telemetry):
     defaultJobOptions: {
       attempts: MANY,
       backoff: { type: 'fixed', delay: RETRY_MS, jitter: 0.5 },
-      // Where it threw is logged each time; each stack that is kept is written again with each that follows.
+      // Each occurrence is logged; BullMQ rewrites every stack that it keeps whenever it adds another.
       stackTraceLimit: 1,
       removeOnComplete: true,
       removeOnFail: true,
@@ -104,7 +107,8 @@ export function openQueue(redis: RedisClient, keys: Keys, telemetry: Telemetry):
       const ended = await Promise.all(late.map((id) => endDelay(queue, id)));
       return { begunAnew, ended: ended.filter(Boolean).length };
     },
-    // BullMQ keeps how far that is from its own time. The rest is for `correctDelays`: one that is ahead waits longer until then.
+    // BullMQ stores the distance from its own time. `correctDelays` does the rest: with a clock ahead, the job waits
+    // longer until then.
     postpone: (job, token, nowMs, delayMs) => job.moveToDelayed(Math.max(nowMs, Date.now()) + delayMs, token),
     close: () => queue.close(),
   };
@@ -115,7 +119,7 @@ async function endDelay(queue: Queue<TurnJob>, id: string): Promise<boolean> {
   return job !== undefined && whileDelayed(job, () => job.promote());
 }
 
-/** Changes a job that waits out a delay. Answers false when it does not, or does not any more. */
+/** Changes a delayed job. Returns false when it is not, or no longer, delayed. */
 async function whileDelayed(job: Job<TurnJob>, change: () => Promise<void>): Promise<boolean> {
   try {
     await change();
@@ -143,7 +147,7 @@ export function openWorker(
     concurrency: options.share.allowed(),
     lockDuration: options.limits.lockMs,
     stalledInterval: options.limits.stalledCheckMs,
-    // A stalled job is run again however often it stalls: attempts are counted in the turn record, where they last.
+    // A stalled job runs again however often it stalls: the turn record counts attempts, and lasts.
     maxStalledCount: MANY,
     drainDelay: 5,
     runRetryDelay: RETRY_MS,
@@ -157,18 +161,18 @@ export function openWorker(
   return worker;
 }
 
-/** Jobs beyond what may run here are for other processes. */
+/** Leaves jobs beyond this process's share to other processes. */
 function follow(worker: Worker<TurnJob>, share: Share): void {
   const [before, allowed] = [worker.concurrency, share.allowed()];
   worker.concurrency = allowed;
-  // One that had all that it could take looks for more only when one of its own jobs ends, unless it is resumed.
+  // A worker at its limit looks for more jobs only when one of its own ends, unless it is resumed.
   const isAsleep = allowed > before && share.inHand() >= before;
   if (!isAsleep || !worker.isRunning() || worker.closing) return;
   void worker.pause(true);
   void worker.resume();
 }
 
-/** One span per message in the message's own trace; BullMQ's bulk span would join them all into a foreign one. */
+/** One span per message in the message's own trace; BullMQ's bulk span would join them all into an unrelated one. */
 function announce(telemetry: Telemetry, { entry, traceparent: parent }: Head): Promise<string> {
   const attributes = { 'messaging.system': 'redis', 'messaging.message.id': entry };
   return telemetry.span(SPAN.enqueue, attributes, async () => traceparent(), { kind: SpanKind.PRODUCER, parent });

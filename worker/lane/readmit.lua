@@ -1,4 +1,5 @@
--- Heals what a crash, a lost write or a flushed queue left behind: every pending entry is in its lane, at its place.
+-- Repairs the effects of a crash, a lost write or a flushed queue: puts every pending entry into its lane, at its
+-- place.
 -- KEYS  1 inbound   2 lanes   3 absent, for the keys that are not named: see keys.ts
 -- ARGV  1 group   2 prefix of lane keys   3 most pending entries to look at
 -- Reply {{{head, chat, traceparent}, …} of all lanes, {entry that names no chat, …}, number of entries put back}

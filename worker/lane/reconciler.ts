@@ -13,15 +13,15 @@ export interface ReconcilerParts {
   everyMs: number;
 }
 
-/** A worker that is killed between admitting a message and making it a job delays it by no more than this. */
+/** A worker killed between admitting a message and making it a job delays it by no more than this. */
 export const RECONCILE_EVERY_MS = 5_000;
-/** Another process may be about to take the pass whose time has come. */
+/** Another process may be about to take a pass that is due. */
 const ASK_AGAIN_MS = 20;
 
 /**
- * Heals every gap between two steps of the flow, at the start and then regularly: pending entries are in their lane,
- * each lane's head is a job, and none waits for a wrong clock. Each pass proves the ledger too. Idempotent; several may
- * run side by side, and of the regular passes all processes together make one every `everyMs`.
+ * Closes every gap between two steps of the flow, at the start and then regularly: pending entries are in their lane,
+ * each lane's head is a job, and none waits because of a wrong clock. Each pass also proves the ledger. Idempotent;
+ * several may run side by side, and all processes together make one regular pass every `everyMs`.
  */
 export function startReconciler(parts: ReconcilerParts): Service {
   const { lane, everyMs, log } = parts;
@@ -53,7 +53,7 @@ export async function reconcile(parts: Omit<ReconcilerParts, 'everyMs'>): Promis
   await proveLedger(parts);
 }
 
-/** Last, so that a ledger that cannot be read keeps nothing from being healed. */
+/** Runs last, so that an unreadable ledger prevents no repair. */
 async function proveLedger({ lane, log }: Pick<ReconcilerParts, 'lane' | 'log'>): Promise<void> {
   const { alert, lostData, isCounted, ...numbers } = await lane.ledger.check(lane.nowMs());
   if (!isCounted) log.info(numbers, 'the ledger begins to count');

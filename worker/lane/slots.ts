@@ -1,25 +1,28 @@
 /**
- * How many turns a process runs at once, whatever shards they are of. Slots are handed over in the order in which they were
- * asked for, so no shard can keep another one from its turn.
+ * How many turns a process runs at once, over all its shards. Slots are granted in the order of the requests, so no
+ * shard can starve another.
  */
 export interface Slots {
-  /** The part of one shard. */
+  /** The share of one shard. */
   share(): Share;
 }
 
-/** What a shard has of the slots of its process. */
+/** A shard's share of its process's slots. */
 export interface Share {
-  /** Waits for a slot. Answers how to give it back, or nothing when none came free in time. Never rejects. */
+  /** Waits for a slot. Returns a function that releases it, or nothing when none came free in time. Never rejects. */
   take(patienceMs: number): Promise<(() => void) | undefined>;
-  /** How many jobs the shard has in hand: those that run, and those that wait for a slot. */
+  /** How many jobs the shard has in hand: running, or waiting for a slot. */
   inHand(): number;
-  /** How many jobs the shard may have in hand; at least one, since a shard that listens to nothing would never be told. */
+  /**
+   * How many jobs the shard may have in hand; at least one, because a shard that does not listen would never be
+   * notified.
+   */
   allowed(): number;
   /** Calls back each time `allowed` may have changed. */
   onChange(listener: () => void): void;
 }
 
-/** Slots for so many turns. */
+/** A pool of `count` slots for turns. */
 export function createSlots(count: number): Slots {
   const waiting: (() => void)[] = [];
   const listeners: (() => void)[] = [];

@@ -4,21 +4,21 @@ import type { Room } from '../model/room.ts';
 import type { OpenedSession } from '../session/store.ts';
 import type { Attempt, Command, Conclusion } from './attempt.ts';
 
-/** What the processor is to do with the job. The turn itself never touches the queue. */
+/** What the processor must do with the job. The turn itself never touches the queue. */
 export type Verdict =
   | { kind: 'settle'; conclusion: Conclusion }
   /** Back to the head of the queue at once: recovery has changed what is sent. */
   | { kind: 'again' }
-  /** `isFree`: nothing was tried, or its failing says nothing of this message, so no attempt is used up. */
+  /** `isFree`: nothing was tried, or the failure says nothing about this message, so it uses no attempt. */
   | {
       kind: 'later';
       delayMs: number;
       reason: string;
       isFree?: boolean;
-      /** Whether the message waits for so long that its user is to be told. */
+      /** Whether the message waits so long that its user is to be notified. */
       isLongWait?: boolean;
     }
-  /** Cut short from outside: given back without using an attempt. */
+  /** Interrupted from outside: handed back without using an attempt. */
   | { kind: 'hand back' };
 
 /** How a message ends, with what is stored in the same step. */
@@ -30,7 +30,7 @@ export interface Concluding {
   afterReply?: { opened: OpenedSession; room: Room };
 }
 
-/** What came of an attempt before anything was delivered: the message ends, or it is tried again. */
+/** The result of an attempt before anything was delivered: the message ends, or it is retried. */
 export type Decision = Concluding | Exclude<Verdict, { kind: 'settle' }>;
 
 /** A message that ends with a conclusion, and nothing else to store. */
@@ -38,18 +38,20 @@ export function conclude(conclusion: Conclusion, commands: Command[] = []): Conc
   return { kind: 'conclude', conclusion, commands };
 }
 
-/** The conclusion that a message failed: kept as a dead letter, told to the user and to the operator. */
+/**
+ * The conclusion that a message failed: kept as a dead letter, with a notice to the user and an alert to the operator.
+ */
 export function failed(attempt: Attempt, reason: string, notice: string, detail: string): Concluding {
   const alert = alertCommand(attempt.keys, failedAlert(attempt, reason, detail));
   return conclude({ outcome: 'failed', reason, parts: [notice] }, [alert]);
 }
 
-/** How a message ends that a later command cancelled: that command's reply tells the user. */
+/** How a message ends that a later command cancelled: that command's reply notifies the user. */
 export function cancelled(command: string): Conclusion {
   return { outcome: 'cancelled', reason: command, parts: [] };
 }
 
-/** How a message ends that is not answered, and whose user is told why. */
+/** How a message ends that is not answered, with a notice that gives the user the reason. */
 export function refused(reason: string, notice: string): Conclusion {
   return { outcome: 'refused', reason, parts: [notice] };
 }
