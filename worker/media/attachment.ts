@@ -7,7 +7,7 @@ import { countPages } from './pdf.ts';
 import { fitPicture } from './picture.ts';
 import { mediaId } from './store.ts';
 
-/** A file as the log holds it, and the bytes that it refers to, which are to be kept before; or why it cannot be read. */
+/** A file as the log holds it, with the bytes that it refers to, which must be kept first; or why it cannot be read. */
 export type Attachment = { ok: true; block: Block; kept?: Buffer } | { ok: false; notice: FileProblem };
 
 export interface AttachmentLimits {
@@ -16,8 +16,9 @@ export interface AttachmentLimits {
 }
 
 /**
- * Makes a block of the file that a user sent: a picture and a PDF refer to bytes that are kept elsewhere, a text stands
- * there itself, its beginning where it is long. What it is shows in its bytes; the name is only told to the model.
+ * Makes a block of the file that a user sent: a picture or a PDF refers to bytes that are kept elsewhere; a text is
+ * included itself, cut to its beginning where it is long. The bytes decide the kind of file; the name is only passed to
+ * the model.
  *
  * Contract: never rejects, whatever the bytes are. The same bytes give the same block.
  */
@@ -49,7 +50,7 @@ async function readPicture(bytes: Buffer): Promise<Attachment> {
 }
 
 async function readPages(bytes: Buffer, name: string | undefined, pagesMax: number): Promise<Attachment> {
-  // What this look refuses would be refused again before every request that holds it.
+  // A file refused here would be refused again before every request that holds it.
   const header = readPdf(bytes);
   if (header === undefined) return unreadable('broken_pdf');
   if (header.encrypted) return unreadable('locked_pdf');

@@ -9,7 +9,7 @@ interface KeptSource {
   media_type: string;
 }
 
-/** The ids of all kept bytes that messages refer to, each once, in the order of their first place. Pure. */
+/** The ids of all kept bytes that messages refer to, each once, in order of first occurrence. Pure. */
 export function keptIn(messages: readonly MessageParam[]): string[] {
   const ids = new Set<string>();
   const note = (block: Block): Block => {
@@ -21,9 +21,9 @@ export function keptIn(messages: readonly MessageParam[]): string[] {
 }
 
 /**
- * Puts the bytes into a request: each reference becomes a source of the Messages API, or a text that names what is not
- * stored any more. One block for one block, so that positions stay what they are; what holds no reference stays the
- * same object. Pure.
+ * Puts the bytes into a request: each reference becomes a source of the Messages API, or a text that names a file no
+ * longer stored. One block replaces one block, so positions do not change; a message without a reference stays the same
+ * object. Pure.
  */
 export function fill(messages: readonly MessageParam[], loaded: ReadonlyMap<string, Buffer>): MessageParam[] {
   return messages.map((message) => withBlocks(message, (block) => (isKept(block) ? filled(block, loaded) : block)));
@@ -45,7 +45,7 @@ function filled({ source, ...block }: KeptBlock, loaded: ReadonlyMap<string, Buf
   return { type: 'text', text, ...(breakpoint !== undefined && { cache_control: breakpoint }) };
 }
 
-/** A message with each block, and each block of a tool's result, put through `change`. Only users send files. */
+/** A message with `change` applied to each block, and to each block of a tool result. Only users send files. */
 function withBlocks(message: MessageParam, change: (block: Block) => Block): MessageParam {
   if (message.role !== 'user' || typeof message.content === 'string') return message;
   const blocks = message.content as unknown as readonly Block[];

@@ -1,7 +1,7 @@
-/** How a picture is encoded, whether or not it can be decoded here. */
+/** How a picture is encoded, whether or not this gateway can decode it. */
 export type PictureFormat = 'jpeg' | 'png' | 'gif' | 'webp' | 'avif' | 'heic' | 'tiff' | 'bmp';
 
-/** What bytes are. A text comes decoded, since it takes decoding to tell one. */
+/** The kind of some bytes. A text comes decoded, because only decoding can recognise one. */
 export type Kind =
   | { kind: 'empty' }
   | { kind: 'picture'; format: PictureFormat }
@@ -10,9 +10,10 @@ export type Kind =
   | { kind: 'other' };
 
 /**
- * Tells what bytes are, by themselves alone: a name and a declared type are only what a sender says. Text is valid UTF-8,
- * or UTF-16 with a byte order mark, without the control characters that no text holds; it comes without its mark. What
- * is blank counts as empty. SVG and HTML are text: nobody renders them. Pure, total, and linear in the bytes.
+ * Determines what bytes are, from the bytes alone: a name and a declared type are only the sender's claim. Text is
+ * valid UTF-8, or UTF-16 with a byte order mark, without the control characters that no text holds; the result omits
+ * the mark. Blank text counts as empty. SVG and HTML are text: nothing renders them. Pure, total, and linear in the
+ * bytes.
  */
 export function kindOf(bytes: Buffer): Kind {
   const format = pictureFormat(bytes);
@@ -21,21 +22,21 @@ export function kindOf(bytes: Buffer): Kind {
   if (PDF_START.test(head)) return { kind: 'pdf' };
   const text = textIn(bytes);
   if (text !== undefined) return text.trim() === '' ? { kind: 'empty' } : { kind: 'text', text };
-  // Readers accept a PDF with something else before its header, and a text may just write about PDF files.
+  // Readers accept a PDF with other bytes before its header, and a text may just write about PDF files.
   return head.includes('%PDF-') ? { kind: 'pdf' } : { kind: 'other' };
 }
 
 const PDF_MAGIC_WITHIN_BYTES = 1024;
 const PDF_START = /^(?:\xef\xbb\xbf)?\s*%PDF-/;
 
-/** The format of a picture by its first bytes; undefined when it is none. Pure, total. */
+/** The format of a picture by its first bytes; undefined when it is no picture. Pure, total. */
 export function pictureFormat(bytes: Buffer): PictureFormat | undefined {
   const head = bytes.toString('latin1', 0, HEAD_BYTES);
   return FORMATS.find(([, starts]) => starts.test(head))?.[0] ?? heifFormat(head);
 }
 
 const HEAD_BYTES = 64;
-/** A BMP starts with letters that a text may start with too, so its empty fields and its kind of header count as well. */
+/** A BMP starts with letters that a text may also start with, so its empty fields and its header type count as well. */
 const FORMATS: readonly (readonly [PictureFormat, RegExp])[] = [
   ['jpeg', /^\xff\xd8\xff/],
   ['png', /^\x89PNG\r\n/],
@@ -45,7 +46,7 @@ const FORMATS: readonly (readonly [PictureFormat, RegExp])[] = [
   ['bmp', /^BM.{4}\0{4}.{4}[\f(4@8l|]\0{3}/s],
 ];
 
-/** AVIF and HEIC share a container that lists what its content is compatible with. */
+/** AVIF and HEIC share a container that lists the formats its content is compatible with. */
 function heifFormat(head: string): PictureFormat | undefined {
   const brands = /^.{4}ftyp(.*)/s.exec(head)?.[1]?.match(/.{4}/gs) ?? [];
   if (brands.some((brand) => /^avi[fs]$/.test(brand))) return 'avif';
@@ -54,7 +55,7 @@ function heifFormat(head: string): PictureFormat | undefined {
 
 function textIn(bytes: Buffer): string | undefined {
   try {
-    // The decoder takes the mark away.
+    // The decoder removes the byte order mark.
     const text = new TextDecoder(encodingOf(bytes), { fatal: true }).decode(bytes);
     return hasJunk(text) ? undefined : text;
   } catch {
@@ -69,7 +70,7 @@ function encodingOf(bytes: Buffer): 'utf-8' | 'utf-16le' | 'utf-16be' {
 
 const FIRST_PRINTABLE = 0x20;
 const DELETE = 0x7f;
-/** Bell to carriage return, and escape: what a log of a terminal holds. */
+/** Bell to carriage return, and escape: control characters in a terminal log. */
 const LAYOUT: ReadonlySet<number> = new Set([0x07, 0x08, 0x09, 0x0a, 0x0b, 0x0c, 0x0d, 0x1b]);
 
 function hasJunk(text: string): boolean {

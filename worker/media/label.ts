@@ -1,8 +1,8 @@
 import { type Block, nameInBrackets, sizeInWords } from '../model/block.ts';
 
 /**
- * What a picture or a document is, in a few words for a line in brackets: `image/jpeg, 48 KB` or
- * `document report.pdf, 12 pages, 1.2 MB`. Says only what the block states. Pure, total.
+ * What a picture or a document is, in a few words for a line in brackets: `image/jpeg, 48 KB` or `document report.pdf,
+ * 12 pages, 1.2 MB`. Uses only what the block states. Pure, total.
  */
 export function labelOf(block: Block): string {
   const { media_type: mediaType, pages, bytes, data } = sourceOf(block);

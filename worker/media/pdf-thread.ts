@@ -1,4 +1,4 @@
-/** Runs as a thread of its own, started by `countPages`: reads the PDF that it was given and tells its pages. */
+/** Runs as its own thread, started by `countPages`: reads the PDF that it was given and reports the number of pages. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { getDocumentProxy } from 'unpdf';
 import type { CountedPages } from './pdf.ts';
@@ -7,7 +7,7 @@ const ERRORS_ONLY = 0;
 
 async function readPages(bytes: Uint8Array): Promise<CountedPages> {
   try {
-    // What the document holds ends with the thread.
+    // The document's memory is freed when the thread ends.
     const { numPages: pages } = await getDocumentProxy(bytes, { verbosity: ERRORS_ONLY });
     return { ok: true, pages };
   } catch (error) {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { FileProblem } from '../reply/notices.ts';
 
-/** How many pages a PDF has, or why nobody knows. */
+/** How many pages a PDF has, or why that is unknown. */
 export type CountedPages =
   | { ok: true; pages: number }
   | { ok: false; why: Extract<FileProblem, 'broken_pdf' | 'locked_pdf' | 'too_slow'> };
@@ -12,25 +12,25 @@ const TIMEOUT_MS = 10_000;
 const MEMORY_MB = 256;
 
 /**
- * Counts the pages of a PDF, those that stand compressed included. A hostile file can keep the parser busy for seconds
+ * Counts the pages of a PDF, including those in compressed streams. A hostile file can keep the parser busy for seconds
  * without a pause, so it runs in a thread, which is ended when its time or its memory is used up.
  *
  * Contract: never rejects.
  */
 export async function countPages(bytes: Buffer, timeoutMs = TIMEOUT_MS): Promise<CountedPages> {
-  // A small buffer is a part of a shared one, which must not go along.
+  // A small buffer is a slice of a shared one, which must not be transferred with it.
   const own = new Uint8Array(bytes);
   const thread = new Worker(join(import.meta.dirname, 'pdf-thread.ts'), {
     workerData: own,
     transferList: [own.buffer],
     env: {},
     execArgv: [],
-    // What it says belongs into no log of ours.
+    // Its output must not reach our log.
     stdout: true,
     stderr: true,
     resourceLimits: { maxOldGenerationSizeMb: MEMORY_MB },
   });
-  // A fault that comes after its answer has no other listener, and would end the process.
+  // An error after the answer has no other listener, and would end the process.
   thread.on('error', () => {});
   const deadline = AbortSignal.timeout(timeoutMs);
   try {

@@ -2,24 +2,24 @@ import sharp, { type Metadata, type OutputInfo, type Sharp } from 'sharp';
 import type { FileProblem } from '../reply/notices.ts';
 import { pictureFormat } from './kind.ts';
 
-/** A picture as the model takes it, or why there is none. */
+/** A picture in the form that the model takes, or why there is none. */
 export type FittedPicture =
   | { ok: true; bytes: Buffer; mediaType: 'image/jpeg' | 'image/png' | 'image/webp'; width: number; height: number }
   | { ok: false; why: PictureProblem };
 
 export type PictureProblem = Extract<FileProblem, 'picture_format' | 'broken_picture' | 'huge_picture' | 'too_slow'>;
 
-/** What fitting a picture may cost. */
+/** Limits on the cost of fitting a picture. */
 export interface PictureLimits {
   pixelsMax: number;
-  /** What the picture holds uncompressed, twice where it cannot be decoded row by row. */
+  /** The picture's size uncompressed, counted twice where it cannot be decoded row by row. */
   memoryBytesMax: number;
   timeoutS: number;
-  /** What the fitted picture may weigh. */
+  /** Most bytes of the fitted picture. */
   bytesMax: number;
 }
 
-/** Phones take pictures of 108 megapixels; much more is a bomb. */
+/** Phones take pictures of 108 megapixels; a much larger one is a decompression bomb. */
 export const PICTURE_LIMITS: PictureLimits = {
   pixelsMax: 120_000_000,
   memoryBytesMax: 512_000_000,
@@ -27,14 +27,14 @@ export const PICTURE_LIMITS: PictureLimits = {
   bytesMax: 3_500_000,
 };
 
-/** The API scales what is larger down to this by itself, after it was sent and paid for. */
+/** The API scales a larger picture down to this itself, after it was sent and paid for. */
 const SIDE_PX_MAX = 1568;
-/** What has no loss weighs more than this only where it is a photo, and then loses nothing that one sees. */
+/** Only a photo exceeds this in a lossless format; lossy compression then costs it nothing visible. */
 const LOSSLESS_BYTES_MAX = 1_000_000;
 const QUALITIES = [85, 70, 50] as const;
 
-// These settings are the process's. A cache would only keep what is never asked for twice, and turns run side by side
-// already. SVG and all else that a library could be talked into loading is out: pictures come from strangers.
+// These settings apply to the whole process. A cache would only keep what is never requested twice, and turns already
+// run side by side. SVG and every other format that the library might load is blocked: pictures come from strangers.
 sharp.cache(false);
 sharp.concurrency(1);
 sharp.block({ operation: ['VipsForeignLoad'] });
@@ -42,15 +42,15 @@ sharp.unblock({
   operation: ['Jpeg', 'Png', 'Nsgif', 'Webp', 'Heif', 'Tiff'].map((format) => `VipsForeignLoad${format}Buffer`),
 });
 
-/** The end of the picture before: one at a time, since the memory that each may take is the process's. */
+/** The end of the previous picture: one at a time, because the memory limit is that of the process. */
 let before: Promise<unknown> = Promise.resolve();
 
 /**
- * Makes a picture fit for the model: upright, at most 1568 px a side and 3.5 MB, without metadata (where it was taken,
- * by whom), as JPEG, or as PNG or WebP where it is transparent or is none of a camera's. Of an animation the first
- * frame. The same bytes give the same result.
+ * Fits a picture for the model: upright, at most 1568 px a side and 3.5 MB, without metadata (where it was taken, by
+ * whom). The result is a JPEG, or a PNG or WebP where the picture is transparent or not from a camera. Of an animation
+ * it takes the first frame. The same bytes give the same result.
  *
- * Contract: never rejects. Bombs are refused before they are decoded, and decoding ends after its time where its
+ * Contract: never rejects. Bombs are refused before they are decoded, and decoding ends at its time limit where its
  * library can be interrupted.
  */
 export function fitPicture(bytes: Buffer, limits = PICTURE_LIMITS): Promise<FittedPicture> {
@@ -71,7 +71,7 @@ async function fitWithin(bytes: Buffer, limits: PictureLimits): Promise<FittedPi
   } catch (error) {
     if (performance.now() - startedAt >= limits.timeoutS * 1000) return { ok: false, why: 'too_slow' };
     if (/pixel limit/.test(String(error))) return { ok: false, why: 'huge_picture' };
-    // No decoder of ours takes these two, damaged or not.
+    // We have no decoder for these two, damaged or not.
     return { ok: false, why: format === 'heic' || format === 'bmp' ? 'picture_format' : 'broken_picture' };
   }
 }
@@ -88,7 +88,7 @@ interface Pixels {
   raw: { width: number; height: number; channels: OutputInfo['channels'] };
 }
 
-/** Decodes a picture into few enough pixels of 8 bits in sRGB, without what else it says. */
+/** Decodes a picture into few enough pixels of 8 bits in sRGB, without its metadata. */
 async function decode(picture: Sharp, timeoutS: number): Promise<Pixels> {
   const { data, info } = await picture
     .timeout({ seconds: timeoutS })
@@ -104,7 +104,7 @@ async function encode(pixels: Pixels, from: Metadata['format'], bytesMax: number
   const isOpaque = !isTransparent(pixels);
   const drawn = isOpaque ? sharp(pixels.data, { raw }).removeAlpha() : sharp(pixels.data, { raw });
   const { width, height } = raw;
-  // What a camera took is JPEG or in one of its successors; a screenshot must keep its sharp edges.
+  // A photo is a JPEG or one of its successors; a screenshot must keep its sharp edges.
   if (!isOpaque || from === 'png' || from === 'gif') {
     const bytes = await drawn.clone().png().toBuffer();
     if (bytes.length <= Math.min(LOSSLESS_BYTES_MAX, bytesMax))
@@ -121,7 +121,7 @@ async function encode(pixels: Pixels, from: Metadata['format'], bytesMax: number
   return { ok: false, why: 'huge_picture' };
 }
 
-/** Many a screenshot has an alpha channel and nothing to see through. */
+/** Many screenshots have an alpha channel and no transparent pixel. */
 function isTransparent({ data, raw: { channels } }: Pixels): boolean {
   if (channels === 1 || channels === 3) return false;
   for (let at = channels - 1; at < data.length; at += channels) if (data[at] !== 0xff) return true;

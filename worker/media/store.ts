@@ -3,16 +3,16 @@ import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { Keys } from '../../shared/redis/keys.ts';
 
 /**
- * The bytes that records only refer to: pictures, PDF files, long texts. Each stands under its hash, so the same file is
- * kept once, however often it is sent.
+ * The bytes that records only refer to: pictures, PDF files, long texts. Each is stored under its hash, so the same
+ * file is kept once, however often it is sent.
  *
- * Contract: each method rejects when Redis cannot be reached. Both are idempotent. Keeping needs no fence: under one id
- * there are only ever the same bytes, so a turn that was taken over writes nothing that is not already true.
+ * Contract: each method rejects when Redis cannot be reached. Both are idempotent. Keeping needs no fencing token: one
+ * id always means the same bytes, so a turn that was taken over can write nothing wrong.
  */
 export interface MediaStore {
-  /** Keeps bytes for the retention time from now on, and answers their id. */
+  /** Keeps bytes for the retention time from now on, and returns their id. */
   keep(bytes: Buffer): Promise<string>;
-  /** Loads what is still kept, and keeps it as long again. What is gone, or is no id, is absent. */
+  /** Loads what is still kept, and restarts its retention time. Expired and invalid ids are absent from the result. */
   load(sha256s: readonly string[]): Promise<ReadonlyMap<string, Buffer>>;
 }
 

@@ -6,7 +6,7 @@ import { decodeRecord, type LogRecord } from './record.ts';
 import { packSegment, SEGMENT_BYTES_MAX, SEGMENT_RECORDS_MAX, unpackSegment } from './segment.ts';
 import { SEED_READ_BYTES_MAX } from './store.ts';
 
-/** What may leave a session's log. It only ever grows, so what was planned once stays allowed. */
+/** What may leave a session's log. It only ever grows, so an earlier plan stays valid. */
 export interface ArchivePlan {
   /** Index of the first record that must stay, counted since the session's first. */
   until: number;
@@ -24,18 +24,18 @@ export interface Segment {
 }
 
 /**
- * The archives of one shard's sessions: what left a session's window moves from its log to compressed segments.
+ * The archives of one shard's sessions: records that left a session's window move from its log to compressed segments.
  *
- * Contract: no call changes what a view or a seed shows, so none of them is fenced by a turn; each may be repeated, or
- * be made by several archivists at once. Each rejects when Redis cannot be reached.
+ * Contract: no call changes what a view or a seed shows, so none of them is fenced by a turn; each may be repeated, and
+ * several archivists may make it at once. Each rejects when Redis cannot be reached.
  */
 export interface Archive {
   /**
-   * What may leave: the records before the window and its head; all records once the session is closed. The newest
+   * What may leave: the records before the window, except its head; all records once the session is closed. The newest
    * `SEED_READ_BYTES_MAX` bytes never do.
    */
   plan(session: SessionId): Promise<ArchivePlan>;
-  /** Reads and packs the log's oldest records, as many as one segment takes; `undefined` when none may leave. */
+  /** Reads and packs the log's oldest records, as many as fit into one segment; `undefined` when none may leave. */
   nextSegment(session: SessionId, until: number): Promise<Segment | undefined>;
   /** Moves a segment, in one atomic step; `false` when the log no longer begins with it. */
   append(segment: Segment): Promise<boolean>;
@@ -43,11 +43,11 @@ export interface Archive {
   release(session: SessionId, plan: ArchivePlan): Promise<boolean>;
 }
 
-/** Told of each segment that cannot be read, by its place in the archive. */
+/** Called for each unreadable segment, with its place in the archive. */
 export type OnUnreadable = (segment: number, error: unknown) => void;
 
 const SCRIPTS = import.meta.dirname;
-/** These two carry bytes, which a bound script does not; beside the records that they carry, their text is small. */
+/** These two carry bytes, which a bound script cannot; their text is small beside the records that they carry. */
 const ARCHIVE = readScript(join(SCRIPTS, 'archive.lua'));
 const RANGE = readScript(join(SCRIPTS, 'range.lua'));
 
@@ -81,9 +81,9 @@ export function createArchive(redis: RedisClient, keys: Keys, retentionSeconds: 
   };
 }
 
-/** Records of a log as they stand in Redis, with where the log begins. */
+/** Records of a log as stored in Redis, with the position where the log begins. */
 export interface LogRange {
-  /** Records that left the log: the index of its first record. */
+  /** How many records left the log: the index of its first record. */
   archived: number;
   /** Segments in the archive at the same moment. */
   segments: number;
@@ -99,8 +99,8 @@ export async function readRange(redis: RedisClient, keys: Keys, session: Session
 }
 
 /**
- * Reads one segment by its place in the archive: its lines, none when it is damaged (which is reported), `undefined`
- * when the archive ends before it.
+ * Reads one segment by its place in the archive and returns its lines: none when it is damaged (which is reported),
+ * `undefined` when the archive ends before it.
  */
 export async function readSegment(
   redis: RedisClient,
@@ -121,7 +121,7 @@ export async function readSegment(
 
 /**
  * The archived records of a session, oldest first, one segment in memory at a time. A damaged segment is reported and
- * passed over.
+ * skipped.
  */
 export async function* readArchive(
   redis: RedisClient,

@@ -19,9 +19,9 @@ export const ARCHIVE_EVERY_MS = 5_000;
 const DAY_SECONDS = 24 * 3600;
 
 /**
- * Moves what left a session's window to its archive, at the start and then regularly. A session stays in the set of
- * those to visit until nothing more of it can move, so a crash at any point only repeats a visit. Several may run side
- * by side.
+ * Moves records that left a session's window to its archive, at the start and then regularly. A session stays in the
+ * set of sessions to visit until nothing more of it can move, so a crash at any point only repeats a visit. Several may
+ * run side by side.
  */
 export function startArchivist({ redis, keys, retentionDays, log, everyMs }: ArchivistParts): Service {
   const archive = createArchive(redis, keys, retentionDays * DAY_SECONDS);
@@ -48,8 +48,8 @@ async function visit(archive: Archive, session: SessionId, log: Logger, signal: 
 }
 
 /**
- * Archives what may leave one session's log, segment by segment, and ends the visit. Returns how many records were
- * moved. Aborted, it stops after the segment at hand, and the visit is not ended.
+ * Archives what may leave one session's log, segment by segment, and ends the visit. Returns how many records it moved.
+ * When aborted, it stops after the current segment, and does not end the visit.
  */
 export async function archiveSession(archive: Archive, session: SessionId, signal: AbortSignal): Promise<number> {
   let records = 0;

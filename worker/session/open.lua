@@ -19,7 +19,7 @@ if redis.call('HSETNX', KEYS[1], 'did:' .. ARGV[2], size) == 1 then
   redis.call('HINCRBY', KEYS[2], 'entries', 1)
   size = size + 1
 end
--- The message itself is loaded whatever came after it: a scrub, or what tools returned.
+-- The message itself is loaded whatever followed it: a scrub, or tool results.
 local pending = tonumber(redis.call('HGET', KEYS[1], 'did:' .. ARGV[2]))
 
 local window = tonumber(redis.call('HGET', KEYS[2], 'windowStart') or 0)
@@ -44,7 +44,7 @@ local records = {}
 for i = #loaded, 1, -1 do
   records[#records + 1] = loaded[i]
 end
--- A head never leaves the log while it stands; an index before the log names no head.
+-- A head never leaves the log while it is in use; an index before the log names no head.
 local head = tonumber(redis.call('HGET', KEYS[2], 'head') or -1)
 local opening = head >= archived and redis.call('LINDEX', KEYS[3], head - archived) or ''
 return { 'opened', size, first, window, opening, records }

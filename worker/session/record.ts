@@ -12,13 +12,13 @@ interface Base {
 export interface UserRecord extends Base {
   readonly t: 'user';
   readonly content: Content;
-  /** The entry that this message came in with; absent for imports and tool results. */
+  /** The entry of this message; absent for imports and tool results. */
   readonly entry?: string;
-  /** Where it was written, in words. */
+  /** Where it was written, as text. */
   readonly channel?: string;
-  /** Who wrote it, where several people share a chat. */
+  /** Its author, where several people share a chat. */
   readonly from?: string;
-  /** The line that the gateway puts before it: when it was sent, and who wrote it. Older records have none. */
+  /** The line that the gateway puts before it: its time and its author. Older records have none. */
   readonly header?: string;
 }
 
@@ -38,13 +38,13 @@ export interface CompactionRecord extends Base {
   readonly summary: string;
   /** Index in the log of the first record that the summary does not cover. */
   readonly records: number;
-  /** Records before that index whose words no summariser has seen; absent for none. */
+  /** How many records before that index no summariser has seen; absent for none. */
   readonly unseen?: number;
   /** An unguessable word that frames the summary, so that nothing in it can end it; older records have none. */
   readonly boundary?: string;
 }
 
-/** The text that opens a fresh session, built by us from the old one. */
+/** The text that opens a fresh session; the gateway builds it from the old session. */
 export interface SeedRecord extends Base {
   readonly t: 'seed';
   readonly text: string;
@@ -52,21 +52,23 @@ export interface SeedRecord extends Base {
   readonly records: number;
 }
 
-/** A message, a block of it, or a whole turn that the view shows as `text` instead; it stays in the log itself. */
+/**
+ * Makes the view show `text` in place of a message, a block of it, or a whole turn; the log itself keeps the original.
+ */
 export interface ScrubRecord extends Base {
   readonly t: 'scrub';
-  /** The message that is meant, by its entry, under which every session knows it… */
+  /** The target message, by its entry, which identifies it in every session… */
   readonly entry?: string;
-  /** …or the record, by its id, where it has no entry: an import, or the results of tools. */
+  /** …or the target record, by its id, where it has no entry: an import, or tool results. */
   readonly record?: string;
-  /** Index of the block that is meant; absent: all of the content. */
+  /** Index of the target block; absent: all of the content. */
   readonly block?: number;
-  /** Whether all that followed the message goes with it: answers, calls of tools and their results. */
+  /** Whether everything that followed the message goes with it: answers, tool calls and their results. */
   readonly turn?: boolean;
   readonly text: string;
 }
 
-/** From here back, the view shows less: old tool results as one line each, or no thinking. */
+/** Before this point the view shows less: old tool results as one line each, or no thinking. */
 export interface TrimRecord extends Base {
   readonly t: 'trim';
   readonly what: 'results' | 'thinking';
@@ -74,7 +76,9 @@ export interface TrimRecord extends Base {
   readonly through: string;
 }
 
-/** One item of a session log, version 1. Append-only; a compaction, a scrub or a trim changes the view, never the log. */
+/**
+ * One item of a session log, version 1. Append-only; a compaction, a scrub or a trim changes the view, never the log.
+ */
 export type LogRecord =
   | UserRecord
   | AssistantRecord
@@ -83,7 +87,7 @@ export type LogRecord =
   | ScrubRecord
   | TrimRecord
   | TornRecord;
-/** Stands in memory for a line of the log that cannot be read; it keeps its place and is never shown. */
+/** Represents an unreadable line of the log in memory; it keeps its place and is never shown. */
 export interface TornRecord {
   readonly v: 1;
   readonly t: 'torn';
@@ -94,7 +98,7 @@ export interface TornRecord {
 const TRIMMED: ReadonlySet<unknown> = new Set<TrimRecord['what']>(['results', 'thinking']);
 const TORN: TornRecord = { v: 1, t: 'torn', id: '', at: '' };
 
-/** Reads a record; never throws. A line that is malformed or of a version that we do not know becomes a torn record. */
+/** Reads a record; never throws. A line that is malformed or of an unknown version becomes a torn record. */
 export function decodeRecord(json: string): LogRecord {
   try {
     const record = JSON.parse(json) as Partial<Record<string, unknown>> | null;
@@ -104,7 +108,7 @@ export function decodeRecord(json: string): LogRecord {
   }
 }
 
-/** A window is read on every turn, so the shape is checked by hand: a schema library costs more than the turn itself. */
+/** Every turn reads its window, so the shape is checked by hand: a schema library costs more than the turn itself. */
 function hasShape(record: Partial<Record<string, unknown>>): boolean {
   if (typeof record.id !== 'string' || typeof record.at !== 'string') return false;
   if (record.t === 'user' || record.t === 'assistant')
@@ -140,7 +144,7 @@ export function encodeRecord(record: LogRecord): string {
   return JSON.stringify(record);
 }
 
-/** The readable text of a tool's result; what is no text is named. */
+/** The readable text of a tool result; content other than text is named. */
 export function resultText(content: unknown): string {
   if (typeof content === 'string') return content;
   if (content === undefined || content === null) return '';
@@ -153,12 +157,12 @@ function nestedText(block: unknown): string {
   return `(${typeof type === 'string' ? type : 'block'} left out)`;
 }
 
-/** Whether a record is a message of the conversation, and not one of ours that shapes the view. */
+/** Whether a record is a message of the conversation, not one of the gateway's records that shape the view. */
 export function isEntry(record: LogRecord): boolean {
   return record.t === 'user' || record.t === 'assistant';
 }
 
-/** Whether a user's turn starts here: something that a person wrote, not the results of tools. */
+/** Whether a user's turn starts here: text that a person wrote, not tool results. */
 export function startsTurn(record: LogRecord): boolean {
   if (record.t !== 'user') return false;
   return typeof record.content === 'string' || !record.content.some((block) => block.type === 'tool_result');

@@ -1,15 +1,15 @@
 import { promisify } from 'node:util';
 import { constants, zstdCompress, zstdDecompress } from 'node:zlib';
 
-/** Most records of a segment. */
+/** Most records in a segment. */
 export const SEGMENT_RECORDS_MAX = 500;
 
-/** Most bytes of a segment before it is compressed; a larger record is a segment by itself. */
+/** Most bytes of a segment before compression; a larger record is its own segment. */
 export const SEGMENT_BYTES_MAX = 1024 * 1024;
 
 const compress = promisify(zstdCompress);
 const decompress = promisify(zstdDecompress);
-/** A bit that flips is noticed when the segment is read, instead of read as something else. */
+/** The checksum detects a flipped bit when the segment is read, instead of returning wrong data. */
 const CHECKED = { params: { [constants.ZSTD_c_checksumFlag]: 1 } };
 const LINE_BREAK = 0x0a;
 const SPACE = 0x20;
@@ -20,7 +20,7 @@ export async function packSegment(lines: readonly Buffer[]): Promise<Buffer> {
   return compress(Buffer.concat(jsonl), CHECKED);
 }
 
-/** The lines of a segment, as they were packed. Rejects when it is damaged: its checksum must hold. */
+/** The lines of a segment, as they were packed. Rejects when its checksum does not match. */
 export async function unpackSegment(packed: Buffer): Promise<Buffer[]> {
   const jsonl = await decompress(packed);
   const lines: Buffer[] = [];
@@ -35,7 +35,7 @@ export async function unpackSegment(packed: Buffer): Promise<Buffer[]> {
 
 const BREAK = Buffer.of(LINE_BREAK);
 
-/** JSON has no raw line break inside a text: where a line holds one, a space in its place changes no record. */
+/** JSON has no raw line break inside a string: replacing one by a space changes no record. */
 function onOneLine(line: Buffer): Buffer {
   return line.includes(LINE_BREAK) ? Buffer.from(line.map((byte) => (byte === LINE_BREAK ? SPACE : byte))) : line;
 }

@@ -22,7 +22,7 @@ export interface OpenedSession {
 export interface Tail {
   /** Oldest first. */
   records: LogRecord[];
-  /** Messages of the session itself, ours (compactions, seeds, scrubs) not counted. */
+  /** Messages of the session itself, without the gateway's records (compactions, seeds, scrubs). */
   entries: number;
   bytes: number;
 }
@@ -35,27 +35,27 @@ export interface Tail {
  */
 export interface Sessions {
   /**
-   * Records the pending message, once per session and message, and loads at most `bytesMax` of the window; the message
-   * and what came after it in any case.
+   * Records the pending message, once per session and message, and loads at most `bytesMax` of the window. It always
+   * loads the message and everything after it.
    */
   open(attempt: Attempt, pending: UserRecord, bytesMax: number): Promise<OpenedSession>;
   /**
-   * Reads the newest records, at most `bytesMax` in all, going on into the session's parents. What is archived is not
-   * read: up to `SEED_READ_BYTES_MAX` that makes no difference.
+   * Reads the newest records, at most `bytesMax` in total, and continues into the session's parents. Archived records
+   * are not read: up to `SEED_READ_BYTES_MAX` that makes no difference.
    */
   tail(session: SessionId, bytesMax: number): Promise<Tail>;
 }
 
-/** What is kept of conversations: their logs, and the bytes of their files. */
+/** The stored part of conversations: their logs, and the bytes of their files. */
 export interface ConversationStore {
   sessions: Sessions;
   media: MediaStore;
 }
 
-/** A chat's history is followed through so many sessions before its own. */
+/** How many earlier sessions a chat's history is followed through. */
 export const PARENTS_MAX = 8;
 
-/** The newest part of a log that is never archived: a seed is built from no more than this. */
+/** The newest part of a log, which is never archived: a seed is built from no more than this. */
 export const SEED_READ_BYTES_MAX = 512 * 1024;
 
 /** Binds the session logs of a shard to a connection. */
@@ -71,7 +71,7 @@ export function createSessions(redis: RedisClient, keys: Keys): Sessions {
       const reply = await attempt.asWrite((number) => open(at, [...args, number]));
       if (reply[0] === 'fenced') throw new FencedError();
       const [, logRecords, firstIndex, windowStart, head, lines] = reply;
-      // A window without its head says nothing of what came before it.
+      // A window without its head knows nothing of the earlier records.
       const omitted = Math.max(0, head === '' ? firstIndex : firstIndex - windowStart);
       const window = { head: head === '' ? undefined : decodeRecord(head), records: lines.map(decodeRecord), omitted };
       return {
@@ -98,7 +98,9 @@ export function createSessions(redis: RedisClient, keys: Keys): Sessions {
 
 type OpenReply = ['fenced'] | ['opened', number, number, number, string, string[]];
 
-/** The step under which a message is recorded in a session; a fresh session that already holds it marks the same. */
+/**
+ * The step under which a message is recorded in a session; a fresh session that already holds it sets the same mark.
+ */
 export function userStep(session: SessionId): string {
   return `user:${session}`;
 }
@@ -113,12 +115,14 @@ export function newStamp(): { id: string; at: string } {
   return { id: randomUUID(), at: new Date().toISOString() };
 }
 
-/** The command that tells the archivist of a session whose records left its window, for the write that makes them. */
+/**
+ * The command that marks a session for the archivist when records left its window, for the write that makes them leave.
+ */
 export function archivableCommand(keys: Keys, session: SessionId): Command {
   return ['SADD', keys.archivable, session];
 }
 
-/** The commands that bind a chat to an empty session, which goes on from the one that it had. */
+/** The commands that bind a chat to an empty session that continues its previous one. */
 export function emptySessionCommands(keys: Keys, chat: ChatKey, from: SessionId, to: SessionId): Command[] {
   return [
     ['HSET', keys.chat(chat), 'session', to],

@@ -22,7 +22,7 @@ export class BadLineError extends Error {
   }
 }
 
-/** Called now and then while many records are moved. */
+/** Called from time to time while many records are moved. */
 export type OnProgress = (records: number, bytes: number) => void;
 
 const CHUNK = 500;
@@ -42,7 +42,7 @@ export function parseLine(text: string, lineNumber: number, now: string): LogRec
   return { v: 1, t: role, id: randomUUID(), at: at ?? now, content };
 }
 
-/** Reads a whole file's lines; blank ones are skipped. All are checked before anything is written. */
+/** Reads all lines of a file; skips blank ones. Checks all of them before anything is written. */
 export async function parseLines(lines: AsyncIterable<string> | Iterable<string>): Promise<LogRecord[]> {
   const now = new Date().toISOString();
   const records: LogRecord[] = [];
@@ -56,8 +56,8 @@ export async function parseLines(lines: AsyncIterable<string> | Iterable<string>
 }
 
 /**
- * Writes records as a new session and binds the chat to it; the session that it had is closed, as its parent's. A run that
- * is cut short leaves the chat as it was, and what it wrote disappears by itself.
+ * Writes records as a new session and binds the chat to it; closes the chat's previous session, which becomes the
+ * parent. An interrupted run leaves the chat as it was, and its records expire.
  */
 export async function importSession(
   redis: RedisClient,
@@ -97,8 +97,8 @@ export async function importSession(
 }
 
 /**
- * The records of a session in order, archived ones first, read in pieces: each once, also while the archivist is at
- * work. A damaged segment is reported and passed over.
+ * The records of a session in order, archived ones first, read in pieces: each exactly once, even while the archivist
+ * is at work. A damaged segment is reported and skipped.
  */
 export async function* readSession(
   redis: RedisClient,
@@ -124,7 +124,7 @@ export async function* readSession(
   }
 }
 
-/** A record as a line that `parseLine` reads back; nothing for the records that only shape the view. */
+/** A record as a line that `parseLine` reads back; undefined for records that only shape the view. */
 export function exportLine(record: LogRecord): string | undefined {
   if (record.t !== 'user' && record.t !== 'assistant') return undefined;
   const { t: role, content, v, ...rest } = record;
