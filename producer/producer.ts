@@ -34,8 +34,8 @@ export interface ProducerLimits {
 }
 
 /**
- * A poll returns within 50 seconds even when nothing happens, and webhook checks are more frequent; an older answer
- * means trouble.
+ * A poll returns within 50 seconds even in silence, and webhook checks are more frequent; an older answer means
+ * trouble.
  */
 const ANSWER_AGE_MS_MAX = 120_000;
 
@@ -100,10 +100,7 @@ interface Receiving {
   routes: Route[];
 }
 
-/**
- * In both cases a lease decides which process sets the mode at Telegram, so a change of mode cannot set two against
- * each other.
- */
+/** Either way a lease decides which process sets the mode at Telegram, so a mode change cannot start a conflict. */
 function startReceiving(parts: ReceivingParts): Receiving {
   const { lease, heartbeatOf } = parts;
   const { TELEGRAM_WEBHOOK_URL: url, TELEGRAM_WEBHOOK_SECRET: secret } = parts.config;

@@ -95,10 +95,7 @@ export function intake(update: unknown, allowed: AllowedIds, textMaxChars: numbe
   };
 }
 
-/**
- * An anonymous admin or a channel writes under its own chat's id. That id must be allowed, not the id of the shared
- * bot.
- */
+/** An anonymous admin or a channel writes under its own chat's id. Allow that id, not that of the shared bot. */
 function isAllowed(allowed: AllowedIds, fromId: number, chatId: number, senderChat: unknown): boolean {
   if (allowed === 'everyone') return true;
   return allowed.has(chatId) || (senderChat === undefined && allowed.has(fromId));

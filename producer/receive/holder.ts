@@ -4,10 +4,7 @@ import { hasEnded, type ProcessMark } from '../../shared/base/machine.ts';
 /** Who holds a lease, and how others can detect that the holder is gone. Stored in the lease's key. */
 export interface Holder extends ProcessMark {
   readonly owner: string;
-  /**
-   * The connection that it uses: its number, and the run id of the server that numbers it. Absent where Redis refuses
-   * to say.
-   */
+  /** The connection that it uses: its number, and the run id of its server. Absent where Redis refuses to report it. */
   readonly connection?: { readonly run: string; readonly id: number };
 }
 

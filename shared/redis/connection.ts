@@ -3,17 +3,14 @@ import type { RedisAddress, SentinelAddress } from '../base/config.ts';
 import { pause } from '../base/lifecycle.ts';
 import { PrimaryConnector, reconnectOn } from './failover.ts';
 
-/**
- * A connection to a server, or to all servers of a cluster. One command, script or transaction addresses one shard's
- * keys.
- */
+/** A connection to a server, or to all servers of a cluster. A command, script or transaction addresses one shard. */
 export type RedisClient = Redis | Cluster;
 
 /** How a connection is used decides how it must fail. */
 export type ConnectionUse =
   /** Commands wait for Redis to come back: for workers, whose jobs are retried anyway. */
   | 'patient'
-  /** Commands fail at once while Redis is away: for intake, which must not confirm what it could not store. */
+  /** Commands fail at once while Redis is unreachable: for intake, which must not confirm what it could not store. */
   | 'impatient';
 
 /** Longest wait of a blocking read. Below the socket timeout, so that a silent socket differs from an idle stream. */

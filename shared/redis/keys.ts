@@ -24,19 +24,13 @@ export interface Keys {
   readonly poll: string;
   /** Hash: the book of incidents. Used in shard 0 only. */
   readonly incidents: string;
-  /**
-   * Stream of the notifications to the operator, and the hash with their delivery state and its lock. Used in shard 0
-   * only.
-   */
+  /** Stream of notifications to the operator, and the hash with their delivery state and lock. Used in shard 0 only. */
   readonly notices: string;
   readonly alerting: string;
   readonly alertingLock: string;
   /** Hash: how calls to the model succeed and fail. Used in shard 0 only. */
   readonly provider: string;
-  /**
-   * Sorted set of the chats that overflowed lately, and the hash of the storm that many of them make. Used in shard 0
-   * only.
-   */
+  /** Sorted set of the chats that overflowed lately, and the hash of the storm that they make. Used in shard 0 only. */
   readonly overflows: string;
   readonly storm: string;
   /** Written to test whether Redis accepts writes; expires after a second. Used in shard 0 only. */

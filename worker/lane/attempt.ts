@@ -132,7 +132,7 @@ export interface Attempt {
   field(name: string): string | undefined;
   /**
    * Applies commands atomically, once per step. An empty step may repeat.
-   * Contract: throws `FencedError` when the turn was taken over; `moved` only when `expect` was given and does not hold.
+   * Contract: throws `FencedError` when the turn was taken over; `moved` only when `expect` was given and is not met.
    */
   write(
     step: string,

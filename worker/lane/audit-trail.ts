@@ -41,8 +41,7 @@ export type AuditEvent =
    */
   | ({ event: 'model.answered'; purpose: 'answer' | 'summary' | 'retry'; model: string } & Usage)
   /**
-   * A call without an answer. `billed`: the provider had accepted it, and the counters state its cost, in part
-   * estimated.
+   * A call without an answer. `billed`: the provider had accepted it; the counters state its cost, partly estimated.
    */
   | ({
       event: 'model.failed';

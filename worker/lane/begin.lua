@@ -9,11 +9,11 @@
 -- message that may begin.
 -- KEYS  1 inbound   2 turn   3 lane   4 chat   5 suspects   6 absent, for the key that is not named: see keys.ts
 -- ARGV  1 entry   2 id for a session, used when the chat has none yet   3 prefix of session keys
---       4 ends without a verdict that make a suspect   5 fence, which no other attempt has
+--       4 ends without a verdict that make a poison candidate   5 fence, which no other attempt has
 --       6 chat   7 prefix of chat keys   8 prefix of lane keys   9 prefix of turn keys
 -- Reply {'settled', head | '', its traceparent, its chat}   the entry is gone: its outcome is written
 --       {'waiting', head, its traceparent, its chat}        another message of the chat comes first
---       {'suspect', ms since the epoch}           an older suspect runs, or will
+--       {'suspect', ms since the epoch}           an older poison candidate runs, or will
 --       {'fenced'}                                sent again, and another attempt has taken over meanwhile
 --       {'begun', ms since the epoch, chat whose session it is, entry fields, turn fields, session id, session fields, calibration | ''}
 -- include: entry, time

@@ -33,8 +33,7 @@ export interface Settings extends RoomSettings {
   /** How long the recovery of a message may take in total. */
   recoveryTimeoutMs: number;
   /**
-   * How long a message waits for an endpoint in trouble, from its first failure; after that its history may be to
-   * blame.
+   * How long a message waits for a failing endpoint, from the first failure; after that its history may be to blame.
    */
   outagePatienceMs: number;
   /** A user whose message waits longer is notified, once. */

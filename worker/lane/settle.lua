@@ -4,7 +4,8 @@
 --       10 absent, for the keys that are not named: see keys.ts
 -- ARGV  1 entry   2 chat   3 fence   4 group   5 outcome   6 ledger record (JSON)   7 oldest ledger id to keep
 --       8 seconds to keep the turn   9 number of the attempt's last write, as in write.lua
---       10 prefix of lane keys   11 prefix of turn keys, then the entry and the ledger record (JSON) of each that ends with it
+--       10 prefix of lane keys   11 prefix of turn keys,
+--       then the entry and the ledger record (JSON) of each that ends with it
 -- Reply {'settled' | 'repeated' | 'fenced', next head | '', its traceparent, its chat}
 -- include: counts, entry, fence
 local function settle(entry, turn, record, found)

@@ -13,10 +13,7 @@ export interface Share {
   take(patienceMs: number): Promise<(() => void) | undefined>;
   /** How many jobs the shard has in hand: running, or waiting for a slot. */
   inHand(): number;
-  /**
-   * How many jobs the shard may have in hand; at least one, because a shard that does not listen would never be
-   * notified.
-   */
+  /** How many jobs the shard may have in hand; at least one, because without a listener it is never notified. */
   allowed(): number;
   /** Calls back each time `allowed` may have changed. */
   onChange(listener: () => void): void;

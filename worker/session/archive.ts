@@ -119,10 +119,7 @@ export async function readSegment(
   }
 }
 
-/**
- * The archived records of a session, oldest first, one segment in memory at a time. A damaged segment is reported and
- * skipped.
- */
+/** The archived records of a session, oldest first, one segment in memory at a time. Reports and skips damaged ones. */
 export async function* readArchive(
   redis: RedisClient,
   keys: Keys,
