@@ -7,15 +7,15 @@ import { estimateRequest } from '../model/count.ts';
 import type { Model, ModelResult } from '../model/port.ts';
 import { totalTokens } from '../model/usage.ts';
 
-/** Tokens that may be spent in a day, by UTC; `undefined` is no limit. */
+/** Tokens that may be spent in a UTC day; `undefined` means no limit. */
 export interface BudgetLimits {
   chatDailyTokens: number | undefined;
   totalDailyTokens: number | undefined;
 }
 
-/** Tokens that were set aside for a call. */
+/** Tokens reserved for one call. */
 interface Reservation {
-  /** Puts what the call really cost in its place. */
+  /** Replaces the reservation with what the call really cost. */
   settle(tokens: number): Promise<void>;
 }
 
@@ -29,12 +29,12 @@ export interface Budget {
   reserve(chat: ChatKey, tokens: number): Promise<Reservation | 'over_chat_budget' | 'over_total_budget'>;
 }
 
-/** A day's key is looked at for no longer. */
+/** A day's key is not read after this. */
 const KEEP_SECONDS = 48 * 3600;
-/** A command whose reply was lost comes again within seconds. */
+/** A command whose reply was lost is repeated within seconds. */
 const REPEAT_SECONDS = 300;
 
-/** The budgets over a connection; nothing at all without a limit. */
+/** The budgets over a connection; does nothing without a limit. */
 export function createBudget(
   redis: RedisClient,
   keys: Keys,
@@ -66,9 +66,9 @@ export function createBudget(
 }
 
 /**
- * The model with the budgets of its chats before it: what a call may cost at most is reserved first, and what it did cost is put
- * in its place; one that died after the server had taken it costs what the server bills. A call that is not within the
- * budget is not made, and fails as terminal with the budget's name.
+ * The model, guarded by its chats' budgets. The most that a call may cost is reserved first and then replaced by its
+ * real cost; a call that died after the server had taken it costs what the server bills. A call that would exceed the
+ * budget is not made: it fails as terminal, with the budget's name.
  */
 export function withBudget(model: Model, budget: Budget): Model {
   return {

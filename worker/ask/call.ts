@@ -21,7 +21,7 @@ import { view } from '../session/view.ts';
 import type { RoundPorts } from '../tools/round.ts';
 import { type FillMessages, sendOrFallBack } from './fallback.ts';
 
-/** What a call of the model works with. */
+/** What a model call works with. */
 export interface CallPorts extends RoundPorts {
   settings: Settings;
   endpoint: Pick<Endpoint, 'model'>;
@@ -32,12 +32,12 @@ export interface Call {
   attempt: Attempt;
   opened: OpenedSession;
   room: Room;
-  /** The most output that the model gives, where it is known. */
+  /** The most output that the model gives, where known. */
   modelOutputTokens: number | undefined;
   calibration: number;
-  /** Whether the model must answer in words. */
+  /** Whether the model must answer in text, without tools. */
   wordsOnly: boolean;
-  /** Absent when nobody reads along. */
+  /** Absent when nothing streams the text. */
   onText: OnText | undefined;
 }
 
@@ -56,14 +56,17 @@ export type Called = { sent: Sent } & (
 );
 
 const REPAIRS_KEPT = 20;
-/** A request whose answer did not come in the time of a turn, so often, is taken to be too large to be answered in time. */
+/**
+ * After this many requests without an answer within the turn's time, the request is taken to be too large to answer in
+ * time.
+ */
 const TIMEOUTS_MAX = 2;
-/** So many turns tell the rhythm of a chat. */
+/** How many recent turns show the rhythm of a chat. */
 const TURN_TIMES = 20;
 
 /**
- * One call of the model: the request is computed from the session, counted, and sent unless it is counted to be too
- * long or too large. Contract: throws `FencedError`, or what Redis throws.
+ * One call of the model: the request is computed from the session, counted, and sent unless the count says that it is
+ * too long or too large. Contract: throws `FencedError`, or what Redis throws.
  */
 export async function callModel(ports: CallPorts, call: Call, signal: AbortSignal): Promise<Called> {
   const { attempt, opened, room, calibration } = call;
@@ -98,7 +101,7 @@ export async function callModel(ports: CallPorts, call: Call, signal: AbortSigna
   return { ok: false, failure: result.failure, isRepaired: result.repairs.length > 0, sent };
 }
 
-/** The conversation as a turn sends it: what a request shares with the next one, and with its summary. */
+/** The conversation as a turn sends it: the prefix that a request shares with the next one and with its summary. */
 export async function conversationRequest(
   ports: CallPorts,
   about: Pick<Call, 'attempt' | 'opened'>,
@@ -129,13 +132,13 @@ async function filled({ store }: CallPorts, messages: MessageParam[]): Promise<M
   return refs.length === 0 ? messages : fill(messages, await store.media.load(refs));
 }
 
-/** When the newest messages of the user came in. */
+/** When the user's newest messages arrived. */
 function turnTimesMs(records: readonly LogRecord[]): number[] {
   const turns = records.filter(startsTurn).slice(-TURN_TIMES);
   return turns.map(({ at }) => Date.parse(at)).filter((ms) => !Number.isNaN(ms));
 }
 
-/** A repair is no failure, but each one hides a fault of ours that somebody should look at. */
+/** A repair is not a failure, but each one hides a bug of ours that the operator should see. */
 async function recordRepairs(ports: CallPorts, attempt: Attempt, repairs: ModelResult['repairs']): Promise<void> {
   if (repairs.length === 0) return;
   for (const { rule, what } of repairs) ports.instruments.telemetry.count(METRIC.repairs, { rule, what });
@@ -144,9 +147,9 @@ async function recordRepairs(ports: CallPorts, attempt: Attempt, repairs: ModelR
 }
 
 /**
- * Prevention: what we count to be too long, or too large, is not sent. A session of which a load had to leave records out
- * is full: they must not slide out unseen. The last stage of a message is sent all the same, since a count is a guess and
- * the user would get nothing.
+ * Prevention: a request that we count as too long or too large is not sent. A session is full when a load had to omit
+ * records: they must not disappear unnoticed. The last stage of a message is sent all the same: a count is an estimate,
+ * and otherwise the user would get nothing.
  */
 function tooLarge({ attempt, opened, room }: Call, { tokens }: Count): Failure | undefined {
   if (attempt.stage === 'scrubbed') return undefined;

@@ -27,26 +27,26 @@ import type { TurnTime } from './time.ts';
 /** What asking the model works with. */
 export type AskPorts = CallPorts & RecoverPorts;
 
-/** What the model is asked about a message, and who reads along. */
+/** What the model is asked about a message, and who receives its text as it streams. */
 export interface Question {
   message: InboundMessage;
   content: UserRecord['content'];
-  /** Absent when nobody reads along. */
+  /** Absent when nothing streams the text. */
   onText: OnText | undefined;
 }
 
-/** What is asked about. */
+/** What the question is about. */
 type About = Pick<FailedCall, 'attempt' | 'message' | 'pending' | 'opened' | 'modelOutputTokens'> & {
   room: Room;
-  /** What the model itself takes, whatever a chat may use of it. */
+  /** What the model itself takes, even if the chat may use less of it. */
   windowTokens: number;
 };
 
 type Answered = Extract<Called, { ok: true }>;
 
 /**
- * Asks the model for the answer to a message, with as many rounds of tools as it wants. Each round is recorded before the
- * next call, so a crash goes on where it was. A request that is counted to be too long is not sent.
+ * Asks the model to answer a message, with as many rounds of tools as it wants. Each round is recorded before the next
+ * call, so a crash resumes there. A request that is counted as too long is not sent.
  *
  * Contract: throws `FencedError`, or what Redis throws.
  */
@@ -59,7 +59,7 @@ export async function askModel(
   const { settings } = ports;
   const { signal } = time;
   let attempt = begun;
-  // In a storm nothing is asked that would only be refused again.
+  // During a storm, do not send a request that would only be refused again.
   const storm = begun.field(STORM) === undefined ? undefined : await ports.endpoint.storm.enter(begun);
   if (storm) return waitOrFail(ports, begun, storm);
   const { windowTokens, maxOutputTokens: modelOutputTokens } = await ports.endpoint.model.limits(
@@ -95,7 +95,7 @@ export async function askModel(
   }
 }
 
-/** A failed call is reacted to; one that we ended ourselves is handed back. */
+/** Reacts to a failed call; hands the message back if we aborted the call ourselves. */
 async function reactTo(
   ports: AskPorts,
   { room, windowTokens: _, ...about }: About,
@@ -108,7 +108,7 @@ async function reactTo(
   return react(ports, { ...about, ...counts, failure, isRepaired }, time);
 }
 
-/** An answer can hide a failure: a refusal, a window that was exceeded in silence, or nothing to read. */
+/** An answer can hide a failure: a refusal, a window exceeded without an error, or no text. */
 function failureOf(
   ports: AskPorts,
   { opened, attempt, windowTokens }: About,
@@ -118,13 +118,14 @@ function failureOf(
   const hidden = classifyAnswer({ stopReason: answer.stopReason, ...answer.usage, windowTokens });
   if (hidden || goesOn(answer, round, ports.settings) || answer.text.trim() !== '') return hidden;
   if (answer.stopReason === 'max_tokens') return { kind: 'output', reason: 'cut_before_text' };
-  // After its tools a model may have nothing to add, and some say nothing before them; asked once more, it may say more.
+  // After its tools a model may have nothing to add, and some models say nothing before them. Asked once more, it may
+  // say more.
   const isDone = attempt.rounds > 0 && attempt.attempts > 1;
   const isBlank = !isCut(answer) && !isDone && earlierWords(opened, attempt) === '';
   return isBlank ? { kind: 'transient', reason: 'unknown' } : undefined;
 }
 
-/** Whether the model is not done: it calls tools, or paused. */
+/** Whether the model is not done: it called tools, or paused. */
 function goesOn(
   { stopReason, content }: ModelAnswer,
   round: number,
@@ -134,7 +135,7 @@ function goesOn(
   return stopReason === 'pause_turn' || (stopReason === 'tool_use' && content.some(({ type }) => type === 'tool_use'));
 }
 
-/** A round that was recorded is progress: attempts and the bound on recoveries begin anew. */
+/** A recorded round is progress: it resets the attempts and the bound on recoveries. */
 async function recordRound(
   ports: AskPorts,
   attempt: Attempt,
@@ -157,7 +158,7 @@ async function recordRound(
   return withRecord(opened, record);
 }
 
-/** The attempt as it goes on after a round: what was stored with the round, and what a failure now starts from. */
+/** The attempt as it continues after a round: what was stored with the round, and what a failure now starts from. */
 function progressed(attempt: Attempt, rounds: number): Attempt {
   const stage = stageAfterRound(attempt);
   const isOver = (name: string) => (OUTAGE_FIELDS as readonly string[]).includes(name);
@@ -174,24 +175,24 @@ function progressed(attempt: Attempt, rounds: number): Attempt {
   };
 }
 
-/** A round that left the session well below full: what was compacted before it has not refilled at once. */
+/** A round that left the session well below full: the last compaction did not refill at once. */
 function isCalm({ answer }: Answered, { fullTokens }: Room): boolean {
   return answer.usage.inputTokens + answer.usage.outputTokens <= fullTokens;
 }
 
-/** What a call that went through has shown: the session is kept, and its user is told. */
+/** A call that went through ends the trial: the session is kept, and its user is notified. */
 function endedTrial({ trial, notices }: Attempt): Pick<Attempt, 'trial' | 'notices'> {
   return { trial: undefined, notices: trial ? [...notices, trial.notice] : notices };
 }
 
-/** A compaction that let a call through has done its work. What a fresh session is for does not come back. */
+/** A compaction is done once a call goes through. What a fresh session was opened for does not come back. */
 function stageAfterRound({ stage }: Attempt): RecoveryStage {
   return stage === 'compacted' ? 'none' : stage;
 }
 
 /**
- * An answer as the log keeps it: verbatim, but for a call that was cut in the middle of its input, and for the thinking
- * of a fallback model, which the first one would not take.
+ * An answer as the log keeps it: verbatim, except for a call that was cut in the middle of its input, and for a
+ * fallback model's thinking, which the first model would reject.
  */
 function recordOf({ entry }: Attempt, { answer, byFallback }: Answered): AssistantRecord {
   const { content, model, stopReason, usage } = answer;
@@ -205,14 +206,16 @@ function isCut({ stopReason }: ModelAnswer): boolean {
   return stopReason === 'max_tokens' || stopReason === 'model_context_window_exceeded';
 }
 
-/** What the model said for this message before, calls of tools included. */
+/** What the model said earlier for this message, tool calls included. */
 function ownBlocks({ window }: OpenedSession, { entry }: Attempt): Block[] {
   return window.records.flatMap((record) =>
     record.t === 'assistant' && record.entry === entry && typeof record.content !== 'string' ? record.content : [],
   );
 }
 
-/** What the model said last for this message before it called tools: it may have nothing to add after them. */
+/**
+ * The last text that the model wrote for this message before it called tools: it may have nothing to add after them.
+ */
 function earlierWords({ window }: OpenedSession, { entry }: Attempt): string {
   const own = window.records.filter((record) => record.t === 'assistant' && record.entry === entry);
   const texts = (own as AssistantRecord[]).map(({ content }) => textOf(content).trim());

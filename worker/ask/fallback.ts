@@ -4,22 +4,22 @@ import type { MessageParam, Model, ModelRequest, ModelResult, OnText } from '../
 import { trimOf } from '../recovery/effects.ts';
 import { view, type Window } from '../session/view.ts';
 
-/** What a request was made of, and who reads along. */
+/** What a request was made of, and who receives its text as it streams. */
 export interface Sending {
   window: Window;
   fixed: FixedParts;
   fill: FillMessages;
-  /** Absent when nobody reads along. */
+  /** Absent when nothing streams the text. */
   onText: OnText | undefined;
 }
 
-/** Fills kept files into messages. */
+/** Fills stored files into messages. */
 export type FillMessages = (messages: MessageParam[]) => Promise<MessageParam[]>;
 
 /**
- * Sends a request, and sends it to the fallback model when the first is overloaded, broken or away. Thinking is left
- * out for it, since it is another model's. What the fallback says besides an answer is of no account: the first
- * failure stands. Contract: as `Model.send`, plus whatever `fill` rejects with.
+ * Sends a request, and sends it to the fallback model when the first is overloaded, broken or unreachable. Thinking is
+ * omitted for the fallback, since it belongs to another model. If the fallback gives no answer, the first failure
+ * stands. Contract: as `Model.send`, plus whatever `fill` rejects with.
  */
 export async function sendOrFallBack(
   model: Model,

@@ -12,13 +12,13 @@ import { NOTICE } from '../reply/notices.ts';
 import { isOutage, noteWait, waitOut } from './outage.ts';
 import type { TurnTime } from './time.ts';
 
-/** A call that failed, whatever the kind of its failure. */
+/** A failed call, with any kind of failure. */
 export type FailedCall = Omit<Overflow, 'failure'> & { failure: Failure };
 
-/** The field of the turn that holds how much of its recovery's time is spent: added up, since clocks can be wrong. */
+/** The turn's field with the time already spent on recovery: a sum of durations, since clocks can be wrong. */
 const RECOVERY_SPENT = 'recoverySpentMs';
 
-/** What is done about a failed call: tried again later, told, or recovered from. */
+/** Decides about a failed call: retry later, notify the user, or recover. */
 export async function react(ports: RecoverPorts, failedCall: FailedCall, time: TurnTime): Promise<Decision> {
   const { attempt, failure } = failedCall;
   if (isOverBudget(failure.reason)) return overBudget(attempt, failure.reason);
@@ -26,11 +26,13 @@ export async function react(ports: RecoverPorts, failedCall: FailedCall, time: T
     return failed(attempt, failure.reason, NOTICE.misconfigured, `status ${failure.status ?? 'none'}`);
   if (failure.kind !== 'transient') return recoverFrom(ports, failedCall, failure.kind, time);
   const later = await passing(ports, attempt, failure);
-  // The endpoint may be well, and its trouble be about this conversation: that is found out by asking less.
+  // The endpoint may be healthy and only this conversation be in trouble: asking for less shows which.
   return later ?? recoverFrom(ports, failedCall, 'unknown', time);
 }
 
-/** Trouble that will pass: the endpoint's is bounded by time, any other by attempts. Nothing when that is used up. */
+/**
+ * Transient trouble: the endpoint's is bounded by time, any other by attempts. Returns nothing when that is used up.
+ */
 async function passing(ports: RecoverPorts, attempt: Attempt, failure: Failure): Promise<Decision | undefined> {
   const { reason, retryAfterMs } = failure;
   if (!isOutage(failure)) {
@@ -57,7 +59,8 @@ async function recoverFrom(
     Math.max(0, ports.settings.recoveryTimeoutMs - spentMs),
     async (signal, deadline) => {
       const taken = await recover(ports, overflow, { signal, deadline });
-      // Cut short, it goes on with what is left of its time. Killed, it has its time again: that uses up an attempt.
+      // A recovery that was cut short resumes with the rest of its time. One that was killed starts with its full time
+      // again, which uses up an attempt.
       if (signal.aborted && !deadline.aborted) await noteSpent(attempt, spentMs + attempt.elapsedMs() - startedMs);
       return taken;
     },
@@ -75,14 +78,14 @@ async function decidedBy(ports: RecoverPorts, failedCall: FailedCall, recovery: 
   return waitOrFail(ports, failedCall.attempt, recovery.failure);
 }
 
-/** What could not be asked for is no fault of this message: it waits, and fails when that takes too long. */
+/** A call that could not be made is not this message's fault: the message waits, and fails when that takes too long. */
 export async function waitOrFail(ports: RecoverPorts, attempt: Attempt, failure: Failure): Promise<Decision> {
   if (isOverBudget(failure.reason)) return overBudget(attempt, failure.reason);
   const later = failure.kind === 'transient' ? await passing(ports, attempt, failure) : undefined;
   return later ?? failed(attempt, failure.reason, NOTICE.unavailable, 'the endpoint is in trouble for long');
 }
 
-/** The user is told; the operator once a day for the budget of all. */
+/** Notifies the user; notifies the operator once a day about the budget of all chats. */
 function overBudget(attempt: Attempt, reason: Failure['reason']): Decision {
   const isTotal = reason === 'over_total_budget';
   const conclusion = refused(reason, isTotal ? NOTICE.totalBudget : NOTICE.chatBudget);

@@ -11,8 +11,8 @@ import { type ConversationStore, newStamp, type OpenedSession } from '../session
 import { chatCode, headerOf } from './header.ts';
 
 /**
- * Bytes that a load reads at most per token of the window. What people and models write takes 3 to 8 with its record
- * around it, so a window is bounded by its tokens, and this is left to sessions that were never compacted.
+ * Bytes that a load reads at most per token of the window. What people and models write takes 3 to 8, with the record
+ * around it. So tokens bound a window, and this limit only matters for sessions that were never compacted.
  */
 const LOAD_BYTES_PER_TOKEN = 14;
 
@@ -57,7 +57,7 @@ export function pendingRecord(
   };
 }
 
-/** A torn line is left out of the view, in its place; the operator learns of it, once a message. */
+/** A torn line is omitted from the view, in its place; the operator is notified once a message. */
 async function reportTorn(attempt: Attempt, { head, records }: OpenedSession['window']): Promise<void> {
   const torn = [head, ...records].filter((record) => record?.t === 'torn').length;
   if (torn === 0) return;

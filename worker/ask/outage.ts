@@ -4,27 +4,29 @@ import type { Settings } from '../lane/settings.ts';
 import { isEndpointTrouble } from '../model/breaker.ts';
 import type { Failure, FailureReason } from '../model/errors/classify.ts';
 
-/** What is done about a call that found the endpoint in trouble. */
+/** What to do after a call found the endpoint in trouble. */
 export type Wait =
-  /** `waitedMs` is how long the message will have waited in all; `isLong`: its user is to be told. */
+  /** `waitedMs` is how long the message will have waited in all; `isLong`: its user is to be notified. */
   { kind: 'wait'; delayMs: number; waitedMs: number; tries: number; isLong: boolean } | { kind: 'give up' };
 
-/** A 4xx that only its words make look like trouble which passes is believed so often. */
+/** How often a 4xx is trusted to be transient when only its wording says so. */
 const WORDS_TRIES_MAX = 3;
-/** Somebody else tries first: the wait is exact. */
+/** Another chat is asked first: the wait is exact. */
 const NOT_CALLED: ReadonlySet<string> = new Set(['paused', 'overflow_storm']);
 const PASSING_STATUS: ReadonlySet<number> = new Set([408, 409, 425, 429, 499]);
-/** What an endpoint's trouble led to a trial for fails in the same way at once, or not at all. */
+/**
+ * A trial that began with endpoint trouble fails in the same way at once, or not at all: it waits no longer than this.
+ */
 const TRIAL_PATIENCE_MS = 60_000;
 
-/** Whether a failure is the endpoint's, so that it is bounded by time and uses up no attempt. */
+/** Whether a failure is the endpoint's: then it is bounded by time and uses up no attempt. */
 export function isOutage({ kind, reason }: Failure): boolean {
   return kind === 'transient' && (NOT_CALLED.has(reason) || isEndpointTrouble(reason));
 }
 
 /**
- * Whether a message waits on for an endpoint in trouble, and for how long. A wait that the endpoint asked for is never cut
- * short; any other ends where its user is to be told. Pure.
+ * Whether a message keeps waiting for an endpoint in trouble, and for how long. A wait that the endpoint asked for is
+ * never cut short; any other ends when its user is to be notified. Pure.
  */
 export function waitOut(
   attempt: Attempt,
@@ -57,7 +59,7 @@ function isClientStatus(status: number | undefined): boolean {
   return status !== undefined && status >= 400 && status < 500 && !PASSING_STATUS.has(status);
 }
 
-/** Stores that a message waits. */
+/** Stores that a message is waiting. */
 export async function noteWait({ keys, entry, write }: Attempt, { waitedMs, tries }: Extract<Wait, { kind: 'wait' }>) {
   await write('', [['HSET', keys.turn(entry), OUTAGE_WAITED, Math.round(waitedMs), OUTAGE_TRIES, tries]]);
 }

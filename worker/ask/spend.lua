@@ -1,5 +1,5 @@
--- Adds to what was spent in a day, unless that would exceed the limit. Once for each operation: a reply can be lost, and
--- the command then comes again.
+-- Adds to what was spent in a day, unless that would exceed the limit. Once per operation: a reply can be lost, and
+-- the command is then repeated.
 -- KEYS  1 spent   2 spent, for one operation
 -- ARGV  1 tokens, may be negative   2 limit, or -1 for none   3 seconds to keep the key   4 seconds to remember the
 --       operation

@@ -1,4 +1,4 @@
-/** Runs a recovery under a deadline of its own; the turn's time stands still meanwhile, since the turn ends with it. */
+/** Runs a recovery under its own deadline. The turn's clock stops meanwhile, since the turn ends with the recovery. */
 export type Recovering = <T>(
   leftMs: number,
   work: (signal: AbortSignal, deadline: AbortSignal) => Promise<T>,

@@ -4,16 +4,19 @@ import { costOf } from '../model/prices.ts';
 import type { LogRecord } from '../session/record.ts';
 import { type Summarised, type Summariser, summaryBounds, summaryOf } from './summarise.ts';
 
-/** The request that the conversation's next message would make, without that message: its prefix is at the provider. */
+/**
+ * The request that the conversation's next message would make, without that message: the provider has its prefix
+ * cached.
+ */
 export type Conversation = Omit<ModelRequest, 'maxTokens'>;
 
-/** A prefix of which less was read from the cache or written to it is not kept there. */
+/** A prefix counts as cached only if at least this share was read from the cache or written to it. */
 const KEPT_SHARE_MIN = 0.5;
 
 /**
- * Whether a summary is cheaper when the model reads the conversation itself, from the provider's cache, than when it reads
- * a transcript that nobody has cached: by the last answer's own counters, and by list prices. Never where the price is not
- * known. Pure.
+ * Whether a summary is cheaper when the model reads the conversation itself from the provider's cache than when it
+ * reads an uncached transcript. Uses the last answer's own counters and list prices; never true where the price is
+ * unknown. Pure.
  */
 export function isCachedCheaper(model: string, records: readonly LogRecord[], chunks: readonly string[]): boolean {
   const last = records.findLast((record) => record.t === 'assistant');
@@ -29,8 +32,8 @@ export function isCachedCheaper(model: string, records: readonly LogRecord[], ch
 }
 
 /**
- * Asks for a summary behind the conversation as it stands, in one call: system prompt, tools and messages are those of a
- * turn, or the cache would not hold. Contract: as `summarise`; whatever is no summary is a value.
+ * Asks for a summary after the conversation as it stands, in one call. System prompt, tools and messages are those of a
+ * turn, or the cache would not match. Contract: as `summarise`; anything that is not a summary is a value.
  */
 export async function summariseFromCache(
   summariser: Summariser,

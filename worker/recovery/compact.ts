@@ -14,13 +14,16 @@ export interface CompactionOptions {
   summariser: Summariser;
   /** Calls that may be made. */
   callsMax: number;
-  /** Set where the conversation may be read from the provider's cache instead of a transcript, if that is cheaper. */
+  /**
+   * Set where a summary may read the conversation from the provider's cache instead of a transcript, if that is
+   * cheaper.
+   */
   conversation?: Conversation | undefined;
-  /** What an earlier attempt has finished of the same summary. */
+  /** The part of the same summary that an earlier attempt finished. */
   done?: SummaryPart | undefined;
-  /** Masks old results of tools in what is kept, if it does not fit otherwise. */
+  /** Masks old tool results in the kept part, if it does not fit otherwise. */
   mask: TrimRecord | undefined;
-  /** What is left out with any change of an earlier part: thinking that is bound to it. */
+  /** What any change of an earlier part omits: thinking that is bound to it. */
   thinking: readonly TrimRecord[];
   /** An unguessable word that frames the summary. */
   boundary: string;
@@ -30,7 +33,7 @@ export interface CompactionOptions {
 export interface Compaction extends Omit<SummaryPart, 'chunks'> {
   /** Index in the window of the first record that is kept verbatim. */
   keptFrom: number;
-  /** What is stored with the summary, so that what is kept is small enough and the API takes it. */
+  /** What is stored with the summary, so that the kept part is small enough and valid for the API. */
   changes: readonly LogRecord[];
   /** Older records that no summariser has seen, those of earlier compactions included. */
   unseen: number;
@@ -38,7 +41,7 @@ export interface Compaction extends Omit<SummaryPart, 'chunks'> {
   tokensAfter: number;
 }
 
-/** Why there is no compaction; `calls` were made all the same. */
+/** Why there is no compaction; the `calls` were made even so. */
 export type CompactionFailure =
   | SummaryFailure
   | { reason: 'nothing_to_compact' | 'did_not_shrink'; failed?: undefined; calls: number };
@@ -85,19 +88,19 @@ export async function compact(
   return accepted(window, { keptFrom, summary, calls, usage, unseen: before + unseen }, shortenings, options);
 }
 
-/** Where there is nothing older than the newest exchange, it is that which has to be summarised. */
+/** Where nothing is older than the newest exchange, that exchange is what gets summarised. */
 function leastKept({ records }: Window, previous: string, { keptTokens }: Room): Kept {
   const kept = chooseKept(records, keptTokens);
   return kept.from === 0 && previous === '' ? { from: newestTurn(records), shortenings: [] } : kept;
 }
 
-/** What an earlier compaction or the seed says already; it goes into the new summary. */
+/** What an earlier compaction or the seed already says; it goes into the new summary. */
 function earlierSummary({ head }: Window): { previous: string; unseen: number } {
   if (head?.t === 'compaction') return { previous: head.summary, unseen: head.unseen ?? 0 };
   return { previous: head?.t === 'seed' ? head.text : '', unseen: 0 };
 }
 
-/** A summary counts only if the next request is really smaller by it. */
+/** A summary counts only if it makes the next request smaller. */
 function accepted(
   window: Window,
   written: Pick<Compaction, 'keptFrom' | 'summary' | 'calls' | 'usage' | 'unseen'>,
@@ -116,9 +119,9 @@ function accepted(
 }
 
 /**
- * What one window and another in its place send, where the change is worth a new attempt. The newest question and its
- * answer may be as large as they are, and the newest round of tools as large as the window allows; what tools returned
- * before that must fit like everything else.
+ * The size of a window before and after a change, where the change is worth a new attempt. The newest question and its
+ * answer may have any size, and the newest round of tools may be as large as the window allows; earlier tool results
+ * must fit like everything else.
  */
 export function progressOf(
   before: Window,
@@ -137,7 +140,7 @@ export function progressOf(
   return isEnough ? { tokensBefore, tokensAfter } : undefined;
 }
 
-/** The newest calls of tools in a turn, with their results. */
+/** The newest tool calls in a turn, with their results. */
 function newestRound(turn: readonly LogRecord[]): readonly LogRecord[] {
   const at = turn.findLastIndex((record) => record.t === 'assistant' && record.stopReason === 'tool_use');
   return at === -1 ? [] : turn.slice(at, at + 2);

@@ -24,7 +24,7 @@ export interface RecoverPorts {
   instruments: Pick<Instruments, 'telemetry' | 'reach'>;
 }
 
-/** What failed, with what it was about. */
+/** What failed, and the request that it was about. */
 export interface Overflow {
   attempt: Attempt;
   message: InboundMessage;
@@ -33,15 +33,15 @@ export interface Overflow {
   failure: Failure & { kind: Trigger };
   /** The window as known when the call was made. */
   limitTokens: number;
-  /** What the request came to, by our count. */
+  /** The size of the request, by our count. */
   sentTokens: number;
   /** What every request holds, by our count: system prompt and tools. */
   fixedTokens: number;
-  /** The most output that the model gives, where it is known. */
+  /** The most output that the model gives, where known. */
   modelOutputTokens: number | undefined;
   /** What the request asked for. */
   askedOutputTokens: number;
-  /** Whether the request had to be repaired before it was sent: then it was not quite what the view made. */
+  /** Whether the request was repaired before it was sent: then it differs from what the view made. */
   isRepaired: boolean;
 }
 
@@ -49,18 +49,18 @@ export interface Overflow {
 export interface RecoveryTime {
   /** Aborted when the recovery must stop, for whatever reason. */
   signal: AbortSignal;
-  /** Aborted when its own time is over: then it goes on without a model. */
+  /** Aborted when its own time is over: then it continues without a model. */
   deadline: AbortSignal;
 }
 
-/** The message goes back to the head of the queue, or it ends here. */
+/** The message returns to the head of the queue, or it ends here. */
 export type Recovery =
   | { kind: 'again' }
-  /** Nothing could be asked just now: nothing was changed. */
+  /** Nothing could be asked just now, and nothing was changed. */
   | { kind: 'wait'; failure: Failure }
   | Concluding;
 
-/** The stage, one recovery more, and a fresh count of attempts: progress was made. */
+/** The stage, one more recovery, and a reset count of attempts: progress was made. */
 export function moveTo(attempt: Attempt, stage: RecoveryStage): Command[] {
   const turn = attempt.keys.turn(attempt.entry);
   return [
@@ -70,7 +70,7 @@ export function moveTo(attempt: Attempt, stage: RecoveryStage): Command[] {
   ];
 }
 
-/** The command that remembers that a kind of failure was answered with its own step. */
+/** The command that records that a kind of failure was answered with its own step. */
 export function noteTried(attempt: Attempt, kind: Trigger): Command {
   return ['HSET', attempt.keys.turn(attempt.entry), 'tried', [...attempt.tried, kind].join(',')];
 }
@@ -80,14 +80,14 @@ export function trimOf(what: TrimRecord['what'], records: readonly LogRecord[]):
   return { v: 1, t: 'trim', ...newStamp(), what, through: records.findLast(({ id }) => id !== '')?.id ?? '' };
 }
 
-/** The record that shows a part shortened, under the message's own id; answers and results are known by their own. */
+/** The record that shows a part shortened, under the message's own id; answers and results have ids of their own. */
 export function scrubOf({ record, block, instead }: Part): ScrubRecord {
   const isMessage = record.t === 'user' && record.entry !== undefined;
   const target = isMessage ? { entry: record.entry } : { record: record.id };
   return { v: 1, t: 'scrub', ...newStamp(), ...target, ...(block !== undefined && { block }), text: instead };
 }
 
-/** What goes with a change of an earlier part where the model binds its thinking to it: the thinking is left out. */
+/** Omits the thinking when an earlier part changes, where the model binds its thinking to that part. */
 export function thinkingTrim(
   { settings: { modelName }, endpoint: { boundModels } }: Pick<RecoverPorts, 'settings' | 'endpoint'>,
   records: readonly LogRecord[],
@@ -95,19 +95,19 @@ export function thinkingTrim(
   return bindsThinking(modelName) || boundModels.has(modelName) ? [trimOf('thinking', records)] : [];
 }
 
-/** An error that states a smaller window states nonsense. */
+/** An error that states a smaller window than this is nonsense. */
 export const LIMIT_TOKENS_MIN = 1_000;
 
-/** A window as an error taught it: stated, or guessed since the error had no numbers. */
+/** A window learned from an error: stated, or guessed where the error had no numbers. */
 export interface LearntLimit {
   limitTokens: number;
   isGuess: boolean;
 }
 
-/** A guess may be wrong, and would shrink a chat for ever. */
+/** A guess may be wrong, and would otherwise shrink a chat for ever. */
 const GUESS_KEEP_MS = 24 * 3600_000;
 
-/** The command that keeps a window which an error taught to be smaller than what was known. */
+/** The command that keeps a window which an error showed to be smaller than known. */
 export function learnLimit(
   { keys, session }: Attempt,
   knownTokens: number,
@@ -118,7 +118,7 @@ export function learnLimit(
   return [['HSET', keys.session(session), 'limitTokens', limitTokens, 'limitUntilMs', untilMs]];
 }
 
-/** Says that a stage threw, was refused or did not hold. */
+/** Reports that a stage threw, was refused or did not hold. */
 export function reportFailedStage(
   { instruments: { telemetry } }: RecoverPorts,
   stage: RecoveryStage,

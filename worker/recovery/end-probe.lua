@@ -1,4 +1,4 @@
--- Notes what came of a probe. Enough of them that were answered end the storm; after one that was not, the next waits longer.
+-- Records the result of a probe. Enough answered probes end the storm; after a failed one, the next waits longer.
 -- KEYS  1 storm   2 alerts
 -- ARGV  1 entry   2 '1' when it was answered   3 answered probes that end a storm   4 ms of calm after that
 --       5 ms to the next probe after a first failure   6 the most of that   7 alert (JSON) that says that it is over

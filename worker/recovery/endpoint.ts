@@ -3,16 +3,16 @@ import type { Model } from '../model/port.ts';
 import type { FixedPartsVerdict } from './fixed-parts.ts';
 import type { StormGuard } from './storm.ts';
 
-/** The endpoint of the model, with what its failures have taught this process. */
+/** The endpoint of the model, with what this process has learned from its failures. */
 export interface Endpoint {
   model: Model;
   /**
-   * Whether it takes what every request holds, with nothing of any chat. Contract: never throws; one call serves all chats
-   * that fail for the same cause; on abort the verdict is `unclear`.
+   * Whether it takes what every request holds, without anything from a chat. Contract: never throws; one call serves
+   * all chats that fail for the same cause; on abort the verdict is `unclear`.
    */
   takesFixedParts(failure: Failure, maxTokens: number, signal: AbortSignal): Promise<FixedPartsVerdict>;
-  /** Keeps chats from being recovered one and all when the window is wrong. */
+  /** Keeps a wrong window from sending every chat into recovery. */
   storm: StormGuard;
-  /** Models that turned out to bind their thinking, whatever their names say; grows as errors teach it. */
+  /** Models found to bind their thinking, whatever their names suggest; grows as errors show it. */
   boundModels: Set<string>;
 }

@@ -1,5 +1,5 @@
--- Notes that the model refused a chat as too long, and says whether the chat may be recovered now. When many chats are refused
--- within a short time the window is wrong, and not the chats: then one of them at a time goes on as a probe.
+-- Records that the model refused a chat as too long, and returns whether the chat may be recovered now. If many are refused
+-- within a short time, the window is wrong and not the chats: then one chat at a time continues as a probe.
 -- KEYS  1 overflows   2 storm   3 alerts
 -- ARGV  1 chat   2 entry   3 ms within which chats are counted   4 chats that make a storm   5 ms that a probe may take
 --       6 alert (JSON), queued once for each message; '{chats}' in it becomes their number

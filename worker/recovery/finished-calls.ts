@@ -3,24 +3,27 @@ import type { Block } from '../model/block.ts';
 import { estimateText } from '../model/estimate.ts';
 import { type LogRecord, resultText } from '../session/record.ts';
 
-/** A call of a tool that was made for a message, with what came of it. */
+/** A tool call that was made for a message, with its outcome. */
 interface FinishedCall {
   name: string;
   input: unknown;
   outcome: string;
 }
 
-/** So much is shown of a call's arguments, and one and a half times as much of its outcome; the first that fits counts. */
+/**
+ * How many characters of a call's arguments are shown, and one and a half times as many of its outcome; the first that
+ * fits counts.
+ */
 const SHOWN_CHARS = [800, 400, 200, 100, 50, 20];
 const OUTCOME_FACTOR = 1.5;
 const NAME_CHARS = 64;
-/** Of a long outcome no more is looked at. */
+/** No more of a long outcome is scanned. */
 const SCAN_CHARS = 4_000;
 
 /**
  * One line for each call that was already made for the pending message, with its arguments and its outcome, in
- * `tokensMax` as we estimate them: the more calls, the less of each. Where not even that fits, the oldest are counted
- * only. `isBare` leaves out all but the names. The same call in two sessions counts once. Pure.
+ * `tokensMax` as we estimate them: the more calls, the less of each. Where not even that fits, the oldest are only
+ * counted. `isBare` omits all but the names. The same call in two sessions counts once. Pure.
  */
 export function finishedCalls(
   records: readonly LogRecord[],

@@ -5,21 +5,21 @@ import { isOverBudget } from '../model/errors/classify.ts';
 import type { Model, ModelRequest } from '../model/port.ts';
 import type { ToolSpec } from '../tools/toolbox.ts';
 
-/** Whether the endpoint takes what every request holds: system prompt and tools, with nothing of any chat. */
+/** Whether the endpoint takes what every request holds: system prompt and tools, without anything from a chat. */
 export type FixedPartsVerdict =
-  /** Then a refused request was refused for its chat's history or its message. */
+  /** Then the chat's history or its message caused the refusal. */
   | { kind: 'taken'; wasAsked: boolean }
-  /** Then no chat is to blame, and none is touched. */
+  /** Then no chat is to blame, and none is changed. */
   | { kind: 'refused'; wasAsked: boolean; failure: Failure }
   /** The endpoint was in trouble, so nothing is known. */
   | { kind: 'unclear'; wasAsked: boolean; failure: Failure };
 
 /**
  * Asks the endpoint, with one short request, whether it takes the fixed parts alone. One call serves all chats of the
- * process that fail for the same cause: who asks while another does gets its answer, and an answer is kept for a while.
+ * process that fail for the same cause: concurrent callers share its answer, which is cached for a while.
  *
- * Contract: never throws. Not idempotent: a call is billed, at most one a cause and a keeping time. On abort the verdict
- * is `unclear`.
+ * Contract: never throws. Not idempotent: a call is billed, at most one per cause and caching period. On abort the
+ * verdict is `unclear`.
  */
 export type FixedPartsCheck = (
   model: Model,
@@ -28,15 +28,18 @@ export type FixedPartsCheck = (
   signal: AbortSignal,
 ) => Promise<FixedPartsVerdict>;
 
-/** What every request holds, whichever chat it is for. */
+/** What every request holds, for any chat. */
 export type FixedParts = Pick<ModelRequest, 'model' | 'system' | 'tools' | 'serverTools' | 'maxTokens' | 'effort'>;
 
 const TAKEN_KEEP_MS = 10 * 60_000;
-/** An operator who has mended the endpoint should not have to wait, nor a chat whose own trouble looks alike. */
+/**
+ * An operator who has fixed the endpoint should not have to wait, and neither should a chat whose own trouble looks
+ * alike.
+ */
 const REFUSED_KEEP_MS = 15_000;
 const QUESTION = 'This is a test of the connection. Answer with the word "ready".';
 
-/** A check that remembers; one serves a whole process. */
+/** A check that caches its answers; one serves a whole process. */
 export function createFixedPartsCheck(now: () => number = Date.now): FixedPartsCheck {
   const known = new Map<string, { verdict: FixedPartsVerdict; untilMs: number }>();
   const asking = new Map<string, Promise<FixedPartsVerdict>>();
@@ -64,7 +67,7 @@ export function createFixedPartsCheck(now: () => number = Date.now): FixedPartsC
   };
 }
 
-/** Other tools, or another prompt, are another question. */
+/** Other tools, or another prompt, need a new check. */
 function digestOf({ system, tools, serverTools }: FixedParts): string {
   return createHash('sha1')
     .update(JSON.stringify([system, tools, serverTools]))
@@ -74,12 +77,12 @@ function digestOf({ system, tools, serverTools }: FixedParts): string {
 function verdictOf(result: Awaited<ReturnType<Model['send']>>): FixedPartsVerdict {
   if (result.ok && result.answer.stopReason !== 'refusal') return { kind: 'taken', wasAsked: true };
   const failure: Failure = result.ok ? { kind: 'refusal', reason: 'refused' } : result.failure;
-  // A chat whose budget is used up was not even asked for.
+  // The request was not even sent for a chat whose budget is used up.
   const isUnclear = failure.kind === 'transient' || isOverBudget(failure.reason);
   return { kind: isUnclear ? 'unclear' : 'refused', wasAsked: true, failure };
 }
 
-/** What every request of a process holds, but for its output. */
+/** What every request of a process holds, except its output limit. */
 export function fixedPartsOf(
   { modelName, systemPrompt, serverTools, effort }: Settings,
   tools: readonly ToolSpec[],

@@ -8,7 +8,7 @@ import { type Overflow, type RecoverPorts, type Recovery, reportFailedStage } fr
 import { asksForBlame } from './policy.ts';
 import { removeTurn } from './trial.ts';
 
-/** What the user is told, by what was wrong in the end. */
+/** What the notice to the user says, by the final failure. */
 const TOLD: Readonly<Partial<Record<FailureKind, string>>> = {
   media: NOTICE.notTaken,
   poison: NOTICE.notTaken,
@@ -19,7 +19,7 @@ const TOLD: Readonly<Partial<Record<FailureKind, string>>> = {
 
 /**
  * Nothing more can be done for this message; the chat itself stays usable. A message that is to blame is removed from
- * its conversation, or each later one would fail with it.
+ * its conversation, or every later message would fail with it.
  */
 export function giveUp(ports: RecoverPorts, { attempt, failure }: Overflow): Recovery {
   reportFailedStage(ports, attempt.stage, failure.reason);
@@ -30,7 +30,7 @@ export function giveUp(ports: RecoverPorts, { attempt, failure }: Overflow): Rec
     kind: 'conclude',
     conclusion: { outcome: 'failed', reason: failure.reason, parts: [TOLD[failure.kind] ?? NOTICE.gaveUp] },
     commands: [
-      // On trial the message is removed with the move back, whatever it ended with.
+      // During a trial, the move back removes the message, however it ended.
       ...(isGuilty && attempt.trial === undefined ? removeTurn(attempt) : []),
       alertCommand(attempt.keys, gaveUpAlert(attempt, failure.reason, fault)),
       auditCommand(attempt, { event: 'context.gave-up', reason: failure.reason }),
@@ -38,7 +38,10 @@ export function giveUp(ports: RecoverPorts, { attempt, failure }: Overflow): Rec
   };
 }
 
-/** The model declined: the whole turn goes, calls and results included, since each of them would be declined again. */
+/**
+ * The model declined: the whole turn is removed, calls and results included, since each of them would be declined
+ * again.
+ */
 export function refuseTurn({ attempt, failure }: Overflow): Recovery {
   return {
     kind: 'conclude',

@@ -8,17 +8,17 @@ import { longTexts, type Part } from './oversized.ts';
 export interface Kept {
   /** Index of the first record that is kept. */
   from: number;
-  /** What is shortened in it, head and tail kept, so that the newest answered exchange stays at all. */
+  /** What is shortened in it, with head and tail kept, so that the newest answered exchange can stay at all. */
   shortenings: readonly ScrubRecord[];
 }
 
-/** So much of each long text of the newest exchange is kept; the first that fits counts. */
+/** How many characters of each long text of the newest exchange are kept; the first that fits counts. */
 const SHORTENED_CHARS = [8_000, 4_000, 2_000, 1_000, 500, 200];
 
 /**
- * Where the kept part starts: always at a user turn. The newest turn and the newest answered exchange are the least that
- * is kept, the long texts and results of that exchange shortened where it takes more than `tokensMax`; turns before it
- * stay as long as all of it is within that. An exchange that cannot be shortened so far is summarised with the rest.
+ * Where the kept part starts: always at a user turn. At least the newest turn and the newest answered exchange are
+ * kept; the exchange's long texts and results are shortened where it takes more than `tokensMax`. Earlier turns stay as
+ * long as everything fits. An exchange that cannot be shortened enough is summarised with the rest.
  */
 export function chooseKept(records: readonly LogRecord[], tokensMax: number): Kept {
   const newest = newestTurn(records);
@@ -31,7 +31,7 @@ export function chooseKept(records: readonly LogRecord[], tokensMax: number): Ke
   return { from: extended(records, answered, left), shortenings };
 }
 
-/** Where the newest turn starts: it is never summarised, since it is pending or was answered just now. */
+/** Where the newest turn starts: it is never summarised, since it is pending or was just answered. */
 export function newestTurn(records: readonly LogRecord[]): number {
   return Math.max(0, records.findLastIndex(startsTurn));
 }
@@ -41,7 +41,7 @@ function turnBefore(records: readonly LogRecord[], turn: number): number | undef
   return at === -1 ? undefined : at;
 }
 
-/** Whether a turn is over: the model said something and called no tool with it. */
+/** Whether a turn is over: the model wrote text without a tool call. */
 function hasAnswer(turn: readonly LogRecord[]): boolean {
   const last = turn.findLast(({ t }) => t === 'user' || t === 'assistant');
   if (last?.t !== 'assistant') return false;
@@ -62,7 +62,10 @@ function extended(records: readonly LogRecord[], least: number, tokensMax: numbe
   return from;
 }
 
-/** The smallest change that makes an exchange fit: none, or its long texts shortened. Nothing when none suffices. */
+/**
+ * The smallest change that makes an exchange fit: none, or its long texts shortened. Returns nothing when none
+ * suffices.
+ */
 function shortened(exchange: readonly LogRecord[], tokensMax: number): readonly ScrubRecord[] | undefined {
   if (tokensOf(exchange) <= tokensMax) return [];
   for (const keptChars of SHORTENED_CHARS) {
@@ -76,7 +79,7 @@ function tokensOf(records: readonly LogRecord[]): number {
   return recordTokens(asShown(records));
 }
 
-/** The estimate of what records say, as they stand. */
+/** The estimate of what records contain, as they stand. */
 export function recordTokens(records: readonly LogRecord[]): number {
   return records.reduce(
     (sum, record) => sum + (record.t === 'user' || record.t === 'assistant' ? estimateContent(record.content) : 0),

@@ -6,19 +6,19 @@ import { trimOf } from './effects.ts';
 
 /** A mask that makes a summary unnecessary. */
 export interface Mask {
-  /** The mask, and the thinking that goes with it. */
+  /** The mask, and the thinking that is omitted with it. */
   trims: readonly TrimRecord[];
   tokensBefore: number;
   tokensAfter: number;
 }
 
-/** The newest turns, the pending one included, whose results stay whole as long as that suffices. */
+/** The newest turns, the pending one included, whose results stay whole if that suffices. */
 const TURNS_WHOLE = 2;
 
 /**
- * The smallest mask of old tool results that is progress enough by itself: first of all turns but the newest, then of
- * everything but the newest round of tools. `thinking` is what a mask takes with it. Costs no call of a model. Pure but
- * for the record's stamp.
+ * The smallest mask of old tool results that is enough progress by itself: first all turns but the newest, then
+ * everything but the newest round of tools. `thinking` is omitted along with a mask. Makes no model call. Pure except
+ * for the record's timestamp.
  */
 export function maskResults(before: Window, room: Room, thinking: readonly TrimRecord[]): Mask | undefined {
   const { records } = before;

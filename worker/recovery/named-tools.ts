@@ -8,9 +8,9 @@ import type { Overflow, RecoverPorts, Recovery, RecoveryTime } from './effects.t
 const TOOLS_MAX = 20;
 
 /**
- * Leaves out the tools that the API refuses by name, and has the message run again. What an error of a request says is not
- * believed alone: it may quote what somebody wrote, and a tool is taken from every chat. So the fixed parts are asked
- * until they are taken. Nothing when no tool is to blame. Contract: as `recover`.
+ * Removes the tools that the API refuses by name, and retries the message. A request's error is not trusted alone: it
+ * may quote what a user wrote, and a removed tool is removed for every chat. So the fixed parts are checked until they
+ * are taken. Returns nothing when no tool is to blame. Contract: as `recover`.
  */
 export async function leaveOutTools(
   ports: RecoverPorts,
@@ -27,7 +27,7 @@ export async function leaveOutTools(
     out.push(tool);
   }
   if (out.length === 0 && !ports.tools.excluded().some(({ tool }) => tool === named)) return undefined;
-  // No recovery of the message's own, so none is counted; a request without these tools is another one.
+  // Not a recovery of the message itself, so it is not counted; a request without these tools is a different one.
   await attempt.write(`without ${[named, ...out].join(' ')}`, [
     ['HSET', attempt.keys.turn(attempt.entry), 'attempts', 0],
     ...out.map((tool) => alertCommand(attempt.keys, refusedToolAlert(attempt, tool))),

@@ -6,7 +6,7 @@ const OUTPUT_TOKENS_MIN = 1_024;
 const MARGIN_TOKENS = 256;
 const RAISE_FACTOR = 2;
 
-/** Asks for less output where it does not fit beside the input. `false` when too little would be left for an answer. */
+/** Asks for less output where it does not fit beside the input. `false` when too little would remain for an answer. */
 export async function lowerOutput(
   ports: RecoverPorts,
   overflow: Overflow,
@@ -18,7 +18,7 @@ export async function lowerOutput(
   return room >= OUTPUT_TOKENS_MIN && askFor(ports, overflow, room);
 }
 
-/** Asks for more output where thinking took all of it. `false` when the model gives no more, or the window holds no more. */
+/** Asks for more output where thinking took all of it. `false` when the model or the window allows no more. */
 export async function raiseOutput(
   ports: RecoverPorts,
   overflow: Overflow,

@@ -10,29 +10,29 @@ import {
   type UserRecord,
 } from '../session/record.ts';
 
-/** A part of what a user, a tool or the model said that a request can do without. */
+/** A part of the user's, a tool's or the model's content that a request can do without. */
 export interface Part {
   record: UserRecord | AssistantRecord;
-  /** Index of the block in the record's content; absent when that is a plain text. */
+  /** Index of the block in the record's content; absent when the content is plain text. */
   block?: number;
-  /** What it weighs in a request. */
+  /** Its size in a request. */
   bytes: number;
-  /** What stands in its place. */
+  /** What replaces it. */
   instead: string;
-  /** What the user is told that it was. */
+  /** What the user's notice calls it. */
   name: string;
 }
 
 const KEPT_CHARS = 2_000;
-/** Leaving out less would not help, and what is lost might matter. */
+/** Removing anything smaller would not help, and could lose something important. */
 const LARGE_BYTES = 8 * 1024;
 const NAME_CHARS = 80;
 const RESULT_REFUSED =
   '[What the tool returned is left out: the request that held it was refused. The call was made; do not make it again.]';
 
 /**
- * The parts of the newest turn that are worth leaving out, what tools returned in it included: of each, at most
- * `keptChars` are shown. Pure.
+ * The parts of the newest turn that are worth shortening, its tool results included: at most `keptChars` of each are
+ * shown. Pure.
  */
 export function largePartsOfTurn(records: readonly LogRecord[], keptChars: number): Part[] {
   const turn = records.slice(Math.max(0, records.findLastIndex(startsTurn)));
@@ -40,8 +40,8 @@ export function largePartsOfTurn(records: readonly LogRecord[], keptChars: numbe
 }
 
 /**
- * The parts that make a request small enough: the newest turn's first, since it brought the trouble, the largest of
- * each turn first. May fall short where there is nothing large; then the result is empty. Pure.
+ * The parts to remove to make a request small enough: the newest turn's first, since it caused the trouble, and the
+ * largest of each turn first. May fall short; the result is empty where nothing is large. Pure.
  */
 export function largestParts(records: readonly LogRecord[], excessBytes: number): Part[] {
   const chosen: Part[] = [];
@@ -57,7 +57,7 @@ export function largestParts(records: readonly LogRecord[], excessBytes: number)
   return chosen;
 }
 
-/** The long texts of a conversation, answers and results of tools included: of each, `keptChars` are shown. Pure. */
+/** The long texts of a conversation, answers and tool results included: `keptChars` of each are shown. Pure. */
 export function longTexts(records: readonly LogRecord[], keptChars: number): Part[] {
   return records.flatMap((record) => {
     if (record.t !== 'user' && record.t !== 'assistant') return [];
@@ -69,7 +69,7 @@ export function longTexts(records: readonly LogRecord[], keptChars: number): Par
   });
 }
 
-/** What tools returned in the newest turn. Pure. */
+/** The tool results of the newest turn. Pure. */
 export function resultsOfTurn(records: readonly LogRecord[]): Part[] {
   const turn = records.slice(Math.max(0, records.findLastIndex(startsTurn)));
   return turn.flatMap((record) => {
@@ -92,7 +92,7 @@ export function mediaParts(records: readonly LogRecord[]): Part[] {
   );
 }
 
-/** What the records weigh in a request, as far as users and tools sent it. */
+/** The size of the records in a request, counting what users and tools sent. */
 export function bytesOf(records: readonly LogRecord[]): number {
   return records.reduce((sum, record) => {
     if (record.t !== 'user' && record.t !== 'assistant') return sum;
@@ -133,7 +133,7 @@ function partOf(
   return [{ record, ...(index !== undefined && { block: index }), bytes, instead, name: nameOf(block) }];
 }
 
-/** A kept file is filled in as base64 just before it is sent. */
+/** A stored file is filled in as base64 just before it is sent. */
 function weigh(block: Block): number {
   const nested = Array.isArray(block.content) ? block.content.reduce((sum, each) => sum + weigh(each as Block), 0) : 0;
   const { bytes } = sourceOf(block);

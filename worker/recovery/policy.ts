@@ -1,7 +1,7 @@
 import type { RecoveryStage } from '../lane/attempt.ts';
 import type { FailureKind, FailureReason } from '../model/errors/classify.ts';
 
-/** Failures that a change of the request can mend. Transient and terminal ones never reach the table. */
+/** Failures that a change of the request can fix. Transient and terminal ones never reach the table. */
 export type Trigger = Exclude<FailureKind, 'transient' | 'terminal'>;
 
 /** What recovery does next. */
@@ -10,25 +10,25 @@ export type Step =
   | 'compact'
   /** Stage 2: a fresh session, opened by a seed that we build without a model. */
   | 'start fresh session'
-  /** Stage 2, where the fixed parts alone are taken: if not, the history is innocent and stays. */
+  /** Stage 2, if the fixed parts alone are taken; if not, the history is innocent and stays. */
   | 'try without history'
-  /** A fresh session whose seed quotes nothing: what it quoted may be what is refused. */
+  /** A fresh session whose seed quotes nothing: what it quoted may be what was refused. */
   | 'start bare session'
   /** The message itself is too large: only heads and tails of its parts are shown. */
   | 'scrub message'
-  /** The request is too large in bytes: its largest parts are left out, newest message first. */
+  /** The request has too many bytes: its largest parts are removed, newest message first. */
   | 'scrub largest'
-  /** A picture or a file that the model does not take is left out. */
+  /** A picture or a file that the model does not take is removed. */
   | 'scrub media'
-  /** Thinking that the model does not take back is left out. */
+  /** Thinking that the model does not take back is removed. */
   | 'drop thinking'
   /** Input and output together do not fit: ask for less output. */
   | 'lower output'
   /** The answer was cut before its first word: ask for more output. */
   | 'raise output'
-  /** The model declined the message: its whole turn is removed, and the user is told. */
+  /** The model declined the message: its whole turn is removed, and the user is notified. */
   | 'remove turn'
-  /** Nothing is left to change: the user and the operator are told. */
+  /** Nothing is left to change: the user and the operator are notified. */
   | 'give up';
 
 type Row = Readonly<Record<Trigger, Step>>;
@@ -42,10 +42,13 @@ const OWN = {
   output: 'raise output',
 } as const;
 
-/** How often a message takes a kind's own step; once unless named here. */
+/** How often a message may take a kind's own step; once unless listed here. */
 const OWN_STEPS_MAX: Readonly<Partial<Record<Trigger, number>>> = { output: 2, media: 2 };
 
-/** Recovery, whole: what happens at each stage of a message when its next call fails. A missing cell does not compile. */
+/**
+ * The whole recovery: what happens at each stage of a message when its next call fails. A missing cell does not
+ * compile.
+ */
 export const POLICY: Readonly<Record<RecoveryStage, Row>> = {
   none: { token: 'compact', ...OWN, refusal: 'remove turn', unknown: 'try without history' },
   compacted: { token: 'start fresh session', ...OWN, refusal: 'remove turn', unknown: 'try without history' },
@@ -54,7 +57,7 @@ export const POLICY: Readonly<Record<RecoveryStage, Row>> = {
   scrubbed: { token: 'give up', ...OWN, refusal: 'give up', unknown: 'give up' },
 };
 
-/** What happens instead when a kind's own step was taken as often as it may be, or finds nothing to do. */
+/** What happens instead when a kind's own step has reached its limit, or finds nothing to do. */
 export const OTHERWISE: Readonly<Record<RecoveryStage, Row>> = {
   none: {
     token: 'compact',
@@ -108,11 +111,13 @@ export const OTHERWISE: Readonly<Record<RecoveryStage, Row>> = {
   },
 };
 
-/** Failures for which either the history or the message is to blame: a fresh session is on trial until it is answered. */
+/**
+ * Failures for which either the history or the message is to blame: a fresh session is on trial until it is answered.
+ */
 const BLAMED: ReadonlySet<Trigger> = new Set<Trigger>(['media', 'poison', 'refusal', 'unknown']);
 
 /**
- * Whether a fresh session that fails alike shows the history to be innocent. A turn that is too slow may be so for its
+ * Whether the history is innocent if a fresh session fails in the same way. A turn may be too slow because of its
  * length, or because the endpoint hangs.
  */
 export function asksForBlame({ kind, reason }: { kind: Trigger; reason: FailureReason }): boolean {
@@ -123,14 +128,14 @@ export function asksForBlame({ kind, reason }: { kind: Trigger; reason: FailureR
 export const RECOVERIES_MAX = 3;
 
 /**
- * The next step for a failure. Pure; ends for every sequence of failures, since `recoveries` only grows. It counts
- * those since the last call that went through.
+ * The next step for a failure. Pure; ends for every sequence of failures, since `recoveries` only grows. It counts the
+ * recoveries since the last call that went through.
  */
 export function nextStep(state: {
   stage: RecoveryStage;
   trigger: Trigger;
   recoveries: number;
-  /** Kinds whose own step was taken for this message, each as often as it was, or is of no use for it. */
+  /** Kinds whose own step was taken for this message or does not apply to it; one item for each time. */
   tried: readonly string[];
 }): Step {
   if (state.recoveries >= RECOVERIES_MAX) return 'give up';

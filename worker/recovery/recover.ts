@@ -24,13 +24,13 @@ import { compactForRetry } from './stage-1.ts';
 import { startFreshSession } from './stage-2.ts';
 import { isRefusedForLength } from './storm.ts';
 
-/** No window that anybody talks to is smaller, so a request of less was not refused for its length. */
+/** No supported model has a smaller window, so a smaller request was not refused for its length. */
 const GUESS_TOKENS_MIN = 2_000;
-/** A refusal without numbers teaches that the window is smaller than what was sent; our count may be off. */
+/** A refusal without numbers shows that the window is smaller than what was sent; our count may be off. */
 const GUESS_SHARE = 0.9;
-/** Less room than that beside the fixed parts is room for no answer. */
+/** With less room than this beside the fixed parts, no answer fits. */
 const ANSWER_TOKENS_MIN = 1_024;
-/** Stands among the kinds that were tried. */
+/** Listed among the kinds that were tried. */
 const ASKED_AGAIN = 'asked again';
 const NOT_ASKED: ReadonlySet<string> = new Set(['paused', 'over_chat_budget', 'over_total_budget']);
 
@@ -51,7 +51,7 @@ export async function recover(ports: RecoverPorts, overflow: Overflow, time: Rec
   if (storm) return { kind: 'wait', failure: storm };
   const learnt = learn(overflow);
   if (failure.kind === 'token' && !learnt.isGuess && overflow.fixedTokens > learnt.limitTokens - ANSWER_TOKENS_MIN) {
-    // Nothing that a chat could give up would help, if our count is right: the endpoint knows.
+    // If our count is right, nothing that a chat could give up would help: the endpoint knows.
     const verdict = await askFixedParts(ports, overflow, time.signal);
     if (verdict.kind === 'refused') return concludeFixedParts(overflow, verdict.failure.reason);
     if (verdict.kind === 'unclear') return { kind: 'wait', failure: verdict.failure };
@@ -71,7 +71,7 @@ function askFixedParts(ports: RecoverPorts, overflow: Overflow, signal: AbortSig
   return ports.endpoint.takesFixedParts(overflow.failure, overflow.askedOutputTokens, signal);
 }
 
-/** A step that belongs to one kind of failure. `false` when there is nothing that it could do. */
+/** A step that belongs to one kind of failure. `false` when it has nothing to do. */
 async function takeOwn(
   ports: RecoverPorts,
   overflow: Overflow,
@@ -121,7 +121,7 @@ async function take(
   }
 }
 
-/** Stage 1; and stage 2 at once where it fails, or takes longer than a recovery may. */
+/** Stage 1, and stage 2 at once if it fails or takes longer than a recovery may. */
 async function compactOrStartFresh(
   ports: RecoverPorts,
   overflow: Overflow,
@@ -133,14 +133,14 @@ async function compactOrStartFresh(
     ? { reason: 'recovery_timeout', failed: undefined }
     : await compactForRetry(ports, overflow, learnt, signal);
   if (failed === undefined || (signal.aborted && !deadline.aborted)) return { kind: 'again' };
-  // A summary that was not even asked for says nothing of the session: it must not cost one.
+  // A summary that was never requested says nothing about the session: the session must not be lost over it.
   const { failure } = failed.failed ?? {};
   if (failure && NOT_ASKED.has(failure.reason)) return { kind: 'wait', failure };
   reportFailedStage(ports, 'none', deadline.aborted ? 'recovery_timeout' : failed.reason);
   return orReport(ports, attempt, () => startFreshSession(ports, overflow, learnt, 'fresh'));
 }
 
-/** Nobody knows what an unlisted refusal is about: the history is left only where the fixed parts alone are taken. */
+/** The cause of an unlisted refusal is unknown: the history is left only where the fixed parts alone are taken. */
 async function tryWithoutHistory(
   ports: RecoverPorts,
   overflow: Overflow,
@@ -151,7 +151,7 @@ async function tryWithoutHistory(
   const verdict = await askFixedParts(ports, overflow, signal);
   if (verdict.kind === 'unclear') return { kind: 'wait', failure: verdict.failure };
   if (verdict.kind === 'refused') return concludeFixedParts(overflow, verdict.failure.reason);
-  // An endpoint that was in trouble until now may be well again: that is found out before a history is left.
+  // An endpoint in trouble may have recovered in the meantime: check that before leaving a history.
   if (isEndpointTrouble(failure.reason) && !attempt.tried.includes(ASKED_AGAIN)) return askAgain(attempt);
   const spent = verdict.wasAsked ? 1 : 0;
   return orReport(ports, attempt, () => startFreshSession(ports, overflow, learnt, 'fresh', spent));
@@ -162,7 +162,7 @@ async function askAgain({ keys, entry, tried, write }: Attempt): Promise<Recover
   return { kind: 'again' };
 }
 
-/** No chat is to blame, so none is touched; the operator is told once for all of them. */
+/** No chat is to blame, so none is changed; the operator is notified once for all of them. */
 function concludeFixedParts({ attempt, failure }: Overflow, why: string): Recovery {
   const { reason } = failure;
   return {
@@ -175,7 +175,7 @@ function concludeFixedParts({ attempt, failure }: Overflow, why: string): Recove
   };
 }
 
-/** A stage that throws is seen in the trace; what it threw goes on, and the job is run again. */
+/** Records a stage that throws in the trace; rethrows, and the job runs again. */
 async function orReport(ports: RecoverPorts, { stage }: Attempt, work: () => Promise<Recovery>): Promise<Recovery> {
   try {
     return await work();
@@ -206,7 +206,10 @@ async function report({ instruments: { telemetry } }: RecoverPorts, { attempt, f
   });
 }
 
-/** An error that states a smaller window is believed, but for nonsense; one without numbers teaches by what was sent. */
+/**
+ * A smaller window that an error states is believed, unless it is nonsense; without numbers, what was sent sets the
+ * window.
+ */
 function learn({ failure, limitTokens: knownTokens, sentTokens }: Overflow): LearntLimit {
   const stated = failure.limitTokens;
   if (stated !== undefined && stated >= LIMIT_TOKENS_MIN)

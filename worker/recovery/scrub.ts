@@ -20,12 +20,12 @@ import { bytesOf, largePartsOfTurn, largestParts, mediaParts, type Part, results
 
 const KEPT_CHARS_MAX = 2_000;
 const KEPT_CHARS_MIN = 200;
-/** No script has more than about a token a character, so a part takes at most a fifth of the window. */
+/** No script takes much more than one token a character, so a part takes at most a fifth of the window. */
 const KEPT_CHARS_PER_TOKEN = 0.2;
 
 /**
- * Shows only heads and tails of a message that is too large by itself, and of what tools returned for it: the less, the
- * smaller the window is.
+ * Shows only heads and tails of a message that is too large by itself, and of its tool results. The smaller the window,
+ * the less is shown.
  */
 export async function scrubMessage(ports: RecoverPorts, overflow: Overflow, limitTokens: number): Promise<Recovery> {
   const { attempt, opened } = overflow;
@@ -36,8 +36,8 @@ export async function scrubMessage(ports: RecoverPorts, overflow: Overflow, limi
 }
 
 /**
- * Leaves out the largest parts, the newest message's first. The provider's own limit is not known: a request that was
- * refused is at least halved. `false` when nothing in it is large.
+ * Removes the largest parts, the newest message's first. The provider's own limit is unknown: a refused request is at
+ * least halved. `false` when nothing in it is large.
  */
 export async function scrubLargest(ports: RecoverPorts, overflow: Overflow): Promise<Recovery | false> {
   const records = asShown(overflow.opened.window.records);
@@ -46,7 +46,10 @@ export async function scrubLargest(ports: RecoverPorts, overflow: Overflow): Pro
   return left.length > 0 && storeOwn(ports, overflow, left);
 }
 
-/** Leaves out the picture or the file that the error names; all of them when it names none, or a second one. `false` when there is none. */
+/**
+ * Removes the picture or the file that the error names; all of them when it names none, or a second one. `false` when
+ * there is none.
+ */
 export async function scrubMedia(ports: RecoverPorts, overflow: Overflow): Promise<Recovery | false> {
   const media = mediaParts(asShown(overflow.opened.window.records));
   const isSecond = overflow.attempt.tried.includes('media');
@@ -55,7 +58,7 @@ export async function scrubMedia(ports: RecoverPorts, overflow: Overflow): Promi
   return left.length > 0 && storeOwn(ports, overflow, left);
 }
 
-/** Leaves out all thinking up to here: what binds it may have changed in a way that we do not see. `false` without any. */
+/** Omits all thinking so far: what it is bound to may have changed in a way that we do not see. `false` without any. */
 export async function dropThinking(
   ports: RecoverPorts,
   { attempt, opened, failure }: Overflow,
@@ -77,8 +80,9 @@ export async function dropThinking(
 }
 
 /**
- * Leaves out what tools returned in the middle of a message's turn, once: it came from outside, and is more often to blame
- * than what people wrote. The calls stay, so none is made again. `false` when there is nothing, or it did not help.
+ * Removes the tool results in the middle of a message's turn, once: they came from outside, and are more often to blame
+ * than what people wrote. The calls stay, so none is made again. `false` when there is nothing to remove, or it did not
+ * help.
  */
 export async function scrubResults(ports: RecoverPorts, overflow: Overflow): Promise<Recovery | false> {
   const { attempt, opened, failure } = overflow;
@@ -97,7 +101,7 @@ async function storeOwn(ports: RecoverPorts, overflow: Overflow, left: readonly 
   return { kind: 'again' };
 }
 
-/** Each scrub is kept under the message's own id, so that no later load shows the part again. */
+/** Each scrub is kept under the message's own id, so no later load shows the part again. */
 async function store(
   ports: RecoverPorts,
   { attempt, opened, failure }: Overflow,
@@ -121,7 +125,7 @@ async function store(
   ports.instruments.telemetry.count(METRIC.recoveries, { action: 'scrub', result: 'ok' });
 }
 
-/** The error's path leads to a block of the request as it was sent: after a repair it may lead anywhere. */
+/** The error's path refers to the request as sent: after a repair it may point to the wrong block. */
 function isNamed(part: Part, { opened, failure: { path }, isRepaired }: Overflow): boolean {
   if (path?.block === undefined || isRepaired) return false;
   const { messages, origins } = viewWithOrigins(opened.window);

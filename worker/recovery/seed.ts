@@ -12,15 +12,15 @@ export interface SeedSource {
   total: number;
   /** The entry that will be replayed: it is not quoted, since it follows the seed verbatim. */
   pending: string;
-  /** Where the pending message was written. */
+  /** Where the pending message was sent. */
   channel: string;
   /** An unguessable word that frames the quoted part. */
   boundary: string;
   /** Upper bound of the result, as we estimate tokens. */
   tokensMax: number;
-  /** Why the old session was set aside: it outgrew the window, or the model does not take it any more. */
+  /** Why the old session was set aside: it outgrew the window, or the model no longer takes it. */
   because: 'outgrown' | 'refused';
-  /** Whether nothing is quoted, since what was quoted may be what the model does not take. */
+  /** Whether nothing is quoted, since the model may have refused what was quoted before. */
   isBare: boolean;
 }
 
@@ -43,16 +43,16 @@ const REFERENCE =
 
 const ISO_TIME = /^\d{4}-\d\d-\d\dT[\d:.]{5,15}(?:Z|[+-]\d\d:\d\d)$/;
 const END = '[END of the recovery note. Answer the message that follows.]';
-/** What is left of a note in a window that is smaller than the note's own frame. */
+/** What remains of a note in a window that is smaller than the note's own frame. */
 const SHORTEST = `[Recovery note. The earlier conversation was set aside.]\n${END}`;
 const BECAUSE = {
   outgrown: 'outgrew the context window and was set aside',
   refused: 'was not taken by the model any more and was set aside',
 } as const;
-/** Of the note's budget, for what was already done for the pending message. */
+/** Share of the note's budget for what was already done for the pending message. */
 const FINISHED_SHARE = 0.5;
 
-/** A quoted part: what matters least stands first. */
+/** A quoted part: the least important stands first. */
 interface Section {
   title: string;
   items: readonly string[];
@@ -61,8 +61,8 @@ interface Section {
 /**
  * The text that opens a fresh session, built without a model. Pure: the same source gives the same bytes. It says that
  * it is a lossy reference, quotes the newest asks and replies in an escaped block, and never quotes an earlier seed, so
- * it stays bounded for any number of rounds. When it is over its budget the later, less important parts go first, and
- * of each part the oldest.
+ * it stays bounded after any number of rounds. When it exceeds its budget, the later, less important parts are dropped
+ * first, and the oldest lines of each part.
  */
 export function buildSeed(source: SeedSource): string {
   const { boundary, pending, tokensMax, isBare } = source;
@@ -81,7 +81,7 @@ export function buildSeed(source: SeedSource): string {
   }
 }
 
-/** What was done for the pending message must not be done again, so it goes last of all. */
+/** What was done for the pending message must not be repeated, so it is dropped last. */
 function finishedSection({ records, pending, tokensMax, isBare }: SeedSource): string[] {
   const items = finishedCalls(records, { pending, isBare, tokensMax: Math.floor(tokensMax * FINISHED_SHARE) });
   if (items.length === 0) return [];
@@ -90,7 +90,7 @@ function finishedSection({ records, pending, tokensMax, isBare }: SeedSource): s
   return listed({ title, items: items.map((item) => quote(item, item.length)) });
 }
 
-/** A message that was replayed in a fresh session stands in both logs; only where it was answered does it count. */
+/** A message that was replayed in a fresh session appears in both logs; only the answered one counts. */
 function withoutRepeats(records: readonly LogRecord[]): readonly LogRecord[] {
   const seen = new Set<string>();
   const kept = records.toReversed().filter((record) => {
@@ -102,7 +102,7 @@ function withoutRepeats(records: readonly LogRecord[]): readonly LogRecord[] {
   return kept.reverse();
 }
 
-/** In the order of how much they matter. */
+/** In order of importance. */
 function sectionsOf(records: readonly LogRecord[]): Section[] {
   return [
     { title: 'Messages of the user that were not answered, newest last', items: unanswered(records) },
@@ -145,7 +145,7 @@ function listed({ title, items }: Section): string[] {
   return [`\n${title}:`, ...items.map((item) => `- ${item}`)];
 }
 
-/** On one line, without credentials, and without what could pass for a line of the frame. */
+/** On one line, without credentials and without anything that could pass for a line of the frame. */
 function quote(text: string, maxChars: number): string {
   const plain = redact(text.toWellFormed()).replace(/\s+/g, ' ').trim();
   return clip(plain.replace(/-{4,}/g, '---').replace(/\[END of/gi, '(end of'), maxChars);
@@ -171,7 +171,7 @@ function lastAssistant(records: readonly LogRecord[]): string[] {
     .map((text) => quote(text, ASSISTANT_CHARS));
 }
 
-/** Asks after the last reply; a tool call or a thought is none. */
+/** Asks after the last reply; tool calls and thinking are not replies. */
 function unanswered(records: readonly LogRecord[]): string[] {
   const lastReply = records.findLastIndex((record) => record.t === 'assistant' && textOf(record.content).trim() !== '');
   return asks(records.slice(lastReply + 1))
@@ -179,7 +179,7 @@ function unanswered(records: readonly LogRecord[]): string[] {
     .map((record) => quote(textOf(record.content), UNANSWERED_CHARS));
 }
 
-/** From the newest backwards, as far as the scan's budget reaches. */
+/** From the newest backwards, within the scan's budget. */
 function named(records: readonly LogRecord[]): string[] {
   const found = new Set<string>();
   let left = NAMED_SCAN_CHARS;

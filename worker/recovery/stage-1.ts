@@ -27,20 +27,23 @@ import {
 import { maskResults, trimOldRounds } from './mask.ts';
 import type { Summariser, SummaryPart } from './summarise.ts';
 
-/** A session that was compacted this often in a row refills at once: compacting it again would not help. */
+/** A session that was compacted this often in a row refills at once: another compaction would not help. */
 export const COMPACTIONS_IN_ROW_MAX = 3;
-/** So often in a row a session is compacted in vain after a reply; then it is left alone until a call needs the room. */
+/**
+ * How often in a row a compaction after a reply may be in vain; then the session is left alone until a call needs the
+ * room.
+ */
 const VAIN_COMPACTIONS_MAX = 2;
-/** The field of the turn that holds what is finished of a summary. */
+/** The turn's field that holds the finished part of a summary. */
 const PART = 'summary';
 
-/** Why a session was not compacted, with the failure of the call where that was it. */
+/** Why a session was not compacted, with the failed call where that was the cause. */
 interface Uncompacted {
   reason: string;
   failed?: FailedCall | undefined;
 }
 
-/** What is compacted, and by whom. */
+/** What is compacted, and for whom. */
 interface Subject {
   attempt: Attempt;
   opened: OpenedSession;
@@ -49,7 +52,7 @@ interface Subject {
   step: string;
   /** What is stored with it. */
   effects: readonly Command[];
-  /** How long trouble that will pass is waited out. */
+  /** How long transient trouble is waited out. */
   patienceMs: number;
   /** Calls that were made in vain. */
   callsMade?: number;
@@ -59,7 +62,7 @@ interface Subject {
 
 /**
  * Stage 1: compacts the session of a message that does not fit, and stores the stage with the result. Returns why it
- * failed, or nothing when the message can be tried again.
+ * failed, or nothing when the message can be retried.
  */
 export async function compactForRetry(
   ports: RecoverPorts,
@@ -76,8 +79,8 @@ export async function compactForRetry(
 }
 
 /**
- * Prevention: compacts a session after a reply, while nobody waits. `opened` is the window with the answer in it. A
- * failure is of no account here: the next message's own count will see to it.
+ * Prevention: compacts a session after a reply, while no user waits. `opened` is the window with the answer in it. A
+ * failure does not matter here: the next message's own count triggers compaction again.
  */
 export async function compactAfterReply(
   ports: RecoverPorts,
@@ -142,7 +145,7 @@ async function compactSession(
 
 type Compacted = { ok: true; compaction: Pick<Compaction, 'tokensBefore' | 'tokensAfter' | 'calls'> };
 
-/** The cheap step first: one line for each old result of a tool. It brings nothing back that a load has left out. */
+/** The cheap step first: replaces each old tool result by one line. It restores nothing that a load has omitted. */
 async function maskOldResults(ports: RecoverPorts, subject: Subject): Promise<Compacted | undefined> {
   const { window } = subject.opened;
   if (window.omitted > 0) return undefined;
@@ -189,7 +192,7 @@ async function summariseSession(ports: RecoverPorts, subject: Subject, signal: A
   return result;
 }
 
-/** A summariser that overflows and states a smaller window is asked once more, with what fits that. */
+/** Retries a summariser that overflows and states a smaller window once, with what fits that window. */
 function measuredAnew(ports: RecoverPorts, subject: Subject, failed: CompactionFailure): Subject | undefined {
   const { attempt, room, effects, callsMade = 0 } = subject;
   const limitTokens = failed.failed?.failure.limitTokens ?? 0;
@@ -205,7 +208,7 @@ function measuredAnew(ports: RecoverPorts, subject: Subject, failed: CompactionF
   };
 }
 
-/** A chunk must fit the summariser, and what it says must fit the chat. */
+/** A chunk must fit the summariser, and its summary must fit the chat. */
 async function summariserOf(ports: RecoverPorts, subject: Subject): Promise<Summariser> {
   const { attempt, room } = subject;
   const { windowTokens, maxOutputTokens } = await ports.endpoint.model.limits(ports.settings.compactionModel);
@@ -228,7 +231,7 @@ async function summariserOf(ports: RecoverPorts, subject: Subject): Promise<Summ
   };
 }
 
-/** What is finished of the same summary: the same records give the same chunks. */
+/** The finished part of the same summary: the same records give the same chunks. */
 function finishedPart(subject: Subject): SummaryPart | undefined {
   const kept = subject.attempt.field(PART);
   if (kept === undefined) return undefined;
@@ -240,7 +243,7 @@ function subjectKey({ attempt, opened, room }: Subject): string {
   return [attempt.session, opened.firstIndex, opened.logRecords, room.limitTokens].join(' ');
 }
 
-/** Everything that belongs to one compaction, in one step. */
+/** Stores everything that belongs to one compaction, in one step. */
 async function store(
   { attempt, step, effects }: Subject,
   records: readonly LogRecord[],

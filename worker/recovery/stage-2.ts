@@ -26,7 +26,7 @@ const SEED_SHARE = 0.1;
 /** Where the pending message stands in a fresh log: behind the seed. */
 const PENDING_INDEX = 1;
 
-/** The old session, the new one, and what is said of it. */
+/** The old session, the new one, and what is announced about the move. */
 interface Move {
   /** The session that is set aside. */
   from: SessionId;
@@ -38,9 +38,9 @@ interface Move {
 
 /**
  * Stage 2. The pointer of the chat moves by compare-and-set, in one step with everything that belongs to it. Where the
- * history or the message may be to blame, the new session is on trial: nobody is told, and the old one stays open, until
- * a call went through in it. `bare` leaves out of the seed what might be refused. `spent` counts the calls that it took
- * to get here.
+ * history or the message may be to blame, the new session is on trial: nobody is notified, and the old one stays open,
+ * until a call goes through in it. `bare` omits from the seed what might be refused. `spent` counts the calls that it
+ * took to get here.
  */
 export async function startFreshSession(
   ports: RecoverPorts,
@@ -113,7 +113,10 @@ function trialOf(
   return { of: from, in: to, entries, notice, why: attempt.trial?.why ?? failure.reason };
 }
 
-/** What closes the session before, and who is told; on trial nobody is, and only a session that failed is closed. */
+/**
+ * What closes the previous session, and who is notified; a trial notifies nobody, and only a session that failed is
+ * closed.
+ */
 function announced(attempt: Attempt, { from, to, entries, trial }: Move): Command[] {
   const { keys, session } = attempt;
   const turn = keys.turn(attempt.entry);
@@ -129,7 +132,7 @@ function announced(attempt: Attempt, { from, to, entries, trial }: Move): Comman
   ];
 }
 
-/** A window that an error once taught holds for the next session, too. */
+/** A window that an error once stated or implied holds for the next session, too. */
 function inheritedLimit(attempt: Attempt, to: SessionId, learnt: LearntLimit, knownTokens: number): Command[] {
   if (learnt.limitTokens < knownTokens) return learnLimit({ ...attempt, session: to }, knownTokens, learnt);
   if (attempt.limit === undefined) return [];

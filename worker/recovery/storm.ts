@@ -6,13 +6,13 @@ import { overflowStormAlert, overflowStormOver } from '../alerts/messages.ts';
 import type { Attempt } from '../lane/attempt.ts';
 import type { Failure } from '../model/errors/classify.ts';
 
-/** When many overflows are a storm, and how it is got through. */
+/** When many overflows are a storm, and how the gateway gets through it. */
 export interface StormLimits {
-  /** So many chats within five minutes. */
+  /** This many chats within five minutes. */
   stormChats: number;
-  /** How long a chat waits until it asks again whether it may go on. */
+  /** How long a chat waits before it asks again whether it may continue. */
   stormWaitMs: number;
-  /** How long nobody is tried after a probe that was not answered; it doubles, to five minutes. */
+  /** How long no chat is tried after a probe that was not answered; doubles, up to five minutes. */
   stormRestMs: number;
 }
 
@@ -23,30 +23,30 @@ const PROBE_MS = 180_000;
 const PROBES_MIN = 2;
 const CALM_MS = 600_000;
 const REST_MS_MAX = 300_000;
-/** The field of a turn that waits for a storm to pass, or is a probe of it. */
+/** The field of a turn that waits for a storm to pass, or that is its probe. */
 export const STORM = 'storm';
 
 /**
- * Keeps a window that is wrong from costing every chat its session. When many chats of the installation are refused as too
- * long within minutes, although our own count said that they fit, one at a time is recovered as a probe, and the others wait:
- * answered probes let them go on, failed ones do not.
+ * Keeps a wrong window from costing every chat its session. When many chats of the installation are refused as too long
+ * within minutes, although our own count said that they fit, one at a time is recovered as a probe and the others wait.
+ * Answered probes let them continue; failed probes do not.
  *
- * Contract: rejects when Redis cannot be reached. `enter` may be repeated, also by the probe itself; a probe whose process dies
- * is replaced after three minutes.
+ * Contract: rejects when Redis cannot be reached. `enter` may be repeated, also by the probe itself; a probe whose
+ * process dies is replaced after three minutes.
  */
 export interface StormGuard {
-  /** Answers the failure that the message waits with, or nothing when it may be recovered now. */
+  /** Resolves to the failure that the message waits with, or to nothing when it may be recovered now. */
   enter(attempt: Attempt): Promise<Failure | undefined>;
-  /** Notes how a message ended that was in a storm; others change nothing. */
+  /** Records how a message in a storm ended; does nothing for other messages. */
   ended(attempt: Attempt, isAnswered: boolean): Promise<void>;
 }
 
-/** Whether the provider refused a request for its length that we had counted to fit. */
+/** Whether the provider refused for its length a request that we had counted to fit. */
 export function isRefusedForLength({ kind, reason }: Pick<Failure, 'reason'> & { kind: string }): boolean {
   return kind === 'token' && !reason.startsWith('counted_');
 }
 
-/** Binds the guard to a connection. A storm is one for the whole installation. */
+/** Binds the guard to a connection. A storm covers the whole installation. */
 export function createStormGuard(redis: RedisClient, limits: StormLimits): StormGuard {
   const keys: Keys = keysOf(0);
   const script = <Reply>(name: string) => bindScript<Reply>(redis, join(import.meta.dirname, `${name}.lua`));

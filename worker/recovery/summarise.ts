@@ -10,28 +10,28 @@ import { neutral, type Transcript } from './transcript.ts';
 /** Who writes summaries, and within which bounds. */
 export interface Summariser {
   model: Model;
-  /** The chat on whose budget the calls go. */
+  /** The chat whose budget pays for the calls. */
   chat?: ChatKey;
   name: string;
-  /** Asked when the first is in trouble that will pass. */
+  /** Asked when the first model is in transient trouble. */
   fallbackName: string | undefined;
   /** The smaller of its own window and the chat's, in tokens. */
   limitTokens: number;
-  /** The most output that it gives, in tokens. */
+  /** The most output that the model gives, in tokens. */
   outputTokens: number;
   /** What a summary may take of the next request, in tokens. */
   summaryTokens: number;
-  /** What must be kept besides the usual, in the operator's words; may be empty. */
+  /** What must be kept besides the usual, in the operator's own words; may be empty. */
   preserve: string;
-  /** How long trouble that will pass is waited out, in all. */
+  /** How long transient trouble is waited out, in all. */
   patienceMs: number;
-  /** Runs just before each call. Contract: throws when the calls are not ours to make any more. */
+  /** Runs just before each call. Contract: throws when we may no longer make calls. */
   beforeCall(): Promise<void>;
-  /** Takes what is finished, so that nobody has to pay for it twice. Contract: as `beforeCall`. */
+  /** Stores the finished part, so it is never paid for twice. Contract: as `beforeCall`. */
   keepPart(part: SummaryPart): Promise<void>;
 }
 
-/** How far a summary in several calls has come. */
+/** The progress of a summary that takes several calls. */
 export interface SummaryPart {
   /** Chunks of the transcript that it covers. */
   chunks: number;
@@ -40,7 +40,7 @@ export interface SummaryPart {
   usage: Usage;
 }
 
-/** Why there is no summary; `calls` were made all the same. */
+/** Why there is no summary; the `calls` were made even so. */
 export interface SummaryFailure {
   reason: 'call_failed' | 'empty_summary' | 'cut_summary' | 'error_text';
   /** The call that failed. */
@@ -50,17 +50,17 @@ export interface SummaryFailure {
 
 export type Summarised = { ok: true; written: SummaryPart } | { ok: false; failed: SummaryFailure };
 
-/** Output is for thinking too, whatever an answer may take. */
+/** Thinking uses output too, whatever an answer may take. */
 const OUTPUT_TOKENS_MAX = 16_000;
 const OUTPUT_SHARE = 0.25;
-/** What is not text is thinking. */
+/** The rest is thinking. */
 const TEXT_SHARE = 0.5;
-/** Models write somewhat more than they are asked for. */
+/** Models write somewhat more than asked. */
 const WANTED_SHARE = 0.8;
 /** Russian, German and Thai take three to four tokens for a word; English takes one and a half. */
 const TOKENS_PER_WORD = 4;
 const WORDS_MIN = 50;
-/** A summary that was cut before this is no summary. */
+/** A summary that was cut shorter than this does not count. */
 const CUT_TOKENS_MIN = 200;
 const CUT = '[The summary was cut here.]';
 const ERROR_TEXT_CHARS_MAX = 200;
@@ -76,8 +76,8 @@ const SYSTEM = [
 const NOTHING_SPENT: Usage = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0 };
 
 /**
- * Has the model update a summary, chunk by chunk. `unseen` records are in no chunk, and the summariser is told so. Goes on
- * from `done` where an earlier attempt got so far. Contract: throws only what `beforeCall` and `keepPart` throw; a failed,
+ * Has the model update a summary, chunk by chunk. `unseen` records are in no chunk; the prompt says so. Resumes from
+ * `done` where an earlier attempt got that far. Contract: throws only what `beforeCall` and `keepPart` throw; a failed,
  * empty or useless summary is a value. On abort the failure is `call_failed`.
  */
 export async function summarise(
@@ -101,7 +101,7 @@ export async function summarise(
   return { ok: true, written };
 }
 
-/** Trouble that will pass is waited out for a while, or left to the fallback model. */
+/** Waits out transient trouble for a while, or uses the fallback model. */
 async function askPatiently(summariser: Summariser, request: ModelRequest, signal: AbortSignal): Promise<ModelResult> {
   const { patienceMs } = summariser;
   let firstFailedAtMs: number | undefined;
@@ -130,7 +130,7 @@ async function askEither(
   return second.ok ? second : first;
 }
 
-/** A long summary that was cut says most of what there is to say: its most important part comes first. */
+/** A long summary that was cut is still useful: its most important part comes first. */
 function judge({ text, stopReason }: ModelAnswer): { summary: string } | { reason: SummaryFailure['reason'] } {
   const summary = text.trim();
   if (summary === '') return { reason: 'empty_summary' };
@@ -141,13 +141,16 @@ function judge({ text, stopReason }: ModelAnswer): { summary: string } | { reaso
   return { reason: 'cut_summary' };
 }
 
-/** Some proxies send an error as an answer. So short a text that reads like one is no summary of a long conversation. */
+/**
+ * Some proxies return an error as an answer. A short text that reads like an error is not a summary of a long
+ * conversation.
+ */
 function isErrorText(summary: string): boolean {
   if (summary.length > ERROR_TEXT_CHARS_MAX) return false;
   return ERROR_START.test(summary) || classify(summary).kind === 'token';
 }
 
-/** What a summary in one call came to. */
+/** The result of a summary in one call. */
 export function summaryOf(result: ModelResult): Summarised {
   if (!result.ok) return { ok: false, failed: { reason: 'call_failed', failed: result, calls: 1 } };
   const judged = judge(result.answer);
@@ -156,7 +159,7 @@ export function summaryOf(result: ModelResult): Summarised {
   return { ok: true, written: { chunks: 1, summary: judged.summary, calls: 1, usage } };
 }
 
-/** How much output a summary may ask for, and how many words are asked of it: what is not text is thinking. */
+/** How much output a summary may use, and how many words the prompt asks for: the rest is thinking. */
 export function summaryBounds({ limitTokens, outputTokens, summaryTokens }: Summariser): {
   maxTokens: number;
   words: number;

@@ -7,7 +7,7 @@ import { type LogRecord, resultText } from '../session/record.ts';
 
 const TOOL_RESULT_CHARS = 2_000;
 const SHORTENED_CHARS = 1_500;
-/** No character is estimated at more than 1.1 tokens, so a line of so many characters fits for sure. */
+/** No character is estimated at more than 1.1 tokens, so a line of this many characters always fits. */
 const CHARS_PER_TOKEN_SURE = 0.9;
 
 /** A transcript cut into pieces that a summariser can take, oldest first. */
@@ -18,9 +18,9 @@ export interface Transcript {
 }
 
 /**
- * Writes records as text for a summariser: tool results shortened head and tail, media as placeholders, thinking left
- * out, credentials removed. What does not fit into `chunksMax` chunks is shortened first, then left out, oldest first.
- * Pure.
+ * Writes records as text for a summariser: tool results shortened to head and tail, media as placeholders, thinking
+ * omitted, credentials removed. What does not fit into `chunksMax` chunks is shortened first, then omitted, oldest
+ * first. Pure.
  */
 export function transcribe(records: readonly LogRecord[], chunkTokens: number, chunksMax: number): Transcript {
   const lines = withScrubs(records).flatMap((record) => lineOf(record) ?? []);
@@ -31,7 +31,7 @@ export function transcribe(records: readonly LogRecord[], chunkTokens: number, c
   if (whole.length <= chunksMax) return { chunks: whole, left: 0 };
   const short = lines.map((line) => fitted(clipMiddle(line, SHORTENED_CHARS), chunkTokens));
   const fitting = newestThatFit(short, chunkTokens * chunksMax);
-  // Packing leaves gaps at the ends of chunks, so a little more may have to go than the sum says.
+  // Packing leaves gaps at the ends of chunks, so slightly more may have to be omitted than the sum suggests.
   let from = short.length - fitting;
   let chunks = packed(short.slice(from), chunkTokens);
   while (chunks.length > chunksMax) {
@@ -67,7 +67,7 @@ function packed(lines: readonly string[], chunkTokens: number): string[] {
   return chunks.map((chunk) => chunk.join('\n'));
 }
 
-/** One line alone may be larger than a chunk. */
+/** A single line may be larger than a chunk. */
 function fitted(line: string, chunkTokens: number): string {
   return lineTokens(line) > chunkTokens ? clipMiddle(line, Math.floor(chunkTokens * CHARS_PER_TOKEN_SURE)) : line;
 }
@@ -100,7 +100,7 @@ function blockText(block: Block): string | undefined {
   return `(${clean(labelOf(block))}, left out)`;
 }
 
-/** Before any cut, since half a credential or half a tag would not be known for what it is. */
+/** Runs before any cut, since half a credential or half a tag would not be recognised. */
 function clean(text: string): string {
   return neutral(redact(text.toWellFormed()));
 }

@@ -9,7 +9,7 @@ export const TRIAL = 'trial';
 
 const REMOVED = '[A message that the model did not take was left out, with all that was said and done about it.]';
 
-/** The commands that keep the session on trial: it was answered in, so the one before it was to blame. */
+/** The commands that keep the session on trial: it was answered in, so the previous session was to blame. */
 export function trialWon({ keys, entry, chat, traceparent, trial, notices, session }: Attempt): Command[] {
   if (trial === undefined) return [];
   const { of: from, entries, why } = trial;
@@ -22,7 +22,7 @@ export function trialWon({ keys, entry, chat, traceparent, trial, notices, sessi
   ];
 }
 
-/** The commands that move the chat back to the session that it had: a fresh one fared no better. */
+/** The commands that move the chat back to its previous session: the fresh one did no better. */
 export function trialLost({ keys, entry, chat, trial, session }: Attempt): Command[] {
   if (trial === undefined) return [];
   return [
@@ -34,7 +34,7 @@ export function trialLost({ keys, entry, chat, trial, session }: Attempt): Comma
   ];
 }
 
-/** The commands that remove a message from its conversation, and the whole turn with it. */
+/** The commands that remove a message, with its whole turn, from its conversation. */
 export function removeTurn({ keys, entry, trial, session }: Attempt): Command[] {
   const removed: LogRecord = { v: 1, t: 'scrub', ...newStamp(), entry, turn: true, text: REMOVED };
   return appendCommands(keys, trial?.of ?? session, [removed]);

@@ -19,7 +19,7 @@ export interface ContentPorts {
   store: Pick<ConversationStore, 'media'>;
 }
 
-/** A message's content for the log, or what is decided because there is none. */
+/** A message's content for the log, or the decision when there is none. */
 export type ContentReading = { kind: 'read'; content: UserRecord['content'] } | Unread;
 
 type FileReading = { kind: 'read'; block: Block } | Unread;
@@ -29,16 +29,16 @@ type Unread = { kind: 'decided'; decision: Decision };
 
 type File = Extract<InboundMessage['content'], { kind: 'file' }>;
 
-/** A bot downloads no more. */
+/** A bot cannot download more than this. */
 const DOWNLOAD_BYTES_MAX = 20 * 1024 * 1024;
 const PDF_PAGES_MAX = 100;
-/** The field of the turn that holds what a file was read as: it is downloaded once a message. */
+/** The turn's field that holds the result of reading a file, so each file is downloaded once a message. */
 const FIELD = 'content';
 
 /**
- * The content of a message and its further pieces: their words, and the files that came with them, which are downloaded,
- * told by their bytes, fitted and kept outside of the log. The words come last: they are what is asked about the files.
- * A file that cannot be read is told to the user.
+ * The content of a message and its further pieces: their text and the files that came with them. Files are downloaded,
+ * identified by their bytes, resized to fit and stored outside the log. The text comes last: it asks about the files.
+ * The user is notified of a file that cannot be read.
  *
  * Contract: throws `FencedError`, or what Redis throws. On abort it decides to hand the message back.
  */
@@ -63,7 +63,7 @@ export async function readContents(
   return { kind: 'read', content: [...files, ...(text === '' ? [] : [{ type: 'text', text }])] };
 }
 
-/** Reads a file once a message: what it was read as is kept in a field of the turn. */
+/** Reads a file once a message: a field of the turn keeps the result. */
 async function readFile(
   ports: ContentPorts,
   attempt: Attempt,
@@ -72,7 +72,7 @@ async function readFile(
   signal: AbortSignal,
 ): Promise<FileReading> {
   const kept = attempt.field(field);
-  // An earlier version kept the words behind the file's block.
+  // An earlier version stored the text after the file's block.
   if (kept !== undefined) return { kind: 'read', block: (JSON.parse(kept) as [Block])[0] };
   if ((content.file.bytes ?? 0) > DOWNLOAD_BYTES_MAX) return refusedFile(content, 'too_large');
   const loaded = await ports.telegram.downloadFile(content.file.fileId, DOWNLOAD_BYTES_MAX, signal);
@@ -106,7 +106,7 @@ function refusedFile({ file }: File, why: Parameters<typeof unreadableFile>[0]):
   return { kind: 'decided', decision: conclude(refused(`file_${why}`, unreadableFile(why, file.name))) };
 }
 
-/** A file that Telegram refuses will not come; any other trouble may pass. */
+/** A file that Telegram refuses will not arrive; any other trouble may pass. */
 function undownloaded(
   { settings: { maxAttempts } }: ContentPorts,
   attempt: Attempt,

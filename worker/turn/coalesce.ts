@@ -10,22 +10,22 @@ export interface GatherPorts {
   lane: Pick<Lane, 'behind'>;
 }
 
-/** The further pieces of a message, or what is decided because more may come. */
+/** The further pieces of a message, or the decision to wait because more may come. */
 export type Gathering = { kind: 'gathered'; pieces: readonly Waiting[] } | { kind: 'decided'; decision: Decision };
 
-/** The fields of a piece's turn: the message into which it went, and whether that one failed. */
+/** The fields of a piece's turn: the message that it was merged into, and whether that one failed. */
 const INTO = 'mergedInto';
 const FAILED = 'mergedFailed';
-/** The fields of the turn of a message with pieces: how many it saw when it waited, and the entries of those it took. */
+/** The fields of the turn of a message with pieces: how many it saw when it waited, and the entries that it took. */
 const SEEN = 'piecesSeen';
 const TAKEN = 'pieces';
-/** Nothing says which piece is the last, so it is waited until no more come. */
+/** Nothing marks the last piece, so wait until no more arrive. */
 const WAIT_MS = 1_000;
 
 /**
- * Takes the further pieces of a message, an album or a pasted text that came in several, out of its lane: each of them
- * is then settled as merged in its turn. Which ones is stored in one step with the mark on each, so all later attempts
- * take the same. A piece that comes too late is a message of its own.
+ * Takes the further pieces of a message (an album, or a pasted text that Telegram split) out of its lane; each of them
+ * is then settled as merged in its turn. The list of pieces is stored in one step with the mark on each, so all later
+ * attempts take the same ones. A piece that comes too late is a message of its own.
  *
  * Contract: throws `FencedError`, or what Redis throws.
  */
@@ -47,7 +47,7 @@ export async function gather({ lane }: GatherPorts, attempt: Attempt, message: I
   return { kind: 'gathered', pieces };
 }
 
-/** How a message ends that went into another one; undefined for any other. Whoever wrote it is told there. */
+/** How a message ends that was merged into another one; undefined for any other. Its user is notified there. */
 export function mergedConclusion(attempt: Attempt): Conclusion | undefined {
   const into = attempt.field(INTO) as EntryId | undefined;
   if (into === undefined) return undefined;
@@ -55,7 +55,10 @@ export function mergedConclusion(attempt: Attempt): Conclusion | undefined {
   return { outcome: 'failed', reason: 'merged', into, parts: [] };
 }
 
-/** A message that fails is kept as a dead letter, and its pieces with it: replayed together they are one again. */
+/**
+ * A message that fails is kept as a dead letter together with its pieces: replayed together, they are one message
+ * again.
+ */
 export function failTogether(attempt: Attempt, decided: Decision, pieces?: readonly Waiting[]): Decision {
   if (decided.kind !== 'conclude' || decided.conclusion.outcome !== 'failed') return decided;
   const taken = pieces?.map(({ entry }) => entry) ?? entriesTaken(attempt) ?? [];

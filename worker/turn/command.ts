@@ -7,7 +7,7 @@ import { emptySessionCommands, newSessionId } from '../session/store.ts';
 /** The field of a cancelling command's turn that holds how many messages it cancelled. */
 const CANCELLED = 'cancelledOthers';
 
-/** What a command says to the user and changes in Redis. Pure but for the new session's id. */
+/** A command's reply and its changes in Redis. Pure except for the new session's id. */
 export function carryOut(command: BotCommand, attempt: Attempt): Concluding {
   const { keys, chat, session } = attempt;
   const told = (text: string): Conclusion => ({ outcome: 'command', reason: command, parts: [text] });

@@ -13,8 +13,8 @@ const CUT_SHORT = 'cut short';
 const TIMED_OUT = 'timed out';
 
 /**
- * Starts the clock of an attempt. A recovery may take longer than the rest of the turn: it gets `leftMs` of its own, and
- * sees in its second signal whether that is over; the first is aborted by either end.
+ * Starts the clock of an attempt. A recovery may take longer than the rest of the turn: it gets its own `leftMs`, and
+ * its second signal aborts when that time is over. Either limit aborts the first signal.
  */
 export function startDeadline(turnTimeoutMs: number): Deadline {
   const cut = new AbortController();

@@ -21,34 +21,34 @@ export interface ProcessorPorts {
   queue: TurnQueue;
   /** The turns that this shard may run. */
   share: Share;
-  /** Takes an entry out of the flow that cannot be answered. */
+  /** Removes an entry that cannot be answered from the flow. */
   discard: (entries: readonly EntryId[]) => Promise<void>;
   /** Aborted when the process must end: running turns are handed back. */
   ending: AbortSignal;
 }
 
-/** Runs one job; the only place that spells verdicts the way BullMQ wants them. */
+/** Runs one job; the only place that translates verdicts into BullMQ's terms. */
 export type Processor = (
   job: Job<TurnJob>,
   token: string | undefined,
   lockLost: AbortSignal | undefined,
 ) => Promise<void>;
 
-/** How long a suspect waits before it asks again whether it is the oldest. */
+/** How long a poison candidate waits before it asks again whether it is the oldest. */
 const SUSPECT_WAIT_MS = 1_000;
-/** How long a job that was taken waits for a slot, and how long nobody takes it after that. */
+/** How long a job that was taken waits for a slot, and how long it is delayed after that. */
 const SLOT_PATIENCE_MS = 2_000;
 const NO_SLOT_WAIT_MS = 20;
 const TURN_TIMEOUT = 'turn_timeout';
 const INTERNAL_ERROR = 'internal_error';
-/** How soon a turn that runs notices that its user does not want it any more. */
+/** How soon a running turn notices that its user cancelled it. */
 const CANCEL_LOOK_MS = 1_000;
 
-/** The way of a job: begin, run the turn, carry out its verdict, make the lane's next head a job. */
+/** The life of a job: begin, run the turn, carry out its verdict, make the lane's next head a job. */
 export function createProcessor(ports: ProcessorPorts): Processor {
   return async (job, token, lockLost) => {
     const giveBack = await ports.share.take(SLOT_PATIENCE_MS);
-    // Another process may have a slot for it, and this one asks for it again.
+    // Another process may have a free slot, and this process asks for the job again.
     if (!giveBack) return postpone(ports, job, token, NO_SLOT_WAIT_MS);
     try {
       await run(ports, job, token, lockLost);
@@ -93,8 +93,8 @@ async function run(
 }
 
 /**
- * Begins an attempt. A message whose record is such that this throws every time has no attempt that could tell its user
- * through the outbox: after as many tries as any other it is put aside.
+ * Begins an attempt. If a message's record makes this throw every time, no attempt exists that could notify its user
+ * through the outbox: after as many tries as any other, the message is set aside.
  */
 async function begin(ports: ProcessorPorts, job: Job<TurnJob>): Promise<Begun | { kind: 'put aside' }> {
   const { entry, chat } = job.data;
@@ -104,14 +104,14 @@ async function begin(ports: ProcessorPorts, job: Job<TurnJob>): Promise<Begun | 
     if (isNobodysFault(error) || job.attemptsMade + 1 < ports.turn.ask.settings.maxAttempts) throw error;
     ports.turn.ask.instruments.log.error({ err: error, entry, chat }, 'a message cannot be begun');
     const to = parseChatKey(chat);
-    // Twice, should this process be killed before the next line: better than not at all.
+    // If this process is killed before the next line, the notice is sent twice: better than never.
     if (to) await ports.turn.telegram.sendMessage(to, NOTICE.unreadable);
     await ports.discard([entry]);
     return { kind: 'put aside' };
   }
 }
 
-/** A bug of ours, or a value that nobody can use: tried again as often as any failure of the model, then told. */
+/** A bug of ours, or an unusable value: retried as often as any failure of the model, then the user is notified. */
 async function afterThrow(ports: ProcessorPorts, attempt: Attempt, error: unknown): Promise<Verdict> {
   if (isNobodysFault(error)) throw error;
   const { entry, chat, attempts } = attempt;
@@ -129,7 +129,8 @@ async function attemptTurn(
   const deadline = startDeadline(ports.turn.ask.settings.turnTimeoutMs);
   const handBack = () => deadline.cutShort();
   const watching = setInterval(async () => {
-    // Handed back, it is begun again at once, and found to be cancelled. While Redis is away nobody can cancel anything.
+    // Once handed back, the message begins again at once and is found cancelled. While Redis is away no cancellation
+    // can arrive.
     if (await ports.turn.lane.isCancelled(attempt.entry).catch(() => false)) handBack();
   }, CANCEL_LOOK_MS);
   const sources = [ports.ending, ...(lockLost ? [lockLost] : [])];
@@ -146,7 +147,7 @@ async function attemptTurn(
   }
 }
 
-/** A message that is settled, as the ledger and the operator see it. */
+/** A settled message, as the ledger and the operator see it. */
 interface Settled {
   entry: EntryId;
   traceparent: string;
@@ -218,7 +219,7 @@ function tellSettled(
   log.info({ entry, chat: attempt.chat, outcome, reason, traceId: traceIdOf(traceparent), ...content }, 'settled');
 }
 
-/** BullMQ learns what happens to a job by the error that is thrown after the job was moved. */
+/** BullMQ expects the error that matches where the job was moved. */
 async function obey(
   ports: ProcessorPorts,
   job: Job<TurnJob>,
@@ -241,7 +242,10 @@ async function obey(
   throw new WaitingError();
 }
 
-/** An attempt that ends with a verdict did not die. Once for each, however often the command is sent: a reply can be lost. */
+/**
+ * An attempt that ends with a verdict did not crash. Once per attempt, even if the command is repeated after a lost
+ * reply.
+ */
 async function endAttempt(
   { keys, entry, fence, write }: Attempt,
   verdict: Exclude<Verdict, { kind: 'settle' }>,

@@ -1,16 +1,16 @@
 import { FencedError } from '../lane/attempt.ts';
 
-/** What ioredis throws when it could not ask: its own errors, and those of sockets. */
+/** What ioredis throws when it could not send the command: its own errors, and socket errors. */
 const UNASKED = /^(?:AbortError|MaxRetriesPerRequestError|ClusterAllFailedError)$/;
 const CLOSED = /^(?:Connection is closed|Stream isn't writeable|Socket closed|Command timed out)/i;
-/** Replies that say what is wrong with a command or a value: they come again however often it is sent. */
+/** Replies that fault the command or its value: repeating the command gives the same reply. */
 const LASTING = /^(?:WRONGTYPE|ERR|CROSSSLOT)\b/;
 /** A script's own failure may hide a state of the server. */
 const PASSING = /\b(?:OOM|MISCONF|READONLY|LOADING|BUSY|NOREPLICAS|TRYAGAIN|CLUSTERDOWN|MASTERDOWN)\b/;
 
 /**
- * Whether a throw says nothing of the message that was under way: Redis is away or takes nothing just now, or another
- * attempt took over. Any other is a bug of ours or a value that nobody can use, and comes again with the message.
+ * Whether an error is unrelated to the message in progress: Redis is unavailable or takes no writes just now, or
+ * another attempt took over. Any other error is a bug of ours or an unusable value, and returns with the message.
  */
 export function isNobodysFault(error: unknown): boolean {
   if (error instanceof FencedError) return true;

@@ -42,15 +42,15 @@ export interface TurnPorts {
   lane: Pick<Lane, 'behind' | 'conclusionOf' | 'refusedBehind'>;
 }
 
-/** A reply may outlive a longer trouble than a model call: it is paid for. */
+/** A finished reply is already paid for, so it may outlast longer trouble than a model call. */
 const DELIVERY_ATTEMPTS_MAX = 30;
 const UNAUTHORIZED_RETRY_MS = 30_000;
-/** In a deploy a newer worker takes over what this one cannot read; if none comes, the user is told. */
+/** During a deploy, a newer worker takes over what this one cannot read; if none does, the user is notified. */
 const NEWER_MS_MAX = 600_000;
 const NEWER_RETRY_MS = 2_000;
-/** The chat's next message waits for a compaction after a reply; one that takes longer is left to the call that needs it. */
+/** The chat's next message waits for a compaction after a reply; a longer one is left to the call that needs it. */
 const AFTER_REPLY_MS_MAX = 180_000;
-/** The field of the turn that holds where its chat has gone. */
+/** The turn's field that holds the chat's new id. */
 const MIGRATED_TO = 'migratedTo';
 
 /**
@@ -70,13 +70,13 @@ export async function runTurn(ports: TurnPorts, attempt: Attempt, time: TurnTime
     }
     const conclusion = withNotices(attempt, decided.conclusion);
     const stored = await storeConclusion(attempt, conclusion, decided.commands);
-    // Two different answers must never go out: the next attempt delivers the one that is stored.
+    // Two different answers must never be sent: the next attempt delivers the stored one.
     if (stored === 'repeated' && !(await isStored(ports, attempt, conclusion))) return { kind: 'again' };
     await ports.ask.endpoint.storm.ended(attempt, conclusion.outcome === 'answered');
     ports.ask.instruments.reach('answer stored');
     stopTyping();
     const verdict = await deliverConclusion(ports, attempt, conclusion, to, true);
-    // Nobody waits for this, and the chat's next message cannot come in between.
+    // No user waits for this, and the chat's next message cannot run in between.
     if (verdict.kind === 'settle' && decided.afterReply) {
       const { opened, room } = decided.afterReply;
       const about = { room, conversation: () => conversationRequest(ports.ask, { attempt, opened }) };
@@ -92,8 +92,8 @@ export async function runTurn(ports: TurnPorts, attempt: Attempt, time: TurnTime
 }
 
 /**
- * Ends a message whose turn threw each time it was tried. One that has its conclusion could not be delivered; any other
- * failed, and its user is told where that goes without a throw.
+ * Ends a message whose turn threw on every try. If it has a conclusion, it could not be delivered; otherwise it failed,
+ * and its user is notified where that does not throw.
  */
 export async function failTurn(ports: TurnPorts, attempt: Attempt, reason: string, detail: string): Promise<Verdict> {
   if (attempt.conclusion) return undeliverable(attempt, attempt.conclusion, reason, detail);
@@ -105,12 +105,14 @@ export async function failTurn(ports: TurnPorts, attempt: Attempt, reason: strin
   return deliverConclusion(ports, attempt, decided.conclusion, destinationOf(attempt), true);
 }
 
-/** Whether a conclusion that had been written before is this one: its reply was lost, and the command was sent again. */
+/** Whether the stored conclusion is this one: its reply was lost, and the command was repeated. */
 async function isStored({ lane }: TurnPorts, { entry }: Attempt, conclusion: Conclusion): Promise<boolean> {
   return (await lane.conclusionOf(entry)) === JSON.stringify(conclusion);
 }
 
-/** A session that is still on trial when its message ends otherwise than answered has shown nothing against the one before. */
+/**
+ * If a message ends other than answered while its session is on trial, nothing was shown against the previous session.
+ */
 async function storeConclusion(
   attempt: Attempt,
   conclusion: Conclusion,
@@ -124,7 +126,7 @@ async function storeConclusion(
   ];
   const isGuilty = attempt.isBlamed && conclusion.outcome !== 'answered';
   if (attempt.trial === undefined || conclusion.outcome === 'answered') {
-    // Else the next message would be refused for it, and the history be left that was innocent.
+    // Otherwise the next message would be refused because of this one, and the innocent history would be set aside.
     return attempt.write('conclusion', [...stored, ...(isGuilty ? removeTurn(attempt) : [])]);
   }
   const back = await attempt.write(
@@ -132,17 +134,22 @@ async function storeConclusion(
     [...stored, ...removeTurn(attempt), ...trialLost(attempt)],
     [keys.chat(chat), 'session', session],
   );
-  // Somebody has bound the chat to another session meanwhile: that stands.
+  // The chat was bound to another session in the meantime: that binding stands.
   return back === 'moved' ? attempt.write('conclusion', stored) : back;
 }
 
-/** What was done to the conversation is told however its message ends; an answer has its notices already. */
+/**
+ * The user is notified of changes to the conversation however the message ends; an answer carries its notices already.
+ */
 function withNotices({ notices }: Attempt, conclusion: Conclusion): Conclusion {
   if (conclusion.outcome === 'answered' || notices.length === 0) return conclusion;
   return { ...conclusion, parts: [...notices, ...conclusion.parts] };
 }
 
-/** A user whose message waits for long is told once. Killed before it is sent, it is not told: the answer will come. */
+/**
+ * A user whose message waits for long is notified once. If the process is killed before sending, the notice is lost:
+ * the answer will come.
+ */
 async function tellWaiting(ports: TurnPorts, attempt: Attempt, to: Destination, decided: Decision): Promise<void> {
   if (decided.kind !== 'later' || decided.isLongWait !== true) return;
   if ((await attempt.write('waiting told', [])) === 'repeated') return;
@@ -168,7 +175,7 @@ async function decide(ports: TurnPorts, attempt: Attempt, to: Destination, time:
   return failTogether(attempt, await answer(ports, attempt, message, gathered.pieces, to, time), gathered.pieces);
 }
 
-/** A message that was not taken, and all those directly behind it: they end at once, with one notice. */
+/** A message that was not accepted, and all those directly behind it: they end at once, with one notice. */
 async function notTaken({ lane }: TurnPorts, { chat }: Attempt): Promise<Conclusion> {
   const also = await lane.refusedBehind(chat);
   return { ...refused('lane_full', laneFull(1 + also.length)), ...(also.length > 0 && { also }) };
@@ -180,7 +187,7 @@ function concludedBefore(attempt: Attempt): Conclusion | undefined {
   return mergedConclusion(attempt) ?? (cancelledBy === undefined ? undefined : cancelled(cancelledBy));
 }
 
-/** Asks the model about a message and its pieces, while the user reads along. */
+/** Asks the model about a message and its pieces, while the user sees drafts. */
 async function answer(
   ports: TurnPorts,
   attempt: Attempt,
@@ -197,7 +204,7 @@ async function answer(
   try {
     return await askModel(ports.ask, attempt, { message, content: reading.content, onText: draft.write }, time);
   } finally {
-    // A draft that came after its reply would stand below it.
+    // A draft sent after its reply would stand below it.
     await draft.end();
   }
 }
@@ -221,7 +228,7 @@ async function deliverConclusion(
     await moveChat(ports, attempt, conclusion, failure.migratedTo);
     return deliverConclusion(ports, attempt, conclusion, { chatId: failure.migratedTo }, false);
   }
-  // A token that is not accepted is everybody's trouble, and no fault of this message.
+  // A rejected token affects every message, and is not this one's fault.
   if (failure.kind === 'unauthorized')
     return {
       kind: 'later',
@@ -241,7 +248,7 @@ async function undeliverable(attempt: Attempt, { also }: Conclusion, reason: str
   return { kind: 'settle', conclusion: { outcome: 'undeliverable', reason, parts: [], ...(also && { also }) } };
 }
 
-/** A group that became a supergroup goes on under its new id, with the conversation that it had. */
+/** A group that became a supergroup continues under its new id, with its conversation. */
 async function moveChat(
   { ask: { settings } }: TurnPorts,
   { keys, chat, home, entry, session, trial, write }: Attempt,
@@ -257,7 +264,7 @@ async function moveChat(
   ]);
 }
 
-/** From then on what waits under the old id comes first, in the session of the new one: see `begin.lua`. */
+/** From then on, what waits under the old id comes first, in the session of the new one: see `begin.lua`. */
 function joinLanes(keys: Keys, from: ChatKey, to: ChatKey, session: SessionId): Command[] {
   return [
     ['HSETNX', keys.chat(to), 'session', session],
