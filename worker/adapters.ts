@@ -49,12 +49,12 @@ export async function setUpWorker(root: Root, limits?: WorkerParts['limits']) {
   };
 }
 
-/** CONTEXT_WINDOW_TOKENS is about MODEL alone: the models beside it have windows of their own. */
+/** CONTEXT_WINDOW_TOKENS applies to MODEL alone: the other models have windows of their own. */
 function statedWindow({ MODEL, CONTEXT_WINDOW_TOKENS }: Config): StatedWindow | undefined {
   return CONTEXT_WINDOW_TOKENS === undefined ? undefined : { model: MODEL, tokens: CONTEXT_WINDOW_TOKENS };
 }
 
-/** The tools of the servers that MCP_CONFIG names. Rejects with every problem of that file at once. */
+/** The tools of the servers that MCP_CONFIG lists. Rejects with every problem of that file at once. */
 async function startTools({ config, redisAddress, log }: Root, toolServerDownMs: number): Promise<Toolbox & Service> {
   const json = await readText('MCP_CONFIG', config.MCP_CONFIG);
   const reading = readMcpConfig(json ?? '{"mcpServers":{}}');
@@ -65,7 +65,7 @@ async function startTools({ config, redisAddress, log }: Root, toolServerDownMs:
   const tools = await startMcp(reading.servers, {
     timeoutMs: config.TOOL_TIMEOUT_MS,
     log,
-    // Queued again by the next start, should this process end first; an incident is told once.
+    // If this process ends first, the next start queues it again; an incident is notified once.
     onLeftOut: (server, leftOut) => {
       queue(leftOutAlert(server, leftOut)).catch((err: unknown) =>
         log.warn({ err, server }, 'the operator could not be told of tools that are left out'),
@@ -89,7 +89,9 @@ async function startTools({ config, redisAddress, log }: Root, toolServerDownMs:
   };
 }
 
-/** The text of a file that a setting names. Rejects when it is empty or cannot be read: a typo must not go unnoticed. */
+/**
+ * The text of a file that a setting names. Rejects when it is empty or cannot be read: a typo must not go unnoticed.
+ */
 async function readText(setting: string, file: string | undefined): Promise<string | undefined> {
   if (file === undefined) return undefined;
   const text = (await readFile(file, 'utf8').catch(() => '')).trim();

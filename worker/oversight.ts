@@ -35,7 +35,7 @@ export interface OversightLimits {
   deadManEveryMs: number;
 }
 
-/** What watches over all shards, and tells the operator: a watchdog and an alerter, once for a process. */
+/** Watches all shards and notifies the operator: one watchdog and one alerter per process. */
 export function startOversight(parts: OversightParts): Service & { readiness: readonly ReadinessPart[] } {
   const channels = channelsOf(parts);
   const { redisAddress, log, limits } = parts;

@@ -3,10 +3,10 @@ import type { Settings } from './lane/settings.ts';
 import { serverTools } from './tools/server-tools.ts';
 
 const WAITING_NOTICE_MS = 60_000;
-/** A summary that cannot be had for so long is not waited for: the seed needs no model. */
+/** A summary that takes longer is not waited for: the seed needs no model. */
 const SUMMARY_PATIENCE_MS = 60_000;
 
-/** What turns take from the configuration, and from the files that it names. */
+/** The settings of turns, from the configuration and the files that it names. */
 export function settingsOf({
   config,
   systemPrompt,

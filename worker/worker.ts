@@ -40,9 +40,9 @@ export interface WorkerParts {
   log: Logger;
   reach: ReachFailpoint;
   systemPrompt: string;
-  /** What a summary must keep besides the usual, in the operator's words; may be empty. */
+  /** What a summary must keep besides the usual, in the operator's own words; may be empty. */
   preserve: string;
-  /** The tools of other servers; they end with the worker. */
+  /** The tools of other servers; they stop with the worker. */
   tools: Toolbox & Service & Exclusions;
   /** Shorter than the defaults in tests of crashes. */
   limits?: Partial<
@@ -56,7 +56,7 @@ export interface WorkerParts {
   >;
 }
 
-/** What all shards of a process share: what one chat teaches of the endpoint holds for the others. */
+/** Shared by all shards of a process: what one chat shows about the endpoint holds for the others. */
 interface ProcessParts extends WorkerParts {
   slots: Slots;
   fixedParts: FixedPartsCheck;
@@ -65,12 +65,12 @@ interface ProcessParts extends WorkerParts {
   settings: Settings;
 }
 
-/** Running turns get this long when the process is asked to end; then they are handed back unharmed. */
+/** How long running turns get when the process is asked to end; then they are handed back intact. */
 const DRAIN_MS = 25_000;
 
 /**
- * The worker of a process: for each shard a dispatcher, a job worker, a reconciler and an archivist; and what watches over
- * all of them.
+ * The worker of a process: for each shard a dispatcher, a job worker, a reconciler and an archivist, and one watchdog
+ * and one alerter for all.
  */
 export async function startWorker(parts: WorkerParts): Promise<Service & { readiness: ReadinessPart[] }> {
   const services: Service[] = [parts.tools];
@@ -197,7 +197,7 @@ function askPorts(parts: ProcessParts, { redis, keys }: ShardParts) {
   return { settings, endpoint, tools, store, instruments: { telemetry, log, reach } };
 }
 
-/** An entry that names no chat can be answered to nobody: it is kept as a dead letter, and the operator is told. */
+/** An entry that names no chat has no user to answer: it is kept as a dead letter, and the operator is notified. */
 function discardBroken(lane: Lane, telemetry: Telemetry, log: Logger): (entries: readonly EntryId[]) => Promise<void> {
   return async (entries) => {
     for (const entry of entries) {

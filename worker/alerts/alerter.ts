@@ -13,13 +13,13 @@ import { type Channels, deliver } from './deliver.ts';
 import { nextOutgoing, type QueuedNotice, recentOf } from './digest.ts';
 
 export interface AlerterParts {
-  /** A fail-fast connection of its own; it is closed at the stop. */
+  /** A fail-fast connection of its own; closed on stop. */
   redis: RedisClient;
   keys: Keys;
   channels: Channels;
   log: Logger;
   everyMs: number;
-  /** A send that its process did not finish for so long is taken over: longer than a send can last. */
+  /** A send that its process has not finished after this long is taken over: longer than any send. */
   takeOverMs: number;
 }
 
@@ -27,12 +27,12 @@ export const ALERT_EVERY_MS = 1_000;
 export const ALERT_TAKE_OVER_MS = 45_000;
 
 const NOTICES_MAX = 500;
-/** A notice that no channel takes is kept for so long. */
+/** How long a notice is kept that no channel takes. */
 const KEPT_MS = 7 * 24 * 3600_000;
 
 type TakeReply = [] | [nowMs: number, fields: string[], entries: [id: string, fields: string[]][]];
 
-/** The scripts between which a message is sent. */
+/** The scripts that run before and after a send. */
 interface Scripts {
   owner: string;
   take: RunScript<TakeReply>;
@@ -40,9 +40,9 @@ interface Scripts {
 }
 
 /**
- * Sends the notices that wait, at least once each: one process at a time, for the whole installation, in the order in which
- * they were queued. Over a rate they fold into one digest. Each is a line of the log before it is sent. What no channel takes
- * is kept, for days, and tried again with backoff; nothing else waits for it.
+ * Sends the waiting notices at least once each: one process at a time for the whole installation, in the order in which
+ * they were queued. Above a rate they fold into one digest. Each is logged before it is sent. What no channel takes is
+ * kept for days and retried with backoff; nothing else waits for it.
  */
 export function startAlerter(parts: AlerterParts): Service {
   const { redis, log, everyMs } = parts;
@@ -68,7 +68,7 @@ export function startAlerter(parts: AlerterParts): Service {
   };
 }
 
-/** Answers whether something was sent, and more may be waiting. */
+/** Returns whether something was sent, and more may be waiting. */
 async function sendNext(parts: AlerterParts, scripts: Scripts, logged: Set<string>): Promise<boolean> {
   const { notices, alerting, alertingLock } = parts.keys;
   const at = [notices, alerting, alertingLock];
@@ -100,7 +100,7 @@ async function sendDue(
   return { ids, record: delivery.record, isSent: false };
 }
 
-/** Before it is sent, and once in each process that takes it. */
+/** Before the send, and once in each process that takes the notice. */
 function logNew({ log }: AlerterParts, queued: readonly QueuedNotice[], logged: Set<string>): void {
   for (const { id, incident, kind, text } of queued) {
     if (logged.has(id)) continue;

@@ -1,19 +1,19 @@
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { Keys } from '../../shared/redis/keys.ts';
 
-/** How the sending of alerts goes, for the whole installation. Times are ms since the epoch by Redis' clock. */
+/** The state of alert delivery, for the whole installation. Times are ms since the epoch by Redis' clock. */
 export interface AlertingRecord {
   /** When an alert last reached an operator. */
   lastSentMs?: number;
-  /** Set while none does. */
+  /** Set while no alert reaches one. */
   failing?: { sinceMs: number; why: string; tries: number; retryAtMs: number };
-  /** Where the operator's group went when it became a supergroup. */
+  /** The new id of the operator's group after it became a supergroup. */
   moved?: { from: number; to: number };
   /** The times of the messages of the last hour. */
   sentMs: readonly number[];
 }
 
-/** Reads how sending goes. Rejects when Redis cannot be reached. */
+/** Reads the state of alert delivery. Rejects when Redis cannot be reached. */
 export async function readAlerting(redis: RedisClient, keys: Keys): Promise<AlertingRecord> {
   return alertingOf(await redis.hgetall(keys.alerting));
 }

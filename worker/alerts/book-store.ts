@@ -7,14 +7,14 @@ import { idAfter } from '../../shared/redis/stream-id.ts';
 import type { Book, Notice } from './book.ts';
 import type { Incident } from './incident.ts';
 
-/** The book as it was read, with how far the alerts of each shard are entered in it. */
+/** The book as it was read, with the position up to which each shard's alerts are entered. */
 export interface StoredBook {
   version: number;
   book: Book;
   cursors: ReadonlyMap<number, string>;
 }
 
-/** Alerts of one shard that are not in the book yet, and up to where that is. */
+/** Alerts of one shard that are not in the book yet, and the position of the last one. */
 export interface ShardNews {
   shard: number;
   alerts: readonly Alert[];
@@ -22,14 +22,15 @@ export interface ShardNews {
 }
 
 /**
- * The book of incidents in Redis. It is one for the whole installation, and any process may write it.
+ * The book of incidents in Redis. One book serves the whole installation, and any process may write it.
  *
- * Contract: each method rejects when Redis cannot be reached. An alert is entered once: how far a shard's alerts are entered
- * is written with the book. `record` answers false, and writes nothing, when another process has written since the read.
+ * Contract: each method rejects when Redis cannot be reached. An alert is entered once: the position in a shard's
+ * alerts is written with the book. `record` returns false, and writes nothing, when another process has written since
+ * the read.
  */
 export interface BookStore {
   read(): Promise<StoredBook>;
-  /** The alerts behind a cursor, oldest first, at most some hundreds at a time. */
+  /** The alerts after a cursor, oldest first, a few hundred at a time at most. */
   news(shard: number, cursor: string | undefined): Promise<ShardNews | undefined>;
   record(before: StoredBook, after: Book, notices: readonly Notice[], news: readonly ShardNews[]): Promise<boolean>;
 }
@@ -64,7 +65,10 @@ export function createBookStore(redis: RedisClient): BookStore {
   };
 }
 
-/** Killed before this, an alert stays in the stream and is not entered again: the cursor is behind it. */
+/**
+ * If the process is killed before this, an alert stays in the stream but is not entered again: it lies before the
+ * cursor.
+ */
 async function dropUpTo(redis: RedisClient, keys: Keys, upTo: string): Promise<void> {
   await redis.xtrim(keys.alerts, 'MINID', idAfter(upTo));
 }

@@ -14,21 +14,21 @@ import {
 } from './incident.ts';
 import { noticeText } from './notice-text.ts';
 
-/** The incidents of the installation, by name: those that are open, and those that ended a short while ago. */
+/** The incidents of the installation, by name: the open ones and those that ended recently. */
 export type Book = ReadonlyMap<string, Incident>;
 
-/** Something that the operator is to be told. */
+/** A notice to the operator. */
 export interface Notice {
   incident: string;
   kind: NoticeKind;
   text: string;
 }
 
-/** What was found out since the book was last written. */
+/** What was observed since the book was last written. */
 export interface Observation {
   /** Alerts, in the order in which they were queued. */
   alerts: readonly Alert[];
-  /** All that lasts at this moment; absent when nobody looked. */
+  /** All conditions that hold now; absent when the state was not checked. */
   conditions?: readonly Condition[];
   nowMs: number;
 }
@@ -36,8 +36,8 @@ export interface Observation {
 const INCIDENTS_MAX = 1_000;
 
 /**
- * Enters into the book what was found out, and says what the operator is to be told of it. Pure: the same observation of
- * the same book comes to the same, so of several processes that look, whichever writes first has done the work of all.
+ * Enters an observation into the book, and returns what the operator must be notified of. Pure: the same observation of
+ * the same book gives the same result, so of several watching processes the first to write does the work of all.
  */
 export function enter(book: Book, { alerts, conditions, nowMs }: Observation): { book: Book; notices: Notice[] } {
   const incidents = new Map(book);
@@ -64,7 +64,7 @@ export function enter(book: Book, { alerts, conditions, nowMs }: Observation): {
   return { book: incidents, notices };
 }
 
-/** A book that grew without end would be read whole every second; the oldest of those that are over go first. */
+/** The whole book is read every second, so it must stay small; the oldest ended incidents are removed first. */
 function forget(incidents: Map<string, Incident>, nowMs: number): void {
   for (const [id, incident] of incidents) {
     if (isForgotten(incident, nowMs)) incidents.delete(id);

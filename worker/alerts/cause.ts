@@ -2,18 +2,18 @@ import type { Cause } from '../../shared/flow/alert.ts';
 
 /** How incidents of a cause behave. */
 export interface CauseRule {
-  /** The incident in a few words, for lists and for what comes after its first notice. */
+  /** The incident in a few words, for lists and for later notices. */
   title: string;
   /** What the operator does about it. */
   todo: string;
-  /** The end: said of what is well again. A `fact` stays true, so nothing is said when it is forgotten. */
+  /** The end: what is said once things are well again. A `fact` stays true, so it is forgotten silently. */
   over: string;
   /**
-   * What ends it: the `watch` sees that its condition is gone; an alert says so (`alert`); nothing more happens for a while
-   * (`quiet`); nothing can (`fact`).
+   * What ends it: the `watch` sees that its condition is gone; an alert says so (`alert`); no further occurrence for a
+   * while (`quiet`); nothing can (`fact`).
    */
   endsBy: 'watch' | 'alert' | 'quiet' | 'fact';
-  /** Whether nobody but the operator learns of an occurrence, so that each is named, and not only counted. */
+  /** Whether only the operator is notified of an occurrence, so that each is named and not only counted. */
   namesEach?: true;
 }
 

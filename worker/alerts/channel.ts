@@ -1,16 +1,16 @@
 import type { Telegram } from '../../shared/telegram/client.ts';
 
-/** What came of a message to an operator. */
+/** The result of a message to an operator. */
 export type Sent =
   | { ok: true }
   | {
       ok: false;
-      /** Whether the other side is there at all: a chat that is gone may never come back. */
+      /** Whether the destination no longer exists: a chat that is gone may never come back. */
       isGone: boolean;
       /** For the log: never a URL or a token. */
       why: string;
       retryAfterMs?: number;
-      /** The chat goes on under this id. */
+      /** The chat's new id. */
       movedTo?: number;
     };
 
@@ -46,8 +46,8 @@ export function telegramChannel(telegram: Telegram, chatId: number): AlertChanne
 }
 
 /**
- * A URL that takes `POST {"text": …}`, as Slack's incoming webhooks do; nothing else is in it, since they refuse what they
- * do not know. The URL is a secret and is never logged.
+ * A URL that takes `POST {"text": …}`, as Slack's incoming webhooks do. The body has no other field, since they refuse
+ * unknown ones. The URL is a secret and is never logged.
  */
 export function webhookChannel(url: string): AlertChannel {
   return {

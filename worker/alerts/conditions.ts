@@ -24,7 +24,7 @@ export function unansweredAlert(seen: {
   };
 }
 
-/** Jobs that nobody runs. */
+/** Jobs that no worker runs. */
 export function idleAlert(jobsWaiting: number, shards: readonly number[]): Condition {
   return {
     cause: 'idle',
@@ -41,7 +41,7 @@ const PROVIDER_TODO = {
   model: 'Check MODEL, FALLBACK_MODEL and COMPACTION_MODEL: messages fail, and "cli dead replay" sends them again.',
 } as const satisfies Record<ProviderTrouble, string>;
 
-/** An endpoint of the model that does not answer, with how it fails as the level. */
+/** A model endpoint that does not answer; the level says how it fails. */
 export function providerAlert(
   failing: { why: ProviderTrouble; status: string; failures: number; sinceMs: number },
   lastsMs: number,
@@ -57,7 +57,7 @@ export function providerAlert(
   };
 }
 
-/** Nobody polls Telegram for messages. */
+/** No process polls Telegram for messages. */
 export function noPollAlert(ageMs: number, lastFailure: string | undefined): Condition {
   return {
     cause: 'no-poll',
@@ -65,7 +65,7 @@ export function noPollAlert(ageMs: number, lastFailure: string | undefined): Con
   };
 }
 
-/** A webhook that Telegram says nothing good of, or nothing at all. */
+/** No healthy webhook check: Telegram reports trouble with the webhook, or cannot be asked. */
 export function noDeliveryAlert(ageMs: number, lastFailure: string | undefined): Condition {
   return {
     cause: 'no-delivery',
@@ -81,7 +81,7 @@ export function conflictAlert(ageMs: number): Condition {
   };
 }
 
-/** A webhook of ours that somebody else has removed or replaced. */
+/** Our webhook was removed or replaced by someone else. */
 export function takenWebhookAlert(ageMs: number): Condition {
   return {
     cause: 'conflict',
@@ -89,7 +89,7 @@ export function takenWebhookAlert(ageMs: number): Condition {
   };
 }
 
-/** A bot token that Telegram does not take. */
+/** A bot token that Telegram rejects. */
 export function tokenAlert(ageMs: number): Condition {
   return {
     cause: 'token',
@@ -97,7 +97,7 @@ export function tokenAlert(ageMs: number): Condition {
   };
 }
 
-/** A Redis that will soon take no more messages. */
+/** A Redis that will soon accept no more messages. */
 export function memoryAlert({ usedBytes, maxBytes }: { usedBytes: number; maxBytes: number }): Condition {
   return {
     cause: 'memory',
@@ -105,7 +105,7 @@ export function memoryAlert({ usedBytes, maxBytes }: { usedBytes: number; maxByt
   };
 }
 
-/** A Redis whose data is not on its disk. `field` is what it says so in. */
+/** A Redis whose data is not persisted to disk. `field` is the INFO field that says so. */
 export function persistenceAlert(field: string): Condition {
   return {
     cause: 'persistence',
@@ -123,7 +123,7 @@ export function budgetCondition(spentTokens: number, totalTokens: number): Condi
   };
 }
 
-/** Failed messages that nobody has looked after. */
+/** Failed messages that no operator has handled. */
 export function deadLettersAlert(letters: number): Condition {
   return {
     cause: 'dead-letters',

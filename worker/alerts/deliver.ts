@@ -1,24 +1,24 @@
 import type { AlertingRecord } from './alerting.ts';
 import type { AlertChannel, Sent } from './channel.ts';
 
-/** The ways to the operators. */
+/** The channels to the operators. */
 export interface Channels {
-  /** The chat that the configuration names; `undefined` when there is none. */
+  /** The chat from the configuration; `undefined` when there is none. */
   chatId: number | undefined;
   telegram(chatId: number): AlertChannel;
   /** `undefined` when none is configured. */
   webhook: AlertChannel | undefined;
-  /** A message that the first channel has refused for so long goes by the second. */
+  /** After the first channel has refused a message for this long, the second one takes it. */
   secondAfterMs: number;
-  /** The first wait after a failure; each further one is twice as long, to five minutes. */
+  /** The first wait after a failure; each further wait doubles, up to five minutes. */
   retryMs: number;
 }
 
-/** What came of a message: the channel that has it, or none; and how sending goes since. */
+/** The result of a message: the channel that took it, or none; and the new state of delivery. */
 export interface Delivery {
   by: string | undefined;
   record: AlertingRecord;
-  /** Why the first channel did not take it, where it did not. */
+  /** Why the first channel did not take it, if so. */
   refused?: string;
 }
 
@@ -27,8 +27,8 @@ export const RETRY_MS = 5_000;
 const RETRY_MS_MAX = 300_000;
 
 /**
- * Gives a message to the operator's chat, or to the second channel where the first one has failed for long, is gone or was
- * never there. With neither a chat nor a second channel the log is the channel. Contract: never throws.
+ * Sends a message to the operator's chat, or to the second channel where the first has failed for long, is gone or does
+ * not exist. With neither, the log is the channel. Contract: never throws.
  */
 export async function deliver(
   channels: Channels,
@@ -51,7 +51,7 @@ export async function deliver(
   const refused = first === undefined ? {} : { refused: first.why };
   if (webhook === undefined || !(isLong || first?.isGone)) return { by: undefined, record: failed, ...refused };
   const second = await webhook.send(text);
-  // The operator has it; that the first channel fails stays noted.
+  // The operator has it; the record still says that the first channel fails.
   const sentMs = [...record.sentMs, nowMs];
   return second.ok
     ? { by: 'webhook', record: { ...failed, sentMs }, ...refused }

@@ -12,7 +12,7 @@ export interface QueuedNotice {
 /** What is sent next: one notice as it is, or all that wait in one message. */
 export type Outgoing = { ids: readonly string[]; text: string };
 
-/** So many messages an operator reads one by one; what is more comes in one. */
+/** An operator reads this many messages one by one; more are sent as one. */
 export const SINGLES_PER_MINUTE = 5;
 const MESSAGES_PER_HOUR = 30;
 const MINUTE_MS = 60_000;
@@ -23,8 +23,8 @@ const LINE_CHARS_MAX = 200;
 const DIGEST_CHARS_MAX = 3_800;
 
 /**
- * What is sent next of the notices that wait, oldest first; `undefined` while the rate is used up. Over the rate notices
- * fold into one digest with numbers, so none is ever dropped. `sentMs` are the times of the messages before. Pure.
+ * Which of the waiting notices are sent next, oldest first; `undefined` while the rate is used up. Above the rate,
+ * notices fold into one digest with counts, so none is ever dropped. `sentMs` are the times of earlier messages. Pure.
  */
 export function nextOutgoing(
   queued: readonly QueuedNotice[],
@@ -39,7 +39,7 @@ export function nextOutgoing(
   return { ids: queued.map(({ id }) => id), text: digestText(queued) };
 }
 
-/** The times that the rate still has to know of. */
+/** The times that the rate still depends on. */
 export function recentOf(sentMs: readonly number[], nowMs: number): number[] {
   return sentMs.filter((atMs) => nowMs - atMs < HOUR_MS);
 }

@@ -10,53 +10,56 @@ export interface Incident {
   key: string;
   isOpen: boolean;
   openedMs: number;
-  /** When it last occurred, or was last seen to last. */
+  /** When it last occurred, or was last seen. */
   lastMs: number;
   endedMs?: number;
-  /** How often it came back within the hour after its end. */
+  /** How often it returned within the hour after its end. */
   reopenings: number;
-  /** What happened first and last, as the alerts said. */
+  /** The first and the latest occurrence, in the words of the alerts. */
   first: string;
   latest: string;
   /** What kind of trouble it is now, where a cause has several. */
   level: string;
-  /** Messages and chats that it concerns; of the chats the first ones are known by name. */
+  /** Messages and chats that it affects; only the first chats are kept by name. */
   messages: number;
   chats: number;
   chatNames: readonly string[];
   traceId?: string;
-  /** Occurrences that the operator has not been notified of, for a cause that names each; so many more are in the log alone. */
+  /**
+   * Occurrences that the operator has not been notified of, for a cause that names each; the count of further ones is
+   * in the log alone.
+   */
   unnamed: readonly string[];
   unnamedMore: number;
   /** What the operator knows of this opening. */
   notified?: { atMs: number; messages: number; chats: number; level: string; reminders: number };
 }
 
-/** Something that is seen to last. Counts are of the moment. */
+/** A lasting condition. Counts are current values. */
 export interface Condition extends Alert {
   messages?: number;
   chats?: number;
-  /** When it really began, by Redis' clock; absent when that is not known. */
+  /** When it really began, by Redis' clock; absent when unknown. */
   sinceMs?: number;
 }
 
-/** What the operator is told of an incident. */
+/** The kinds of notice about an incident. */
 export type NoticeKind = 'opened' | 'reopened' | 'spread' | 'changed' | 'lasts' | 'resolved';
 
 const CHATS_NAMED_MAX = 1_000;
 const UNNAMED_MAX = 50;
-/** Nothing happened for so long: an incident that only occurrences show is over. */
+/** An incident that only occurrences show ends after this long without one. */
 export const QUIET_MS = 600_000;
-/** So soon after its end it is the same trouble that comes back, and not a new one. */
+/** A recurrence within this time after its end reopens the incident; a later one is new. */
 export const REOPEN_MS = 3600_000;
-/** Trouble that comes and goes is told of again only when it lasts: it must not use up the operator's attention. */
+/** Flapping trouble is notified again only once it lasts: it must not use up the operator's attention. */
 export const FLAPPING_MS = 300_000;
-/** Occurrences are gathered for so long before the next notice of the same incident. */
+/** How long occurrences are collected before the next notice of the same incident. */
 const SPREAD_GAP_MS = 60_000;
 const NAMING_GAP_MS = 5_000;
 const REMINDERS_MS = [3600_000, 4 * 3600_000, 12 * 3600_000, 24 * 3600_000] as const;
 /** A fact that was told is not told again for so long, however many starts find it anew. */
-/** Trouble that some calls meet and others do not is not over at the first look between two of them. */
+/** Trouble that only some calls meet is not over after one clean check between two of them. */
 const SETTLED_MS = 10_000;
 const FACT_MS = 7 * 24 * 3600_000;
 
@@ -88,7 +91,7 @@ function oneMoreUnnamed({ unnamed, unnamedMore }: Incident, text: string): Pick<
   return hasRoom ? { unnamed: [...unnamed, text], unnamedMore } : { unnamed, unnamedMore: unnamedMore + 1 };
 }
 
-/** The incident as a look at the state shows it. */
+/** The incident after a check of the state has seen its condition. */
 export function seen(before: Incident | undefined, condition: Condition, nowMs: number): Incident {
   const incident = before?.isOpen ? before : opened(before, condition, condition.sinceMs ?? nowMs);
   return {
@@ -127,7 +130,10 @@ function opened(before: Incident | undefined, alert: Condition, openedMs: number
   };
 }
 
-/** Whether an open incident is over; `isLasting` says whether a look has just seen it, and is absent when nobody looked. */
+/**
+ * Whether an open incident is over; `isLasting` says whether a check has just seen its condition, and is absent without
+ * a check.
+ */
 export function isOver(
   { cause, lastMs, chatNames, isOpen }: Incident,
   isLasting: boolean | undefined,
@@ -140,13 +146,13 @@ export function isOver(
   return endsBy === 'watch' && isLasting === false && (chatNames.length === 0 || quietMs > SETTLED_MS);
 }
 
-/** Whether nothing of it is worth keeping any more. */
+/** Whether nothing of it needs to be kept any longer. */
 export function isForgotten({ cause, isOpen, lastMs, endedMs }: Incident, nowMs: number): boolean {
   if (isOpen) return CAUSES[cause].endsBy === 'fact' && nowMs - lastMs > FACT_MS;
   return nowMs - (endedMs ?? lastMs) > REOPEN_MS;
 }
 
-/** What the operator is to be told now; `undefined` when nothing is. */
+/** The notice that is due now; `undefined` when none is. */
 export function dueNotice(incident: Incident, nowMs: number): NoticeKind | undefined {
   const { notified, isOpen, reopenings } = incident;
   if (!isOpen) return notified === undefined ? undefined : 'resolved';
@@ -162,7 +168,7 @@ export function dueNotice(incident: Incident, nowMs: number): NoticeKind | undef
   return isWatched && sinceMs >= (REMINDERS_MS[Math.min(notified.reminders, 3)] ?? 0) ? 'lasts' : undefined;
 }
 
-/** The incident of which the operator was just notified. */
+/** The incident after the operator was notified. */
 export function notifiedOf(incident: Incident, kind: NoticeKind, nowMs: number): Incident {
   const { notified: before, ...rest } = incident;
   const named = { unnamed: [], unnamedMore: 0 };
@@ -172,12 +178,12 @@ export function notifiedOf(incident: Incident, kind: NoticeKind, nowMs: number):
   return { ...rest, ...named, notified: { atMs: nowMs, messages, chats, level, reminders } };
 }
 
-/** What only a look shows may come and go; what happened to a message is always told. */
+/** A condition that a check sees may flap; an occurrence that affected a message is always notified. */
 function isFlapping({ cause, openedMs, chatNames }: Incident, nowMs: number): boolean {
   return CAUSES[cause].endsBy === 'watch' && chatNames.length === 0 && nowMs - openedMs < FLAPPING_MS;
 }
 
-/** One chat became many, or either number has ten times as many digits as it was told with. */
+/** One chat became many, or either number has one digit more than when it was last notified. */
 function hasSpread({ messages, chats }: Incident, notified: { messages: number; chats: number }): boolean {
   const isMany = chats > 1 && notified.chats <= 1;
   return isMany || tens(chats) > tens(notified.chats) || tens(messages) > tens(notified.messages);

@@ -19,7 +19,7 @@ export function freshSessionAlert(attempt: Attempt, entries: number, to: string)
   };
 }
 
-/** A history that the model does not take, whatever its words: found out since a fresh session was answered in. */
+/** A history that the model rejects, whatever the error says: a fresh session that was answered in proves it. */
 export function historyRefusedAlert(about: {
   chat: ChatKey;
   entry: EntryId;
@@ -38,7 +38,7 @@ export function historyRefusedAlert(about: {
   };
 }
 
-/** A tool that the model's API does not take. Told once for all chats. */
+/** A tool that the model's API rejects. Notified once for all chats. */
 export function refusedToolAlert(attempt: Attempt, tool: string): Alert {
   return {
     cause: 'tool-refused',
@@ -48,7 +48,10 @@ export function refusedToolAlert(attempt: Attempt, tool: string): Alert {
   };
 }
 
-/** Many chats that the model refuses for their length at the same time; who queues it puts their number for `{chats}`. */
+/**
+ * Many chats that the model refuses for their length at the same time; the caller that queues it replaces `{chats}`
+ * with their number.
+ */
 export function overflowStormAlert(attempt: Attempt): Alert {
   return {
     cause: 'overflow-storm',
@@ -62,7 +65,7 @@ export function overflowStormOver(): Alert {
   return { cause: 'overflow-storm', isOver: true, text: 'Resolved: chats that overflowed are answered again.' };
 }
 
-/** What every request holds is refused: no chat is to blame. Told once for all chats. */
+/** What every request holds is refused: no chat is to blame. Notified once for all chats. */
 export function fixedPartsAlert(attempt: Attempt, why: string, status: number | undefined): Alert {
   return {
     cause: 'fixed-parts',
@@ -71,7 +74,7 @@ export function fixedPartsAlert(attempt: Attempt, why: string, status: number | 
   };
 }
 
-/** A recovery that came to its end without an answer. */
+/** A recovery that ended without an answer. */
 export function gaveUpAlert(attempt: Attempt, reason: string, fault: 'size' | 'message' | 'output'): Alert {
   const what =
     fault === 'size'
@@ -85,7 +88,7 @@ export function gaveUpAlert(attempt: Attempt, reason: string, fault: 'size' | 'm
   };
 }
 
-/** A message that failed. One that failed for what the endpoint says to everybody belongs to the endpoint's incident. */
+/** A message that failed. A failure that the endpoint gives to everyone belongs to the endpoint's incident. */
 export function failedAlert(attempt: Attempt, reason: string, detail: string): Alert {
   const trouble = providerTroubleOf(reason as FailureReason);
   const why = trouble === undefined ? '' : `: the model endpoint ${PROVIDER_SAID[trouble]}`;
@@ -96,7 +99,7 @@ export function failedAlert(attempt: Attempt, reason: string, detail: string): A
   };
 }
 
-/** A conclusion that Telegram does not take: nobody but the operator can be told. */
+/** A conclusion that Telegram rejects: only the operator can be notified. */
 export function undeliverableAlert(attempt: Attempt, why: string): Alert {
   return {
     cause: 'undeliverable',
@@ -105,7 +108,7 @@ export function undeliverableAlert(attempt: Attempt, why: string): Alert {
   };
 }
 
-/** A text that was sent twice, and nobody knows whether either came through: it is not sent a third time. */
+/** A text that was sent twice with unknown results: it is not sent a third time. */
 export function unsureAlert(attempt: Attempt): Alert {
   return {
     cause: 'unsure',
@@ -132,7 +135,10 @@ export function tornAlert(attempt: Attempt, records: number): Alert {
   };
 }
 
-/** Tools that the model is not told of, since it would refuse every message with them. The incident is the server with these tools and reasons. */
+/**
+ * Tools that the model is not shown, since it would refuse every message with them. The incident is the server with
+ * these tools and reasons.
+ */
 export function leftOutAlert(server: string, leftOut: readonly { tool: string; why: string }[]): Alert {
   const named = leftOut
     .slice(0, TOOLS_NAMED_MAX)
@@ -162,7 +168,10 @@ export function undecodableAlert(entry: EntryId): Alert {
   };
 }
 
-/** Messages that went without an outcome (above 0), or that came in uncounted (below 0); `counts` is the key of the counts. */
+/**
+ * Messages that disappeared without an outcome (above 0), or that came in uncounted (below 0); `counts` is the key of
+ * the counts.
+ */
 export function unbalancedAlert({ accepted, settled, pending, unaccounted }: Numbers, counts: string): Alert {
   return {
     cause: 'ledger',
@@ -182,7 +191,7 @@ export function balancedAlert({ accepted, settled, pending }: Numbers, counts: s
   };
 }
 
-/** A tool server that does not answer, or does again. */
+/** A tool server that does not answer, or answers again. */
 export function toolServerAlert(server: string, problem: string | undefined): Alert {
   const name = JSON.stringify(clip(server, SERVER_CHARS_MAX));
   const about = { cause: 'tool-server' as const, key: server };

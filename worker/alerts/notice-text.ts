@@ -5,7 +5,7 @@ import { type Incident, incidentOf, type NoticeKind } from './incident.ts';
 const OCCURRENCES_CHARS_MAX = 3_000;
 const LATEST_CHARS_MAX = 700;
 
-/** What the operator reads: plain text that says what happened, since when, how much of it, and what to do. Pure. */
+/** The operator's notice: plain text that says what happened, since when, how much of it, and what to do. Pure. */
 export function noticeText(incident: Incident, kind: NoticeKind): string {
   const { todo } = CAUSES[incident.cause];
   if (kind === 'opened') return sentences(incident.first, others(incident), todo);
@@ -22,7 +22,7 @@ function spreadText(incident: Incident): string {
   return sentences(`Spreads: ${title}.`, extent(incident), `Latest: ${clip(incident.latest, LATEST_CHARS_MAX)}`);
 }
 
-/** Each occurrence that was not told yet, as far as there is room; the others are in the log. */
+/** Each occurrence that was not notified yet, as far as there is room; the others are in the log. */
 function named({ unnamed, unnamedMore }: Incident): string[] {
   const lines: string[] = [];
   let chars = 0;
@@ -43,7 +43,7 @@ function resolvedText(incident: Incident): string {
   return [told, ...named(incident)].join('\n');
 }
 
-/** Whom an incident concerns beside the message that its first words name. */
+/** Whom an incident affects besides the message that its first words name. */
 function others(incident: Incident): string {
   return incident.messages > 1 || incident.chats > 1 ? extent(incident) : '';
 }

@@ -1,4 +1,4 @@
--- Ends what take-notices.lua began: what was sent is removed, and how sending goes is noted.
+-- Ends what take-notices.lua began: removes what was sent, and records the state of delivery.
 -- KEYS  1 notices   2 alerting   3 lock
 -- ARGV  1 owner   2 number of ids   then the ids of what was sent   then fields of alerting with their values, '' to remove one
 -- Reply 1

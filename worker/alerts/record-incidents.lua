@@ -1,5 +1,5 @@
--- Writes what a look came to into the book of incidents, with the notices that follow from it, unless another process has
--- written since the book was read: then its look was as good as ours.
+-- Writes the result of a check into the book of incidents, with the resulting notices, unless another process has
+-- written since the book was read: then its check replaces ours.
 -- KEYS  1 incidents   2 notices
 -- ARGV  1 version of the book as read   2 number of fields   then fields and their values, '' to remove one
 --       then a notice (JSON) each

@@ -3,30 +3,30 @@ import type { Logger } from '../../shared/base/log.ts';
 import type { AlertChannel } from './channel.ts';
 
 /**
- * Tells the operator that Redis does not take what we write, without Redis.
+ * Notifies the operator, without Redis, that Redis takes no writes.
  *
- * Contract: both methods return at once and never throw. What is to be told is sent once, and tried again at the next call
- * when no channel took it. Each process speaks for itself, since there is nothing left by which they could agree.
+ * Contract: both methods return at once and never throw. A notice is sent once, and retried at the next call when no
+ * channel took it. Each process speaks for itself, since without Redis the processes cannot agree.
  */
 export interface RedisTrouble {
   /** A write went through. */
   worked(): void;
   failed(error: unknown): void;
-  /** Since when nothing can be written, in ms since the epoch; `undefined` while all is well. */
+  /** Since when no write succeeds, in ms since the epoch; `undefined` while all is well. */
   sinceMs(): number | undefined;
 }
 
 export interface RedisTroubleParts {
   channels: readonly AlertChannel[];
   log: Logger;
-  /** Trouble that lasts for so long is told: a failover is over by then. */
+  /** Trouble that lasts this long is notified: a failover is over by then. */
   afterMs: number;
   now?: () => number;
 }
 
 export const REDIS_TROUBLE_MS = 15_000;
 
-/** How Redis says that it cannot write, and what an operator calls it. */
+/** Redis' errors about writes, and what an operator calls each. */
 const WORDS: readonly (readonly [error: RegExp, said: string])[] = [
   [/READONLY/, 'is a read-only replica'],
   [/\bOOM\b/, 'is full (maxmemory)'],
@@ -36,7 +36,7 @@ const WORDS: readonly (readonly [error: RegExp, said: string])[] = [
   [/NOAUTH|WRONGPASS|NOPERM/, 'does not accept our user or password'],
 ];
 
-/** Watches over the writes of one process. */
+/** Watches the writes of one process. */
 export function watchRedis({ channels, log, afterMs, now = Date.now }: RedisTroubleParts): RedisTrouble {
   let sinceMs: number | undefined;
   let isTold = false;

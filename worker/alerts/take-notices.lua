@@ -1,4 +1,4 @@
--- Takes the notices that wait, so that only one process sends them: two would send each twice.
+-- Takes the waiting notices, so that only one process sends them: two would send each twice.
 -- KEYS  1 notices   2 alerting   3 lock
 -- ARGV  1 owner   2 ms that the lock lasts: longer than a send   3 most notices
 -- Reply {} when none waits or another process sends, else {now in ms, alerting's fields, {notice, …}}

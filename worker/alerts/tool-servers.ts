@@ -7,11 +7,11 @@ import { toolServerAlert } from './messages.ts';
 
 export interface ToolServerParts {
   state(): readonly McpServerState[];
-  /** Contract: rejects when the alert could not be queued; it is tried again. */
+  /** Contract: rejects when the alert could not be queued; the caller retries. */
   queue(alert: Alert): Promise<void>;
   log: Logger;
   everyMs: number;
-  /** A server that is away for so long is down: shorter trouble is over before anybody could look. */
+  /** A server that is unreachable for this long is down: shorter trouble ends before an operator could look. */
   downMs: number;
 }
 
@@ -19,8 +19,8 @@ export const TOOL_SERVERS_EVERY_MS = 2_000;
 export const TOOL_SERVER_DOWN_MS = 30_000;
 
 /**
- * Tells the operator of tool servers that are down, and of their return. A server that is up is told once after each start:
- * an earlier process may have ended while it was down.
+ * Notifies the operator of tool servers that go down, and of their return. A server that is up is reported once after
+ * each start: an earlier process may have ended while it was down.
  */
 export function watchToolServers({ state, queue, log, everyMs, downMs }: ToolServerParts): Service {
   const downSinceMs = new Map<string, number>();

@@ -6,18 +6,18 @@ import { costOf, type Prices } from '../model/prices.ts';
 /** How often each of several things was seen. */
 export type Counts = Record<string, number>;
 
-/** What calls of one model for one purpose cost. Without `dollars` nobody knows its price. */
+/** What calls of one model for one purpose cost. `dollars` is absent when the price is unknown. */
 export interface Spending extends Required<Usage> {
   calls: number;
   dollars?: number;
 }
 
-/** What happened in a time, as numbers. The names are stable: machines read them. */
+/** What happened in a period, as numbers. The names are stable: machines read them. */
 export interface RollUp {
   outcomes: { total: number; byOutcome: Counts; byReason: Counts };
   attempts: Counts;
   recoveries: Counts;
-  /** From the time that Telegram states, in whole seconds, to the outcome; of answered messages. */
+  /** Answered messages only: from the time that Telegram states, in whole seconds, to the outcome. */
   latencyMs: { answered: number; p50: number; p95: number; p99: number };
   contextSafety: {
     /** By kind of failure, then by phase: `counted` before the call, `refused` by the provider. */
@@ -34,21 +34,21 @@ export interface RollUp {
     repaired: Counts;
     tornRecords: number;
   };
-  /** By purpose, then by model. `retry`: what was billed without an answer that anybody got. */
+  /** By purpose, then by model. `retry`: what was billed without an answer that was used. */
   tokens: Record<string, Record<string, Spending>>;
-  /** At list prices, or the operator's own; without the models that have none. */
+  /** At list prices, or the operator's own; excludes models without a price. */
   cost: { dollars: number; byPurpose: Record<string, number>; unpricedModels: string[] };
-  /** Calls without an answer, by reason; `billed` are those that cost something all the same. */
+  /** Calls without an answer, by reason; `billed` counts those that cost something even so. */
   failedCalls: { byReason: Counts; billed: number };
-  /** Records that are damaged; they are in none of the numbers above. */
+  /** Damaged records; none of the numbers above includes them. */
   unreadable: number;
 }
 
-/** Adds records up, one by one; memory grows with the number of answers alone, by a number each. */
+/** Adds up records one by one; memory grows only with the number of answers, by one number each. */
 export interface RollUpBuilder {
   addOutcome(record: OutcomeRecord): void;
   addEvent(event: AuditEvent): void;
-  /** Counts a record that nobody can read. */
+  /** Counts a record that cannot be read. */
   addUnreadable(): void;
   result(): RollUp;
 }
@@ -63,7 +63,7 @@ const NOTHING_SPENT: Spending = {
   thinkingTokens: 0,
 };
 
-/** An empty roll-up. Pure but for what it adds up; an event that it does not know changes nothing. */
+/** An empty roll-up. Pure except for its own sums; ignores unknown events. */
 export function createRollUp(prices?: Prices): RollUpBuilder {
   const outcomes = { total: 0, byOutcome: {} as Counts, byReason: {} as Counts };
   const attempts: Counts = {};
@@ -206,7 +206,7 @@ function costIn(tokens: RollUp['tokens']): RollUp['cost'] {
   return { dollars, byPurpose, unpricedModels: [...unpriced].sort() };
 }
 
-/** To a millionth of a cent: sums of fractions have a tail that means nothing. */
+/** To a millionth of a cent: sums of fractions have meaningless trailing digits. */
 function rounded(dollars: number): number {
   return Math.round(dollars * 1e8) / 1e8;
 }

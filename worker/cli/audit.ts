@@ -20,9 +20,9 @@ const DAYS_MAX = 90;
 const DAY_MS = 24 * 3600_000;
 const PAGE = 1_000;
 
-/** The proof, over all shards, as of now: it does not go by days. */
+/** The proof over all shards, as of now: it is not per day. */
 interface Proof extends Omit<LedgerReading, 'alarmedAtMs'> {
-  /** Shards whose own numbers do not add up: what is missing in one must not be made up for by another. */
+  /** Shards whose own numbers do not add up: another shard's surplus must not hide what is missing in one. */
   failedShards: number[];
 }
 
@@ -62,7 +62,7 @@ function parsed(args: string[]) {
   }
 }
 
-/** The operator's own prices. A file that cannot be used is a fault of the configuration. */
+/** The operator's own prices. An unusable file is a configuration error. */
 async function pricesOf(): Promise<Prices> {
   const reading = readProcessConfig('tool');
   if (!reading.ok) throw new UsageError(reading.problems.join('\n'));
@@ -83,7 +83,7 @@ async function addShard(redis: RedisClient, keys: Keys, fromMs: number, builder:
   for await (const record of recordsOf(redis, keys.events, fromMs)) add(record, builder.addEvent, builder);
 }
 
-/** A record that cannot be read, or lacks a part, is counted as such: it must not hide all the others. */
+/** Counts a record that cannot be read, or lacks a part, as unreadable: it must not hide all the others. */
 function add<T extends object>(text: string, take: (record: T) => void, builder: RollUpBuilder): void {
   try {
     const record: unknown = JSON.parse(text);
@@ -94,7 +94,7 @@ function add<T extends object>(text: string, take: (record: T) => void, builder:
   }
 }
 
-/** The `record` field of a stream's entries from a time on, read in pages. */
+/** The `record` field of a stream's entries since a given time, read in pages. */
 async function* recordsOf(redis: RedisClient, stream: string, fromMs: number): AsyncGenerator<string> {
   for (let from = `${fromMs}-0`; ; ) {
     const page = await redis.xrange(stream, from, '+', 'COUNT', PAGE);
@@ -188,7 +188,7 @@ function spendingOf(spent: Spending): string {
   return `${calls} calls, input ${inputTokens} (${cached}), output ${outputTokens}${thought}, ${price}`;
 }
 
-/** Tenths of a cent where it is little: a message costs no more than that. */
+/** Tenths of a cent for small amounts: a message costs no more than that. */
 function money(dollars: number): string {
   return `$${dollars.toFixed(dollars < 1 ? 4 : 2)}`;
 }

@@ -9,7 +9,9 @@ const CALL_DEADLINE_MS = 30_000;
 /** Enough for a word of most models. */
 const CALL_TOKENS = 16;
 
-/** Asks what the model is, and makes one call of a few tokens: what the endpoint says of itself proves no call. */
+/**
+ * Asks for the model's limits, and makes one call of a few tokens: the endpoint's description of itself proves no call.
+ */
 export async function checkModel(config: Config): Promise<Finding> {
   const stated = await statedWindow(config);
   const called = await call(config);
@@ -32,7 +34,7 @@ async function statedWindow(config: Config): Promise<string> {
   }
 }
 
-/** Why a call does not go through; `undefined` when it does, or is refused for what only this call is. */
+/** Why a call fails; `undefined` when it succeeds, or is refused for something specific to this call. */
 async function call(config: Config): Promise<string | undefined> {
   const model = createClaude({
     apiKey: config.ANTHROPIC_API_KEY,

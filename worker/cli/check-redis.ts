@@ -10,10 +10,10 @@ import type { Finding } from './finding.ts';
 
 const REDIS_DEADLINE_MS = 5_000;
 const WORKER_GONE_MS = 30_000;
-/** The time of the server that holds the key: what was noted is by the same clock. */
+/** The time of the server that holds the key: the recorded times use the same clock. */
 const TIME = "return redis.call('TIME')";
 
-/** Tries Redis, and says what a running gateway has noted in it. */
+/** Checks Redis, and reports what a running gateway has recorded in it. */
 export async function checkRedis(config: Config): Promise<Finding[]> {
   const address = redisAddressOf(config);
   if (address === undefined) {
@@ -35,7 +35,7 @@ export async function checkRedis(config: Config): Promise<Finding[]> {
   }
 }
 
-/** What is wrong with a server that throws data away when it is full; one that does not say is taken on trust. */
+/** What is wrong with a server that evicts data when it is full; a server that does not say is trusted. */
 async function evictionProblem(redis: RedisClient): Promise<string | undefined> {
   const replies = await Promise.all(
     serversOf(redis).map((server) => server.config('GET', 'maxmemory-policy').catch(() => [])),
@@ -46,7 +46,7 @@ async function evictionProblem(redis: RedisClient): Promise<string | undefined> 
   return evicting && `maxmemory-policy is ${evicting}; set it to noeviction, or messages can be lost`;
 }
 
-/** A server can answer and take no writes: a replica, a full one, one without a disk. */
+/** A server can answer and still refuse writes: a replica, a full one, one without a disk. */
 async function writeProblem(redis: RedisClient): Promise<string | undefined> {
   const late = AbortSignal.timeout(REDIS_DEADLINE_MS);
   const isLate = new Promise<string>((done) => late.addEventListener('abort', () => done('a write got no answer')));

@@ -4,7 +4,7 @@ import type { Finding } from './finding.ts';
 
 const TELEGRAM_DEADLINE_MS = 10_000;
 
-/** Tries the bot's token, and whether the operator's chat can be written to. */
+/** Checks the bot's token, and whether the operator's chat can be written to. */
 export async function checkTelegram(config: Config): Promise<Finding[]> {
   const telegram = createTelegram({ token: config.TELEGRAM_BOT_TOKEN, apiRoot: config.TELEGRAM_API_ROOT });
   return [await checkBot(config, telegram), await checkAlerts(config, telegram)];
@@ -43,7 +43,7 @@ async function checkAlerts(
   };
 }
 
-/** How messages will come in, and what a start will change about that. */
+/** How messages will arrive, and what a start will change about that. */
 function receivingOf({ TELEGRAM_WEBHOOK_URL: url }: Config, webhook: WebhookInfo | undefined): string {
   const isOther = webhook !== undefined && URL.parse(webhook.url)?.href !== url;
   if (url === undefined)

@@ -19,7 +19,7 @@ gateway noted: how its calls of the model, its polls and its alerts go, and sinc
 Sends no message, and starts nothing but the MCP servers that are programs, which it ends again.
 Exit code 0 when all is well, 1 when a connection fails, 2 for configuration.`;
 
-/** A server that is fetched first, as npx does, takes its time. */
+/** A server that is downloaded first, as npx does, needs time. */
 const TOOLS_DEADLINE_MS = 30_000;
 
 /** Checks the configuration and every connection. */
@@ -42,7 +42,7 @@ export async function check(args: string[], output: CliOutput): Promise<number> 
   return findings.every(({ ok }) => ok) ? 0 : 1;
 }
 
-/** The servers of MCP_CONFIG. Throws `UsageError` with all that is wrong with it. */
+/** The servers of MCP_CONFIG. Throws `UsageError` with every problem in it. */
 async function readServers({ MCP_CONFIG: file }: Config): Promise<readonly McpServer[]> {
   if (file === undefined) return [];
   const json = await readFile(file, 'utf8').catch(() => '');
@@ -52,7 +52,7 @@ async function readServers({ MCP_CONFIG: file }: Config): Promise<readonly McpSe
   return reading.servers;
 }
 
-/** A tool that is left out is no failure: the gateway goes on without it. */
+/** An omitted tool is not a failure: the gateway runs without it. */
 async function checkTools(servers: readonly McpServer[]): Promise<Finding[]> {
   const log = createLogger('silent');
   const tools = await startMcp(servers, { timeoutMs: TOOLS_DEADLINE_MS, startMs: TOOLS_DEADLINE_MS, log });

@@ -9,9 +9,9 @@ import { UsageError } from './output.ts';
 const READY_MS = 10_000;
 
 /**
- * Lets a verb work on the gateway's Redis: the one that the environment names, else the private one, which is started
- * for as long as it takes. Throws `UsageError` for a configuration that it cannot use, a wrong `SHARDS` included, and an
- * error when Redis does not answer.
+ * Runs a verb on the gateway's Redis: the one from the environment, or else the private one, which is started for the
+ * duration. Throws `UsageError` for an unusable configuration, a wrong `SHARDS` included, and an error when Redis does
+ * not answer.
  */
 export async function withRedis(work: (redis: RedisClient, shards: number) => Promise<number>): Promise<number> {
   const reading = readProcessConfig('tool');

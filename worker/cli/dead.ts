@@ -23,9 +23,9 @@ const DAY_MS = 24 * 3600_000;
 const ID = /^(?:(\d{1,5})\/)?(\d{1,16}-\d{1,10})$/;
 const AT_LEAST_ONE = /^[1-9]\d{0,4}$/;
 
-/** A message that failed, as it is kept, without its words: there may be many. */
+/** A failed message as it is kept, without its text: there may be many. */
 interface DeadLetter {
-  /** What the operator calls it: the id in its stream, behind its shard where there are several. */
+  /** The operator's name for it: the id in its stream, after its shard where there are several. */
   name: string;
   id: string;
   keys: Keys;
@@ -53,7 +53,7 @@ interface Action {
 const FLAG = { type: 'boolean' } as const;
 const TEXT = { type: 'string' } as const;
 
-/** An option that an action does not know is refused, or `purge --all --yes --limit 5` would remove all. */
+/** An action refuses an unknown option, or `purge --all --yes --limit 5` would remove everything. */
 const ACTIONS: Readonly<Record<string, Action>> = {
   list: { run: list, takesId: false, options: { limit: TEXT } },
   show: { run: show, takesId: true, options: { content: FLAG } },
@@ -90,7 +90,7 @@ function parsed(args: string[], action: Action): Pick<DeadTask, 'id' | 'options'
     const isWellFormed = more.length === 0 && (id === undefined || ID.test(id));
     if (isWellFormed && numbers.every((each) => AT_LEAST_ONE.test(each))) return { id, options };
   } catch {
-    // What parseArgs says of an option is less than the help says.
+    // The message of parseArgs about an option says less than the help.
   }
   throw new UsageError(HELP);
 }
@@ -114,7 +114,7 @@ async function show({ redis, shards, id, options, output }: DeadTask): Promise<n
   const letter = await found(redis, shards, id);
   const [entry] = await redis.xrange(letter.keys.dead, letter.id, letter.id);
   const text = entry && fieldOf(entry, 'message');
-  // What cannot be read may hold anybody's words, wherever they stand.
+  // What cannot be read may hold anyone's text, anywhere in it.
   const { content, ...rest } = objectOf(text) ?? { content: text };
   const message = options.content && content !== undefined ? { ...rest, content } : rest;
   const shown = { ...aboutOf(letter), message };
@@ -129,7 +129,7 @@ async function replay({ redis, shards, id, options, output }: DeadTask): Promise
   const letters = id === undefined ? await allOf(redis, shards) : [await found(redis, shards, id)];
   const ids: string[] = [];
   let chatless = 0;
-  // Oldest first, so that they are answered in the order in which they were written.
+  // Oldest first, so that they are answered in the order in which they were sent.
   for (const letter of letters) {
     const [result, entry] = await run([letter.keys.dead, letter.keys.inbound, letter.keys.counts], [letter.id]);
     if (result === 'replayed') ids.push(letter.name);
@@ -154,7 +154,7 @@ async function purge({ redis, shards, id, options, output }: DeadTask): Promise<
   const letters = id === undefined ? await allOf(redis, shards) : [await found(redis, shards, id)];
   const ids: string[] = [];
   for (const letter of letters.filter((each) => msOf(each.id) < untilMs)) {
-    // Whoever was faster may have replayed it.
+    // A concurrent command may have replayed it.
     if ((await redis.xdel(letter.keys.dead, letter.id)) === 0) continue;
     ids.push(letter.name);
     if (!options.json) output.line(`removed ${lineOf(letter)}`);
@@ -163,7 +163,7 @@ async function purge({ redis, shards, id, options, output }: DeadTask): Promise<
   return 0;
 }
 
-/** Streams make their ids each for itself, so one may stand in several shards. */
+/** Each stream makes its own ids, so the same id may exist in several shards. */
 async function found(redis: RedisClient, shards: readonly Keys[], name: string): Promise<DeadLetter> {
   const [, shard, id = ''] = ID.exec(name) ?? [];
   const letters: DeadLetter[] = [];
@@ -201,13 +201,13 @@ function letterOf(shards: readonly Keys[], shard: number, entry: StreamEntry): D
   return { name, id, keys: keysOf(shard), record: objectOf(fieldOf(entry, 'record')) ?? {} };
 }
 
-/** Our own fields stand first; the entry's, behind them, may have any name. */
+/** Our own fields stand first; the entry's own fields follow and may have any name. */
 function fieldOf([, fields]: StreamEntry, name: string): string | undefined {
   const at = fields.findIndex((each, index) => index % 2 === 0 && each === name);
   return at < 0 ? undefined : fields[at + 1];
 }
 
-/** One letter that is damaged must not hide the others. */
+/** A damaged letter must not hide the others. */
 function objectOf(text: string | undefined): Record<string, unknown> | undefined {
   try {
     const value: unknown = JSON.parse(text ?? '{}');

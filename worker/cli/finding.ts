@@ -2,6 +2,6 @@
 export interface Finding {
   part: string;
   ok: boolean;
-  /** In words for the operator; never a secret. */
+  /** Text for the operator; never a secret. */
   detail: string;
 }

@@ -5,7 +5,7 @@ import { dead } from './dead.ts';
 import { type CliOutput, UsageError } from './output.ts';
 import { session } from './session.ts';
 
-/** A verb of the command line. Returns the exit code; throws `UsageError` for arguments that it cannot take. */
+/** A verb of the command line. Returns the exit code; throws `UsageError` for invalid arguments. */
 type Verb = (args: string[], output: CliOutput) => Promise<number>;
 
 const VERBS: Readonly<Record<string, Verb>> = { audit, check, dead, session };

@@ -4,7 +4,7 @@ export interface CliOutput {
   note(text: string): void;
 }
 
-/** Arguments or a configuration that a verb cannot take. The message says what was expected. */
+/** Invalid arguments, or an invalid configuration. The message says what was expected. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }

@@ -1,5 +1,5 @@
--- Puts the message of a dead letter back at the end of its chat's lane, as a new entry, and takes the dead letter away:
--- in one step, so that it is answered once, however often this is asked for.
+-- Puts the message of a dead letter back at the end of its chat's lane, as a new entry, and removes the dead letter:
+-- in one step, so that it is answered once even if the command is repeated.
 -- KEYS  1 dead   2 inbound   3 counts
 -- ARGV  1 id of the dead letter
 -- Reply {'replayed', new entry} | {'gone', ''} | {'chatless', ''}: it names no chat, or holds no message

@@ -1,4 +1,4 @@
--- Records that the model refused a chat as too long, and returns whether the chat may be recovered now. If many are refused
+-- Records that the model refused a chat as too long. Returns whether the chat may be recovered now. If many are refused
 -- within a short time, the window is wrong and not the chats: then one chat at a time continues as a probe.
 -- KEYS  1 overflows   2 storm   3 alerts
 -- ARGV  1 chat   2 entry   3 ms within which chats are counted   4 chats that make a storm   5 ms that a probe may take

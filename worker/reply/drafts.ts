@@ -3,9 +3,9 @@ import type { Destination, Telegram } from '../../shared/telegram/client.ts';
 import type { Attempt } from '../lane/attempt.ts';
 import { splitReply } from './split.ts';
 
-/** What is shown of one answer while the model writes it. */
+/** The preview of one answer while the model writes it. */
 export interface Draft {
-  /** Takes all words so far. Contract: returns at once and never throws. */
+  /** Takes all text so far. Contract: returns at once and never throws. */
   write(text: string): void;
   /** Resolves when nothing more will be shown. Contract: never rejects. */
   end(): Promise<void>;
@@ -13,15 +13,15 @@ export interface Draft {
 
 /** Begins the drafts of a process. */
 export interface Drafts {
-  /** A draft for the answer to a message. Only a private chat shows any. */
+  /** A draft for the answer to a message. Only a private chat shows one. */
   begin(attempt: Attempt, message: InboundMessage, to: Destination): Draft;
 }
 
 export interface DraftsParts {
   telegram: Pick<Telegram, 'sendDraft'>;
-  /** How often what is shown may change. A draft that would be shown for less than that is not shown at all. */
+  /** The least time between updates. A draft that would be visible for less than that is not shown at all. */
   everyMs: number;
-  /** Telegram lets a draft vanish after 30 seconds, so one that stays the same is shown again after this. */
+  /** Telegram removes a draft after 30 seconds, so an unchanged draft is shown again after this. */
   refreshMs: number;
 }
 
@@ -31,11 +31,11 @@ export const DRAFTS_REFRESH_MS = 20_000;
 const NOTHING: Draft = { write() {}, end: async () => {} };
 
 /**
- * Shows answers while they are written, as Telegram's drafts: a preview beside the chat that vanishes by itself. It is
- * not a part of the reply. So whatever a process does with a draft, killed, or frozen and awake again, what was
- * delivered stays as it is; editing the words into the reply's own message could not promise that.
+ * Shows answers while they are written, as Telegram's drafts: a preview beside the chat that vanishes by itself. A
+ * draft is not part of the reply. So whatever happens to the process that shows it (killed, or frozen and resumed),
+ * what was delivered stays as it is; editing the text into the reply's own message could not guarantee that.
  *
- * A server that does not offer drafts is not asked again. Any other failure ends the draft of that answer only.
+ * A server that does not offer drafts is not asked again. Any other failure ends only that answer's draft.
  */
 export function createDrafts(parts: DraftsParts): Drafts {
   let isOffered = true;
@@ -52,7 +52,7 @@ export function createDrafts(parts: DraftsParts): Drafts {
   };
 }
 
-/** Shows the newest words once in a while, never two at a time, until `show` fails or the draft ends. */
+/** Shows the newest text at intervals, never two sends at a time, until `show` fails or the draft ends. */
 function startDraft({ everyMs, refreshMs }: DraftsParts, show: (text: string) => Promise<boolean>): Draft {
   let newest = '';
   let shown = '';
@@ -63,7 +63,7 @@ function startDraft({ everyMs, refreshMs }: DraftsParts, show: (text: string) =>
     const isOld = shown !== '' && Date.now() - shownAtMs >= refreshMs;
     if (newest !== shown || isOld) {
       [shown, shownAtMs] = [newest, Date.now()];
-      // What fails here is found out by the turn itself, if it matters.
+      // If a failure here matters, the turn itself will meet it.
       if (!(await show(splitReply(newest).at(-1) ?? '').catch(() => false))) return;
     }
     if (timer !== undefined) timer = setTimeout(() => void look(), everyMs);

@@ -1,4 +1,4 @@
-/** Everything that a user reads besides answers: plain sentences, without a provider's words, numbers or internals. */
+/** Every text that a user reads besides answers: plain sentences, without a provider's words, numbers or internals. */
 export const NOTICE = {
   freshSession:
     'Our conversation had grown too large for the model, so I continue in a fresh session with a short summary of it.',
@@ -31,7 +31,7 @@ export const NOTICE = {
   help: 'Write to me and I answer.\n/stop ends what I am working on and what is waiting.\n/new does the same and starts a new conversation; the old one is kept.\n/help shows this.',
 } as const;
 
-/** What a user reads about messages that were not taken, since too many others waited. */
+/** The notice for messages that were not accepted because too many others waited. */
 export function laneFull(count: number): string {
   const [which, them] = count === 1 ? ['this one', 'it'] : [`${count} of them`, 'them'];
   return `Too many of your messages are waiting, so I did not take ${which}. Please send ${them} again when I have caught up.`;
@@ -39,12 +39,12 @@ export function laneFull(count: number): string {
 
 const LEFT_OUT_NAMED_MAX = 5;
 
-/** What a user reads about a message that holds no text. `what` is Telegram's name for its kind. */
+/** The notice for a message that holds no text. `what` is Telegram's name for its kind. */
 export function unsupportedKind(what: string): string {
   return `I cannot read this kind of message yet (${what.replaceAll('_', ' ')}). I can read text, photos, PDF files and text files.`;
 }
 
-/** Why a file that a user sent cannot be shown to the model. */
+/** Why a user's file cannot be shown to the model. */
 export type FileProblem = keyof typeof FILE_PROBLEM;
 
 const FILE_PROBLEM = {
@@ -61,12 +61,12 @@ const FILE_PROBLEM = {
   not_downloaded: 'it could not be downloaded from Telegram. Please send it again.',
 } as const;
 
-/** What a user reads about a file that cannot be read. `name` is the file's, where it has one. */
+/** The notice for a file that cannot be read. `name` is the file's, where it has one. */
 export function unreadableFile(why: FileProblem, name?: string): string {
   return `I could not read ${name ? `the file "${name}"` : 'this file'}: ${FILE_PROBLEM[why]}`;
 }
 
-/** What a user reads when parts of a conversation are not shown to the model any more. */
+/** The notice that parts of a conversation are no longer shown to the model. */
 export function leftOut(names: readonly string[]): string {
   const different = [...new Set(names)];
   const named = different.slice(0, LEFT_OUT_NAMED_MAX).join(', ');

@@ -11,10 +11,10 @@ export interface OutboxPorts {
   instruments: Pick<Instruments, 'telemetry' | 'reach'>;
 }
 
-/** What delivering came to. */
+/** The result of a delivery. */
 export type Delivery =
   | { kind: 'delivered' }
-  /** Not now: Telegram is away or asks to wait. What was sent stays marked. */
+  /** Not now: Telegram is unavailable or asks to wait. What was sent stays marked. */
   | { kind: 'later'; failure: TelegramFailure }
   /** Never: the chat is gone or Telegram refuses the text. */
   | { kind: 'undeliverable'; failure: TelegramFailure };
@@ -23,15 +23,15 @@ export type Delivery =
 type Place = 'placeholder' | 'text' | number;
 
 const DELIVERED: Delivery = { kind: 'delivered' };
-/** What stands in a chat for the moment between a message's sending and its text. */
+/** What the chat shows for the moment between a message's send and its text. */
 export const PLACEHOLDER = '…';
 /** The field of the turn that holds the id of the placeholder. */
 const REPLY = 'reply';
 
 /**
  * Delivers the parts of a conclusion, in order. The first is sent as a placeholder whose id is stored, and its text is
- * then edited in: an edit may be repeated, so a crash never shows an answer twice. Each further part is marked before it
- * is sent and after; one whose result is not known is counted, and sent again at most once.
+ * then edited in: an edit may be repeated, so a crash never shows an answer twice. Each further part is marked before
+ * it is sent and after. A send with an unknown result is counted, and repeated at most once.
  *
  * Contract: throws `FencedError`, or what Redis throws. The placeholder of a new conclusion was marked when the
  * conclusion was stored.
@@ -71,12 +71,12 @@ async function showFirst(
   const edited = placed.id === undefined ? undefined : await ports.telegram.editMessage(to, placed.id, text);
   ports.instruments.reach('part sent');
   if (edited?.ok) return DELIVERED;
-  // The placeholder is lost: twice its sending had no known result, or the user removed it.
+  // The placeholder is lost: two sends had unknown results, or the user removed it.
   if (edited === undefined || edited.failure.kind === 'message_gone') return sendOnce(ports, attempt, 'text', text, to);
   return notDelivered(edited.failure);
 }
 
-/** Sends the placeholder and stores its id. No id when it was sent twice and nobody knows what came of it. */
+/** Sends the placeholder and stores its id. Returns no id when two sends had unknown results. */
 async function place(
   ports: OutboxPorts,
   attempt: Attempt,
@@ -97,8 +97,8 @@ async function place(
 }
 
 /**
- * Sends a text that cannot be edited in. After a second result that is not known it counts as sent, and the operator is
- * told: nobody knows whether the user has it, and a third copy would help nobody.
+ * Sends a text that cannot be edited in. After a second unknown result it counts as sent, and the operator is notified:
+ * the user may already have two copies, and a third would not help.
  */
 async function sendOnce(
   ports: OutboxPorts,
@@ -134,7 +134,7 @@ async function sendMarked(
   if (before === 'sending') telemetry.count(METRIC.unknownSends, { resent: false });
   if (!isMarked) await attempt.write('', [mark(attempt, at, before === 'sending' ? 'resent' : 'sending')]);
   const sent = await telegram.sendMessage(to, text);
-  // Only a send whose result is unknown keeps its mark; the others surely sent nothing.
+  // Only a send whose result is unknown keeps its mark; any other failure certainly sent nothing.
   if (!sent.ok && sent.failure.kind !== 'unknown') await attempt.write('', [unmark(attempt, at, before)]);
   return sent;
 }

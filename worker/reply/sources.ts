@@ -3,7 +3,7 @@ import type { Block } from '../model/block.ts';
 
 /** A page that an answer was taken from. */
 export interface Source {
-  /** In one line; the host of the address where the page has no title. */
+  /** On one line; the host of the address where the page has no title. */
   title: string;
   /** An http or https address without spaces, quotes and angle or round brackets. */
   url: string;
@@ -13,14 +13,14 @@ const SOURCES_MAX = 8;
 const TITLE_CHARS_MAX = 80;
 const URL_CHARS_MAX = 500;
 const CITATIONS_MAX = 1_000;
-/** What would be markup in the formats in which a reply is shown, or another link. */
+/** Whatever a reply's formats would read as markup or as another link. */
 const MARKUP = /[[\]()<>*_`~|\\]|\w{1,20}:\/\//g;
 const BLANKS = /[\s\p{Cc}\p{Cf}]{1,1000}/gu;
 
 /**
- * The pages that the texts of an answer cite, each once, in the order in which they are first cited. Pure; takes any
- * blocks, and never throws. A citation of a fetched page has no address of its own: that of the page with its title is
- * taken. What is not http or https, or too long to be shown, is left out.
+ * The pages that the texts of an answer cite, each once, in the order of first citation. Pure; takes any blocks, and
+ * never throws. A citation of a fetched page has no address of its own: it gets the address of the page with its title.
+ * Addresses that are not http or https, or too long to show, are omitted.
  */
 export function sourcesOf(content: readonly Block[]): Source[] {
   const fetched = new Map(content.flatMap(fetchedPage));
@@ -40,7 +40,7 @@ export function sourcesOf(content: readonly Block[]): Source[] {
 }
 
 /**
- * A text with its sources as a list behind it; as it is where there are none. Pure. The addresses stand bare: apps make
+ * A text followed by the list of its sources; unchanged where there are none. Pure. The addresses stand bare: apps make
  * links of them, with and without markup.
  */
 export function withSources(text: string, sources: readonly Source[]): string {

@@ -11,7 +11,7 @@ const REOPENED_CHARS_MAX = 24;
 
 interface Fence {
   marker: string;
-  /** The language, and whatever else stands behind the marker. */
+  /** The language, and whatever else follows the marker. */
   info: string;
   line: string;
   /** Where the line ends. */
@@ -19,10 +19,10 @@ interface Fence {
 }
 
 /**
- * Splits a text into parts that Telegram takes, in order and without losing a character but white space at the cuts.
- * Cuts at a paragraph, else a line, else a sentence, else a space, else a grapheme; a code block that a cut goes through
- * is closed and opened again. A part is never blank. Pure. Ends for every text: each round takes a quarter of a part or
- * more, which is more than it puts back. `maxChars` is at least 400.
+ * Splits a text into parts that Telegram takes, in order, losing only white space at the cuts. Cuts at a paragraph,
+ * else a line, else a sentence, else a space, else a grapheme; a code block that a cut goes through is closed and
+ * reopened. A part is never blank. Pure. Ends for every text: each round takes at least a quarter of a part, which is
+ * more than it puts back. `maxChars` is at least 400.
  */
 export function splitReply(text: string, maxChars = PART_CHARS_MAX): string[] {
   const parts: string[] = [];
@@ -36,7 +36,7 @@ export function splitReply(text: string, maxChars = PART_CHARS_MAX): string[] {
       parts.push(said);
       rest = tail.trimStart();
     } else if (fence.end === said.length) {
-      // Nothing of the code fits any more: the whole block starts in the next part.
+      // None of the code fits any more: the whole block starts in the next part.
       parts.push(said.slice(0, -fence.line.length).trimEnd());
       rest = `${fence.line}\n${withoutBlankLines(tail)}`;
     } else {
@@ -57,7 +57,7 @@ function cutAt(text: string, maxChars: number): number {
   return maxChars;
 }
 
-/** Whole graphemes, unless one of them is so long that hardly anything else would be left. */
+/** Whole graphemes, unless one is so long that little else would remain. */
 function headOf(text: string, chars: number): string {
   const head = graphemePrefix(text, chars);
   return head.length * 2 > chars ? head : text.slice(0, chars).replace(/[\uD800-\uDBFF]$/, '');
@@ -80,12 +80,12 @@ function openFence(text: string): Fence | undefined {
   return open;
 }
 
-/** A block is closed by a fence of its own kind, at least as long, with nothing behind it. */
+/** A block is closed by a fence of its own kind, at least as long, with nothing after it. */
 function closes(fence: Pick<Fence, 'marker' | 'info'>, open: Fence): boolean {
   return fence.marker.startsWith(open.marker) && fence.info.trim() === '';
 }
 
-/** What follows a cut in a code block: the block again, or what is behind it when it was over anyway. */
+/** What follows a cut in a code block: the reopened block, or what comes after the block when it ended at the cut. */
 function goOn(text: string, cut: number, open: Fence): string {
   // A fence stands at the start of a line: the line break before it may be on the other side of the cut.
   const tail = text.slice(text[cut - 1] === '\n' ? cut - 1 : cut);

@@ -3,7 +3,7 @@ import type { Destination, Telegram } from '../../shared/telegram/client.ts';
 /** Telegram shows the action for 5 seconds. */
 const REPEAT_MS = 4_500;
 
-/** Shows "typing…" in a chat until the returned function is called. Failures are of no account. */
+/** Shows "typing…" in a chat until the returned function is called. Failures are ignored. */
 export function showTyping(telegram: Telegram, to: Destination): () => void {
   void telegram.sendTyping(to);
   const timer = setInterval(() => void telegram.sendTyping(to), REPEAT_MS);

@@ -1,10 +1,10 @@
 import type { Logger } from '../../shared/base/log.ts';
 
 /**
- * Tells a service outside that all is well, so that it can alarm when we no longer say so.
+ * Reports to an outside service that all is well, so that it raises an alarm when the reports stop.
  *
- * Contract: `ping` returns at once and never throws; the service is asked at most once in a given time, also after a
- * failure. `stop` ends a request that is still on its way.
+ * Contract: `ping` returns at once and never throws; it asks the service at most once per interval, also after a
+ * failure. `stop` ends a request in flight.
  */
 export interface DeadMan {
   ping(): void;
@@ -12,7 +12,7 @@ export interface DeadMan {
 }
 
 export interface DeadManParts {
-  /** A secret: whoever has it can keep the alarm silent. It is never logged. */
+  /** A secret: anyone who has it can keep the alarm silent. It is never logged. */
   url: string;
   everyMs: number;
   log: Logger;

@@ -1,4 +1,4 @@
--- Notes by Redis' own clock that a call of the model went through, or why one did not.
+-- Records by Redis' own clock that a model call succeeded, or why it failed.
 -- KEYS  1 provider
 -- ARGV  1 why it failed, or '' when it went through   2 status, or ''
 -- Reply the time, ms since the epoch

@@ -1,4 +1,4 @@
--- Counts the messages that have waited for too long, without loading what they say.
+-- Counts the messages that have waited for too long, without loading their text.
 -- KEYS  1 inbound   2 absent, for the keys that are not named: see keys.ts
 -- ARGV  1 id before which an entry is overdue   2 prefix of turn keys   3 field of a turn whose user has the answer
 --       4 most entries to look at

@@ -7,21 +7,24 @@ import type { FailureReason } from '../model/errors/classify.ts';
 import type { Model, ModelResult } from '../model/port.ts';
 import { type ProviderTrouble, providerTroubleOf } from '../model/provider-trouble.ts';
 
-/** How the calls of the installation fare. Times are ms since the epoch by Redis' clock; absent is what never happened. */
+/**
+ * How the installation's model calls fare. Times are ms since the epoch by Redis' clock; absent means that it never
+ * happened.
+ */
 export interface ProviderRecord {
   lastAnswerMs?: number;
   /** Set while no call has gone through since a first one failed. */
   failing?: { sinceMs: number; lastMs: number; failures: number; why: ProviderTrouble; status: string };
 }
 
-/** Calls that were not made, or that we ended ourselves, say nothing. */
+/** Calls that were not made, or that we aborted ourselves, show nothing about the endpoint. */
 const SILENT: ReadonlySet<FailureReason> = new Set(['aborted', 'paused', 'over_chat_budget', 'over_total_budget']);
 const ANSWERS_EVERY_MS = 2_000;
 const FAILURES_EVERY_MS = 500;
 
 /**
- * The model, with what its real calls say of the endpoint noted for the whole installation. A refusal of one request shows
- * that the endpoint is there. Contract: noting is best effort; it delays no call and never makes one fail.
+ * The model; records for the whole installation what its real calls show about the endpoint. Even a refused request
+ * shows that the endpoint is up. Contract: recording is best effort; it delays no call and never makes one fail.
  */
 export function withProviderNotes(model: Model, redis: RedisClient, keys: Keys, log: Logger): Model {
   const note = bindScript<number>(redis, join(import.meta.dirname, 'note-provider.lua'));
@@ -30,7 +33,7 @@ export function withProviderNotes(model: Model, redis: RedisClient, keys: Keys, 
     const nowMs = performance.now();
     const everyMs = why === '' ? ANSWERS_EVERY_MS : FAILURES_EVERY_MS;
     if (nowMs - (notedMs.get(why) ?? Number.NEGATIVE_INFINITY) < everyMs) return;
-    // What changes is noted at once, whatever was noted a moment ago.
+    // A change is recorded at once, however recent the last record is.
     notedMs.clear();
     notedMs.set(why, nowMs);
     note([keys.provider], [why, status]).catch((error: Error) => {
@@ -49,14 +52,14 @@ export function withProviderNotes(model: Model, redis: RedisClient, keys: Keys, 
   };
 }
 
-/** `''` when the endpoint answered; `undefined` when the result says nothing of it. */
+/** `''` when the endpoint answered; `undefined` when the result shows nothing about it. */
 function troubleOf(result: ModelResult): ProviderTrouble | '' | undefined {
   if (result.ok) return '';
   const { reason } = result.failure;
   return SILENT.has(reason) ? undefined : (providerTroubleOf(reason) ?? '');
 }
 
-/** Reads what was noted. Rejects when Redis cannot be reached. */
+/** Reads what was recorded. Rejects when Redis cannot be reached. */
 export async function readProvider(redis: RedisClient, keys: Keys): Promise<ProviderRecord> {
   const { lastAnswerMs, failingSinceMs, lastFailureMs, failures, why, status } = await redis.hgetall(keys.provider);
   return {

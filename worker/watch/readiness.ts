@@ -2,9 +2,9 @@ import type { ReadinessPart } from '../../shared/app/health.ts';
 import { PROVIDER_SAID } from '../model/provider-trouble.ts';
 import type { Snapshot } from './snapshot.ts';
 
-/** What a watchdog knows at this moment. */
+/** What a watchdog knows now. */
 export interface Watching {
-  /** What the last look saw; `undefined` before the first, and while Redis cannot be asked. */
+  /** What the last check saw; `undefined` before the first, and while Redis cannot be asked. */
   snapshot(): Snapshot | undefined;
   /** Since when Redis takes no writes, in ms since the epoch; `undefined` while it does. */
   redisTroubleSinceMs(): number | undefined;
@@ -13,8 +13,8 @@ export interface Watching {
 type Check = Awaited<ReturnType<ReadinessPart['check']>>;
 
 /**
- * How each thing that the gateway needs is, in words of its own, and since when. Trouble that only others can end makes a
- * part `degraded` and not unready: a gateway still accepts messages for an endpoint that is away.
+ * The state of each thing that the gateway needs, in plain words, and since when. Trouble that the gateway cannot end
+ * itself makes a part `degraded` and not unready: a gateway still accepts messages while the endpoint is down.
  */
 export function readinessOf({ snapshot, redisTroubleSinceMs }: Watching): readonly ReadinessPart[] {
   const part = (name: string, check: (now: Snapshot) => Check): ReadinessPart => ({
@@ -31,7 +31,7 @@ export function readinessOf({ snapshot, redisTroubleSinceMs }: Watching): readon
   return [redis, part('provider', providerCheck), part('telegram', telegramCheck), part('alerts', alertsCheck)];
 }
 
-/** What Redis says of itself, or since when it takes no writes. */
+/** What Redis reports about itself, or since when it takes no writes. */
 export function redisCheck(now: Snapshot | undefined, troubleSinceMs: number | undefined): Check {
   if (troubleSinceMs !== undefined) return { ready: false, detail: `takes no writes since ${clock(troubleSinceMs)}` };
   if (now === undefined) return { ready: true, detail: 'not looked at yet' };
@@ -43,7 +43,7 @@ export function redisCheck(now: Snapshot | undefined, troubleSinceMs: number | u
     : { ready: true, isDegraded: true, detail: `${detail}; cannot write its files (${unwritten})` };
 }
 
-/** How the last real calls of the model went. */
+/** How the last real model calls went. */
 export function providerCheck({ provider: { failing, lastAnswerMs } }: Pick<Snapshot, 'provider'>): Check {
   if (failing !== undefined) {
     const { why, sinceMs, failures, status } = failing;
@@ -53,7 +53,7 @@ export function providerCheck({ provider: { failing, lastAnswerMs } }: Pick<Snap
   return { ready: true, detail: lastAnswerMs === undefined ? 'not asked yet' : `last answered ${clock(lastAnswerMs)}` };
 }
 
-/** How the last polls or looks at the webhook went. */
+/** How the last polls or webhook checks went. */
 export function telegramCheck({ poll, nowMs }: Pick<Snapshot, 'poll' | 'nowMs'>): Check {
   if (poll === undefined) return { ready: true, detail: 'nobody has received yet' };
   const answeredMs = poll.lastAnswerMs ?? 0;

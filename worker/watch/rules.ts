@@ -20,7 +20,7 @@ import type { ShardSnapshot, Snapshot } from './snapshot.ts';
 /** What a rule looks at. */
 export interface Watch {
   now: Snapshot;
-  /** What the check before this one saw; `undefined` at the first. */
+  /** What the previous check saw; `undefined` at the first. */
   before: Snapshot | undefined;
   /** When this process began to watch, by Redis' clock. */
   sinceMs: number;
@@ -28,21 +28,21 @@ export interface Watch {
 }
 
 export interface RuleLimits {
-  /** A poll without news lasts 50 seconds, so silence is news only much later. */
+  /** A poll without updates lasts 50 seconds, so silence means trouble only much later. */
   pollAgeMs: number;
-  /** An endpoint that fails for so long is down; one that refuses our key is so at once. */
+  /** An endpoint that fails for this long is down; one that refuses our key is down at once. */
   providerDownMs: number;
   /** The day's budget of all chats; `undefined` when there is none. */
   totalDailyTokens: number | undefined;
 }
 
 export const POLL_AGE_MS = 120_000;
-/** Longer than a hiccup that retries hide, and soon enough to be told within a minute. */
+/** Longer than a hiccup that retries hide, and short enough to notify within a minute. */
 export const PROVIDER_DOWN_MS = 35_000;
 
 /** Longer than the pause of a poller after a conflict (10 s) or a refused token (60 s), so that it counts as lasting. */
 const REFUSAL_RECENT_MS = 120_000;
-/** An endpoint that nobody has asked for so long is not known to be down any more. */
+/** An endpoint that received no call for this long is no longer known to be down. */
 const PROVIDER_RECENT_MS = 900_000;
 const PROVIDER_FAILURES_MIN = 2;
 const ALERT_CHANNEL_MS = 120_000;
@@ -51,7 +51,7 @@ const BUDGET_SHARE = 0.8;
 const DEAD_LETTERS_MANY = 100;
 const AT_ONCE: ReadonlySet<ProviderTrouble> = new Set(['auth', 'billing', 'model']);
 
-/** Every condition of a snapshot that an operator must know of. Pure. */
+/** Every condition of a snapshot that an operator must be notified of. Pure. */
 export function conditionsOf(watch: Watch): Condition[] {
   return RULES.flatMap((rule) => rule(watch));
 }
@@ -71,14 +71,14 @@ const RULES: readonly ((watch: Watch) => Condition[])[] = [
 ];
 
 /**
- * Whether messages are taken: Telegram was polled with success, or spoke well of the webhook, a short while ago. Unlike the
- * alert about it this has no grace for a process that has just begun to watch.
+ * Whether messages are received: a poll succeeded recently, or a recent check found the webhook healthy. Unlike the
+ * alert about it, this has no grace period for a process that has just begun to watch.
  */
 export function isPolled({ now, limits }: Watch): boolean {
   return now.poll?.lastAnswerMs !== undefined && now.nowMs - now.poll.lastAnswerMs < limits.pollAgeMs;
 }
 
-/** One incident, however many chats: the oldest message is named, the others are counted. */
+/** One incident for any number of chats: the oldest message is named, the others are counted. */
 function unanswered({ now }: Watch): Condition[] {
   const late = now.shards.map(({ overdue }) => overdue).filter(({ oldest }) => oldest !== undefined);
   const [oldest] = late.flatMap((overdue) => overdue.oldest ?? []).sort((a, b) => a.acceptedMs - b.acceptedMs);
@@ -89,11 +89,11 @@ function unanswered({ now }: Watch): Condition[] {
   return [unansweredAlert({ ...oldest, ageMs: now.nowMs - oldest.acceptedMs, messages, chats, waiting })];
 }
 
-/** A job is handed on within milliseconds, so two checks in a row that see none active are no coincidence. */
+/** A job is handed over within milliseconds, so two checks in a row that see none active are not a coincidence. */
 function idle({ now, before }: Watch): Condition[] {
   const isIdle = (shard: ShardSnapshot | undefined): boolean =>
     shard !== undefined && shard.jobsWaiting > 0 && shard.jobsActive === 0;
-  // Another process may have opened it: its second check in a row is as good as ours.
+  // Another process may have opened it: its second check in a row counts as ours.
   const isKnown = now.open.has('idle');
   const stuck = now.shards.filter(
     (shard) => isIdle(shard) && (isKnown || isIdle(before?.shards.find((other) => other.shard === shard.shard))),
@@ -122,7 +122,7 @@ function providerDown({ now, limits }: Watch): Condition[] {
   ];
 }
 
-/** A gateway that was off for a night has an old heartbeat when it starts: it gets its time to receive first. */
+/** A gateway that was off for a night starts with an old heartbeat: it first gets time to receive. */
 function notReceiving({ now, sinceMs, limits }: Watch): Condition[] {
   if (now.poll === undefined) return [];
   const ageMs = now.nowMs - (now.poll.lastAnswerMs ?? now.poll.firstMs);
@@ -162,7 +162,10 @@ function manyDeadLetters({ now }: Watch): Condition[] {
   return letters >= DEAD_LETTERS_MANY ? [deadLettersAlert(letters)] : [];
 }
 
-/** It waits in the queue itself, goes by the second channel, and is told with its end when the first one is back. */
+/**
+ * The notice waits in the queue itself, is sent through the second channel, and goes out with its end when the first is
+ * back.
+ */
 function alertChannelDown({ now }: Watch): Condition[] {
   const { failing } = now.alerting;
   if (failing === undefined || now.nowMs - failing.sinceMs < ALERT_CHANNEL_MS) return [];

@@ -1,4 +1,4 @@
--- Shows that a worker process lives, and that this server takes writes; forgets those that have not for a while.
+-- Records that a worker process is alive, which proves that this server takes writes; removes processes not seen for a while.
 -- KEYS  1 workers
 -- ARGV  1 process   2 ms after which one is forgotten
 -- Reply the time, ms since the epoch

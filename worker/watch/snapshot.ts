@@ -13,21 +13,21 @@ import { type ProviderRecord, readProvider } from './provider.ts';
 export interface Snapshot {
   nowMs: number;
   shards: ShardSnapshot[];
-  /** `undefined` when nothing ever received. */
+  /** `undefined` when nothing was ever received. */
   poll: PollRecord | undefined;
   provider: ProviderRecord;
   alerting: AlertingRecord;
   redis: RedisState;
-  /** Tokens that all chats have spent today, by UTC. */
+  /** Tokens that all chats have spent in this UTC day. */
   spentTokens: number;
-  /** The names of the incidents that are open. */
+  /** The names of the open incidents. */
   open: ReadonlySet<string>;
 }
 
 /** The state of one shard. */
 export interface ShardSnapshot {
   shard: number;
-  /** The messages that wait for too long, and their chats; of more than some thousand the oldest are counted. */
+  /** The messages that have waited too long, and their chats; beyond a few thousand only the oldest are counted. */
   overdue: { messages: number; chats: number; oldest?: Unanswered };
   /** All messages that have no outcome yet. */
   unanswered: number;
@@ -44,7 +44,7 @@ export interface Unanswered {
   acceptedMs: number;
 }
 
-/** What the servers say of themselves; of several the one that is worst off. */
+/** What the servers report about themselves; of several, the one in the worst state. */
 export interface RedisState {
   /** As Redis calls it: `master` or `slave`. */
   role: string;
@@ -62,7 +62,7 @@ type OverdueReply = [messages: number, chats: number, entry: string, chat: strin
 /** Reads the state of the flow. Contract: rejects when Redis cannot be reached. */
 export type ReadSnapshot = (at: { nowMs: number; open: ReadonlySet<string> }) => Promise<Snapshot>;
 
-/** A reader of snapshots for so many shards, in which a message is overdue after `unansweredMs`. */
+/** A reader of snapshots for the given number of shards, in which a message is overdue after `unansweredMs`. */
 export function createSnapshotReader(redis: RedisClient, shards: number, unansweredMs: number): ReadSnapshot {
   const overdue = bindScript<OverdueReply>(redis, join(import.meta.dirname, 'overdue.lua'));
   const keys = keysOf(0);
@@ -80,7 +80,7 @@ export function createSnapshotReader(redis: RedisClient, shards: number, unanswe
   };
 }
 
-/** Each server has its own memory and files; the first that is full, or cannot write, refuses messages. */
+/** Each server has its own memory and files; the first one that is full, or cannot write, refuses messages. */
 async function readRedis(redis: RedisClient): Promise<RedisState> {
   const all = await Promise.all(
     serversOf(redis).map(async (server) =>
@@ -92,7 +92,7 @@ async function readRedis(redis: RedisClient): Promise<RedisState> {
   return { ...fullest, ...(unwritten !== undefined && { unwritten }) };
 }
 
-/** Without a limit none is ever full, and the largest is as good as any. */
+/** A server without a limit is never full, so any of them will do. */
 function shareOf({ usedBytes, maxBytes }: RedisState): number {
   return maxBytes === 0 ? 0 : usedBytes / maxBytes;
 }
@@ -131,7 +131,7 @@ function overdueOf([messages, chats, entry, chat, traceparent]: OverdueReply): S
   return { messages, chats, oldest: { ...oldest, traceId: traceIdOf(traceparent), acceptedMs: msOf(entry) } };
 }
 
-/** How many worker processes showed themselves lately. */
+/** How many worker processes reported recently. */
 export async function countWorkers(redis: RedisClient, keys: Keys, sinceMs: number): Promise<number> {
   return redis.zcount(keys.workers, sinceMs, '+inf');
 }

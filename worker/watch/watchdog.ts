@@ -17,41 +17,41 @@ import { conditionsOf, isPolled, type RuleLimits } from './rules.ts';
 import { createSnapshotReader, type Snapshot } from './snapshot.ts';
 
 export interface WatchdogParts {
-  /** A fail-fast connection of its own; it is closed at the stop. */
+  /** A fail-fast connection of its own; closed on stop. */
   redis: RedisClient;
   shards: number;
   log: Logger;
   /** How often alerts are entered into the book. */
   newsEveryMs: number;
-  /** How often the state is looked at. */
+  /** How often the state is checked. */
   everyMs: number;
   /** A message without an outcome is overdue after this. */
   unansweredMs: number;
   limits: RuleLimits;
   trouble: RedisTrouble;
-  /** Told after every look that found nothing, when somebody listens. */
+  /** Pinged after every check that found nothing, where one is configured. */
   deadMan?: { url: string; everyMs: number };
 }
 
 export const NEWS_EVERY_MS = 1_000;
 export const WATCH_EVERY_MS = 5_000;
 
-/** A worker process that has not shown itself for so long is gone. */
+/** A worker process that has not reported for this long is gone. */
 export const WORKER_GONE_MS = 30_000;
 
-/** What the last look saw. */
+/** What the last check saw. */
 interface Seen {
   last?: Snapshot | undefined;
 }
 
 /**
- * Keeps the book of incidents: alerts are entered as they come, and regularly the state is looked at for what is missing
- * (answers, running jobs, polls, an endpoint that answers, room in Redis). The book is kept in Redis and is one for the whole
- * installation: several may run side by side, and any of them closes what another opened. A look that fails is logged and
- * made again; when Redis takes no writes for long the operator is told without it.
+ * Keeps the book of incidents: enters alerts as they arrive, and regularly checks the state for what is missing
+ * (answers, running jobs, polls, an endpoint that answers, room in Redis). The book is kept in Redis, one for the whole
+ * installation: several watchdogs may run side by side, and any of them closes what another opened. A failed check is
+ * logged and repeated; when Redis takes no writes for long, the operator is notified without it.
  *
- * The dead-man's switch is told that all is well only when nothing at all lasts and Telegram was polled a short while ago.
- * One message of one user that waits for too long keeps it silent too: where a bot has one user, that is an outage.
+ * The dead-man's switch is pinged only when no condition holds at all and Telegram was polled recently. A single
+ * message of one user that waits too long also stops the pings: where a bot has one user, that is an outage.
  */
 export function startWatchdog(parts: WatchdogParts): Service & Watching {
   const seen: Seen = {};
@@ -59,7 +59,7 @@ export function startWatchdog(parts: WatchdogParts): Service & Watching {
   const look = createLook(parts, deadMan, seen);
   const loop = runLoop({
     name: 'watchdog',
-    // The first look waits, so that what a start leaves to be done can be done first.
+    // The first check waits, so that work left over from the last run can be done first.
     firstAfterMs: parts.newsEveryMs,
     async round(signal) {
       try {
@@ -87,11 +87,11 @@ export function startWatchdog(parts: WatchdogParts): Service & Watching {
   };
 }
 
-/** Enters the news into the book; each time that the state is to be looked at, what is missing as well. */
+/** Enters the news into the book; when a check of the state is due, also what is missing. */
 function createLook(parts: WatchdogParts, deadMan: DeadMan | undefined, seen: Seen): () => Promise<void> {
   const store = createBookStore(parts.redis);
   const readSnapshot = createSnapshotReader(parts.redis, parts.shards, parts.unansweredMs);
-  /** Shows this process, which proves that Redis takes writes, and tells its time. */
+  /** Reports this process, which proves that Redis takes writes; returns Redis' time. */
   const showWorker = bindScript<number>(parts.redis, join(import.meta.dirname, 'show-worker.lua'));
   const workerId = `${hostname()} ${process.pid} ${randomUUID()}`;
   let sinceMs: number | undefined;
@@ -112,7 +112,7 @@ function createLook(parts: WatchdogParts, deadMan: DeadMan | undefined, seen: Se
   };
 }
 
-/** Enters what is new, and logs each occurrence. When another process was faster, what it left is entered the next time. */
+/** Enters what is new, and logs each occurrence. When another process wrote first, the rest is entered next time. */
 async function keepBook(
   { store, shards, log }: { store: BookStore; shards: number; log: Logger },
   stored: StoredBook,
