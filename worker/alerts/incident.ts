@@ -26,8 +26,8 @@ export interface Incident {
   chatNames: readonly string[];
   traceId?: string;
   /**
-   * Occurrences that the operator has not been notified of, for a cause that names each; the count of further ones is
-   * in the log alone.
+   * Occurrences that the operator has not been notified of, for a cause that names each; `unnamedMore` counts further
+   * ones, which only the log has.
    */
   unnamed: readonly string[];
   unnamedMore: number;

@@ -1,19 +1,19 @@
 import { type LeftOutTool, type Toolbox, type ToolSpec, toolError } from './toolbox.ts';
 
-/** A toolbox that tools can be taken out of. */
+/** A toolbox from which tools can be removed. */
 export interface Exclusions {
   /**
-   * Takes a tool out until the process ends: the model is not told of it any more, and a call to it is an error in words.
+   * Removes a tool until the process ends: the model is no longer shown it, and a call to it returns an error text.
    * Returns whether it was there before. Idempotent.
    */
   exclude(name: string, why: string): boolean;
-  /** What was taken out, oldest first. */
+  /** The removed tools, oldest first. */
   excluded(): readonly LeftOutTool[];
 }
 
 /**
- * Lets tools be taken out of a toolbox while it is used, such as one that the model's API has named in a refusal.
- * `specs` keeps the order, and is the same array for as long as the toolbox has the same tools and nothing is taken out.
+ * Lets tools be removed from a toolbox in use, such as one that the model's API has named in a refusal. `specs` keeps
+ * the order, and is the same array for as long as the toolbox has the same tools and nothing is removed.
  */
 export function withExclusions<Box extends Toolbox>(box: Box): Box & Exclusions {
   const excluded = new Map<string, string>();

@@ -1,6 +1,6 @@
 import { type Toolbox, type ToolSpec, toolError } from './toolbox.ts';
 
-/** Several toolboxes as one. Of two tools with one name the first counts, so that no server can take the name of ours. */
+/** Several toolboxes as one. Of two tools with one name the first wins, so no server can shadow a tool of ours. */
 export function joinToolboxes(boxes: readonly Toolbox[]): Toolbox {
   const owners = (): Map<string, { box: Toolbox; spec: ToolSpec }> => {
     const found = new Map<string, { box: Toolbox; spec: ToolSpec }>();

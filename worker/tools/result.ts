@@ -17,9 +17,9 @@ const PICTURES_MAX = 8;
 const NOTHING = '(no output)';
 
 /**
- * A tool's output as a block of the request: its text cut to what may be sent, with a marker that says how much there
- * was and how to read on; its pictures fitted and kept outside of the log. The commands belong to the write that stores
- * the block. Contract: rejects when Redis cannot be reached; whatever is wrong with the output becomes words.
+ * A tool's output as a block of the request: its text cut to what may be sent, with a marker that states the full size
+ * and how to read on; its pictures resized to fit and stored outside the log. The commands belong to the write that
+ * stores the block. Contract: rejects when Redis cannot be reached; any fault of the output becomes text.
  */
 export async function resultBlock(
   ports: ResultPorts,

@@ -23,7 +23,7 @@ interface ToolUse {
 const INTERRUPTED =
   'The call was interrupted, and nobody knows whether it took effect. Find that out before you make it again.';
 
-/** The calls of this message's newest answer, when they still wait for their results. Pure. */
+/** The calls of this message's newest answer, while they still wait for their results. Pure. */
 export function openCalls({ window }: OpenedSession, { entry }: Attempt): readonly ToolUse[] {
   const last = window.records.findLast(({ t }) => t === 'user' || t === 'assistant');
   if (last?.t !== 'assistant' || last.entry !== entry) return [];
@@ -32,11 +32,12 @@ export function openCalls({ window }: OpenedSession, { entry }: Attempt): readon
 }
 
 /**
- * Makes the calls of one round side by side, and records their results as one message. Each result is stored as it comes
- * in: an attempt that follows a crash makes only those calls that did not end, and of these only the ones that may be
- * made twice; for the others the model is told that their fate is not known.
+ * Makes the calls of one round concurrently, and records their results as one message. Each result is stored as it
+ * arrives: an attempt after a crash makes only the calls that did not end, and of these only the repeatable ones; for
+ * the others the result says that the outcome is unknown.
  *
- * Contract: throws `FencedError`, or what Redis throws. On abort it returns `undefined`, and what has ended stays stored.
+ * Contract: throws `FencedError`, or what Redis throws. On abort it returns `undefined`, and finished results stay
+ * stored.
  */
 export async function finishRound(
   ports: RoundPorts,
@@ -69,13 +70,13 @@ export async function finishRound(
   return withRecord(opened, record);
 }
 
-/** A session as it is after a record was appended to it. */
+/** A session after a record was appended to it. */
 export function withRecord(opened: OpenedSession, record: LogRecord): OpenedSession {
   const records = [...opened.window.records, record];
   return { ...opened, window: { ...opened.window, records }, logRecords: opened.logRecords + 1 };
 }
 
-/** The result of one call: kept from an earlier attempt, or made now. Nothing when it was cut short. */
+/** The result of one call: stored by an earlier attempt, or made now. Nothing when it was cut short. */
 async function resultOf(
   ports: RoundPorts,
   attempt: Attempt,

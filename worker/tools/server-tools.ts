@@ -5,14 +5,15 @@ export interface ServerTool {
   [key: string]: unknown;
 }
 
-/** Of each tool in one request: an answer to a chat needs few, and each search is paid for. */
+/** Per tool and request: an answer to a chat needs few, and each search costs money. */
 const USES_MAX = 5;
-/** Of one page, so that five of them leave most of a window of 200,000. */
+/** Per page, so that five of them leave most of a window of 200,000. */
 const PAGE_TOKENS_MAX = 20_000;
 
 /**
- * The provider's tools for the web, in a stable order, since they are part of every request's prefix. Pure. Only the model
- * calls them: from code that it writes, older models could not, and the answer would hold blocks of that code.
+ * The provider's tools for the web, in a stable order, since they are part of every request's prefix. Pure. Only the
+ * model calls them directly: older models cannot call them from code that they write, and the answer would hold blocks
+ * of that code.
  */
 export function serverTools({ webSearch, webFetch }: { webSearch: boolean; webFetch: boolean }): readonly ServerTool[] {
   const search = {

@@ -1,26 +1,26 @@
 import { graphemePrefix } from '../../shared/base/text.ts';
 import type { LeftOutTool, ToolSpec } from './toolbox.ts';
 
-/** Tools that fit a bound, and what had to be left out for it. */
+/** Tools that fit a bound, and what was omitted to fit it. */
 export interface BoundedTools<Spec> {
   specs: readonly Spec[];
   leftOut: readonly LeftOutTool[];
 }
 
 /**
- * How much all tools together may take of each request: about 50,000 tokens, a quarter of the smallest window that
- * current models have. Some 200 tools of an ordinary size fit.
+ * How much of each request all tools together may take: about 50,000 tokens, a quarter of the smallest window of
+ * current models. Some 200 tools of ordinary size fit.
  */
 export const TOOLS_CHARS_MAX = 200_000;
 
-/** What descriptions are cut to, one after the other, until all tools fit. The last still says what a tool is for. */
+/** The lengths to which descriptions are cut, in turn, until all tools fit. The last still says what a tool is for. */
 const DESCRIPTION_STEPS = [4_000, 1_000, 300];
 const MARKER = '… [description cut]';
 
 /**
- * Keeps the tools that fit `charsMax` characters of serialised definitions. Pure; the order stays. Long descriptions are
- * cut first, and only as much as needed; then the first tools that fit are kept. Each tool that is left out is named.
- * A tool that stays as it was is the same object.
+ * Keeps the tools that fit `charsMax` characters of serialised definitions. Pure; keeps the order. Long descriptions
+ * are cut first, and only as much as needed; then the first tools that fit are kept. Each omitted tool is named. An
+ * unchanged tool is the same object.
  */
 export function boundTools<Spec extends ToolSpec>(specs: readonly Spec[], charsMax: number): BoundedTools<Spec> {
   let shown = specs;

@@ -1,23 +1,23 @@
 import type { SessionId } from '../../shared/redis/keys.ts';
 
-/** A tool, as the model is told of it. */
+/** A tool as the model is shown it. */
 export interface ToolSpec {
   /** Unique among the tools of a request; letters, digits, `_` and `-`, at most 64. */
   name: string;
   description: string;
   /** JSON Schema of the input, an object. */
   inputSchema: Readonly<Record<string, unknown>>;
-  /** Whether a call of which nobody knows if it was carried out may be made again: it only reads, or twice is as once. */
+  /** Whether a call with an unknown outcome may be made again: it only reads, or is idempotent. */
   repeatable: boolean;
 }
 
-/** A tool that the model is not told of, and why. */
+/** A tool that the model is not shown, and why. */
 export interface LeftOutTool {
   tool: string;
   why: string;
 }
 
-/** A call, as the model wrote it, and the session that it belongs to. */
+/** A call as the model wrote it, and the session that it belongs to. */
 export interface ToolCall {
   name: string;
   input: Readonly<Record<string, unknown>>;
@@ -27,7 +27,7 @@ export interface ToolCall {
 /** A piece of what a tool returned. */
 export type ToolPart = { type: 'text'; text: string } | { type: 'image'; bytes: Buffer };
 
-/** What a call came to. An error is told to the model, which can go another way. */
+/** The result of a call. The model sees an error and can try something else. */
 export interface ToolOutput {
   parts: readonly ToolPart[];
   isError: boolean;
@@ -45,7 +45,7 @@ export interface Toolbox {
   call(call: ToolCall, signal: AbortSignal): Promise<ToolOutput>;
 }
 
-/** A result that only says what went wrong, in words for the model. */
+/** A result that only says what went wrong, as text for the model. */
 export function toolError(text: string): ToolOutput {
   return { parts: [{ type: 'text', text }], isError: true };
 }

@@ -1,4 +1,4 @@
--- Records that a worker process is alive, which proves that this server takes writes; removes processes not seen for a while.
+-- Records that a worker process is alive, which proves that this server takes writes; removes those not seen lately.
 -- KEYS  1 workers
 -- ARGV  1 process   2 ms after which one is forgotten
 -- Reply the time, ms since the epoch

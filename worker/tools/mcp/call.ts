@@ -9,15 +9,15 @@ import { answerFault, type McpTool } from './tool.ts';
 
 /** What a call is made with. */
 export interface Caller {
-  /** The last connection that could be used for calls; it may be over. */
+  /** The last usable connection; it may be over. */
   link: Link | undefined;
   limits: { timeoutMs: number };
-  /** Takes the secrets of the configuration out of a text. */
+  /** Removes the configuration's secrets from a text. */
   scrub: (text: string) => string;
 }
 
 const ERROR_CHARS_MAX = 4_000;
-/** A longer text is cut before its secrets are looked for: that has to end soon. */
+/** A longer text is cut before it is searched for secrets: the search must end soon. */
 const SCRUBBED_CHARS_MAX = 100_000;
 const SDK_GRACE_MS = 1_000;
 const TIMER_MS_MAX = 2_147_483_647;
@@ -30,8 +30,8 @@ const AWAY = "The tool's server is not available right now.";
 const anything = z.unknown();
 
 /**
- * Calls a tool of a server. Contract: nothing throws; it ends within the time limit, and on abort at once. Not idempotent
- * in general. Whatever goes wrong is told in words, without secrets.
+ * Calls a tool of a server. Contract: nothing throws; it ends within the time limit, and on abort at once. Not
+ * idempotent in general. Every failure becomes a text, without secrets.
  */
 export async function callTool(
   caller: Caller,
@@ -43,7 +43,7 @@ export async function callTool(
   if (link === undefined || link.over.aborted) return toolError(AWAY);
   if (signal.aborted) return toolError('The call was called off before it was made.');
   const { promise, resolve } = Promise.withResolvers<ToolOutput>();
-  // A signal of its own for each call: the SDK never takes its listener off, and would cancel what ended long ago.
+  // Each call has its own signal: the SDK never removes its listener, and would cancel calls that ended long ago.
   const ending = new AbortController();
   const giveUp = (text: string) => {
     resolve(toolError(text));
@@ -93,19 +93,19 @@ function failureOf(caller: Caller, error: unknown): ToolOutput {
   );
 }
 
-/** Whether surely nothing was called: there is no server, or one that does not know the session any more. */
+/** Whether certainly nothing was called: there is no server, or it no longer knows the session. */
 function isUnreached(error: unknown): boolean {
   return UNREACHED.has(errorCode(error) ?? '') || (error instanceof StreamableHTTPError && error.code === 404);
 }
 
-/** What an error says, with the code of the system behind it. */
+/** The message of an error, followed by the system's error code. */
 export function wordsOfFailure(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
   const code = errorCode(error);
   return code === undefined || message.includes(code) ? message : `${message} (${code})`;
 }
 
-/** The server's words as they may be shown: without secrets, and short. */
+/** The server's text as it may be shown: short, and without secrets. */
 export function shown({ scrub }: Pick<Caller, 'scrub'>, words: string, charsMax: number): string {
   return clip(scrub(cleanText(words.slice(0, SCRUBBED_CHARS_MAX))), charsMax);
 }

@@ -8,32 +8,31 @@ import { pause } from '../../../shared/base/lifecycle.ts';
 import type { StdioServer } from './config.ts';
 
 export interface ChildParts {
-  /** Where it starts when the configuration does not say; made when it is not there. Nobody else may look into it. */
+  /** Working folder where the configuration names none; created when missing. Only our user may read it. */
   folder: string;
   /** A longer message ends the connection. */
   messageBytesMax: number;
   /** How long a child may take to end when its input ends, and then again after SIGTERM. */
   graceMs: number;
-  /** Told of each line on its standard error, as long as they are not too many. */
+  /** Called with each line on its standard error, up to a rate. */
   onStderr(line: string): void;
-  /** Told once why no message will come any more. */
+  /** Called once with the reason why no further message will arrive. */
   onEnd(reason: string): void;
 }
 
 const STDERR_LINE_BYTES_MAX = 2_000;
 const STDERR_LINES_PER_MINUTE = 600;
-/** How long the last messages of a process that has ended may take to be read. */
+/** How long reading the last messages of an ended process may take. */
 const LAST_WORDS_MS = 200;
 const LOOK_MS = 10;
 
 /**
- * A child process that speaks MCP on its standard input and output, as a transport of the SDK. The SDK's own one goes
- * over all that it has of a message again with each chunk, which for a large picture keeps this process busy for many
- * seconds, and it leaves behind what the child started itself.
+ * A child process that speaks MCP on its standard input and output, as a transport of the SDK. The SDK's own transport
+ * rescans everything it has of a message with each chunk, which keeps this process busy for many seconds on a large
+ * picture, and it leaves the child's own children running.
  *
  * Contract: of our environment the child gets only what every program needs, and it does not start in our folder, where
- * settings and data are. `close` resolves when the child, and what
- * it left in its process group, is gone.
+ * settings and data are. `close` resolves when the child, and what it left in its process group, is gone.
  */
 export function createChild(server: StdioServer, parts: ChildParts): Transport {
   let child: ChildProcessWithoutNullStreams | undefined;
@@ -50,13 +49,13 @@ export function createChild(server: StdioServer, parts: ChildParts): Transport {
     try {
       transport.onmessage?.(deserializeMessage(line.toString()));
     } catch {
-      // Many a server also prints what is no message.
+      // Many servers also print lines that are not messages.
       transport.onerror?.(new Error('a line that is no message'));
     }
   };
   const transport: Transport = {
     async start() {
-      // Not awaited: a child that starts after the close would be left behind.
+      // Synchronous: a child that starts after the close would be left behind.
       if (server.cwd === undefined) mkdirSync(parts.folder, { recursive: true, mode: 0o700 });
       child = spawnServer(server, server.cwd ?? parts.folder);
       child.on('error', (error) => end(error.message));
@@ -88,12 +87,12 @@ export function createChild(server: StdioServer, parts: ChildParts): Transport {
   return transport;
 }
 
-/** Why a connection ends that sends more than is taken. */
+/** Why a connection that sends too much ends. */
 export function tooLarge(bytesMax: number): string {
   return `it sent a message of more than ${bytesMax} bytes`;
 }
 
-/** In a process group of its own, so that a starter such as npx and what it starts end together. */
+/** In its own process group, so that a starter such as npx ends together with what it starts. */
 function spawnServer({ command, args, env }: StdioServer, cwd: string): ChildProcessWithoutNullStreams {
   return spawn(command, args, {
     env: { ...getDefaultEnvironment(), ...env },
@@ -103,7 +102,7 @@ function spawnServer({ command, args, env }: StdioServer, cwd: string): ChildPro
   });
 }
 
-/** Waits until the pipes are read to their end; what the child started may hold them open for ever. */
+/** Waits until the pipes are read to their end; the child's own children may hold them open for ever. */
 async function lastWords(child: ChildProcessWithoutNullStreams | undefined): Promise<void> {
   const closed = new AbortController();
   child?.once('close', () => closed.abort());
@@ -115,7 +114,7 @@ async function leave(child: ChildProcessWithoutNullStreams | undefined, graceMs:
   if (child?.pid === undefined) return;
   const { pid } = child;
   child.stdin.end();
-  // What is still said is thrown away, but the pipe must not fill: that would keep the child from ending.
+  // Further output is discarded, but the pipe must not fill: that would keep the child from ending.
   child.stdout.resume();
   if (await isGone(pid, graceMs)) return;
   signalGroup(pid, 'SIGTERM');
@@ -131,7 +130,7 @@ async function isGone(pid: number, ms: number): Promise<boolean> {
   return !signalGroup(pid, 0);
 }
 
-/** Whether there was anybody to get the signal. The id of a group is not given away while anybody is in it. */
+/** Whether any process got the signal. A group id is not reused while the group has a process. */
 function signalGroup(pid: number, signal: NodeJS.Signals | 0): boolean {
   try {
     process.kill(-pid, signal);
@@ -141,7 +140,7 @@ function signalGroup(pid: number, signal: NodeJS.Signals | 0): boolean {
   }
 }
 
-/** Makes lines of chunks and looks at each byte once. A line that is too long is told of as far as it came. */
+/** Splits chunks into lines and reads each byte once. A line that is too long is reported as far as it arrived. */
 function lineReader(bytesMax: number, onLine: (line: Buffer) => void, onLong: (start: Buffer) => void) {
   let parts: Buffer[] = [];
   let bytes = 0;
@@ -167,7 +166,7 @@ function lineReader(bytesMax: number, onLine: (line: Buffer) => void, onLong: (s
   };
 }
 
-/** Lets only so many lines through in a minute, and says that there are more. */
+/** Limits the lines per minute, and says when more were dropped. */
 function limited(tell: (line: string) => void): (line: Buffer) => void {
   let told = 0;
   let since = performance.now();

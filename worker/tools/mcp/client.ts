@@ -9,13 +9,13 @@ import { type McpTool, toolName } from './tool.ts';
 export interface McpParts extends Partial<McpServerLimits> {
   /** How long a call may take. */
   timeoutMs: number;
-  /** How long the start waits for servers; the rest goes on connecting in the background. */
+  /** How long the start waits for servers; the others keep connecting in the background. */
   startMs?: number;
   /** How large the definitions of all tools may be together. */
   toolsCharsMax?: number;
   log: Logger;
   /**
-   * Told which tools of a server the model is not told of, each time that this changes and is not none.
+   * Called with the tools of a server that the model is not shown, each time that this list changes and is not empty.
    * Contract: it does not throw, and returns at once.
    */
   onLeftOut?: (server: string, leftOut: readonly LeftOutTool[]) => void;
@@ -24,9 +24,9 @@ export interface McpParts extends Partial<McpServerLimits> {
 /** A server as it is now. */
 export interface McpServerState {
   server: string;
-  /** Why it is away; `undefined` when it is there. */
+  /** Why it is unavailable; `undefined` when it is available. */
   problem: string | undefined;
-  /** How many of its tools the model is told of. */
+  /** How many of its tools the model is shown. */
   tools: number;
   leftOut: readonly LeftOutTool[];
 }
@@ -35,7 +35,7 @@ export interface McpServerState {
 export type McpToolbox = Toolbox & Service & { state(): readonly McpServerState[] };
 
 const START_MS = 10_000;
-/** A message may hold the largest image that we keep, in base64. */
+/** A message may hold the largest image that we store, in base64. */
 const LIMITS: Omit<McpServerLimits, 'timeoutMs'> = {
   connectMs: 60_000,
   probeMs: 30_000,
@@ -49,17 +49,17 @@ const LIMITS: Omit<McpServerLimits, 'timeoutMs'> = {
   toolsMax: 500,
 };
 
-/** What the model is told of, and what each name stands for. */
+/** The tools that the model is shown, and what each name stands for. */
 interface Directory {
-  /** The lists that it was made of, by identity. */
+  /** The lists that it was built from, by identity. */
   lists: readonly ServerTools[];
   specs: readonly ToolSpec[];
   byName: ReadonlyMap<string, Listed>;
-  /** What the model is not told of, of each server. */
+  /** The tools of each server that the model is not shown. */
   leftOut: ReadonlyMap<RunningServer, readonly LeftOutTool[]>;
 }
 
-/** A tool with its server, and as the model is told of it. */
+/** A tool with its server, in the form that the model is shown. */
 interface Listed extends ToolSpec {
   server: RunningServer;
   tool: McpTool;
@@ -67,9 +67,9 @@ interface Listed extends ToolSpec {
 
 /**
  * Starts the tools of MCP servers: connects to all at once and waits for the first try of each, but at most `startMs`.
- * Never rejects: a server that is away is tried again until the stop, and its tools appear when it was there once. Tools
- * that the model's API would refuse, and what all tools together have too much, are left out and named.
- * After the stop no child process is left, and calls in flight have ended with an error.
+ * Never rejects: an unavailable server is retried until the stop, and its tools appear once it has connected. Tools
+ * that the model's API would refuse, or that exceed the bound on all tools together, are omitted and named. After the
+ * stop no child process is left, and calls in flight have ended with an error.
  */
 export async function startMcp(servers: readonly McpServer[], parts: McpParts): Promise<McpToolbox> {
   const { startMs = START_MS, toolsCharsMax = TOOLS_CHARS_MAX, log, onLeftOut, ...limits } = parts;
@@ -110,7 +110,7 @@ function stateOf(running: readonly RunningServer[], { byName, leftOut }: Directo
   }));
 }
 
-/** Tells of what is left out of a server once, until it changes. */
+/** Reports the omitted tools of a server once, until they change. */
 function leftOutTeller(log: Logger, onLeftOut: McpParts['onLeftOut']) {
   const told = new Map<string, string>();
   return (server: string, leftOut: readonly LeftOutTool[]) => {
@@ -136,7 +136,10 @@ async function untilTried(running: readonly RunningServer[], startMs: number, lo
   }
 }
 
-/** Servers in the order of the configuration, the tools of each in its own order; the first of a name has it. */
+/**
+ * Servers in the order of the configuration, the tools of each in its own order; of two tools with one name, the first
+ * wins.
+ */
 function directoryOf(
   running: readonly RunningServer[],
   lists: readonly ServerTools[],

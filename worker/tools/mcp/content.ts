@@ -18,7 +18,7 @@ export const CONTENT_LIMITS: ContentLimits = {
   itemsMax: 1_000,
 };
 
-/** Bounded: a run of millions can use up the stack of a regular expression. */
+/** Bounded: a run of millions can exhaust the stack of a regular expression. */
 const WHITE_SPACE = /\s{1,1000}/g;
 const BLANKS = /[\s\p{Cc}]{1,1000}/gu;
 const LABEL_CHARS_MAX = 300;
@@ -44,10 +44,10 @@ type Item = z.infer<typeof itemForm>;
 type Media = z.infer<typeof mediaForm>;
 
 /**
- * What a server answered to a call, as parts for the model. Pure; takes any JSON and never throws. Pictures stay
- * pictures, whatever else is not text is named with its type and size. Structured content is told where the content does
- * not say the same, since most servers send both. Texts are well-formed, without NUL and pictures in base64, never empty,
- * and bounded in all; a cut says how long the whole was.
+ * A server's answer to a call, as parts for the model. Pure; takes any JSON and never throws. Pictures stay pictures;
+ * anything else that is not text is named with its type and size. Structured content is added only where the content
+ * does not say the same, since most servers send both. Texts are well-formed, without NUL and base64 pictures, never
+ * empty, and bounded in all; a cut states the full length.
  */
 export function toolOutput(answer: unknown, limits: ContentLimits = CONTENT_LIMITS): ToolOutput {
   const read = answerForm.safeParse(answer);
@@ -60,7 +60,7 @@ export function toolOutput(answer: unknown, limits: ContentLimits = CONTENT_LIMI
   return { parts: bounded(parts, limits.textCharsMax), isError: isError === true };
 }
 
-/** All texts of an output in one, for an error that is told in words. */
+/** All texts of an output joined, for an error text. */
 export function wordsOf({ parts }: ToolOutput): string {
   return parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n');
 }
@@ -101,7 +101,7 @@ function textOf(item: Exclude<Item, Media> | Media): string {
 
 function pictureOf(item: Media, bytesMax: number): ToolPart {
   const data = item.data.replaceAll(WHITE_SPACE, '');
-  // What is surely too large is not decoded at all.
+  // What is certainly too large is not decoded at all.
   const bytes = byteCount(data) <= bytesMax ? decode(data) : undefined;
   if (bytes !== undefined && bytes.length <= bytesMax) return { type: 'image', bytes };
   const why = byteCount(data) > bytesMax ? 'too large' : 'not legible';
@@ -112,7 +112,7 @@ function placeholder(what: string, mimeType: string | undefined, base64: string)
   return `[${what}, ${label(mimeType, 'of an unknown type')}, ${byteCount(base64)} bytes]`;
 }
 
-/** Buffer's own decoder skips what it cannot read, so that the way back is the test. */
+/** Buffer's own decoder skips what it cannot read, so re-encoding is the test. */
 function decode(base64: string): Buffer | undefined {
   const bytes = Buffer.from(base64, 'base64');
   const isWhole = bytes.length > 0 && bytes.toString('base64').replace(/=+$/, '') === base64.replace(/={0,2}$/, '');
@@ -124,7 +124,7 @@ function byteCount(base64: string): number {
   return Math.floor(((base64.length - padding) * 3) / 4);
 }
 
-/** The server's own word for something, in one short line. */
+/** The server's own word for something, on one short line. */
 function label(text: string | undefined, otherwise: string): string {
   const line = clip(cleanText(text ?? '').replaceAll(BLANKS, ' '), LABEL_CHARS_MAX).trim();
   return line === '' ? otherwise : line;
@@ -139,7 +139,7 @@ function json(value: unknown): string {
   try {
     return JSON.stringify(value) ?? '';
   } catch {
-    // What is nested too deeply, or too large for one string, cannot be written.
+    // JSON cannot be written when it nests too deeply, or is too large for one string.
     return '[structured content that cannot be shown]';
   }
 }

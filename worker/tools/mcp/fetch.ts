@@ -1,6 +1,6 @@
 import type { FetchLike } from '@modelcontextprotocol/sdk/shared/transport.js';
 
-/** What a message of JSON-RPC says of itself, when it is a request. */
+/** What a JSON-RPC message holds about itself, when it is a request. */
 interface Asked {
   id: unknown;
   method: unknown;
@@ -10,10 +10,10 @@ const NEWLINE = 10;
 const RETURN = 13;
 
 /**
- * A `fetch` for a server that may answer with anything: a message of more than `bytesMax` bytes is not read any further.
+ * A `fetch` for a server that may answer with anything: reading stops at a message of more than `bytesMax` bytes.
  *
- * Contract: an answer that is too large ends its request, and no other, with an error in words, and a stream that answers
- * no request ends with `onTooLarge`. No more than one message is held at a time.
+ * Contract: an answer that is too large ends only its own request, with an error text, and a stream that answers no
+ * request ends with `onTooLarge`. No more than one message is held at a time.
  */
 export function boundedFetch(bytesMax: number, onTooLarge: () => void): FetchLike {
   return async (url, init) => {
@@ -41,14 +41,17 @@ async function readWhole(body: ReadableStream<Uint8Array>, bytesMax: number) {
   let bytes = 0;
   for await (const chunk of body) {
     bytes += chunk.length;
-    // Leaving the loop cancels what is still to come.
+    // Leaving the loop cancels the rest.
     if (bytes > bytesMax) return undefined;
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);
 }
 
-/** Lets events through as long as none is too large. Then the request gets its answer from here, and the stream ends. */
+/**
+ * Passes events on as long as none is too large. A too large one ends the stream, and the request is answered from
+ * here.
+ */
 function boundedEvents(bytesMax: number, asked: Asked | undefined, onTooLarge: () => void) {
   let bytes = 0;
   return new TransformStream<Uint8Array, Uint8Array>({
@@ -63,7 +66,7 @@ function boundedEvents(bytesMax: number, asked: Asked | undefined, onTooLarge: (
   });
 }
 
-/** Where the last event in a chunk ends: behind an empty line. */
+/** Where the last event in a chunk ends: after an empty line. */
 function endOfLastEvent(chunk: Uint8Array): number | undefined {
   for (let at = chunk.lastIndexOf(NEWLINE); at > 0; at = chunk.lastIndexOf(NEWLINE, at - 1)) {
     const before = chunk[at - 1] === RETURN ? at - 2 : at - 1;
@@ -75,7 +78,7 @@ function endOfLastEvent(chunk: Uint8Array): number | undefined {
 function refusalOf(asked: Asked | undefined, bytesMax: number): string {
   const text = `The answer was left unread: it had more than ${bytesMax} bytes. The call may have taken effect. Ask for less at a time.`;
   const { id = null, method } = asked ?? {};
-  // A result and no error: after an error the SDK would ask for the rest of the stream again.
+  // A result and not an error: after an error the SDK would request the rest of the stream again.
   const refusal =
     method === 'tools/call'
       ? { result: { content: [{ type: 'text', text }], isError: true } }

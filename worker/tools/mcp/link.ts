@@ -8,36 +8,36 @@ import type { HttpServer, McpServer } from './config.ts';
 import { boundedFetch } from './fetch.ts';
 
 export interface LinkParts {
-  /** Where a child starts when the configuration does not say. */
+  /** Working folder of a child where the configuration names none. */
   folder: string;
   /** How large a message of the server may be. */
   messageBytesMax: number;
   /** How long the server may take for the handshake. */
   connectMs: number;
-  /** A server that does not answer a ping for so long is lost. */
+  /** A server that does not answer a ping for this long is lost. */
   probeMs: number;
   /** How long a child may take to end when its input ends, and then again after SIGTERM. */
   graceMs: number;
-  /** Told of each line that a child writes on its standard error. */
+  /** Called with each line that a child writes on its standard error. */
   onStderr(line: string): void;
 }
 
 /**
  * One connection to a server, from the first try to the end.
  *
- * Contract: nothing throws or rejects, apart from `ready`. A link that is over stays over. All may be used at any time
- * and any number of times.
+ * Contract: nothing throws or rejects, apart from `ready`. A link that is over stays over. Every member may be used at
+ * any time and any number of times.
  */
 export interface Link {
   readonly client: Client;
   /** Resolves when the server has answered the handshake. */
   readonly ready: Promise<void>;
-  /** Aborted when the connection is over, whoever ended it; the reason is a text. */
+  /** Aborted when the connection is over, whichever side ended it; the reason is a text. */
   readonly over: AbortSignal;
   /** Asks the server whether it is still there; if not, the link is over. */
   probe(): void;
   end(reason: string): void;
-  /** Ends it, and resolves when nothing is left of it: neither a session nor a child process. */
+  /** Ends it, and resolves when neither a session nor a child process is left. */
   close(): Promise<void>;
 }
 
@@ -54,7 +54,7 @@ export function openLink(server: McpServer, parts: LinkParts): Link {
       ? byChild(createChild(server, { ...parts, onEnd: end }))
       : bySession(server, parts.messageBytesMax, end, () => probe());
   const ready = client.connect(transport, { timeout: parts.connectMs });
-  // Who does not wait for it sees the end by `over`.
+  // A caller that does not await it sees the end through `over`.
   ready.catch(() => undefined);
   let leaving: Promise<void> | undefined;
   return {
@@ -86,7 +86,7 @@ function bySession(
     fetch: boundedFetch(messageBytesMax, () => end(tooLarge(messageBytesMax))),
   });
   transport.onclose = () => end('the connection was closed');
-  // There is no connection that could be lost, only requests and streams that fail: whether it matters, a ping says.
+  // HTTP has no connection to lose, only requests and streams that fail: a ping shows whether it matters.
   transport.onerror = probe;
   const leave = async () => {
     const left = new AbortController();
@@ -110,14 +110,14 @@ function proberOf(client: Client, over: AbortSignal, probeMs: number, end: (reas
   };
 }
 
-/** The code of a system error, be it the error itself or its cause. */
+/** The code of a system error: of the error itself or of its cause. */
 export function errorCode(error: unknown): string | undefined {
   const { code, cause } = (error ?? {}) as { code?: unknown; cause?: unknown };
   if (typeof code === 'string') return code;
   return cause === undefined ? undefined : errorCode(cause);
 }
 
-/** A server that refuses a ping is there, be it that it is busy or in trouble; a proxy without its server is not. */
+/** A server that refuses a ping is alive, even if busy or in trouble; a proxy without its server is not. */
 async function isAlive(client: Client, probeMs: number): Promise<boolean> {
   try {
     await client.ping({ timeout: probeMs });

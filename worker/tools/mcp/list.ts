@@ -10,24 +10,24 @@ export interface ListLimits {
   toolsMax: number;
 }
 
-/** What a server's list came to. */
+/** The result of reading a server's list. */
 export interface ToolList {
   tools: readonly McpTool[];
   leftOut: readonly LeftOutTool[];
-  /** Names of tools whose schema is written in another way than their server did. */
+  /** Names of tools whose schema was rewritten. */
   changed: readonly string[];
-  /** Whether the server has more than is taken. */
+  /** Whether the server has more tools than are taken. */
   isCut: boolean;
 }
 
 const listForm = z.looseObject({ tools: z.array(z.unknown()), nextCursor: z.string().optional().catch(undefined) });
 
-/** Asks a server for all its tools, page by page. Rejects when it does not answer as it has to. */
+/** Asks a server for all its tools, page by page. Rejects when the answer is invalid or does not come. */
 export async function listTools({ client }: Link, limits: ListLimits): Promise<ToolList> {
   const listed: unknown[] = [];
   let cursor: string | undefined;
   let pages = 0;
-  // A server without tools says so, and need not know the question.
+  // A server without tools says so in its capabilities, and need not support the request.
   const hasTools = client.getServerCapabilities()?.tools !== undefined;
   while (hasTools && isWanted(pages, cursor, listed.length, limits)) {
     const page: z.infer<typeof listForm> = await client.request(

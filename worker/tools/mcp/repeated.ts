@@ -1,14 +1,16 @@
-/** Beginnings of PNG, JPEG, GIF and WebP in base64, and enough behind them that it is no word. */
+/** Beginnings of PNG, JPEG, GIF and WebP in base64, with enough after them to rule out a word. */
 const PICTURE = /(?:iVBORw0KGgo|\\?\/9j\\?\/|R0lGOD|UklGR)[A-Za-z0-9+/\\]{200}/g;
-/** Bounded: a run of millions can use up the stack of a regular expression. The backslash is that of an escaped slash. */
+/**
+ * Bounded: a run of millions can exhaust the stack of a regular expression. The backslash is that of an escaped slash.
+ */
 const BASE64 = /[A-Za-z0-9+/=\\]{1,1000}/y;
-/** How much is compared, in values times characters, before the rest is taken for something new. */
+/** How much is compared, in values times characters, before the rest counts as new. */
 const COMPARED_MAX = 20_000_000;
 const VALUES_MAX = 10_000;
 
 /**
- * Whether structured content says nothing but what the content says already: each of its values stands there, be it in
- * the texts, in JSON that a text is, or as the data of a picture. Pure; takes any JSON, and is bounded in time.
+ * Whether structured content only repeats the content: each of its values appears there, in the texts, in JSON that a
+ * text is, or as the data of a picture. Pure; takes any JSON, and is bounded in time.
  */
 export function isSaid(structured: unknown, content: readonly unknown[]): boolean {
   const values = valuesOf([structured]);
@@ -21,7 +23,7 @@ export function isSaid(structured: unknown, content: readonly unknown[]): boolea
   return open.every((value) => all.includes(value) || all.includes(JSON.stringify(value).slice(1, -1)));
 }
 
-/** A text with each picture in base64 replaced by words: as text it costs much and shows nothing. Pure, linear. */
+/** A text with each base64 picture replaced by words: as text it costs much and shows nothing. Pure, linear. */
 export function withoutPictures(text: string): string {
   let shown = '';
   let from = 0;
@@ -41,7 +43,7 @@ function endOfBase64(text: string, from: number): number {
   return end;
 }
 
-/** All plain values inside, as text; nothing when they are too many. Needs no stack: what is read may be nested deeply. */
+/** All plain values inside, as text; nothing when there are too many. Iterative: the input may be nested deeply. */
 function valuesOf(roots: readonly unknown[]): readonly string[] | undefined {
   const values = new Set<string>();
   const rest = [...roots];

@@ -6,19 +6,19 @@ import { cleanText } from './content.ts';
 export type Schema = Readonly<Record<string, unknown>>;
 
 /**
- * A schema that the Messages API takes, or why it would refuse it, in words. `changed` when it is written in another
- * way than its server did: in the terms of the newer draft, or without what the API does not take.
+ * A schema that the Messages API takes, or the reason why it would refuse it. `changed` when we rewrote it: in the
+ * terms of the newer draft, or without what the API does not take.
  */
 export type SchemaReading = { ok: true; schema: Schema; changed: boolean } | { ok: false; why: string };
 
 const CHARS_MAX = 100_000;
-/** Levels of JSON. Parsers on the way give up at around 200, and the request around the schema has some of its own. */
+/** Levels of JSON. Parsers along the way give up at around 200, and the request adds some levels around the schema. */
 const DEPTH_MAX = 100;
 const PLACE_CHARS_MAX = 120;
 
 const CHOICES = ['anyOf', 'oneOf', 'allOf'];
 const PLAIN_KEY = /^[A-Za-z0-9_.-]{1,64}$/;
-/** What JavaScript knows and other engines, which endpoints check patterns with, do not. */
+/** Regex syntax that JavaScript knows and the engines with which endpoints check patterns do not. */
 const OWN_SYNTAX = /\\[pP]\{|\\u\{|\(\?<[^=!]/;
 
 const SCHEMA_MAPS = new Set(['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas']);
@@ -34,11 +34,11 @@ const judge = new Ajv2020({ strict: false, logger: false, validateFormats: false
 /**
  * Reads the input schema of a tool as its server lists it. Pure; takes any JSON and never throws. Bounded in time.
  *
- * The Messages API holds schemas against JSON Schema 2020-12, wants an object at the top, takes no choice between schemas
- * there and only plain names of properties: one tool that breaks this gets every request refused. What can be written in
- * the newer terms without another meaning is (bounds and tuples of older drafts, a missing `type`). What only narrows the
- * input is left out (a choice beside properties, an optional property of another name, an unusual pattern): the server
- * checks its input itself.
+ * The Messages API validates schemas against JSON Schema 2020-12. It wants an object at the top, without a choice
+ * between schemas there, and only plain property names: one tool that breaks this gets every request refused. What has
+ * an equivalent in the newer terms is rewritten (bounds and tuples of older drafts, a missing `type`). What only
+ * narrows the input is removed (a choice beside properties, an optional property with another name, an unusual
+ * pattern): the server checks its input itself.
  */
 export function readSchema(listed: unknown): SchemaReading {
   const stated = listed ?? {};
@@ -61,7 +61,7 @@ function refused(why: string): SchemaReading {
   return { ok: false, why };
 }
 
-/** How many levels of objects and lists there are. Needs no stack, since what is read may have thousands. */
+/** How many levels of objects and lists there are. Iterative, since the input may have thousands. */
 function depthOf(value: object): number {
   let level: unknown[] = [value];
   let depth = 0;
@@ -72,7 +72,7 @@ function depthOf(value: object): number {
   return depth;
 }
 
-/** JSON has a lone surrogate as an escape, which the model's side cannot read. */
+/** JSON escapes a lone surrogate, which the model's side cannot read. */
 function cleaned(schema: Schema, text: string): Schema {
   if (!/\\u(?:d[89a-f]|0000)/i.test(text)) return schema;
   return JSON.parse(text, (_, value: unknown) => {
@@ -83,7 +83,7 @@ function cleaned(schema: Schema, text: string): Schema {
   });
 }
 
-/** The schema in the terms of draft 2020-12: only schemas are changed, never an example or a default that looks like one. */
+/** The schema in the terms of draft 2020-12: only schemas change, never an example or a default that looks like one. */
 function modern(schema: unknown): unknown {
   if (!isObject(schema)) return schema;
   const own: Record<string, unknown> = Object.fromEntries(
@@ -107,7 +107,7 @@ function modernInside(keyword: string, value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, modern(inner)]));
 }
 
-/** In draft 4 a bound was exclusive by a flag beside it. */
+/** In draft 4 a flag beside a bound made it exclusive. */
 function modernBound(schema: Record<string, unknown>, exclusive: string, bound: string): void {
   if (typeof schema[exclusive] !== 'boolean') return;
   if (schema[exclusive] && typeof schema[bound] === 'number') {
@@ -116,7 +116,9 @@ function modernBound(schema: Record<string, unknown>, exclusive: string, bound: 
   } else delete schema[exclusive];
 }
 
-/** The input of a tool is an object, also where its schema does not say so. An empty map is a list in some languages. */
+/**
+ * The input of a tool is an object, even where its schema does not say so. Some languages write an empty map as a list.
+ */
 function withObjectTop(schema: Schema): Schema {
   const { type, properties } = schema;
   return {
@@ -158,7 +160,10 @@ function draftFault(schema: Schema): string | undefined {
   return `${clip(first?.instancePath ?? '', PLACE_CHARS_MAX)} ${first?.message ?? 'is wrong'} (JSON Schema 2020-12)`;
 }
 
-/** What the draft's own schema does not say: references that lead nowhere, and names of properties that are no pattern. */
+/**
+ * What the draft's own schema does not check: references that lead nowhere, and property names that are not a valid
+ * pattern.
+ */
 function innerFault(schema: Schema): string | undefined {
   const rest: unknown[] = [schema];
   for (let next = rest.pop(); next !== undefined; next = rest.pop()) {

@@ -15,19 +15,19 @@ import type { McpTool } from './tool.ts';
 export interface McpServerLimits extends Omit<LinkParts, 'onStderr' | 'folder'>, ListLimits {
   /** How long a call may take. */
   timeoutMs: number;
-  /** The wait before the first try to connect again; it doubles from try to try, up to `retryMaxMs`. */
+  /** The wait before the first reconnect; doubles with each try, up to `retryMaxMs`. */
   retryMs: number;
   retryMaxMs: number;
-  /** A connection that held for so long was sound, and the waits start anew. */
+  /** A connection that lasted this long was sound, and resets the waits. */
   steadyMs: number;
-  /** The least time between two looks at a list of tools that changes all the time. */
+  /** The least time between two reads of a list of tools that keeps changing. */
   relistMs: number;
 }
 
-/** What a server's list came to. The same object as long as the list is the same. */
+/** A server's list as read. The same object as long as the list is the same. */
 export interface ServerTools {
   tools: readonly McpTool[];
-  /** What the model is not told of. The names and reasons are fit for logs and people. */
+  /** The tools that the model is not shown. The names and reasons are safe for logs and people. */
   leftOut: readonly LeftOutTool[];
 }
 
@@ -35,21 +35,21 @@ export interface ServerTools {
  * A server that is kept connected until it is stopped.
  *
  * Contract: nothing throws. `listed` returns the same object as long as the list is the same, also while the server is
- * away; it is empty until the server was there once.
+ * unavailable; it is empty until the server has connected once.
  */
 export interface RunningServer {
   readonly name: string;
-  /** Resolves when the first try to connect is over, well or badly. */
+  /** Resolves when the first try to connect has succeeded or failed. */
   readonly tried: Promise<void>;
   listed(): ServerTools;
-  /** Why it is away, in words for the operator; `undefined` when it is there. */
+  /** Why it is unavailable, as a text for the operator; `undefined` when it is available. */
   problem(): string | undefined;
   /** Not idempotent in general. Ends within the time limit, and on abort at once. */
   call(tool: McpTool, input: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<ToolOutput>;
   stop(): Promise<void>;
 }
 
-/** What all that keeps one server shares. */
+/** What everything that keeps one server shares. */
 interface Keeper extends Caller {
   server: McpServer;
   limits: McpServerLimits;
@@ -63,8 +63,8 @@ const REASON_CHARS_MAX = 300;
 const NAME_CHARS_MAX = 64;
 
 /**
- * Connects to a server and connects again whenever that ends, with growing waits, until it is stopped. `onListed` is told
- * when another list of tools was read, but not before this has returned.
+ * Connects to a server and reconnects whenever the connection ends, with growing waits, until it is stopped. `onListed`
+ * is called when a different list of tools was read, but not before this has returned.
  */
 export function keepServer(
   server: McpServer,
@@ -131,7 +131,7 @@ async function serveOnce(
   const onStop = () => link.end('closed by us');
   stopping.addEventListener('abort', onStop);
   const lost = await serve(keeper, link, onTried);
-  // The next child must not meet the last one: they may hold the same files.
+  // The next child must not overlap with the last one: both may hold the same files.
   await link.close();
   stopping.removeEventListener('abort', onStop);
   return lost;
@@ -183,7 +183,7 @@ async function relist(keeper: Keeper, link: Link): Promise<void> {
   }
 }
 
-/** Reads the tools of a server. A list that is the same leaves the very object that we have. */
+/** Reads the tools of a server. An unchanged list keeps the very object that we have. */
 async function readList(keeper: Keeper, link: Link): Promise<void> {
   const { limits, server, log } = keeper;
   const { tools, changed, isCut, ...read } = await unlessOver(link, listTools(link, limits));
@@ -204,7 +204,7 @@ async function readList(keeper: Keeper, link: Link): Promise<void> {
   keeper.onListed();
 }
 
-/** Waits for something, and fails as soon as the link is over. */
+/** Waits for work, and fails as soon as the link is over. */
 async function unlessOver<T>(link: Link, work: Promise<T>): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>();
   const onOver = () => reject(new Error(String(link.over.reason)));

@@ -6,9 +6,9 @@ import type { LeftOutTool } from '../toolbox.ts';
 import { cleanText } from './content.ts';
 import { readSchema, type Schema } from './schema.ts';
 
-/** A tool as its server lists it, made fit to be told of. */
+/** A tool as its server lists it, made valid for the model. */
 export interface McpTool {
-  /** The server's own name for it, as it is. */
+  /** The server's own name for it, unchanged. */
   name: string;
   description: string;
   /** JSON Schema of the input, an object. */
@@ -18,7 +18,7 @@ export interface McpTool {
   repeatable: boolean;
 }
 
-/** An entry of a list: a tool, or what is wrong with it; nothing for a tool that can only be run as a task. */
+/** An entry of a list: a tool, or what is wrong with it; nothing for a tool that can only run as a task. */
 export type ToolReading = { tool: McpTool; changed: boolean } | { leftOut: LeftOutTool } | undefined;
 
 type Validate = ReturnType<AjvJsonSchemaValidator['getValidator']>;
@@ -47,8 +47,9 @@ const toolForm = z.object({
 });
 
 /**
- * Reads one entry of a server's list. Pure; takes any JSON and never throws. Left out is what has no name, and what the
- * model's API would refuse, and with it every request. A tool that can only be run as a task, which we do not do, is sound.
+ * Reads one entry of a server's list. Pure; takes any JSON and never throws. Omits tools without a name, and tools for
+ * which the model's API would refuse every request. A tool that can only run as a task, which we do not support, is not
+ * a fault.
  */
 export function readTool(listed: unknown): ToolReading {
   const read = toolForm.safeParse(listed);
@@ -69,13 +70,13 @@ export function readTool(listed: unknown): ToolReading {
 }
 
 /**
- * The name of a server's tool for the model: `server__tool`, or where that is too long, not legal or could be read in
- * two ways, as much of it as fits with a digest of both names. Pure: the name depends on nothing but these two, so that
- * it never comes to mean another tool, whichever servers are there.
+ * The name of a server's tool for the model: `server__tool`, or, where that is too long, illegal or ambiguous, as much
+ * of it as fits with a digest of both names. Pure: the name depends only on these two, so it never comes to mean
+ * another tool, whichever servers are present.
  */
 export function toolName(server: string, tool: string): string {
   const plain = `${server}__${tool}`;
-  // The first `__` of a plain name ends the server's name, and no plain name looks as if it had a digest.
+  // The first `__` of a plain name ends the server's name, and no plain name looks as if it ended in a digest.
   const isClear = !/__|_$/.test(server) && server !== '' && tool !== '' && !/_[0-9a-f]{8}$/.test(plain);
   if (isClear && plain.length <= NAME_CHARS_MAX && /^[A-Za-z0-9_-]+$/.test(plain)) return plain;
   const digest = createHash('sha256')
@@ -88,13 +89,13 @@ export function toolName(server: string, tool: string): string {
 
 const validators = new WeakMap<McpTool, Validate | undefined>();
 
-/** What is wrong with a structured answer by the tool's own schema, or `undefined`. Never throws. */
+/** How a structured answer violates the tool's own schema, or `undefined`. Never throws. */
 export function answerFault(tool: McpTool, answer: unknown): string | undefined {
   const { outputSchema } = tool;
   const structured = (answer as { structuredContent?: unknown } | null | undefined)?.structuredContent;
   if (outputSchema === undefined || structured === undefined) return undefined;
   try {
-    // Each tool has a compiler of its own: one for all would mix up schemas of the same `$id`.
+    // Each tool has its own compiler: a shared one would mix up schemas with the same `$id`.
     if (!validators.has(tool)) validators.set(tool, new AjvJsonSchemaValidator().getValidator(outputSchema));
     const checked = validators.get(tool)?.(structured);
     return checked?.valid === false ? clip(cleanText(checked.errorMessage), FAULT_CHARS_MAX) : undefined;

@@ -12,23 +12,23 @@ export interface ChatMemoryParts {
   redis: RedisClient;
   keys: Keys;
   log?: Logger | undefined;
-  /** What is read of a chat, newest first, and what all indexes together hold, both at most. */
+  /** Upper bound of what is read of a chat, newest first, and of what all indexes together hold. */
   bytesMax: number;
 }
 
 /** Everything of a chat that is older than the window of one of its sessions, ready to be searched. */
 export interface Remembered {
   index: MemoryIndex;
-  /** A record of the index that stands in the window as well: the message that a fresh session was opened with. */
+  /** A record of the index that is in the window as well: the message that opened a fresh session. */
   shown: string | undefined;
-  /** Whether older records were left out to keep to the bound. */
+  /** Whether older records were omitted to keep to the bound. */
   isCut: boolean;
-  /** Segments of the archive that are damaged. */
+  /** Damaged archive segments. */
   unreadable: number;
 }
 
 /**
- * Indexes of chats, the few that were used last, each brought up to date when it is asked for.
+ * Indexes of the few most recently used chats, each brought up to date on request.
  *
  * Contract: a chat is its session and at most 8 parents, and nothing else is ever read. Rejects when Redis cannot be
  * reached. A caller that stops waiting stops nothing: the next one finds more of the work done.
@@ -39,10 +39,10 @@ export interface ChatMemory {
 
 const CHATS_MAX = 4;
 const READ_BYTES = 256 * 1024;
-/** An index that grew so far past its bound is built again from the newest records. */
+/** An index that exceeds its bound by this factor is rebuilt from the newest records. */
 const GROWTH_MAX = 1.25;
 
-/** A session of a chat, and the index where its window begins, counted since its first record. */
+/** A session of a chat, and the index where its window begins, counted from its first record. */
 interface Lineal {
   session: SessionId;
   end: number;
@@ -58,10 +58,10 @@ interface Chat extends Omit<Remembered, 'shown'> {
   covered: Map<SessionId, Covered>;
   /** Bytes of the records that were read. */
   read: number;
-  /** These, or what the index weighs if that is more; and how much of it there may be before it is built again. */
+  /** These, or the weight of the index if that is more; and the limit at which it is rebuilt. */
   bytes: number;
   bytesMax: number;
-  /** Updates one after the other: the index takes one at a time. */
+  /** Serialises updates: the index takes one at a time. */
   updated: Promise<void>;
 }
 
@@ -75,7 +75,7 @@ export function createChatMemory({ redis, keys, log, bytesMax }: ChatMemoryParts
     tail([keys.log(session), keys.session(session)], [READ_BYTES, Number.isFinite(before) ? before : '']);
   const chats = new Map<SessionId, Chat>();
 
-  /** The index of a session, or of the nearest parent: what that holds is a part of what this one will. */
+  /** The index of a session, or of the nearest parent: the parent's content is a part of this one's. */
   const take = (lineage: readonly Lineal[]): Chat => {
     const known = lineage.find(({ session }) => chats.has(session))?.session;
     const chat = (known && chats.get(known)) ?? emptyChat();
@@ -95,7 +95,7 @@ export function createChatMemory({ redis, keys, log, bytesMax }: ChatMemoryParts
       try {
         await chat.updated;
       } catch (error) {
-        // What it holds is no longer known for sure.
+        // Its content is no longer certain.
         forget();
         throw error;
       }
@@ -123,7 +123,7 @@ function emptyChat(): Chat {
   };
 }
 
-/** The chats that were used longest ago go first. */
+/** Removes the least recently used chats first. */
 function forgetOthers(chats: Map<SessionId, Chat>, used: Chat, bytesMax: number): void {
   for (const [session, chat] of chats) {
     const bytes = [...chats.values()].reduce((sum, each) => sum + each.bytes, 0);
@@ -132,7 +132,7 @@ function forgetOthers(chats: Map<SessionId, Chat>, used: Chat, bytesMax: number)
   }
 }
 
-/** The session and its parents, newest first. Of a parent everything is older than the window. */
+/** The session and its parents, newest first. All of a parent is older than the window. */
 async function lineageOf(redis: RedisClient, keys: Keys, session: SessionId): Promise<Lineal[]> {
   const lineage: Lineal[] = [];
   for (let at: SessionId | null = session; at !== null && lineage.length <= PARENTS_MAX; ) {
@@ -154,7 +154,7 @@ interface Reading extends ChatMemoryParts {
   readTail: ReadTail;
 }
 
-/** A first reading stops at the bound. Later, what is new must get in; an index that grows too far is built again. */
+/** A first read stops at the bound. Later, new records must get in; an index that grows too far is rebuilt. */
 async function update(reading: Reading, chat: Chat, lineage: readonly Lineal[]): Promise<void> {
   const isFirst = chat.covered.size === 0;
   const known = new Set(chat.covered.keys());
@@ -162,7 +162,7 @@ async function update(reading: Reading, chat: Chat, lineage: readonly Lineal[]):
   let isOlder = false;
   for (const lineal of lineage) {
     const covered = chat.covered.get(lineal.session);
-    // What is older than all that was read was left out on purpose.
+    // What is older than everything read was omitted on purpose.
     if (!covered && isOlder) break;
     isOlder ||= known.has(lineal.session);
     if (chat.bytes >= bytesMax) chat.isCut = true;
@@ -171,7 +171,7 @@ async function update(reading: Reading, chat: Chat, lineage: readonly Lineal[]):
   if (isFirst) chat.bytesMax = Math.max(chat.bytes, reading.bytesMax) * GROWTH_MAX;
 }
 
-/** Reads a session from the end of its past back to what is covered: first its log, then its archive. */
+/** Reads a session backwards from the end of its past to what is covered: first its log, then its archive. */
 async function readBack(reading: Reading, chat: Chat, { session, end }: Lineal, covered: Covered): Promise<void> {
   const { redis, keys, bytesMax } = reading;
   let before = end;
@@ -185,7 +185,7 @@ async function readBack(reading: Reading, chat: Chat, { session, end }: Lineal, 
     hasMore = newestFirst.length > 0 && first > covered.next;
   }
   const segments = await redis.llen(keys.archive(session));
-  // Segments that are fewer than before are new ones: the older archive lasted as long as its retention.
+  // Fewer segments than before are new ones: the older archive has passed its retention.
   const floor = before <= covered.next ? segments : segments < covered.segments ? 0 : covered.segments;
   let segment = segments;
   while (!hasMore && segment > floor && chat.bytes < bytesMax) {

@@ -2,7 +2,7 @@ import { graphemePrefix, redact } from '../../../shared/base/text.ts';
 import { type Block, nameInBrackets } from '../../model/block.ts';
 import { type LogRecord, resultText, type UserRecord } from '../../session/record.ts';
 
-/** What a record says in words, as a search knows it. */
+/** The text of a record, as a search sees it. */
 export interface Memory {
   id: string;
   /** ISO time. */
@@ -16,13 +16,13 @@ export interface Memory {
 export const QUOTE_OPENING = '[Quoted from earlier in this chat';
 
 const TEXT_CHARS = 8_000;
-/** Credentials are looked for in this much of a text: enough that none is cut in half inside of what is kept. */
+/** How much of a text is searched for credentials: enough that none is cut in half within the kept part. */
 const READ_CHARS = 64_000;
 const NAME_CHARS = 60;
 
 /**
- * The words of a message, tool calls and results included, without credentials and at most 8,000 characters; nothing
- * for records of ours, for thinking, and where there is no text. Pure.
+ * The text of a message, tool calls and results included, without credentials and at most 8,000 characters; nothing for
+ * our own records, for thinking, and where there is no text. Pure.
  */
 export function memoryOf(record: LogRecord): Memory | undefined {
   if (record.t !== 'user' && record.t !== 'assistant') return undefined;
@@ -32,7 +32,7 @@ export function memoryOf(record: LogRecord): Memory | undefined {
   return text.trim() === '' ? undefined : { id, at, who: record.t === 'user' ? whoWrote(record) : 'assistant', text };
 }
 
-/** A copy: a part of a text would keep all of it in memory. */
+/** A copy: a slice would keep the whole text in memory. */
 function kept(text: string): string {
   return text.length <= TEXT_CHARS ? text : Buffer.from(graphemePrefix(text, TEXT_CHARS)).toString();
 }

@@ -14,9 +14,9 @@ export interface RecallParts {
   /** Loads a text that was shortened before it was shown, by the SHA-256 of its bytes, in hex. */
   loadKept: (sha256: string) => Promise<Buffer | undefined>;
   log?: Logger;
-  /** How much of a chat is searched, its newest records first, and how much all that is kept for it may be. */
+  /** How much of a chat is searched, newest records first, and the bound of what is kept in memory for all chats. */
   bytesMax?: number;
-  /** A call that takes longer ends with an error that says to try again; the reading goes on for the next one. */
+  /** A longer call ends with an error that says to try again; the reading continues for the next call. */
   timeLimitMs?: number;
 }
 
@@ -69,7 +69,7 @@ export function createRecall({ redis, keys, loadKept, log, ...limits }: RecallPa
   };
 }
 
-/** What is asked for; nothing when it is malformed. An empty text counts as absent: models fill in what is optional. */
+/** The request; nothing when it is malformed. An empty text counts as absent: models fill in optional fields. */
 function requestOf({ query, ref, from }: Readonly<Record<string, unknown>>): Request | undefined {
   const hasQuery = query !== undefined && query !== null && query !== '';
   const hasRef = ref !== undefined && ref !== null && ref !== '';
@@ -80,7 +80,9 @@ function requestOf({ query, ref, from }: Readonly<Record<string, unknown>>): Req
   return Number.isSafeInteger(start) && (start as number) >= 0 ? { ref, from: start as number } : undefined;
 }
 
-/** The work's result, or an error result as soon as the call is aborted or took too long. The work itself goes on. */
+/**
+ * The work's result, or an error result as soon as the call is aborted or takes too long. The work itself continues.
+ */
 async function endedBy(work: Promise<ToolOutput>, signal: AbortSignal, timeLimitMs: number): Promise<ToolOutput> {
   const { promise: ended, resolve } = Promise.withResolvers<ToolOutput>();
   const cut = () => resolve(toolError('The call was cut short.'));

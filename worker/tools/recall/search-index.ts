@@ -3,7 +3,7 @@ import type { LogRecord, ScrubRecord } from '../../session/record.ts';
 import { type Memory, memoryOf } from './document.ts';
 import { eachWord, isPair, soughtIn } from './tokenizer.ts';
 
-/** A memory that was found, with the words of it that matched. */
+/** A memory that was found, with its words that matched. */
 export interface Hit {
   memory: Memory;
   terms: ReadonlySet<string>;
@@ -12,24 +12,24 @@ export interface Hit {
 /**
  * A search index of what was said, in memory.
  *
- * Contract: a record is taken once, however often it is added; a message that was scrubbed as a whole is known only by
- * the words that stand for it. `add` gives other work a turn every few milliseconds; it must not run twice at a time.
+ * Contract: a record is taken once, however often it is added; a message that was scrubbed as a whole is found only by
+ * the words of its placeholder. `add` yields to other work every few milliseconds; two calls must not overlap.
  */
 export interface MemoryIndex {
   add(records: readonly LogRecord[]): Promise<void>;
   /** Best first. */
   search(question: string, hitsMax: number, except: (id: string) => boolean): Hit[];
   readonly size: number;
-  /** What it takes in memory, in bytes of plain text that would take about as much. */
+  /** Its size in memory, in bytes of plain text that would take about as much. */
   readonly weight: number;
   /** When the oldest and the newest memory were written, in ms since the epoch; absent while none has a time. */
   readonly span: { oldestMs: number; newestMs: number } | undefined;
 }
 
-/** About as much text as is indexed in ten milliseconds. */
+/** About as much text as ten milliseconds can index. */
 const SLICE_CHARS = 10_000;
 const WORD_WEIGHT = 10;
-/** Pairs of signs repeat far less than words do, and each new one takes a place of its own in the index. */
+/** Pairs of signs repeat far less than words do, and each new one takes its own place in the index. */
 const PAIR_WEIGHT = 50;
 
 /** An empty index. */
@@ -91,14 +91,14 @@ export function createMemoryIndex(): MemoryIndex {
   };
 }
 
-/** Memories by their ids. `forget` is told of each that is known under other words from now on. */
+/** Memories by their ids. `forget` is called with each memory whose words change. */
 function keepMemories(forget: (id: string) => void) {
   const memories = new Map<string, Memory>();
   const idsByEntry = new Map<string, string>();
   const scrubs = new Map<string, string>();
   const scrubbed = ({ entry, record, block, text }: ScrubRecord): Memory | undefined => {
     const target = entry ?? record ?? '';
-    // A block is scrubbed for its size alone: the message may still be found by all of its words.
+    // A single block is scrubbed for its size alone: the message may still be found by all of its words.
     if (block !== undefined || target === '') return undefined;
     scrubs.set(target, text);
     const known = memories.get(idsByEntry.get(target) ?? target);
@@ -106,7 +106,7 @@ function keepMemories(forget: (id: string) => void) {
     forget(known.id);
     return { ...known, text };
   };
-  /** The memory of a record that is new, or is known under other words from now on. */
+  /** The memory of a record that is new, or whose words changed. */
   const taken = (record: LogRecord): Memory | undefined => {
     if (record.t === 'scrub') return scrubbed(record);
     if ((record.t !== 'user' && record.t !== 'assistant') || memories.has(record.id)) return undefined;
@@ -123,7 +123,7 @@ function widened(span: MemoryIndex['span'], time: string): MemoryIndex['span'] {
   return { oldestMs: Math.min(atMs, span?.oldestMs ?? atMs), newestMs: Math.max(atMs, span?.newestMs ?? atMs) };
 }
 
-/** Each word once: how often a message says it hardly changes its rank, and the index takes half of the time. */
+/** Each word once: repetition hardly changes a message's rank, and indexing takes half the time. */
 function termsOf(text: string): string[] {
   const terms = new Set<string>();
   eachWord(text, (term) => terms.add(term));

@@ -5,8 +5,8 @@ const LEAD_CHARS = 80;
 const graphemes = new Intl.Segmenter('und', { granularity: 'grapheme' });
 
 /**
- * The part of a text that shows the most of some words, on one line and at most `maxChars` long; the beginning when
- * none of them is in it. Cuts at graphemes and marks each cut with an ellipsis. Pure.
+ * The part of a text that shows the most of some words, on one line and at most `maxChars` long; the beginning when the
+ * text has none of them. Cuts at graphemes and marks each cut with an ellipsis. Pure.
  */
 export function snippet(text: string, terms: ReadonlySet<string>, maxChars: number): string {
   const line = text.replace(/\s+/g, ' ').trim();
@@ -18,7 +18,7 @@ export function snippet(text: string, terms: ReadonlySet<string>, maxChars: numb
   return `${opening}${graphemePrefix(rest, maxChars - opening.length - 1)}…`;
 }
 
-/** Where the stretch of a length begins that holds the most different terms. */
+/** Where the stretch of the given length with the most different terms begins. */
 function densest(line: string, terms: ReadonlySet<string>, length: number): number {
   const places: { term: string; at: number }[] = [];
   eachWord(line, (term, at) => {
@@ -39,10 +39,10 @@ function densest(line: string, terms: ReadonlySet<string>, length: number): numb
   return best.at;
 }
 
-/** A text has graphemes of a thousand units only by malice: those are cut, but never inside a surrogate pair. */
+/** Only a malicious text has graphemes of a thousand units: those are cut, but never inside a surrogate pair. */
 const GRAPHEME_CHARS_MAX = 64;
 
-/** The beginning of the grapheme at a place of a text. Pure. */
+/** Where the grapheme at a position of a text begins. Pure. */
 export function boundaryAt(text: string, at: number): number {
   if (at <= 0 || at >= text.length) return Math.min(Math.max(0, at), text.length);
   const start = graphemes.segment(text).containing(at)?.index ?? at;

@@ -1,13 +1,15 @@
-/** How a word of a question is looked for. */
+/** How a word of a question is searched. */
 export interface Sought {
-  /** Whether longer words that begin with it match, too. */
+  /** Whether longer words that begin with it also match. */
   prefix: boolean;
   /** Edits per character that still match. */
   fuzzy: number | false;
   boost: number;
 }
 
-/** A word's place: a whole word or id, two neighbours of a script without spaces, or the last sign of such a run. */
+/**
+ * The kind of a term: a whole word or id, two neighbours of a script without spaces, or the last sign of such a run.
+ */
 export type WordKind = 'word' | 'id' | 'pair' | 'last';
 
 const TERM_CHARS_MAX = 64;
@@ -33,12 +35,13 @@ const LETTERS = /^\p{L}+$/u;
 const ACCENTS = /[\u0300-\u036f]/g;
 
 /**
- * Names each word of a text as the search knows it, with where it stands (in scripts without spaces: near enough for a
- * quote). Case and accents are folded; scripts without spaces come as pairs of neighbours, in a code. Pure, linear.
+ * Calls `name` with each word of a text as the index stores it, and its position (in scripts without spaces: close
+ * enough for a quote). Case and accents are folded; scripts without spaces come as encoded pairs of neighbours. Pure,
+ * linear.
  */
 export function eachWord(text: string, name: (term: string, at: number, kind: WordKind) => void): void {
   for (const { 0: run, index } of text.matchAll(RUN)) {
-    // Most words of most texts, without the detours below.
+    // The fast path: most words of most texts.
     if (PLAIN.test(run)) {
       name(run.slice(0, TERM_CHARS_MAX).toLowerCase(), index, 'word');
       continue;
@@ -51,7 +54,10 @@ export function eachWord(text: string, name: (term: string, at: number, kind: Wo
   }
 }
 
-/** The last sign stands alone, too: a search for one sign finds the pairs that begin with it, and it begins none. */
+/**
+ * The last sign also stands alone: a search for one sign finds the pairs that begin with it, and the last sign begins
+ * none.
+ */
 function eachPair(run: string, at: number, name: (term: string, at: number, kind: WordKind) => void): void {
   const signs = Array.from(folded(run), coded);
   const step = run.length / signs.length;
@@ -60,26 +66,26 @@ function eachPair(run: string, at: number, name: (term: string, at: number, kind
   name(`${PAIR_MARK}${signs.at(-1)}`, at + Math.floor((signs.length - 1) * step), 'last');
 }
 
-/** Whether a word stands for signs of a script without spaces. */
+/** Whether a term stands for signs of a script without spaces. */
 export function isPair(term: string): boolean {
   return term.startsWith(PAIR_MARK);
 }
 
-/** The index looks through all beginnings of its words one by one: there must not be one for each sign of a script. */
+/** The index scans all prefixes of its words one by one: there must not be one for each sign of a script. */
 function coded(sign: string): string {
   return (sign.codePointAt(0) ?? 0).toString(16).padStart(SIGN_DIGITS, '0');
 }
 
-/** One spelling for all of a word's: without case, accents and compatibility forms. */
+/** One spelling for all variants of a word: without case, accents and compatibility forms. */
 function folded(word: string): string {
   if (ASCII.test(word)) return word.toLowerCase();
-  // Upper case first: it makes "ß" and "ss" one, and all sigmas.
+  // Upper case first: it unifies "ß" and "ss", and all sigmas.
   return word.normalize('NFKD').toUpperCase().toLowerCase().replace(ACCENTS, '').normalize('NFC');
 }
 
 /**
- * What a question looks for. Besides each word, the word without its ending is sought at a lower weight: that finds
- * other forms of it in most languages that have endings. Ids and pairs are sought as they are. Pure.
+ * What a question searches for. Besides each word, the word without its ending is searched at a lower weight: that
+ * finds its other forms in most languages that have endings. Ids and pairs are searched as they are. Pure.
  */
 export function soughtIn(question: string): ReadonlyMap<string, Sought> {
   const sought = new Map<string, Sought>();
@@ -89,7 +95,7 @@ export function soughtIn(question: string): ReadonlyMap<string, Sought> {
   const stems: string[] = [];
   let previous: WordKind | undefined;
   eachWord(question, (term, _at, kind) => {
-    // The last sign of a longer run is in a pair already.
+    // The last sign of a longer run is already in a pair.
     if (kind === 'last' && previous !== 'pair') seek(term, { prefix: true, fuzzy: false, boost: 1 });
     if (kind === 'pair') seek(term, { prefix: false, fuzzy: false, boost: 1 });
     if (kind === 'id') seek(term, { prefix: true, fuzzy: false, boost: ID_BOOST });
