@@ -58,9 +58,9 @@ export const FLAPPING_MS = 300_000;
 const SPREAD_GAP_MS = 60_000;
 const NAMING_GAP_MS = 5_000;
 const REMINDERS_MS = [3600_000, 4 * 3600_000, 12 * 3600_000, 24 * 3600_000] as const;
-/** A fact that was told is not told again for so long, however many starts find it anew. */
 /** Trouble that only some calls meet is not over after one clean check between two of them. */
 const SETTLED_MS = 10_000;
+/** How long a notified fact is not notified again, however many starts find it. */
 const FACT_MS = 7 * 24 * 3600_000;
 
 /** The name of the incident that an alert belongs to. */

@@ -13,14 +13,14 @@ export function nameInBrackets(name: string): string {
 }
 
 /**
- * Whether a text is empty or only white space, in anybody's eyes: JavaScript, Python and Rust each take some control
- * characters for white space that the others do not.
+ * Whether a text is empty or only white space by every definition: JavaScript, Python and Rust each count some control
+ * characters as white space that the others do not.
  */
 export function isBlank(text: string): boolean {
   return /^[\s\p{Cc}]*$/u.test(text);
 }
 
-/** A size as people say it. */
+/** A size in human-readable form. */
 export function sizeInWords(bytes: number): string {
   return bytes < MB ? `${Math.ceil(bytes / KB)} KB` : `${(bytes / MB).toFixed(1)} MB`;
 }

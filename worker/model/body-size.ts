@@ -5,9 +5,11 @@ const MB = 1024 * 1024;
  * before it does not weigh.
  */
 
-/** What a history should weigh at most when its largest parts were left out, so that the chat can go on for a while. */
+/**
+ * What a history should weigh at most after its largest parts were removed, so that the chat can continue for a while.
+ */
 export const TRIMMED_HISTORY_BYTES_MAX = 24 * MB;
-/** What a history may weigh to be sent: system prompt and tools come on top. */
+/** What a history may weigh to be sent: system prompt and tools are added to it. */
 export const HISTORY_BYTES_MAX = 28 * MB;
 /** What a whole request may weigh, as the JSON that is sent. */
 export const REQUEST_BYTES_MAX = 30 * MB;

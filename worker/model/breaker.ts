@@ -1,19 +1,19 @@
 import type { FailureReason } from './errors/classify.ts';
 import type { Model, ModelResult } from './port.ts';
 
-/** How one model's endpoint has fared. */
+/** The recent record of one model's endpoint. */
 interface Circuit {
   /** Failures since a call last went through. */
   failures: number;
-  /** How often in a row it was closed again at once. */
+  /** How often in a row it has opened; 0 while it is closed. */
   trips: number;
-  /** Until when nobody calls. */
+  /** No calls are made before this time. */
   pausedUntilMs: number;
-  /** Whether a call is out that tries if the trouble is over. */
+  /** Whether a probe call is in flight. */
   probing: boolean;
 }
 
-/** Failures in a row, of whatever chats, that are no accident: each chat alone gives up before. */
+/** Failures in a row, across chats, that cannot be chance: each chat alone gives up earlier. */
 const FAILURES_MAX = 8;
 const PAUSE_MS = 5_000;
 const PAUSE_MS_MAX = 60_000;
@@ -26,16 +26,16 @@ const ENDPOINT: ReadonlySet<FailureReason> = new Set([
   'rate_limited',
 ]);
 
-/** Whether a failure says something about the endpoint, and nothing about the request. */
+/** Whether a failure is about the endpoint rather than the request. */
 export function isEndpointTrouble(reason: FailureReason): boolean {
   return ENDPOINT.has(reason);
 }
 
 /**
- * Spares an endpoint that is in trouble: after 8 failures in a row, whichever chats they were of, no call is made for a
- * pause that grows from 5 seconds to a minute; then one call tries, and the others follow when it went through. So five
- * hundred chats do not all retry at once, and their messages use up no attempts meanwhile. Each model has a circuit of
- * its own. A call that is not made fails as `paused`, with the wait that is left.
+ * Spares an endpoint in trouble: after 8 failures in a row, across all chats, no call is made for a pause that grows
+ * from 5 seconds to a minute; then one call probes, and the others follow when it succeeds. So five hundred chats do
+ * not all retry at once, and their messages use up no attempts meanwhile. Each model has its own circuit. A call that
+ * is not made fails as `paused`, with the remaining wait.
  */
 export function withBreaker(model: Model, now: () => number = Date.now, random: () => number = Math.random): Model {
   const circuits = new Map<string, Circuit>();
@@ -64,7 +64,7 @@ export function withBreaker(model: Model, now: () => number = Date.now, random: 
 
 function learn(circuit: Circuit, result: ModelResult, wasProbe: boolean, nowMs: number, random: () => number): void {
   if (result.ok || !isEndpointTrouble(result.failure.reason)) {
-    // Nobody knows what an aborted call would have come to; any other answer shows that the endpoint is there.
+    // The result of an aborted call is unknown; any other answer shows that the endpoint is up.
     if (result.ok || result.failure.reason !== 'aborted') Object.assign(circuit, { failures: 0, trips: 0 });
     return;
   }
@@ -76,7 +76,7 @@ function learn(circuit: Circuit, result: ModelResult, wasProbe: boolean, nowMs: 
   if (isNew) circuit.pausedUntilMs = nowMs + Math.round(pauseMs * (0.8 + 0.2 * random()));
 }
 
-/** Chats come back spread over a second, or they would all be there for the same probe. */
+/** Chats return spread over a second, or all of them would arrive for the same probe. */
 function notCalled({ pausedUntilMs }: Circuit, nowMs: number, random: () => number): ModelResult {
   const retryAfterMs = Math.max(0, pausedUntilMs - nowMs) + Math.round(500 + 1_000 * random());
   return { ok: false, repairs: [], failure: { kind: 'transient', reason: 'paused', retryAfterMs } };

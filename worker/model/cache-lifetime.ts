@@ -4,9 +4,9 @@ import type { CacheLifetime } from './port.ts';
 const READ = 0.05;
 const WRITE: Readonly<Record<CacheLifetime, number>> = { '5m': 1.25, '1h': 2 };
 const LASTS_MS: Readonly<Record<CacheLifetime, number>> = { '5m': 5 * 60_000, '1h': 60 * 60_000 };
-/** What a turn adds to its prefix, as a share of it: it is written whatever was kept. */
+/** What a turn adds to its prefix, as a share of it: this is written in any case. */
 const ADDED = 0.05;
-/** How many of the newest gaps say what the next one will be like. */
+/** How many of the newest gaps predict the next one. */
 const GAPS_MAX = 6;
 
 /**
@@ -14,14 +14,13 @@ const GAPS_MAX = 6;
  * user's messages before this one, in any order (the newest 20 are plenty), `nowMs` is the time of this one.
  *
  * The expected cost of a turn, in multiples of the prefix as plain input: when the message comes while the prefix is
- * kept, it is read and only what is new is written, `READ + ADDED * WRITE`; else all of it is written again,
- * `(1 + ADDED) * WRITE`. For a gap of up to 5 minutes that is 0.11 with 5 minutes and 0.15 with an hour; between 5
- * minutes and an hour 1.31 against 0.15; beyond, 1.31 against 2.1. So an hour pays when the share of gaps between 5
- * minutes and an hour is more than 0.68 of the share beyond and 0.03 of the share below. The gaps seen last stand for
- * those to come.
+ * kept, it is read and only what is new is written, `READ + ADDED * WRITE`; else all of it is written again, `(1 +
+ * ADDED) * WRITE`. For a gap of up to 5 minutes that is 0.11 with 5 minutes and 0.15 with an hour; between 5 minutes
+ * and an hour 1.31 against 0.15; beyond, 1.31 against 2.1. So an hour pays when the share of gaps between 5 minutes and
+ * an hour is more than 0.68 of the share beyond and 0.03 of the share below. The latest gaps predict the next ones.
  *
- * The choice is made anew only when nothing is kept any more, so that the change of a lifetime never costs a prefix, and
- * a chat whose prefix is warm keeps its lifetime. Pure, and total.
+ * The choice is repeated only when nothing is kept any more: a change of lifetime never costs a prefix, and a chat
+ * whose prefix is warm keeps its lifetime. Pure, and total.
  */
 export function cacheLifetime(turnTimesMs: readonly number[], nowMs: number): CacheLifetime {
   const times = [...turnTimesMs.filter((time) => time < nowMs), nowMs].sort((one, other) => one - other);

@@ -1,4 +1,4 @@
-/** What is known of a model by its name alone; what its endpoint says goes before it. */
+/** What a model's name alone shows about it; what its endpoint states takes precedence. */
 
 interface Family {
   prefix: string;
@@ -16,7 +16,7 @@ const LONG = { ...OLD, windowTokens: LONG_WINDOW_TOKENS };
 /** Since Opus 4.7 the tokenizer makes up to 35 % more of the same text. */
 const DENSE = { ...LONG, tokenizerFactor: 1.35 };
 
-/** The first prefix that fits wins. A name of which nobody knows more than that it is a Claude is a new one. */
+/** The first matching prefix wins. A name that is only known to be a Claude is taken for a new model. */
 const FAMILIES: readonly Family[] = [
   ...['claude-2', 'claude-3', 'claude-instant', 'claude-haiku-4', 'claude-sonnet-4-5', 'claude-opus-4-5'].map(older),
   ...['claude-sonnet-4-0', 'claude-sonnet-4-2025', 'claude-opus-4-0', 'claude-opus-4-1', 'claude-opus-4-2025'].map(
@@ -28,15 +28,15 @@ const FAMILIES: readonly Family[] = [
   { prefix: 'claude-', ...DENSE, bindsThinking: true },
 ];
 
-/** The notation with which some ask for a window of a million. */
+/** The suffix with which some request a window of a million. */
 const LONG_MARK = /\[1m\]$/;
-/** How providers tell versions and days of one model apart. */
+/** How providers mark versions and dates of one model. */
 const VERSION = /(?:\[\w+\]|@[\w.-]+|-v\d+(?::\d+\w?)?|:\w+|-latest|-\d{8})$/;
 
 /**
  * A model's own name, without what a provider puts before it (`anthropic/`, `us.anthropic.`, `bedrock/`, an ARN) and
- * behind it (a version, a day), and with `-` in its number: so the same model has one name everywhere. A name that is no
- * Claude's comes back as it is.
+ * after it (a version, a date), and with `-` in its number: so the same model has one name everywhere. A name that is
+ * not a Claude's is returned unchanged.
  */
 export function canonicalName(model: string): string {
   const start = /(?<![a-z0-9])claude-/.exec(model.toLowerCase())?.index;
@@ -51,17 +51,17 @@ export function windowTokensOf(model: string): number {
   return LONG_MARK.test(model) ? LONG_WINDOW_TOKENS : familyOf(model).windowTokens;
 }
 
-/** What an uncalibrated estimate is multiplied with for a model that was never asked before. */
+/** The factor of an uncalibrated estimate for a model that was never asked before. */
 export function tokenizerFactor(model: string): number {
   return familyOf(model).tokenizerFactor;
 }
 
-/** Whether thinking is bound to what came before it: then no earlier part may change without its thinking being left out. */
+/** Whether thinking is bound to what came before it: then a change of an earlier part must omit its thinking. */
 export function bindsThinking(model: string): boolean {
   return familyOf(model).bindsThinking;
 }
 
-/** Whether an answer that names `answered` is one of the model that was asked: endpoints name the day, or leave out the provider. */
+/** Whether the model `answered` is the one that was asked: endpoints add the date, or omit the provider. */
 export function isSameModel(asked: string, answered: string): boolean {
   return canonicalName(answered).startsWith(canonicalName(asked));
 }
@@ -70,7 +70,7 @@ function older(prefix: string): Family {
   return { prefix, ...OLD };
 }
 
-/** Days stay in the name here: what was made in 2025 is told from what came later by them. */
+/** The date stays in the name here: it tells models of 2025 apart from later ones. */
 function familyOf(model: string): Family {
   const name = canonicalName(model);
   const day = /-(20\d{6})(?!\d)/.exec(model)?.[0] ?? '';

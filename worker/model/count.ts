@@ -4,13 +4,13 @@ import { isSameModel, tokenizerFactor } from './catalog.ts';
 import { estimateContent, estimateText } from './estimate.ts';
 import type { MessageParam, ModelRequest } from './port.ts';
 
-/** What a request will cost, as far as can be known before it is sent. */
+/** What a request will cost, as far as it can be known before it is sent. */
 export interface Count {
   /** The best guess of the request's input tokens. */
   tokens: number;
-  /** What is known for sure of it: the real usage of an earlier answer; 0 without one. */
+  /** The certain part: the real usage of an earlier answer; 0 without one. */
   known: number;
-  /** Our estimate of the rest, before calibration: what the real figure is compared with afterwards. */
+  /** Our estimate of the rest, before calibration; compared with the real figure afterwards. */
   estimated: number;
 }
 
@@ -21,23 +21,23 @@ export interface FixedParts {
   tools: string;
 }
 
-/** Records that change what is sent of what came before them. */
+/** Records that change how earlier records are sent. */
 const SHAPING: ReadonlySet<LogRecord['t']> = new Set(['compaction', 'seed', 'scrub', 'trim']);
 const MESSAGE_TOKENS = 4;
 const REQUEST_TOKENS = 8;
 const CALIBRATION_MIN = 0.5;
 const CALIBRATION_MAX = 2.5;
-/** Below this a request is mostly overhead, and says nothing about the text. */
+/** A smaller request is mostly overhead, and shows nothing about the text. */
 const CALIBRATION_TOKENS_MIN = 200;
 
-/** Room that is kept free besides the input, whatever the output limit is. */
+/** Room that stays free beside the input, whatever the output limit is. */
 const RESERVE_TOKENS = 16_000;
 /** However large the reserve, this share of the window stays usable: a negative rest would stop every turn. */
 const USABLE_MIN = 0.5;
 
 /**
- * The tokens of a window that input may fill: the output (or the reserve, if that is larger) is taken off, once.
- * Always positive.
+ * The tokens of a window that input may fill: the window less the output, or less the reserve if that is larger. Always
+ * positive.
  */
 export function usableTokens(limitTokens: number, maxOutputTokens: number): number {
   const rest = limitTokens - Math.max(maxOutputTokens, RESERVE_TOKENS);
@@ -46,7 +46,7 @@ export function usableTokens(limitTokens: number, maxOutputTokens: number): numb
 
 /**
  * Counts a request before it is sent: the real usage of the last valid answer of the same model, when there is one in
- * the window, and an estimate of only what came after it; else an estimate of the whole. `calibration` turns our
+ * the window, plus an estimate of only what came after it; otherwise an estimate of the whole. `calibration` turns our
  * estimate into the model's tokens. Pure.
  */
 export function countRequest(
@@ -79,8 +79,8 @@ function estimateMessages(messages: readonly MessageParam[]): number {
 }
 
 /**
- * The calibration after a request whose real cost is known: half of what it was, half of what was seen; bounded. What
- * is too small to say anything changes nothing.
+ * The calibration after a request whose real cost is known: the mean of the old value and the observed one; bounded. A
+ * request that is too small changes nothing.
  */
 export function calibrate(
   before: number | undefined,
@@ -94,8 +94,8 @@ export function calibrate(
 }
 
 /**
- * The newest answer whose usage can be trusted. A compaction, a scrub or a trim after it changed what is sent, an answer of
- * another model was counted by another tokenizer, and an answer without usage was cut or failed.
+ * The newest answer whose usage can be trusted. A later compaction, scrub or trim changed what is sent; another model's
+ * answer was counted by another tokenizer; an answer without usage was cut or failed.
  */
 function anchorIndex(records: readonly LogRecord[], model: string): number {
   for (let at = records.length - 1; at >= 0; at--) {

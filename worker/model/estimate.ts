@@ -1,11 +1,13 @@
 import { readImageHeader } from './image-header.ts';
 
 const PIXELS_PER_TOKEN = 750;
-/** What is larger is scaled down before it is looked at: 3.75 MP, the most that any model sees. */
+/** Larger pictures are scaled down first: 3.75 MP, the most that any model sees. */
 const PER_IMAGE_TOKENS_MAX = 5_000;
-/** Of a picture whose size nobody knows: 1568 x 1568, the largest that we make ourselves, and a photo of 12 MP costs not much more. */
+/**
+ * For a picture of unknown size: 1568 x 1568, the largest that we make ourselves; a photo of 12 MP costs not much more.
+ */
 const UNKNOWN_IMAGE_TOKENS = 3_300;
-/** A picture's size stands in its first bytes, unless a preview stands before it. */
+/** A picture's size is in its first bytes, unless a preview precedes it. */
 const IMAGE_HEADER_CHARS = 16 * 1024;
 const PER_BLOCK_TOKENS = 4;
 /** Sealed text is encrypted and in base64, so it is longer than what it hides: about four characters a token become five. */
@@ -17,7 +19,7 @@ const BASE64_CHARS_PER_PDF_PAGE = 60_000;
  */
 const PER_PDF_PAGE_TOKENS = 2_500;
 
-/** Tokens per UTF-16 unit by kind of character; measured figures are in the notes on estimates. */
+/** Tokens per UTF-16 unit by kind of character, from measured figures. */
 const LETTER = 1 / 4.2;
 const DIGIT = 1 / 2.2;
 const MARK = 1 / 1.8;
@@ -35,7 +37,7 @@ export function estimateText(text: string): number {
   return Math.ceil(tokens);
 }
 
-/** Estimates a message's content, whatever its blocks are: text, tool calls and results, images, documents. */
+/** Estimates a message's content, with any blocks: text, tool calls and results, images, documents. */
 export function estimateContent(content: unknown): number {
   if (typeof content === 'string') return estimateText(content);
   if (!Array.isArray(content)) return 0;
@@ -63,13 +65,16 @@ interface ThinkingBlock {
   signature?: unknown;
 }
 
-/** A thought that is not shown lies sealed in its signature: it costs what was thought, and not what the seal is long. */
+/**
+ * Thinking that is not shown is sealed in its signature: it costs as much as the hidden thinking, not as the length of
+ * the seal.
+ */
 function estimateThought({ thinking, signature }: ThinkingBlock): number {
   if (typeof thinking === 'string' && thinking !== '') return estimateText(thinking);
   return typeof signature === 'string' ? Math.ceil(signature.length * TOKENS_PER_SEAL_CHAR) : 0;
 }
 
-/** By its pixels, which a kept picture states and the bytes of another one show. */
+/** By its pixels, which a stored picture states and any other picture's bytes show. */
 function estimateImage(source: unknown): number {
   const { type, data, width, height } = (source ?? {}) as Partial<Record<string, unknown>>;
   if (type === 'kept') return pixelTokens(Number(width) * Number(height));

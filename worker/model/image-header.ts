@@ -7,7 +7,7 @@ export interface ImageHeader {
 }
 
 /**
- * Reads kind and size from a picture's bytes, whatever its media type claims. Undefined when it is none of the four
+ * Reads kind and size from a picture's bytes, whatever its media type claims. Undefined when it is not one of the four
  * kinds that the API takes, or when its header is cut. Total, and linear in the bytes.
  */
 export function readImageHeader(bytes: Uint8Array): ImageHeader | undefined {
@@ -39,7 +39,7 @@ function readGif(bytes: Uint8Array): ImageHeader | undefined {
 const SCAN_OR_END = new Set([0xda, 0xd9]);
 const NO_FRAME = new Set([0xc4, 0xc8, 0xcc]);
 
-/** The size stands in the frame header, behind any number of other segments: comments, colours, a preview picture. */
+/** The size is in the frame header, after any number of other segments: comments, colours, a preview picture. */
 function readJpeg(bytes: Uint8Array): ImageHeader | undefined {
   let at = 2;
   while (at + 9 <= bytes.length && bytes[at] === 0xff) {

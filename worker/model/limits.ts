@@ -1,7 +1,7 @@
 import { windowTokensOf } from './catalog.ts';
 import type { ModelLimits } from './port.ts';
 
-/** What an endpoint says of a model, in part or in whole, and how long that is worth keeping. */
+/** What an endpoint states about a model, in part or in whole, and how long that stays valid. */
 export interface Stated {
   limits: Partial<ModelLimits>;
   keepMs: number;
@@ -9,7 +9,7 @@ export interface Stated {
 
 /** The limits of the models that were asked about. */
 export interface LimitsMemory {
-  /** Asks once for as long as the answer keeps; those who ask meanwhile share the answer. Never rejects. */
+  /** Asks once for as long as the answer is valid; concurrent callers share the answer. Never rejects. */
   of(model: string): Promise<ModelLimits>;
   /** What is known without asking, stale or not. */
   known(model: string): ModelLimits | undefined;
@@ -29,8 +29,8 @@ interface Kept {
 const FAILED_KEEP_MS = 60_000;
 
 /**
- * Remembers limits. `ask` rejects when the endpoint cannot be asked just now: what was known before holds for a minute
- * more, else what the table says. Whatever nobody states comes from the table, too.
+ * Caches limits. `ask` rejects when the endpoint cannot be asked just now: then the last known limits hold for another
+ * minute, or else the table's. The table also supplies whatever is not stated.
  */
 export function rememberLimits(
   ask: (model: string) => Promise<Stated>,

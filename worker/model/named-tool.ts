@@ -1,6 +1,6 @@
 import { field } from './errors/evidence.ts';
 
-/** No more of an error than this is ever looked at, so that a hostile body costs no time. */
+/** No more of an error than this is ever read, so a hostile body costs no time. */
 const TEXT_CHARS_MAX = 8_192;
 const LINK = /https?:\/\/[^\s"'<>)]{1,300}/gi;
 /** It is about the conversation, whatever else it names. */
@@ -15,8 +15,8 @@ const NAME_CHARACTER = /[\w-]/;
 const QUOTES = ['"', "'", '`', '‘', '’', '“', '”', '\\'];
 
 /**
- * The tool that an error of a model's API names, if it names one: by its place in the request's list of tools, or as the
- * only one of these names that stands in its words (an ordinary word counts only in quotes). `toolNames` are those of the
+ * The tool that an error of a model's API names, if it names one: by its place in the request's list of tools, or as
+ * the only one of these names in its text (an ordinary word counts only in quotes). `toolNames` are those of the
  * request, in its order. Pure; bounded in time, and never throws, whatever the error is.
  */
 export function namedTool(error: unknown, toolNames: readonly string[]): string | undefined {
@@ -29,7 +29,7 @@ export function namedTool(error: unknown, toolNames: readonly string[]): string 
   return named.size === 1 ? [...named][0] : undefined;
 }
 
-/** What an error says, where errors of APIs and of those that wrap them say it. */
+/** The text of an error, from the fields that APIs and their wrappers use. */
 function wordsIn(error: unknown): string {
   const inner = field(error, 'error');
   const places = [error, inner, field(inner, 'error'), field(error, 'cause'), field(error, 'body')];

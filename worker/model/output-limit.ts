@@ -10,7 +10,7 @@ const NOT_A_LIMIT = /context|input|prompt|per (?:second|minute|hour|day|week|mon
 const OUTPUT_TOKENS_MIN = 256;
 
 /**
- * The most output that a model gives, where an error says that more was asked for. Only a client's error counts, and none
+ * The most output that a model gives, where an error says that more was requested. Only a client error counts, and none
  * that is about the window. Pure; never throws, whatever the error is.
  */
 export function statedOutputLimit(error: unknown): number | undefined {

@@ -1,6 +1,6 @@
-/** What a rough look into a PDF tells. */
+/** What a rough scan of a PDF shows. */
 export interface PdfHeader {
-  /** At least 1. Pages that stand compressed are not seen. */
+  /** At least 1. Compressed pages are not seen. */
   pages: number;
   encrypted: boolean;
 }
@@ -9,9 +9,9 @@ const TOKENS = /\/Type\s*\/(Pages?)(?![A-Za-z])|\/Count\s+(\d+)|\/Encrypt(?![A-Z
 const MAGIC_WITHIN_BYTES = 1024;
 
 /**
- * Counts a PDF's pages: what its page tree says, else the page objects. A count counts only in an object of the page
- * tree, since outlines have counts of their own; and the tree comes first, since a file that was edited keeps the old
- * objects of its pages beside the new ones. Undefined when the bytes are no PDF. Total, and linear.
+ * Counts a PDF's pages: by its page tree, else by its page objects. A count is used only inside an object of the page
+ * tree, since outlines have counts of their own. The tree comes first, since an edited file keeps the old page objects
+ * beside the new ones. Undefined when the bytes are not a PDF. Total, and linear.
  */
 export function readPdf(bytes: Buffer): PdfHeader | undefined {
   if (!bytes.toString('latin1', 0, MAGIC_WITHIN_BYTES).includes('%PDF-')) return undefined;

@@ -15,14 +15,14 @@ export type Effort = 'low' | 'medium' | 'high' | 'xhigh' | 'max';
 /** What a model takes and gives, in tokens. */
 export interface ModelLimits {
   windowTokens: number;
-  /** Absent where nobody states it. */
+  /** Absent where it is not stated. */
   maxOutputTokens?: number;
 }
 
 /** A request as the flow builds it; the adapter adds what the wire needs. */
 export interface ModelRequest {
   model: string;
-  /** The chat on whose budget the call goes; absent where it serves all of them. Never sent. */
+  /** The chat whose budget pays for the call; absent where the call serves all chats. Never sent. */
   chat?: ChatKey;
   maxTokens: number;
   system: string;
@@ -31,13 +31,13 @@ export interface ModelRequest {
   tools?: readonly ToolSpec[];
   /** Tools that the provider runs itself, in its own words; in a stable order. */
   serverTools?: readonly ServerTool[];
-  /** Whether the model must answer in words: the tools stay part of the prefix, but none may be called. */
+  /** Whether the model must answer in text: the tools stay part of the prefix, but none may be called. */
   wordsOnly?: boolean;
-  /** How deeply the model thinks; absent: as the model does by itself. */
+  /** How deeply the model thinks; absent: the model's default. */
   effort?: Effort;
-  /** Whether the conversation goes on, so that its prefix is worth keeping at the provider. */
+  /** Whether the conversation continues, so that its prefix is worth keeping at the provider. */
   caches: boolean;
-  /** How long the prefix is kept there; absent: 5 minutes. One that changes is one that is written anew. */
+  /** How long the prefix is kept there; absent: 5 minutes. Changing it rewrites the prefix. */
   cacheLifetime?: CacheLifetime;
 }
 
@@ -46,20 +46,20 @@ export type CacheLifetime = '5m' | '1h';
 
 /** What a call cost. */
 export interface Usage {
-  /** All input, what was read from the cache or written to it included. */
+  /** All input, including what was read from the cache or written to it. */
   inputTokens: number;
   outputTokens: number;
   /** The part of the input that was read from the cache. */
   cacheReadTokens: number;
-  /** The part of the input that was written to the cache; absent where nobody says so. */
+  /** The part of the input that was written to the cache; absent where it is not stated. */
   cacheWriteTokens?: number;
-  /** The part of what was written that is kept for an hour. */
+  /** The part of the cache writes that is kept for an hour. */
   cacheWrite1hTokens?: number;
-  /** The part of the output that nobody reads; absent where nobody says so. */
+  /** The part of the output that is thinking; absent where it is not stated. */
   thinkingTokens?: number;
 }
 
-/** What the model returned. `content` is verbatim, block types that we do not know included. */
+/** What the model returned. `content` is verbatim, unknown block types included. */
 export interface ModelAnswer {
   content: readonly Block[];
   /** The text blocks, joined. */
@@ -70,8 +70,8 @@ export interface ModelAnswer {
 }
 
 /**
- * A call without an answer. `spent` is there when the provider bills it all the same, since the server had taken it
- * before it was cut, fell silent or was aborted: the input as stated, else as estimated, and the output so far.
+ * A call without an answer. `spent` is present when the provider bills it even so, since the server had taken it before
+ * it was cut, fell silent or was aborted: the input as stated, else as estimated, and the output so far.
  */
 export interface FailedCall {
   ok: false;
@@ -82,13 +82,13 @@ export interface FailedCall {
 /** An expected failure is a value. `repairs` says what had to be fixed in the request before it could be sent. */
 export type ModelResult = { repairs: readonly Repair[] } & ({ ok: true; answer: ModelAnswer } | FailedCall);
 
-/** Is told the words of an answer while it is written: all of them so far, each time that some came. */
+/** Called with the text of an answer while it is written: all text so far, each time that some arrived. */
 export type OnText = (text: string) => void;
 
 /**
  * The model.
  *
- * Every request is held against the whole API contract before it is sent, and fixed where it violates it.
+ * Every request is checked against the whole API contract before it is sent, and fixed where it violates it.
  *
  * Contract: no method throws. `send` is one request without retries (the queue owns those) and is not idempotent: each
  * call is billed. On abort it returns a failure with reason `aborted`. `onText` is not called after it has settled.

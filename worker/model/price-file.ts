@@ -2,8 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { type Prices, readPrices } from './prices.ts';
 
 /**
- * The operator's own prices from the file that MODEL_PRICES_FILE names; none without a file. Rejects with every problem of
- * the file at once, so that a typo is found at the start and not in a bill.
+ * The operator's own prices from the file that MODEL_PRICES_FILE names; none without a file. Rejects with every problem
+ * of the file at once, so a typo is found at the start and not in a bill.
  */
 export async function loadPrices(file: string | undefined): Promise<Prices> {
   if (file === undefined) return new Map();

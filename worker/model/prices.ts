@@ -12,7 +12,7 @@ interface Rates {
   cacheWrite1h: number;
 }
 
-/** What a model costs; some cost more, in all kinds, from a length of the prompt on. */
+/** What a model costs; some cost more, in all kinds, above a given prompt length. */
 export interface Price extends Rates {
   longPrompt?: Rates & { overTokens: number };
 }
@@ -20,16 +20,17 @@ export interface Price extends Rates {
 /** Prices by canonical name. */
 export type Prices = ReadonlyMap<string, Price>;
 
-/** What reading a price list came to: prices that go before ours, or every problem at once. */
+/** The result of reading a price list: prices that override ours, or every problem at once. */
 export type PricesReading = { ok: true; prices: Prices } | { ok: false; problems: readonly string[] };
 
 const CACHE_WRITE_5M = 1.25;
 const CACHE_WRITE_1H = 2;
 
 /**
- * The list prices of the API itself, as read in November 2026 on platform.claude.com (pricing, and the models' own pages).
- * The cheaper reads of Sonnet 5.5 and the two bands of Haiku 5.5, both of October 2026, were read in the release notes of
- * tools that follow that page. Other providers, regions and modes may cost something else: MODEL_PRICES_FILE says what.
+ * The list prices of the API itself, as read in November 2026 on platform.claude.com (pricing, and the models' own
+ * pages). The cheaper reads of Sonnet 5.5 and the two bands of Haiku 5.5, both of October 2026, were read in the
+ * release notes of tools that follow that page. Other providers, regions and modes may cost something else:
+ * MODEL_PRICES_FILE overrides these.
  */
 const LISTED: Prices = new Map([
   ...named(rates(10, 50, 0.25), 'claude-fable-5-1', 'claude-mythos-5-1'),
@@ -63,8 +64,9 @@ function named(price: Price, ...models: string[]): [string, Price][] {
 }
 
 /**
- * What a call cost, in dollars; `undefined` for a model of which no price is known: it is never guessed. A part of the
- * usage that is not stated counts as 0, and the input that was neither read nor written at the plain price. Pure.
+ * What a call cost, in dollars; `undefined` for a model without a known price: it is never guessed. A part of the usage
+ * that is not stated counts as 0; input that was neither read from the cache nor written to it has the plain price.
+ * Pure.
  */
 export function costOf(model: string, usage: Usage, own: Prices = new Map()): number | undefined {
   const name = canonicalName(model);

@@ -1,9 +1,9 @@
 import type { FailureReason } from './errors/classify.ts';
 
-/** Why an endpoint does not answer, as an operator would sort it. */
+/** Why an endpoint does not answer, in an operator's categories. */
 export type ProviderTrouble = 'overloaded' | 'network' | 'auth' | 'billing' | 'model';
 
-/** What the operator reads of each, after "the model endpoint". */
+/** The operator's text for each, after "the model endpoint". */
 export const PROVIDER_SAID: Readonly<Record<ProviderTrouble, string>> = {
   overloaded: 'is overloaded or fails',
   network: 'cannot be reached, or breaks off',
@@ -25,7 +25,7 @@ const OF_REASON: Readonly<Partial<Record<FailureReason, ProviderTrouble>>> = {
   not_found: 'model',
 };
 
-/** What a failure says of the endpoint; `undefined` when it is about one request, or no call was made. */
+/** What a failure shows about the endpoint; `undefined` when it is about one request, or no call was made. */
 export function providerTroubleOf(reason: FailureReason): ProviderTrouble | undefined {
   return OF_REASON[reason];
 }

@@ -12,25 +12,25 @@ export interface RoomSettings {
 export interface Room {
   /** The window, as far as it is known. */
   limitTokens: number;
-  /** The most input that is sent: over it a session is compacted before the call. */
+  /** The most input that is sent: above it, a session is compacted before the call. */
   usableTokens: number;
-  /** Over it a session is compacted after a reply. What lies between the two is room for an ordinary exchange. */
+  /** Above it, a session is compacted after a reply. The range between the two is room for an ordinary exchange. */
   fullTokens: number;
   /** The output that a request may ask for: it fits beside the most input that is sent. */
   outputTokens: number;
-  /** What is kept verbatim of the newest turns when a session is compacted, at most. */
+  /** The most that is kept verbatim of the newest turns when a session is compacted. */
   keptTokens: number;
-  /** What all that is left after a compaction may take, the pending message aside. */
+  /** The most that everything left after a compaction may take, the pending message aside. */
   retainedTokens: number;
 }
 
-/** However late an operator wants a compaction, a fifth of the usable window is left for the next exchange. */
+/** However late an operator wants compaction, a fifth of the usable window is left for the next exchange. */
 const FULL_SHARE_MAX = 0.8;
 const KEPT_SHARE = 0.2;
-/** Half of the mark at which a session is full, so that the next compaction is many exchanges away. */
+/** Half of the level at which a session is full, so the next compaction is many exchanges away. */
 const RETAINED_SHARE = 0.5;
 
-/** Shares a window out. Pure; every figure is positive for a window of at least 16 tokens. */
+/** Divides a window. Pure; every figure is positive for a window of at least 16 tokens. */
 export function roomOf(limitTokens: number, { maxOutputTokens, compactAt }: RoomSettings): Room {
   const usable = usableTokens(limitTokens, maxOutputTokens);
   const fullTokens = Math.floor(Math.min(limitTokens * compactAt, usable * FULL_SHARE_MAX));

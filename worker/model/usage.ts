@@ -1,6 +1,6 @@
 import type { Usage } from './port.ts';
 
-/** The counters of a call as the API names them; proxies leave any of them out. */
+/** The counters of a call as the API names them; proxies omit any of them. */
 export interface StatedUsage {
   input_tokens?: number | null;
   output_tokens?: number | null;

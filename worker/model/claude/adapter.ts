@@ -21,34 +21,34 @@ export interface ClaudeOptions {
   baseURL: string;
   /** Overrides what the endpoint states, for this one model. */
   statedWindow?: StatedWindow | undefined;
-  /** Longest silence on the wire, in bytes and not in events, the wait for the headers included. */
+  /** Longest silence on the wire, measured in bytes and not in events; includes the wait for the headers. */
   idleMs: number;
   reach: ReachFailpoint;
   now?: () => number;
 }
 
-/** What one call came to, and what the SDK threw where there is no answer. */
+/** The result of one call, and what the SDK threw where there is no answer. */
 interface Sent {
   result: { ok: true; answer: ModelAnswer } | FailedCall;
   error?: unknown;
 }
 
-/** What of an answer has come in so far. */
+/** What has arrived of an answer so far. */
 interface Draft {
   message: Anthropic.Message | undefined;
-  /** Every word of it: text, thinking, the input of tools. */
+  /** All of its output: text, thinking, tool inputs. */
   written: string;
 }
 
 const STATED_KEEP_MS = 24 * 3600_000;
 const LIMITS_TIMEOUT_MS = 10_000;
-/** Less is a mistake of the endpoint, and would make every message too long. */
+/** A smaller window is a mistake of the endpoint, and would make every message too long. */
 const WINDOW_TOKENS_MIN = 1_000;
 
 /**
  * The Messages API over the official SDK: streamed, without the SDK's retries (it would sleep for minutes inside a
- * job), and with a watch on the bytes, since the SDK waits for ever on a stream that falls silent. Undici gives up a
- * silence of five minutes by itself, so a longer `idleMs` is of no use.
+ * job), and with a watch on the bytes, since the SDK waits for ever on a stream that falls silent. Undici itself ends a
+ * silence of five minutes, so a longer `idleMs` has no effect.
  */
 export function createClaude(options: ClaudeOptions): Model {
   const client = new Anthropic({ apiKey: options.apiKey, baseURL: options.baseURL, maxRetries: 0, logLevel: 'off' });
@@ -84,14 +84,14 @@ export function createClaude(options: ClaudeOptions): Model {
       if (refused.length === 0) return first.result;
       const keys = refused.map(({ key }) => key);
       const second = await sendOnce(without(asked, keys), signal, onText);
-      // What is refused without it as well was refused for something else.
+      // If it is refused without the option as well, the cause was something else.
       if (second.result.ok) unwanted.set(request.model, [...(unwanted.get(request.model) ?? []), ...keys]);
       return second.result;
     },
   };
 }
 
-/** One request on its way, and what is heard of it. */
+/** One request in flight, with what its wire shows. */
 class Call {
   readonly #request: ModelRequest;
   readonly #options: ClaudeOptions;
@@ -130,7 +130,7 @@ class Call {
     });
     stream.on('streamEvent', (event, message) => {
       this.#draft.message = message;
-      // The SDK adds to the counters of the first event, which some proxies leave out.
+      // The SDK adds to the counters of the first event, which some proxies omit.
       message.usage ??= {} as Anthropic.Usage;
       if (event.type !== 'content_block_delta') return;
       this.#options.reach('answer streaming');
@@ -156,8 +156,8 @@ class Call {
   }
 
   /**
-   * What a call without an answer is billed: a server that refused it, in a status or in its first event, bills nothing;
-   * one that had taken it bills the input, and the output that it wrote.
+   * What a call without an answer is billed. A server that refused it, in a status or in its first event, bills
+   * nothing; one that had taken it bills the input, and the output that it wrote.
    */
   #spent(wire: Wire, error: unknown): Usage | undefined {
     const { message, written } = this.#draft;
@@ -176,7 +176,7 @@ class Call {
 /** What a request can do without. */
 type Wish = 'effort' | 'cacheLifetime';
 
-/** Older models and proxies do not take these, or not in every form; such a refusal costs nothing. */
+/** Older models and proxies reject these, or some forms of them; such a refusal costs nothing. */
 const WISHES: readonly { key: Wish; named: RegExp }[] = [
   { key: 'effort', named: /output_config|\beffort\b/i },
   { key: 'cacheLifetime', named: /cache_control\S{0,40}ttl|\bttl\b/i },
@@ -203,8 +203,8 @@ function wordsOf(delta: Anthropic.RawContentBlockDelta): string {
 }
 
 /**
- * A page or plain JSON instead of a stream: an error that came with a 200, or a server that is not the one we meant. Only
- * what is shaped like an error is judged by its words, since a message holds what people and models wrote.
+ * A page or plain JSON instead of a stream: an error that came with a 200, or the wrong server. The text is classified
+ * only where it is shaped like an error, since a message holds what people and models wrote.
  */
 function classifyForeign(body: string): Failure {
   const failure = isErrorBody(body) ? classify(JSON.parse(body)) : undefined;
@@ -225,7 +225,7 @@ function isErrorBody(body: string): boolean {
 
 function answerOf(message: Anthropic.Message): ModelAnswer {
   return {
-    // A copy, since the SDK reads the input of a tool only when it is looked at, and throws if it cannot.
+    // A copy, since the SDK parses a tool's input only when it is read, and throws if it cannot.
     content: message.content.map((block) => ({ ...block })) as unknown as readonly Block[],
     text: message.content.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join(''),
     stopReason: message.stop_reason,
@@ -234,7 +234,7 @@ function answerOf(message: Anthropic.Message): ModelAnswer {
   };
 }
 
-/** Asks the endpoint; rejects when it cannot be asked. Many endpoints do not have this call, which is an answer. */
+/** Asks the endpoint; rejects when it cannot be asked. Many endpoints lack this call, which counts as an answer. */
 async function askLimits(client: Anthropic, model: string): Promise<Stated> {
   try {
     const info = await client.models.retrieve(model, {}, { timeout: LIMITS_TIMEOUT_MS });

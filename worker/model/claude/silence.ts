@@ -1,9 +1,9 @@
 /**
- * What can be heard of one call below the SDK. The SDK keeps pings to itself, waits for ever on a stream that falls
- * silent, and takes any body of a 200 for a stream of events.
+ * What one call shows below the SDK. The SDK hides pings, waits for ever on a stream that falls silent, and takes any
+ * body of a 200 for a stream of events.
  */
 export interface Wire {
-  /** To be given to the SDK for this one call. */
+  /** Passed to the SDK for this one call. */
   readonly fetch: typeof fetch;
   /** Aborts when no byte came for too long, the wait for the headers included. */
   readonly silent: AbortSignal;
@@ -11,15 +11,15 @@ export interface Wire {
   isTaken(): boolean;
   /** The beginning of a body that is a page or plain JSON instead of a stream; bounded. */
   foreign(): string | undefined;
-  /** Stops listening. To be called once the call has ended, however it did. */
+  /** Stops listening. Must be called once the call has ended, in whatever way. */
   close(): void;
 }
 
 const NO_STREAM = /^(?:application\/(?:\w+\+)?json|text\/html|application\/xhtml)/i;
-/** An error stands in the first lines of a body, or it is none. */
+/** An error stands in the first lines of a body, or the body is not an error. */
 const FOREIGN_CHARS_MAX = 8_192;
 
-/** Opens the wire for one call. Every byte is a sign of life: a ping, a comment, the middle of an event. */
+/** Opens the wire for one call. Every byte counts as a sign of life: a ping, a comment, the middle of an event. */
 export function openWire(idleMs: number): Wire {
   const silence = new AbortController();
   let timer = setTimeout(() => silence.abort(), idleMs);
@@ -28,7 +28,7 @@ export function openWire(idleMs: number): Wire {
   let foreign: string | undefined;
   const hear = (): void => {
     clearTimeout(timer);
-    // A chunk may still come after the call has ended; nobody would ever stop the timer that it starts.
+    // A chunk may still arrive after the call has ended, and nothing would stop the timer that it starts.
     if (isOpen) timer = setTimeout(() => silence.abort(), idleMs);
   };
   const read = (chunk: Uint8Array, decoder: TextDecoder): void => {
@@ -52,7 +52,7 @@ export function openWire(idleMs: number): Wire {
   };
 }
 
-/** The same response, with each chunk of its body told before it is read. An abort and an error pass through. */
+/** The same response, reporting each chunk of its body before it is read. An abort and an error pass through. */
 function overheard(
   response: Response,
   hear: () => void,

@@ -7,7 +7,7 @@ import type { WireRequest } from '../rules/rules.ts';
 /** Marks the end of a prefix that the provider may keep; at most four are allowed in a request. */
 type Breakpoint = { cache_control: { type: 'ephemeral'; ttl?: CacheLifetime } };
 
-/** Blocks that may carry a marker. Thinking cannot, and of other blocks that a model wrote nobody knows. */
+/** Blocks that may carry a marker. Thinking cannot; for other blocks that a model wrote it is unknown. */
 const MARKABLE: ReadonlySet<string> = new Set([
   'text',
   'image',
@@ -21,7 +21,7 @@ const MESSAGES_MARKED_MAX = BREAKPOINTS_MAX - 1;
 
 /**
  * The request as it goes over the wire. A conversation's prefix is marked so that the next request reads it from the
- * cache: behind the tools and the system prompt, and in up to three messages (see `markedMessages`). Pure; texts are
+ * cache: after the tools and the system prompt, and in up to three messages (see `markedMessages`). Pure; texts are
  * never changed.
  */
 export function wireRequest(request: ModelRequest): WireRequest {
@@ -56,10 +56,10 @@ function toolOf({ name, description, inputSchema }: ToolSpec) {
 
 /**
  * The messages that are marked: the last, and the two messages of the user's side before it. A breakpoint looks back 20
- * blocks only, so a turn of 25 calls and their results would miss what was kept. But a request ends with a message of
- * the user's side, and the next one carries that message in its middle: marked there again, what was written is found
- * where it ends, however many blocks came after it. The one before that is for a request that another model answered, or
- * nobody.
+ * blocks only, so a turn of 25 calls and their results would miss the cached prefix. But a request ends with a message
+ * of the user's side, and the next one carries that message in its middle: marked there again, the written prefix is
+ * found where it ends, however many blocks follow. The one before that is for a request that another model answered, or
+ * that got no answer.
  */
 function markedMessages(messages: WireRequest['messages']): ReadonlySet<number> {
   const last = messages.length - 1;
@@ -67,7 +67,7 @@ function markedMessages(messages: WireRequest['messages']): ReadonlySet<number> 
   return new Set([last, ...ends.slice(1 - MESSAGES_MARKED_MAX)]);
 }
 
-/** Marks the last block that can carry it: where that is does not depend on what follows. */
+/** Marks the last block that can carry a marker: its place does not depend on what follows. */
 function markEnd(blocks: readonly Block[], breakpoint: Breakpoint): Block[] {
   const at = blocks.findLastIndex(isMarkable);
   return blocks.map((block, index) => (index === at ? { ...block, ...breakpoint } : block));

@@ -14,7 +14,7 @@ export type FailureKind =
   | 'output'
   /** The model declined. */
   | 'refusal'
-  /** A 4xx that is nobody's known fault: the history, the message, the fixed parts or the endpoint may be to blame. */
+  /** A 4xx without a known cause: the history, the message, the fixed parts or the endpoint may be to blame. */
   | 'unknown'
   | 'transient'
   | 'terminal';
@@ -26,7 +26,7 @@ export type FailureReason =
   /** Our own count said so before the call was made. */
   | 'counted_too_long'
   | 'counted_too_large'
-  /** The turn's time ran out again and again. */
+  /** The turn's time ran out repeatedly. */
   | 'counted_too_slow'
   | 'output_does_not_fit'
   | 'request_too_large'
@@ -88,7 +88,9 @@ export interface AnswerUsage {
 
 type Verdict = Pick<Failure, 'kind' | 'reason'>;
 
-/** Asked in this order; the first that has an opinion decides. Types and status come first in each, text second. */
+/**
+ * Asked in this order; the first that returns a verdict decides. Each looks at types and status first, at text second.
+ */
 const STAGES: readonly ((error: Evidence) => Verdict | undefined)[] = [
   whenConnectionFailed,
   whenDenied,
@@ -104,9 +106,9 @@ const STAGES: readonly ((error: Evidence) => Verdict | undefined)[] = [
 ];
 
 /**
- * The one judgement of a failed model call. Accepts anything: what the SDK throws, the body of an SSE `error` event, a
- * plain string from an error channel, null. Total: it never throws and always returns a legal kind; what it cannot
- * read is `transient`/`unknown`, which bounded attempts end. It must never be shown chat text.
+ * Classifies a failed model call; the only place that does. Accepts anything: what the SDK throws, the body of an SSE
+ * `error` event, a plain string from an error channel, null. Total: it never throws and always returns a legal kind;
+ * what it cannot read is `transient`/`unknown`, which bounded attempts end. It must never be shown chat text.
  */
 export function classify(error: unknown, now: () => number = Date.now): Failure {
   try {
@@ -122,8 +124,8 @@ export function classify(error: unknown, now: () => number = Date.now): Failure 
 }
 
 /**
- * The judgement of a call that returned an answer: an overflow that the provider did not report, or a refusal.
- * `model_context_window_exceeded` is no failure: the answer is valid, and cut.
+ * Classifies a call that returned an answer: an overflow that the provider did not report, or a refusal.
+ * `model_context_window_exceeded` is not a failure: the answer is valid, and cut.
  */
 export function classifyAnswer(answer: AnswerUsage): Failure | undefined {
   const stopReason = field(answer, 'stopReason');
@@ -159,22 +161,22 @@ function whenConnectionFailed({ status, labels, structured }: Evidence): Verdict
   if (/^(?:apiuser )?abort error$/m.test(labels)) return { kind: 'transient', reason: 'aborted' };
   if (/timeout error$|etimedout|err (?:headers|body|connect) timeout/m.test(labels))
     return { kind: 'transient', reason: 'timeout' };
-  // The SDK also uses its connection error to carry a body whose status it lost; that body is judged like any other.
+  // The SDK also uses its connection error for a body whose status it lost; that body is classified like any other.
   const isConnection =
     /^apiconnection error$|econnre|enotfound|eai again|epipe|e(?:host|net)unreach|err socket|cert/m.test(labels);
   return isConnection && !structured ? { kind: 'transient', reason: 'network' } : undefined;
 }
 
 /**
- * Only a status of its own, or the API's own type, is about the operator's account for sure. A guardrail may speak of keys
- * and of billing because somebody wrote of them, and a proxy may quote them.
+ * Only a status of its own, or the API's own type, certainly concerns the operator's account. A guardrail may mention
+ * keys and billing because a user wrote about them, and a proxy may quote them.
  */
 function whenDenied(error: Evidence): Verdict | undefined {
   const { status, labels } = error;
   if (status === 401 || /^authentication error$/m.test(labels)) return { kind: 'terminal', reason: 'authentication' };
   if (status === 402 || /^billing error$/m.test(labels)) return { kind: 'terminal', reason: 'billing' };
   if (isServerStatus(status) || says(error, overflowed.LONG_CONTEXT_GATE)) return undefined;
-  // A quota that states when it opens again is a throttle, whatever page it sends the reader to.
+  // A quota that states when it opens again is a throttle, whatever page it links to.
   const opensAgain = status === 429 && (error.retryAfterMs !== undefined || says(error, failed.TRY_LATER));
   const kind = status === 429 || !error.structured ? 'terminal' : 'unknown';
   if (says(error, failed.BILLING) && !opensAgain) return { kind, reason: 'billing' };
@@ -246,7 +248,7 @@ function whenPromptTooLong(error: Evidence): Verdict | undefined {
   return { kind: 'token', reason: 'prompt_too_long' };
 }
 
-/** Every other 4xx would be answered the same way again, and nobody knows which part of the request is meant. */
+/** Any other 4xx would be answered the same way again, and the part of the request that is meant is unknown. */
 function whenRejected(error: Evidence): Verdict | undefined {
   const { status } = error;
   if (says(error, failed.REFUSED)) return { kind: 'unknown', reason: 'refused' };
@@ -259,7 +261,7 @@ function whenRejected(error: Evidence): Verdict | undefined {
   return isInvalid ? { kind: 'unknown', reason: 'bad_request' } : undefined;
 }
 
-/** Nothing but a text: a call that broke on the way, or a fault of our own. */
+/** Only a text: a call that broke on the way, or a bug of our own. */
 function whenBroken(error: Evidence): Verdict | undefined {
   if (error.status !== undefined) return { kind: 'transient', reason: 'server_error' };
   if (error.plain.trim() === '') return { kind: 'transient', reason: 'unknown' };
@@ -281,7 +283,7 @@ function statesExcess({ sizes, plain }: Evidence): boolean {
   return sizes.observed !== undefined && sizes.limit !== undefined && overflowed.isAboutInputTokens(plain);
 }
 
-/** An error without status or envelope must look like one: short, to the point, and nobody speaking. */
+/** An error without status or envelope must look like one: short, to the point, and not a person speaking. */
 function isErrorShaped(error: Evidence): boolean {
   return error.structured || !overflowed.isProse(error.plain, error.firstSentence, statesExcess(error));
 }

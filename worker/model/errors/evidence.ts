@@ -6,11 +6,11 @@ export interface Evidence {
   status: number | undefined;
   /** The error's names, types and codes, as plain text, one a line. */
   labels: string;
-  /** The error's words in the one spelling that the rules are written for. */
+  /** The error's text in the normalised form that the rules are written for. */
   plain: string;
   sentences: string[];
   firstSentence: string;
-  /** It has a status, a type or an error envelope, so it cannot be somebody's prose. */
+  /** It has a status, a type or an error envelope, so it cannot be a person's prose. */
   structured: boolean;
   sizes: TokenCounts;
   retryAfterMs: number | undefined;
@@ -18,11 +18,11 @@ export interface Evidence {
   path: { message: number; block?: number } | undefined;
 }
 
-/** No more of an error than this is ever looked at, so that a hostile body costs no time. */
+/** No more of an error than this is ever read, so a hostile body costs no time. */
 const MAX_TEXT_CHARS = 8_192;
 /** Errors nest (`cause`, `error`, `response.data`, `errors`), and may be circular. */
 const MAX_PARTS = 16;
-/** An error says what is wrong in its first sentences; each is held against every rule. */
+/** An error says what is wrong in its first sentences; each is matched against every rule. */
 const MAX_SENTENCES = 64;
 
 /** Reads an error of any shape. Never throws for a hostile getter or proxy; looks at a bounded part of it. */
@@ -47,18 +47,18 @@ export function readEvidence(error: unknown, now: () => number): Evidence {
   };
 }
 
-/** It carries a JSON error body, and nobody speaks before it, as somebody who quotes one does. */
+/** It carries a JSON error body without prose before it, which a person who quotes one would write. */
 function isEnveloped(raw: string): boolean {
   const start = raw.indexOf('{');
   if (start < 0 || start > 300 || isSpoken(plainText(raw.slice(0, start)))) return false;
   return /["']error["'] ?:|["']type["'] ?: ?["']error["']/.test(raw);
 }
 
-/** The frame of a JSON error: its words ("invalid", "request", "message") are nobody's subject. */
+/** The frame of a JSON error: its words ("invalid", "request", "message") are never the subject. */
 const ENVELOPE_WORDS =
   /\\{0,4}["'](?:message|type)\\{0,4}["'] ?: ?(?:\\{0,4}["'](?:error|invalid_request_error)\\{0,4}["'],? ?)?/g;
 
-/** The text in one spelling: lower case, no quotes and links, `snake_case` and `camelCase` split into words. */
+/** The text in normalised form: lower case, no quotes and links, `snake_case` and `camelCase` split into words. */
 export function plainText(text: string): string {
   return text
     .slice(0, MAX_TEXT_CHARS)
@@ -78,7 +78,7 @@ export function plainText(text: string): string {
     .slice(0, MAX_TEXT_CHARS);
 }
 
-/** Sentences end at a full stop that a space follows: `messages.3.content.1` and `1.971s` are not torn apart. */
+/** Sentences end at a full stop that a space follows: `messages.3.content.1` and `1.971s` are not split. */
 export function sentencesOf(plain: string): string[] {
   return plain.split(/\n|(?<=[.!?]) |\u3002/, MAX_SENTENCES);
 }

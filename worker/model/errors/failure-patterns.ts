@@ -150,7 +150,7 @@ export const NETWORK: readonly Rule[] = [
   },
 ];
 
-/** Trouble on the other side in words so vague that everything more specific is asked first. */
+/** The provider's own trouble, in words so vague that everything more specific is asked first. */
 export const SOME_TROUBLE: readonly Rule[] = [
   {
     example: 'An error occurred while processing your request. You can retry your request.',

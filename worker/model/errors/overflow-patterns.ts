@@ -3,8 +3,8 @@
  *
  * The rules read *plain* text (`plainText` in `evidence.ts`): lower case, without quotes and links, `snake_case` and
  * `camelCase` split into words. A rule holds when one sentence matches every regex of `all` and not `none`. They are
- * written from the meaning: who (prompt, input, history) exceeds what (a window, a length, a count of tokens). Each
- * has an example that a test holds it against. No regex has an unbounded gap, so each is linear.
+ * written from the meaning: who (prompt, input, history) exceeds what (a window, a length, a count of tokens). A test
+ * matches each against its example. No regex has an unbounded gap, so each is linear.
  */
 export interface Rule {
   readonly example: string;
@@ -211,7 +211,7 @@ export const OUTPUT_DOES_NOT_FIT: readonly Rule[] = [
   },
 ];
 
-/** The body as bytes, before anybody counts tokens. */
+/** The body in bytes, before tokens are counted. */
 export const BODY_TOO_LARGE: readonly Rule[] = [
   {
     example: '{"error":{"type":"request_too_large","message":"Request exceeds the maximum size"}}',
@@ -240,7 +240,7 @@ export const MEDIA_REJECTED: readonly Rule[] = [
   },
 ];
 
-/** A single request larger than the whole budget per minute: waiting never lets it through. */
+/** A single request larger than the whole budget per minute: waiting never helps. */
 export function exceedsWholeBudget(plain: string): boolean {
   const stated =
     /(?:tokens? ?(?:per|\/) ?\w{1,8}|\btp[md]\b)[^.\d]{0,40}limit:? (\d[\d,]{0,14})[^.]{0,60}?requested:? (\d[\d,]{0,14})/.exec(
@@ -274,7 +274,10 @@ export function isSpoken(plain: string): boolean {
 /** Its author calls it an error: "litellm.BadRequestError: …", "Error during compaction: …". */
 const CALLED_AN_ERROR = /^\W*(?:[\w.]{1,40} ){0,3}[\w.]{0,40}(?:error|exception)\b/;
 
-/** Somebody talks about an overflow. An error that states its numbers may be long, and may muse ("can be raised if"). */
+/**
+ * A person writes about an overflow. An error that states its numbers may be long, and may speculate ("can be raised
+ * if").
+ */
 export function isProse(plain: string, firstSentence: string, statesNumbers: boolean): boolean {
   if (isSpoken(plain)) return true;
   if (statesNumbers) return false;

@@ -5,7 +5,7 @@ export interface TokenCounts {
   output?: number;
 }
 
-/** Nobody's context window is smaller, so a smaller number is something else (a status, an index, a version). */
+/** No model has a smaller context window, so a smaller number is something else (a status, an index, a version). */
 const MIN_PLAUSIBLE_TOKENS = 256;
 
 const NUMBER = '(?<![\\w.-])(\\d[\\d,.]{0,14}(?: ?[km](?![a-z]))?)';
@@ -16,7 +16,7 @@ const LIMIT =
 const OBSERVED =
   '(?:requested|resulted in|contains?|has|have|had|got|gave|given|received|current(?: length| size| count)?(?: is)?|used|sent|provided|keep|need(?:s|ed)?|holds|uses|prompt of|total(?: of)?|request of|conversation of|first|count(?: of)?|length of|size of|(?:prompt|input) is|your (?:prompt|input)|当前)';
 
-/** Numbers that are no counts: differences, model names, codes, dates, ids. */
+/** Numbers that are not counts: differences, model names, codes, dates, ids. */
 const NO_COUNTS =
   /\bby (?:about )?\d[\d,.]{0,14}|\b[a-z]{1,12}-\d[\w.-]{0,30}|\b(?:code|status|http|error|id)\W{0,3}\d{1,20}\b|\b\d{4}-\d\d-\d\d\b/g;
 
@@ -48,7 +48,7 @@ const COUNTS = [
   new RegExp(`${OBSERVED}[^\\d.]{0,35}${NUMBER}`, 'g'),
   new RegExp(`${NUMBER} (?:input |prompt )?tokens (?:in|of|given|from|sent)\\b`, 'g'),
 ];
-/** A limit without a count beside it lowers what we believe of the model, so it must be said outright. */
+/** A limit without a count beside it lowers the window that we assume, so it must be stated outright. */
 const LIMIT_ALONE = [
   new RegExp(
     `(?:limit|max(?:imum)?|context (?:length|size|window))(?:(?!output|completion|requested|floor)[^\\d.]){0,45}?(?:\\b(?:is|of|only|to)|[:=]) ?${NUMBER}(?= ?tok|[ .,)\\]}]|$)`,
@@ -74,7 +74,7 @@ export function tokenCountsIn(text: string): TokenCounts {
   return { ...pairIn(plain), ...(output !== undefined && { output }) };
 }
 
-/** The first count that is over one of the limits, and that limit; else what stands alone. */
+/** The first count that exceeds one of the limits, with that limit; otherwise whatever stands alone. */
 function pairIn(plain: string): TokenCounts {
   const limits = allMatches(LIMITS, plain);
   const observed = allMatches(COUNTS, plain);
