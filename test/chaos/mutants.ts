@@ -71,7 +71,7 @@ export const MUTANTS: readonly Mutant[] = [
       },
       {
         file: 'worker/turn/turn.ts',
-        from: "if (stored === 'repeated' && !(await isStored(parts, attempt, conclusion))) return",
+        from: "if (stored === 'repeated' && !(await isStored(ports, attempt, conclusion))) return",
         to: 'if (false) return',
       },
     ],
