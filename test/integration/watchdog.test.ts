@@ -1,6 +1,5 @@
 import { createServer } from 'node:http';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { Redis } from 'ioredis';
 import { startProducer } from '../../producer/producer.ts';
 import { createLogger, type Logger } from '../../shared/base/log.ts';
 import { startTelemetry } from '../../shared/base/telemetry.ts';
@@ -51,7 +50,6 @@ interface WorkOptions {
   log?: Logger;
   pollAgeMs?: number;
   providerDownMs?: number;
-  redisTroubleMs?: number;
 }
 
 async function work({ env = {}, log = createLogger('silent'), ...limits }: WorkOptions = {}): Promise<void> {
@@ -244,37 +242,6 @@ test('a check that fails is made again: an outage of Redis ends no watchdog', as
   createHeartbeat(world.peek, world.keys, createLogger('silent'), 0).failed('conflict');
   await until('a notice', async () => (await notices())[0]);
 });
-
-test('a Redis that takes no writes is told without it, and its return too', async () => {
-  produce();
-  await work({ redisTroubleMs: 300 });
-  await world.peek.config('SET', 'min-replicas-to-write', '1');
-  const { text } = await alerted(/^Redis takes no writes: it has too few replicas/);
-  expect(text).toMatch(/since \d{4}-\d\d-\d\d .* UTC, as process \d+ on /);
-  await world.peek.config('SET', 'min-replicas-to-write', '0');
-  await alerted(/^Resolved: Redis takes writes again/);
-  world.telegram.say(CHAT, 'hello');
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
-});
-
-test('a Redis that became a read-only replica is told without it, and its return too', async () => {
-  produce();
-  await work({ redisTroubleMs: 300 });
-  world.telegram.say(CHAT, 'hello');
-  await nextOutcome(world, CHAT);
-  // Ours would leave a replica at once, and could not end what it began.
-  const raw = new Redis(world.redis.url);
-  started.push({ stop: async () => raw.disconnect() });
-  await raw.replicaof('127.0.0.1', 1);
-  try {
-    await alerted(/^Redis takes no writes: it .*Check the Redis server, or where REDIS_URL leads\.$/);
-  } finally {
-    await raw.replicaof('NO', 'ONE');
-  }
-  await alerted(/^Resolved: Redis takes writes again/);
-  world.telegram.say(CHAT, 'and now?');
-  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
-}, 60_000);
 
 test('the dead-man is pinged while messages are taken and answered, and not while an incident is open', async () => {
   const outside = await listener();

@@ -1,0 +1,15 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from '@jest/globals';
+import { PROJECT_ROOT } from '../../shared/base/project.ts';
+import { MUTANTS } from './mutants.ts';
+
+test('each text that a mutant replaces stands in its file exactly once', () => {
+  const found = MUTANTS.flatMap(({ name, mutations }) =>
+    mutations.map(({ file, from }) => {
+      const times = readFileSync(join(PROJECT_ROOT, file), 'utf8').split(from).length - 1;
+      return { name, file, times };
+    }),
+  );
+  expect(found.filter(({ times }) => times !== 1)).toEqual([]);
+});
