@@ -58,10 +58,7 @@ export const SPAN = {
 export const METRIC = {
   /** Counter: overflows found. `kind`, `stage`. */
   overflows: 'spillway.context_overflow',
-  /**
-   * Counter: recovery steps. `action` (mask, compact, new_session, scrub, drop_thinking, lower_output, give_up) and
-   * `result`.
-   */
+  /** Counter: recovery steps. `action` (mask, compact, new_session, scrub, drop_thinking, lower_output, …), `result`. */
   recoveries: 'spillway.recovery',
   /** Counter: violations fixed in requests before they were sent. `rule` (of the API contract), `what`. */
   repairs: 'spillway.request.repairs',

@@ -80,6 +80,7 @@ function rulesOf(keys: Keys, botId: number): Rule[] {
     ['how alerting goes', 'single', true, keys.alerting],
     ['how the model fares', 'single', true, keys.provider],
     ['workers', 'single', true, keys.workers],
+    ['trial of a write', 'single', false, keys.checked],
     ['chats that overflowed', 'kept', false, keys.overflows],
     ['storm of overflows', 'single', false, keys.storm],
   ];

@@ -5,7 +5,7 @@ import { hasEnded, ownMark } from '../../shared/base/machine.ts';
 
 /** What a process says of itself. */
 const SAYS_ITS_MARK =
-  "import { ownMark } from './shared/machine.ts'; console.log(JSON.stringify(ownMark())); setInterval(() => {}, 1e6);";
+  "import { ownMark } from './shared/base/machine.ts'; console.log(JSON.stringify(ownMark())); setInterval(() => {}, 1e6);";
 
 test('a process of this machine is known to have ended once it has', async () => {
   const child = spawn(process.execPath, ['--input-type=module', '-e', SAYS_ITS_MARK], {

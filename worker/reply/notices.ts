@@ -3,11 +3,11 @@ export const NOTICE = {
   freshSession:
     'Our conversation had grown too large for the model, so I continue in a fresh session with a short summary of it.',
   freshAfterPoison:
-    'The model no longer accepted our conversation, so I continue in a fresh session with a short summary of it.',
+    'The model did not accept our conversation any more, so I continue in a fresh session with a short summary of it.',
   bareAfterPoison:
-    'The model no longer accepted our conversation, so I continue in a fresh session, without it. It is kept and can be searched.',
+    'The model did not accept our conversation any more, so I continue in a fresh session, without it. It is kept and can be searched.',
   endlessThought:
-    'I ran out of room to think about this message. Please ask in smaller steps. You can go on writing here.',
+    'I could not finish thinking about this message within my limits. Please ask in smaller steps. You can go on writing here.',
   waiting: 'The model cannot be reached just now. Your message is kept and waits; there is no need to send it again.',
   scrubbed: 'Your message was too large for the model; I read only its beginning and its end.',
   gaveUp:
