@@ -4,6 +4,7 @@ import type { Service } from '../../shared/base/lifecycle.ts';
 import type { Logger } from '../../shared/base/log.ts';
 import { runLoop } from '../../shared/base/loop.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
+import { fieldsOf } from '../../shared/redis/fields.ts';
 import type { Keys } from '../../shared/redis/keys.ts';
 import { bindScript, type RunScript } from '../../shared/redis/script.ts';
 import { msOf } from '../../shared/redis/stream-id.ts';
@@ -77,7 +78,7 @@ async function sendNext(parts: AlerterParts, scripts: Scripts, logged: Set<strin
   const [nowMs, fields, entries] = reply;
   const queued = entries.map(queuedNotice);
   logNew(parts, queued, logged);
-  const { ids, record, isSent } = await sendDue(parts, queued, recordOf(fields), nowMs);
+  const { ids, record, isSent } = await sendDue(parts, queued, alertingOf(Object.fromEntries(fieldsOf(fields))), nowMs);
   for (const id of ids) logged.delete(id);
   const kept = { ...record, sentMs: recentOf(record.sentMs, nowMs) };
   await scripts.putBack(at, [scripts.owner, ids.length, ...ids, ...alertingFields(kept)]);
@@ -110,9 +111,5 @@ function logNew({ log }: AlerterParts, queued: readonly QueuedNotice[], logged: 
 }
 
 function queuedNotice([id, fields]: [id: string, fields: string[]]): QueuedNotice {
-  return { id, ...(JSON.parse(fields[fields.indexOf('notice') + 1] ?? '{}') as Notice) };
-}
-
-function recordOf(flat: readonly string[]): AlertingRecord {
-  return alertingOf(Object.fromEntries(flat.flatMap((name, at) => (at % 2 === 0 ? [[name, flat[at + 1] ?? '']] : []))));
+  return { id, ...(JSON.parse(fieldsOf(fields).get('notice') ?? '{}') as Notice) };
 }

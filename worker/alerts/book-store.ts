@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { type Alert, readAlert } from '../../shared/flow/alert.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
+import { fieldsOf } from '../../shared/redis/fields.ts';
 import { type Keys, keysOf } from '../../shared/redis/keys.ts';
 import { bindScript } from '../../shared/redis/script.ts';
 import { idAfter } from '../../shared/redis/stream-id.ts';
@@ -49,7 +50,7 @@ export function createBookStore(redis: RedisClient): BookStore {
       const entries = await redis.xrange(keysOf(shard).alerts, `(${cursor}`, '+', 'COUNT', NEWS_MAX);
       const upTo = entries.at(-1)?.[0];
       if (upTo === undefined) return undefined;
-      const read = entries.map(([, fields]) => readAlert(fields[fields.indexOf('alert') + 1]));
+      const read = entries.map(([, fields]) => readAlert(fieldsOf(fields).get('alert')));
       return { shard, alerts: read.filter((alert) => alert !== undefined), upTo };
     },
     async record(before, after, notices, news) {

@@ -1,12 +1,9 @@
 import { clip } from '../../shared/base/text.ts';
-import type { NoticeKind } from './incident.ts';
+import type { Notice } from './book.ts';
 
 /** A notice that waits to be sent. */
-export interface QueuedNotice {
+export interface QueuedNotice extends Notice {
   id: string;
-  incident: string;
-  kind: NoticeKind;
-  text: string;
 }
 
 /** What is sent next: one notice as it is, or all that wait in one message. */

@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util';
 import { readProcessConfig } from '../../shared/base/config.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
+import { fieldsOf } from '../../shared/redis/fields.ts';
 import { type Keys, keysOf } from '../../shared/redis/keys.ts';
 import { createLedger, type LedgerReading } from '../lane/ledger.ts';
 import { loadPrices } from '../model/price-file.ts';
@@ -98,7 +99,7 @@ function add<T extends object>(text: string, take: (record: T) => void, builder:
 async function* recordsOf(redis: RedisClient, stream: string, fromMs: number): AsyncGenerator<string> {
   for (let from = `${fromMs}-0`; ; ) {
     const page = await redis.xrange(stream, from, '+', 'COUNT', PAGE);
-    for (const [, fields] of page) yield fields[fields.indexOf('record') + 1] ?? '';
+    for (const [, fields] of page) yield fieldsOf(fields).get('record') ?? '';
     const last = page.at(-1)?.[0];
     if (last === undefined || page.length < PAGE) return;
     from = `(${last}`;

@@ -1,5 +1,6 @@
 import { type Decoded, decodeMessage, type InboundMessage } from '../../shared/flow/message.ts';
 import type { Outcome } from '../../shared/flow/outcome.ts';
+import { fieldsOf } from '../../shared/redis/fields.ts';
 import type { ChatKey, EntryId, Keys, SessionId } from '../../shared/redis/keys.ts';
 import type { RunScript } from '../../shared/redis/script.ts';
 import { msOf } from '../../shared/redis/stream-id.ts';
@@ -161,9 +162,9 @@ export function readAttempt(reply: {
   sessionFields: string[];
   calibration: string;
 }): Attempt {
-  const fields = fromFlat(reply.fields);
-  const turn = fromFlat(reply.turn);
-  const session = fromFlat(reply.sessionFields);
+  const fields = fieldsOf(reply.fields);
+  const turn = fieldsOf(reply.turn);
+  const session = fieldsOf(reply.sessionFields);
   const fence = turn.get('fence') ?? '';
   const begunAtMs = performance.now();
   const trial = parsed<Trial>(turn.get('trial'));
@@ -230,12 +231,6 @@ export function readAttempt(reply: {
       await write('', []);
     },
   };
-}
-
-function fromFlat(flat: string[]): Map<string, string> {
-  const map = new Map<string, string>();
-  for (let i = 0; i + 1 < flat.length; i += 2) map.set(flat[i] ?? '', flat[i + 1] ?? '');
-  return map;
 }
 
 function limitOf(session: ReadonlyMap<string, string>): Attempt['limit'] {

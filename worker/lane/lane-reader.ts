@@ -1,5 +1,6 @@
 import { decodeMessage } from '../../shared/flow/message.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
+import { fieldsOf } from '../../shared/redis/fields.ts';
 import type { ChatKey, EntryId, Keys } from '../../shared/redis/keys.ts';
 import { CANCELLED, REFUSED } from './attempt.ts';
 import type { Waiting } from './fragments.ts';
@@ -55,7 +56,6 @@ async function readWaiting(redis: RedisClient, keys: Keys, entry: EntryId): Prom
     redis.xrange(keys.inbound, entry, entry),
     redis.hmget(keys.turn(entry), CANCELLED, REFUSED),
   ]);
-  const fields = found?.[1] ?? [];
-  const decoded = decodeMessage(fields[fields.indexOf('message') + 1]);
+  const decoded = decodeMessage(fieldsOf(found?.[1] ?? []).get('message'));
   return decoded.ok && marks.every((mark) => mark === null) ? { entry, message: decoded.value } : undefined;
 }
