@@ -8,7 +8,7 @@ import { awaitAgain } from './hearing.ts';
 import { startProxy } from './proxy.ts';
 import type { ChaosRedis } from './redis.ts';
 import { known, LOSS, LOSS_ALERTS_MAX, untilReconciled } from './redis-scenarios.ts';
-import { type Scenario, type Stage, until, untilShare } from './scenario.ts';
+import { midTraffic, type Scenario, type Stage, until } from './scenario.ts';
 
 const PACE_MS = 15;
 const TRAFFIC = { messages: 90, chats: 15, kinds: 'mixed' } as const;
@@ -25,16 +25,24 @@ async function failOver(
   takeOver: (standby: ChaosRedis) => Promise<void>,
   env: Record<string, string> = {},
 ): Promise<void> {
-  const { world, traffic, faults } = stage;
+  const { world, faults } = stage;
   const standby = await world.addServer();
   await replicate(standby, world.redis);
   await world.fleet.start(env);
-  const pouring = traffic.pour({ everyMs: PACE_MS });
-  await untilShare(stage, 0.4);
-  await faults.during(name, ['send', 'overlap'], () => takeOver(standby));
-  world.follow(standby);
-  await goesOn(stage);
-  await pouring;
+  await midTraffic(stage, PACE_MS, async () => {
+    await faults.during(name, ['send', 'overlap'], () => takeOver(standby));
+    world.follow(standby);
+    await goesOn(stage);
+  });
+}
+
+/** Starts a gateway, writes, and lets the only server refuse for a while in the middle. */
+async function refusing(stage: Stage, name: string, act: () => Promise<void>): Promise<void> {
+  await stage.world.fleet.start();
+  await midTraffic(stage, PACE_MS, async () => {
+    await stage.faults.during(name, ['send', 'overlap'], act);
+    await goesOn(stage);
+  });
 }
 
 /** What is written from now on is taken, and answers are shown. */
@@ -161,16 +169,11 @@ const loading: Scenario = {
   about: 'Redis is killed and takes some seconds to load its data (LOADING): it is waited for',
   traffic: TRAFFIC,
   async play(stage) {
-    const { world, traffic, faults } = stage;
-    await world.fleet.start();
-    const pouring = traffic.pour({ everyMs: PACE_MS });
-    await untilShare(stage, 0.4);
-    await faults.during('Redis loading', ['send', 'overlap'], async () => {
+    const { world } = stage;
+    await refusing(stage, 'Redis loading', async () => {
       world.redis.kill9();
       await world.redis.restart(LOADING_US_PER_KEY);
     });
-    await goesOn(stage);
-    await pouring;
   },
 };
 
@@ -179,17 +182,12 @@ const withoutReplicas: Scenario = {
   about: 'for 3 seconds the primary has too few replicas and refuses every write (NOREPLICAS)',
   traffic: TRAFFIC,
   async play(stage) {
-    const { world, traffic, faults } = stage;
-    await world.fleet.start();
-    const pouring = traffic.pour({ everyMs: PACE_MS });
-    await untilShare(stage, 0.4);
-    await faults.during('too few replicas', ['send', 'overlap'], async () => {
+    const { world } = stage;
+    await refusing(stage, 'too few replicas', async () => {
       await world.peek.config('SET', 'min-replicas-to-write', '1');
       await pause(3_000);
       await world.peek.config('SET', 'min-replicas-to-write', '0');
     });
-    await goesOn(stage);
-    await pouring;
   },
 };
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { PROJECT_ROOT } from '../../shared/base/project.ts';
 import { readScript } from '../../shared/redis/script.ts';
-import { type Scenario, type Stage, until, untilShare } from './scenario.ts';
+import { midTraffic, type Scenario, type Stage, until } from './scenario.ts';
 
 const PACE_MS = 15;
 const TRAFFIC = { messages: 150, chats: 15, kinds: 'mixed' } as const;
@@ -15,12 +15,9 @@ const HALF_OPEN_MS = 16_000;
 
 /** Starts two gateways, writes, and does one fault in the middle. */
 async function under(stage: Stage, name: string, act: () => Promise<void>): Promise<void> {
-  const { world, traffic, faults } = stage;
+  const { world, faults } = stage;
   await Promise.all([world.fleet.start(), world.fleet.start()]);
-  const pouring = traffic.pour({ everyMs: PACE_MS });
-  await untilShare(stage, 0.4);
-  await faults.during(name, ['send', 'overlap'], act);
-  await pouring;
+  await midTraffic(stage, PACE_MS, () => faults.during(name, ['send', 'overlap'], act));
 }
 
 const resets: Scenario = {

@@ -162,6 +162,14 @@ export function untilShare({ traffic }: Stage, share: number): Promise<void> {
   return traffic.untilAsked(Math.ceil(traffic.planned * share));
 }
 
+/** Writes the rest of the messages, acts in the middle of them, and waits until all are written. */
+export async function midTraffic(stage: Stage, everyMs: number, act: () => Promise<void>): Promise<void> {
+  const pouring = stage.traffic.pour({ everyMs });
+  await untilShare(stage, 0.4);
+  await act();
+  await pouring;
+}
+
 /** Resolves when `look` holds; rejects with what was waited for. For a fault that needs a certain moment. */
 export async function until(what: string, look: () => boolean | Promise<boolean>, timeoutMs = 20_000): Promise<void> {
   const deadline = Date.now() + timeoutMs;
