@@ -1,14 +1,12 @@
 import type { ReadinessPart, Route } from '../shared/app/health.ts';
 import type { Config, RedisAddress } from '../shared/base/config.ts';
-import type { ReachFailpoint } from '../shared/base/failpoint.ts';
+import type { Instruments } from '../shared/base/instruments.ts';
 import type { Service } from '../shared/base/lifecycle.ts';
-import type { Logger } from '../shared/base/log.ts';
-import type { Telemetry } from '../shared/base/telemetry.ts';
 import { createHeartbeat, HEARTBEAT_EVERY_MS, type Heartbeat, type Receiver } from '../shared/flow/receiver-health.ts';
 import { connectRedis } from '../shared/redis/connection.ts';
 import { keysOf } from '../shared/redis/keys.ts';
 import type { Telegram } from '../shared/telegram/client.ts';
-import type { AcceptanceParts } from './accept/accept.ts';
+import { type AcceptUpdate, createAccept } from './accept/accept.ts';
 import { createInbox } from './accept/inbox.ts';
 import { introduceBot } from './receive/bot-profile.ts';
 import { LEASE_LASTS_MS, LEASE_RETRY_MS, type Lease, startLease } from './receive/lease.ts';
@@ -16,13 +14,10 @@ import { type Poller, startPoller } from './receive/poller.ts';
 import { createWebhook } from './receive/webhook.ts';
 import { LOOK_EVERY_MS, startWebhookKeeper, type WebhookKeeper } from './receive/webhook-manager.ts';
 
-export interface ProducerParts {
+export interface ProducerPorts extends Instruments {
   config: Config;
   redisAddress: RedisAddress;
   telegram: Telegram;
-  telemetry: Telemetry;
-  log: Logger;
-  reach: ReachFailpoint;
 }
 
 /** Tests set shorter limits than the defaults. */
@@ -44,11 +39,11 @@ const ANSWER_AGE_MS_MAX = 120_000;
  * process does. With a webhook configured, it takes deliveries instead, alongside any other producers.
  */
 export function startProducer(
-  parts: ProducerParts,
+  ports: ProducerPorts,
   limits: ProducerLimits = {},
 ): Service & { readiness: ReadinessPart[]; routes: Route[] } {
-  const { config, telegram, log } = parts;
-  const redis = connectRedis(parts.redisAddress, 'impatient');
+  const { config, telegram, log } = ports;
+  const redis = connectRedis(ports.redisAddress, 'impatient');
   const keys = keysOf(0);
   const lease = startLease({
     redis,
@@ -60,16 +55,16 @@ export function startProducer(
   const heartbeatOf = (receiver: Receiver) =>
     createHeartbeat(redis, keys, log, limits.heartbeatEveryMs ?? HEARTBEAT_EVERY_MS, receiver);
   const ownName = introduceBot(telegram);
-  const receiving = startReceiving({
-    ...parts,
+  const accept = createAccept({
+    botId: telegram.botId,
     inbox: createInbox(redis, config.SHARDS),
     allowed: config.TELEGRAM_ALLOWED_IDS,
     textMaxChars: config.INBOUND_TEXT_MAX_CHARS,
     ownName,
-    lease,
-    heartbeatOf,
-    lookEveryMs: limits.lookEveryMs ?? LOOK_EVERY_MS,
+    instruments: ports,
   });
+  const lookEveryMs = limits.lookEveryMs ?? LOOK_EVERY_MS;
+  const receiving = startReceiving(ports, { accept, lease, heartbeatOf, lookEveryMs });
   return {
     name: 'producer',
     readiness: [
@@ -86,9 +81,8 @@ export function startProducer(
   };
 }
 
-interface ReceivingParts extends AcceptanceParts {
-  config: Config;
-  telegram: Telegram;
+interface ReceivingPorts {
+  accept: AcceptUpdate;
   lease: Lease;
   heartbeatOf(receiver: Receiver): Heartbeat;
   lookEveryMs: number;
@@ -101,18 +95,19 @@ interface Receiving {
 }
 
 /** Either way a lease decides which process sets the mode at Telegram, so a mode change cannot start a conflict. */
-function startReceiving(parts: ReceivingParts): Receiving {
-  const { lease, heartbeatOf } = parts;
-  const { TELEGRAM_WEBHOOK_URL: url, TELEGRAM_WEBHOOK_SECRET: secret } = parts.config;
+function startReceiving(ports: ProducerPorts, receiving: ReceivingPorts): Receiving {
+  const { accept, lease, heartbeatOf } = receiving;
+  const { config, telegram, telemetry, log, reach } = ports;
+  const { TELEGRAM_WEBHOOK_URL: url, TELEGRAM_WEBHOOK_SECRET: secret } = config;
   if (url === undefined || secret === undefined) {
-    const poller = startPoller({ ...parts, heartbeat: heartbeatOf('poller') });
+    const poller = startPoller({ accept, lease, heartbeat: heartbeatOf('poller'), telegram, log, reach });
     return { service: poller, readiness: { name: 'poller', check: async () => pollingOf(poller, lease) }, routes: [] };
   }
-  const keeper = startWebhookKeeper({ ...parts, heartbeat: heartbeatOf('webhook'), url, secret });
+  const keeper = startWebhookKeeper({ ...receiving, telegram, log, heartbeat: heartbeatOf('webhook'), url, secret });
   return {
     service: keeper,
     readiness: { name: 'webhook', check: async () => deliveryOf(keeper, lease) },
-    routes: [createWebhook({ ...parts, path: new URL(url).pathname, secret })],
+    routes: [createWebhook({ accept, path: new URL(url).pathname, secret, telemetry, log })],
   };
 }
 

@@ -45,6 +45,8 @@ const USERS_OF_PRIVATE: readonly string[] = [PRIVATE, 'shared/app'];
 
 const FILE_LINES_MAX = 300;
 const FUNCTION_LINES_MAX = 60;
+/** A step with more dependencies than this does more than one thing. */
+const PORTS_MAX = 8;
 const FORBIDDEN_FOLDERS = /(?:^|\/)(?:utils?|common|helpers?|types?|misc)(?:\/|\.ts$)/;
 
 const root = join(import.meta.dirname, '..');
@@ -173,4 +175,22 @@ test('no path of a machine and no unfinished business in what is kept', () => {
 test('the functions of a file are really measured', () => {
   const measured = functionsOf('worker/recovery/policy.ts');
   expect(measured).toContainEqual({ name: 'nextStep', lines: expect.any(Number) });
+});
+
+test('a step takes at most eight ports, those that it inherits included', () => {
+  const bags = new Map<string, { inherited: string[]; fields: number }>();
+  for (const file of product) {
+    for (const [, name = '', inherited = '', body = ''] of read(file).matchAll(
+      /^(?:export )?interface (\w+Ports|Instruments)(?: extends ([^{]+))? \{\n([\s\S]*?)^\}/gm,
+    )) {
+      const fields = body.match(/^ {2}\w+\??[(:]/gm) ?? [];
+      bags.set(name, { inherited: inherited.match(/\w+/g) ?? [], fields: fields.length });
+    }
+  }
+  const portsOf = (name: string): number => {
+    const { inherited = [], fields = 0 } = bags.get(name) ?? {};
+    return inherited.reduce((sum, parent) => sum + portsOf(parent), fields);
+  };
+  expect(bags.size).toBeGreaterThan(20);
+  expect([...bags.keys()].filter((name) => portsOf(name) > PORTS_MAX)).toEqual([]);
 });

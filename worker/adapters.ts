@@ -17,13 +17,13 @@ import { startMcp } from './tools/mcp/client.ts';
 import { readMcpConfig } from './tools/mcp/config.ts';
 import type { Toolbox } from './tools/toolbox.ts';
 import { withProviderNotes } from './watch/provider.ts';
-import { startWorker, type WorkerParts } from './worker.ts';
+import { startWorker, type WorkerPorts } from './worker.ts';
 
 const SYSTEM_PROMPT =
   "You are a helpful assistant in a Telegram chat. Answer in the user's language, briefly and to the point. Write plain text: Telegram shows Markdown marks as they are.";
 
 /** Builds the worker's adapters from the config and starts it. Rejects when a file that it names cannot be read. */
-export async function setUpWorker(root: Root, limits?: WorkerParts['limits']) {
+export async function setUpWorker(root: Root, limits?: WorkerPorts['limits']) {
   const { config } = root;
   const notes = connectRedis(root.redisAddress, 'impatient');
   const claude = createClaude({
@@ -35,11 +35,17 @@ export async function setUpWorker(root: Root, limits?: WorkerParts['limits']) {
   });
   const model = withBreaker(withProviderNotes(claude, notes, keysOf(0), root.log));
   const prompt = (await readText('SYSTEM_PROMPT_FILE', config.SYSTEM_PROMPT_FILE)) ?? SYSTEM_PROMPT;
-  const systemPrompt = `${prompt}\n\n${HEADER_NOTE}`;
   const preserve = (await readText('COMPACTION_PRESERVE_FILE', config.COMPACTION_PRESERVE_FILE)) ?? '';
   await loadPrices(config.MODEL_PRICES_FILE);
   const tools = withExclusions(await startTools(root, limits?.toolServerDownMs ?? TOOL_SERVER_DOWN_MS));
-  const worker = await startWorker({ ...root, model, systemPrompt, preserve, tools, ...(limits && { limits }) });
+  const worker = await startWorker({
+    ...root,
+    instruments: root,
+    model,
+    prompts: { system: `${prompt}\n\n${HEADER_NOTE}`, preserve },
+    tools,
+    ...(limits && { limits }),
+  });
   return {
     ...worker,
     async stop() {
@@ -59,11 +65,11 @@ async function startTools({ config, redisAddress, log }: Root, toolServerDownMs:
   const json = await readText('MCP_CONFIG', config.MCP_CONFIG);
   const reading = readMcpConfig(json ?? '{"mcpServers":{}}');
   if (!reading.ok) throw new Error(`MCP_CONFIG is malformed:\n${reading.problems.join('\n')}`);
-  if (reading.servers.length === 0) return startMcp([], { timeoutMs: config.TOOL_TIMEOUT_MS, log });
+  if (reading.servers.length === 0) return startMcp([], { limits: { timeoutMs: config.TOOL_TIMEOUT_MS }, log });
   const redis = connectRedis(redisAddress, 'patient');
   const queue = async (alert: Alert): Promise<void> => void (await redis.call(...alertCommand(keysOf(0), alert)));
   const tools = await startMcp(reading.servers, {
-    timeoutMs: config.TOOL_TIMEOUT_MS,
+    limits: { timeoutMs: config.TOOL_TIMEOUT_MS },
     log,
     // If this process ends first, the next start queues it again; an incident is notified once.
     onLeftOut: (server, leftOut) => {

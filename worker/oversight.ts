@@ -14,7 +14,7 @@ import { readinessOf } from './watch/readiness.ts';
 import { POLL_AGE_MS, PROVIDER_DOWN_MS } from './watch/rules.ts';
 import { NEWS_EVERY_MS, startWatchdog, WATCH_EVERY_MS } from './watch/watchdog.ts';
 
-export interface OversightParts {
+export interface OversightPorts {
   config: Config;
   redisAddress: RedisAddress;
   telegram: Telegram;
@@ -36,9 +36,9 @@ export interface OversightLimits {
 }
 
 /** Watches all shards and notifies the operator: one watchdog and one alerter per process. */
-export function startOversight(parts: OversightParts): Service & { readiness: readonly ReadinessPart[] } {
-  const channels = channelsOf(parts);
-  const { redisAddress, log, limits } = parts;
+export function startOversight(ports: OversightPorts): Service & { readiness: readonly ReadinessPart[] } {
+  const channels = channelsOf(ports);
+  const { redisAddress, log, limits } = ports;
   const alerter = startAlerter({
     redis: connectRedis(redisAddress, 'impatient'),
     keys: keysOf(0),
@@ -47,7 +47,7 @@ export function startOversight(parts: OversightParts): Service & { readiness: re
     everyMs: limits?.alertEveryMs ?? ALERT_EVERY_MS,
     takeOverMs: limits?.alertTakeOverMs ?? ALERT_TAKE_OVER_MS,
   });
-  const watchdog = startWatchdog(watchdogParts(parts, channels));
+  const watchdog = startWatchdog(watchdogPorts(ports, channels));
   return {
     name: 'oversight',
     readiness: readinessOf(watchdog),
@@ -58,7 +58,7 @@ export function startOversight(parts: OversightParts): Service & { readiness: re
   };
 }
 
-function channelsOf({ config, telegram, limits }: OversightParts): Channels {
+function channelsOf({ config, telegram, limits }: OversightPorts): Channels {
   const { TELEGRAM_ALERT_CHAT_ID: chatId, ALERT_WEBHOOK_URL: url } = config;
   return {
     chatId,
@@ -69,8 +69,8 @@ function channelsOf({ config, telegram, limits }: OversightParts): Channels {
   };
 }
 
-function watchdogParts(
-  { config, redisAddress, log, limits }: OversightParts,
+function watchdogPorts(
+  { config, redisAddress, log, limits }: OversightPorts,
   { chatId, telegram, webhook }: Channels,
 ): Parameters<typeof startWatchdog>[0] {
   const channels = [...(chatId === undefined ? [] : [telegram(chatId)]), ...(webhook ? [webhook] : [])];
@@ -81,8 +81,8 @@ function watchdogParts(
     log,
     newsEveryMs: limits?.alertEveryMs ?? NEWS_EVERY_MS,
     everyMs: limits?.watchEveryMs ?? WATCH_EVERY_MS,
-    unansweredMs: config.UNANSWERED_ALERT_MS,
     limits: {
+      unansweredMs: config.UNANSWERED_ALERT_MS,
       pollAgeMs: limits?.pollAgeMs ?? POLL_AGE_MS,
       providerDownMs: limits?.providerDownMs ?? PROVIDER_DOWN_MS,
       totalDailyTokens: config.TOTAL_DAILY_TOKENS,

@@ -6,24 +6,28 @@ const WAITING_NOTICE_MS = 60_000;
 /** A summary that takes longer is not waited for: the seed needs no model. */
 const SUMMARY_PATIENCE_MS = 60_000;
 
+export interface Prompts {
+  system: string;
+  /** What a summary must keep besides the usual, in the operator's own words; may be empty. */
+  preserve: string;
+}
+
 /** The settings of turns, from the configuration and the files that it names. */
 export function settingsOf({
   config,
-  systemPrompt,
-  preserve,
+  prompts,
   limits,
 }: {
   config: Config;
-  systemPrompt: string;
-  preserve: string;
+  prompts: Prompts;
   limits?: Partial<Pick<Settings, 'waitingNoticeMs' | 'summaryPatienceMs'>>;
 }): Settings {
   return {
     modelName: config.MODEL,
     fallbackModel: config.FALLBACK_MODEL,
     compactionModel: config.COMPACTION_MODEL ?? config.MODEL,
-    systemPrompt,
-    preserve,
+    systemPrompt: prompts.system,
+    preserve: prompts.preserve,
     maxOutputTokens: config.MAX_OUTPUT_TOKENS,
     effort: config.EFFORT,
     serverTools: serverTools({ webSearch: config.WEB_SEARCH, webFetch: config.WEB_FETCH }),

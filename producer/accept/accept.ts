@@ -1,23 +1,19 @@
 import { SpanKind } from '@opentelemetry/api';
 import type { AllowedIds } from '../../shared/base/config.ts';
-import type { ReachFailpoint } from '../../shared/base/failpoint.ts';
-import type { Logger } from '../../shared/base/log.ts';
-import { METRIC, SPAN, type Telemetry, traceparent } from '../../shared/base/telemetry.ts';
+import type { Instruments } from '../../shared/base/instruments.ts';
+import { METRIC, SPAN, traceparent } from '../../shared/base/telemetry.ts';
 import { type InboundMessage, UnreadableMessageError } from '../../shared/flow/message.ts';
-import type { Telegram } from '../../shared/telegram/client.ts';
 import type { OwnName } from '../receive/bot-profile.ts';
 import type { Inbox } from './inbox.ts';
-import { intake } from './read-update.ts';
+import { readUpdate } from './read-update.ts';
 
-export interface AcceptanceParts {
-  telegram: Pick<Telegram, 'botId'>;
+export interface AcceptPorts {
+  botId: number;
   inbox: Inbox;
   allowed: AllowedIds;
   textMaxChars: number;
   ownName: OwnName;
-  telemetry: Telemetry;
-  log: Logger;
-  reach: ReachFailpoint;
+  instruments: Instruments;
 }
 
 /**
@@ -26,28 +22,34 @@ export interface AcceptanceParts {
  * Contract: when it resolves, the update is dealt with and may be confirmed to Telegram; a second call has the same
  * result. Rejects when the update could not be stored; it must then come again. Idempotent per update id.
  */
-export async function acceptUpdate(parts: AcceptanceParts, update: unknown): Promise<void> {
-  parts.reach('update received');
-  const decided = intake(update, parts.allowed, parts.textMaxChars, parts.ownName.current());
-  if (!decided.accept) {
-    parts.telemetry.count(METRIC.ignored, { reason: decided.reason });
-    parts.log.debug({ reason: decided.reason }, 'update ignored');
-    return;
-  }
-  try {
-    await store(parts, decided.message);
-  } catch (error) {
-    if (!(error instanceof UnreadableMessageError)) throw error;
-    // A retry would fail again, and hold up every chat behind it.
-    parts.telemetry.count(METRIC.ignored, { reason: 'malformed' });
-    const { updateId } = decided.message;
-    parts.log.error({ err: error, update: updateId }, 'an update that we cannot write down was passed over');
-    return;
-  }
-  parts.reach('accepted');
+export type AcceptUpdate = (update: unknown) => Promise<void>;
+
+export function createAccept(ports: AcceptPorts): AcceptUpdate {
+  const { telemetry, log, reach } = ports.instruments;
+  return async (update) => {
+    reach('update received');
+    const decided = readUpdate(update, ports.allowed, ports.textMaxChars, ports.ownName.current());
+    if (!decided.accept) {
+      telemetry.count(METRIC.ignored, { reason: decided.reason });
+      log.debug({ reason: decided.reason }, 'update ignored');
+      return;
+    }
+    try {
+      await store(ports, decided.message);
+    } catch (error) {
+      if (!(error instanceof UnreadableMessageError)) throw error;
+      // A retry would fail again, and hold up every chat behind it.
+      telemetry.count(METRIC.ignored, { reason: 'malformed' });
+      const { updateId } = decided.message;
+      log.error({ err: error, update: updateId }, 'an update that cannot be encoded was skipped');
+      return;
+    }
+    reach('accepted');
+  };
 }
 
-async function store({ telegram, inbox, telemetry }: AcceptanceParts, message: InboundMessage): Promise<void> {
+async function store({ botId, inbox, instruments }: AcceptPorts, message: InboundMessage): Promise<void> {
+  const { telemetry } = instruments;
   const attributes = { 'messaging.system': 'telegram', 'spillway.update.id': message.updateId };
   await telemetry.span(
     SPAN.receive,
@@ -57,7 +59,7 @@ async function store({ telegram, inbox, telemetry }: AcceptanceParts, message: I
         SPAN.accept,
         { 'messaging.system': 'redis', 'messaging.destination.name': 'inbound' },
         async (span) => {
-          const { entry, duplicate } = await inbox.accept(telegram.botId, message, traceparent());
+          const { entry, duplicate } = await inbox.accept(botId, message, traceparent());
           span.setAttributes({ 'messaging.message.id': entry, 'spillway.duplicate': duplicate });
           if (!duplicate) telemetry.count(METRIC.accepted, {});
         },

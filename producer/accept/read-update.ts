@@ -13,7 +13,7 @@ export type IgnoreReason =
   | 'malformed';
 
 /** The decision about one update. */
-export type Intake = { accept: true; message: InboundMessage } | { accept: false; reason: IgnoreReason };
+export type UpdateReading = { accept: true; message: InboundMessage } | { accept: false; reason: IgnoreReason };
 
 /** Kinds of content that people send and deserve an answer to, although this version cannot read them. */
 const UNSUPPORTED = [
@@ -62,7 +62,12 @@ interface RawMessage {
  * often. A command in a group that names a bot other than `ownName` is for that bot; without `ownName`, all commands
  * are for us.
  */
-export function intake(update: unknown, allowed: AllowedIds, textMaxChars: number, ownName?: string): Intake {
+export function readUpdate(
+  update: unknown,
+  allowed: AllowedIds,
+  textMaxChars: number,
+  ownName?: string,
+): UpdateReading {
   const { update_id: updateId, message } = (update ?? {}) as { update_id?: unknown; message?: RawMessage };
   if (!isInteger(updateId)) return ignore('malformed');
   if (typeof message !== 'object' || message === null) return ignore('not_a_message');
@@ -216,6 +221,6 @@ function isInteger(value: unknown): value is number {
   return Number.isSafeInteger(value);
 }
 
-function ignore(reason: IgnoreReason): Intake {
+function ignore(reason: IgnoreReason): UpdateReading {
   return { accept: false, reason };
 }

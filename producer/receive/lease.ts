@@ -32,7 +32,7 @@ export type Standing =
   | { readonly who: 'us' | 'nobody known' }
   | { readonly who: 'another'; readonly name: string; readonly isGone: boolean };
 
-export interface LeaseParts {
+export interface LeasePorts {
   /** A fail-fast connection. */
   redis: RedisClient;
   key: string;
@@ -79,8 +79,8 @@ const SIGHTS = 2;
  * it, so each update is stored after those before it. An update is confirmed only by a poll that began after `confirm`
  * got Redis' answer for our term, and only up to what that process has stored itself.
  */
-export function startLease(parts: LeaseParts): Lease {
-  return new RedisLease(parts);
+export function startLease(ports: LeasePorts): Lease {
+  return new RedisLease(ports);
 }
 
 /**
@@ -114,7 +114,7 @@ interface Other {
 
 class RedisLease implements Lease {
   readonly name = 'lease';
-  readonly #parts: LeaseParts;
+  readonly #ports: LeasePorts;
   readonly #owner = randomUUID();
   readonly #mark: ProcessMark;
   readonly #hold: RunScript<string>;
@@ -128,12 +128,12 @@ class RedisLease implements Lease {
   #introduction: { server: Redis; us: Promise<Holder> } | undefined;
   #wake = new AbortController();
 
-  constructor(parts: LeaseParts) {
-    this.#parts = parts;
-    this.#mark = parts.mark ?? ownMark();
-    this.#hold = bindScript(parts.redis, join(import.meta.dirname, 'acquire-lease.lua'));
-    this.#letGo = bindScript(parts.redis, join(import.meta.dirname, 'release-lease.lua'));
-    parts.redis.on('ready', () => this.#wake.abort());
+  constructor(ports: LeasePorts) {
+    this.#ports = ports;
+    this.#mark = ports.mark ?? ownMark();
+    this.#hold = bindScript(ports.redis, join(import.meta.dirname, 'acquire-lease.lua'));
+    this.#letGo = bindScript(ports.redis, join(import.meta.dirname, 'release-lease.lua'));
+    ports.redis.on('ready', () => this.#wake.abort());
     this.#keeping = this.#keep();
   }
 
@@ -159,7 +159,7 @@ class RedisLease implements Lease {
   }
 
   async #keep(): Promise<void> {
-    const { lastsMs, retryMs } = this.#parts;
+    const { lastsMs, retryMs } = this.#ports;
     while (!this.#stopping.signal.aborted) {
       // A connection that becomes ready again is used at once, even if that happens while we ask.
       this.#wake = new AbortController();
@@ -170,7 +170,7 @@ class RedisLease implements Lease {
 
   /** Asks for the lease, or for its renewal; `gone` is the key's value for a holder that is gone. */
   async #ask(gone = ''): Promise<boolean> {
-    const { key, lastsMs, log } = this.#parts;
+    const { key, lastsMs, log } = this.#ports;
     // Measured from before the request: Redis cannot count the lease from an earlier time.
     const askedAtMs = performance.now();
     try {
@@ -192,7 +192,7 @@ class RedisLease implements Lease {
     const other = this.#other;
     if (this.#who !== 'another' || other?.holder === undefined) return false;
     if (!(await this.#isGone(other, other.holder))) return false;
-    const { log, key } = this.#parts;
+    const { log, key } = this.#ports;
     log.warn({ lease: key, host: other.holder.host, pid: other.holder.pid }, 'the holder of the lease is gone');
     return this.#ask(other.text);
   }
@@ -205,14 +205,14 @@ class RedisLease implements Lease {
       other.sights = sight === 'unknown' ? 0 : other.sights + 1;
       return sight === 'ended' || other.sights >= SIGHTS;
     } catch (error) {
-      this.#parts.log.debug({ err: error, lease: this.#parts.key }, 'Redis did not say whether the holder is there');
+      this.#ports.log.debug({ err: error, lease: this.#ports.key }, 'Redis did not say whether the holder is there');
       return false;
     }
   }
 
   /** Our identity on the current connection: it shows others that we are alive, so a term ends with it. */
   async #introduced(): Promise<Holder> {
-    const server = serverOf(this.#parts.redis, this.#parts.key);
+    const server = serverOf(this.#ports.redis, this.#ports.key);
     // After a cluster failover only a request finds the node that has the key, so we ask all the same.
     if (server?.status !== 'ready') return { owner: this.#owner, ...this.#mark };
     if (this.#introduction?.server !== server) {
@@ -236,7 +236,7 @@ class RedisLease implements Lease {
     if (text === undefined) this.#other = undefined;
     else if (this.#other?.text !== text) this.#other = { text, holder: readHolder(text), sights: 0 };
     const who = text === undefined ? 'us' : 'another';
-    const { key, log } = this.#parts;
+    const { key, log } = this.#ports;
     if (who !== this.#who) log.info({ lease: key, holder: who }, 'who holds the lease has changed');
     this.#who = who;
   }
@@ -249,7 +249,7 @@ class RedisLease implements Lease {
     this.#term?.end();
     // An answer that took longer than the lease lasts is no answer.
     if (performance.now() >= untilMs) return;
-    const onLost = () => this.#parts.log.warn({ lease: this.#parts.key }, 'the lease is lost');
+    const onLost = () => this.#ports.log.warn({ lease: this.#ports.key }, 'the lease is lost');
     this.#term = new RunningTerm(untilMs, () => this.#ask(), onLost);
     this.#begun.dispatchEvent(new Event('begun'));
   }
@@ -257,7 +257,7 @@ class RedisLease implements Lease {
   async #release(): Promise<void> {
     // A request still in flight must not take the lease again after we release it.
     await this.#keeping;
-    const { key, log } = this.#parts;
+    const { key, log } = this.#ports;
     await this.#letGo([key], [this.#owner]).catch((error: Error) =>
       log.debug({ err: error, lease: key }, 'the lease could not be given back; it runs out by itself'),
     );

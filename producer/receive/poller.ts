@@ -1,16 +1,21 @@
+import type { ReachFailpoint } from '../../shared/base/failpoint.ts';
 import { pause, type Service } from '../../shared/base/lifecycle.ts';
+import type { Logger } from '../../shared/base/log.ts';
 import type { Heartbeat } from '../../shared/flow/receiver-health.ts';
 import type { Telegram } from '../../shared/telegram/client.ts';
-import { type AcceptanceParts, acceptUpdate } from '../accept/accept.ts';
+import type { AcceptUpdate } from '../accept/accept.ts';
 import { backoffMs, waitOut } from './backoff.ts';
 import { duringTerms, type Lease, UNCONFIRMED_MS } from './lease.ts';
 import type { Term } from './term.ts';
 
-export interface PollerParts extends AcceptanceParts {
+export interface PollerPorts {
+  accept: AcceptUpdate;
   /** Only its holder polls. The lease needs Redis, so no process polls while messages could not be stored. */
   lease: Pick<Lease, 'begin'>;
   heartbeat: Heartbeat;
   telegram: Telegram;
+  log: Logger;
+  reach: ReachFailpoint;
 }
 
 /** A running poller. */
@@ -27,17 +32,17 @@ export interface Poller extends Service {
  * Of all pollers of a bot only the holder of the lease polls; it stops at once when it loses the lease. It removes any
  * webhook that is set, whatever its origin: our configuration says that we poll.
  */
-export function startPoller(parts: PollerParts): Poller {
+export function startPoller(ports: PollerPorts): Poller {
   let lastAnswerMs = 0;
   const onAnswer = (): void => {
     lastAnswerMs = Date.now();
   };
-  const polling = duringTerms('poller', parts, (term, signal) => pollDuring(term, parts, signal, onAnswer));
+  const polling = duringTerms('poller', ports, (term, signal) => pollDuring(term, ports, signal, onAnswer));
   return { ...polling, lastAnswerMs: () => lastAnswerMs };
 }
 
 /** Each term begins without an offset: we do not know what another poller has confirmed since. */
-async function pollDuring(term: Term, parts: PollerParts, signal: AbortSignal, onAnswer: () => void): Promise<void> {
+async function pollDuring(term: Term, ports: PollerPorts, signal: AbortSignal, onAnswer: () => void): Promise<void> {
   let offset: number | undefined;
   let failures = 0;
   let hasRemovedWebhook = false;
@@ -49,27 +54,27 @@ async function pollDuring(term: Term, parts: PollerParts, signal: AbortSignal, o
       continue;
     }
     // The first answer shows that we receive; for a quiet bot a long poll would delay it by 50 seconds.
-    const polled = await parts.telegram.getUpdates(offset, signal, isAnswered ? undefined : 'at once');
+    const polled = await ports.telegram.getUpdates(offset, signal, isAnswered ? undefined : 'at once');
     // Updates that arrive too late are not confirmed, and come again to the next poller.
     if (signal.aborted || !term.isHeld()) return;
     if (!polled.ok) {
       const { failure } = polled;
       failures += 1;
-      parts.log.warn({ failure }, 'getUpdates failed');
+      ports.log.warn({ failure }, 'getUpdates failed');
       const isLeftOver = failure.kind === 'webhook_set' && !hasRemovedWebhook;
-      if (failure.kind === 'webhook_set' && (await removeWebhook(parts, signal))) hasRemovedWebhook = true;
+      if (failure.kind === 'webhook_set' && (await removeWebhook(ports, signal))) hasRemovedWebhook = true;
       // The first webhook is left from an earlier configuration. One that comes back belongs to another system that
       // competes with us.
       if (signal.aborted || (isLeftOver && hasRemovedWebhook)) continue;
-      parts.heartbeat.failed(failure.kind);
+      ports.heartbeat.failed(failure.kind);
       await waitOut(failure, failures, signal);
       continue;
     }
     isAnswered = true;
     onAnswer();
-    parts.heartbeat.answered();
-    if (offset !== undefined) parts.reach('confirmed');
-    const confirmed = await acceptBatch(parts, polled.value);
+    ports.heartbeat.answered();
+    if (offset !== undefined) ports.reach('confirmed');
+    const confirmed = await acceptBatch(ports, polled.value);
     if (confirmed.upTo !== undefined) offset = confirmed.upTo + 1;
     failures = confirmed.complete ? 0 : failures + 1;
     if (!confirmed.complete) await pause(backoffMs(failures), signal);
@@ -77,13 +82,13 @@ async function pollDuring(term: Term, parts: PollerParts, signal: AbortSignal, o
 }
 
 /** Accepts updates in order and stops at the first that could not be stored, which preserves order per chat. */
-async function acceptBatch(parts: PollerParts, updates: unknown[]): Promise<{ upTo?: number; complete: boolean }> {
+async function acceptBatch(ports: PollerPorts, updates: unknown[]): Promise<{ upTo?: number; complete: boolean }> {
   let upTo: number | undefined;
   for (const update of updates) {
     try {
-      await acceptUpdate(parts, update);
+      await ports.accept(update);
     } catch (error) {
-      parts.log.error({ err: error }, 'a message could not be stored; it stays with Telegram and is asked for again');
+      ports.log.error({ err: error }, 'a message could not be stored; it stays with Telegram and is asked for again');
       return { ...(upTo !== undefined && { upTo }), complete: false };
     }
     upTo = Math.max(upTo ?? 0, updateIdOf(update));
@@ -92,7 +97,7 @@ async function acceptBatch(parts: PollerParts, updates: unknown[]): Promise<{ up
 }
 
 /** Returns whether the webhook is gone. Telegram keeps the pending updates for the next poll. */
-async function removeWebhook({ telegram, log }: PollerParts, signal: AbortSignal): Promise<boolean> {
+async function removeWebhook({ telegram, log }: PollerPorts, signal: AbortSignal): Promise<boolean> {
   log.warn('a webhook is set for this bot, and we are to poll: it is removed, what waits at Telegram is kept');
   const removed = await telegram.deleteWebhook(signal);
   if (!removed.ok) log.warn({ failure: removed.failure }, 'deleteWebhook failed');

@@ -8,7 +8,7 @@ import { duringTerms, type Lease, UNCONFIRMED_MS } from './lease.ts';
 import type { Term } from './term.ts';
 import { judge, type WebhookSight } from './webhook-health.ts';
 
-export interface KeeperParts {
+export interface KeeperPorts {
   /** Only its holder sets the webhook: it must not cut off a poller while a deploy is still in progress. */
   lease: Pick<Lease, 'begin'>;
   heartbeat: Heartbeat;
@@ -40,21 +40,21 @@ export const LOOK_EVERY_MS = 30_000;
  *
  * The webhook stays set when the keeper stops. Telegram keeps undelivered updates for 24 hours.
  */
-export function startWebhookKeeper(parts: KeeperParts): WebhookKeeper {
+export function startWebhookKeeper(ports: KeeperPorts): WebhookKeeper {
   let lastAnswerMs = 0;
   let lastTrouble: string | undefined;
   const onNews: OnNews = ({ isAnswered, trouble }) => {
     if (isAnswered) lastAnswerMs = Date.now();
     lastTrouble = trouble;
   };
-  const keeping = duringTerms('webhook keeper', parts, (term, signal) => keepDuring(term, parts, signal, onNews));
+  const keeping = duringTerms('webhook keeper', ports, (term, signal) => keepDuring(term, ports, signal, onNews));
   return { ...keeping, lastAnswerMs: () => lastAnswerMs, trouble: () => lastTrouble };
 }
 
 type OnNews = (news: { isAnswered: boolean; trouble: string | undefined }) => void;
 
 /** Each term begins by setting the webhook: a URL that is ours does not prove that the secret is. */
-async function keepDuring(term: Term, parts: KeeperParts, signal: AbortSignal, onNews: OnNews): Promise<void> {
+async function keepDuring(term: Term, ports: KeeperPorts, signal: AbortSignal, onNews: OnNews): Promise<void> {
   let sight: WebhookSight | undefined;
   let isSet = false;
   let failures = 0;
@@ -64,12 +64,12 @@ async function keepDuring(term: Term, parts: KeeperParts, signal: AbortSignal, o
       await pause(UNCONFIRMED_MS, signal);
       continue;
     }
-    const looked = await look(parts, isSet, sight, signal);
+    const looked = await look(ports, isSet, sight, signal);
     if (signal.aborted || !term.isHeld()) return;
     if (!looked.ok) {
       failures += 1;
       onNews({ isAnswered: false, trouble: looked.failure.description });
-      parts.heartbeat.failed(looked.failure.kind);
+      ports.heartbeat.failed(looked.failure.kind);
       await waitOut(looked.failure, failures, signal);
       continue;
     }
@@ -79,21 +79,21 @@ async function keepDuring(term: Term, parts: KeeperParts, signal: AbortSignal, o
       isAnswered: true,
       trouble: sight?.state === 'undelivered' ? sight.info.lastError?.description : undefined,
     });
-    tell(parts, sight);
+    tell(ports, sight);
     const wasSet = isSet;
     isSet = sight?.state === 'delivers';
-    if (isSet || !wasSet) await pause(parts.lookEveryMs, signal);
+    if (isSet || !wasSet) await pause(ports.lookEveryMs, signal);
   }
 }
 
 /** Sets the webhook if necessary, and checks its state; `undefined` where the server does not report it. */
 async function look(
-  parts: KeeperParts,
+  ports: KeeperPorts,
   isSet: boolean,
   before: WebhookSight | undefined,
   signal: AbortSignal,
 ): Promise<TelegramResult<WebhookSight | undefined>> {
-  const { telegram, url, secret, log } = parts;
+  const { telegram, url, secret, log } = ports;
   const set = isSet ? undefined : await telegram.setWebhook(url, secret, signal);
   if (set && !set.ok) {
     log.warn({ failure: set.failure }, 'setWebhook failed');
@@ -107,7 +107,7 @@ async function look(
   return info;
 }
 
-function tell({ heartbeat, log }: KeeperParts, sight: WebhookSight | undefined): void {
+function tell({ heartbeat, log }: KeeperPorts, sight: WebhookSight | undefined): void {
   if (sight?.state === 'taken') {
     // The path of a URL may hold a secret, so only the host is logged.
     log.error(

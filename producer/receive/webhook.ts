@@ -1,11 +1,13 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Route } from '../../shared/app/health.ts';
+import type { Instruments } from '../../shared/base/instruments.ts';
 import { pause } from '../../shared/base/lifecycle.ts';
 import { METRIC } from '../../shared/base/telemetry.ts';
-import { type AcceptanceParts, acceptUpdate } from '../accept/accept.ts';
+import type { AcceptUpdate } from '../accept/accept.ts';
 
-export interface WebhookParts extends AcceptanceParts {
+export interface WebhookPorts extends Pick<Instruments, 'telemetry' | 'log'> {
+  accept: AcceptUpdate;
   /** The path of the URL that Telegram delivers to. */
   path: string;
   /** Any sender that has it may deliver. */
@@ -34,16 +36,16 @@ type Status = 200 | 400 | 401 | 405 | 413 | 415 | 503;
  * Then the same update comes again: it is stored once, by whichever write comes first, and always before the next one
  * is delivered.
  */
-export function createWebhook(parts: WebhookParts): Route {
-  const isAuthentic = secretMatcher(parts.secret);
-  const noteStranger = strangerLog(parts);
+export function createWebhook(ports: WebhookPorts): Route {
+  const isAuthentic = secretMatcher(ports.secret);
+  const noteStranger = strangerLog(ports);
   return {
-    path: parts.path,
+    path: ports.path,
     async handle(request, response) {
-      const status = refusalOf(request, isAuthentic) ?? (await take(parts, request));
+      const status = refusalOf(request, isAuthentic) ?? (await take(ports, request));
       if (status === 401) noteStranger();
-      else if (status !== 200) parts.log.warn({ status }, 'a delivery of the webhook was not taken');
-      if (status !== 200) parts.telemetry.count(METRIC.refusedDeliveries, { status });
+      else if (status !== 200) ports.log.warn({ status }, 'a delivery of the webhook was not taken');
+      if (status !== 200) ports.telemetry.count(METRIC.refusedDeliveries, { status });
       answer(response, status);
     },
   };
@@ -56,12 +58,12 @@ function refusalOf({ method, headers }: IncomingMessage, isAuthentic: (secret: s
   return /^application\/json\s*(?:;|$)/i.test(headers['content-type'] ?? '') ? undefined : 415;
 }
 
-async function take(parts: WebhookParts, request: IncomingMessage): Promise<Status> {
+async function take(ports: WebhookPorts, request: IncomingMessage): Promise<Status> {
   const body = await readBody(request);
   if (body === 'too large') return 413;
   const update = body === 'incomplete' ? undefined : parsed(body);
   if (update === undefined) return 400;
-  return (await acceptInTime(parts, update.value)) ? 200 : 503;
+  return (await acceptInTime(ports, update.value)) ? 200 : 503;
 }
 
 /** Reads an oversized body to its end and discards it, so that its sender gets the answer and not a dead socket. */
@@ -92,16 +94,16 @@ function parsed(body: Buffer): { value: unknown } | undefined {
 /**
  * Returns whether the update is dealt with. A write that takes too long continues; the update comes again meanwhile.
  */
-async function acceptInTime(parts: WebhookParts, update: unknown): Promise<boolean> {
+async function acceptInTime(ports: WebhookPorts, update: unknown): Promise<boolean> {
   const waited = new AbortController();
-  const accepted = acceptUpdate(parts, update).then(
+  const accepted = ports.accept(update).then(
     () => true,
     (error: Error) => {
-      parts.log.error({ err: error }, 'a message could not be stored; Telegram delivers it again');
+      ports.log.error({ err: error }, 'a message could not be stored; Telegram delivers it again');
       return false;
     },
   );
-  const late = pause(parts.acceptMsMax ?? ACCEPT_MS_MAX, waited.signal).then(() => false);
+  const late = pause(ports.acceptMsMax ?? ACCEPT_MS_MAX, waited.signal).then(() => false);
   const isAccepted = await Promise.race([accepted, late]);
   waited.abort();
   return isAccepted;
@@ -121,7 +123,7 @@ function secretMatcher(secret: string): (given: string) => boolean {
 }
 
 /** Logs requests without the secret: the first at once, later ones rarely, with their number. */
-function strangerLog({ log }: WebhookParts): () => void {
+function strangerLog({ log }: WebhookPorts): () => void {
   let untold = 0;
   let toldAtMs = Number.NEGATIVE_INFINITY;
   return () => {

@@ -1,7 +1,7 @@
 import { pause, type Service } from './lifecycle.ts';
 
 /** What a service does again and again. */
-export interface LoopParts {
+export interface LoopPorts {
   name: string;
   /**
    * One round. Returns how long to wait before the next one, in ms. `signal` aborts at the stop, which then waits for
@@ -20,11 +20,11 @@ export interface LoopParts {
  * Runs round after round, one at a time, until stopped; no error ends it. `stop` ends the wait between two rounds at
  * once and waits for the current round, whose errors are then ignored. It never rejects, and may be called twice.
  */
-export function runLoop(parts: LoopParts): Service {
+export function runLoop(ports: LoopPorts): Service {
   const stopping = new AbortController();
-  const running = run(parts, stopping.signal);
+  const running = run(ports, stopping.signal);
   return {
-    name: parts.name,
+    name: ports.name,
     async stop() {
       stopping.abort();
       await running;
@@ -32,7 +32,7 @@ export function runLoop(parts: LoopParts): Service {
   };
 }
 
-async function run({ round, retryMs, onError, firstAfterMs = 0 }: LoopParts, signal: AbortSignal): Promise<void> {
+async function run({ round, retryMs, onError, firstAfterMs = 0 }: LoopPorts, signal: AbortSignal): Promise<void> {
   const told = new Set<string>();
   let waitMs = firstAfterMs;
   for (;;) {

@@ -12,7 +12,7 @@ import type { Telegram } from '../../shared/telegram/client.ts';
 import type { Model } from '../../worker/model/port.ts';
 import { withExclusions } from '../../worker/tools/exclusion.ts';
 import { startMcp } from '../../worker/tools/mcp/client.ts';
-import { startWorker, type WorkerParts } from '../../worker/worker.ts';
+import { startWorker, type WorkerPorts } from '../../worker/worker.ts';
 
 /** A worker on real parts, with the model and the Telegram of the caller. */
 export interface Bench {
@@ -28,12 +28,12 @@ export const CONCURRENCY = 50;
 /** Starts a worker against a Redis that is emptied first. */
 export async function startBench(
   redisAddress: string,
-  parts: {
+  ports: {
     model: Model;
     telegram: Telegram;
     telemetry?: Telemetry;
     env?: Readonly<Record<string, string>>;
-    tools?: WorkerParts['tools'];
+    tools?: WorkerPorts['tools'];
   },
 ): Promise<Bench> {
   const redis = connectRedis(redisAddress, 'patient');
@@ -46,22 +46,20 @@ export async function startBench(
       TELEGRAM_ALERT_CHAT_ID: '1',
       ANTHROPIC_API_KEY: 'bench',
       WORKER_CONCURRENCY: String(CONCURRENCY),
-      ...parts.env,
+      ...ports.env,
     },
     'gateway',
   );
   if (!reading.ok) throw new Error(reading.problems.join('\n'));
+  const log = createLogger('silent');
   const worker = await startWorker({
     config: reading.config,
     redisAddress,
-    model: parts.model,
-    telegram: parts.telegram,
-    telemetry: parts.telemetry ?? silentTelemetry(),
-    log: createLogger('silent'),
-    reach: createFailpoints(undefined),
-    systemPrompt: 'bench',
-    preserve: '',
-    tools: parts.tools ?? withExclusions(await startMcp([], { timeoutMs: 1_000, log: createLogger('silent') })),
+    model: ports.model,
+    telegram: ports.telegram,
+    instruments: { telemetry: ports.telemetry ?? silentTelemetry(), log, reach: createFailpoints(undefined) },
+    prompts: { system: 'bench', preserve: '' },
+    tools: ports.tools ?? withExclusions(await startMcp([], { limits: { timeoutMs: 1_000 }, log })),
   });
   return {
     redis,
@@ -83,7 +81,7 @@ export function silentTelemetry(): Telemetry {
   return telemetry;
 }
 
-/** A message as intake makes it. */
+/** A message as `readUpdate` makes it. */
 export function messageOf(updateId: number, chatId: number, text: string): InboundMessage {
   return {
     v: 1,

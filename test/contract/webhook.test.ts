@@ -1,8 +1,9 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterEach, expect, test } from '@jest/globals';
+import { createAccept } from '../../producer/accept/accept.ts';
 import type { Inbox } from '../../producer/accept/inbox.ts';
-import { createWebhook, type WebhookParts } from '../../producer/receive/webhook.ts';
+import { createWebhook, type WebhookPorts } from '../../producer/receive/webhook.ts';
 import { serveHealth } from '../../shared/app/health.ts';
 import { createFailpoints } from '../../shared/base/failpoint.ts';
 import { createLogger } from '../../shared/base/log.ts';
@@ -25,7 +26,7 @@ afterEach(async () => {
 
 /** A webhook on a real port, over an inbox that a test scripts; what was counted and accepted is noted. */
 async function serve(
-  parts: Partial<WebhookParts> & { requestTimeoutMs?: number } = {},
+  parts: Partial<WebhookPorts> & { requestTimeoutMs?: number } = {},
   accept: (updateId: number) => Promise<void> = async () => {},
 ) {
   const accepted: number[] = [];
@@ -41,17 +42,20 @@ async function serve(
     ...startTelemetry({ serviceName: 'test', exporting: false }),
     count: (metric: string, attributes: Record<string, unknown>) => void counted.push([metric, attributes]),
   };
+  const log = createLogger('silent');
   const route = createWebhook({
     path: '/hook',
     secret: SECRET,
-    telegram: { botId: 1 },
-    inbox,
-    allowed: new Set([1]),
-    textMaxChars: 100,
-    ownName: { current: () => undefined },
+    accept: createAccept({
+      botId: 1,
+      inbox,
+      allowed: new Set([1]),
+      textMaxChars: 100,
+      ownName: { current: () => undefined },
+      instruments: { telemetry, log, reach: createFailpoints(undefined) },
+    }),
     telemetry,
-    log: createLogger('silent'),
-    reach: createFailpoints(undefined),
+    log,
     ...parts,
   });
   const { requestTimeoutMs = 10_000 } = parts;

@@ -40,7 +40,7 @@ afterEach(async () => {
   await server.stop();
 });
 
-const parts = () => ({ lane, queue, discard: async () => {}, log: createLogger('silent') });
+const ports = () => ({ lane, queue, discard: async () => {}, log: createLogger('silent') });
 
 /** The heads of so many chats, each of which is a job that waits. */
 async function heads(count: number): Promise<EntryId[]> {
@@ -59,7 +59,7 @@ test('a job that stands in no list of the queue is made anew, and the others are
   const entries = await heads(3);
   const lost = jobIdOf(entries[1] as EntryId);
   await redis.lrem(seen.toKey('wait'), 0, lost);
-  await reconcile(parts());
+  await reconcile(ports());
   expect((await waiting()).sort()).toEqual(entries.map(jobIdOf).sort());
   expect(await (await seen.getJob(lost))?.getState()).toBe('waiting');
 });
@@ -69,7 +69,7 @@ test.each(['completed', 'failed'])('a head whose job ended as %s is made a job a
   const id = jobIdOf(entry as EntryId);
   await redis.lrem(seen.toKey('wait'), 0, id);
   await redis.zadd(seen.toKey(state), 1, id);
-  await reconcile(parts());
+  await reconcile(ports());
   expect(await waiting()).toEqual([id]);
   expect(await redis.zcard(seen.toKey(state))).toBe(0);
 });
@@ -78,7 +78,7 @@ test('an id without its job, and a job without its data, are made anew', async (
   const [first, second] = (await heads(2)).map(jobIdOf) as [string, string];
   await redis.del(seen.toKey(first));
   await redis.hdel(seen.toKey(second), 'data');
-  await reconcile(parts());
+  await reconcile(ports());
   expect((await waiting()).sort()).toEqual([first, second].sort());
   for (const id of [first, second]) expect((await seen.getJob(id))?.data).toMatchObject({ entry: id.slice(2) });
 });
@@ -89,7 +89,7 @@ test('a job that runs and lost its place gets it back, and is not run beside its
   const worker = new Worker(TURNS_QUEUE, undefined, { connection: redis, prefix: keys.queuePrefix });
   const job = await worker.getNextJob('token', { block: false });
   await redis.lrem(seen.toKey('active'), 0, id);
-  await reconcile(parts());
+  await reconcile(ports());
   expect(await waiting()).toEqual([]);
   expect(await redis.lrange(seen.toKey('active'), 0, -1)).toEqual([id]);
   await job?.moveToCompleted(undefined, 'token', false);
@@ -106,7 +106,7 @@ test('a job that waits, runs or waits out a delay is left where it is', async ()
   ];
   await delayed?.moveToDelayed(Date.now() + LONG_MS, 'b');
   const before = await Promise.all(entries.map((entry) => redis.hgetall(seen.toKey(jobIdOf(entry)))));
-  await reconcile(parts());
+  await reconcile(ports());
   expect(await Promise.all(entries.map((entry) => redis.hgetall(seen.toKey(jobIdOf(entry)))))).toEqual(before);
   expect(await seen.getJobCounts('waiting', 'active', 'delayed')).toEqual({ waiting: 1, active: 1, delayed: 1 });
   expect(await running?.isActive()).toBe(true);
@@ -115,14 +115,14 @@ test('a job that waits, runs or waits out a delay is left where it is', async ()
 
 test('a pass tells BullMQ nothing of the heads that are jobs', async () => {
   await heads(5);
-  for (let pass = 0; pass < 3; pass++) await reconcile(parts());
+  for (let pass = 0; pass < 3; pass++) await reconcile(ports());
   expect(await eventsOf('duplicated')).toBe(0);
 });
 
 test('a head that is no job becomes one', async () => {
   await createInbox(redis, 1).accept(7, inboundText(1), '');
   const { heads: admitted } = await lane.admit(1);
-  await reconcile(parts());
+  await reconcile(ports());
   expect(await waiting()).toEqual(admitted.map(({ entry }) => jobIdOf(entry)));
 });
 
@@ -141,9 +141,9 @@ function counted(of: Lane): Lane & { passes: number } {
 
 test('of many processes one makes a pass, each makes one as it starts, and another one goes on when it is gone', async () => {
   const [one, other] = [counted(lane), counted(lane)];
-  const first = startReconciler({ ...parts(), lane: one, everyMs: LONG_MS });
+  const first = startReconciler({ ...ports(), lane: one, everyMs: LONG_MS });
   await until('a pass', () => (one.passes > 0 ? true : undefined));
-  const second = startReconciler({ ...parts(), lane: other, everyMs: LONG_MS });
+  const second = startReconciler({ ...ports(), lane: other, everyMs: LONG_MS });
   await until('its first pass', () => (other.passes > 0 ? true : undefined));
   expect([one.passes, other.passes]).toEqual([1, 1]);
   expect(await lane.takePass(LONG_MS)).toBeGreaterThan(LONG_MS / 2);
@@ -152,7 +152,7 @@ test('of many processes one makes a pass, each makes one as it starts, and anoth
 
   const [third, fourth] = [counted(lane), counted(lane)];
   await redis.del(keys.pass);
-  const regular = [third, fourth].map((each) => startReconciler({ ...parts(), lane: each, everyMs: 200 }));
+  const regular = [third, fourth].map((each) => startReconciler({ ...ports(), lane: each, everyMs: 200 }));
   await until('the first passes', () => (third.passes > 0 && fourth.passes > 0 ? true : undefined));
   const before = Number(await redis.xlen(keys.inbound)) + third.passes + fourth.passes;
   const sinceMs = performance.now();

@@ -13,7 +13,7 @@ import type { Notice } from './book.ts';
 import { type Channels, deliver } from './deliver.ts';
 import { nextOutgoing, type QueuedNotice, recentOf } from './digest.ts';
 
-export interface AlerterParts {
+export interface AlerterPorts {
   /** A fail-fast connection of its own; closed on stop. */
   redis: RedisClient;
   keys: Keys;
@@ -45,8 +45,8 @@ interface Scripts {
  * they were queued. Above a rate they fold into one digest. Each is logged before it is sent. What no channel takes is
  * kept for days and retried with backoff; nothing else waits for it.
  */
-export function startAlerter(parts: AlerterParts): Service {
-  const { redis, log, everyMs } = parts;
+export function startAlerter(ports: AlerterPorts): Service {
+  const { redis, log, everyMs } = ports;
   const script = <Reply>(name: string) => bindScript<Reply>(redis, join(import.meta.dirname, `${name}.lua`));
   const scripts: Scripts = {
     owner: randomUUID(),
@@ -56,7 +56,7 @@ export function startAlerter(parts: AlerterParts): Service {
   const logged = new Set<string>();
   const loop = runLoop({
     name: 'alerter',
-    round: async () => ((await sendNext(parts, scripts, logged)) ? 0 : everyMs),
+    round: async () => ((await sendNext(ports, scripts, logged)) ? 0 : everyMs),
     retryMs: everyMs,
     onError: (error) => log.debug({ err: error }, 'alerting failed; it is tried again'),
   });
@@ -70,15 +70,15 @@ export function startAlerter(parts: AlerterParts): Service {
 }
 
 /** Returns whether something was sent, and more may be waiting. */
-async function sendNext(parts: AlerterParts, scripts: Scripts, logged: Set<string>): Promise<boolean> {
-  const { notices, alerting, alertingLock } = parts.keys;
+async function sendNext(ports: AlerterPorts, scripts: Scripts, logged: Set<string>): Promise<boolean> {
+  const { notices, alerting, alertingLock } = ports.keys;
   const at = [notices, alerting, alertingLock];
-  const reply = await scripts.take(at, [scripts.owner, parts.takeOverMs, NOTICES_MAX]);
+  const reply = await scripts.take(at, [scripts.owner, ports.takeOverMs, NOTICES_MAX]);
   if (reply.length === 0) return false;
   const [nowMs, fields, entries] = reply;
   const queued = entries.map(queuedNotice);
-  logNew(parts, queued, logged);
-  const { ids, record, isSent } = await sendDue(parts, queued, alertingOf(Object.fromEntries(fieldsOf(fields))), nowMs);
+  logNew(ports, queued, logged);
+  const { ids, record, isSent } = await sendDue(ports, queued, alertingOf(Object.fromEntries(fieldsOf(fields))), nowMs);
   for (const id of ids) logged.delete(id);
   const kept = { ...record, sentMs: recentOf(record.sentMs, nowMs) };
   await scripts.putBack(at, [scripts.owner, ids.length, ...ids, ...alertingFields(kept)]);
@@ -86,7 +86,7 @@ async function sendNext(parts: AlerterParts, scripts: Scripts, logged: Set<strin
 }
 
 async function sendDue(
-  { channels, log }: AlerterParts,
+  { channels, log }: AlerterPorts,
   queued: readonly QueuedNotice[],
   record: AlertingRecord,
   nowMs: number,
@@ -102,7 +102,7 @@ async function sendDue(
 }
 
 /** Before the send, and once in each process that takes the notice. */
-function logNew({ log }: AlerterParts, queued: readonly QueuedNotice[], logged: Set<string>): void {
+function logNew({ log }: AlerterPorts, queued: readonly QueuedNotice[], logged: Set<string>): void {
   for (const { id, incident, kind, text } of queued) {
     if (logged.has(id)) continue;
     logged.add(id);

@@ -16,7 +16,7 @@ export interface RedisTrouble {
   sinceMs(): number | undefined;
 }
 
-export interface RedisTroubleParts {
+export interface RedisTroublePorts {
   channels: readonly AlertChannel[];
   log: Logger;
   /** Trouble that lasts this long is notified: a failover is over by then. */
@@ -37,7 +37,7 @@ const WORDS: readonly (readonly [error: RegExp, said: string])[] = [
 ];
 
 /** Watches the writes of one process. */
-export function watchRedis({ channels, log, afterMs, now = Date.now }: RedisTroubleParts): RedisTrouble {
+export function watchRedis({ channels, log, afterMs, now = Date.now }: RedisTroublePorts): RedisTrouble {
   let sinceMs: number | undefined;
   let isTold = false;
   let isSending = false;

@@ -5,7 +5,7 @@ import type { Alert } from '../../shared/flow/alert.ts';
 import type { McpServerState } from '../tools/mcp/client.ts';
 import { toolServerAlert } from './messages.ts';
 
-export interface ToolServerParts {
+export interface ToolServerPorts {
   state(): readonly McpServerState[];
   /** Contract: rejects when the alert could not be queued; the caller retries. */
   queue(alert: Alert): Promise<void>;
@@ -22,7 +22,7 @@ export const TOOL_SERVER_DOWN_MS = 30_000;
  * Notifies the operator of tool servers that go down, and of their return. A server that is up is reported once after
  * each start: an earlier process may have ended while it was down.
  */
-export function watchToolServers({ state, queue, log, everyMs, downMs }: ToolServerParts): Service {
+export function watchToolServers({ state, queue, log, everyMs, downMs }: ToolServerPorts): Service {
   const downSinceMs = new Map<string, number>();
   const told = new Map<string, 'up' | 'down'>();
   const look = async ({ server, problem }: McpServerState): Promise<void> => {

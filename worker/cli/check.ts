@@ -55,7 +55,7 @@ async function readServers({ MCP_CONFIG: file }: Config): Promise<readonly McpSe
 /** An omitted tool is not a failure: the gateway runs without it. */
 async function checkTools(servers: readonly McpServer[]): Promise<Finding[]> {
   const log = createLogger('silent');
-  const tools = await startMcp(servers, { timeoutMs: TOOLS_DEADLINE_MS, startMs: TOOLS_DEADLINE_MS, log });
+  const tools = await startMcp(servers, { limits: { timeoutMs: TOOLS_DEADLINE_MS, startMs: TOOLS_DEADLINE_MS }, log });
   try {
     return tools.state().map(({ server, problem, tools: count, leftOut }) => {
       const named = leftOut.map(({ tool, why }) => `${JSON.stringify(tool)} (${why})`).join(', ');

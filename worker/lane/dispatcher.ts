@@ -9,7 +9,7 @@ import type { Lane } from './lane.ts';
 import type { TurnQueue } from './queue.ts';
 import { reconcile } from './reconciler.ts';
 
-export interface DispatcherParts {
+export interface DispatcherPorts {
   /** Its own connection, because it blocks. */
   blocking: RedisClient;
   keys: Keys;
@@ -29,32 +29,32 @@ const RETRY_MS = 500;
  * Moves new entries from the stream into their lanes and makes each lane's head a job. Several dispatchers may run side
  * by side. If one is killed between the two steps, the reconciler finds the head that is no job.
  */
-export function startDispatcher(parts: DispatcherParts): Service {
+export function startDispatcher(ports: DispatcherPorts): Service {
   let mustHeal = false;
   const loop = runLoop({
     name: 'dispatcher',
     async round() {
-      if (mustHeal) await heal(parts);
+      if (mustHeal) await heal(ports);
       mustHeal = true;
-      await dispatch(parts);
+      await dispatch(ports);
       mustHeal = false;
       return 0;
     },
     retryMs: RETRY_MS,
-    onError: (error) => parts.log.warn({ err: error }, 'dispatching failed; it is tried again'),
+    onError: (error) => ports.log.warn({ err: error }, 'dispatching failed; it is tried again'),
   });
   return {
     name: loop.name,
     async stop() {
       const stopped = loop.stop();
-      parts.blocking.disconnect();
+      ports.blocking.disconnect();
       await stopped;
     },
   };
 }
 
 /** Moves new entries, and waits for more when there are none left. */
-async function dispatch({ lane, queue, discard, reach, ...parts }: DispatcherParts): Promise<void> {
+async function dispatch({ lane, queue, discard, reach, ...ports }: DispatcherPorts): Promise<void> {
   const { newest, read, heads, broken, cancelled } = await lane.admit(BATCH);
   if (read > 0) reach('admitted');
   await queue.add(heads);
@@ -62,15 +62,15 @@ async function dispatch({ lane, queue, discard, reach, ...parts }: DispatcherPar
   await queue.promote(cancelled);
   await discard(broken);
   // This read only wakes us: `admit` reads the entries, together with the lane.
-  if (read < BATCH) await untilNews(parts.blocking, parts.keys.inbound, newest, BLOCK_MS);
+  if (read < BATCH) await untilNews(ports.blocking, ports.keys.inbound, newest, BLOCK_MS);
 }
 
 /** Admitted messages may not be jobs yet, and the group is gone when Redis lost its data. */
-async function heal(parts: DispatcherParts): Promise<void> {
+async function heal(ports: DispatcherPorts): Promise<void> {
   try {
-    await parts.lane.prepare();
-    await reconcile(parts);
+    await ports.lane.prepare();
+    await reconcile(ports);
   } catch (error) {
-    parts.log.debug({ err: error }, 'not healed yet');
+    ports.log.debug({ err: error }, 'not healed yet');
   }
 }

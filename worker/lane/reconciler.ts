@@ -5,7 +5,7 @@ import type { EntryId } from '../../shared/redis/keys.ts';
 import type { Lane } from './lane.ts';
 import type { TurnQueue } from './queue.ts';
 
-export interface ReconcilerParts {
+export interface ReconcilerPorts {
   lane: Lane;
   queue: TurnQueue;
   discard: (entries: readonly EntryId[]) => Promise<void>;
@@ -23,15 +23,15 @@ const ASK_AGAIN_MS = 20;
  * each lane's head is a job, and none waits because of a wrong clock. Each pass also proves the ledger. Idempotent;
  * several may run side by side, and all processes together make one regular pass every `everyMs`.
  */
-export function startReconciler(parts: ReconcilerParts): Service {
-  const { lane, everyMs, log } = parts;
+export function startReconciler(ports: ReconcilerPorts): Service {
+  const { lane, everyMs, log } = ports;
   let isFirst = true;
   return runLoop({
     name: 'reconciler',
     async round() {
       const takenForMs = await lane.takePass(everyMs);
       if (!isFirst && takenForMs > 0) return takenForMs + ASK_AGAIN_MS;
-      await reconcile(parts);
+      await reconcile(ports);
       isFirst = false;
       return everyMs;
     },
@@ -41,20 +41,20 @@ export function startReconciler(parts: ReconcilerParts): Service {
 }
 
 /** One pass. */
-export async function reconcile(parts: Omit<ReconcilerParts, 'everyMs'>): Promise<void> {
-  const { heads, broken, restored } = await parts.lane.readmit();
-  if (restored > 0) parts.log.warn({ restored }, 'pending entries were in no lane and were put back');
-  const missing = await parts.queue.missing(heads);
-  if (missing.broken > 0) parts.log.error({ broken: missing.broken }, 'jobs stood in no list of the queue');
-  await parts.queue.add(missing.heads);
-  const delays = await parts.queue.correctDelays(parts.lane.nowMs());
-  if (delays.begunAnew > 0) parts.log.warn(delays, 'delays of a clock that was ahead began anew');
-  await parts.discard(broken);
-  await proveLedger(parts);
+export async function reconcile(ports: Omit<ReconcilerPorts, 'everyMs'>): Promise<void> {
+  const { heads, broken, restored } = await ports.lane.readmit();
+  if (restored > 0) ports.log.warn({ restored }, 'pending entries were in no lane and were put back');
+  const missing = await ports.queue.missing(heads);
+  if (missing.broken > 0) ports.log.error({ broken: missing.broken }, 'jobs stood in no list of the queue');
+  await ports.queue.add(missing.heads);
+  const delays = await ports.queue.correctDelays(ports.lane.nowMs());
+  if (delays.begunAnew > 0) ports.log.warn(delays, 'delays of a clock that was ahead began anew');
+  await ports.discard(broken);
+  await proveLedger(ports);
 }
 
 /** Runs last, so that an unreadable ledger prevents no repair. */
-async function proveLedger({ lane, log }: Pick<ReconcilerParts, 'lane' | 'log'>): Promise<void> {
+async function proveLedger({ lane, log }: Pick<ReconcilerPorts, 'lane' | 'log'>): Promise<void> {
   const { alert, lostData, isCounted, ...numbers } = await lane.ledger.check(lane.nowMs());
   if (!isCounted) log.info(numbers, 'the ledger begins to count');
   if (lostData) log.error(numbers, lostData.text);

@@ -17,7 +17,7 @@ export interface Drafts {
   begin(attempt: Attempt, message: InboundMessage, to: Destination): Draft;
 }
 
-export interface DraftsParts {
+export interface DraftsPorts {
   telegram: Pick<Telegram, 'sendDraft'>;
   /** The least time between updates. A draft that would be visible for less than that is not shown at all. */
   everyMs: number;
@@ -37,14 +37,14 @@ const NOTHING: Draft = { write() {}, end: async () => {} };
  *
  * A server that does not offer drafts is not asked again. Any other failure ends only that answer's draft.
  */
-export function createDrafts(parts: DraftsParts): Drafts {
+export function createDrafts(ports: DraftsPorts): Drafts {
   let isOffered = true;
   return {
     begin(attempt, message, to) {
       if (message.chatType !== 'private' || !isOffered) return NOTHING;
-      return startDraft(parts, async (text) => {
+      return startDraft(ports, async (text) => {
         await attempt.assertOwned();
-        const shown = await parts.telegram.sendDraft(to, message.messageId, text);
+        const shown = await ports.telegram.sendDraft(to, message.messageId, text);
         if (!shown.ok && shown.failure.kind === 'not_offered') isOffered = false;
         return shown.ok;
       });
@@ -53,7 +53,7 @@ export function createDrafts(parts: DraftsParts): Drafts {
 }
 
 /** Shows the newest text at intervals, never two sends at a time, until `show` fails or the draft ends. */
-function startDraft({ everyMs, refreshMs }: DraftsParts, show: (text: string) => Promise<boolean>): Draft {
+function startDraft({ everyMs, refreshMs }: DraftsPorts, show: (text: string) => Promise<boolean>): Draft {
   let newest = '';
   let shown = '';
   let shownAtMs = 0;

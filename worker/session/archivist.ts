@@ -5,7 +5,7 @@ import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { Keys, SessionId } from '../../shared/redis/keys.ts';
 import { type Archive, createArchive } from './archive.ts';
 
-export interface ArchivistParts {
+export interface ArchivistPorts {
   redis: RedisClient;
   keys: Keys;
   /** How long an archive lasts after its last segment, and a closed session after it was archived. */
@@ -23,7 +23,7 @@ const DAY_SECONDS = 24 * 3600;
  * set of sessions to visit until nothing more of it can move, so a crash at any point only repeats a visit. Several may
  * run side by side.
  */
-export function startArchivist({ redis, keys, retentionDays, log, everyMs }: ArchivistParts): Service {
+export function startArchivist({ redis, keys, retentionDays, log, everyMs }: ArchivistPorts): Service {
   const archive = createArchive(redis, keys, retentionDays * DAY_SECONDS);
   return runLoop({
     name: 'archivist',

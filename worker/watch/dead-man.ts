@@ -11,7 +11,7 @@ export interface DeadMan {
   stop(): Promise<void>;
 }
 
-export interface DeadManParts {
+export interface DeadManPorts {
   /** A secret: anyone who has it can keep the alarm silent. It is never logged. */
   url: string;
   everyMs: number;
@@ -23,7 +23,7 @@ export const DEAD_MAN_EVERY_MS = 60_000;
 const TIMEOUT_MS = 10_000;
 
 /** A dead-man's switch that sends `GET` to a URL. */
-export function createDeadMan({ url, everyMs, log }: DeadManParts): DeadMan {
+export function createDeadMan({ url, everyMs, log }: DeadManPorts): DeadMan {
   const stopping = new AbortController();
   let lastMs = Number.NEGATIVE_INFINITY;
   let sending = Promise.resolve();

@@ -28,6 +28,8 @@ export interface Watch {
 }
 
 export interface RuleLimits {
+  /** A message without an outcome is overdue after this. */
+  unansweredMs: number;
   /** A poll without updates lasts 50 seconds, so silence means trouble only much later. */
   pollAgeMs: number;
   /** An endpoint that fails for this long is down; one that refuses our key is down at once. */

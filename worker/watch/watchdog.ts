@@ -16,7 +16,7 @@ import type { Watching } from './readiness.ts';
 import { conditionsOf, isPolled, type RuleLimits } from './rules.ts';
 import { createSnapshotReader, type Snapshot } from './snapshot.ts';
 
-export interface WatchdogParts {
+export interface WatchdogPorts {
   /** A fail-fast connection of its own; closed on stop. */
   redis: RedisClient;
   shards: number;
@@ -25,8 +25,6 @@ export interface WatchdogParts {
   newsEveryMs: number;
   /** How often the state is checked. */
   everyMs: number;
-  /** A message without an outcome is overdue after this. */
-  unansweredMs: number;
   limits: RuleLimits;
   trouble: RedisTrouble;
   /** Pinged after every check that found nothing, where one is configured. */
@@ -53,34 +51,34 @@ interface Seen {
  * The dead-man's switch is pinged only when no condition holds at all and Telegram was polled recently. A single
  * message of one user that waits too long also stops the pings: where a bot has one user, that is an outage.
  */
-export function startWatchdog(parts: WatchdogParts): Service & Watching {
+export function startWatchdog(ports: WatchdogPorts): Service & Watching {
   const seen: Seen = {};
-  const deadMan = parts.deadMan && createDeadMan({ ...parts.deadMan, log: parts.log });
-  const look = createLook(parts, deadMan, seen);
+  const deadMan = ports.deadMan && createDeadMan({ ...ports.deadMan, log: ports.log });
+  const look = createLook(ports, deadMan, seen);
   const loop = runLoop({
     name: 'watchdog',
     // The first check waits, so that work left over from the last run can be done first.
-    firstAfterMs: parts.newsEveryMs,
+    firstAfterMs: ports.newsEveryMs,
     async round(signal) {
       try {
         await look();
-        return parts.newsEveryMs;
+        return ports.newsEveryMs;
       } catch (error) {
         seen.last = undefined;
-        if (!signal.aborted) parts.trouble.failed(error);
+        if (!signal.aborted) ports.trouble.failed(error);
         throw error;
       }
     },
-    retryMs: parts.newsEveryMs,
-    onError: (error) => parts.log.warn({ err: error }, 'the watchdog could not look; it tries again'),
+    retryMs: ports.newsEveryMs,
+    onError: (error) => ports.log.warn({ err: error }, 'the watchdog could not look; it tries again'),
   });
   return {
     name: loop.name,
     snapshot: () => seen.last,
-    redisTroubleSinceMs: () => parts.trouble.sinceMs(),
+    redisTroubleSinceMs: () => ports.trouble.sinceMs(),
     async stop() {
       const stopped = loop.stop();
-      parts.redis.disconnect();
+      ports.redis.disconnect();
       await deadMan?.stop();
       await stopped;
     },
@@ -88,25 +86,25 @@ export function startWatchdog(parts: WatchdogParts): Service & Watching {
 }
 
 /** Enters the news into the book; when a check of the state is due, also what is missing. */
-function createLook(parts: WatchdogParts, deadMan: DeadMan | undefined, seen: Seen): () => Promise<void> {
-  const store = createBookStore(parts.redis);
-  const readSnapshot = createSnapshotReader(parts.redis, parts.shards, parts.unansweredMs);
+function createLook(ports: WatchdogPorts, deadMan: DeadMan | undefined, seen: Seen): () => Promise<void> {
+  const store = createBookStore(ports.redis);
+  const readSnapshot = createSnapshotReader(ports.redis, ports.shards, ports.limits.unansweredMs);
   /** Reports this process, which proves that Redis takes writes; returns Redis' time. */
-  const showWorker = bindScript<number>(parts.redis, join(import.meta.dirname, 'show-worker.lua'));
+  const showWorker = bindScript<number>(ports.redis, join(import.meta.dirname, 'show-worker.lua'));
   const workerId = `${hostname()} ${process.pid} ${randomUUID()}`;
   let sinceMs: number | undefined;
-  let nextLookMs = performance.now() + parts.everyMs;
+  let nextLookMs = performance.now() + ports.everyMs;
   return async () => {
     const isLook = performance.now() >= nextLookMs;
-    if (isLook) nextLookMs = performance.now() + parts.everyMs;
+    if (isLook) nextLookMs = performance.now() + ports.everyMs;
     const nowMs = await showWorker([keysOf(0).workers], [workerId, WORKER_GONE_MS]);
     sinceMs ??= nowMs;
     const stored = await store.read();
     const now = isLook ? await readSnapshot({ nowMs, open: openIn(stored) }) : undefined;
-    const watch = now && { now, before: seen.last, sinceMs, limits: parts.limits };
+    const watch = now && { now, before: seen.last, sinceMs, limits: ports.limits };
     const conditions = watch && conditionsOf(watch);
-    await keepBook({ ...parts, store }, stored, { nowMs, ...(conditions && { conditions }) });
-    parts.trouble.worked();
+    await keepBook({ ...ports, store }, stored, { nowMs, ...(conditions && { conditions }) });
+    ports.trouble.worked();
     if (watch && conditions?.length === 0 && isPolled(watch)) deadMan?.ping();
     seen.last = now ?? seen.last;
   };

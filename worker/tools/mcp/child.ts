@@ -7,7 +7,7 @@ import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { pause } from '../../../shared/base/lifecycle.ts';
 import type { StdioServer } from './config.ts';
 
-export interface ChildParts {
+export interface ChildPorts {
   /** Working folder where the configuration names none; created when missing. Only our user may read it. */
   folder: string;
   /** A longer message ends the connection. */
@@ -34,14 +34,14 @@ const LOOK_MS = 10;
  * Contract: of our environment the child gets only what every program needs, and it does not start in our folder, where
  * settings and data are. `close` resolves when the child, and what it left in its process group, is gone.
  */
-export function createChild(server: StdioServer, parts: ChildParts): Transport {
+export function createChild(server: StdioServer, ports: ChildPorts): Transport {
   let child: ChildProcessWithoutNullStreams | undefined;
   let closing: Promise<void> | undefined;
   let isOver = false;
   const end = (reason: string) => {
     if (isOver) return;
     isOver = true;
-    parts.onEnd(reason);
+    ports.onEnd(reason);
     transport.onclose?.();
   };
   const receive = (line: Buffer) => {
@@ -56,15 +56,15 @@ export function createChild(server: StdioServer, parts: ChildParts): Transport {
   const transport: Transport = {
     async start() {
       // Synchronous: a child that starts after the close would be left behind.
-      if (server.cwd === undefined) mkdirSync(parts.folder, { recursive: true, mode: 0o700 });
-      child = spawnServer(server, server.cwd ?? parts.folder);
+      if (server.cwd === undefined) mkdirSync(ports.folder, { recursive: true, mode: 0o700 });
+      child = spawnServer(server, server.cwd ?? ports.folder);
       child.on('error', (error) => end(error.message));
       child.stdin.on('error', (error) => end(`its input is closed: ${error.message}`));
       child.stdout.on(
         'data',
-        lineReader(parts.messageBytesMax, receive, () => end(tooLarge(parts.messageBytesMax))),
+        lineReader(ports.messageBytesMax, receive, () => end(tooLarge(ports.messageBytesMax))),
       );
-      const tell = limited(parts.onStderr);
+      const tell = limited(ports.onStderr);
       child.stderr.on('data', lineReader(STDERR_LINE_BYTES_MAX, tell, tell));
       child.once(
         'exit',
@@ -80,7 +80,7 @@ export function createChild(server: StdioServer, parts: ChildParts): Transport {
     },
     close() {
       end('closed by us');
-      closing ??= leave(child, parts.graceMs);
+      closing ??= leave(child, ports.graceMs);
       return closing;
     },
   };
@@ -142,16 +142,16 @@ function signalGroup(pid: number, signal: NodeJS.Signals | 0): boolean {
 
 /** Splits chunks into lines and reads each byte once. A line that is too long is reported as far as it arrived. */
 function lineReader(bytesMax: number, onLine: (line: Buffer) => void, onLong: (start: Buffer) => void) {
-  let parts: Buffer[] = [];
+  let ports: Buffer[] = [];
   let bytes = 0;
   const take = (tell: (line: Buffer) => void) => {
-    const line = Buffer.concat(parts);
-    parts = [];
+    const line = Buffer.concat(ports);
+    ports = [];
     bytes = 0;
     tell(line);
   };
   const add = (part: Buffer) => {
-    parts.push(part);
+    ports.push(part);
     bytes += part.length;
     if (bytes > bytesMax) take(onLong);
   };

@@ -6,13 +6,16 @@ import type { McpServer } from './config.ts';
 import { keepServer, type McpServerLimits, type RunningServer, type ServerTools } from './server.ts';
 import { type McpTool, toolName } from './tool.ts';
 
-export interface McpParts extends Partial<McpServerLimits> {
-  /** How long a call may take. */
-  timeoutMs: number;
+/** Tests set other limits than the defaults. */
+export interface McpLimits extends McpServerLimits {
   /** How long the start waits for servers; the others keep connecting in the background. */
-  startMs?: number;
+  startMs: number;
   /** How large the definitions of all tools may be together. */
-  toolsCharsMax?: number;
+  toolsCharsMax: number;
+}
+
+export interface McpPorts {
+  limits: Pick<McpLimits, 'timeoutMs'> & Partial<McpLimits>;
   log: Logger;
   /**
    * Called with the tools of a server that the model is not shown, each time that this list changes and is not empty.
@@ -34,9 +37,9 @@ export interface McpServerState {
 /** The tools of all servers. `state` is in the order of the configuration. */
 export type McpToolbox = Toolbox & Service & { state(): readonly McpServerState[] };
 
-const START_MS = 10_000;
-/** A message may hold the largest image that we store, in base64. */
-const LIMITS: Omit<McpServerLimits, 'timeoutMs'> = {
+const LIMITS: Omit<McpLimits, 'timeoutMs'> = {
+  startMs: 10_000,
+  toolsCharsMax: TOOLS_CHARS_MAX,
   connectMs: 60_000,
   probeMs: 30_000,
   graceMs: 2_000,
@@ -44,6 +47,7 @@ const LIMITS: Omit<McpServerLimits, 'timeoutMs'> = {
   retryMaxMs: 60_000,
   steadyMs: 60_000,
   relistMs: 1_000,
+  /** The largest image that we store fits, in base64. */
   messageBytesMax: 32 * 1024 * 1024,
   pagesMax: 50,
   toolsMax: 500,
@@ -71,10 +75,11 @@ interface Listed extends ToolSpec {
  * that the model's API would refuse, or that exceed the bound on all tools together, are omitted and named. After the
  * stop no child process is left, and calls in flight have ended with an error.
  */
-export async function startMcp(servers: readonly McpServer[], parts: McpParts): Promise<McpToolbox> {
-  const { startMs = START_MS, toolsCharsMax = TOOLS_CHARS_MAX, log, onLeftOut, ...limits } = parts;
+export async function startMcp(servers: readonly McpServer[], ports: McpPorts): Promise<McpToolbox> {
+  const { log, onLeftOut } = ports;
+  const { startMs, toolsCharsMax, ...limits } = { ...LIMITS, ...ports.limits };
   const tell = leftOutTeller(log, onLeftOut);
-  const running = servers.map((server) => keepServer(server, { ...LIMITS, ...limits }, log, () => void current()));
+  const running = servers.map((server) => keepServer(server, limits, log, () => void current()));
   let directory: Directory = { lists: [], specs: [], byName: new Map(), leftOut: new Map() };
   const current = () => {
     const lists = running.map((server) => server.listed());
@@ -111,7 +116,7 @@ function stateOf(running: readonly RunningServer[], { byName, leftOut }: Directo
 }
 
 /** Reports the omitted tools of a server once, until they change. */
-function leftOutTeller(log: Logger, onLeftOut: McpParts['onLeftOut']) {
+function leftOutTeller(log: Logger, onLeftOut: McpPorts['onLeftOut']) {
   const told = new Map<string, string>();
   return (server: string, leftOut: readonly LeftOutTool[]) => {
     const now = JSON.stringify(leftOut);

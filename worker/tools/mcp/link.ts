@@ -7,7 +7,7 @@ import { createChild, tooLarge } from './child.ts';
 import type { HttpServer, McpServer } from './config.ts';
 import { boundedFetch } from './fetch.ts';
 
-export interface LinkParts {
+export interface LinkPorts {
   /** Working folder of a child where the configuration names none. */
   folder: string;
   /** How large a message of the server may be. */
@@ -44,16 +44,16 @@ export interface Link {
 const FAREWELL_MS = 1_000;
 
 /** Starts to connect to a server. */
-export function openLink(server: McpServer, parts: LinkParts): Link {
+export function openLink(server: McpServer, ports: LinkPorts): Link {
   const over = new AbortController();
   const end = (reason: string) => over.abort(reason);
   const client = new Client({ name: 'spillway', version: '1' }, { capabilities: {} });
-  const probe = proberOf(client, over.signal, parts.probeMs, end);
+  const probe = proberOf(client, over.signal, ports.probeMs, end);
   const { transport, leave } =
     server.kind === 'stdio'
-      ? byChild(createChild(server, { ...parts, onEnd: end }))
-      : bySession(server, parts.messageBytesMax, end, () => probe());
-  const ready = client.connect(transport, { timeout: parts.connectMs });
+      ? byChild(createChild(server, { ...ports, onEnd: end }))
+      : bySession(server, ports.messageBytesMax, end, () => probe());
+  const ready = client.connect(transport, { timeout: ports.connectMs });
   // A caller that does not await it sees the end through `over`.
   ready.catch(() => undefined);
   let leaving: Promise<void> | undefined;

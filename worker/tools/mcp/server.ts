@@ -8,11 +8,11 @@ import type { Logger } from '../../../shared/base/log.ts';
 import type { LeftOutTool, ToolOutput } from '../toolbox.ts';
 import { type Caller, callTool, shown, wordsOfFailure } from './call.ts';
 import { type McpServer, scrubberOf } from './config.ts';
-import { type Link, type LinkParts, openLink } from './link.ts';
+import { type Link, type LinkPorts, openLink } from './link.ts';
 import { type ListLimits, listTools } from './list.ts';
 import type { McpTool } from './tool.ts';
 
-export interface McpServerLimits extends Omit<LinkParts, 'onStderr' | 'folder'>, ListLimits {
+export interface McpServerLimits extends Omit<LinkPorts, 'onStderr' | 'folder'>, ListLimits {
   /** How long a call may take. */
   timeoutMs: number;
   /** The wait before the first reconnect; doubles with each try, up to `retryMaxMs`. */

@@ -8,7 +8,7 @@ import { decodeRecord } from '../../session/record.ts';
 import { PARENTS_MAX } from '../../session/store.ts';
 import { createMemoryIndex, type MemoryIndex } from './search-index.ts';
 
-export interface ChatMemoryParts {
+export interface ChatMemoryPorts {
   redis: RedisClient;
   keys: Keys;
   log?: Logger | undefined;
@@ -68,7 +68,7 @@ interface Chat extends Omit<Remembered, 'shown'> {
 type ReadTail = (session: SessionId, before: number) => Promise<[size: number, first: number, newestFirst: string[]]>;
 
 /** Binds the memory of a shard's chats to a connection. */
-export function createChatMemory({ redis, keys, log, bytesMax }: ChatMemoryParts): ChatMemory {
+export function createChatMemory({ redis, keys, log, bytesMax }: ChatMemoryPorts): ChatMemory {
   const script = join(import.meta.dirname, '..', '..', 'session', 'tail.lua');
   const tail = bindScript<[size: number, first: number, newestFirst: string[]]>(redis, script);
   const readTail: ReadTail = (session, before) =>
@@ -150,7 +150,7 @@ async function openingOf(redis: RedisClient, keys: Keys, session: SessionId): Pr
   return line === null ? undefined : decodeRecord(line).id;
 }
 
-interface Reading extends ChatMemoryParts {
+interface Reading extends ChatMemoryPorts {
   readTail: ReadTail;
 }
 

@@ -8,7 +8,7 @@ import { passage } from './passage.ts';
 import type { Hit } from './search-index.ts';
 import { snippet } from './snippet.ts';
 
-export interface RecallParts {
+export interface RecallPorts {
   redis: RedisClient;
   keys: Keys;
   /** Loads a text that was shortened before it was shown, by the SHA-256 of its bytes, in hex. */
@@ -51,7 +51,7 @@ type Request = { query: string } | { ref: string; from: number };
  * The built-in tool `recall`: a chat's own memory, for the model. It reads only, and only the chat of the call's session
  * and texts whose reference the model was given.
  */
-export function createRecall({ redis, keys, loadKept, log, ...limits }: RecallParts): Toolbox {
+export function createRecall({ redis, keys, loadKept, log, ...limits }: RecallPorts): Toolbox {
   const memory = createChatMemory({ redis, keys, log, bytesMax: limits.bytesMax ?? BYTES_MAX });
   return {
     specs: () => [SPEC],
@@ -101,7 +101,7 @@ async function endedBy(work: Promise<ToolOutput>, signal: AbortSignal, timeLimit
 }
 
 async function readOn(
-  loadKept: RecallParts['loadKept'],
+  loadKept: RecallPorts['loadKept'],
   { ref, from }: Extract<Request, { ref: string }>,
 ): Promise<ToolOutput> {
   const kept = await loadKept(ref);

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { type Intake, intake } from '../../../../producer/accept/read-update.ts';
+import { readUpdate, type UpdateReading } from '../../../../producer/accept/read-update.ts';
 import type { AllowedIds } from '../../../../shared/base/config.ts';
 import { decodeMessage, encodeMessage, type InboundMessage, laneOf } from '../../../../shared/flow/message.ts';
 import { parseChatKey } from '../../../../shared/redis/keys.ts';
@@ -24,8 +24,8 @@ const message = (over: object = {}) => ({
 });
 const update = (over: object = {}) => ({ update_id: 5, message: message(over) });
 
-function decide(raw: unknown, allowed = ALLOWED, textMaxChars = TEXT_MAX_CHARS): Intake {
-  return intake(raw, allowed, textMaxChars);
+function decide(raw: unknown, allowed = ALLOWED, textMaxChars = TEXT_MAX_CHARS): UpdateReading {
+  return readUpdate(raw, allowed, textMaxChars);
 }
 
 function accepted(raw: unknown, allowed = ALLOWED, textMaxChars = TEXT_MAX_CHARS): InboundMessage {
@@ -102,12 +102,12 @@ test.each<[string, string, string | undefined, boolean]>([
   ['another bot in the middle of a text', 'say /stop@other_bot', 'spillway_bot', true],
 ])('a command in a group that is for %s', (_what, text, ownName, isOurs) => {
   const raw = update({ from: person(USER), chat: group, text });
-  const decided = intake(raw, ALLOWED, TEXT_MAX_CHARS, ownName);
+  const decided = readUpdate(raw, ALLOWED, TEXT_MAX_CHARS, ownName);
   expect(decided).toMatchObject(isOurs ? { accept: true } : { accept: false, reason: 'for_another_bot' });
 });
 
 test('in a private chat nobody else could take a command', () => {
-  expect(intake(update({ text: '/stop@other_bot' }), ALLOWED, TEXT_MAX_CHARS, 'spillway_bot')).toMatchObject({
+  expect(readUpdate(update({ text: '/stop@other_bot' }), ALLOWED, TEXT_MAX_CHARS, 'spillway_bot')).toMatchObject({
     accept: true,
   });
 });

@@ -1,4 +1,5 @@
 import { expect, test } from '@jest/globals';
+import { type AcceptUpdate, createAccept } from '../../../../producer/accept/accept.ts';
 import type { Inbox } from '../../../../producer/accept/inbox.ts';
 import type { Lease } from '../../../../producer/receive/lease.ts';
 import { startPoller } from '../../../../producer/receive/poller.ts';
@@ -16,15 +17,24 @@ const UPDATES = [5, 6, 7].map((id) => ({
   message: { message_id: id, date: 1, text: `text ${id}`, chat: { id: 1, type: 'private' }, from: { id: 1 } },
 }));
 
-const PARTS = {
+const PORTS = {
   heartbeat: { answered() {}, failed() {} },
-  allowed: 'everyone',
-  textMaxChars: 100,
-  ownName: { current: () => undefined },
-  telemetry: startTelemetry({ serviceName: 'test', exporting: false }),
   log: createLogger('silent'),
   reach: createFailpoints(undefined),
 } as const;
+
+/** Accepts into a scripted inbox. */
+function into(inbox: Inbox): AcceptUpdate {
+  const telemetry = startTelemetry({ serviceName: 'test', exporting: false });
+  return createAccept({
+    botId: 1,
+    inbox,
+    allowed: 'everyone',
+    textMaxChars: 100,
+    ownName: { current: () => undefined },
+    instruments: { ...PORTS, telemetry },
+  });
+}
 
 /** A lease that is ours for as long as `confirm` says so. */
 function held(confirm: () => Promise<boolean> = async () => true): Pick<Lease, 'begin'> {
@@ -59,7 +69,7 @@ async function poll(polls: number, refuse: (updateId: number, tries: number) => 
       return { ok: false, failure: { kind: 'aborted', description: 'stopped' } };
     },
   };
-  const poller = startPoller({ ...PARTS, lease: held(), telegram, inbox });
+  const poller = startPoller({ ...PORTS, lease: held(), telegram, accept: into(inbox) });
   await done.promise;
   await poller.stop();
   return { accepted, offsets };
@@ -131,7 +141,7 @@ function term() {
 test('a poller that loses the lease ends its poll at once, and begins the next term without its old offset', async () => {
   const { telegram, inbox, accepted, nthPoll } = byHand();
   const [first, second] = [term(), term()];
-  const poller = startPoller({ ...PARTS, telegram, inbox, lease: terms(first.asTerm, second.asTerm) });
+  const poller = startPoller({ ...PORTS, telegram, accept: into(inbox), lease: terms(first.asTerm, second.asTerm) });
   (await nthPoll(1)).end({ ok: true, value: UPDATES });
   const open = await nthPoll(2);
   expect([open.offset, open.signal.aborted]).toEqual([8, false]);
@@ -147,7 +157,13 @@ test('what a process gets that was frozen beyond its lease is left to the poller
   const [frozen, next] = [term(), term()];
   const failures: string[] = [];
   const heartbeat = { answered() {}, failed: (kind: string) => void failures.push(kind) };
-  const poller = startPoller({ ...PARTS, heartbeat, telegram, inbox, lease: terms(frozen.asTerm, next.asTerm) });
+  const poller = startPoller({
+    ...PORTS,
+    heartbeat,
+    telegram,
+    accept: into(inbox),
+    lease: terms(frozen.asTerm, next.asTerm),
+  });
   const open = await nthPoll(1);
   // The clock has passed the end of the lease; the timer that would say so has not run yet.
   frozen.state.isHeld = false;
@@ -172,7 +188,7 @@ test('while nobody confirms that the lease is still ours, nothing is confirmed t
       return false;
     },
   });
-  const poller = startPoller({ ...PARTS, telegram, inbox, lease });
+  const poller = startPoller({ ...PORTS, telegram, accept: into(inbox), lease });
   (await nthPoll(1)).end({ ok: true, value: UPDATES });
   await asked.promise;
   await poller.stop();
@@ -181,7 +197,7 @@ test('while nobody confirms that the lease is still ours, nothing is confirmed t
 
 test('a token that is not accepted is tried again as soon as the guard of the token allows it', async () => {
   const { telegram, inbox, nthPoll } = byHand();
-  const poller = startPoller({ ...PARTS, telegram, inbox, lease: held() });
+  const poller = startPoller({ ...PORTS, telegram, accept: into(inbox), lease: held() });
   const refused = { kind: 'unauthorized', description: 'not called', retryAfterMs: 1 } as const;
   for (const nth of [1, 2, 3]) (await nthPoll(nth)).end({ ok: false, failure: refused });
   expect((await nthPoll(4)).offset).toBeUndefined();
@@ -200,7 +216,7 @@ test('a webhook that is in the way is removed at once, and told only when it com
     },
   };
   const heartbeat = { answered: () => void did.push('answered'), failed: (kind: string) => void did.push(kind) };
-  const poller = startPoller({ ...PARTS, heartbeat, telegram: removing, inbox, lease: held() });
+  const poller = startPoller({ ...PORTS, heartbeat, telegram: removing, accept: into(inbox), lease: held() });
   (await nthPoll(1)).end({ ok: false, failure: WEBHOOK_SET });
   (await nthPoll(2)).end({ ok: true, value: UPDATES });
   (await nthPoll(3)).end({ ok: false, failure: WEBHOOK_SET });
@@ -227,7 +243,7 @@ test('an error that nobody expected ends no poller: it begins anew', async () =>
     },
   };
   const inbox: Inbox = { accept: async () => ({ entry: '1-0' as never, duplicate: false }) };
-  const poller = startPoller({ ...PARTS, lease: held(), telegram, inbox });
+  const poller = startPoller({ ...PORTS, lease: held(), telegram, accept: into(inbox) });
   await again.promise;
   await poller.stop();
 });

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import type { Lease } from '../../../../producer/receive/lease.ts';
 import type { Term } from '../../../../producer/receive/term.ts';
-import { type KeeperParts, startWebhookKeeper } from '../../../../producer/receive/webhook-manager.ts';
+import { type KeeperPorts, startWebhookKeeper } from '../../../../producer/receive/webhook-manager.ts';
 import { createLogger } from '../../../../shared/base/log.ts';
 import type { WebhookInfo } from '../../../../shared/telegram/client.ts';
 import type { TelegramResult } from '../../../../shared/telegram/failure.ts';
@@ -35,7 +35,7 @@ async function keep(
   const did: string[] = [];
   const done = Promise.withResolvers<void>();
   let nth = 0;
-  const parts: KeeperParts = {
+  const ports: KeeperPorts = {
     lease: options.lease ?? terms(term().asTerm),
     heartbeat: { answered: () => void did.push('answered'), failed: (kind) => void did.push(kind) },
     telegram: {
@@ -58,7 +58,7 @@ async function keep(
     log: createLogger('silent'),
     lookEveryMs: 1,
   };
-  const keeper = startWebhookKeeper(parts);
+  const keeper = startWebhookKeeper(ports);
   await done.promise;
   const seen = { trouble: keeper.trouble(), lastAnswerMs: keeper.lastAnswerMs() };
   await keeper.stop();

@@ -1,11 +1,11 @@
 import { setImmediate as soon } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
-import { type LoopParts, runLoop } from '../../../../shared/base/loop.ts';
+import { type LoopPorts, runLoop } from '../../../../shared/base/loop.ts';
 
 const HOUR_MS = 3_600_000;
 
 /** A loop whose rounds are scripted, one after the other; it waits for an hour after the last one. */
-function scripted(rounds: readonly (() => Promise<number>)[], parts: Partial<LoopParts> = {}) {
+function scripted(rounds: readonly (() => Promise<number>)[], ports: Partial<LoopPorts> = {}) {
   const errors: unknown[] = [];
   const over = Promise.withResolvers<void>();
   let begun = 0;
@@ -20,7 +20,7 @@ function scripted(rounds: readonly (() => Promise<number>)[], parts: Partial<Loo
     },
     retryMs: 1,
     onError: (error) => errors.push(error),
-    ...parts,
+    ...ports,
   });
   return { loop, errors, over: over.promise, begun: () => begun };
 }

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import type { InboundMessage } from '../../../../shared/flow/message.ts';
 import type { TelegramResult } from '../../../../shared/telegram/failure.ts';
 import { type Attempt, FencedError } from '../../../../worker/lane/attempt.ts';
-import { createDrafts, type DraftsParts } from '../../../../worker/reply/drafts.ts';
+import { createDrafts, type DraftsPorts } from '../../../../worker/reply/drafts.ts';
 
 const TO = { chatId: 1001 };
 const EVERY_MS = 2;
@@ -17,7 +17,7 @@ const failing = (kind: 'rejected' | 'not_offered'): TelegramResult<void> => ({
 function byHand() {
   const calls: { draftId: number; text: string; answer: (result: TelegramResult<void>) => void }[] = [];
   let onCall = () => {};
-  const telegram: DraftsParts['telegram'] = {
+  const telegram: DraftsPorts['telegram'] = {
     sendDraft(_to, draftId, text) {
       const { promise, resolve } = Promise.withResolvers<TelegramResult<void>>();
       calls.push({ draftId, text, answer: resolve });

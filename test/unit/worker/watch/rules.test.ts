@@ -5,7 +5,7 @@ import { conditionsOf, isPolled } from '../../../../worker/watch/rules.ts';
 import type { ShardSnapshot, Snapshot } from '../../../../worker/watch/snapshot.ts';
 
 const NOW = 1_800_000_000_000;
-const LIMITS = { pollAgeMs: 120_000, providerDownMs: 35_000, totalDailyTokens: 1_000 };
+const LIMITS = { unansweredMs: 60_000, pollAgeMs: 120_000, providerDownMs: 35_000, totalDailyTokens: 1_000 };
 const QUIET: ShardSnapshot = {
   shard: 0,
   overdue: { messages: 0, chats: 0 },
