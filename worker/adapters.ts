@@ -5,7 +5,7 @@ import type { Service } from '../shared/base/lifecycle.ts';
 import { type Alert, alertCommand } from '../shared/flow/alert.ts';
 import { connectRedis } from '../shared/redis/connection.ts';
 import { keysOf } from '../shared/redis/keys.ts';
-import { leftOutAlert } from './alerts/messages.ts';
+import { omittedToolsAlert } from './alerts/messages.ts';
 import { TOOL_SERVER_DOWN_MS, TOOL_SERVERS_EVERY_MS, watchToolServers } from './alerts/tool-servers.ts';
 import { HEADER_NOTE } from './ask/header.ts';
 import { withBreaker } from './model/breaker.ts';
@@ -72,8 +72,8 @@ async function startTools({ config, redisAddress, log }: Root, toolServerDownMs:
     limits: { timeoutMs: config.TOOL_TIMEOUT_MS },
     log,
     // If this process ends first, the next start queues it again; an incident is notified once.
-    onLeftOut: (server, leftOut) => {
-      queue(leftOutAlert(server, leftOut)).catch((err: unknown) =>
+    onOmitted: (server, omitted) => {
+      queue(omittedToolsAlert(server, omitted)).catch((err: unknown) =>
         log.warn({ err, server }, 'the operator could not be told of tools that are left out'),
       );
     },

@@ -32,6 +32,6 @@ function stateOf(info: WebhookInfo, url: string, before: WebhookSight | undefine
   return info.pending < before.info.pending ? 'delivers' : before.state;
 }
 
-function isSame(told: string, ours: string): boolean {
-  return URL.parse(told)?.href === ours;
+function isSame(stated: string, ours: string): boolean {
+  return URL.parse(stated)?.href === ours;
 }

@@ -79,7 +79,7 @@ async function keepDuring(term: Term, ports: KeeperPorts, signal: AbortSignal, o
       isAnswered: true,
       trouble: sight?.state === 'undelivered' ? sight.info.lastError?.description : undefined,
     });
-    tell(ports, sight);
+    report(ports, sight);
     const wasSet = isSet;
     isSet = sight?.state === 'delivers';
     if (isSet || !wasSet) await pause(ports.lookEveryMs, signal);
@@ -107,7 +107,7 @@ async function look(
   return info;
 }
 
-function tell({ heartbeat, log }: KeeperPorts, sight: WebhookSight | undefined): void {
+function report({ heartbeat, log }: KeeperPorts, sight: WebhookSight | undefined): void {
   if (sight?.state === 'taken') {
     // The path of a URL may hold a secret, so only the host is logged.
     log.error(

@@ -124,13 +124,13 @@ function secretMatcher(secret: string): (given: string) => boolean {
 
 /** Logs requests without the secret: the first at once, later ones rarely, with their number. */
 function strangerLog({ log }: WebhookPorts): () => void {
-  let untold = 0;
-  let toldAtMs = Number.NEGATIVE_INFINITY;
+  let unlogged = 0;
+  let loggedAtMs = Number.NEGATIVE_INFINITY;
   return () => {
-    untold += 1;
-    if (performance.now() - toldAtMs < STRANGERS_EVERY_MS) return;
-    log.warn({ count: untold }, 'the webhook was called without its secret');
-    untold = 0;
-    toldAtMs = performance.now();
+    unlogged += 1;
+    if (performance.now() - loggedAtMs < STRANGERS_EVERY_MS) return;
+    log.warn({ count: unlogged }, 'the webhook was called without its secret');
+    unlogged = 0;
+    loggedAtMs = performance.now();
   };
 }

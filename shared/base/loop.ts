@@ -33,19 +33,19 @@ export function runLoop(ports: LoopPorts): Service {
 }
 
 async function run({ round, retryMs, onError, firstAfterMs = 0 }: LoopPorts, signal: AbortSignal): Promise<void> {
-  const told = new Set<string>();
+  const reported = new Set<string>();
   let waitMs = firstAfterMs;
   for (;;) {
     if (waitMs > 0) await pause(waitMs, signal);
     if (signal.aborted) return;
     try {
       waitMs = await round(signal);
-      told.clear();
+      reported.clear();
     } catch (error) {
       if (signal.aborted) return;
       const kind = kindOf(error);
-      if (!told.has(kind)) onError(error);
-      told.add(kind);
+      if (!reported.has(kind)) onError(error);
+      reported.add(kind);
       waitMs = retryMs;
     }
   }

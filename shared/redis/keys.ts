@@ -46,7 +46,7 @@ export interface Keys {
    */
   readonly absent: string;
   /** Sorted set of the messages whose attempts ended with their process, by age. */
-  readonly suspects: string;
+  readonly poisonCandidates: string;
   readonly lanePrefix: string;
   readonly turnPrefix: string;
   readonly chatPrefix: string;
@@ -137,7 +137,7 @@ export function keysOf(shard: number): Keys {
     storm: `${tag}:storm`,
     shards: `${tag}:shards`,
     absent: `${tag}:absent`,
-    suspects: `${tag}:suspects`,
+    poisonCandidates: `${tag}:suspects`,
     lanePrefix: `${tag}:lane:`,
     turnPrefix: `${tag}:turn:`,
     chatPrefix: `${tag}:chat:`,

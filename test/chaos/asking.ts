@@ -48,7 +48,7 @@ export function askedAgain({ byAsked }: Asking): number {
 
 /** The message is asked as it was written, each earlier one stands in the history at most once, and all are of the chat. */
 function wrongIn(call: ClaudeCall, found: Asked, byNumber: ReadonlyMap<number, Asked>): string | undefined {
-  if (call.breach !== undefined) return undefined;
+  if (call.violation !== undefined) return undefined;
   if (questionOf(call) !== found.text) return 'the message is not what was written';
   const numbers = call.body.messages
     .filter(({ role }) => role === 'user')

@@ -49,7 +49,7 @@ function rulesOf(keys: Keys, botId: number): Rule[] {
     ['entries of the stream', 'under way', true, keys.inbound],
     ['lanes', 'under way', true, keys.lanes],
     ['lane of a chat', 'under way', true, keys.lane('' as ChatKey)],
-    ['suspects', 'under way', true, keys.suspects],
+    ['suspects', 'under way', true, keys.poisonCandidates],
     ['alerts', 'under way', true, keys.alerts],
     ['sessions to archive', 'under way', true, keys.archivable],
     ['last admissions', 'single', false, keys.admitted('')],

@@ -52,8 +52,8 @@ function wrongWith(
   if (isDone && !isAnswered(told) && !isNamed)
     return `entry ${entry} is ${line.outcome}, but shown: ${shownParts(told)}`;
   if (isCancelled) return told.of === 0 ? undefined : `entry ${entry} is cancelled, but shown: ${shownParts(told)}`;
-  const isTold = isAnswered(told) || told.noticed || isNamed;
-  return isTold ? undefined : `entry ${entry} ended as ${line.outcome} (${line.reason}), and nobody was told`;
+  const isNotified = isAnswered(told) || told.noticed || isNamed;
+  return isNotified ? undefined : `entry ${entry} ended as ${line.outcome} (${line.reason}), and nobody was told`;
 }
 
 function shownParts({ parts, of, noticed }: Told): string {

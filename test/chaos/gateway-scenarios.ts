@@ -103,12 +103,12 @@ const poison: Scenario = {
       for (const gateway of world.fleet.running) gateway.kill('SIGKILL');
       return { do: 'hang' };
     });
-    const isTold = () => world.telegram.shown(poisoned?.chatId ?? 0).length > 0;
+    const isNotified = () => world.telegram.shown(poisoned?.chatId ?? 0).length > 0;
     await faults.during('poison', ['send', 'overlap'], async () => {
-      while (!isTold()) {
+      while (!isNotified()) {
         // One that is killed before it says that it runs has died of the poison too.
         const gateway = await world.fleet.start().catch(() => undefined);
-        if (gateway) await Promise.race([gateway.ended, until('the end of the poison', isTold, 60_000)]);
+        if (gateway) await Promise.race([gateway.ended, until('the end of the poison', isNotified, 60_000)]);
       }
     });
     if (world.fleet.running.length === 0) await world.fleet.start();

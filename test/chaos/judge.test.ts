@@ -45,7 +45,7 @@ test.each<[string, string[], Partial<Evidence>]>([
   [
     'a request broke the contract',
     ['I5'],
-    { calls: [{ ...call(1), breach: { rule: 3, status: 400, type: 'x', message: 'y' } }] },
+    { calls: [{ ...call(1), violation: { rule: 3, status: 400, type: 'x', message: 'y' } }] },
   ],
   ['the backlog did not drain', ['I6'], { drainMs: undefined }],
   ['an update was not taken', ['I6'], { confirmedUpTo: 501 }],
@@ -92,10 +92,10 @@ test('a fault excuses only what it names, and only while it lasts', () => {
 test('a cut of the file excuses exactly the messages that it took, and counts them', () => {
   const lost = { ...sound(), ...chatShows(answer(1)), ledger: [line(1)], entryOf: new Map([[501, '1-0']]) };
   const cut = { accepts: new Set([502]), outcomes: new Set<number>() };
-  const isTold = { ...lost, alerts: ['Redis lost data: 1'] };
-  expect(judge({ ...isTold, cut }, LOSS_RULES)).toMatchObject({ violations: [], cut: 1 });
+  const isNotified = { ...lost, alerts: ['Redis lost data: 1'] };
+  expect(judge({ ...isNotified, cut }, LOSS_RULES)).toMatchObject({ violations: [], cut: 1 });
   expect(judge({ ...lost, cut }, LOSS_RULES).violations).toMatchObject([{ invariant: 'I8' }]);
-  expect(violated({ ...isTold, cut: { ...cut, accepts: new Set([501]) } })).toContain('I1');
+  expect(violated({ ...isNotified, cut: { ...cut, accepts: new Set([501]) } })).toContain('I1');
 });
 
 /** Three messages, and what the model was shown when it was asked the third. */

@@ -52,7 +52,7 @@ export interface Judgement {
   violations: readonly Violation[];
   lost: number;
   outOfOrder: number;
-  breaches: number;
+  contractViolations: number;
   /** Texts that stand twice in a chat and placeholders that were left, where the send's result was unknown. */
   extra: number;
   unanswered: number;
@@ -83,7 +83,7 @@ export function judge(evidence: Evidence, rules: Rules): Judgement {
   const outcomes = judgeOutcomes(endings);
   const copies = judgeCopies(evidence, readings);
   const order = judgeOrder(readings);
-  const breaches = judgeBreaches(evidence);
+  const contractViolations = judgeContract(evidence);
   return {
     violations: [
       ...outcomes,
@@ -91,7 +91,7 @@ export function judge(evidence: Evidence, rules: Rules): Judgement {
       ...order,
       ...judgeCalls(evidence, asking, rules),
       ...judgeMemory(evidence, asking, readings),
-      ...breaches,
+      ...contractViolations,
       ...judgeEnd(evidence),
       ...judgeUnanswered(endings, asking, rules),
       ...judgeAlerts(evidence, rules),
@@ -100,7 +100,7 @@ export function judge(evidence: Evidence, rules: Rules): Judgement {
     ],
     lost: outcomes.filter(({ invariant }) => invariant === 'I1').length,
     outOfOrder: order.length,
-    breaches: breaches.length,
+    contractViolations: contractViolations.length,
     extra: copies.extra,
     unanswered: endings.unanswered.length,
     again: askedAgain(asking),
@@ -217,13 +217,13 @@ function judgeMemory(
 }
 
 /** I5: no request breaks the contract of either API. */
-function judgeBreaches({ calls, telegramCalls }: Evidence): Violation[] {
+function judgeContract({ calls, telegramCalls }: Evidence): Violation[] {
   const refused = telegramCalls.filter(
     ({ status, description }) => status === 400 && !description?.includes('message is not modified'),
   );
   return [
-    ...calls.flatMap(({ index, breach }) =>
-      breach ? [`model call ${index} broke rule ${breach.rule}: ${breach.message.slice(0, 200)}`] : [],
+    ...calls.flatMap(({ index, violation }) =>
+      violation ? [`model call ${index} broke rule ${violation.rule}: ${violation.message.slice(0, 200)}`] : [],
     ),
     ...refused.map(({ method, description }) => `${method} was refused: ${description}`),
   ].map((seen) => ({ invariant: 'I5', seen }));

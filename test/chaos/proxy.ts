@@ -1,6 +1,6 @@
 /**
  * A TCP proxy on loopback between a gateway and its Redis, which can do to connections what networks do to them. What
- * it breaks it never mends in place: a connection that has lost a byte is closed, as TCP would close it.
+ * it breaks it never fixes in place: a connection that has lost a byte is closed, as TCP would close it.
  */
 import { createServer, type Server, type Socket, connect as tcpConnect } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';

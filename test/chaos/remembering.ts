@@ -43,7 +43,7 @@ const STARTS_WITH_NUMBER = /^\[m\d{6}\]/;
 /** Compares the request of a chat's last question with what its user was answered before. Pure. */
 export function misremembered(memory: Memory): Misremembered[] {
   const closing = closingOf(memory);
-  const call = closing && memory.byAsked.get(closing)?.findLast(({ breach }) => breach === undefined);
+  const call = closing && memory.byAsked.get(closing)?.findLast(({ violation }) => violation === undefined);
   if (closing === undefined || call === undefined) return [];
   const shown = turnsIn(call).filter(({ number }) => number !== closing.number);
   const expected = answeredSince(memory, closing);

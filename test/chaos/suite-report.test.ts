@@ -7,7 +7,7 @@ import { suiteReport } from './suite-report.ts';
 const SEED = 7;
 
 const KNOWN = [
-  { pattern: /lost/, why: 'not mended' },
+  { pattern: /lost/, why: 'not fixed' },
   { pattern: /elsewhere/, why: 'not seen' },
 ];
 
@@ -20,7 +20,7 @@ const scenario = (name: string): Scenario => ({
 
 const result = (name: string, more: Partial<Result> = {}): Result => ({
   ...{ name, seed: SEED, messages: 12, faults: 2, durationMs: 4_000, drainMs: 500 },
-  ...{ violations: [], lost: 0, outOfOrder: 0, breaches: 0, extra: 1, unanswered: 0, again: 3, cut: 0 },
+  ...{ violations: [], lost: 0, outOfOrder: 0, contractViolations: 0, extra: 1, unanswered: 0, again: 3, cut: 0 },
   ...more,
 });
 
@@ -61,7 +61,7 @@ test('what does not hold, is not played, or escapes is not hidden', () => {
   expect(text).toContain('**1 of 2 mutants are caught.**');
   expect(text).toContain('| 0 | VIOLATED |');
   expect(text).toContain('I1, chat 1001, message 4, lost / gone');
-  expect(text).toContain('known: not mended');
+  expect(text).toContain('known: not fixed');
   expect(text).not.toContain('known: not seen');
   expect(text).toContain('| c | about c | not played: never died |');
   expect(text).toContain('| no fence | a | ESCAPED |');

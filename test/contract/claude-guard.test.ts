@@ -29,7 +29,7 @@ for (const [place, more] of PLACES) {
     expect(message).toMatchObject({ content: [], stop_reason: 'refusal' });
     expect(message.stop_details).toMatchObject({ type: 'refusal', category: 'bio', explanation: null });
     expect(claude.calls[0]).toMatchObject({ status: 200, guilty: place });
-    expect(claude.breaches()).toEqual([]);
+    expect(claude.violations()).toEqual([]);
     expect((await stream(client, ask('And the weather?'))).stop_reason).toBe('end_turn');
   });
 
@@ -90,13 +90,13 @@ test('a guard is set and lifted while the server runs', async () => {
   });
 });
 
-test('a guardrail hides a breach from the client, not from the ledger, and a breach comes before a refusal', async () => {
+test('a guardrail hides a violation from the client, not from the ledger, and a violation comes before a refusal', async () => {
   const { claude, client } = await lines.start({ refusesText: GUILTY });
   const broken = ask('', { messages: turns('plutonium', 'b') });
   expect(await failure(client.messages.create(broken))).toMatchObject({ status: 400 });
   claude.guard.rejectsText = { pattern: GUILTY, respond: 'page403' };
   expect(await failure(client.messages.create(broken))).toMatchObject({ status: 403 });
-  expect(claude.breaches().map(({ breach }) => breach?.rule)).toEqual([4, 4]);
+  expect(claude.violations().map(({ violation }) => violation?.rule)).toEqual([4, 4]);
 });
 
 test('a refusal is told in the last event of its stream', async () => {
@@ -126,7 +126,7 @@ for (const [name, schema, says] of SCHEMAS) {
     expect(await failure(client.messages.create(ask('Hi', { ...(tools && { tools }) })))).toMatchObject({
       status: 400,
     });
-    expect(claude.breaches().map(({ breach }) => breach?.message)).toEqual([
+    expect(claude.violations().map(({ violation }) => violation?.message)).toEqual([
       expect.stringMatching(`^tools\\.1\\.custom\\.input_schema.*${says}`),
     ]);
   });
@@ -137,7 +137,7 @@ test('a schema that follows the draft passes, whatever draft it claims', async (
   const claimed = { $schema: 'http://json-schema.org/draft-07/schema#', additionalProperties: false };
   const sound = draft({ n: { type: ['number', 'null'], exclusiveMinimum: 0 }, r: { $ref: '#/$defs/x' } }, claimed);
   await client.messages.create(ask('Hi', { tools: [{ name: 'a', input_schema: sound as never }] }));
-  expect(claude.breaches()).toEqual([]);
+  expect(claude.violations()).toEqual([]);
 });
 
 test('a tool is rejected by what its definition says', async () => {

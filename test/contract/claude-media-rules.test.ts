@@ -1,8 +1,7 @@
 import { expect, test } from '@jest/globals';
-import type { Grounds } from '../stand-in/claude/breach.ts';
 import { AnswerMemory } from '../stand-in/claude/memory.ts';
 import type { Block } from '../stand-in/claude/request.ts';
-import { firstBreach } from '../stand-in/claude/rules.ts';
+import { firstViolation } from '../stand-in/claude/rules.ts';
 import {
   assistant,
   call,
@@ -16,6 +15,7 @@ import {
   user,
   webp,
 } from '../stand-in/claude/specimens.ts';
+import type { Grounds } from '../stand-in/claude/violation.ts';
 
 const GROUNDS: Grounds = {
   maxOutputTokens: 8192,
@@ -75,8 +75,8 @@ const found = (content: Block[]) => ({
 
 for (const [rule, name, content] of ACCEPTED) {
   test(`rule ${rule} accepts ${name}`, () => {
-    expect(firstBreach(asked(content), GROUNDS)).toBeUndefined();
-    expect(firstBreach(found(content), GROUNDS)).toBeUndefined();
+    expect(firstViolation(asked(content), GROUNDS)).toBeUndefined();
+    expect(firstViolation(found(content), GROUNDS)).toBeUndefined();
   });
 }
 
@@ -86,16 +86,16 @@ for (const [rule, name, content, says] of REFUSED) {
       [asked(content), 'messages.0.content.'],
       [found(content), 'messages.2.content.0.tool_result.content.'],
     ] as const) {
-      const breach = firstBreach(body, GROUNDS);
-      expect(breach).toMatchObject({ rule, status: 400, type: 'invalid_request_error' });
-      expect(breach?.message).toContain(says);
-      if (content.length < 100) expect(breach?.message).toContain(path);
+      const violation = firstViolation(body, GROUNDS);
+      expect(violation).toMatchObject({ rule, status: 400, type: 'invalid_request_error' });
+      expect(violation?.message).toContain(says);
+      if (content.length < 100) expect(violation?.message).toContain(path);
     }
   });
 }
 
 test('rule 24 takes 600 pages where the window is long', () => {
   const long = { ...GROUNDS, windowTokens: 1_000_000 };
-  expect(firstBreach(asked([pages(600)]), long)).toBeUndefined();
-  expect(firstBreach(asked([pages(601)]), long)).toMatchObject({ rule: 24 });
+  expect(firstViolation(asked([pages(600)]), long)).toBeUndefined();
+  expect(firstViolation(asked([pages(601)]), long)).toMatchObject({ rule: 24 });
 });

@@ -1,8 +1,7 @@
 import { expect, test } from '@jest/globals';
-import type { Grounds } from '../stand-in/claude/breach.ts';
 import { AnswerMemory } from '../stand-in/claude/memory.ts';
 import { type Block, isObject } from '../stand-in/claude/request.ts';
-import { firstBreach, windowBreach } from '../stand-in/claude/rules.ts';
+import { firstViolation, windowViolation } from '../stand-in/claude/rules.ts';
 import {
   assistant,
   call,
@@ -16,6 +15,7 @@ import {
   tool,
   user,
 } from '../stand-in/claude/specimens.ts';
+import type { Grounds } from '../stand-in/claude/violation.ts';
 
 const GROUNDS: Grounds = {
   maxOutputTokens: 8192,
@@ -176,15 +176,15 @@ const LIMITS: Case[] = [
 
 for (const [rule, name, body] of ACCEPTED) {
   test(`rule ${rule} accepts ${name}`, () => {
-    expect(firstBreach(body, GROUNDS)).toBeUndefined();
+    expect(firstViolation(body, GROUNDS)).toBeUndefined();
   });
 }
 
 for (const [rule, name, body, says] of [...TURNS, ...PAIRS, ...LIMITS]) {
   test(`rule ${rule} refuses ${name}`, () => {
-    const breach = firstBreach(body, GROUNDS);
-    expect(breach).toMatchObject({ rule, status: 400, type: 'invalid_request_error' });
-    expect(breach?.message).toContain(says);
+    const violation = firstViolation(body, GROUNDS);
+    expect(violation).toMatchObject({ rule, status: 400, type: 'invalid_request_error' });
+    expect(violation?.message).toContain(says);
   });
 }
 
@@ -200,18 +200,18 @@ const WINDOWS: [rule: number, input: number, output: number, fitErrors: boolean,
 
 for (const [rule, input, output, fitErrors, says] of WINDOWS) {
   test(`rule ${rule} ${says ? 'refuses' : 'accepts'} ${input} + ${output}, fit errors ${fitErrors}`, () => {
-    const breach = windowBreach(input, output, { ...GROUNDS, fitErrors });
-    expect(breach?.message).toBe(says);
-    expect(breach?.rule ?? rule).toBe(rule);
+    const violation = windowViolation(input, output, { ...GROUNDS, fitErrors });
+    expect(violation?.message).toBe(says);
+    expect(violation?.rule ?? rule).toBe(rule);
   });
 }
 
 test('a turn that the stand-in paused may come back as it is, and no other that ends with an answer', () => {
   const memory = new AnswerMemory();
   const paused = memory.issue([text('Still searching.')], '', 'pause_turn');
-  expect(firstBreach(say(user('a'), assistant(...paused)), { ...GROUNDS, memory })).toBeUndefined();
-  expect(firstBreach(say(user('a'), assistant('b', ...paused)), { ...GROUNDS, memory })).toBeUndefined();
-  expect(firstBreach(say(user('a'), assistant('Still?')), { ...GROUNDS, memory })).toMatchObject({ rule: 4 });
+  expect(firstViolation(say(user('a'), assistant(...paused)), { ...GROUNDS, memory })).toBeUndefined();
+  expect(firstViolation(say(user('a'), assistant('b', ...paused)), { ...GROUNDS, memory })).toBeUndefined();
+  expect(firstViolation(say(user('a'), assistant('Still?')), { ...GROUNDS, memory })).toMatchObject({ rule: 4 });
 });
 
 test('a judgement never throws, whatever the body is', () => {
@@ -225,6 +225,6 @@ test('a judgement never throws, whatever the body is', () => {
     { ...one, tools: [null] },
     { ...one, system: 1 },
   ];
-  for (const body of odd) expect(isObject(firstBreach(body, GROUNDS))).toBe(true);
-  expect(firstBreach(say(user(image('', 'image/png'))), GROUNDS)).toMatchObject({ rule: 22 });
+  for (const body of odd) expect(isObject(firstViolation(body, GROUNDS))).toBe(true);
+  expect(firstViolation(say(user(image('', 'image/png'))), GROUNDS)).toMatchObject({ rule: 22 });
 });

@@ -43,7 +43,7 @@ test('a search, its sealed result and a text that cites it come in one answer, a
   expect(answer.content[2]).toMatchObject({ content: [{ encrypted_content: expect.stringMatching(/.{60}/) }] });
   expect(answer.usage.server_tool_use).toMatchObject({ web_search_requests: 1 });
   await goOn(answer.content, 'And tomorrow?');
-  expect(claude.breaches()).toEqual([]);
+  expect(claude.violations()).toEqual([]);
 });
 
 for (const at of ['call', 'result'] as const) {
@@ -55,7 +55,7 @@ for (const at of ['call', 'result'] as const) {
     const end = await goOn(begun.content);
     expect(end.stop_reason).toBe('end_turn');
     await goOn([...begun.content, ...end.content], 'And tomorrow?');
-    expect(claude.breaches()).toEqual([]);
+    expect(claude.violations()).toEqual([]);
   });
 }
 
@@ -66,7 +66,7 @@ test('a failed search and a page that was read may come back, too', async () => 
   const read = await goOn(failed.content, 'Read it.');
   expect(typesOf(read)).toEqual(['server_tool_use', 'web_fetch_tool_result', 'text']);
   await goOn(read.content, 'Thanks.');
-  expect(claude.breaches()).toEqual([]);
+  expect(claude.violations()).toEqual([]);
 });
 
 type Edit = (content: Anthropic.ContentBlockParam[]) => Anthropic.ContentBlockParam[];
@@ -93,7 +93,7 @@ for (const [name, rule, edit] of EDITS) {
   test(`refused: ${name}`, async () => {
     const { claude, ask: first, goOn } = await dialogue([searched(SEARCH, 'It will rain.')]);
     expect(await failure(goOn(edit((await first()).content), 'And tomorrow?'))).toMatchObject({ status: 400 });
-    expect(claude.breaches()).toMatchObject([{ breach: { rule } }]);
+    expect(claude.violations()).toMatchObject([{ violation: { rule } }]);
   });
 }
 
@@ -125,6 +125,6 @@ for (const [name, tool, says] of WRONG) {
   test(`a tool of the server is refused for ${name}`, async () => {
     const { claude, client } = await lines.start();
     await failure(client.messages.create(ask('Hi', { tools: [tool as never] })));
-    expect(claude.breaches().map(({ breach }) => breach?.message)).toEqual([expect.stringContaining(says)]);
+    expect(claude.violations().map(({ violation }) => violation?.message)).toEqual([expect.stringContaining(says)]);
   });
 }

@@ -28,7 +28,7 @@ test('it answers the pending text, whole and streamed, and the ledger has the ca
   expect(claude.calls).toHaveLength(2);
   const last = await claude.waitForCall((call) => call.index === 1 && call.endedAt !== undefined);
   expect(last).toMatchObject({ kind: 'main', pendingText: 'What is new?', reaction: 'answer', status: 200 });
-  expect([last.aborted, claude.inFlight(), claude.breaches()]).toEqual([undefined, 0, []]);
+  expect([last.aborted, claude.inFlight(), claude.violations()]).toEqual([undefined, 0, []]);
 });
 
 test('a stream has the events of the real one, in their order, and a request id', async () => {
@@ -51,12 +51,12 @@ test('a request with a summariser as its system prompt is a compaction and gets 
   expect(summary.content[0]).toMatchObject({ type: 'text', text: expect.stringMatching(/^The conversation so far/) });
 });
 
-test('a breach gets the real 400, and a rule can neither undo nor hide it', async () => {
+test('a violation gets the real 400, and a rule can neither undo nor hide it', async () => {
   const { claude, client } = await start();
   claude.react(() => ({ do: 'answer', text: 'fine' }));
   const error = await failure(client.messages.create(ask('', {})));
   expect(error).toMatchObject({ status: 400, type: 'invalid_request_error' });
-  expect(claude.breaches()).toMatchObject([{ status: 400, reaction: 'breach', breach: { rule: 5 } }]);
+  expect(claude.violations()).toMatchObject([{ status: 400, reaction: 'violation', violation: { rule: 5 } }]);
 });
 
 test('without a key, or without a version, nobody comes in', async () => {
@@ -79,14 +79,14 @@ test('a body that is no JSON, or has half a character, or is over 32 MB, is refu
   const answers: Response[] = [];
   for (const body of bodies) answers.push(await post(claude, body));
   expect(answers.map(({ status }) => status)).toEqual([400, 400, 400, 413]);
-  expect(claude.breaches().map(({ breach }) => breach?.rule)).toEqual([17, 17, 17, 18]);
+  expect(claude.violations().map(({ violation }) => violation?.rule)).toEqual([17, 17, 17, 18]);
   expect(await answers[3]?.json()).toEqual({
     type: 'error',
     error: { type: 'request_too_large', message: 'Request exceeds the maximum size' },
   });
 });
 
-test('the window refuses what is longer, at once after it was lowered, and that is no breach', async () => {
+test('the window refuses what is longer, at once after it was lowered, and that is no violation', async () => {
   const { claude, client } = await start({ windowTokens: 1000, statedWindowTokens: 5000 });
   expect((await client.models.retrieve('claude-opus-5-5')).max_input_tokens).toBe(5000);
   await client.messages.create(ask('word '.repeat(400)));
@@ -95,7 +95,7 @@ test('the window refuses what is longer, at once after it was lowered, and that 
   const tokens = claude.calls[1]?.inputTokens;
   expect(error.message).toContain(`prompt is too long: ${tokens} tokens > 100 maximum`);
   expect(claude.calls[1]).toMatchObject({ reaction: 'window', status: 400 });
-  expect(claude.breaches()).toEqual([]);
+  expect(claude.violations()).toEqual([]);
 });
 
 test('an older model refuses what does not fit with its output; a newer one stops at the window', async () => {
@@ -141,7 +141,7 @@ test('content comes back as it was given: thinking is signed, calls are streamed
     client.messages.create({ ...params, system: 'new', messages: [...params.messages, ...rest] }),
   );
   expect(edited.message).toContain('bound to a different conversation');
-  expect(claude.breaches()).toMatchObject([{ breach: { rule: 16 } }]);
+  expect(claude.violations()).toMatchObject([{ violation: { rule: 16 } }]);
 });
 
 test('the last rule that answers wins, and rules see each call once', async () => {
@@ -185,7 +185,7 @@ for (const [reaction, expected] of BROKEN) {
   });
 }
 
-test('retry-after comes with a 429, and a test may force an error on a request that is a breach', async () => {
+test('retry-after comes with a 429, and a test may force an error on a request that is a violation', async () => {
   const { claude, client } = await start();
   claude.react(() => ({
     do: 'error',
@@ -196,7 +196,7 @@ test('retry-after comes with a 429, and a test may force an error on a request t
   }));
   const error = (await failure(client.messages.create(ask('')))) as InstanceType<typeof Anthropic.RateLimitError>;
   expect([error.status, error.headers?.get('retry-after')]).toEqual([429, '7']);
-  expect(claude.breaches()).toHaveLength(1);
+  expect(claude.violations()).toHaveLength(1);
 });
 
 for (const reaction of [{ do: 'hang' }, { do: 'silent', text: 'Some of it' }] satisfies Reaction[]) {

@@ -1,22 +1,22 @@
 import { expect, test } from '@jest/globals';
-import type { Breach } from '../stand-in/claude/breach.ts';
 import { AnswerMemory } from '../stand-in/claude/memory.ts';
 import type { Block, MessagesRequest } from '../stand-in/claude/request.ts';
-import { firstBreach } from '../stand-in/claude/rules.ts';
+import { firstViolation } from '../stand-in/claude/rules.ts';
 import { fingerprints, segmentsOf } from '../stand-in/claude/segments.ts';
 import { assistant, call, marked, result, thinking, tool, user } from '../stand-in/claude/specimens.ts';
+import type { Violation } from '../stand-in/claude/violation.ts';
 
 type Edit = (request: MessagesRequest, answer: Block[]) => void;
 
 /** A conversation whose first answer thought and called a tool; `edit` tampers with it before it is sent again. */
-function replay(edit: Edit, bindThinking: boolean): Breach | undefined {
+function replay(edit: Edit, bindThinking: boolean): Violation | undefined {
   const memory = new AnswerMemory();
   const first: MessagesRequest = { model: 'm', max_tokens: 9, system: 'Be kind.', messages: [user('question')] };
   const thought = [thinking('first'), { type: 'redacted_thinking', data: 'sealed' }, thinking(''), call('t1')];
   const answer = memory.issue(thought, fingerprints(segmentsOf(first)).at(-1) ?? '', 'tool_use');
   const next = { ...first, messages: [...first.messages, assistant(...answer), user(result('t1'))] };
   edit(next, next.messages[1]?.content as Block[]);
-  return firstBreach(JSON.parse(JSON.stringify(next)), {
+  return firstViolation(JSON.parse(JSON.stringify(next)), {
     maxOutputTokens: 8192,
     windowTokens: 200_000,
     fitErrors: false,
@@ -97,8 +97,8 @@ for (const [name, bound, edit] of ACCEPTED) {
 
 for (const [rule, name, bound, edit] of REFUSED) {
   test(`rule ${rule} refuses thinking ${name}`, () => {
-    const breach = replay(edit, bound);
-    expect(breach).toMatchObject({ rule, status: 400, type: 'invalid_request_error' });
-    expect(breach?.message).toMatch(/thinking/);
+    const violation = replay(edit, bound);
+    expect(violation).toMatchObject({ rule, status: 400, type: 'invalid_request_error' });
+    expect(violation?.message).toMatch(/thinking/);
   });
 }

@@ -53,7 +53,7 @@ test('what is said before a tool is called comes as thinking, and what is said l
   ];
   const last = await stream(client, ask('', { tools: TOOLS, messages: back }));
   expect(typesOf(last.content)).toEqual(['thinking', 'text']);
-  expect(claude.breaches()).toEqual([]);
+  expect(claude.violations()).toEqual([]);
 });
 
 test('a summary of the thought is shown where it is asked for', async () => {
@@ -126,7 +126,7 @@ test('thinking that is bound to something else is dropped where this is asked fo
   expect(await client.messages.create(ask('', { messages, thinking: DROP }), BETA)).not.toHaveProperty(
     'input_transformations',
   );
-  expect(claude.breaches()).toEqual([]);
+  expect(claude.violations()).toEqual([]);
 });
 
 test('an endpoint that does not know how to drop thinking, or is not sent the header, refuses the key', async () => {
@@ -134,8 +134,8 @@ test('an endpoint that does not know how to drop thinking, or is not sent the he
   await failure(knowing.client.messages.create(ask('Hi', { thinking: DROP })));
   await failure(other.client.messages.create(ask('Hi', { thinking: DROP }), BETA));
   for (const { claude } of [knowing, other]) {
-    expect(claude.breaches()).toMatchObject([
-      { breach: { message: 'thinking.adaptive.block_binding: Extra inputs are not permitted' } },
+    expect(claude.violations()).toMatchObject([
+      { violation: { message: 'thinking.adaptive.block_binding: Extra inputs are not permitted' } },
     ]);
   }
 });
@@ -225,7 +225,7 @@ for (const [name, options, more, says] of REFUSED) {
     const { claude, client } = await lines.start(options);
     const error = await failure(client.messages.create({ ...ask('Hi'), ...more } as Params));
     expect(error).toMatchObject({ status: 400, type: 'invalid_request_error' });
-    expect(claude.breaches().map(({ breach }) => breach?.message)).toEqual([expect.stringContaining(says)]);
+    expect(claude.violations().map(({ violation }) => violation?.message)).toEqual([expect.stringContaining(says)]);
   });
 }
 
@@ -233,7 +233,7 @@ test('accepted: what the default is, spelled out', async () => {
   const { claude, client } = await lines.start({ thinks: 10 });
   const defaults = { thinking: { type: 'adaptive' }, tool_choice: { type: 'auto' }, temperature: 1, top_p: 1 };
   await client.messages.create({ ...ask('Hi', { tools: TOOLS }), ...defaults } as Params);
-  expect(claude.breaches()).toEqual([]);
+  expect(claude.violations()).toEqual([]);
 });
 
 test('an older line thinks only until it is told not to, or takes a budget', async () => {
@@ -241,7 +241,7 @@ test('an older line thinks only until it is told not to, or takes a budget', asy
   const { content } = await five.client.messages.create(ask('Hi', { thinking: { type: 'disabled' } }));
   expect(typesOf(content)).toEqual(['text']);
   await older.client.messages.create(ask('Hi', BUDGET));
-  expect([...five.claude.breaches(), ...older.claude.breaches()]).toEqual([]);
+  expect([...five.claude.violations(), ...older.claude.violations()]).toEqual([]);
 });
 
 test('a slow prefill has the headers at once and then pings, with the message last', async () => {

@@ -14,11 +14,11 @@ export async function report(stage: Stage, answered: boolean): Promise<boolean> 
     `  outcome: ${outcome ? `${outcome.outcome}, ${outcome.settledAtMs - (outcome.sentAtMs ?? 0)} ms after it was sent (to the second)` : 'none'}`,
   );
   say(`  model calls: ${calls('main')} for the message (at most 4), ${calls('compaction')} for compaction (at most 2)`);
-  say(`  requests that broke the API contract: ${claude.breaches().length}`);
+  say(`  requests that broke the API contract: ${claude.violations().length}`);
   say(`  answers the user saw: ${telegram.shown(chat).filter(({ text }) => text.includes('You said')).length}`);
   say(`  messages left unanswered: ${await peek.xlen(keys.inbound)}`);
   say(`  alerts to the operator: ${telegram.shown(operator).length}`);
-  const told = answered && outcome?.outcome === 'answered' && claude.breaches().length === 0;
+  const told = answered && outcome?.outcome === 'answered' && claude.violations().length === 0;
   if (outcome) {
     await otlp
       .waitForSpan((span) => span.name === 'settle inbound' && span.traceId === outcome.traceId, FLUSH_MS)

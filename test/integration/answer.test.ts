@@ -70,7 +70,7 @@ test('with 20 chats at once and one of them slow, each keeps its order and the o
   const order = (await settledOutcomes(world)).map((record) => record.chat);
   const beforeTheSlowOne = new Set(order.slice(0, order.indexOf(chatKey(CHAT))));
   expect(beforeTheSlowOne.size).toBe(chats.length - 1);
-  expect(world.claude.breaches()).toEqual([]);
+  expect(world.claude.violations()).toEqual([]);
 });
 
 test('an answer longer than a Telegram message comes in parts, in order and complete', async () => {

@@ -137,7 +137,7 @@ test('a compaction in a running gateway ends in the archive, and the chat goes o
   world.telegram.say(CHAT, 'And then?');
   expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered', recoveries: 0, session });
   expect(JSON.stringify(world.claude.calls.at(-1)?.body)).toContain('Summary of the earlier conversation');
-  expect(world.claude.breaches()).toEqual([]);
+  expect(world.claude.violations()).toEqual([]);
   const shown = await runFile(CLI, ['session', 'show', String(CHAT), '--json'], world.env);
   const records = (await linesOf(redis, keys, session)).length;
   expect(JSON.parse(shown.stdout)).toMatchObject({ session, records });

@@ -39,7 +39,7 @@ test.each(EVERY_GUARDRAIL)(
     world.telegram.say(CHAT, 'And now?');
     expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered', recoveries: 0 });
     expect(await world.peek.llen(world.keys.log(old))).toBeGreaterThan(60);
-    expect(world.claude.breaches()).toEqual([]);
+    expect(world.claude.violations()).toEqual([]);
   },
 );
 
@@ -57,7 +57,7 @@ test.each(EVERY_GUARDRAIL)('refused by %s for a message: it fails, and the chat 
   expect(isGuiltySeen()).toBe(true);
   expect(JSON.stringify(mainCalls().at(-1)?.body)).not.toContain('EVIL');
   expect(world.telegram.shown(ALERT_CHAT)).toHaveLength(1);
-  expect(world.claude.breaches()).toEqual([]);
+  expect(world.claude.violations()).toEqual([]);
 });
 
 test('where the seed quotes what is refused, the chat goes on in a session that quotes nothing', async () => {

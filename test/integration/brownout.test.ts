@@ -58,7 +58,7 @@ test('a conversation that went to the fallback and back breaks no rule: thinking
     world.telegram.say(CHAT, `message ${n}`);
     expect(await nextOutcome(world, CHAT, n + 1)).toMatchObject({ outcome: 'answered', recoveries: 0 });
   }
-  expect(world.claude.breaches()).toEqual([]);
+  expect(world.claude.violations()).toEqual([]);
 });
 
 test('a fallback that is away, too, changes nothing: the message waits for the first', async () => {

@@ -23,5 +23,5 @@ test('a growing chat reads its prefix from the cache', async () => {
     0,
   );
   expect(read / (read + written)).toBeGreaterThanOrEqual(0.9);
-  expect(world.claude.breaches()).toEqual([]);
+  expect(world.claude.violations()).toEqual([]);
 });

@@ -31,7 +31,7 @@ async function summaries(env: Record<string, string>, said: string = SUMMARY): P
   await nextOutcome(world, CHAT);
   world.telegram.say(CHAT, 'And after that?');
   expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered', recoveries: 0 });
-  expect(world.claude.breaches()).toEqual([]);
+  expect(world.claude.violations()).toEqual([]);
   return world.claude.calls.filter(isSummary);
 }
 

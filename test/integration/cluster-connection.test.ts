@@ -111,7 +111,7 @@ test('a script that reaches keys which it cannot name is put off as a whole whil
   await lane.admit(100);
   const attempt = await begunOf(lane, writer, CHAT);
   await begunOf(lane, starter, chatKey(OTHER));
-  await cluster.peek.zadd(KEYS.suspects, 1, starter);
+  await cluster.peek.zadd(KEYS.poisonCandidates, 1, starter);
   const newcomer = await accepted(3, NEW);
   const to = cluster.servers.find((server) => server !== holder) ?? holder;
   const move = await cluster.beginMove(KEYS.inbound, to);

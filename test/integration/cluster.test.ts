@@ -86,7 +86,7 @@ async function expectAnswered(rounds: number): Promise<void> {
     // A placeholder whose answer was lost with a server stands there still, and says nothing.
     expect(shown.filter((text) => text.startsWith('message'))).toEqual(wanted);
   }
-  expect(world.claude.breaches()).toEqual([]);
+  expect(world.claude.violations()).toEqual([]);
   const audit = await cli('audit', '--json');
   expect(JSON.parse(audit.stdout)).toMatchObject({
     proof: { accepted: rounds * CHATS.length, settled: rounds * CHATS.length, pending: 0, unaccounted: 0 },

@@ -33,7 +33,7 @@ test('killed between compaction and re-enqueue: the compaction is not repeated a
   expect(compactions).toBeLessThanOrEqual(2);
   expect(mainCalls().map((call) => call.status)).toEqual([400, 200]);
   expect(answers()).toHaveLength(1);
-  expect(world.claude.breaches()).toEqual([]);
+  expect(world.claude.violations()).toEqual([]);
 });
 
 test('killed between fresh session and replay: one fresh session, one alert, one answer', async () => {

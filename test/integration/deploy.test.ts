@@ -58,5 +58,5 @@ test('deploys under load: each gateway is asked to end while the next one starts
   expect(outcomes.every(({ attempts }) => attempts === 1)).toBe(true);
   const expected = Array.from({ length: rounds }, (_, round) => [`${round}a`, `${round}b`]).flat();
   for (const chat of chats) expect(world.telegram.shown(chat).map(({ text }) => text)).toEqual(expected);
-  expect(world.claude.breaches()).toEqual([]);
+  expect(world.claude.violations()).toEqual([]);
 }, 90_000);

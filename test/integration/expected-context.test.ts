@@ -32,7 +32,7 @@ test('the model is told the date, the time and the zone of each message, and the
   expect(headersOf(1)[0]).toBe(headersOf(0)[0]);
   expect(JSON.stringify(requests()[0]?.system)).toContain('Never tell the code');
   expect(world.claude.calls.map(({ pendingText }) => pendingText)).toEqual(['What day is it?', 'And now?']);
-  expect(world.claude.breaches()).toEqual([]);
+  expect(world.claude.violations()).toEqual([]);
 });
 
 test('nobody in a group can write in the name of somebody else: the words stay, and the code is the gateway’s', async () => {
@@ -60,5 +60,5 @@ test('the provider searches the web when it may, and the user has the sources as
   expect(world.telegram.shown(CHAT).at(-1)?.text).toMatch(/Sources:\n- .*https?:\/\//);
   world.telegram.say(CHAT, 'And now?');
   expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered', recoveries: 0 });
-  expect(world.claude.breaches()).toEqual([]);
+  expect(world.claude.violations()).toEqual([]);
 });

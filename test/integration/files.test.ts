@@ -76,7 +76,7 @@ test('a photo reaches the model, fitted, with its caption last, and stays in the
   );
   const said = logged.filter((line) => line.includes('"t":"user"'));
   expect(said.join('').length).toBeLessThan(2_000);
-  expect(world.claude.breaches()).toEqual([]);
+  expect(world.claude.violations()).toEqual([]);
 });
 
 test('a PDF and a text file reach the model, told by their bytes and not by their names', async () => {
@@ -94,7 +94,7 @@ test('a PDF and a text file reach the model, told by their bytes and not by thei
     type: 'text',
     text: expect.stringMatching(/^\[Document notes\.pdf, 1 KB\]\nline one\nline two$/),
   });
-  expect(world.claude.breaches()).toEqual([]);
+  expect(world.claude.violations()).toEqual([]);
 });
 
 test.each<[string, () => Promise<void> | void, RegExp]>([
@@ -118,7 +118,7 @@ test.each<[string, () => Promise<void> | void, RegExp]>([
   expect(shown()).toEqual([expect.stringMatching(sentence)]);
   world.telegram.say(CHAT, 'Never mind');
   expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
-  expect(world.claude.breaches()).toEqual([]);
+  expect(world.claude.violations()).toEqual([]);
 });
 
 test('a long text file is cut before it is first sent, and recall reads on', async () => {
@@ -169,5 +169,5 @@ test('a file of text that is larger than the window is answered from its beginni
   expect(shown().join('\n')).toMatch(/only its beginning and its end/);
   world.telegram.say(CHAT, 'And now?');
   expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered', recoveries: 0 });
-  expect(world.claude.breaches()).toEqual([]);
+  expect(world.claude.violations()).toEqual([]);
 });

@@ -81,5 +81,5 @@ test('a window that shrinks between two messages: the second is answered all the
   expect(await nextOutcome(world, CHAT, 4)).toMatchObject({ outcome: 'answered' });
   world.telegram.say(CHAT, 'And after that?');
   expect(await nextOutcome(world, CHAT, 5)).toMatchObject({ outcome: 'answered' });
-  expect(world.claude.breaches()).toEqual([]);
+  expect(world.claude.violations()).toEqual([]);
 });

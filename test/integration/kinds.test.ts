@@ -60,7 +60,7 @@ test('wire: the largest part goes, the question is answered, the user is told, a
   world.telegram.say(CHAT, 'And now?');
   await nextOutcome(world, CHAT, 2);
   expect(mainCalls().map(({ status }) => status)).toEqual([413, 200, 200]);
-  expect(world.claude.breaches()).toEqual([]);
+  expect(world.claude.violations()).toEqual([]);
 });
 
 test('wire with nothing large in it goes to a fresh session', async () => {
@@ -181,5 +181,5 @@ test('a model that binds its thinking takes the request that follows a compactio
   const events = JSON.stringify(await world.peek.xrange(world.keys.events, '-', '+'));
   expect(events).toMatch(/context\.compacted/);
   expect(events).not.toMatch(/thinking-dropped|request\.repaired/);
-  expect(world.claude.breaches()).toEqual([]);
+  expect(world.claude.violations()).toEqual([]);
 });

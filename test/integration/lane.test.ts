@@ -184,18 +184,18 @@ test('of the messages that ran when processes died only the oldest suspect runs,
     for (const at of [0, 1]) expect(await begin(at)).toMatchObject({ kind: 'begun' });
   const third = await begin(0);
   expect(third).toMatchObject({ kind: 'begun', attempt: { attempts: 3 } });
-  for (let asked = 0; asked < 3; asked++) expect(await begin(1)).toEqual({ kind: 'suspect' });
+  for (let asked = 0; asked < 3; asked++) expect(await begin(1)).toEqual({ kind: 'poison candidate' });
   if (third.kind !== 'begun') throw new Error(third.kind);
   await lane.settle(third.attempt, recordOf(first));
   expect(await begin(1)).toMatchObject({ kind: 'begun', attempt: { attempts: 3 } });
-  expect(await redis.zrange(keys.suspects, '0', '-1')).toEqual([second]);
+  expect(await redis.zrange(keys.poisonCandidates, '0', '-1')).toEqual([second]);
 });
 
 test('a suspect that is gone holds nobody up', async () => {
   const entry = await accepted(1);
   await lane.admit(100);
-  await redis.zadd(keys.suspects, 1, '1-0');
+  await redis.zadd(keys.poisonCandidates, 1, '1-0');
   for (let death = 0; death < 3; death++)
     expect(await lane.begin(entry, CHAT, SESSION)).toMatchObject({ kind: 'begun' });
-  expect(await redis.zrange(keys.suspects, '0', '-1')).toEqual([entry]);
+  expect(await redis.zrange(keys.poisonCandidates, '0', '-1')).toEqual([entry]);
 });

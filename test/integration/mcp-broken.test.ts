@@ -35,15 +35,15 @@ test('a tool that the API would refuse is left out and named once, and the other
   expect(names()).toEqual(['web__echo']);
   expect(await say('web__echo', { text: 'here' })).toBe('here');
   expect(await say('web__odd')).toBe('There is no tool of this name.');
-  const leftOut = [
+  const omitted = [
     { tool: 'choice', why: expect.stringMatching(/a choice \(oneOf\) at the top/) },
     { tool: 'odd', why: expect.stringMatching(/\/properties\/a\/type must be/) },
     { tool: '[secret]', why: expect.stringMatching(/type is not "object"/) },
   ];
-  expect(told).toEqual([{ server: 'web', leftOut }]);
-  expect(log.filter(({ level }) => level === 40)).toEqual([expect.objectContaining({ server: 'web', leftOut })]);
-  expect(box.state()).toEqual([{ server: 'web', problem: undefined, tools: 1, leftOut }]);
-  // The same list again is no news; a mended one is silent; one that breaks again is told of again.
+  expect(told).toEqual([{ server: 'web', omitted }]);
+  expect(log.filter(({ level }) => level === 40)).toEqual([expect.objectContaining({ server: 'web', omitted })]);
+  expect(box.state()).toEqual([{ server: 'web', problem: undefined, tools: 1, omitted }]);
+  // The same list again is no news; a fixed one is silent; one that breaks again is told of again.
   await until('the stream of notifications is open', () =>
     server.headers.some(({ accept }) => accept === 'text/event-stream'),
   );
@@ -51,7 +51,7 @@ test('a tool that the API would refuse is left out and named once, and the other
   await until('the new tool', () => names().includes('web__more'));
   expect(told).toHaveLength(1);
   await server.relist(listWith({ echo: at({}), odd: at({ minimum: 1, exclusiveMinimum: true }) }));
-  await until('the mended tool', () => names().includes('web__odd'));
+  await until('the fixed tool', () => names().includes('web__odd'));
   expect(box.specs().at(-1)?.inputSchema).toEqual(at({ exclusiveMinimum: 1 }));
   expect(log.filter(({ level, tools }) => level === 20 && JSON.stringify(tools) === '["odd"]')).toHaveLength(1);
   expect(told).toHaveLength(1);
@@ -73,7 +73,7 @@ test('what a hostile list holds costs that tool alone', async () => {
   ];
   const server = await http({ list: () => ({ tools }) });
   const { box, told, say } = await startToolbox([httpServer('web', server.url)], cleanUps);
-  expect(told[0]?.leftOut.map(({ tool }) => tool)).toEqual(['deep', 'long', '', '']);
+  expect(told[0]?.omitted.map(({ tool }) => tool)).toEqual(['deep', 'long', '', '']);
   const specs = JSON.stringify(box.specs());
   expect(specs).not.toMatch(/\\u(?:d[89a-f]|0000)/i);
   expect(specs.length).toBeLessThan(6_000);
@@ -91,7 +91,7 @@ test('all tools together stay within their bound: descriptions are cut first, th
   expect(names()).toEqual(Array.from({ length: 6 }, (_, index) => `web__t${index}`));
   expect(JSON.stringify(box.specs()).length).toBeLessThan(3_200);
   for (const { description } of box.specs()) expect(description).toMatch(/^(?:👩‍👩‍👧‍👦)+… \[description cut\]$/u);
-  expect(told[0]?.leftOut.map(({ tool }) => tool)).toEqual(['web__t6', 'web__t7', 'web__t8', 'web__t9']);
+  expect(told[0]?.omitted.map(({ tool }) => tool)).toEqual(['web__t6', 'web__t7', 'web__t8', 'web__t9']);
 });
 
 test('a picture that a server sends twice, as content and in structured content, is one picture', async () => {

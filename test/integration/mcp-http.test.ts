@@ -37,7 +37,7 @@ test('each name leads to its own tool, however odd, twice the same or alike', as
   for (const name of names()) said.push(await say(name));
   expect(said).toEqual([...odd, 'other']);
   expect(box.specs()[0]).toMatchObject({ description: 'get.it', inputSchema: { type: 'object' }, repeatable: false });
-  expect(log.filter(({ leftOut }) => /lists this name twice/.test(JSON.stringify(leftOut)))).toHaveLength(1);
+  expect(log.filter(({ omitted }) => /lists this name twice/.test(JSON.stringify(omitted)))).toHaveLength(1);
 });
 
 test('a list in pages is read to its end, and one without an end only so far', async () => {

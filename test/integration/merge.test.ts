@@ -53,7 +53,7 @@ test('an album is one message: the model sees all of it with the caption last, a
   expect(sent.map(({ type }) => type)).toEqual(['image', 'image', 'image', 'text']);
   expect(first?.pendingText).toBe('Which one is sharper?');
   expect(world.telegram.shown(CHAT)).toHaveLength(2);
-  expect(world.claude.breaches()).toEqual([]);
+  expect(world.claude.violations()).toEqual([]);
 });
 
 test('a text that an app cut into pieces is one message again', async () => {

@@ -46,7 +46,7 @@ test.each(BINDING)(
     expect(seed).toMatch(/second line/);
     expect(noted().at(-1)?.pendingText).toBe('Write two lines');
     expect(shown().at(-1)).toBe('Both are written.');
-    expect(world.claude.breaches()).toEqual([]);
+    expect(world.claude.violations()).toEqual([]);
   },
 );
 
@@ -62,7 +62,7 @@ test.each(Object.keys(GUARDRAILS) as Guardrail[])(
     world.telegram.say(CHAT, 'And now?');
     world.claude.react(({ pendingText }) => (pendingText === 'And now?' ? { do: 'answer', text: 'Here.' } : undefined));
     expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
-    expect(world.claude.breaches()).toEqual([]);
+    expect(world.claude.violations()).toEqual([]);
   },
 );
 

@@ -43,7 +43,7 @@ test('an effort goes over the wire as the API has it, and a strict server takes 
   await model.send(request(), new AbortController().signal);
   expect(claude.calls.map(({ body }) => body.output_config)).toEqual([{ effort: 'low' }, { effort: 'max' }, undefined]);
   expect(claude.calls.map(({ body }) => 'output_config' in body)).toEqual([true, true, false]);
-  expect(claude.breaches()).toEqual([]);
+  expect(claude.violations()).toEqual([]);
 });
 
 test.each([

@@ -29,7 +29,7 @@ test('an answer whose thinking took all its output is asked for again with more'
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', recoveries: 2 });
   expect(asked()).toEqual([1_000, 2_000, 4_000]);
   expect(shown()).toEqual([expect.stringContaining('Think hard')]);
-  expect(world.claude.breaches()).toEqual([]);
+  expect(world.claude.violations()).toEqual([]);
 });
 
 test('a model that never stops thinking is told in words, after three calls, and the chat goes on in its session', async () => {
@@ -48,7 +48,7 @@ test('the output that is asked for never makes a request invalid, whatever is co
   world.telegram.say(CHAT, 'Hello');
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', recoveries: 0 });
   expect(asked()).toEqual([8_192]);
-  expect(world.claude.breaches()).toEqual([]);
+  expect(world.claude.violations()).toEqual([]);
 });
 
 test('an endpoint that does not state its output limit teaches it, once for all', async () => {
@@ -72,5 +72,5 @@ test('an answer that was cut in its words is delivered, and "go on" goes on', as
   world.telegram.say(CHAT, 'go on');
   expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered', recoveries: 0 });
   expect(JSON.stringify(world.claude.calls.at(-1)?.body.messages)).toContain('word word');
-  expect(world.claude.breaches()).toEqual([]);
+  expect(world.claude.violations()).toEqual([]);
 });

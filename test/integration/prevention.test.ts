@@ -47,7 +47,7 @@ test('a session that is nearly full is compacted after the reply, before the nex
   expect(JSON.stringify(second?.body)).toContain('Fill it up');
   expect(second?.pendingText).toBe('And after that');
   expect(world.telegram.shown(CHAT)).toHaveLength(2);
-  expect(world.claude.breaches()).toEqual([]);
+  expect(world.claude.violations()).toEqual([]);
 });
 
 test('a compaction after the reply that fails costs nobody anything', async () => {

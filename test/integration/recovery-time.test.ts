@@ -124,7 +124,7 @@ test('a summary has an output of its own, whatever an answer may take, and low e
     expect(body).toMatchObject({ max_tokens: 16_000, output_config: { effort: 'low' } });
   expect(callsOf('main').at(-1)?.body).toMatchObject({ max_tokens: 2_000, output_config: { effort: 'high' } });
   expect(callsOf('compaction').length).toBeGreaterThan(0);
-  expect(world.claude.breaches()).toEqual([]);
+  expect(world.claude.violations()).toEqual([]);
 });
 
 test('a refusal without numbers teaches that the window is smaller than what was sent', async () => {

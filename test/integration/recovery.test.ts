@@ -25,7 +25,7 @@ test('stage 1: an overflow is compacted by the model and the message is answered
   expect(compactionCalls().length).toBeGreaterThan(0);
   expect(mainCalls()[1]?.pendingText).toBe('What did we decide?');
   expect(world.telegram.shown(CHAT).map(({ text }) => text)).toEqual([expect.stringContaining('What did we decide?')]);
-  expect(world.claude.breaches()).toEqual([]);
+  expect(world.claude.violations()).toEqual([]);
 });
 
 test('stage 2: a second overflow starts a fresh session from a seed, replays the message, tells user and operator', async () => {
@@ -48,7 +48,7 @@ test('stage 2: a second overflow starts a fresh session from a seed, replays the
   expect(alert.text).toContain(old);
   expect(alert.text).toContain(outcome.traceId);
   expect(await world.peek.llen(world.keys.log(old))).toBeGreaterThan(200);
-  expect(world.claude.breaches()).toEqual([]);
+  expect(world.claude.violations()).toEqual([]);
 });
 
 test.each([
@@ -67,7 +67,7 @@ test.each([
   await world.telegram.waitForText(ALERT_CHAT, /Context overflow/);
 });
 
-test('an overflow that nothing mends ends in a told failure within the bound, and the next message is answered', async () => {
+test('an overflow that nothing fixes ends in a told failure within the bound, and the next message is answered', async () => {
   await givenHistory(100, 1_000);
   world.claude.react((call) =>
     call.kind === 'main' && call.pendingText !== 'And now?' ? { do: 'overflow' } : undefined,

@@ -32,7 +32,7 @@ test('a message that the model refuses is told, and no later request holds it', 
   const last = JSON.stringify(mainCalls().at(-1)?.body);
   expect(last).toContain('Hello');
   expect(last).not.toContain('EVIL');
-  expect(world.claude.breaches()).toEqual([]);
+  expect(world.claude.violations()).toEqual([]);
 });
 
 test('a refusal after a tool has returned takes the whole turn with it: calls and results, too', async () => {
@@ -46,7 +46,7 @@ test('a refusal after a tool has returned takes the whole turn with it: calls an
   expect(await outcomeOf('And now?', 2)).toMatchObject({ outcome: 'answered', recoveries: 0 });
   const last = JSON.stringify(mainCalls().at(-1)?.body.messages);
   expect(last).not.toMatch(/EVIL|tool_use|tool_result/);
-  expect(world.claude.breaches()).toEqual([]);
+  expect(world.claude.violations()).toEqual([]);
 });
 
 test('a second refusal in a row is taken for the history: a fresh session answers it', async () => {
@@ -69,7 +69,7 @@ test('two messages that are refused by themselves cost the chat nothing', async 
   expect(shown().slice(-2)).toEqual([expect.stringMatching(/declined/), expect.stringMatching(/declined/)]);
   expect(await outcomeOf('And now?', 4)).toMatchObject({ outcome: 'answered', session: old, recoveries: 0 });
   expect(JSON.stringify(mainCalls().at(-1)?.body)).not.toContain('EVIL');
-  expect(world.claude.breaches()).toEqual([]);
+  expect(world.claude.violations()).toEqual([]);
 });
 
 test('a refusal with words is no answer', async () => {

@@ -34,7 +34,7 @@ test('an image that the API would refuse for ever is left out, said so in the vi
   );
   world.telegram.say(CHAT, 'Are you sure?');
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', recoveries: 0 });
-  expect(world.claude.breaches()).toEqual([]);
+  expect(world.claude.violations()).toEqual([]);
   expect(world.claude.calls).toHaveLength(1);
   const sent = JSON.stringify(world.claude.calls[0]?.body);
   expect(sent).toContain('image/png');
@@ -65,7 +65,7 @@ test('torn tool pairs of an import never reach the API', async () => {
   );
   world.telegram.say(CHAT, 'And?');
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', recoveries: 0 });
-  expect(world.claude.breaches()).toEqual([]);
+  expect(world.claude.violations()).toEqual([]);
 });
 
 test('a 400 that would repeat for ever moves the chat to a fresh session, and the next message is answered', async () => {

@@ -97,5 +97,5 @@ test('whatever kinds of errors follow each other, every message ends within the 
   // A message that the model declines is not asked again.
   const asked = all.filter(([first]) => first !== 'refusal');
   expect(settled.filter(({ outcome }) => outcome === 'answered').length).toBeGreaterThan(asked.length / 2);
-  expect(world.claude.breaches()).toEqual([]);
+  expect(world.claude.violations()).toEqual([]);
 }, 150_000);

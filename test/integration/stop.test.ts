@@ -40,7 +40,7 @@ test('/stop ends the turn that runs and what waits behind it, in order, and noth
   expect(await outcomesOf(OTHER)).toEqual([]);
   world.telegram.say(OTHER, '/stop');
   expect(await nextOutcome(world, OTHER, 2)).toMatchObject({ outcome: 'command' });
-  expect(world.claude.breaches()).toEqual([]);
+  expect(world.claude.violations()).toEqual([]);
   expect(shown(ALERT_CHAT)).toEqual([]);
 });
 

@@ -64,7 +64,7 @@ test('when it is over the chats that waited are answered, each in the session th
     CHATS - STORM.stormChats - 2,
   );
   await world.telegram.waitForText(ALERT_CHAT, /^Resolved: chats that overflowed are answered again/);
-  expect(world.claude.breaches()).toEqual([]);
+  expect(world.claude.violations()).toEqual([]);
 }, 60_000);
 
 test('few chats that overflow are recovered as ever', async () => {

@@ -6,7 +6,7 @@ import { keptLog } from '../fixture/log.ts';
 import { until } from '../fixture/root.ts';
 
 test('a server that is down for a while is told, and its return; a queue that refuses is asked again', async () => {
-  const servers: McpServerState[] = [{ server: 'web', problem: undefined, tools: 1, leftOut: [] }];
+  const servers: McpServerState[] = [{ server: 'web', problem: undefined, tools: 1, omitted: [] }];
   const queued: Alert[] = [];
   let refusals = 0;
   const watch = watchToolServers({
@@ -20,9 +20,9 @@ test('a server that is down for a while is told, and its return; a queue that re
     downMs: 50,
   });
   await until('the first look', () => queued[0]);
-  servers[0] = { server: 'web', problem: 'it has ended (1)', tools: 1, leftOut: [] };
+  servers[0] = { server: 'web', problem: 'it has ended (1)', tools: 1, omitted: [] };
   await until('the alert', () => queued[1]);
-  servers[0] = { server: 'web', problem: undefined, tools: 1, leftOut: [] };
+  servers[0] = { server: 'web', problem: undefined, tools: 1, omitted: [] };
   await until('its end', () => queued[2]);
   await watch.stop();
   expect(queued).toEqual([

@@ -36,7 +36,7 @@ async function killedAt(step: Failpoint, nth: number, ...rounds: Block[][]) {
   expect(await nextOutcome(world, CHAT, 1, PATIENCE_MS)).toMatchObject({ outcome: 'answered' });
   expect(world.telegram.shown(CHAT).map((message) => message.text)).toEqual([`Done after ${rounds.length} rounds.`]);
   expect(await settledOutcomes(world)).toHaveLength(1);
-  expect(world.claude.breaches()).toEqual([]);
+  expect(world.claude.violations()).toEqual([]);
   const last = world.claude.calls.at(-1);
   return { notes: await notebook.notes(), results: last ? resultsIn(last) : [] };
 }

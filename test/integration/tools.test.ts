@@ -36,7 +36,7 @@ test('the model calls tools side by side, sees their results in its own order, a
     expect.objectContaining({ tool_use_id: 't2', content: [text('write: t2')] }),
   ]);
   expect(third && resultsIn(third)).toHaveLength(1);
-  expect(world.claude.breaches()).toEqual([]);
+  expect(world.claude.violations()).toEqual([]);
   expect(mainCalls()).toHaveLength(3);
 });
 
@@ -52,7 +52,7 @@ test('a tool that fails, hangs or does not exist is an error result, and the tur
   expect(JSON.stringify(hung)).toMatch(/did not answer within 1 second/);
   expect(absent).toMatchObject({ is_error: true });
   expect(fine?.is_error).toBeUndefined();
-  expect(world.claude.breaches()).toEqual([]);
+  expect(world.claude.violations()).toEqual([]);
 });
 
 test('a long result is cut before it is first sent, and says how much there was and how to read on', async () => {
@@ -97,7 +97,7 @@ test('after its last round the model must answer in words', async () => {
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
   expect(mainCalls().map(({ body }) => body.tool_choice)).toEqual([undefined, undefined, { type: 'none' }]);
   expect(shown()).toEqual(['Enough.']);
-  expect(world.claude.breaches()).toEqual([]);
+  expect(world.claude.violations()).toEqual([]);
 });
 
 test('a model that has nothing to add after its tools has said what it said before them', async () => {
@@ -128,7 +128,7 @@ test('a call whose input was cut is not made, and the next message finds a sound
   expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
   expect(await notebook.notes()).toEqual([]);
   expect(JSON.stringify(mainCalls()[1]?.body.messages)).not.toContain('tool_use');
-  expect(world.claude.breaches()).toEqual([]);
+  expect(world.claude.violations()).toEqual([]);
 });
 
 test.each(['claude-sonnet-4-6', 'claude-opus-5-5'])(
@@ -147,7 +147,7 @@ test.each(['claude-sonnet-4-6', 'claude-opus-5-5'])(
       /notebook__long .*returned 30009 characters, left out here/,
     );
     expect(mainCalls().every(({ status }) => status === 200)).toBe(true);
-    expect(world.claude.breaches()).toEqual([]);
+    expect(world.claude.violations()).toEqual([]);
     expect(await settledOutcomes(world)).toHaveLength(1);
   },
 );
@@ -164,7 +164,7 @@ test.each(['claude-opus-5-5', 'claude-sonnet-4-6'])(
     world.claude.react(() => undefined);
     world.telegram.say(CHAT, 'And now?');
     expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
-    expect(world.claude.breaches()).toEqual([]);
+    expect(world.claude.violations()).toEqual([]);
   },
 );
 
@@ -186,7 +186,7 @@ test('a tool that the API would refuse costs no chat its answer, and the operato
     world.telegram.say(CHAT, 'Are you there?');
     expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', attempts: 1 });
     expect(mainCalls()[0]?.body.tools?.map(({ name }) => name)).toEqual(['recall', 'web__bound']);
-    expect(world.claude.breaches()).toEqual([]);
+    expect(world.claude.violations()).toEqual([]);
     const alerts = () => world.telegram.shown(ALERT_CHAT).map((message) => message.text);
     await until('the alert', () => alerts()[0]);
     // Another start finds the same, which the operator knows already.

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { blocksOf } from '../stand-in/claude/request.ts';
 import type { Check } from './check.ts';
-import { breachesIn, freshChat, IDLE_MS, MODEL } from './ground.ts';
+import { freshChat, IDLE_MS, MODEL, violationsIn } from './ground.ts';
 
 const LONG = Array.from({ length: 120 }, (_, index) => `Sentence ${index + 1} of the answer.`).join(' ');
 const DRAFT = 'sendMessageDraft';
@@ -54,7 +54,7 @@ export const CHAT_CHECKS: readonly Check[] = [
       assert.match(JSON.stringify(call?.body.messages[0]), /Maria/);
       const marks = JSON.stringify(call?.body).match(/"cache_control"/g)?.length ?? 0;
       assert.ok(marks > 0, 'the marks of the cache were lost on the way');
-      assert.deepEqual(breachesIn(exchange), []);
+      assert.deepEqual(violationsIn(exchange), []);
       return `3 messages, ${marks} cache marks`;
     },
   },
@@ -71,7 +71,7 @@ export const CHAT_CHECKS: readonly Check[] = [
         answer.map(({ type }) => type),
         ['thinking', 'text'],
       );
-      assert.deepEqual(breachesIn(exchange), []);
+      assert.deepEqual(violationsIn(exchange), []);
       const { cache_read_input_tokens: read = 0 } = call?.usage ?? {};
       assert.ok(read > 0, 'nothing was read from the cache');
       return `signature of ${String(answer[0]?.signature).length} characters, ${read} tokens read from the cache`;

@@ -113,8 +113,8 @@ const ALERT_MS = 10_000;
 let chats = 0;
 
 /** The rules of the API that requests of an exchange broke. */
-export function breachesIn({ calls }: Exchange): string[] {
-  return calls.flatMap(({ breach }) => (breach ? [breach.message] : []));
+export function violationsIn({ calls }: Exchange): string[] {
+  return calls.flatMap(({ violation }) => (violation ? [violation.message] : []));
 }
 
 /** A chat in which nothing was said yet. */

@@ -6,7 +6,7 @@ import { callsTools, resultsIn } from '../fixture/notebook.ts';
 import type { ClaudeCall } from '../stand-in/claude/reaction.ts';
 import type { Block } from '../stand-in/claude/request.ts';
 import type { Check } from './check.ts';
-import { breachesIn, type Exchange, freshChat, type Ground } from './ground.ts';
+import { type Exchange, freshChat, type Ground, violationsIn } from './ground.ts';
 
 const NEEDS = ['MCP servers'] as const;
 /** Tools of `everything` that are called without arguments that matter. One waits for seconds, one asks other hosts. */
@@ -38,7 +38,7 @@ async function afterRounds(ground: Ground, ...rounds: Block[][]): Promise<Exchan
   const exchange = await freshChat(ground).ask('Use your tools.');
   assert.equal(exchange.outcome.outcome, 'answered');
   assert.deepEqual(exchange.shown, [`Done after ${rounds.length} rounds.`]);
-  assert.deepEqual(breachesIn(exchange), []);
+  assert.deepEqual(violationsIn(exchange), []);
   return exchange;
 }
 
@@ -86,7 +86,7 @@ export const TOOL_CHECKS: readonly Check[] = [
       const count = (server: string): number => names.filter((name) => name.startsWith(`${server}__`)).length;
       const servers = ['everything', 'remote', 'filesystem', 'memory'];
       for (const server of servers) assert.ok(count(server) > 0, `no tool of ${server}`);
-      assert.deepEqual(breachesIn(exchange), []);
+      assert.deepEqual(violationsIn(exchange), []);
       assert.deepEqual(exchange.events, []);
       return servers.map((server) => `${server} ${count(server)}`).join(', ');
     },

@@ -139,20 +139,20 @@ export function tornAlert(attempt: Attempt, records: number): Alert {
  * Tools that the model is not shown, since it would refuse every message with them. The incident is the server with
  * these tools and reasons.
  */
-export function leftOutAlert(server: string, leftOut: readonly { tool: string; why: string }[]): Alert {
-  const named = leftOut
+export function omittedToolsAlert(server: string, omitted: readonly { tool: string; why: string }[]): Alert {
+  const named = omitted
     .slice(0, TOOLS_NAMED_MAX)
     .map(({ tool, why }) => `- ${tool === '' ? '(no name)' : tool}: ${why}`);
-  const more = leftOut.length > named.length ? [`- and ${leftOut.length - named.length} more`] : [];
+  const more = omitted.length > named.length ? [`- and ${omitted.length - named.length} more`] : [];
   const digest = createHash('sha256')
-    .update(JSON.stringify([server, leftOut]))
+    .update(JSON.stringify([server, omitted]))
     .digest('hex')
     .slice(0, 16);
   return {
     cause: 'tools-omitted',
     key: digest,
     text: [
-      `${leftOut.length} tools of the MCP server ${JSON.stringify(clip(server, SERVER_CHARS_MAX))} are omitted, and chats go on without them:`,
+      `${omitted.length} tools of the MCP server ${JSON.stringify(clip(server, SERVER_CHARS_MAX))} are omitted, and chats go on without them:`,
       ...named,
       ...more,
     ].join('\n'),

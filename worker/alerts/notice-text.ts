@@ -39,8 +39,8 @@ function resolvedText(incident: Incident): string {
   const { over, endsBy } = CAUSES[incident.cause];
   const end = endsBy === 'alert' ? incident.latest : `Resolved: ${over}`;
   const lastedS = Math.round(((incident.endedMs ?? incident.lastMs) - incident.openedMs) / 1000);
-  const told = sentences(end, `It lasted ${lastedS} seconds${concerned(incident)} (${incidentOf(incident)}).`);
-  return [told, ...named(incident)].join('\n');
+  const lasted = sentences(end, `It lasted ${lastedS} seconds${concerned(incident)} (${incidentOf(incident)}).`);
+  return [lasted, ...named(incident)].join('\n');
 }
 
 /** Whom an incident affects besides the message that its first words name. */

@@ -39,10 +39,10 @@ const WORDS: readonly (readonly [error: RegExp, said: string])[] = [
 /** Watches the writes of one process. */
 export function watchRedis({ channels, log, afterMs, now = Date.now }: RedisTroublePorts): RedisTrouble {
   let sinceMs: number | undefined;
-  let isTold = false;
+  let isNotified = false;
   let isSending = false;
   const unsent: string[] = [];
-  const tell = (text: string): void => {
+  const notify = (text: string): void => {
     log.error({ alert: text }, 'alert');
     unsent.push(text);
   };
@@ -58,16 +58,16 @@ export function watchRedis({ channels, log, afterMs, now = Date.now }: RedisTrou
   return {
     sinceMs: () => sinceMs,
     worked() {
-      if (isTold && sinceMs !== undefined) tell(resolvedText(now() - sinceMs));
+      if (isNotified && sinceMs !== undefined) notify(resolvedText(now() - sinceMs));
       sinceMs = undefined;
-      isTold = false;
+      isNotified = false;
       void send();
     },
     failed(error) {
       sinceMs ??= now();
-      if (!isTold && now() - sinceMs >= afterMs) {
-        isTold = true;
-        tell(troubleText(error, sinceMs));
+      if (!isNotified && now() - sinceMs >= afterMs) {
+        isNotified = true;
+        notify(troubleText(error, sinceMs));
       }
       void send();
     },

@@ -24,15 +24,15 @@ export const TOOL_SERVER_DOWN_MS = 30_000;
  */
 export function watchToolServers({ state, queue, log, everyMs, downMs }: ToolServerPorts): Service {
   const downSinceMs = new Map<string, number>();
-  const told = new Map<string, 'up' | 'down'>();
+  const notified = new Map<string, 'up' | 'down'>();
   const look = async ({ server, problem }: McpServerState): Promise<void> => {
     if (problem === undefined) downSinceMs.delete(server);
     else if (!downSinceMs.has(server)) downSinceMs.set(server, performance.now());
     const isLong = performance.now() - (downSinceMs.get(server) ?? Number.POSITIVE_INFINITY) >= downMs;
     const now = problem === undefined ? 'up' : 'down';
-    if (told.get(server) === now || (now === 'down' && !isLong)) return;
+    if (notified.get(server) === now || (now === 'down' && !isLong)) return;
     await queue(toolServerAlert(server, problem));
-    told.set(server, now);
+    notified.set(server, now);
   };
   return runLoop({
     name: 'tool servers',
@@ -41,6 +41,7 @@ export function watchToolServers({ state, queue, log, everyMs, downMs }: ToolSer
       return everyMs;
     },
     retryMs: everyMs,
-    onError: (error) => log.warn({ err: error }, 'the operator could not be told of a tool server; it is tried again'),
+    onError: (error) =>
+      log.warn({ err: error }, 'the operator could not be notified of a tool server; it is tried again'),
   });
 }

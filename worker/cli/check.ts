@@ -57,9 +57,9 @@ async function checkTools(servers: readonly McpServer[]): Promise<Finding[]> {
   const log = createLogger('silent');
   const tools = await startMcp(servers, { limits: { timeoutMs: TOOLS_DEADLINE_MS, startMs: TOOLS_DEADLINE_MS }, log });
   try {
-    return tools.state().map(({ server, problem, tools: count, leftOut }) => {
-      const named = leftOut.map(({ tool, why }) => `${JSON.stringify(tool)} (${why})`).join(', ');
-      const detail = `${count} tools${leftOut.length === 0 ? '' : `; ${leftOut.length} left out: ${named}`}`;
+    return tools.state().map(({ server, problem, tools: count, omitted }) => {
+      const named = omitted.map(({ tool, why }) => `${JSON.stringify(tool)} (${why})`).join(', ');
+      const detail = `${count} tools${omitted.length === 0 ? '' : `; ${omitted.length} left out: ${named}`}`;
       return { part: `tools of ${server}`, ok: problem === undefined, detail: problem ?? detail };
     });
   } finally {

@@ -86,7 +86,7 @@ export interface Attempt {
   /** The keys of the shard; the key of `chat` is that of `home`. */
   readonly keys: Keys;
   /** Unique to this attempt, even where Redis has forgotten another one. */
-  readonly fence: string;
+  readonly fencingToken: string;
   /** 1 for the first; restarts at 1 after each recovery step. */
   readonly attempts: number;
   readonly recoveries: number;
@@ -165,7 +165,7 @@ export function readAttempt(reply: {
   const fields = fieldsOf(reply.fields);
   const turn = fieldsOf(reply.turn);
   const session = fieldsOf(reply.sessionFields);
-  const fence = turn.get('fence') ?? '';
+  const fencingToken = turn.get('fence') ?? '';
   const begunAtMs = performance.now();
   const trial = parsed<Trial>(turn.get('trial'));
   // The chat has been bound to another session meanwhile: the trial no longer applies.
@@ -188,7 +188,7 @@ export function readAttempt(reply: {
     const words = commands.flatMap((command) => [command.length, ...command]);
     const onlyChecks = step === '' && commands.length === 0;
     return (onlyChecks ? afterWrites : asWrite)(async (number) => {
-      const args = [fence, number, step, ...expect, ...words];
+      const args = [fencingToken, number, step, ...expect, ...words];
       const written = (await reply.write([turnKey, reply.keys.absent], args)) as Written;
       if (written === 'fenced') throw new FencedError();
       return written;
@@ -199,7 +199,7 @@ export function readAttempt(reply: {
     chat: reply.chat,
     home: reply.home,
     keys: { ...reply.keys, chat: (chat) => reply.keys.chat(chat === reply.chat ? reply.home : chat) },
-    fence,
+    fencingToken,
     attempts: Number(turn.get('attempts')),
     recoveries: Number(turn.get('recoveries') ?? 0),
     recoveriesBefore: Number(turn.get('recoveriesBefore') ?? 0),

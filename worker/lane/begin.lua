@@ -13,7 +13,7 @@
 --       6 chat   7 prefix of chat keys   8 prefix of lane keys   9 prefix of turn keys
 -- Reply {'settled', head | '', its traceparent, its chat}   the entry is gone: its outcome is written
 --       {'waiting', head, its traceparent, its chat}        another message of the chat comes first
---       {'suspect', ms since the epoch}           an older poison candidate runs, or will
+--       {'poison candidate', ms since the epoch}           an older poison candidate runs, or will
 --       {'fenced'}                                sent again, and another attempt has taken over meanwhile
 --       {'begun', ms since the epoch, chat whose session it is, entry fields, turn fields, session id, session fields, calibration | ''}
 -- include: entry, time
@@ -85,7 +85,7 @@ if tonumber(redis.call('HGET', KEYS[2], 'deaths') or 0) >= tonumber(ARGV[4]) the
     oldest = redis.call('ZRANGE', KEYS[5], 0, 0)[1]
   end
   if oldest ~= ARGV[1] then
-    return { 'suspect', now }
+    return { 'poison candidate', now }
   end
 end
 if fences[1] then

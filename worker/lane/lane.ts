@@ -99,7 +99,7 @@ export type Begun =
   /** Another message of the chat comes first. */
   | { kind: 'waiting'; head: Head }
   /** The message may have killed processes, and an older poison candidate comes first. */
-  | { kind: 'suspect' }
+  | { kind: 'poison candidate' }
   /** The reply was lost, and another attempt took over before the command was re-sent. */
   | { kind: 'fenced' };
 
@@ -179,7 +179,7 @@ interface Beginning {
 
 async function beginAttempt(parts: Beginning, entry: EntryId, chat: ChatKey, newSession: SessionId): Promise<Begun> {
   const { keys, clock, write } = parts;
-  const at = [keys.inbound, keys.turn(entry), keys.lane(chat), keys.chat(chat), keys.suspects, keys.absent];
+  const at = [keys.inbound, keys.turn(entry), keys.lane(chat), keys.chat(chat), keys.poisonCandidates, keys.absent];
   const { chatPrefix, lanePrefix, turnPrefix } = keys;
   const prefixes = [chatPrefix, lanePrefix, turnPrefix];
   const args = [entry, newSession, keys.session('' as SessionId), SUSPECT_DEATHS, randomUUID(), chat, ...prefixes];
@@ -199,7 +199,7 @@ async function settleAttempt(
   record: OutcomeRecord,
   also: readonly OutcomeRecord[],
 ) {
-  const { entry, chat, fence } = attempt;
+  const { entry, chat, fencingToken } = attempt;
   const at = [
     keys.inbound,
     keys.lane(chat),
@@ -208,7 +208,7 @@ async function settleAttempt(
     keys.outcomes,
     keys.dead,
     keys.counts,
-    keys.suspects,
+    keys.poisonCandidates,
     keys.chat(chat),
     keys.absent,
   ];
@@ -216,7 +216,7 @@ async function settleAttempt(
   const argsAfter = (lastWrite: number) => [
     entry,
     chat,
-    fence,
+    fencingToken,
     INBOUND_GROUP,
     record.outcome,
     JSON.stringify(record),
@@ -234,16 +234,16 @@ async function settleAttempt(
 type BeginReply =
   | ['settled' | 'waiting', head: EntryId | '', traceparent: string, chat: ChatKey]
   | ['fenced']
-  | ['suspect', timeMs: number]
+  | ['poison candidate', timeMs: number]
   | ['begun', timeMs: number, home: ChatKey, string[], string[], SessionId, string[], string];
 
 function timeOf(reply: BeginReply): number | undefined {
-  return reply[0] === 'begun' || reply[0] === 'suspect' ? reply[1] : undefined;
+  return reply[0] === 'begun' || reply[0] === 'poison candidate' ? reply[1] : undefined;
 }
 
 /** Why an attempt was not begun. */
 function notBegun(reply: Exclude<BeginReply, ['begun', ...unknown[]]>): Begun {
-  if (reply[0] === 'suspect' || reply[0] === 'fenced') return { kind: reply[0] };
+  if (reply[0] === 'poison candidate' || reply[0] === 'fenced') return { kind: reply[0] };
   const [kind, head, traceparent, chat] = reply;
   return head === '' ? { kind: 'settled' } : { kind, head: { entry: head, chat, traceparent } };
 }

@@ -10,7 +10,7 @@ export interface Slots {
 /** A shard's share of its process's slots. */
 export interface Share {
   /** Waits for a slot. Returns a function that releases it, or nothing when none came free in time. Never rejects. */
-  take(patienceMs: number): Promise<(() => void) | undefined>;
+  take(timeoutMs: number): Promise<(() => void) | undefined>;
   /** How many jobs the shard has in hand: running, or waiting for a slot. */
   inHand(): number;
   /** How many jobs the shard may have in hand; at least one, because without a listener it is never notified. */
@@ -24,7 +24,7 @@ export function createSlots(count: number): Slots {
   const waiting: (() => void)[] = [];
   const listeners: (() => void)[] = [];
   let free = count;
-  const tell = (): void => {
+  const notifyListeners = (): void => {
     for (const listener of listeners) listener();
   };
   const release = (): void => {
@@ -32,7 +32,7 @@ export function createSlots(count: number): Slots {
     if (next) next();
     else free += 1;
   };
-  const taken = (patienceMs: number): Promise<boolean> => {
+  const taken = (timeoutMs: number): Promise<boolean> => {
     if (free > 0) {
       free -= 1;
       return Promise.resolve(true);
@@ -41,7 +41,7 @@ export function createSlots(count: number): Slots {
     const timer = setTimeout(() => {
       waiting.splice(waiting.indexOf(mine), 1);
       resolve(false);
-    }, patienceMs);
+    }, timeoutMs);
     const mine = (): void => {
       clearTimeout(timer);
       resolve(true);
@@ -53,19 +53,19 @@ export function createSlots(count: number): Slots {
     share() {
       let [running, asking] = [0, 0];
       return {
-        async take(patienceMs) {
+        async take(timeoutMs) {
           asking += 1;
-          const asked = taken(patienceMs);
-          tell();
+          const asked = taken(timeoutMs);
+          notifyListeners();
           const isMine = await asked;
           asking -= 1;
           if (!isMine) return undefined;
           running += 1;
-          tell();
+          notifyListeners();
           return () => {
             running -= 1;
             release();
-            tell();
+            notifyListeners();
           };
         },
         inHand: () => running + asking,

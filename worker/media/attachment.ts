@@ -27,8 +27,8 @@ export async function readAttachment(
   name: string | undefined,
   limits: AttachmentLimits,
 ): Promise<Attachment> {
-  const told = kindOf(bytes);
-  switch (told.kind) {
+  const detected = kindOf(bytes);
+  switch (detected.kind) {
     case 'empty':
       return unreadable('empty');
     case 'picture':
@@ -36,7 +36,7 @@ export async function readAttachment(
     case 'pdf':
       return readPages(bytes, name, limits.pdfPagesMax);
     case 'text':
-      return readText(told.text, bytes.length, name, limits.textMaxChars);
+      return readText(detected.text, bytes.length, name, limits.textMaxChars);
     case 'other':
       return unreadable('other_kind');
   }

@@ -9,7 +9,7 @@ import { asksForBlame } from './policy.ts';
 import { removeTurn } from './trial.ts';
 
 /** What the notice to the user says, by the final failure. */
-const TOLD: Readonly<Partial<Record<FailureKind, string>>> = {
+const NOTICE_OF: Readonly<Partial<Record<FailureKind, string>>> = {
   media: NOTICE.notTaken,
   poison: NOTICE.notTaken,
   unknown: NOTICE.notTaken,
@@ -28,7 +28,7 @@ export function giveUp(ports: RecoverPorts, { attempt, failure }: Overflow): Rec
   const fault = failure.kind === 'output' ? 'output' : isGuilty ? 'message' : 'size';
   return {
     kind: 'conclude',
-    conclusion: { outcome: 'failed', reason: failure.reason, parts: [TOLD[failure.kind] ?? NOTICE.gaveUp] },
+    conclusion: { outcome: 'failed', reason: failure.reason, parts: [NOTICE_OF[failure.kind] ?? NOTICE.gaveUp] },
     commands: [
       // During a trial, the move back removes the message, however it ended.
       ...(isGuilty && attempt.trial === undefined ? removeTurn(attempt) : []),

@@ -2,7 +2,7 @@ import { METRIC } from '../../shared/base/telemetry.ts';
 import { auditCommand } from '../lane/audit-trail.ts';
 import { TRIMMED_HISTORY_BYTES_MAX } from '../model/body-size.ts';
 import { isThinking } from '../model/rules/shapes.ts';
-import { leftOut, NOTICE } from '../reply/notices.ts';
+import { NOTICE, removedNotice } from '../reply/notices.ts';
 import { asShown } from '../session/overlay.ts';
 import { appendCommands } from '../session/store.ts';
 import { viewWithOrigins } from '../session/view.ts';
@@ -94,7 +94,7 @@ export async function scrubResults(ports: RecoverPorts, overflow: Overflow): Pro
 async function storeOwn(ports: RecoverPorts, overflow: Overflow, left: readonly Part[]): Promise<Recovery> {
   const { attempt, failure } = overflow;
   const names = left.map(({ name }) => name);
-  await store(ports, overflow, left, leftOut(names), [
+  await store(ports, overflow, left, removedNotice(names), [
     ...moveTo(attempt, attempt.stage),
     noteTried(attempt, failure.kind),
   ]);

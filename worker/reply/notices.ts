@@ -67,7 +67,7 @@ export function unreadableFile(why: FileProblem, name?: string): string {
 }
 
 /** The notice that parts of a conversation are no longer shown to the model. */
-export function leftOut(names: readonly string[]): string {
+export function removedNotice(names: readonly string[]): string {
   const different = [...new Set(names)];
   const named = different.slice(0, LEFT_OUT_NAMED_MAX).join(', ');
   const more = different.length > LEFT_OUT_NAMED_MAX ? ' and more' : '';

@@ -67,7 +67,7 @@ export function createSessions(redis: RedisClient, keys: Keys): Sessions {
     async open(attempt, pending, bytesMax) {
       const { session } = attempt;
       const at = [keys.turn(attempt.entry), keys.session(session), keys.log(session)];
-      const args = [attempt.fence, userStep(session), encodeRecord(pending), bytesMax];
+      const args = [attempt.fencingToken, userStep(session), encodeRecord(pending), bytesMax];
       const reply = await attempt.asWrite((number) => open(at, [...args, number]));
       if (reply[0] === 'fenced') throw new FencedError();
       const [, logRecords, firstIndex, windowStart, head, lines] = reply;

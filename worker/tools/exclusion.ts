@@ -1,4 +1,4 @@
-import { type LeftOutTool, type Toolbox, type ToolSpec, toolError } from './toolbox.ts';
+import { type OmittedTool, type Toolbox, type ToolSpec, toolError } from './toolbox.ts';
 
 /** A toolbox from which tools can be removed. */
 export interface Exclusions {
@@ -8,7 +8,7 @@ export interface Exclusions {
    */
   exclude(name: string, why: string): boolean;
   /** The removed tools, oldest first. */
-  excluded(): readonly LeftOutTool[];
+  excluded(): readonly OmittedTool[];
 }
 
 /**

@@ -1,10 +1,10 @@
 import { graphemePrefix } from '../../shared/base/text.ts';
-import type { LeftOutTool, ToolSpec } from './toolbox.ts';
+import type { OmittedTool, ToolSpec } from './toolbox.ts';
 
 /** Tools that fit a bound, and what was omitted to fit it. */
 export interface BoundedTools<Spec> {
   specs: readonly Spec[];
-  leftOut: readonly LeftOutTool[];
+  omitted: readonly OmittedTool[];
 }
 
 /**
@@ -26,19 +26,19 @@ export function boundTools<Spec extends ToolSpec>(specs: readonly Spec[], charsM
   let shown = specs;
   for (const step of DESCRIPTION_STEPS) {
     shown = specs.map((spec) => withShortDescription(spec, step));
-    if (shown.reduce((sum, spec) => sum + sizeOf(spec), 0) <= charsMax) return { specs: shown, leftOut: [] };
+    if (shown.reduce((sum, spec) => sum + sizeOf(spec), 0) <= charsMax) return { specs: shown, omitted: [] };
   }
   let left = charsMax;
   const kept: Spec[] = [];
-  const leftOut: LeftOutTool[] = [];
+  const omitted: OmittedTool[] = [];
   for (const spec of shown) {
     const size = sizeOf(spec);
     if (size <= left) {
       left -= size;
       kept.push(spec);
-    } else leftOut.push({ tool: spec.name, why: `all tools together would have more than ${charsMax} characters` });
+    } else omitted.push({ tool: spec.name, why: `all tools together would have more than ${charsMax} characters` });
   }
-  return { specs: kept, leftOut };
+  return { specs: kept, omitted };
 }
 
 /** Characters of a definition as it is sent. */

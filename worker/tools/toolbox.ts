@@ -12,7 +12,7 @@ export interface ToolSpec {
 }
 
 /** A tool that the model is not shown, and why. */
-export interface LeftOutTool {
+export interface OmittedTool {
   tool: string;
   why: string;
 }

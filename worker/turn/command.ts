@@ -10,13 +10,13 @@ const CANCELLED = 'cancelledOthers';
 /** A command's reply and its changes in Redis. Pure except for the new session's id. */
 export function carryOut(command: BotCommand, attempt: Attempt): Concluding {
   const { keys, chat, session } = attempt;
-  const told = (text: string): Conclusion => ({ outcome: 'command', reason: command, parts: [text] });
+  const answered = (text: string): Conclusion => ({ outcome: 'command', reason: command, parts: [text] });
   switch (command) {
     case 'new':
-      return conclude(told(NOTICE.newConversation), emptySessionCommands(keys, chat, session, newSessionId()));
+      return conclude(answered(NOTICE.newConversation), emptySessionCommands(keys, chat, session, newSessionId()));
     case 'stop':
-      return conclude(told(attempt.field(CANCELLED) === undefined ? NOTICE.nothingToStop : NOTICE.stopped));
+      return conclude(answered(attempt.field(CANCELLED) === undefined ? NOTICE.nothingToStop : NOTICE.stopped));
     default:
-      return conclude(told(NOTICE.help));
+      return conclude(answered(NOTICE.help));
   }
 }

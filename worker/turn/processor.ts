@@ -35,7 +35,7 @@ export type Processor = (
 ) => Promise<void>;
 
 /** How long a poison candidate waits before it asks again whether it is the oldest. */
-const SUSPECT_WAIT_MS = 1_000;
+const POISON_CANDIDATE_WAIT_MS = 1_000;
 /** How long a job that was taken waits for a slot, and how long it is delayed after that. */
 const SLOT_PATIENCE_MS = 2_000;
 const NO_SLOT_WAIT_MS = 20;
@@ -66,7 +66,7 @@ async function run(
 ): Promise<void> {
   const begun = await begin(ports, job);
   if (begun.kind === 'put aside') return;
-  if (begun.kind === 'suspect') return postpone(ports, job, token, SUSPECT_WAIT_MS);
+  if (begun.kind === 'poison candidate') return postpone(ports, job, token, POISON_CANDIDATE_WAIT_MS);
   if (begun.kind === 'fenced') throw new FencedError();
   if (begun.kind !== 'begun') {
     if (begun.head) await ports.queue.add([begun.head]);
@@ -203,7 +203,7 @@ function recordFor(
 function tellSettled(
   ports: ProcessorPorts,
   attempt: Attempt,
-  { outcome, reason, parts: told }: Conclusion,
+  { outcome, reason, parts: answered }: Conclusion,
   { entry, traceparent, sentAtMs }: Settled,
   settledAtMs: number,
 ): void {
@@ -214,7 +214,7 @@ function tellSettled(
   const isOwn = entry === attempt.entry;
   const content =
     settings.logContent && isOwn && attempt.message.ok
-      ? { content: { asked: attempt.message.value.content, told } }
+      ? { content: { asked: attempt.message.value.content, answered } }
       : {};
   log.info({ entry, chat: attempt.chat, outcome, reason, traceId: traceIdOf(traceparent), ...content }, 'settled');
 }
@@ -247,15 +247,15 @@ async function obey(
  * reply.
  */
 async function endAttempt(
-  { keys, entry, fence, write }: Attempt,
+  { keys, entry, fencingToken, write }: Attempt,
   verdict: Exclude<Verdict, { kind: 'settle' }>,
 ): Promise<void> {
   const turn = keys.turn(entry);
   const isFree = verdict.kind === 'hand back' || (verdict.kind === 'later' && verdict.isFree === true);
   const isTimeout = verdict.kind === 'later' && verdict.reason === TURN_TIMEOUT;
-  await write(`ended:${fence}`, [
+  await write(`ended:${fencingToken}`, [
     ['HDEL', turn, 'running', 'deaths'],
-    ['ZREM', keys.suspects, entry],
+    ['ZREM', keys.poisonCandidates, entry],
     ...(isFree ? [['HINCRBY', turn, 'attempts', -1] as const] : []),
     ...(isTimeout ? [['HINCRBY', turn, TIMEOUTS, 1] as const] : []),
   ]);

@@ -5,7 +5,7 @@ import { sendJson } from '../loopback.ts';
 import type { StandInModel } from './model.ts';
 import type { ClaudeCall, Pinging, Reaction } from './reaction.ts';
 import { type Answer, messageBody, ReplyStream } from './reply.ts';
-import { overflowBreach } from './rules.ts';
+import { overflowViolation } from './rules.ts';
 
 /** How long things take where a reaction does not say it. */
 export interface Pace {
@@ -77,7 +77,7 @@ export async function act(reaction: Reaction, stage: Stage): Promise<void> {
 
 function overflowOf(reaction: Extract<Reaction, { do: 'overflow' }>, { call, model }: Stage) {
   const limit = reaction.limitTokens ?? model.windowTokens;
-  return overflowBreach(reaction.observedTokens ?? Math.max(call.inputTokens, Math.ceil(limit * 1.07)), limit);
+  return overflowViolation(reaction.observedTokens ?? Math.max(call.inputTokens, Math.ceil(limit * 1.07)), limit);
 }
 
 function refuse(

@@ -1,10 +1,10 @@
 /** Reads a call as the API would, before anything is decided about the answer. */
 import type { IncomingMessage } from 'node:http';
-import type { Breach, Grounds } from './breach.ts';
 import { countTokens } from './counting.ts';
 import { isObject, type MessagesRequest } from './request.ts';
-import { bodyBreach, firstBreach, unreadableBreach, windowBreach } from './rules.ts';
+import { bodyViolation, firstViolation, unreadableViolation, windowViolation } from './rules.ts';
 import { dropsUnbound, unboundThinking } from './thinking.ts';
+import type { Grounds, Violation } from './violation.ts';
 
 /** A call refused at the door, before its body means anything. */
 export interface Refusal {
@@ -17,9 +17,9 @@ export interface Refusal {
 export interface Judgement {
   readonly body: MessagesRequest;
   readonly inputTokens: number;
-  readonly breach?: Breach;
+  readonly violation?: Violation;
   /** Set when the request is sound, but too long for the window. */
-  readonly window?: Breach;
+  readonly window?: Violation;
   /** The places of the thinking that the request asked to be left out, since it is bound to something else. */
   readonly dropped?: readonly string[];
 }
@@ -44,25 +44,25 @@ export function refusalAtDoor({ headers }: IncomingMessage): Refusal | undefined
 
 /** Judges a body; `bytes` is undefined when it was longer than the API reads. */
 export function judge(bytes: Buffer | undefined, groundsFor: (model: string) => Grounds, ratio: number): Judgement {
-  if (bytes === undefined) return { body: UNREAD, inputTokens: 0, breach: bodyBreach() };
+  if (bytes === undefined) return { body: UNREAD, inputTokens: 0, violation: bodyViolation() };
   const parsed = parse(bytes);
-  if ('breach' in parsed) return { body: UNREAD, inputTokens: 0, breach: parsed.breach };
+  if ('violation' in parsed) return { body: UNREAD, inputTokens: 0, violation: parsed.violation };
   const grounds = groundsFor(isObject(parsed.value) ? String(parsed.value.model) : '');
-  const breach = firstBreach(parsed.value, grounds);
-  // A malformed body is kept for the ledger as it came: whoever looks into it has been told by `breach`.
+  const violation = firstViolation(parsed.value, grounds);
+  // A malformed body is kept for the ledger as it came: whoever looks into it has been told by `violation`.
   const body = (isObject(parsed.value) ? parsed.value : UNREAD) as MessagesRequest;
-  if (breach !== undefined) return { body, inputTokens: 0, breach };
+  if (violation !== undefined) return { body, inputTokens: 0, violation };
   const inputTokens = countTokens(body, ratio);
-  const window = windowBreach(inputTokens, body.max_tokens, grounds);
+  const window = windowViolation(inputTokens, body.max_tokens, grounds);
   const dropped = dropsUnbound(body) ? unboundThinking(body, grounds) : [];
   const places = dropped.map(({ messageIndex, blockIndex }) => `messages.${messageIndex}.content.${blockIndex}`);
   return { body, inputTokens, ...(window && { window }), ...(places.length > 0 && { dropped: places }) };
 }
 
-function parse(bytes: Buffer): { value: unknown } | { breach: Breach } {
+function parse(bytes: Buffer): { value: unknown } | { violation: Violation } {
   try {
     return { value: JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes)) };
   } catch (error) {
-    return { breach: unreadableBreach(error instanceof Error ? error.message : String(error)) };
+    return { violation: unreadableViolation(error instanceof Error ? error.message : String(error)) };
   }
 }

@@ -1,6 +1,7 @@
 /** Which keys an object may have, and what kind of value each key has wherever it stands (rules 13, 21 and 25). */
-import { type Breach, breach, firstOf } from './breach.ts';
+
 import { isObject } from './request.ts';
+import { firstOf, type Violation, violation } from './violation.ts';
 
 /** The keys of an object: those it must have, and those it may have. */
 export interface Shape {
@@ -39,55 +40,60 @@ export function checkKeys(
   value: Record<string, unknown>,
   { required, optional }: Shape,
   path: string,
-): Breach | undefined {
+): Violation | undefined {
   const at = path === '' ? '' : `${path}.`;
   return (
     firstOf(required, (key) =>
-      value[key] === undefined ? breach(key === 'max_tokens' ? 21 : 25, `${at}${key}: Field required`) : undefined,
+      value[key] === undefined ? violation(key === 'max_tokens' ? 21 : 25, `${at}${key}: Field required`) : undefined,
     ) ??
     firstOf(Object.keys(value), (key) =>
       required.includes(key) || optional.includes(key)
         ? undefined
-        : breach(25, `${at}${key}: Extra inputs are not permitted`),
+        : violation(25, `${at}${key}: Extra inputs are not permitted`),
     ) ??
     firstOf(Object.entries(value), ([key, each]) => checkValue(key, each, `${at}${key}`))
   );
 }
 
 /** Whether a value is of the kind that its key asks for, wherever it stands. */
-export function checkValue(key: string, value: unknown, path: string): Breach | undefined {
+export function checkValue(key: string, value: unknown, path: string): Violation | undefined {
   const isText = path === 'model' || (STRINGS.has(key) && path !== key);
-  if (isText && typeof value !== 'string') return breach(25, `${path}: Input should be a valid string`);
+  if (isText && typeof value !== 'string') return violation(25, `${path}: Input should be a valid string`);
   if (NAMES.has(key) && !(typeof value === 'string' && NAME_PATTERN.test(value))) {
-    return breach(13, `${path}: String should match pattern '^[a-zA-Z0-9_-]{1,64}$'`);
+    return violation(13, `${path}: String should match pattern '^[a-zA-Z0-9_-]{1,64}$'`);
   }
-  if (key === 'input' && !isObject(value)) return breach(13, `${path}: Input should be a valid dictionary`);
-  if (key === 'is_error' && typeof value !== 'boolean') return breach(25, `${path}: Input should be a valid boolean`);
+  if (key === 'input' && !isObject(value)) return violation(13, `${path}: Input should be a valid dictionary`);
+  if (key === 'is_error' && typeof value !== 'boolean')
+    return violation(25, `${path}: Input should be a valid boolean`);
   if (key === 'cache_control' && value !== null) return checkCacheControl(value, path);
   return undefined;
 }
 
-function checkCacheControl(value: unknown, path: string): Breach | undefined {
+function checkCacheControl(value: unknown, path: string): Violation | undefined {
   if (!isObject(value))
-    return breach(25, `${path}: Input should be a valid dictionary or object to extract fields from`);
-  if (value.type !== 'ephemeral') return breach(25, `${path}.type: Input should be 'ephemeral'`);
+    return violation(25, `${path}: Input should be a valid dictionary or object to extract fields from`);
+  if (value.type !== 'ephemeral') return violation(25, `${path}.type: Input should be 'ephemeral'`);
   if (value.ttl !== undefined && value.ttl !== '5m' && value.ttl !== '1h') {
-    return breach(25, `${path}.ttl: Input should be '5m' or '1h'`);
+    return violation(25, `${path}.ttl: Input should be '5m' or '1h'`);
   }
   return checkKeys(value, CACHE_CONTROL, `${path}.ephemeral`);
 }
 
 /** Whether a value is one of the shapes that its `type` tells apart, with no key too few or too many. */
-export function checkTagged(value: unknown, shapes: Readonly<Record<string, Shape>>, path: string): Breach | undefined {
+export function checkTagged(
+  value: unknown,
+  shapes: Readonly<Record<string, Shape>>,
+  path: string,
+): Violation | undefined {
   if (!isObject(value)) {
-    return breach(25, `${path}: Input should be a valid dictionary or object to extract fields from`);
+    return violation(25, `${path}: Input should be a valid dictionary or object to extract fields from`);
   }
   const tag = value.type;
-  if (typeof tag !== 'string') return breach(25, `${path}.type: Field required`);
+  if (typeof tag !== 'string') return violation(25, `${path}.type: Field required`);
   const known = Object.hasOwn(shapes, tag) ? shapes[tag] : undefined;
   if (known === undefined) {
     const tags = Object.keys(shapes).map((name) => `'${name}'`);
-    return breach(
+    return violation(
       25,
       `${path}: Input tag '${tag}' found using 'type' does not match any of the expected tags: ${tags.join(', ')}`,
     );

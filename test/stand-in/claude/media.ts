@@ -1,7 +1,8 @@
 /** Pictures and PDF files (rules 22 to 24). Text sources, URLs and file ids cannot be judged from a request. */
-import { type Breach, breach, firstOf, type Grounds } from './breach.ts';
+
 import { imageFacts, pdfFacts } from './images.ts';
 import { type Block, blocksOf, isObject, type MessagesRequest, nestedBlocks } from './request.ts';
+import { firstOf, type Grounds, type Violation, violation } from './violation.ts';
 
 const IMAGE_TYPES = ['image/jpeg', 'image/png', 'image/gif', 'image/webp'];
 const IMAGE_BASE64_BYTES_MAX = 5 * 1024 * 1024;
@@ -33,37 +34,37 @@ function payloadsIn(block: Block, path: string): Payload[] {
   return [...nested, payload];
 }
 
-function checkImage({ path, data, mediaType }: Payload, sideMax: number): Breach | undefined {
+function checkImage({ path, data, mediaType }: Payload, sideMax: number): Violation | undefined {
   if (!IMAGE_TYPES.includes(mediaType)) {
-    return breach(22, `${path}.media_type: Input should be 'image/jpeg', 'image/png', 'image/gif' or 'image/webp'`);
+    return violation(22, `${path}.media_type: Input should be 'image/jpeg', 'image/png', 'image/gif' or 'image/webp'`);
   }
   if (data.length > IMAGE_BASE64_BYTES_MAX) {
-    return breach(22, `${path}: image exceeds 5 MB maximum: ${data.length} bytes > ${IMAGE_BASE64_BYTES_MAX} bytes`);
+    return violation(22, `${path}: image exceeds 5 MB maximum: ${data.length} bytes > ${IMAGE_BASE64_BYTES_MAX} bytes`);
   }
-  if (!isBase64(data)) return breach(22, `${path}.data: Invalid base64 data`);
+  if (!isBase64(data)) return violation(22, `${path}.data: Invalid base64 data`);
   const facts = imageFacts(Buffer.from(data, 'base64'));
-  if (facts === undefined) return breach(22, `${path}: Could not process image`);
+  if (facts === undefined) return violation(22, `${path}: Could not process image`);
   if (facts.mediaType !== mediaType) {
-    return breach(
+    return violation(
       22,
       `${path}.data: Image does not match the provided media type ${mediaType}: it appears to be ${facts.mediaType}`,
     );
   }
   if (facts.width <= sideMax && facts.height <= sideMax) return undefined;
   const many = sideMax === IMAGE_SIDE_PX_MAX ? '' : ' for many-image requests';
-  return breach(
+  return violation(
     23,
     `${path}.data: At least one of the image dimensions exceed max allowed size${many}: ${sideMax} pixels`,
   );
 }
 
-function checkPdf({ path, data, mediaType }: Payload, pagesMax: number): Breach | undefined {
-  if (mediaType !== 'application/pdf') return breach(22, `${path}.media_type: Input should be 'application/pdf'`);
+function checkPdf({ path, data, mediaType }: Payload, pagesMax: number): Violation | undefined {
+  if (mediaType !== 'application/pdf') return violation(22, `${path}.media_type: Input should be 'application/pdf'`);
   const facts = isBase64(data) ? pdfFacts(Buffer.from(data, 'base64')) : undefined;
-  if (facts === undefined) return breach(24, `${path}.data: The PDF specified was not valid.`);
-  if (facts.encrypted) return breach(24, `${path}.data: The PDF specified is password protected.`);
+  if (facts === undefined) return violation(24, `${path}.data: The PDF specified was not valid.`);
+  if (facts.encrypted) return violation(24, `${path}.data: The PDF specified is password protected.`);
   return facts.pages > pagesMax
-    ? breach(24, `${path}.data: A maximum of ${pagesMax} PDF pages may be provided.`)
+    ? violation(24, `${path}.data: A maximum of ${pagesMax} PDF pages may be provided.`)
     : undefined;
 }
 
@@ -80,12 +81,12 @@ function isBase64(data: string): boolean {
 }
 
 /** Rules 22 to 24 for every picture and PDF of the request, those inside tool results included. */
-export function checkMedia({ messages }: MessagesRequest, { windowTokens }: Grounds): Breach | undefined {
+export function checkMedia({ messages }: MessagesRequest, { windowTokens }: Grounds): Violation | undefined {
   const payloads = messages.flatMap(({ content }, at) =>
     blocksOf(content).flatMap((block, index) => payloadsIn(block, `messages.${at}.content.${index}`)),
   );
   const images = payloads.filter(({ kind }) => kind === 'image').length;
-  if (images > IMAGES_MAX) return breach(23, `messages: Too many images: ${images} > ${IMAGES_MAX} maximum`);
+  if (images > IMAGES_MAX) return violation(23, `messages: Too many images: ${images} > ${IMAGES_MAX} maximum`);
   const sideMax = images > MANY_IMAGES ? MANY_IMAGES_SIDE_PX_MAX : IMAGE_SIDE_PX_MAX;
   const pagesMax = windowTokens >= LONG_WINDOW_TOKENS ? PDF_PAGES_MAX_LONG : PDF_PAGES_MAX;
   return firstOf(payloads, (payload) =>

@@ -1,5 +1,4 @@
 import { type Composed, compose, type OutputLimit, outputLimit } from './answer.ts';
-import type { Grounds } from './breach.ts';
 import { type CacheOptions, type InputUsage, PrefixCache, roomsOf } from './cache.ts';
 import { contentTokens, prefixTokens } from './counting.ts';
 import { AnswerMemory, isThinking } from './memory.ts';
@@ -10,6 +9,7 @@ import type { Block } from './request.ts';
 import { fingerprints, segmentsOf } from './segments.ts';
 import { isServerSide } from './served.ts';
 import { hideInterimText, type Thinks, thoughtOn, thoughtTokens } from './thought.ts';
+import type { Grounds } from './violation.ts';
 
 /** What a stand-in can be told about the model that it plays. */
 export interface ModelOptions {

@@ -1,6 +1,6 @@
-import type { Breach } from './breach.ts';
 import type { InputUsage } from './cache.ts';
 import type { MessagesRequest } from './request.ts';
+import type { Violation } from './violation.ts';
 
 /** An answer's usage counters, as the API names them. */
 export interface AnswerUsage {
@@ -58,12 +58,12 @@ export interface ClaudeCall {
   index: number;
   at: number;
   kind: 'main' | 'compaction';
-  /** What was sent. When `breach` is set it may lack what a request needs; it is empty when it could not be read. */
+  /** What was sent. When `violation` is set it may lack what a request needs; it is empty when it could not be read. */
   body: MessagesRequest;
   inputTokens: number;
   /** The last text block of the last user message. */
   pendingText: string;
-  /** What was done: a reaction's name, `breach`, `window` (really too long), `fit` or `unauthorized`. */
+  /** What was done: a reaction's name, `violation`, `window` (really too long), `fit` or `unauthorized`. */
   reaction: string;
   /** Where thinking stood that was left out of the request, as it asked. */
   dropped?: readonly string[];
@@ -72,7 +72,7 @@ export interface ClaudeCall {
   /** The HTTP status, 0 as long as none was sent. */
   status: number;
   /** The rule that the request broke. Being too long for the window (rules 19 and 20) is not counted as one. */
-  breach?: Breach;
+  violation?: Violation;
   requestId: string;
   /** What a complete answer said that it cost. */
   usage?: AnswerUsage;

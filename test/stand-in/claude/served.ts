@@ -1,7 +1,8 @@
 /** Blocks that the server's own tools wrote: a call, and its result, which is sealed. They come back as they were. */
-import { type Breach, breach, firstOf, type Grounds } from './breach.ts';
+
 import { type Block, blocksOf, type Message, type MessagesRequest } from './request.ts';
 import { canonical } from './segments.ts';
+import { firstOf, type Grounds, type Violation, violation } from './violation.ts';
 
 /** Whether a block is the result of a tool that ran on the server. */
 export function isServerResult({ type }: Block): boolean {
@@ -37,7 +38,7 @@ export class ServedBlocks {
   }
 }
 
-function checkMessage({ role, content }: Message, at: number, served: ServedBlocks): Breach | undefined {
+function checkMessage({ role, content }: Message, at: number, served: ServedBlocks): Violation | undefined {
   if (role !== 'assistant') return undefined;
   const blocks = blocksOf(content);
   const results = new Set(blocks.filter(isServerResult).map(({ tool_use_id }) => tool_use_id));
@@ -45,7 +46,7 @@ function checkMessage({ role, content }: Message, at: number, served: ServedBloc
   return firstOf(blocks, (block, index) => {
     const path = `messages.${at}.content.${index}`;
     if (served.isAltered(block))
-      return breach(15, `${path}: Invalid \`encrypted_content\` in \`${block.type}\` block.`);
+      return violation(15, `${path}: Invalid \`encrypted_content\` in \`${block.type}\` block.`);
     if (block.type === 'server_tool_use') {
       calls.add(block.id);
       return results.has(block.id) || !served.hasResult(block) ? undefined : unanswered(block, at);
@@ -54,22 +55,22 @@ function checkMessage({ role, content }: Message, at: number, served: ServedBloc
   });
 }
 
-function unanswered({ id, name }: Block, at: number): Breach {
+function unanswered({ id, name }: Block, at: number): Violation {
   const result = `${String(name)}_tool_result`;
-  return breach(
+  return violation(
     7,
     `messages.${at}: \`${String(name)}\` tool use with id \`${String(id)}\` was found without a corresponding \`${result}\` block`,
   );
 }
 
-function unexpected({ type, tool_use_id }: Block, path: string): Breach {
-  return breach(
+function unexpected({ type, tool_use_id }: Block, path: string): Violation {
+  return violation(
     8,
     `${path}: unexpected \`tool_use_id\` found in \`${type}\` blocks: ${String(tool_use_id)}. Each \`${type}\` block must have a corresponding \`server_tool_use\` block before it.`,
   );
 }
 
 /** Each result of the server stands behind its call, and both are as the server wrote them. */
-export function checkServed({ messages }: MessagesRequest, { memory }: Grounds): Breach | undefined {
+export function checkServed({ messages }: MessagesRequest, { memory }: Grounds): Violation | undefined {
   return firstOf(messages, (message, at) => checkMessage(message, at, memory.served));
 }

@@ -41,10 +41,10 @@ export interface ClaudeStandIn {
   modelsStatus: 200 | 404 | 500;
   /** What the provider bills for the calls that match, or for all, in US dollars. */
   usd(match?: (call: ClaudeCall) => boolean): number;
-  /** The calls that broke a rule of the API contract. Being too long for the window is no breach. */
-  breaches(): ClaudeCall[];
+  /** The calls that broke a rule of the API contract. Being too long for the window is no violation. */
+  violations(): ClaudeCall[];
   /**
-   * Installs a rule. The rule installed last is asked first, once per call. Breaches and the window come before
+   * Installs a rule. The rule installed last is asked first, once per call. Violations and the window come before
    * any rule, except that a test may force `raw`, `error` and `hang`.
    */
   react(rule: ReactionRule): void;
@@ -100,8 +100,8 @@ class ClaudeServer implements ClaudeStandIn {
     this.#model.ratio = ratio;
   }
 
-  breaches(): ClaudeCall[] {
-    return this.calls.filter((call) => call.breach !== undefined);
+  violations(): ClaudeCall[] {
+    return this.calls.filter((call) => call.violation !== undefined);
   }
 
   usd(match: (call: ClaudeCall) => boolean = () => true): number {
@@ -168,8 +168,8 @@ class ClaudeServer implements ClaudeStandIn {
     const { call, response } = stage;
     const rejection = this.guard.rejection(call.body);
     if (rejection !== undefined) await this.#convict(rejection, stage);
-    else if (judgement.breach?.status === 413) this.#refuseLarge(call, response, judgement.breach.message);
-    else if (judgement.breach !== undefined) this.#refuse(call, response, 'breach', judgement.breach);
+    else if (judgement.violation?.status === 413) this.#refuseLarge(call, response, judgement.violation.message);
+    else if (judgement.violation !== undefined) this.#refuse(call, response, 'violation', judgement.violation);
     else if (judgement.window !== undefined) this.#refuse(call, response, windowName(judgement), judgement.window);
     else {
       const refusal = this.guard.refusal(call.body);
@@ -182,7 +182,7 @@ class ClaudeServer implements ClaudeStandIn {
     return act(reaction, stage);
   }
 
-  #record({ body, inputTokens, breach, dropped }: Judgement, traceparent: string | undefined): ClaudeCall {
+  #record({ body, inputTokens, violation, dropped }: Judgement, traceparent: string | undefined): ClaudeCall {
     const index = this.calls.length;
     const call: ClaudeCall = {
       index,
@@ -193,7 +193,7 @@ class ClaudeServer implements ClaudeStandIn {
       pendingText: pendingText(body),
       reaction: '',
       status: 0,
-      ...(breach && { breach }),
+      ...(violation && { violation }),
       ...(dropped && { dropped }),
       requestId: `req_standin${String(index).padStart(16, '0')}`,
       ...(traceparent !== undefined && { traceparent }),
@@ -240,7 +240,7 @@ class ClaudeServer implements ClaudeStandIn {
   }
 
   #refuseLarge(call: ClaudeCall, response: ServerResponse, message: string): void {
-    call.reaction = 'breach';
+    call.reaction = 'violation';
     call.status = 413;
     sendTooLarge(response, message);
   }
@@ -249,8 +249,8 @@ class ClaudeServer implements ClaudeStandIn {
 const windowName = ({ window }: Judgement): string => (window?.rule === 20 ? 'fit' : 'window');
 
 /** One call in a line, for an error message. */
-function describe({ index, kind, reaction, status, inputTokens, pendingText: pending, breach }: ClaudeCall): string {
-  const why = breach === undefined ? '' : ` (rule ${breach.rule}: ${breach.message.slice(0, 80)})`;
+function describe({ index, kind, reaction, status, inputTokens, pendingText: pending, violation }: ClaudeCall): string {
+  const why = violation === undefined ? '' : ` (rule ${violation.rule}: ${violation.message.slice(0, 80)})`;
   return `#${index} ${kind} ${inputTokens} tokens ${JSON.stringify(pending.slice(0, 40))} -> ${reaction} ${status}${why}`;
 }
 

@@ -1,8 +1,9 @@
 /** The shape of a request: which keys exist, where, and with which kind of value (rules 1, 2, 13, 21, 25). */
-import { type Breach, breach, firstOf } from './breach.ts';
+
 import { checkKeys, checkTagged, type Shape, shape, tagged } from './keys.ts';
 import { isObject } from './request.ts';
 import { checkTools } from './tools.ts';
+import { firstOf, type Violation, violation } from './violation.ts';
 
 const SERVER_RESULT = tagged('content tool_use_id', 'cache_control caller');
 const TEXT = tagged('text', 'cache_control citations');
@@ -52,49 +53,53 @@ const MESSAGE = shape('content role');
 
 const MESSAGES_MAX = 100_000;
 
-function checkBlock(block: unknown, path: string, shapes = BLOCKS): Breach | undefined {
+function checkBlock(block: unknown, path: string, shapes = BLOCKS): Violation | undefined {
   const found = checkTagged(block, shapes, path);
   if (found !== undefined || !isObject(block)) return found;
   if (block.type === 'image' || block.type === 'document') {
     return checkTagged(block.source, SOURCES, `${path}.${block.type}.source`);
   }
   if (block.type === 'tool_result' && block.content !== undefined && typeof block.content !== 'string') {
-    if (!Array.isArray(block.content)) return breach(25, `${path}.tool_result.content: Input should be a valid list`);
+    if (!Array.isArray(block.content))
+      return violation(25, `${path}.tool_result.content: Input should be a valid list`);
     return firstOf(block.content, (nested, at) => checkBlock(nested, `${path}.tool_result.content.${at}`, NESTED));
   }
   return undefined;
 }
 
-function checkMessage(message: unknown, index: number): Breach | undefined {
+function checkMessage(message: unknown, index: number): Violation | undefined {
   const path = `messages.${index}`;
-  if (!isObject(message)) return breach(25, `${path}: Input should be a valid dictionary`);
+  if (!isObject(message)) return violation(25, `${path}: Input should be a valid dictionary`);
   const keys = checkKeys(message, MESSAGE, path);
   if (keys !== undefined) return keys;
   if (message.role !== 'user' && message.role !== 'assistant') {
-    return breach(2, `${path}.role: Input should be 'user' or 'assistant'`);
+    return violation(2, `${path}.role: Input should be 'user' or 'assistant'`);
   }
   if (typeof message.content === 'string') return undefined;
-  if (!Array.isArray(message.content)) return breach(25, `${path}.content: Input should be a valid list`);
+  if (!Array.isArray(message.content)) return violation(25, `${path}.content: Input should be a valid list`);
   return firstOf(message.content, (block, at) => checkBlock(block, `${path}.content.${at}`));
 }
 
-function checkSystem(system: unknown): Breach | undefined {
+function checkSystem(system: unknown): Violation | undefined {
   if (system === undefined || typeof system === 'string') return undefined;
-  if (!Array.isArray(system)) return breach(25, 'system: Input should be a valid list');
+  if (!Array.isArray(system)) return violation(25, 'system: Input should be a valid list');
   return firstOf(system, (block, at) => checkTagged(block, { text: TEXT }, `system.${at}`));
 }
 
-/** The first breach of the request's shape. When there is none, the body is a `MessagesRequest`. */
-export function checkShape(body: unknown): Breach | undefined {
-  if (!isObject(body)) return breach(25, 'Input should be a valid dictionary or object to extract fields from');
+/** The first violation of the request's shape. When there is none, the body is a `MessagesRequest`. */
+export function checkShape(body: unknown): Violation | undefined {
+  if (!isObject(body)) return violation(25, 'Input should be a valid dictionary or object to extract fields from');
   const { messages } = body;
   return (
     checkKeys(body, REQUEST, '') ??
     checkTools(body.tools) ??
     checkSystem(body.system) ??
-    (Array.isArray(messages) ? undefined : breach(25, 'messages: Input should be a valid list')) ??
+    (Array.isArray(messages) ? undefined : violation(25, 'messages: Input should be a valid list')) ??
     (Array.isArray(messages) && messages.length > MESSAGES_MAX
-      ? breach(1, `messages: List should have at most ${MESSAGES_MAX} items after validation, not ${messages.length}`)
+      ? violation(
+          1,
+          `messages: List should have at most ${MESSAGES_MAX} items after validation, not ${messages.length}`,
+        )
       : undefined) ??
     firstOf(messages as unknown[], checkMessage)
   );

@@ -1,8 +1,9 @@
 /** The keys of a request that steer the model: how it thinks, how hard, which tools it must use (rules 13, 21 and 25). */
-import { type Breach, breach, type Grounds } from './breach.ts';
+
 import { checkTagged, type Shape, shape, tagged } from './keys.ts';
 import { isObject, type MessagesRequest } from './request.ts';
 import { EFFORTS, effortOf } from './thought.ts';
+import { type Grounds, type Violation, violation } from './violation.ts';
 
 const thinkingShapes = (more: string): Readonly<Record<string, Shape>> => ({
   adaptive: tagged('', `display ${more}`),
@@ -32,70 +33,70 @@ const valid = (values: readonly string[]): string =>
     .map((value) => `'${value}'`)
     .join(', ')} or '${values.at(-1)}'`;
 
-function checkEffort({ output_config }: MessagesRequest): Breach | undefined {
+function checkEffort({ output_config }: MessagesRequest): Violation | undefined {
   if (output_config === undefined) return undefined;
-  if (!isObject(output_config)) return breach(25, 'output_config: Input should be a valid dictionary');
+  if (!isObject(output_config)) return violation(25, 'output_config: Input should be a valid dictionary');
   const unknown = Object.keys(output_config).find((key) => !OUTPUT_CONFIG.optional.includes(key));
-  if (unknown !== undefined) return breach(25, `output_config.${unknown}: Extra inputs are not permitted`);
+  if (unknown !== undefined) return violation(25, `output_config.${unknown}: Extra inputs are not permitted`);
   const { effort } = output_config;
   const isKnown = effort === undefined || effort === null || Object.hasOwn(EFFORTS, String(effort));
-  return isKnown ? undefined : breach(25, `output_config.effort: ${valid(Object.keys(EFFORTS))}`);
+  return isKnown ? undefined : violation(25, `output_config.effort: ${valid(Object.keys(EFFORTS))}`);
 }
 
-function checkThinking({ thinking, max_tokens }: MessagesRequest, { dropsBlocks }: Grounds): Breach | undefined {
+function checkThinking({ thinking, max_tokens }: MessagesRequest, { dropsBlocks }: Grounds): Violation | undefined {
   if (thinking === undefined) return undefined;
   const found = checkTagged(thinking, dropsBlocks ? THINKING_BETA : THINKING, 'thinking');
   if (found !== undefined) return found;
   const mismatch = isObject(thinking.block_binding) ? thinking.block_binding.prefix_mismatch_behavior : null;
   if (![undefined, null, 'error', 'drop_block'].includes(mismatch as never)) {
-    return breach(
+    return violation(
       25,
       `thinking.${thinking.type}.block_binding.prefix_mismatch_behavior: ${valid(['error', 'drop_block'])}`,
     );
   }
   if (!DISPLAYS.includes(thinking.display)) {
-    return breach(25, `thinking.${thinking.type}.display: ${valid(['summarized', 'omitted'])}`);
+    return violation(25, `thinking.${thinking.type}.display: ${valid(['summarized', 'omitted'])}`);
   }
   const budget = thinking.type === 'enabled' ? Number(thinking.budget_tokens) : Number.POSITIVE_INFINITY;
   if (budget < BUDGET_TOKENS_MIN) {
-    return breach(25, 'thinking.enabled.budget_tokens: Input should be greater than or equal to 1024');
+    return violation(25, 'thinking.enabled.budget_tokens: Input should be greater than or equal to 1024');
   }
   return thinking.type === 'enabled' && budget >= max_tokens
-    ? breach(21, '`max_tokens` must be greater than `thinking.budget_tokens`.')
+    ? violation(21, '`max_tokens` must be greater than `thinking.budget_tokens`.')
     : undefined;
 }
 
-function checkToolChoice({ tool_choice, tools }: MessagesRequest): Breach | undefined {
+function checkToolChoice({ tool_choice, tools }: MessagesRequest): Violation | undefined {
   if (tool_choice === undefined) return undefined;
   const found = checkTagged(tool_choice, TOOL_CHOICE, 'tool_choice');
   if (found !== undefined || !isObject(tool_choice)) return found;
   const given = tools ?? [];
-  if (given.length === 0) return breach(25, 'tool_choice: tool_choice may only be specified while providing tools.');
+  if (given.length === 0) return violation(25, 'tool_choice: tool_choice may only be specified while providing tools.');
   return tool_choice.type === 'tool' && !given.some(({ name }) => name === tool_choice.name)
-    ? breach(13, `Tool '${String(tool_choice.name)}' not found in provided tools`)
+    ? violation(13, `Tool '${String(tool_choice.name)}' not found in provided tools`)
     : undefined;
 }
 
 /** Older models take other values, too; what is sent to every model must do without. */
-function checkSampling(request: MessagesRequest): Breach | undefined {
+function checkSampling(request: MessagesRequest): Violation | undefined {
   const set = Object.keys(SAMPLING).find((key) => request[key] !== undefined && request[key] !== SAMPLING[key]);
-  return set === undefined ? undefined : breach(25, `\`${set}\` is deprecated for this model.`);
+  return set === undefined ? undefined : violation(25, `\`${set}\` is deprecated for this model.`);
 }
 
-function unsupported(type: string): Breach {
+function unsupported(type: string): Violation {
   const use = 'Use "thinking.type.adaptive" and "output_config.effort" to control thinking behavior.';
-  return breach(25, `"thinking.type.${type}" is not supported for this model. ${use}`);
+  return violation(25, `"thinking.type.${type}" is not supported for this model. ${use}`);
 }
 
 /** What a model that thinks by itself does not take: a budget, and, where it always thinks, a ban or a forced tool. */
-function checkManners(request: MessagesRequest, { thinks, alwaysThinks }: Grounds): Breach | undefined {
+function checkManners(request: MessagesRequest, { thinks, alwaysThinks }: Grounds): Violation | undefined {
   if (!thinks) return undefined;
   const type = request.thinking?.type;
   const isHard = ['xhigh', 'max'].includes(effortOf(request));
   if (type === 'enabled' || (type === 'disabled' && (alwaysThinks || isHard))) return unsupported(type);
   const choice = isObject(request.tool_choice) ? request.tool_choice.type : undefined;
   return alwaysThinks && (choice === 'any' || choice === 'tool')
-    ? breach(
+    ? violation(
         25,
         `tool_choice: "${choice}" is not supported for this model. Thinking may not be combined with forced tool use.`,
       )
@@ -103,7 +104,7 @@ function checkManners(request: MessagesRequest, { thinks, alwaysThinks }: Ground
 }
 
 /** The first of the steering keys that is malformed, or that the model does not take. */
-export function checkSteering(request: MessagesRequest, grounds: Grounds): Breach | undefined {
+export function checkSteering(request: MessagesRequest, grounds: Grounds): Violation | undefined {
   return (
     checkEffort(request) ??
     checkThinking(request, grounds) ??

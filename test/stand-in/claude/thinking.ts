@@ -1,26 +1,27 @@
 /** Thinking blocks are the model's own: they come back as they were, or not at all (rules 15 and 16). */
-import { type Breach, breach, firstOf, type Grounds } from './breach.ts';
+
 import { isThinking } from './memory.ts';
 import { type Block, blocksOf, isObject, type MessagesRequest } from './request.ts';
 import { canonical, fingerprints, type Segment, segmentsOf } from './segments.ts';
+import { firstOf, type Grounds, type Violation, violation } from './violation.ts';
 
-function modified(at: number, index: number): Breach {
-  return breach(
+function modified(at: number, index: number): Violation {
+  return violation(
     15,
     `messages.${at}.content.${index}: \`thinking\` or \`redacted_thinking\` blocks in the latest assistant message cannot be modified. These blocks must remain as they were in the original response.`,
   );
 }
 
-function invalidSignature(at: number, index: number, why: string): Breach {
-  return breach(16, `messages.${at}.content.${index}: Invalid \`signature\` in \`thinking\` block.${why}`);
+function invalidSignature(at: number, index: number, why: string): Violation {
+  return violation(16, `messages.${at}.content.${index}: Invalid \`signature\` in \`thinking\` block.${why}`);
 }
 
 /** Rule 15, its last part: thinking leads to something, so it never ends a message. */
-export function checkThinkingEnd({ messages }: MessagesRequest): Breach | undefined {
+export function checkThinkingEnd({ messages }: MessagesRequest): Violation | undefined {
   return firstOf(messages, ({ role, content }, at) => {
     const last = role === 'assistant' ? blocksOf(content).at(-1) : undefined;
     return last !== undefined && isThinking(last)
-      ? breach(15, `messages.${at}: The final block in an assistant message cannot be \`thinking\`.`)
+      ? violation(15, `messages.${at}: The final block in an assistant message cannot be \`thinking\`.`)
       : undefined;
   });
 }
@@ -29,7 +30,7 @@ export function checkThinkingEnd({ messages }: MessagesRequest): Breach | undefi
  * Rule 15: in the latest assistant message every answer's thinking is whole, unmodified and in order. All of it may
  * be left out where the request does not ask for thinking: that is the only way out of an invalid signature.
  */
-export function checkLatestThinking(request: MessagesRequest, { memory }: Grounds): Breach | undefined {
+export function checkLatestThinking(request: MessagesRequest, { memory }: Grounds): Violation | undefined {
   const at = request.messages.findLastIndex(({ role }) => role === 'assistant');
   const content = blocksOf(request.messages[at]?.content ?? []);
   const index = content.findIndex((block) => isThinking(block) && isAltered(block, memory));
@@ -54,7 +55,7 @@ function isAltered(block: Block, memory: Grounds['memory']): boolean {
  * Rule 16. A signature that another server wrote cannot be judged here: it is let through as long as thinking is
  * not bound. Where it is bound, nothing but our own block after the very same prefix will do.
  */
-export function checkBinding(request: MessagesRequest, grounds: Grounds): Breach | undefined {
+export function checkBinding(request: MessagesRequest, grounds: Grounds): Violation | undefined {
   const { memory } = grounds;
   const unsound = (block: Block): boolean =>
     isThinking(block) &&

@@ -1,8 +1,9 @@
 /** The tools of a request: our own, and those that run on the server (rules 13 and 25). */
-import { type Breach, breach, firstOf } from './breach.ts';
+
 import { checkKeys, checkValue, type Shape, shape, tagged } from './keys.ts';
 import { isObject } from './request.ts';
 import { checkSchema } from './schemas.ts';
+import { firstOf, type Violation, violation } from './violation.ts';
 
 const TOOL = shape(
   'input_schema name',
@@ -41,8 +42,8 @@ const OTHER_TOOLS: readonly string[] = [
   'tool_search_tool_regex_20251119',
 ];
 
-function checkTool(tool: unknown, index: number): Breach | undefined {
-  if (!isObject(tool)) return breach(25, `tools.${index}: Input should be a valid dictionary`);
+function checkTool(tool: unknown, index: number): Violation | undefined {
+  if (!isObject(tool)) return violation(25, `tools.${index}: Input should be a valid dictionary`);
   const { type = null } = tool;
   if (type !== null && type !== 'custom') return checkServerTool(tool, String(type), `tools.${index}`);
   const path = `tools.${index}.custom`;
@@ -51,14 +52,14 @@ function checkTool(tool: unknown, index: number): Breach | undefined {
   return checkSchema(tool.input_schema, `${path}.input_schema`);
 }
 
-function checkServerTool(tool: Record<string, unknown>, type: string, path: string): Breach | undefined {
+function checkServerTool(tool: Record<string, unknown>, type: string, path: string): Violation | undefined {
   if (OTHER_TOOLS.includes(type)) {
     return tool.name === undefined ? undefined : checkValue('name', tool.name, `${path}.name`);
   }
   const known = Object.hasOwn(WEB_TOOLS, type) ? WEB_TOOLS[type] : undefined;
   if (known === undefined) {
     const tags = ['custom', ...OTHER_TOOLS, ...Object.keys(WEB_TOOLS)].map((tag) => `'${tag}'`);
-    return breach(
+    return violation(
       25,
       `${path}: Input tag '${type}' found using 'type' does not match any of the expected tags: ${tags.join(', ')}`,
     );
@@ -66,19 +67,19 @@ function checkServerTool(tool: Record<string, unknown>, type: string, path: stri
   const keys = checkKeys(tool, known, `${path}.${type}`);
   if (keys !== undefined) return keys;
   const name = type.replace(/_\d+$/, '');
-  if (tool.name !== name) return breach(25, `${path}.${type}.name: Input should be '${name}'`);
+  if (tool.name !== name) return violation(25, `${path}.${type}.name: Input should be '${name}'`);
   return tool.allowed_domains && tool.blocked_domains
-    ? breach(25, `${path}.${type}: Cannot specify both allowed_domains and blocked_domains`)
+    ? violation(25, `${path}.${type}: Cannot specify both allowed_domains and blocked_domains`)
     : undefined;
 }
 
-/** The first breach of the tools. */
-export function checkTools(tools: unknown): Breach | undefined {
+/** The first violation of the tools. */
+export function checkTools(tools: unknown): Violation | undefined {
   if (tools === undefined) return undefined;
-  if (!Array.isArray(tools)) return breach(25, 'tools: Input should be a valid list');
+  if (!Array.isArray(tools)) return violation(25, 'tools: Input should be a valid list');
   const names = tools.flatMap((tool) => (isObject(tool) && tool.name !== undefined ? [tool.name] : []));
   return (
     firstOf(tools, checkTool) ??
-    (new Set(names).size < names.length ? breach(13, 'tools: Tool names must be unique.') : undefined)
+    (new Set(names).size < names.length ? violation(13, 'tools: Tool names must be unique.') : undefined)
   );
 }

@@ -56,8 +56,8 @@ export function createClaude(options: ClaudeOptions): Model {
   const unwanted = new Map<string, readonly Wish[]>();
   const outputLimits = new Map<string, number>();
   const withOutputLimit = (model: string, known: ModelLimits | undefined): Partial<ModelLimits> => {
-    const told = [known?.maxOutputTokens, outputLimits.get(model)].filter((tokens) => tokens !== undefined);
-    return { ...known, ...(told.length > 0 && { maxOutputTokens: Math.min(...told) }) };
+    const limits = [known?.maxOutputTokens, outputLimits.get(model)].filter((tokens) => tokens !== undefined);
+    return { ...known, ...(limits.length > 0 && { maxOutputTokens: Math.min(...limits) }) };
   };
   const sendOnce = async (request: ModelRequest, signal: AbortSignal, onText?: OnText) => {
     const { maxOutputTokens } = withOutputLimit(request.model, limits.known(request.model));

@@ -2,7 +2,7 @@
 import { type Block, isBlank } from '../block.ts';
 import { hasLoneSurrogate, isWellFormed, jsonOf, wellFormedValue } from '../json-text.ts';
 import { type Draft, type Fix, liveParts, NOTHING_LEFT, type Part, textBlock } from './draft.ts';
-import { leftOut } from './media.ts';
+import { removedText } from './media.ts';
 import type { Repair } from './repair.ts';
 import {
   hasNeeded,
@@ -70,7 +70,7 @@ export const fixBlocks: Fix = (draft) => {
 function removeFromSide(draft: Draft, part: Part, block: Block): void {
   const what = isThinking(block) ? 'dropped_thinking' : DROPPED.get(block.type);
   if (what !== undefined) draft.takeOut(part, 'block-side', what);
-  else draft.rewrite(part, textBlock(leftOut(block, 'only a user can send it')), 'block-side', 'placeholder');
+  else draft.rewrite(part, textBlock(removedText(block, 'only a user can send it')), 'block-side', 'placeholder');
 }
 
 function fixUserPart(draft: Draft, part: Part): void {
@@ -92,7 +92,7 @@ export function fixOurs(
   const shape = shapes.get(block.type);
   const standIn = (why: string): Block => {
     draft.note('known-shape', path, 'placeholder');
-    return textBlock(leftOut(block, why));
+    return textBlock(removedText(block, why));
   };
   if (shape === undefined) return standIn('a block of this kind cannot be here');
   if (!hasNeeded(block, shape)) {

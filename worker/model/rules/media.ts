@@ -36,7 +36,7 @@ export const fixMedia: Fix = (draft, facts) => {
     const fault = isMedia(block) ? faults.next().value : undefined;
     if (fault === undefined) return block;
     draft.note(fault.rule, path, 'placeholder', fault.problem);
-    return textBlock(leftOut(block, fault.problem));
+    return textBlock(removedText(block, fault.problem));
   });
 };
 
@@ -117,7 +117,7 @@ function decodedBase64(data: string): Buffer | undefined {
 }
 
 /** What stands in the place of a picture or a file: its media type and size, as far as it has them, and why it is not here. */
-export function leftOut(block: Block, why: string): string {
+export function removedText(block: Block, why: string): string {
   const source = isFields(block.source) ? block.source : {};
   const declared = String(source.media_type);
   const kind = /^[\w.+-]{1,40}\/[\w.+-]{1,60}$/.test(declared)

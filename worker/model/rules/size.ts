@@ -15,7 +15,7 @@ import {
   textBlock,
 } from './draft.ts';
 import { dropOldest } from './frame.ts';
-import { leftOut } from './media.ts';
+import { removedText } from './media.ts';
 import { fixPairs } from './pairs.ts';
 import { isFields, isMedia } from './shapes.ts';
 
@@ -95,7 +95,7 @@ function lighten(draft: Draft, excessBytes: number, mayGive: (age: Age, block: B
 /** Every UTF-16 unit that goes saves at least one byte, so a text need not lose more of them than there are bytes too many. */
 function lightened(block: Block, excess: number): Block {
   const text = longText(block);
-  if (text === undefined) return textBlock(leftOut(block, 'the whole request was too large'));
+  if (text === undefined) return textBlock(removedText(block, 'the whole request was too large'));
   const chars = Math.max(KEPT_CHARS, text.length - excess - MARKER_BYTES);
   return chars < text.length ? withText(block, clipMiddle(text, chars)) : block;
 }

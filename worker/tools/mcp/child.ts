@@ -64,8 +64,8 @@ export function createChild(server: StdioServer, ports: ChildPorts): Transport {
         'data',
         lineReader(ports.messageBytesMax, receive, () => end(tooLarge(ports.messageBytesMax))),
       );
-      const tell = limited(ports.onStderr);
-      child.stderr.on('data', lineReader(STDERR_LINE_BYTES_MAX, tell, tell));
+      const onLine = limited(ports.onStderr);
+      child.stderr.on('data', lineReader(STDERR_LINE_BYTES_MAX, onLine, onLine));
       child.once(
         'exit',
         (code, signal) => void lastWords(child).then(() => end(`its process ended: ${signal ?? code}`)),
@@ -144,11 +144,11 @@ function signalGroup(pid: number, signal: NodeJS.Signals | 0): boolean {
 function lineReader(bytesMax: number, onLine: (line: Buffer) => void, onLong: (start: Buffer) => void) {
   let ports: Buffer[] = [];
   let bytes = 0;
-  const take = (tell: (line: Buffer) => void) => {
+  const take = (onLine: (line: Buffer) => void) => {
     const line = Buffer.concat(ports);
     ports = [];
     bytes = 0;
-    tell(line);
+    onLine(line);
   };
   const add = (part: Buffer) => {
     ports.push(part);
@@ -167,18 +167,18 @@ function lineReader(bytesMax: number, onLine: (line: Buffer) => void, onLong: (s
 }
 
 /** Limits the lines per minute, and says when more were dropped. */
-function limited(tell: (line: string) => void): (line: Buffer) => void {
-  let told = 0;
+function limited(onLine: (line: string) => void): (line: Buffer) => void {
+  let written = 0;
   let since = performance.now();
   return (line) => {
     if (performance.now() - since > 60_000) {
       since = performance.now();
-      told = 0;
+      written = 0;
     }
     const text = line.subarray(0, STDERR_LINE_BYTES_MAX).toString().trimEnd();
     if (text === '') return;
-    told += 1;
-    if (told <= STDERR_LINES_PER_MINUTE) tell(text);
-    else if (told === STDERR_LINES_PER_MINUTE + 1) tell('[it writes more lines than are told of in a minute]');
+    written += 1;
+    if (written <= STDERR_LINES_PER_MINUTE) onLine(text);
+    else if (written === STDERR_LINES_PER_MINUTE + 1) onLine('[it writes more lines than are written of in a minute]');
   };
 }

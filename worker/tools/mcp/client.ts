@@ -1,7 +1,7 @@
 import { pause, type Service } from '../../../shared/base/lifecycle.ts';
 import type { Logger } from '../../../shared/base/log.ts';
 import { boundTools, TOOLS_CHARS_MAX } from '../tool-size.ts';
-import { type LeftOutTool, type Toolbox, type ToolSpec, toolError } from '../toolbox.ts';
+import { type OmittedTool, type Toolbox, type ToolSpec, toolError } from '../toolbox.ts';
 import type { McpServer } from './config.ts';
 import { keepServer, type McpServerLimits, type RunningServer, type ServerTools } from './server.ts';
 import { type McpTool, toolName } from './tool.ts';
@@ -21,7 +21,7 @@ export interface McpPorts {
    * Called with the tools of a server that the model is not shown, each time that this list changes and is not empty.
    * Contract: it does not throw, and returns at once.
    */
-  onLeftOut?: (server: string, leftOut: readonly LeftOutTool[]) => void;
+  onOmitted?: (server: string, omitted: readonly OmittedTool[]) => void;
 }
 
 /** A server as it is now. */
@@ -31,7 +31,7 @@ export interface McpServerState {
   problem: string | undefined;
   /** How many of its tools the model is shown. */
   tools: number;
-  leftOut: readonly LeftOutTool[];
+  omitted: readonly OmittedTool[];
 }
 
 /** The tools of all servers. `state` is in the order of the configuration. */
@@ -60,7 +60,7 @@ interface Directory {
   specs: readonly ToolSpec[];
   byName: ReadonlyMap<string, Listed>;
   /** The tools of each server that the model is not shown. */
-  leftOut: ReadonlyMap<RunningServer, readonly LeftOutTool[]>;
+  omitted: ReadonlyMap<RunningServer, readonly OmittedTool[]>;
 }
 
 /** A tool with its server, in the form that the model is shown. */
@@ -76,17 +76,17 @@ interface Listed extends ToolSpec {
  * stop no child process is left, and calls in flight have ended with an error.
  */
 export async function startMcp(servers: readonly McpServer[], ports: McpPorts): Promise<McpToolbox> {
-  const { log, onLeftOut } = ports;
+  const { log, onOmitted } = ports;
   const { startMs, toolsCharsMax, ...limits } = { ...LIMITS, ...ports.limits };
-  const tell = leftOutTeller(log, onLeftOut);
+  const notify = omissionNotifier(log, onOmitted);
   const running = servers.map((server) => keepServer(server, limits, log, () => void current()));
-  let directory: Directory = { lists: [], specs: [], byName: new Map(), leftOut: new Map() };
+  let directory: Directory = { lists: [], specs: [], byName: new Map(), omitted: new Map() };
   const current = () => {
     const lists = running.map((server) => server.listed());
     const isSame = lists.length === directory.lists.length && lists.every((list, at) => list === directory.lists[at]);
     if (isSame) return directory;
     directory = directoryOf(running, lists, toolsCharsMax);
-    for (const [{ name }, leftOut] of directory.leftOut) tell(name, leftOut);
+    for (const [{ name }, omitted] of directory.omitted) notify(name, omitted);
     return directory;
   };
   await untilTried(running, startMs, log);
@@ -106,25 +106,25 @@ export async function startMcp(servers: readonly McpServer[], ports: McpPorts): 
   };
 }
 
-function stateOf(running: readonly RunningServer[], { byName, leftOut }: Directory): readonly McpServerState[] {
+function stateOf(running: readonly RunningServer[], { byName, omitted }: Directory): readonly McpServerState[] {
   return running.map((server) => ({
     server: server.name,
     problem: server.problem(),
     tools: [...byName.values()].filter((listed) => listed.server === server).length,
-    leftOut: leftOut.get(server) ?? [],
+    omitted: omitted.get(server) ?? [],
   }));
 }
 
 /** Reports the omitted tools of a server once, until they change. */
-function leftOutTeller(log: Logger, onLeftOut: McpPorts['onLeftOut']) {
-  const told = new Map<string, string>();
-  return (server: string, leftOut: readonly LeftOutTool[]) => {
-    const now = JSON.stringify(leftOut);
-    if ((told.get(server) ?? '[]') === now) return;
-    told.set(server, now);
-    if (leftOut.length === 0) return;
-    log.warn({ server, leftOut }, 'tools of a server are left out');
-    onLeftOut?.(server, leftOut);
+function omissionNotifier(log: Logger, onOmitted: McpPorts['onOmitted']) {
+  const notified = new Map<string, string>();
+  return (server: string, omitted: readonly OmittedTool[]) => {
+    const now = JSON.stringify(omitted);
+    if ((notified.get(server) ?? '[]') === now) return;
+    notified.set(server, now);
+    if (omitted.length === 0) return;
+    log.warn({ server, omitted }, 'tools of a server are left out');
+    onOmitted?.(server, omitted);
   };
 }
 
@@ -151,17 +151,17 @@ function directoryOf(
   toolsCharsMax: number,
 ): Directory {
   const byName = new Map<string, Listed>();
-  const leftOut = new Map(running.map((server, at) => [server, [...(lists[at]?.leftOut ?? [])]]));
+  const omitted = new Map(running.map((server, at) => [server, [...(lists[at]?.omitted ?? [])]]));
   for (const [at, server] of running.entries()) {
     for (const tool of lists[at]?.tools ?? []) {
       const name = toolName(server.name, tool.name);
       const { description, inputSchema, repeatable } = tool;
-      if (byName.has(name)) leftOut.get(server)?.push({ tool: name, why: 'its server lists this name twice' });
+      if (byName.has(name)) omitted.get(server)?.push({ tool: name, why: 'its server lists this name twice' });
       else byName.set(name, { name, description, inputSchema, repeatable, server, tool });
     }
   }
   const fitting = boundTools([...byName.values()], toolsCharsMax);
-  for (const one of fitting.leftOut) leftOut.get(byName.get(one.tool)?.server as RunningServer)?.push(one);
+  for (const one of fitting.omitted) omitted.get(byName.get(one.tool)?.server as RunningServer)?.push(one);
   const specs = fitting.specs.map(({ server: _, tool: __, ...spec }) => spec);
-  return { lists, specs, byName: new Map(fitting.specs.map((listed) => [listed.name, listed])), leftOut };
+  return { lists, specs, byName: new Map(fitting.specs.map((listed) => [listed.name, listed])), omitted };
 }

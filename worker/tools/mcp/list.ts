@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { LeftOutTool } from '../toolbox.ts';
+import type { OmittedTool } from '../toolbox.ts';
 import type { Link } from './link.ts';
 import { type McpTool, readTool } from './tool.ts';
 
@@ -13,7 +13,7 @@ export interface ListLimits {
 /** The result of reading a server's list. */
 export interface ToolList {
   tools: readonly McpTool[];
-  leftOut: readonly LeftOutTool[];
+  omitted: readonly OmittedTool[];
   /** Names of tools whose schema was rewritten. */
   changed: readonly string[];
   /** Whether the server has more tools than are taken. */
@@ -42,7 +42,7 @@ export async function listTools({ client }: Link, limits: ListLimits): Promise<T
   const readings = listed.slice(0, limits.toolsMax).flatMap((entry) => readTool(entry) ?? []);
   return {
     tools: readings.flatMap((reading) => ('tool' in reading ? reading.tool : [])),
-    leftOut: readings.flatMap((reading) => ('leftOut' in reading ? reading.leftOut : [])),
+    omitted: readings.flatMap((reading) => ('omitted' in reading ? reading.omitted : [])),
     changed: readings.flatMap((reading) => ('tool' in reading && reading.changed ? reading.tool.name : [])),
     isCut: cursor !== undefined || listed.length > limits.toolsMax,
   };

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
 import { pause } from '../../../shared/base/lifecycle.ts';
 import type { Logger } from '../../../shared/base/log.ts';
-import type { LeftOutTool, ToolOutput } from '../toolbox.ts';
+import type { OmittedTool, ToolOutput } from '../toolbox.ts';
 import { type Caller, callTool, shown, wordsOfFailure } from './call.ts';
 import { type McpServer, scrubberOf } from './config.ts';
 import { type Link, type LinkPorts, openLink } from './link.ts';
@@ -28,7 +28,7 @@ export interface McpServerLimits extends Omit<LinkPorts, 'onStderr' | 'folder'>,
 export interface ServerTools {
   tools: readonly McpTool[];
   /** The tools that the model is not shown. The names and reasons are safe for logs and people. */
-  leftOut: readonly LeftOutTool[];
+  omitted: readonly OmittedTool[];
 }
 
 /**
@@ -78,7 +78,7 @@ export function keepServer(
     log,
     scrub: scrubberOf(server),
     link: undefined,
-    listed: { tools: [], leftOut: [] },
+    listed: { tools: [], omitted: [] },
     problem: 'it has not answered yet',
     onListed,
   };
@@ -191,16 +191,16 @@ async function readList(keeper: Keeper, link: Link): Promise<void> {
     const { toolsMax, pagesMax } = limits;
     log.warn({ server: server.name, toolsMax, pagesMax }, 'a server has more tools than are taken');
   }
-  const leftOut = read.leftOut.map(({ tool, why }) => ({
+  const omitted = read.omitted.map(({ tool, why }) => ({
     tool: shown(keeper, tool, NAME_CHARS_MAX),
     why: shown(keeper, why, REASON_CHARS_MAX),
   }));
-  if (JSON.stringify({ tools, leftOut }) === JSON.stringify(keeper.listed)) return;
+  if (JSON.stringify({ tools, omitted }) === JSON.stringify(keeper.listed)) return;
   if (changed.length > 0) {
     const names = changed.map((name) => shown(keeper, name, NAME_CHARS_MAX));
     log.debug({ server: server.name, tools: names }, 'schemas of tools are sent in other words, that the API takes');
   }
-  keeper.listed = { tools, leftOut };
+  keeper.listed = { tools, omitted };
   keeper.onListed();
 }
 

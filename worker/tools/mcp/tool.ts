@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { AjvJsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/ajv';
 import { z } from 'zod';
 import { clip } from '../../../shared/base/text.ts';
-import type { LeftOutTool } from '../toolbox.ts';
+import type { OmittedTool } from '../toolbox.ts';
 import { cleanText } from './content.ts';
 import { readSchema, type Schema } from './schema.ts';
 
@@ -19,7 +19,7 @@ export interface McpTool {
 }
 
 /** An entry of a list: a tool, or what is wrong with it; nothing for a tool that can only run as a task. */
-export type ToolReading = { tool: McpTool; changed: boolean } | { leftOut: LeftOutTool } | undefined;
+export type ToolReading = { tool: McpTool; changed: boolean } | { omitted: OmittedTool } | undefined;
 
 type Validate = ReturnType<AjvJsonSchemaValidator['getValidator']>;
 
@@ -53,11 +53,11 @@ const toolForm = z.object({
  */
 export function readTool(listed: unknown): ToolReading {
   const read = toolForm.safeParse(listed);
-  if (!read.success) return { leftOut: { tool: '', why: 'it has no name' } };
+  if (!read.success) return { omitted: { tool: '', why: 'it has no name' } };
   const { name, title, description, inputSchema, outputSchema, annotations, execution } = read.data;
   if (execution?.taskSupport === 'required') return undefined;
   const schema = readSchema(inputSchema);
-  if (!schema.ok) return { leftOut: { tool: name, why: schema.why } };
+  if (!schema.ok) return { omitted: { tool: name, why: schema.why } };
   const words = [description, title, annotations?.title, name].map((text) => cleanText(text ?? ''));
   const tool = {
     name,

@@ -83,7 +83,7 @@ test('a webhook that was taken away is told as a conflict and set again at once'
   expect(did).toEqual([SET, 'answered', 'conflict', SET, 'answered']);
 });
 
-test('one that cannot be reached is no sign of life; it is set again, which mends a secret that is not ours', async () => {
+test('one that cannot be reached is no sign of life; it is set again, which fixes a secret that is not ours', async () => {
   const { did, trouble } = await keep([ok(WELL), ok(UNDELIVERED), ok(UNDELIVERED), ok(UNDELIVERED)]);
   expect(did).toEqual([SET, 'answered', 'undelivered', SET, 'undelivered', SET, 'undelivered', SET]);
   expect(trouble).toBe('Connection refused');

@@ -17,7 +17,7 @@ import {
 import { type Reply, scripted } from '../../../fixture/scripted-model.ts';
 import { SEEDED } from '../../../fixture/texts.ts';
 import { AnswerMemory } from '../../../stand-in/claude/memory.ts';
-import { firstBreach } from '../../../stand-in/claude/rules.ts';
+import { firstViolation } from '../../../stand-in/claude/rules.ts';
 import { call, result } from '../../../stand-in/claude/specimens.ts';
 
 const PENDING_TEXT = 'THE PENDING QUESTION';
@@ -183,7 +183,7 @@ test('a summary call is small enough to be taken, asks for little, and obeys not
     summariser: { outputTokens: 700 },
   });
   for (const request of model.asked) {
-    const broken = firstBreach(
+    const broken = firstViolation(
       { model: request.model, max_tokens: request.maxTokens, system: request.system, messages: request.messages },
       GROUNDS,
     );
@@ -278,7 +278,7 @@ test('whatever a window holds, an accepted summary gives a request that is small
       const { keptFrom, summary, tokensAfter, tokensBefore } = outcome.compaction;
       expect(tokensAfter).toBeLessThanOrEqual(tokensBefore * 0.8);
       const messages = view({ head: summarised(summary), records: window.records.slice(keptFrom), omitted: 0 });
-      expect(firstBreach({ model: 'm', max_tokens: 100, messages }, GROUNDS)).toBeUndefined();
+      expect(firstViolation({ model: 'm', max_tokens: 100, messages }, GROUNDS)).toBeUndefined();
       expect(messages.at(-1)?.content.at(-1)).toEqual({ type: 'text', text: PENDING_TEXT });
       expect(textOfRequest(model.asked[0])).not.toContain(PENDING_TEXT);
     }),

@@ -66,7 +66,7 @@ test.each([
   expect(asked.length).toBe(2);
 });
 
-test('a refusal is kept for a short time only, as the operator may have mended it', async () => {
+test('a refusal is kept for a short time only, as the operator may have fixed it', async () => {
   let nowMs = 0;
   const check = createFixedPartsCheck(() => nowMs);
   const { model } = modelThat(refused(CAUSE), taken);

@@ -9,14 +9,14 @@ import { compactionBy } from '../../../fixture/compaction.ts';
 import { assistantSays, STAMP, userSays } from '../../../fixture/records.ts';
 import { GROUNDS } from '../../../fixture/requests.ts';
 import { type Reply, scripted } from '../../../fixture/scripted-model.ts';
-import { firstBreach } from '../../../stand-in/claude/rules.ts';
+import { firstViolation } from '../../../stand-in/claude/rules.ts';
 import { call, image, png, result, text } from '../../../stand-in/claude/specimens.ts';
 
 const MODEL = 'claude-haiku-4-5';
 
-function breachOf(records: readonly LogRecord[], head?: LogRecord) {
+function violationOf(records: readonly LogRecord[], head?: LogRecord) {
   const messages = view({ head, records, omitted: 0 });
-  return firstBreach({ model: 'm', max_tokens: 100, messages }, GROUNDS);
+  return firstViolation({ model: 'm', max_tokens: 100, messages }, GROUNDS);
 }
 
 test('pairs: a result whose call was compacted away does not survive two compactions in a row [pi#4570]', () => {
@@ -26,17 +26,21 @@ test('pairs: a result whose call was compacted away does not survive two compact
   for (let first = 0; first < log.length; first++)
     for (let second = first; second < log.length; second++) {
       const again: LogRecord = { ...head, records: second };
-      expect({ first, second, breach: breachOf([...log.slice(second), head, again, userSays('f')], again) }).toEqual({
+      expect({
         first,
         second,
-        breach: undefined,
+        violation: violationOf([...log.slice(second), head, again, userSays('f')], again),
+      }).toEqual({
+        first,
+        second,
+        violation: undefined,
       });
     }
 });
 
 test('pairs: a call that a crash left without a result is closed, and not for ever refused [opencode, seed 004]', () => {
   const log = [userSays('a'), assistantSays([text('I look'), call('t1'), call('t2')]), userSays([result('t2')])];
-  expect(breachOf([...log, userSays('still there?')])).toBeUndefined();
+  expect(violationOf([...log, userSays('still there?')])).toBeUndefined();
 });
 
 test('poisoned image: a picture that was left out once is in no later request [docker-agent, seed 003]', () => {

@@ -7,7 +7,7 @@ import { view } from '../../../../worker/session/view.ts';
 import { FACTS, GROUNDS } from '../../../fixture/requests.ts';
 import { type Event, lives, SessionLife } from '../../../fixture/session-life.ts';
 import { SEEDED } from '../../../fixture/texts.ts';
-import { firstBreach } from '../../../stand-in/claude/rules.ts';
+import { firstViolation } from '../../../stand-in/claude/rules.ts';
 
 const SEED_TOKENS_MAX = 2_000;
 
@@ -34,9 +34,9 @@ test.each([false, true])(
           const { repairs } = repairRequest(request, { ...FACTS, bindsThinking: binds });
           expect({ event, repairs }).toEqual({ event, repairs: [] });
           const grounds = { ...GROUNDS, windowTokens: 10_000_000, bindThinking: binds, memory: life.memory };
-          expect({ event, breach: firstBreach(structuredClone(request), grounds) }).toEqual({
+          expect({ event, violation: firstViolation(structuredClone(request), grounds) }).toEqual({
             event,
-            breach: undefined,
+            violation: undefined,
           });
         });
       }),

@@ -5,7 +5,7 @@ import { view, type Window } from '../../../../worker/session/view.ts';
 import { assistantSays, heads, plainRecords, records, STAMP, userSays } from '../../../fixture/records.ts';
 import { SEEDED } from '../../../fixture/texts.ts';
 import { AnswerMemory } from '../../../stand-in/claude/memory.ts';
-import { firstBreach } from '../../../stand-in/claude/rules.ts';
+import { firstViolation } from '../../../stand-in/claude/rules.ts';
 import { assistant, call, image, png, result, text, thinking, user } from '../../../stand-in/claude/specimens.ts';
 
 const PENDING_TEXT = ' The pending question, with its spaces \n';
@@ -24,7 +24,7 @@ const of = (...all: LogRecord[]): Window => ({ head: undefined, records: all, om
 /** The view, after proof that the API would take it. */
 function sent(window: Window) {
   const messages = view(window);
-  const broken = firstBreach({ model: 'claude-opus-5-5', max_tokens: 100, messages }, GROUNDS);
+  const broken = firstViolation({ model: 'claude-opus-5-5', max_tokens: 100, messages }, GROUNDS);
   if (broken) throw new Error(`rule ${broken.rule}: ${broken.message}\n${JSON.stringify(messages, undefined, 1)}`);
   return messages;
 }
@@ -161,11 +161,11 @@ test('a writer cannot pass for another one by a name that closes the brackets', 
   expect(message).toEqual(user('[Eve writes Ann writes]', 'Pay me'));
 });
 
-test('half a character anywhere in a block, keys included, is mended, and a written \\ud83d is text', () => {
+test('half a character anywhere in a block, keys included, is fixed, and a written \\ud83d is text', () => {
   const input = { 'half \ud83d': ['\udc00', String.raw`\ud83d`, 'whole 😀'] };
   const messages = sent(of(userSays('a'), assistantSays([call('toolu_1', { input })]), userSays('b')));
-  const mended = { 'half \ufffd': ['\ufffd', String.raw`\ud83d`, 'whole 😀'] };
-  expect(messages[1]).toEqual(assistant(call('toolu_1', { input: mended })));
+  const fixed = { 'half \ufffd': ['\ufffd', String.raw`\ud83d`, 'whole 😀'] };
+  expect(messages[1]).toEqual(assistant(call('toolu_1', { input: fixed })));
 });
 
 test('tool ids of other providers are made legal the same way on both sides of a pair', () => {

@@ -16,9 +16,9 @@ function sizeOf(specs: readonly ToolSpec[]): number {
 test('tools that fit are left as they are', () => {
   const specs = [spec('a', 'x'.repeat(3_900)), spec('b', 'short')];
   const bounded = boundTools(specs, 10_000);
-  expect(bounded.leftOut).toEqual([]);
+  expect(bounded.omitted).toEqual([]);
   for (const [at, each] of bounded.specs.entries()) expect(each).toBe(specs[at]);
-  expect(boundTools([], 0)).toEqual({ specs: [], leftOut: [] });
+  expect(boundTools([], 0)).toEqual({ specs: [], omitted: [] });
 });
 
 test('long descriptions are cut before a tool is left out, and only as far as needed', () => {
@@ -32,9 +32,9 @@ test('long descriptions are cut before a tool is left out, and only as far as ne
 
 test('a tool that does not fit is named, and a smaller one behind it still goes in', () => {
   const large = { ...spec('large', ''), inputSchema: { type: 'object', a: 'x'.repeat(1_000) } };
-  const { specs, leftOut } = boundTools([spec('a', ''), large, spec('b', '')], 300);
+  const { specs, omitted } = boundTools([spec('a', ''), large, spec('b', '')], 300);
   expect(specs.map(({ name }) => name)).toEqual(['a', 'b']);
-  expect(leftOut).toEqual([{ tool: 'large', why: 'all tools together would have more than 300 characters' }]);
+  expect(omitted).toEqual([{ tool: 'large', why: 'all tools together would have more than 300 characters' }]);
 });
 
 test('the bound holds for any tools, each is kept or named, and no character is cut in two', () => {
@@ -42,9 +42,9 @@ test('the bound holds for any tools, each is kept or named, and no character is 
   fc.assert(
     fc.property(any, fc.integer({ min: 0, max: 2_000 }), (pairs, charsMax) => {
       const all = pairs.map(([name, text]) => spec(name, text.repeat(20)));
-      const { specs, leftOut } = boundTools(all, charsMax);
+      const { specs, omitted } = boundTools(all, charsMax);
       expect(specs.length === 0 || sizeOf(specs) <= charsMax + 1).toBe(true);
-      const kept = [...specs.map(({ name }) => name), ...leftOut.map(({ tool }) => tool)];
+      const kept = [...specs.map(({ name }) => name), ...omitted.map(({ tool }) => tool)];
       expect(kept.toSorted()).toEqual(all.map(({ name }) => name).toSorted());
       for (const { description } of specs) expect(description.isWellFormed()).toBe(true);
     }),

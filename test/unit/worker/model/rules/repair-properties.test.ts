@@ -7,7 +7,7 @@ import { injured, oddRequests, visiblyInjured } from '../../../../fixture/injuri
 import { type Conversation, clone, conversations, FACTS, listOf } from '../../../../fixture/requests.ts';
 import { SEEDED } from '../../../../fixture/texts.ts';
 import { type MessagesRequest, pendingText } from '../../../../stand-in/claude/request.ts';
-import { firstBreach } from '../../../../stand-in/claude/rules.ts';
+import { firstViolation } from '../../../../stand-in/claude/rules.ts';
 
 const bound = { ...FACTS, bindsThinking: true };
 
@@ -35,21 +35,21 @@ function expectMended({ request, grounds }: Conversation, bindThinking: boolean)
   const facts = { ...FACTS, bindsThinking: bindThinking };
   const before = JSON.stringify(request);
   const sound = findViolations(request, facts).length === 0;
-  const { request: mended, repairs, left } = repairRequest(request, facts);
+  const { request: fixed, repairs, left } = repairRequest(request, facts);
   expect(left).toEqual([]);
   expect(JSON.stringify(request)).toBe(before);
-  expect(mended === request).toBe(sound);
+  expect(fixed === request).toBe(sound);
   expect(repairs.length === 0).toBe(sound);
-  expect(firstBreach(clone(mended), { ...grounds, bindThinking })).toBeUndefined();
-  expect(repairRequest(mended, facts)).toEqual({ request: mended, repairs: [], left: [] });
-  expect(repairRequest(clone(request), facts)).toEqual({ request: mended, repairs, left });
+  expect(firstViolation(clone(fixed), { ...grounds, bindThinking })).toBeUndefined();
+  expect(repairRequest(fixed, facts)).toEqual({ request: fixed, repairs: [], left: [] });
+  expect(repairRequest(clone(request), facts)).toEqual({ request: fixed, repairs, left });
   const path = pendingPath(request);
   if (path === undefined || repairs.some((repair) => repair.path === path && !BESIDES_THE_WORDS.has(repair.rule)))
     return repairs;
   const pending = textAt(request, path);
-  expect(pendingText(clone(mended) as MessagesRequest)).toBe(pending);
+  expect(pendingText(clone(fixed) as MessagesRequest)).toBe(pending);
   const times = (text: string): number => text.split(JSON.stringify(pending)).length;
-  if (pending === 'PENDING') expect(times(JSON.stringify(mended))).toBe(times(before));
+  if (pending === 'PENDING') expect(times(JSON.stringify(fixed))).toBe(times(before));
   return repairs;
 }
 
@@ -120,14 +120,14 @@ test('too large a request fits in the end, however it is filled, and keeps the w
           if (block.type === 'text') block.text = `${block.text}${'ö" '.repeat(size)}`;
       });
       const facts = { ...FACTS, bodyBytesMax: 30_000 + room };
-      const { request: mended, repairs, left } = repairRequest(request, facts);
+      const { request: fixed, repairs, left } = repairRequest(request, facts);
       expect(left).toEqual([]);
-      expect(Buffer.byteLength(JSON.stringify(mended))).toBeLessThanOrEqual(facts.bodyBytesMax);
-      expect(firstBreach(clone(mended), grounds)).toBeUndefined();
-      expect(repairRequest(mended, facts).request).toBe(mended);
+      expect(Buffer.byteLength(JSON.stringify(fixed))).toBeLessThanOrEqual(facts.bodyBytesMax);
+      expect(firstViolation(clone(fixed), grounds)).toBeUndefined();
+      expect(repairRequest(fixed, facts).request).toBe(fixed);
       const path = pendingPath(request);
       if (path === undefined || repairs.some((repair) => repair.path === path)) return;
-      expect(pendingText(clone(mended) as MessagesRequest)).toBe(textAt(request, path));
+      expect(pendingText(clone(fixed) as MessagesRequest)).toBe(textAt(request, path));
       if (repairs.length > 0) spared += 1;
     }),
     { ...SEEDED, numRuns: 60 },

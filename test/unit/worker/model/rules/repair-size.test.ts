@@ -67,7 +67,7 @@ test('a call too large to send goes with all that came before it, and its result
 test('what fits exactly fits, and a wish for one token is a wish', () => {
   const request = { ...say(user('a'), assistant('b'), user('c', '')), max_tokens: 1 };
   const bytes = JSON.stringify({ ...request, messages: [user('a'), assistant('b'), user('c')] }).length;
-  const { request: mended, done } = repaired(request, small(bytes));
+  const { request: fixed, done } = repaired(request, small(bytes));
   expect(done).toHaveLength(1);
-  expect(mended.max_tokens).toBe(1);
+  expect(fixed.max_tokens).toBe(1);
 });

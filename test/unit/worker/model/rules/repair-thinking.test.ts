@@ -96,7 +96,7 @@ test('the oldest breakpoints go, those of the tools first, and bound thinking st
     tools: [tool('t', marked)],
     system: [text('s', marked)],
   };
-  const { request: mended, done } = repaired(request, bound);
+  const { request: fixed, done } = repaired(request, bound);
   expect(done).toEqual([['dropped_breakpoint', 'tools.0']]);
-  expect(mended).toMatchObject({ tools: [tool('t')], messages: request.messages });
+  expect(fixed).toMatchObject({ tools: [tool('t')], messages: request.messages });
 });

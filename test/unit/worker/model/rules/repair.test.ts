@@ -4,7 +4,7 @@ import { RULES, type WireRequest } from '../../../../../worker/model/rules/rules
 import { ACCEPTED, one, REFUSED, say, times } from '../../../../fixture/contract-cases.ts';
 import { MENDED, repaired } from '../../../../fixture/repair-cases.ts';
 import { clone, FACTS, GROUNDS, SEALED } from '../../../../fixture/requests.ts';
-import { firstBreach } from '../../../../stand-in/claude/rules.ts';
+import { firstViolation } from '../../../../stand-in/claude/rules.ts';
 import {
   assistant,
   call,
@@ -17,21 +17,21 @@ import {
   user,
 } from '../../../../stand-in/claude/specimens.ts';
 
-test.each(MENDED)('%s', (_, messages, mended, done) => {
+test.each(MENDED)('%s', (_, messages, fixed, done) => {
   const before = JSON.stringify(messages);
-  expect(repaired(say(...messages))).toMatchObject({ messages: mended, done });
+  expect(repaired(say(...messages))).toMatchObject({ messages: fixed, done });
   expect(JSON.stringify(messages)).toBe(before);
 });
 
 test.each([...ACCEPTED, ...REFUSED])('after its repair nothing is wrong by rule %i: %s', (rule, name, request) => {
-  const { repairs, left, request: mended } = repairRequest(request as WireRequest, FACTS);
+  const { repairs, left, request: fixed } = repairRequest(request as WireRequest, FACTS);
   const isSound = ACCEPTED.some(([, other]) => other === name);
-  if (isSound) expect(mended).toBe(request);
+  if (isSound) expect(fixed).toBe(request);
   else if (name !== 'no model') expect(repairs.map((repair) => RULES[repair.rule].number)).toContain(rule);
   expect(left.map(({ path }) => path)).toEqual(name === 'no model' ? ['model'] : []);
-  expect(mended.messages.length).toBeLessThanOrEqual(100_000);
+  expect(fixed.messages.length).toBeLessThanOrEqual(100_000);
   const isWorthTheTime = left.length === 0 && name !== 'too many messages';
-  if (isWorthTheTime) expect(firstBreach(clone(mended), GROUNDS)).toBeUndefined();
+  if (isWorthTheTime) expect(firstViolation(clone(fixed), GROUNDS)).toBeUndefined();
 });
 
 test('half a pair of surrogates is replaced in texts and keys, and takes sealed thinking with it', () => {
@@ -117,10 +117,10 @@ test('what cannot be written as JSON is left out, and what can is not', () => {
 test('the rest of a request, and what did not change of it, is the same', () => {
   const plain = { role: 'user', content: 'a' };
   const request = { ...say(plain, assistant('b'), user('c', '')), metadata: { user_id: 'u' }, stream: true };
-  const { request: mended } = repaired(request);
-  expect(mended).toMatchObject({ metadata: { user_id: 'u' }, stream: true, model: 'm', max_tokens: 9 });
-  expect(mended.messages[0]).toBe(plain);
-  expect(mended.messages[1]).toBe(request.messages[1]);
+  const { request: fixed } = repaired(request);
+  expect(fixed).toMatchObject({ metadata: { user_id: 'u' }, stream: true, model: 'm', max_tokens: 9 });
+  expect(fixed.messages[0]).toBe(plain);
+  expect(fixed.messages[1]).toBe(request.messages[1]);
 });
 
 test('a new name is not one that a search has', () => {

@@ -6,7 +6,7 @@ import { ACCEPTED, APART, one, REFUSED, say, times } from '../../../../fixture/c
 import { injured, oddRequests } from '../../../../fixture/injuries.ts';
 import { clone, conversations, FACTS, GROUNDS } from '../../../../fixture/requests.ts';
 import { LINEAR_MS_MAX, SEEDED } from '../../../../fixture/texts.ts';
-import { firstBreach } from '../../../../stand-in/claude/rules.ts';
+import { firstViolation } from '../../../../stand-in/claude/rules.ts';
 import {
   assistant,
   call,
@@ -21,7 +21,7 @@ import {
 
 const rulesIn = (request: unknown): number[] =>
   findViolations(request as WireRequest, FACTS).map(({ rule }) => RULES[rule].number);
-const theirRule = (request: unknown): number | undefined => firstBreach(clone(request), GROUNDS)?.rule;
+const theirRule = (request: unknown): number | undefined => firstViolation(clone(request), GROUNDS)?.rule;
 
 test.each(ACCEPTED)('rule %i accepts %s', (_, __, request) => {
   expect(rulesIn(request)).toEqual([]);
@@ -31,7 +31,7 @@ test.each(ACCEPTED)('rule %i accepts %s', (_, __, request) => {
 test.each(REFUSED)('rule %i refuses %s', (rule, _, request) => {
   expect(rulesIn(request)).toContain(rule);
   if (rule !== 17) expect(theirRule(request)).toBeDefined();
-  else expect(firstBreach(request, GROUNDS)?.rule).toBe(17);
+  else expect(firstViolation(request, GROUNDS)?.rule).toBe(17);
 });
 
 test.each(APART)('apart from the stand-in: %s', (_, request, ours, theirs) => {
@@ -74,12 +74,12 @@ test('a violation says where, in words of ours, and nothing of what anybody wrot
   );
 });
 
-test('sound requests have no violation, and injured ones have the breach that the stand-in finds first', () => {
+test('sound requests have no violation, and injured ones have the violation that the stand-in finds first', () => {
   const seen = new Set<number | undefined>();
   fc.assert(
     fc.property(injured(3), ({ request, grounds }) => {
       const ours = findViolations(request, FACTS);
-      const theirs = firstBreach(JSON.parse(JSON.stringify(request)), grounds);
+      const theirs = firstViolation(JSON.parse(JSON.stringify(request)), grounds);
       seen.add(theirs?.rule);
       if (theirs === undefined) expect(ours).toEqual([]);
       else expect(ours.map(({ rule }) => RULES[rule].number)).toContain(theirs.rule);
@@ -93,7 +93,7 @@ test('sound requests have no violation, and injured ones have the breach that th
 test('what the stand-in itself wrote is sound, bound thinking too', () => {
   fc.assert(
     fc.property(conversations(true), ({ request, grounds }) => {
-      expect(firstBreach(request, grounds)).toBeUndefined();
+      expect(firstViolation(request, grounds)).toBeUndefined();
       expect(findViolations(request, { ...FACTS, bindsThinking: true })).toEqual([]);
     }),
     { ...SEEDED, numRuns: 60 },

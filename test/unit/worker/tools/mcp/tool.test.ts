@@ -7,13 +7,13 @@ const LEGAL = /^[A-Za-z0-9_-]{1,64}$/;
 
 function tool(listed: Record<string, unknown>): McpTool {
   const read = readTool({ name: 'x', inputSchema: { type: 'object' }, ...listed });
-  if (read === undefined || 'leftOut' in read) throw new Error(read?.leftOut.why ?? 'not read');
+  if (read === undefined || 'omitted' in read) throw new Error(read?.omitted.why ?? 'not read');
   return read.tool;
 }
 
 function whyNot(inputSchema: unknown): string {
   const read = readTool({ name: 'x', inputSchema });
-  return read !== undefined && 'leftOut' in read ? read.leftOut.why : 'taken';
+  return read !== undefined && 'omitted' in read ? read.omitted.why : 'taken';
 }
 
 test('a name that is clear is left as it is', () => {
@@ -165,7 +165,7 @@ test('what older drafts write is written in the terms of the new one, and means 
 
 test('what has no name is left out, and what runs only as a task is no fault', () => {
   for (const listed of [null, 7, [], {}, { name: 7 }]) {
-    expect(readTool(listed)).toEqual({ leftOut: { tool: '', why: 'it has no name' } });
+    expect(readTool(listed)).toEqual({ omitted: { tool: '', why: 'it has no name' } });
   }
   expect(readTool({ name: 'x', execution: { taskSupport: 'required' } })).toBeUndefined();
   expect(readTool({ name: 'x', execution: { taskSupport: 'optional' } })).toHaveProperty('tool');
@@ -187,7 +187,7 @@ test('any JSON is read as a tool or not at all, and a tool can be written again'
   fc.assert(
     fc.property(fc.oneof(listed, fc.jsonValue()), fc.jsonValue(), (json, answer) => {
       const reading = readTool(json);
-      if (reading === undefined || 'leftOut' in reading) return;
+      if (reading === undefined || 'omitted' in reading) return;
       const read = reading.tool;
       expect(JSON.stringify(read.inputSchema)).not.toMatch(/(?<!\\)(?:\\\\)*\\ud[89a-f]/);
       expect(read.inputSchema.type).toBe('object');

@@ -1,7 +1,7 @@
 import type { AnswerMemory } from './memory.ts';
 
 /** One rule of the API contract that a request broke, and the error that the API answers to it. */
-export interface Breach {
+export interface Violation {
   /** The number in the contract's table. */
   readonly rule: number;
   readonly status: number;
@@ -26,16 +26,16 @@ export interface Grounds {
   readonly memory: AnswerMemory;
 }
 
-/** A breach with the usual answer: 400 `invalid_request_error`. */
-export function breach(rule: number, message: string): Breach {
+/** A violation with the usual answer: 400 `invalid_request_error`. */
+export function violation(rule: number, message: string): Violation {
   return { rule, status: 400, type: 'invalid_request_error', message };
 }
 
-/** The first breach among the results, each looked up only when the ones before it found nothing. */
+/** The first violation among the results, each looked up only when the ones before it found nothing. */
 export function firstOf<Item>(
   items: Iterable<Item>,
-  find: (item: Item, index: number) => Breach | undefined,
-): Breach | undefined {
+  find: (item: Item, index: number) => Violation | undefined,
+): Violation | undefined {
   let index = 0;
   for (const item of items) {
     const found = find(item, index);
