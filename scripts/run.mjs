@@ -16,6 +16,8 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const oldestNodeMajor = 24;
 const installLock = join(root, '.cache', 'install.lock');
 const installLockMaxAgeMs = 15 * 60_000;
+/** Where Node keeps what it compiled and stripped of types: a start with it costs about half the CPU. */
+const compileCache = join(root, '.cache', 'compiled');
 const lockPollMs = 200;
 const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 
@@ -25,7 +27,10 @@ if (!isInstalled()) await installOnce();
 const node = pickNode();
 const path = [dirname(node), process.env.PATH ?? ''].join(delimiter);
 const flags = ['--disable-warning=ExperimentalWarning', ...given];
-process.exitCode = await runToEnd(node, flags, { stdio: 'inherit', env: { ...process.env, PATH: path } });
+process.exitCode = await runToEnd(node, flags, {
+  stdio: 'inherit',
+  env: { NODE_COMPILE_CACHE: compileCache, ...process.env, PATH: path },
+});
 
 /** Whether node_modules holds what the lock says, however it was installed. npm writes its record of it last. */
 function isInstalled() {

@@ -8,6 +8,7 @@ import { cp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { PROJECT_ROOT } from '../../shared/base/project.ts';
+import { BARE_ENV } from '../fixture/environment.ts';
 import { temporaryFolder } from '../fixture/redis.ts';
 import type { Invariant } from './judge.ts';
 
@@ -260,7 +261,7 @@ async function play(folder: string, scenario: string, seed: number): Promise<{ c
   const child = spawn(
     process.execPath,
     ['--disable-warning=ExperimentalWarning', join(folder, 'test', 'chaos', 'main.ts'), ...given],
-    { env: { PATH: process.env.PATH ?? '' }, stdio: ['ignore', 'pipe', 'pipe'] },
+    { env: BARE_ENV, stdio: ['ignore', 'pipe', 'pipe'] },
   );
   // SIGTERM lets it end what it started.
   const timer = setTimeout(() => child.kill('SIGTERM'), MUTANT_MS);

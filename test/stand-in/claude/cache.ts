@@ -74,7 +74,8 @@ export class PrefixCache {
     const isKept = (at: number): boolean => (tokens[at] ?? 0) >= this.#minTokens;
     const last = segments.findLastIndex(({ breakpoint }, at) => breakpoint && isKept(at));
     if (last < 0) return usageOf(total, 0, 0, 0);
-    const keys = fingerprints(segments.slice(0, last + 1)).map((print, at) => {
+    const prints = fingerprints(segments).slice(0, last + 1);
+    const keys = prints.map((print, at) => {
       const isMessage = (segments[at]?.messageIndex ?? -1) >= 0;
       return `${isMessage ? rooms.messages : rooms.frame} ${print}`;
     });

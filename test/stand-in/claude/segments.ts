@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { type Block, blocksOf, isObject, type MessagesRequest, nestedBlocks } from './request.ts';
 
 /** How long a cache entry lives. */
@@ -29,8 +29,18 @@ function markerOf(block: Record<string, unknown>): Record<string, unknown> | und
 const breakpointOf = (marker: Record<string, unknown> | undefined): Pick<Segment, 'breakpoint' | 'lifetime'> =>
   marker === undefined ? { breakpoint: false } : { breakpoint: true, lifetime: marker.ttl === '1h' ? '1h' : '5m' };
 
+/** Several rules look at the prefixes of one request, which nothing changes once it has arrived. */
+const segmentsByRequest = new WeakMap<MessagesRequest, readonly Segment[]>();
+const printsBySegments = new WeakMap<readonly Segment[], readonly string[]>();
+
 /** Splits a request into its segments. A top-level `cache_control` marks the last of them. */
-export function segmentsOf(request: MessagesRequest): Segment[] {
+export function segmentsOf(request: MessagesRequest): readonly Segment[] {
+  const segments = segmentsByRequest.get(request) ?? split(request);
+  segmentsByRequest.set(request, segments);
+  return segments;
+}
+
+function split(request: MessagesRequest): readonly Segment[] {
   const part = (role: string, messageIndex: number) => (block: Record<string, unknown>, blockIndex: number) => ({
     role,
     block,
@@ -51,16 +61,20 @@ export function segmentsOf(request: MessagesRequest): Segment[] {
 
 /** Continues a prefix's fingerprint by one segment. Cache markers and null fields do not count as a change. */
 export function extendFingerprint(before: string, role: string, block: Record<string, unknown>): string {
-  return createHash('sha1').update(before).update(role).update(canonical(block)).digest('base64');
+  return hash('sha1', `${before}${role}${canonical(block)}`, 'base64');
 }
 
 /** The fingerprint of the prefix up to and including each segment. */
-export function fingerprints(segments: readonly Segment[]): string[] {
+export function fingerprints(segments: readonly Segment[]): readonly string[] {
   let before = '';
-  return segments.map(({ role, block }) => {
-    before = extendFingerprint(before, role, block);
-    return before;
-  });
+  const prints =
+    printsBySegments.get(segments) ??
+    segments.map(({ role, block }) => {
+      before = extendFingerprint(before, role, block);
+      return before;
+    });
+  printsBySegments.set(segments, prints);
+  return prints;
 }
 
 /** A block as text that does not depend on key order, cache markers or null fields. */
