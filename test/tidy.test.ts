@@ -90,21 +90,21 @@ function functionsOf(file: string): { name: string; lines: number }[] {
   });
 }
 
-test.each(product)('%s stands in a room and imports values only from there or from a lower one', (file) => {
+test.each(product)('%s is in a known room and imports values only from its own room or a lower one', (file) => {
   const own = rankOf(file);
   expect(own).not.toBe(-1);
   const wrong = valueImports(file).filter((target) => !(rankOf(target) <= own) || rankOf(target) === -1);
   expect(wrong).toEqual([]);
 });
 
-test('every room has files, and a line of its own in the architecture', () => {
+test('every room has files and is named in docs/architecture.md', () => {
   const page = read('docs/architecture.md');
   const rooms = ROOMS.filter((room) => room !== '.');
   expect(rooms.filter((room) => !product.some((file) => dirname(file) === room))).toEqual([]);
   expect(rooms.filter((room) => !page.includes(`\`${room}/\``))).toEqual([]);
 });
 
-test('nothing imports a root, and producer and worker do not import each other', () => {
+test('no file imports a root (a file that starts a process); producer and worker never import each other', () => {
   const wrong = product.flatMap((file) =>
     valueImports(file)
       .filter((target) => ROOTS.test(target) || crosses(file, target))
@@ -113,7 +113,7 @@ test('nothing imports a root, and producer and worker do not import each other',
   expect(wrong).toEqual([]);
 });
 
-test('a Redis of our own is imported by nothing but what finds a Redis', () => {
+test('only shared/app imports shared/private-redis', () => {
   const wrong = product.filter(
     (file) =>
       !USERS_OF_PRIVATE.includes(dirname(file)) && valueImports(file).some((target) => dirname(target) === PRIVATE),
@@ -141,7 +141,7 @@ test('there are no import cycles', () => {
   expect(cycles).toEqual([]);
 });
 
-test('files and functions stay within their limits', () => {
+test('no file has more than 300 lines, and no function more than 60', () => {
   const long = everything.filter((file) => read(file).split('\n').length - 1 > FILE_LINES_MAX);
   const longFunctions = everything.flatMap((file) =>
     functionsOf(file)
@@ -151,11 +151,11 @@ test('files and functions stay within their limits', () => {
   expect([...long, ...longFunctions]).toEqual([]);
 });
 
-test('the environment is read in shared/base/config.ts alone', () => {
+test('only shared/base/config.ts reads process.env', () => {
   expect(product.filter((file) => file !== 'shared/base/config.ts' && /\bprocess\.env\b/.test(read(file)))).toEqual([]);
 });
 
-test('no module mocks, dynamic imports, default exports or folders that mean nothing', () => {
+test('no module mocks, dynamic imports, default exports or meaningless folder names such as utils', () => {
   const wrong = everything.filter((file) => {
     if (file === 'test/tidy.test.ts') return false;
     const text = read(file);
@@ -165,14 +165,14 @@ test('no module mocks, dynamic imports, default exports or folders that mean not
   expect(wrong).toEqual([]);
 });
 
-test('no path of a machine and no unfinished business in what is kept', () => {
+test('no source file contains a machine path, TODO or FIXME', () => {
   const wrong = everything.filter((file) =>
     /\/(?:work|home|root)\/\w|\bTODO\b|\bFIXME\b/.test(read(file).replaceAll(/https?:\S+/g, '')),
   );
   expect(wrong.filter((file) => file !== 'test/tidy.test.ts')).toEqual([]);
 });
 
-test('the functions of a file are really measured', () => {
+test('functionsOf finds nextStep in worker/recovery/policy.ts, so the length check is not vacuous', () => {
   const measured = functionsOf('worker/recovery/policy.ts');
   expect(measured).toContainEqual({ name: 'nextStep', lines: expect.any(Number) });
 });

@@ -25,55 +25,59 @@ const remembers = (...before: Message[]): Pick<Evidence, 'calls'> => {
 
 const chatShows = (...messages: ShownMessage[]): Pick<Evidence, 'shown'> => ({ shown: new Map([[CHAT, messages]]) });
 
-test('what is sound violates nothing', () => {
+test('sound evidence yields no violations', () => {
   expect(judge(sound(), USUAL_RULES)).toMatchObject({ violations: [], lost: 0, extra: 0, again: 0 });
 });
 
 test.each<[string, string[], Partial<Evidence>]>([
-  ['an update is confirmed and was never accepted', ['I1'], { entryOf: new Map([[501, '1-0']]) }],
+  ['an update is confirmed but was never accepted', ['I1'], { entryOf: new Map([[501, '1-0']]) }],
   ['a message has no outcome', ['I1'], { ledger: [line(1)] }],
   ['a message has two outcomes', ['I1'], { ledger: [line(1), line(2), line(2)] }],
-  ['an answer is in the ledger and in no chat', ['I1'], chatShows(answer(1))],
-  ['a failure was told to nobody', ['I1'], { ...chatShows(answer(1)), ledger: [line(1), line(2, 'failed')] }],
-  ['an answer stands twice', ['I2'], chatShows(answer(1), answer(1, 3), answer(2, 4))],
-  ['an answer of another chat', ['I2'], chatShows(answer(1), answer(2), answer(7))],
-  ['a placeholder was left', ['I2'], chatShows(answer(1), shown(2, '…'), answer(2, 3))],
-  ['answers stand in another order', ['I3'], chatShows(answer(2, 1), answer(1, 2))],
-  ['an earlier answer came later', ['I3'], chatShows({ ...answer(1), editedAt: 900 }, answer(2))],
-  ['two calls at once in a chat', ['I3'], { calls: [call(1, 50, 170), call(2)] }],
-  ['too many calls for a message', ['I4'], { calls: Array.from({ length: 10 }, (_, at) => call(1, at * 100)) }],
+  ['an answer is in the ledger but in no chat', ['I1'], chatShows(answer(1))],
+  ['nobody is notified of a failed message', ['I1'], { ...chatShows(answer(1)), ledger: [line(1), line(2, 'failed')] }],
+  ['an answer is shown twice', ['I2'], chatShows(answer(1), answer(1, 3), answer(2, 4))],
+  ['a chat shows an answer to a message it never sent', ['I2'], chatShows(answer(1), answer(2), answer(7))],
+  ['a placeholder remains', ['I2'], chatShows(answer(1), shown(2, '…'), answer(2, 3))],
+  ['answers are out of order', ['I3'], chatShows(answer(2, 1), answer(1, 2))],
+  ['an earlier answer is edited in after a later one', ['I3'], chatShows({ ...answer(1), editedAt: 900 }, answer(2))],
+  ['two model calls overlap in a chat', ['I3'], { calls: [call(1, 50, 170), call(2)] }],
   [
-    'a request broke the contract',
+    'a message causes too many model calls',
+    ['I4'],
+    { calls: Array.from({ length: 10 }, (_, at) => call(1, at * 100)) },
+  ],
+  [
+    'a request breaks the API contract',
     ['I5'],
     { calls: [{ ...call(1), violation: { rule: 3, status: 400, type: 'x', message: 'y' } }] },
   ],
-  ['the backlog did not drain', ['I6'], { drainMs: undefined }],
-  ['an update was not taken', ['I6'], { confirmedUpTo: 501 }],
-  ['a job is left', ['I7'], { left: ['1 active jobs'] }],
-  ['an alert that nothing called for', ['I8'], { alerts: ['A message failed'] }],
-  ['an outcome without a trace', ['I9'], { ledger: [line(1), { ...line(2), traceId: '' }] }],
-  ['what had to come back came late', ['I12'], { waits: [{ what: 'a poll', maxMs: 10, tookMs: 11 }] }],
-  ['what had to come back never came', ['I12'], { waits: [{ what: 'a poll', maxMs: 10 }] }],
-  ['a turn that was answered is not remembered', ['I10'], remembers()],
+  ['the backlog does not drain', ['I6'], { drainMs: undefined }],
+  ['an update is never confirmed', ['I6'], { confirmedUpTo: 501 }],
+  ['a job remains after the run', ['I7'], { left: ['1 active jobs'] }],
+  ['an alert has no cause', ['I8'], { alerts: ['A message failed'] }],
+  ['an outcome has no trace id', ['I9'], { ledger: [line(1), { ...line(2), traceId: '' }] }],
+  ['a poll resumes too late', ['I12'], { waits: [{ what: 'a poll', maxMs: 10, tookMs: 11 }] }],
+  ['a poll never resumes', ['I12'], { waits: [{ what: 'a poll', maxMs: 10 }] }],
+  ['an answered turn is not remembered', ['I10'], remembers()],
   ['a turn is remembered without its answer', ['I10'], remembers(user(question(1).text))],
   ['a turn is remembered with two answers', ['I10'], remembers(user(question(1).text), reply(1), reply(1))],
-  ['a turn is remembered with the answer to another', ['I10'], remembers(user(question(1).text), reply(3))],
+  ['a turn is remembered with the answer to another question', ['I10'], remembers(user(question(1).text), reply(3))],
   [
     'a turn is remembered twice',
     ['I11', 'I10'],
     remembers(user(question(1).text), reply(1), user(question(1).text), reply(1)),
   ],
-  ['a summary that nothing called for stands for a turn', ['I10'], remembers(user(SUMMARY))],
+  ['a summary replaces a turn although nothing overflowed', ['I10'], remembers(user(SUMMARY))],
   [
-    'the model was asked something else',
+    'the model is asked something other than the question',
     ['I11'],
     { calls: [{ ...call(1), body: { ...call(1).body, messages: [{ role: 'user', content: '[m000001] other' }] } }] },
   ],
-])('%s', (_what, invariants, change) => {
+])('reports a violation: %s', (_what, invariants, change) => {
   expect(violated({ ...sound(), ...change })).toEqual(invariants);
 });
 
-test('a second copy is excused where the result of the first send was unknown, and counted', () => {
+test('a second copy is excused and counted if the result of the first send is unknown; a third is a violation', () => {
   const evidence = { ...sound(), ...chatShows(answer(1), answer(1, 3), answer(2, 4)) };
   const telegramCalls = [sent('<#000001 1/1> Here.', 100, 0), sent('<#000001 1/1> Here.', 300)];
   expect(judge({ ...evidence, telegramCalls }, USUAL_RULES)).toMatchObject({ violations: [], extra: 1 });
@@ -89,7 +93,7 @@ test('a fault excuses only what it names, and only while it lasts', () => {
   expect(violated({ ...evidence, faults: [{ ...window, fromMs: 5_000, toMs: 6_000 }] })).toEqual(['I3']);
 });
 
-test('a cut of the file excuses exactly the messages that it took, and counts them', () => {
+test('a cut of the Redis file excuses and counts exactly the messages it removed, and requires an alert', () => {
   const lost = { ...sound(), ...chatShows(answer(1)), ledger: [line(1)], entryOf: new Map([[501, '1-0']]) };
   const cut = { accepts: new Set([502]), outcomes: new Set<number>() };
   const isNotified = { ...lost, alerts: ['Redis lost data: 1'] };
@@ -121,13 +125,13 @@ const overflow = (number: number, index: number): ClaudeCall => ({
 
 const after = (early: ClaudeCall, evidence: Evidence): Evidence => ({ ...evidence, calls: [early, ...evidence.calls] });
 
-test('turns that stand in another order are told', () => {
+test('remembered turns in the wrong order are a violation', () => {
   const [one, two] = [1, 2].map((number) => [user(question(number).text), reply(number)]);
   expect(violated(threeTurns(...(one ?? []), ...(two ?? [])))).toEqual([]);
   expect(violated(threeTurns(...(two ?? []), ...(one ?? [])))).toEqual(['I10']);
 });
 
-test('an overflow excuses what came before it, and nothing that came after', () => {
+test('an overflow excuses missing turns before it, but not after it', () => {
   const evidence = threeTurns(user(SUMMARY), user(question(2).text), reply(2));
   expect(violated(evidence)).toEqual(['I10']);
   expect(violated(after(overflow(2, 1.5), evidence))).toEqual([]);
@@ -136,7 +140,7 @@ test('an overflow excuses what came before it, and nothing that came after', () 
   expect(violated(after(overflow(3, 2.5), forgets))).toEqual([]);
 });
 
-test('a call for a summary excuses as an overflow does, and one of another chat does not', () => {
+test('a summary call excuses missing turns as an overflow does; a summary call of another chat does not', () => {
   const evidence = threeTurns(user(SUMMARY));
   const summary = (quoted: number): ClaudeCall => ({
     ...overflow(3, 2.5),
@@ -147,12 +151,12 @@ test('a call for a summary excuses as an overflow does, and one of another chat 
   expect(violated(after(summary(9), evidence))).toEqual(['I10']);
 });
 
-test('what is shown of a conversation that was shortened has no gap', () => {
+test('a gap in a shortened conversation is a violation', () => {
   const evidence = threeTurns(user(SUMMARY), user(question(1).text), reply(1));
   expect(violated(after(overflow(3, 2.5), evidence))).toEqual(['I10']);
 });
 
-test('a command that puts the conversation away excuses what came before it, and shows none of it', () => {
+test('/new excuses missing earlier turns, and a turn that is still shown is a violation', () => {
   const renewed: Asked = { ...question(2), kind: 'new', text: '/new' };
   const isNew = (...messages: Message[]): Evidence => {
     const evidence = threeTurns(...messages);
@@ -167,7 +171,7 @@ test('a command that puts the conversation away excuses what came before it, and
   expect(violated(isNew(user(question(1).text), reply(1)))).toEqual(['I10']);
 });
 
-test('a cut of the file excuses a conversation from holding what it took', () => {
+test('a cut of the Redis file excuses a conversation from remembering the messages it removed', () => {
   const cut = { accepts: new Set([501]), outcomes: new Set<number>() };
   const evidence = { ...sound(), ...remembers(), alerts: ['Redis lost data: 1'] };
   expect(judge({ ...evidence, cut }, LOSS_RULES).violations).toEqual([]);
@@ -175,7 +179,7 @@ test('a cut of the file excuses a conversation from holding what it took', () =>
   expect(judge(other, LOSS_RULES).violations).toMatchObject([{ invariant: 'I10' }]);
 });
 
-test('a message that the model refused at once may go unanswered, and not untold', () => {
+test('a message whose model call was refused may go unanswered, but its user must be notified', () => {
   const refused = { ...sound(), ledger: [line(1, 'failed'), line(2)], calls: [{ ...call(1), status: 401 }, call(2)] };
   const rules = { ...USUAL_RULES, refusals: [401] };
   const noticed = { ...refused, ...chatShows(shown(1, 'Not now.'), answer(2)) };
@@ -184,14 +188,14 @@ test('a message that the model refused at once may go unanswered, and not untold
   expect(judge({ ...refused, ...chatShows(answer(2)) }, rules).violations).toMatchObject([{ invariant: 'I1' }]);
 });
 
-test('an alert of another kind is told, however many are allowed', () => {
+test('an alert of another kind is a violation, however many alerts are allowed', () => {
   const rules = { ...USUAL_RULES, alertsMin: 1, alertsMax: 2, alertLike: /lost data/ };
   expect(judge({ ...sound(), alerts: ['Redis lost data: 4'] }, rules).violations).toEqual([]);
   const other = { ...sound(), alerts: ['Redis lost data: 4', 'A message failed'] };
   expect(judge(other, rules).violations).toMatchObject([{ invariant: 'I8' }]);
 });
 
-test('a message that failed is told by a notice in its place, or by an alert that names its entry', () => {
+test('a failed message needs a notice in place of its answer, or an alert that names its entry', () => {
   const failed = { ...sound(), ledger: [line(1, 'failed'), line(2)] };
   const rules = { ...USUAL_RULES, unansweredMax: 1, alertsMax: 1 };
   const noticed = { ...failed, ...chatShows(shown(1, 'Please try again.'), answer(2)) };
@@ -201,7 +205,7 @@ test('a message that failed is told by a notice in its place, or by an alert tha
   expect(judge(alerted, rules).violations).toEqual([]);
 });
 
-test('a message that its user cancelled needs no answer, and may have none', () => {
+test('a message is cancelled only by /stop, and a cancelled message must have no answer', () => {
   const stop: Asked = { ...question(2), kind: 'stop', text: '/stop' };
   const cancelled = {
     ...sound(),
@@ -217,7 +221,7 @@ test('a message that its user cancelled needs no answer, and may have none', () 
   expect(violated({ ...untold, ledger: [line(1, 'cancelled'), line(2)] })).toContain('I1');
 });
 
-test('an answer of which a part may be missing is told to the operator, and counts as none', () => {
+test('an answer with a part that may be missing needs an alert and counts as unanswered', () => {
   const half = shown(1, '<#000001 1/2> Here.');
   const evidence = { ...sound(), ...chatShows(half, answer(2)) };
   const rules = { ...USUAL_RULES, unansweredMax: 1, alertsMax: 1 };

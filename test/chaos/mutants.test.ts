@@ -4,7 +4,7 @@ import { expect, test } from '@jest/globals';
 import { PROJECT_ROOT } from '../../shared/base/project.ts';
 import { MUTANTS } from './mutants.ts';
 
-test('each text that a mutant replaces stands in its file exactly once', () => {
+test('each text that a mutant replaces occurs exactly once in its file', () => {
   const found = MUTANTS.flatMap(({ name, mutations }) =>
     mutations.map(({ file, from }) => {
       const times = readFileSync(join(PROJECT_ROOT, file), 'utf8').split(from).length - 1;

@@ -61,23 +61,27 @@ const endingWith = (...sizes: Size[]): Use =>
 
 const KEPT = [size(LOGS, CHATS, 3_000_000, CHATS), size(TURNS, 1_000, 1_000_000)];
 
-test('a run that leaves little, and for a reason, grows nowhere', () => {
+test('reports no growth when the same amount is kept for each message, with a TTL or in a session', () => {
   expect(growing(use())).toEqual([]);
 });
 
 test.each<[string, Use, RegExp]>([
-  ['an entry is left', endingWith(...KEPT, size(ENTRIES, 1, 1_400, 1)), /entries of the stream: 1 keys of 1400 bytes/],
-  ['a lane is left', endingWith(...KEPT, size(family('lanes', 'under way'), 1, 90, 1)), /lanes: 1 keys/],
+  ['an entry remains', endingWith(...KEPT, size(ENTRIES, 1, 1_400, 1)), /entries of the stream: 1 keys of 1400 bytes/],
+  ['a lane remains', endingWith(...KEPT, size(family('lanes', 'under way'), 1, 90, 1)), /lanes: 1 keys/],
   ['a turn has no TTL', endingWith(...KEPT, size(TURNS, 1, 500, 1)), /turns: 1 keys have no TTL/],
   ['a session that no chat uses has no TTL', endingWith(...KEPT, size(LOGS, 9, 900, CHATS + 1)), /4 keys have no TTL/],
-  ['a key that nobody knows', endingWith(...KEPT, size(family('x', 'unknown'), 1, 1)), /x: nobody knows this key/],
   [
-    'too much is kept of each message',
+    'a key is of an unknown family',
+    endingWith(...KEPT, size(family('x', 'unknown'), 1, 1)),
+    /x: nobody knows this key/,
+  ],
+  [
+    'too many bytes are kept for each message',
     use({ censuses: [census(0), census(100), census(500, size(LOGS, 1, 2e6)), census(1_000, size(LOGS, 1, 4e6))] }),
     /^8000 bytes are kept of a message/,
   ],
   [
-    'a message leaves more and more',
+    'later messages leave more bytes than earlier ones',
     use({ censuses: [census(0), census(100), census(500), census(1_000, size(LOGS, 1, 600_000))] }),
     /second half leaves 5200 bytes, and one of the first 4000/,
   ],
@@ -92,17 +96,17 @@ test.each<[string, Use, RegExp]>([
     use({ samples: SECONDS.map((seconds) => sample(seconds, { gatewayHandles: 20 + seconds })) }),
     /handles went from 45.0 to 85.0/,
   ],
-  ['nobody looked', use({ censuses: [census(0)] }), /was not looked at/],
-])('%s', (_what, used, seen) => {
+  ['fewer than two censuses were taken', use({ censuses: [census(0)] }), /was not looked at/],
+])('reports a run in which %s', (_what, used, seen) => {
   expect(growing(used)).toEqual([expect.stringMatching(seen)]);
 });
 
-test('what a gateway takes while it warms up is no growth', () => {
+test('ignores memory growth while the gateway warms up', () => {
   const samples = SECONDS.map((seconds) => sample(seconds, { gatewayMb: seconds < 20 ? 90 : 200 }));
   expect(growing(use({ samples }))).toEqual([]);
 });
 
-test('a key is of the family that it is named for', () => {
+test('familyTeller maps a key to its family', () => {
   const keys = keysOf(0);
   const familyOf = familyTeller(keys, BOT);
   expect(familyOf(keys.inbound).purpose).toBe('under way');
@@ -115,7 +119,7 @@ test('a key is of the family that it is named for', () => {
 
 const SPELLED = Object.entries(keysOf(0)).filter(([name]) => name !== 'queuePrefix');
 
-test.each(SPELLED)('a key that is spelled as %s is of a family that is known', (_name, spelled) => {
+test.each(SPELLED)('the key %s belongs to a known family', (_name, spelled) => {
   const key = typeof spelled === 'string' ? spelled : (spelled as (...given: unknown[]) => string)(BOT, BOT);
   expect(familyTeller(keysOf(0), BOT)(key).purpose).not.toBe('unknown');
 });

@@ -35,7 +35,7 @@ const report = (played: readonly Played[], surveys: readonly Survey[] = []): str
     { node: 'v26', redis: '7.0', cores: 2 },
   );
 
-test('a report says on what, when and how the suite was run, and sums up', () => {
+test('the report states command, date, duration, machine and versions, and sums up scenarios and mutants', () => {
   const text = report([{ scenario: scenario('a'), result: result('a') }], [survey(true)]);
   expect(text).toContain('`npm run chaos -- --seed 7` on 2026-11-22: 9.0 minutes, 2 cores, Node v26, Redis 7.0.');
   expect(text).toContain('**1 of 1 scenarios hold.** 12 messages, 2 faults, 3 model calls beyond');
@@ -43,7 +43,7 @@ test('a report says on what, when and how the suite was run, and sums up', () =>
   expect(text).toContain('| no fence | a | caught | I2, chat 1001, part 1 stands 2 times |');
 });
 
-test('what does not hold, is not played, or escapes is not hidden', () => {
+test('the report shows violations, known faults, scenarios that were not played and escaped mutants', () => {
   const violations = [{ invariant: 'I1' as const, chatId: 1001, message: 4, seen: 'lost | gone' }];
   const text = report(
     [

@@ -6,7 +6,7 @@ import { peersReport } from '../peers/report.ts';
 const GROUND = { play: () => {}, proxy: undefined, mcp: {} } as unknown as Ground;
 const check = (run: Check['run'], needs: Check['needs'] = []): Check => ({ name: 'a check', needs, run });
 
-test('a check that holds, one that does not and one that lacks its part are told apart', async () => {
+test('a check is ok, DIFFERS when it throws, or is not run when a part that it needs is missing', async () => {
   const holds = await runCheck(
     check(async () => 'so it is', ['MCP servers']),
     GROUND,
@@ -26,7 +26,7 @@ test('a check that holds, one that does not and one that lacks its part are told
   ]);
 });
 
-test('a report counts what came of the checks and names no folder of a machine', async () => {
+test('the report counts the verdicts and contains no path of the machine', async () => {
   const failed = await runCheck(
     check(() => Promise.reject(new Error(`no file ${['', 'tmp', 'spillway-1', 'x.txt'].join('/')} | or so`))),
     GROUND,

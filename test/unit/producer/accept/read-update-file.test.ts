@@ -24,7 +24,7 @@ const size = (id: unknown, width: unknown, height: unknown, bytes?: unknown) => 
   file_size: bytes,
 });
 
-test('a photo is taken in its largest size, with its caption', () => {
+test('accepts a photo in its largest size, with its caption', () => {
   const photo = [size('s', 90, 60, 1_000), size('l', 1280, 853, 90_000), size('m', 320, 213, 9_000)];
   expect(contentOf({ photo, caption: 'What is this?' })).toEqual({
     kind: 'file',
@@ -35,13 +35,17 @@ test('a photo is taken in its largest size, with its caption', () => {
 });
 
 test.each<[string, unknown[], string]>([
-  ['of one area the heavier', [size('a', 9, 9, 5), size('b', 9, 9, 7), size('c', 9, 9)], 'b'],
-  ['one without measures when there is no other', [size('a', undefined, '9', -1)], 'a'],
-  ['a measured one before one without', [size('a', undefined, 9, 999), size('b', 1, 1)], 'b'],
-  ['none that is broken', [null, 5, [], {}, size('', 99, 99), size(7, 99, 99), size('ok', 1, 1)], 'ok'],
-  ['none whose id is half a character', [size('x\ud83d', 99, 99), size('x\0', 99, 99), size('ok', 1, 1)], 'ok'],
-  ['none whose id is endless', [size('x'.repeat(513), 99, 99), size('ok', 1, 1)], 'ok'],
-])('of the sizes of a photo is taken %s', (_, photo, fileId) => {
+  ['the heavier of two with one area', [size('a', 9, 9, 5), size('b', 9, 9, 7), size('c', 9, 9)], 'b'],
+  ['one without dimensions if there is no other', [size('a', undefined, '9', -1)], 'a'],
+  ['one with dimensions before one without', [size('a', undefined, 9, 999), size('b', 1, 1)], 'b'],
+  ['the only well-formed one', [null, 5, [], {}, size('', 99, 99), size(7, 99, 99), size('ok', 1, 1)], 'ok'],
+  [
+    'the one without a lone surrogate or NUL in its id',
+    [size('x\ud83d', 99, 99), size('x\0', 99, 99), size('ok', 1, 1)],
+    'ok',
+  ],
+  ['the one whose id is not 513 characters long', [size('x'.repeat(513), 99, 99), size('ok', 1, 1)], 'ok'],
+])('picks from the sizes of a photo: %s', (_, photo, fileId) => {
   expect(contentOf({ photo })).toMatchObject({ file: { fileId } });
 });
 
@@ -55,11 +59,11 @@ test.each<[string, object]>([
   ['document', { document: [] }],
   ['document', { document: { file_id: 5 } }],
   ['document', { document: { file_name: 'a.pdf' } }],
-])('a %s without a usable id is told to be unreadable: %j', (what, over) => {
+])('a %s without a usable file id becomes unsupported content: %j', (what, over) => {
   expect(contentOf(over)).toEqual({ kind: 'unsupported', what });
 });
 
-test('a document is taken whatever type it states, since its bytes decide later', () => {
+test('accepts a document of any stated media type, since its bytes decide later', () => {
   const document = { file_id: 'd', file_name: 'notes.txt', mime_type: 'text/plain', file_size: 12 };
   expect(contentOf({ document, caption: 'Read' })).toEqual({
     kind: 'file',
@@ -75,17 +79,17 @@ test('a document is taken whatever type it states, since its bytes decide later'
   });
 });
 
-test('an animation poses as a document for old bots, and stays unreadable', () => {
+test('an animation is unsupported, although Telegram sends it as a document too', () => {
   const file = { file_id: 'a', file_name: 'cat.mp4', mime_type: 'video/mp4' };
   expect(contentOf({ animation: file, document: file })).toEqual({ kind: 'unsupported', what: 'animation' });
 });
 
-test('each picture of an album is a message of its own', () => {
+test('each picture of an album becomes a separate message', () => {
   const one = (id: string) => contentOf({ photo: [size(id, 9, 9)], media_group_id: 'g' });
   expect([one('a'), one('b')]).toMatchObject([{ file: { fileId: 'a' } }, { file: { fileId: 'b' } }]);
 });
 
-test('a caption is held to the rules of a text', () => {
+test('a caption is cleaned and cut like a text', () => {
   const photo = [size('p', 9, 9)];
   const captionOf = (caption: unknown, max?: number) => {
     const content = contentOf({ photo, caption }, max);
@@ -107,12 +111,12 @@ test.each<[string, string | undefined]>([
   ['👩‍👩‍👧‍👦.png', '👩‍👩‍👧‍👦.png'],
   ['/', undefined],
   [' \0', undefined],
-])('the name %j is kept as %j', (fileName, name) => {
+])('the file name %j is stored as %j', (fileName, name) => {
   const content = contentOf({ document: { file_id: 'd', file_name: fileName } });
   expect(content.kind === 'file' ? content.file.name : 'none').toBe(name);
 });
 
-test('a long name or type of a file is cut at a whole character', () => {
+test('a long file name or media type is cut to at most 128 characters, between whole characters', () => {
   const long = '👩‍👩‍👧‍👦'.repeat(40);
   const content = contentOf({ document: { file_id: 'd', file_name: long, mime_type: long } });
   if (content.kind !== 'file') throw new Error(content.kind);
@@ -124,10 +128,10 @@ test('a long name or type of a file is cut at a whole character', () => {
 
 test.each<[string, unknown, string | undefined]>([
   ['is kept', '13579', '13579'],
-  ['that is none is left out', 13_579, undefined],
-  ['that is empty is left out', '', undefined],
-  ['that is not well-formed is left out', 'a\ud83d', undefined],
-  ['that is too long is left out', 'x'.repeat(65), undefined],
+  ['that is a number is removed', 13_579, undefined],
+  ['that is empty is removed', '', undefined],
+  ['that has a lone surrogate is removed', 'a\ud83d', undefined],
+  ['that has 65 characters is removed', 'x'.repeat(65), undefined],
 ])('the id of an album %s', (_what, id, album) => {
   const decided = taken({ photo: [{ file_id: 'p', width: 1, height: 1 }], media_group_id: id });
   expect(decided.album).toBe(album);

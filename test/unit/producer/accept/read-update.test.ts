@@ -46,7 +46,7 @@ function expectStorable(stored: InboundMessage): void {
   expect(JSON.stringify(stored)).not.toMatch(/\\ud[89a-f]|\\u0000/i);
 }
 
-test('a text message is accepted with everything that the answer needs', () => {
+test('accepts a text message with its chat, sender, time and text', () => {
   expect(accepted(update())).toEqual({
     v: 1,
     updateId: 5,
@@ -60,7 +60,7 @@ test('a text message is accepted with everything that the answer needs', () => {
   expect(accepted(update({ chat: group }))).toMatchObject({ chatId: GROUP, chatType: 'supergroup', chatTitle: 'Ops' });
 });
 
-test('a stranger gets in neither by being in a private chat, nor by a name, nor by an id that only looks like one', () => {
+test('refuses a stranger in a private chat, also with an allowed id as name or with an id that is not an integer', () => {
   const stranger = { from: person(666), chat: { id: 666, type: 'private' } };
   expect(decide(update(stranger))).toEqual({ accept: false, reason: 'not_allowed' });
   expect(decide(update(stranger), new Set())).toEqual({ accept: false, reason: 'not_allowed' });
@@ -72,12 +72,12 @@ test('a stranger gets in neither by being in a private chat, nor by a name, nor 
   expect(decide(update(stranger), 'everyone').accept).toBe(true);
 });
 
-test('the sender alone or the chat alone is enough', () => {
+test('an allowed sender alone or an allowed chat alone is enough', () => {
   expect(accepted(update({ chat: { id: -555, type: 'group' } })).chatId).toBe(-555);
   expect(accepted(update({ from: person(666), chat: group })).from.id).toBe(666);
 });
 
-test('a channel or an anonymous admin borrows the id of a shared bot, which must not open the door', () => {
+test('refuses a channel or an anonymous admin whose sender is a shared bot with an allowed id', () => {
   const shared = { id: USER, is_bot: true, first_name: 'Channel' };
   const borrowed = { from: shared, sender_chat: { id: -100_999, type: 'channel' } };
   expect(decide(update({ ...borrowed, chat: { id: -555, type: 'supergroup' } }))).toEqual({
@@ -87,46 +87,46 @@ test('a channel or an anonymous admin borrows the id of a shared bot, which must
   expect(decide(update({ ...borrowed, sender_chat: null, chat: { id: -555, type: 'group' } })).accept).toBe(false);
 });
 
-test('an anonymous admin of an allowed group is a person and gets an answer', () => {
+test('accepts an anonymous admin of an allowed group', () => {
   const admin = { from: { id: 1_087_968_824, is_bot: true, first_name: 'Group' }, sender_chat: group, chat: group };
   expect(accepted(update(admin))).toMatchObject({ chatId: GROUP, from: { id: 1_087_968_824, name: 'Group' } });
 });
 
 test.each<[string, string, string | undefined, boolean]>([
-  ['another bot', '/stop@other_bot', 'spillway_bot', false],
-  ['another bot, with words behind it', '/new@other_bot please', 'spillway_bot', false],
-  ['us', '/stop@spillway_bot', 'spillway_bot', true],
-  ['us, in other letters', '/stop@Spillway_Bot', 'spillway_bot', true],
-  ['nobody', '/stop', 'spillway_bot', true],
-  ['somebody, before we know our name', '/stop@other_bot', undefined, true],
-  ['another bot in the middle of a text', 'say /stop@other_bot', 'spillway_bot', true],
-])('a command in a group that is for %s', (_what, text, ownName, isOurs) => {
+  ['for another bot is refused', '/stop@other_bot', 'spillway_bot', false],
+  ['for another bot, with words after it, is refused', '/new@other_bot please', 'spillway_bot', false],
+  ['for this bot is accepted', '/stop@spillway_bot', 'spillway_bot', true],
+  ['for this bot, in other letter case, is accepted', '/stop@Spillway_Bot', 'spillway_bot', true],
+  ['without a bot name is accepted', '/stop', 'spillway_bot', true],
+  ['for any bot is accepted while our name is unknown', '/stop@other_bot', undefined, true],
+  ['for another bot in the middle of a text is accepted', 'say /stop@other_bot', 'spillway_bot', true],
+])('in a group, a command %s', (_what, text, ownName, isOurs) => {
   const raw = update({ from: person(USER), chat: group, text });
   const decided = readUpdate(raw, ALLOWED, TEXT_MAX_CHARS, ownName);
   expect(decided).toMatchObject(isOurs ? { accept: true } : { accept: false, reason: 'for_another_bot' });
 });
 
-test('in a private chat nobody else could take a command', () => {
+test('in a private chat, a command for another bot is accepted', () => {
   expect(readUpdate(update({ text: '/stop@other_bot' }), ALLOWED, TEXT_MAX_CHARS, 'spillway_bot')).toMatchObject({
     accept: true,
   });
 });
 
-test('two bots never talk to each other for ever', () => {
+test('refuses a message from another bot, so that two bots never talk in a loop', () => {
   const bot = { id: USER, is_bot: true, first_name: 'Other' };
   expect(decide(update({ from: bot, chat: group }))).toEqual({ accept: false, reason: 'from_a_bot' });
 });
 
 test.each<[string, object]>([
-  ['someone joined', { new_chat_members: [person(USER)] }],
+  ['a new member', { new_chat_members: [person(USER)] }],
   ['a pinned message', { pinned_message: message() }],
   ['a new title', { new_chat_title: 'x' }],
-  ['a topic that was opened', { forum_topic_created: { name: 'x' } }],
+  ['an opened topic', { forum_topic_created: { name: 'x' } }],
   ['an empty text', { text: '' }],
   ['a blank text', { text: ' \n\t\u00a0\u3000' }],
-  ['a text of NUL', { text: '\0\0' }],
-  ['a text that is none', { text: { toString: 1 } }],
-])('%s is no message of a person and is not answered', (_, content) => {
+  ['a text of NUL characters', { text: '\0\0' }],
+  ['a text that is not a string', { text: { toString: 1 } }],
+])('ignores %s as a service message', (_, content) => {
   expect(decide(update({ text: undefined, ...content }))).toEqual({ accept: false, reason: 'service_message' });
 });
 
@@ -138,37 +138,37 @@ test.each([
   'callback_query',
   'my_chat_member',
   'message_reaction',
-])('%s is not answered as if it were a new message', (kind) => {
+])('ignores %s: it is not a new message', (kind) => {
   expect(decide({ update_id: 5, [kind]: message() })).toEqual({ accept: false, reason: 'not_a_message' });
 });
 
 test.each<[string, unknown]>([
-  ['nothing', undefined],
-  ['null', null],
-  ['a number', 5],
-  ['a list', [update()]],
+  ['undefined in its place', undefined],
+  ['null in its place', null],
+  ['a number in its place', 5],
+  ['an array in its place', [update()]],
   ['no update id', { message: message() }],
   ['an update id as text', { ...update(), update_id: '5' }],
-  ['an update id beyond what is exact', { ...update(), update_id: 2 ** 53 }],
+  ['an update id of 2^53', { ...update(), update_id: 2 ** 53 }],
   ['no chat', update({ chat: undefined })],
   ['a chat that is null', update({ chat: null })],
   ['a chat id as text', update({ chat: { ...private_, id: '1001' } })],
   ['no sender', update({ from: undefined })],
   ['no message id', update({ message_id: undefined })],
-  ['a fraction for a message id', update({ message_id: 1.5 })],
-])('an update with %s is malformed and cannot stop the poller', (_, raw) => {
+  ['a fractional message id', update({ message_id: 1.5 })],
+])('ignores an update as malformed, without throwing: %s', (_, raw) => {
   expect(decide(raw)).toEqual({ accept: false, reason: 'malformed' });
 });
 
 const UNSUPPORTED = ['photo', 'document', 'animation', 'voice', 'sticker', 'video_note', 'location', 'paid_media'];
 
-test.each(UNSUPPORTED)('a %s that cannot be read is accepted all the same, so that its sender is told', (kind) => {
+test.each(UNSUPPORTED)('accepts unreadable content (%s), so that its sender can be notified', (kind) => {
   const stored = accepted(update({ text: undefined, caption: 'look', [kind]: {} }));
   expect(stored.content).toEqual({ kind: 'unsupported', what: kind });
   expectStorable(stored);
 });
 
-test('topics of a chat do not share a lane, and a thread that is no topic has none of its own', () => {
+test('a topic has its own lane; a thread that is not a topic uses the lane of the chat', () => {
   const inTopic = (over: object) => laneOf(accepted(update({ chat: group, ...over })));
   expect(inTopic({ is_topic_message: true, message_thread_id: 9 })).toBe('-100200.9');
   expect(inTopic({ message_thread_id: 9 })).toBe('-100200');
@@ -176,11 +176,11 @@ test('topics of a chat do not share a lane, and a thread that is no topic has no
     expect(inTopic({ is_topic_message: true, message_thread_id: id })).toBe('-100200');
 });
 
-test('half a character or a NUL in a text never reaches a request body', () => {
+test('replaces a lone surrogate in a text and removes NUL', () => {
   expect(textOf(update({ text: 'a\ud83d b\0c \udc00' }))).toBe('a\ufffd bc \ufffd');
 });
 
-test('a long text is cut once, at a whole character, and says how long it was', () => {
+test('cuts a long text between whole characters and appends how long it was', () => {
   for (const grapheme of GRAPHEMES.filter((each) => each.trim() !== '')) {
     const long = grapheme.repeat(100);
     for (const cap of [50, 51, 52, 53]) {
@@ -194,7 +194,7 @@ test('a long text is cut once, at a whole character, and says how long it was', 
   expect(textOf(update({ text: 'x'.repeat(50) }), 50)).toBe('x'.repeat(50));
 });
 
-test('a name or a title that is cut inside an emoji does not poison every request of its chat', () => {
+test('cuts a long title at 128 and a long name at 64 characters without splitting an emoji', () => {
   for (let shift = 0; shift < 4; shift++) {
     const long = 'x'.repeat(shift) + '👩‍👩‍👧‍👦😀'.repeat(20);
     const stored = accepted(update({ chat: { ...group, title: long }, from: { ...person(USER), first_name: long } }));
@@ -204,12 +204,12 @@ test('a name or a title that is cut inside an emoji does not poison every reques
   }
 });
 
-test('a date that is none does not make a message that cannot be stored', () => {
+test('a message with an invalid date can still be stored', () => {
   for (const date of [undefined, null, '1790000000', 1.5, -1, 0, Number.MAX_SAFE_INTEGER, 2 ** 60, Number.NaN])
     expectStorable(accepted(update({ date })));
 });
 
-test('anything at all is decided without a throw', () => {
+test('refuses any value that is not an update, without throwing', () => {
   fc.assert(
     fc.property(fc.anything({ withNullPrototype: true, withBigInt: true, withDate: true }), (raw) => {
       expect(decide(raw).accept).toBe(false);
@@ -219,7 +219,7 @@ test('anything at all is decided without a throw', () => {
   );
 });
 
-test('whatever is accepted can be stored, read back unchanged, and has a lane', () => {
+test('every accepted message can be stored, is read back unchanged and has a lane', () => {
   const values = fc.oneof(
     fc.constantFrom<unknown>(USER, GROUP, 0, -1, 9, 1.5, 2 ** 53, null, true, 'supergroup', 'channel', '', ' '),
     fc.maxSafeInteger(),

@@ -27,7 +27,7 @@ function answering(names: TelegramResult<typeof HERE.value>[], commands: Telegra
   return { telegram, asked, done: done.promise };
 }
 
-test('the name is asked for until Telegram tells it, then the commands are set, and then there is quiet', async () => {
+test('calls getMe until it succeeds, then setCommands until it succeeds, then nothing more', async () => {
   const { telegram, asked, done } = answering(
     [failing('unreached'), failing('unauthorized'), HERE],
     [failing('unknown'), SET],
@@ -40,7 +40,7 @@ test('the name is asked for until Telegram tells it, then the commands are set, 
   await bot.stop();
 });
 
-test.each(['rejected', 'not_offered'] as const)('commands that are %s are not set again', async (kind) => {
+test.each(['rejected', 'not_offered'] as const)('does not retry setCommands after it is %s', async (kind) => {
   const { telegram, asked, done } = answering([HERE], [failing(kind)]);
   const bot = introduceBot(telegram);
   await done;
@@ -49,7 +49,7 @@ test.each(['rejected', 'not_offered'] as const)('commands that are %s are not se
   await bot.stop();
 });
 
-test('when the producer stops, nothing more is asked', async () => {
+test('calls nothing more after stop()', async () => {
   const { telegram, asked } = answering([failing('unreached'), HERE], [SET]);
   const bot = introduceBot(telegram);
   await bot.stop();

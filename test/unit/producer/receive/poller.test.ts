@@ -75,7 +75,7 @@ async function poll(polls: number, refuse: (updateId: number, tries: number) => 
   return { accepted, offsets };
 }
 
-test('an update is confirmed only after it was stored: a failure stops there and it is asked for again', async () => {
+test('confirms an update only after it is stored, and requests it again after a failure', async () => {
   const { accepted, offsets } = await poll(3, (id, tries) =>
     id === 6 && tries === 2 ? new Error('Redis is away') : undefined,
   );
@@ -83,7 +83,7 @@ test('an update is confirmed only after it was stored: a failure stops there and
   expect(offsets).toEqual([undefined, 6, 8]);
 });
 
-test('an update that can never be stored is passed over, and does not hold up what comes after it', async () => {
+test('skips an update that can never be stored, and accepts those after it', async () => {
   const { accepted, offsets } = await poll(2, (id) =>
     id === 6 ? new UnreadableMessageError('date: too large') : undefined,
   );
@@ -138,7 +138,7 @@ function term() {
   return { state, asTerm, lose: () => lost.abort() };
 }
 
-test('a poller that loses the lease ends its poll at once, and begins the next term without its old offset', async () => {
+test('aborts its poll at once when it loses the lease, and starts the next term without its old offset', async () => {
   const { telegram, inbox, accepted, nthPoll } = byHand();
   const [first, second] = [term(), term()];
   const poller = startPoller({ ...PORTS, telegram, accept: into(inbox), lease: terms(first.asTerm, second.asTerm) });
@@ -152,7 +152,7 @@ test('a poller that loses the lease ends its poll at once, and begins the next t
   expect(accepted).toEqual([5, 6, 7]);
 });
 
-test('what a process gets that was frozen beyond its lease is left to the poller that has it now', async () => {
+test('discards updates and ignores failures that it receives after its lease expired', async () => {
   const { telegram, inbox, accepted, polls, nthPoll } = byHand();
   const [frozen, next] = [term(), term()];
   const failures: string[] = [];
@@ -176,7 +176,7 @@ test('what a process gets that was frozen beyond its lease is left to the poller
   expect(failures).toEqual([]);
 });
 
-test('while nobody confirms that the lease is still ours, nothing is confirmed to Telegram', async () => {
+test('confirms nothing to Telegram while the lease cannot be confirmed', async () => {
   const { telegram, inbox, polls, nthPoll } = byHand();
   const doubtful = term();
   const asked = Promise.withResolvers<void>();
@@ -195,7 +195,7 @@ test('while nobody confirms that the lease is still ours, nothing is confirmed t
   expect(polls).toHaveLength(1);
 });
 
-test('a token that is not accepted is tried again as soon as the guard of the token allows it', async () => {
+test('retries a refused token as soon as the token guard allows it', async () => {
   const { telegram, inbox, nthPoll } = byHand();
   const poller = startPoller({ ...PORTS, telegram, accept: into(inbox), lease: held() });
   const refused = { kind: 'unauthorized', description: 'not called', retryAfterMs: 1 } as const;
@@ -204,7 +204,7 @@ test('a token that is not accepted is tried again as soon as the guard of the to
   await poller.stop();
 });
 
-test('a webhook that is in the way is removed at once, and told only when it comes back or stays', async () => {
+test('removes a webhook that blocks polling at once, and reports it only if it returns or cannot be removed', async () => {
   const { telegram, inbox, accepted, nthPoll } = byHand();
   const did: string[] = [];
   let isRemovable = true;
@@ -230,7 +230,7 @@ test('a webhook that is in the way is removed at once, and told only when it com
 
 const WEBHOOK_SET = { kind: 'webhook_set', description: 'Conflict', retryAfterMs: 1 } as const;
 
-test('an error that nobody expected ends no poller: it begins anew', async () => {
+test('polls again after an unexpected error', async () => {
   const again = Promise.withResolvers<void>();
   let polls = 0;
   const telegram: Telegram = {

@@ -22,15 +22,15 @@ function states(...looks: WebhookInfo[]): WebhookState[] {
   });
 }
 
-test('a webhook without news delivers, whatever waits at this moment', () => {
+test('delivers when there is no last_error, however many updates are pending', () => {
   expect(states(info(0), info(7), info(7))).toEqual(['delivers', 'delivers', 'delivers']);
 });
 
-test('an old error is none when nothing waits', () => {
+test('ignores last_error when pending is 0', () => {
   expect(states(info(0, 100), info(0, 200))).toEqual(['delivers', 'delivers']);
 });
 
-test('an error while updates wait is one, and goes on until fewer wait, or none, or Telegram forgets it', () => {
+test('undelivered while last_error stands and updates are pending, until pending falls or last_error is gone', () => {
   expect(states(info(1, 100))).toEqual(['undelivered']);
   expect(states(info(0), info(3, 100), info(3, 100), info(5, 100))).toEqual([
     'delivers',
@@ -42,15 +42,15 @@ test('an error while updates wait is one, and goes on until fewer wait, or none,
     expect(states(info(5, 100), better)).toEqual(['undelivered', 'delivers']);
 });
 
-test('a new error is news again, even when fewer wait: some chats arrive and others do not', () => {
+test('a newer last_error is undelivered even when pending falls: some chats arrive and others do not', () => {
   expect(states(info(5, 100), info(4, 200))).toEqual(['undelivered', 'undelivered']);
 });
 
-test('an old error that was judged once does not come back with the next message that waits', () => {
+test('ignores a last_error that was judged with pending 0, also when updates are pending later', () => {
   expect(states(info(0, 100), info(1, 100), info(2, 100))).toEqual(['delivers', 'delivers', 'delivers']);
 });
 
-test('another URL or none is not ours, and the same URL in another form is', () => {
+test('taken when the URL is empty or another one; the same URL in another form is ours', () => {
   expect(states(info(0, undefined, ''), info(0, undefined, 'https://example.org/other'))).toEqual(['taken', 'taken']);
   expect(states(info(0, undefined, 'https://EXAMPLE.org:443/hook'))).toEqual(['delivers']);
   expect(states(info(3, 100, 'no url'), info(0))).toEqual(['taken', 'delivers']);

@@ -67,30 +67,30 @@ async function keep(
 
 const SET = `set ${URL_OF_OURS} s`;
 
-test('the webhook is set once, and each look that finds it well is a sign of life', async () => {
+test('sets the webhook once, and each check that finds it well is a sign of life', async () => {
   const { did, trouble, lastAnswerMs } = await keep([ok(WELL), ok(WELL), ok({ ...WELL, pending: 3 })]);
   expect(did).toEqual([SET, 'answered', 'answered', 'answered']);
   expect([trouble, lastAnswerMs > 0]).toEqual([undefined, true]);
 });
 
-test('while Telegram is away it is set again and again, and there is no sign of life', async () => {
+test('sets the webhook again and again while Telegram is unreachable, with no sign of life', async () => {
   const { did } = await keep([FAILED, ok(WELL)], { settings: [FAILED, FAILED] });
   expect(did).toEqual([...Array(3).fill([SET, 'unreached']).flat(), SET, 'answered']);
 });
 
-test('a webhook that was taken away is told as a conflict and set again at once', async () => {
+test('reports a removed webhook as a conflict and sets it again at once', async () => {
   const { did } = await keep([ok(WELL), ok(TAKEN), ok(WELL)]);
   expect(did).toEqual([SET, 'answered', 'conflict', SET, 'answered']);
 });
 
-test('one that cannot be reached is no sign of life; it is set again, which fixes a secret that is not ours', async () => {
+test('an undelivered webhook is no sign of life and is set again, which repairs a wrong secret', async () => {
   const { did, trouble } = await keep([ok(WELL), ok(UNDELIVERED), ok(UNDELIVERED), ok(UNDELIVERED)]);
   expect(did).toEqual([SET, 'answered', 'undelivered', SET, 'undelivered', SET, 'undelivered', SET]);
   expect(trouble).toBe('Connection refused');
   expect((await keep([ok(UNDELIVERED), ok(WELL)])).trouble).toBeUndefined();
 });
 
-test('why the webhook could not be set is told, and is no answer', async () => {
+test('reports why the webhook could not be set, which is no sign of life', async () => {
   const refused = { ok: false, failure: { kind: 'rejected', description: 'bad webhook', retryAfterMs: 1 } } as const;
   const begun = term();
   const lease = terms(begun.asTerm);
@@ -109,19 +109,19 @@ test('why the webhook could not be set is told, and is no answer', async () => {
   await keeper.stop();
 });
 
-test('a server that does not tell of the webhook has taken it, and is asked to take it again', async () => {
+test('a server without getWebhookInfo counts as a sign of life, and the webhook is set again at each check', async () => {
   const { did } = await keep([NOT_OFFERED, NOT_OFFERED]);
   expect(did).toEqual([SET, 'answered', SET, 'answered', SET]);
 });
 
-test('a keeper that loses the lease sets nothing more, and the next term begins with setting it', async () => {
+test('sets nothing more after it loses the lease, and sets the webhook first in the next term', async () => {
   const [first, second] = [term(), term()];
   const lease = terms(first.asTerm, second.asTerm);
   const { did } = await keep([ok(WELL), ok(TAKEN), ok(WELL)], { lease, onLook: (nth) => nth === 2 && first.lose() });
   expect(did).toEqual([SET, 'answered', SET, 'answered']);
 });
 
-test('while nobody confirms that the lease is still ours, nothing is set', async () => {
+test('sets nothing while the lease cannot be confirmed', async () => {
   const asked = Promise.withResolvers<void>();
   let asks = 0;
   const doubtful = term(async () => {

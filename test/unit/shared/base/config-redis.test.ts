@@ -16,7 +16,7 @@ function problemsOf(nodes: string): string[] {
   return reading.ok ? [] : reading.problems;
 }
 
-test('Redis is a server, or some nodes of a cluster, or left to us', () => {
+test('the Redis address is a server, a list of cluster nodes, or undefined if neither is set', () => {
   expect(addressOf({})).toBeUndefined();
   expect(addressOf({ REDIS_URL: 'redis://host:6379' })).toBe('redis://host:6379');
   expect(addressOf({ REDIS_CLUSTER_NODES: 'a.example.org:7000, 10.0.0.2:7001,[fd00::3]:7002' })).toEqual([
@@ -26,7 +26,7 @@ test('Redis is a server, or some nodes of a cluster, or left to us', () => {
   ]);
 });
 
-test('nodes with TLS or a password are URLs, and what they need is the same for all of them', () => {
+test('cluster nodes with TLS or a password are URLs and must share scheme, user and password', () => {
   const nodes = ['rediss://user:p%2Css@a:7000', 'rediss://user:p%2Css@b:7000/'];
   expect(addressOf({ REDIS_CLUSTER_NODES: nodes.join(',') })).toEqual(nodes);
   for (const other of ['b:7000', 'redis://user:p%2Css@b:7000', 'rediss://b:7000', 'rediss://user:other@b:7000'])
@@ -49,20 +49,20 @@ test.each([
   'redis://a:7000?family=6',
   'redis://user:100%@a:7000',
   'redis://user:%ff@a:7000',
-])('%s is no list of nodes, and is not quoted', (nodes) => {
+])('refuses %s as REDIS_CLUSTER_NODES and does not quote it', (nodes) => {
   const problems = problemsOf(nodes);
   expect(problems).toEqual([expect.stringMatching(/^REDIS_CLUSTER_NODES is malformed: expected nodes of a cluster/)]);
   expect(problems.join()).not.toContain(nodes);
 });
 
-test('a server and a cluster at once are refused: only one can hold the data', () => {
+test('refuses REDIS_URL together with REDIS_CLUSTER_NODES: only one can hold the data', () => {
   expect(read({ REDIS_URL: 'redis://a:6379', REDIS_CLUSTER_NODES: 'a:7000' })).toEqual({
     ok: false,
     problems: ['REDIS_URL and REDIS_CLUSTER_NODES are set: only one of them can hold the data'],
   });
 });
 
-test('one shard on a cluster is told: it cannot be spread later', () => {
+test('warns about one shard on a cluster: it cannot be spread later', () => {
   const reading = (shards: string) => read({ REDIS_CLUSTER_NODES: 'a:7000', SHARDS: shards });
   expect(reading('1')).toMatchObject({ ok: true, warnings: [expect.stringMatching(/^SHARDS is 1, so all data/)] });
   expect(reading('6')).toMatchObject({ ok: true, warnings: [] });
@@ -71,7 +71,7 @@ test('one shard on a cluster is told: it cannot be spread later', () => {
 
 const SENTINELS = { REDIS_SENTINELS: 'a:26379, b:26379', REDIS_SENTINEL_MASTER: 'Main.1' };
 
-test('Redis can be what sentinels watch, each with what it asks for', () => {
+test('the Redis address can be a master behind sentinels, each with its own scheme and credentials', () => {
   const sentinels = ['redis://a:26379', 'redis://b:26379'];
   expect(addressOf(SENTINELS)).toEqual({ sentinels, master: 'redis://Main.1' });
   const guarded = {
@@ -100,7 +100,7 @@ test.each<[Record<string, string>, RegExp]>([
     { ...SENTINELS, REDIS_URL: 'redis://a', REDIS_CLUSTER_NODES: 'a:1' },
     /^REDIS_URL and REDIS_SENTINELS and REDIS_CLUSTER_NODES are set: only one/,
   ],
-])('%j is refused with one problem, which quotes nothing', (env, problem) => {
+])('%j is refused with one problem, which quotes no secret', (env, problem) => {
   const reading = read(env);
   expect(reading).toEqual({ ok: false, problems: [expect.stringMatching(problem)] });
   expect(JSON.stringify(reading)).not.toContain('secret');

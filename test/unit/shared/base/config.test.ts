@@ -71,11 +71,11 @@ function warningsOf(env: Record<string, string | undefined>): string[] {
 
 const namesIn = (problems: readonly string[]) => problems.map((problem) => problem.split(' ')[0]).sort();
 
-test('an operator sees every problem at once, each once and by name, and not one per restart', () => {
+test('reports all problems at once, each once and by the name of its variable', () => {
   expect(namesIn(problemsOf(MALFORMED))).toEqual([...Object.keys(MALFORMED), 'ANTHROPIC_API_KEY'].sort());
 });
 
-test('a sound environment is not refused, and empty values count as unset', () => {
+test('accepts a valid environment, and treats an empty value as unset', () => {
   const config = configOf({ ...GATEWAY, SHARDS: '', WORKER_CONCURRENCY: '  ', REDIS_URL: '', LOG_LEVEL: undefined });
   expect(config).toMatchObject({ SHARDS: 1, WORKER_CONCURRENCY: 16, LOG_LEVEL: 'info', LOG_CONTENT: false });
   expect(config.REDIS_URL).toBeUndefined();
@@ -87,14 +87,14 @@ test.each<[Role, string[]]>([
   ['producer', ['TELEGRAM_ALLOWED_IDS', 'TELEGRAM_BOT_TOKEN']],
   ['worker', ['ANTHROPIC_API_KEY', 'TELEGRAM_ALERT_CHAT_ID', 'TELEGRAM_BOT_TOKEN']],
   ['tool', []],
-])('the role %s does not start without its own part, and asks for no more', (role, required) => {
+])('the role %s requires exactly its own variables', (role, required) => {
   expect(namesIn(problemsOf({}, role))).toEqual(required);
   expect(namesIn(problemsOf(Object.fromEntries(required.map((name) => [name, ' '])), role))).toEqual(required);
   const own = Object.fromEntries(Object.entries(GATEWAY).filter(([name]) => required.includes(name)));
   expect(problemsOf(own, role)).toEqual([]);
 });
 
-test.each(POSITIVE)('%s takes no zero, sign, fraction, exponent, word or padding for a number', (name) => {
+test.each(POSITIVE)('%s refuses zero, a sign, a fraction, an exponent, a word and padding', (name) => {
   for (const value of ['0', '-1', '+1', '1.5', 'abc', '1e3', '0x10', '01', '1_000', ' 5', '5 ', '9'.repeat(16), '٣']) {
     expect([value, problemsOf({ ...GATEWAY, [name]: value })]).toEqual([
       value,
@@ -104,21 +104,21 @@ test.each(POSITIVE)('%s takes no zero, sign, fraction, exponent, word or padding
   expect(configOf({ ...GATEWAY, [name]: '7' })).toMatchObject({ [name]: 7 });
 });
 
-test('a turn timeout that a timer cannot hold would end every turn at once, so it is refused', () => {
+test('refuses a TURN_TIMEOUT_MS that a timer cannot hold (over 2147483647): it would end every turn at once', () => {
   expect(problemsOf({ ...GATEWAY, TURN_TIMEOUT_MS: '2147483648' })).toEqual([
     expect.stringMatching(/^TURN_TIMEOUT_MS /),
   ]);
   expect(configOf({ ...GATEWAY, TURN_TIMEOUT_MS: '2147483647' }).TURN_TIMEOUT_MS).toBe(2_147_483_647);
 });
 
-test('a port may be 0, for any free one, and no more than 65535', () => {
+test('HTTP_PORT may be 0, for any free port, and at most 65535', () => {
   expect(configOf({ ...GATEWAY, HTTP_PORT: '0' }).HTTP_PORT).toBe(0);
   expect(configOf({ ...GATEWAY, HTTP_PORT: '65535' }).HTTP_PORT).toBe(65_535);
   for (const value of ['65536', '-1', '80.5', 'http', '999999'])
     expect(namesIn(problemsOf({ ...GATEWAY, HTTP_PORT: value }))).toEqual(['HTTP_PORT']);
 });
 
-test('a secret that is malformed is named and never quoted, whatever it is', () => {
+test('a problem names the malformed variable and never quotes its value', () => {
   const secrets = fc.stringMatching(/^[!-~]{8,40}$/);
   fc.assert(
     fc.property(fc.constantFrom(...Object.keys(MALFORMED)), secrets, (name, secret) => {
@@ -133,7 +133,7 @@ test('a secret that is malformed is named and never quoted, whatever it is', () 
   expect(withPassword).not.toContain('hunter2');
 });
 
-test('nobody is let in by accident: the allow list is ids, and an open bot is an explicit * with a warning', () => {
+test('TELEGRAM_ALLOWED_IDS takes ids only; an open bot needs an explicit * and causes a warning', () => {
   expect(configOf(GATEWAY).TELEGRAM_ALLOWED_IDS).toEqual(new Set([1001, -1002]));
   expect(configOf({ ...GATEWAY, TELEGRAM_ALLOWED_IDS: ' 5 , 6 ' }).TELEGRAM_ALLOWED_IDS).toEqual(new Set([5, 6]));
   expect(configOf({}, 'tool').TELEGRAM_ALLOWED_IDS).toEqual(new Set());
@@ -147,14 +147,14 @@ test('nobody is let in by accident: the allow list is ids, and an open bot is an
   expect(warningsOf(open)).toEqual([expect.stringMatching(/^TELEGRAM_ALLOWED_IDS is \*: anybody/)]);
 });
 
-test('no alert chat is a choice that must be written down, as none', () => {
+test('TELEGRAM_ALERT_CHAT_ID is required: an id, or the word none for no alert chat', () => {
   expect(configOf({ ...GATEWAY, TELEGRAM_ALERT_CHAT_ID: 'none' }).TELEGRAM_ALERT_CHAT_ID).toBeUndefined();
   expect(configOf(GATEWAY).TELEGRAM_ALERT_CHAT_ID).toBe(9001);
   expect(configOf({ ...GATEWAY, TELEGRAM_ALERT_CHAT_ID: '-100200' }).TELEGRAM_ALERT_CHAT_ID).toBe(-100_200);
   expect(problemsOf({ ...GATEWAY, TELEGRAM_ALERT_CHAT_ID: '' })).toEqual([expect.stringMatching(/or none$/)]);
 });
 
-test('a webhook needs its URL and its secret, in whatever receives, and either is named that is missing', () => {
+test('gateway and producer need both the webhook URL and its secret, and the missing one is named', () => {
   expect(configOf({ ...GATEWAY, ...WEBHOOK })).toMatchObject(WEBHOOK);
   expect(warningsOf({ ...GATEWAY, ...WEBHOOK })).toEqual([]);
   for (const [one, other] of [
@@ -171,7 +171,7 @@ test('a webhook needs its URL and its secret, in whatever receives, and either i
   }
 });
 
-test('a webhook is an https URL or one on loopback, with a path of its own and in the form that Telegram tells', () => {
+test('TELEGRAM_WEBHOOK_URL is normalised and must be https or loopback, without a health path or credentials', () => {
   const urlOf = (url: string) => configOf({ ...GATEWAY, ...WEBHOOK, TELEGRAM_WEBHOOK_URL: url }).TELEGRAM_WEBHOOK_URL;
   expect(urlOf('https://Example.org:443')).toBe('https://example.org/');
   for (const url of ['http://127.0.0.1:8080/hook', 'http://localhost/hook', 'http://[::1]:8080/a?b=c'])
@@ -192,7 +192,7 @@ test('a webhook is an https URL or one on loopback, with a path of its own and i
     ]);
 });
 
-test('the secret of a webhook is one that Telegram takes', () => {
+test('TELEGRAM_WEBHOOK_SECRET takes 1 to 256 characters of A-Z, a-z, 0-9, _ and -', () => {
   const problemsWith = (secret: string) => problemsOf({ ...GATEWAY, ...WEBHOOK, TELEGRAM_WEBHOOK_SECRET: secret });
   for (const secret of ['a', 'A-z_09', 'x'.repeat(256)]) expect(problemsWith(secret)).toEqual([]);
   for (const secret of ['x'.repeat(257), 'a b', 'a.b', 'a=', 'ä', 'a\n'])
@@ -205,7 +205,7 @@ test('the secret of a webhook is one that Telegram takes', () => {
 test.each<[string, string[]]>([
   ['LOG_LEVEL', ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']],
   ['LOG_CONTENT', ['true', 'false']],
-])('an unknown %s is answered with the legal values', (name, legal) => {
+])('an unknown %s is refused with a list of the legal values', (name, legal) => {
   const [problem, ...others] = problemsOf({ ...GATEWAY, [name]: 'verbose' });
   expect(others).toEqual([]);
   for (const value of legal) {
@@ -230,21 +230,21 @@ test.each([
   ['UNANSWERED_ALERT_MS', '60000'],
   ['DEADMAN_URL', 'https://example.org/alive'],
   ['OPERATOR_TOKEN', 'an_operator_token_of_some_length_1234'],
-])('%s is in the interface: it has an effect, or an operator is told that it has none yet', (name, value) => {
+])('%s is a known variable, or a warning says that it has no effect yet', (name, value) => {
   const env = { ...GATEWAY, ...WEBHOOK, [name]: value };
   const warned = warningsOf(env).filter((warning) => warning.startsWith(`${name} is set, but`));
   expect({ name, known: name in configOf(env) || warned.length === 1 }).toEqual({ name, known: true });
   expect(warningsOf({ ...GATEWAY, [name]: ' ' })).toEqual([]);
 });
 
-test('a share of the window is a share, and not a percentage or all of it', () => {
+test('COMPACT_AT is 0.7 unless set, and must be a share from 0.1 to 0.95, not a percentage', () => {
   expect(configOf(GATEWAY).COMPACT_AT).toBe(0.7);
   expect(configOf({ ...GATEWAY, COMPACT_AT: '.95' }).COMPACT_AT).toBe(0.95);
   for (const value of ['0', '1', '1.0', '70', '70%', '-0.5', '0.05', '0.951', '0,7', 'NaN'])
     expect([value, namesIn(problemsOf({ ...GATEWAY, COMPACT_AT: value }))]).toEqual([value, ['COMPACT_AT']]);
 });
 
-test('any environment is read without a throw, and what is read is whole', () => {
+test('readConfig never throws: any environment yields a config or at least one problem', () => {
   const values = fc.oneof(rawTexts(), fc.constantFrom('', ' ', '1', '*', 'none', 'true', '1001'));
   const environments = fc.dictionary(fc.constantFrom(...Object.keys({ ...MALFORMED, ...GATEWAY })), values);
   fc.assert(
@@ -257,7 +257,7 @@ test('any environment is read without a throw, and what is read is whole', () =>
   );
 });
 
-test.each(['0', '1', '70', 'half', '-0.5', '0.05', '1e-1'])('COMPACT_AT=%s is no share', (value) => {
+test.each(['0', '1', '70', 'half', '-0.5', '0.05', '1e-1'])('refuses COMPACT_AT=%s', (value) => {
   const reading = readConfig({ ...GATEWAY, COMPACT_AT: value }, 'gateway');
   expect(reading).toMatchObject({
     ok: false,
@@ -265,7 +265,7 @@ test.each(['0', '1', '70', 'half', '-0.5', '0.05', '1e-1'])('COMPACT_AT=%s is no
   });
 });
 
-test('COMPACT_AT is a share of the window', () => {
+test('reads COMPACT_AT=.85 as 0.85', () => {
   expect(readConfig({ ...GATEWAY, COMPACT_AT: '.85' }, 'gateway')).toMatchObject({
     ok: true,
     config: { COMPACT_AT: 0.85 },
@@ -275,7 +275,7 @@ test('COMPACT_AT is a share of the window', () => {
 test.each([
   ['SHARDS', '256', '257'],
   ['WORKER_CONCURRENCY', '1000', '1001'],
-])('%s has an upper bound: %s is the most, %s is refused by name', (name, most, more) => {
+])('%s is at most %s; %s is refused with a problem that names the variable', (name, most, more) => {
   expect(problemsOf({ ...GATEWAY, [name]: most })).toEqual([]);
   expect(problemsOf({ ...GATEWAY, [name]: more })).toEqual([`${name} is malformed: expected at most ${most}`]);
 });

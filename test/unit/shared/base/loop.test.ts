@@ -30,7 +30,7 @@ const fails = (message: string) => async () => {
   throw new Error(message);
 };
 
-test('rounds follow one another, and the stop ends the wait for the next one at once', async () => {
+test('rounds run one after another, and stop() ends the wait for the next round at once', async () => {
   const { loop, over, begun, errors } = scripted([well, async () => 1, well]);
   await over;
   await loop.stop();
@@ -39,7 +39,7 @@ test('rounds follow one another, and the stop ends the wait for the next one at 
   expect(loop.name).toBe('loop');
 });
 
-test('a stop waits for the round in hand, and none begins after it; it may be called twice, also at the same time', async () => {
+test('stop() waits for the current round, starts no other, and may be called again, also concurrently', async () => {
   const events: string[] = [];
   const [round, inHand] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const loop = runLoop({
@@ -62,7 +62,7 @@ test('a stop waits for the round in hand, and none begins after it; it may be ca
   expect(events).toEqual(['round over, aborted: true', 'stopped', 'stopped']);
 });
 
-test('a round that fails is tried again, and each kind of error is told once until a round goes well', async () => {
+test('retries a failed round, and reports each kind of error once until a round succeeds', async () => {
   const messages = ['connect 127.0.0.1:6379', 'connect 127.0.0.1:6380', 'OOM', 'connect 127.0.0.1:1'];
   const { loop, over, errors } = scripted([...messages.map(fails), well, fails('OOM'), fails('OOM')]);
   await over;
@@ -70,7 +70,7 @@ test('a round that fails is tried again, and each kind of error is told once unt
   expect(errors.map(String)).toEqual(['Error: connect 127.0.0.1:6379', 'Error: OOM', 'Error: OOM']);
 });
 
-test('a round that fails is not tried again before its wait is over, which a stop ends', async () => {
+test('waits retryMs before it retries a failed round, and stop() ends that wait', async () => {
   const told = Promise.withResolvers<void>();
   const { loop, begun } = scripted([fails('x'), well], { retryMs: HOUR_MS, onError: () => told.resolve() });
   await told.promise;
@@ -79,14 +79,14 @@ test('a round that fails is not tried again before its wait is over, which a sto
   expect(begun()).toBe(1);
 });
 
-test('a loop that is stopped before its first round makes none', async () => {
+test('a loop that is stopped before its first round runs no round', async () => {
   const { loop, begun } = scripted([well], { firstAfterMs: HOUR_MS });
   await soon();
   await loop.stop();
   expect(begun()).toBe(0);
 });
 
-test('what fails because of the stop is not told', async () => {
+test('does not report an error that stop() causes', async () => {
   const inHand = Promise.withResolvers<void>();
   const errors: unknown[] = [];
   const loop = runLoop({

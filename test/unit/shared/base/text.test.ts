@@ -25,7 +25,7 @@ function everyOffset(text: string, check: (maxChars: number) => void): void {
 const MIXED = GRAPHEMES.join('') + GRAPHEMES.toReversed().join('');
 const RUNS = ['🇩🇪🇫🇷', '👩‍👩‍👧‍👦', 'e\u0301\u0323', 'क्षि', '😀', '\r\n'].map((part) => part.repeat(30));
 
-test.each([MIXED, ...RUNS])('a prefix never ends inside a character, wherever the limit falls: %#', (text) => {
+test.each([MIXED, ...RUNS])('graphemePrefix is the longest prefix of whole characters at every limit: %#', (text) => {
   const boundaries = boundariesOf(text);
   everyOffset(text, (maxChars) => {
     const prefix = graphemePrefix(text, maxChars);
@@ -34,35 +34,41 @@ test.each([MIXED, ...RUNS])('a prefix never ends inside a character, wherever th
   });
 });
 
-test.each([MIXED, ...RUNS])('a clipped text is whole characters, an ellipsis, and never over its limit: %#', (text) => {
-  everyOffset(text, (maxChars) => {
-    const clipped = clip(text, maxChars);
-    expect(clipped.length).toBeLessThanOrEqual(Math.max(0, maxChars));
-    if (clipped === text || clipped === '') return;
-    expect(clipped.endsWith('…')).toBe(true);
-    expectWholeGraphemes(text, clipped.slice(0, -1));
-  });
-  expect(clip(text, text.length)).toBe(text);
-});
+test.each([MIXED, ...RUNS])(
+  'clip keeps whole characters, ends with an ellipsis and never exceeds the limit: %#',
+  (text) => {
+    everyOffset(text, (maxChars) => {
+      const clipped = clip(text, maxChars);
+      expect(clipped.length).toBeLessThanOrEqual(Math.max(0, maxChars));
+      if (clipped === text || clipped === '') return;
+      expect(clipped.endsWith('…')).toBe(true);
+      expectWholeGraphemes(text, clipped.slice(0, -1));
+    });
+    expect(clip(text, text.length)).toBe(text);
+  },
+);
 
-test.each([MIXED, ...RUNS])('head and tail are whole characters, and with the marker within the limit: %#', (text) => {
-  const marker = `\n[… ${text.length} characters in all, the middle left out …]\n`;
-  everyOffset(text, (maxChars) => {
-    const clipped = clipMiddle(text, maxChars);
-    expect(clipped.length).toBeLessThanOrEqual(Math.max(0, maxChars));
-    if (clipped === text || !clipped.includes(marker)) return;
-    const [head = '', tail = ''] = clipped.split(marker);
-    expectWholeGraphemes(text, head, tail);
-  });
-});
+test.each([MIXED, ...RUNS])(
+  'clipMiddle keeps whole characters at both ends and never exceeds the limit: %#',
+  (text) => {
+    const marker = `\n[… ${text.length} characters in all, the middle left out …]\n`;
+    everyOffset(text, (maxChars) => {
+      const clipped = clipMiddle(text, maxChars);
+      expect(clipped.length).toBeLessThanOrEqual(Math.max(0, maxChars));
+      if (clipped === text || !clipped.includes(marker)) return;
+      const [head = '', tail = ''] = clipped.split(marker);
+      expectWholeGraphemes(text, head, tail);
+    });
+  },
+);
 
-test('what is kept of a long text is its beginning and its end, and most of the room is used', () => {
+test('clipMiddle keeps the beginning and the end of a long text and uses over 99 % of the limit', () => {
   const clipped = clipMiddle(`BEGIN${'x'.repeat(10_000)}END`, 1_000);
   expect(clipped).toMatch(/^BEGINx+\n\[… 10008 characters in all, the middle left out …\]\nx+END$/);
   expect(clipped.length).toBeGreaterThan(990);
 });
 
-test('any text of graphemes is cut between them, in every way of cutting', () => {
+test('any text: graphemePrefix cuts between characters, clip and clipMiddle never exceed the limit', () => {
   fc.assert(
     fc.property(graphemeTexts(), fc.integer({ min: 0, max: 400 }), (text, maxChars) => {
       expectWholeGraphemes(text, graphemePrefix(text, maxChars));
@@ -73,7 +79,7 @@ test('any text of graphemes is cut between them, in every way of cutting', () =>
   );
 });
 
-test('no cut makes a lone surrogate out of a pair, and a character too long for the limit is left out whole', () => {
+test('no cut splits a surrogate pair, and a character longer than the limit is removed whole', () => {
   const zalgo = `x${'\u0301'.repeat(500)}`;
   expect(graphemePrefix(`ab${zalgo}`, 300)).toBe('ab');
   expect(clip(zalgo, 300)).toBe('…');
@@ -122,7 +128,7 @@ const CREDENTIALS: readonly (readonly [kind: string, text: string, secret: strin
   ['a bearer alone', 'curl -H "Bearer hunter22hunter22hunter22"', 'hunter22'],
 ];
 
-test.each(CREDENTIALS)('%s does not get into a seed, a transcript or a log', (_, text, secret) => {
+test.each(CREDENTIALS)('redact replaces %s', (_, text, secret) => {
   const redacted = redact(`Before. ${text} After.`);
   expect(redacted).not.toContain(secret);
   expect(redacted).toMatch(/^Before\. .*\[secret\]/s);
@@ -138,16 +144,16 @@ test.each([
   'chat -1001234567890, update 123456789, s-5f0c3a52-1111-2222-3333-444455556666, 2026-11-22T10:00:00.000Z',
   'disk-management-systems are task-oriented; the ratio is 12345:67890.',
   '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----',
-])('text without credentials stays as it is: %s', (text) => {
+])('redact leaves text without credentials unchanged: %s', (text) => {
   expect(redact(text)).toBe(text);
 });
 
-test('what stands around a credential stays, so that a log line is still JSON', () => {
+test('redact keeps the text around a credential, so that a log line is still JSON', () => {
   const line = JSON.stringify({ msg: 'x', inner: JSON.stringify({ password: 'hunter22', next: 1 }), token: 'abcdef' });
   expect(JSON.parse(redact(line))).toEqual({ msg: 'x', inner: '{"password":"[secret]","next":1}', token: '[secret]' });
 });
 
-test('redacting is idempotent and leaves prose alone', () => {
+test('redact is idempotent and leaves prose unchanged', () => {
   fc.assert(
     fc.property(rawTexts(80), prose(40), (raw, words) => {
       expect(redact(redact(raw))).toBe(redact(raw));
@@ -180,14 +186,14 @@ test.each(
     'a',
     ' ',
   ].map((part) => [part.slice(0, 30), part]),
-)('a megabyte of %j takes no time to redact', (_, part) => {
+)('redact takes linear time on a megabyte of %j', (_, part) => {
   const text = part.repeat(Math.ceil(1_000_000 / part.length));
   const start = performance.now();
   redact(text);
   expect(performance.now() - start).toBeLessThan(LINEAR_MS_MAX);
 });
 
-test('a megabyte is clipped at once', () => {
+test('clip and clipMiddle take linear time on a megabyte', () => {
   const text = '🇩🇪e\u0301 '.repeat(140_000);
   const start = performance.now();
   for (let i = 0; i < 10; i++) clipMiddle(clip(text, 900_000 + i), 500_000 + i);

@@ -58,7 +58,7 @@ const messages: fc.Arbitrary<InboundMessage> = fc.record(
   { requiredKeys: ['v', 'updateId', 'chatId', 'chatType', 'messageId', 'from', 'sentAtMs', 'content'] },
 ) as fc.Arbitrary<InboundMessage>;
 
-test('a message that is stored is read back unchanged, lone surrogates and NUL included', () => {
+test('a stored message is read back unchanged, lone surrogates and NUL included', () => {
   fc.assert(
     fc.property(messages, (message) => {
       expect(decodeMessage(encodeMessage(message))).toEqual({ ok: true, value: message });
@@ -68,7 +68,7 @@ test('a message that is stored is read back unchanged, lone surrogates and NUL i
   );
 });
 
-test('any text is read without a throw, and what is wrong is told without quoting it', () => {
+test('decodeMessage never throws: any text yields a message or a problem', () => {
   const texts = fc.oneof(
     rawTexts(100),
     fc.json(),
@@ -85,7 +85,7 @@ test('any text is read without a throw, and what is wrong is told without quotin
 });
 
 test.each<[string, unknown, RegExp]>([
-  ['a version that is not known', { ...MESSAGE, v: 2 }, /^v: /],
+  ['an unknown version', { ...MESSAGE, v: 2 }, /^v: /],
   ['no content', { ...MESSAGE, content: undefined }, /^content: /],
   ['an unknown kind of content', { ...MESSAGE, content: { kind: 'secret-kind' } }, /^content.kind: /],
   ['an empty text', { ...MESSAGE, content: { kind: 'text', text: '' } }, /^content.text: /],
@@ -94,46 +94,46 @@ test.each<[string, unknown, RegExp]>([
   ['an empty file id', { ...MESSAGE, content: { ...PHOTO, file: { what: 'photo', fileId: '' } } }, /fileId: /],
   ['an unknown sort of file', { ...MESSAGE, content: { ...PHOTO, file: { what: 'secret-what' } } }, /file.what: /],
   ['a file without a caption', { ...MESSAGE, content: { ...PHOTO, text: undefined } }, /^content.text: /],
-  ['a size that is none', { ...MESSAGE, content: { ...PHOTO, file: { ...PHOTO.file, bytes: -1 } } }, /file.bytes: /],
+  ['a negative file size', { ...MESSAGE, content: { ...PHOTO, file: { ...PHOTO.file, bytes: -1 } } }, /file.bytes: /],
   ['a chat id as text', { ...MESSAGE, chatId: 'secret-id' }, /^chatId: /],
-  ['a fraction', { ...MESSAGE, updateId: 1.5 }, /^updateId: /],
-  ['an id that is not exact', { ...MESSAGE, messageId: 2 ** 53 }, /^messageId: /],
+  ['a fractional update id', { ...MESSAGE, updateId: 1.5 }, /^updateId: /],
+  ['a message id of 2^53', { ...MESSAGE, messageId: 2 ** 53 }, /^messageId: /],
   ['an unknown type of chat', { ...MESSAGE, chatType: 'secret-type' }, /^chatType: /],
-  ['null', null, /^message: /],
-  ['a list', [MESSAGE], /^message: /],
-  ['a text', 'secret-text', /^message: /],
-])('an entry with %s is refused by name, not half understood', (_, raw, problem) => {
+  ['null as the message', null, /^message: /],
+  ['an array as the message', [MESSAGE], /^message: /],
+  ['a string as the message', 'secret-text', /^message: /],
+])('decodeMessage refuses %s: it names the field and quotes no content', (_, raw, problem) => {
   const decoded = decodeMessage(JSON.stringify(raw));
   expect(decoded).toMatchObject({ ok: false, problem: expect.stringMatching(problem) });
   expect(JSON.stringify(decoded)).not.toMatch(/secret-|Hello|Ann/);
 });
 
-test('an entry without a message, or with half of one, is told apart', () => {
+test('decodeMessage distinguishes a missing message field from one that is not JSON', () => {
   expect(decodeMessage(undefined)).toEqual({ ok: false, problem: 'the entry has no message field' });
   expect(decodeMessage(encodeMessage(MESSAGE).slice(0, -1))).toEqual({ ok: false, problem: 'the message is not JSON' });
 });
 
-test('fields of a newer writer are skipped, so that an old worker goes on reading', () => {
+test('decodeMessage skips unknown fields, so that an old worker can read what a newer producer wrote', () => {
   const newer = JSON.stringify({ ...MESSAGE, novelty: 1, from: { ...MESSAGE.from, premium: true } });
   expect(decodeMessage(newer)).toEqual({ ok: true, value: MESSAGE });
 });
 
-test('a photo without a caption is a message', () => {
+test('a photo without a caption is a valid message', () => {
   const photo: InboundMessage = { ...MESSAGE, content: PHOTO };
   expect(decodeMessage(encodeMessage(photo))).toEqual({ ok: true, value: photo });
 });
 
-test('a message that no reader would take is a fault of the writer and is not stored', () => {
+test('encodeMessage throws on a message that decodeMessage would refuse', () => {
   expect(() => encodeMessage({ ...MESSAGE, content: { kind: 'text', text: '' } })).toThrow();
   expect(() => encodeMessage({ ...MESSAGE, sentAtMs: 2 ** 60 })).toThrow();
 });
 
-test('a topic has its own lane, and a chat without topics one for all', () => {
+test('each topic has its own lane, and a chat without topics has one', () => {
   expect(laneOf(MESSAGE)).toBe('-100200.9');
   expect(laneOf(BARE)).toBe('-100200');
 });
 
-test('the channel says where a message was written, so that a seed can', () => {
+test('channelOf names the type, title, id and topic of the chat', () => {
   expect(channelOf(MESSAGE)).toBe('Telegram supergroup "Ops" -100200, topic 9');
   expect(channelOf({ ...BARE, chatId: 5, chatType: 'private' })).toBe('Telegram private chat 5');
 });

@@ -11,7 +11,7 @@ test.each([
   'LOADING Redis is loading the dataset in memory',
   "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",
   'UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)',
-])('%s: the connection is replaced', (message) => {
+])('replaces the connection, and a patient client resends a script, on %s', (message) => {
   expect(reconnectOn('patient')(refusal(message))).toBe(2);
   expect(reconnectOn('patient')(refusal(message, 'xadd'))).toBe(1);
   expect(reconnectOn('patient')(new Error(message))).toBe(1);
@@ -25,6 +25,6 @@ test.each([
   'NOSCRIPT No matching script.',
   "ERR unknown command 'READONLY'",
   'EXECABORT Transaction discarded because of previous errors.',
-])('%s: it is kept', (message) => {
+])('keeps the connection on %s', (message) => {
   expect(reconnectOn('patient')(refusal(message))).toBe(false);
 });

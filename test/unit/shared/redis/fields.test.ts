@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { fieldsOf } from '../../../../shared/redis/fields.ts';
 
-test('a name that is also the value of another field is found by its own place', () => {
+test('finds a field whose name is also the value of another field', () => {
   const fields = fieldsOf(['kind', 'message', 'message', 'hello']);
   expect([...fields]).toEqual([
     ['kind', 'message'],
@@ -9,7 +9,7 @@ test('a name that is also the value of another field is found by its own place',
   ]);
 });
 
-test('a field that is missing is undefined', () => {
+test('a missing field is undefined', () => {
   expect(fieldsOf([]).get('message')).toBeUndefined();
   expect(fieldsOf(['kind', 'text']).get('message')).toBeUndefined();
 });

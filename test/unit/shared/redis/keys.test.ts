@@ -14,7 +14,7 @@ import { rawTexts, SEEDED } from '../../../fixture/texts.ts';
 const chatIds = fc.oneof(fc.maxSafeInteger(), fc.integer({ min: -1_999_999_999_999, max: 9_999_999_999 }));
 const topicIds = fc.option(fc.integer({ min: 1 }), { nil: undefined });
 
-test('a chat key reads back as the chat and the topic that it was made from', () => {
+test('parseChatKey returns the chat and the topic that chatKey was given', () => {
   expect(chatKey(-100_123)).toBe('-100123');
   expect(chatKey(-100_123, 7)).toBe('-100123.7');
   fc.assert(
@@ -26,7 +26,7 @@ test('a chat key reads back as the chat and the topic that it was made from', ()
   );
 });
 
-test('two chats or topics never share a key, and so never a lane or a session', () => {
+test('two chats or topics never share a chat key, and so never a lane or a session', () => {
   fc.assert(
     fc.property(chatIds, topicIds, chatIds, topicIds, (a, topicOfA, b, topicOfB) => {
       expect(chatKey(a, topicOfA) === chatKey(b, topicOfB)).toBe(a === b && topicOfA === topicOfB);
@@ -36,7 +36,7 @@ test('two chats or topics never share a key, and so never a lane or a session', 
   expect(chatKey(1, 23)).not.toBe(chatKey(12, 3));
 });
 
-test('what an operator types names the chat that it looks like, or none', () => {
+test('parseChatKey normalises what an operator types, and refuses every text that is not a chat key', () => {
   expect(parseChatKey('007')).toEqual({ chat: '7', chatId: 7 });
   expect(parseChatKey('7.09')).toEqual({ chat: '7.9', chatId: 7, topicId: 9 });
   for (const text of [
@@ -65,7 +65,7 @@ test('what an operator types names the chat that it looks like, or none', () => 
   );
 });
 
-test('the shard of a chat never changes: another one would not find its session and its lane', () => {
+test('the shard of a chat is pinned: on another shard its session and lane would not be found', () => {
   const pinned: [chatId: number, ofTwo: number, ofSeven: number, ofThousand: number][] = [
     [1001, 1, 1, 807],
     [123_456_789, 0, 1, 556],
@@ -77,7 +77,7 @@ test('the shard of a chat never changes: another one would not find its session 
     expect([chatId, ...[2, 7, 1_000].map((count) => shardOf(chatId, count))]).toEqual([chatId, ...shards]);
 });
 
-test('every chat has one shard in range, and many chats spread evenly', () => {
+test('every chat has one shard in range, and chats are spread evenly over 8 shards', () => {
   fc.assert(
     fc.property(chatIds, fc.integer({ min: 1, max: 10_000 }), (chatId, shards) => {
       const shard = shardOf(chatId, shards);
@@ -130,7 +130,7 @@ function allKeysOf(shard: number): string[] {
   ];
 }
 
-test('all keys of a shard hash to one slot of a cluster, where a script is atomic, and no two shards share a key', () => {
+test('all keys of a shard hash to one cluster slot, where a script is atomic, and no two shards share a key', () => {
   for (const shard of [0, 1, 42]) {
     for (const key of allKeysOf(shard)) expect(key).toMatch(new RegExp(`^\\{sw:${shard}\\}:[^{}]+$`));
   }
@@ -138,19 +138,19 @@ test('all keys of a shard hash to one slot of a cluster, where a script is atomi
   expect(new Set(all).size).toBe(all.length);
 });
 
-test('a prefix that a script puts before an id gives the key that the code would build', () => {
+test('a key prefix followed by an id is the key that the code builds for that id', () => {
   const keys = keysOf(3);
   expect(`${keys.lanePrefix}5.6`).toBe(keys.lane(chatKey(5, 6)));
   expect(`${keys.chatPrefix}5.6`).toBe(keys.chat(chatKey(5, 6)));
   expect(`${keys.turnPrefix}17-0`).toBe(keys.turn('17-0' as EntryId));
 });
 
-test('duplicates are told apart per bot and per update', () => {
+test('the seen key is different for each bot and each update', () => {
   const { seen } = keysOf(0);
   expect(new Set([seen(1, 23), seen(12, 3), seen(1, 2), seen(2, 1)]).size).toBe(4);
 });
 
-test('BullMQ takes the job id of every entry, and one entry is one job', () => {
+test('every entry has a job id that BullMQ accepts, and no two entries share one', () => {
   const entries = fc.tuple(fc.nat(), fc.nat()).map(([ms, n]) => `${ms}-${n}` as EntryId);
   fc.assert(
     fc.property(entries, entries, (a, b) => {

@@ -29,7 +29,7 @@ function calls(text: string, name: string): boolean {
 }
 
 test.each(scripts.map((file) => [relative(PROJECT_ROOT, file), file]))(
-  '%s says what it does, and holds what it includes',
+  '%s documents its KEYS, ARGV and reply, and includes exactly the pieces that it calls',
   (_name, file) => {
     const [own, whole] = [textOf(file).text, readScript(file)];
     expect(own).toMatch(/^-- [\s\S]*?^-- KEYS {2}[\s\S]*?^-- ARGV {2}[\s\S]*?^-- Reply /m);
@@ -43,7 +43,7 @@ test.each(scripts.map((file) => [relative(PROJECT_ROOT, file), file]))(
   },
 );
 
-test('every piece is included by more than one script, and includes none itself', () => {
+test('every piece is included by more than one script and includes no other piece', () => {
   expect(pieces.length).toBeGreaterThan(0);
   for (const { name, text } of pieces) {
     expect(text).not.toMatch(INCLUDE);
@@ -51,12 +51,12 @@ test('every piece is included by more than one script, and includes none itself'
   }
 });
 
-test('a script that includes what there is not says so, by its name and that of the piece', async () => {
+test('readScript throws on an unknown piece and names the script and the piece', async () => {
   const file = await temporaryFile('-- What.\n-- include: time, wings\nreturn 1\n');
   expect(() => readScript(file)).toThrow(`${basename(file)} includes the piece "wings"`);
 });
 
-test('a piece stands where it is included, below the header', async () => {
+test('readScript inserts a piece at its include line, below the header', async () => {
   const file = await temporaryFile('-- What.\n-- include: time\nreturn now_ms()\n');
   expect(readScript(file)).toMatch(/^-- What\.\n[\s\S]*local function now_ms[\s\S]*\nreturn now_ms\(\)\n$/);
 });

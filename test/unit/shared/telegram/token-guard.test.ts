@@ -31,7 +31,7 @@ function guarded() {
   return { world, telegram: guardToken(port, () => world.nowMs) };
 }
 
-test('after a token was refused nothing is called until the wait is over, by no method', async () => {
+test('after a refused token, methods fail as unauthorized without a call until the backoff is over', async () => {
   const { world, telegram } = guarded();
   expect(await telegram.sendMessage(CHAT, 'a')).toEqual(REFUSED);
   world.nowMs += 4_999;
@@ -51,7 +51,7 @@ test('after a token was refused nothing is called until the wait is over, by no 
   expect(world.calls).toBe(1);
 });
 
-test('each refusal doubles the wait, up to ten minutes, and a call that goes through ends it', async () => {
+test('each refusal doubles the backoff, from 5 seconds up to ten minutes, and a successful call resets it', async () => {
   const { world, telegram } = guarded();
   for (const waitMs of [5_000, 10_000, 20_000, 40_000, 80_000, 160_000, 320_000, 600_000, 600_000]) {
     const before = world.calls;
@@ -69,7 +69,7 @@ test('each refusal doubles the wait, up to ten minutes, and a call that goes thr
   expect(await telegram.getMe()).toEqual(REFUSED);
 });
 
-test('calls that were refused together count as one', async () => {
+test('concurrent refused calls count as one refusal', async () => {
   const { world, telegram } = guarded();
   await Promise.all(Array.from({ length: 8 }, () => telegram.sendMessage(CHAT, 'a')));
   world.nowMs += 5_000;
@@ -77,7 +77,7 @@ test('calls that were refused together count as one', async () => {
   expect(await telegram.getMe()).toMatchObject({ ok: true });
 });
 
-test('any other failure closes nothing', async () => {
+test('any other failure blocks no call', async () => {
   const { world, telegram } = guarded();
   world.answer = BUSY;
   for (let n = 1; n <= 20; n++) expect(await telegram.sendMessage(CHAT, 'a')).toEqual(BUSY);

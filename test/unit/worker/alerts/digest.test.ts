@@ -32,13 +32,13 @@ function sendAll(count: number, everyMs: number) {
   return { messages, left: queued.length };
 }
 
-test('nothing waits, nothing is sent; a few go one by one, oldest first, as they are', () => {
+test('sends nothing for an empty queue, and a few notices one by one, oldest first', () => {
   expect(nextOutgoing([], [], NOW)).toBeUndefined();
   const few = notices(SINGLES_PER_MINUTE);
   expect(nextOutgoing(few, [], NOW)).toEqual({ ids: ['0-0'], text: few[0]?.text });
 });
 
-test('200 incidents in a minute are some single alerts and one digest, and none is left out of its numbers', () => {
+test('200 incidents in a minute become single alerts and one digest that counts all the others', () => {
   const { messages, left } = sendAll(200, 300);
   expect(left).toBe(0);
   expect(messages.filter((text) => text.startsWith('Digest'))).toEqual([
@@ -49,7 +49,7 @@ test('200 incidents in a minute are some single alerts and one digest, and none 
   expect(messages).toHaveLength(SINGLES_PER_MINUTE + 1);
 });
 
-test('what comes all at once is one digest, which says how many it does not show', () => {
+test('200 alerts at once become one digest, which says how many it does not show', () => {
   const outgoing = nextOutgoing(notices(200), [], NOW);
   expect(outgoing?.ids).toHaveLength(200);
   expect(outgoing?.text.length).toBeLessThanOrEqual(4_000);
@@ -58,7 +58,7 @@ test('what comes all at once is one digest, which says how many it does not show
   expect(outgoing?.text).toMatch(new RegExp(`… and ${200 - shown} more$`));
 });
 
-test('a digest counts its kinds, and incidents once', () => {
+test('a digest counts alerts by kind, and each incident once', () => {
   const mixed = notices(6).map((notice, at) => ({
     ...notice,
     incident: 'failed',
@@ -68,7 +68,7 @@ test('a digest counts its kinds, and incidents once', () => {
   expect(outgoing?.text).toMatch(/^Digest of 6 alerts about 1 incidents: 2 opened, 4 resolved\./);
 });
 
-test('an hour has its own bound, and what waits for it is sent when it has passed', () => {
+test('holds a notice after 30 messages in an hour, and sends it when the hour has passed', () => {
   const hour = Array.from({ length: 30 }, (_, n) => NOW - 3600_000 + 1 + n * 100_000);
   expect(nextOutgoing(notices(1), hour, NOW)).toBeUndefined();
   expect(nextOutgoing(notices(1), hour, NOW + 1)).toMatchObject({ ids: ['0-0'] });

@@ -52,7 +52,7 @@ test('a thousand failures of one cause are one incident: opened, spread, and res
   );
 });
 
-test('what comes in one look counts alike, whatever is told of it', () => {
+test('500 failures in one observation cause one notice, and all of them are counted', () => {
   const incidents = opened();
   const [notice, ...others] = incidents.at(0, { alerts: Array.from({ length: 500 }, (_, n) => failure(n, n)) });
   expect(notice).toMatchObject({ kind: 'opened', incident: 'failed' });
@@ -60,7 +60,7 @@ test('what comes in one look counts alike, whatever is told of it', () => {
   expect(incidents.book().get('failed')).toMatchObject({ messages: 500, chats: 500 });
 });
 
-test('one chat becomes many: told a minute after the opening, and again when there are ten times as many', () => {
+test('a spread is reported a minute after the opening, and again when ten chats are affected', () => {
   const incidents = opened();
   incidents.at(0, { alerts: [failure(1)] });
   expect(incidents.at(1_000, { alerts: [failure(2)] })).toEqual([]);
@@ -71,7 +71,7 @@ test('one chat becomes many: told a minute after the opening, and again when the
   expect(incidents.at(130_001, { alerts: [failure(10)] })).toMatchObject([{ kind: 'spread' }]);
 });
 
-test('a condition is told when it is seen, not while it lasts, and when it is over', () => {
+test('a condition causes a notice when it opens and when it is over, and no notice in between', () => {
   const incidents = opened();
   for (let look = 0; look < 100; look++) incidents.at(look * 1_000, { conditions: [condition()] });
   // A look at the alerts alone says nothing of conditions.
@@ -81,7 +81,7 @@ test('a condition is told when it is seen, not while it lasts, and when it is ov
   expect(incidents.told.at(-1)?.text).toBe('Resolved: Telegram is polled again. It lasted 101 seconds (no-poll).');
 });
 
-test('a condition that comes and goes is quiet until it lasts, and then its end is told too', () => {
+test('a flapping condition causes no notice until it lasts; then it is reopened and resolved', () => {
   const incidents = opened();
   incidents.at(0, { conditions: [condition()] });
   incidents.at(1_000, { conditions: [] });
@@ -97,7 +97,7 @@ test('a condition that comes and goes is quiet until it lasts, and then its end 
   expect(incidents.kinds()).toEqual(['opened', 'resolved', 'reopened', 'resolved']);
 });
 
-test('a message that fails after the end is told at once, and after an hour nothing is known of it', () => {
+test('a failure after the end reopens the incident at once, and an hour after its end it is forgotten', () => {
   const incidents = opened();
   incidents.at(0, { alerts: [failure(1)] });
   incidents.at(1 + QUIET_MS, {});
@@ -107,7 +107,7 @@ test('a message that fails after the end is told at once, and after an hour noth
   expect(incidents.book().size).toBe(0);
 });
 
-test('the class of a trouble that changes is told, once', () => {
+test('a changed level of a condition causes one notice', () => {
   const incidents = opened();
   const provider = (level: string) => condition({ cause: 'provider', level, text: `The endpoint: ${level}.` });
   incidents.at(0, { conditions: [provider('overloaded')] });
@@ -117,7 +117,7 @@ test('the class of a trouble that changes is told, once', () => {
   expect(incidents.told[1]?.text).toMatch(/^Changed: The endpoint: auth\./);
 });
 
-test('failures that share the cause of a condition belong to its incident, and it is not over between two of them', () => {
+test('failures with the cause of a condition join its incident, which stays open between two of them', () => {
   const incidents = opened();
   const provider = condition({ cause: 'provider', level: 'auth', text: 'The endpoint: auth.', messages: 3 });
   const refused: Alert = { cause: 'provider', level: 'auth', chat: '5' as ChatKey, text: 'A message failed.' };
@@ -131,7 +131,7 @@ test('failures that share the cause of a condition belong to its incident, and i
   expect(incidents.kinds()).toEqual(['opened', 'resolved']);
 });
 
-test('where nobody but the operator learns of a message, each is named: the first at once, the others a little later', () => {
+test('every undeliverable message is named to the operator: the first at once, the others a few seconds later', () => {
   const incidents = opened();
   const lost = (entry: string): Alert => ({ cause: 'undeliverable', text: `Entry ${entry} could not be delivered.` });
   incidents.at(0, { alerts: [lost('1-0')] });
@@ -141,7 +141,7 @@ test('where nobody but the operator learns of a message, each is named: the firs
   expect(incidents.at(20_000, {})).toEqual([]);
 });
 
-test('of very many at once as many are named as a message holds, and the others are counted', () => {
+test('of 200 undeliverable messages as many are named as one alert holds, and the others are counted', () => {
   const incidents = opened();
   const lost = (n: number): Alert => ({ cause: 'undeliverable', text: `Entry ${n}-0 ${'x'.repeat(100)}` });
   incidents.at(0, { alerts: Array.from({ length: 200 }, (_, n) => lost(n)) });
@@ -152,7 +152,7 @@ test('of very many at once as many are named as a message holds, and the others 
   expect(lines.at(-1)).toBe(`… and ${199 - (lines.length - 1)} more, each in the log`);
 });
 
-test('what ended before it could be named is named with its end', () => {
+test('a message that was not named before its incident ends is named when it ends', () => {
   const incidents = opened();
   const lost = (entry: string): Alert => ({ cause: 'unsure', text: `Entry ${entry}.` });
   incidents.at(0, { alerts: [lost('1-0')] });
@@ -162,7 +162,7 @@ test('what ended before it could be named is named with its end', () => {
   expect(told).toContain('2-0');
 });
 
-test('an alert that says that it is over ends its incident alone, and one that ends nothing is no news', () => {
+test('an isOver alert resolves only its own incident, and causes no notice if that is not open', () => {
   const incidents = opened();
   const ledger = (key: string): Alert => ({ cause: 'ledger', key, text: 'It does not add up.' });
   const over: Alert = { cause: 'ledger', key: 'a', text: 'Resolved: it adds up again.', isOver: true };
@@ -178,7 +178,7 @@ test('an alert that says that it is over ends its incident alone, and one that e
   expect(incidents.book().get('ledger:b')).toMatchObject({ isOpen: true });
 });
 
-test('a fact is told once, however many starts find it anew, and nobody says that it is resolved', () => {
+test('a fact causes one notice, however many starts find it again, and is never resolved', () => {
   const incidents = opened();
   const fact: Alert = { cause: 'tools-omitted', key: 'web', text: '2 tools are left out.' };
   for (let day = 0; day < 6; day++) incidents.at(day * 24 * 3600_000, { alerts: [fact], conditions: [] });
@@ -187,7 +187,7 @@ test('a fact is told once, however many starts find it anew, and nobody says tha
   expect(incidents.book().size).toBe(0);
 });
 
-test('what stays open is recalled after an hour, and then less and less often', () => {
+test('an open incident is repeated after an hour, and then less and less often', () => {
   const incidents = opened();
   const hour = 3600_000;
   for (let at = 0; at <= 48 * hour; at += hour / 4) incidents.at(at, { conditions: [condition()] });
@@ -195,12 +195,12 @@ test('what stays open is recalled after an hour, and then less and less often', 
   expect(incidents.told.at(-1)?.text).toMatch(/^Still open: No poll has succeeded\. Since /);
 });
 
-test('two processes that saw the same come to the same', () => {
+test('two processes with the same observation produce the same book and notices', () => {
   const seen = { alerts: [failure(1), failure(2)], conditions: [condition()], nowMs: START };
   expect(enter(new Map(), seen)).toEqual(enter(new Map(), seen));
 });
 
-test('the book is bounded: of what is over the oldest is forgotten first', () => {
+test('the book holds at most 1,000 incidents, and resolved ones are forgotten first', () => {
   const incidents = opened();
   const tools = (from: number, count: number): Alert[] =>
     Array.from({ length: count }, (_, n) => ({ cause: 'tool-server', key: `${from + n}`, text: 'is down' }));
@@ -211,7 +211,7 @@ test('the book is bounded: of what is over the oldest is forgotten first', () =>
   expect(incidents.book().has('tool-server:0')).toBe(false);
 });
 
-test('every cause that can end says what is well again, and every one has a title', () => {
+test('every cause has a title, and every cause except a fact has a text for its end', () => {
   for (const { title, over, endsBy } of Object.values(CAUSES)) {
     expect(title).not.toBe('');
     expect(over !== '').toBe(endsBy !== 'fact');

@@ -24,7 +24,7 @@ function watching() {
   return { world, taken, trouble, lines };
 }
 
-test('a hiccup is not told, trouble that lasts is told once, and its end', async () => {
+test('trouble under 15 seconds causes no alert; longer trouble causes one alert, and one at its end', async () => {
   const { world, taken, trouble, lines } = watching();
   trouble.failed(READONLY);
   world.nowMs += 14_999;
@@ -46,7 +46,7 @@ test('a hiccup is not told, trouble that lasts is told once, and its end', async
   expect(lines.map(({ msg }) => msg)).toEqual(['alert', 'alert']);
 });
 
-test('what no channel takes is kept, in order, and tried again with the next write', async () => {
+test('an alert that no channel takes is kept in order and retried with the next write', async () => {
   const { world, taken, trouble } = watching();
   world.takes = false;
   trouble.failed(new Error('connect ECONNREFUSED'));
@@ -67,7 +67,7 @@ test.each([
   ['NOREPLICAS Not enough good replicas to write.', /too few replicas/],
   ['LOADING Redis is loading the dataset in memory', /still loading/],
   ['-READONLY in a script of an older server', /read-only replica/],
-])('%s is told in words', async (message, words) => {
+])('explains %s in words', async (message, words) => {
   const { world, taken, trouble } = watching();
   trouble.failed(new Error(message));
   world.nowMs += 15_000;

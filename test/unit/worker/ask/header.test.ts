@@ -15,7 +15,7 @@ function message(over: Partial<InboundMessage> = {}): InboundMessage {
 const header = (over: Partial<InboundMessage> = {}, facts = {}) =>
   headerOf(message(over), { timeZone: 'UTC', code: CODE, nowMs: SENT_MS, ...facts });
 
-test('a message says when it was sent, with the day of the week and in the zone of the operator', () => {
+test('the header states when a message was sent, with weekday and in the time zone of the operator', () => {
   expect(header()).toBe('[#q7f3xA Sunday 2026-11-22 14:20 UTC]');
   expect(header({}, { timeZone: 'Asia/Taipei' })).toBe('[#q7f3xA Sunday 2026-11-22 22:20 Asia/Taipei]');
   expect(header({ sentAtMs: Date.UTC(2026, 10, 22, 23, 30) }, { timeZone: 'Europe/Berlin' })).toContain(
@@ -23,21 +23,21 @@ test('a message says when it was sent, with the day of the week and in the zone 
   );
 });
 
-test('midnight is hour 0, on both sides of a change of clocks', () => {
+test('midnight is hour 0, and times are right on both sides of a clock change', () => {
   const at = (ms: number) => header({ sentAtMs: ms }, { timeZone: 'Europe/Berlin', nowMs: ms });
   expect(at(Date.UTC(2026, 9, 24, 22, 0))).toContain('Sunday 2026-10-25 00:00');
   expect(at(Date.UTC(2026, 9, 25, 0, 30))).toContain('2026-10-25 02:30');
   expect(at(Date.UTC(2026, 9, 25, 1, 30))).toContain('2026-10-25 02:30');
 });
 
-test('a message that waited is told with the time at which it is read, too', () => {
+test('the header of a message that waited also states when it is read', () => {
   expect(header({}, { nowMs: SENT_MS + 3 * 3600_000 })).toBe(
     '[#q7f3xA sent Sunday 2026-11-22 14:20, read Sunday 2026-11-22 17:20 UTC]',
   );
   expect(header({}, { nowMs: SENT_MS + 60_000 })).not.toContain('read');
 });
 
-test('who writes is said in a group, and nowhere else', () => {
+test('the header names the sender in a group, and not in a private chat', () => {
   const from = { id: 1003, name: 'Alice' };
   expect(header({ from })).not.toContain('Alice');
   expect(header({ from, chatType: 'supergroup' })).toBe(
@@ -54,7 +54,7 @@ test.each([
   '\ud83d',
   '   ',
   ']]][[[',
-])('a name cannot end its header or begin another: %j', (name) => {
+])('a name cannot end the header or start another: %j', (name) => {
   const line = header({ from: { id: 7, name }, chatType: 'group' });
   expect(line.match(/[[\]]/g)).toEqual(['[', ']']);
   expect(line.split('"').length).toBeLessThanOrEqual(3);
@@ -64,7 +64,7 @@ test.each([
   expect(line.isWellFormed()).toBe(true);
 });
 
-test('the code of a chat is the same for ever, another one for each chat, and tells nothing of the secret', () => {
+test('the code of a chat is stable, differs for each chat and secret, and does not contain the secret', () => {
   const codes = [1001, 1002, -1003].map((id) => chatCode('123:secret', chatKey(id)));
   expect(new Set(codes).size).toBe(3);
   expect(chatCode('123:secret', chatKey(1001))).toBe(codes[0]);

@@ -13,30 +13,30 @@ function attempt(waitedMs: number, tries: number, over: Partial<Attempt> = {}): 
   return { ...known, trial: undefined, ...over } as unknown as Attempt;
 }
 
-test('a message waits until our patience is over, however often it was tried', () => {
+test('a message waits until outagePatienceMs is over, however many tries it had', () => {
   expect(waitOut(attempt(0, 0), DOWN, PATIENCE)).toMatchObject({ kind: 'wait', tries: 1, isLong: false });
   expect(waitOut(attempt(890_000, 40), DOWN, PATIENCE)).toMatchObject({ kind: 'wait', tries: 41 });
   expect(waitOut(attempt(899_000, 40), DOWN, PATIENCE)).toEqual({ kind: 'give up' });
 });
 
-test('a wait ends when the user is to be told, and no wait lasts longer than our patience', () => {
+test('a wait ends when the user is to be notified, and never exceeds outagePatienceMs', () => {
   expect(waitOut(attempt(50_000, 5), DOWN, PATIENCE)).toMatchObject({ delayMs: 9_000, isLong: false });
   expect(waitOut(attempt(59_000, 6), DOWN, PATIENCE)).toMatchObject({ isLong: true });
   expect(waitOut(attempt(897_000, 40), DOWN, PATIENCE)).toMatchObject({ delayMs: 2_000 });
 });
 
-test('a wait that the endpoint asks for is never cut short, and told at once where it is long', () => {
+test('a wait that the endpoint asks for is never cut short, and a long one is marked as long at once', () => {
   const asked = { ...DOWN, retryAfterMs: 200_000 };
   expect(waitOut(attempt(0, 0), asked, PATIENCE)).toMatchObject({ delayMs: 200_000, isLong: true, waitedMs: 200_000 });
   expect(waitOut(attempt(850_000, 9), asked, PATIENCE)).toMatchObject({ delayMs: 200_000 });
 });
 
-test('an endpoint that is spared is waited for as long as that takes', () => {
+test('a paused call waits exactly its retryAfterMs', () => {
   const paused: Failure = { kind: 'transient', reason: 'paused', retryAfterMs: 4_321 };
   expect(waitOut(attempt(0, 0), paused, PATIENCE)).toMatchObject({ delayMs: 4_321 });
 });
 
-test('a session on trial for an endpoint’s trouble is not waited for as long, and client errors in it not at all', () => {
+test('a trial for a server error ends its wait sooner; a client error gives up at once in it, else after 3 tries', () => {
   const trial = { of: 's', in: 't', entries: 1, notice: '', why: 'server_error' } as never;
   expect(waitOut(attempt(60_000, 4, { trial }), DOWN, PATIENCE)).toEqual({ kind: 'give up' });
   const other = { of: 's', in: 't', entries: 1, notice: '', why: 'bad_request' } as never;
@@ -54,6 +54,6 @@ test.each([
   ['cut_stream', true],
   ['unknown', false],
   ['aborted', false],
-] as const)('%s is the endpoint’s trouble: %s', (reason, expected) => {
+] as const)('%s is an outage of the endpoint: %s', (reason, expected) => {
   expect(isOutage({ kind: 'transient', reason })).toBe(expected);
 });

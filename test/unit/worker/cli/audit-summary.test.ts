@@ -14,7 +14,7 @@ function rolledUp(outcomes: readonly Partial<OutcomeRecord>[], events: readonly 
   return builder.result();
 }
 
-test('outcomes are counted by kind and by reason, and sum up', () => {
+test('counts outcomes by kind and by reason, and messages by their attempts and recoveries', () => {
   const { outcomes, attempts, recoveries } = rolledUp([
     { outcome: 'answered' },
     { outcome: 'answered', recoveries: 2, attempts: 3 },
@@ -27,7 +27,7 @@ test('outcomes are counted by kind and by reason, and sum up', () => {
   ]);
 });
 
-test('latency is that of answers whose time of sending is known, and never negative', () => {
+test('latency covers only answers with a known send time, and is never negative', () => {
   const answered = Array.from(
     { length: 100 },
     (_, at) => ({ outcome: 'answered', sentAtMs: 10_000 - at * 10 }) as const,
@@ -42,7 +42,7 @@ test('latency is that of answers whose time of sending is known, and never negat
   expect(rolledUp([]).latencyMs).toEqual({ answered: 0, p50: 0, p95: 0, p99: 0 });
 });
 
-test('each event of the audit trail has its place', () => {
+test('counts each event of the audit trail in its own figure', () => {
   const { contextSafety, tokens } = rolledUp(
     [],
     [
@@ -96,7 +96,7 @@ test('each event of the audit trail has its place', () => {
 
 const MILLION = 1_000_000;
 
-test('the cost is summed by purpose, call by call; what was billed without an answer is a purpose of its own', () => {
+test('sums the cost of each call by purpose; billed calls without an answer have the purpose retry', () => {
   const model = 'claude-opus-5-5';
   const usage = { inputTokens: MILLION, outputTokens: 100_000, cacheReadTokens: 500_000, cacheWriteTokens: 500_000 };
   const spent = { inputTokens: 50_000, outputTokens: 0, cacheReadTokens: 0 };
@@ -140,18 +140,18 @@ test('the cost is summed by purpose, call by call; what was billed without an an
   expect(failedCalls).toEqual({ byReason: { timeout: 1, overloaded: 1 }, billed: 1 });
 });
 
-test('a usage without its counters is a damaged record, and leaves no trace in the sums', () => {
+test('a usage without its counters throws a TypeError and changes no sum', () => {
   const builder = createRollUp();
   for (const event of ['model.answered', 'model.failed'])
     expect(() => builder.addEvent({ event, purpose: 'answer', model: 'm', billed: true } as never)).toThrow(TypeError);
   expect(builder.result()).toEqual(createRollUp().result());
 });
 
-test('an event that a newer version wrote changes nothing', () => {
+test('ignores an event that a newer version wrote', () => {
   expect(rolledUp([], [{ event: 'something.new' } as never])).toEqual(rolledUp([]));
 });
 
-test('however the records are mixed, the parts sum up to the whole', () => {
+test('for any records, outcomes, attempts and recoveries each sum up to the total', () => {
   const kinds = fc.constantFrom('answered', 'refused', 'failed', 'command');
   fc.assert(
     fc.property(fc.array(fc.tuple(kinds, fc.nat(5), fc.nat(3)), { maxLength: 40 }), (all) => {

@@ -6,13 +6,13 @@ import { SEEDED } from '../../../fixture/texts.ts';
 const LOWEST = () => 0;
 const HIGHEST = () => 0.999_999;
 
-test('waits grow from attempt to attempt, so that a provider in trouble is not hammered', () => {
+test('the backoff grows with each attempt, from 2 seconds up to 30', () => {
   const waits = [1, 2, 3, 4, 5, 6].map((attempt) => backoffMs(attempt, undefined, HIGHEST));
   expect(waits).toEqual([2_000, 5_000, 12_500, 30_000, 30_000, 30_000]);
   for (const [index, wait] of waits.entries()) expect(wait).toBeGreaterThanOrEqual(waits[index - 1] ?? 0);
 });
 
-test('no wait is so long that a chat looks dead, however many attempts there were', () => {
+test('the backoff is between 1.5 and 30 seconds for any attempt', () => {
   fc.assert(
     fc.property(
       fc.oneof(fc.integer(), fc.constant(Number.POSITIVE_INFINITY)),
@@ -28,13 +28,13 @@ test('no wait is so long that a chat looks dead, however many attempts there wer
   );
 });
 
-test('chats that failed together do not come back together', () => {
+test('the backoff has jitter, so that chats that failed together do not retry together', () => {
   expect(backoffMs(3, undefined, LOWEST)).toBeLessThan(backoffMs(3, undefined, HIGHEST) * 0.8);
   const seen = new Set(Array.from({ length: 50 }, () => backoffMs(4)));
   expect(seen.size).toBeGreaterThan(25);
 });
 
-test('a wait that the provider asks for is never cut short, and honoured only up to a cap', () => {
+test('a wait that the provider asks for is never shortened, and is capped at RETRY_AFTER_MS_MAX', () => {
   expect(backoffMs(1, 60_000, LOWEST)).toBe(60_000);
   expect(backoffMs(1, 24 * 3_600_000, LOWEST)).toBe(RETRY_AFTER_MS_MAX);
   expect(backoffMs(1, Number.POSITIVE_INFINITY, LOWEST)).toBe(RETRY_AFTER_MS_MAX);
@@ -49,6 +49,6 @@ test('a wait that the provider asks for is never cut short, and honoured only up
   );
 });
 
-test('a wait in the past or none at all falls back to our own', () => {
+test('a missing, zero, negative or NaN retry-after falls back to our own backoff', () => {
   for (const asked of [undefined, 0, -5_000, Number.NaN]) expect(backoffMs(2, asked, HIGHEST)).toBe(5_000);
 });

@@ -3,7 +3,7 @@ import { createClock } from '../../../../worker/lane/clock.ts';
 
 const YEAR_MS = 365 * 24 * 3_600_000;
 
-test('until something is learnt it is the time of this process, then that of Redis, which goes on by itself', async () => {
+test('the clock has the time of this process until it learns that of Redis', async () => {
   const clock = createClock();
   expect(Math.abs(clock.nowMs() - Date.now())).toBeLessThan(1_000);
   const reply = await clock.learn(
@@ -15,7 +15,7 @@ test('until something is learnt it is the time of this process, then that of Red
   expect(clock.nowMs()).toBeLessThan(YEAR_MS + 10_000);
 });
 
-test('a reply that says no time teaches nothing, and one that fails is passed on', async () => {
+test('a reply without a time changes nothing, and a failed call rejects with its error', async () => {
   const clock = createClock();
   await clock.learn(
     async () => 'settled',
@@ -30,7 +30,7 @@ test('a reply that says no time teaches nothing, and one that fails is passed on
   expect(Math.abs(clock.nowMs() - Date.now())).toBeLessThan(1_000);
 });
 
-test('a reply that was long in coming changes nothing, unless there is nothing better', async () => {
+test('the time of a slow reply is ignored once a faster one was learnt', async () => {
   const clock = createClock();
   const right = performance.now;
   const late = async (): Promise<number> => {

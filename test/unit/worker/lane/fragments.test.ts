@@ -25,27 +25,27 @@ test.each<[string, boolean, InboundMessage]>([
   ['a photo of an album', true, photo('a')],
   ['a photo alone', false, photo()],
   ['a text as long as a message can be', true, text(LONG)],
-  ['a text that was cut at the end of a line before that', true, text('x'.repeat(3_500))],
-  ['a text that is shorter', false, text('x'.repeat(3_499))],
+  ['a text of 3,500 characters', true, text('x'.repeat(3_500))],
+  ['a text of 3,499 characters', false, text('x'.repeat(3_499))],
   ['a text that is longer than a message can be', false, text(`${LONG}x`)],
   ['a command with a long tail', false, text(`/new ${LONG}`)],
-  ['a video of an album, which cannot be read', false, voice('a')],
+  ['an unreadable video of an album', false, voice('a')],
 ])('%s may have further pieces: %s', (_what, expected, first) => {
   expect(mayHavePieces(first)).toBe(expected);
 });
 
 test.each<[string, string[], InboundMessage, InboundMessage[]]>([
   ['the photos of its album', ['1-0', '2-0'], photo('a'), [photo('a'), photo('a')]],
-  ['no photo of another album, and none without one', ['2-0'], photo('a'), [photo('b'), photo('a'), photo()]],
+  ['no photo of another album or without one', ['2-0'], photo('a'), [photo('b'), photo('a'), photo()]],
   ['photos of its album past what others wrote', ['2-0'], photo('a'), [text('hm', { by: 2 }), photo('a')]],
   ['no photo of another person', [], photo('a'), [photo('a', { by: 2 })]],
-  ['what it can read of its album', ['2-0'], photo('a'), [voice('a'), photo('a')]],
-  ['pieces up to the first that was not cut', ['1-0', '2-0'], text(LONG), [text(LONG), text('end'), text('next')]],
+  ['only the readable parts of its album', ['2-0'], photo('a'), [voice('a'), photo('a')]],
+  ['pieces up to the first one that was not cut', ['1-0', '2-0'], text(LONG), [text(LONG), text('end'), text('next')]],
   ['pieces past what others wrote', ['2-0'], text(LONG), [text('hm', { by: 2 }), text('end')]],
-  ['no text that came later', [], text(LONG), [text('and?', { sentAtMs: T0 + 3_000 })]],
-  ['no command', [], text(LONG), [text('/new')]],
-  ['no photo', [], text(LONG), [photo(), text('end')]],
-  ['nothing', [], text('short'), [text('end')]],
-])('a message takes %s', (_what, expected, first, behind) => {
+  ['no text that was sent 3 seconds later', [], text(LONG), [text('and?', { sentAtMs: T0 + 3_000 })]],
+  ['no command into a text', [], text(LONG), [text('/new')]],
+  ['no photo into a text', [], text(LONG), [photo(), text('end')]],
+  ['nothing into a short text', [], text('short'), [text('end')]],
+])('a message merges %s', (_what, expected, first, behind) => {
   expect(piecesOf(first, waiting(...behind)).map(({ entry }) => entry)).toEqual(expected);
 });

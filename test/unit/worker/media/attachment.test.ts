@@ -38,28 +38,24 @@ test.each<[FileProblem, string, Buffer]>([
   ['other_kind', 'Latin-1', raw('Stra\xdfe')],
   ['picture_format', 'HEIC', raw('\0\0\0\x18ftypheic\0\0\0\0mif1heic')],
   ['broken_picture', 'half a PNG', blankPng(9, 9).subarray(0, 40)],
-  ['huge_picture', 'a bomb', blankPng(20_000, 20_000)],
+  ['huge_picture', 'a decompression bomb', blankPng(20_000, 20_000)],
   ['broken_pdf', 'only the header of a PDF', raw('%PDF-1.7\n')],
-  ['broken_pdf', 'garbage behind the header', raw(`%PDF-1.7\n${'garbage 1 0 obj << '.repeat(50)}`)],
+  ['broken_pdf', 'garbage after the header', raw(`%PDF-1.7\n${'garbage 1 0 obj << '.repeat(50)}`)],
   ['broken_pdf', 'a PDF without a page', pdfOf(0)],
   ['locked_pdf', 'a PDF with a password', pdfOf(1, { locked: true })],
-  [
-    'locked_pdf',
-    'a PDF that only the judge of requests takes for locked',
-    Buffer.concat([pdfOf(1), raw('%/Encrypt 9')]),
-  ],
+  ['locked_pdf', 'a PDF that only the request check takes for locked', Buffer.concat([pdfOf(1), raw('%/Encrypt 9')])],
   ['too_many_pages', 'a PDF of 101 pages', pdfOf(101)],
-  ['too_many_pages', 'a PDF of 101 pages that stand compressed', pdfOf(101, { packed: true })],
+  ['too_many_pages', 'a PDF of 101 compressed pages', pdfOf(101, { packed: true })],
   [
     'too_many_pages',
     'a PDF whose old page tree says 600',
     Buffer.concat([pdfOf(1), raw('<</Type/Pages/Count 600>>endobj')]),
   ],
-])('%s: %s is refused by its bytes, whatever its name says', async (notice, _, bytes) => {
+])('%s: %s is refused by its bytes, not by its name', async (notice, _, bytes) => {
   expect(await read(bytes, 'holiday.jpg')).toEqual({ ok: false, notice });
 });
 
-test('a picture is kept as it was fitted, and referred to', async () => {
+test('a picture is kept as fitted, and the block refers to it', async () => {
   const { block, kept } = await readable(await jpegPhoto(2_000, 1_000), 'holiday.txt');
   const bytes = kept ?? Buffer.alloc(0);
   expect(block).toEqual({
@@ -75,7 +71,7 @@ test('a picture is kept as it was fitted, and referred to', async () => {
   });
 });
 
-test.each([1, 100])('a PDF of %d pages is kept as it is, and referred to', async (pages) => {
+test.each([1, 100])('a PDF of %d pages is kept unchanged, and the block refers to it', async (pages) => {
   for (const bytes of [pdfOf(pages), pdfOf(pages, { packed: true })]) {
     const { block, kept } = await readable(bytes, 'report.pdf');
     expect(block).toEqual({
@@ -93,7 +89,7 @@ test('a PDF without a name has no title', async () => {
   expect((await readable(pdfOf(1), '')).block).not.toHaveProperty('title');
 });
 
-test('a parser that is kept busy does not keep others waiting, and is ended when its time is up', async () => {
+test('a busy PDF parser does not block the event loop, and its thread ends at the timeout', async () => {
   const endless = raw(`%PDF-1.7\n${'('.repeat(20_000_000)}`);
   let turns = 0;
   const ticking = setInterval(() => {
@@ -111,7 +107,7 @@ test('a parser that is kept busy does not keep others waiting, and is ended when
   expect(performance.now() - start).toBeLessThan(3_000);
 });
 
-test('a lock that only the parser sees is told as one', async () => {
+test('countPages reports a locked PDF as locked_pdf', async () => {
   expect(await countPages(pdfOf(1, { locked: true }))).toEqual({ ok: false, why: 'locked_pdf' });
 });
 
@@ -126,7 +122,7 @@ test('a text is shown with its name and size', async () => {
   );
 });
 
-test('a long text shows its beginning and says how to read on, and all of it is kept', async () => {
+test('a long text shows its beginning and says how to read on, and the whole text is kept', async () => {
   const text = '\ufeff'.concat('0123456789'.repeat(12_345), '6');
   const { block, kept } = await readable(Buffer.from(text), 'long.txt');
   const whole = text.slice(1);
@@ -147,13 +143,13 @@ test('a text is never cut inside a character, and reading on starts where it was
   }
 });
 
-test('UTF-16 is kept as UTF-8, which is what is read on', async () => {
+test('UTF-16 is kept as UTF-8', async () => {
   const text = 'Grüße 世界\n'.repeat(20);
   const { kept } = await readable(Buffer.concat([raw('\xff\xfe'), Buffer.from(text, 'utf16le')]));
   expect(kept?.toString()).toBe(text);
 });
 
-test('any bytes are read or refused without a throw, twice alike, and a block never holds more than it may', async () => {
+test('readAttachment never throws, is deterministic, and never exceeds the text limit of a block', async () => {
   const bytes = fc.oneof(
     fc.uint8Array({ maxLength: 200 }).map((each) => Buffer.from(each)),
     rawTexts(300).map((each) => Buffer.from(each)),
@@ -171,7 +167,7 @@ test('any bytes are read or refused without a throw, twice alike, and a block ne
   );
 });
 
-test('a PDF that is damaged anywhere is read or refused without a throw', async () => {
+test('a PDF with damage at any place is read or refused without throwing', async () => {
   const sound = pdfOf(2, { packed: true });
   await fc.assert(
     fc.asyncProperty(fc.nat(sound.length - 1), fc.uint8Array({ minLength: 1, maxLength: 30 }), async (at, junk) => {
@@ -182,7 +178,7 @@ test('a PDF that is damaged anywhere is read or refused without a throw', async 
   );
 });
 
-test('a user is told in a plain sentence what is wrong with which file, and what to do', () => {
+test('the notice names the file, what is wrong with it and what to do', () => {
   expect(unreadableFile('too_large', 'film.pdf')).toBe(
     'I could not read the file "film.pdf": it is larger than 20 MB. Please send a smaller one.',
   );

@@ -24,7 +24,7 @@ const report = (sha256: string, more: object = {}): Block => ({
 const said = (role: 'user' | 'assistant', ...content: unknown[]) => ({ role, content }) as unknown as MessageParam;
 const contentOf = (message: MessageParam | undefined) => message?.content as unknown as Block[];
 
-test('a reference becomes a source of the API, and nothing of ours goes out', () => {
+test('a reference becomes a base64 source, and no internal field is sent', () => {
   const base64 = { type: 'base64', data: Buffer.from('bytes of a').toString('base64') };
   const [message] = fill([said('user', text('Look'), picture(), report(A, marked))], LOADED);
   expect(contentOf(message)).toEqual([
@@ -34,7 +34,7 @@ test('a reference becomes a source of the API, and nothing of ours goes out', ()
   ]);
 });
 
-test('what is not stored any more is named, in its place', () => {
+test('media that is no longer stored is replaced by a text that names it', () => {
   const [message] = fill([said('user', picture(B), report(B, marked), picture(A))], LOADED);
   expect(contentOf(message)?.slice(0, 2)).toEqual([
     text('[image/jpeg, 48 KB: no longer stored]'),
@@ -43,7 +43,7 @@ test('what is not stored any more is named, in its place', () => {
   expect(contentOf(message)?.[2]).toMatchObject({ type: 'image', source: { type: 'base64' } });
 });
 
-test('pictures that a tool returned are filled in too', () => {
+test('pictures in a tool result are filled in too', () => {
   const found = result('toolu_1', [text('found'), picture(A), picture(B), null]);
   expect(keptIn([said('user', found)])).toEqual([A, B]);
   const [message] = fill([said('user', found)], LOADED);
@@ -55,7 +55,7 @@ test('pictures that a tool returned are filled in too', () => {
   ]);
 });
 
-test('a reference that is none is named and not sent', () => {
+test('an invalid reference is replaced by a text and not sent', () => {
   for (const id of [5, null, {}, '', 'toString', '__proto__']) {
     const message = said('user', picture(id));
     expect(keptIn([message])).toEqual(typeof id === 'string' ? [id] : []);
@@ -65,13 +65,13 @@ test('a reference that is none is named and not sent', () => {
   expect(contentOf(fill([bare], LOADED)[0])).toEqual([text('[image: no longer stored]')]);
 });
 
-test('ids are told once, in order, and only where a user sent them', () => {
+test('keptIn returns each id once, in order, and only from user messages', () => {
   const messages = [said('user', report(B)), said('assistant', picture(A)), said('user', picture(A), report(B))];
   expect(keptIn(messages)).toEqual([B, A]);
   expect(keptIn([{ role: 'user', content: 'x' }, said('assistant', picture(A))])).toEqual([]);
 });
 
-test('messages without references are the same objects, and so are the blocks beside one', () => {
+test('messages without references, and blocks beside one, are returned as the same objects', () => {
   const plain = said('user', text('a'), image(png(9, 9)), result('toolu_1', [image(png(9, 9))]), { type: 'image' });
   const mixed = said('user', text('b'), result('toolu_2'), picture());
   const before = JSON.stringify([plain, mixed]);
@@ -82,7 +82,7 @@ test('messages without references are the same objects, and so are the blocks be
   expect(JSON.stringify([plain, mixed])).toBe(before);
 });
 
-test('every block stays where it was, whatever is loaded, and no reference is left', () => {
+test('fill keeps every block in its place and leaves no reference', () => {
   const sources = fc.oneof(
     fc.record({ type: fc.constant('kept'), sha256: fc.constantFrom(A, B), media_type: fc.constant('image/png') }),
     fc.record({ type: fc.constant('base64'), data: fc.string() }),

@@ -13,52 +13,52 @@ const OTHER: readonly (readonly [string, Buffer])[] = [
   ['a program', raw('\x7fELF\x02\x01\x01\0')],
   ['one NUL in a text', raw('some text\0and more')],
   ['a control character in a text', raw('some text\x01')],
-  ['a delete in a text', raw('some\x7ftext')],
+  ['a DEL character in a text', raw('some\x7ftext')],
   ['Latin-1', raw('Stra\xdfe')],
-  ['half a character at the end', raw('caf\xc3')],
+  ['an incomplete UTF-8 character at the end', raw('caf\xc3')],
   ['an encoded surrogate', raw('\xed\xa0\x80')],
-  ['UTF-16 without a mark', Buffer.from('text', 'utf16le')],
+  ['UTF-16 without a byte order mark', Buffer.from('text', 'utf16le')],
   ['UTF-16 of odd length', Buffer.concat([utf16('text', '\xff\xfe'), raw('x')])],
-  ['UTF-16 with half a pair', utf16('a\ud83db', '\xff\xfe')],
+  ['UTF-16 with a lone surrogate', utf16('a\ud83db', '\xff\xfe')],
   ['UTF-32', raw('\xff\xfe\0\0t\0\0\0')],
   ['a video', raw('\0\0\0\x18ftypisom\0\0\x02\0isommp42')],
   ['a sound', raw('RIFF\x24\b\0\0WAVEfmt ')],
-  ['half a mark of a picture', raw('\xff\xd8')],
+  ['half a picture signature', raw('\xff\xd8')],
 ];
 
-test.each(OTHER)('%s is nothing that can be read', (_, bytes) => {
+test.each(OTHER)('%s is other: it cannot be read', (_, bytes) => {
   expect(kindOf(bytes)).toEqual({ kind: 'other' });
 });
 
 test.each<[string, Buffer]>([
   ['no bytes', Buffer.alloc(0)],
   ['white space', raw(' \r\n\t\f')],
-  ['only a mark', raw('\xef\xbb\xbf')],
-  ['only a mark of UTF-16', raw('\xff\xfe')],
+  ['only a byte order mark', raw('\xef\xbb\xbf')],
+  ['only a byte order mark of UTF-16', raw('\xff\xfe')],
   ['white space in UTF-16', utf16('\u3000\n', '\xff\xfe')],
-])('%s is empty, which is told apart from broken', (_, bytes) => {
+])('%s is empty, not broken', (_, bytes) => {
   expect(kindOf(bytes)).toEqual({ kind: 'empty' });
 });
 
 test.each<[string, Buffer, string]>([
   ['UTF-8', Buffer.from('Grüße 世界 😀'), 'Grüße 世界 😀'],
-  ['UTF-8 with a mark', Buffer.from('\ufeffa,b\r\n1,2\r\n'), 'a,b\r\n1,2\r\n'],
+  ['UTF-8 with a byte order mark', Buffer.from('\ufeffa,b\r\n1,2\r\n'), 'a,b\r\n1,2\r\n'],
   ['UTF-16 LE', utf16('Grüße 😀', '\xff\xfe'), 'Grüße 😀'],
   ['UTF-16 BE', bigEndian('Grüße 😀'), 'Grüße 😀'],
-  ['the log of a terminal', raw('\x1b[31mred\x1b[0m\x07\x08\x0b\x0c\r\n'), '\x1b[31mred\x1b[0m\x07\x08\x0b\x0c\r\n'],
+  ['a terminal log', raw('\x1b[31mred\x1b[0m\x07\x08\x0b\x0c\r\n'), '\x1b[31mred\x1b[0m\x07\x08\x0b\x0c\r\n'],
   ['a text about pictures', raw('BMW builds cars, II*0 and MM do not.'), 'BMW builds cars, II*0 and MM do not.'],
   ['a text of Roman numbers', raw('II and MM'), 'II and MM'],
   ['a text about PDF', raw('The header is %PDF-1.7.'), 'The header is %PDF-1.7.'],
-])('%s is text, without its mark', (_, bytes, text) => {
+])('%s is text, returned without a byte order mark', (_, bytes, text) => {
   expect(kindOf(bytes)).toEqual({ kind: 'text', text });
 });
 
-test('what a program would render is a text here', () => {
+test('SVG, XML and HTML are text', () => {
   for (const text of ['<svg xmlns="http://www.w3.org/2000/svg"/>', '<?xml version="1.0"?><svg/>', '<html></html>'])
     expect(kindOf(Buffer.from(text))).toEqual({ kind: 'text', text });
 });
 
-test('a PDF is told by its header, also behind other bytes', () => {
+test('a PDF is recognised by its header, also after up to 1,019 other bytes', () => {
   const pdf = pdfOf(1);
   expect(kindOf(pdf)).toEqual({ kind: 'pdf' });
   expect(kindOf(Buffer.concat([raw('\xef\xbb\xbf\r\n'), pdf]))).toEqual({ kind: 'pdf' });
@@ -80,17 +80,17 @@ test.each<[string, string]>([
   ['avif', '\0\0\0\x20ftypmif1\0\0\0\0avifmiaf'],
   ['heic', '\0\0\0\x20ftypheic\0\0\0\0mif1heic'],
   ['heic', '\0\0\0\x20ftypmif1\0\0\0\0heix'],
-])('a %s is told by its first bytes: %j', (format, head) => {
+])('a %s is recognised by its first bytes: %j', (format, head) => {
   expect(pictureFormat(raw(head))).toBe(format);
   expect(kindOf(raw(head))).toEqual({ kind: 'picture', format });
 });
 
-test('real pictures are pictures', async () => {
+test('a real PNG and a real JPEG are recognised', async () => {
   expect(kindOf(blankPng(1, 1))).toEqual({ kind: 'picture', format: 'png' });
   expect(kindOf(await jpegPhoto(1, 1))).toEqual({ kind: 'picture', format: 'jpeg' });
 });
 
-test('any bytes are of one kind, and what is a text comes back as it was written', () => {
+test('kindOf never throws, and returns a text exactly as it was written', () => {
   const starts = fc.constantFrom('', '\xff\xd8\xff', 'GIF89a', '%PDF-', '\xff\xfe', '\xfe\xff', '\0\0\0\x20ftyp', 'BM');
   fc.assert(
     fc.property(starts, fc.uint8Array({ maxLength: 80 }), (start, tail) => {
@@ -114,7 +114,7 @@ test('any bytes are of one kind, and what is a text comes back as it was written
   expect(texts).toBeGreaterThan(20);
 });
 
-test('20 MB are told in a moment', () => {
+test('kindOf takes linear time on 20 MB', () => {
   const start = performance.now();
   expect(kindOf(Buffer.alloc(20_000_000, 'word 世界\n')).kind).toBe('text');
   expect(kindOf(Buffer.alloc(20_000_000, 'ftypBM%PDF-\x01')).kind).toBe('pdf');

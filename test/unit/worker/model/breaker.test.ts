@@ -35,7 +35,7 @@ function reasonOf(result: ModelResult): FailureReason | undefined {
   return result.ok ? undefined : result.failure.reason;
 }
 
-test('after eight failures in a row nobody calls for a while, and each is told how long', async () => {
+test('after eight failures in a row, calls are paused without a request and carry a retryAfterMs', async () => {
   const { world, send, fail } = broken('overloaded');
   await fail(TRIP);
   expect(world.calls).toBe(TRIP);
@@ -45,7 +45,7 @@ test('after eight failures in a row nobody calls for a while, and each is told h
   expect(world.calls).toBe(TRIP);
 });
 
-test('seven failures and a success are an accident', async () => {
+test('seven failures and a success do not open the circuit', async () => {
   const { world, send, fail } = broken('server_error');
   await fail(TRIP - 1);
   world.reason = undefined;
@@ -55,7 +55,7 @@ test('seven failures and a success are an accident', async () => {
   expect(world.calls).toBe(2 * TRIP - 1);
 });
 
-test('after the pause one call tries; the others wait for what it comes to', async () => {
+test('after the pause one call probes the endpoint, and the others stay paused until it returns', async () => {
   const { world, send, fail } = broken('network');
   await fail(TRIP);
   world.nowMs += 5_000;
@@ -70,7 +70,7 @@ test('after the pause one call tries; the others wait for what it comes to', asy
   expect((await send()).ok).toBe(true);
 });
 
-test('a probe that fails pauses longer, up to a minute', async () => {
+test('each failed probe doubles the pause, from 5 seconds up to a minute', async () => {
   const { world, send, fail } = broken('timeout');
   await fail(TRIP);
   for (const pauseMs of [5_000, 10_000, 20_000, 40_000, 60_000, 60_000]) {
@@ -83,7 +83,7 @@ test('a probe that fails pauses longer, up to a minute', async () => {
   }
 });
 
-test('a burst of failures that were under way together is one trip', async () => {
+test('a burst of 50 concurrent failures opens the circuit only once', async () => {
   const { world, send } = broken('overloaded');
   await Promise.all(Array.from({ length: 50 }, () => send()));
   world.nowMs += 5_000;
@@ -92,7 +92,7 @@ test('a burst of failures that were under way together is one trip', async () =>
 });
 
 test.each<FailureReason>(['prompt_too_long', 'structure', 'authentication', 'refused', 'media_unreadable'])(
-  'a failure that is about the request or the account (%s) says that the endpoint is there',
+  'a failure of the request or the account (%s) does not open the circuit',
   async (reason) => {
     const { world, send, fail } = broken(reason);
     await fail(3 * TRIP);
@@ -101,7 +101,7 @@ test.each<FailureReason>(['prompt_too_long', 'structure', 'authentication', 'ref
   },
 );
 
-test('calls that we ended ourselves say nothing', async () => {
+test('aborted calls neither count as failures nor reset the count', async () => {
   const { world, fail } = broken('overloaded');
   await fail(TRIP - 1);
   world.reason = 'aborted';
@@ -113,14 +113,14 @@ test('calls that we ended ourselves say nothing', async () => {
   expect(world.calls).toBe(before);
 });
 
-test('one model in trouble does not pause another', async () => {
+test('failures of one model do not pause another', async () => {
   const { world, send, fail } = broken('overloaded');
   await fail(TRIP);
   await send('other');
   expect(world.calls).toBe(TRIP + 1);
 });
 
-test('a probe that throws or is aborted does not leave the circuit waiting for it', async () => {
+test('an aborted probe does not leave the circuit waiting: the next call probes', async () => {
   const { world, send, fail } = broken('overloaded');
   await fail(TRIP);
   world.nowMs += 5_000;

@@ -25,7 +25,7 @@ test.each([
   'arn:aws:bedrock:us-east-1:123456789012:inference-profile/us.anthropic.claude-opus-5-5-v1:0',
   'databricks-claude-opus-5-5',
   'Anthropic/Claude-Opus-5-5',
-])('%s is Opus 5.5, whoever serves it', (model) => {
+])('%s is Opus 5.5 for any provider', (model) => {
   expect(canonicalName(model)).toBe('claude-opus-5-5');
   expect(known(model)).toEqual([1_000_000, 1.35, true]);
 });
@@ -48,18 +48,18 @@ test.each([
   ['gpt-6', 200_000, 1, false],
   ['my-model', 200_000, 1, false],
   ['notclaude-5', 200_000, 1, false],
-])('%s: window %d, tokenizer %d, binds its thinking %s', (model, window, factor, binds) => {
+])('%s: window %d, tokenizer factor %d, binds thinking: %s', (model, window, factor, binds) => {
   expect(known(model)).toEqual([window, factor, binds]);
 });
 
-test('an answer is of the model that was asked, whichever of them names provider or day', () => {
+test('isSameModel ignores the provider and the date in either name', () => {
   expect(isSameModel('anthropic/claude-opus-5-5', 'claude-opus-5-5-20260922')).toBe(true);
   expect(isSameModel('claude-opus-5-5-20260922', 'claude-opus-5-5')).toBe(true);
   expect(isSameModel('gpt-6', 'gpt-6-2026-01-01')).toBe(true);
   expect(isSameModel('claude-opus-5-5', 'claude-haiku-5-5')).toBe(false);
 });
 
-test('a canonical name is its own canonical name, whatever it was made of', () => {
+test('canonicalName is idempotent', () => {
   const parts = fc.constantFrom(
     'claude-',
     'opus',

@@ -68,7 +68,7 @@ function mean(values: readonly number[]): number {
 }
 
 test.each(TOKENIZERS)(
-  'on mixed content %s (ratio %d) is counted within 15 %% cold, and within 3 %% after three answers',
+  'mixed content for %s (ratio %d) is counted within 15 %% cold, and within 3 %% after three answers, on average',
   (model, ratio) => {
     const { cold, warm } = play(model, ratio);
     process.stderr.write(
@@ -79,7 +79,7 @@ test.each(TOKENIZERS)(
   },
 );
 
-test('headroom is taken off once: the larger of the output and the reserve', () => {
+test('usableTokens subtracts the larger of the output and the reserve, and only once', () => {
   expect(usableTokens(200_000, 4_096)).toBe(184_000);
   expect(usableTokens(200_000, 64_000)).toBe(136_000);
 });
@@ -88,7 +88,7 @@ test.each([
   [8_000, 4_096],
   [16_000, 64_000],
   [1_000, 1],
-])('a window of %d with %d for output leaves something to use, so that not every turn is too long', (limit, output) => {
+])('a window of %d tokens with %d for output leaves half of it usable', (limit, output) => {
   expect(usableTokens(limit, output)).toBe(limit / 2);
 });
 
@@ -97,8 +97,8 @@ const LONG = 'a question of some length that is sent again '.repeat(40);
 test.each<[string, LogRecord]>([
   ['of another model', { ...reply('x', 90_000, 10, 'claude-haiku-4-5'), model: 'gpt-4' } as LogRecord],
   ['that failed and has no usage', { v: 1, t: 'assistant', id: 'a', at: '', content: 'x', model: 'claude-haiku-4-5' }],
-  ['that was aborted and has a usage of zero', reply('x', 0, 0, 'claude-haiku-4-5')],
-])('the usage of an answer %s is no anchor', (_what, answer) => {
+  ['that was aborted and has zero usage', reply('x', 0, 0, 'claude-haiku-4-5')],
+])('ignores the usage of an answer %s', (_what, answer) => {
   const window = windowOf([user(LONG), answer, user('now')]);
   expect(counted(window, 'claude-haiku-4-5', 1).known).toBe(0);
 });
@@ -106,19 +106,19 @@ test.each<[string, LogRecord]>([
 test.each<[string, LogRecord]>([
   ['a compaction', { v: 1, t: 'compaction', id: 'c', at: '', summary: 'short', records: 1 }],
   ['a scrub', { v: 1, t: 'scrub', id: 's', at: '', entry: 'e', text: 'gone' }],
-])('usage from before %s is no anchor: what it counted is not sent any more', (_what, change) => {
+])('ignores usage from before %s: what it counted is no longer sent', (_what, change) => {
   const records = [user(LONG), reply('x', 90_000, 10, 'claude-haiku-4-5'), change, user('now')];
   expect(counted(windowOf(records), 'claude-haiku-4-5', 1)).toMatchObject({ known: 0 });
 });
 
-test('with an anchor only what came after it is estimated', () => {
+test('estimates only what came after the last known usage', () => {
   const window = windowOf([user(LONG), reply('x', 5_000, 100, 'claude-haiku-4-5-20251001'), user('now')]);
   const { known, estimated } = counted(window, 'claude-haiku-4-5', 1);
   expect(known).toBe(5_100);
   expect(estimated).toBeLessThan(10);
 });
 
-test('a calibration is bounded, moves half the way, and learns nothing from a crumb', () => {
+test('a calibration is at most 2.5, moves half the way, and ignores small or negative samples', () => {
   const count = (estimated: number, known = 0): Count => ({ tokens: 0, known, estimated });
   expect(calibrate(undefined, count(1_000), 1_200)).toBe(1.2);
   expect(calibrate(1, count(1_000), 2_000)).toBe(1.5);

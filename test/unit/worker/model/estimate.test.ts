@@ -35,15 +35,12 @@ const LANGUAGES: readonly (readonly [name: string, text: string])[] = [
   ['hex', '41fe59e2b1c3d4e5f60718293a4b5c6d7e8f9012 '],
 ];
 
-test.each(LANGUAGES)(
-  'an estimate of %s is neither so low that a call overflows nor so high that room is wasted',
-  (_, part) => {
-    const long = part.repeat(50);
-    expect(near(estimateText(long), textTokens(long))).toMatchObject({ near: true });
-  },
-);
+test.each(LANGUAGES)('the estimate of %s is within a factor of 1.6 of the token count', (_, part) => {
+  const long = part.repeat(50);
+  expect(near(estimateText(long), textTokens(long))).toMatchObject({ near: true });
+});
 
-test('a mix of everything is estimated as well', () => {
+test('the estimate of mixed texts is within a factor of 1.6 of the token count', () => {
   fc.assert(
     fc.property(fc.array(fc.constantFrom(...LANGUAGES), { minLength: 3, maxLength: 12 }), (parts) => {
       const mixed = parts.map(([, part]) => part).join('');
@@ -53,7 +50,7 @@ test('a mix of everything is estimated as well', () => {
   );
 });
 
-test('only an empty text is free, and no text is worth less than a part of it', () => {
+test('only an empty text is 0 tokens; a concatenation is no less than each part and no more than their sum', () => {
   expect(estimateText('')).toBe(0);
   fc.assert(
     fc.property(fc.oneof(rawTexts(), graphemeTexts(20), prose(20)), rawTexts(), (a, b) => {
@@ -67,7 +64,7 @@ test('only an empty text is free, and no text is worth less than a part of it', 
   );
 });
 
-test('tool calls, results, images and documents count like what they are, not like their bytes', () => {
+test('tool calls, results, images and documents are estimated by their content, not by their bytes', () => {
   const content = [
     text(LANGUAGES[0]?.[1].repeat(20) ?? ''),
     call('toolu_1', { input: { path: 'shared/base/text.ts', query: 'where is the text cut? '.repeat(10) } }),
@@ -99,17 +96,20 @@ test.each([
   [2000, 1500, 4_000],
   [2500, 1500, 5_000],
   [8000, 8000, 5_000],
-])('a picture of %d x %d px is estimated by its pixels as %d tokens, kept or not', (width, height, tokens) => {
-  const reference = kept('image', { media_type: 'image/jpeg', width, height, bytes: 9 });
-  const inline = [png, jpeg, webp].map((make) => image(make(width, height)));
-  for (const block of [...inline, reference]) {
-    expect(estimateContent([block])).toBeGreaterThanOrEqual(tokens);
-    expect(estimateContent([block])).toBeLessThan(tokens + 10);
-  }
-});
+])(
+  'a picture of %d x %d px is estimated by its pixels as %d tokens, at most 9 more, inline or kept',
+  (width, height, tokens) => {
+    const reference = kept('image', { media_type: 'image/jpeg', width, height, bytes: 9 });
+    const inline = [png, jpeg, webp].map((make) => image(make(width, height)));
+    for (const block of [...inline, reference]) {
+      expect(estimateContent([block])).toBeGreaterThanOrEqual(tokens);
+      expect(estimateContent([block])).toBeLessThan(tokens + 10);
+    }
+  },
+);
 
 test.each([1, 2, 12, 100])(
-  'a PDF of %d pages costs at least what pages of words are reported to cost, and no third more',
+  'a PDF of %d pages is estimated at 2,350 tokens a page, and at most a third more',
   (count) => {
     const document = kept('document', { media_type: 'application/pdf', pages: count, bytes: 20_000_000 });
     for (const blocks of [[document], [result('toolu_1', [document])]]) {
@@ -119,7 +119,7 @@ test.each([1, 2, 12, 100])(
   },
 );
 
-test('a picture or a file that says nothing of its size costs what the largest picture of our own or a page does', () => {
+test('an image of unknown size is estimated like our largest picture, a PDF of unknown length like one page', () => {
   const unknown = [undefined, {}, { width: 0, height: 9 }, { width: 'x', height: 9 }, { width: -1, height: 9 }];
   const flat = estimateContent([kept('image', {})]);
   const largest = estimateContent([kept('image', { width: 1_568, height: 1_568 })]);
@@ -132,7 +132,7 @@ test('a picture or a file that says nothing of its size costs what the largest p
     expect(estimateContent([kept('document', { pages: count })])).toBe(page);
 });
 
-test('adding a block never makes a message cheaper, and content of any shape is counted without a throw', () => {
+test('estimateContent never throws, and every added block raises the estimate', () => {
   const blocks = fc.oneof(
     fc.anything(),
     fc.record(
@@ -157,7 +157,7 @@ test('adding a block never makes a message cheaper, and content of any shape is 
   for (const nothing of [undefined, null, 5, {}, '', []]) expect(estimateContent(nothing)).toBe(0);
 });
 
-test('a text and the same text in a block are worth about the same', () => {
+test('a text and the same text in a block differ by at most 4 tokens', () => {
   fc.assert(
     fc.property(prose(), (said) => {
       expect(Math.abs(estimateContent(said) - estimateContent([text(said)]))).toBeLessThanOrEqual(4);
@@ -166,7 +166,7 @@ test('a text and the same text in a block are worth about the same', () => {
   );
 });
 
-test('35 MB are estimated in a fraction of a second', () => {
+test('estimateText takes linear time on 35 MB', () => {
   const text = 'слово word 世界 123 {}\n'.repeat(1_500_000);
   const start = performance.now();
   estimateText(text);

@@ -23,7 +23,7 @@ test.each([
   ['The schema of `list` is not supported', 'list'],
   ['Tool files__read is not allowed here', 'files__read'],
   ['Invalid schema for "recall", see "recall" again', 'recall'],
-])('%s', (message, name) => {
+])('finds the tool named by: %s', (message, name) => {
   expect(namedTool(thrown(message), NAMES)).toBe(name);
   expect(namedTool(message, NAMES)).toBe(name);
   expect(namedTool({ error: { error: { message } } }, NAMES)).toBe(name);
@@ -45,16 +45,16 @@ test.each([
   'xtools.3 and my_tools[1] are something else',
   'files__read_file_2 and afiles__read and files__read-it are other tools',
   '',
-])('nothing is named by: %s', (message) => {
+])('finds no tool in: %s', (message) => {
   expect(namedTool(thrown(message), NAMES)).toBeUndefined();
   expect(namedTool(message, NAMES)).toBeUndefined();
 });
 
-test('words of the frame of an error are no names', () => {
+test('ignores the keys of the error envelope, such as error, message and type', () => {
   expect(namedTool(thrown('Internal trouble.'), ['error', 'message', 'type', ''])).toBeUndefined();
 });
 
-test('of all errors that we know, only those of tools name one', () => {
+test('of all errors in the corpus, namedTool finds a tool only in the three about tools', () => {
   const names = Array.from({ length: 10 }, (_, index) => `server__tool_${index}`);
   const naming = [...providerErrors, ...unseenErrors].filter(({ message }) => namedTool(message, names));
   expect(naming.map(({ message }) => message).toSorted()).toEqual([
@@ -64,7 +64,7 @@ test('of all errors that we know, only those of tools name one', () => {
   ]);
 });
 
-test('whatever an error is, nothing throws', () => {
+test('namedTool never throws, and returns only a given name', () => {
   const hostile = new Proxy(
     {},
     {
@@ -87,7 +87,7 @@ test('whatever an error is, nothing throws', () => {
   );
 });
 
-test('an error of any length is read in a moment', () => {
+test('namedTool reads five errors of 2 to 16 MB in under 2 seconds', () => {
   const names = Array.from({ length: 2_000 }, (_, index) => `${'a'.repeat(50)}${index}`);
   const began = performance.now();
   for (const unit of ['a', 'tools.', 'https://', '"a"', 'messages']) namedTool(unit.repeat(2_000_000), names);

@@ -20,24 +20,24 @@ test.each([
   [{ inputTokens: MILLION, cacheWriteTokens: MILLION }, 5],
   [{ inputTokens: MILLION, cacheWriteTokens: MILLION, cacheWrite1hTokens: MILLION }, 8],
   [{ inputTokens: 0, cacheReadTokens: MILLION }, 0.2],
-])('Opus 5.5 costs for %j %d dollars', (parts, dollars) => {
+])('Opus 5.5 with usage %j costs %d dollars', (parts, dollars) => {
   expect(costOf('us.anthropic.claude-opus-5-5-v1:0', usage(parts))).toBeCloseTo(dollars, 9);
 });
 
-test('a long prompt costs more where the model has such a price, all of it', () => {
+test('a prompt over the threshold of its model is billed entirely at the long-prompt price', () => {
   const cost = (inputTokens: number) => costOf('claude-haiku-5-5', usage({ inputTokens, outputTokens: 1_000 }));
   expect(cost(100_000)).toBeCloseTo(0.0105, 9);
   expect(cost(100_001)).toBeCloseTo(0.0525005, 9);
 });
 
 test.each(['gpt-6', 'claude-opus-5-9', 'claude-opus-6', '', 'opus', 'claude-'])(
-  'the price of "%s" is never guessed',
+  'costOf returns no price for the unknown model "%s"',
   (model) => {
     expect(costOf(model, usage({ inputTokens: 1 }))).toBeUndefined();
   },
 );
 
-test('the prices of a file go before ours, under whatever name of the model, and add to them', () => {
+test('prices from a file override ours under any name of the model, and add unknown models', () => {
   const own = pricesOf({
     'anthropic/claude-opus-5.5': OWN,
     'my-model': { ...OWN, longPrompt: { overTokens: 10, ...OWN, input: 9 } },
@@ -55,18 +55,18 @@ test.each<[unknown, RegExp]>([
   [{ m: { ...OWN, cache: 1 } }, /^m: .*cache/],
   [{ m: { ...OWN, longPrompt: { overTokens: 0, ...OWN } } }, /^m\.longPrompt\.overTokens: expected at least 1/],
   [{ m: 4 }, /^m: /],
-])('%j is no list of prices, and what is wrong is named', (list, problem) => {
+])('readPrices refuses %j and names the problem', (list, problem) => {
   const reading = readPrices(JSON.stringify(list));
   expect(reading.ok ? [] : reading.problems).toContainEqual(expect.stringMatching(problem));
 });
 
-test('every problem of a list is told at once; what is no JSON is one', () => {
+test('readPrices reports all problems at once, and one problem for text that is not JSON', () => {
   const reading = readPrices(JSON.stringify({ a: { ...OWN, input: 'x' }, b: { ...OWN, output: 'y' } }));
   expect(reading).toMatchObject({ ok: false, problems: [expect.stringMatching(/^a/), expect.stringMatching(/^b/)] });
   expect(readPrices('{')).toEqual({ ok: false, problems: ['it is no JSON'] });
 });
 
-test('no text makes the reading throw', () => {
+test('readPrices never throws', () => {
   fc.assert(
     fc.property(fc.oneof(rawTexts(), fc.json()), (text) => {
       expect(typeof readPrices(text).ok).toBe('boolean');

@@ -8,7 +8,7 @@ const settings = fc.record({
   compactAt: fc.double({ min: 0.1, max: 0.95, noNaN: true }),
 });
 
-test('at every window size the mark after a reply lies below the mark before a call, with room for an exchange', () => {
+test('at every window size 0 < kept < retained < full < usable, and usable plus output fit the window', () => {
   fc.assert(
     fc.property(fc.integer({ min: 1_000, max: 2_000_000 }), settings, (limitTokens, given) => {
       const room = roomOf(limitTokens, given);
@@ -27,6 +27,6 @@ test.each([
   [20_000, { usableTokens: 10_000, fullTokens: 8_000, outputTokens: 10_000 }],
   [200_000, { usableTokens: 184_000, fullTokens: 140_000, outputTokens: 16_000 }],
   [1_000_000, { usableTokens: 984_000, fullTokens: 700_000, outputTokens: 16_000 }],
-])('a window of %d is shared out as said', (limitTokens, expected) => {
+])('divides a window of %d tokens into usable, full and output tokens', (limitTokens, expected) => {
   expect(roomOf(limitTokens, { maxOutputTokens: 16_000, compactAt: 0.7 })).toMatchObject(expected);
 });

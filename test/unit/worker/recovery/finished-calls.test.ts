@@ -16,12 +16,12 @@ function round(id: string, input: object, outcome: string, entry = PENDING): Log
 
 const question = userSays('Tell them', { entry: PENDING });
 
-test('each call that was made for the pending message stands there with its arguments and its outcome', () => {
+test('lists each call that was made for the pending message, with its arguments and its result', () => {
   const log = [...round('t0', { to: 'old' }, 'sent', '1-0'), question, ...round('t1', { to: 'ann' }, 'sent to ann')];
   expect(finishedCalls(log, BUDGET)).toEqual(['send_mail {"to":"ann"} returned: sent to ann']);
 });
 
-test('a call that failed says so, and one without a result says that nobody knows', () => {
+test('marks a failed call as failed, and a call without a result as interrupted', () => {
   const failed = userSays([{ ...result('t1', 'no such address'), is_error: true }]);
   const [asked] = round('t1', { to: 'x' }, '');
   const [cut] = round('t2', { to: 'y' }, '');
@@ -32,12 +32,12 @@ test('a call that failed says so, and one without a result says that nobody know
   ]);
 });
 
-test('a call that stands in two sessions counts once', () => {
+test('lists a call that is in two sessions once', () => {
   const log = [question, ...round('t1', { to: 'ann' }, 'sent'), question, ...round('t1', { to: 'ann' }, 'sent')];
   expect(finishedCalls(log, BUDGET)).toHaveLength(1);
 });
 
-test('the more calls there are, the less of each is shown, and every one is shown', () => {
+test('lists all of 60 long calls within 4,000 tokens, each shortened', () => {
   const rounds = Array.from({ length: 60 }, (_, n) =>
     round(`t${n}`, { to: `user-${n}`, text: 'x'.repeat(3_000) }, 'y'.repeat(3_000)),
   );
@@ -47,14 +47,14 @@ test('the more calls there are, the less of each is shown, and every one is show
   expect(estimateText(lines.join('\n'))).toBeLessThanOrEqual(4_000);
 });
 
-test('where not even that fits, the oldest are counted', () => {
+test('counts the oldest calls if even shortened ones do not fit', () => {
   const rounds = Array.from({ length: 60 }, (_, n) => round(`t${n}`, { to: `user-${n}` }, 'sent'));
   const lines = finishedCalls([question, ...rounds.flat()], { ...BUDGET, tokensMax: 200 });
   expect(lines[0]).toMatch(/^\(\d+ older calls, all done, are not listed\)$/);
   expect(lines.at(-1)).toContain('user-59');
 });
 
-test('no credential and no second line gets into it, and bare it holds nothing but names', () => {
+test('a listed call has no credential and no line break, and in a bare session only its name', () => {
   const log = [question, ...round('t1', { key: 'sk-ant-verysecretkey' }, 'line one\nline two')];
   const [line] = finishedCalls(log, BUDGET);
   expect(line).toContain('[secret]');
@@ -62,7 +62,7 @@ test('no credential and no second line gets into it, and bare it holds nothing b
   expect(finishedCalls(log, { ...BUDGET, isBare: true })).toEqual(['send_mail: done']);
 });
 
-test('the seed lists them inside its boundary, also where there is room for nothing else', () => {
+test('a seed of 400 tokens lists the finished calls inside its boundary, and without results if it is bare', () => {
   const log = [question, ...round('t1', { to: 'ann' }, 'sent to ann')];
   const source = { records: log, total: 3, pending: PENDING, channel: 'Telegram', boundary: 'b0undary' };
   for (const isBare of [false, true]) {

@@ -27,7 +27,7 @@ function modelThat(...results: SendResult[]) {
   return { model, asked };
 }
 
-test('the request holds nothing of any chat', async () => {
+test('the check sends the fixed parts and one message, and nothing of any chat', async () => {
   const { model, asked } = modelThat(taken);
   await createFixedPartsCheck()(model, FIXED, CAUSE, signal);
   expect(asked).toEqual([
@@ -35,7 +35,7 @@ test('the request holds nothing of any chat', async () => {
   ]);
 });
 
-test('a verdict serves all who fail for the same cause, for as long as it is kept', async () => {
+test('a taken result is reused for the same cause for ten minutes', async () => {
   let nowMs = 0;
   const check = createFixedPartsCheck(() => nowMs);
   const { model, asked } = modelThat(taken);
@@ -47,7 +47,7 @@ test('a verdict serves all who fail for the same cause, for as long as it is kep
   expect(asked.length).toBe(2);
 });
 
-test('who asks while another does gets its answer', async () => {
+test('concurrent checks share one call and its result', async () => {
   const check = createFixedPartsCheck();
   const { model, asked } = modelThat(taken);
   const verdicts = await Promise.all([check(model, FIXED, CAUSE, signal), check(model, FIXED, CAUSE, signal)]);
@@ -58,7 +58,7 @@ test('who asks while another does gets its answer', async () => {
 test.each([
   ['another status', FIXED, { ...CAUSE, status: 403 }],
   ['another prompt', { ...FIXED, system: 'Be brief.' }, CAUSE],
-])('%s is another question', async (_, fixed, failure) => {
+])('%s causes another call', async (_, fixed, failure) => {
   const check = createFixedPartsCheck();
   const { model, asked } = modelThat(taken);
   await check(model, FIXED, CAUSE, signal);
@@ -66,7 +66,7 @@ test.each([
   expect(asked.length).toBe(2);
 });
 
-test('a refusal is kept for a short time only, as the operator may have fixed it', async () => {
+test('a refused result is reused for 15 seconds only, since the operator may have fixed the cause', async () => {
   let nowMs = 0;
   const check = createFixedPartsCheck(() => nowMs);
   const { model } = modelThat(refused(CAUSE), taken);
@@ -81,7 +81,7 @@ test.each<Failure>([
   { kind: 'transient', reason: 'overloaded', status: 529 },
   { kind: 'terminal', reason: 'over_total_budget' },
   { kind: 'terminal', reason: 'over_chat_budget' },
-])('trouble that says nothing of the fixed parts is unclear, and not kept: %j', async (failure) => {
+])('a failure that is not about the fixed parts is unclear and not reused: %j', async (failure) => {
   const check = createFixedPartsCheck();
   const { model, asked } = modelThat(refused(failure));
   expect(await check(model, FIXED, CAUSE, signal)).toMatchObject({ kind: 'unclear' });

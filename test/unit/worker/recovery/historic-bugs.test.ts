@@ -19,7 +19,7 @@ function violationOf(records: readonly LogRecord[], head?: LogRecord) {
   return firstViolation({ model: 'm', max_tokens: 100, messages }, GROUNDS);
 }
 
-test('pairs: a result whose call was compacted away does not survive two compactions in a row [pi#4570]', () => {
+test('pairs: two compactions in a row leave no result without its call [pi#4570]', () => {
   const batch = [assistantSays([call('t1'), call('t2')]), userSays([result('t1'), result('t2')])];
   const log = [userSays('a'), ...batch, assistantSays('b'), userSays('c'), ...batch, assistantSays('d'), userSays('e')];
   const head: LogRecord = { ...STAMP, t: 'compaction', summary: 'before', records: 0 };
@@ -38,12 +38,12 @@ test('pairs: a result whose call was compacted away does not survive two compact
     }
 });
 
-test('pairs: a call that a crash left without a result is closed, and not for ever refused [opencode, seed 004]', () => {
+test('pairs: a call that a crash left without a result is closed, so that the API accepts it [opencode, seed 004]', () => {
   const log = [userSays('a'), assistantSays([text('I look'), call('t1'), call('t2')]), userSays([result('t2')])];
   expect(violationOf([...log, userSays('still there?')])).toBeUndefined();
 });
 
-test('poisoned image: a picture that was left out once is in no later request [docker-agent, seed 003]', () => {
+test('poisoned image: a picture that was scrubbed once is in no later request [docker-agent, seed 003]', () => {
   const log: LogRecord[] = [
     userSays([text('look'), image(png(9, 9))], { entry: '1-0' }),
     { ...STAMP, t: 'scrub', entry: '1-0', block: 1, text: '[image/png, 1 KB, left out]' },
@@ -58,8 +58,8 @@ test('poisoned image: a picture that was left out once is in no later request [d
 
 test.each<[string, { inputTokens: number; outputTokens: number } | undefined]>([
   ['an aborted answer', undefined],
-  ['an answer of zeros', { inputTokens: 0, outputTokens: 0 }],
-])('usage: %s is no anchor for the next count [pi#1382, #5526]', (_, usage) => {
+  ['an answer with zero usage', { inputTokens: 0, outputTokens: 0 }],
+])('usage: %s is ignored by the next count [pi#1382, #5526]', (_, usage) => {
   const answer = { ...assistantSays('half an ans'), model: MODEL, ...(usage && { usage }) } as LogRecord;
   const window = { head: undefined, records: [userSays('x'.repeat(9_000)), answer, userSays('go on')], omitted: 0 };
   const count = countRequest({ system: '', tools: '' }, window, view(window), MODEL, 1);
@@ -67,7 +67,7 @@ test.each<[string, { inputTokens: number; outputTokens: number } | undefined]>([
   expect(count.tokens).toBeGreaterThan(1_000);
 });
 
-test('usage: what was counted before a compaction says nothing about what is sent after it [pi#1860]', () => {
+test('usage: a count from before a compaction is ignored after it [pi#1860]', () => {
   const usage = { inputTokens: 150_000, outputTokens: 1_000 };
   const answer = { ...assistantSays('long'), model: MODEL, usage } as LogRecord;
   const compacted: LogRecord = { ...STAMP, t: 'compaction', summary: 'short', records: 0 };
@@ -76,17 +76,17 @@ test('usage: what was counted before a compaction says nothing about what is sen
   expect(count.tokens).toBeLessThan(1_000);
 });
 
-test('headroom: the output and the reserve are not both taken off [altimate#35]', () => {
+test('headroom: the output and the reserve are not both subtracted [altimate#35]', () => {
   expect(usableTokens(200_000, 4_096)).toBe(200_000 - 16_000);
   expect(usableTokens(200_000, 32_000)).toBe(200_000 - 32_000);
 });
 
-test('negative window: a reserve larger than the window does not stop every turn [altimate#35]', () => {
+test('negative window: a reserve larger than the window leaves at least half of it usable [altimate#35]', () => {
   for (const limit of [1_000, 8_000, 16_000, 20_000])
     for (const output of [1_024, 8_192, 64_000]) expect(usableTokens(limit, output)).toBeGreaterThanOrEqual(limit / 2);
 });
 
-test('calibration: one wild figure cannot make every request too long, or none', () => {
+test('calibration: one extreme figure leaves the factor between 0.5 and 2.5', () => {
   const count = { tokens: 1_000, known: 0, estimated: 1_000 };
   for (const real of [1, 900_000]) {
     const factor = calibrate(undefined, count, real) ?? Number.NaN;
@@ -100,7 +100,7 @@ test.each<[string, Reply]>([
   ['a JSON error', '{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}'],
   ['a cut answer', { text: 'The user asked for', stopReason: 'max_tokens' }],
   ['a refusal', { text: 'I cannot', stopReason: 'refusal' }],
-  ['nothing', ''],
+  ['an empty answer', ''],
 ])('error text: %s never becomes the summary of a conversation [pi#7048, opencode]', async (_, reply) => {
   const records = [
     ...Array.from({ length: 40 }, (_each, at) => [userSays(`q${at} ${'x '.repeat(400)}`), assistantSays('ok')]),
@@ -110,7 +110,7 @@ test.each<[string, Reply]>([
   expect(outcome.ok).toBe(false);
 });
 
-test('nested seeds: a seed never quotes the one before it, so it cannot turn into amnesia [opensquilla#1563]', () => {
+test('nested seeds: a seed never quotes an earlier one, and the newest question stays in it [opensquilla#1563]', () => {
   const log: LogRecord[] = [userSays('remember the number 4711'), assistantSays('I do')];
   let seed = '';
   for (let round = 0; round < 50; round++) {

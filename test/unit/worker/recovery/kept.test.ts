@@ -24,19 +24,19 @@ const pending = () => own(userSays('And now?', { entry: '999-0' }));
 const shownTail = (records: readonly LogRecord[], { from, shortenings }: ReturnType<typeof chooseKept>) =>
   asShown([...records.slice(from), ...shortenings]);
 
-test('the newest answered exchange is kept word for word, and the pending message with it', () => {
+test('keeps the newest answered exchange verbatim, with the pending message', () => {
   const records = [...exchange(3_000), ...exchange(3_000), ...exchange(200), pending()];
   expect(chooseKept(records, TOKENS_MAX)).toEqual({ from: 4, shortenings: [] });
 });
 
-test('turns before it are kept as long as all of it fits', () => {
+test('keeps earlier turns as long as all that is kept fits', () => {
   const records = [...Array.from({ length: 20 }, () => exchange(200)).flat(), pending()];
   const { from } = chooseKept(records, TOKENS_MAX);
   expect(from).toBeLessThan(records.length - 3);
   expect(recordTokens(records.slice(from, -1))).toBeLessThanOrEqual(TOKENS_MAX);
 });
 
-test('a long exchange is kept with heads and tails of its texts: question, answer and results', () => {
+test('keeps a long exchange with the heads and tails of its question, answer and results', () => {
   const records = [
     ...exchange(3_000),
     own(userSays(`start ${'q'.repeat(9_000)} end`, { entry: '5-0' })),
@@ -53,14 +53,14 @@ test('a long exchange is kept with heads and tails of its texts: question, answe
   expect(JSON.stringify(records)).toContain('q'.repeat(9_000));
 });
 
-test('after a reply the exchange that was just answered is the newest one', () => {
+test('after a reply, the exchange that was just answered is the newest one', () => {
   const records = [...exchange(200), ...exchange(9_000)];
   const kept = chooseKept(records, TOKENS_MAX);
   expect(kept.from).toBe(2);
   expect(kept.shortenings).toHaveLength(2);
 });
 
-test('an exchange that cannot be made to fit is left to the summary, and the pending message stays', () => {
+test('an exchange that cannot be made to fit is not kept, and the pending message is', () => {
   const input = { file: 'x'.repeat(20_000) };
   const records = [
     ...exchange(200),
@@ -73,7 +73,7 @@ test('an exchange that cannot be made to fit is left to the summary, and the pen
   expect(chooseKept(records, TOKENS_MAX)).toEqual({ from: records.length - 1, shortenings: [] });
 });
 
-test('whatever a log holds: what is kept begins at a turn, holds the newest one, and is within the bound or alone', () => {
+test('for any log, what is kept starts at a turn, includes the newest one, and is within the limit or alone', () => {
   fc.assert(
     fc.property(fc.array(anyRecords, { maxLength: 20 }), fc.integer({ min: 10, max: 5_000 }), (log, tokensMax) => {
       const records = [...log.map(own), pending()];

@@ -36,7 +36,7 @@ function wholeResults(window: Window): string[] {
   );
 }
 
-test('results of old turns are masked, those of the turn before and of the pending one stay whole', () => {
+test('masks the results of old turns, and keeps those of the previous and of the pending turn whole', () => {
   const window = windowOf(
     ...['a', 'b', 'c', 'd'].flatMap((id) => turn(id, BIG)),
     ...turn('e', 'small'),
@@ -47,7 +47,7 @@ test('results of old turns are masked, those of the turn before and of the pendi
   expect(mask?.tokensAfter).toBeLessThan((mask?.tokensBefore ?? 0) * 0.2);
 });
 
-test('a turn that is large by its own rounds keeps only the newest of them whole', () => {
+test('keeps only the newest round of a large pending turn whole', () => {
   const window = windowOf(
     userSays('pending', { id: 'pending' }),
     ...round('a', BIG),
@@ -59,30 +59,30 @@ test('a turn that is large by its own rounds keeps only the newest of them whole
   expect(wholeResults({ ...window, records: [...window.records, ...(mask ? mask.trims : [])] })).toEqual([]);
 });
 
-test('the newest round stays whole even when it is what does not fit', () => {
+test('keeps the newest round whole even if that round does not fit', () => {
   const window = windowOf(userSays('pending'), ...round('a', 'small'), ...round('b', BIG));
   expect(maskResults(window, ROOM, [])).toBeUndefined();
   const trim = trimOldRounds(window.records);
   expect(wholeResults({ ...window, records: [...window.records, ...(trim ? [trim] : [])] })).toEqual(['b']);
 });
 
-test('where the words are what is long, a mask is no progress', () => {
+test('returns no mask if the texts are long and the results are not', () => {
   const window = windowOf(...turn('a', 'small'), assistantSays(BIG.repeat(3)), userSays('pending'));
   expect(maskResults(window, ROOM, [])).toBeUndefined();
 });
 
-test('a mask that leaves too much for the window is none', () => {
+test('returns no mask if the rest is still too much for the window', () => {
   const window = windowOf(...turn('a', BIG), ...turn('b', BIG), userSays(`${BIG}${BIG}`), userSays('pending'));
   expect(maskResults(window, roomFor(4_000), [])).toBeUndefined();
 });
 
-test('nothing to mask is no mask', () => {
+test('returns no mask if there is nothing to mask', () => {
   expect(maskResults(windowOf(userSays('pending')), ROOM, [])).toBeUndefined();
   expect(trimOldRounds([userSays('pending')])).toBeUndefined();
   expect(trimOldRounds([])).toBeUndefined();
 });
 
-test('what comes after a mask does not change it: the prefix is stable until the next compaction', () => {
+test('later records do not change a mask, so that the prefix is stable until the next compaction', () => {
   const masked = windowOf(...['a', 'b', 'c', 'd'].flatMap((id) => turn(id, BIG)), userSays('pending', { id: 'p' }));
   const mask = maskResults(masked, ROOM, []);
   const before = windowOf(...masked.records, ...(mask ? mask.trims : []));

@@ -16,7 +16,7 @@ const file = (bytes: number) => ({
   source: { type: 'kept', sha256: 'b'.repeat(64), media_type: 'application/pdf', bytes, pages: 3 },
 });
 
-test('the newest turn gives up its largest parts first, and older turns only when that is not enough', () => {
+test('picks the largest parts of the newest turn first, and of older turns only if that is not enough', () => {
   const log = [
     userSays([text('old'), picture(900 * KB)], { entry: '1-0' }),
     assistantSays('seen'),
@@ -34,12 +34,12 @@ test('the newest turn gives up its largest parts first, and older turns only whe
   ]);
 });
 
-test('what is small stays: leaving it out would not help', () => {
+test('picks no small parts, and no part at all if nothing has to be removed', () => {
   expect(largestParts([userSays('a'.repeat(7 * KB)), userSays([picture(KB)])], 10_000 * KB)).toEqual([]);
   expect(largestParts([userSays('a'.repeat(9 * KB))], 0)).toEqual([]);
 });
 
-test('words name what was left out: name, kind and size of a file, head and tail of a text', () => {
+test('the placeholder has the name, kind and size of a file, or the head and tail of a text', () => {
   const long = `head ${'x'.repeat(20_000)} tail`;
   const [first, second] = largestParts([userSays([text(long), file(3 * KB * KB)])], 90_000 * KB);
   expect(first?.instead).toBe('[document report.pdf, 3 pages, 3.0 MB, left out]');
@@ -47,7 +47,7 @@ test('words name what was left out: name, kind and size of a file, head and tail
   expect(second?.instead.length).toBeLessThanOrEqual(2_000);
 });
 
-test('what tools returned for the newest message is part of its turn', () => {
+test('a tool result for the newest message is a part of its turn', () => {
   const log = [
     userSays('old '.repeat(9_000)),
     assistantSays('ok'),
@@ -60,13 +60,13 @@ test('what tools returned for the newest message is part of its turn', () => {
   expect(parts[0]?.instead.length).toBeLessThanOrEqual(2_000);
 });
 
-test('a message of plain text is a part of its own', () => {
+test('a message of plain text is one part, without a block index', () => {
   const [part] = largePartsOfTurn([userSays('z'.repeat(5_000), { entry: '1-0' })], 2_000);
   expect(part).toMatchObject({ bytes: expect.any(Number), name: 'the middle of a long text' });
   expect(part?.block).toBeUndefined();
 });
 
-test('media are found wherever they stand, inside results too, however small they are', () => {
+test('mediaParts finds all media, however small, also inside tool results', () => {
   const inline = image(png(9, 9));
   const log = [
     userSays([text('a'), picture(10)], { entry: '1-0' }),
@@ -81,13 +81,13 @@ test('media are found wherever they stand, inside results too, however small the
   expect(parts[1]?.instead).toMatch(/^b\n[\s\S]*\[image\/png, 1 KB, left out\]$/);
 });
 
-test('a kept file weighs what it will weigh as base64', () => {
+test('bytesOf counts a kept file with its size in base64', () => {
   expect(bytesOf([userSays([picture(3_000_000)])])).toBe(4_000_000);
   expect(bytesOf([userSays('я'.repeat(100))])).toBeGreaterThan(200);
   expect(bytesOf([userSays([result('t1', [picture(3_000_000)])])])).toBeGreaterThanOrEqual(4_000_000);
 });
 
-test('whatever the log holds: every part is smaller than what it stands for, names a record of a user, and is well formed', () => {
+test('for any log, a placeholder is not blank, is smaller than its part, and names a record of the log', () => {
   fc.assert(
     fc.property(fc.array(records, { maxLength: 8 }), (log) => {
       const large = [...largestParts(log, Number.MAX_SAFE_INTEGER), ...largePartsOfTurn(log, 2_000)];

@@ -82,7 +82,7 @@ function* ways(state: State, way: Way): Generator<Way> {
 const fresh = (stage: RecoveryStage): State => ({ stage, recoveries: 0, tried: [] });
 const everyWay = STAGES.flatMap((stage) => [...ways(fresh(stage), { effects: [], stages: [stage], ended: false })]);
 
-test('the table is the one of the design: a change of it is a decision and not an accident', () => {
+test('POLICY, OTHERWISE and RECOVERIES_MAX are exactly those of the design', () => {
   const own = {
     fit: 'lower output',
     wire: 'scrub largest',
@@ -111,12 +111,12 @@ test('the table is the one of the design: a change of it is a decision and not a
   expect(RECOVERIES_MAX).toBe(3);
 });
 
-test('whatever keeps failing, a message comes to an end, and never after more calls than were promised', () => {
+test('every sequence of failures ends, after at most RECOVERIES_MAX recoveries', () => {
   expect(everyWay.length).toBeGreaterThan(500);
   expect(everyWay.filter(({ ended, stages }) => !ended || stages.length - 1 > RECOVERIES_MAX)).toEqual([]);
 });
 
-test('a stage is never gone back to', () => {
+test('a message never returns to an earlier stage', () => {
   const backwards = everyWay.filter(({ stages }) =>
     stages.some((stage, at) => STAGES.indexOf(stage) < STAGES.indexOf(stages[at - 1] ?? 'none')),
   );
@@ -132,27 +132,27 @@ test.each<Step>([
   'drop thinking',
   'try without history',
   'start bare session',
-])('a message is never made to "%s" twice: what did not help once is not paid for again', (step) => {
+])('"%s" is never done twice for a message: what did not help once is not paid for again', (step) => {
   expect(everyWay.filter(({ effects }) => effects.filter((each) => each === step).length > 1)).toEqual([]);
 });
 
-test.each<Step>(['raise output', 'scrub media'])('a message is made to "%s" twice, and no more often', (step) => {
+test.each<Step>(['raise output', 'scrub media'])('"%s" is done at most twice for a message', (step) => {
   const times = everyWay.map(({ effects }) => effects.filter((each) => each === step).length);
   expect(Math.max(...times)).toBe(2);
 });
 
-test('nobody gives up on the first failure of a message that nothing was tried for', () => {
+test('the first failure of a message never leads to "give up"', () => {
   for (const trigger of TRIGGERS) expect(nextStep({ ...fresh('none'), trigger })).not.toBe('give up');
 });
 
-test('a plain overflow goes through both stages, and then to the message itself', () => {
+test('repeated overflows compact, start a fresh session, scrub the message, and then give up', () => {
   const taken: Step[] = [];
   for (const [recoveries, stage] of STAGES.entries())
     taken.push(nextStep({ stage, trigger: 'token', recoveries, tried: [] }));
   expect(taken).toEqual(['compact', 'start fresh session', 'scrub message', 'give up', 'give up']);
 });
 
-test('the own step of a kind is taken so often, and then the failure goes the way of the stage', () => {
+test('a kind takes its own step until it was tried twice, and then the fallback step of the stage', () => {
   for (const stage of STAGES)
     for (const trigger of TRIGGERS) {
       expect(nextStep({ ...fresh(stage), trigger })).toBe(POLICY[stage][trigger]);
@@ -160,11 +160,11 @@ test('the own step of a kind is taken so often, and then the failure goes the wa
     }
 });
 
-test('a step of its own for one kind does not use up that of another', () => {
+test('the steps tried for other kinds do not use up the step of a kind', () => {
   expect(nextStep({ ...fresh('none'), trigger: 'media', tried: ['wire', 'fit', 'poison'] })).toBe('scrub media');
 });
 
-test('a stage that was stored by a crash before its count does not open a loop', () => {
+test('after RECOVERIES_MAX or more recoveries every stage gives up, so that a crash cannot cause a loop', () => {
   for (const stage of STAGES)
     for (const trigger of TRIGGERS)
       for (const recoveries of [RECOVERIES_MAX, RECOVERIES_MAX + 1, Number.POSITIVE_INFINITY])

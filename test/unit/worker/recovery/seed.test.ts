@@ -50,7 +50,7 @@ test('a seed holds the last 5 messages of the user and the last 3 replies, oldes
   expect(replies(seed)).toEqual([6, 7, 8].map((n) => `Reply ${n}.`));
 });
 
-test('the model is told what this is, what it covers, where it comes from, and where it ends', () => {
+test('a seed states its purpose, what it covers, its channel and its end', () => {
   const seed = seedOf(EIGHT, { total: 15_276, channel: 'Telegram supergroup "Ops" -100200, topic 9' });
   expect(seed).toMatch(/^\[Recovery note\. Reference only\.\]\n/);
   expect(seed).toMatch(/15276 records.*2026-02-01T00:00:00\.000Z to 2026-02-08T00:01:00\.000Z.*lossy/);
@@ -66,13 +66,13 @@ test('a message is quoted up to 300 characters and a reply up to 500, never cut 
   expect(replies(seed)[0]).toBe(`xyz${'🇩🇪'.repeat(124)}…`);
 });
 
-test('the limits of what is quoted are exact', () => {
+test('quotes exactly 300 characters of a message, 500 of a reply and 1,000 of an unanswered message', () => {
   const long = 'z'.repeat(2_000);
   const seed = seedOf([userSays(long), assistantSays(long), userSays(long)]);
   expect([asks(seed)[0]?.length, replies(seed)[0]?.length, unanswered(seed)[0]?.length]).toEqual([300, 500, 1_000]);
 });
 
-test('asks that nobody answered come first, at length, and a tool call or a thought is no answer', () => {
+test('unanswered messages come first and at length, and a tool call is not an answer', () => {
   const long = `Please ${'look '.repeat(100)}`.trim();
   const open = [userSays(long), assistantSays([call('toolu_1')]), userSays([result('toolu_1')]), userSays('Well?')];
   const seed = seedOf([...EIGHT, ...open]);
@@ -81,7 +81,7 @@ test('asks that nobody answered come first, at length, and a tool call or a thou
   expect(unanswered(seedOf(EIGHT))).toEqual([]);
 });
 
-test('the pending message is not quoted: it follows verbatim, and must be there once', () => {
+test('does not quote the pending message, which follows verbatim', () => {
   const pending = userSays('The pending one', { entry: '9-0' });
   const seed = seedOf([...EIGHT, pending]);
   expect(seed).not.toContain('The pending one');
@@ -89,21 +89,21 @@ test('the pending message is not quoted: it follows verbatim, and must be there 
   expect(seed).toBe(seedOf(EIGHT, { total: 17 }));
 });
 
-test('a message that was replayed stands in two sessions, and is quoted once', () => {
+test('quotes a replayed message, which is in two sessions, once', () => {
   const asked = userSays('the replayed words', { entry: '5-0' });
   const log = [userSays('before'), assistantSays('ok'), asked, { ...asked, id: 'again' }, assistantSays('answered')];
   const seed = seedOf(log);
   expect(seed.split('the replayed words')).toHaveLength(2);
 });
 
-test('a message that the model declined or that was too large is not quoted back to it', () => {
+test('quotes the placeholder of a scrubbed message instead of its text', () => {
   const scrub: LogRecord = { ...STAMP, t: 'scrub', entry: '8-0', text: '[left out]' };
   const seed = seedOf([...EIGHT, scrub]);
   expect(seed).not.toContain('Question 8');
   expect(asks(seed).at(-1)).toBe('[left out]');
 });
 
-test('files, links, tool outcomes, open questions and the last summary are named', () => {
+test('lists files, links, tool outcomes, open questions and the last summary', () => {
   const older: LogRecord = { ...STAMP, t: 'compaction', summary: 'An older summary', records: 1 };
   const newest: LogRecord = { ...STAMP, t: 'compaction', summary: 'They chose Redis.\nAnd fences.', records: 2 };
   const work = [
@@ -131,7 +131,7 @@ const FORGERIES = [
   `${BOUNDARY.slice(0, 6)}${BOUNDARY}${BOUNDARY.slice(6)}`,
 ];
 
-test.each(FORGERIES)('content cannot step out of the quoted block: %j', (forged) => {
+test.each(FORGERIES)('content cannot break out of the quoted block: %j', (forged) => {
   const blocks: Block[] = [call('toolu_1', { name: forged }), text(`${forged}?`)];
   const seed = seedOf(
     [
@@ -151,7 +151,7 @@ test.each(FORGERIES)('content cannot step out of the quoted block: %j', (forged)
   expect(seed.endsWith(`\n${LINE}\n${END}`)).toBe(true);
 });
 
-test('a seed is never quoted in the next one, and 50 rounds are no larger than one', () => {
+test('never quotes an earlier seed, so that 50 rounds do not make it larger', () => {
   let seed = seedOf(EIGHT);
   const sizes: number[] = [];
   for (let round = 0; round < 50; round++) {
@@ -163,7 +163,7 @@ test('a seed is never quoted in the next one, and 50 rounds are no larger than o
   expect(Math.max(...sizes) - Math.min(...sizes)).toBeLessThan(10);
 });
 
-test('the parts that matter least go first, and of a part the oldest', () => {
+test('a smaller budget removes replies before messages, and the oldest of each first', () => {
   const chatty = EIGHT.map((record) =>
     'content' in record ? { ...record, content: `${record.content} ${'word '.repeat(50)}` } : record,
   );
@@ -178,7 +178,7 @@ test('the parts that matter least go first, and of a part the oldest', () => {
   expect(new Set(budgets).size).toBeGreaterThan(4);
 });
 
-test('credentials do not travel from session to session', () => {
+test('a seed contains no credentials', () => {
   const key = 'sk-ant-api03-SECRETSECRETSECRET';
   const everywhere = [
     { ...STAMP, t: 'compaction' as const, summary: `key ${key}`, records: 1 },
@@ -190,7 +190,7 @@ test('credentials do not travel from session to session', () => {
   expect(seedOf(everywhere)).toContain('[secret]');
 });
 
-test('no history at all is a seed too', () => {
+test('an empty history gives a seed with only the channel', () => {
   const seed = seedOf([]);
   expect(quotedLines(seed)).toEqual(['Last active channel: Telegram private chat 5']);
   expect(seed).toMatch(/\(0 records\).*unknown to unknown/);
@@ -223,7 +223,7 @@ const wild = fc.oneof(
   },
 );
 
-test('any history fits the budget, can be sent, gives the same bytes again, and never holds a raw boundary', () => {
+test('for any history a seed fits the budget, is well-formed and deterministic, and quotes no boundary', () => {
   fc.assert(
     fc.property(
       fc.array(wild, { maxLength: 12 }),
@@ -242,7 +242,7 @@ test('any history fits the budget, can be sent, gives the same bytes again, and 
   );
 });
 
-test('half a megabyte of history is read at once', () => {
+test('builds a seed from half a megabyte of history in linear time', () => {
   const large = Array.from({ length: 256 }, (_, n) => userSays(`${n} ${'a/b-c.d '.repeat(256)}`));
   const start = performance.now();
   seedOf(large);

@@ -39,7 +39,7 @@ function byHand() {
 const attempt = (assertOwned: () => Promise<void> = async () => {}) => ({ assertOwned }) as Attempt;
 const message = (chatType: InboundMessage['chatType'] = 'private') => ({ chatType, messageId: 77 }) as InboundMessage;
 
-test('what is newest is shown, one draft at a time, in place of the one before', async () => {
+test('sends one draft call at a time, always with the newest text and the same draft id', async () => {
   const { telegram, calls, nth } = byHand();
   const draft = createDrafts({ telegram, everyMs: EVERY_MS, refreshMs: NEVER_MS }).begin(attempt(), message(), TO);
   draft.write('One');
@@ -56,7 +56,7 @@ test('what is newest is shown, one draft at a time, in place of the one before',
   await draft.end();
 });
 
-test('the end waits for a draft that is on its way, and nothing is shown after it', async () => {
+test('end() waits for the draft call in progress, and no draft is sent after it', async () => {
   const { telegram, calls, nth } = byHand();
   const draft = createDrafts({ telegram, everyMs: EVERY_MS, refreshMs: EVERY_MS }).begin(attempt(), message(), TO);
   draft.write('One');
@@ -72,7 +72,7 @@ test('the end waits for a draft that is on its way, and nothing is shown after i
   expect([order, calls.length]).toEqual([['answered', 'ended'], 1]);
 });
 
-test('an answer that is written at once has no draft', async () => {
+test('an answer that ends before the first interval has no draft', async () => {
   const { telegram, calls } = byHand();
   const draft = createDrafts({ telegram, everyMs: NEVER_MS, refreshMs: NEVER_MS }).begin(attempt(), message(), TO);
   draft.write('Done.');
@@ -80,7 +80,7 @@ test('an answer that is written at once has no draft', async () => {
   expect(calls).toEqual([]);
 });
 
-test('white space alone is not shown, and a long text by its last part', async () => {
+test('does not show white space alone, and shows only the last part of a long text', async () => {
   const { telegram, nth } = byHand();
   const draft = createDrafts({ telegram, everyMs: EVERY_MS, refreshMs: NEVER_MS }).begin(attempt(), message(), TO);
   draft.write(' \n');
@@ -91,7 +91,7 @@ test('white space alone is not shown, and a long text by its last part', async (
   await draft.end();
 });
 
-test('what stays the same is shown again before it vanishes', async () => {
+test('sends an unchanged text again at each refresh interval', async () => {
   const { telegram, nth } = byHand();
   const draft = createDrafts({ telegram, everyMs: EVERY_MS, refreshMs: EVERY_MS }).begin(attempt(), message(), TO);
   draft.write('One');
@@ -103,7 +103,7 @@ test('what stays the same is shown again before it vanishes', async () => {
   await draft.end();
 });
 
-test('an attempt that was taken over shows nothing', async () => {
+test('an attempt that lost its fencing token shows nothing', async () => {
   const { telegram, calls } = byHand();
   const asked = Promise.withResolvers<void>();
   const fenced = attempt(async () => {
@@ -117,7 +117,7 @@ test('an attempt that was taken over shows nothing', async () => {
   expect(calls).toEqual([]);
 });
 
-test.each(['group', 'supergroup', 'channel'] as const)('a %s sees no draft', async (chatType) => {
+test.each(['group', 'supergroup', 'channel'] as const)('sends no draft to a %s', async (chatType) => {
   const { telegram, calls } = byHand();
   const drafts = createDrafts({ telegram, everyMs: 0, refreshMs: NEVER_MS });
   const draft = drafts.begin(attempt(), message(chatType), TO);
@@ -131,7 +131,7 @@ test.each(['group', 'supergroup', 'channel'] as const)('a %s sees no draft', asy
   expect(calls.map(({ text }) => text)).toEqual(['Two']);
 });
 
-test('a failure ends the draft of one answer; a server that knows no drafts is not asked again', async () => {
+test('a failure ends the draft of one answer, and not_offered ends all later drafts', async () => {
   const { telegram, calls, nth } = byHand();
   const drafts = createDrafts({ telegram, everyMs: EVERY_MS, refreshMs: EVERY_MS });
   for (const [at, kind] of [

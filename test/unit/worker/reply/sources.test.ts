@@ -18,7 +18,7 @@ function said(...citations: unknown[]): Block {
   return { type: 'text', text: 'So it is.', citations };
 }
 
-test('the tools of the web are those that are switched on, always in the same order', () => {
+test('serverTools returns the enabled web tools, always in the same order', () => {
   const names = (webSearch: boolean, webFetch: boolean) => serverTools({ webSearch, webFetch }).map(({ name }) => name);
   expect(names(false, false)).toEqual([]);
   expect(names(true, false)).toEqual(['web_search']);
@@ -28,7 +28,7 @@ test('the tools of the web are those that are switched on, always in the same or
   for (const tool of tools) expect(tool).toMatchObject({ max_uses: expect.any(Number), allowed_callers: ['direct'] });
 });
 
-test('each cited page is a source once, in the order of the citations', () => {
+test('each cited page is listed once, in the order of the citations', () => {
   const content = [
     { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: {} },
     said(found('https://example.org/a'), found('https://example.org/b', 'B')),
@@ -63,7 +63,7 @@ test('a citation of a fetched page has the address that was fetched', () => {
   ]);
 });
 
-test('what is no plain web address is no source', () => {
+test('an address that is not a plain web address is not a source', () => {
   const addresses = [
     'javascript:alert(1)',
     'data:text/html,x',
@@ -80,7 +80,7 @@ test('what is no plain web address is no source', () => {
   expect(withSources('Text', [{ title: 'x', url: 'javascript:alert(1)' }])).toBe('Text');
 });
 
-test('a title or an address cannot bring markup of its own', () => {
+test('a title or an address cannot add markup', () => {
   const sources = sourcesOf([
     said(
       found('https://example.org/a_(b)?q="><b>', '[Click](https://evil.example) <b>*now*</b>\n- `x`\u202e'),
@@ -99,7 +99,7 @@ test('a title or an address cannot bring markup of its own', () => {
   );
 });
 
-test('a text without sources stays as it is, and one with many names only the first', () => {
+test('a text without sources stays unchanged, and at most 8 sources are listed', () => {
   expect(withSources('So it is. \n', [])).toBe('So it is. \n');
   const many = Array.from({ length: 50 }, (_, at) => found(`https://example.org/${at}`, 'x'.repeat(500)));
   const sources = sourcesOf([said(...many)]);
@@ -107,7 +107,7 @@ test('a text without sources stays as it is, and one with many names only the fi
   expect(withSources('a', sources).length).toBeLessThan(1_200);
 });
 
-test('any blocks become sources that can be shown, and nothing throws', () => {
+test('sourcesOf never throws, and every source line is well-formed and safe to show', () => {
   const loose = fc.oneof(rawTexts(), fc.webUrl(), fc.jsonValue());
   const citation = fc.record(
     { type: loose, url: loose, source: loose, title: loose, document_title: loose },

@@ -45,17 +45,17 @@ const line = (n: number) => `line ${n} of the code();`;
 const code = (lines: number, fence = '```ts', end = '```') =>
   `${fence}\n${Array.from({ length: lines }, (_, n) => line(n)).join('\n')}\n${end}`;
 
-test('a text that fits is one part, as it is', () => {
+test('a text that fits is one part, without surrounding blanks', () => {
   expect(parts('Hello\n\n  world')).toEqual(['Hello\n\n  world']);
   expect(parts(` \n${'x'.repeat(4_096)}\n`)).toEqual(['x'.repeat(4_096)]);
   expect(parts('x'.repeat(4_097))).toHaveLength(2);
 });
 
-test('nothing to say makes no part, since Telegram refuses a blank one', () => {
+test('a blank text has no parts, since Telegram refuses a blank message', () => {
   for (const blank of ['', ' ', '\n'.repeat(9_000), '\u3000\u00a0']) expect(splitReply(blank)).toEqual([]);
 });
 
-test('a cut is made at a paragraph, else at a line, else at a sentence, else at a word', () => {
+test('cuts at a paragraph, else at a line, else at a sentence, else at a word', () => {
   const [a, b] = ['a'.repeat(2_500), 'b'.repeat(1_000)];
   expect(parts(`${a}\n\n${b}\n${b}`)).toEqual([a, `${b}\n${b}`]);
   expect(parts(`${a}\n${b}. ${b}`)).toEqual([a, `${b}. ${b}`]);
@@ -63,7 +63,7 @@ test('a cut is made at a paragraph, else at a line, else at a sentence, else at 
   expect(parts(`${a} ${b}${b}`)).toEqual([a, `${b}${b}`]);
 });
 
-test('code that a cut goes through is closed, and opened again in its language', () => {
+test('closes a code block at a cut and opens it again with its language', () => {
   const split = parts(`Before:\n${code(400, '```typescript title=x')}\nAfter.`);
   expect(split.length).toBeGreaterThan(2);
   for (const part of split.slice(1, -1)) expect(part).toMatch(/^```typescript title=x\nline.*\n```$/s);
@@ -74,7 +74,7 @@ test.each([
   ['````md', '````'],
   ['~~~~', '~~~~'],
   ['   ```ts', '   ```'],
-])('a fence %j is closed by its own kind, whatever fences the code itself shows', (open, close) => {
+])('closes a fence %j with one of the same kind, although the code itself contains others', (open, close) => {
   const inner = open.trim().startsWith('```t') ? '~~~' : '```';
   const shown = Array.from({ length: 300 }, (_, n) => (n % 7 === 0 ? inner : line(n))).join('\n');
   const split = splitReply(`${open}\n${shown}\n${close}\nAfter.`);
@@ -91,7 +91,7 @@ test.each([
   expect(shownAgain).toHaveLength(Math.ceil(300 / 7));
 });
 
-test('no part holds only the two ends of a code block', () => {
+test('no part has an empty code block', () => {
   const lengths = Array.from({ length: 160 }, (_, n) => n + 3_930);
   for (const length of lengths) {
     const before = splitReply(`${'x '.repeat(length / 2)}\n\n\`\`\`ts\n\n${code(30).slice(6)}\nAfter.`);
@@ -100,12 +100,12 @@ test('no part holds only the two ends of a code block', () => {
   }
 });
 
-test('backticks in the middle of a line of code are not lost when a cut puts them at the start of one', () => {
+test('keeps backticks within a code line when a cut puts them at the start of a line', () => {
   const split = splitReply(`\`\`\`ts\n${'x'.repeat(2_100)} ${'y'.repeat(1_940)} \`\`\`\n${'z'.repeat(2_000)}\n\`\`\``);
   expect(split[1]).toMatch(/^```ts\n```\nz+\n```$/);
 });
 
-test('three backticks inside a line are no fence and leave the rest of the reply alone', () => {
+test('does not treat three backticks inside a line as a fence', () => {
   const split = splitReply(`Use \`\`\`js\`\`\` here.\n\`\`\`inline\`\`\` too.\n${'word '.repeat(2_000)}`);
   expect(split.length).toBeGreaterThan(2);
   expect(split.slice(1).join('')).not.toContain('`');
@@ -115,20 +115,20 @@ test.each<[string, string]>([
   ['one word of 20,000 characters', 'x'.repeat(20_000)],
   ['one word of 20,000 emoji', '👩‍👩‍👧‍👦'.repeat(2_000)],
   ['flags only', '🇩🇪'.repeat(5_000)],
-  ['one character of 20,000 marks', `e${'\u0301'.repeat(20_000)}`],
-  ['one character of marks in code', `\`\`\`ts\ne${'\u0301'.repeat(20_000)}\n\`\`\``],
+  ['one character with 20,000 combining marks', `e${'\u0301'.repeat(20_000)}`],
+  ['one character with 20,000 combining marks in code', `\`\`\`ts\ne${'\u0301'.repeat(20_000)}\n\`\`\``],
   ['one syllable of 20,000 letters', 'क्'.repeat(10_000)],
   ['only fences', '```\n'.repeat(5_000)],
   ['only opening fences', '```ts\n'.repeat(4_000)],
   ['a language of 20,000 characters', `\`\`\`${'x'.repeat(20_000)}\ncode\n\`\`\``],
   ['a fence of 20,000 backticks', '`'.repeat(20_000)],
-  ['code that is blank', `\`\`\`ts\n${'\n'.repeat(20_000)}x\n\`\`\``],
+  ['blank code', `\`\`\`ts\n${'\n'.repeat(20_000)}x\n\`\`\``],
   ['code of spaces', `\`\`\`ts\n${' '.repeat(20_000)}x\n\`\`\``],
   ['one line of code', `\`\`\`ts\n${'x'.repeat(20_000)}\n\`\`\``],
   ['spaces between two words', `a${' '.repeat(20_000)}b`],
   ['lone surrogates', '\ud83d'.repeat(9_000)],
   ['carriage returns', 'a\r\n'.repeat(7_000)],
-])('%s comes to an end, in parts that Telegram takes', (_, text) => {
+])('splits %s into fewer than 20 parts that Telegram accepts, without loss', (_, text) => {
   const split = splitReply(text);
   expect(split.length).toBeGreaterThan(0);
   expect(split.length).toBeLessThan(20);
@@ -151,7 +151,7 @@ const replies = fc
   .array(fc.oneof(prose(60), graphemeTexts(20), blocks, fc.constantFrom('x'.repeat(700), '\n\n\n')), { maxLength: 12 })
   .map((pieces) => pieces.join(' '));
 
-test('whatever is said, all of it arrives in order, code stays code and characters stay whole', () => {
+test('splits any reply without loss or reordering; code stays code and characters stay whole', () => {
   fc.assert(
     fc.property(replies, fc.constantFrom(SMALL, 700, PART_CHARS_MAX), (text, maxChars) => {
       for (const part of parts(text, maxChars)) expect(isBalanced(part)).toBe(true);
@@ -160,7 +160,7 @@ test('whatever is said, all of it arrives in order, code stays code and characte
   );
 });
 
-test('any units at all are split without a throw and without an endless loop', () => {
+test('splitReply never throws, always ends and is deterministic, for any string', () => {
   const noise = fc.array(fc.oneof(rawTexts(300), fc.constantFrom('```', '\n```js\n', '~~~', '`', '\n', ' ')), {
     maxLength: 30,
   });
@@ -176,7 +176,7 @@ test('any units at all are split without a throw and without an endless loop', (
   );
 });
 
-test('a megabyte is split in a moment', () => {
+test('splitReply takes linear time on a megabyte', () => {
   const start = performance.now();
   expect(splitReply(`${'word '.repeat(100_000)}${code(25_000)}`).length).toBeGreaterThan(200);
   expect(performance.now() - start).toBeLessThan(LINEAR_MS_MAX);

@@ -13,7 +13,7 @@ const lines = fc.array(
   { minLength: 1, maxLength: 8 },
 );
 
-test('lines come out of a segment as they went in, byte for byte, empty and damaged ones, too', async () => {
+test('unpackSegment returns the packed lines byte for byte, empty and damaged ones included', async () => {
   await fc.assert(
     fc.asyncProperty(lines, async (packed) => {
       expect((await unpackSegment(await packSegment(packed))).map(hexOf)).toEqual(packed.map(hexOf));
@@ -22,7 +22,7 @@ test('lines come out of a segment as they went in, byte for byte, empty and dama
   );
 });
 
-test('a segment with a changed byte, or a part of one, is refused, or reads as it was: never as something else', async () => {
+test('a segment with a changed byte or a missing end is refused or reads as it was, never as something else', async () => {
   let refused = 0;
   await fc.assert(
     fc.asyncProperty(lines, fc.nat(), fc.integer({ min: 1, max: 255 }), async (original, at, mask) => {
@@ -41,7 +41,7 @@ test('a segment with a changed byte, or a part of one, is refused, or reads as i
   expect(refused).toBeGreaterThan(SEEDED.numRuns * 1.8);
 });
 
-test('text of a chat takes a fraction of its size', async () => {
+test('packSegment compresses chat text to less than a fifth of its size', async () => {
   const packed = Array.from({ length: 500 }, (_, n) =>
     Buffer.from(`{"v":1,"t":"user","content":"Question ${n} again"}`),
   );

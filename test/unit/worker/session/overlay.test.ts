@@ -22,19 +22,19 @@ function contentsOf(shown: readonly LogRecord[]): unknown[] {
   return shown.flatMap((record) => (record.t === 'user' || record.t === 'assistant' ? [record.content] : []));
 }
 
-test('a scrub of one block leaves the others as they were', () => {
+test('a scrub of one block leaves the other blocks unchanged', () => {
   const said = userSays([text('look'), image(png(9, 9)), text('and this')], { entry: '1-0' });
   const [content] = contentsOf(asShown([said, scrub({ entry: '1-0', block: 1 })]));
   expect(content).toEqual([text('look'), text('left out'), text('and this')]);
 });
 
-test('a scrub of a result keeps it a result: its call would be left alone', () => {
+test('a scrub of a result keeps it a result, so that its call stays paired', () => {
   const said = userSays([result('t1', 'x'.repeat(99)), result('t2')], { id: 'results' });
   const [content] = contentsOf(asShown([said, scrub({ record: 'results', block: 0 })]));
   expect(content).toEqual([{ ...result('t1'), content: 'left out' }, result('t2')]);
 });
 
-test('a scrub by the entry finds the message in every session; one by the id only that record', () => {
+test('a scrub by entry replaces the message of that entry, and a scrub by record id only that record', () => {
   const asked = userSays('asked', { entry: '1-0', id: 'a' });
   const other = userSays('other', { id: 'b' });
   expect(contentsOf(asShown([asked, other, scrub({ entry: '1-0' })]))).toEqual(['left out', 'other']);
@@ -45,13 +45,13 @@ test('a scrub by the entry finds the message in every session; one by the id onl
   ]);
 });
 
-test('of two scrubs of one place the newer one counts', () => {
+test('the newer of two scrubs of one block wins', () => {
   const asked = userSays([text('a'), text('b')], { entry: '1-0' });
   const twice = [asked, scrub({ entry: '1-0', block: 0 }, 'first'), scrub({ entry: '1-0', block: 0 }, 'second')];
   expect(contentsOf(asShown(twice))).toEqual([[text('second'), text('b')]]);
 });
 
-test('an old result becomes one line that names its call, its size and how it began', () => {
+test('the mask of an old result names its call, its size and how it began', () => {
   const long = `First line\n${'x'.repeat(5_000)}`;
   const shown = asShown([
     userSays('find it'),
@@ -68,7 +68,7 @@ test('an old result becomes one line that names its call, its size and how it be
   ]);
 });
 
-test('a trim reaches no further than its record', () => {
+test('a trim changes nothing after its record', () => {
   const long = 'y'.repeat(500);
   const calls = assistantSays([call('t1'), call('t2')]);
   const shown = asShown([
@@ -82,7 +82,7 @@ test('a trim reaches no further than its record', () => {
   expect(newer[0]?.content).toBe(long);
 });
 
-test('a short result is not replaced by a longer line, and a picture always is', () => {
+test('a mask never replaces a shorter result, and always replaces a picture', () => {
   const shown = asShown([
     userSays([result('t1', 'ok'), result('t2', [image(png(9, 9))])], { id: 'old' }),
     trim('results', 'old'),
@@ -92,7 +92,7 @@ test('a short result is not replaced by a longer line, and a picture always is',
   expect(content[1]?.content).toMatch(/^\[a tool \{\} returned/);
 });
 
-test('a cut inside an emoji or a lone surrogate leaves well-formed words, and never none', () => {
+test('a mask is well-formed and never blank, also when it is cut inside an emoji', () => {
   for (const begin of [`${'a'.repeat(119)}😀😀`, '\ud83d', '', '\n\n\n']) {
     const shown = asShown([
       userSays([result('t1', `${begin}${' '.repeat(900)}`)], { id: 'old' }),
@@ -104,7 +104,7 @@ test('a cut inside an emoji or a lone surrogate leaves well-formed words, and ne
   }
 });
 
-test('trimmed thinking is gone from the view, and blocks keep their places for those who name them', () => {
+test('trimmed thinking is absent from the view, and the origins of the other blocks keep their places', () => {
   const thought = assistantSays([thinking('hm', SIGNED), { type: 'redacted_thinking', data: 'eA==' }, text('b')]);
   const log = [userSays('a'), { ...thought, id: 'answer' } as LogRecord, userSays('c'), trim('thinking', 'answer')];
   const { messages, origins } = viewWithOrigins({ head: undefined, records: log, omitted: 0 });
@@ -112,12 +112,12 @@ test('trimmed thinking is gone from the view, and blocks keep their places for t
   expect(origins.get(messages[1]?.content[0])).toMatchObject({ record: { id: 'answer' }, block: 2 });
 });
 
-test('a trim whose record has left the window trims nothing', () => {
+test('a trim whose record is no longer in the window changes nothing', () => {
   const log = [userSays('a'), assistantSays([thinking('hm', SIGNED), text('b')]), userSays('c')];
   expect(asShown([...log, trim('thinking', 'gone')])).toEqual([...log, trim('thinking', 'gone')]);
 });
 
-test('whatever the log holds: records and blocks keep their places, and without scrubs and trims nothing is touched', () => {
+test('for any log, records and blocks keep their places, and without scrubs and trims nothing changes', () => {
   fc.assert(
     fc.property(fc.array(records, { maxLength: 12 }), (log) => {
       const shown = asShown(log);
@@ -135,7 +135,7 @@ test('whatever the log holds: records and blocks keep their places, and without 
   );
 });
 
-test('every block of a view that stands in the log is found there', () => {
+test('the origin of a block in a view is a block of the log', () => {
   fc.assert(
     fc.property(heads, fc.array(records, { maxLength: 12 }), (head, log) => {
       const { messages, origins } = viewWithOrigins({ head, records: log, omitted: 0 });

@@ -16,7 +16,7 @@ import { call, result, text } from '../../../stand-in/claude/specimens.ts';
 
 const USER = userSays('Hello', { entry: '1-0', channel: 'Telegram private chat 5', from: 'Ann' });
 
-test('what a log holds is what was written, lone surrogates included', () => {
+test('a record is read back as it was written, lone surrogates included', () => {
   fc.assert(
     fc.property(records, (record) => {
       expect(decodeRecord(encodeRecord(record))).toEqual(record);
@@ -49,7 +49,7 @@ const shapes = fc.oneof(
     .map((over) => JSON.stringify({ v: 1, t: 'user', id: 'x', at: '', content: 'said', ...over })),
 );
 
-test('no line can stop a session from being read, and what is read can be used', () => {
+test('decodeRecord never throws, and every record that it returns can be used in a view', () => {
   fc.assert(
     fc.property(fc.array(shapes, { maxLength: 6 }), (lines) => {
       const read = lines.map(decodeRecord);
@@ -68,12 +68,12 @@ test('no line can stop a session from being read, and what is read can be used',
 });
 
 test.each<[string, unknown]>([
-  ['nothing', ''],
+  ['no text', ''],
   ['half a record', encodeRecord(USER).slice(0, -1)],
-  ['a list', '[]'],
+  ['an array', '[]'],
   ['null', 'null'],
   ['a number', '5'],
-  ['a version that is not known', { ...USER, v: 2 }],
+  ['an unknown version', { ...USER, v: 2 }],
   ['no version', { ...USER, v: undefined }],
   ['an unknown kind', { ...USER, t: 'event' }],
   ['no id', { ...USER, id: undefined }],
@@ -82,14 +82,14 @@ test.each<[string, unknown]>([
   ['content that is an object', { ...USER, content: {} }],
   ['a block without a type', { ...USER, content: [{ text: 'x' }] }],
   ['a block that is null', { ...USER, content: [null] }],
-  ['a summary that is none', { ...STAMP, t: 'compaction', summary: null }],
+  ['a null summary', { ...STAMP, t: 'compaction', summary: null }],
   ['a seed without a text', { ...STAMP, t: 'seed' }],
-  ['a scrub of nothing', { ...STAMP, t: 'scrub', text: 'x' }],
+  ['a scrub without a target', { ...STAMP, t: 'scrub', text: 'x' }],
   ['a scrub without a text', { ...STAMP, t: 'scrub', entry: '1-0' }],
   ['an entry that is a number', { ...USER, entry: 5 }],
-  ['a writer that no text can be made of', { ...USER, from: { toString: 1 } }],
-  ['a channel that is a list', { ...USER, channel: [] }],
-])('a line with %s is torn: it is not shown, and the records after it keep their place', (_, line) => {
+  ['a sender that is an object', { ...USER, from: { toString: 1 } }],
+  ['a channel that is an array', { ...USER, channel: [] }],
+])('a line with %s is torn: it is not shown, and the other records keep their place', (_, line) => {
   const torn = decodeRecord(typeof line === 'string' ? line : JSON.stringify(line));
   expect(torn).toEqual({ v: 1, t: 'torn', id: '', at: '' });
   expect(decodeRecord(encodeRecord(torn))).toEqual(torn);
@@ -97,7 +97,7 @@ test.each<[string, unknown]>([
   expect(view(window)).toEqual(view({ ...window, records: [USER, assistantSays('Hi')] }));
 });
 
-test('a user turn starts where a person wrote, and never at the results of tools', () => {
+test('a turn starts at a message of a user, and never at tool results, answers or seeds', () => {
   expect(startsTurn(userSays('a'))).toBe(true);
   expect(startsTurn(userSays([text('a')]))).toBe(true);
   expect(startsTurn(userSays([result('toolu_1'), text('a')]))).toBe(false);
@@ -105,7 +105,7 @@ test('a user turn starts where a person wrote, and never at the results of tools
   expect(startsTurn({ ...STAMP, t: 'seed', text: 'a', parent: '', records: 0 })).toBe(false);
 });
 
-test('the readable text of a message is its text blocks, and nothing of calls, results and media', () => {
+test('textOf joins the text blocks of a message, without calls and results', () => {
   expect(textOf('a')).toBe('a');
   expect(textOf([text('a'), call('toolu_1'), result('toolu_1', 'r'), { type: 'text', text: 5 }, text('b')])).toBe(
     'a\nb',

@@ -25,7 +25,7 @@ function lived(events: readonly Event[], binds: boolean, look: (life: SessionLif
 }
 
 test.each([false, true])(
-  'at every step of every life the request breaks no rule and needs no repair (thinking bound: %s)',
+  'at every step of any session the request breaks no rule and needs no repair (thinking bound: %s)',
   (binds) => {
     fc.assert(
       fc.property(lives, (events) => {
@@ -45,7 +45,7 @@ test.each([false, true])(
   },
 );
 
-test('the message that waits is in every request exactly once, last, byte for byte, whatever was cut, masked or scrubbed', () => {
+test('the pending message is in every request once, last and byte for byte, after any cut, mask or scrub', () => {
   fc.assert(
     fc.property(lives, (events) => {
       lived(events, false, (life) => {
@@ -62,7 +62,7 @@ test('the message that waits is in every request exactly once, last, byte for by
   );
 });
 
-test('a restart after any write changes nothing of what is sent', () => {
+test('a restart after any write does not change the request', () => {
   fc.assert(
     fc.property(lives, (events) => {
       lived(events, true, (life) => {
@@ -76,7 +76,7 @@ test('a restart after any write changes nothing of what is sent', () => {
   );
 });
 
-test('an earlier part changes only when something reshaped it: the prefix is read from the cache', () => {
+test('earlier messages change only after a reshaping, so that the prefix is read from the cache', () => {
   fc.assert(
     fc.property(lives, (events) => {
       let before: unknown[] = [];
@@ -91,7 +91,7 @@ test('an earlier part changes only when something reshaped it: the prefix is rea
   );
 });
 
-test('a seed is bounded and quotes no earlier one, after fifty fresh sessions too', () => {
+test('a seed has at most 2,000 tokens and quotes no earlier one, also after 50 fresh sessions', () => {
   fc.assert(
     fc.property(lives, (events) => {
       const life = new SessionLife(false);

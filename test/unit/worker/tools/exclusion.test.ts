@@ -23,7 +23,7 @@ function call(box: Toolbox, name: string) {
   return box.call({ name, input: {}, session: 's-1' as never }, new AbortController().signal);
 }
 
-test('an excluded tool is not told of, and a call to it is an error in words; the others stay in their order', async () => {
+test('an excluded tool is not listed, and a call to it is an error; the others keep their order', async () => {
   const box = withExclusions(joinToolboxes([boxOf('a', 'b'), boxOf('c')]));
   expect(box.exclude('b', 'its schema is refused')).toBe(true);
   expect(box.specs().map(({ name }) => name)).toEqual(['a', 'c']);
@@ -35,7 +35,7 @@ test('an excluded tool is not told of, and a call to it is an error in words; th
   expect(box.excluded()).toEqual([{ tool: 'b', why: 'its schema is refused' }]);
 });
 
-test('excluding again, or what is not there, is no news and changes nothing', () => {
+test('exclude returns false and changes nothing for an excluded or unknown tool', () => {
   const box = withExclusions(boxOf('a', 'b'));
   expect([box.exclude('b', 'first'), box.exclude('b', 'second'), box.exclude('x', 'never there')]).toEqual([
     true,
@@ -45,7 +45,7 @@ test('excluding again, or what is not there, is no news and changes nothing', ()
   expect(box.excluded()).toEqual([{ tool: 'b', why: 'first' }]);
 });
 
-test('the list is the same array until it changes, and a tool stays out when its server lists it again', () => {
+test('specs() returns the same array until it changes, and a tool stays excluded when it is listed again', () => {
   const inner = boxOf('a', 'b');
   const box = withExclusions(inner);
   const before = box.specs();
@@ -60,7 +60,7 @@ test('the list is the same array until it changes, and a tool stays out when its
   expect(box.specs().map(({ name }) => name)).toEqual(['b', 'c']);
 });
 
-test('what else a toolbox can do is kept', async () => {
+test('keeps the other members of a toolbox, such as stop() and its name', async () => {
   let stopped = 0;
   const stop = async () => {
     stopped += 1;

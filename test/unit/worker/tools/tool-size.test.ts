@@ -13,7 +13,7 @@ function sizeOf(specs: readonly ToolSpec[]): number {
   return JSON.stringify(sent).length;
 }
 
-test('tools that fit are left as they are', () => {
+test('returns tools that fit as the same objects', () => {
   const specs = [spec('a', 'x'.repeat(3_900)), spec('b', 'short')];
   const bounded = boundTools(specs, 10_000);
   expect(bounded.omitted).toEqual([]);
@@ -21,7 +21,7 @@ test('tools that fit are left as they are', () => {
   expect(boundTools([], 0)).toEqual({ specs: [], omitted: [] });
 });
 
-test('long descriptions are cut before a tool is left out, and only as far as needed', () => {
+test('cuts long descriptions before it removes a tool, and only as far as needed', () => {
   const specs = [spec('a', 'x'.repeat(3_000)), spec('b', 'y'.repeat(3_000)), spec('c', 'short')];
   const lengths = (charsMax: number) => boundTools(specs, charsMax).specs.map(({ description }) => description.length);
   expect(lengths(7_000)).toEqual([3_000, 3_000, 5]);
@@ -30,14 +30,14 @@ test('long descriptions are cut before a tool is left out, and only as far as ne
   expect(boundTools(specs, 2_000).specs[0]?.description).toMatch(/^x+… \[description cut\]$/);
 });
 
-test('a tool that does not fit is named, and a smaller one behind it still goes in', () => {
+test('removes and names a tool that does not fit, and keeps a smaller one after it', () => {
   const large = { ...spec('large', ''), inputSchema: { type: 'object', a: 'x'.repeat(1_000) } };
   const { specs, omitted } = boundTools([spec('a', ''), large, spec('b', '')], 300);
   expect(specs.map(({ name }) => name)).toEqual(['a', 'b']);
   expect(omitted).toEqual([{ tool: 'large', why: 'all tools together would have more than 300 characters' }]);
 });
 
-test('the bound holds for any tools, each is kept or named, and no character is cut in two', () => {
+test('for any tools the limit holds, each tool is kept or named, and descriptions are well-formed', () => {
   const any = fc.array(fc.tuple(fc.stringMatching(/^[a-z]{1,8}$/), graphemeTexts()), { maxLength: 12 });
   fc.assert(
     fc.property(any, fc.integer({ min: 0, max: 2_000 }), (pairs, charsMax) => {

@@ -22,7 +22,7 @@ const SOUND: Snapshot = {
   open: new Set(),
 };
 
-test('Redis is told with its role, its memory and whether it takes writes', () => {
+test('redisCheck states role and memory; it is not ready without writes, and degraded with unwritten files', () => {
   expect(redisCheck(SOUND, undefined)).toEqual({ ready: true, detail: 'master, takes writes, 2 MB used of 1024' });
   expect(redisCheck(SOUND, NOW)).toEqual({ ready: false, detail: 'takes no writes since 2026-11-22 12:00:00 UTC' });
   const unwritten = { ...SOUND, redis: { ...SOUND.redis, unwritten: 'aof_last_write_status' } };
@@ -32,7 +32,7 @@ test('Redis is told with its role, its memory and whether it takes writes', () =
   });
 });
 
-test('an endpoint that fails makes nobody unready, and is told by its class with since when', () => {
+test('providerCheck stays ready while the endpoint fails, and states the kind of failure and its start', () => {
   expect(providerCheck(SOUND)).toEqual({ ready: true, detail: 'last answered 2026-11-22 11:59:59 UTC' });
   expect(providerCheck({ provider: {} })).toEqual({ ready: true, detail: 'not asked yet' });
   const failing = { sinceMs: NOW, lastMs: NOW, failures: 3, why: 'auth', status: '401' } as const;
@@ -43,7 +43,7 @@ test('an endpoint that fails makes nobody unready, and is told by its class with
   });
 });
 
-test('a token that is revoked is told as that, and not as an old poll', () => {
+test('telegramCheck reports a refused token as not ready, a conflict or other failure as degraded', () => {
   const of = (poll: object) => telegramCheck({ nowMs: NOW, poll: { ...SOUND.poll, firstMs: 0, ...poll } });
   expect(of({})).toEqual({ ready: true, detail: 'last answered 2026-11-22 11:59:10 UTC' });
   expect(of({ unauthorizedMs: NOW })).toMatchObject({
@@ -62,7 +62,7 @@ test('a token that is revoked is told as that, and not as an old poll', () => {
   expect(telegramCheck({ nowMs: NOW, poll: undefined })).toEqual({ ready: true, detail: 'nobody has received yet' });
 });
 
-test('alerts that reach nobody are told with the reason', () => {
+test('alertsCheck is degraded with the reason while alerts cannot be sent', () => {
   expect(alertsCheck(SOUND)).toEqual({ ready: true, detail: 'none was sent yet' });
   const failing = { sinceMs: NOW, why: 'gone: chat not found', tries: 3, retryAtMs: NOW };
   expect(alertsCheck({ alerting: { sentMs: [], failing } })).toEqual({
@@ -72,7 +72,7 @@ test('alerts that reach nobody are told with the reason', () => {
   });
 });
 
-test('readyz is degraded when a part has trouble that others must end, and not ready when it cannot work', async () => {
+test('readyz is 200 and degraded when the provider fails, and 503 when Redis takes no writes', async () => {
   const failing = { sinceMs: NOW, lastMs: NOW, failures: 3, why: 'overloaded', status: '529' } as const;
   let now: Snapshot | undefined;
   let troubleMs: number | undefined;

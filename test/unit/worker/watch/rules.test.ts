@@ -45,12 +45,12 @@ function overdue(ageMs: number, messages: number, chats: number, chat = '-100123
   return { messages, chats, oldest };
 }
 
-test('a healthy flow has nothing to tell', () => {
+test('a healthy flow raises no condition', () => {
   expect(found(snapshot())).toEqual([]);
   expect(found(ofShard({ jobsActive: 3, jobsWaiting: 9, unanswered: 12 }), ofShard({ jobsWaiting: 9 }))).toEqual([]);
 });
 
-test('overdue messages are one condition of all shards: the oldest is named, the others and their chats are counted', () => {
+test('overdue messages of all shards are one condition, which names the oldest and counts messages and chats', () => {
   const shards = [
     { ...QUIET, overdue: overdue(125_000, 2, 1, '7'), unanswered: 3 },
     { ...QUIET, shard: 1, overdue: overdue(135_400, 18, 17), unanswered: 20 },
@@ -69,7 +69,7 @@ test('overdue messages are one condition of all shards: the oldest is named, the
     expect(alert?.text).toContain(needed);
 });
 
-test('jobs that wait are idle only when two checks in a row see none active, or another process saw that', () => {
+test('waiting jobs are idle only if two checks in a row see no active job, or the incident is already open', () => {
   const idle = ofShard({ jobsWaiting: 5 });
   expect(found(idle)).toEqual([]);
   expect(found(idle, ofShard({ jobsWaiting: 5, jobsActive: 1 }))).toEqual([]);
@@ -88,7 +88,7 @@ test.each(['auth', 'billing', 'model'] as const)(
 );
 
 test.each(['overloaded', 'network'] as const)(
-  'an endpoint that is %s is down when no call went through for a while',
+  'an endpoint that is %s is down after several failures over 35 seconds, the last of them recent',
   (why) => {
     const failing = { sinceMs: NOW - 35_000, lastMs: NOW - 9_000, failures: 4, why, status: '529' };
     const ofFailing = (part: object) => causesOf(snapshot({ provider: { failing: { ...failing, ...part } } }));
@@ -99,26 +99,26 @@ test.each(['overloaded', 'network'] as const)(
   },
 );
 
-test('silence of the poller is told after two minutes, and never when nothing ever polled here', () => {
+test('no-poll is raised after two minutes without a poll, and never if nothing ever polled here', () => {
   expect(found(snapshot({ poll: undefined }))).toEqual([]);
   expect(found(ofPoll({ lastAnswerMs: NOW - 120_000 }))).toEqual([]);
   const [alert] = found(ofPoll({ lastAnswerMs: NOW - 121_000, otherKind: 'unreached' }));
   expect(alert).toMatchObject({ cause: 'no-poll', text: expect.stringMatching(/121 seconds.*unreached/) });
 });
 
-test('a poller that never got an answer is silent from its first try on', () => {
+test('no-poll counts from the first try of a poller that never got an answer', () => {
   expect(found(snapshot({ poll: { firstMs: NOW - 119_000 } }))).toEqual([]);
   expect(causesOf(snapshot({ poll: { firstMs: NOW - 121_000 } }))).toEqual(['no-poll']);
 });
 
-test('a gateway that was off for a night gets its time to poll, and does not close what another has opened', () => {
+test('a new process waits two minutes before it raises no-poll, but keeps one that is already open', () => {
   const overnight = ofPoll({ lastAnswerMs: NOW - 8 * 3600_000 });
   expect(found(overnight, undefined, NOW - 119_000)).toEqual([]);
   expect(found(overnight, undefined, NOW - 121_000)).toMatchObject([{ cause: 'no-poll' }]);
   expect(found({ ...overnight, open: new Set(['no-poll']) }, undefined, NOW)).toMatchObject([{ cause: 'no-poll' }]);
 });
 
-test('a webhook that shows no sign of life, or was taken away, is told in words of its own', () => {
+test('a silent webhook raises no-delivery and a removed one a conflict, each with its own text', () => {
   const [silent] = found(ofPoll({ receiver: 'webhook', lastAnswerMs: NOW - 121_000, otherKind: 'undelivered' }));
   expect(silent).toMatchObject({
     cause: 'no-delivery',
@@ -133,13 +133,13 @@ test('a conflict counts for two minutes', () => {
   expect(found(ofPoll({ conflictMs: NOW - 120_000 }))).toEqual([]);
 });
 
-test('a token that is not accepted is told until one is accepted', () => {
+test('a refused token raises a condition until a later call is answered', () => {
   expect(causesOf(ofPoll({ unauthorizedMs: NOW - 40_000 }))).toEqual(['token']);
   expect(found(ofPoll({ unauthorizedMs: NOW - 40_000, lastAnswerMs: NOW - 39_000 }))).toEqual([]);
   expect(found(ofPoll({ unauthorizedMs: NOW - 120_000, lastAnswerMs: NOW - 119_999 }))).toEqual([]);
 });
 
-test('alerts that nobody takes for two minutes are told of, for the other channel and for afterwards', () => {
+test('alert-channel is raised when alerts have failed for two minutes', () => {
   const failing = { sinceMs: NOW - 120_000, why: 'gone: chat not found', tries: 7, retryAtMs: NOW };
   const alerting = (sinceMs: number) => snapshot({ alerting: { sentMs: [], failing: { ...failing, sinceMs } } });
   expect(found(alerting(NOW - 119_000))).toEqual([]);
@@ -148,7 +148,7 @@ test('alerts that nobody takes for two minutes are told of, for the other channe
   ]);
 });
 
-test('memory counts only when it is limited, from 80 % on; files that are not written count always', () => {
+test('memory is raised above 80 % of a limit only, and persistence whenever files are not written', () => {
   const of = (usedBytes: number, maxBytes: number) =>
     causesOf(snapshot({ redis: { role: 'master', usedBytes, maxBytes } }));
   expect(of(800, 1_000)).toEqual([]);
@@ -160,7 +160,7 @@ test('memory counts only when it is limited, from 80 % on; files that are not wr
   ]);
 });
 
-test('the budget of the day is told from 80 % on, and dead letters when they pile up', () => {
+test('budget is raised from 80 % of the daily tokens, and dead-letters from 100', () => {
   expect(causesOf(snapshot({ spentTokens: 799 }))).toEqual([]);
   expect(found(snapshot({ spentTokens: 800 }))).toMatchObject([
     { cause: 'budget', text: expect.stringContaining('80 %') },
@@ -169,7 +169,7 @@ test('the budget of the day is told from 80 % on, and dead letters when they pil
   expect(causesOf(ofShard({ deadLetters: 100 }))).toEqual(['dead-letters']);
 });
 
-test('messages are taken only when Telegram was polled with success a short while ago', () => {
+test('isPolled is true only if Telegram answered a poll in the last two minutes', () => {
   const polled = (now: Snapshot) => isPolled({ now, before: undefined, sinceMs: NOW, limits: LIMITS });
   expect(polled(snapshot())).toBe(true);
   expect(polled(ofPoll({ lastAnswerMs: NOW - 120_000 }))).toBe(false);

@@ -57,7 +57,7 @@ const turns = fc.array(
   { minLength: 1, maxLength: 12 },
 );
 
-test('however much a turn adds, the next request reads all that the one before it sent', () => {
+test('a request reads all of the previous one from the cache, however much the turn added', () => {
   fc.assert(
     fc.property(turns, (all) => {
       const send = provider();
@@ -77,7 +77,7 @@ test('however much a turn adds, the next request reads all that the one before i
   );
 });
 
-test('a request that nobody answered here does not cost the next one its prefix', () => {
+test('a request reads the cached prefix although the one before it was never sent', () => {
   const send = provider();
   const messages = [user('Hello')];
   const first = send(wireRequest(request(messages)));
@@ -86,7 +86,7 @@ test('a request that nobody answered here does not cost the next one its prefix'
   expect(send(wireRequest(request(messages))).cache_read_input_tokens).toBe(first.total);
 });
 
-test('words that come after others which were not answered leave what was kept before them readable', () => {
+test('text added to an unanswered message leaves the cached prefix before it readable', () => {
   const send = provider();
   const first = send(wireRequest(request([user('Hello')])));
   send(wireRequest(request([user('Hello'), ...exchange(1, 1, false)])));
@@ -94,7 +94,7 @@ test('words that come after others which were not answered leave what was kept b
   expect(send(wireRequest(request(merged))).cache_read_input_tokens).toBeGreaterThan(first.total);
 });
 
-test('markers: one behind tools and system, three in messages, none on thinking or blank text', () => {
+test('sets one marker after tools and system, three in messages, and no marker on thinking or blank text', () => {
   const messages = [user('Hello'), ...round(1, 3, true), ...round(2, 3, true), ...exchange(3, 2, true)];
   const wire = wireRequest(request(messages));
   expect(markers(wire)).toEqual(Array(4).fill({ type: 'ephemeral' }));
@@ -107,7 +107,7 @@ test('markers: one behind tools and system, three in messages, none on thinking 
   ]);
 });
 
-test('a paused answer at the end carries a marker where it can, and what is kept before it is read', () => {
+test('sets a marker in a paused last answer, and the cached prefix before it is read', () => {
   const send = provider();
   const first = send(wireRequest(request([user('Hello')])));
   const paused = assistant(text('I search.'), { type: 'server_tool_use', id: 'srv1', name: 'web_search', input: {} });
@@ -116,7 +116,7 @@ test('a paused answer at the end carries a marker where it can, and what is kept
   expect(markers(wire)).toHaveLength(3);
 });
 
-test('a lifetime of an hour stands in every marker, one of five minutes in none', () => {
+test('every marker has ttl 1h for a lifetime of an hour, and no ttl for five minutes', () => {
   const messages = [user('Hello'), ...exchange(1, 1, false)];
   const hour = markers(wireRequest(request(messages, { cacheLifetime: '1h' })));
   expect(hour).toEqual(Array(3).fill({ type: 'ephemeral', ttl: '1h' }));
@@ -125,7 +125,7 @@ test('a lifetime of an hour stands in every marker, one of five minutes in none'
   );
 });
 
-test('a request is never changed by what is made of it', () => {
+test('wireRequest does not change the request that it is given', () => {
   const asked = request([user('Hello'), ...round(1, 25, true)]);
   const before = structuredClone(asked);
   wireRequest(asked);

@@ -83,11 +83,11 @@ const body = (type: string, message: string) => ({ type: 'error', error: { type,
 const NOW = Date.UTC(2026, 10, 21, 12, 0, 0);
 const thrown = (status: number, message: string) => Object.assign(new Error(message), { status });
 
-test('every message of the corpus gets its kind, in every shape', () => {
+test('classifies every message of the corpus as its kind, in every shape', () => {
   expect(misjudged(rowsOf('provider-errors.json'))).toEqual([]);
 });
 
-test('messages beyond the corpus, in other wordings and languages, get their kind too', () => {
+test('classifies messages outside the corpus, in other wordings and languages', () => {
   const unseen = rowsOf('unseen-errors.json');
   const known = new Set(rowsOf('provider-errors.json').map((row) => row.message));
   expect(unseen.filter((row) => known.has(row.message))).toEqual([]);
@@ -105,7 +105,7 @@ test('every rule matches the example beside it', () => {
   expect(silent).toEqual([]);
 });
 
-test.each(expected.sdk)('an error of the SDK: $case', ({ status, type, message, headers, details, expected }) => {
+test.each(expected.sdk)('classifies an SDK error: $case', ({ status, type, message, headers, details, expected }) => {
   const error = message === null ? undefined : { type: 'error', error: { type, message, details } };
   expect(classify(sdkError(status, error, headers))).toMatchObject(expected);
 });
@@ -117,9 +117,9 @@ test.each<[string, unknown, Partial<Failure>]>([
   ['a lost connection', new APIConnectionError({ message: 'Error' }), { kind: 'transient', reason: 'network' }],
   ['a cut stream', new AnthropicError('stream ended without producing a Message'), { reason: 'cut_stream' }],
   ['a cut socket', new AnthropicError('terminated', { cause: new TypeError('terminated') }), { reason: 'cut_stream' }],
-  ['our own fault', new TypeError('Cannot read properties of null'), { kind: 'transient', reason: 'unknown' }],
+  ['a TypeError of our own', new TypeError('Cannot read properties of null'), { kind: 'transient', reason: 'unknown' }],
   ['misuse of the SDK', new AnthropicError('Could not resolve the key.'), { kind: 'transient', reason: 'unknown' }],
-])('a call without an answer: %s', (_, error, failure) => {
+])('classifies a call without an answer: %s', (_, error, failure) => {
   expect(classify(error)).toMatchObject(failure);
 });
 
@@ -134,14 +134,14 @@ test.each<[string, Partial<Failure>]>([
   ['not_found_error', { kind: 'terminal', reason: 'not_found' }],
   ['request_too_large', { kind: 'wire' }],
   ['invalid_request_error', { kind: 'unknown', reason: 'bad_request' }],
-])('an SSE error event of type %s needs no status', (type, expected) => {
+])('classifies an SSE error event of type %s without a status', (type, expected) => {
   const event = body(type, 'Sorry');
   for (const error of [event, JSON.stringify(event), new APIError(undefined, event, undefined, new Headers())]) {
     expect(classify(error)).toMatchObject({ ...expected, requestId: 'req_body01' });
   }
 });
 
-test.each(expected.counts)('the counts of: $message', ({ message, expected }) => {
+test.each(expected.counts)('reads the token counts in: $message', ({ message, expected }) => {
   const { kind, observedTokens, limitTokens, outputTokens } = classify(thrown(400, message));
   expect({ kind, observedTokens, limitTokens, outputTokens }).toEqual({
     observedTokens: undefined,
@@ -160,11 +160,11 @@ test.each<[string, unknown, number]>([
   ['words', thrown(429, 'Rate limit reached. Please try again in 1.971s'), 1971],
   ['words for minutes', thrown(429, 'Please try again in 6m0s.'), 360_000],
   ['a JSON field', thrown(429, '{"error":{"details":[{"retryDelay":"34.07s"}]}}'), 34_070],
-])('retry-after as %s', (_, error, retryAfterMs) => {
+])('reads retry-after as %s', (_, error, retryAfterMs) => {
   expect(classify(error, () => NOW)).toMatchObject({ kind: 'transient', retryAfterMs });
 });
 
-test('an error that nobody can read is transient, and bounded attempts end it', () => {
+test('an unreadable error is transient', () => {
   const hostile = new Proxy(
     {},
     {
@@ -197,7 +197,7 @@ test('an error that nobody can read is transient, and bounded attempts end it', 
   );
 });
 
-test('whatever is thrown, the verdict is legal', () => {
+test('classify never throws and always returns a known kind with finite counts', () => {
   const words = fc.constantFrom(...'prompt token 413 exceeds 200000 { "error": image retry \\u00 i'.split(' '));
   const texts = fc
     .array(fc.oneof(words, fc.string({ unit: 'binary' })), { maxLength: 60 })
@@ -235,14 +235,14 @@ test.each([
   'wait 1h2m3s try again ',
   'input and max tokens ',
   'limit: 12 tpm requested: ',
-])('a megabyte of %j is judged in a time that grows with its length, not faster', (unit) => {
+])('classify takes linear time on a megabyte of %j', (unit) => {
   const error = new Error(unit.repeat(Math.ceil(2 ** 20 / unit.length)));
   const start = performance.now();
   classify(error);
   expect(performance.now() - start).toBeLessThan(LINEAR_MS_MAX);
 });
 
-test('a refused connection, by fetch and by the SDK', async () => {
+test('a connection refused to fetch or to the SDK is a transient network failure', async () => {
   const server = createServer().listen(0, '127.0.0.1');
   await new Promise((resolve) => server.once('listening', resolve));
   const address = server.address();
@@ -259,7 +259,7 @@ test('a refused connection, by fetch and by the SDK', async () => {
   }
 });
 
-test('an answer can be an overflow too', () => {
+test('classifyAnswer finds a silent overflow and a refusal in an answer', () => {
   const answer = { stopReason: 'end_turn', outputTokens: 10, inputTokens: 100, windowTokens: 1000 };
   const overflow = { kind: 'token', reason: 'silent_overflow', limitTokens: 1000 };
   expect(classifyAnswer(answer)).toBeUndefined();
@@ -279,6 +279,6 @@ test.each([
   [400, 'Blocked by guardrail: topic "billing" is denied.'],
   [422, '{"metadata":{"flagged_input":"my billing address is at"}}'],
   [403, '{"detail":"unknown model of behaviour, access denied"}'],
-])('words that a guardrail shares with the operator’s own trouble (%i %s) end no chat', (status, words) => {
+])('a guardrail message that mentions keys, billing or models is unknown, not terminal: %i %s', (status, words) => {
   expect(classify(sdkError(status, body('invalid_request_error', words)))).toMatchObject({ kind: 'unknown' });
 });

@@ -29,7 +29,7 @@ const REAL: readonly (readonly [mediaType: string, kind: string, base64: string]
   ],
 ];
 
-test.each(REAL)('%s: a real %s is one pixel', (mediaType, _, base64) => {
+test.each(REAL)('%s: reads a real %s as one pixel', (mediaType, _, base64) => {
   expect(readImageHeader(bytes(base64))).toEqual({ mediaType, width: 1, height: 1 });
 });
 
@@ -45,7 +45,7 @@ const segment = (marker: number, length: number): string =>
 const frame = (marker: number): string => `${String.fromCharCode(0xff, marker)}\0\x11\x08\x01\x02\x03\x04\x03`;
 const SIZED = { width: 0x304, height: 0x102 };
 
-test('sizes are read where each format keeps them', () => {
+test('reads the size of WebP, PNG and GIF from their headers', () => {
   const lossy = webp('VP8 ', (file) => file.writeUInt32LE(0x4000_0000 + (513 << 16) + 0x8000 + 8001, 26));
   expect(readImageHeader(lossy)).toMatchObject({ width: 8001, height: 513 });
   const lossless = webp('VP8L', (file) => file.writeUInt32LE(8000 + 7001 * 2 ** 14, 21));
@@ -60,7 +60,7 @@ test('sizes are read where each format keeps them', () => {
   expect(readImageHeader(raw('GIF87a\x02\x01\x04\x03'))).toMatchObject({ width: 0x102, height: 0x304 });
 });
 
-test('a jpeg is read up to its frame, whatever stands before it', () => {
+test('reads the size of a JPEG from its first frame header, past other segments, and never past the scan', () => {
   const jpeg = (...parts: string[]): unknown => readImageHeader(raw(`\xff\xd8${parts.join('')}`));
   for (const marker of [0xc0, 0xc1, 0xc2, 0xc3, 0xc5, 0xcf]) expect(jpeg(frame(marker))).toMatchObject(SIZED);
   expect(jpeg(segment(0xe1, 0x2f01), segment(0xdb, 67), frame(0xc0))).toMatchObject(SIZED);
@@ -73,7 +73,7 @@ test('a jpeg is read up to its frame, whatever stands before it', () => {
   expect(jpeg('\xff\xe0\0\0'.repeat(3))).toBeUndefined();
 });
 
-test('a picture whose header is cut off has none, and no bytes make it throw', () => {
+test('readImageHeader finds no size in a header that is cut off; it and readPdf never throw', () => {
   const heads: readonly [number, Buffer][] = [
     [24, bytes(REAL[0]?.[2] ?? '')],
     [10, bytes(REAL[1]?.[2] ?? '')],
@@ -99,7 +99,7 @@ test('a picture whose header is cut off has none, and no bytes make it throw', (
   );
 });
 
-test('a PDF tells its pages and its lock', () => {
+test('readPdf returns the page count and whether the PDF is encrypted, with its header in the first 1 KB', () => {
   const pdf = (body: string): unknown => readPdf(raw(`%PDF-1.7\n${body}`));
   expect(pdf('')).toEqual({ pages: 1, encrypted: false });
   expect(pdf('/Type/Page/Parent /Type /Page>> /Type /Pages /Type /PageLabel')).toMatchObject({ pages: 2 });

@@ -53,7 +53,7 @@ function expectMended({ request, grounds }: Conversation, bindThinking: boolean)
   return repairs;
 }
 
-test('after any repair the stand-in accepts the request, and the words that wait are there once, last and unchanged', () => {
+test('after any repair the stand-in accepts the request; the pending text is last, unchanged and not repeated', () => {
   const seen = new Set<string>();
   fc.assert(
     fc.property(injured(3), (conversation) => {
@@ -68,7 +68,7 @@ test('after any repair the stand-in accepts the request, and the words that wait
   );
 });
 
-test('where thinking is bound, what is kept of it after a visible injury is still in its place', () => {
+test('with bound thinking, the thinking that a repair keeps is still valid for the stand-in', () => {
   let kept = 0;
   let dropped = 0;
   fc.assert(
@@ -84,7 +84,7 @@ test('where thinking is bound, what is kept of it after a visible injury is stil
   expect(Math.min(kept, dropped)).toBeGreaterThan(8);
 });
 
-test('a sound request comes back as it is', () => {
+test('returns a sound request as the same object', () => {
   fc.assert(
     fc.property(conversations(true), ({ request }) => {
       expect(repairRequest(request, bound).request).toBe(request);
@@ -93,7 +93,7 @@ test('a sound request comes back as it is', () => {
   );
 });
 
-test('whatever it is given, it gives back a request that a second repair does not change', () => {
+test('the repair never throws, is idempotent, and leaves only a bad model or an unwritable request unfixed', () => {
   fc.assert(
     fc.property(oddRequests(), fc.boolean(), (odd, bindsThinking) => {
       const { request, left } = repairRequest(odd, { ...FACTS, bindsThinking });
@@ -110,7 +110,7 @@ test('whatever it is given, it gives back a request that a second repair does no
 
 const padding = fc.array(fc.nat(30_000), { minLength: 1, maxLength: 12 });
 
-test('too large a request fits in the end, however it is filled, and keeps the words that wait where it can', () => {
+test('a request of any excess size is made to fit and accepted, and keeps the pending text where it can', () => {
   let spared = 0;
   fc.assert(
     fc.property(conversations(false), padding, fc.nat(99_000), ({ request, grounds }, sizes, room) => {

@@ -12,7 +12,7 @@ const file = (chars: number): Block => ({
   source: { type: 'text', media_type: 'text/plain', data: 'd'.repeat(chars) },
 });
 
-test('too large a request loses the oldest and largest first, and the words that wait last', () => {
+test('a request that is too large loses old media first, then long texts, and the pending text last', () => {
   const photo = image(png(9, 9, 30_000));
   const old = user(image(png(9, 9, 60_000)), pages(1), 'l'.repeat(50_000));
   const request = say(old, assistant('short'), user(photo, file(20_000), `PENDING ${'w'.repeat(30_000)}`));
@@ -34,7 +34,7 @@ test('too large a request loses the oldest and largest first, and the words that
   expect(JSON.stringify(kept).length).toBeGreaterThan(129_000);
 });
 
-test('of a crowd of small messages the oldest go', () => {
+test('drops the oldest of many small messages, and no more than necessary', () => {
   const crowd = times(500, [
     user('q'.repeat(500)),
     assistant(call('t')),
@@ -48,7 +48,7 @@ test('of a crowd of small messages the oldest go', () => {
   expect(new Set(done.map(([what]) => what))).toEqual(new Set(['dropped_message']));
 });
 
-test('what has no remedy is left, and said', () => {
+test('reports a body-size violation that no fix can remove, and leaves the request unchanged', () => {
   const huge = { ...one, system: 's'.repeat(50_000) };
   expect(repairRequest(huge, small(20_000))).toEqual({
     request: huge,
@@ -57,14 +57,14 @@ test('what has no remedy is left, and said', () => {
   });
 });
 
-test('a call too large to send goes with all that came before it, and its result with it', () => {
+test('drops a call that is too large with all messages before it, and its result', () => {
   const huge = call('t1', { input: { file: 'f'.repeat(60_000) } });
   const { messages, done } = repaired(say(user('a'), assistant(huge), user(result('t1'), 'PENDING')), small(20_000));
   expect(messages).toEqual([user('PENDING')]);
   expect(done.map(([what]) => what)).toEqual(['dropped_message', 'dropped_message', 'dropped_result']);
 });
 
-test('what fits exactly fits, and a wish for one token is a wish', () => {
+test('accepts a body of exactly the limit, and keeps max_tokens of 1', () => {
   const request = { ...say(user('a'), assistant('b'), user('c', '')), max_tokens: 1 };
   const bytes = JSON.stringify({ ...request, messages: [user('a'), assistant('b'), user('c')] }).length;
   const { request: fixed, done } = repaired(request, small(bytes));

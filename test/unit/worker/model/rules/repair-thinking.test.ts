@@ -18,7 +18,7 @@ import {
 
 const bound = { ...FACTS, bindsThinking: true };
 
-test('thinking behind a change goes where the model binds it, and stays where it does not', () => {
+test('drops thinking after a change where the model binds it, and keeps it where it does not', () => {
   const request = say(user('a'), assistant(thought, 'b'), user('c', ''), assistant(thought, 'd'), user('e'));
   expect(repaired(request).messages).toMatchObject([{}, {}, user('c'), assistant(thought, 'd'), {}]);
   expect(repaired(request, bound).messages).toMatchObject([{}, assistant(thought, 'b'), {}, assistant('d'), {}]);
@@ -30,7 +30,7 @@ test('thinking behind a change goes where the model binds it, and stays where it
   ]);
 });
 
-test('whatever is taken out or put in is a change to the thinking behind it', () => {
+test('every block or message that is removed, replaced or added drops the bound thinking after it', () => {
   const end = [assistant(thought, 'y'), user('z')] as const;
   const before: unknown[][] = [
     [user('a'), assistant('b', ''), user('c')],
@@ -61,7 +61,7 @@ test('whatever is taken out or put in is a change to the thinking behind it', ()
   expect(repaired(long, { ...bound, bodyBytesMax: 9_000 }).messages.slice(-2)).toEqual([assistant('y'), user('z')]);
 });
 
-test('what is no change to what the model read leaves the thinking behind it alone', () => {
+test('keeps bound thinking after a change that the model does not see', () => {
   const end = [assistant(thought, 'y'), user('z', '')] as const;
   for (const messages of [
     [{ role: 'user', content: 'plain' }],
@@ -72,7 +72,7 @@ test('what is no change to what the model read leaves the thinking behind it alo
     expect(repaired(say(...messages, ...end), bound).messages.slice(-2)).toEqual([end[0], user('z')]);
 });
 
-test('a call that was cut out of an answer takes the thinking of that answer with it', () => {
+test('dropping a call from an answer drops the bound thinking of that answer', () => {
   const request = say(
     user('a'),
     assistant(thought, call('t2')),
@@ -84,13 +84,13 @@ test('a call that was cut out of an answer takes the thinking of that answer wit
   expect(repaired(request).messages[1]).toEqual(assistant(thought, call('t2')));
 });
 
-test('a text that was shortened is a change too', () => {
+test('shortening a text drops the bound thinking after it', () => {
   const request = say(user('l'.repeat(50_000)), assistant(thought, 'b'), user('c'));
   expect(repaired(request, { ...bound, bodyBytesMax: 20_000 }).messages.at(1)).toEqual(assistant('b'));
   expect(repaired(request, { ...FACTS, bodyBytesMax: 20_000 }).messages.at(1)).toEqual(assistant(thought, 'b'));
 });
 
-test('the oldest breakpoints go, those of the tools first, and bound thinking stays', () => {
+test('drops the oldest breakpoint, in the tools first, and keeps bound thinking', () => {
   const request = {
     ...say(user(text('a', marked), text('b', marked)), assistant(thought, 'x'), user(text('c', marked))),
     tools: [tool('t', marked)],

@@ -17,13 +17,13 @@ import {
   user,
 } from '../../../../stand-in/claude/specimens.ts';
 
-test.each(MENDED)('%s', (_, messages, fixed, done) => {
+test.each(MENDED)('repair: %s', (_, messages, fixed, done) => {
   const before = JSON.stringify(messages);
   expect(repaired(say(...messages))).toMatchObject({ messages: fixed, done });
   expect(JSON.stringify(messages)).toBe(before);
 });
 
-test.each([...ACCEPTED, ...REFUSED])('after its repair nothing is wrong by rule %i: %s', (rule, name, request) => {
+test.each([...ACCEPTED, ...REFUSED])('after the repair no violation of rule %i remains: %s', (rule, name, request) => {
   const { repairs, left, request: fixed } = repairRequest(request as WireRequest, FACTS);
   const isSound = ACCEPTED.some(([, other]) => other === name);
   if (isSound) expect(fixed).toBe(request);
@@ -34,7 +34,7 @@ test.each([...ACCEPTED, ...REFUSED])('after its repair nothing is wrong by rule 
   if (isWorthTheTime) expect(firstViolation(clone(fixed), GROUNDS)).toBeUndefined();
 });
 
-test('half a pair of surrogates is replaced in texts and keys, and takes sealed thinking with it', () => {
+test('replaces a lone surrogate in texts and keys, and drops sealed thinking that has one', () => {
   const { messages, done } = repaired(
     say(
       user('a \ud83d'),
@@ -50,7 +50,7 @@ test('half a pair of surrogates is replaced in texts and keys, and takes sealed 
   expect(done.map(([what]) => what)).toEqual(['well_formed', 'dropped_thinking', 'well_formed']);
 });
 
-test('tools: one name here and in the calls, no second one, a schema for each', () => {
+test('renames tools and their calls alike, drops duplicate tools, and adds a missing schema', () => {
   const request = {
     ...say(user('a'), assistant(call('t1', { name: 'a.b' })), user(result('t1'))),
     tools: [tool('a.b', { server: 'mcp' }), tool('a_b'), tool('a_b'), { name: 'c' }, null],
@@ -65,7 +65,7 @@ test('tools: one name here and in the calls, no second one, a schema for each', 
   });
 });
 
-test('a search that was sent twice goes once, with what it found', () => {
+test('drops a repeated server search and its result', () => {
   const [search, found] = [
     { type: 'server_tool_use', id: 's1', name: 'web_search', input: {} },
     { type: 'web_search_tool_result', tool_use_id: 's1', content: [] },
@@ -79,7 +79,7 @@ test('a search that was sent twice goes once, with what it found', () => {
   );
 });
 
-test('a system prompt and tools of which nothing can be sent are not sent', () => {
+test('drops a system prompt and tools without any usable part', () => {
   const { request, done } = repaired({ ...one, system: [text(''), null, { type: 'text' }], tools: 5 });
   expect(Object.keys(request).sort()).toEqual(['max_tokens', 'messages', 'model']);
   expect(done).toEqual([
@@ -90,14 +90,14 @@ test('a system prompt and tools of which nothing can be sent are not sent', () =
   ]);
 });
 
-test('content of no known kind is said to be gone', () => {
+test('replaces content of an unknown kind with a placeholder', () => {
   expect(repaired(say(user('a'), assistant('b'), { role: 'user', content: 5 })).done).toEqual([
     ['dropped_block', 'messages.2.content'],
     ['placeholder', 'messages.2'],
   ]);
 });
 
-test('of too many pictures the oldest go, and no more than must', () => {
+test('drops the oldest of too many pictures or the one that is too wide, and no more than necessary', () => {
   const wide = image(png(2001, 9));
   const crowd = repaired(say(user(...times(22, wide), 'look'))).done;
   expect(crowd).toEqual([0, 1].map((at) => ['placeholder', `messages.0.content.${at}`]));
@@ -107,14 +107,14 @@ test('of too many pictures the oldest go, and no more than must', () => {
   expect(many).toHaveLength(2);
 });
 
-test('what cannot be written as JSON is left out, and what can is not', () => {
+test('drops a call that cannot be written as JSON, with its result, and keeps the rest', () => {
   const loop: Record<string, unknown> = {};
   loop.loop = loop;
   const { messages } = repaired(say(user('a'), assistant('b', call('t1', { input: loop })), user(result('t1'), 'c')));
   expect(messages).toEqual([user('a'), assistant('b'), user('c')]);
 });
 
-test('the rest of a request, and what did not change of it, is the same', () => {
+test('keeps unrelated fields of the request and returns unchanged messages as the same objects', () => {
   const plain = { role: 'user', content: 'a' };
   const request = { ...say(plain, assistant('b'), user('c', '')), metadata: { user_id: 'u' }, stream: true };
   const { request: fixed } = repaired(request);
@@ -123,20 +123,20 @@ test('the rest of a request, and what did not change of it, is the same', () => 
   expect(fixed.messages[1]).toBe(request.messages[1]);
 });
 
-test('a new name is not one that a search has', () => {
+test('a repaired call id differs from the id of a server search', () => {
   const search = { type: 'server_tool_use', id: 's_1', name: 'web_search', input: {} };
   const { messages } = repaired(say(user('a'), assistant(call('s:1'), search), user(result('s:1'))));
   expect(messages.at(-1)).toEqual(user(result('s_1_2')));
 });
 
-test('without a usable wish for output the usual one stands, within the limit', () => {
+test('an unusable max_tokens becomes 4096, and every max_tokens is capped at the limit', () => {
   const given = (max_tokens: unknown, maxOutputTokens = 8192) =>
     repaired({ ...one, max_tokens }, { ...FACTS, maxOutputTokens }).request.max_tokens;
   expect([0, Number.NaN, '9', undefined].map((asked) => given(asked))).toEqual([4096, 4096, 4096, 4096]);
   expect([given(9.9), given(10_000), given(-1, 1000)]).toEqual([9, 8192, 1000]);
 });
 
-test('what a call is named does not depend on what comes later, so that a repaired prefix stays one', () => {
+test('the repaired id of a call does not depend on later messages, so that a repaired prefix stays the same', () => {
   const before = [user('a'), assistant(call('a:b', { name: 'x.y' })), user(result('a:b'))];
   const later = [assistant(call('a_b', { name: 'x_y' }), call('a_b_2')), user(result('a_b'), result('a_b_2'))];
   const { messages } = repaired(say(...before, ...later));

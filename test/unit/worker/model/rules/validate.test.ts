@@ -34,19 +34,19 @@ test.each(REFUSED)('rule %i refuses %s', (rule, _, request) => {
   else expect(firstViolation(request, GROUNDS)?.rule).toBe(17);
 });
 
-test.each(APART)('apart from the stand-in: %s', (_, request, ours, theirs) => {
+test.each(APART)('differs from the stand-in: %s', (_, request, ours, theirs) => {
   expect(rulesIn(request)).toEqual(ours === undefined ? [] : expect.arrayContaining([ours]));
   expect(theirRule(request)).toBe(theirs);
 });
 
-test('24 allows 600 pages where the window is long, 21 any output where the limit is not known', () => {
+test('rule 24 allows 600 pages for a long window, and rule 21 any output for an unknown limit', () => {
   const long = { ...FACTS, windowTokens: 1_000_000 };
   expect(findViolations(say(user(pages(600))), long)).toEqual([]);
   expect(findViolations(say(user(pages(601))), long)).toMatchObject([{ rule: 'pdf-pages' }]);
   expect(findViolations({ ...one, max_tokens: 1e6 }, { bindsThinking: false })).toEqual([]);
 });
 
-test('18 counts bytes as they are sent', () => {
+test('rule 18 counts bytes as they are sent', () => {
   const request = say(user('é"\n'.repeat(1000)));
   const bytes = Buffer.byteLength(JSON.stringify(request));
   expect(findViolations(request, { ...FACTS, bodyBytesMax: bytes })).toEqual([]);
@@ -55,7 +55,7 @@ test('18 counts bytes as they are sent', () => {
   ]);
 });
 
-test('a violation says where, in words of ours, and nothing of what anybody wrote', () => {
+test('a violation names its path and problem, and quotes nothing from the request', () => {
   const secret = 'SECRET\ud83d';
   const request = say(
     user({ type: 'text', text: secret, [secret]: secret }, image(secret), { type: secret }),
@@ -74,7 +74,7 @@ test('a violation says where, in words of ours, and nothing of what anybody wrot
   );
 });
 
-test('sound requests have no violation, and injured ones have the violation that the stand-in finds first', () => {
+test('a sound request has no violation, and a damaged one has the violation that the stand-in finds first', () => {
   const seen = new Set<number | undefined>();
   fc.assert(
     fc.property(injured(3), ({ request, grounds }) => {
@@ -90,7 +90,7 @@ test('sound requests have no violation, and injured ones have the violation that
   expect([...seen]).toEqual(expect.arrayContaining([undefined, ...rules]));
 });
 
-test('what the stand-in itself wrote is sound, bound thinking too', () => {
+test('a conversation written by the stand-in has no violation, bound thinking included', () => {
   fc.assert(
     fc.property(conversations(true), ({ request, grounds }) => {
       expect(firstViolation(request, grounds)).toBeUndefined();
@@ -100,7 +100,7 @@ test('what the stand-in itself wrote is sound, bound thinking too', () => {
   );
 });
 
-test('whatever it is given, it answers', () => {
+test('findViolations never throws, and reports a violation for a value that is not a request', () => {
   const loop: Record<string, unknown> = {};
   loop.loop = loop;
   for (const odd of [
@@ -127,7 +127,7 @@ test('whatever it is given, it answers', () => {
   );
 });
 
-test('a megabyte is judged in a time that grows with its length, not faster', () => {
+test('findViolations takes linear time on a megabyte', () => {
   const long = 'Some "text" with\nlines, \\ and é. '.repeat(30);
   const request = say(...times(500, [user(long), assistant(long)]).flat(), user('a'));
   expect(JSON.stringify(request).length).toBeGreaterThan(1_000_000);

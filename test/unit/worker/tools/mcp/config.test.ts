@@ -14,7 +14,7 @@ function serversOf(mcpServers: unknown): readonly McpServer[] {
   return reading.servers;
 }
 
-test('what is no configuration at all is refused in words, and its text is not repeated', () => {
+test('refuses a text that is not a configuration, without quoting it', () => {
   for (const json of ['', '{', 'hunter2secret', '{"mcpServers": hunter2secret}', '\ud800']) {
     expect(readMcpConfig(json)).toEqual({ ok: false, problems: ['the MCP configuration is not JSON'] });
   }
@@ -28,7 +28,7 @@ test('what is no configuration at all is refused in words, and its text is not r
   }
 });
 
-test('an operator sees all problems of all servers at once, each by server and field', () => {
+test('reports all problems of all servers at once, each by server and field', () => {
   const problems = problemsOf({
     files: { command: '', args: ['ok', 7], env: { PORT: 3000, 'A=B': 'x', FINE: 'x', NUL: 'a\0b' }, cwd: '' },
     web: { url: 'ftp://example.org', headers: { 'X Y': 'a', Good: 'a\nb', Number: 1 } },
@@ -67,7 +67,7 @@ test('an operator sees all problems of all servers at once, each by server and f
   for (const problem of problems) expect(problem).toMatch(/expected|"sse" is not supported/);
 });
 
-test('sound servers are read in the order of the file, with what is missing made empty', () => {
+test('reads valid servers in the order of the file, with empty defaults, and skips disabled ones', () => {
   const servers = serversOf({
     files: {
       command: 'npx',
@@ -93,14 +93,14 @@ test('sound servers are read in the order of the file, with what is missing made
   expect(serversOf({})).toEqual([]);
 });
 
-test('nothing is expanded: what looks like a variable stays as it is written', () => {
+test('does not expand variables in a command or its environment', () => {
   const environment = '$' + '{HOME}';
   expect(serversOf({ a: { command: environment, env: { X: environment } } })).toMatchObject([
     { command: environment, env: { X: environment } },
   ]);
 });
 
-test('a type that does not fit the rest is refused, and never guessed at', () => {
+test('refuses a type that does not fit the other fields', () => {
   expect(problemsOf({ a: { type: 'http', command: 'x' } })).toEqual([
     expect.stringMatching(/"a": type: expected "stdio"/),
   ]);
@@ -114,7 +114,7 @@ test('a type that does not fit the rest is refused, and never guessed at', () =>
   ]);
 });
 
-test('a password in an address would end up in errors, so it is refused without being quoted', () => {
+test('refuses a URL with a user name or password, without quoting it', () => {
   for (const url of ['https://user:hunter2secret@example.org', 'https://hunter2secret@example.org']) {
     const problems = problemsOf({ web: { url } });
     expect(problems).toEqual([expect.stringMatching(/"web": url: expected a URL without user name and password/)]);
@@ -122,7 +122,7 @@ test('a password in an address would end up in errors, so it is refused without 
   }
 });
 
-test('no value is ever quoted, whatever is wrong with it and wherever it stands', () => {
+test('no problem quotes a value, in any field', () => {
   const secret = fc.stringMatching(/^Zq[!-~]{10,30}$/);
   const wrongs: ((value: string) => unknown)[] = [
     (value) => ({ command: [value] }),
@@ -152,7 +152,7 @@ test('no value is ever quoted, whatever is wrong with it and wherever it stands'
   );
 });
 
-test('any JSON is read without a throw', () => {
+test('readMcpConfig never throws on any JSON, and fetch accepts the headers that it returns', () => {
   const entries = fc.oneof(
     fc.jsonValue(),
     fc.record(
@@ -179,7 +179,7 @@ test('any JSON is read without a throw', () => {
   );
 });
 
-test('the secrets of a server are taken out of every text, in each form that they may have there', () => {
+test('scrubberOf replaces the secrets of a server in a text, in every encoding that they may have', () => {
   const key = '-----BEGIN X-----\nline-one-of-key\nline-two-of-key\n-----END X-----';
   const child = scrubberOf({
     kind: 'stdio',
@@ -218,7 +218,7 @@ test('the secrets of a server are taken out of every text, in each form that the
   expect(web('and sk-ant-abcdefghijkl too')).toBe('and [secret] too');
 });
 
-test('a scrubber takes any text and any configuration', () => {
+test('a scrubber never throws, and removes any secret of 8 or more characters', () => {
   fc.assert(
     fc.property(rawTexts(), rawTexts(), (secret, text) => {
       const scrub = scrubberOf({ kind: 'stdio', name: 'a', command: 'x', args: [], env: { KEY: secret } });

@@ -10,7 +10,7 @@ function textsOf(content: unknown, limits = CONTENT_LIMITS): string[] {
   return toolOutput({ content }, limits).parts.map((part) => (part.type === 'text' ? part.text : '[image]'));
 }
 
-test('texts stay texts, without what no API takes', () => {
+test('keeps texts without NUL and lone surrogates, and drops empty texts', () => {
   expect(
     textsOf([
       { type: 'text', text: 'one' },
@@ -25,18 +25,18 @@ test('texts stay texts, without what no API takes', () => {
   ).toEqual([]);
 });
 
-test('an answer with nothing in it has no parts, and is no error by itself', () => {
+test('an empty or malformed answer has no parts and is not an error', () => {
   for (const answer of [{}, { content: [] }, { content: null }, { content: 'x' }, null, 7, 'text', [], undefined]) {
     expect(toolOutput(answer)).toEqual({ parts: [], isError: false });
   }
 });
 
-test('only a plain true is an error', () => {
+test('isError is true only for the boolean true', () => {
   expect(toolOutput({ content: [], isError: true }).isError).toBe(true);
   for (const isError of [false, 'true', 1, null]) expect(toolOutput({ content: [], isError }).isError).toBe(false);
 });
 
-test('an image is decoded, also from base64 in lines or without padding', () => {
+test('decodes an image, also from base64 with line breaks or without padding', () => {
   const bytes = Buffer.from(PNG, 'base64');
   for (const data of [PNG, PNG.replaceAll(/(.{20})/g, '$1\r\n'), PNG.replace(/=+$/, '')]) {
     const { parts } = toolOutput({ content: [{ type: 'image', data, mimeType: 'image/png' }] });
@@ -44,14 +44,14 @@ test('an image is decoded, also from base64 in lines or without padding', () => 
   }
 });
 
-test('what is no base64 becomes words with type and size, and never a broken picture', () => {
+test('an image that is not valid base64 becomes a text with type and size', () => {
   for (const data of ['', '****', 'AAA*', 'A', 'AA=A', 'AAAA====', 'data:image/png;base64,AAAA', '\ud800']) {
     const [text] = textsOf([{ type: 'image', data, mimeType: 'image/png' }]);
     expect(text).toMatch(/^\[image not legible, image\/png, \d+ bytes\]$/);
   }
 });
 
-test('an image that is too large becomes words with type and size, alone or together with others', () => {
+test('an image that is too large, alone or together with others, becomes a text with type and size', () => {
   const image = (bytes: number) => ({
     type: 'image',
     mimeType: 'image/png',
@@ -69,7 +69,7 @@ test('an image that is too large becomes words with type and size, alone or toge
   expect(textsOf([image(limit + 1)])).toEqual([`[image too large, image/png, ${limit + 1} bytes]`]);
 });
 
-test('sound and binary resources are named with kind, type and size', () => {
+test('audio and binary resources become a text with kind, type and size', () => {
   const data = Buffer.alloc(1000).toString('base64');
   expect(
     textsOf([
@@ -84,7 +84,7 @@ test('sound and binary resources are named with kind, type and size', () => {
   ]);
 });
 
-test('a resource of text is given with its address, a link as one line', () => {
+test('a text resource is shown with its address, and a resource link as one line', () => {
   expect(
     textsOf([
       { type: 'resource', resource: { uri: 'file:///a.txt', text: 'inside' } },
@@ -98,7 +98,7 @@ test('a resource of text is given with its address, a link as one line', () => {
   ]);
 });
 
-test('what we do not know is named, so that the model sees that there was something', () => {
+test('unknown content becomes a text that names its type', () => {
   expect(textsOf([{ type: 'hologram' }, { type: 'text' }, 7])).toEqual([
     '[content that cannot be shown: hologram]',
     '[content that cannot be shown: text]',
@@ -106,7 +106,7 @@ test('what we do not know is named, so that the model sees that there was someth
   ]);
 });
 
-test('a structured answer is told where the content does not say the same', () => {
+test('structuredContent is added unless the content already says the same', () => {
   const structuredContent = { degrees: 21, words: 'a "quoted"\nline ü' };
   const json = JSON.stringify(structuredContent);
   const told = (content: unknown) =>
@@ -120,7 +120,7 @@ test('a structured answer is told where the content does not say the same', () =
   for (const words of [...same, 'It has 21 degrees: a "quoted"\nline ü']) expect(told([text(words)])).toEqual([words]);
 });
 
-test('a picture in both forms of an answer is shown once, and never in base64', () => {
+test('a picture in content and in structuredContent is shown once, and never as base64 text', () => {
   const data = Buffer.alloc(3_000, 7).toString('base64');
   const image = { type: 'image', data, mimeType: 'image/png' };
   const { parts } = toolOutput({ content: [image], structuredContent: { content: [image] } });
@@ -135,19 +135,19 @@ test('a picture in both forms of an answer is shown once, and never in base64', 
   expect(only.parts).toEqual([{ type: 'text', text: '{"data":"[a picture in base64, 4011 characters]"}' }]);
 });
 
-test('what is no picture stays: hashes, words and short signatures', () => {
+test('keeps text that is not a picture in base64: hashes, words and short signatures', () => {
   const texts = [`iVBORw0KGgo${'A'.repeat(50)}`, 'f'.repeat(2_000), '/9j/ is how a JPEG begins'];
   for (const text of texts) expect(textsOf([{ type: 'text', text }])).toEqual([text]);
 });
 
-test('an answer that is nested as deeply as can be does not throw', () => {
+test('does not throw on an answer that is nested 200,000 levels deep', () => {
   const deep = JSON.parse(`${'['.repeat(200_000)}${']'.repeat(200_000)}`);
   expect(toolOutput({ structuredContent: deep }).parts).toHaveLength(1);
   expect(toolOutput({ content: [{ type: 'text', text: 'x' }], structuredContent: { deep } }).parts).toHaveLength(2);
   expect(textsOf([deep, { type: 'text', text: deep }, { type: 'resource', resource: deep }])).toHaveLength(3);
 });
 
-test('texts are bounded together, and the cut says how long the whole was', () => {
+test('all texts share one limit, and the cut states how long the whole text was', () => {
   const text = (chars: number) => ({ type: 'text', text: 'x'.repeat(chars) });
   expect(textsOf([text(25), text(25)], SMALL)).toEqual(['x'.repeat(25), 'x'.repeat(25)]);
   const cut = '\n[… cut: the whole text had 90 characters …]';
@@ -156,7 +156,7 @@ test('texts are bounded together, and the cut says how long the whole was', () =
   expect(exact).toEqual([`${'x'.repeat(50)}${cut}`]);
 });
 
-test('a cut keeps the pictures behind it, and no more pieces than allowed are looked at', () => {
+test('a cut keeps the pictures after it, and pieces beyond itemsMax are counted', () => {
   const image = { type: 'image', data: PNG, mimeType: 'image/png' };
   const long = { type: 'text', text: 'x'.repeat(60) };
   expect(textsOf([long, long, image], SMALL).map((text) => text[0])).toEqual(['x', '[']);
@@ -168,7 +168,7 @@ test('a cut keeps the pictures behind it, and no more pieces than allowed are lo
   ]);
 });
 
-test('the bound holds for texts of any characters, and no character is cut in two', () => {
+test('the text limit holds for any characters, and the cut text is well-formed', () => {
   fc.assert(
     fc.property(fc.array(graphemeTexts(), { maxLength: 3 }), (texts) => {
       const output = toolOutput({ content: texts.map((text) => ({ type: 'text', text })) }, SMALL);
@@ -187,7 +187,7 @@ test('the bound holds for texts of any characters, and no character is cut in tw
   );
 });
 
-test('any JSON becomes parts that an API takes, and nothing throws', () => {
+test('toolOutput never throws, and turns any JSON into parts that the API accepts', () => {
   const texts = fc.oneof(rawTexts(), fc.base64String());
   const loose = fc.oneof(texts, fc.jsonValue());
   const item = fc.record(
@@ -227,7 +227,7 @@ test('any JSON becomes parts that an API takes, and nothing throws', () => {
   );
 });
 
-test('the largest answers are turned in a moment, also the nastiest', () => {
+test('toolOutput takes linear time on answers of 6 MB', () => {
   const began = performance.now();
   for (const unit of ['x', '\u0301', '\ud800', '\0', 'क्', ' ', '👩‍']) {
     textsOf([{ type: 'text', text: unit.repeat(6_000_000 / unit.length) }]);

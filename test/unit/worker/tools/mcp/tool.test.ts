@@ -16,13 +16,13 @@ function whyNot(inputSchema: unknown): string {
   return read !== undefined && 'omitted' in read ? read.omitted.why : 'taken';
 }
 
-test('a name that is clear is left as it is', () => {
+test('toolName joins server and tool with __ if the result is legal and unambiguous', () => {
   expect(toolName('files', 'read_file')).toBe('files__read_file');
   expect(toolName('my-server', 'a__b')).toBe('my-server__a__b');
   expect(toolName('a', 'b'.repeat(61))).toBe(`a__${'b'.repeat(61)}`);
 });
 
-test('names that would be the same differ, and each stays what it is whoever else is there', () => {
+test('toolName gives different names to pairs that would otherwise collide', () => {
   const pairs = [
     ['a', 'b__c'],
     ['a__b', 'c'],
@@ -50,11 +50,11 @@ test('names that would be the same differ, and each stays what it is whoever els
   expect(toolName('a', given.slice('a__'.length))).not.toBe(given);
 });
 
-test('a long server name leaves room for what the tool is called', () => {
+test('toolName cuts a long server name to 24 characters and keeps the name of the tool', () => {
   expect(toolName('s'.repeat(200), 'read_file')).toMatch(/^s{24}__read_file_[0-9a-f]{8}$/);
 });
 
-test('any two names make a legal one, the same each time, and different pairs make different ones', () => {
+test('toolName is legal, deterministic and unique for any pairs', () => {
   const part = fc.oneof(rawTexts(80), fc.stringMatching(/^[a-b_.]{0,4}$/), fc.stringMatching(/^[A-Za-z0-9_-]{1,70}$/));
   fc.assert(
     fc.property(
@@ -70,7 +70,7 @@ test('any two names make a legal one, the same each time, and different pairs ma
   );
 });
 
-test('a tool says what it does in its own words, else by its title, else by its name', () => {
+test('the description of a tool is its own, else its title, else its name', () => {
   expect(tool({ description: 'does it', title: 'T' }).description).toBe('does it');
   expect(tool({ description: ' \n', title: 'T' }).description).toBe('T');
   expect(tool({ annotations: { title: 'A' } }).description).toBe('A');
@@ -81,7 +81,7 @@ test('a tool says what it does in its own words, else by its title, else by its 
   expect(tool({ description: '👩‍👩‍👧‍👦'.repeat(1_000) }).description.length).toBeLessThanOrEqual(4_000);
 });
 
-test('a call may be repeated only where the tool says that it reads or that twice is as once', () => {
+test('a tool is repeatable only if readOnlyHint or idempotentHint is true', () => {
   expect(tool({}).repeatable).toBe(false);
   expect(tool({ annotations: { readOnlyHint: true } }).repeatable).toBe(true);
   expect(tool({ annotations: { idempotentHint: true } }).repeatable).toBe(true);
@@ -92,7 +92,7 @@ test('a call may be repeated only where the tool says that it reads or that twic
   }
 });
 
-test('a schema is passed on as it is, without what no API can read', () => {
+test('passes a schema on unchanged, except for lone surrogates', () => {
   const schema = {
     type: 'object',
     properties: { a: { type: 'string', description: 'ю' } },
@@ -104,7 +104,7 @@ test('a schema is passed on as it is, without what no API can read', () => {
   expect(broken.inputSchema).toEqual({ type: 'object', $defs: { 'k\ufffd': { enum: ['v\ufffd', '\\ud800'] } } });
 });
 
-test('a tool whose schema the API would refuse is left out, and the reason says where it is wrong', () => {
+test('removes a tool whose schema the API would refuse, and the reason says where it is wrong', () => {
   const at = (a: unknown) => ({ type: 'object', properties: { a } });
   const deep = JSON.parse(`${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}`);
   const wrong: [unknown, RegExp][] = [
@@ -129,7 +129,7 @@ test('a tool whose schema the API would refuse is left out, and the reason says 
   for (const [inputSchema, why] of wrong) expect(whyNot(inputSchema)).toMatch(why);
 });
 
-test('what older drafts write is written in the terms of the new one, and means the same', () => {
+test('translates schemas of older drafts into the new one, and leaves data and property names unchanged', () => {
   const at = (a: unknown) => ({ type: 'object', properties: { a } });
   const pairs: [unknown, unknown][] = [
     [undefined, { type: 'object' }],
@@ -163,7 +163,7 @@ test('what older drafts write is written in the terms of the new one, and means 
   for (const same of untouched) expect(tool({ inputSchema: same }).inputSchema).toEqual(same);
 });
 
-test('what has no name is left out, and what runs only as a task is no fault', () => {
+test('removes a tool without a name and reports it, and skips a task-only tool without a report', () => {
   for (const listed of [null, 7, [], {}, { name: 7 }]) {
     expect(readTool(listed)).toEqual({ omitted: { tool: '', why: 'it has no name' } });
   }
@@ -171,7 +171,7 @@ test('what has no name is left out, and what runs only as a task is no fault', (
   expect(readTool({ name: 'x', execution: { taskSupport: 'optional' } })).toHaveProperty('tool');
 });
 
-test('any JSON is read as a tool or not at all, and a tool can be written again', () => {
+test('readTool never throws, and a tool that it returns has a well-formed object schema', () => {
   const listed = fc.record(
     {
       name: fc.oneof(rawTexts(), fc.jsonValue()),
@@ -197,7 +197,7 @@ test('any JSON is read as a tool or not at all, and a tool can be written again'
   );
 });
 
-test('an answer that breaks the promised form is found, and a promise that cannot be read forbids nothing', () => {
+test('answerFault finds structuredContent that breaks outputSchema, and ignores an unreadable outputSchema', () => {
   const promise = { type: 'object', properties: { n: { type: 'number' } }, required: ['n'] };
   const strict = tool({ outputSchema: promise });
   expect(answerFault(strict, { structuredContent: { n: 1 } })).toBeUndefined();
@@ -208,7 +208,7 @@ test('an answer that breaks the promised form is found, and a promise that canno
   for (const n of [1, 2]) expect(answerFault(unreadable, { structuredContent: { n } })).toBeUndefined();
 });
 
-test('two tools may use the same id for different schemas', () => {
+test('two tools may use the same $id for different output schemas', () => {
   const one = tool({ outputSchema: { $id: 'answer', type: 'object', required: ['a'] } });
   const other = tool({ outputSchema: { $id: 'answer', type: 'object', required: ['b'] } });
   expect(answerFault(one, { structuredContent: { a: 1 } })).toBeUndefined();
@@ -216,7 +216,7 @@ test('two tools may use the same id for different schemas', () => {
   expect(answerFault(other, { structuredContent: { a: 1 } })).toMatch(/b/);
 });
 
-test('a schema that the Messages API would refuse loses what it would be refused for, and keeps the rest', () => {
+test('drops from a schema what the Messages API would refuse, and keeps the rest', () => {
   const plain = {
     type: 'object',
     properties: { a: { anyOf: [{ type: 'string' }, { type: 'null' }] } },

@@ -39,11 +39,11 @@ test.each([
   ['नमस्ते', ['नमस्ते']],
   ['한국어', ['한국어']],
   ['👍🏽 …', []],
-])('the words of %j', (said, terms) => {
+])('splits %j into words', (said, terms) => {
   expect(termsOf(said)).toEqual(terms);
 });
 
-test('each word of a text is where it is said to be, and no text takes long', () => {
+test('every word is not empty and starts within the text, and long texts take linear time', () => {
   fc.assert(
     fc.property(fc.oneof(prose(20), rawTexts(), graphemeTexts(20)), (said) => {
       eachWord(said, (term, at) => {
@@ -59,7 +59,7 @@ test('each word of a text is where it is said to be, and no text takes long', ()
   expect(performance.now() - start).toBeLessThan(LINEAR_MS_MAX);
 });
 
-test('a question looks for at most 32 words, and for ids and numbers only as they are', () => {
+test('a question searches for at most 32 words, and for a number without fuzzy matching', () => {
   expect(soughtIn('words '.repeat(500)).size).toBe(2);
   expect(soughtIn(Array.from({ length: 500 }, (_, n) => `word${n}`).join(' ')).size).toBe(32);
   expect(soughtIn('20240917').get('20240917')).toMatchObject({ fuzzy: false });
@@ -73,26 +73,26 @@ test.each([
     '1',
   ],
   ['an id rather than its parts', 'X-7-A', ['X 7 A', 'the paper X-7-A'], '1'],
-  ['another case', 'KUBERNETES', ['about docker', 'about Kubernetes'], '1'],
-  ['another ending in Russian', 'договоре', ['о погоде', 'мы говорили с договором в руках'], '1'],
-  ['a longer ending in Russian', 'решение', ['другое дело', 'с решениями согласны'], '1'],
-  ['a beginning', 'kube', ['nothing', 'about kubernetes'], '1'],
-  ['a longer beginning', 'migrat', ['nothing', 'the migration is over'], '1'],
-  ['a slip of the pen', 'deploiment', ['nothing', 'the deployment failed'], '1'],
-  ['without its accents', 'facade', ['nothing', 'la façade bleue'], '1'],
+  ['a word in another case', 'KUBERNETES', ['about docker', 'about Kubernetes'], '1'],
+  ['a Russian word with another ending', 'договоре', ['о погоде', 'мы говорили с договором в руках'], '1'],
+  ['a Russian word with a longer ending', 'решение', ['другое дело', 'с решениями согласны'], '1'],
+  ['a word by its beginning', 'kube', ['nothing', 'about kubernetes'], '1'],
+  ['a word by a longer beginning', 'migrat', ['nothing', 'the migration is over'], '1'],
+  ['a misspelt word', 'deploiment', ['nothing', 'the deployment failed'], '1'],
+  ['a word without its accents', 'facade', ['nothing', 'la façade bleue'], '1'],
   ['a Chinese phrase', '季度预算', ['明天的会议', '我们讨论了第三季度预算的问题', '预算很高'], '1'],
-  ['one Chinese sign at the end', '书', ['没有', '计划书'], '1'],
-  ['all words rather than one of them', 'red car', ['a red house', 'a red car', 'a blue car'], '1'],
+  ['one Chinese character at the end', '书', ['没有', '计划书'], '1'],
+  ['a text with all words rather than one of them', 'red car', ['a red house', 'a red car', 'a blue car'], '1'],
 ])('%s is found first', async (_what, question, said, id) => {
   expect((await found(said, question))[0]).toBe(id);
 });
 
-test('what is not there is not found', async () => {
+test('a question without a matching word finds nothing', async () => {
   expect(await found(['the migration is over', '季度预算', 'ORD-20117'], 'zebra 苹果 QX-9')).toEqual([]);
   expect(await found(['something'], '!!! 👍🏽')).toEqual([]);
 });
 
-test('a memory holds what was said, called and returned, by whom, and nothing of ours', () => {
+test('a memory holds what was said, called or returned, and by whom; summaries, seeds and scrubs yield no memory', () => {
   const tools = assistantSays([
     thinking('secretly'),
     text('I look.'),
@@ -113,7 +113,7 @@ test('a memory holds what was said, called and returned, by whom, and nothing of
   );
 });
 
-test('a memory is bounded, well formed and without credentials, whatever the record holds', () => {
+test('a memory has at most 8,000 characters, is well-formed and contains no credentials', () => {
   const key = `sk-ant-${'a1'.repeat(20)}`;
   expect(memoryOf(userSays(`key ${key}`))?.text).toBe('key [secret]');
   expect(memoryOf(userSays(`${'x '.repeat(3_996)} ${key}${'y '.repeat(60_000)}`))?.text).not.toContain('sk-ant');
@@ -136,7 +136,7 @@ test.each([
   ['before', false],
   ['after', true],
 ])(
-  'a message that was scrubbed as a whole is known by the words instead, if the scrub comes %s it',
+  'a fully scrubbed message is found only by its replacement text if the scrub comes %s it',
   async (_when, isLater) => {
     const declined = userSays('forbidden fruit', { id: 'm', entry: '1-0' });
     const scrub: LogRecord = { v: 1, t: 'scrub', id: 's', at: '', entry: '1-0', text: 'left out' };
@@ -153,7 +153,7 @@ test.each([
   },
 );
 
-test('a script without spaces weighs more in an index than its characters, since nearly each pair is new', async () => {
+test('a text without spaces weighs over 10 times its bytes in the index, since nearly every pair is new', async () => {
   const [words, signs] = [createMemoryIndex(), createMemoryIndex()];
   const han = String.fromCodePoint(...Array.from({ length: 1_000 }, (_, n) => 0x4e00 + ((n * 7_919) % 20_000)));
   await words.add([userSays('some words of a text '.repeat(50))]);
@@ -162,7 +162,7 @@ test('a script without spaces weighs more in an index than its characters, since
   expect(signs.weight).toBeGreaterThan(10 * Buffer.byteLength(han));
 });
 
-test('a record that is added twice, at once or later, is one memory', async () => {
+test('a record that is added twice, together or later, is one memory', async () => {
   const index = createMemoryIndex();
   const record = userSays('twice', { id: 'a' });
   await index.add([record, record]);
@@ -171,7 +171,7 @@ test('a record that is added twice, at once or later, is one memory', async () =
   expect(index.search('twice', 8, () => false)).toHaveLength(1);
 });
 
-test('a snippet shows the stretch with the most of the words, within its bound, and cuts no character', () => {
+test('a snippet shows the passage with most of the words, within its limit, and cuts no character', () => {
   const far = `blue ${'filler '.repeat(300)}the blue boat sank ${'filler '.repeat(300)}`;
   expect(snippet(far, new Set(['blue', 'boat', 'sank']), 400)).toContain('the blue boat sank');
   expect(snippet('nothing\nof it', new Set(['blue']), 400)).toBe('nothing of it');
@@ -194,7 +194,7 @@ test('a snippet shows the stretch with the most of the words, within its bound, 
   );
 });
 
-test('a shortened text is read on piece by piece until its end: nothing twice, nothing missed, no character cut', () => {
+test('passage reads a text piece by piece to its end, without repeats, gaps or lone surrogates', () => {
   const texts = fc.oneof(
     graphemeTexts(400),
     rawTexts(400).map((said) => said.toWellFormed()),
@@ -219,7 +219,7 @@ test('a shortened text is read on piece by piece until its end: nothing twice, n
   );
 });
 
-test('a place inside a character is read from its beginning, a place behind the end is refused', () => {
+test('passage moves a place inside a character to its start, and refuses a place after the end', () => {
   expect(passage('a👩‍👩‍👧‍👦b', REF, 3)?.split('\n')[1]).toBe('👩‍👩‍👧‍👦b');
   expect([passage('abc', REF, 3), passage('', REF, 0)]).toEqual([undefined, undefined]);
   const tower = `a${'\u0301'.repeat(30_000)}`;
