@@ -46,6 +46,8 @@ test('after a refused token, methods fail as unauthorized without a call until t
     telegram.editMessage(CHAT, 7, 'c'),
     telegram.downloadFile('f', 1, signal),
     telegram.sendTyping(CHAT),
+    telegram.sendDraft(CHAT, 1, 'd'),
+    telegram.setCommands([]),
   ]);
   for (const result of results) expect(result).toMatchObject({ failure: { kind: 'unauthorized', retryAfterMs: 1 } });
   expect(world.calls).toBe(1);

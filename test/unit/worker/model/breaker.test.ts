@@ -129,3 +129,14 @@ test('an aborted probe does not leave the circuit waiting: the next call probes'
   world.reason = undefined;
   expect((await send()).ok).toBe(true);
 });
+
+test('a probe that throws does not leave the circuit waiting: the next call probes', async () => {
+  const { world, send, fail } = broken('overloaded');
+  await fail(TRIP);
+  world.nowMs += 5_000;
+  world.gate = Promise.reject(new Error('a bug of ours'));
+  await expect(send()).rejects.toThrow('a bug of ours');
+  world.gate = undefined;
+  world.reason = undefined;
+  expect((await send()).ok).toBe(true);
+});

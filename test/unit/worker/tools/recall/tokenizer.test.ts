@@ -43,6 +43,15 @@ test.each([
   expect(termsOf(said)).toEqual(terms);
 });
 
+test('a word stands in the text where its place says', () => {
+  fc.assert(
+    fc.property(fc.stringMatching(/^[a-z0-9 ._-]{0,60}$/), (said) => {
+      eachWord(said, (term, at) => expect(said.slice(at, at + term.length)).toBe(term));
+    }),
+    SEEDED,
+  );
+});
+
 test('every word is not empty and starts within the text, and long texts take linear time', () => {
   fc.assert(
     fc.property(fc.oneof(prose(20), rawTexts(), graphemeTexts(20)), (said) => {
