@@ -23,13 +23,13 @@ const end = (value: string): Block => text(value, marked);
 const turns = (count: number): Message[] =>
   Array.from({ length: count }, (_, at) => (at % 2 === 0 ? user(`turn ${at}`) : assistant(`turn ${at}`)));
 
-test('without a breakpoint all input is plain', () => {
+test('without a breakpoint nothing is cached', () => {
   const send = conversation();
   send(turns(3));
   expect(send(turns(3))).toMatchObject({ cache_read_input_tokens: 0, cache_creation_input_tokens: 0 });
 });
 
-test('a growing conversation reads what it wrote before, and the parts always add up', () => {
+test('a growing conversation reads its earlier prefix from the cache, and the token counts add up', () => {
   const send = conversation();
   const first = send([user(end('one'))]);
   expect(first).toMatchObject({ input_tokens: 0, cache_read_input_tokens: 0 });
@@ -42,14 +42,14 @@ test('a growing conversation reads what it wrote before, and the parts always ad
   expect(again.cache_creation_input_tokens).toBe(0);
 });
 
-test('a top-level marker caches up to the end', () => {
+test('a top-level cache_control caches the whole request', () => {
   const send = conversation();
   const first = send(turns(3), { cache_control: { type: 'ephemeral' } });
   expect(first.input_tokens).toBe(0);
   expect(send(turns(3), { cache_control: { type: 'ephemeral' } }).cache_read_input_tokens).toBe(total(first));
 });
 
-test('a change in tools, system prompt or an earlier message misses all that follows', () => {
+test('a change in tools, system prompt or a message invalidates the cache from there on', () => {
   const base = { system: [end('rules')], tools: [tool('look', marked)] };
   const changes: [text: string, more: Partial<MessagesRequest>, segmentsRead: number][] = [
     ['one', { ...base, tools: [tool('see', marked)] }, 0],
@@ -81,7 +81,7 @@ test('a breakpoint finds an earlier one 19 blocks back, and not 20', () => {
 const hour = { cache_control: { type: 'ephemeral', ttl: '1h' } };
 const MINUTE_MS = 60_000;
 
-test('an entry is gone when its lifetime is over, and each reading begins it anew', () => {
+test('an entry expires after its lifetime of 5 minutes or 1 hour, and each read renews it', () => {
   for (const [marker, livesMs] of [
     [marked, 5 * MINUTE_MS],
     [hour, 60 * MINUTE_MS],
@@ -98,7 +98,7 @@ test('an entry is gone when its lifetime is over, and each reading begins it ane
   }
 });
 
-test('being found by a later breakpoint lets an entry live on, and with the lifetime that it was written for', () => {
+test('a read from a later breakpoint renews an entry for the lifetime it was written with', () => {
   let now = 0;
   const send = conversation({ now: () => now });
   const first = send([user(end('one'))]);
@@ -113,7 +113,7 @@ test('being found by a later breakpoint lets an entry live on, and with the life
   expect(send([user(end('other'))]).cache_read_input_tokens).toBe(total(long));
 });
 
-test('what is written is told by its lifetime, and the parts add up', () => {
+test('usage splits the written tokens by lifetime, and the parts add up', () => {
   const send = conversation();
   const both = { system: [text('rules', hour)] };
   const first = send([user(end('one'))], both);
@@ -127,7 +127,7 @@ test('what is written is told by its lifetime, and the parts add up', () => {
   expect(second).toMatchObject({ cache_creation_input_tokens: 0, cache_read_input_tokens: total(first) });
 });
 
-test('a prefix that is too short is not kept, and a longer one is', () => {
+test('a prefix shorter than minTokens is not cached, and a longer one is', () => {
   const send = conversation({ minTokens: 50 });
   for (const [said, isKept] of [
     ['short', false],
@@ -138,14 +138,14 @@ test('a prefix that is too short is not kept, and a longer one is', () => {
   }
 });
 
-test('a model does not read what another one has written', () => {
+test('a model reads what it wrote under a prefixed name, but nothing that another model wrote', () => {
   const send = conversation();
   send([user(end('one'))], { model: 'claude-a' });
   expect(send([user(end('one'))], { model: 'claude-b' }).cache_read_input_tokens).toBe(0);
   expect(send([user(end('one'))], { model: 'us.anthropic.claude-a-v1:0' }).cache_read_input_tokens).toBeGreaterThan(0);
 });
 
-test('another effort begins anew; another choice of tools or kind of thinking keeps tools and system prompt', () => {
+test('a new effort misses the whole cache; a new tool_choice or thinking type keeps tools and system prompt', () => {
   const base = { system: [end('rules')], tools: [tool('look')] };
   const changes: [more: Partial<MessagesRequest>, keeps: 'all' | 'frame' | 'nothing'][] = [
     [{ output_config: { effort: 'medium' }, thinking: { type: 'adaptive' } }, 'all'],
@@ -162,7 +162,7 @@ test('another effort begins anew; another choice of tools or kind of thinking ke
   }
 });
 
-test('a prefixed name is the same model', () => {
+test('modelName removes the prefix and the version of a provider', () => {
   const names = [
     'anthropic/claude-opus-5-5',
     'anthropic/claude-opus-5.5',

@@ -14,7 +14,7 @@ const request = (content: string, more: Partial<MessagesRequest> = {}): Messages
   ...more,
 });
 
-test('plain prose has about four characters a token, and everything else is denser', () => {
+test('prose has about 4 characters per token; code, JSON, Cyrillic, CJK and emoji have fewer', () => {
   const prose = charsPerToken(PROSE);
   expect(prose).toBeGreaterThan(3.8);
   expect(prose).toBeLessThan(4.6);
@@ -47,7 +47,7 @@ test('every part of a request counts: system prompt, tools, calls, results, pict
   expect(more[5]).toBeGreaterThan(3000);
 });
 
-test('a picture costs by its pixels, up to a bound, and not by its bytes', () => {
+test('a picture is counted by its pixels, up to a maximum, and not by its bytes', () => {
   const [small, large, heavy] = [png(200, 200), png(4000, 4000), png(200, 200, 100_000)].map((data) =>
     contentTokens([image(data)]),
   );
@@ -56,13 +56,13 @@ test('a picture costs by its pixels, up to a bound, and not by its bytes', () =>
   expect(heavy).toBe(small);
 });
 
-test('a second tokenizer counts the same request in proportion', () => {
+test('the count is deterministic and scales with the tokenizer ratio', () => {
   const body = request(PROSE.repeat(100));
   expect(countTokens(body, 1.35) / countTokens(body)).toBeCloseTo(1.35, 2);
   expect(countTokens(body)).toBe(countTokens(body));
 });
 
-test('a text is cut to what it may cost, between characters', () => {
+test('cutToTokens cuts a text to a token limit and never splits a character', () => {
   expect(textTokens(cutToTokens(PROSE.repeat(50), 100))).toBeLessThanOrEqual(100);
   expect(textTokens(cutToTokens(PROSE.repeat(50), 100))).toBeGreaterThan(98);
   expect(textTokens(cutToTokens(PROSE.repeat(50), 100, 2))).toBeLessThanOrEqual(50);

@@ -23,7 +23,7 @@ const PLACES: [place: string, more: Partial<Params>][] = [
 ];
 
 for (const [place, more] of PLACES) {
-  test(`the model refuses because of ${place}, in a stream that began well`, async () => {
+  test(`the model refuses for the text at ${place}, in a stream with status 200`, async () => {
     const { claude, client } = await lines.start({ refusesText: { pattern: GUILTY, category: 'bio' } });
     const message = await stream(client, ask('', more));
     expect(message).toMatchObject({ content: [], stop_reason: 'refusal' });
@@ -33,7 +33,7 @@ for (const [place, more] of PLACES) {
     expect((await stream(client, ask('And the weather?'))).stop_reason).toBe('end_turn');
   });
 
-  test(`a guardrail rejects because of ${place}, and lets the rest through`, async () => {
+  test(`a guardrail rejects for the text at ${place}, and lets the next request through`, async () => {
     const { claude, client } = await lines.start({ rejectsText: { pattern: GUILTY, respond: 'bedrock' } });
     const error = await failure(stream(client, ask('', more)));
     expect(error.message).toContain(`Malformed input request: #/messages/${place.split('.')[1]}:`);
@@ -42,7 +42,7 @@ for (const [place, more] of PLACES) {
   });
 }
 
-test('a guardrail reads the system prompt and the tools, too, and neither pictures nor signatures', async () => {
+test('a guardrail also reads the system prompt and tool descriptions, but not signatures', async () => {
   const { claude, client } = await lines.start({ rejectsText: { pattern: GUILTY, respond: 'bodyless' } });
   await failure(client.messages.create(ask('Hi', { system: 'Plutonium is fine.' })));
   await failure(client.messages.create(ask('Hi', { tools: [{ ...TOOLS[0], description: 'plutonium' } as never] })));
@@ -65,7 +65,7 @@ const SEEN: Readonly<Record<Guardrail, { status: number | undefined; [key: strin
 };
 
 for (const name of Object.keys(GUARDRAILS) as Guardrail[]) {
-  test(`the official client sees the guardrail ${name}`, async () => {
+  test(`the official client reports the status and error of the guardrail ${name}`, async () => {
     const { claude, client } = await lines.start({ rejectsText: { pattern: GUILTY, respond: name } });
     expect(await failure(stream(client, ask('plutonium')))).toMatchObject(SEEN[name]);
     expect(claude.calls[0]).toMatchObject({
@@ -77,7 +77,7 @@ for (const name of Object.keys(GUARDRAILS) as Guardrail[]) {
   });
 }
 
-test('a guard is set and lifted while the server runs', async () => {
+test('a guard can be set and removed while the server runs', async () => {
   const { claude, client } = await lines.start();
   claude.guard.rejectsText = { pattern: GUILTY, respond: { do: 'raw', status: 451, body: 'no' } };
   expect(await failure(client.messages.create(ask('plutonium')))).toMatchObject({ status: 451 });
@@ -90,7 +90,7 @@ test('a guard is set and lifted while the server runs', async () => {
   });
 });
 
-test('a guardrail hides a violation from the client, not from the ledger, and a violation comes before a refusal', async () => {
+test('a violation is listed even behind a guardrail, and it precedes a refusal', async () => {
   const { claude, client } = await lines.start({ refusesText: GUILTY });
   const broken = ask('', { messages: turns('plutonium', 'b') });
   expect(await failure(client.messages.create(broken))).toMatchObject({ status: 400 });
@@ -99,7 +99,7 @@ test('a guardrail hides a violation from the client, not from the ledger, and a 
   expect(claude.violations().map(({ violation }) => violation?.rule)).toEqual([4, 4]);
 });
 
-test('a refusal is told in the last event of its stream', async () => {
+test('a refused stream has no content: message_start, message_delta with stop_reason refusal, message_stop', async () => {
   const { claude } = await lines.start({ refusesText: GUILTY, thinks: 20 });
   const events = await wireEvents(claude, ask('plutonium'));
   expect(events.map(({ type }) => type)).toEqual(['message_start', 'message_delta', 'message_stop']);
@@ -109,18 +109,22 @@ test('a refusal is told in the last event of its stream', async () => {
 const draft = (properties: object, more: object = {}): object => ({ type: 'object', properties, ...more });
 const SCHEMAS: [name: string, schema: object, says: string][] = [
   ['a draft-4 bound', draft({ n: { type: 'number', minimum: 0, exclusiveMinimum: true } }), 'draft 2020-12'],
-  ['a bound of a nested schema', draft({ a: { type: 'array', items: { exclusiveMaximum: true } } }), 'draft 2020-12'],
-  ['a draft-3 property', draft({ n: { type: 'string', required: true } }), 'draft 2020-12'],
+  [
+    'a draft-4 bound in a nested schema',
+    draft({ a: { type: 'array', items: { exclusiveMaximum: true } } }),
+    'draft 2020-12',
+  ],
+  ['a draft-3 required property', draft({ n: { type: 'string', required: true } }), 'draft 2020-12'],
   ['a draft-7 tuple', draft({ n: { type: 'array', items: [{ type: 'string' }] } }), 'draft 2020-12'],
   ['an unknown type', draft({ n: { type: 'file' } }), 'draft 2020-12'],
-  ['a choice at the top', draft({}, { anyOf: [{ required: ['a'] }] }), 'does not support oneOf, allOf, or anyOf'],
+  ['anyOf at the top level', draft({}, { anyOf: [{ required: ['a'] }] }), 'does not support oneOf, allOf, or anyOf'],
   ['no type', {}, 'type: Field required'],
-  ['a list at the top', { type: 'array' }, "type: Input should be 'object'"],
-  ['a property with a blank', draft({ 'a b': {} }), 'Property keys should match pattern'],
+  ['type array at the top level', { type: 'array' }, "type: Input should be 'object'"],
+  ['a space in a property name', draft({ 'a b': {} }), 'Property keys should match pattern'],
 ];
 
 for (const [name, schema, says] of SCHEMAS) {
-  test(`a tool's schema is refused for ${name}, with its place`, async () => {
+  test(`refuses a tool schema with ${name}, and names its path`, async () => {
     const { claude, client } = await lines.start();
     const tools = [TOOLS[0], { name: 'bad', input_schema: schema }] as Params['tools'];
     expect(await failure(client.messages.create(ask('Hi', { ...(tools && { tools }) })))).toMatchObject({
@@ -132,7 +136,7 @@ for (const [name, schema, says] of SCHEMAS) {
   });
 }
 
-test('a schema that follows the draft passes, whatever draft it claims', async () => {
+test('accepts a schema that is valid under draft 2020-12 although it declares draft-07', async () => {
   const { claude, client } = await lines.start();
   const claimed = { $schema: 'http://json-schema.org/draft-07/schema#', additionalProperties: false };
   const sound = draft({ n: { type: ['number', 'null'], exclusiveMinimum: 0 }, r: { $ref: '#/$defs/x' } }, claimed);
@@ -140,7 +144,7 @@ test('a schema that follows the draft passes, whatever draft it claims', async (
   expect(claude.violations()).toEqual([]);
 });
 
-test('a tool is rejected by what its definition says', async () => {
+test('rejectsTool rejects a tool whose definition matches the pattern', async () => {
   const { client } = await lines.start({ rejectsTool: /uuid/ });
   const bad = { name: 'bad', input_schema: { type: 'object' as const, properties: { id: { format: 'uuid' } } } };
   const error = await failure(client.messages.create(ask('Hi', { tools: [TOOLS[0] as never, bad] })));

@@ -39,8 +39,8 @@ const TEXT_FILE: Block = { type: 'document', source: { type: 'text', media_type:
 
 const ACCEPTED: Case[] = [
   [22, 'the four kinds of picture', KINDS],
-  [22, 'a picture behind a URL', [{ type: 'image', source: { type: 'url', url: 'https://example.org/x.png' } }]],
-  [22, 'exactly 5 MB', [image(png(9, 9, 3_932_160))]],
+  [22, 'a picture given by URL', [{ type: 'image', source: { type: 'url', url: 'https://example.org/x.png' } }]],
+  [22, 'a picture of exactly 5 MB', [image(png(9, 9, 3_932_160))]],
   [23, 'a picture of 8000 px', [image(png(8000, 8000))]],
   [23, 'twenty large pictures', pictures(20, 2001)],
   [23, 'a hundred small pictures', pictures(100, 2000)],
@@ -50,20 +50,25 @@ const ACCEPTED: Case[] = [
 
 const REFUSED: Case[] = [
   [22, 'a bitmap', [image(png(1, 1), 'image/bmp')], "media_type: Input should be 'image/jpeg'"],
-  [22, 'a png that says jpeg', [image(png(1, 1), 'image/jpeg')], 'it appears to be image/png'],
-  [22, 'bytes that are no picture', [image(Buffer.alloc(64).toString('base64'))], 'Could not process image'],
-  [22, 'text that is no base64', [image('not base64!!')], 'Invalid base64 data'],
-  [22, 'more than 5 MB', [image(png(1, 1, 3_987_639))], 'image exceeds 5 MB maximum: 5316852 bytes > 5242880 bytes'],
-  [23, 'a side of 8001 px', [image(png(10, 8001))], 'exceed max allowed size: 8000 pixels'],
-  [23, 'a jpeg too wide, behind its preview', [image(jpeg(8001, 10), 'image/jpeg')], '8000 pixels'],
-  [23, 'a gif too wide', [image(gif(8001, 10), 'image/gif')], '8000 pixels'],
-  [23, 'a webp too high', [image(webp(10, 8001), 'image/webp')], '8000 pixels'],
+  [22, 'a PNG declared as JPEG', [image(png(1, 1), 'image/jpeg')], 'it appears to be image/png'],
+  [22, 'bytes that are not a picture', [image(Buffer.alloc(64).toString('base64'))], 'Could not process image'],
+  [22, 'data that is not base64', [image('not base64!!')], 'Invalid base64 data'],
+  [
+    22,
+    'a picture over 5 MB',
+    [image(png(1, 1, 3_987_639))],
+    'image exceeds 5 MB maximum: 5316852 bytes > 5242880 bytes',
+  ],
+  [23, 'a picture with a side of 8001 px', [image(png(10, 8001))], 'exceed max allowed size: 8000 pixels'],
+  [23, 'a JPEG of 8001 px whose size stands after a preview', [image(jpeg(8001, 10), 'image/jpeg')], '8000 pixels'],
+  [23, 'a GIF of 8001 px', [image(gif(8001, 10), 'image/gif')], '8000 pixels'],
+  [23, 'a WebP of 8001 px', [image(webp(10, 8001), 'image/webp')], '8000 pixels'],
   [23, '21 pictures, one over 2000 px', [...pictures(20, 9), ...pictures(1, 2001)], 'many-image requests: 2000 pixels'],
   [23, '101 pictures', pictures(101, 9), 'Too many images: 101 > 100'],
-  [24, '101 pages', [pages(101)], 'A maximum of 100 PDF pages may be provided'],
-  [24, 'pages that only the tree counts', [pdf('/Type /Pages /Count 700')], 'A maximum of 100 PDF pages'],
-  [24, 'a password', [pdf('/Type /Page trailer << /Encrypt 5 0 R >>')], 'password protected'],
-  [24, 'a PDF that is none', [NO_PDF], 'The PDF specified was not valid'],
+  [24, 'a PDF of 101 pages', [pages(101)], 'A maximum of 100 PDF pages may be provided'],
+  [24, 'a PDF whose pages only the page tree counts', [pdf('/Type /Pages /Count 700')], 'A maximum of 100 PDF pages'],
+  [24, 'a PDF with a password', [pdf('/Type /Page trailer << /Encrypt 5 0 R >>')], 'password protected'],
+  [24, 'bytes that are not a PDF', [NO_PDF], 'The PDF specified was not valid'],
 ];
 
 const asked = (content: Block[]) => ({ model: 'm', max_tokens: 9, messages: [user('look', ...content)] });
@@ -81,7 +86,7 @@ for (const [rule, name, content] of ACCEPTED) {
 }
 
 for (const [rule, name, content, says] of REFUSED) {
-  test(`rule ${rule} refuses ${name}, sent by the user or found by a tool`, () => {
+  test(`rule ${rule} refuses ${name}, sent by the user or returned by a tool`, () => {
     for (const [body, path] of [
       [asked(content), 'messages.0.content.'],
       [found(content), 'messages.2.content.0.tool_result.content.'],
@@ -94,7 +99,7 @@ for (const [rule, name, content, says] of REFUSED) {
   });
 }
 
-test('rule 24 takes 600 pages where the window is long', () => {
+test('rule 24 accepts 600 PDF pages, and no more, with a window of 1,000,000 tokens', () => {
   const long = { ...GROUNDS, windowTokens: 1_000_000 };
   expect(firstViolation(asked([pages(600)]), long)).toBeUndefined();
   expect(firstViolation(asked([pages(601)]), long)).toMatchObject({ rule: 24 });

@@ -8,7 +8,7 @@ const LONG = 'word '.repeat(600);
 const params = ask(LONG, { cache_control: { type: 'ephemeral' } });
 const hour = { type: 'ephemeral', ttl: '1h' } as const;
 
-test('what a chat costs is in the ledger: a cold call, a warm one, and a cold one again', async () => {
+test('usd() adds up a cold call, a cached one and a cold one after the cache expired', async () => {
   let now = 0;
   const { claude, client } = await lines.start({ cache: { now: () => now } });
   const params = ask('Hi', { system: [{ type: 'text', text: LONG, cache_control: hour }] });
@@ -24,7 +24,7 @@ test('what a chat costs is in the ledger: a cold call, a warm one, and a cold on
   expect(claude.usd(({ index }) => index === 1)).toBe(warm);
 });
 
-test('a message says what was written for how long, in a stream as well', async () => {
+test('usage states the tokens written to the cache per lifetime, streamed or not', async () => {
   const { client } = await lines.start();
   for (const send of [() => client.messages.create(params), () => stream(client, params)]) {
     const { usage } = await send();
@@ -35,14 +35,14 @@ test('a message says what was written for how long, in a stream as well', async 
   }
 });
 
-test('a prefix of less than 512 tokens is not cached unless the stand-in is told so', async () => {
+test('a prefix below the default minimum of 512 tokens is cached only with a lower minTokens', async () => {
   const [real, lenient] = [await lines.start(), await lines.start({ cache: { minTokens: 0 } })];
   const short = ask('Hi', { cache_control: { type: 'ephemeral' } });
   expect((await real.client.messages.create(short)).usage.cache_creation_input_tokens).toBe(0);
   expect((await lenient.client.messages.create(short)).usage.cache_creation_input_tokens).toBeGreaterThan(0);
 });
 
-test('an answer that breaks off is billed without having told its usage; an error is not billed', async () => {
+test('an answer that is cut off is billed although it reports no usage; an error is not billed', async () => {
   const { claude, client } = await lines.start();
   claude.react(({ index }) => (index === 0 ? { do: 'cut', text: 'Half of it' } : { do: 'overflow' }));
   await failure(stream(client, ask('Hi')));

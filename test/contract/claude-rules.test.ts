@@ -60,47 +60,66 @@ const ACCEPTED: Case[] = [
   [1, 'one message', one],
   [1, 'content as a plain string', say({ role: 'user', content: 'a' })],
   [3, 'turns that alternate', answered('b')],
-  [4, 'a turn that a server tool paused', say(user('a'), assistant(search))],
+  [4, 'a turn paused at a server tool call', say(user('a'), assistant(search))],
   [6, 'a tool result without content', afterCall({ type: 'tool_result', tool_use_id: 't1' })],
-  [7, 'a batch answered at once, in any order', afterBatch(result('t2'), result('t1'), text('and?'))],
+  [7, 'a batch answered in one message, in any order', afterBatch(result('t2'), result('t1'), text('and?'))],
   [8, 'two rounds of tools', say(...afterCall(result('t1')).messages, assistant(call('t2')), user(result('t2')))],
-  [13, 'a name of 64 characters', say(user('a'), assistant(call('t1', { name: 'n'.repeat(64) })), user(result('t1')))],
+  [
+    13,
+    'a tool name of 64 characters',
+    say(user('a'), assistant(call('t1', { name: 'n'.repeat(64) })), user(result('t1'))),
+  ],
   [14, 'four breakpoints', FOUR_MARKS],
-  [14, 'a breakpoint of an hour', say(user(text('a', { cache_control: { type: 'ephemeral', ttl: '1h' } })))],
-  [15, 'thinking that another server signed', answered(thinking('hm', sealed), 'b')],
-  [17, 'emoji in pairs', say(user('👍🏽 𝄞'))],
-  [21, 'the most output tokens', { ...one, max_tokens: 8192 }],
+  [14, 'a breakpoint with a 1h lifetime', say(user(text('a', { cache_control: { type: 'ephemeral', ttl: '1h' } })))],
+  [15, 'thinking signed by another server', answered(thinking('hm', sealed), 'b')],
+  [17, 'emoji as surrogate pairs', say(user('👍🏽 𝄞'))],
+  [21, 'max_tokens at the limit', { ...one, max_tokens: 8192 }],
   [25, 'every optional key', EVERY_KEY],
-  [14, 'an hour before five minutes', { ...one, system: [text('s', hour)], ...marked }],
-  [25, 'the null fields of an answer', NULL_FIELDS],
+  [14, 'a 1h breakpoint before a 5m one', { ...one, system: [text('s', hour)], ...marked }],
+  [25, 'an answer sent back with its null fields', NULL_FIELDS],
 ];
 
 const TURNS: Case[] = [
   [1, 'no message', say(), 'at least one message is required'],
   [1, 'too many messages', say(...Array.from({ length: 100_001 }, () => ({}))), 'at most 100000'],
-  [2, 'an assistant that begins', say(assistant('a'), user('b')), 'first message must use the "user" role'],
+  [2, 'an assistant message at the start', say(assistant('a'), user('b')), 'first message must use the "user" role'],
   [2, 'an unknown role', say({ role: 'system', content: 'a' }), "Input should be 'user' or 'assistant'"],
   [3, 'two user turns in a row', say(user('a'), user('b')), 'roles must alternate'],
-  [3, 'two answers in a row', say(user('a'), assistant('b'), assistant('c'), user('d')), 'roles must alternate'],
+  [
+    3,
+    'two assistant turns in a row',
+    say(user('a'), assistant('b'), assistant('c'), user('d')),
+    'roles must alternate',
+  ],
   [4, 'a prefill', say(user('a'), assistant('b')), 'does not support assistant message prefill'],
-  [5, 'an empty string', say({ role: 'user', content: '' }), 'messages.0: all messages must have non-empty content'],
-  [5, 'an empty answer in the middle', answered(), 'messages.1: all messages'],
+  [
+    5,
+    'content that is an empty string',
+    say({ role: 'user', content: '' }),
+    'messages.0: all messages must have non-empty content',
+  ],
+  [5, 'an empty assistant message in the middle', answered(), 'messages.1: all messages'],
   [6, 'an empty text block', say(user('a', '')), 'must be non-empty'],
-  [6, 'only white space', say(user(' \n\t')), 'must contain non-whitespace text'],
+  [6, 'a text of only white space', say(user(' \n\t')), 'must contain non-whitespace text'],
   [6, 'an empty text in a tool result', afterCall(result('t1', [text('')])), 'must be non-empty'],
   [6, 'a blank tool result', afterCall(result('t1', ' ')), 'must contain non-whitespace text'],
   [6, 'an empty system block', { ...one, system: [text('')] }, 'system: text content blocks'],
-  [12, 'a result that the assistant speaks', answered(result('t1')), 'can only be in `user` messages'],
-  [12, 'a call that the user speaks', say(user(call('t1'))), 'can only be in `assistant` messages'],
-  [12, 'a document in an answer', answered(pages(1)), 'can only be in `user` messages'],
-  [17, 'half a pair in a text', say(user('cut \ud83d')), 'not valid JSON: no low surrogate in string'],
-  [17, 'half a pair in a key', say(user('a'), assistant(call('t1', { input: { '\udc4d': 1 } }))), 'no low surrogate'],
+  [12, 'a tool result in an assistant message', answered(result('t1')), 'can only be in `user` messages'],
+  [12, 'a tool call in a user message', say(user(call('t1'))), 'can only be in `assistant` messages'],
+  [12, 'a document in an assistant message', answered(pages(1)), 'can only be in `user` messages'],
+  [17, 'a lone surrogate in a text', say(user('cut \ud83d')), 'not valid JSON: no low surrogate in string'],
+  [
+    17,
+    'a lone surrogate in a key',
+    say(user('a'), assistant(call('t1', { input: { '\udc4d': 1 } }))),
+    'no low surrogate',
+  ],
 ];
 
 const PAIRS: Case[] = [
   [7, 'a call without a result', afterCall('b'), 'messages.1: `tool_use` ids were found without `tool_result` blocks'],
-  [7, 'half of a batch answered', afterBatch(result('t1')), 'immediately after: t2.'],
-  [7, 'a call in the last message but one, unanswered', answered('b', call('t1')), 'immediately after: t1.'],
+  [7, 'a batch with one result missing', afterBatch(result('t1')), 'immediately after: t2.'],
+  [7, 'an unanswered call in the second-to-last message', answered('b', call('t1')), 'immediately after: t1.'],
   [
     8,
     'a result without a call',
@@ -109,19 +128,19 @@ const PAIRS: Case[] = [
   ],
   [
     8,
-    'a late result',
+    'a result repeated in a later message',
     say(...afterCall(result('t1')).messages, assistant('b'), user(result('t1'))),
     'messages.4.content.0',
   ],
   [8, 'a result in the first message', say(user(result('t1'))), 'messages.0.content.0: unexpected `tool_use_id`'],
   [8, 'a result for a server tool', say(user('a'), assistant(search, 'b'), user(result('srv1'))), 'blocks: srv1.'],
   [9, 'two results for one call', afterCall(result('t1'), result('t1')), 'must have a single result'],
-  [10, 'an id used twice', say(...afterCall(result('t1')).messages, assistant(call('t1'))), 'ids must be unique'],
+  [10, 'a call id used twice', say(...afterCall(result('t1')).messages, assistant(call('t1'))), 'ids must be unique'],
   [11, 'a text before the result', afterCall('wait', result('t1')), 'immediately after: t1.'],
   [13, 'a tool name with a dot', { ...one, tools: [tool('a.b')] }, 'String should match pattern'],
-  [13, 'two tools of one name', { ...one, tools: [tool('a'), tool('a')] }, 'Tool names must be unique'],
-  [13, 'an id of 65 characters', answered(call('i'.repeat(65))), 'tool_use.id: String should match pattern'],
-  [13, 'an input that is text', answered(call('t1', { input: '{}' })), 'Input should be a valid dictionary'],
+  [13, 'two tools with the same name', { ...one, tools: [tool('a'), tool('a')] }, 'Tool names must be unique'],
+  [13, 'a call id of 65 characters', answered(call('i'.repeat(65))), 'tool_use.id: String should match pattern'],
+  [13, 'a tool input that is a string', answered(call('t1', { input: '{}' })), 'Input should be a valid dictionary'],
 ];
 
 const NESTED_MARKS = [text('x', marked), text('y', marked), text('z', marked), text('w', marked)];
@@ -131,47 +150,57 @@ const PRIVATE_SOURCE = {
 };
 
 const LIMITS: Case[] = [
-  [14, 'a fifth breakpoint at the top', { ...FOUR_MARKS, ...marked }, 'Found 5.'],
-  [14, 'a fifth inside a tool result', { ...afterCall(result('t1', NESTED_MARKS)), ...marked }, 'Found 5.'],
+  [14, 'a fifth breakpoint at the top level', { ...FOUR_MARKS, ...marked }, 'Found 5.'],
+  [
+    14,
+    'a fifth breakpoint with four inside a tool result',
+    { ...afterCall(result('t1', NESTED_MARKS)), ...marked },
+    'Found 5.',
+  ],
   [14, 'a breakpoint on empty text', say(user('a', text('', marked))), 'cannot be set for empty text blocks'],
   [
     14,
-    'an hour after five minutes',
+    'a 1h breakpoint after a 5m one',
     { ...say(user('a', text('b', hour))), system: [text('s', marked)] },
     "messages.0.content.1.cache_control.ttl: a ttl='1h' cache_control block must not come after a ttl='5m'",
   ],
   [21, 'no max_tokens', { model: 'm', messages: [user('a')] }, 'max_tokens: Field required'],
   [21, 'max_tokens 0', { ...one, max_tokens: 0 }, 'greater than or equal to 1'],
-  [21, 'max_tokens as text', { ...one, max_tokens: '100' }, 'valid integer'],
+  [21, 'max_tokens as a string', { ...one, max_tokens: '100' }, 'valid integer'],
   [
     21,
     'max_tokens over the limit',
     { ...one, max_tokens: 16_000 },
     'max_tokens: 16000 > 8192, which is the maximum allowed',
   ],
-  [25, 'a private key on a block', say(user(text('a', { _id: 1 }))), 'messages.0.content.0.text._id: Extra inputs'],
+  [25, 'an unknown key on a block', say(user(text('a', { _id: 1 }))), 'messages.0.content.0.text._id: Extra inputs'],
   [25, 'an id on a message', say({ ...user('a'), id: 'msg_1' }), 'messages.0.id: Extra inputs are not permitted'],
   [25, 'a type on a message', say({ ...user('a'), type: 'message' }), 'messages.0.type: Extra inputs'],
-  [25, 'a key that nobody knows', { ...one, budget: 1 }, 'budget: Extra inputs are not permitted'],
+  [25, 'an unknown key on the request', { ...one, budget: 1 }, 'budget: Extra inputs are not permitted'],
   [25, 'no model', { max_tokens: 1, messages: [user('a')] }, 'model: Field required'],
   [25, 'an unknown block', say(user({ type: 'sticker' })), "Input tag 'sticker'"],
   [25, 'a block named like a method', say(user({ type: 'constructor' })), "Input tag 'constructor'"],
   [25, 'a text block without text', say(user({ type: 'text' })), 'messages.0.content.0.text.text: Field required'],
-  [25, 'a text that is a number', say(user({ type: 'text', text: 1 })), 'Input should be a valid string'],
+  [25, 'a text block whose text is a number', say(user({ type: 'text', text: 1 })), 'Input should be a valid string'],
   [25, 'thinking without a signature', answered(thinking('hm'), 'b'), 'thinking.signature: Field required'],
-  [25, 'a marker on thinking', answered(thinking('hm', { ...sealed, ...marked }), 'b'), 'cache_control: Extra inputs'],
   [
     25,
-    'a marker of two hours',
+    'a breakpoint on thinking',
+    answered(thinking('hm', { ...sealed, ...marked }), 'b'),
+    'cache_control: Extra inputs',
+  ],
+  [
+    25,
+    'a breakpoint with a 2h lifetime',
     say(user(text('a', { cache_control: { type: 'ephemeral', ttl: '2h' } }))),
     "'5m' or '1h'",
   ],
-  [25, 'citations that a user wrote', say(user(text('a', { citations: [{}] }))), 'citations are not permitted'],
+  [25, 'citations in a user message', say(user(text('a', { citations: [{}] }))), 'citations are not permitted'],
   [25, 'an unknown key on a source', say(user(PRIVATE_SOURCE)), 'source.base64.name: Extra inputs'],
-  [25, 'a call inside a result', afterCall(result('t1', [call('t2')])), "Input tag 'tool_use'"],
+  [25, 'a tool call inside a tool result', afterCall(result('t1', [call('t2')])), "Input tag 'tool_use'"],
   [25, 'a tool without a schema', { ...one, tools: [{ name: 't' }] }, 'input_schema: Field required'],
   [25, 'a list as the body', [], 'valid dictionary'],
-  [25, 'messages that are no list', { ...one, messages: 'hi' }, 'messages: Input should be a valid list'],
+  [25, 'messages that are not a list', { ...one, messages: 'hi' }, 'messages: Input should be a valid list'],
 ];
 
 for (const [rule, name, body] of ACCEPTED) {
@@ -206,7 +235,7 @@ for (const [rule, input, output, fitErrors, says] of WINDOWS) {
   });
 }
 
-test('a turn that the stand-in paused may come back as it is, and no other that ends with an answer', () => {
+test('rule 4 accepts a trailing assistant message only if it ends with a turn that the stand-in paused', () => {
   const memory = new AnswerMemory();
   const paused = memory.issue([text('Still searching.')], '', 'pause_turn');
   expect(firstViolation(say(user('a'), assistant(...paused)), { ...GROUNDS, memory })).toBeUndefined();
@@ -214,7 +243,7 @@ test('a turn that the stand-in paused may come back as it is, and no other that 
   expect(firstViolation(say(user('a'), assistant('Still?')), { ...GROUNDS, memory })).toMatchObject({ rule: 4 });
 });
 
-test('a judgement never throws, whatever the body is', () => {
+test('firstBreach finds a violation in every malformed body and never throws', () => {
   const listed = [null, 1, {}, { role: 'user' }, { role: 'user', content: [null] }, { role: 'user', content: [[]] }];
   const odd: unknown[] = [
     null,

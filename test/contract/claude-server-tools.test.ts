@@ -32,7 +32,7 @@ async function dialogue(first: Reaction[], thinks?: number) {
   return { claude, ask: () => stream(client, params), goOn };
 }
 
-test('a search, its sealed result and a text that cites it come in one answer, and may come back', async () => {
+test('one answer holds a search, its encrypted result and a text citing it, and is accepted when sent back', async () => {
   const { claude, ask: first, goOn } = await dialogue([searched(SEARCH, 'It will rain.')], 50);
   const answer = await first();
   expect(typesOf(answer)).toEqual(['thinking', 'server_tool_use', 'web_search_tool_result', 'text']);
@@ -47,7 +47,7 @@ test('a search, its sealed result and a text that cites it come in one answer, a
 });
 
 for (const at of ['call', 'result'] as const) {
-  test(`a turn that pauses at the ${at} goes on when it comes back as it is`, async () => {
+  test(`a turn paused at the ${at} continues when it is sent back unchanged`, async () => {
     const rest = at === 'call' ? resumed(SEARCH, 'It will rain.') : searched({ ...SEARCH, id: 'srvtoolu_2' }, 'Rain.');
     const { claude, ask: first, goOn } = await dialogue([paused(SEARCH, at), rest], 50);
     const begun = await first();
@@ -59,7 +59,7 @@ for (const at of ['call', 'result'] as const) {
   });
 }
 
-test('a failed search and a page that was read may come back, too', async () => {
+test('a failed search and a fetched page are accepted when sent back', async () => {
   const answers = [searchFailed(SEARCH, 'max_uses_exceeded', 'No.'), fetched('srvtoolu_2', PAGE, 'Rain.', 'It rains.')];
   const { claude, ask: first, goOn } = await dialogue(answers);
   const failed = await first();
@@ -76,21 +76,21 @@ const without =
     content.filter((block) => block.type !== type);
 const EDITS: [name: string, rule: number, edit: Edit][] = [
   [
-    'a result that was shortened',
+    'a search result that was shortened',
     15,
     (content) => content.map((block) => (block.type === 'web_search_tool_result' ? { ...block, content: [] } : block)),
   ],
   [
-    'a call that was changed',
+    'a search call that was changed',
     15,
     (content) => content.map((block) => (block.type === 'server_tool_use' ? { ...block, input: {} } : block)),
   ],
-  ['a call whose result was left out', 7, without('web_search_tool_result')],
-  ['a result whose call was left out', 8, without('server_tool_use')],
+  ['a search call whose result was removed', 7, without('web_search_tool_result')],
+  ['a search result whose call was removed', 8, without('server_tool_use')],
 ];
 
 for (const [name, rule, edit] of EDITS) {
-  test(`refused: ${name}`, async () => {
+  test(`refuses ${name}`, async () => {
     const { claude, ask: first, goOn } = await dialogue([searched(SEARCH, 'It will rain.')]);
     expect(await failure(goOn(edit((await first()).content), 'And tomorrow?'))).toMatchObject({ status: 400 });
     expect(claude.violations()).toMatchObject([{ violation: { rule } }]);
@@ -100,7 +100,7 @@ for (const [name, rule, edit] of EDITS) {
 const WRONG: [name: string, tool: object, says: string][] = [
   ['an unknown version', { type: 'web_search_20240101', name: 'web_search' }, "Input tag 'web_search_20240101'"],
   [
-    'another name',
+    'a wrong name',
     { type: 'web_search_20260318', name: 'search' },
     "web_search_20260318.name: Input should be 'web_search'",
   ],
@@ -115,14 +115,14 @@ const WRONG: [name: string, tool: object, says: string][] = [
     'Extra inputs',
   ],
   [
-    'allowed and blocked domains at once',
+    'both allowed and blocked domains',
     { type: 'web_search_20260318', name: 'web_search', allowed_domains: ['a.b'], blocked_domains: ['c.d'] },
     'both allowed_domains and blocked_domains',
   ],
 ];
 
 for (const [name, tool, says] of WRONG) {
-  test(`a tool of the server is refused for ${name}`, async () => {
+  test(`refuses a server tool with ${name}`, async () => {
     const { claude, client } = await lines.start();
     await failure(client.messages.create(ask('Hi', { tools: [tool as never] })));
     expect(claude.violations().map(({ violation }) => violation?.message)).toEqual([expect.stringContaining(says)]);

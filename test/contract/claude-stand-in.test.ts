@@ -15,7 +15,7 @@ const post = (claude: ClaudeStandIn, body: RequestInit['body'], headers: Record<
     headers: { 'x-api-key': 'fake', 'anthropic-version': '2023-06-01', ...headers },
   });
 
-test('it answers the pending text, whole and streamed, and the ledger has the call', async () => {
+test('echoes the pending text, whole and streamed, and lists both calls', async () => {
   const { claude, client } = await start();
   const whole = await client.messages.create(ask('What is new?'));
   const streamed = await stream(client, ask('What is new?'));
@@ -31,7 +31,7 @@ test('it answers the pending text, whole and streamed, and the ledger has the ca
   expect([last.aborted, claude.inFlight(), claude.violations()]).toEqual([undefined, 0, []]);
 });
 
-test('a stream has the events of the real one, in their order, and a request id', async () => {
+test('a stream has the events of the real API in order, and a request id', async () => {
   const { claude } = await start();
   const answer = await post(claude, JSON.stringify({ ...ask('x'.repeat(200)), stream: true }), {
     traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
@@ -44,14 +44,14 @@ test('a stream has the events of the real one, in their order, and a request id'
   expect(claude.calls[0]?.traceparent).toContain('0af7651916cd43dd');
 });
 
-test('a request with a summariser as its system prompt is a compaction and gets a plain paragraph', async () => {
+test('a request with a summariser system prompt counts as a compaction and gets a plain paragraph', async () => {
   const { claude, client } = await start();
   const summary = await client.messages.create(ask('user: hi\nassistant: hello', { system: 'Summarise the talk.' }));
   expect(claude.calls[0]?.kind).toBe('compaction');
   expect(summary.content[0]).toMatchObject({ type: 'text', text: expect.stringMatching(/^The conversation so far/) });
 });
 
-test('a violation gets the real 400, and a rule can neither undo nor hide it', async () => {
+test('a violation gets the real 400 and is listed, even when a rule would answer it', async () => {
   const { claude, client } = await start();
   claude.react(() => ({ do: 'answer', text: 'fine' }));
   const error = await failure(client.messages.create(ask('', {})));
@@ -59,7 +59,7 @@ test('a violation gets the real 400, and a rule can neither undo nor hide it', a
   expect(claude.violations()).toMatchObject([{ status: 400, reaction: 'violation', violation: { rule: 5 } }]);
 });
 
-test('without a key, or without a version, nobody comes in', async () => {
+test('answers 401 to a request without a key and 400 to one with an invalid version', async () => {
   const { claude } = await start();
   const without = await post(claude, JSON.stringify(ask('a')), { 'x-api-key': '' });
   expect([without.status, await without.json()]).toMatchObject([401, { error: { type: 'authentication_error' } }]);
@@ -68,7 +68,7 @@ test('without a key, or without a version, nobody comes in', async () => {
   expect(claude.calls.map(({ reaction }) => reaction)).toEqual(['unauthorized', 'unauthorized']);
 });
 
-test('a body that is no JSON, or has half a character, or is over 32 MB, is refused as by the API', async () => {
+test('answers 400 to invalid JSON, a lone surrogate and invalid UTF-8, and 413 to a body over 32 MB', async () => {
   const { claude } = await start();
   const bodies = [
     '{"model"',
@@ -86,7 +86,7 @@ test('a body that is no JSON, or has half a character, or is over 32 MB, is refu
   });
 });
 
-test('the window refuses what is longer, at once after it was lowered, and that is no violation', async () => {
+test('refuses a prompt over the window as soon as the window is lowered, without counting a violation', async () => {
   const { claude, client } = await start({ windowTokens: 1000, statedWindowTokens: 5000 });
   expect((await client.models.retrieve('claude-opus-5-5')).max_input_tokens).toBe(5000);
   await client.messages.create(ask('word '.repeat(400)));
@@ -98,7 +98,7 @@ test('the window refuses what is longer, at once after it was lowered, and that 
   expect(claude.violations()).toEqual([]);
 });
 
-test('an older model refuses what does not fit with its output; a newer one stops at the window', async () => {
+test('with fitErrors refuses input plus output over the window; without it, stops the answer at the window', async () => {
   const [older, newer] = [await start({ windowTokens: 1000, fitErrors: true }), await start({ windowTokens: 1000 })];
   const long = ask('word '.repeat(600));
   const tight = await failure(older.client.messages.create(long));
@@ -110,7 +110,7 @@ test('an older model refuses what does not fit with its output; a newer one stop
   expect(cut.usage.input_tokens + cut.usage.output_tokens).toBeLessThanOrEqual(1000);
 });
 
-test('an answer longer than max_tokens is cut and says so', async () => {
+test('cuts an answer at max_tokens and sets that stop_reason', async () => {
   const { claude, client } = await start();
   claude.react(() => ({ do: 'answer', text: 'yes '.repeat(2000) }));
   const cut = await stream(client, ask('go on', { max_tokens: 50 }));
@@ -118,7 +118,7 @@ test('an answer longer than max_tokens is cut and says so', async () => {
   expect(cut.usage.output_tokens).toBeLessThanOrEqual(50);
 });
 
-test('content comes back as it was given: thinking is signed, calls are streamed as JSON', async () => {
+test('streams given thinking, signed, and tool calls, and refuses the thinking under another system prompt', async () => {
   const { claude, client } = await start({ bindThinking: true });
   const call = { type: 'tool_use', id: 'toolu_1', name: 'look', input: { path: 'a/b', deep: [1, 'ü', { x: null }] } };
   claude.react(({ index }) =>
@@ -173,7 +173,7 @@ const BROKEN: [Reaction, RegExp | object][] = [
 ];
 
 for (const [reaction, expected] of BROKEN) {
-  test(`the official client sees ${reaction.do} ${JSON.stringify(reaction).slice(0, 50)}`, async () => {
+  test(`the official client throws on ${reaction.do} ${JSON.stringify(reaction).slice(0, 50)}`, async () => {
     const { claude, client } = await start();
     claude.react(() => reaction);
     const error = await failure(stream(client, ask('a')));
@@ -185,7 +185,7 @@ for (const [reaction, expected] of BROKEN) {
   });
 }
 
-test('retry-after comes with a 429, and a test may force an error on a request that is a violation', async () => {
+test('a forced 429 carries retry-after, even on a request that is a violation', async () => {
   const { claude, client } = await start();
   claude.react(() => ({
     do: 'error',
@@ -200,7 +200,7 @@ test('retry-after comes with a 429, and a test may force an error on a request t
 });
 
 for (const reaction of [{ do: 'hang' }, { do: 'silent', text: 'Some of it' }] satisfies Reaction[]) {
-  test(`a call that is left in ${reaction.do} stays in flight until the client goes away`, async () => {
+  test(`a call with the reaction ${reaction.do} stays in flight until the client disconnects`, async () => {
     const { claude, client } = await start();
     claude.react(() => reaction);
     const leave = new AbortController();
@@ -214,7 +214,7 @@ for (const reaction of [{ do: 'hang' }, { do: 'silent', text: 'Some of it' }] sa
   });
 }
 
-test('a client that goes away in the middle of a slow answer is noted', async () => {
+test('marks a call as aborted when the client disconnects in the middle of a slow answer', async () => {
   const { claude, client } = await start({ deltaDelayMs: 20 });
   const leave = new AbortController();
   const slow = client.messages.stream(ask('x'.repeat(400)), { signal: leave.signal });
@@ -223,7 +223,7 @@ test('a client that goes away in the middle of a slow answer is noted', async ()
   expect(await claude.waitForCall(({ endedAt }) => endedAt !== undefined)).toMatchObject({ aborted: true });
 });
 
-test('a wait ends with what was seen instead', async () => {
+test('waitForCall times out with a list of the calls that it saw', async () => {
   const { claude, client } = await start();
   await client.messages.create(ask('hello'));
   const error = await failure(claude.waitForCall(({ kind }) => kind === 'compaction', 20));
@@ -232,7 +232,7 @@ test('a wait ends with what was seen instead', async () => {
   );
 });
 
-test('a model without an endpoint of its own is a 404, and so is every other path', async () => {
+test('answers 404 for models when it does not serve them, and for every other path', async () => {
   const { claude, client } = await start({ servesModels: false });
   expect(await failure(client.models.retrieve('x'))).toMatchObject({ status: 404, type: 'not_found_error' });
   expect(await failure(client.messages.countTokens(ask('a')))).toMatchObject({ status: 404 });

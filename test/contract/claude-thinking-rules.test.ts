@@ -34,17 +34,17 @@ const foreign = (signature: string): Edit => {
 };
 
 const ACCEPTED: [name: string, bound: boolean, edit: Edit][] = [
-  ['as it came', false, () => {}],
-  ['as it came, where it is bound', true, () => {}],
-  ['in an earlier answer, where it is bound', true, goOn],
-  ['under moved cache markers', true, (_request, answer) => change(answer[3], marked)],
-  ['left out altogether', true, (_request, answer) => answer.splice(0, 3)],
+  ['sent back unchanged', false, () => {}],
+  ['sent back unchanged, when it is bound', true, () => {}],
+  ['in an earlier answer, when it is bound', true, goOn],
+  ['after cache markers moved, when it is bound', true, (_request, answer) => change(answer[3], marked)],
+  ['that is removed completely', true, (_request, answer) => answer.splice(0, 3)],
   [
-    'after an earlier edit, where it is not bound',
+    'after a changed system prompt, when it is not bound',
     false,
     (request) => change(request as never, { system: 'Be brief.' }),
   ],
-  ['that another server signed', false, foreign('EuYBCkQYAiJA01234567')],
+  ['signed by another server', false, foreign('EuYBCkQYAiJA01234567')],
 ];
 
 const REFUSED: [rule: number, name: string, bound: boolean, edit: Edit][] = [
@@ -55,12 +55,12 @@ const REFUSED: [rule: number, name: string, bound: boolean, edit: Edit][] = [
     false,
     (_request, answer) => change(answer[0], { signature: `${answer[0]?.signature}A` }),
   ],
-  [15, 'of which one block was dropped', false, (_request, answer) => answer.splice(0, 1)],
-  [15, 'of which the sealed block was dropped', false, (_request, answer) => answer.splice(1, 1)],
+  [15, 'with one block removed', false, (_request, answer) => answer.splice(0, 1)],
+  [15, 'with the redacted block removed', false, (_request, answer) => answer.splice(1, 1)],
   [15, 'in another order', false, (_request, answer) => answer.unshift(...answer.splice(1, 1))],
   [
     15,
-    'left out although it was asked for',
+    'that is removed although the request enables thinking',
     false,
     (request, answer) => {
       request.thinking = { type: 'adaptive' };
@@ -69,13 +69,13 @@ const REFUSED: [rule: number, name: string, bound: boolean, edit: Edit][] = [
   ],
   [
     15,
-    'that ends a message',
+    'at the end of a message',
     false,
     ({ messages }, answer) => messages.splice(1, 2, assistant(...answer.slice(0, 3)), user('on')),
   ],
   [16, 'under a changed system prompt', true, (request) => change(request as never, { system: 'Be brief.' })],
   [16, 'after a changed first message', true, ({ messages }) => messages.splice(0, 1, user('other'))],
-  [16, 'with tools that were not there', true, (request) => change(request as never, { tools: [tool('late')] })],
+  [16, 'with tools added later', true, (request) => change(request as never, { tools: [tool('late')] })],
   [
     16,
     'changed in an earlier answer',
@@ -85,8 +85,8 @@ const REFUSED: [rule: number, name: string, bound: boolean, edit: Edit][] = [
       goOn(request, answer);
     },
   ],
-  [16, 'that another server signed, where it is bound', true, foreign('EuYBCkQYAiJA01234567')],
-  [16, 'with a signature that is none', false, foreign('sig')],
+  [16, 'signed by another server, when it is bound', true, foreign('EuYBCkQYAiJA01234567')],
+  [16, 'with an invalid signature', false, foreign('sig')],
 ];
 
 for (const [name, bound, edit] of ACCEPTED) {

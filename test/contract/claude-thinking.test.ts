@@ -9,7 +9,7 @@ afterEach(() => lines.closeAll());
 const TOOLS: Params['tools'] = [{ name: 'look', input_schema: { type: 'object' } }];
 const typesOf = (content: { type: string }[]): string[] => content.map(({ type }) => type);
 
-test('each answer begins with a thought that is not shown, and that is paid for', async () => {
+test('each answer starts with a thinking block whose text is hidden and whose tokens are billed', async () => {
   const { claude, client } = await lines.start({ thinks: 300 });
   for (const message of [await client.messages.create(ask('Hi')), await stream(client, ask('Hi'))]) {
     expect(message.content).toMatchObject([
@@ -22,7 +22,7 @@ test('each answer begins with a thought that is not shown, and that is paid for'
   expect(claude.calls[0]?.usd).toBeGreaterThan(300 * 20e-6);
 });
 
-test('a stream that thinks carries pings, and the signature at once', async () => {
+test('a stream sends pings while it thinks, and the signature in one delta', async () => {
   const { claude } = await lines.start({ thinks: 300, pondering: { forMs: 60, everyMs: 10 } });
   const events = await wireEvents(claude, ask('Hi'));
   const start = events.findIndex(({ type }) => type === 'content_block_start');
@@ -33,7 +33,7 @@ test('a stream that thinks carries pings, and the signature at once', async () =
   expect(within.filter(({ type }) => type !== 'ping')).toMatchObject([{ delta: { type: 'signature_delta' } }]);
 });
 
-test('what is said before a tool is called comes as thinking, and what is said last as text', async () => {
+test('with hidesInterimText, the text before a tool call comes as thinking and the last text as text', async () => {
   const { claude, client } = await lines.start({ thinks: 50, bindThinking: true, hidesInterimText: true });
   const call = { type: 'tool_use', id: 'toolu_1', name: 'look', input: {} };
   claude.react(({ index }) =>
@@ -56,13 +56,13 @@ test('what is said before a tool is called comes as thinking, and what is said l
   expect(claude.violations()).toEqual([]);
 });
 
-test('a summary of the thought is shown where it is asked for', async () => {
+test('shows a summary of the thinking when display is summarized', async () => {
   const { client } = await lines.start({ thinks: 300 });
   const { content } = await stream(client, ask('Hi', { thinking: { type: 'adaptive', display: 'summarized' } }));
   expect(content[0]).toMatchObject({ thinking: 'It is about: Hi', signature: expect.stringMatching(/.{64}/) });
 });
 
-test('a thought that reaches max_tokens leaves no word, and one that nearly does cuts the answer', async () => {
+test('thinking that uses up max_tokens leaves no text; thinking that nearly does leaves a cut one', async () => {
   const { claude, client } = await lines.start({ thinks: (call) => Number(call.pendingText) });
   claude.react(() => ({ do: 'answer', text: 'word '.repeat(500) }));
   const silent = await stream(client, ask('1000'));
@@ -78,7 +78,7 @@ test('a thought that reaches max_tokens leaves no word, and one that nearly does
   expect(cut.usage.output_tokens).toBeGreaterThan(950);
 });
 
-test('the effort scales the thought', async () => {
+test('the effort scales the number of thinking tokens', async () => {
   const { client } = await lines.start({ thinks: 80 });
   const thought: (number | undefined)[] = [];
   for (const effort of ['low', 'medium', 'high', 'xhigh', 'max', null] as const) {
@@ -88,7 +88,7 @@ test('the effort scales the thought', async () => {
   expect(thought).toEqual([20, 80, 160, 320, 640, 80]);
 });
 
-test('a thought that comes back is read again, and is bound to what stood before it', async () => {
+test('thinking that is sent back counts as input and is bound to the prompt before it', async () => {
   const { claude, client } = await lines.start({ thinks: 300, bindThinking: true, ratio: 2 });
   claude.react((call) =>
     call.index === 0
@@ -112,7 +112,7 @@ test('a thought that comes back is read again, and is bound to what stood before
 const BETA = { headers: { 'anthropic-beta': 'thinking-binding-controls-2026-08-01' } };
 const DROP = { type: 'adaptive', block_binding: { prefix_mismatch_behavior: 'drop_block' } } as never;
 
-test('thinking that is bound to something else is dropped where this is asked for, and told', async () => {
+test('with drop_block, thinking bound to another prompt is dropped and reported', async () => {
   const { claude, client } = await lines.start({ thinks: 300, bindThinking: true, dropsBlocks: true });
   const { content } = await client.messages.create(ask('Hi'));
   const messages = [...ask('Hi').messages, { role: 'assistant' as const, content }, ...ask('On').messages];
@@ -129,7 +129,7 @@ test('thinking that is bound to something else is dropped where this is asked fo
   expect(claude.violations()).toEqual([]);
 });
 
-test('an endpoint that does not know how to drop thinking, or is not sent the header, refuses the key', async () => {
+test('refuses block_binding without the beta header, or when the endpoint does not support it', async () => {
   const [knowing, other] = [await lines.start({ dropsBlocks: true }), await lines.start()];
   await failure(knowing.client.messages.create(ask('Hi', { thinking: DROP })));
   await failure(other.client.messages.create(ask('Hi', { thinking: DROP }), BETA));
@@ -140,7 +140,7 @@ test('an endpoint that does not know how to drop thinking, or is not sent the he
   }
 });
 
-test('thinking is bound where the named model binds it', async () => {
+test('bindsByName binds the thinking of claude-opus-5.5, not of claude-opus-5 or claude-sonnet-4-6', async () => {
   const { client } = await lines.start({ thinks: 300, bindThinking: bindsByName });
   for (const [model, binds] of [
     ['anthropic/claude-opus-5.5', true],
@@ -155,13 +155,13 @@ test('thinking is bound where the named model binds it', async () => {
   }
 });
 
-test('the same request is never signed twice the same', async () => {
+test('two answers to the same request have different signatures', async () => {
   const { client } = await lines.start({ thinks: 50 });
   const [one, two] = [await stream(client, ask('Hi')), await stream(client, ask('Hi'))];
   expect(one.content[0]).not.toEqual(two.content[0]);
 });
 
-test('an answer that breaks off has thought, too; a refusal without a word has not', async () => {
+test('a truncated answer has thinking; a refusal without content has no thinking', async () => {
   const { claude, client } = await lines.start({ thinks: 50 });
   claude.react(({ index }) =>
     index === 0 ? { do: 'truncate', text: 'Half' } : { do: 'answer', content: [], stopReason: 'refusal' },
@@ -191,37 +191,62 @@ const REFUSED: [name: string, options: ClaudeOptions, more: object, says: string
     'budget_tokens: Extra inputs',
   ],
   ['an unknown display', {}, { thinking: { type: 'adaptive', display: 'full' } }, "'summarized' or 'omitted'"],
-  ['a small budget', {}, { thinking: { type: 'enabled', budget_tokens: 10 } }, 'greater than or equal to 1024'],
-  ['a budget without room', {}, { thinking: { type: 'enabled', budget_tokens: 1024 } }, 'must be greater than'],
   [
-    'a budget where it thinks by itself',
+    'a budget below 1024 tokens',
+    {},
+    { thinking: { type: 'enabled', budget_tokens: 10 } },
+    'greater than or equal to 1024',
+  ],
+  [
+    'a budget that is not below max_tokens',
+    {},
+    { thinking: { type: 'enabled', budget_tokens: 1024 } },
+    'must be greater than',
+  ],
+  [
+    'a budget for a model that always thinks',
     { thinks: 9 },
     BUDGET,
     '"thinking.type.enabled" is not supported for this model',
   ],
-  ['no thinking where it always thinks', { thinks: 9 }, { thinking: { type: 'disabled' } }, '"thinking.type.disabled"'],
   [
-    'no thinking at the highest efforts',
+    'disabled thinking for a model that always thinks',
+    { thinks: 9 },
+    { thinking: { type: 'disabled' } },
+    '"thinking.type.disabled"',
+  ],
+  [
+    'disabled thinking at effort xhigh',
     { thinks: 9, alwaysThinks: false },
     { thinking: { type: 'disabled' }, output_config: { effort: 'xhigh' } },
     '"thinking.type.disabled"',
   ],
-  ['any tool forced', { thinks: 9 }, { tools: TOOLS, tool_choice: { type: 'any' } }, 'tool_choice: "any"'],
   [
-    'a tool forced',
+    'tool_choice any for a model that thinks',
+    { thinks: 9 },
+    { tools: TOOLS, tool_choice: { type: 'any' } },
+    'tool_choice: "any"',
+  ],
+  [
+    'tool_choice tool for a model that thinks',
     { thinks: 9 },
     { tools: TOOLS, tool_choice: { type: 'tool', name: 'look' } },
     'tool_choice: "tool"',
   ],
-  ['a choice without tools', {}, { tool_choice: { type: 'auto' } }, 'only be specified while providing tools'],
-  ['a tool that is not there', {}, { tools: TOOLS, tool_choice: { type: 'tool', name: 'x' } }, "Tool 'x' not found"],
-  ['an unknown choice', {}, { tools: TOOLS, tool_choice: { type: 'required' } }, "Input tag 'required'"],
-  ['a temperature', {}, { temperature: 0 }, '`temperature` is deprecated for this model.'],
-  ['a top_k', {}, { top_k: 5 }, '`top_k` is deprecated for this model.'],
+  ['a tool_choice without tools', {}, { tool_choice: { type: 'auto' } }, 'only be specified while providing tools'],
+  [
+    'a tool_choice that names an unknown tool',
+    {},
+    { tools: TOOLS, tool_choice: { type: 'tool', name: 'x' } },
+    "Tool 'x' not found",
+  ],
+  ['an unknown tool_choice', {}, { tools: TOOLS, tool_choice: { type: 'required' } }, "Input tag 'required'"],
+  ['a temperature of 0', {}, { temperature: 0 }, '`temperature` is deprecated for this model.'],
+  ['a top_k of 5', {}, { top_k: 5 }, '`top_k` is deprecated for this model.'],
 ];
 
 for (const [name, options, more, says] of REFUSED) {
-  test(`refused: ${name}`, async () => {
+  test(`refuses ${name}`, async () => {
     const { claude, client } = await lines.start(options);
     const error = await failure(client.messages.create({ ...ask('Hi'), ...more } as Params));
     expect(error).toMatchObject({ status: 400, type: 'invalid_request_error' });
@@ -229,14 +254,14 @@ for (const [name, options, more, says] of REFUSED) {
   });
 }
 
-test('accepted: what the default is, spelled out', async () => {
+test('accepts the default values when they are spelled out', async () => {
   const { claude, client } = await lines.start({ thinks: 10 });
   const defaults = { thinking: { type: 'adaptive' }, tool_choice: { type: 'auto' }, temperature: 1, top_p: 1 };
   await client.messages.create({ ...ask('Hi', { tools: TOOLS }), ...defaults } as Params);
   expect(claude.violations()).toEqual([]);
 });
 
-test('an older line thinks only until it is told not to, or takes a budget', async () => {
+test('accepts disabled thinking with alwaysThinks off, and a thinking budget for a model that does not think', async () => {
   const [five, older] = [await lines.start({ thinks: 10, alwaysThinks: false }), await lines.start()];
   const { content } = await five.client.messages.create(ask('Hi', { thinking: { type: 'disabled' } }));
   expect(typesOf(content)).toEqual(['text']);
@@ -244,7 +269,7 @@ test('an older line thinks only until it is told not to, or takes a budget', asy
   expect([...five.claude.violations(), ...older.claude.violations()]).toEqual([]);
 });
 
-test('a slow prefill has the headers at once and then pings, with the message last', async () => {
+test('a slow prefill sends pings before message_start', async () => {
   const { claude } = await lines.start({ prefill: { forMs: 50, everyMs: 10 } });
   const events = await wireEvents(claude, ask('Hi'));
   const pings = events.findIndex(({ type }) => type !== 'ping');
@@ -252,7 +277,7 @@ test('a slow prefill has the headers at once and then pings, with the message la
   expect(events[pings]).toMatchObject({ type: 'message_start' });
 });
 
-test('the time before the headers grows with the input, and a call without a stream waits in silence', async () => {
+test('a call without a stream takes at least 0.5 ms per input token plus the prefill', async () => {
   const { claude, client } = await lines.start({ msPerInputToken: 0.5, prefill: { forMs: 30, everyMs: 5 } });
   const startedAt = performance.now();
   await client.messages.create(ask('word '.repeat(200)));

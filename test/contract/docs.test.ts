@@ -25,7 +25,7 @@ interface Link {
   anchor: string | undefined;
 }
 
-test.each(pages)('every relative link of %s leads somewhere', (page) => {
+test.each(pages)('every relative link of %s resolves', (page) => {
   const broken = linksOf(page).filter(({ file, anchor }) => {
     if (!existsSync(join(ROOT, file))) return true;
     return anchor !== undefined && !anchorsOf(file).includes(anchor);
@@ -44,7 +44,7 @@ test.each(pages)('every npm script that %s names exists', (page) => {
   expect(used.filter((name) => !(name in scripts))).toEqual([]);
 });
 
-test('every page is linked from another one', () => {
+test('every page except README.md is linked from another one', () => {
   const linked = new Set(pages.flatMap((page) => linksOf(page).map(({ file }) => file)));
   const folders = [...linked].filter(
     (file) => existsSync(join(ROOT, file)) && statSync(join(ROOT, file)).isDirectory(),
@@ -53,7 +53,7 @@ test('every page is linked from another one', () => {
   expect(pages.filter((page) => page !== 'README.md' && !found(page))).toEqual([]);
 });
 
-test('.env.example has a line for each setting, and for nothing that is no setting', () => {
+test('.env.example has a line for each setting and for nothing else', () => {
   const offered = all(read('.env.example'), /^#?([A-Z][A-Z0-9_]+)=/gm);
   /** Not the gateway's: it is for Compose, and the other one is for tests. */
   const others = ['GRAFANA_ADMIN_PASSWORD', 'SPILLWAY_FAIL_AT'];
@@ -62,7 +62,7 @@ test('.env.example has a line for each setting, and for nothing that is no setti
   expect(offered.filter((name) => !settings.includes(name) && !others.includes(name))).toEqual([]);
 });
 
-test('the newest version in the changelog is the one of the package and of its lock', () => {
+test('the newest version in the changelog matches package.json and package-lock.json', () => {
   const { version } = JSON.parse(read('package.json')) as { version: string };
   const lock = JSON.parse(read('package-lock.json')) as {
     version: string;
@@ -72,7 +72,7 @@ test('the newest version in the changelog is the one of the package and of its l
   expect([lock.version, lock.packages['']?.version]).toEqual([version, version]);
 });
 
-test('the anchor of a heading is the one that a browser goes to', () => {
+test('an anchor has no punctuation, and a repeated heading gets the suffix -1', () => {
   expect(slugOf("What's `left`, when one is killed")).toBe('whats-left-when-one-is-killed');
   expect(anchorsOf('docs/runbook.md')).toEqual(expect.arrayContaining(['dead-letters', 'dead-letters-1']));
 });

@@ -46,7 +46,7 @@ test('dashboards and alert rules use only metrics that exist', () => {
   expect([...used].filter((name) => !known.has(name))).toEqual([]);
 });
 
-test('dashboards show every metric of ours, and the rules watch outcomes, recovery and sends', () => {
+test('dashboards show every Spillway metric, and alert rules watch outcomes, recovery and unknown sends', () => {
   const shown = dashboardQueries().join('\n');
   const families = new Set(ourMetrics().map((name) => name.replace(/_(?:bucket|sum|count)$/, '')));
   expect([...families].filter((family) => !shown.includes(family))).toEqual([]);
@@ -56,14 +56,14 @@ test('dashboards show every metric of ours, and the rules watch outcomes, recove
   }
 });
 
-test('dashboards and alert rules use only spans that exist, and the dashboard shows the five of the recovery', () => {
+test('dashboards and alert rules use only spans that exist, including the five of the recovery and the turn', () => {
   const known = new Set<string>([...Object.values(SPAN), ...spansOfTheTable()]);
   const used = [...dashboardQueries(), ...alertQueries()].flatMap(spansIn);
   expect([...used, ...tracesSearched()].filter((name) => !known.has(name))).toEqual([]);
   expect(used).toEqual(expect.arrayContaining([...RECOVERY_SPANS, SPAN.turn]));
 });
 
-test('what the collector derives from spans has dimensions that our spans carry', () => {
+test('every dimension that the collector derives from spans is an attribute in telemetry.ts', () => {
   const dimensions = all(section(collector, 'connectors'), /- name: (\S+)/g);
   expect(dimensions.length).toBeGreaterThan(0);
   expect(dimensions.filter((name) => !telemetry.includes(`\`${name}\``))).toEqual([]);
@@ -79,7 +79,7 @@ test('dashboards name only data sources that are provisioned', () => {
   expect([...new Set(named)].filter((uid) => !provisioned.includes(uid))).toEqual([]);
 });
 
-test('every alert rule has a section of its own in the runbook', () => {
+test('every alert rule has a section in the runbook, and every Spillway section an alert rule', () => {
   const names = all(alerts, /- alert: (\S+)/g);
   const sections = all(read('docs', 'runbook.md'), /^### (\S+)/gm);
   expect(names.length).toBeGreaterThan(0);
@@ -87,7 +87,7 @@ test('every alert rule has a section of its own in the runbook', () => {
   expect(sections.filter((name) => name.startsWith('Spillway') && !names.includes(name))).toEqual([]);
 });
 
-test('the runbook has a section for each cause of an incident, and for nothing else that looks like one', () => {
+test('the runbook has a section for each incident cause except earlier-version, plus redis-writes', () => {
   const causes = Object.keys(CAUSES).filter((cause) => cause !== 'earlier-version');
   const [, chapter = ''] = read('docs', 'runbook.md').split('## Alerts\n');
   const sections = all(chapter.split("### The dead-man's")[0] ?? '', /^### ([a-z-]+)$/gm);
@@ -113,7 +113,7 @@ test('every image has an exact version, and the gateway runs on the Node that th
   expect(bases.filter((base) => base !== ours)).toEqual([]);
 });
 
-test('every service is hardened and limited, and holds no secret', () => {
+test('every service is hardened and limited, and no file holds a secret', () => {
   for (const [name, text] of services()) {
     for (const needed of ['<<: *hardened', 'mem_limit:', 'pids_limit:', 'cpus:']) {
       expect(`${name}: ${text.includes(needed) ? needed : `lacks ${needed}`}`).toBe(`${name}: ${needed}`);
@@ -126,14 +126,14 @@ test('every service is hardened and limited, and holds no secret', () => {
   expect(`${compose}\n${dockerfile}`).not.toMatch(/sk-ant-|\b\d{6,}:[\w-]{30,}|_API_KEY|BOT_TOKEN/);
 });
 
-test('Grafana lets nobody in without a password, and there is no default one', () => {
+test('Grafana requires a password, without a default one, and allows no anonymous access', () => {
   expect(compose).not.toMatch(/GF_AUTH_ANONYMOUS|GF_AUTH_DISABLE_LOGIN_FORM|GF_AUTH_PROXY/);
   const grafana = services().get('grafana') ?? '';
   expect(grafana).toMatch(/command: \[': "\$\$\{GF_SECURITY_ADMIN_PASSWORD:\?[^}]+\}" && exec \/run\.sh'\]/);
   expect(all(grafana, /GF_SECURITY_ADMIN_PASSWORD: (.*)/g)).toEqual([`\${GRAFANA_ADMIN_PASSWORD:-}`]);
 });
 
-test('Redis forgets nothing: it writes before it answers, and evicts never', () => {
+test('Redis fsyncs every write, never evicts, and keeps its data in a volume', () => {
   const redis = services().get('redis') ?? '';
   for (const needed of [
     '--appendonly yes',
@@ -145,7 +145,7 @@ test('Redis forgets nothing: it writes before it answers, and evicts never', () 
   }
 });
 
-test('the collector has no key that is deprecated, and sheds load first', () => {
+test('the collector has no deprecated key, and memory_limiter is first in every pipeline', () => {
   expect(
     named(section(collector, 'exporters')).filter((name) => /^(otlp|otlphttp|logging|jaeger)$/.test(name)),
   ).toEqual([]);
@@ -157,7 +157,7 @@ test('the collector has no key that is deprecated, and sheds load first', () => 
   expect(pipelines.filter((processors) => !processors.startsWith('memory_limiter'))).toEqual([]);
 });
 
-test('files that are mounted or copied exist, and the build is sent all that it copies', () => {
+test('mounted and copied files exist, and .dockerignore lets every copied file through', () => {
   const mounted = all(compose, /(\.\/[\w./-]+):/g);
   const copied = dockerfile
     .split('\n')

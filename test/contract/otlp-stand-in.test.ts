@@ -45,7 +45,7 @@ function run(endpoint: string, protocol: string): Promise<{ stderr: string }> {
   return promisify(execFile)(process.execPath, ['--input-type=module', '-e', PROGRAM], { env, timeout: 20_000 });
 }
 
-test('it understands what the OpenTelemetry SDK exports as JSON', async () => {
+test('parses the spans and metrics that the OpenTelemetry SDK exports as JSON', async () => {
   const otlp = await start();
   await run(otlp.url, 'http/json');
   const outer = await otlp.waitForSpan(({ name }) => name === 'outer');
@@ -97,7 +97,7 @@ const counted = (value: number, kind: string) =>
     ],
   });
 
-test('of a series the latest point wins, and gzip is no hindrance', async () => {
+test('keeps the latest point of a series, and accepts gzip', async () => {
   const otlp = await start();
   await post(otlp, '/v1/metrics', counted(1, 'a'), JSON_TYPE);
   await post(otlp, '/v1/metrics', counted(5, 'b'), JSON_TYPE);
@@ -109,14 +109,14 @@ test('of a series the latest point wins, and gzip is no hindrance', async () => 
   ]);
 });
 
-test('a log record is kept with its trace', async () => {
+test('keeps a log record with its trace id', async () => {
   const otlp = await start();
   const logRecords = [{ body: { stringValue: 'hello' }, severityText: 'INFO', traceId: 'abc' }];
   await post(otlp, '/v1/logs', JSON.stringify({ resourceLogs: [{ scopeLogs: [{ logRecords }] }] }), JSON_TYPE);
   expect(otlp.logs).toMatchObject([{ body: 'hello', severity: 'INFO', traceId: 'abc' }]);
 });
 
-test('what is no JSON is refused, with the setting that helps', async () => {
+test('answers 415 to protobuf with the setting to change, 400 to invalid JSON and 404 to other routes', async () => {
   const otlp = await start();
   const answers = [
     await post(otlp, '/v1/traces', 'x', { 'content-type': 'application/x-protobuf' }),

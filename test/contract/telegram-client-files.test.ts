@@ -48,7 +48,7 @@ async function failure(client: Telegram, bytesMax = MB, signal = LIVE, fileId = 
   return loaded.failure;
 }
 
-test('a file that is unknown or gone is rejected, as Telegram says it', async () => {
+test('an unknown file is rejected with the description that Telegram gives', async () => {
   const { client } = await standIn();
   expect(await failure(client)).toEqual({
     kind: 'rejected',
@@ -56,13 +56,13 @@ test('a file that is unknown or gone is rejected, as Telegram says it', async ()
   });
 });
 
-test('a file over 20 MB, of which Telegram names no path, is too large', async () => {
+test('a file over the 20 MB limit of Telegram is too_large', async () => {
   const { telegram, client } = await standIn();
   const id = telegram.addFile(Buffer.from('x'), PATH, 21 * MB);
   expect(await failure(client, 50 * MB, LIVE, id)).toMatchObject({ kind: 'too_large' });
 });
 
-test('a file that is stated to be too large is not asked for', async () => {
+test('does not download a file whose stated size is too large', async () => {
   const { asked, client } = await server({ file_path: PATH, file_size: 2_000 });
   expect(await failure(client, 1_999)).toMatchObject({
     kind: 'too_large',
@@ -71,7 +71,7 @@ test('a file that is stated to be too large is not asked for', async () => {
   expect(asked).toHaveLength(1);
 });
 
-test('a file that turns out to be too large is cut off, whatever was stated', async () => {
+test('cuts off a download over the limit when the stated size is missing, too small or invalid', async () => {
   for (const described of [
     { file_path: PATH },
     { file_path: PATH, file_size: 9 },
@@ -92,7 +92,7 @@ test('a file that turns out to be too large is cut off, whatever was stated', as
   }
 });
 
-test('a file whose header says too much is not read', async () => {
+test('cuts off a download whose content-length is over the limit', async () => {
   const gone = Promise.withResolvers<void>();
   const { client } = await server({ file_path: PATH }, (response) => {
     response.on('close', gone.resolve);
@@ -106,7 +106,7 @@ test.each([
   '/var/lib/telegram-bot-api/7000001:AAFake/documents/file_1.pdf',
   'C:\\bot\\7000001\\file',
   '\\\\host\\file',
-])('a path on the disk of a server in local mode is not ours to read: %s', async (path) => {
+])('rejects a local path from a Bot API server in --local mode: %s', async (path) => {
   const { asked, client } = await server({ file_path: path, file_size: 5 });
   expect(await failure(client)).toEqual({
     kind: 'rejected',
@@ -116,7 +116,7 @@ test.each([
 });
 
 test.each([[null], [{}], [{ file_path: '' }], [{ file_path: 5 }], [{ file_path: null }]])(
-  'no path is no file: %j',
+  'rejects a file without a path: %j',
   async (described) => {
     expect(await failure((await server(described)).client)).toMatchObject({ kind: 'rejected' });
   },
@@ -130,7 +130,7 @@ test.each<[number, TelegramFailure['kind']]>([
   [429, 'throttled'],
   [500, 'unknown'],
   [502, 'unknown'],
-])('a download that is answered with %d is %s', async (status, kind) => {
+])('a download answered with %d fails as %s', async (status, kind) => {
   const { client } = await server({ file_path: PATH }, (response) => {
     response.writeHead(status, { 'retry-after': '7' }).end(`token ${TOKEN}`);
   });
@@ -139,7 +139,7 @@ test.each<[number, TelegramFailure['kind']]>([
   expect(found.retryAfterMs).toBe(status === 429 ? 7_000 : undefined);
 });
 
-test('a download that breaks off is no file, however much has come', async () => {
+test('a download that breaks off fails as unknown, with or without a content-length', async () => {
   for (const length of [{ 'content-length': '5000' }, {}]) {
     const { client } = await server({ file_path: PATH }, (response) => {
       response.writeHead(200, length as Record<string, string>);
@@ -149,21 +149,21 @@ test('a download that breaks off is no file, however much has come', async () =>
   }
 });
 
-test('a server that is away, or goes away in between, was not reached', async () => {
+test('an unreachable server fails as unreached, a connection closed during the download as unknown', async () => {
   const away = createTelegram({ token: TOKEN, apiRoot: 'http://127.0.0.1:1' });
   expect(await failure(away)).toMatchObject({ kind: 'unreached' });
   const { client } = await server({ file_path: PATH }, (response) => response.destroy());
   expect(await failure(client)).toMatchObject({ kind: 'unknown' });
 });
 
-test('a download that stands still is given up after its time', async () => {
+test('a stalled download fails as unknown after its timeout', async () => {
   for (const stall of [() => {}, (response: ServerResponse) => void response.writeHead(200).write('half')]) {
     const { client } = await server({ file_path: PATH }, stall, 150);
     expect(await failure(client)).toMatchObject({ kind: 'unknown', description: expect.stringMatching(/timeout/i) });
   }
 });
 
-test('our own signal ends it, at every step', async () => {
+test('our abort signal ends a download at every step', async () => {
   expect(await failure((await server({ file_path: PATH })).client, MB, AbortSignal.abort())).toMatchObject({
     kind: 'aborted',
   });
@@ -184,7 +184,7 @@ test('our own signal ends it, at every step', async () => {
   expect(await left).toMatchObject({ kind: 'aborted' });
 });
 
-test('a refused call is told by its kind, and nothing is downloaded', async () => {
+test('a failed getFile is throttled on 429, rejected on 400 and unauthorized on 401', async () => {
   const { telegram, client } = await standIn();
   telegram.fail('getFile', { status: 429, description: 'Too Many Requests', parameters: { retry_after: 3 } });
   expect(await failure(client)).toMatchObject({ kind: 'throttled', retryAfterMs: 3_000 });
@@ -194,15 +194,18 @@ test('a refused call is told by its kind, and nothing is downloaded', async () =
   expect(await failure(client)).toMatchObject({ kind: 'unauthorized' });
 });
 
-test.each([0, 1, 5_000, 3 * MB])('a file of %d bytes comes whole, up to the last one that may', async (size) => {
-  const { telegram, client } = await standIn();
-  const bytes = Buffer.from(Array.from({ length: 251 }, (_, at) => at));
-  const file = Buffer.alloc(size, bytes);
-  const loaded = await client.downloadFile(telegram.addFile(file, 'photos/file_7.jpg'), size, LIVE);
-  expect(loaded.ok && loaded.value.equals(file)).toBe(true);
-});
+test.each([0, 1, 5_000, 3 * MB])(
+  'downloads a file of %d bytes whole when the limit is exactly its size',
+  async (size) => {
+    const { telegram, client } = await standIn();
+    const bytes = Buffer.from(Array.from({ length: 251 }, (_, at) => at));
+    const file = Buffer.alloc(size, bytes);
+    const loaded = await client.downloadFile(telegram.addFile(file, 'photos/file_7.jpg'), size, LIVE);
+    expect(loaded.ok && loaded.value.equals(file)).toBe(true);
+  },
+);
 
-test('a path is asked for as it is named, with all that an address would read otherwise', async () => {
+test('percent-encodes the path of a file in the download URL', async () => {
   const { telegram, client } = await standIn();
   const id = telegram.addFile(Buffer.from('found'), 'documents/Größe 100% 世界.txt');
   expect(await client.downloadFile(id, MB, LIVE)).toEqual({ ok: true, value: Buffer.from('found') });

@@ -39,7 +39,7 @@ const delivered = (match: (delivery: { updateId: number; status: number }) => bo
 
 const callsOf = (name: string) => standIn.calls.filter(({ method }) => method === name);
 
-test('a webhook is set with its secret and the updates that polls ask for too, and drops nothing', async () => {
+test('setWebhook sends the secret and the allowed_updates of polls, and drops no pending update', async () => {
   const waiting = standIn.say(CHAT, 'before');
   const { url, seen, texts } = await receiver();
   expect(await telegram.setWebhook(url, SECRET, signal)).toEqual({ ok: true, value: undefined });
@@ -58,7 +58,7 @@ test('a webhook is set with its secret and the updates that polls ask for too, a
   expect(callsOf('getUpdates')[0]?.params.allowed_updates).toEqual(['message']);
 });
 
-test('while a webhook is set polls fail with a kind of their own, and after its end what waits is polled', async () => {
+test('polls fail as webhook_set while a webhook is set; after deleteWebhook they return what waits', async () => {
   const { url } = await receiver(() => 503);
   await telegram.setWebhook(url, SECRET, signal);
   standIn.say(CHAT, 'waits');
@@ -68,14 +68,14 @@ test('while a webhook is set polls fail with a kind of their own, and after its 
   expect(await telegram.getUpdates(undefined, signal)).toMatchObject({ value: [{ message: { text: 'waits' } }] });
 });
 
-test('a poll that a webhook ends is a conflict: it was set while we polled', async () => {
+test('an open poll fails as conflict when a webhook is set', async () => {
   const polled = telegram.getUpdates(undefined, signal);
   await standIn.waitForCall(({ method }) => method === 'getUpdates');
   await telegram.setWebhook('https://example.org/hook', SECRET, signal);
   expect(await polled).toMatchObject({ failure: { kind: 'conflict' } });
 });
 
-test('what Telegram knows of a webhook: none, one that delivers, one that does not, and why', async () => {
+test('getWebhookInfo reports no webhook, one that delivers, and one that fails with its last error', async () => {
   expect(await telegram.getWebhookInfo(signal)).toEqual({ ok: true, value: { url: '', pending: 0 } });
   let status = 503;
   const { url } = await receiver(() => status);
@@ -96,14 +96,14 @@ test('what Telegram knows of a webhook: none, one that delivers, one that does n
   expect(await telegram.getWebhookInfo(signal)).toEqual({ ok: true, value: { url, pending: 0 } });
 });
 
-test('a server that does not tell of webhooks is no refused token', async () => {
+test('getWebhookInfo fails as not_offered on 404 and as unauthorized on 401', async () => {
   standIn.fail('getWebhookInfo', { status: 404, description: 'Not Found' });
   standIn.fail('getWebhookInfo', { status: 401, description: 'Unauthorized' });
   expect(await telegram.getWebhookInfo(signal)).toMatchObject({ failure: { kind: 'not_offered' } });
   expect(await telegram.getWebhookInfo(signal)).toMatchObject({ failure: { kind: 'unauthorized' } });
 });
 
-test('a URL that Telegram does not take is rejected, and a call that is left is aborted', async () => {
+test('setWebhook fails as rejected for an http URL; a webhook call fails as aborted when its signal fires', async () => {
   expect(await telegram.setWebhook('http://example.org/hook', SECRET, signal)).toMatchObject({
     failure: { kind: 'rejected', description: expect.stringMatching(/HTTPS URL must be provided/) },
   });
@@ -119,7 +119,7 @@ test('a URL that Telegram does not take is rejected, and a call that is left is 
   for (const result of await Promise.all(left)) expect(result).toMatchObject({ failure: { kind: 'aborted' } });
 });
 
-test('the stand-in delivers as Telegram does: a chat in order, each update until it is taken, other chats beside it', async () => {
+test('the stand-in delivers a chat in order, retries an update until a 200, and does not block other chats', async () => {
   const stuck = Promise.withResolvers<number>();
   const { url, texts } = await receiver((text, nth) => (text === 'a' && nth === 1 ? stuck.promise : 200));
   await telegram.setWebhook(url, SECRET, signal);
@@ -133,7 +133,7 @@ test('the stand-in delivers as Telegram does: a chat in order, each update until
   expect(texts()).toEqual(['a', 'beside', 'a', 'b']);
 });
 
-test('the stand-in takes the same webhook again without a break, and refuses two settings within a second', async () => {
+test('the stand-in accepts the same webhook again without a second delivery, but not twice within a second', async () => {
   const held = Promise.withResolvers<number>();
   const { url, texts } = await receiver(() => held.promise);
   await telegram.setWebhook(url, SECRET, signal);

@@ -101,7 +101,7 @@ for (const [method, params, says] of REFUSED) {
   });
 }
 
-test('a draft is for private chats only, and leaves nothing in the chat', async () => {
+test('sendMessageDraft works in private chats only and leaves no message in the chat', async () => {
   const telegram = await start();
   telegram.openChat(-1001);
   const draft = (chat_id: number) => call(telegram, 'sendMessageDraft', { chat_id, draft_id: 7, text: 'so far' });
@@ -110,7 +110,7 @@ test('a draft is for private chats only, and leaves nothing in the chat', async 
   expect(telegram.shown(CHAT)).toEqual([]);
 });
 
-test('an edit changes what is shown; the same text again is refused, and a user message is out of reach', async () => {
+test('editMessageText changes a message, and refuses an unchanged text or a message of the user', async () => {
   const telegram = await start();
   telegram.say(CHAT, 'mine', { messageId: 50 });
   const message_id = (await call(telegram, 'sendMessage', { chat_id: CHAT, text: 'a' })).result?.message_id;
@@ -126,7 +126,7 @@ test('an edit changes what is shown; the same text again is refused, and a user 
   expect(telegram.shown(CHAT)).toEqual([]);
 });
 
-test('topics and replies are kept, and a reply to what is gone goes out when that is allowed', async () => {
+test('keeps topics and replies, and sends a reply to a missing message if allow_sending_without_reply is set', async () => {
   const telegram = await start();
   telegram.say(GROUP, 'hello', { topicId: 3, messageId: 8 });
   const at = { chat_id: GROUP, message_thread_id: 3 };
@@ -140,7 +140,7 @@ test('topics and replies are kept, and a reply to what is gone goes out when tha
   ]);
 });
 
-test('a file is described and downloaded, and one over 20 MB is not', async () => {
+test('getFile describes a file for download and refuses one over 20 MB', async () => {
   const telegram = await start();
   const id = telegram.addFile(Buffer.from('notes'), 'documents/notes.txt');
   const { result } = await call(telegram, 'getFile', { file_id: id });
@@ -152,7 +152,7 @@ test('a file is described and downloaded, and one over 20 MB is not', async () =
   expect((await call(telegram, 'getFile', { file_id: large })).description).toBe('Bad Request: file is too big');
 });
 
-test('a document comes as multipart, with its name, size and caption', async () => {
+test('sendDocument accepts multipart and keeps the name, size and caption', async () => {
   const telegram = await start();
   const form = new FormData();
   form.set('chat_id', String(CHAT));
@@ -162,7 +162,7 @@ test('a document comes as multipart, with its name, size and caption', async () 
   expect(telegram.shown(CHAT)).toMatchObject([{ text: 'the log', document: { name: 'session.jsonl', bytes: 14 } }]);
 });
 
-test('a webhook gets updates in order with its secret, each until it is accepted, and polling is refused', async () => {
+test('a webhook gets updates in order with its secret, retried until a 200, and polls are refused meanwhile', async () => {
   const telegram = await start();
   const seen: { text: string; headers: IncomingHttpHeaders }[] = [];
   const server = createServer(async (request, response) => {

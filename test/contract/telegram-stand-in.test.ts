@@ -42,7 +42,7 @@ async function refusal(promise: Promise<unknown>): Promise<{ code: number; descr
 
 const CHAT = 1001;
 
-test('a bot learns who it is, and a wrong token or method is refused', async () => {
+test('getMe returns the bot; a wrong token gets 401 and an unknown method 404', async () => {
   const { telegram, client } = await start();
   expect(await client.getMe()).toMatchObject({ id: telegram.botId, is_bot: true });
   const stranger = new Telegram('1:other', { apiRoot: telegram.url });
@@ -50,7 +50,7 @@ test('a bot learns who it is, and a wrong token or method is refused', async () 
   expect(await refusal(client.callApi('sendRocket' as 'getMe', {}))).toEqual({ code: 404, description: 'Not Found' });
 });
 
-test('parameters come by query, JSON or form, and numbers in a form are numbers', async () => {
+test('accepts parameters by query, JSON or form, and answers 400 to invalid JSON', async () => {
   const { telegram } = await start();
   telegram.openChat(CHAT);
   const root = `${telegram.url}/bot${telegram.token}/sendMessage`;
@@ -63,7 +63,7 @@ test('parameters come by query, JSON or form, and numbers in a form are numbers'
   expect([broken.status, await broken.json()]).toMatchObject([400, { ok: false, error_code: 400 }]);
 });
 
-test('updates stay until a greater offset confirms them, and come again until then', async () => {
+test('returns updates again until a greater offset confirms them', async () => {
   const { telegram, client } = await start();
   const [first = 0, second = 0, third = 0] = ['a', 'b', 'c'].map((text) => telegram.say(CHAT, text));
   expect(ids(await poll(client, 0))).toEqual([first, second, third]);
@@ -82,7 +82,7 @@ test('a negative offset forgets the earlier updates', async () => {
   expect(telegram.confirmedUpTo()).toBe(all[1]);
 });
 
-test('a long poll answers as soon as an update is there, and when its time is up', async () => {
+test('a long poll returns as soon as an update arrives, or empty at its timeout', async () => {
   const { telegram, client } = await start();
   const waiting = poll(client, 0, 50);
   await telegram.waitForCall(({ method }) => method === 'getUpdates');
@@ -104,7 +104,7 @@ test('a second poll ends the first with a conflict', async () => {
   expect(ids(await newer)).toEqual([id]);
 });
 
-test('a poll whose caller went away takes no update with it', async () => {
+test('a poll whose caller disconnected consumes no update', async () => {
   const { telegram, client } = await start();
   const leave = new AbortController();
   const left = fetch(`${telegram.url}/bot${telegram.token}/getUpdates?timeout=50`, { signal: leave.signal }).catch(
@@ -118,7 +118,7 @@ test('a poll whose caller went away takes no update with it', async () => {
   expect(ids(await poll(client, 0))).toEqual([id]);
 });
 
-test('the kinds that a bot asks for are remembered, and others never come', async () => {
+test('remembers allowed_updates and drops new updates of other kinds', async () => {
   const { telegram, client } = await start();
   telegram.push({ message_reaction: {} });
   const message = telegram.say(CHAT, 'a');
@@ -128,7 +128,7 @@ test('the kinds that a bot asks for are remembered, and others never come', asyn
   expect(ids(await poll(client, message + 1))).toEqual([wanted]);
 });
 
-test('a confirmed update can come again, and ids can begin anew', async () => {
+test('a confirmed update can be delivered again, and update ids can restart', async () => {
   const { telegram, client } = await start();
   const first = telegram.say(CHAT, 'a');
   await poll(client, first + 1);
@@ -164,7 +164,7 @@ test('a user message looks like a real one: chat, sender, topic, command, quoted
   expect(edited?.edited_message).toMatchObject({ message_id: 1, text: 'changed', edit_date: expect.any(Number) });
 });
 
-test('failures come as planned: once, for what matches, and then no more', async () => {
+test('fail() affects only matching calls, as often as stated, until heal()', async () => {
   const { telegram, client } = await start();
   telegram.openChat(CHAT);
   const tooMany = { status: 429, description: 'Too Many Requests: retry after 3', parameters: { retry_after: 3 } };
@@ -183,7 +183,7 @@ test('failures come as planned: once, for what matches, and then no more', async
   expect(telegram.shown(CHAT).map(({ text }) => text)).toEqual(['a', 'b', 'd']);
 });
 
-test('a cut call has no effect, and a lost answer has one', async () => {
+test('a cut call has no effect; a call whose response is lost sends its message', async () => {
   const { telegram, client } = await start();
   telegram.openChat(CHAT);
   telegram.fail('sendMessage', { do: 'cut' });
@@ -195,7 +195,7 @@ test('a cut call has no effect, and a lost answer has one', async () => {
   expect(call).toMatchObject({ method: 'sendMessage', ok: true, status: 0 });
 });
 
-test('a call that hangs is left by its caller, and a slow one is answered late', async () => {
+test('a hanging call lasts until its caller aborts, and a slow one is answered late', async () => {
   const { telegram, client } = await start();
   telegram.openChat(CHAT);
   telegram.fail('sendMessage', { do: 'hang' });
@@ -208,7 +208,7 @@ test('a call that hangs is left by its caller, and a slow one is answered late',
   expect((await client.sendMessage(CHAT, 'late')).text).toBe('late');
 });
 
-test('a wait for a text ends with what is shown instead', async () => {
+test('waitForText resolves with the matching message, or times out with a list of the shown ones', async () => {
   const { telegram, client } = await start();
   telegram.openChat(CHAT);
   const soon = telegram.waitForText(CHAT, /done/);

@@ -70,7 +70,7 @@ function deliver(url: string, body: unknown = UPDATE, headers: Record<string, st
   return fetch(url, { method: 'POST', headers, body: typeof body === 'string' ? body : JSON.stringify(body) });
 }
 
-test('an update is answered with 200 after it was accepted, and with nothing in the answer', async () => {
+test('answers 200 with an empty body to an accepted update', async () => {
   const { url, accepted, counted } = await serve();
   const answer = await deliver(url);
   expect([answer.status, await answer.text(), accepted]).toEqual([200, '', [5]]);
@@ -82,10 +82,10 @@ test('an update is answered with 200 after it was accepted, and with nothing in 
 test.each<[string, Record<string, string>]>([
   ['no secret', { 'content-type': 'application/json' }],
   ['an empty secret', { ...HEADERS, 'x-telegram-bot-api-secret-token': '' }],
-  ['the beginning of the secret', { ...HEADERS, 'x-telegram-bot-api-secret-token': SECRET.slice(0, -1) }],
-  ['more than the secret', { ...HEADERS, 'x-telegram-bot-api-secret-token': `${SECRET}x` }],
-  ['a secret in another case', { ...HEADERS, 'x-telegram-bot-api-secret-token': SECRET.toUpperCase() }],
-])('with %s a delivery is refused, and learns nothing else', async (_, headers) => {
+  ['a prefix of the secret', { ...HEADERS, 'x-telegram-bot-api-secret-token': SECRET.slice(0, -1) }],
+  ['the secret and one more character', { ...HEADERS, 'x-telegram-bot-api-secret-token': `${SECRET}x` }],
+  ['the secret in upper case', { ...HEADERS, 'x-telegram-bot-api-secret-token': SECRET.toUpperCase() }],
+])('answers 401 to a delivery with %s before it checks anything else', async (_, headers) => {
   const { url, accepted, counted } = await serve();
   const answer = await deliver(url, UPDATE, headers);
   expect([answer.status, await answer.text(), accepted]).toEqual([401, '', []]);
@@ -93,7 +93,7 @@ test.each<[string, Record<string, string>]>([
   expect(counted).toEqual(Array(2).fill(['spillway.webhook.refused', { status: 401 }]));
 });
 
-test('many strangers are one line in the log, which holds no secret', async () => {
+test('30 deliveries with a wrong secret log one warning, which holds no secret', async () => {
   const { log, lines } = keptLog();
   const { url } = await serve({ log });
   const wrong = { ...HEADERS, 'x-telegram-bot-api-secret-token': 'a-guess' };
@@ -102,7 +102,7 @@ test('many strangers are one line in the log, which holds no secret', async () =
   expect(JSON.stringify(lines)).not.toMatch(/a-guess|a_secret/);
 });
 
-test('only POST and only JSON is taken, and other paths are not there', async () => {
+test('answers 405 to other methods, 415 to other content types and 404 to other paths', async () => {
   const { url, accepted } = await serve();
   const got = await fetch(url);
   expect([got.status, got.headers.get('allow')]).toEqual([405, 'POST']);
@@ -117,7 +117,7 @@ test('only POST and only JSON is taken, and other paths are not there', async ()
   expect(accepted).toEqual([5]);
 });
 
-test('a body that is no JSON is refused', async () => {
+test('answers 400 to a body that is not JSON', async () => {
   const { url, accepted, counted } = await serve();
   for (const body of ['', '{', '{"update_id":5,', 'update']) expect((await deliver(url, body)).status).toBe(400);
   expect([accepted, counted.length]).toEqual([[], 4]);
@@ -127,22 +127,19 @@ test.each<[string, unknown, string]>([
   ['null', null, 'malformed'],
   ['a list', [UPDATE], 'malformed'],
   ['an update without an id', { message: UPDATE.message }, 'malformed'],
-  ['an update that is no message', { update_id: 6, poll: {} }, 'not_a_message'],
+  ['an update that is not a message', { update_id: 6, poll: {} }, 'not_a_message'],
   [
-    'a message of a stranger',
+    'a message from a user who is not allowed',
     { ...UPDATE, message: { ...UPDATE.message, chat: { id: 2 }, from: { id: 2 } } },
     'not_allowed',
   ],
-])(
-  '%s comes from Telegram and is of no use: it is answered with 200, counted, and never comes again',
-  async (_, body, reason) => {
-    const { url, accepted, counted } = await serve();
-    expect((await deliver(url, body)).status).toBe(200);
-    expect([accepted, counted]).toEqual([[], [['spillway.updates.ignored', { reason }]]]);
-  },
-);
+])('answers 200 to %s, accepts nothing and counts it as ignored', async (_, body, reason) => {
+  const { url, accepted, counted } = await serve();
+  expect((await deliver(url, body)).status).toBe(200);
+  expect([accepted, counted]).toEqual([[], [['spillway.updates.ignored', { reason }]]]);
+});
 
-test('a message that nobody could read back is passed over, and holds up nothing', async () => {
+test('answers 200 to a message that could not be read back, ignores it, and accepts the next one', async () => {
   const { url, accepted, counted } = await serve({}, async (id) => {
     if (id === 5) throw new UnreadableMessageError('date: too large');
   });
@@ -152,7 +149,7 @@ test('a message that nobody could read back is passed over, and holds up nothing
   expect(counted[0]).toEqual(['spillway.updates.ignored', { reason: 'malformed' }]);
 });
 
-test('a body of one megabyte is taken, and one byte more is not', async () => {
+test('accepts a body of 1 MB, and answers 413 to one byte more', async () => {
   const { url, accepted } = await serve();
   const rest = MEGABYTE - JSON.stringify({ ...UPDATE, more: '' }).length;
   expect((await deliver(url, { ...UPDATE, more: 'x'.repeat(rest) })).status).toBe(200);
@@ -161,7 +158,7 @@ test('a body of one megabyte is taken, and one byte more is not', async () => {
   expect(accepted).toEqual([5]);
 });
 
-test('what cannot be stored is answered with 503 and when to come again', async () => {
+test('answers 503 with retry-after 5 while an update cannot be stored', async () => {
   let isAway = true;
   const { url, accepted } = await serve({}, async () => {
     if (isAway) throw new Error('OOM command not allowed');
@@ -172,7 +169,7 @@ test('what cannot be stored is answered with 503 and when to come again', async 
   expect([(await deliver(url)).status, accepted]).toEqual([200, [5]]);
 });
 
-test('a write that takes too long is answered with 503, and does no harm when it fails after that', async () => {
+test('answers 503 with retry-after 5 to a write that takes too long, and survives its late failure', async () => {
   const { promise, reject } = Promise.withResolvers<void>();
   const { url, accepted } = await serve({ acceptMsMax: 50 }, () => promise);
   const refused = await deliver(url);
@@ -199,14 +196,14 @@ const HEAD = `POST /hook HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r
 test.each([
   ['headers', HEAD],
   ['body', `${HEAD}content-length: 1000\r\n\r\n{"update_id":`],
-])('a sender that is slow with its %s is cut, and nothing is accepted', async (_, bytes) => {
+])('disconnects a sender that is slow with its %s, and accepts nothing', async (_, bytes) => {
   const { port, accepted, url } = await serve({ requestTimeoutMs: 200 });
   expect(await exchange(port, bytes)).toMatch(/^(?:HTTP\/1\.1 408 |$)/);
   expect(accepted).toEqual([]);
   expect((await deliver(url)).status).toBe(200);
 });
 
-test('a sender that goes away in the middle leaves nothing behind', async () => {
+test('accepts nothing from a sender that disconnects in the middle of its body', async () => {
   const { port, accepted, url, counted } = await serve();
   const socket = connect(port, '127.0.0.1').resume();
   socket.end(`${HEAD}content-length: 1000\r\n\r\n${JSON.stringify(UPDATE)}`);
@@ -215,7 +212,7 @@ test('a sender that goes away in the middle leaves nothing behind', async () => 
   expect((await deliver(url)).status).toBe(200);
 });
 
-test('a server that stops answers what it has in hand, takes nothing new, and keeps no connection open', async () => {
+test('a stop answers the delivery in progress, accepts no new one and closes kept connections', async () => {
   const begun = Promise.withResolvers<void>();
   const going = Promise.withResolvers<void>();
   const { url, stop, accepted } = await serve({}, (id) => {
@@ -236,7 +233,7 @@ test('a server that stops answers what it has in hand, takes nothing new, and ke
   expect(accepted).toEqual([4, 5]);
 });
 
-test('a delivery that hangs does not hold up a stop: it is cut, and was promised nothing', async () => {
+test('a hanging delivery does not delay a stop: its connection is cut without an answer', async () => {
   const begun = Promise.withResolvers<void>();
   const going = Promise.withResolvers<void>();
   const { url, stop } = await serve({}, () => {

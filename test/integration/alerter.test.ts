@@ -96,7 +96,7 @@ const refusing = (part: Partial<Extract<Sent, { ok: false }>> = {}): Sent => ({
   ...part,
 });
 
-test('an alert goes from the queue through the book to the operator, once, and is a line of the log before it is sent', async () => {
+test('logs a queued alert before it is sent, and sends it to the operator once', async () => {
   const operator = chat();
   const { log, lines } = keptLog();
   const seenBefore: boolean[] = [];
@@ -117,7 +117,7 @@ test('an alert goes from the queue through the book to the operator, once, and i
   expect(await redis.xlen(keys.alerts)).toBe(0);
 });
 
-test('of two processes that enter the same, one writes: each alert counts once, and is told once', async () => {
+test('two processes that enter the same alerts count each once and send one text', async () => {
   const operator = chat();
   await queue(...[1, 2, 3].map((n) => ({ ...alertOf(n), chat: `${n}` as ChatKey, cause: 'failed' as const, key: '' })));
   const [a, b] = await Promise.all([enterAll(), enterAll()]);
@@ -130,7 +130,7 @@ test('of two processes that enter the same, one writes: each alert counts once, 
   expect(book.get('failed')).toMatchObject({ messages: 3, chats: 3 });
 });
 
-test('killed after the book was written and before the alerts are removed, none counts twice', async () => {
+test('killed between writing the book and removing the alerts: each alert still counts once', async () => {
   await queue(alertOf(1), alertOf(1));
   const killed = async () => Promise.reject(new Error('killed'));
   const dying = Object.create(redis, { xtrim: { value: killed } }) as typeof redis;
@@ -141,7 +141,7 @@ test('killed after the book was written and before the alerts are removed, none 
   expect(book.get('tool-server:1')).toMatchObject({ messages: 2 });
 });
 
-test('a chat that refuses for long loses nothing: all is kept, blocks nobody, and comes in one digest', async () => {
+test('keeps 40 alerts while the chat refuses them, and then sends them in one digest', async () => {
   let isDown = true;
   const operator = chat(() => (isDown ? refusing() : { ok: true }));
   alerter({ telegram: operator.telegram });
@@ -159,7 +159,7 @@ test('a chat that refuses for long loses nothing: all is kept, blocks nobody, an
   expect(await redis.hget(keys.alerting, 'failingSinceMs')).toBeNull();
 });
 
-test('a wait grows from try to try, and one that Telegram asks for is kept', async () => {
+test('keeps to the retry-after of Telegram, also when another alert is queued', async () => {
   const operator = chat((_, sends) => (sends === 1 ? refusing({ retryAfterMs: 60_000 }) : { ok: true }));
   alerter({ telegram: operator.telegram });
   await queue(alertOf(1));
@@ -175,7 +175,7 @@ test('a wait grows from try to try, and one that Telegram asks for is kept', asy
   expect(operator.sends()).toBe(1);
 });
 
-test('a group that became a supergroup is followed, and that is remembered', async () => {
+test('follows a group to its supergroup and remembers the new chat', async () => {
   const operator = chat((to) => (to === CHAT ? refusing({ movedTo: -100_777 }) : { ok: true }));
   alerter({ telegram: operator.telegram });
   await queue(alertOf(1));
@@ -205,7 +205,7 @@ async function slack() {
   return { taken, channel: webhookChannel(`${url}/secret-word`) };
 }
 
-test('a chat that is gone gives way to the second channel at once, one that fails does after a while', async () => {
+test('switches to the second channel at once when the chat is gone, and after a while when it fails', async () => {
   const second = await slack();
   alerter({
     telegram: chat(() => refusing({ isGone: true, why: 'gone: chat not found' })).telegram,
@@ -226,7 +226,7 @@ test('a chat that is gone gives way to the second channel at once, one that fail
   expect(second.taken).toEqual([expect.stringMatching(/server 1/), expect.stringMatching(/server 2/)]);
 });
 
-test('without a chat the second channel has all, and its URL is never logged', async () => {
+test('without a chat the second channel gets the alerts, and its URL is never logged', async () => {
   const second = await slack();
   const { log, lines } = keptLog();
   alerter({ chatId: undefined, webhook: second.channel }, log);
@@ -244,7 +244,7 @@ test('without a chat the second channel has all, and its URL is never logged', a
   expect(await waiting()).toBe(1);
 });
 
-test('with neither a chat nor a second channel the log has all, and nothing piles up', async () => {
+test('with neither a chat nor a second channel an alert is logged and leaves the queue', async () => {
   const { log, lines } = keptLog();
   alerter({ chatId: undefined }, log);
   await queue(alertOf(1));
@@ -253,7 +253,7 @@ test('with neither a chat nor a second channel the log has all, and nothing pile
   expect(lines.filter(({ msg }) => msg === 'alert')).toHaveLength(1);
 });
 
-test('a send that its process did not finish is taken over, and until then nobody sends beside it', async () => {
+test('takes over the sending from a killed process when its lock expires, and not before', async () => {
   await queue(alertOf(1));
   await enterAll();
   await redis.set(keys.alertingLock, 'a process that was killed', 'PX', 400);
@@ -265,7 +265,7 @@ test('a send that its process did not finish is taken over, and until then nobod
   expect(performance.now() - fromMs).toBeGreaterThan(300);
 });
 
-test('what an earlier version has queued is told as it is', async () => {
+test('sends an alert of an earlier version unchanged, and discards one that is not JSON', async () => {
   const operator = chat();
   alerter({ telegram: operator.telegram });
   await redis.xadd(keys.alerts, '*', 'alert', JSON.stringify({ incident: 'failed-1-0', text: 'A message failed.' }));

@@ -21,7 +21,7 @@ test('a message is answered, settled once, acknowledged and removed', async () =
   expect(world.telegram.calls.some(({ method }) => method === 'sendChatAction')).toBe(true);
 });
 
-test('two identical messages in a row are two messages', async () => {
+test('two identical messages in a row get two answers', async () => {
   world.telegram.say(CHAT, 'yes');
   world.telegram.say(CHAT, 'yes');
   await nextOutcome(world, CHAT, 2);
@@ -54,7 +54,7 @@ test('the conversation so far is sent with the next message', async () => {
   expect(JSON.stringify(second)).toContain('My name is Ada');
 });
 
-test('with 20 chats at once and one of them slow, each keeps its order and the others are not held back', async () => {
+test('with 20 chats at once and one of them slow, each keeps its order and the slow one delays no other', async () => {
   const chats = Array.from({ length: 20 }, (_, index) => CHAT + index);
   world.claude.react((call) =>
     call.pendingText === `${CHAT}: message 0` ? { do: 'answer', afterMs: 2_500 } : undefined,
@@ -84,7 +84,7 @@ test('an answer longer than a Telegram message comes in parts, in order and comp
   expect(parts.join('\n')).toBe(long);
 });
 
-test('a message from an id that is not allowed is ignored and confirmed', async () => {
+test('a message from an id that is not allowed gets no model call and no answer', async () => {
   world.telegram.say(666, 'let me in', { fromId: 666 });
   world.telegram.say(CHAT, 'I may');
   await nextOutcome(world, CHAT);
@@ -92,7 +92,7 @@ test('a message from an id that is not allowed is ignored and confirmed', async 
   expect(shown(666)).toEqual([]);
 });
 
-test('a kind of message that cannot be read is refused in a plain sentence', async () => {
+test('a voice message is refused with a notice that names its kind', async () => {
   world.telegram.push({
     message: {
       message_id: 77,
@@ -107,7 +107,7 @@ test('a kind of message that cannot be read is refused in a plain sentence', asy
   expect(shown(CHAT)[0]).toMatch(/cannot read this kind of message yet \(voice\)/);
 });
 
-test('/new starts a conversation without the old one, and is no message for the model', async () => {
+test('/new starts a conversation without the old one and is not sent to the model', async () => {
   world.telegram.say(CHAT, 'remember this');
   await nextOutcome(world, CHAT);
   world.telegram.say(CHAT, '/new');
@@ -121,7 +121,7 @@ test('/new starts a conversation without the old one, and is no message for the 
 test.each([
   ['names no chat', { message: '{}' }],
   ['is empty', { nonsense: 'x' }],
-])('an entry that %s is put aside as a dead letter with an alert, and the flow goes on', async (_what, fields) => {
+])('an entry that %s becomes a dead letter with an alert, and the next message is answered', async (_what, fields) => {
   await world.peek.xadd(world.keys.inbound, '*', ...Object.entries(fields).flat());
   await world.telegram.waitForText(ALERT_CHAT, /could not be read and was put aside/);
   expect(await world.peek.xlen(world.keys.dead)).toBe(1);
@@ -131,7 +131,7 @@ test.each([
   expect(await world.peek.xlen(world.keys.inbound)).toBe(0);
 });
 
-test('an entry whose message cannot be read fails once, and both the chat and the operator are told', async () => {
+test('an entry whose message cannot be decoded fails, and both the user and the operator are notified', async () => {
   world.telegram.say(CHAT, 'first');
   await nextOutcome(world, CHAT);
   await world.peek.xadd(world.keys.inbound, '*', 'chat', String(CHAT), 'message', '{"v":1}', 'traceparent', '');

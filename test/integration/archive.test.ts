@@ -43,7 +43,7 @@ async function archivedRecords(session = SESSION): Promise<number> {
   return Number((await redis.hget(keys.session(session), 'archived')) ?? 0);
 }
 
-test('wherever a window begins, the archive and then the log are the log as it was, byte for byte', async () => {
+test('archive plus log equal the original log byte for byte, wherever the window starts', async () => {
   const damaged = fc.uint8Array({ maxLength: 20 }).map((bytes) => Buffer.from(bytes.filter((byte) => byte !== 0x0a)));
   const line = fc.oneof(
     { weight: 3, arbitrary: anyRecords.map(encodeRecord) },
@@ -76,7 +76,7 @@ test('wherever a window begins, the archive and then the log are the log as it w
   await fc.assert(property, { ...SEEDED, numRuns: 50 });
 });
 
-test('a segment that was read before a crash is moved once, however often it is read and moved', async () => {
+test('a segment is moved once, however often it is read and appended', async () => {
   const lines = [...manyLines(1_700), filler()];
   await givenLog(redis, keys, SESSION, { lines, about: { windowStart: 1_700 } });
   const { until } = await archive.plan(SESSION);
@@ -92,7 +92,7 @@ test('a segment that was read before a crash is moved once, however often it is 
   expect(textsOf(await linesOf(redis, keys, SESSION))).toEqual(lines);
 });
 
-test('a segment of a session that is gone by now brings nothing back', async () => {
+test('a segment of a session that was deleted meanwhile is not appended', async () => {
   await givenLog(redis, keys, SESSION, { lines: [...manyLines(3), filler()], about: { windowStart: 3 } });
   const segment = await archive.nextSegment(SESSION, 3);
   await redis.del(keys.log(SESSION), keys.session(SESSION));
@@ -100,7 +100,7 @@ test('a segment of a session that is gone by now brings nothing back', async () 
   expect(await redis.exists(keys.archive(SESSION), keys.session(SESSION))).toBe(0);
 });
 
-test('20,000 records, two archivists at once: nothing is lost, the order holds, no step is larger than a segment', async () => {
+test('two archivists at once move 20,000 records in full segments, in order and without loss', async () => {
   const lines = [...manyLines(20_000), filler()];
   await givenLog(redis, keys, SESSION, { lines, about: { windowStart: 19_800 } });
   const other = connectRedis(server.url, 'patient');
@@ -114,7 +114,7 @@ test('20,000 records, two archivists at once: nothing is lost, the order holds, 
   expect(textsOf(await linesOf(redis, keys, SESSION))).toEqual(lines);
 });
 
-test('a segment holds at most a megabyte; a larger record is one by itself', async () => {
+test('a segment holds at most 1 MB; a larger record gets a segment of its own', async () => {
   const sizes = [300_000, 300_000, 600_000, 3_000_000, 10, 2_000_000];
   const lines = [...sizes.map((chars, n) => said(n, 'z'.repeat(chars))), filler()];
   await givenLog(redis, keys, SESSION, { lines, about: { windowStart: sizes.length } });
@@ -126,7 +126,7 @@ test('a segment holds at most a megabyte; a larger record is one by itself', asy
   expect(textsOf(await linesOf(redis, keys, SESSION))).toEqual(lines);
 });
 
-test('a raw line break inside a damaged line costs no record its place', async () => {
+test('a raw line break inside a damaged line shifts no other record', async () => {
   const broken = '{"v":1,"t":"user",\n"id":"r","at":"","content":"on two lines"}';
   await givenLog(redis, keys, SESSION, {
     lines: [said(1), broken, 'a\nb', said(2), filler()],
@@ -137,7 +137,7 @@ test('a raw line break inside a damaged line costs no record its place', async (
   expect(records).toEqual([said(1), broken, 'a\nb', said(2)].map(decodeRecord));
 });
 
-test('a compaction between the read and the move: the window is the same before and after, and so is the next one', async () => {
+test('a move after a compaction leaves the window unchanged, and the next compaction finds its records', async () => {
   const compaction = (n: number): LogRecord => ({
     v: 1,
     t: 'compaction',
@@ -174,7 +174,7 @@ test('a compaction between the read and the move: the window is the same before 
   });
 });
 
-test('a window that is loaded in part counts what it leaves out from the first record of the session', async () => {
+test('a partly loaded window counts its omitted records from the first of the session, archived or not', async () => {
   await givenLog(redis, keys, SESSION, { lines: manyLines(5_000, 400), about: { windowStart: 0, closedBy: 's-x' } });
   const attempt = await givenAttempt(redis, keys, 1001, SESSION);
   const open = () => createSessions(redis, keys).open(attempt, userSays('And now?'), 100_000);
@@ -184,7 +184,7 @@ test('a window that is loaded in part counts what it leaves out from the first r
   expect(before.window.omitted + before.window.records.length).toBe(5_001);
 });
 
-test('a head stays in the log while it stands, and an index before the log names none', async () => {
+test('the head of a window is not archived, and a head index before the log means no head', async () => {
   await givenLog(redis, keys, SESSION, { lines: [...manyLines(50), filler()], about: { head: 0, windowStart: 1 } });
   expect(await archiveSession(archive, SESSION, ENDLESS)).toBe(0);
   await redis.hset(keys.session(SESSION), { head: 20, windowStart: 30 });
@@ -195,7 +195,7 @@ test('a head stays in the log while it stands, and an index before the log names
   expect([window.head, window.omitted, firstIndex]).toEqual([undefined, 30, 30]);
 });
 
-test('the newest 512 KB stay, and the seed is the same before and after, across parents, too', async () => {
+test('the newest 512 KB stay in the log, and archiving changes no seed, across parents too', async () => {
   const child = 's-2' as SessionId;
   await givenLog(redis, keys, SESSION, { lines: manyLines(4_000, 300), about: { closedBy: child, entries: 4_000 } });
   const own = { parent: SESSION, windowStart: 700, entries: 800 };
@@ -215,7 +215,7 @@ test('the newest 512 KB stay, and the seed is the same before and after, across 
   expect(kept).toBeLessThanOrEqual(SEED_READ_BYTES_MAX);
 });
 
-test('a damaged segment is reported and passed over, in the archive and in an export', async () => {
+test('a damaged segment is reported and skipped, in the archive and in an export', async () => {
   const lines = [...manyLines(1_600), filler()];
   await givenLog(redis, keys, SESSION, { lines, about: { windowStart: 1_600 } });
   await archiveSession(archive, SESSION, ENDLESS);
@@ -243,7 +243,7 @@ test.each([
   [2_999, 'whole'],
   [1_300, 'damaged'],
 ])(
-  'an export of which %i records are read when the archivist comes, from a %s archive, yields each once',
+  'an export yields each record once when the archivist runs after %i records, from a %s archive',
   async (consumed, state) => {
     const lines = [...manyLines(3_000), filler()];
     await givenLog(redis, keys, SESSION, { lines, about: { windowStart: 700 } });

@@ -59,7 +59,7 @@ const lines = (count: number) => [...Array.from({ length: count }, (_, n) => sai
 const givenHistory = async (turns: number) =>
   importSession(redis, keys, chatKey(CHAT), await parseLines(conversation(turns, 1_000)));
 
-test('a session in the set is archived and leaves the set; its archive lasts as long as the retention', async () => {
+test('archives a session of the set and removes it from the set; the archive expires after the retention', async () => {
   const session = 's-1' as SessionId;
   await givenLog(redis, keys, session, { lines: lines(1_200), about: { windowStart: 1_100 } });
   await redis.sadd(keys.archivable, session);
@@ -72,7 +72,7 @@ test('a session in the set is archived and leaves the set; its archive lasts as 
   expect([await redis.ttl(keys.log(session)), await redis.ttl(keys.session(session))]).toEqual([-1, -1]);
 });
 
-test('each segment makes the archive last longer', async () => {
+test('each segment renews the TTL of the archive', async () => {
   const session = 's-1' as SessionId;
   await givenLog(redis, keys, session, { lines: lines(600), about: { windowStart: 600 } });
   const archive = createArchive(redis, keys, 1_000);
@@ -84,7 +84,7 @@ test('each segment makes the archive last longer', async () => {
   }
 });
 
-test('a closed session keeps its newest part, and all of it lasts as long as the retention', async () => {
+test('a closed session keeps its newest part in the log, and all its keys expire after the retention', async () => {
   const [large, small] = ['s-1', 's-2'] as SessionId[] as [SessionId, SessionId];
   await givenLog(redis, keys, large, { lines: lines(700), about: { windowStart: 10, closedBy: 's-3' } });
   await givenLog(redis, keys, small, { lines: [said(1)], about: { closedBy: 's-3' } });
@@ -100,8 +100,8 @@ test('a closed session keeps its newest part, and all of it lasts as long as the
 
 test.each([
   ['another compaction', { windowStart: 5 }],
-  ['its end', { closedBy: 's-2' }],
-])('a visit does not end while %s gives it more to do', async (_what, change) => {
+  ['the close of the session', { closedBy: 's-2' }],
+])('release keeps a session in the set when %s came after the plan', async (_what, change) => {
   const session = 's-1' as SessionId;
   await givenLog(redis, keys, session, { lines: lines(10), about: { windowStart: 3 } });
   await redis.sadd(keys.archivable, session);
@@ -115,7 +115,7 @@ test.each([
   expect(await archive.release(session, await archive.plan(session))).toBe(true);
 });
 
-test('a session that cannot be archived keeps no other one waiting, and stays in the set', async () => {
+test('a session that cannot be archived stays in the set and delays no other', async () => {
   // Enough of them that the sound one is hardly ever the first of the set.
   const broken = Array.from({ length: 40 }, (_, n) => `s-broken-${n}` as SessionId);
   const sound = 's-1' as SessionId;
@@ -127,7 +127,7 @@ test('a session that cannot be archived keeps no other one waiting, and stays in
   expect(await redis.scard(keys.archivable)).toBe(broken.length);
 });
 
-test('a compaction in a running gateway ends in the archive, and the chat goes on in the same session', async () => {
+test('after a compaction the gateway archives, the chat goes on in its session, and an export is complete', async () => {
   const session = await givenHistory(1_000);
   await givenGateway();
   world.telegram.say(CHAT, 'What did we decide?');
@@ -154,9 +154,9 @@ test('a compaction in a running gateway ends in the archive, and the chat goes o
 
 test.each([
   ['that outgrew its window', 'Go on, please'],
-  ['that the user ended', '/new'],
+  ['that the user closed with /new', '/new'],
   ['that an import replaces', undefined],
-])('a session %s is archived to its newest part, and its parent stays named', async (_which, text) => {
+])('a session %s is archived up to its newest part, and its successor names it as parent', async (_which, text) => {
   const old = await givenHistory(1_000);
   await givenGateway();
   world.claude.react((call) => (call.kind === 'compaction' ? { do: 'overflow' } : undefined));

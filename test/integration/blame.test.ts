@@ -23,7 +23,7 @@ const sessionOf = (chat: number) => world.peek.hget(world.keys.chat(chatKey(chat
 const isGuiltySeen = () => GUILTY.test(JSON.stringify(mainCalls().at(-1)?.body));
 
 test.each(EVERY_GUARDRAIL)(
-  'refused by %s for its history: the chat goes on without it, told and alerted',
+  'refused by %s for its history: the chat goes on without it, with a notice and an alert',
   async (respond) => {
     const old = await givenHistory(CHAT, 20);
     world.claude.guard.rejectsText = { pattern: GUILTY, respond };
@@ -60,7 +60,7 @@ test.each(EVERY_GUARDRAIL)('refused by %s for a message: it fails, and the chat 
   expect(world.claude.violations()).toEqual([]);
 });
 
-test('where the seed quotes what is refused, the chat goes on in a session that quotes nothing', async () => {
+test('when the seed quotes the refused text, the chat goes on in a session without quotes', async () => {
   const old = await givenHistory(CHAT, 1);
   world.claude.guard.rejectsText = { pattern: GUILTY, respond: 'bodyless' };
   world.telegram.say(CHAT, 'Hello?');
@@ -74,7 +74,7 @@ test('where the seed quotes what is refused, the chat goes on in a session that 
   expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered', recoveries: 0 });
 });
 
-test('an endpoint that refuses everything touches no session, whoever asks, and alerts once', async () => {
+test('an endpoint that refuses every request changes none of 5 sessions and causes one alert', async () => {
   const chats = Array.from({ length: 5 }, (_, at) => CHAT + at);
   const sessions = await Promise.all(chats.map((chat) => givenHistory(chat, 20)));
   world.claude.guard.rejectsText = { pattern: /./, respond: 'page403' };
@@ -93,7 +93,7 @@ test('an endpoint that refuses everything touches no session, whoever asks, and 
   expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
 });
 
-test('a server error that only one conversation gets is not waited out for ever: its history is left', async () => {
+test('when only one conversation gets a 500, its history is blamed and the chat goes on without it', async () => {
   await stopGateways();
   await start({ OUTAGE_PATIENCE_MS: '300' });
   await givenHistory(CHAT, 20);
@@ -106,7 +106,7 @@ test('a server error that only one conversation gets is not waited out for ever:
   expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered', recoveries: 0 });
 });
 
-test('a system prompt that is larger than the window touches no session and alerts once', async () => {
+test('a system prompt larger than the window changes no session and causes one alert', async () => {
   await stopGateways();
   const prompt = await temporaryFile('You are a helpful assistant. '.repeat(900));
   world.claude.windowTokens = 4_000;
@@ -122,7 +122,7 @@ test('a system prompt that is larger than the window touches no session and aler
   expect(world.telegram.shown(ALERT_CHAT)).toHaveLength(1);
 });
 
-test('a message that is cancelled while its fresh session is on trial gives the chat its session back', async () => {
+test('/stop during the trial of a fresh session gives the chat its old session back', async () => {
   const old = await givenHistory(CHAT, 20);
   world.claude.guard.rejectsText = { pattern: GUILTY, respond: 'page400' };
   world.claude.react(({ kind, pendingText }) =>

@@ -84,7 +84,7 @@ function run(folder: string, args: string[], env: Record<string, string> = {}): 
   return ended(launch(folder, process.execPath, [join('scripts', 'run.mjs'), ...args], env));
 }
 
-test('a script runs with the Node of the dependencies, with its flags and arguments, first on the PATH', async () => {
+test('runs a script with the Node from node_modules, its flags and arguments, and that Node first on the PATH', async () => {
   const folder = await clone({
     ...installed,
     [bundledNode]: `#!/bin/sh\nif [ "$1" = --version ]; then exit 0; fi\necho "$@"; echo "\${PATH%%:*}"\n`,
@@ -98,7 +98,7 @@ test('a script runs with the Node of the dependencies, with its flags and argume
   });
 });
 
-test('where the Node of the dependencies does not run, the one that started does', async () => {
+test('falls back to the Node that started it when the one from node_modules does not run', async () => {
   const folder = await clone({
     ...installed,
     [bundledNode]: '#!/bin/sh\nexit 127\n',
@@ -107,7 +107,7 @@ test('where the Node of the dependencies does not run, the one that started does
   expect(await run(folder, ['file.ts'])).toEqual({ code: 7, stdout: `${process.execPath}\n`, stderr: '' });
 });
 
-test('signals reach the script, and its end by a signal is told by the exit code', async () => {
+test('forwards signals to the script, and exits with 128 plus the signal that ended it', async () => {
   const file = `
     process.on('SIGTERM', () => { console.log('draining'); setTimeout(() => process.exit(9), 50); });
     console.log(process.pid); setInterval(() => undefined, 1000);`;
@@ -145,7 +145,7 @@ test('missing dependencies are installed once, although two scripts start at the
   expect(existsSync(join(folder, '.cache', 'install.lock'))).toBe(false);
 });
 
-test('dependencies that differ from the lock are installed again; in production those for tests may be missing', async () => {
+test('reinstalls dependencies that differ from the lock; in production dev dependencies may be missing', async () => {
   const folder = await clone({
     'node_modules/.package-lock.json': installedLock.replace('1.0.0', '0.9.0'),
     'bin/npm': installingNpm,
@@ -159,7 +159,7 @@ test('dependencies that differ from the lock are installed again; in production 
   expect((await run(folder, ['file.mjs'])).stderr).toContain('Installing');
 });
 
-test('an install that fails is told in a sentence, and nothing is started; the next start tries again', async () => {
+test('a failed install is reported with exit code 1 and starts nothing; the next start installs again', async () => {
   const npm = '#!/bin/sh\necho "npm error network" >&2\nexit 146\n';
   const folder = await clone({ 'bin/npm': npm, 'file.mjs': 'console.log("started")' });
   const { code, stdout, stderr } = await run(folder, ['file.mjs']);
@@ -197,7 +197,7 @@ test('.ci/run streams the tests and ends with their counts and the exit code of 
   expect(lastLine(passing.stdout)).toBe('40 passed, 0 failed');
 });
 
-test('.ci/run never reads like a success when no test ran or something other than a test failed', async () => {
+test('.ci/run reports 1 failed when no test ran or something other than a test failed', async () => {
   const folder = await clone({ 'bin/npm': '#!/bin/sh\nexit 0\n' });
   const nothing = await runCi(folder);
   expect(nothing.code).not.toBe(0);
@@ -209,7 +209,7 @@ test('.ci/run never reads like a success when no test ran or something other tha
   expect(lastLine(lint.stdout)).toBe('5 passed, 1 failed');
 });
 
-test('.ci/run kills what the tests leave behind, and tests that take too long', async () => {
+test('.ci/run kills processes that the tests leave behind, and tests that exceed the time limit', async () => {
   // The second one leaves the process group, as a server that outlives its starter does.
   const leavers = `
     sleep 300 & echo "left $!"
@@ -234,7 +234,7 @@ test('.ci/run kills what the tests leave behind, and tests that take too long', 
   expect(lastLine(slow.stdout)).toBe('5 passed, 1 failed');
 });
 
-test('.ci/run takes everything with it when it is ended itself', async () => {
+test('.ci/run kills its child processes on SIGTERM', async () => {
   const folder = await clone({ 'bin/npm': '#!/bin/sh\nsleep 300 & echo "left $!"\nwait\n' });
   const ci = launch(folder, 'bash', [join('.ci', 'run')]);
   if (ci.stdout === null) throw new Error('The output is not piped.');

@@ -27,7 +27,7 @@ test.each<[string, Reaction]>([
   ['fails', { do: 'error', status: 500, type: 'api_error', message: 'Internal' }],
   ['asks to wait', { do: 'error', status: 429, type: 'rate_limit_error', message: 'slow down' }],
   ['breaks off', { do: 'cut', text: 'half' }],
-])('a model that %s: the fallback answers at once', async (_, reaction) => {
+])('when a model %s, the fallback answers in the same attempt', async (_, reaction) => {
   await start({ MODEL: FIRST, FALLBACK_MODEL: SECOND });
   fail(FIRST, reaction);
   world.telegram.say(CHAT, 'Hello');
@@ -35,7 +35,7 @@ test.each<[string, Reaction]>([
   expect(modelsOf(world.claude.calls)).toEqual([FIRST, SECOND]);
 });
 
-test('an overflow never goes to the fallback: it is recovered from', async () => {
+test('an overflow is never sent to the fallback', async () => {
   await start({ MODEL: FIRST, FALLBACK_MODEL: SECOND });
   world.claude.react((call) => (call.kind === 'main' && call.index < 2 ? { do: 'overflow' } : undefined));
   await importSession(world.peek, world.keys, chatKey(CHAT), await parseLines(conversation(60, 1_000)));
@@ -44,7 +44,7 @@ test('an overflow never goes to the fallback: it is recovered from', async () =>
   expect(new Set(modelsOf(world.claude.calls))).toEqual(new Set([FIRST]));
 });
 
-test('a conversation that went to the fallback and back breaks no rule: thinking stays with who thought', async () => {
+test('switching to the fallback and back causes no violation, although thinking is bound to its model', async () => {
   await moveToWorld({ claude: { bindThinking: true } });
   await start({ MODEL: FIRST, FALLBACK_MODEL: SECOND });
   let isAway = false;
@@ -61,7 +61,7 @@ test('a conversation that went to the fallback and back breaks no rule: thinking
   expect(world.claude.violations()).toEqual([]);
 });
 
-test('a fallback that is away, too, changes nothing: the message waits for the first', async () => {
+test('when the fallback is unavailable too, the message waits for the first model', async () => {
   await start({ MODEL: FIRST, FALLBACK_MODEL: SECOND });
   world.claude.react((call) => (call.index < 2 ? OVERLOADED : undefined));
   world.telegram.say(CHAT, 'Hello');
@@ -69,7 +69,7 @@ test('a fallback that is away, too, changes nothing: the message waits for the f
   expect(modelsOf(world.claude.calls)).toEqual([FIRST, SECOND, FIRST]);
 });
 
-test('many chats in a brownout: the endpoint is spared, nobody is given up, and all are answered when it is over', async () => {
+test('60 chats in a brownout cause at most 24 calls, and all are answered when it is over', async () => {
   await start({ MAX_ATTEMPTS: '2' });
   const chats = Array.from({ length: 60 }, (_, at) => CHAT + at);
   let isAway = true;
@@ -85,7 +85,7 @@ test('many chats in a brownout: the endpoint is spared, nobody is given up, and 
   expect(outcomes.map(({ outcome }) => outcome)).toEqual(chats.map(() => 'answered'));
 }, 60_000);
 
-test('a brownout costs no session: what could not be summarised waits', async () => {
+test('in a brownout a chat that needs a summary waits and keeps its session', async () => {
   await moveToWorld({ claude: { windowTokens: 20_000 } });
   const session = await importSession(
     world.peek,

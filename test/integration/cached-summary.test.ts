@@ -37,7 +37,7 @@ async function summaries(env: Record<string, string>, said: string = SUMMARY): P
 
 const lastRequest = () => JSON.stringify(world.claude.calls.at(-1)?.body.messages);
 
-test('a summary reads the conversation from the cache where that is cheaper, and costs a fraction', async () => {
+test('with COMPACTION_FROM_CACHE a summary reads the conversation from the cache, for less than half the cost', async () => {
   const [plain] = await summaries({});
   expect(plain?.kind).toBe('compaction');
   await gateway.stop();
@@ -49,12 +49,12 @@ test('a summary reads the conversation from the cache where that is cheaper, and
   expect(lastRequest()).toContain(SUMMARY);
 });
 
-test('a summary from the cache that is none is followed by one of a transcript', async () => {
+test('an empty summary from the cache is followed by one from a transcript', async () => {
   const asked = await summaries({ COMPACTION_FROM_CACHE: 'true' }, ' ');
   expect(asked.slice(0, 2).map(({ kind }) => kind)).toEqual(['main', 'compaction']);
 });
 
-test('another model has no cache of this conversation, so it reads a transcript', async () => {
+test('another COMPACTION_MODEL reads a transcript, because it has no cache of the conversation', async () => {
   const asked = await summaries({ COMPACTION_FROM_CACHE: 'true', COMPACTION_MODEL: 'claude-haiku-4-5' });
   expect(asked.map(({ kind }) => kind)).toEqual(['compaction']);
 });

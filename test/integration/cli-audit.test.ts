@@ -25,7 +25,7 @@ function audit(...args: string[]) {
   return runFile('worker/cli/main.ts', ['audit', ...args], world.env);
 }
 
-test('the audit adds up what really happened, and proves that nothing was acknowledged in silence', async () => {
+test('audit sums up outcomes, recoveries, tokens and cost, and proves that no message is unaccounted for', async () => {
   await importSession(world.peek, world.keys, chatKey(CHAT), await parseLines(conversation(100, 1_000)));
   const gateway = await startGateway(world);
   world.telegram.say(CHAT, 'What did we decide?');
@@ -51,7 +51,7 @@ test('the audit adds up what really happened, and proves that nothing was acknow
   expect(words.stdout).toMatch(/Cost: \$\d+\.\d+ \((?:answer|summary) \$\d/);
 });
 
-test('the cost follows the operator’s own prices; a file that cannot be used is named, exit code 2', async () => {
+test('audit uses the prices in MODEL_PRICES_FILE, and exits 2 when the file is malformed or missing', async () => {
   const event = {
     event: 'model.answered',
     purpose: 'answer',
@@ -79,12 +79,12 @@ test('the cost follows the operator’s own prices; a file that cannot be used i
   });
 });
 
-test('a gateway with a price list that cannot be used does not start, and says why', async () => {
+test('a gateway with a missing MODEL_PRICES_FILE does not start and names the setting', async () => {
   world.env.MODEL_PRICES_FILE = '/nowhere/prices.json';
   await expect(startGateway(world)).rejects.toThrow(/MODEL_PRICES_FILE names a file/);
 });
 
-test('a message that went without an outcome fails the audit', async () => {
+test('audit exits 1 when a message has no outcome', async () => {
   const gateway = await startGateway(world);
   world.telegram.say(CHAT, 'Hello');
   await nextOutcome(world, CHAT);
@@ -95,7 +95,7 @@ test('a message that went without an outcome fails the audit', async () => {
   expect(stdout).toMatch(/= 1\n {2}1 went without an outcome/);
 });
 
-test('what one shard lacks is not made up for by another', async () => {
+test('audit exits 1 when two shards are off by opposite amounts, and names both', async () => {
   world.env.SHARDS = '2';
   await world.peek.hset(keysOf(0).counts, 'accepted', 1);
   await world.peek.hset(keysOf(1).counts, 'accepted', 0, 'settled', 1);
@@ -105,7 +105,7 @@ test('what one shard lacks is not made up for by another', async () => {
   expect((await audit()).stdout).toMatch(/shards make up for one another \(shard 0, 1\)/);
 });
 
-test('records that are damaged are counted as such, and hide no other', async () => {
+test('audit counts damaged records as unreadable and still reads the others', async () => {
   const good = { outcome: 'answered', attempts: 1, recoveries: 0, settledAtMs: 1, traceId: '' };
   await world.peek.xadd(world.keys.outcomes, '*', 'outcome', 'failed');
   await world.peek.xadd(world.keys.outcomes, '*', 'record', JSON.stringify(good));
@@ -117,7 +117,7 @@ test('records that are damaged are counted as such, and hide no other', async ()
   expect((await audit()).stdout).toMatch(/records that cannot be read: 4/);
 });
 
-test('more than a page is read whole', async () => {
+test('audit reads 2,345 outcomes, more than a page', async () => {
   const pipeline = world.peek.pipeline();
   const record = { outcome: 'answered', attempts: 1, recoveries: 0, settledAtMs: 1, traceId: '' };
   for (let n = 0; n < 2_345; n++) pipeline.xadd(world.keys.outcomes, '*', 'record', JSON.stringify(record));
@@ -126,7 +126,7 @@ test('more than a page is read whole', async () => {
 });
 
 test.each([[['--days', '0']], [['--days', '91']], [['--days', 'all']], [['--week']]])(
-  '%j is answered with what is expected, exit code 2',
+  'audit with %j exits 2 and explains --days',
   async (args) => {
     const { code, stderr } = await audit(...args);
     expect(code).toBe(2);

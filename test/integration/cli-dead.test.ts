@@ -24,7 +24,7 @@ async function ids(): Promise<string[]> {
   return (await world.peek.xrange(world.keys.dead, '-', '+')).map(([id]) => id);
 }
 
-test('what failed is listed, newest first, and shown without its words unless they are asked for', async () => {
+test('dead list and show print failed messages newest first, and their text only with --content', async () => {
   await givenFailed('secret one', 'secret two');
   const [, newest = ''] = await ids();
   const listed = await dead('list', '--limit', '1', '--json');
@@ -40,7 +40,7 @@ test('what failed is listed, newest first, and shown without its words unless th
   expect((await dead('show', newest, '--content')).stdout).toContain('secret two');
 });
 
-test('a replayed message is answered once, after what waits already, and counted as accepted anew', async () => {
+test('a replayed message is answered once, after the messages that wait, and counts as accepted again', async () => {
   await givenFailed('from the dead');
   const [id = ''] = await ids();
   world.claude.react((call) => ({
@@ -62,7 +62,7 @@ test('a replayed message is answered once, after what waits already, and counted
   expect(await world.peek.hgetall(world.keys.counts)).toMatchObject({ accepted: '3', settled: '3' });
 });
 
-test('all are replayed in the order in which they were written', async () => {
+test('replay --all replays messages in the order in which they were written', async () => {
   await givenFailed('one', 'two', 'three');
   world.claude.react((call) => ({ do: 'answer', text: call.pendingText }));
   expect(JSON.parse((await dead('replay', '--all', '--json')).stdout)).toMatchObject({ replayed: 3, chatless: 0 });
@@ -75,7 +75,7 @@ test('all are replayed in the order in which they were written', async () => {
   ).toEqual(['one', 'two', 'three']);
 });
 
-test('two replays at once answer once', async () => {
+test('two replays of a message at the same time yield one answer', async () => {
   await givenFailed('only once');
   const [id = ''] = await ids();
   world.claude.react((call) => ({ do: 'answer', text: call.pendingText }));
@@ -85,7 +85,7 @@ test('two replays at once answer once', async () => {
   expect(world.telegram.shown(CHAT).filter(({ text }) => text === 'only once')).toHaveLength(1);
 });
 
-test('what the operator replays is answered also where a lane is full: it would be lost else', async () => {
+test('replayed messages are answered even when they exceed LANE_MAX_MESSAGES', async () => {
   await moveToWorld({ env: { LANE_MAX_MESSAGES: '1' } });
   await givenFailed('one', 'two', 'three');
   world.claude.react((call) => ({ do: 'answer', text: call.pendingText }));
@@ -93,7 +93,7 @@ test('what the operator replays is answered also where a lane is full: it would 
   for (const nth of [4, 5, 6]) expect(await nextOutcome(world, CHAT, nth)).toMatchObject({ outcome: 'answered' });
 });
 
-test('a letter whose record or message is damaged is listed and shown, and hides no other', async () => {
+test('a damaged dead letter is listed and shown, and hides no other', async () => {
   const fields = ['entry', '1-0', 'record', '{"torn', 'chat', '1001', 'message', 'not JSON, but secret'];
   const id = String(await world.peek.xadd(world.keys.dead, '*', ...fields));
   await world.peek.xadd(world.keys.dead, '*', 'nonsense', 'x');
@@ -104,7 +104,7 @@ test('a letter whose record or message is damaged is listed and shown, and hides
   expect((await dead('show', id, '--content')).stdout).toContain('not JSON, but secret');
 });
 
-test('an id that stands in two shards is not guessed at: it is named with its shard', async () => {
+test('an id that exists in two shards is refused until it is named with its shard', async () => {
   world.env.SHARDS = '2';
   const shards = [keysOf(0).dead, keysOf(1).dead];
   for (const stream of shards) await world.peek.xadd(stream, '5-0', 'entry', '1-0', 'record', '{}');
@@ -115,14 +115,14 @@ test('an id that stands in two shards is not guessed at: it is named with its sh
   expect(await Promise.all(shards.map((stream) => world.peek.xlen(stream)))).toEqual([1, 0]);
 });
 
-test('an entry that names no chat stays: nobody could be answered', async () => {
+test('replay exits 1 on a dead letter without a chat and keeps it', async () => {
   const id = String(await world.peek.xadd(world.keys.dead, '*', 'entry', '1-0', 'record', '{}', 'nonsense', 'x'));
   const { code, stdout } = await dead('replay', id);
   expect({ code, stdout }).toMatchObject({ code: 1, stdout: expect.stringMatching(/names no chat/) });
   expect(await ids()).toEqual([id]);
 });
 
-test('purge removes one, those before a day, or all when that is said twice', async () => {
+test('purge removes one letter, those before a day, or all with --all --yes', async () => {
   const old = String(await world.peek.xadd(world.keys.dead, '1000-0', 'entry', '1-0', 'record', '{}'));
   for (let n = 0; n < 3; n++) await world.peek.xadd(world.keys.dead, '*', 'entry', '2-0', 'record', '{}');
   expect(JSON.parse((await dead('purge', '--before', '1', '--json')).stdout)).toEqual({ removed: 1, ids: [old] });
@@ -149,7 +149,7 @@ test.each([
   [['purge', '--before', '0']],
   [['fly']],
   [['list', '--wings']],
-])('%j is answered with what is expected, exit code 2', async (args) => {
+])('dead with %j exits 2, prints the usage and changes nothing', async (args) => {
   await world.peek.xadd(world.keys.dead, '5-0', 'entry', '1-0', 'record', '{}', 'chat', '1001', 'message', '{}');
   const { code, stderr } = await dead(...args);
   expect(code).toBe(2);

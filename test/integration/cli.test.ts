@@ -39,7 +39,7 @@ test('check tries every connection and starts nothing', async () => {
   expect(model).toMatch(/window \d+ tokens; a call of a few tokens went through$/);
 });
 
-test('check says what is wrong with an endpoint, a Redis or a chat that answer and do not work', async () => {
+test('check names what is wrong with an endpoint, a Redis or a chat that answers but does not work', async () => {
   world.claude.react(() => ({ do: 'error', status: 529, type: 'overloaded_error', message: 'secret internals' }));
   world.telegram.fail('sendChatAction', { status: 400, description: 'Bad Request: chat not found' }, 1);
   await world.peek.config('SET', 'maxmemory', '1');
@@ -51,7 +51,7 @@ test('check says what is wrong with an endpoint, a Redis or a chat that answer a
   expect(ended.stdout).not.toContain('secret internals');
 });
 
-test('check says how a running gateway fares with the endpoint, Telegram and alerts, and since when', async () => {
+test('check reports the model calls, polls and alerts of a running gateway, with their times', async () => {
   const gateway = await startGateway(world, { watchEveryMs: 100 });
   world.telegram.say(CHAT, 'hello');
   await nextOutcome(world, CHAT);
@@ -69,7 +69,7 @@ test('check says how a running gateway fares with the endpoint, Telegram and ale
   await gateway.stop();
 });
 
-test('check tells how messages come in, and what a start would change about that', async () => {
+test('check reports whether messages come by polls or by webhook, and what a start would change', async () => {
   const telling = async (env: Record<string, string> = {}) => (await cli(['check'], { ...world.env, ...env })).stdout;
   const hook = { TELEGRAM_WEBHOOK_URL: 'http://127.0.0.1:9/hook', TELEGRAM_WEBHOOK_SECRET: 'a_secret' };
   expect(await telling()).toMatch(/ok {4} telegram: the bot is @\w+; it is polled$/m);
@@ -84,7 +84,7 @@ test('check tells how messages come in, and what a start would change about that
   expect(world.telegram.pending()).toBe(1);
 });
 
-test('check says which connection fails, and why, without a secret', async () => {
+test('check names each failed connection and its reason, and prints no secret', async () => {
   const token = '123456:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA';
   const ended = await cli(['check'], { ...world.env, TELEGRAM_BOT_TOKEN: token, REDIS_URL: 'redis://127.0.0.1:1' });
   expect(ended.code).toBe(1);
@@ -93,7 +93,7 @@ test('check says which connection fails, and why, without a secret', async () =>
   expect(ended.stdout + ended.stderr).not.toContain(token);
 });
 
-test('a malformed configuration is reported whole, by name, with exit code 2, and nothing is connected', async () => {
+test('a malformed configuration exits 2 and names every wrong setting, without a call to Telegram', async () => {
   const env = {
     MAX_ATTEMPTS: '-1',
     TELEGRAM_BOT_TOKEN: 'nonsense',
@@ -118,7 +118,7 @@ test('a malformed configuration is reported whole, by name, with exit code 2, an
   expect(world.telegram.calls).toEqual([]);
 });
 
-test('what is imported is the conversation that the model sees, and is exported again', async () => {
+test('an imported session is the conversation that the model sees, and is exported unchanged', async () => {
   const folder = await temporaryFolder();
   const file = join(folder, 'session.jsonl');
   const lines = conversation(5, 80);
@@ -140,17 +140,17 @@ test('what is imported is the conversation that the model sees, and is exported 
   expect(JSON.parse(shown.stdout)).toMatchObject({ chat: String(CHAT), entries: '12', records: 12 });
 });
 
-test('a group of topics has a session per topic', async () => {
+test('session import accepts the chat key of a topic', async () => {
   const ended = await cli(['session', 'import', '-1009.7'], world.env, conversation(1, 20).join('\n'));
   expect(ended.code).toBe(0);
   expect(await world.peek.hget(world.keys.chat(chatKey(-1009, 7)), 'session')).toMatch(/^s-/);
 });
 
 test.each([
-  ['not JSON', 2, '{"role":"user","content":"a"}\nnonsense'],
+  ['invalid JSON', 2, '{"role":"user","content":"a"}\nnonsense'],
   ['an unknown role', 1, '{"role":"system","content":"a"}'],
   ['no content', 3, '{"role":"user","content":"a"}\n\n{"role":"user"}'],
-])('a line that is %s is named by its number, and nothing is imported', async (_what, lineNumber, input) => {
+])('session import names the number of a line with %s and imports nothing', async (_what, lineNumber, input) => {
   const ended = await cli(['session', 'import', String(CHAT)], world.env, input);
   expect(ended.code).toBe(1);
   expect(ended.stderr).toMatch(new RegExp(`Line ${lineNumber}: .*Nothing was imported`));
@@ -158,7 +158,7 @@ test.each([
 });
 
 test.each([['session'], ['session', 'show'], ['session', 'dance', '1'], ['fly']])(
-  '%s is answered with what is expected, exit code 2',
+  'the incomplete or unknown command %s exits 2 and prints the usage',
   async (...args) => {
     const ended = await cli(args);
     expect(ended.code).toBe(2);
@@ -166,7 +166,7 @@ test.each([['session'], ['session', 'show'], ['session', 'dance', '1'], ['fly']]
   },
 );
 
-test('a session that is reset is kept, and the chat goes on in an empty one', async () => {
+test('session reset keeps the old session and binds the chat to a new one', async () => {
   await cli(['session', 'import', String(CHAT)], world.env, '{"role":"user","content":"remember 4711"}');
   const bound = () => world.peek.hget(world.keys.chat(chatKey(CHAT)), 'session');
   const before = (await bound()) as SessionId;
@@ -179,7 +179,7 @@ test('a session that is reset is kept, and the chat goes on in an empty one', as
   expect(await world.peek.llen(world.keys.log(before))).toBe(1);
 });
 
-test('a chat that was never spoken to has nothing to reset', async () => {
+test('session reset exits 1 for a chat without a session', async () => {
   const ended = await cli(['session', 'reset', String(CHAT)]);
   expect(ended).toMatchObject({ code: 1, stderr: expect.stringMatching(/has no session yet/) });
 });

@@ -55,7 +55,7 @@ function connect(use: 'patient' | 'impatient', urls = cluster.servers.map(({ url
   return redis;
 }
 
-test('while a master is away a patient command waits for it, and an impatient one fails at once', async () => {
+test('while a master is unreachable a patient command waits for it, and an impatient one fails at once', async () => {
   const [patient, impatient] = [connect('patient'), connect('impatient')];
   await Promise.all([patient, impatient].map((redis) => untilReady(redis, READY_MS)));
   await patient.set(KEYS.incidents, 'kept');
@@ -71,13 +71,13 @@ test('while a master is away a patient command waits for it, and an impatient on
   await until('impatient answer', () => impatient.get(KEYS.incidents).catch(() => undefined));
 });
 
-test('a cluster of which a part is down is not ready, and the sentence says what to check', async () => {
+test('a cluster with a master down is not ready, and the error names REDIS_CLUSTER_NODES', async () => {
   holder.kill9();
   await until('loss that the others know of', async () => (await cluster.isDown()) || undefined);
   await expect(untilReady(connect('patient'), 500)).rejects.toThrow(/REDIS_CLUSTER_NODES/);
 });
 
-test('one node that answers is enough to find the others', async () => {
+test('one reachable node is enough to find the others', async () => {
   const [first] = cluster.servers;
   const redis = connect('patient', ['redis://127.0.0.1:1', first?.url ?? '']);
   await untilReady(redis, READY_MS);
@@ -85,7 +85,7 @@ test('one node that answers is enough to find the others', async () => {
   expect(await redis.get(keysOf(5).incidents)).toBe('5');
 });
 
-test('the password is for every node, those that only the cluster names included', async () => {
+test('the password is used for every node, including those that only the cluster names', async () => {
   for (const server of cluster.servers) await cluster.configure(server, 'requirepass', 'p,ss w@rd');
   const [first] = cluster.servers;
   const redis = connect('patient', [`redis://:${encodeURIComponent('p,ss w@rd')}@127.0.0.1:${first?.port}`]);
@@ -94,7 +94,7 @@ test('the password is for every node, those that only the cluster names included
   expect(await redis.get(keysOf(5).incidents)).toBe('5');
 });
 
-test('the master that is nearly full counts, whichever it is', async () => {
+test('the snapshot reports the memory of the fullest master', async () => {
   const limits = [400_000_000, 20_000_000, 800_000_000];
   for (const [at, server] of cluster.servers.entries())
     await cluster.configure(server, 'maxmemory', String(limits[at]));
@@ -104,7 +104,7 @@ test('the master that is nearly full counts, whichever it is', async () => {
   expect(redis.usedBytes).toBeGreaterThan(0);
 });
 
-test('a script that reaches keys which it cannot name is put off as a whole while its shard moves', async () => {
+test('a script that uses undeclared keys waits as a whole while its shard moves, and then runs once', async () => {
   const lane = createLane(cluster.peek, KEYS);
   await lane.prepare();
   const [writer, starter] = [await accepted(1), await accepted(2, OTHER)];

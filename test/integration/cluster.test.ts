@@ -110,7 +110,7 @@ test('chats of all shards are answered in order, from several nodes', async () =
   expect((await fetch(`http://127.0.0.1:${healthPort}/readyz`)).status).toBe(200);
 });
 
-test('both stages of the recovery happen once, and every verb of the operator works', async () => {
+test('on a cluster both recovery stages run once, and the verbs check, session, dead and audit work', async () => {
   const keys = keysOfChat(CHAT);
   const old = await importSession(cluster.peek, keys, chatKey(CHAT), await parseLines(conversation(100, 1_000)));
   const overflowing = () => world.claude.calls.filter((call) => call.kind === 'main').length <= 2;
@@ -146,7 +146,7 @@ test('a master is killed under load and comes back: every message has one outcom
   await expectAnswered(4);
 });
 
-test('all servers are away at once and come back: every message has one outcome, in order', async () => {
+test('all servers are killed at once and come back: every message has one outcome, in order', async () => {
   await givenBusyGateway();
   for (const server of cluster.servers) server.kill9();
   sayRounds(3, 4);

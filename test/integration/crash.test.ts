@@ -70,7 +70,7 @@ test.each<[Failpoint, number]>([
 });
 
 test.each<Failpoint>(['placeholder sent', 'part sent'])(
-  'killed at "%s": the answer is shown exactly once, since it is edited in',
+  'killed at "%s": the answer is shown once, because it is edited into its placeholder',
   async (step) => {
     const outcome = await killedAt(step);
     expect(outcome).toMatchObject({ outcome: 'answered' });

@@ -21,7 +21,7 @@ async function untilTried(entry: string, times: number): Promise<void> {
   );
 }
 
-test('a message of a newer version waits for a worker that knows it: it is not failed, and uses up no attempts', async () => {
+test('a message of a newer version waits for a newer worker: it neither fails nor uses up attempts', async () => {
   await spawn();
   const message = JSON.stringify({ v: 2, whatever: 'a later version says' });
   const entry = String(await world.peek.xadd(world.keys.inbound, '*', 'chat', String(CHAT), 'message', message));
@@ -31,14 +31,14 @@ test('a message of a newer version waits for a worker that knows it: it is not f
   expect(Number(await world.peek.hget(world.keys.turn(entry as EntryId), 'attempts'))).toBeLessThanOrEqual(1);
 });
 
-test('a message that nobody can read is failed at once: it is damaged, not newer', async () => {
+test('a damaged message of the current version fails as undecodable', async () => {
   world.telegram.openChat(CHAT);
   await spawn();
   await world.peek.xadd(world.keys.inbound, '*', 'chat', String(CHAT), 'message', '{"v":1}', 'traceparent', '');
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'failed', reason: 'undecodable' });
 });
 
-test('deploys under load: each gateway is asked to end while the next one starts, and every message is answered once, in order', async () => {
+test('deploys under load: gateways get SIGTERM while the next one starts; each message is answered once, in order', async () => {
   const chats = Array.from({ length: 8 }, (_, at) => CHAT + at);
   const rounds = 4;
   world.claude.react((call) =>

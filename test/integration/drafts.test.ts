@@ -24,7 +24,7 @@ afterEach(async () => {
 
 const drafts = () => world.telegram.calls.filter(({ method }) => method === 'sendMessageDraft');
 
-test('a private chat reads along while the model writes, and then has the answer once', async () => {
+test('a private chat sees growing drafts while the model writes, and then the answer once', async () => {
   await begin();
   world.telegram.say(CHAT, 'tell me');
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
@@ -41,7 +41,7 @@ test('a private chat reads along while the model writes, and then has the answer
   expect(methods.lastIndexOf('sendMessageDraft')).toBeLessThan(methods.indexOf('sendMessage'));
 });
 
-test('a group sees the answer alone', async () => {
+test('a group sees the answer without drafts', async () => {
   await begin({ TELEGRAM_ALLOWED_IDS: `${GROUP}` });
   world.telegram.say(GROUP, 'tell us');
   expect(await nextOutcome(world, GROUP)).toMatchObject({ outcome: 'answered' });
@@ -50,12 +50,12 @@ test('a group sees the answer alone', async () => {
 });
 
 test.each<[string, { status: number; description: string } | { do: 'cut' | 'html502' }]>([
-  ['a server that knows no drafts', { status: 404, description: 'Not Found' }],
-  ['one that says so in words of its own', { status: 404, description: 'no such method here' }],
-  ['a server that cuts the line', { do: 'cut' }],
-  ['a proxy in trouble', { do: 'html502' }],
-  ['too many requests', { status: 429, description: 'Too Many Requests: retry after 30' }],
-])('%s takes nothing from the answer', async (_what, failure) => {
+  ['a 404', { status: 404, description: 'Not Found' }],
+  ['a 404 in other words', { status: 404, description: 'no such method here' }],
+  ['a cut connection', { do: 'cut' }],
+  ['a 502 page of a proxy', { do: 'html502' }],
+  ['a 429', { status: 429, description: 'Too Many Requests: retry after 30' }],
+])('%s on the first draft ends the drafts and leaves the answer complete', async (_what, failure) => {
   await begin();
   world.telegram.fail('sendMessageDraft', failure, 100);
   world.telegram.say(CHAT, 'tell me');

@@ -54,7 +54,7 @@ async function demoteFirst(): Promise<void> {
   proxy.pointAt(second.port);
 }
 
-test('a primary that becomes a replica with its sockets open is left: what waits is sent again, what may not wait fails once', async () => {
+test('leaves a primary demoted with open sockets: a patient write is resent, an impatient one fails once', async () => {
   const [patient, impatient] = [connect('patient'), connect('impatient')];
   await patient.write('before');
   await untilReady(impatient.redis, 5_000);
@@ -66,7 +66,7 @@ test('a primary that becomes a replica with its sockets open is left: what waits
   expect(await written(second)).toBe('owner again');
 });
 
-test('a plain write is not sent again by itself, since it may be part of a transaction', async () => {
+test('a plain write is not resent, because it may be part of a transaction', async () => {
   const { redis } = connect('patient');
   await redis.set('key', 'before');
   await demoteFirst();
@@ -78,7 +78,7 @@ test('a plain write is not sent again by itself, since it may be part of a trans
   expect(await written(second)).toBe('half');
 });
 
-test('a replica is not taken for the server: it is asked again with a growing pause until it is promoted', async () => {
+test('a replica is not used as the server: reconnects with backoff until it is promoted', async () => {
   proxy.pointAt(second.port);
   const { write } = connect('patient');
   const writing = write('at last');
@@ -90,7 +90,7 @@ test('a replica is not taken for the server: it is asked again with a growing pa
   expect(await writing).toBe('owner at last');
 });
 
-test('a primary that dies behind one address is followed', async () => {
+test('follows to the new primary behind the same address when the old one is killed', async () => {
   const { write } = connect('patient');
   await write('before');
   await untilCaughtUp(first);
@@ -103,7 +103,7 @@ test('a primary that dies behind one address is followed', async () => {
   expect(performance.now() - sinceMs).toBeLessThan(AWAY_MS_MAX);
 });
 
-test('a line that falls silent costs the producer no longer than its lease', async () => {
+test('an impatient write on a silent connection fails within 5 s, and the next one gets through', async () => {
   const { redis, write } = connect('impatient');
   await untilReady(redis, 5_000);
   await write('before');
@@ -114,7 +114,7 @@ test('a line that falls silent costs the producer no longer than its lease', asy
   await until('next write', () => write('again').catch(() => undefined));
 });
 
-test('a wait for news on what is a replica by now ends with another connection', async () => {
+test('a blocking read on a demoted primary ends and continues on the new primary', async () => {
   const { redis } = connect('patient');
   await redis.xadd('stream', '1-0', 'a', 'b');
   await demoteFirst();
@@ -133,7 +133,7 @@ test('a wait for news on what is a replica by now ends with another connection',
   await news.promise;
 });
 
-test('the connections that BullMQ makes of ours follow too', async () => {
+test('connections that BullMQ duplicates from ours follow a failover too', async () => {
   const { redis } = connect('patient');
   const queue = new Queue('jobs', { connection: redis });
   const done: string[] = [];
@@ -155,7 +155,7 @@ test('the connections that BullMQ makes of ours follow too', async () => {
   });
 });
 
-test('sentinels tell who the primary is, and are believed when they change their mind', async () => {
+test('finds the primary through password-protected sentinels and follows their failover', async () => {
   const secret = 'p,ss';
   for (const server of [first, second])
     await onServer(server.port, async (redis) => {

@@ -58,7 +58,7 @@ function shown(): string[] {
   return world.telegram.shown(CHAT).map((message) => message.text);
 }
 
-test('a photo reaches the model, fitted, with its caption last, and stays in the conversation', async () => {
+test('a photo reaches the model with its caption last, and stays in the conversation but not in the log', async () => {
   await start();
   sendPhoto(await jpegPhoto(3_000, 2_000), 'What is this?');
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
@@ -79,7 +79,7 @@ test('a photo reaches the model, fitted, with its caption last, and stays in the
   expect(world.claude.violations()).toEqual([]);
 });
 
-test('a PDF and a text file reach the model, told by their bytes and not by their names', async () => {
+test('a PDF and a text file reach the model, recognised by their bytes and not by their names', async () => {
   await start();
   sendDocument(pdfOf(3), 'report.docx', { caption: 'Summarise' });
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
@@ -104,14 +104,14 @@ test.each<[string, () => Promise<void> | void, RegExp]>([
     /larger than 20 MB/,
   ],
   [
-    'of a kind that nobody reads',
+    'of an unsupported kind',
     () => sendDocument(Buffer.from([1, 0, 2, 0, 3]), 'photo.jpg'),
     /only pictures, PDF files and text/,
   ],
   ['that is empty', () => sendDocument(Buffer.alloc(0), 'notes.txt'), /it is empty/],
   ['with too many pages', () => sendDocument(pdfOf(101), 'long.pdf'), /too many pages/],
-  ['that is half a picture', async () => sendPhoto((await jpegPhoto(900, 900)).subarray(0, 600)), /damaged/],
-])('a file %s is refused with a plain sentence, and the chat goes on', async (_, send, sentence) => {
+  ['that is a truncated picture', async () => sendPhoto((await jpegPhoto(900, 900)).subarray(0, 600)), /damaged/],
+])('a file %s is refused with a notice, and the chat goes on', async (_, send, sentence) => {
   await start();
   await send();
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'refused' });
@@ -121,7 +121,7 @@ test.each<[string, () => Promise<void> | void, RegExp]>([
   expect(world.claude.violations()).toEqual([]);
 });
 
-test('a long text file is cut before it is first sent, and recall reads on', async () => {
+test('a long text file is cut before it is first sent, and recall reads the rest', async () => {
   Object.assign(world.env, { INBOUND_TEXT_MAX_CHARS: '1000' });
   await start();
   world.claude.react((call) => {
@@ -136,7 +136,7 @@ test('a long text file is cut before it is first sent, and recall reads on', asy
   expect(JSON.stringify(lastMessage(mainCalls().at(-1)))).toMatch(/the end/);
 });
 
-test('a file that is away for a moment is tried again, and the message keeps its place', async () => {
+test('retries a file that is temporarily unavailable; the message keeps its place in the lane', async () => {
   await start();
   world.telegram.fail('getFile', { status: 502, description: 'Bad Gateway' }, 2);
   sendPhoto(await jpegPhoto(100, 100), 'First');
@@ -156,7 +156,7 @@ test('killed after a file was read: it is not downloaded again', async () => {
   expect(lastMessage(mainCalls().at(-1)).map(({ type }) => type)).toEqual(['image', 'text']);
 });
 
-test('a file of text that is larger than the window is answered from its beginning and its end, and the user is told', async () => {
+test('a text file larger than the window is answered from its beginning and end, and the user is notified', async () => {
   await world.close();
   world = await createWorld({ claude: { windowTokens: 20_000 } });
   await start();

@@ -26,7 +26,7 @@ function mainCalls() {
   return world.claude.calls.filter(({ kind }) => kind === 'main');
 }
 
-test('dedupe that eats the retry: a message that recovery sends again is answered, and so is its twin [openclaw#76424]', async () => {
+test('dedupe does not drop the retry: a recovered message and its twin are both answered [openclaw#76424]', async () => {
   await importSession(world.peek, world.keys, chatKey(CHAT), await parseLines(conversation(100, 1_000)));
   world.telegram.say(CHAT, 'same words');
   world.telegram.say(CHAT, 'same words');
@@ -35,7 +35,7 @@ test('dedupe that eats the retry: a message that recovery sends again is answere
   expect(world.telegram.shown(CHAT)).toHaveLength(2);
 });
 
-test('the pointer that stays on the old session: after a fresh one, the next message goes there too [hermes#1160]', async () => {
+test('the chat pointer follows to the fresh session, and so does the next message [hermes#1160]', async () => {
   const old = await importSession(world.peek, world.keys, chatKey(CHAT), await parseLines(conversation(100, 1_000)));
   world.claude.react((call) => (call.kind === 'main' && mainCalls().length <= 2 ? { do: 'overflow' } : undefined));
   world.telegram.say(CHAT, 'First');
@@ -48,7 +48,7 @@ test('the pointer that stays on the old session: after a fresh one, the next mes
   expect(first.session).toBe(second.session);
 });
 
-test('the loop that a restart begins anew: what recovery has tried survives the process [openclaw#70744]', async () => {
+test('a restart does not restart the recovery: its stage survives the process [openclaw#70744]', async () => {
   await importSession(world.peek, world.keys, chatKey(CHAT), await parseLines(conversation(100, 1_000)));
   world.claude.react((call) => (call.kind === 'main' ? { do: 'overflow' } : undefined));
   let restarts = 0;
@@ -66,12 +66,12 @@ test('the loop that a restart begins anew: what recovery has tried survives the 
   expect(mainCalls().length).toBeLessThanOrEqual(4 + restarts);
 });
 
-test('the words of an error, typed by a user, are words [openclaw#7854]', async () => {
+test('the text of an overflow error, typed by a user, causes no recovery [openclaw#7854]', async () => {
   world.telegram.say(CHAT, 'prompt is too long: 213462 tokens > 200000 maximum');
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', recoveries: 0 });
 });
 
-test('a window that shrinks between two messages: the second is answered all the same', async () => {
+test('after the window shrinks between two messages, the next two are answered', async () => {
   for (const n of [1, 2, 3]) {
     world.telegram.say(CHAT, `${n} ${'lorem ipsum '.repeat(250)}`);
     await nextOutcome(world, CHAT, n);

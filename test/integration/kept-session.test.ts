@@ -58,7 +58,7 @@ const refusal = (message: string): Reaction => ({
   message,
 });
 
-test('an endpoint that does not know the lifetime of a cache entry, for a chat that is slow enough to ask for one', async () => {
+test('a chat keeps its session when the endpoint refuses the 1h cache lifetime', async () => {
   await start();
   const lines = Array.from({ length: 10 }, (_, turn) => {
     const at = new Date(Date.now() - (10 - turn) * 20 * 60_000).toISOString();
@@ -78,7 +78,7 @@ test('an endpoint that does not know the lifetime of a cache entry, for a chat t
   expect(mainCalls().map(({ status }) => status)).toEqual([400, 200]);
 });
 
-test('a session that the operator bound while another was on trial stays bound', async () => {
+test('a session that the operator binds during the trial of another stays bound', async () => {
   await start();
   await give(guiltyConversation(20));
   world.claude.react(({ body, kind, pendingText }) => {
@@ -94,7 +94,7 @@ test('a session that the operator bound while another was on trial stays bound',
   expect(await sessionOf(CHAT)).toBe(bound);
 }, 45_000);
 
-test('an outage before a round of tools, and another one after it', async () => {
+test('a chat keeps its session through an outage before a round of tools and another one after it', async () => {
   await startWithNotebook({ OUTAGE_PATIENCE_MS: '1000' });
   const old = await give(guiltyConversation(20));
   const rule = callsTools([use('t1', 'write', { text: 'first line' })]);
@@ -111,7 +111,7 @@ test('an outage before a round of tools, and another one after it', async () => 
   expect(failed.size).toBe(2);
 }, 45_000);
 
-test('an endpoint that hangs until the attempts of a message are used up', async () => {
+test('a chat keeps its session when the endpoint hangs until the attempts of a message are used up', async () => {
   await start({ TURN_TIMEOUT_MS: '700', RECOVERY_TIMEOUT_MS: '700', MAX_ATTEMPTS: '4' });
   const old = await give(guiltyConversation(20));
   let isDown = true;
@@ -124,7 +124,7 @@ test('an endpoint that hangs until the attempts of a message are used up', async
   expect(await sessionOf(CHAT)).toBe(old);
 }, 80_000);
 
-test('a group that becomes a supergroup while its message is found guilty', async () => {
+test('a group keeps its session when it becomes a supergroup while its message is blamed', async () => {
   const group = -2001;
   const supergroup = -1_002_001;
   await start({ TELEGRAM_ALLOWED_IDS: `1,${group}` });
@@ -142,7 +142,7 @@ test('a group that becomes a supergroup while its message is found guilty', asyn
   expect(await sessionOf(supergroup)).toBe(old);
 });
 
-test('an answer beyond the budget of the chat that is within the window of the model', async () => {
+test('a chat keeps its session when an answer exceeds its context budget but not the window of the model', async () => {
   await replaceWorld({ claude: { windowTokens: 1_000_000 } });
   await start();
   const old = await give(guiltyConversation(20));
@@ -154,7 +154,7 @@ test('an answer beyond the budget of the chat that is within the window of the m
   expect(shown()).toEqual(['Paid for.']);
 });
 
-test('the result of a tool that the endpoint refuses', async () => {
+test('a chat keeps its session when the endpoint refuses the result of a tool', async () => {
   await startWithNotebook();
   const old = await give(conversation(30, 200));
   world.claude.guard.rejectsText = { pattern: /write: first line/, respond: 'page400' };
@@ -169,7 +169,7 @@ test('the result of a tool that the endpoint refuses', async () => {
   expect(await sessionOf(CHAT)).toBe(old);
 });
 
-test('a turn of many rounds, each of which needs a mask that does its work', async () => {
+test('a chat keeps its session through a turn of 22 tool rounds that overflow without masks', async () => {
   await replaceWorld({ claude: { windowTokens: 40_000 } });
   await startWithNotebook({ CONTEXT_WINDOW_TOKENS: '40000' });
   const old = await give(conversation(10, 200));
@@ -185,7 +185,7 @@ test('a turn of many rounds, each of which needs a mask that does its work', asy
   expect(await nextOutcome(world, CHAT, 1, 40_000)).toMatchObject({ outcome: 'answered', session: old });
 }, 60_000);
 
-test('a guilty message that is stopped before its fresh session was on trial', async () => {
+test('a chat keeps its session when a blamed message is stopped before the trial of a fresh session', async () => {
   await start();
   const old = await give(conversation(30, 200));
   world.claude.guard.rejectsText = { pattern: /EVIL/, respond: 'page400' };

@@ -39,7 +39,7 @@ const badRequest = (message: string): Reaction => ({
   message,
 });
 
-test('wire: the largest part goes, the question is answered, the user is told, and it never comes back', async () => {
+test('wire: the largest part is cut for good, the question is answered, and the user is notified', async () => {
   await givenHistory(
     user(text('small'), image(png(10, 10))),
     assistant('seen'),
@@ -63,7 +63,7 @@ test('wire: the largest part goes, the question is answered, the user is told, a
   expect(world.claude.violations()).toEqual([]);
 });
 
-test('wire with nothing large in it goes to a fresh session', async () => {
+test('wire: a history without a large part leads to a fresh session', async () => {
   await givenHistory(
     ...Array.from({ length: 40 }, (_, at) => [user(`q${at} ${'x'.repeat(900)}`), assistant('ok')]).flat(),
   );
@@ -74,7 +74,7 @@ test('wire with nothing large in it goes to a fresh session', async () => {
   await world.telegram.waitForText(ALERT_CHAT, /fresh session/);
 });
 
-test('media: the picture that the error names is left out, and no other', async () => {
+test('media: only the picture that the error names is removed', async () => {
   await givenHistory(
     user(text('first'), image(png(10, 10))),
     assistant('seen'),
@@ -97,7 +97,7 @@ test('media: the picture that the error names is left out, and no other', async 
   expect(mainCalls().map(mediaIn)).toEqual([3, 2, 2]);
 });
 
-test('media: an error that names none takes all pictures out, so that the session is usable again', async () => {
+test('media: an error that names no picture removes all of them', async () => {
   await givenHistory(
     user(text('a'), image(png(10, 10))),
     assistant('b'),
@@ -111,7 +111,7 @@ test('media: an error that names none takes all pictures out, so that the sessio
   expect(mainCalls().map(mediaIn)).toEqual([2, 0]);
 });
 
-test('poison: thinking that the model does not take back is left out, in one step and for ever', async () => {
+test('poison: refused thinking is removed in one step and for good', async () => {
   await givenHistory(user('a'), assistant(thinking('hm', SIGNED), text('b')));
   await start();
   const thinks = ({ body }: ClaudeCall) => JSON.stringify(body.messages).includes(SIGNED.signature);
@@ -125,7 +125,7 @@ test('poison: thinking that the model does not take back is left out, in one ste
   expect(mainCalls().map(({ status }) => status)).toEqual([400, 200, 200]);
 });
 
-test('poison that has nothing to do with thinking goes to a fresh session, without a word about its size', async () => {
+test('poison: trouble other than thinking leads to a fresh session, and the notice does not mention size', async () => {
   await givenHistory(user('the poisoned one'), assistant('b'));
   await start();
   refuseWhile(
@@ -141,7 +141,7 @@ test('poison that has nothing to do with thinking goes to a fresh session, witho
   expect(mainCalls().map(({ status }) => status)).toEqual([400, 200, 200]);
 });
 
-test('whatever 400 a session answers every message with, the chat is usable again after one message', async () => {
+test('unknown: a 400 that a session always gets occurs at most twice in two messages', async () => {
   await givenHistory(user('a'), assistant('b'));
   await start();
   refuseWhile(({ body }) => body.messages.length > 2, badRequest('something that nobody has ever seen'));
@@ -152,7 +152,7 @@ test('whatever 400 a session answers every message with, the chat is usable agai
   expect(mainCalls().filter(({ status }) => status === 400).length).toBeLessThanOrEqual(2);
 });
 
-test('media that is refused again: all of it is left out at once, and told once', async () => {
+test('media: a second refusal removes all pictures at once, with one notice in all', async () => {
   await givenHistory(user(text('a'), image(png(10, 10)), image(png(20, 20)), image(png(30, 30))), assistant('b'));
   await start();
   refuseWhile(
@@ -165,7 +165,7 @@ test('media that is refused again: all of it is left out at once, and told once'
   expect(shown()).toEqual([expect.stringMatching(/omitted a picture/), expect.any(String)]);
 });
 
-test('a model that binds its thinking takes the request that follows a compaction, and the next ones', async () => {
+test('a model that binds its thinking accepts the requests after a compaction without a repair', async () => {
   await moveToWorld({ claude: { bindThinking: true, windowTokens: 60_000 } });
   await start();
   world.claude.react((call) =>

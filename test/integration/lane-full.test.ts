@@ -29,7 +29,7 @@ async function jobsAdded(): Promise<number> {
   return events.filter(([, fields]) => fields[1] === 'added').length;
 }
 
-test('what a full lane does not take ends at once, with one job and one notice, and an outcome each', async () => {
+test('messages over a full lane end with one job and one notice for all, and one outcome each', async () => {
   writeMany();
   await spawn();
   const outcomes = await untilSettled(world, WRITTEN, 20_000);
@@ -48,7 +48,7 @@ test('what a full lane does not take ends at once, with one job and one notice, 
 });
 
 test.each(['answer stored', 'part sent', 'settled'])(
-  'killed at "%s" of the notice, they end all the same, once each',
+  'killed at "%s" of the notice: the refused messages end once each, with one notice',
   async (step) => {
     writeMany();
     const victim = await spawn({ SPILLWAY_FAIL_AT: `${step}:${TAKEN + 1}` });
@@ -63,7 +63,7 @@ test.each(['answer stored', 'part sent', 'settled'])(
   },
 );
 
-test('what is refused while the notice of others is stored has a notice of its own', async () => {
+test('messages refused after the notice of others was stored get a notice of their own', async () => {
   writeMany();
   const victim = await spawn({ SPILLWAY_FAIL_AT: `answer stored:${TAKEN + 1}` });
   expect(await victim.ended).toBe('SIGKILL');
@@ -76,7 +76,7 @@ test('what is refused while the notice of others is stored has a notice of its o
   expect(notices()[1]).toContain('2 of them');
 });
 
-test('a chat that nobody can write to ends them once, and the operator is told once', async () => {
+test('when the bot is blocked every message ends as undeliverable, the refused ones in one job', async () => {
   world.telegram.fail(
     'sendMessage',
     { status: 403, description: 'Forbidden: bot was blocked by the user' },

@@ -53,7 +53,7 @@ test('an update that is accepted twice is one entry', async () => {
   expect(await redis.xlen(keys.inbound)).toBe(1);
 });
 
-test('an entry joins its lane once, and only the head is handed out', async () => {
+test('admit appends an entry to its lane once and returns only the head', async () => {
   const [first, second] = [await accepted(1), await accepted(2)];
   const { heads, read } = await lane.admit(100);
   expect([read, heads.map(({ entry }) => entry)]).toEqual([2, [first]]);
@@ -62,13 +62,13 @@ test('an entry joins its lane once, and only the head is handed out', async () =
   expect(await redis.lrange(keys.lane(CHAT), 0, -1)).toEqual([first, second]);
 });
 
-test('a message that is not first in its lane does not begin', async () => {
+test('a message that is not the head of its lane does not start', async () => {
   const [first, second] = [await accepted(1), await accepted(2)];
   await lane.admit(100);
   expect(await lane.begin(second, CHAT, SESSION)).toMatchObject({ kind: 'waiting', head: { entry: first } });
 });
 
-test('a newer attempt takes the turn over: the older one writes nothing, settles nothing, opens nothing', async () => {
+test('after a newer attempt took over, the older one cannot write, settle or open a session', async () => {
   const entry = await accepted(1);
   await lane.admit(100);
   const frozen = await begun(entry);
@@ -84,7 +84,7 @@ test('a newer attempt takes the turn over: the older one writes nothing, settles
   expect(await redis.xlen(keys.inbound)).toBe(1);
 });
 
-test('a step is done once, however often it is written', async () => {
+test('a step is written once, also when it is repeated or a newer attempt repeats it', async () => {
   const entry = await accepted(1);
   await lane.admit(100);
   const attempt = await begun(entry);
@@ -103,7 +103,7 @@ test('a write whose condition does not hold changes nothing', async () => {
   expect(await redis.exists('count')).toBe(0);
 });
 
-test('a message is recorded once per session, and the window is loaded from the tail', async () => {
+test('open logs a message once per session and loads the window from the tail', async () => {
   const entry = await accepted(1);
   await lane.admit(100);
   for (let n = 0; n < 500; n++)
@@ -122,7 +122,7 @@ test('a message is recorded once per session, and the window is loaded from the 
   expect(opened.window.omitted + opened.window.records.length).toBe(501);
 });
 
-test('the pending message is loaded whatever came after it, and nothing before it that there is no room for', async () => {
+test('the pending message and all after it are loaded over the byte limit, and nothing before it', async () => {
   const entry = await accepted(1);
   await lane.admit(100);
   const attempt = await begun(entry);
@@ -137,7 +137,7 @@ test('the pending message is loaded whatever came after it, and nothing before i
   expect(window.omitted).toBe(1);
 });
 
-test('settling writes one outcome, acknowledges, and hands the lane on; again it only says who is next', async () => {
+test('settle writes one outcome and returns the next head; repeated, it only returns the next head', async () => {
   const [first, second] = [await accepted(1), await accepted(2)];
   await lane.admit(100);
   const attempt = await begun(first);
@@ -147,7 +147,7 @@ test('settling writes one outcome, acknowledges, and hands the lane on; again it
   expect(await lane.begin(first, CHAT, SESSION)).toMatchObject({ kind: 'settled', head: { entry: second } });
 });
 
-test('what is pending and in no lane is put back at its place', async () => {
+test('readmit puts pending entries that are in no lane back in their place', async () => {
   const entries = [await accepted(1), await accepted(2), await accepted(3)];
   await lane.admit(100);
   await redis.lrem(keys.lane(CHAT), 0, entries[1] ?? '');
@@ -159,7 +159,7 @@ test('what is pending and in no lane is put back at its place', async () => {
   expect(await redis.lrange(keys.lane(CHAT), 0, -1)).toEqual(entries);
 });
 
-test('the pending list is the list of unanswered messages, from admission to the outcome', async () => {
+test('a message is in the pending list from its admission to its outcome', async () => {
   const pending = async () => ((await redis.xpending(keys.inbound, INBOUND_GROUP)) as [number])[0];
   const entry = await accepted(1);
   expect(await pending()).toBe(0);
@@ -172,7 +172,7 @@ test('the pending list is the list of unanswered messages, from admission to the
   expect(await pending()).toBe(0);
 });
 
-test('of the messages that ran when processes died only the oldest suspect runs, so the others keep their attempts', async () => {
+test('only the oldest of two poison candidates runs; the other uses up no attempt meanwhile', async () => {
   const chats = [chatKey(1), chatKey(2)];
   const entries: EntryId[] = [];
   for (const [at, chat] of chats.entries())
@@ -191,7 +191,7 @@ test('of the messages that ran when processes died only the oldest suspect runs,
   expect(await redis.zrange(keys.poisonCandidates, '0', '-1')).toEqual([second]);
 });
 
-test('a suspect that is gone holds nobody up', async () => {
+test('a poison candidate that no longer exists blocks no other message', async () => {
   const entry = await accepted(1);
   await lane.admit(100);
   await redis.zadd(keys.poisonCandidates, 1, '1-0');

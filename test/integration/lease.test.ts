@@ -93,7 +93,7 @@ test('of two producers one polls, and the other is ready to take over', async ()
   expectNoConflict();
 });
 
-test('a producer that stops hands over at once', async () => {
+test('a producer that stops hands its lease over at once', async () => {
   const first = produce(LONG);
   await until('poll', openPoll);
   const second = produce(LONG);
@@ -123,7 +123,7 @@ test('a poller that was killed is replaced, and its last message is neither lost
   expectNoConflict();
 });
 
-test('a poller that was frozen is replaced, and asks for nothing when it wakes', async () => {
+test('a frozen poller is replaced and does not poll when it wakes', async () => {
   const frozen = await spawned();
   const heir = produce();
   await waitsFor(heir);
@@ -142,7 +142,7 @@ test('a poller that was frozen is replaced, and asks for nothing when it wakes',
   expectNoConflict();
 });
 
-test('a lease that is lost while a long poll is open ends the poll, and a lease that is free again is taken', async () => {
+test('losing the lease ends an open long poll, and a lease that becomes free is acquired again', async () => {
   const producer = produce({ leaseLastsMs: 12_000, leaseRetryMs: 50 });
   const open = await until('poll', openPoll);
   await world.peek.set(leaseKey(), 'somebody else');
@@ -157,7 +157,7 @@ test('a lease that is lost while a long poll is open ends the poll, and a lease 
   expect(await world.peek.get(leaseKey())).not.toBe('somebody else');
 });
 
-test('without Redis nobody polls and nothing is confirmed; when it is back, nothing is lost', async () => {
+test('while Redis is down nobody polls and nothing is confirmed; afterwards nothing is lost', async () => {
   const producer = produce();
   const open = await until('poll', openPoll);
   world.redis.kill9();
@@ -171,7 +171,7 @@ test('without Redis nobody polls and nothing is confirmed; when it is back, noth
   expect(await acceptedMessages()).toBe(1);
 });
 
-test('the lease outlives long polls: it is renewed while one is open', async () => {
+test('the lease is renewed while a long poll is open', async () => {
   produce({ leaseLastsMs: 600, leaseRetryMs: 50 });
   const open = await until('poll', openPoll);
   const sinceMs = Date.now();
@@ -180,7 +180,7 @@ test('the lease outlives long polls: it is renewed while one is open', async () 
   expect(await world.peek.pttl(leaseKey())).toBeGreaterThan(0);
 });
 
-test('a process that wakes knows by its clock that its lease may be gone, before any timer has run', async () => {
+test('a process that wakes sees by its clock, before any timer runs, that its lease may have expired', async () => {
   const redis = connectRedis(world.redis.url, 'impatient');
   const lease = startLease({ redis, key: leaseKey(), log: rootOf(world).log, lastsMs: 1_000, retryMs: 20 });
   started.push({ stop: async () => redis.disconnect() }, lease);

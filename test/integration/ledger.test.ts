@@ -64,7 +64,7 @@ const numbers = async () => {
   return [came, ended, pending, unaccounted];
 };
 
-test('an update that is accepted twice counts once, and a message that is settled twice too', async () => {
+test('an update accepted twice and a message settled twice count once', async () => {
   const entry = await accepted(1);
   await accepted(1);
   expect(await numbers()).toEqual([1, 0, 1, 0]);
@@ -94,7 +94,7 @@ test('an entry that is discarded twice counts once', async () => {
   expect(await numbers()).toEqual([2, 1, 1, 0]);
 });
 
-test('an entry that is deleted behind the back is found by the next look, and told with its numbers', async () => {
+test('the next check finds an entry deleted from the stream and queues an alert with the numbers', async () => {
   const [first, second] = [await accepted(1), await accepted(2)];
   await lane.admit(100);
   await settled(first);
@@ -111,7 +111,7 @@ test('an entry that is deleted behind the back is found by the next look, and to
   ]);
 });
 
-test('a stream that is deleted whole is found, and an entry that nobody accepted is found too', async () => {
+test('the check finds a stream that was deleted, and an entry that was never accepted', async () => {
   for (const id of [1, 2, 3]) await accepted(id);
   await redis.del(keys.inbound);
   expect(await lane.ledger.check(NOW)).toMatchObject({ unaccounted: 3 });
@@ -120,7 +120,7 @@ test('a stream that is deleted whole is found, and an entry that nobody accepted
   expect(await lane.ledger.check(NOW)).toMatchObject({ unaccounted: -1, alert: { cause: 'ledger', level: '-1' } });
 });
 
-test('what lasts is queued once, and again when it grows; its end once, also when two see it at the same time', async () => {
+test('alerts once on a gap, again when it grows, and once on its end, also when two processes check at once', async () => {
   const [first, second] = [await accepted(1), await accepted(2)];
   await redis.xdel(keys.inbound, first);
   await lane.ledger.check(NOW);
@@ -142,7 +142,7 @@ test('what lasts is queued once, and again when it grows; its end once, also whe
   ]);
 });
 
-test('data of a version that did not count begins with what waits, without an alarm', async () => {
+test('data of a version without counts starts with the entries that wait, without an alert', async () => {
   for (let n = 0; n < 3; n++) await redis.xadd(keys.inbound, '*', 'chat', '1001', 'message', '{}');
   expect(await lane.ledger.read()).toMatchObject({ isCounted: false, unaccounted: 0 });
   expect(await redis.exists(keys.counts)).toBe(0);
@@ -155,28 +155,34 @@ test.each<[string, (old: EntryId) => Promise<unknown>]>([
   ['an update is accepted', () => accepted(9)],
   ['a message is settled', settled],
   ['an entry is discarded', (old) => lane.discard(old, recordOf(old, 'failed'), '{}')],
-])('%s on such data before anybody looked: what waited is counted along', async (_what, first) => {
-  const old = (await redis.xadd(keys.inbound, '*', 'chat', '1001', 'message', '{}')) as EntryId;
-  await redis.xadd(keys.inbound, '*', 'chat', '1001', 'message', '{}');
-  await lane.admit(100);
-  await first(old);
-  expect(await lane.ledger.check(NOW)).toMatchObject({ isCounted: true, unaccounted: 0 });
-});
+])(
+  '%s before the first check of data without counts: the entries that waited are counted too',
+  async (_what, first) => {
+    const old = (await redis.xadd(keys.inbound, '*', 'chat', '1001', 'message', '{}')) as EntryId;
+    await redis.xadd(keys.inbound, '*', 'chat', '1001', 'message', '{}');
+    await lane.admit(100);
+    await first(old);
+    expect(await lane.ledger.check(NOW)).toMatchObject({ isCounted: true, unaccounted: 0 });
+  },
+);
 
-test.each(['set', 'text'])('counts that are damaged (a %s) stop the step before it is half done', async (damage) => {
-  const entry = await accepted(1);
-  await lane.admit(100);
-  const attempt = await begun(entry);
-  if (damage === 'set') await redis.del(keys.counts);
-  await (damage === 'set' ? redis.sadd(keys.counts, 'x') : redis.hset(keys.counts, 'accepted', 'x', 'settled', 'x'));
-  await expect(accepted(2)).rejects.toThrow(/WRONGTYPE|not an integer/);
-  await expect(lane.settle(attempt, recordOf(entry))).rejects.toThrow(/WRONGTYPE|not an integer/);
-  await expect(lane.discard(entry, recordOf(entry), '{}')).rejects.toThrow(/WRONGTYPE|not an integer/);
-  expect(await redis.xlen(keys.inbound)).toBe(1);
-  expect(await redis.exists(keys.outcomes, keys.dead, keys.alerts)).toBe(0);
-});
+test.each(['set', 'text'])(
+  'damaged counts (a %s) fail accept, settle and discard before they write anything',
+  async (damage) => {
+    const entry = await accepted(1);
+    await lane.admit(100);
+    const attempt = await begun(entry);
+    if (damage === 'set') await redis.del(keys.counts);
+    await (damage === 'set' ? redis.sadd(keys.counts, 'x') : redis.hset(keys.counts, 'accepted', 'x', 'settled', 'x'));
+    await expect(accepted(2)).rejects.toThrow(/WRONGTYPE|not an integer/);
+    await expect(lane.settle(attempt, recordOf(entry))).rejects.toThrow(/WRONGTYPE|not an integer/);
+    await expect(lane.discard(entry, recordOf(entry), '{}')).rejects.toThrow(/WRONGTYPE|not an integer/);
+    expect(await redis.xlen(keys.inbound)).toBe(1);
+    expect(await redis.exists(keys.outcomes, keys.dead, keys.alerts)).toBe(0);
+  },
+);
 
-test('counts that went back say that Redis lost data: once, and then it counts from there', async () => {
+test('counts that went back queue one lost-data alert, and counting goes on from there', async () => {
   for (const id of [1, 2, 3]) await accepted(id);
   expect(await lane.ledger.check(NOW)).not.toHaveProperty('lostData');
   await redis.flushall();
@@ -190,7 +196,7 @@ test('counts that went back say that Redis lost data: once, and then it counts f
   expect(await lane.ledger.check(NOW)).not.toHaveProperty('lostData');
 });
 
-test('an alert of lost data that cannot be queued is tried again', async () => {
+test('a lost-data alert that cannot be queued is retried by the next check', async () => {
   for (const id of [1, 2]) await accepted(id);
   await lane.ledger.check(NOW);
   await redis.flushall();
@@ -200,7 +206,7 @@ test('an alert of lost data that cannot be queued is tried again', async () => {
   expect(await lane.ledger.check(NOW)).toMatchObject({ lostData: { cause: 'lost-data' } });
 });
 
-test('a pass of the reconciler looks, after it has healed', async () => {
+test('a pass of the reconciler adds missing jobs and checks the ledger', async () => {
   await accepted(1);
   const gone = await accepted(2);
   await lane.admit(100);
@@ -217,7 +223,7 @@ test('a pass of the reconciler looks, after it has healed', async () => {
   expect(await alerts()).toEqual([expect.objectContaining({ cause: 'ledger' })]);
 });
 
-test('a gateway that finds a message gone tells the operator, and goes on', async () => {
+test('a gateway whose ledger does not add up alerts the operator and goes on answering', async () => {
   const world = await createWorld();
   try {
     await world.peek.hset(world.keys.counts, 'accepted', 5, 'settled', 3);

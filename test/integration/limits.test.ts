@@ -14,7 +14,7 @@ eachInWorld();
 
 const today = () => new Date().toISOString().slice(0, 10);
 
-test('a chat whose budget is used up is told so, calls no model, and others go on', async () => {
+test('a chat that used up its budget gets a notice and no model call; other chats go on', async () => {
   await start({ CHAT_DAILY_TOKENS: '20000' });
   world.telegram.say(CHAT, 'First');
   expect(await nextOutcome(world, CHAT, 1)).toMatchObject({ outcome: 'answered' });
@@ -28,7 +28,7 @@ test('a chat whose budget is used up is told so, calls no model, and others go o
   expect(await nextOutcome(world, OTHER)).toMatchObject({ outcome: 'answered' });
 });
 
-test('the budget of all: everybody is refused, the operator is told once', async () => {
+test('over TOTAL_DAILY_TOKENS every chat is refused, and the operator gets one alert', async () => {
   await start({ TOTAL_DAILY_TOKENS: '3000' });
   for (const chat of [CHAT, OTHER]) {
     world.telegram.say(chat, 'Hello');
@@ -39,7 +39,7 @@ test('the budget of all: everybody is refused, the operator is told once', async
   expect(world.claude.calls).toEqual([]);
 });
 
-test('what was reserved is put right by what the call cost, for a chat and for all', async () => {
+test('a reservation is corrected to the cost of the call, for the chat and for all', async () => {
   await start({ CHAT_DAILY_TOKENS: '100000', TOTAL_DAILY_TOKENS: '100000' });
   world.telegram.say(CHAT, 'Hello');
   await nextOutcome(world, CHAT);
@@ -49,7 +49,7 @@ test('what was reserved is put right by what the call cost, for a chat and for a
   expect(Number(await world.peek.get(world.keys.spentByAll(today())))).toBe(real);
 });
 
-test('an answer that was cut counts with its input and the words that came, one that was refused counts nothing', async () => {
+test('a cut answer counts its input and the words that came; a 529 counts nothing', async () => {
   const words = 'and then it went on '.repeat(50);
   world.claude.react(({ index }) => {
     if (index === 0) return { do: 'cut', text: words };
@@ -66,7 +66,7 @@ test('an answer that was cut counts with its input and the words that came, one 
   expect(Number(await world.peek.get(world.keys.spentByAll(today())))).toBe(spent);
 });
 
-test('the calls of a recovery count for the chat that it is about', async () => {
+test('the calls of a recovery count towards the budget of their chat', async () => {
   let mains = 0;
   world.claude.react((call) => (call.kind === 'main' && mains++ === 0 ? { do: 'overflow' } : undefined));
   await importSession(world.peek, world.keys, chatKey(CHAT), await parseLines(conversation(60, 1_000)));
@@ -81,7 +81,7 @@ test('the calls of a recovery count for the chat that it is about', async () => 
   expect(spent).toBe(billed.reduce((sum, tokens) => sum + tokens, 0));
 });
 
-test('a call that fails costs nothing; what a crash left reserved stays spent, and never more than the limit', async () => {
+test('a reservation counts against both limits until it is settled, and a new day starts a new budget', async () => {
   const limits = { chatDailyTokens: 100, totalDailyTokens: 150 };
   const budget = createBudget(world.peek, world.keys, limits, () => new Date('2026-11-22T23:59:59Z'));
   if (!budget) throw new Error('no budget');
@@ -97,19 +97,19 @@ test('a call that fails costs nothing; what a crash left reserved stays spent, a
   expect(typeof (await tomorrow?.reserve(chatKey(CHAT), 100))).toBe('object');
 });
 
-test('many at once never reserve more than the limit', async () => {
+test('30 reservations at once never exceed the limit', async () => {
   const budget = createBudget(world.peek, world.keys, { chatDailyTokens: 100, totalDailyTokens: undefined });
   const all = await Promise.all(Array.from({ length: 30 }, () => budget?.reserve(chatKey(CHAT), 10)));
   expect(all.filter((each) => typeof each === 'object')).toHaveLength(10);
 });
 
-test('without a limit there is no budget to ask', () => {
+test('there is no budget without a limit', () => {
   expect(
     createBudget(world.peek, world.keys, { chatDailyTokens: undefined, totalDailyTokens: undefined }),
   ).toBeUndefined();
 });
 
-test('a lane that is full: those beyond are refused in their turn, told, and the order holds', async () => {
+test('messages over a full lane are refused in order, with one notice', async () => {
   let release = (): void => {};
   const gate = new Promise<void>((resolve) => {
     release = resolve;

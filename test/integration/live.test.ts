@@ -38,7 +38,7 @@ async function judged(claude: ClaudeStandIn): Promise<Judged[]> {
 const differing = (all: readonly Judged[]): string[] =>
   all.filter(({ verdict }) => verdict !== 'ok').map(({ name }) => name);
 
-test('the stand-in is as we believe the real endpoint to be', async () => {
+test('the stand-in meets every expectation about the real endpoint', async () => {
   const all = await judged(await given());
   expect(all.filter(({ verdict }) => verdict !== 'ok')).toEqual([]);
   expect(all.length).toBe(EXPECTATIONS.length);
@@ -51,13 +51,13 @@ test.each<[string, ClaudeOptions, RegExp[]]>([
   ['an endpoint without a models call', { servesModels: false }, [/models endpoint/]],
   ['a cache that keeps nothing', { cache: { minTokens: 1_000_000 } }, [/written to the cache/, /an hour/]],
   ['a model that refuses nothing', { refusesText: /nobody says this/ }, [/test string/]],
-])('what differs is seen: %s', async (_, options, expected) => {
+])('reports what differs: %s', async (_, options, expected) => {
   const names = differing(await judged(await given({ ...LIKE_OPUS, ...options })));
   for (const name of expected) expect(names).toContainEqual(expect.stringMatching(name));
   expect(names.length).toBeLessThanOrEqual(expected.length + 1);
 });
 
-test('what an endpoint in trouble does not answer is not taken for a difference, and not for proof', async () => {
+test('expectations that an overloaded endpoint does not answer are not run, neither met nor different', async () => {
   const claude = await given();
   claude.react(({ pendingText }) =>
     pendingText === 'Hello' || pendingText.includes('pong')
@@ -69,7 +69,7 @@ test('what an endpoint in trouble does not answer is not taken for a difference,
   expect(troubled[0]?.seen).toMatch(/in trouble: transient\/overloaded/);
 });
 
-test('all calls cost less than the bound that is told first', async () => {
+test('all calls stay within the number and the cost that boundOf states', async () => {
   const claude = await given();
   const line = await openLine({ apiKey: 'fake', baseURL: claude.url, model: MODEL });
   cleanUps.push(() => line.close());
@@ -80,13 +80,13 @@ test('all calls cost less than the bound that is told first', async () => {
   expect(claude.usd()).toBeLessThan(bound.usd ?? 0);
 });
 
-test('without a key there is one sentence and exit code 2', async () => {
+test('without a key prints one sentence and exits 2', async () => {
   const { code, stdout, stderr } = await runFile('test/live/main.ts', [], {});
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
   expect(stderr).toBe('ANTHROPIC_API_KEY is not set, so there is no endpoint to be asked.\n');
 });
 
-test('with a key the calls and their cost are told first, and no key is printed', async () => {
+test('with a key prints the number of calls and their maximum cost first, and never the key', async () => {
   const claude = await given();
   const env = { ANTHROPIC_API_KEY: 'sk-secret-1', ANTHROPIC_BASE_URL: claude.url, MODEL };
   const { code, stdout } = await runFile('test/live/main.ts', [], env, { timeoutMs: 25_000 });

@@ -53,7 +53,7 @@ async function outcomeOf(text: string, nth = 1, chat = CHAT) {
 test.each([
   'Your request was blocked because an API key is included in the prompt.',
   'Blocked by guardrail: topic "billing" is denied.',
-])('a guardrail whose words sound like a key or a bill: %s', async (message) => {
+])('a chat is answered after a guardrail error that sounds like a key or a bill: %s', async (message) => {
   await open();
   await give(guiltyConversation(20));
   world.claude.guard.rejectsText = { pattern: GUILTY, respond: error(400, 'invalid_request_error', message) };
@@ -61,14 +61,14 @@ test.each([
   expect(await outcomeOf('And now?', 2)).toMatchObject({ outcome: 'answered' });
 });
 
-test('a refusal where the window is hardly larger than an answer', async () => {
+test('a message is answered despite a refused history when the window is hardly larger than an answer', async () => {
   await open({ claude: { windowTokens: 8_500 } }, { CONTEXT_WINDOW_TOKENS: '8500' });
   await give(guiltyConversation(3).slice(-16));
   world.claude.guard.rejectsText = { pattern: GUILTY, respond: 'page400' };
   expect(await outcomeOf('Hello?')).toMatchObject({ outcome: 'answered' });
 });
 
-test('a refusal for length without numbers, where the system prompt is most of the request', async () => {
+test('a chat is answered after an overflow without numbers when the system prompt is most of the request', async () => {
   const prompt = await temporaryFile('You are a helpful assistant. '.repeat(800));
   await open({ claude: { windowTokens: 200_000 } }, { SYSTEM_PROMPT_FILE: prompt });
   await give(conversation(60, 200));
@@ -81,7 +81,7 @@ test('a refusal for length without numbers, where the system prompt is most of t
   expect(await outcomeOf('And now?', 2)).toMatchObject({ outcome: 'answered' });
 });
 
-test('a summariser that never answers is asked at most twice, not after every reply', async () => {
+test('a summariser that never answers is called at most twice in 5 messages', async () => {
   await open(
     { claude: { windowTokens: 30_000 } },
     { CONTEXT_WINDOW_TOKENS: '30000', RECOVERY_TIMEOUT_MS: '1500', COMPACT_AT: '0.2' },
@@ -93,7 +93,7 @@ test('a summariser that never answers is asked at most twice, not after every re
   expect(world.claude.calls.filter(({ kind }) => kind === 'compaction').length).toBeLessThanOrEqual(2);
 }, 60_000);
 
-test('a refusal that quotes a user who names a tool takes the tool from nobody', async () => {
+test('a refusal that quotes the name of a tool from a message does not remove the tool', async () => {
   await open({}, await notebookEnv());
   world.claude.guard.rejectsText = {
     pattern: GUILTY,
@@ -115,7 +115,7 @@ test('a refusal that quotes a user who names a tool takes the tool from nobody',
   expect(mainCalls().at(-1)?.body.tools).toContainEqual(expect.objectContaining({ name: 'notebook__write' }));
 });
 
-test('a budget that a chat used up while its refusal was looked into fails no other chat', async () => {
+test('a chat that uses up its budget while its refusal is examined fails no other chat', async () => {
   await open({}, { CHAT_DAILY_TOKENS: '40000' });
   await give(guiltyConversation(20));
   await give(guiltyConversation(20), OTHER);
@@ -127,7 +127,7 @@ test('a budget that a chat used up while its refusal was looked into fails no ot
   expect(await outcomeOf('Hello?', 1, OTHER)).toMatchObject({ outcome: 'answered' });
 });
 
-test('a chat is told of its fresh session, also where the message that led to it fails', async () => {
+test('the user is notified of a fresh session even when the message that led to it fails', async () => {
   await open(SMALLER_THAN_STATED, { MAX_ATTEMPTS: '1' });
   await give(conversation(60, 1_000));
   let isOver = false;
@@ -145,7 +145,7 @@ test('a chat is told of its fresh session, also where the message that led to it
   expect(shown().join('\n')).toMatch(/fresh session/);
 });
 
-test('after tools were taken out, a history that is too long is still compacted', async () => {
+test('a message whose tools are refused and whose history is too long is still answered', async () => {
   await open(SMALLER_THAN_STATED, await notebookEnv());
   await give(conversation(60, 1_000));
   world.claude.guard.rejectsTool = /notebook__/;

@@ -16,7 +16,7 @@ function median(values: readonly number[]): number {
 }
 
 test.each(CHATS)(
-  'a chat of $exchanges exchanges ($script, window of $windowTokens, tools every $toolsEvery) keeps its prefix, forgets nothing unseen, and costs what it cost',
+  '$exchanges exchanges ($script, window $windowTokens, tools every $toolsEvery): stable prefix, nothing lost, flat cost',
   async (chat) => {
     const figures = await liveLongChat(chat);
     expect(figures.compactions).toBeGreaterThan(0);

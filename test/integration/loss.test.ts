@@ -31,27 +31,24 @@ async function alerts(): Promise<string[]> {
   return (await redis.xrange(keys.alerts, '-', '+')).map(([, fields]) => JSON.parse(fields[1] ?? '').text);
 }
 
-test.each([1, 2, 3])(
-  'the next message tells that %i of three were lost, and the one after it nothing',
-  async (lost) => {
-    for (const id of [1, 2, 3]) await accept(id);
-    await redis.hincrby(keys.counts, 'accepted', -lost);
-    expect(await accept(4)).toBe(false);
-    await accept(5);
-    expect(await alerts()).toEqual([
-      expect.stringContaining(`Redis lost data: 3 messages had been accepted, and now it knows of ${4 - lost} `),
-    ]);
-  },
-);
+test.each([1, 2, 3])('the next message queues one alert that %i of three messages were lost', async (lost) => {
+  for (const id of [1, 2, 3]) await accept(id);
+  await redis.hincrby(keys.counts, 'accepted', -lost);
+  expect(await accept(4)).toBe(false);
+  await accept(5);
+  expect(await alerts()).toEqual([
+    expect.stringContaining(`Redis lost data: 3 messages had been accepted, and now it knows of ${4 - lost} `),
+  ]);
+});
 
-test('the same update again tells a loss too', async () => {
+test('a repeated update queues an alert of a loss, too', async () => {
   for (const id of [1, 2]) await accept(id);
   await redis.hincrby(keys.counts, 'accepted', -1);
   expect(await accept(2)).toBe(true);
   expect(await alerts()).toHaveLength(1);
 });
 
-test('nothing is lost where several accept, where one update comes twice, or where nobody counted before', async () => {
+test('several inboxes, repeated updates and data without counts cause no alert', async () => {
   await redis.xadd(keys.inbound, '*', 'chat', '1001', 'message', '{}');
   const other = createInbox(redis, 1);
   await Promise.all([1, 2, 3, 4, 5, 6, 3, 2].map((id, at) => accept(id, at % 2 === 0 ? inbox : other)));
@@ -59,7 +56,7 @@ test('nothing is lost where several accept, where one update comes twice, or whe
   expect(await alerts()).toEqual([]);
 });
 
-test('a message is accepted also when the alert cannot be queued, which the next one does', async () => {
+test('a message is accepted even when the alert cannot be queued; the next message queues it', async () => {
   for (const id of [1, 2, 3]) await accept(id);
   await redis.hincrby(keys.counts, 'accepted', -3);
   await redis.set(keys.alerts, 'not a stream');

@@ -52,8 +52,8 @@ async function losing(work: () => Promise<unknown>): Promise<void> {
 
 const AFTERWARDS: [string, (attempt: Attempt) => Promise<unknown>][] = [
   ['writes a step', (attempt) => attempt.write('next', [['SET', `${keys.counts}:x`, 1]])],
-  ['writes what may repeat', (attempt) => attempt.write('', [['SET', `${keys.counts}:x`, 1]])],
-  ['calls the model or sends', (attempt) => attempt.assertOwned()],
+  ['writes without a step name', (attempt) => attempt.write('', [['SET', `${keys.counts}:x`, 1]])],
+  ['asserts that it owns the turn', (attempt) => attempt.assertOwned()],
   [
     'opens its session',
     (attempt) =>
@@ -65,7 +65,7 @@ const AFTERWARDS: [string, (attempt: Attempt) => Promise<unknown>][] = [
   ],
 ];
 
-test.each(AFTERWARDS)('an attempt whose last write is lost is at its end when it %s', async (_what, next) => {
+test.each(AFTERWARDS)('an attempt whose last write was lost gets a FencedError when it %s', async (_what, next) => {
   const attempt = await begun();
   await attempt.write('first', [['HSET', keys.turn(entry), 'a', 1]]);
   await losing(() => attempt.write('second', [['HSET', keys.turn(entry), 'b', 1]]));
@@ -79,7 +79,7 @@ test.each(AFTERWARDS)('an attempt that lost nothing %s', async (_what, next) => 
   await next(attempt);
 });
 
-test('an attempt whose last write is lost settles nothing; the next one goes on from what is left', async () => {
+test('an attempt whose last write was lost cannot settle; the next one writes the conclusion and settles', async () => {
   const attempt = await begun();
   for (const step of ['first', 'second']) await attempt.write(step, [['HSET', keys.turn(entry), step, 1]]);
   await losing(() => attempt.write('conclusion', [['HSET', keys.turn(entry), 'conclusion', '{}']]));
@@ -90,7 +90,7 @@ test('an attempt whose last write is lost settles nothing; the next one goes on 
   expect(await lane.settle(next, { ...answer, entry })).toEqual({ result: 'settled' });
 });
 
-test('writes that are sent together are in order, and one that is sent twice is one', async () => {
+test('writes sent together are applied in order, and a resent write is applied once', async () => {
   const attempt = await begun();
   await Promise.all([1, 2, 3].map((at) => attempt.write('', [['RPUSH', `${keys.counts}:list`, at]])));
   const write = bindScript<string>(redis, join(PROJECT_ROOT, 'worker', 'lane', 'write.lua'));

@@ -7,7 +7,7 @@ import { hasEnded, ownMark } from '../../shared/base/machine.ts';
 const SAYS_ITS_MARK =
   "import { ownMark } from './shared/base/machine.ts'; console.log(JSON.stringify(ownMark())); setInterval(() => {}, 1e6);";
 
-test('a process of this machine is known to have ended once it has', async () => {
+test('hasEnded is true for a process of this machine once it has exited', async () => {
   const child = spawn(process.execPath, ['--input-type=module', '-e', SAYS_ITS_MARK], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
@@ -19,13 +19,13 @@ test('a process of this machine is known to have ended once it has', async () =>
   expect(hasEnded(mark)).toBe(true);
 });
 
-test('an id that another process has by now is not that process', () => {
+test('hasEnded is true for a process id that was reused with another start time', () => {
   const own = ownMark();
   expect(hasEnded(own)).toBe(false);
   expect(hasEnded({ ...own, startedAt: '1' })).toBe(true);
 });
 
-test('of another machine, and of one that tells nothing, nobody can know', () => {
+test('hasEnded is false for a process of another machine or an unknown one', () => {
   const own = ownMark();
   expect(own.machine).toMatch(/^\S+ [0-9a-f-]{36} pid:\[\d+\]$/);
   const gone = { ...own, pid: 2 ** 22 + 1 };

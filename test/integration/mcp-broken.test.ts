@@ -25,7 +25,7 @@ function listWith(schemas: Record<string, unknown>): ListTools {
 
 const at = (a: unknown) => ({ type: 'object', properties: { a } });
 
-test('a tool that the API would refuse is left out and named once, and the others go on', async () => {
+test('a tool that the API would refuse is omitted and reported once, and the others work', async () => {
   const broken = { echo: at({}), choice: { oneOf: [at({})] }, odd: at({ type: 'any' }), [SECRET]: { type: 'array' } };
   const server = await http({ list: listWith(broken) });
   const { names, told, log, say, box } = await startToolbox(
@@ -60,7 +60,7 @@ test('a tool that the API would refuse is left out and named once, and the other
   expect(JSON.stringify([told, log])).not.toContain(SECRET);
 });
 
-test('what a hostile list holds costs that tool alone', async () => {
+test('hostile tools in a list are cut or omitted, and a sound one still works', async () => {
   const deep = JSON.parse(`${'{"properties":{"a":'.repeat(1_000)}{}${'}}'.repeat(1_000)}`);
   const tools = [
     { name: 'deep', inputSchema: { ...deep, type: 'object' } },
@@ -80,7 +80,7 @@ test('what a hostile list holds costs that tool alone', async () => {
   expect(await say('web__echo', { text: 'here' })).toBe('here');
 });
 
-test('all tools together stay within their bound: descriptions are cut first, then the last are left out', async () => {
+test('all tools together stay within toolsCharsMax: descriptions are cut, then the last tools are omitted', async () => {
   const tools = Array.from({ length: 10 }, (_, index) => ({
     name: `t${index}`,
     description: '👩‍👩‍👧‍👦'.repeat(300),
@@ -94,7 +94,7 @@ test('all tools together stay within their bound: descriptions are cut first, th
   expect(told[0]?.omitted.map(({ tool }) => tool)).toEqual(['web__t6', 'web__t7', 'web__t8', 'web__t9']);
 });
 
-test('a picture that a server sends twice, as content and in structured content, is one picture', async () => {
+test('structured content that repeats the content is dropped, and other structured content is appended', async () => {
   const content = [{ type: 'image', data: PNG, mimeType: 'image/png' }];
   const structured = { temperature: 33, conditions: 'Cloudy' };
   const tools = {
@@ -110,7 +110,7 @@ test('a picture that a server sends twice, as content and in structured content,
 });
 
 test.each([{ json: true }, { json: false }])(
-  'an answer that is too large ends its own call with words, and nothing else (plain JSON: $json)',
+  'an answer that is too large fails its own call with an explanation, and no other (plain JSON: $json)',
   async ({ json }) => {
     const server = await http({ json });
     const { call, say, log } = await startToolbox([httpServer('web', server.url)], cleanUps, {
@@ -129,7 +129,7 @@ test.each([{ json: true }, { json: false }])(
   },
 );
 
-test('an answer without an end is read only so far', async () => {
+test('an endless answer is not read to its end, and the next call works', async () => {
   let written = 0;
   const server = await http();
   server.pour((response) => {
@@ -148,7 +148,7 @@ test('an answer without an end is read only so far', async () => {
   expect(await say('web__echo', { text: 'here' })).toBe('here');
 });
 
-test('a message that nobody asked for and that is too large ends the connection, which is opened again', async () => {
+test('an unsolicited message that is too large closes the connection, which is opened again', async () => {
   const server = await http();
   const { say, log } = await startToolbox([httpServer('web', server.url)], cleanUps, { messageBytesMax: 200_000 });
   await until('the stream of notifications is open', () =>
@@ -161,14 +161,14 @@ test('a message that nobody asked for and that is too large ends the connection,
   await until('it is found again', async () => (await say('web__echo', { text: 'again' })) === 'again');
 });
 
-test('a list that is too large is no list: the server is away, and the reason says why', async () => {
+test('a tool list that is too large makes its server unavailable, with the size as the reason', async () => {
   const server = await http({ list: () => ({ tools: [{ name: 'x', description: 'x'.repeat(500_000) }] }) });
   const { box, names } = await startToolbox([httpServer('web', server.url)], cleanUps, { messageBytesMax: 200_000 });
   expect(names()).toEqual([]);
   expect(box.state()[0]?.problem).toMatch(/more than 200000 bytes/);
 });
 
-test('a child starts in an empty folder of its own that nobody else may read, and it is gone after the stop', async () => {
+test('a child starts in its own empty, private folder, which a restart keeps and the stop removes', async () => {
   const [one, other] = [await stdioServer('a', cleanUps), await stdioServer('b', cleanUps)];
   const { say, box } = await startToolbox([one, other], cleanUps);
   const [a, b] = [JSON.parse(await say('a__folder')), JSON.parse(await say('b__folder'))];
@@ -186,7 +186,7 @@ test('a child starts in an empty folder of its own that nobody else may read, an
   for (const { cwd } of [a, b]) await expect(stat(cwd)).rejects.toMatchObject({ code: 'ENOENT' });
 });
 
-test('a folder that the configuration names is used as it is, and left alone', async () => {
+test('a configured folder is used as it is and kept after the stop; a missing one is a problem', async () => {
   const parent = await temporaryFolder();
   cleanUps.push(() => rm(parent, { recursive: true, force: true }));
   const cwd = join(parent, 'own');

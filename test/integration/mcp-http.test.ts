@@ -22,7 +22,7 @@ function isListening({ headers }: McpHttp): boolean {
   return headers.some(({ accept }) => accept === 'text/event-stream');
 }
 
-test('each name leads to its own tool, however odd, twice the same or alike', async () => {
+test('odd and similar tool names get unique valid names that call the right tool; duplicates are omitted', async () => {
   const odd = ['get.it', 'get_it', 'погода', 'x'.repeat(90), `${'x'.repeat(90)}y`, 'echo'];
   const tools = Object.fromEntries(odd.map((name) => [name, () => ({ content: [{ type: 'text', text: name }] })]));
   const one = await http({ tools, list: listOf([...odd, 'echo']) });
@@ -40,7 +40,7 @@ test('each name leads to its own tool, however odd, twice the same or alike', as
   expect(log.filter(({ omitted }) => /lists this name twice/.test(JSON.stringify(omitted)))).toHaveLength(1);
 });
 
-test('a list in pages is read to its end, and one without an end only so far', async () => {
+test('a list in pages is read to its end, and an endless one up to pagesMax and toolsMax', async () => {
   const page = (size: number, last: number) => (cursor: string | undefined) => {
     const at = Number(cursor ?? 0);
     const tools = Array.from({ length: size }, (_, index) => ({
@@ -71,7 +71,7 @@ test('a list in pages is read to its end, and one without an end only so far', a
   ).toEqual(['endless', 'large']);
 });
 
-test('a list that changes is read again, and one that cannot be read leaves the old', async () => {
+test('a tool list that changes is read again, and the old one stays when the new one cannot be read', async () => {
   const server = await http({ list: listOf(['echo']) });
   const { box, names, say, log } = await startToolbox([httpServer('web', server.url)], cleanUps);
   await until('the stream of notifications is open', () => isListening(server));
@@ -90,7 +90,7 @@ test('a list that changes is read again, and one that cannot be read leaves the 
   expect(await say('web__echo', { text: 'x' })).toMatch(/no tool of this name/);
 });
 
-test('headers go with every request, and never into a log or an answer', async () => {
+test('configured headers go with every request, and never into a log or an answer', async () => {
   const server = await http();
   const { call, say, log } = await startToolbox(
     [httpServer('web', `${server.url}?key=${SECRET}`, { 'X-Own': SECRET })],
@@ -106,7 +106,7 @@ test('headers go with every request, and never into a log or an answer', async (
   expect(JSON.stringify(log)).not.toContain(SECRET);
 });
 
-test('a session that its server forgot is opened again', async () => {
+test('opens a new session when the server forgot the old one', async () => {
   const server = await http();
   const { say } = await startToolbox([httpServer('web', server.url)], cleanUps);
   await until('the stream of notifications is open', () => isListening(server));
@@ -118,7 +118,7 @@ test('a session that its server forgot is opened again', async () => {
 test.each([
   { held: 'a while', steadyMs: 0, tries: [1, 1, 1] },
   { held: 'only a moment', steadyMs: 60_000, tries: [1, 2, 3] },
-])('after a connection that held for $held the waits go on accordingly', async ({ steadyMs, tries }) => {
+])('after connections that held for $held, the counted tries are $tries', async ({ steadyMs, tries }) => {
   const server = await http();
   const { say, log } = await startToolbox([httpServer('web', server.url)], cleanUps, { steadyMs });
   for (const _ of tries) {
@@ -129,7 +129,7 @@ test.each([
   expect(log.filter(({ level }) => level === 40).map((line) => line.tries)).toEqual(tries);
 });
 
-test('a server that never lists its tools is tried again', async () => {
+test('a server that does not list its tools within connectMs is retried', async () => {
   const server = await http({ list: () => new Promise(() => undefined) });
   const { names, log } = await startToolbox([httpServer('web', server.url)], cleanUps, { connectMs: 100 });
   expect(names()).toEqual([]);
@@ -138,7 +138,7 @@ test('a server that never lists its tools is tried again', async () => {
   expect(log.some(({ level }) => level === 40)).toBe(true);
 });
 
-test('a server that is slow without end is given up and tried again', async () => {
+test('a server whose list does not end within connectMs is given up', async () => {
   const slow = async (cursor: string | undefined) => {
     await pause(30);
     return { tools: [], nextCursor: `${cursor}+` };
@@ -150,7 +150,7 @@ test('a server that is slow without end is given up and tried again', async () =
   );
 });
 
-test('a server whose list changes whenever it is read is not read all the time', async () => {
+test('a list that changes whenever it is read is read at most once per relistMs', async () => {
   const times: number[] = [];
   const list: ListTools = () => {
     times.push(performance.now());
@@ -164,7 +164,7 @@ test('a server whose list changes whenever it is read is not read all the time',
   for (const at of [2, 3]) expect((times[at] ?? 0) - (times[at - 1] ?? 0)).toBeGreaterThan(90);
 });
 
-test('a server that refuses for a moment keeps its session and the calls that it has', async () => {
+test('a server that answers 500 and 429 for a moment keeps its session and its calls in flight', async () => {
   const server = await http();
   const { call, say } = await startToolbox([httpServer('web', server.url)], cleanUps);
   const met = say('web__meet', { text: 'met' });
@@ -181,7 +181,7 @@ test('a server that refuses for a moment keeps its session and the calls that it
   expect(server.sessions()).toBe(1);
 });
 
-test('a proxy without its server is a server that is away', async () => {
+test('a 503 from a proxy ends the calls in flight, and the server is found again when the 503 ends', async () => {
   const server = await http();
   const { call, say } = await startToolbox([httpServer('web', server.url)], cleanUps);
   const hanging = call('web__hang');
@@ -193,7 +193,7 @@ test('a proxy without its server is a server that is away', async () => {
   await until('it is found again', async () => (await say('web__echo', { text: 'again' })) === 'again');
 });
 
-test('a server on the network that goes away ends its calls at once, and is found again', async () => {
+test('an HTTP server that closes ends its calls at once, and is found again when it is back', async () => {
   const server = await http();
   const { call, say, box } = await startToolbox([httpServer('web', server.url)], cleanUps);
   const before = box.specs();
@@ -209,7 +209,7 @@ test('a server on the network that goes away ends its calls at once, and is foun
   expect(box.specs()).toBe(before);
 });
 
-test('a stop says farewell to a session', async () => {
+test('stop ends the session on the server', async () => {
   const server = await http();
   const { box, say } = await startToolbox([httpServer('web', server.url)], cleanUps);
   expect(await say('web__echo', { text: 'x' })).toBe('x');

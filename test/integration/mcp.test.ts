@@ -21,7 +21,7 @@ async function http(options: Parameters<typeof startMcpHttp>[0] = {}): Promise<M
   return server;
 }
 
-test('a child gets only what every program needs and what the configuration names', async () => {
+test('a child gets only the default environment variables and the configured ones', async () => {
   const server = await stdioServer('a', cleanUps, { OWN_KEY: SECRET });
   const { say } = await startToolbox([server], cleanUps);
   const names = Object.keys(JSON.parse(await say('a__env')));
@@ -51,7 +51,7 @@ test('a crash ends the calls in flight at once, and the server is started again 
   expect(log.filter(({ level }) => level === 40)).toHaveLength(1);
 });
 
-test('a crash is seen also where something that the server started holds its pipes, and that ends too', async () => {
+test('a crash is detected even when an orphan of the server holds its pipes, and the orphan ends too', async () => {
   const server = await stdioServer('a', cleanUps);
   const { call, say } = await startToolbox([server], cleanUps, { graceMs: 100 });
   const orphan = Number(await say('a__orphan'));
@@ -62,7 +62,7 @@ test('a crash is seen also where something that the server started holds its pip
   expect(isRunning(orphan)).toBe(false);
 });
 
-test('an aborted call returns at once, and its server is told', async () => {
+test('an aborted call returns at once, and its server gets a cancellation', async () => {
   const server = await stdioServer('a', cleanUps);
   const { call, say } = await startToolbox([server], cleanUps);
   const aborting = new AbortController();
@@ -81,7 +81,7 @@ test('an aborted call returns at once, and its server is told', async () => {
   expect(await say('a__echo', { text: 'still there' })).toBe('still there');
 });
 
-test('a tool that does not answer in time becomes an error, and its server is told and kept', async () => {
+test('a tool that times out returns an error; its server gets a cancellation and is kept', async () => {
   const server = await stdioServer('a', cleanUps);
   const { call, say, log } = await startToolbox([server], cleanUps, { timeoutMs: 300 });
   const outputs = await Promise.all([call('a__slow'), call('a__hang')]);
@@ -95,7 +95,7 @@ test('a tool that does not answer in time becomes an error, and its server is to
   expect(log.filter(({ level }) => Number(level) >= 40)).toEqual([]);
 });
 
-test('a server that froze is given up after a call that timed out, and started again', async () => {
+test('a frozen server is killed after a call that timed out, and restarted', async () => {
   const server = await stdioServer('a', cleanUps);
   const { call, say } = await startToolbox([server], cleanUps, { timeoutMs: 200, probeMs: 100, graceMs: 50 });
   const [pid = 0] = await server.pids();
@@ -105,7 +105,7 @@ test('a server that froze is given up after a call that timed out, and started a
   await until('the frozen one is gone', () => !isRunning(pid));
 });
 
-test('what goes wrong in a tool is told in the words of the server, without secrets', async () => {
+test('the error of a tool is passed on in the words of the server, cut and without secrets', async () => {
   const server = await stdioServer('a', cleanUps, { OWN_KEY: SECRET });
   const { call } = await startToolbox([server], cleanUps);
   const text = `cannot log in with ${SECRET} and sk-ant-abcdefghijklmnop ${'x '.repeat(9_000)}`;
@@ -123,13 +123,13 @@ test('what goes wrong in a tool is told in the words of the server, without secr
   expect(await call('a__structured')).toEqual({ parts: [{ type: 'text', text: '{"degrees":21}' }], isError: false });
 });
 
-test('a call of an unknown tool is an error and not a throw', async () => {
+test('a call of an unknown tool returns an error and does not throw', async () => {
   const { call, names } = await startToolbox([], cleanUps);
   expect(names()).toEqual([]);
   expect(await call('toString')).toMatchObject({ isError: true });
 });
 
-test('calls run side by side, and large answers and pictures come through', async () => {
+test('calls run concurrently, pictures come through, and a large text is cut with its full length', async () => {
   const server = await stdioServer('a', cleanUps);
   const { call, say } = await startToolbox([server], cleanUps);
   expect(await Promise.all([say('a__meet', { text: '1' }), say('a__meet', { text: '2' })])).toEqual(['1', '2']);
@@ -139,14 +139,14 @@ test('calls run side by side, and large answers and pictures come through', asyn
   expect(big.slice(4_194_303)).toBe(`x${marker}`);
 });
 
-test('an answer that is too large for memory ends the connection and not the process', async () => {
+test('an answer of 34 MB ends the connection but not the gateway, and the server is restarted', async () => {
   const server = await stdioServer('a', cleanUps);
   const { say } = await startToolbox([server], cleanUps);
   expect(await say('a__big', { chars: 34_000_000 })).toMatch(/server stopped during the call/);
   await until('the server is back', async () => (await say('a__echo', { text: 'again' })) === 'again');
 });
 
-test('standard error never blocks a child, and is logged in lines without secrets', async () => {
+test('the standard error of a child never blocks it and is logged in lines without secrets', async () => {
   const server = await stdioServer('a', cleanUps, { OWN_KEY: SECRET });
   const { say, log } = await startToolbox([server], cleanUps);
   await say('a__mutter', { text: `key is ${SECRET}\ntoken=abcdefgh12345` });
@@ -162,7 +162,7 @@ test('standard error never blocks a child, and is logged in lines without secret
   expect(await server.pids()).toHaveLength(1);
 });
 
-test('a stop leaves no child, ends the calls in flight, and may come twice', async () => {
+test('stop ends every child and the calls in flight, and can be called twice', async () => {
   const server = await stdioServer('a', cleanUps);
   const stubborn = await stdioServer('b', cleanUps, { MCP_TEST_MANNERS: 'stubborn' });
   const { box, call, say } = await startToolbox([server, stubborn], cleanUps, { graceMs: 200 });
@@ -176,7 +176,7 @@ test('a stop leaves no child, ends the calls in flight, and may come twice', asy
   expect(await say('a__echo', { text: 'x' })).toMatch(/not available right now/);
 });
 
-test('a server that is not there holds nobody up, and its tools appear when it is', async () => {
+test('an unavailable server delays no other and is retried with backoff; its tools appear once it starts', async () => {
   const late = await lateServer('late', cleanUps);
   const missing = { ...late, name: 'missing', command: 'no-such-program-anywhere', env: { KEY: SECRET } };
   const there = await http();
@@ -205,7 +205,7 @@ test('a server that is not there holds nobody up, and its tools appear when it i
   expect(JSON.stringify(log)).not.toContain(SECRET);
 });
 
-test('a server that says nothing is waited for only so long, and the stop still ends it', async () => {
+test('a silent server is waited for startMs, and the stop still ends it', async () => {
   const mute = await stdioServer('mute', cleanUps, { MCP_TEST_MANNERS: 'mute' });
   const there = await http();
   const { box, log, say } = await startToolbox([mute, httpServer('web', there.url)], cleanUps, { startMs: 300 });

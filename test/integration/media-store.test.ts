@@ -25,7 +25,7 @@ afterAll(async () => {
 
 beforeEach(() => redis.flushall());
 
-test('every byte comes back as it was, also those that are no text', async () => {
+test('load returns every byte as it was kept, binary files included', async () => {
   const store = createMediaStore(redis, keys, 90);
   const bytes = Buffer.from(Array.from({ length: 512 }, (_, at) => at % 256));
   const files = [bytes, await jpegPhoto(30, 20), Buffer.alloc(0), Buffer.alloc(5_000_000, 7)];
@@ -35,7 +35,7 @@ test('every byte comes back as it was, also those that are no text', async () =>
   expect(files.map((file, at) => loaded.get(ids[at] ?? '')?.equals(file))).toEqual([true, true, true, true]);
 });
 
-test('the same file is kept once, in its shard, and its time runs anew', async () => {
+test('a file kept twice is stored once, in its shard, and its TTL restarts', async () => {
   const store = createMediaStore(redis, keys, 90);
   const id = await store.keep(Buffer.from('a file'));
   await redis.expire(keys.media(id), 60);
@@ -45,7 +45,7 @@ test('the same file is kept once, in its shard, and its time runs anew', async (
   expect((await createMediaStore(redis, keysOf(1), 90).load([id])).size).toBe(0);
 });
 
-test('what a conversation still shows does not run out of time', async () => {
+test('load restarts the TTL of a file', async () => {
   const store = createMediaStore(redis, keys, 2);
   const id = await store.keep(Buffer.from('a file'));
   await redis.expire(keys.media(id), 60);
@@ -55,7 +55,7 @@ test('what a conversation still shows does not run out of time', async () => {
   expect(left).toBeLessThanOrEqual(2 * DAY_S);
 });
 
-test('what is gone, and what is no id, is absent, and the rest is loaded', async () => {
+test('load omits missing files and invalid ids, and returns the rest', async () => {
   const store = createMediaStore(redis, keys, 90);
   const id = await store.keep(Buffer.from('a file'));
   await redis.set(keys.media('x'), 'not a file');
@@ -64,7 +64,7 @@ test('what is gone, and what is no id, is absent, and the rest is loaded', async
   expect(await store.load([])).toEqual(new Map());
 });
 
-test('a key that holds something else is a fault that is told, not a file', async () => {
+test('load throws WRONGTYPE when a key holds something other than a file', async () => {
   const id = mediaId(Buffer.from('a file'));
   await redis.rpush(keys.media(id), 'a list');
   await expect(createMediaStore(redis, keys, 90).load([id])).rejects.toThrow('WRONGTYPE');

@@ -56,7 +56,7 @@ test('an album is one message: the model sees all of it with the caption last, a
   expect(world.claude.violations()).toEqual([]);
 });
 
-test('a text that an app cut into pieces is one message again', async () => {
+test('a text that an app cut into pieces is merged into one message', async () => {
   await start();
   sendPasted();
   expect(await nextOutcome(world, CHAT, 3)).toMatchObject({ outcome: 'merged' });
@@ -64,7 +64,7 @@ test('a text that an app cut into pieces is one message again', async () => {
   expect(mainCalls().map(({ pendingText }) => pendingText)).toEqual([PASTED.join('\n')]);
 });
 
-test('pieces that come one by one are waited for', async () => {
+test('waits for pieces that come one by one and merges them', async () => {
   await start();
   for (const text of PASTED) {
     world.telegram.say(CHAT, text);
@@ -75,7 +75,7 @@ test('pieces that come one by one are waited for', async () => {
   expect(mainCalls().map(({ pendingText }) => pendingText)).toEqual([PASTED.join('\n')]);
 });
 
-test('a piece that comes when its message was asked about is a message of its own', async () => {
+test('a piece that comes after the model was called is a separate message', async () => {
   await start();
   world.telegram.say(CHAT, PASTED[0] ?? '');
   await world.claude.waitForCall(({ kind }) => kind === 'main');
@@ -100,7 +100,7 @@ test.each<[Failpoint, number]>([
   expect(world.telegram.shown(CHAT).filter(({ text }) => text !== '…')).toHaveLength(1);
 });
 
-test('what is replayed in a fresh session is all of it', async () => {
+test('after an overflow all pieces are sent again', async () => {
   world.claude.react(({ kind }) => (kind === 'main' && mainCalls().length === 1 ? { do: 'overflow' } : undefined));
   await start();
   sendPasted();
@@ -109,7 +109,7 @@ test('what is replayed in a fresh session is all of it', async () => {
   expect(mainCalls().map(({ pendingText }) => pendingText)).toEqual([PASTED.join('\n'), PASTED.join('\n')]);
 });
 
-test('a piece whose file is away for a moment keeps its place, and no other file is downloaded again', async () => {
+test('a piece whose file is temporarily unavailable keeps its place, and no other file is downloaded again', async () => {
   await start();
   let asks = 0;
   world.telegram.fail('getFile', { status: 500, description: 'Internal Server Error' }, 1, () => ++asks === 2);
@@ -120,7 +120,7 @@ test('a piece whose file is away for a moment keeps its place, and no other file
   expect(world.telegram.calls.filter(({ method }) => method === 'getFile')).toHaveLength(3);
 });
 
-test('/stop ends an album with its pieces', async () => {
+test('/stop cancels an album as one message', async () => {
   world.claude.react(() => ({ do: 'hang' }));
   await start();
   sendAlbum(['What is this?', '']);
@@ -130,7 +130,7 @@ test('/stop ends an album with its pieces', async () => {
   expect(await outcomes()).toEqual(['cancelled', 'merged true', 'command']);
 });
 
-test('an album that fails is dead with its pieces, told once, and is one again when it is replayed', async () => {
+test('a failed album gets one notice and a dead letter per piece, and is merged again when it is replayed', async () => {
   let isRefused = true;
   world.claude.react(() =>
     isRefused ? { do: 'error', status: 401, type: 'authentication_error', message: 'invalid x-api-key' } : undefined,

@@ -28,7 +28,7 @@ const writesTwice: ReactionRule = (call) => {
 };
 
 test.each(BINDING)(
-  'a fresh session in the middle of a tool turn shows each finished call, and none is made again (%s)',
+  'a fresh session in the middle of a turn shows each finished tool call and repeats no call (%s)',
   async (model) => {
     Object.assign(world.env, { MODEL: model });
     await start();
@@ -51,7 +51,7 @@ test.each(BINDING)(
 );
 
 test.each(Object.keys(GUARDRAILS) as Guardrail[])(
-  'refused by %s after a tool has returned: the calls are not made again, and the chat goes on',
+  'refused by %s after a tool returned: no call is repeated, and the next message is answered',
   async (respond) => {
     await start();
     world.claude.guard.rejectsText = { pattern: /write: second line/, respond };
@@ -66,7 +66,7 @@ test.each(Object.keys(GUARDRAILS) as Guardrail[])(
   },
 );
 
-test('a tool whose definition the API refuses by name is taken out, with an alert, and everybody is answered', async () => {
+test('a tool whose definition the API refuses is removed with one alert, and both chats are answered', async () => {
   await start();
   world.claude.guard.rejectsTool = /notebook__write/;
   for (const chat of [CHAT, CHAT + 1]) world.telegram.say(chat, 'Hello');
@@ -80,7 +80,7 @@ test('a tool whose definition the API refuses by name is taken out, with an aler
   expect(names).not.toContain('notebook__write');
 });
 
-test('a turn whose time runs out again and again is made smaller, and answered', async () => {
+test('a turn that times out repeatedly is shortened and answered', async () => {
   Object.assign(world.env, { TURN_TIMEOUT_MS: '700' });
   await start();
   for (const [at, words] of ['one', 'two', 'three'].entries()) {

@@ -34,7 +34,7 @@ function request(effort?: Effort, model = 'claude-opus-5-5'): ModelRequest {
   return { model, maxTokens: 100, system: 'Be kind.', messages, caches: true, ...(effort && { effort }) };
 }
 
-test('an effort goes over the wire as the API has it, and a strict server takes it', async () => {
+test('sends output_config only for a stated effort, and a strict server accepts it', async () => {
   const claude = await startClaude();
   endpoint = claude;
   const model = adapter(claude.url);
@@ -50,7 +50,7 @@ test.each([
   'output_config: Extra inputs are not permitted',
   'This model does not support the effort parameter.',
   'Malformed input request: #: extraneous key [output_config] is not permitted, please reformat your input and try again.',
-])('an endpoint that says "%s" is asked without it, once, and from then on', async (message) => {
+])('after "%s" the call is repeated without effort, and later calls of that model omit it', async (message) => {
   const { ask, bodies } = await connect((response, body) => {
     if (body.output_config) sendRefusal(response, 400, 'invalid_request_error', message);
     else sendAnswer(response);
@@ -61,7 +61,7 @@ test.each([
   expect(bodies.slice(4).map((body) => 'output_config' in body)).toEqual([true, false]);
 });
 
-test('what is refused without it as well is that failure, and the next call asks for it again', async () => {
+test('a call refused without effort, too, fails, and the next call sends the effort again', async () => {
   const { ask, bodies } = await connect((response) =>
     sendRefusal(response, 400, 'invalid_request_error', 'messages.0: your effort is in vain'),
   );
@@ -70,7 +70,7 @@ test('what is refused without it as well is that failure, and the next call asks
   expect(bodies.map((body) => 'output_config' in body)).toEqual([true, false, true, false]);
 });
 
-test('a refusal in other words, or of a call that asked for none, is not sent again', async () => {
+test('a call refused in other words, or without an effort, is not repeated', async () => {
   const { ask, bodies } = await connect((response, _body, index) =>
     sendRefusal(response, 400, 'invalid_request_error', index === 0 ? 'prompt is too long' : 'output_config: no'),
   );

@@ -24,7 +24,7 @@ const states =
   (response) =>
     sendJson(response, 200, { id: 'm', type: 'model', ...card });
 
-test('what the endpoint states is believed, and asked once by many at the same time', async () => {
+test('uses the limits that the endpoint states, and asks once for 20 callers at the same time', async () => {
   const { model, asked } = await connect(states({ max_input_tokens: 123_000, max_tokens: 9_000 }));
   const all = await Promise.all(Array.from({ length: 20 }, () => model.limits('claude-haiku-4-5')));
   for (const each of all) expect(each).toEqual({ windowTokens: 123_000, maxOutputTokens: 9_000 });
@@ -32,24 +32,24 @@ test('what the endpoint states is believed, and asked once by many at the same t
   expect(asked).toHaveLength(1);
 });
 
-test.each([0, 1, 999, -5, 2.5, null, '200000', undefined])('a stated window of %p is not believed', async (window) => {
+test.each([0, 1, 999, -5, 2.5, null, '200000', undefined])('ignores a stated window of %p', async (window) => {
   const { model } = await connect(states({ max_input_tokens: window, max_tokens: window === 1 ? 0 : window }));
   expect((await model.limits('claude-haiku-4-5')).windowTokens).toBe(200_000);
 });
 
 test.each<[string, Script]>([
   ['does not have this call', (response) => sendRefusal(response, 404, 'not_found_error', 'no')],
-  ['is in trouble', (response) => sendRefusal(response, 500, 'api_error', 'no')],
-  ['answers with a page', (response) => void response.writeHead(200, { 'content-type': 'text/html' }).end('<html>')],
+  ['answers 500', (response) => sendRefusal(response, 500, 'api_error', 'no')],
+  ['answers with HTML', (response) => void response.writeHead(200, { 'content-type': 'text/html' }).end('<html>')],
   ['answers with null', (response) => sendJson(response, 200, null)],
-  ['hangs up', (response) => void response.destroy()],
-])('of an endpoint that %s the table holds', async (_what, script) => {
+  ['closes the connection', (response) => void response.destroy()],
+])('uses the built-in table when the endpoint %s', async (_what, script) => {
   const { model } = await connect(script);
   expect(await model.limits('anthropic/claude-opus-5-5')).toEqual({ windowTokens: 1_000_000 });
   expect(await model.limits('llama')).toEqual({ windowTokens: 200_000 });
 });
 
-test('a window that the operator states is that of one model, and leaves its output limit alone', async () => {
+test('a window that the operator states applies to one model and does not change its output limit', async () => {
   const { model } = await connect(states({ max_input_tokens: 90_000, max_tokens: 9_000 }), {
     model: 'main',
     tokens: 50_000,
@@ -63,7 +63,7 @@ test.each([
   [500, 2],
   [429, 2],
   [401, 2],
-])('an endpoint that answers the question with %d is asked %d times within two minutes', async (status, times) => {
+])('an endpoint that answers %d is asked for limits %d times within two minutes', async (status, times) => {
   endpoint = await startEndpoint(
     () => {},
     (response) => sendRefusal(response, status, 'some_error', 'no'),
@@ -92,7 +92,7 @@ function remembered(...answers: (Partial<Stated['limits']> | 'trouble')[]) {
   return { world, memory };
 }
 
-test('a failed ask is repeated after a minute, an answered one after a day', async () => {
+test('the limits are asked for again a minute after a failure and a day after an answer', async () => {
   const { world, memory } = remembered('trouble', { windowTokens: 5_000 }, { windowTokens: 6_000 });
   const ask = async () => (await memory.of('m')).windowTokens;
   expect(await ask()).toBe(200_000);
@@ -106,7 +106,7 @@ test('a failed ask is repeated after a minute, an answered one after a day', asy
   expect([await ask(), world.asked]).toEqual([6_000, 3]);
 });
 
-test('what was known holds while the endpoint is away', async () => {
+test('known limits are kept while the endpoint is unavailable', async () => {
   const { world, memory } = remembered({ windowTokens: 5_000, maxOutputTokens: 7 }, 'trouble');
   await memory.of('m');
   world.nowMs += DAY_MS;

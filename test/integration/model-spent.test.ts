@@ -49,7 +49,7 @@ test.each<[string, Script]>([
     'that fails in an event',
     (r) => r.end('event: error\ndata: {"type":"error","error":{"type":"api_error","message":"x"}}\n\n'),
   ],
-])('an answer %s is billed: its input as stated, its output as far as it was written', async (_how, end) => {
+])('an answer %s is billed for its stated input and the output written so far', async (_how, end) => {
   const usage = { input_tokens: 100, cache_read_input_tokens: 900, cache_creation_input_tokens: 50, output_tokens: 1 };
   const model = await connect((response, body, index) => {
     sendStart(response, usage);
@@ -62,7 +62,7 @@ test.each<[string, Script]>([
   expect(spent?.outputTokens).toBeLessThan(1_000);
 });
 
-test('an abort in the middle of thinking and of a tool’s input counts both', async () => {
+test('an abort is billed for the thinking and the partial tool input written so far', async () => {
   const stop = new AbortController();
   const model = await connect((response) => {
     sendStart(response);
@@ -87,7 +87,7 @@ test('an abort in the middle of thinking and of a tool’s input counts both', a
   expect(spentOf(result)?.outputTokens).toBeGreaterThan(600);
 });
 
-test('a call that was taken, and cut before it began, is billed its input as we count it', async () => {
+test('a call that is cut after a ping, before the answer starts, is billed for its input as we count it', async () => {
   const model = await connect((response) => sendEvent(response, 'ping'));
   const spent = spentOf(await model.send(request(LONG), forEver()));
   expect(spent?.inputTokens).toBeGreaterThan(400);
@@ -105,14 +105,14 @@ test.each<[string, Script]>([
   ['a login page', (r) => void r.writeHead(200, { 'content-type': 'text/html' }).end('<html>Sign in</html>')],
   ['a connection that died', (r) => void r.destroy()],
   ['silence before the headers', () => {}],
-])('%s is billed nothing', async (_what, script) => {
+])('%s is not billed', async (_what, script) => {
   const model = await connect(script);
   const result = await model.send(request(), forEver());
   expect(result.ok).toBe(false);
   expect(spentOf(result)).toBeUndefined();
 });
 
-test('the counters of an answer are read: what was written to the cache, for how long, and what was thought', async () => {
+test('reads the usage of an answer: cache reads, cache writes by lifetime, and thinking tokens', async () => {
   const model = await connect((response) => {
     sendStart(response, {
       input_tokens: 10,

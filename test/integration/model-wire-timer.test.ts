@@ -25,7 +25,7 @@ afterEach(async () => {
 
 const post = (signal: AbortSignal) => ({ method: 'POST', body: '{}', signal });
 
-test('each chunk begins the wait anew, and silence aborts at its end', async () => {
+test('each chunk restarts the idle timer, and its end aborts the call', async () => {
   const wire = openWire(IDLE_MS);
   const body = (await wire.fetch(endpoint.url, post(wire.silent))).body?.getReader();
   for (let n = 0; n < 5; n++) {
@@ -42,7 +42,7 @@ test('each chunk begins the wait anew, and silence aborts at its end', async () 
   expect(jest.getTimerCount()).toBe(0);
 });
 
-test('a chunk that comes after the call has ended starts no timer', async () => {
+test('a chunk that comes after the end of the call starts no timer', async () => {
   const wire = openWire(IDLE_MS);
   const body = (await wire.fetch(endpoint.url, post(wire.silent))).body?.getReader();
   await body?.read();
@@ -52,7 +52,7 @@ test('a chunk that comes after the call has ended starts no timer', async () => 
   expect(jest.getTimerCount()).toBe(0);
 });
 
-test('whoever stops reading closes the connection', async () => {
+test('cancelling the body closes the connection', async () => {
   const wire = openWire(IDLE_MS);
   const taken = await wire.fetch(endpoint.url, post(wire.silent));
   const closed = once(response, 'close');

@@ -65,7 +65,7 @@ function closing(): { closed: Promise<void>; watch: (response: ServerResponse) =
   return { closed, watch: (response) => void response.once('close', () => tell()) };
 }
 
-test('a stream that only pings for several idle times is not cut off, before its beginning and after', async () => {
+test('a stream that only pings for several idle times is not cut off, before and after its start', async () => {
   const model = await connect((response) => {
     ping(response, 12, () => {
       sendStart(response);
@@ -79,7 +79,7 @@ test('a stream that only pings for several idle times is not cut off, before its
   expect(result).toMatchObject({ ok: true, answer: { text: 'thought about it' } });
 });
 
-test('bytes that make no event are no silence either', async () => {
+test('bytes that form no event also count as activity', async () => {
   const model = await connect((response) => {
     sendStart(response);
     let left = 12;
@@ -117,7 +117,7 @@ test.each<[string, (response: ServerResponse) => void]>([
   await closed;
 });
 
-test('an abort ends the call and its connection while it pings', async () => {
+test('an abort ends the call and its connection while the stream pings', async () => {
   const { closed, watch } = closing();
   const stop = new AbortController();
   const model = await connect((response) => {
@@ -145,7 +145,7 @@ test.each<[string, Script, string, string]>([
     'transient',
     'cut_stream',
   ],
-  ['JSON that is no message', (r) => json(r, { status: 'ok' }), 'transient', 'server_error'],
+  ['JSON that is not a message', (r) => json(r, { status: 'ok' }), 'transient', 'server_error'],
   ['JSON that is null', (r) => json(r, null), 'transient', 'server_error'],
   ['a long JSON that is cut', (r) => json(r, { data: 'x'.repeat(100_000) }), 'transient', 'server_error'],
   [
@@ -161,7 +161,7 @@ test.each<[string, Script, string, string]>([
     'prompt_too_long',
   ],
   [
-    'a message that was not streamed, whatever its words say,',
+    'a message that was not streamed, with the words of an overflow,',
     (r) => json(r, { content: [], message: 'prompt is too long: 9000 tokens > 8000 maximum' }),
     'transient',
     'server_error',
@@ -194,7 +194,7 @@ test.each<[string, Script, string, string]>([
     'cut_stream',
   ],
   [
-    'an event that is no JSON',
+    'an event that is not JSON',
     (r) => {
       sendStart(r);
       r.end('event: content_block_delta\ndata: {"type": oops\n\n');
@@ -212,7 +212,7 @@ test.each<[string, Script, string, string]>([
     'transient',
     'unknown',
   ],
-])('%s is a failure, and nothing is thrown', async (_what, script, kind, reason) => {
+])('%s is returned as a failure, and nothing is thrown', async (_what, script, kind, reason) => {
   const model = await connect(script, 5_000);
   expect(await model.send(request(), forEver())).toMatchObject({ ok: false, failure: { kind, reason } });
 });
@@ -221,7 +221,7 @@ function json(response: ServerResponse, value: unknown): void {
   response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(value));
 }
 
-test('an input of a tool that is no JSON never throws at whoever reads the answer', async () => {
+test('a result with a tool input that is not JSON can be serialised', async () => {
   const model = await connect((response) => {
     sendStart(response);
     const block = { type: 'tool_use', id: 't', name: 'look', input: {} };
@@ -238,7 +238,7 @@ test('an input of a tool that is no JSON never throws at whoever reads the answe
   expect(() => JSON.stringify(result)).not.toThrow();
 });
 
-test('an answer without a usage is an answer that says nothing of its cost', async () => {
+test('an answer without usage has 0 input and output tokens', async () => {
   const model = await connect((response) => {
     const message = { id: 'x', type: 'message', role: 'assistant', model: MODEL, content: [], stop_reason: null };
     sendEvent(response, 'message_start', { message });
@@ -249,12 +249,12 @@ test('an answer without a usage is an answer that says nothing of its cost', asy
   expect(result).toMatchObject({ ok: true, answer: { text: 'fine', usage: { inputTokens: 0, outputTokens: 0 } } });
 });
 
-test('a refusal before the stream is judged by its words, as ever', async () => {
+test('a 529 before the stream is classified as overloaded', async () => {
   const model = await connect((response) => sendRefusal(response, 529, 'overloaded_error', 'Overloaded'));
   expect(await model.send(request(), forEver())).toMatchObject({ ok: false, failure: { reason: 'overloaded' } });
 });
 
-test('many calls at once do not disturb one another: each has its own watch', async () => {
+test('of 5 concurrent calls only the silent one fails', async () => {
   const model = await connect((response, _body, index) => {
     if (index === 0) return;
     ping(response, 8, () => sendAnswer(response, 'fine'));

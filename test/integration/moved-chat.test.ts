@@ -53,7 +53,7 @@ function slowly(): void {
   );
 }
 
-test('what waits under the old id of a group comes first, and no two turns write its one session', async () => {
+test('messages under the old id of a group come first, and no two turns run at once in its session', async () => {
   slowly();
   for (const text of ['a', 'b', 'c']) asksOld(text);
   await start();
@@ -65,7 +65,7 @@ test('what waits under the old id of a group comes first, and no two turns write
   expect(await world.peek.llen(world.keys.log((await sessionOf(NEW)) as SessionId))).toBe(10);
 });
 
-test('a new conversation that is asked for under the old id is that of the new one', async () => {
+test('/new under the old id starts a new session for the new id', async () => {
   slowly();
   for (const text of ['a', 'b']) asksOld(text);
   await start();
@@ -82,7 +82,7 @@ test('a new conversation that is asked for under the old id is that of the new o
   expect(outcomes.slice(-2).map((each) => each.session)).toEqual([session, session]);
 });
 
-test('a message under the new id that had begun before anybody knew goes first, and both lanes go on', async () => {
+test('a turn that started under the new id before the move was known ends before the old lane goes on', async () => {
   world.claude.react((call) =>
     call.kind === 'main'
       ? { do: 'answer', text: `re ${call.pendingText}`, afterMs: call.pendingText === 'x' ? 1_500 : 50 }
@@ -103,7 +103,7 @@ test('a message under the new id that had begun before anybody knew goes first, 
   expect((calls[2]?.at ?? 0) >= (calls[0]?.endedAt ?? Number.POSITIVE_INFINITY)).toBe(true);
 });
 
-test('killed as the old lane is handed on to the new one, it is handed on all the same', async () => {
+test('killed while the old lane is handed on to the new one: all messages of both are answered', async () => {
   for (const text of ['a', 'b']) asksOld(text);
   const victim = await start({ SPILLWAY_FAIL_AT: 'settled:2' });
   await world.telegram.waitForText(NEW, /You said: a/);

@@ -9,7 +9,7 @@ const FAILURES = 6;
 
 eachWithGateway({ env: { MAX_ATTEMPTS: '2' } }, { waitingNoticeMs: 1_000 });
 
-test('an outage is waited out for one chat alone, however often it fails, told once, and answered in order', async () => {
+test('a single chat waits out an outage, gets one notice, and is answered in order', async () => {
   let isDown = true;
   world.claude.react((call) => (isDown && call.kind === 'main' ? DOWN : undefined));
   world.telegram.say(CHAT, 'First');
@@ -29,7 +29,7 @@ test('an outage is waited out for one chat alone, however often it fails, told o
   expect(alerts.filter((text) => !/^(?:Resolved: t|T)he model endpoint/.test(text))).toEqual([]);
 }, 60_000);
 
-test('chats that wait for the same outage are each told once, and all of them answered', async () => {
+test('12 chats that wait for the same outage get one notice each, and all are answered', async () => {
   const chats = Array.from({ length: 12 }, (_, at) => CHAT + at);
   let isDown = true;
   world.claude.react((call) => (isDown && call.kind === 'main' ? DOWN : undefined));
@@ -42,7 +42,7 @@ test('chats that wait for the same outage are each told once, and all of them an
     expect(shown(chat)).toEqual([expect.stringMatching(/waits/), expect.stringContaining('Hello')]);
 }, 75_000);
 
-test('words of a client error that sound like trouble are not believed for ever', async () => {
+test('a 400 that sounds like a rate limit fails after a bounded number of calls', async () => {
   const error = { do: 'error', status: 400, type: 'invalid_request_error', message: 'please slow down' } as const;
   world.claude.react(({ kind, pendingText }) => (kind === 'main' && pendingText === 'Fast' ? error : undefined));
   world.telegram.say(CHAT, 'Fast');

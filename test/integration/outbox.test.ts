@@ -22,7 +22,7 @@ test('an answer is edited into its placeholder: the user sees one message', asyn
   expect([calls('sendMessage'), calls('editMessageText')]).toEqual([1, 1]);
 });
 
-test('a placeholder whose reply was lost: one more is sent, and the answer is shown once', async () => {
+test('a placeholder whose response is lost: one more is sent, and the answer is shown once', async () => {
   world.telegram.fail('sendMessage', { do: 'loseReply' });
   world.telegram.say(CHAT, 'Hello');
   expect(await nextOutcome(world, CHAT, 1, PATIENCE_MS)).toMatchObject({ outcome: 'answered' });
@@ -30,14 +30,14 @@ test('a placeholder whose reply was lost: one more is sent, and the answer is sh
   expect(shown()).toHaveLength(2);
 });
 
-test('a placeholder that is lost twice: the text is sent as it is, at most twice', async () => {
+test('a placeholder whose response is lost twice: the answer is still shown once', async () => {
   world.telegram.fail('sendMessage', { do: 'loseReply' }, 2);
   world.telegram.say(CHAT, 'Hello');
   expect(await nextOutcome(world, CHAT, 1, PATIENCE_MS)).toMatchObject({ outcome: 'answered' });
   expect(shown().filter((text) => text === 'You said: Hello')).toHaveLength(1);
 });
 
-test('an edit whose reply was lost is made again: it changes nothing', async () => {
+test('an edit whose response is lost is repeated and changes nothing', async () => {
   world.telegram.fail('editMessageText', { do: 'loseReply' });
   world.telegram.say(CHAT, 'Hello');
   expect(await nextOutcome(world, CHAT, 1, PATIENCE_MS)).toMatchObject({ outcome: 'answered' });
@@ -45,14 +45,14 @@ test('an edit whose reply was lost is made again: it changes nothing', async () 
   expect(calls('editMessageText')).toBe(2);
 });
 
-test('a placeholder that the user removed: the answer is sent as a message of its own', async () => {
+test('a placeholder that was deleted: the answer is sent as a new message', async () => {
   world.telegram.fail('editMessageText', { status: 400, description: 'Bad Request: message to edit not found' });
   world.telegram.say(CHAT, 'Hello');
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
   expect(shown()).toContain('You said: Hello');
 });
 
-test('a further part whose reply was lost is sent again once, in order, and counted', async () => {
+test('a further part whose response is lost is resent once, in order', async () => {
   world.claude.react(() => ({ do: 'answer', text: longAnswer() }));
   world.telegram.fail('sendMessage', { do: 'loseReply' }, 1, ({ text }) => String(text).startsWith('b'));
   world.telegram.say(CHAT, 'Long');
@@ -60,7 +60,7 @@ test('a further part whose reply was lost is sent again once, in order, and coun
   expect(shown().map((text) => text[0])).toEqual(['a', 'b', 'b']);
 });
 
-test('a further part that is sent twice in vain: nobody knows, so the operator is told, once', async () => {
+test('a further part whose two sends are cut: the operator gets one alert that it may be missing', async () => {
   world.claude.react(() => ({ do: 'answer', text: longAnswer() }));
   world.telegram.fail('sendMessage', { do: 'cut' }, 2, ({ text }) => String(text).startsWith('b'));
   world.telegram.say(CHAT, 'Long');
@@ -71,7 +71,7 @@ test('a further part that is sent twice in vain: nobody knows, so the operator i
   expect(world.telegram.shown(ALERT_CHAT)).toHaveLength(1);
 });
 
-test('too many requests: the answer waits as long as Telegram asks, and is shown once', async () => {
+test('a 429 on the edit: the answer is shown once', async () => {
   const busy = { status: 429, description: 'Too Many Requests: retry after 1', parameters: { retry_after: 1 } };
   world.telegram.fail('editMessageText', busy, 1);
   world.telegram.say(CHAT, 'Hello');
@@ -79,7 +79,7 @@ test('too many requests: the answer waits as long as Telegram asks, and is shown
   expect(shown()).toEqual(['You said: Hello']);
 });
 
-test('a user who blocked the bot: undeliverable, the operator is told, the lane goes on', async () => {
+test('a bot blocked by the user: undeliverable, the operator is notified, the lane goes on', async () => {
   world.telegram.fail('sendMessage', { status: 403, description: 'Forbidden: bot was blocked by the user' }, 1);
   world.telegram.say(CHAT, 'Hello');
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'undeliverable' });
@@ -88,7 +88,7 @@ test('a user who blocked the bot: undeliverable, the operator is told, the lane 
   expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
 });
 
-test('a group that became a supergroup: the answer goes to the new chat, and so does the conversation', async () => {
+test('a group that became a supergroup: the answer and the session go to the new chat', async () => {
   const to = -1_002_001;
   world.telegram.openChat(to);
   const upgraded = {

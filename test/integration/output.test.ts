@@ -23,7 +23,7 @@ async function start(thinks: Thinks, env: Record<string, string>, maxOutputToken
 const asked = () => world.claude.calls.map(({ body }) => body.max_tokens);
 const shown = () => world.telegram.shown(CHAT).map(({ text }) => text);
 
-test('an answer whose thinking took all its output is asked for again with more', async () => {
+test('an answer whose thinking used up its output is requested again with twice the output', async () => {
   await start(3_000, { MAX_OUTPUT_TOKENS: '1000' });
   world.telegram.say(CHAT, 'Think hard');
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', recoveries: 2 });
@@ -32,7 +32,7 @@ test('an answer whose thinking took all its output is asked for again with more'
   expect(world.claude.violations()).toEqual([]);
 });
 
-test('a model that never stops thinking is told in words, after three calls, and the chat goes on in its session', async () => {
+test('a message with endless thinking fails with a notice after three calls, and the chat keeps its session', async () => {
   await start(({ pendingText }) => (pendingText === 'Think for ever' ? 50_000 : 10), { MAX_OUTPUT_TOKENS: '1000' });
   world.telegram.say(CHAT, 'Think for ever');
   const { session, ...outcome } = await nextOutcome(world, CHAT);
@@ -43,7 +43,7 @@ test('a model that never stops thinking is told in words, after three calls, and
   expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered', session });
 });
 
-test('the output that is asked for never makes a request invalid, whatever is configured and known', async () => {
+test('a MAX_OUTPUT_TOKENS over the limit of the model is lowered to that limit', async () => {
   await start(0, { MAX_OUTPUT_TOKENS: '900000' }, 8_192);
   world.telegram.say(CHAT, 'Hello');
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', recoveries: 0 });
@@ -51,7 +51,7 @@ test('the output that is asked for never makes a request invalid, whatever is co
   expect(world.claude.violations()).toEqual([]);
 });
 
-test('an endpoint that does not state its output limit teaches it, once for all', async () => {
+test('an output limit that the endpoint does not state is learnt from one refusal', async () => {
   world = await createWorld({ claude: { maxOutputTokens: 8_192, servesModels: false } });
   gateway = await startGateway(world);
   world.telegram.say(CHAT, 'Hello');
@@ -61,7 +61,7 @@ test('an endpoint that does not state its output limit teaches it, once for all'
   expect(asked()).toEqual([16_000, 8_192, 8_192]);
 });
 
-test('an answer that was cut in its words is delivered, and "go on" goes on', async () => {
+test('an answer that was cut in its text is delivered, and "go on" is answered with it in view', async () => {
   await start(100, { MAX_OUTPUT_TOKENS: '1000' });
   world.claude.react(({ pendingText }) =>
     pendingText === 'Tell me all' ? { do: 'answer', text: 'word '.repeat(2_000) } : undefined,

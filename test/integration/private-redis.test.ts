@@ -120,7 +120,7 @@ test('the server runs with the settings that keep data safe and private', async 
   });
 });
 
-test('a second start in a folder attaches to the server that runs there, and its stop leaves that alone', async () => {
+test('a second start in a folder attaches to the server that runs there, and its stop leaves it running', async () => {
   const dir = await folder();
   const owner = await start(dir);
   const guest = await start(dir);
@@ -133,7 +133,7 @@ test('a second start in a folder attaches to the server that runs there, and its
   expect(isRunning(owner.pid)).toBe(false);
 });
 
-test('the owner leaves the server running while somebody else uses it', async () => {
+test('the owner leaves the server running while a guest uses it', async () => {
   const dir = await folder();
   const owner = await start(dir);
   const guest = await start(dir);
@@ -180,7 +180,7 @@ test('a throw-away server dies with the process that started it', async () => {
   await gone(elsewhere.pid);
 });
 
-test('a state file that names a port where another server listens is no reason to attach', async () => {
+test('does not attach to another server on the port that a stale state file names', async () => {
   const stranger = await freshRedis();
   cleanUps.push(() => stranger.stop());
   const dir = await folder();
@@ -191,7 +191,7 @@ test('a state file that names a port where another server listens is no reason t
   expect(redis.port).not.toBe(stranger.port);
 });
 
-test('a lock that a dead process left behind does not hold up a start', async () => {
+test('a lock that a dead process left behind does not delay a start', async () => {
   const dir = await folder();
   const dead = spawn(process.execPath, ['--version'], { stdio: 'ignore' });
   await once(dead, 'exit');
@@ -212,7 +212,7 @@ test('a server that cannot start is reported with the end of its log', async () 
   );
 });
 
-test('clients of a throw-away server find it again after kill -9 and restart; its stop removes its folder', async () => {
+test('clients of a throw-away server reconnect after kill -9 and restart; its stop removes its folder', async () => {
   const redis = await freshRedis();
   const dir = await withClient(redis.url, async (client) => {
     await client.set('chat', 'remembered');

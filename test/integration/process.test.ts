@@ -19,7 +19,7 @@ afterEach(async () => {
   await world.close();
 });
 
-test('health says that the process lives, readiness says how each part is', async () => {
+test('/healthz reports that the process lives, and /readyz the state of each part', async () => {
   gateway = await spawnGateway(world);
   const port = portOf(gateway);
   expect((await fetch(`http://127.0.0.1:${port}/healthz`)).status).toBe(200);
@@ -33,7 +33,7 @@ test('health says that the process lives, readiness says how each part is', asyn
   expect((await fetch(`http://127.0.0.1:${port}/elsewhere`)).status).toBe(404);
 });
 
-test('SIGTERM lets a running turn end and is answered with exit code 0', async () => {
+test('on SIGTERM a running turn ends, and the process exits with code 0', async () => {
   world.claude.react(() => ({ do: 'answer', afterMs: 400 }));
   gateway = await spawnGateway(world);
   world.telegram.say(CHAT, 'finish me');
@@ -43,7 +43,7 @@ test('SIGTERM lets a running turn end and is answered with exit code 0', async (
   expect(await settledOutcomes(world)).toEqual([expect.objectContaining({ outcome: 'answered', attempts: 1 })]);
 });
 
-test('a turn that outlives the grace is handed back unharmed, without using an attempt', async () => {
+test('a turn that outlives the drain time is handed back and uses up no attempt', async () => {
   world.claude.react((call) => (call.index === 0 ? { do: 'hang' } : undefined));
   gateway = await spawnGateway(world);
   world.telegram.say(CHAT, 'too slow');
@@ -55,7 +55,7 @@ test('a turn that outlives the grace is handed back unharmed, without using an a
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', attempts: 1 });
 });
 
-test('no secret and no content of a message is logged', async () => {
+test('neither the bot token nor the text of a message is logged, even at level trace', async () => {
   gateway = await spawnGateway(world, { LOG_LEVEL: 'trace' });
   world.telegram.fail('sendMessage', { do: 'html502' }, 1);
   world.telegram.say(CHAT, 'my private words');
@@ -66,7 +66,7 @@ test('no secret and no content of a message is logged', async () => {
   expect(log).not.toContain('my private words');
 });
 
-test('the words are logged when the operator asks for them', async () => {
+test('LOG_CONTENT=true logs the text of messages', async () => {
   gateway = await spawnGateway(world, { LOG_CONTENT: 'true' });
   world.telegram.say(CHAT, 'log my words');
   await nextOutcome(world, CHAT);
@@ -74,7 +74,7 @@ test('the words are logged when the operator asks for them', async () => {
   expect(gateway.log.join('\n')).toContain('log my words');
 });
 
-test('chats spread over shards are answered all the same', async () => {
+test('chats spread over 3 shards are answered', async () => {
   gateway = await spawnGateway(world, { SHARDS: '3' });
   for (let chat = CHAT; chat < CHAT + 6; chat++) world.telegram.say(chat, `hello from ${chat}`);
   for (let chat = CHAT; chat < CHAT + 6; chat++)
@@ -85,7 +85,7 @@ test('chats spread over shards are answered all the same', async () => {
   expect((await world.peek.keys('*:outcomes')).length).toBeGreaterThan(1);
 });
 
-test('a port that is taken is named with the variable to change', async () => {
+test('a port that is taken ends the process with exit code 1 and names HTTP_PORT', async () => {
   gateway = await spawnGateway(world);
   const ended = await runFile('worker/main.ts', [], {
     ...world.env,

@@ -63,7 +63,7 @@ const scoreOf = (jobId: string) => redis.zscore(seen.toKey('delayed'), jobId);
 const pass = () =>
   reconcile({ lane: createLane(redis, keys), queue, discard: async () => {}, log: createLogger('silent') });
 
-test('a delay that a clock set which was an hour ahead is set again, and no other', async () => {
+test('correctDelays restarts a delay set by a clock an hour ahead, and no other', async () => {
   const wrong = await delayed(1, 5_000, HOUR_MS);
   const [long, short] = [await delayed(2, 5 * MINUTE_MS), await delayed(3, 1_000)];
   expect(await dueInMs(wrong)).toBeGreaterThan(HOUR_MS);
@@ -73,7 +73,7 @@ test('a delay that a clock set which was an hour ahead is set again, and no othe
   expect(await Promise.all([long, short].map(scoreOf))).toEqual(before);
 });
 
-test('a delay that was set again is left alone from then on', async () => {
+test('correctDelays leaves a restarted delay alone from then on', async () => {
   const wrong = await delayed(1, 5_000, HOUR_MS);
   await queue.correctDelays(Date.now());
   const score = await scoreOf(wrong);
@@ -92,7 +92,7 @@ test.each([-HOUR_MS, HOUR_MS])(
   },
 );
 
-test('of many, those that are furthest away are seen first', async () => {
+test('correctDelays finds the one wrong delay, due last, among 1,100 right ones', async () => {
   const wrong = await delayed(1, 1_000, 24 * HOUR_MS);
   const rightOnes = Array.from({ length: 1_100 }, (_, at) => ({
     name: 'turn',
@@ -104,7 +104,7 @@ test('of many, those that are furthest away are seen first', async () => {
   expect(await dueInMs(wrong)).toBeLessThanOrEqual(1_000);
 });
 
-test('a delay that is over for long is ended, whoever does not see it', async () => {
+test('correctDelays ends a delay that is long overdue', async () => {
   const over = await delayed(1, 1_000, -MINUTE_MS);
   await delayed(2, MINUTE_MS);
   expect(await queue.correctDelays(Date.now())).toEqual({ begunAnew: 0, ended: 1 });
@@ -112,7 +112,7 @@ test('a delay that is over for long is ended, whoever does not see it', async ()
   expect(await (await seen.getJob(over))?.getState()).toBe('waiting');
 });
 
-test('a job that is gone, or runs already, is nothing to correct', async () => {
+test('correctDelays leaves alone a job that was deleted or promoted meanwhile', async () => {
   const [gone, running] = [await delayed(1, 1_000, HOUR_MS), await delayed(2, 1_000, HOUR_MS)];
   await redis.del(`${seen.toKey('')}${gone}`);
   const correcting = queue.correctDelays(Date.now());
@@ -122,7 +122,7 @@ test('a job that is gone, or runs already, is nothing to correct', async () => {
 });
 
 test.each([-HOUR_MS, 0, HOUR_MS])(
-  'a process whose clock is %i ms off puts a job off for as long as it says',
+  'a process whose clock is %i ms off postpones a job by the right time',
   async (offMs) => {
     const lane = createLane(redis, keys);
     await lane.prepare();
@@ -137,7 +137,7 @@ test.each([-HOUR_MS, 0, HOUR_MS])(
   },
 );
 
-test('the time of Redis is learnt from what is asked anyway, and a clock that is off makes no difference', async () => {
+test('nowMs is the time of Redis, learnt from admit, although the local clock is an hour off', async () => {
   const lane = createLane(redis, keys);
   await lane.prepare();
   await withClockOff(-HOUR_MS, async () => {

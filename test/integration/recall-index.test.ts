@@ -33,7 +33,7 @@ async function callsOf(command: string): Promise<number> {
   return Number(new RegExp(`cmdstat_${command}:calls=(\\d+)`).exec(stats)?.[1] ?? 0);
 }
 
-test('a second search reads only what is new, wherever it is by then, and a fresh session goes on with the index', async () => {
+test('a second search reads only new records, archived or not, and a fresh session continues the index', async () => {
   await givenChat(history);
   const toolbox = history.recall();
   await history.search('anchor', toolbox);
@@ -60,7 +60,7 @@ test('a second search reads only what is new, wherever it is by then, and a fres
   expect((await ask(toolbox, { query: 'nothing' }, child)).text).toContain('Searched: 660 messages');
 });
 
-test('only the newest part of a long chat is searched, and that is said; what comes later is always found', async () => {
+test('only the newest part of a long chat is searched, and the answer says so; later messages are found', async () => {
   const lines = Array.from({ length: 3_000 }, (_, n) => says(`number ${n} ${'of many words '.repeat(30)}`));
   await givenLog(redis, keys, PARENT, { lines: [...lines, filler()], about: { closedBy: CURRENT } });
   await history.archiveAll(PARENT);
@@ -78,7 +78,7 @@ test('only the newest part of a long chat is searched, and that is said; what co
   expect(await history.search('number 2999', toolbox)).not.toMatch(/number 2999 /);
 });
 
-test('the chats that were searched last are kept in memory, four of them and within the bound', async () => {
+test('the indexes of the four chats searched last are kept in memory, within bytesMax', async () => {
   const chats = [0, 1, 2, 3, 4].map((n) => `s-chat-${n}` as SessionId);
   const [first = CURRENT, ...others] = chats;
   for (const chat of chats)
@@ -97,7 +97,7 @@ test('the chats that were searched last are kept in memory, four of them and wit
   expect(await boat(roomy, first)).not.toContain('1. ');
 });
 
-test('two searches at once, before the first was ever answered, read the chat once', async () => {
+test('two first searches at once index the chat once', async () => {
   const lines = Array.from({ length: 30 }, (_, n) => says(`boat${n} ${'x'.repeat(20_000)}`));
   await givenLog(redis, keys, CURRENT, { lines, about: { windowStart: 30 } });
   const toolbox = history.recall({ bytesMax: 1_000_000 });
@@ -108,7 +108,7 @@ test('two searches at once, before the first was ever answered, read the chat on
   }
 });
 
-test('a fresh session goes on with the index of its parent, even where its sources are gone', async () => {
+test('a fresh session continues the index of its parent, even when the sources are deleted', async () => {
   await givenChat(history);
   const toolbox = history.recall();
   await history.search('anchor', toolbox);

@@ -55,7 +55,7 @@ const waiting = () => redis.lrange(seen.toKey('wait'), 0, -1);
 const eventsOf = async (event: string) =>
   (await redis.xrange(seen.toKey('events'), '-', '+')).filter(([, fields]) => fields.includes(event)).length;
 
-test('a job that stands in no list of the queue is made anew, and the others are left alone', async () => {
+test('a job that is in no list of the queue is recreated, and the others are left alone', async () => {
   const entries = await heads(3);
   const lost = jobIdOf(entries[1] as EntryId);
   await redis.lrem(seen.toKey('wait'), 0, lost);
@@ -64,7 +64,7 @@ test('a job that stands in no list of the queue is made anew, and the others are
   expect(await (await seen.getJob(lost))?.getState()).toBe('waiting');
 });
 
-test.each(['completed', 'failed'])('a head whose job ended as %s is made a job anew', async (state) => {
+test.each(['completed', 'failed'])('a head whose job ended as %s becomes a job again', async (state) => {
   const [entry] = await heads(1);
   const id = jobIdOf(entry as EntryId);
   await redis.lrem(seen.toKey('wait'), 0, id);
@@ -74,7 +74,7 @@ test.each(['completed', 'failed'])('a head whose job ended as %s is made a job a
   expect(await redis.zcard(seen.toKey(state))).toBe(0);
 });
 
-test('an id without its job, and a job without its data, are made anew', async () => {
+test('an id without its job and a job without its data are recreated', async () => {
   const [first, second] = (await heads(2)).map(jobIdOf) as [string, string];
   await redis.del(seen.toKey(first));
   await redis.hdel(seen.toKey(second), 'data');
@@ -83,7 +83,7 @@ test('an id without its job, and a job without its data, are made anew', async (
   for (const id of [first, second]) expect((await seen.getJob(id))?.data).toMatchObject({ entry: id.slice(2) });
 });
 
-test('a job that runs and lost its place gets it back, and is not run beside itself', async () => {
+test('a running job that lost its place in the active list gets it back and does not wait again', async () => {
   const [entry] = await heads(1);
   const id = jobIdOf(entry as EntryId);
   const worker = new Worker(TURNS_QUEUE, undefined, { connection: redis, prefix: keys.queuePrefix });
@@ -97,7 +97,7 @@ test('a job that runs and lost its place gets it back, and is not run beside its
   await worker.close();
 });
 
-test('a job that waits, runs or waits out a delay is left where it is', async () => {
+test('waiting, active and delayed jobs are left where they are', async () => {
   const entries = await heads(3);
   const worker = new Worker(TURNS_QUEUE, undefined, { connection: redis, prefix: keys.queuePrefix });
   const [running, delayed] = [
@@ -113,13 +113,13 @@ test('a job that waits, runs or waits out a delay is left where it is', async ()
   await worker.close();
 });
 
-test('a pass tells BullMQ nothing of the heads that are jobs', async () => {
+test('a pass does not add heads that are jobs already', async () => {
   await heads(5);
   for (let pass = 0; pass < 3; pass++) await reconcile(ports());
   expect(await eventsOf('duplicated')).toBe(0);
 });
 
-test('a head that is no job becomes one', async () => {
+test('a head without a job becomes one', async () => {
   await createInbox(redis, 1).accept(7, inboundText(1), '');
   const { heads: admitted } = await lane.admit(1);
   await reconcile(ports());
@@ -139,7 +139,7 @@ function counted(of: Lane): Lane & { passes: number } {
   return counting;
 }
 
-test('of many processes one makes a pass, each makes one as it starts, and another one goes on when it is gone', async () => {
+test('each process makes a pass at its start; then two share the passes, and one goes on when the other stops', async () => {
   const [one, other] = [counted(lane), counted(lane)];
   const first = startReconciler({ ...ports(), lane: one, everyMs: LONG_MS });
   await until('a pass', () => (one.passes > 0 ? true : undefined));

@@ -33,7 +33,7 @@ async function givenHistory(turns: number) {
 
 const callsOf = (kind: 'main' | 'compaction') => world.claude.calls.filter((call) => call.kind === kind);
 
-test('a summary that takes longer than the turn may, but not than a recovery, is used', async () => {
+test('a summary that takes longer than TURN_TIMEOUT_MS, but not than a recovery may, is used', async () => {
   gateway = await startGateway({ ...world, env: { ...world.env, TURN_TIMEOUT_MS: '1000' } });
   await givenHistory(60);
   world.claude.react(({ kind }) =>
@@ -46,7 +46,7 @@ test('a summary that takes longer than the turn may, but not than a recovery, is
   expect(JSON.stringify(callsOf('main').at(-1)?.body)).toContain('They talked.');
 });
 
-test('a summary that never comes leads to a fresh session when the time of the recovery is over, and is paid for once', async () => {
+test('a summary that never comes leads to a fresh session after RECOVERY_TIMEOUT_MS, and is requested once', async () => {
   gateway = await startGateway({ ...world, env: { ...world.env, RECOVERY_TIMEOUT_MS: '1500' } });
   await givenHistory(60);
   world.claude.react(({ kind }) => (kind === 'compaction' ? { do: 'hang' } : undefined));
@@ -57,7 +57,7 @@ test('a summary that never comes leads to a fresh session when the time of the r
   await world.telegram.waitForText(ALERT_CHAT, /Context overflow/);
 });
 
-test('killed between two calls of one summary: the part that is finished is not paid for again', async () => {
+test('killed between two calls of one summary: the finished part is not requested again', async () => {
   world.claude.windowTokens = 20_000;
   world.env.CONTEXT_WINDOW_TOKENS = '20000';
   await givenHistory(200);
@@ -74,7 +74,7 @@ test('killed between two calls of one summary: the part that is finished is not 
   expect(second).toContain('<previous-summary>');
 }, 60_000);
 
-test('an overloaded summariser costs nobody a session: it is asked again', async () => {
+test('an overloaded summariser is called again, and the chat keeps its session', async () => {
   gateway = await startGateway(world);
   const session = await givenHistory(60);
   let isDown = true;
@@ -90,7 +90,7 @@ test('an overloaded summariser costs nobody a session: it is asked again', async
   expect(new Set(rest)).toEqual(new Set([200]));
 });
 
-test('a summariser that stays away is replaced by the fallback model at once', async () => {
+test('a summariser that stays overloaded is replaced by the fallback model, and the chat keeps its session', async () => {
   gateway = await startGateway({ ...world, env: { ...world.env, FALLBACK_MODEL: 'claude-haiku-4-5' } });
   const session = await givenHistory(60);
   world.claude.react(({ kind, body }) =>
@@ -100,7 +100,7 @@ test('a summariser that stays away is replaced by the fallback model at once', a
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', recoveries: 1, session });
 });
 
-test('a long summary that was cut counts, and says that it was', async () => {
+test('a long summary that was cut is used, and says that it was cut', async () => {
   gateway = await startGateway(world);
   const session = await givenHistory(60);
   world.claude.react(({ kind }) =>
@@ -113,7 +113,7 @@ test('a long summary that was cut counts, and says that it was', async () => {
   expect(JSON.stringify(callsOf('main').at(-1)?.body)).toContain('The summary was cut here');
 });
 
-test('a summary has an output of its own, whatever an answer may take, and low effort', async () => {
+test('a summary has 16,000 output tokens and low effort, independent of the settings for answers', async () => {
   await world.close();
   world = await createWorld({ claude: { windowTokens: 100_000, maxOutputTokens: 64_000 } });
   gateway = await startGateway({ ...world, env: { ...world.env, MAX_OUTPUT_TOKENS: '2000', EFFORT: 'high' } });
@@ -127,7 +127,7 @@ test('a summary has an output of its own, whatever an answer may take, and low e
   expect(world.claude.violations()).toEqual([]);
 });
 
-test('a refusal without numbers teaches that the window is smaller than what was sent', async () => {
+test('an overflow without numbers teaches that the window is smaller than the refused request', async () => {
   gateway = await startGateway(world);
   const session = await givenHistory(60);
   const silent = { do: 'error', status: 400, type: 'invalid_request_error', message: 'Prompt is too long' } as const;

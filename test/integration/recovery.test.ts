@@ -28,7 +28,7 @@ test('stage 1: an overflow is compacted by the model and the message is answered
   expect(world.claude.violations()).toEqual([]);
 });
 
-test('stage 2: a second overflow starts a fresh session from a seed, replays the message, tells user and operator', async () => {
+test('stage 2: a second overflow starts a fresh session from a seed, replays the message, notifies user and operator', async () => {
   const old = await givenHistory(100, 1_000);
   world.claude.react((call) => (call.kind === 'main' && mainCalls().length <= 2 ? { do: 'overflow' } : undefined));
   world.telegram.say(CHAT, 'Go on, please');
@@ -56,7 +56,7 @@ test.each([
   ['overflows itself', { do: 'overflow' }],
   ['is empty', { do: 'answer', text: ' ' }],
   ['is cut', { do: 'answer', text: 'half a summ', stopReason: 'max_tokens' }],
-  ['is larger than what it stands for', { do: 'answer', text: 'word '.repeat(40_000) }],
+  ['is larger than what it replaces', { do: 'answer', text: 'word '.repeat(40_000) }],
 ] as const)('a compaction that %s falls through to stage 2', async (_why, reaction) => {
   await givenHistory(100, 1_000);
   world.claude.react((call) => (call.kind === 'compaction' ? reaction : undefined));
@@ -67,7 +67,7 @@ test.each([
   await world.telegram.waitForText(ALERT_CHAT, /Context overflow/);
 });
 
-test('an overflow that nothing fixes ends in a told failure within the bound, and the next message is answered', async () => {
+test('an overflow that nothing fixes fails with a notice within 4 calls, and the next message is answered', async () => {
   await givenHistory(100, 1_000);
   world.claude.react((call) =>
     call.kind === 'main' && call.pendingText !== 'And now?' ? { do: 'overflow' } : undefined,
@@ -93,7 +93,7 @@ test('an overflow after a success starts again at stage 1', async () => {
   expect(world.telegram.shown(CHAT).some(({ text }) => /fresh session/.test(text))).toBe(false);
 });
 
-test('output that does not fit beside the input is lowered, without touching the session', async () => {
+test('max_tokens that does not fit beside the input is lowered, and the session stays unchanged', async () => {
   const session = await givenHistory(3, 200);
   let fits = false;
   world.claude.react((call) => {
@@ -109,7 +109,7 @@ test('output that does not fit beside the input is lowered, without touching the
   expect(compactionCalls()).toEqual([]);
 });
 
-test('a message that is too large by itself is answered from its head and tail, and the user is told', async () => {
+test('a message too large for the window is answered from its beginning and end, and the user is notified', async () => {
   const huge = `${'начало '.repeat(300)}${'x'.repeat(100)} ${'конец '.repeat(300)}`;
   world.claude.windowTokens = 1_500;
   world.telegram.say(CHAT, huge.slice(0, 4_000));

@@ -61,7 +61,7 @@ test('a server on the PATH is used as it is', async () => {
   expect(existsSync(join(root, '.cache'))).toBe(false);
 });
 
-test('a server that is too old or does not run is passed over for one that is good', async () => {
+test('a server that is too old or does not run is skipped', async () => {
   const old = version('Redis server v=6.0.16');
   const { root, path } = await machine({ 'redis-server': old, 'valkey-server': version('Valkey server v=8.1.1') });
   expect(await findRedisServer({ root, path })).toMatchObject({ ok: true, command: join(path, 'valkey-server') });
@@ -81,7 +81,7 @@ test('with neither a server nor apt, one sentence names the ways to get one', as
   });
 });
 
-test('with apt, a private copy is unpacked once, however many ask for it at the same time', async () => {
+test('with apt, a private copy is unpacked once for three callers at the same time', async () => {
   const { root, path } = await machine({
     'apt-get': fakeApt('redis-server'),
     'dpkg-deb': fakeDpkgDeb('redis-server', redis7),
@@ -104,7 +104,7 @@ test('with apt, a private copy is unpacked once, however many ask for it at the 
   expect(await readdir(join(root, '.cache'))).toEqual(['redis']);
 });
 
-test('where apt has no Redis, Valkey serves', async () => {
+test('Valkey is used when apt has no Redis', async () => {
   const valkey = version('Valkey server v=8.1.1');
   const { root, path } = await machine({
     'apt-get': fakeApt('valkey-server'),
@@ -114,7 +114,7 @@ test('where apt has no Redis, Valkey serves', async () => {
   expect(found).toMatchObject({ ok: true, command: join(root, '.cache', 'redis', 'usr', 'bin', 'valkey-server') });
 });
 
-test('a copy that does not run is never kept, and one that stopped running is replaced', async () => {
+test('a copy that does not run is not kept, and one that no longer runs is replaced', async () => {
   const broken = { 'apt-get': fakeApt('redis-server'), 'dpkg-deb': fakeDpkgDeb('redis-server', 'exit 127') };
   const { root, path } = await machine(broken);
   const found = await findRedisServer({ root, path });

@@ -42,7 +42,7 @@ async function withClient<T>(url: string, work: (client: Redis) => Promise<T>): 
   }
 }
 
-test('a provided server that dies comes back on its port with its data, until it is stopped', async () => {
+test('a provided server that dies is restarted on its port with its data, until it is stopped', async () => {
   const dir = await folder();
   const told: string[] = [];
   const source = await provideRedis({ ...provision(dir), onProgress: (line) => told.push(line) });
@@ -66,7 +66,7 @@ test('a provided server that dies comes back on its port with its data, until it
   expect(isRunning(revived)).toBe(false);
 });
 
-test('of two that share a provided server, one brings it back and both keep the same address', async () => {
+test('two sources that share a server have one address, at which the killed server comes back', async () => {
   const dir = await folder();
   const sources = [await provideRedis(provision(dir)), await provideRedis(provision(dir))];
   const urls = sources.map((source) => (source.ok ? source.url : source.problem));

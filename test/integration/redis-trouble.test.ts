@@ -8,7 +8,7 @@ eachWithGateway(undefined, { redisTroubleMs: 300 });
 
 const told = (text: RegExp) => world.telegram.waitForText(ALERT_CHAT, text, 15_000);
 
-test('a Redis that takes no writes is told without it, and its return too', async () => {
+test('the operator is alerted without Redis when it takes no writes, and when it takes them again', async () => {
   await world.peek.config('SET', 'min-replicas-to-write', '1');
   const { text } = await told(/^Redis takes no writes: it has too few replicas/);
   expect(text).toMatch(/since \d{4}-\d\d-\d\d .* UTC, as process \d+ on /);
@@ -18,7 +18,7 @@ test('a Redis that takes no writes is told without it, and its return too', asyn
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
 });
 
-test('a Redis that became a read-only replica is told without it, and its return too', async () => {
+test('the operator is alerted without Redis when it becomes a read-only replica, and when it is back', async () => {
   world.telegram.say(CHAT, 'hello');
   await nextOutcome(world, CHAT);
   // Ours would leave a replica at once, and could not end what it began.

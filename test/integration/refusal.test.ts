@@ -23,7 +23,7 @@ async function outcomeOf(text: string, nth: number) {
   return nextOutcome(world, CHAT, nth);
 }
 
-test('a message that the model refuses is told, and no later request holds it', async () => {
+test('a message that the model refuses fails with a notice and an alert, and no later request contains it', async () => {
   await outcomeOf('Hello', 1);
   expect(await outcomeOf('Something EVIL', 2)).toMatchObject({ outcome: 'failed', reason: 'refused' });
   expect(shown().at(-1)).toMatch(/declined to answer/);
@@ -35,7 +35,7 @@ test('a message that the model refuses is told, and no later request holds it', 
   expect(world.claude.violations()).toEqual([]);
 });
 
-test('a refusal after a tool has returned takes the whole turn with it: calls and results, too', async () => {
+test('a refusal after a tool returned removes the whole turn from later requests, with calls and results', async () => {
   world.claude.react(({ kind, pendingText, body }) =>
     pendingText === 'Read it'
       ? callsTools([use('t1', 'look', { text: 'EVIL page' })])({ kind, pendingText, body } as never)
@@ -49,7 +49,7 @@ test('a refusal after a tool has returned takes the whole turn with it: calls an
   expect(world.claude.violations()).toEqual([]);
 });
 
-test('a second refusal in a row is taken for the history: a fresh session answers it', async () => {
+test('a second refusal in a row is blamed on the history: a fresh session answers it', async () => {
   await outcomeOf('Hello', 1);
   const old = await sessionNow();
   await world.peek.hset(world.keys.session(old as never), 'refusalsInRow', 1);
@@ -61,7 +61,7 @@ test('a second refusal in a row is taken for the history: a fresh session answer
   expect(await outcomeOf('And now?', 3)).toMatchObject({ outcome: 'answered', recoveries: 0 });
 });
 
-test('two messages that are refused by themselves cost the chat nothing', async () => {
+test('two refused messages in a row do not cost the chat its session', async () => {
   await outcomeOf('Hello', 1);
   const old = await sessionNow();
   expect(await outcomeOf('EVIL one', 2)).toMatchObject({ outcome: 'failed', reason: 'refused' });
@@ -72,7 +72,7 @@ test('two messages that are refused by themselves cost the chat nothing', async 
   expect(world.claude.violations()).toEqual([]);
 });
 
-test('a refusal with words is no answer', async () => {
+test('a refusal with text is not an answer', async () => {
   world.claude.guard.refusesText = { pattern: /EVIL/, said: 'I will not' };
   expect(await outcomeOf('Something EVIL', 1)).toMatchObject({ outcome: 'failed', reason: 'refused' });
   expect(shown()).toEqual([expect.stringMatching(/declined to answer/)]);

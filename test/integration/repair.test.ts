@@ -16,7 +16,7 @@ async function givenLines(...lines: object[]) {
   );
 }
 
-test('an image that the API would refuse for ever is left out, said so in the view, and recorded', async () => {
+test('a picture that the API would always refuse is replaced in the request, and the audit trail has the repair', async () => {
   const source = {
     type: 'base64',
     media_type: 'image/png',
@@ -44,7 +44,7 @@ test('an image that the API would refuse for ever is left out, said so in the vi
   expect(events).toContain('placeholder');
 });
 
-test('torn tool pairs of an import never reach the API', async () => {
+test('incomplete tool pairs of an import never reach the API', async () => {
   await givenLines(
     { role: 'user', content: 'Look it up' },
     {
@@ -68,7 +68,7 @@ test('torn tool pairs of an import never reach the API', async () => {
   expect(world.claude.violations()).toEqual([]);
 });
 
-test('a 400 that would repeat for ever moves the chat to a fresh session, and the next message is answered', async () => {
+test('a 400 that would always repeat is recovered from, and the next message is answered', async () => {
   await givenLines({ role: 'user', content: 'one' }, { role: 'assistant', content: 'two' });
   const message = 'messages.1.content.0: a rule that nobody knows yet was broken';
   world.claude.react((call) =>
@@ -83,7 +83,7 @@ test('a 400 that would repeat for ever moves the chat to a fresh session, and th
 });
 
 test.each(['{"v":1,"t":"us', '{"v":9,"t":"user","id":"x","at":"","content":"from the future"}', 'null'])(
-  'a line of the log that cannot be read (%s) is left out, and the operator is told',
+  'a line of the log that cannot be read (%s) is skipped, and the operator is notified',
   async (line) => {
     const session = await givenLines({ role: 'user', content: 'one' }, { role: 'assistant', content: 'two' });
     await world.peek.rpush(world.keys.log(session), line);

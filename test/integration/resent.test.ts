@@ -63,7 +63,7 @@ async function withLostReply<T>(script: string, first: () => Promise<unknown>, c
   return reply;
 }
 
-test('an admission whose reply is lost hands out its heads all the same', async () => {
+test('an admission whose response is lost returns its heads when it is resent', async () => {
   const entries = [await accepted(1, 1001), await accepted(2, 1002)];
   const reply = await withLostReply(
     'admit',
@@ -80,7 +80,7 @@ test('an admission whose reply is lost hands out its heads all the same', async 
   expect(await redis.ttl((await redis.keys(keys.admitted('*')))[0] ?? '')).toBeGreaterThan(0);
 });
 
-test('an attempt whose beginning lost its reply has begun once, and nobody died', async () => {
+test('an attempt whose start is resent counts as one attempt and no crash', async () => {
   const [other, entry] = [await accepted(1, 1002), await accepted(2)];
   await lane.admit(2);
   const attempt = await withLostReply(
@@ -93,7 +93,7 @@ test('an attempt whose beginning lost its reply has begun once, and nobody died'
   expect(await attempt.write('step', [['SET', 'by', 'it']])).toBe('written');
 });
 
-test('a beginning that is sent again after somebody took over begins nothing', async () => {
+test('an attempt whose start is resent after another took over is fenced', async () => {
   const [other, entry] = [await accepted(1, 1002), await accepted(2)];
   await lane.admit(2);
   await begun(other, lane, chatKey(1002));
@@ -108,7 +108,7 @@ test('a beginning that is sent again after somebody took over begins nothing', a
   expect(await redis.hget(keys.turn(entry), 'deaths')).toBe('1');
 });
 
-test('an attempt that Redis has forgotten is nobody else: it writes nothing into the one that came after', async () => {
+test('an attempt that Redis has lost writes nothing into the turn of the next one', async () => {
   const entry = await accepted(1);
   await lane.admit(1);
   const forgotten = await begun(entry);
@@ -120,7 +120,7 @@ test('an attempt that Redis has forgotten is nobody else: it writes nothing into
   expect(await redis.get('answer')).toBe('of the heir');
 });
 
-test('a message that has a conclusion already gets that one, whatever this attempt has come to', async () => {
+test('an attempt that meets a stored conclusion sends nothing, and the next one delivers that conclusion', async () => {
   const entry = String(await redis.xadd(keys.inbound, '*', 'chat', CHAT, 'message', '{"v":1}')) as EntryId;
   await lane.admit(1);
   const sent: string[] = [];

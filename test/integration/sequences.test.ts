@@ -62,7 +62,7 @@ function chatOf({ kind, pendingText, body }: ClaudeCall): number {
   return Number(/chat-(\d+)-history/.exec(JSON.stringify(body))?.[1]);
 }
 
-test('whatever kinds of errors follow each other, every message ends within the bound, asked for exactly once and last', async () => {
+test('after any sequence of 3 failures a message ends within 4 calls, each with it exactly once and last', async () => {
   const all = [...sequences(LENGTH), ...KINDS.map((kind) => Array<Trigger>(LENGTH + 2).fill(kind))];
   for (const at of all.keys()) {
     const chat = FIRST_CHAT + at;

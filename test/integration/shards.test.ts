@@ -6,20 +6,20 @@ import { eachInWorld, world } from '../fixture/each-test.ts';
 
 eachInWorld();
 
-test('who begins first says how many shards there are, and all who begin later agree or are told', async () => {
+test('the first start fixes the number of shards, and a later start with another number gets a problem', async () => {
   expect(await Promise.all([noteShards(world.peek, 4), noteShards(world.peek, 4)])).toEqual([undefined, undefined]);
   expect(await noteShards(world.peek, 2)).toMatch(/^SHARDS is 2, .* begun with SHARDS=4/);
   expect(await shardsProblem(world.peek, 1)).toMatch(/Set SHARDS=4\./);
   expect(await noteShards(world.peek, 4)).toBeUndefined();
 });
 
-test('data that tells no number fits any, and whoever only looks notes none', async () => {
+test('data without a number of shards fits any number, and shardsProblem stores no number', async () => {
   expect(await shardsProblem(world.peek, 3)).toBeUndefined();
   expect(await world.peek.exists(world.keys.shards)).toBe(0);
 });
 
 test.each(['spillway.ts', 'worker/main.ts', 'producer/main.ts'])(
-  '%s ends with the code for configuration, and touches nothing, when the number is another',
+  '%s exits 2 and changes nothing when SHARDS differs from the data',
   async (root) => {
     await noteShards(world.peek, 4);
     const ended = await runFile(root, [], { ...world.env, SHARDS: '2' });
@@ -29,7 +29,7 @@ test.each(['spillway.ts', 'worker/main.ts', 'producer/main.ts'])(
   },
 );
 
-test('no verb of the operator looks at a part of the shards as if they were all', async () => {
+test('audit exits 2 and check exits 1 when SHARDS differs from the data', async () => {
   await noteShards(world.peek, 4);
   const [audit, check] = await Promise.all(
     [['audit'], ['check']].map((args) => runFile('worker/cli/main.ts', args, world.env)),

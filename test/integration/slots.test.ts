@@ -48,7 +48,7 @@ const settled = async () => {
   return counts.reduce((sum, count) => sum + count, 0);
 };
 
-test('the limit is one of the process: with several shards and a limit of one, one message is answered at a time', async () => {
+test('WORKER_CONCURRENCY=1 answers one message at a time across 4 shards', async () => {
   const most = holdCalls(60);
   await start();
   const chats = Array.from({ length: SHARDS }, (_, shard) => chatsOf(shard, 3)).flat();
@@ -57,7 +57,7 @@ test('the limit is one of the process: with several shards and a limit of one, o
   expect(most()).toBe(1);
 });
 
-test('all slots are used, also by one shard alone and after others had them', async () => {
+test('WORKER_CONCURRENCY=3 answers at most 3 messages of two shards at once, and uses all 3 slots', async () => {
   const most = holdCalls(100);
   await start({ WORKER_CONCURRENCY: '3' });
   const [first, second] = [chatsOf(0, 3), chatsOf(1, 9)];
@@ -66,7 +66,7 @@ test('all slots are used, also by one shard alone and after others had them', as
   expect(most()).toBe(3);
 });
 
-test('a shard whose one turn is long gets the slots that come free elsewhere', async () => {
+test('a shard with a long turn gets a slot that another shard releases', async () => {
   const [long, next] = chatsOf(0, 2);
   const [other] = chatsOf(1, 1);
   world.claude.react((call) => (call.pendingText === 'long' ? { do: 'hang' } : undefined));
@@ -84,7 +84,7 @@ test('a shard whose one turn is long gets the slots that come free elsewhere', a
   await world.telegram.waitForText(next ?? 0, /next/);
 });
 
-test('what a busy process cannot run is run by another one', async () => {
+test('a second process runs what a busy one cannot', async () => {
   const busy = chatsOf(0, 1)[0] ?? 0;
   world.claude.react((call) => (call.pendingText === 'long' ? { do: 'hang' } : undefined));
   await start();
@@ -96,7 +96,7 @@ test('what a busy process cannot run is run by another one', async () => {
   await until('the other answers', async () => ((await settled()) === SHARDS ? true : undefined), 25_000);
 });
 
-test('slots are handed over in the order in which they were asked for, and given up on in time', async () => {
+test('slots are granted in the order of the requests, and a request times out', async () => {
   const slots = createSlots(1);
   const [one, other] = [slots.share(), slots.share()];
   const release = await one.take(0);

@@ -21,7 +21,7 @@ const outcomesOf = async (chat: number) =>
 
 const untilAsked = (text: string) => world.claude.waitForCall(({ pendingText }) => pendingText === text);
 
-test('/stop ends the turn that runs and what waits behind it, in order, and nothing of other chats', async () => {
+test('/stop cancels the running turn and the messages behind it, in order, and nothing in other chats', async () => {
   await start();
   world.telegram.say(CHAT, HANG);
   world.telegram.say(OTHER, HANG);
@@ -44,7 +44,7 @@ test('/stop ends the turn that runs and what waits behind it, in order, and noth
   expect(shown(ALERT_CHAT)).toEqual([]);
 });
 
-test('/stop where nothing runs says so, and what was answered stays answered', async () => {
+test('/stop says so when nothing runs, and answered messages stay answered', async () => {
   await start();
   world.telegram.say(CHAT, 'first');
   await nextOutcome(world, CHAT);
@@ -54,7 +54,7 @@ test('/stop where nothing runs says so, and what was answered stays answered', a
   expect(shown(CHAT).at(-1)).toBe(NOTICE.nothingToStop);
 });
 
-test('a message that waits for its next attempt is ended at once, and not when it is due', async () => {
+test('/stop cancels a message that waits for its next attempt at once, not when the attempt is due', async () => {
   world.claude.react(({ pendingText }) =>
     pendingText === 'overloaded'
       ? {
@@ -75,7 +75,7 @@ test('a message that waits for its next attempt is ended at once, and not when i
   expect(await outcomesOf(CHAT)).toEqual(['cancelled stop', 'command stop']);
 });
 
-test('/new ends what was written before it, too, and begins anew', async () => {
+test('/new cancels the messages before it and starts a new conversation', async () => {
   await start();
   world.telegram.say(CHAT, HANG);
   await untilAsked(HANG);
@@ -85,7 +85,7 @@ test('/new ends what was written before it, too, and begins anew', async () => {
   expect(world.claude.calls.at(-1)?.body.messages).toHaveLength(1);
 });
 
-test('/stop reaches a full lane', async () => {
+test('/stop works in a full lane', async () => {
   world.env.LANE_MAX_MESSAGES = '2';
   await start();
   world.telegram.say(CHAT, HANG);
@@ -104,7 +104,7 @@ test('a second /stop does not cancel the first', async () => {
   expect(await outcomesOf(CHAT)).toEqual(['cancelled stop', 'command stop', 'cancelled stop', 'command stop']);
 });
 
-test('what is concluded when /stop comes is delivered', async () => {
+test('an answer that is concluded when /stop comes is delivered', async () => {
   world.telegram.fail('sendMessage', { do: 'slow', ms: 1_500 }, 1);
   await start();
   world.telegram.say(CHAT, 'first');
@@ -115,7 +115,7 @@ test('what is concluded when /stop comes is delivered', async () => {
   expect(shown(CHAT)).toEqual([expect.stringContaining('first'), NOTICE.nothingToStop]);
 });
 
-test('a gateway that is killed after /stop was admitted leaves it to the next one', async () => {
+test('killed after /stop was admitted: the next gateway cancels without another model call', async () => {
   const victim = await spawnGateway(world, { SPILLWAY_FAIL_AT: 'admitted:2' });
   world.telegram.say(CHAT, HANG);
   await untilAsked(HANG);
@@ -127,7 +127,7 @@ test('a gateway that is killed after /stop was admitted leaves it to the next on
   expect(world.claude.calls).toHaveLength(1);
 });
 
-test('a command in a group that names another bot stops nothing here', async () => {
+test('/stop for another bot in a group stops nothing, and /stop for this bot does', async () => {
   const group = -1_002_000_000_001;
   world.env.TELEGRAM_ALLOWED_IDS = String(group);
   world.claude.react(({ pendingText }) => (pendingText.includes(HANG) ? { do: 'hang' } : undefined));

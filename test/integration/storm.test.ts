@@ -32,7 +32,7 @@ const sessions = () =>
   Promise.all(chats.map(async (chat) => (await world.peek.hget(world.keys.chat(chatKey(chat)), 'session')) ?? ''));
 const alerts = () => world.telegram.shown(ALERT_CHAT).map(({ text }) => text);
 
-test('a window that is wrong for everybody costs few chats their sessions: the others wait, and are told when it lasts', async () => {
+test('a wrong window costs at most 8 of 20 chats their session: most others wait and then fail, with one alert', async () => {
   const before = await givenHistories();
   await start({}, STORM);
   for (const chat of chats) world.telegram.say(chat, 'Hello?');
@@ -50,7 +50,7 @@ test('a window that is wrong for everybody costs few chats their sessions: the o
   expect(storm[0]).toMatch(/refused 4 chats as too long.*Chat \d+, entry \d+-\d+.*CONTEXT_WINDOW_TOKENS/);
 }, 60_000);
 
-test('when it is over the chats that waited are answered, each in the session that it had, and the operator is told', async () => {
+test('after a storm the chats that waited are answered in their old sessions, and the operator is notified', async () => {
   const before = await givenHistories();
   await start({}, STORM);
   for (const chat of chats) world.telegram.say(chat, 'Hello?');
@@ -67,7 +67,7 @@ test('when it is over the chats that waited are answered, each in the session th
   expect(world.claude.violations()).toEqual([]);
 }, 60_000);
 
-test('few chats that overflow are recovered as ever', async () => {
+test('three chats that overflow are recovered without a storm alert', async () => {
   await givenHistories();
   let refused = 0;
   world.claude.react((call) => (call.kind === 'main' && refused++ < 3 ? { do: 'overflow' } : undefined));

@@ -10,7 +10,7 @@ async function surprised(how: 'reject' | 'throw') {
   return { how: await root.ended, log: root.log.join('\n') };
 }
 
-test('a rejection that nobody handles ends the process in order, and its words are not printed', async () => {
+test('an unhandled rejection shuts the process down in order with exit code 1, and its text is not logged', async () => {
   const { how, log } = await surprised('reject');
   expect(how).toBe('1');
   expect(log).not.toContain('my private words');
@@ -22,7 +22,7 @@ test('a rejection that nobody handles ends the process in order, and its words a
   expect(await world.peek.get('stopped')).toBe('well');
 });
 
-test('an exception that nobody catches ends the process in order', async () => {
+test('an uncaught exception shuts the process down in order with exit code 1, and its text is not logged', async () => {
   const { how, log } = await surprised('throw');
   expect(how).toBe('1');
   expect(log).toContain('"origin":"uncaughtException"');

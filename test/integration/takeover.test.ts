@@ -54,7 +54,7 @@ async function waitsBehind(lease: Lease, name: string): Promise<void> {
   });
 }
 
-test('after kill -9 of the process that polls, another of the same machine polls at once', async () => {
+test('after kill -9 of the process that polls, another on the same machine polls within 3 s', async () => {
   const env = { TEST_LEASE_LASTS_MS: String(LASTS_MS) };
   const victim = await spawnGateway(world, env);
   await world.telegram.waitForCall(({ method }) => method === 'getUpdates');
@@ -73,7 +73,7 @@ test('after kill -9 of the process that polls, another of the same machine polls
   expect(await holderIn()).toMatchObject({ pid: heir.pid });
 });
 
-test('a holder on another machine is known to be gone by its connection', async () => {
+test('a closed connection shows within 3 s that a holder on another machine is gone', async () => {
   const victim = contend({ mark: ELSEWHERE });
   const term = await victim.lease.begin(never);
   const heir = contend();
@@ -85,7 +85,7 @@ test('a holder on another machine is known to be gone by its connection', async 
   expect([term?.isHeld(), next?.isHeld()]).toEqual([false, true]);
 });
 
-test('on a cluster it is the connection to the node that holds the lease', async () => {
+test('on a cluster a closed connection to the node with the lease shows that its holder is gone', async () => {
   const cluster = await startCluster();
   started.unshift(() => cluster.stop());
   const address = cluster.servers.map(({ url }) => url);
@@ -98,7 +98,7 @@ test('on a cluster it is the connection to the node that holds the lease', async
   expect(next?.isHeld()).toBe(true);
 });
 
-test('the lease goes on with its shard when a replica takes over', async () => {
+test('the lease can be acquired again after a replica takes over its shard', async () => {
   const cluster = await startCluster();
   started.unshift(() => cluster.stop());
   const { lease } = contend({ address: cluster.servers.map(({ url }) => url) });
@@ -111,7 +111,7 @@ test('the lease goes on with its shard when a replica takes over', async () => {
   expect(next?.isHeld()).toBe(true);
 }, 40_000);
 
-test('a holder that loses its connection ends its term, and has the lease again as soon as it is connected', async () => {
+test('a holder that loses its connection ends its term, and regains the lease when it is reconnected', async () => {
   const { lease, redis } = contend({ mark: ELSEWHERE });
   const first = await lease.begin(never);
   const before = await holderIn();
@@ -124,7 +124,7 @@ test('a holder that loses its connection ends its term, and has the lease again 
   expect(after.connection).not.toEqual(before.connection);
 });
 
-test('the lease is taken only from the holder that was judged: one that is back keeps it', async () => {
+test('the lease is taken only from the holder that was judged; one that renewed it meanwhile keeps it', async () => {
   const hold = bindScript<string>(world.peek, join(PROJECT_ROOT, 'producer', 'receive', 'acquire-lease.lua'));
   const ask = (owner: string, text: string, gone = '') => hold([leaseKey()], [owner, text, LASTS_MS, gone]);
   expect(await ask('first', 'first by 1')).toBe('first by 1');
@@ -134,7 +134,7 @@ test('the lease is taken only from the holder that was judged: one that is back 
   expect(await ask('second heir', 'second heir', 'first by 2')).toBe('heir');
 });
 
-test('a holder whose connection lives, or of which nothing can be told, is left alone', async () => {
+test('a holder counts as gone only when its process or its connection is known to have ended', async () => {
   const redis = connectRedis(world.redis.url, 'patient');
   started.push(() => redis.disconnect());
   await untilReady(redis, 5_000);
@@ -158,7 +158,7 @@ test('a holder whose connection lives, or of which nothing can be told, is left 
   expect(await introduce(redis, 'us', ownMark())).toEqual({ owner: 'us', ...ownMark() });
 });
 
-test('without leave to ask for connections the lease is still taken, held and given back', async () => {
+test('the lease is acquired, held and released even when the ACL forbids CLIENT', async () => {
   await world.peek.call('ACL', 'SETUSER', 'default', '-client');
   const first = contend({ mark: ELSEWHERE });
   expect((await first.lease.begin(AbortSignal.timeout(5_000)))?.isHeld()).toBe(true);
@@ -168,7 +168,7 @@ test('without leave to ask for connections the lease is still taken, held and gi
   expect((await second.lease.begin(AbortSignal.timeout(5_000)))?.isHeld()).toBe(true);
 });
 
-test('readiness says whom this process waits for, and is not ready while nobody polls', async () => {
+test('readiness names the process that polls, and is not ready once that process is gone', async () => {
   const victim = contend({ mark: ELSEWHERE });
   await victim.lease.begin(never);
   const heir = startProducer(rootOf(world), { leaseLastsMs: LASTS_MS, leaseRetryMs: 1_500 });
@@ -191,7 +191,7 @@ test('readiness says whom this process waits for, and is not ready while nobody 
   await until('poll', async () => (await said())?.ready || undefined);
 });
 
-test('a producer of a quiet bot is ready with its first poll, which does not wait', async () => {
+test('a producer of a quiet bot is ready within 3 s, because its first poll does not wait', async () => {
   const sinceMs = performance.now();
   const producer = startProducer(rootOf(world));
   started.push(() => producer.stop());

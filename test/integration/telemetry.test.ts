@@ -42,7 +42,7 @@ afterEach(async () => {
   await otlp.close();
 });
 
-test('a message of stage 2 is one trace, from update to reply, with the five names and their attributes', async () => {
+test('a stage 2 recovery is one trace from update to reply, with the five overflow spans and their attributes', async () => {
   await importSession(world.peek, world.keys, chatKey(CHAT), await parseLines(conversation(60, 1_000)));
   const main = () => world.claude.calls.filter((call) => call.kind === 'main');
   const search = { type: 'tool_use', id: 't1', name: 'recall', input: { query: 'file-7.ts' } };
@@ -90,7 +90,7 @@ test('a message of stage 2 is one trace, from update to reply, with the five nam
   );
 });
 
-test('every span that we emit is one of the table, and each message has a trace of its own', async () => {
+test('every emitted span is in the table, and each message has its own trace', async () => {
   world.telegram.say(CHAT, 'one');
   world.telegram.say(CHAT, 'two');
   const traces = [(await nextOutcome(world, CHAT)).traceId, (await nextOutcome(world, CHAT, 2)).traceId];

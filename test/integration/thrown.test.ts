@@ -17,7 +17,7 @@ eachInWorld({ env: { MAX_ATTEMPTS: '2' } });
 const LIMITS = { reconcileEveryMs: 200 };
 const firstDead = async () => (await world.peek.xrange(world.keys.dead, '-', '+', 'COUNT', 1))[0]?.[1];
 
-test('a value in Redis that no turn can use ends the message after its attempts, and all are told', async () => {
+test('an unusable value in Redis fails the message after its attempts, with a notice and an alert', async () => {
   await world.peek.hset(world.keys.chat(chatKey(CHAT)), 'session', 's-broken');
   await world.peek.set(world.keys.log('s-broken' as SessionId), 'not a list');
   await start({}, LIMITS);
@@ -31,7 +31,7 @@ test('a value in Redis that no turn can use ends the message after its attempts,
   expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
 });
 
-test('a turn that cannot even be begun is put aside after its attempts, and the chat goes on', async () => {
+test('a message whose turn cannot start fails after its attempts, and the chat goes on', async () => {
   const fields = ['chat', String(CHAT), 'message', JSON.stringify(inboundText(1, CHAT)), 'traceparent', ''];
   const entry = String(await world.peek.xadd(world.keys.inbound, '*', ...fields)) as EntryId;
   await world.peek.hset(world.keys.turn(entry), 'trial', '{"torn');
@@ -45,7 +45,7 @@ test('a turn that cannot even be begun is put aside after its attempts, and the 
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
 });
 
-test('Redis that takes nothing for a while is no fault of a message: it uses up no attempt', async () => {
+test('a Redis that is out of memory for a while does not use up the attempts of a message', async () => {
   await start({}, LIMITS);
   world.telegram.say(CHAT, 'First');
   await nextOutcome(world, CHAT);
@@ -75,7 +75,7 @@ async function entryOf(chat: string): Promise<EntryId> {
 }
 
 test.each([LONG_CHAT, '9007199254740993', `-100.${LONG_CHAT}`])(
-  'a chat id that is none (%s) is undecodable',
+  'an entry with an invalid chat id (%s) is undecodable',
   async (chat) => {
     const entry = await entryOf(chat);
     await start({}, LIMITS);
@@ -85,7 +85,7 @@ test.each([LONG_CHAT, '9007199254740993', `-100.${LONG_CHAT}`])(
   },
 );
 
-test('a chat id that is none, in a lane already, ends too', async () => {
+test('entries with an invalid chat id that are already in a lane end as dead letters', async () => {
   const { keys, peek, redis } = world;
   await peek.xgroup('CREATE', keys.inbound, INBOUND_GROUP, '0', 'MKSTREAM');
   const entries = [await entryOf(LONG_CHAT), await entryOf(LONG_CHAT)];

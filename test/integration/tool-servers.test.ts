@@ -5,7 +5,7 @@ import type { McpServerState } from '../../worker/tools/mcp/client.ts';
 import { keptLog } from '../fixture/log.ts';
 import { until } from '../fixture/root.ts';
 
-test('a server that is down for a while is told, and its return; a queue that refuses is asked again', async () => {
+test('alerts when a server is down for a while and when it returns, and retries a queue that refuses', async () => {
   const servers: McpServerState[] = [{ server: 'web', problem: undefined, tools: 1, omitted: [] }];
   const queued: Alert[] = [];
   let refusals = 0;

@@ -41,13 +41,13 @@ async function killedAt(step: Failpoint, nth: number, ...rounds: Block[][]) {
   return { notes: await notebook.notes(), results: last ? resultsIn(last) : [] };
 }
 
-test('killed after a call that only reads: it is made again', async () => {
+test('killed after a read-only call: the call is repeated', async () => {
   const { notes, results } = await killedAt('tool called', 1, [use('t1', 'look')]);
   expect(notes).toEqual(['look t1', 'look t1']);
   expect(results).toEqual([expect.objectContaining({ content: [text('look: t1')] })]);
 });
 
-test('killed after a call that changes something: it is not made again, and the model is told that its fate is unknown', async () => {
+test('killed after a call that writes: it is not repeated, and its result is an error that it was interrupted', async () => {
   const { notes, results } = await killedAt('tool called', 1, [use('t1', 'write')]);
   expect(notes).toEqual(['write t1']);
   expect(results).toEqual([
@@ -58,7 +58,7 @@ test('killed after a call that changes something: it is not made again, and the 
   ]);
 });
 
-test('killed after a result was stored: the call is not made again, and its result is shown', async () => {
+test('killed after a result was stored: the call is not repeated, and the model gets its result', async () => {
   const { notes, results } = await killedAt('tool result stored', 1, [use('t1', 'write')]);
   expect(notes).toEqual(['write t1']);
   expect(results).toEqual([expect.objectContaining({ content: [text('write: t1')] })]);
@@ -70,7 +70,7 @@ test.each<[Failpoint, number]>([
   ['model called', 2],
   ['tool result stored', 3],
 ])(
-  'killed at "%s" for the %ith time: the turn goes on where it was, and no finished call is made twice',
+  'killed at "%s" for the %ith time: the turn goes on where it was, and no finished call is repeated',
   async (step, nth) => {
     const { notes } = await killedAt(step, nth, [use('t1', 'write'), use('t2', 'look')], [use('t3', 'write')]);
     expect(notes.filter((note) => note.startsWith('write'))).toEqual(['write t1', 'write t3']);
@@ -78,7 +78,7 @@ test.each<[Failpoint, number]>([
   },
 );
 
-test('asked to end during a call: the turn is handed back unharmed, and the next process ends it', async () => {
+test('SIGTERM during a call: the turn is handed back without using up an attempt, and the next process ends it', async () => {
   world.claude.react(callsTools([use('t1', 'hang'), use('t2', 'write')]));
   const first = await spawnGateway(world, { TOOL_TIMEOUT_MS: '60000' });
   world.telegram.say(CHAT, 'Do it');

@@ -22,7 +22,7 @@ eachInWorld(() => ({ env: notebook.env }));
 
 afterEach(() => notebook.remove());
 
-test('the model calls tools side by side, sees their results in its own order, and the user gets one answer', async () => {
+test('the model gets the results of two calls in one round in its own order, and the user gets one answer', async () => {
   await start();
   world.claude.react(callsTools([text('Let me look.'), use('t1', 'look'), use('t2', 'write')], [use('t3', 'look')]));
   world.telegram.say(CHAT, 'Find it');
@@ -40,7 +40,7 @@ test('the model calls tools side by side, sees their results in its own order, a
   expect(mainCalls()).toHaveLength(3);
 });
 
-test('a tool that fails, hangs or does not exist is an error result, and the turn goes on', async () => {
+test('a tool that fails, hangs or does not exist yields an error result, and the turn goes on', async () => {
   await start();
   world.claude.react(callsTools([use('t1', 'fail'), use('t2', 'hang'), use('t3', 'absent'), use('t4', 'look')]));
   world.telegram.say(CHAT, 'Try');
@@ -55,7 +55,7 @@ test('a tool that fails, hangs or does not exist is an error result, and the tur
   expect(world.claude.violations()).toEqual([]);
 });
 
-test('a long result is cut before it is first sent, and says how much there was and how to read on', async () => {
+test('a long result is cut before it is first sent, and states its full length and how to read on', async () => {
   await start({ TOOL_RESULT_MAX_CHARS: '500' });
   world.claude.react(callsTools([use('t1', 'long', { words: 1_000 })]));
   world.telegram.say(CHAT, 'Read it');
@@ -69,7 +69,7 @@ test('a long result is cut before it is first sent, and says how much there was 
   expect(JSON.stringify(events)).toMatch(/message\.capped/);
 });
 
-test('what was cut can be read on with recall, from where it was cut', async () => {
+test('recall reads a cut result on from where it was cut', async () => {
   await start({ TOOL_RESULT_MAX_CHARS: '500' });
   let asked: unknown;
   world.claude.react((call) => {
@@ -86,7 +86,7 @@ test('what was cut can be read on with recall, from where it was cut', async () 
   expect(JSON.stringify(last && resultsIn(last))).toMatch(/lorem ipsum end/);
 });
 
-test('after its last round the model must answer in words', async () => {
+test('after TOOL_ROUNDS_MAX rounds the model must answer without tools', async () => {
   await start({ TOOL_ROUNDS_MAX: '2' });
   world.claude.react((call) => {
     if (call.kind !== 'main') return undefined;
@@ -100,7 +100,7 @@ test('after its last round the model must answer in words', async () => {
   expect(world.claude.violations()).toEqual([]);
 });
 
-test('a model that has nothing to add after its tools has said what it said before them', async () => {
+test('when the model adds nothing after its tools, its text before them is the answer', async () => {
   await start();
   world.claude.react((call) =>
     resultsIn(call).length > 0
@@ -112,7 +112,7 @@ test('a model that has nothing to add after its tools has said what it said befo
   expect(shown()).toEqual(['I write it down.']);
 });
 
-test('a call whose input was cut is not made, and the next message finds a sound session', async () => {
+test('a call whose input was cut is not made, and the next message is answered without a violation', async () => {
   await start();
   const cut = { type: 'tool_use', id: 't1', name: 'notebook__write', input: '{"text": "half' };
   let isCut = false;
@@ -132,7 +132,7 @@ test('a call whose input was cut is not made, and the next message finds a sound
 });
 
 test.each(['claude-sonnet-4-6', 'claude-opus-5-5'])(
-  'an overflow between two rounds masks old results, keeps the newest, and goes on where it was (%s)',
+  'results that outgrow the window between two rounds are masked, without a refusal or a compaction (%s)',
   async (model) => {
     const bindThinking = model === 'claude-opus-5-5';
     await moveToWorld({ claude: { windowTokens: 30_000, bindThinking }, env: notebook.env });
@@ -153,7 +153,7 @@ test.each(['claude-sonnet-4-6', 'claude-opus-5-5'])(
 );
 
 test.each(['claude-opus-5-5', 'claude-sonnet-4-6'])(
-  'a result that is larger than the window ends within the bound, and the chat goes on (%s)',
+  'a turn with a result larger than the window is answered within 8 calls, and the chat goes on (%s)',
   async (model) => {
     await moveToWorld({ claude: { windowTokens: 20_000 }, env: notebook.env });
     await start({ MODEL: model, TOOL_RESULT_MAX_CHARS: '400000' });
@@ -168,7 +168,7 @@ test.each(['claude-opus-5-5', 'claude-sonnet-4-6'])(
   },
 );
 
-test('a tool that the API would refuse costs no chat its answer, and the operator is told of it once', async () => {
+test('a tool that the API would refuse is omitted, the chat is answered, and the operator gets one alert', async () => {
   const broken = await startMcpHttp({
     list: () => ({
       tools: [
@@ -211,7 +211,7 @@ test('a tool that the API would refuse costs no chat its answer, and the operato
   }
 });
 
-test('check names a server of tools that is away, and what is wrong with its configuration', async () => {
+test('check names an MCP server that does not start, and what is wrong in MCP_CONFIG', async () => {
   const folder = await temporaryFolder();
   const check = async (json: string) => {
     await writeFile(join(folder, 'mcp.json'), json);

@@ -16,11 +16,11 @@ const TRANSIENT: [string, Reaction][] = [
   ['an error event after a 200', { do: 'errorEvent', type: 'overloaded_error', message: 'Overloaded' }],
   ['a stream that ends early', { do: 'truncate', text: 'half an ans' }],
   ['a socket that dies in the stream', { do: 'cut', text: 'half an ans' }],
-  ['an error without a shape', { do: 'raw', status: 502, body: '<html>bad gateway</html>' }],
+  ['an error page', { do: 'raw', status: 502, body: '<html>bad gateway</html>' }],
   ['an answer without text', { do: 'answer', content: [] }],
 ];
 
-test.each(TRANSIENT)('%s is tried again and the message answered once', async (_what, reaction) => {
+test.each(TRANSIENT)('after %s the call is retried, and the message is answered once', async (_what, reaction) => {
   world.claude.react((call) => (call.index === 0 ? reaction : undefined));
   world.telegram.say(CHAT, 'Patience');
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', recoveries: 0 });
@@ -28,7 +28,7 @@ test.each(TRANSIENT)('%s is tried again and the message answered once', async (_
   expect(world.claude.calls).toHaveLength(2);
 });
 
-test('a wait that the provider asks for is honoured', async () => {
+test('the retry-after of the provider is honoured', async () => {
   const busy = {
     do: 'error',
     status: 429,
@@ -43,7 +43,7 @@ test('a wait that the provider asks for is honoured', async () => {
   expect((second?.at ?? 0) - (first?.at ?? 0)).toBeGreaterThanOrEqual(3_000);
 });
 
-test('a provider that stays away for longer than our patience ends in a told failure, an alert and a dead letter', async () => {
+test('an outage longer than OUTAGE_PATIENCE_MS fails the message with a notice, an alert and a dead letter', async () => {
   await restart({ OUTAGE_PATIENCE_MS: '500' });
   world.claude.react(() => ({ do: 'error', status: 500, type: 'api_error', message: 'secret internals' }));
   world.telegram.say(CHAT, 'Anybody?');
@@ -60,7 +60,7 @@ test('a provider that stays away for longer than our patience ends in a told fai
   ]);
 });
 
-test('a key that is not accepted is told to each user and once to the operator', async () => {
+test('a key that is not accepted gives each user a notice and the operator one alert', async () => {
   world.claude.react(() => ({ do: 'error', status: 401, type: 'authentication_error', message: 'invalid x-api-key' }));
   for (const chat of [CHAT, CHAT + 1, CHAT + 2]) world.telegram.say(chat, 'Hello');
   for (const chat of [CHAT, CHAT + 1, CHAT + 2]) {
@@ -72,7 +72,7 @@ test('a key that is not accepted is told to each user and once to the operator',
   expect(shown(ALERT_CHAT)).toHaveLength(1);
 });
 
-test('a refusal is told to the user and not sent again with the next message', async () => {
+test('a refused message fails and is not sent again with the next one', async () => {
   world.claude.react((call) =>
     call.index === 0 ? { do: 'answer', text: 'partial', stopReason: 'refusal' } : undefined,
   );
@@ -84,14 +84,14 @@ test('a refusal is told to the user and not sent again with the next message', a
   expect(shown(CHAT)[1]).toContain('something fine');
 });
 
-test('a chat that is gone ends as undeliverable, and the operator is told', async () => {
+test('a message to a chat that is gone ends as undeliverable, and the operator is notified', async () => {
   world.telegram.fail('sendMessage', { status: 403, description: 'Forbidden: bot was blocked by the user' }, 1);
   world.telegram.say(CHAT, 'bye');
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'undeliverable', reason: 'telegram_gone' });
   await world.telegram.waitForText(ALERT_CHAT, /could not be delivered/);
 });
 
-test('a send that Telegram throttles is sent once, later, without asking the model again', async () => {
+test('a throttled send is shown once, without another model call', async () => {
   world.telegram.fail(
     'sendMessage',
     { status: 429, description: 'Too Many Requests: retry after 1', parameters: { retry_after: 1 } },
@@ -103,7 +103,7 @@ test('a send that Telegram throttles is sent once, later, without asking the mod
   expect(world.claude.calls).toHaveLength(1);
 });
 
-test('a send whose reply is lost is repeated at most once', async () => {
+test('a send whose response is lost is repeated once, without another model call', async () => {
   world.telegram.fail('sendMessage', { do: 'loseReply' }, 1);
   world.telegram.say(CHAT, 'lost?');
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });

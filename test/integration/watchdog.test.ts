@@ -110,7 +110,7 @@ async function listener() {
   return { url: `${url}/secret-word`, pings: () => pings, more, close: () => closeServer(server) };
 }
 
-test('a message that nobody answers is told once by two workers, and once more when it is answered', async () => {
+test('two workers send one alert for an unanswered message, and one when it is answered', async () => {
   world.claude.react((call) => (call.index === 0 ? { do: 'hang' } : undefined));
   produce();
   await Promise.all([work(), work()]);
@@ -125,7 +125,7 @@ test('a message that nobody answers is told once by two workers, and once more w
   expect(alerts()).toEqual([text, expect.stringMatching(/^Resolved: messages are answered again/)]);
 });
 
-test('behind a chat that is stuck already an outage of the endpoint is told, with its end', async () => {
+test('alerts on an outage of the endpoint and on its end, even while a chat is stuck already', async () => {
   let isDown = false;
   world.claude.react((call) => (isDown ? OVERLOADED : /stuck/.test(call.pendingText) ? { do: 'hang' } : undefined));
   produce();
@@ -140,7 +140,7 @@ test('behind a chat that is stuck already an outage of the endpoint is told, wit
   await world.telegram.waitForText(ALERT_CHAT, /^Resolved: the model endpoint answers again/, 30_000);
 }, 60_000);
 
-test('an endpoint that does not accept our key is told at once, however many fail: one incident with the right count', async () => {
+test('a key that is not accepted causes one alert for 12 messages, and its end states their number', async () => {
   let isRefused = true;
   world.claude.react(() => (isRefused ? REFUSED_KEY : undefined));
   produce();
@@ -156,7 +156,7 @@ test('an endpoint that does not accept our key is told at once, however many fai
   expect(alerts().filter((alert) => !alert.startsWith('Resolved'))).toHaveLength(1);
 }, 60_000);
 
-test('a poller that falls silent is told, and its return too; without any poller nothing is said', async () => {
+test('alerts when a poller falls silent and when it returns, and does not alert before any poller started', async () => {
   await work({ pollAgeMs: 700 });
   await moreChecks();
   expect(await openIncidents()).toEqual([]);
@@ -168,7 +168,7 @@ test('a poller that falls silent is told, and its return too; without any poller
   expect(text).toContain('24 hours');
 });
 
-test('a conflict reaches the operator from a real poll', async () => {
+test('alerts on a conflict of a real poll', async () => {
   world.telegram.fail(
     'getUpdates',
     { status: 409, description: 'Conflict: terminated by other getUpdates request' },
@@ -179,7 +179,7 @@ test('a conflict reaches the operator from a real poll', async () => {
   await alerted(/another process polls with the same token/);
 });
 
-test('a heartbeat says who receives, and a webhook that stands in the way of polls is a conflict', async () => {
+test('a heartbeat names its receiver, and a webhook that blocks polls counts as a conflict', async () => {
   const log = createLogger('silent');
   const beatOf = (receiver: 'poller' | 'webhook') => createHeartbeat(world.peek, world.keys, log, 0, receiver);
   const written = (wanted: object) =>
@@ -195,7 +195,7 @@ test('a heartbeat says who receives, and a webhook that stands in the way of pol
   await written({ receiver: /^poller$/, conflictMs: /^\d+$/ });
 });
 
-test('a token that is not accepted and a channel that takes nothing are incidents that wait to be told', async () => {
+test('a bot token that is not accepted and a failing alert channel queue one alert each', async () => {
   createHeartbeat(world.peek, world.keys, createLogger('silent'), 0).failed('unauthorized');
   await world.peek.hset(world.keys.alerting, 'failingSinceMs', Date.now() - 200_000, 'why', 'gone: chat not found');
   watch();
@@ -207,7 +207,7 @@ test('a token that is not accepted and a channel that takes nothing are incident
   expect(told).toMatch(/Alerts cannot be sent: the operator's chat has taken none for 20\d seconds/);
 });
 
-test('jobs that nobody runs and a Redis that fills up are told', async () => {
+test('alerts on jobs that nobody runs and on a Redis that is nearly full', async () => {
   const redis = connectRedis(world.redis.url, 'patient');
   const queue = openQueue(redis, world.keys, startTelemetry({ serviceName: 'test', exporting: false }));
   started.push({ stop: async () => redis.disconnect() }, { stop: () => queue.close() });
@@ -223,7 +223,7 @@ test('jobs that nobody runs and a Redis that fills up are told', async () => {
   expect(told).toMatch(/Redis is nearly full: \d+ of \d+ MB/);
 });
 
-test('a budget that is nearly used up is told, and the new day ends it', async () => {
+test('alerts on a budget that is 90 % used, and on the end of that with a new day', async () => {
   const day = new Date().toISOString().slice(0, 10);
   await world.peek.set(world.keys.spentByAll(day), 900);
   watch();
@@ -232,7 +232,7 @@ test('a budget that is nearly used up is told, and the new day ends it', async (
   await until('its end', async () => (await notices()).find((text) => /Resolved: a new day of the budget/.test(text)));
 });
 
-test('a check that fails is made again: an outage of Redis ends no watchdog', async () => {
+test('the watchdog survives an outage of Redis and checks again', async () => {
   const { log, lines } = keptLog();
   watch(log);
   world.redis.kill9();
@@ -242,7 +242,7 @@ test('a check that fails is made again: an outage of Redis ends no watchdog', as
   await until('a notice', async () => (await notices())[0]);
 });
 
-test('the dead-man is pinged while messages are taken and answered, and not while an incident is open', async () => {
+test('the dead-man is pinged while messages are answered, not while an incident is open; no log has its URL', async () => {
   const outside = await listener();
   const { log, lines } = keptLog();
   await work({ env: { DEADMAN_URL: outside.url }, log });
@@ -264,7 +264,7 @@ test('the dead-man is pinged while messages are taken and answered, and not whil
   expect(JSON.stringify(lines)).not.toContain('secret-word');
 });
 
-test('the dead-man is not pinged while nobody polls, and at most once in its time', async () => {
+test('the dead-man is not pinged while nobody polls, and at most once per interval', async () => {
   const outside = await listener();
   watch(createLogger('silent'), 50, { url: outside.url, everyMs: 60_000 });
   await moreChecks();

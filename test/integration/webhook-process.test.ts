@@ -33,7 +33,7 @@ const statusesOf = (update: number) =>
   world.telegram.deliveries.filter(({ updateId }) => updateId === update).map(({ status }) => status);
 
 test.each<Failpoint>(['update received', 'accepted'])(
-  'killed at "%s": Telegram delivers it again, and it has one outcome and one answer',
+  'killed at "%s": the update is delivered again, and has one outcome and one answer',
   async (step) => {
     const victim = await spawn({ SPILLWAY_FAIL_AT: `${step}:1` });
     front.behind(portOf(victim));
@@ -50,7 +50,7 @@ test.each<Failpoint>(['update received', 'accepted'])(
   },
 );
 
-test('the one that looks after the webhook is killed: the other goes on, and looks after it too', async () => {
+test('when the process that looks after the webhook is killed, the other receives and looks after it', async () => {
   const [victim, other] = [await spawn(), await spawn()];
   front.behind(portOf(victim), portOf(other));
   const first = world.telegram.say(CHAT, 'to either');
@@ -66,7 +66,7 @@ test('the one that looks after the webhook is killed: the other goes on, and loo
   expect(new Set(settings().map(({ params }) => JSON.stringify(params))).size).toBe(1);
 });
 
-test('deploys under load: SIGTERM loses no delivery and doubles none, and each chat keeps its order', async () => {
+test('deploys under load: SIGTERM neither loses nor doubles a delivery, and each chat keeps its order', async () => {
   const chats = Array.from({ length: 8 }, (_, at) => CHAT + at);
   const rounds = 3;
   world.claude.react((call) =>

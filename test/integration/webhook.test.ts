@@ -69,7 +69,7 @@ async function acceptedOf(chatId: number): Promise<number[]> {
 
 const say = (chatId: number, ...texts: string[]) => texts.map((text) => world.telegram.say(chatId, text));
 
-test('a message that is delivered is answered, and nobody polls', async () => {
+test('a message that the webhook delivers is answered, and nobody polls', async () => {
   const producer = await receive();
   started.push(await setUpWorker(rootOf(world), { drainMs: 1_000 }));
   const [update = 0] = say(CHAT, 'by webhook');
@@ -94,7 +94,7 @@ test('an update that is delivered twice is accepted once', async () => {
   expect(await acceptedOf(CHAT)).toEqual([update]);
 });
 
-test('while Redis is away Telegram is asked to come again; then all is accepted, in order, and nothing is lost', async () => {
+test('while Redis is down deliveries get a 503; afterwards all are accepted, in order', async () => {
   const producer = await receive();
   world.redis.kill9();
   const updates = say(CHAT, 'a', 'b', 'c');
@@ -108,7 +108,7 @@ test('while Redis is away Telegram is asked to come again; then all is accepted,
   await until('ready again', async () => (await readyOf(producer)).status === 'ready' || undefined);
 }, 60_000);
 
-test('a Redis without memory is told from one that took the message: nothing is confirmed until it did', async () => {
+test('while Redis is out of memory deliveries get a 503; afterwards all are accepted, in order', async () => {
   await receive();
   await world.peek.config('SET', 'maxmemory', '1');
   const updates = say(CHAT, 'a', 'b');
@@ -118,7 +118,7 @@ test('a Redis without memory is told from one that took the message: nothing is 
   expect(await acceptedOf(CHAT)).toEqual(updates);
 }, 60_000);
 
-test('a write that Redis carries out after it was given up on is not doubled, and not overtaken', async () => {
+test('a write that Redis executes after its timeout is neither doubled nor overtaken', async () => {
   await receive();
   process.kill(world.redis.pid, 'SIGSTOP');
   const updates = say(CHAT, 'late', 'next', 'last');
@@ -135,7 +135,7 @@ test('a write that Redis carries out after it was given up on is not doubled, an
   expect(await acceptedOf(CHAT)).toEqual(updates);
 }, 60_000);
 
-test('two producers take deliveries side by side, one of them looks after the webhook, and either may end', async () => {
+test('two producers receive in parallel, one looks after the webhook, and the other takes over when it stops', async () => {
   const first = await receive();
   const second = await produce();
   front.behind(first.port, second.port);
@@ -160,7 +160,7 @@ test('two producers take deliveries side by side, one of them looks after the we
   expect(await hook()).toMatchObject({ url: front.url });
 }, 60_000);
 
-test('from polls to a webhook and back: each waits for the other to end, and no update is lost, doubled or overtaken', async () => {
+test('from polls to a webhook and back: each waits for the other, and every update is accepted once, in order', async () => {
   const polling = await produce({});
   const updates = say(CHAT, 'polled');
   await taken();
@@ -187,7 +187,7 @@ test('from polls to a webhook and back: each waits for the other to end, and no 
   expect(await world.peek.hget(world.keys.poll, 'conflictMs')).toBeNull();
 }, 60_000);
 
-test('a webhook that somebody takes away is set again, and the operator is told', async () => {
+test('a webhook that is removed is set again, and the operator is notified', async () => {
   const producer = await receive();
   started.push(await setUpWorker(rootOf(world), { drainMs: 1_000, watchEveryMs: 100 }));
   await until('sign of life', async () => (await world.peek.hget(world.keys.poll, 'lastAnswerMs')) ?? undefined);
@@ -199,7 +199,7 @@ test('a webhook that somebody takes away is set again, and the operator is told'
   expect((await readyOf(producer)).status).toBe('ready');
 }, 60_000);
 
-test('a webhook that Telegram cannot reach is told, and its return too; the process stays ready meanwhile', async () => {
+test('alerts when the webhook is unreachable and when it is back; the process stays ready meanwhile', async () => {
   // It is set again at each look, and Telegram takes that once a second.
   const producer = await receive(1_100);
   started.push(await setUpWorker(rootOf(world), { drainMs: 1_000, watchEveryMs: 100, pollAgeMs: 3_000 }));
