@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { clip, clipMiddle, graphemePrefix, redact } from '../../../../shared/base/text.ts';
-import { GRAPHEMES, graphemeTexts, LINEAR_MS_MAX, prose, rawTexts, SEEDED } from '../../../fixture/texts.ts';
+import { cpuMs, GRAPHEMES, graphemeTexts, LINEAR_MS_MAX, prose, rawTexts, SEEDED } from '../../../fixture/texts.ts';
 
 const segmenter = new Intl.Segmenter('und', { granularity: 'grapheme' });
 
@@ -188,14 +188,14 @@ test.each(
   ].map((part) => [part.slice(0, 30), part]),
 )('redact takes linear time on a megabyte of %j', (_, part) => {
   const text = part.repeat(Math.ceil(1_000_000 / part.length));
-  const start = performance.now();
+  const start = cpuMs();
   redact(text);
-  expect(performance.now() - start).toBeLessThan(LINEAR_MS_MAX);
+  expect(cpuMs() - start).toBeLessThan(LINEAR_MS_MAX);
 });
 
 test('clip and clipMiddle take linear time on a megabyte', () => {
   const text = '🇩🇪e\u0301 '.repeat(140_000);
-  const start = performance.now();
+  const start = cpuMs();
   for (let i = 0; i < 10; i++) clipMiddle(clip(text, 900_000 + i), 500_000 + i);
-  expect(performance.now() - start).toBeLessThan(LINEAR_MS_MAX);
+  expect(cpuMs() - start).toBeLessThan(LINEAR_MS_MAX);
 });

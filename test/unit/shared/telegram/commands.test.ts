@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { type BotCommand, commandOf } from '../../../../shared/telegram/commands.ts';
-import { LINEAR_MS_MAX, rawTexts, SEEDED } from '../../../fixture/texts.ts';
+import { cpuMs, LINEAR_MS_MAX, rawTexts, SEEDED } from '../../../fixture/texts.ts';
 
 test.each<[string, BotCommand]>([
   ['/start', 'start'],
@@ -58,8 +58,8 @@ test('commandOf never throws and returns only existing commands', () => {
 });
 
 test('commandOf reads a text of a million characters in linear time', () => {
-  const start = performance.now();
+  const start = cpuMs();
   for (const text of [`/new@${'a'.repeat(1_000_000)}`, '/new'.repeat(250_000), ' '.repeat(1_000_000)])
     expect(commandOf(text)).toBeUndefined();
-  expect(performance.now() - start).toBeLessThan(LINEAR_MS_MAX);
+  expect(cpuMs() - start).toBeLessThan(LINEAR_MS_MAX);
 });

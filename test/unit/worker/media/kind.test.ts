@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { kindOf, pictureFormat } from '../../../../worker/media/kind.ts';
 import { blankPng, jpegPhoto, pdfOf } from '../../../fixture/files.ts';
-import { LINEAR_MS_MAX, rawTexts, SEEDED } from '../../../fixture/texts.ts';
+import { cpuMs, LINEAR_MS_MAX, rawTexts, SEEDED } from '../../../fixture/texts.ts';
 
 const raw = (latin1: string): Buffer => Buffer.from(latin1, 'latin1');
 const utf16 = (text: string, mark: string): Buffer => Buffer.concat([raw(mark), Buffer.from(text, 'utf16le')]);
@@ -115,8 +115,8 @@ test('kindOf never throws, and returns a text exactly as it was written', () => 
 });
 
 test('kindOf takes linear time on 20 MB', () => {
-  const start = performance.now();
+  const start = cpuMs();
   expect(kindOf(Buffer.alloc(20_000_000, 'word 世界\n')).kind).toBe('text');
   expect(kindOf(Buffer.alloc(20_000_000, 'ftypBM%PDF-\x01')).kind).toBe('pdf');
-  expect(performance.now() - start).toBeLessThan(LINEAR_MS_MAX);
+  expect(cpuMs() - start).toBeLessThan(LINEAR_MS_MAX);
 });
