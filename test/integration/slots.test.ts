@@ -96,6 +96,17 @@ test('a second process runs what a busy one cannot', async () => {
   await until('the other answers', async () => ((await settled()) === SHARDS ? true : undefined), 25_000);
 });
 
+test('whenFree resolves at the release of a slot, or at its timeout', async () => {
+  const slots = createSlots(1);
+  const [one, other] = [slots.share(), slots.share()];
+  await one.whenFree(60_000);
+  const release = await one.take(0);
+  await other.whenFree(5);
+  const freed = other.whenFree(60_000);
+  release?.();
+  await freed;
+});
+
 test('slots are granted in the order of the requests, and a request times out', async () => {
   const slots = createSlots(1);
   const [one, other] = [slots.share(), slots.share()];

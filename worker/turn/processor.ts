@@ -37,8 +37,10 @@ export type Processor = (
 /** How long a poison candidate waits before it asks again whether it is the oldest. */
 const POISON_CANDIDATE_WAIT_MS = 1_000;
 /** How long a job that was taken waits for a slot, and how long it is delayed after that. */
-const SLOT_PATIENCE_MS = 2_000;
+const SLOT_TIMEOUT_MS = 2_000;
 const NO_SLOT_WAIT_MS = 20;
+/** How long a process without a slot leaves the job to others; without that it may win it back each time. */
+const STAND_BACK_MS = 500;
 const TURN_TIMEOUT = 'turn_timeout';
 const INTERNAL_ERROR = 'internal_error';
 /** How soon a running turn notices that its user cancelled it. */
@@ -47,9 +49,8 @@ const CANCEL_LOOK_MS = 1_000;
 /** The life of a job: begin, run the turn, carry out its verdict, make the lane's next head a job. */
 export function createProcessor(ports: ProcessorPorts): Processor {
   return async (job, token, lockLost) => {
-    const giveBack = await ports.share.take(SLOT_PATIENCE_MS);
-    // Another process may have a free slot, and this process asks for the job again.
-    if (!giveBack) return postpone(ports, job, token, NO_SLOT_WAIT_MS);
+    const giveBack = await ports.share.take(SLOT_TIMEOUT_MS);
+    if (!giveBack) return handBack(ports, job, token);
     try {
       await run(ports, job, token, lockLost);
     } finally {
@@ -259,6 +260,13 @@ async function endAttempt(
     ...(isFree ? [['HINCRBY', turn, 'attempts', -1] as const] : []),
     ...(isTimeout ? [['HINCRBY', turn, TIMEOUTS, 1] as const] : []),
   ]);
+}
+
+/** For another process, which may have a free slot. As long as this job is not over here, BullMQ gives us no other. */
+async function handBack(ports: ProcessorPorts, job: Job<TurnJob>, token: string | undefined): Promise<never> {
+  await ports.queue.postpone(job, token, ports.turn.lane.nowMs(), NO_SLOT_WAIT_MS);
+  await ports.share.whenFree(STAND_BACK_MS);
+  throw new DelayedError();
 }
 
 async function postpone(
