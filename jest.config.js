@@ -4,6 +4,7 @@ export default {
   transform: {},
   testMatch: ['<rootDir>/test/**/*.test.ts'],
   testTimeout: 30_000,
-  maxWorkers: 2,
+  // The tests wait more than they compute.
+  maxWorkers: 4,
   globalSetup: '<rootDir>/test/environment/redis-setup.ts',
 };
