@@ -226,7 +226,9 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'an outcome names no trace',
-    mutations: [{ file: 'worker/turn/processor.ts', from: 'traceId: traceIdOf(traceparent),\n', to: "traceId: '',\n" }],
+    mutations: [
+      { file: 'worker/turn/settlement.ts', from: 'traceId: traceIdOf(traceparent),\n', to: "traceId: '',\n" },
+    ],
     scenario: 'telegram-redelivers',
     violates: 'I9',
   },
