@@ -1,7 +1,8 @@
 import type { ReadinessPart, Route } from '../shared/app/health.ts';
-import type { Config, RedisAddress } from '../shared/base/config.ts';
+import type { Config } from '../shared/base/config.ts';
 import type { Instruments } from '../shared/base/instruments.ts';
 import type { Service } from '../shared/base/lifecycle.ts';
+import type { RedisAddress } from '../shared/base/redis-address.ts';
 import { createHeartbeat, HEARTBEAT_EVERY_MS, type Heartbeat, type Receiver } from '../shared/flow/receiver-health.ts';
 import { connectRedis } from '../shared/redis/connection.ts';
 import { keysOf } from '../shared/redis/keys.ts';

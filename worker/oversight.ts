@@ -1,7 +1,8 @@
 import type { ReadinessPart } from '../shared/app/health.ts';
-import type { Config, RedisAddress } from '../shared/base/config.ts';
+import type { Config } from '../shared/base/config.ts';
 import { type Service, stopAll } from '../shared/base/lifecycle.ts';
 import type { Logger } from '../shared/base/log.ts';
+import type { RedisAddress } from '../shared/base/redis-address.ts';
 import { connectRedis } from '../shared/redis/connection.ts';
 import { keysOf } from '../shared/redis/keys.ts';
 import type { Telegram } from '../shared/telegram/client.ts';

@@ -1,7 +1,8 @@
 import type { ReadinessPart } from '../shared/app/health.ts';
-import type { Config, RedisAddress } from '../shared/base/config.ts';
+import type { Config } from '../shared/base/config.ts';
 import type { Instruments } from '../shared/base/instruments.ts';
 import { type Service, stopAll } from '../shared/base/lifecycle.ts';
+import type { RedisAddress } from '../shared/base/redis-address.ts';
 import { METRIC } from '../shared/base/telemetry.ts';
 import { connectRedis, isReadyFor, type RedisClient } from '../shared/redis/connection.ts';
 import { type EntryId, keysOf } from '../shared/redis/keys.ts';

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { RedisAddress } from '../base/config.ts';
+import type { RedisAddress } from '../base/redis-address.ts';
 import { type FoundRedisServer, findRedisServer } from '../private-redis/install.ts';
 import { type PrivateRedis, startPrivateRedis } from '../private-redis/server.ts';
 

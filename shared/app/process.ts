@@ -1,16 +1,10 @@
 import { join } from 'node:path';
-import {
-  type Config,
-  programPath,
-  type RedisAddress,
-  type Role,
-  readProcessConfig,
-  redisAddressOf,
-} from '../base/config.ts';
+import { type Config, programPath, type Role, readProcessConfig } from '../base/config.ts';
 import { createFailpoints, type ReachFailpoint } from '../base/failpoint.ts';
 import { type Service, stopAll } from '../base/lifecycle.ts';
 import { createLogger, describeError, type Logger } from '../base/log.ts';
 import { PROJECT_ROOT, refuse } from '../base/project.ts';
+import { type RedisAddress, redisAddressOf } from '../base/redis-address.ts';
 import { startTelemetry, type Telemetry } from '../base/telemetry.ts';
 import { connectRedis } from '../redis/connection.ts';
 import { noteShards } from '../redis/shards.ts';

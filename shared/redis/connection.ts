@@ -1,6 +1,6 @@
 import { Cluster, Command, Redis } from 'ioredis';
-import type { RedisAddress, SentinelAddress } from '../base/config.ts';
 import { pause } from '../base/lifecycle.ts';
+import type { RedisAddress, SentinelAddress } from '../base/redis-address.ts';
 import { PrimaryConnector, reconnectOn } from './failover.ts';
 
 /** A connection to a server, or to all servers of a cluster. A command, script or transaction addresses one shard. */

@@ -9,7 +9,7 @@ import { SPAN, type Telemetry } from '../../shared/base/telemetry.ts';
 import { connectRedis } from '../../shared/redis/connection.ts';
 import { chatKey } from '../../shared/redis/keys.ts';
 import { readScript } from '../../shared/redis/script.ts';
-import type { Failure } from '../../worker/model/errors/classify.ts';
+import type { Failure } from '../../worker/model/errors/failure.ts';
 import { importSession, parseLines } from '../../worker/session/transfer.ts';
 import { incidentLines } from '../demo/incident.ts';
 import { CONCURRENCY, messageOf, percentile, silentTelemetry, startBench } from './bench.ts';

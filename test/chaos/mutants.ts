@@ -180,19 +180,23 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'an answer is not kept in its conversation',
-    mutations: [{ file: 'worker/turn/turn.ts', from: '    ...commands,\n', to: '' }],
+    mutations: [{ file: 'worker/turn/stored-conclusion.ts', from: '    ...commands,\n', to: '' }],
     scenario: 'telegram-redelivers',
     violates: 'I10',
   },
   {
     name: 'a chat is not given back the session that was innocent',
-    mutations: [{ file: 'worker/turn/turn.ts', from: '...removeTurn(attempt), ...trialLost(attempt)]', to: ']' }],
+    mutations: [
+      { file: 'worker/turn/stored-conclusion.ts', from: '...removeTurn(attempt), ...trialLost(attempt)]', to: ']' },
+    ],
     scenario: 'claude-guarded',
     violates: 'I10',
   },
   {
     name: 'a message that is to blame stays in its conversation',
-    mutations: [{ file: 'worker/turn/turn.ts', from: '...stored, ...removeTurn(attempt), ', to: '...stored, ' }],
+    mutations: [
+      { file: 'worker/turn/stored-conclusion.ts', from: '...stored, ...removeTurn(attempt), ', to: '...stored, ' },
+    ],
     scenario: 'claude-guarded',
     violates: 'I8',
   },
@@ -222,7 +226,9 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'an outcome names no trace',
-    mutations: [{ file: 'worker/turn/processor.ts', from: 'traceId: traceIdOf(traceparent),\n', to: "traceId: '',\n" }],
+    mutations: [
+      { file: 'worker/turn/settlement.ts', from: 'traceId: traceIdOf(traceparent),\n', to: "traceId: '',\n" },
+    ],
     scenario: 'telegram-redelivers',
     violates: 'I9',
   },

@@ -1,6 +1,6 @@
 import Anthropic from '@anthropic-ai/sdk';
 import { createClaude } from '../../worker/model/claude/adapter.ts';
-import type { Failure } from '../../worker/model/errors/classify.ts';
+import type { Failure } from '../../worker/model/errors/failure.ts';
 import type { ModelAnswer, ModelLimits, ModelRequest, Usage } from '../../worker/model/port.ts';
 import { costOf } from '../../worker/model/prices.ts';
 import { InTrouble } from './expectation.ts';

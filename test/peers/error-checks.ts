@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { createClaude } from '../../worker/model/claude/adapter.ts';
-import type { Failure } from '../../worker/model/errors/classify.ts';
+import type { Failure } from '../../worker/model/errors/failure.ts';
 import type { Reaction } from '../stand-in/claude/reaction.ts';
 import type { Check } from './check.ts';
 import { type Ground, IDLE_MS } from './ground.ts';

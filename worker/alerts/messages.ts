@@ -4,7 +4,7 @@ import { clip } from '../../shared/base/text.ts';
 import type { Alert } from '../../shared/flow/alert.ts';
 import type { ChatKey, EntryId } from '../../shared/redis/keys.ts';
 import type { Attempt } from '../lane/attempt.ts';
-import type { FailureReason } from '../model/errors/classify.ts';
+import type { FailureReason } from '../model/errors/failure.ts';
 import { PROVIDER_SAID, providerTroubleOf } from '../model/provider-trouble.ts';
 
 const TOOLS_NAMED_MAX = 10;

@@ -6,7 +6,7 @@ import { fill, keptIn } from '../media/fill.ts';
 import { HISTORY_BYTES_MAX } from '../model/body-size.ts';
 import { cacheLifetime } from '../model/cache-lifetime.ts';
 import { type Count, countRequest } from '../model/count.ts';
-import type { Failure } from '../model/errors/classify.ts';
+import type { Failure } from '../model/errors/failure.ts';
 import { estimateText } from '../model/estimate.ts';
 import type { MessageParam, ModelAnswer, ModelResult, OnText } from '../model/port.ts';
 import type { Room } from '../model/room.ts';

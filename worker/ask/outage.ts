@@ -2,7 +2,7 @@ import { type Attempt, OUTAGE_TRIES, OUTAGE_WAITED } from '../lane/attempt.ts';
 import { backoffMs } from '../lane/backoff.ts';
 import type { Settings } from '../lane/settings.ts';
 import { isEndpointTrouble } from '../model/breaker.ts';
-import type { Failure, FailureReason } from '../model/errors/classify.ts';
+import type { Failure, FailureReason } from '../model/errors/failure.ts';
 
 /** What to do after a call found the endpoint in trouble. */
 export type Wait =

@@ -1,6 +1,7 @@
 import { findPrivateServer } from '../../shared/app/find-redis.ts';
-import { type Config, programPath, redisAddressOf } from '../../shared/base/config.ts';
+import { type Config, programPath } from '../../shared/base/config.ts';
 import { PROJECT_ROOT } from '../../shared/base/project.ts';
+import { redisAddressOf } from '../../shared/base/redis-address.ts';
 import { connectRedis, type RedisClient, serversOf, untilReady } from '../../shared/redis/connection.ts';
 import { keysOf } from '../../shared/redis/keys.ts';
 import { shardsProblem } from '../../shared/redis/shards.ts';

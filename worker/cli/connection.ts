@@ -1,7 +1,8 @@
 import { join } from 'node:path';
 import { provideRedis } from '../../shared/app/find-redis.ts';
-import { programPath, readProcessConfig, redisAddressOf } from '../../shared/base/config.ts';
+import { programPath, readProcessConfig } from '../../shared/base/config.ts';
 import { PROJECT_ROOT } from '../../shared/base/project.ts';
+import { redisAddressOf } from '../../shared/base/redis-address.ts';
 import { connectRedis, type RedisClient, untilReady } from '../../shared/redis/connection.ts';
 import { shardsProblem } from '../../shared/redis/shards.ts';
 import { UsageError } from './output.ts';

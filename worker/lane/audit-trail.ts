@@ -1,5 +1,5 @@
 import { traceIdOf } from '../../shared/base/telemetry.ts';
-import type { FailureReason } from '../model/errors/classify.ts';
+import type { FailureReason } from '../model/errors/failure.ts';
 import type { FailedCall, Usage } from '../model/port.ts';
 import type { Repair } from '../model/rules/repair.ts';
 import type { Attempt, Command } from './attempt.ts';

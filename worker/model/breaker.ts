@@ -1,4 +1,4 @@
-import type { FailureReason } from './errors/classify.ts';
+import type { FailureReason } from './errors/failure.ts';
 import type { Model, ModelResult } from './port.ts';
 
 /** The recent record of one model's endpoint. */

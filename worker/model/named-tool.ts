@@ -1,4 +1,4 @@
-import { field } from './errors/evidence.ts';
+import { field } from './errors/field.ts';
 
 /** No more of an error than this is ever read, so a hostile body costs no time. */
 const TEXT_CHARS_MAX = 8_192;

@@ -3,7 +3,7 @@ import type { ChatKey } from '../../shared/redis/keys.ts';
 import type { ServerTool } from '../tools/server-tools.ts';
 import type { ToolSpec } from '../tools/toolbox.ts';
 import type { Block } from './block.ts';
-import type { Failure } from './errors/classify.ts';
+import type { Failure } from './errors/failure.ts';
 import type { Repair } from './rules/repair.ts';
 
 /** One message of a request, in the Messages API's own shape. */

@@ -1,4 +1,4 @@
-import type { FailureReason } from './errors/classify.ts';
+import type { FailureReason } from './errors/failure.ts';
 
 /** Why an endpoint does not answer, in an operator's categories. */
 export type ProviderTrouble = 'overloaded' | 'network' | 'auth' | 'billing' | 'model';

@@ -5,7 +5,7 @@ import { type Attempt, type Command, OUTAGE_FIELDS, type RecoveryStage, TIMEOUTS
 import type { Settings } from '../lane/settings.ts';
 import type { Concluding } from '../lane/verdict.ts';
 import { bindsThinking } from '../model/catalog.ts';
-import type { Failure } from '../model/errors/classify.ts';
+import type { Failure } from '../model/errors/failure.ts';
 import type { LogRecord, ScrubRecord, TrimRecord, UserRecord } from '../session/record.ts';
 import type { ConversationStore } from '../session/store.ts';
 import { newStamp, type OpenedSession } from '../session/store.ts';

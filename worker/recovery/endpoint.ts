@@ -1,4 +1,4 @@
-import type { Failure } from '../model/errors/classify.ts';
+import type { Failure } from '../model/errors/failure.ts';
 import type { Model } from '../model/port.ts';
 import type { FixedPartsVerdict } from './fixed-parts.ts';
 import type { StormGuard } from './storm.ts';

@@ -2,7 +2,7 @@ import { METRIC } from '../../shared/base/telemetry.ts';
 import { alertCommand } from '../../shared/flow/alert.ts';
 import { failedAlert, gaveUpAlert } from '../alerts/messages.ts';
 import { auditCommand } from '../lane/audit-trail.ts';
-import type { FailureKind } from '../model/errors/classify.ts';
+import type { FailureKind } from '../model/errors/failure.ts';
 import { NOTICE } from '../reply/notices.ts';
 import { type Overflow, type RecoverPorts, type Recovery, reportFailedStage } from './effects.ts';
 import { asksForBlame } from './policy.ts';

@@ -1,5 +1,5 @@
 import type { RecoveryStage } from '../lane/attempt.ts';
-import type { FailureKind, FailureReason } from '../model/errors/classify.ts';
+import type { FailureKind, FailureReason } from '../model/errors/failure.ts';
 
 /** Failures that a change of the request can fix. Transient and terminal ones never reach the table. */
 export type Trigger = Exclude<FailureKind, 'transient' | 'terminal'>;

@@ -4,7 +4,7 @@ import { type Keys, keysOf } from '../../shared/redis/keys.ts';
 import { bindScript } from '../../shared/redis/script.ts';
 import { overflowStormAlert, overflowStormOver } from '../alerts/messages.ts';
 import type { Attempt } from '../lane/attempt.ts';
-import type { Failure } from '../model/errors/classify.ts';
+import type { Failure } from '../model/errors/failure.ts';
 
 /** When many overflows are a storm, and how the gateway gets through it. */
 export interface StormLimits {

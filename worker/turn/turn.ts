@@ -1,37 +1,24 @@
-import { SpanKind } from '@opentelemetry/api';
-import { SPAN } from '../../shared/base/telemetry.ts';
-import { alertCommand } from '../../shared/flow/alert.ts';
 import type { InboundMessage } from '../../shared/flow/message.ts';
-import { type ChatKey, chatKey, type Keys, parseChatKey, type SessionId, shardOf } from '../../shared/redis/keys.ts';
 import type { Destination, Telegram } from '../../shared/telegram/client.ts';
 import { commandOf } from '../../shared/telegram/commands.ts';
-import { undeliverableAlert } from '../alerts/messages.ts';
 import { conversationRequest } from '../ask/call.ts';
 import { type AskPorts, askModel } from '../ask/conversation.ts';
 import type { TurnTime } from '../ask/time.ts';
-import {
-  type Attempt,
-  ageMs,
-  CANCELLED,
-  type Command,
-  type Conclusion,
-  REFUSED,
-  type Written,
-} from '../lane/attempt.ts';
-import { backoffMs } from '../lane/backoff.ts';
+import { type Attempt, ageMs, CANCELLED, type Conclusion, REFUSED } from '../lane/attempt.ts';
 import type { Waiting } from '../lane/fragments.ts';
 import type { Lane } from '../lane/lane.ts';
-import { type Concluding, cancelled, conclude, type Decision, failed, refused, type Verdict } from '../lane/verdict.ts';
+import { cancelled, conclude, type Decision, failed, refused, type Verdict } from '../lane/verdict.ts';
 import { compactAfterReply } from '../recovery/stage-1.ts';
-import { removeTurn, trialLost } from '../recovery/trial.ts';
 import type { Drafts } from '../reply/drafts.ts';
 import { laneFull, NOTICE, unsupportedKind } from '../reply/notices.ts';
-import { deliver, markFirst } from '../reply/outbox.ts';
 import { showTyping } from '../reply/typing.ts';
 import type { ConversationStore } from '../session/store.ts';
 import { readContents } from './attachments.ts';
 import { failTogether, gather, mergedConclusion } from './coalesce.ts';
 import { carryOut } from './command.ts';
+import { deliverConclusion, undeliverable } from './delivery.ts';
+import { destinationOf } from './moved-chat.ts';
+import { isStored, storeConclusion, withNotices } from './stored-conclusion.ts';
 
 /** What a turn works with. */
 export interface TurnPorts {
@@ -42,16 +29,11 @@ export interface TurnPorts {
   lane: Pick<Lane, 'behind' | 'conclusionOf' | 'refusedBehind'>;
 }
 
-/** A finished reply is already paid for, so it may outlast longer trouble than a model call. */
-const DELIVERY_ATTEMPTS_MAX = 30;
-const UNAUTHORIZED_RETRY_MS = 30_000;
 /** During a deploy, a newer worker takes over what this one cannot read; if none does, the user is notified. */
 const NEWER_MS_MAX = 600_000;
 const NEWER_RETRY_MS = 2_000;
 /** The chat's next message waits for a compaction after a reply; a longer one is left to the call that needs it. */
 const AFTER_REPLY_MS_MAX = 180_000;
-/** The turn's field that holds the chat's new id. */
-const MIGRATED_TO = 'migratedTo';
 
 /**
  * One attempt at a message: conclude it unless an earlier attempt did, then deliver. Contract: throws `FencedError` when
@@ -103,47 +85,6 @@ export async function failTurn(ports: TurnPorts, attempt: Attempt, reason: strin
   const stored = await storeConclusion(attempt, decided.conclusion, decided.commands);
   if (stored === 'repeated' && !(await isStored(ports, attempt, decided.conclusion))) return { kind: 'again' };
   return deliverConclusion(ports, attempt, decided.conclusion, destinationOf(attempt), true);
-}
-
-/** Whether the stored conclusion is this one: its reply was lost, and the command was repeated. */
-async function isStored({ lane }: TurnPorts, { entry }: Attempt, conclusion: Conclusion): Promise<boolean> {
-  return (await lane.conclusionOf(entry)) === JSON.stringify(conclusion);
-}
-
-/**
- * If a message ends other than answered while its session is on trial, nothing was shown against the previous session.
- */
-async function storeConclusion(
-  attempt: Attempt,
-  conclusion: Conclusion,
-  commands: Concluding['commands'],
-): Promise<Exclude<Written, 'fenced'>> {
-  const { keys, entry, chat, session } = attempt;
-  const stored = [
-    ['HSET', keys.turn(entry), 'conclusion', JSON.stringify(conclusion), 'attempts', 1] as const,
-    markFirst(attempt),
-    ...commands,
-  ];
-  const isGuilty = attempt.isBlamed && conclusion.outcome !== 'answered';
-  if (attempt.trial === undefined || conclusion.outcome === 'answered') {
-    // Otherwise the next message would be refused because of this one, and the innocent history would be set aside.
-    return attempt.write('conclusion', [...stored, ...(isGuilty ? removeTurn(attempt) : [])]);
-  }
-  const back = await attempt.write(
-    'conclusion',
-    [...stored, ...removeTurn(attempt), ...trialLost(attempt)],
-    [keys.chat(chat), 'session', session],
-  );
-  // The chat was bound to another session in the meantime: that binding stands.
-  return back === 'moved' ? attempt.write('conclusion', stored) : back;
-}
-
-/**
- * The user is notified of changes to the conversation however the message ends; an answer carries its notices already.
- */
-function withNotices({ notices }: Attempt, conclusion: Conclusion): Conclusion {
-  if (conclusion.outcome === 'answered' || notices.length === 0) return conclusion;
-  return { ...conclusion, parts: [...notices, ...conclusion.parts] };
 }
 
 /**
@@ -207,76 +148,4 @@ async function answer(
     // A draft sent after its reply would stand below it.
     await draft.end();
   }
-}
-
-async function deliverConclusion(
-  ports: TurnPorts,
-  attempt: Attempt,
-  conclusion: Conclusion,
-  to: Destination,
-  isNew: boolean,
-): Promise<Verdict> {
-  const attributes = { 'messaging.system': 'telegram', 'spillway.parts': conclusion.parts.length };
-  const { instruments } = ports.ask;
-  const work = () => deliver({ telegram: ports.telegram, instruments }, attempt, conclusion, to, isNew);
-  const delivery = await instruments.telemetry.span(SPAN.deliver, attributes, work, {
-    kind: SpanKind.PRODUCER,
-  });
-  if (delivery.kind === 'delivered') return { kind: 'settle', conclusion };
-  const { failure } = delivery;
-  if (failure.migratedTo !== undefined && failure.migratedTo !== to.chatId) {
-    await moveChat(ports, attempt, conclusion, failure.migratedTo);
-    return deliverConclusion(ports, attempt, conclusion, { chatId: failure.migratedTo }, false);
-  }
-  // A rejected token affects every message, and is not this one's fault.
-  if (failure.kind === 'unauthorized')
-    return {
-      kind: 'later',
-      delayMs: failure.retryAfterMs ?? UNAUTHORIZED_RETRY_MS,
-      reason: 'telegram_unauthorized',
-      isFree: true,
-    };
-  if (delivery.kind === 'later' && attempt.attempts < DELIVERY_ATTEMPTS_MAX) {
-    const delayMs = backoffMs(attempt.attempts, failure.retryAfterMs);
-    return { kind: 'later', delayMs, reason: `telegram_${failure.kind}` };
-  }
-  return undeliverable(attempt, conclusion, `telegram_${failure.kind}`, `${failure.kind}: ${failure.description}`);
-}
-
-async function undeliverable(attempt: Attempt, { also }: Conclusion, reason: string, why: string): Promise<Verdict> {
-  await attempt.write('undeliverable', [alertCommand(attempt.keys, undeliverableAlert(attempt, why))]);
-  return { kind: 'settle', conclusion: { outcome: 'undeliverable', reason, parts: [], ...(also && { also }) } };
-}
-
-/** A group that became a supergroup continues under its new id, with its conversation. */
-async function moveChat(
-  { ask: { settings } }: TurnPorts,
-  { keys, chat, home, entry, session, trial, write }: Attempt,
-  { outcome }: Conclusion,
-  to: number,
-): Promise<void> {
-  const moved = chatKey(to);
-  const isSameShard = shardOf(to, settings.shards) === shardOf(parseChatKey(chat)?.chatId ?? 0, settings.shards);
-  const current = outcome === 'answered' ? session : (trial?.of ?? session);
-  await write('migrated', [
-    ['HSET', keys.turn(entry), MIGRATED_TO, to],
-    ...(isSameShard && home !== moved ? joinLanes(keys, chat, moved, current) : []),
-  ]);
-}
-
-/** From then on, what waits under the old id comes first, in the session of the new one: see `begin.lua`. */
-function joinLanes(keys: Keys, from: ChatKey, to: ChatKey, session: SessionId): Command[] {
-  return [
-    ['HSETNX', keys.chat(to), 'session', session],
-    ['HSET', keys.chat(to), 'movedFrom', from],
-    ['HSET', keys.chat(from), 'movedTo', to],
-  ];
-}
-
-function destinationOf(attempt: Attempt): Destination {
-  const parsed = parseChatKey(attempt.home);
-  if (!parsed) throw new Error(`not a chat key: ${attempt.home}`);
-  const moved = attempt.field(MIGRATED_TO);
-  if (moved !== undefined) return { chatId: Number(moved) };
-  return { chatId: parsed.chatId, ...(parsed.topicId !== undefined && { topicId: parsed.topicId }) };
 }

@@ -3,7 +3,7 @@ import type { Logger } from '../../shared/base/log.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { Keys } from '../../shared/redis/keys.ts';
 import { bindScript } from '../../shared/redis/script.ts';
-import type { FailureReason } from '../model/errors/classify.ts';
+import type { FailureReason } from '../model/errors/failure.ts';
 import type { Model, ModelResult } from '../model/port.ts';
 import { type ProviderTrouble, providerTroubleOf } from '../model/provider-trouble.ts';
 

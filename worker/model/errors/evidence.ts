@@ -1,4 +1,8 @@
+import { field, header } from './field.ts';
 import { isSpoken } from './overflow-patterns.ts';
+import { MAX_TEXT_CHARS, plainText, sentencesOf } from './plain-text.ts';
+import { retryAfterHeader, retryAfterText } from './retry-after.ts';
+import { statusInText, statusOf } from './status.ts';
 import { type TokenCounts, tokenCountsIn } from './token-counts.ts';
 
 /** All that can be read from an error without trusting its shape. */
@@ -18,12 +22,8 @@ export interface Evidence {
   path: { message: number; block?: number } | undefined;
 }
 
-/** No more of an error than this is ever read, so a hostile body costs no time. */
-const MAX_TEXT_CHARS = 8_192;
 /** Errors nest (`cause`, `error`, `response.data`, `errors`), and may be circular. */
 const MAX_PARTS = 16;
-/** An error says what is wrong in its first sentences; each is matched against every rule. */
-const MAX_SENTENCES = 64;
 
 /** Reads an error of any shape. Never throws for a hostile getter or proxy; looks at a bounded part of it. */
 export function readEvidence(error: unknown, now: () => number): Evidence {
@@ -52,45 +52,6 @@ function isEnveloped(raw: string): boolean {
   const start = raw.indexOf('{');
   if (start < 0 || start > 300 || isSpoken(plainText(raw.slice(0, start)))) return false;
   return /["']error["'] ?:|["']type["'] ?: ?["']error["']/.test(raw);
-}
-
-/** The frame of a JSON error: its words ("invalid", "request", "message") are never the subject. */
-const ENVELOPE_WORDS =
-  /\\{0,4}["'](?:message|type)\\{0,4}["'] ?: ?(?:\\{0,4}["'](?:error|invalid_request_error)\\{0,4}["'],? ?)?/g;
-
-/** The text in normalised form: lower case, no quotes and links, `snake_case` and `camelCase` split into words. */
-export function plainText(text: string): string {
-  return text
-    .slice(0, MAX_TEXT_CHARS)
-    .normalize('NFKC')
-    .slice(0, MAX_TEXT_CHARS)
-    .replace(/\\{1,4}u([0-9a-fA-F]{4})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
-    .replace(/\\{1,4}[nrt]/g, '\n')
-    .replace(ENVELOPE_WORDS, '\n')
-    .replace(/https?:\/\/[^\s"'<>)]{1,300}/gi, ' ')
-    .replace(/&gt;/g, '>')
-    .replace(/([a-z])([A-Z])/g, '$1 $2')
-    .replace(/[`'"\u2018\u2019\u201c\u201d\\*]/g, '')
-    .replace(/(\d)_(?=\d)/g, '$1')
-    .replace(/_|(?<=[A-Za-z])-(?=[A-Za-z])/g, ' ')
-    .toLowerCase()
-    .replace(/[^\S\n]+/g, ' ')
-    .slice(0, MAX_TEXT_CHARS);
-}
-
-/** Sentences end at a full stop that a space follows: `messages.3.content.1` and `1.971s` are not split. */
-export function sentencesOf(plain: string): string[] {
-  return plain.split(/\n|(?<=[.!?]) |\u3002/, MAX_SENTENCES);
-}
-
-/** The field, or undefined where reading it throws. */
-export function field(value: unknown, key: string): unknown {
-  if ((typeof value !== 'object' || value === null) && typeof value !== 'function') return undefined;
-  try {
-    return Reflect.get(value, key);
-  } catch {
-    return undefined;
-  }
 }
 
 function firstDefined<T>(parts: readonly unknown[], read: (part: unknown) => T | undefined): T | undefined {
@@ -148,77 +109,10 @@ function labelsOf(parts: readonly unknown[], raw: string): string {
   return [...new Set(labels)].map((label) => plainText(String(label))).join('\n');
 }
 
-function statusOf(part: unknown): number | undefined {
-  for (const key of ['status', 'statusCode', 'status_code', 'httpStatus', 'httpStatusCode', 'code']) {
-    const value = field(part, key);
-    const status = typeof value === 'string' && /^\d{3}$/.test(value) ? Number(value) : value;
-    if (typeof status === 'number' && status >= 400 && status <= 599) return status;
-  }
-  return undefined;
-}
-
-const NOT_A_COUNT =
-  '(?![.,]?\\d|[a-z]| ?(?:tokens?|messages?|char|words|px|pixels|mb|kb|bytes|pages|images|ms|sec|requests|days|%))';
-const LEADING_STATUS = new RegExp(
-  `^[^a-z0-9]{0,3}(?:[a-z /.:()[\\]]{0,60}?\\b(?:error|exception|https?|status|code|failed|failure|post|response|returned|upstream|api)\\b(?:/[\\d.]{1,3})?[^a-z0-9]{0,5})?([45]\\d\\d)${NOT_A_COUNT}`,
-);
-const NAMED_STATUS = new RegExp(`\\b(?:https?(?:/[\\d.]{1,3})?|status|code)[:= (]{1,4}([45]\\d\\d)${NOT_A_COUNT}`);
-
-/** A status that the text leads with or names as such; a bare number elsewhere is a count or a part of an id. */
-function statusInText(plain: string): number | undefined {
-  const found = LEADING_STATUS.exec(plain) ?? (isSpoken(plain) ? null : NAMED_STATUS.exec(plain));
-  return found?.[1] === undefined ? undefined : Number(found[1]);
-}
-
-function header(part: unknown, name: string): string | undefined {
-  for (const headers of [field(part, 'headers'), field(part, 'responseHeaders')]) {
-    const get = field(headers, 'get');
-    let value: unknown;
-    try {
-      value = typeof get === 'function' ? get.call(headers, name) : field(headers, name);
-    } catch {
-      value = undefined;
-    }
-    if (typeof value === 'string' || typeof value === 'number') return String(value).slice(0, 100);
-  }
-  return undefined;
-}
-
 function requestIdOf(part: unknown): string | undefined {
   const stated = [field(part, 'requestID'), field(part, 'request_id'), header(part, 'request-id')];
   const found = stated.find((id) => typeof id === 'string' && id !== '');
   return typeof found === 'string' ? found.slice(0, 100) : undefined;
-}
-
-function retryAfterHeader(part: unknown, now: () => number): number | undefined {
-  const milliseconds = header(part, 'retry-after-ms');
-  if (milliseconds !== undefined && /^\d{1,12}(?:\.\d{1,6})?$/.test(milliseconds))
-    return Math.round(Number(milliseconds));
-  const after = header(part, 'retry-after');
-  if (after === undefined) return undefined;
-  if (/^\d{1,9}(?:\.\d{1,6})?$/.test(after)) return Math.round(Number(after) * 1000);
-  const date = Date.parse(after);
-  return Number.isNaN(date) ? undefined : Math.max(0, date - now());
-}
-
-const UNIT_MS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 } as const;
-
-/** "try again in 1.971s", "retry after 30 seconds", "Please try again in 6m0s", `"retryDelay":"34s"`. */
-function retryAfterText(plain: string): number | undefined {
-  const bare = /retry after( ms)?\W{1,3}(\d{1,7}(?:\.\d{1,3})?)(?![\d.]| ?[a-z])/.exec(plain);
-  if (bare?.[2] !== undefined) return Math.round(Number(bare[2]) * (bare[1] === undefined ? 1_000 : 1));
-  const duration =
-    /(?:try(?:ing)? again|retry(?: after| delay| in)?|wait)[^\d\n]{0,24}((?:\d{1,6}(?:\.\d{1,9})? ?(?:ms|milliseconds?|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h)(?![a-z]) ?){1,4})/.exec(
-      plain,
-    )?.[1];
-  if (duration === undefined) return undefined;
-  const terms = [...duration.matchAll(/(\d{1,6}(?:\.\d{1,9})?) ?(ms|mil|s|m|h)/g)];
-  return Math.round(
-    terms.reduce(
-      (sum, [, count, unit]) => sum + Number(count) * UNIT_MS[(unit === 'mil' ? 'ms' : unit) as keyof typeof UNIT_MS],
-      0,
-    ),
-  );
 }
 
 function pathIn(plain: string): Evidence['path'] {

@@ -1,7 +1,7 @@
 /**
  * What providers and proxies say when something is too large, or only looks like it.
  *
- * The rules read *plain* text (`plainText` in `evidence.ts`): lower case, without quotes and links, `snake_case` and
+ * The rules read *plain* text (`plainText` in `plain-text.ts`): lower case, without quotes and links, `snake_case` and
  * `camelCase` split into words. A rule holds when one sentence matches every regex of `all` and not `none`. They are
  * written from the meaning: who (prompt, input, history) exceeds what (a window, a length, a count of tokens). A test
  * matches each against its example. No regex has an unbounded gap, so each is linear.

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { isOutage, waitOut } from '../../../../worker/ask/outage.ts';
 import type { Attempt } from '../../../../worker/lane/attempt.ts';
-import type { Failure } from '../../../../worker/model/errors/classify.ts';
+import type { Failure } from '../../../../worker/model/errors/failure.ts';
 
 const PATIENCE = { outagePatienceMs: 900_000, waitingNoticeMs: 60_000 };
 const DOWN: Failure = { kind: 'transient', reason: 'overloaded', status: 529 };

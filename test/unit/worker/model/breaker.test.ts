@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { withBreaker } from '../../../../worker/model/breaker.ts';
-import type { FailureReason } from '../../../../worker/model/errors/classify.ts';
+import type { FailureReason } from '../../../../worker/model/errors/failure.ts';
 import type { ModelRequest, ModelResult } from '../../../../worker/model/port.ts';
 import { scripted } from '../../../fixture/scripted-model.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import type { Failure } from '../../../../worker/model/errors/classify.ts';
+import type { Failure } from '../../../../worker/model/errors/failure.ts';
 import type { Model } from '../../../../worker/model/port.ts';
 import { createFixedPartsCheck, type FixedParts } from '../../../../worker/recovery/fixed-parts.ts';
 

@@ -9,15 +9,11 @@ import Anthropic, {
 } from '@anthropic-ai/sdk';
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import {
-  classify,
-  classifyAnswer,
-  type Failure,
-  type FailureKind,
-} from '../../../../../worker/model/errors/classify.ts';
-import { plainText, sentencesOf } from '../../../../../worker/model/errors/evidence.ts';
+import { classify, classifyAnswer } from '../../../../../worker/model/errors/classify.ts';
+import type { Failure, FailureKind } from '../../../../../worker/model/errors/failure.ts';
 import * as failed from '../../../../../worker/model/errors/failure-patterns.ts';
 import * as overflowed from '../../../../../worker/model/errors/overflow-patterns.ts';
+import { plainText, sentencesOf } from '../../../../../worker/model/errors/plain-text.ts';
 import { cpuMs, LINEAR_MS_MAX } from '../../../../fixture/texts.ts';
 
 interface Row {

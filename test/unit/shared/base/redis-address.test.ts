@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
-import { type ConfigReading, readConfig, redisAddressOf } from '../../../../shared/base/config.ts';
+import { type ConfigReading, readConfig } from '../../../../shared/base/config.ts';
+import { redisAddressOf } from '../../../../shared/base/redis-address.ts';
 
 function read(env: Record<string, string>): ConfigReading {
   return readConfig(env, 'tool');

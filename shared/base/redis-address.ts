@@ -1,0 +1,70 @@
+import { z } from 'zod';
+import type { Config } from './config.ts';
+
+/** The URLs of some sentinels, any of which may be unreachable, and a URL with the master's name in place of a host. */
+export interface SentinelAddress {
+  readonly sentinels: readonly string[];
+  readonly master: string;
+}
+
+/**
+ * Where Redis is: a server's URL, the URLs of some nodes of a cluster (any of which may be unreachable), or a master
+ * that sentinels watch.
+ */
+export type RedisAddress = string | readonly string[] | SentinelAddress;
+
+const REDIS_NODE = /^rediss?:\/\/(?:[^@/?#]*@)?(?:\[[\da-f:.]+\]|[\w.-]+):[1-9]\d{0,4}\/?$/i;
+const NODES_EXPECTED =
+  'expected nodes of a cluster, comma separated, each host:port or redis(s)://user:password@host:port';
+const SENTINELS_EXPECTED = 'expected sentinels, comma separated, each host:port or redis(s)://user:password@host:port';
+/** The master's name takes the place of the host. */
+const MASTER_NAME = /^rediss?:\/\/(?:[^@/?#]*@)?[\w.-]+\/?$/i;
+
+/** The setting that names some nodes of a cluster. */
+export const clusterNodes = serverList(NODES_EXPECTED);
+
+/** The setting that names some sentinels. */
+export const sentinelNodes = serverList(SENTINELS_EXPECTED);
+
+/** The setting that names the master that sentinels watch. */
+export const sentinelMaster = z
+  .string()
+  .transform((text) => withScheme(text.trim()))
+  .refine(
+    (url) => MASTER_NAME.test(url) && URL.canParse(url) && canBeDecoded(url),
+    'expected the name that the sentinels know, or redis(s)://user:password@name with what its servers ask for',
+  );
+
+/** Where the environment says that Redis is; `undefined` when the choice is ours. */
+export function redisAddressOf(config: Config): RedisAddress | undefined {
+  const { REDIS_SENTINELS: sentinels, REDIS_SENTINEL_MASTER: master } = config;
+  if (sentinels !== undefined && master !== undefined) return { sentinels, master };
+  return config.REDIS_CLUSTER_NODES ?? config.REDIS_URL;
+}
+
+function serverList(expected: string) {
+  return z
+    .string()
+    .transform((text) => text.split(',').map((node) => withScheme(node.trim())))
+    .refine((nodes) => nodes.every(isNode), { error: expected, abort: true })
+    .refine((nodes) => new Set(nodes.map(accessOf)).size <= 1, 'all must have the same scheme, user and password');
+}
+
+/** The URL has a port, and its percent-encoding can be decoded, as the password is decoded before it is sent. */
+function isNode(url: string): boolean {
+  return REDIS_NODE.test(url) && URL.canParse(url) && canBeDecoded(url);
+}
+
+function canBeDecoded(url: string): boolean {
+  return /^(?:[^%]|%[0-7][\da-f])*$/i.test(url);
+}
+
+function withScheme(address: string): string {
+  return address.includes('://') ? address : `redis://${address}`;
+}
+
+/** The part of a node's URL that applies to every node, including those that the cluster announces. */
+function accessOf(url: string): string {
+  const { protocol, username, password } = new URL(url);
+  return JSON.stringify([protocol, username, password]);
+}

@@ -1,0 +1,37 @@
+import type { Role } from './config.ts';
+
+const REQUIRED: Record<Role, readonly string[]> = {
+  gateway: ['TELEGRAM_BOT_TOKEN', 'TELEGRAM_ALLOWED_IDS', 'TELEGRAM_ALERT_CHAT_ID', 'ANTHROPIC_API_KEY'],
+  producer: ['TELEGRAM_BOT_TOKEN', 'TELEGRAM_ALLOWED_IDS'],
+  worker: ['TELEGRAM_BOT_TOKEN', 'TELEGRAM_ALERT_CHAT_ID', 'ANTHROPIC_API_KEY'],
+  tool: [],
+};
+
+/** One without the other is a mistake: no deliveries, or deliveries that anyone could forge. */
+const WEBHOOK = ['TELEGRAM_WEBHOOK_URL', 'TELEGRAM_WEBHOOK_SECRET'] as const;
+const SENTINEL = ['REDIS_SENTINELS', 'REDIS_SENTINEL_MASTER'] as const;
+const RECEIVING: readonly Role[] = ['gateway', 'producer'];
+
+/** The problems of the settings that a role requires and that are not set, each with what it is for. */
+export function missingSettings(set: Readonly<Record<string, unknown>>, role: Role): string[] {
+  return [...REQUIRED[role], ...pairsOf(set, role)]
+    .filter((name) => set[name] === undefined)
+    .map((name) => `${name} is required: ${hint(name)}`);
+}
+
+/** The settings that are required together, where one of the webhook or of the sentinels is set. */
+function pairsOf(set: Readonly<Record<string, unknown>>, role: Role): readonly string[] {
+  const pairs: (readonly string[])[] = RECEIVING.includes(role) ? [WEBHOOK, SENTINEL] : [SENTINEL];
+  return pairs.filter((pair) => pair.some((name) => set[name] !== undefined)).flat();
+}
+
+function hint(name: string): string {
+  if (name === 'TELEGRAM_BOT_TOKEN') return 'the token that BotFather gave you';
+  if (name === 'TELEGRAM_ALLOWED_IDS') return 'numeric user or chat ids, comma separated; * opens the bot to all';
+  if (name === 'TELEGRAM_ALERT_CHAT_ID') return 'the chat id for operator alerts, or none';
+  if (name === 'TELEGRAM_WEBHOOK_URL') return 'where Telegram is to deliver, since TELEGRAM_WEBHOOK_SECRET is set';
+  if (name === 'TELEGRAM_WEBHOOK_SECRET') return 'who has it may deliver, and TELEGRAM_WEBHOOK_URL is set';
+  if (name === 'REDIS_SENTINELS') return 'where the sentinels are, since REDIS_SENTINEL_MASTER is set';
+  if (name === 'REDIS_SENTINEL_MASTER') return 'the name that the sentinels know the master by';
+  return 'the API key of the model endpoint';
+}

@@ -1,0 +1,91 @@
+import { z } from 'zod';
+import type { AllowedIds } from './config.ts';
+
+/** A timer longer than this fires at once. */
+const TIMER_MS_MAX = 2_147_483_647;
+
+/** A positive integer. */
+export const positive = z
+  .string()
+  .regex(/^[1-9]\d{0,14}$/, 'expected a positive integer')
+  .transform(Number);
+
+/** A duration that a timer can wait. */
+export const milliseconds = positive.refine(
+  (value) => value <= TIMER_MS_MAX,
+  `expected milliseconds, a positive integer of at most ${TIMER_MS_MAX}`,
+);
+
+/** A port to listen at; 0 is any free one. */
+export const port = z
+  .string()
+  .regex(/^\d{1,5}$/, 'expected a port number, 0 to 65535')
+  .transform(Number)
+  .refine((value) => value <= 65_535, 'expected a port number, 0 to 65535');
+
+/** A part of a whole: neither next to nothing nor next to all. */
+export const share = z
+  .string()
+  .regex(/^0?\.\d{1,3}$/, 'expected a share between 0.1 and 0.95, such as 0.7')
+  .transform(Number)
+  .refine((value) => value >= 0.1 && value <= 0.95, 'expected a share between 0.1 and 0.95, such as 0.7');
+
+/** An http or https URL. */
+export const httpUrl = z.url({ protocol: /^https?$/, error: 'expected an http or https URL', abort: true });
+
+/** A URL that we call: a request to one that contains a user name always fails. */
+export const pingUrl = httpUrl.refine(
+  (url) => URL.parse(url)?.username === '',
+  'expected an http or https URL without a user name',
+);
+
+/** Health uses these paths on the same listener. */
+const OWN_PATHS = new Set(['/healthz', '/readyz']);
+const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
+
+/** Where Telegram is to deliver. */
+export const webhookUrl = httpUrl
+  .refine(
+    (url) => url.startsWith('https:') || LOOPBACK.test(URL.parse(url)?.hostname ?? ''),
+    'expected an https URL, or an http one on loopback',
+  )
+  .refine((url) => !OWN_PATHS.has(URL.parse(url)?.pathname ?? ''), 'expected another path than /healthz and /readyz')
+  .refine((url) => URL.parse(url)?.username === '', 'expected a URL without a user name')
+  // Telegram reports the URL as we gave it, so we give it in the one form that can be compared.
+  .transform((url) => new URL(url).href);
+
+const numericId = /^-?\d{1,16}$/;
+
+/** Who may talk to the bot, comma separated. */
+export const allowedIds = z
+  .string()
+  .transform((text) => text.split(',').map((id) => id.trim()))
+  .refine(
+    (ids) => ids.every((id) => id === '*' || numericId.test(id)),
+    'expected numeric user or chat ids, comma separated, or *',
+  )
+  .transform((ids): AllowedIds => (ids.includes('*') ? 'everyone' : new Set(ids.map(Number))));
+
+/** A chat id; `none` becomes undefined. */
+export const alertChat = z
+  .string()
+  .refine((id) => id === 'none' || numericId.test(id), 'expected a numeric chat id, or none')
+  .transform((id) => (id === 'none' ? undefined : Number(id)));
+
+/** `true` or `false`, which is the default. */
+export const flag = z
+  .enum(['true', 'false'], { error: 'expected true or false' })
+  .default('false')
+  .transform((value) => value === 'true');
+
+/** A time zone that this Node knows. */
+export const timeZone = z.string().refine(isTimeZone, 'expected a time zone such as Europe/Berlin');
+
+function isTimeZone(name: string): boolean {
+  try {
+    new Intl.DateTimeFormat('en', { timeZone: name });
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,81 @@
+/** What kind of trouble a failure is: it alone decides the reaction (see the recovery table). */
+export type FailureKind =
+  | 'token'
+  | 'fit'
+  | 'wire'
+  | 'media'
+  | 'poison'
+  /** An answer that was cut before its first word. */
+  | 'output'
+  /** The model declined. */
+  | 'refusal'
+  /** A 4xx without a known cause: the history, the message, the fixed parts or the endpoint may be to blame. */
+  | 'unknown'
+  | 'transient'
+  | 'terminal';
+
+/** A short stable code for spans, logs and alerts. The kind decides what to do, the reason says why. */
+export type FailureReason =
+  | 'prompt_too_long'
+  | 'silent_overflow'
+  /** Our own count said so before the call was made. */
+  | 'counted_too_long'
+  | 'counted_too_large'
+  /** The turn's time ran out repeatedly. */
+  | 'counted_too_slow'
+  | 'output_does_not_fit'
+  | 'request_too_large'
+  | 'media_too_large'
+  | 'media_unreadable'
+  | 'structure'
+  | 'thinking_signature'
+  | 'rate_limited'
+  | 'overloaded'
+  | 'server_error'
+  | 'network'
+  | 'timeout'
+  | 'cut_stream'
+  | 'aborted'
+  /** No call was made: the endpoint is spared. */
+  | 'paused'
+  /** Not recovered yet: many chats overflow, and one of them is tried first. */
+  | 'overflow_storm'
+  /** No call was made: a day's budget is used up. */
+  | 'over_chat_budget'
+  | 'over_total_budget'
+  | 'authentication'
+  | 'permission'
+  | 'billing'
+  | 'not_found'
+  | 'refused'
+  | 'bad_request'
+  /** Thinking took all the output that was allowed. */
+  | 'cut_before_text'
+  | 'unknown';
+
+/** Everything that recovery may know about a failed model call. A field is absent when the error does not state it. */
+export interface Failure {
+  kind: FailureKind;
+  reason: FailureReason;
+  status?: number;
+  /** The size that the provider counted; for `fit` the input alone. Greater than `limitTokens` for `token`. */
+  observedTokens?: number;
+  /** The window that the provider named, never its output limit. */
+  limitTokens?: number;
+  /** The `max_tokens` part of a request that does not fit. */
+  outputTokens?: number;
+  path?: { message: number; block?: number };
+  /** The tool that the error names, where it is about one of the request's tools. */
+  tool?: string;
+  /** How long the provider asks to wait, uncapped; only for `transient`. */
+  retryAfterMs?: number;
+  requestId?: string;
+}
+
+/** What a failure is classified as; the rest of it are facts that the error states. */
+export type FailureClass = Pick<Failure, 'kind' | 'reason'>;
+
+/** Whether a failure means that a budget is used up. */
+export function isOverBudget(reason: FailureReason): boolean {
+  return reason === 'over_chat_budget' || reason === 'over_total_budget';
+}

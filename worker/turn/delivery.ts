@@ -1,0 +1,64 @@
+import { SpanKind } from '@opentelemetry/api';
+import { SPAN } from '../../shared/base/telemetry.ts';
+import { alertCommand } from '../../shared/flow/alert.ts';
+import type { Destination } from '../../shared/telegram/client.ts';
+import { undeliverableAlert } from '../alerts/messages.ts';
+import type { Attempt, Conclusion } from '../lane/attempt.ts';
+import { backoffMs } from '../lane/backoff.ts';
+import type { Verdict } from '../lane/verdict.ts';
+import { deliver } from '../reply/outbox.ts';
+import { moveChat } from './moved-chat.ts';
+import type { TurnPorts } from './turn.ts';
+
+/** A finished reply is already paid for, so it may outlast longer trouble than a model call. */
+const DELIVERY_ATTEMPTS_MAX = 30;
+const UNAUTHORIZED_RETRY_MS = 30_000;
+
+/**
+ * Delivers a stored conclusion, and says what follows from what Telegram says. `isNew`: this very attempt has stored it.
+ * Contract: as `runTurn`.
+ */
+export async function deliverConclusion(
+  ports: TurnPorts,
+  attempt: Attempt,
+  conclusion: Conclusion,
+  to: Destination,
+  isNew: boolean,
+): Promise<Verdict> {
+  const attributes = { 'messaging.system': 'telegram', 'spillway.parts': conclusion.parts.length };
+  const { instruments } = ports.ask;
+  const work = () => deliver({ telegram: ports.telegram, instruments }, attempt, conclusion, to, isNew);
+  const delivery = await instruments.telemetry.span(SPAN.deliver, attributes, work, {
+    kind: SpanKind.PRODUCER,
+  });
+  if (delivery.kind === 'delivered') return { kind: 'settle', conclusion };
+  const { failure } = delivery;
+  if (failure.migratedTo !== undefined && failure.migratedTo !== to.chatId) {
+    await moveChat(ports, attempt, conclusion, failure.migratedTo);
+    return deliverConclusion(ports, attempt, conclusion, { chatId: failure.migratedTo }, false);
+  }
+  // A rejected token affects every message, and is not this one's fault.
+  if (failure.kind === 'unauthorized')
+    return {
+      kind: 'later',
+      delayMs: failure.retryAfterMs ?? UNAUTHORIZED_RETRY_MS,
+      reason: 'telegram_unauthorized',
+      isFree: true,
+    };
+  if (delivery.kind === 'later' && attempt.attempts < DELIVERY_ATTEMPTS_MAX) {
+    const delayMs = backoffMs(attempt.attempts, failure.retryAfterMs);
+    return { kind: 'later', delayMs, reason: `telegram_${failure.kind}` };
+  }
+  return undeliverable(attempt, conclusion, `telegram_${failure.kind}`, `${failure.kind}: ${failure.description}`);
+}
+
+/** The end of a message whose conclusion cannot be delivered: only the operator can be notified. */
+export async function undeliverable(
+  attempt: Attempt,
+  { also }: Conclusion,
+  reason: string,
+  why: string,
+): Promise<Verdict> {
+  await attempt.write('undeliverable', [alertCommand(attempt.keys, undeliverableAlert(attempt, why))]);
+  return { kind: 'settle', conclusion: { outcome: 'undeliverable', reason, parts: [], ...(also && { also }) } };
+}

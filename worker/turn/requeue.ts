@@ -1,0 +1,82 @@
+import { DelayedError, type Job, WaitingError } from 'bullmq';
+import { type Attempt, TIMEOUTS } from '../lane/attempt.ts';
+import type { TurnJob } from '../lane/queue.ts';
+import type { Verdict } from '../lane/verdict.ts';
+import type { ProcessorPorts } from './processor.ts';
+
+const NO_SLOT_WAIT_MS = 20;
+/** How long a process without a slot leaves the job to others; without that it may win it back each time. */
+const STAND_BACK_MS = 500;
+
+/** The reason of a retry after the turn's time ran out: such an end is counted. */
+export const TURN_TIMEOUT = 'turn_timeout';
+
+/**
+ * Carries out a verdict: moves the job to where it says. The only place that translates verdicts into BullMQ's terms,
+ * which expects the error that matches where the job was moved; `settle` leaves it where it is, since it is done.
+ */
+export async function obey(
+  ports: ProcessorPorts,
+  job: Job<TurnJob>,
+  token: string | undefined,
+  attempt: Attempt,
+  verdict: Verdict,
+): Promise<void> {
+  if (verdict.kind === 'settle') return;
+  if (verdict.kind === 'later') {
+    ports.turn.ask.instruments.log[verdict.isFree ? 'info' : 'warn'](
+      { entry: attempt.entry, chat: attempt.chat, reason: verdict.reason, delayMs: verdict.delayMs },
+      'tried again later',
+    );
+    await endAttempt(attempt, verdict);
+    return postpone(ports, job, token, verdict.delayMs);
+  }
+  await endAttempt(attempt, verdict);
+  await job.moveToWait(token);
+  ports.turn.ask.instruments.reach('moved to wait');
+  throw new WaitingError();
+}
+
+/**
+ * An attempt that ends with a verdict did not crash. Once per attempt, even if the command is repeated after a lost
+ * reply.
+ */
+async function endAttempt(
+  { keys, entry, fencingToken, write }: Attempt,
+  verdict: Exclude<Verdict, { kind: 'settle' }>,
+): Promise<void> {
+  const turn = keys.turn(entry);
+  const isFree = verdict.kind === 'hand back' || (verdict.kind === 'later' && verdict.isFree === true);
+  const isTimeout = verdict.kind === 'later' && verdict.reason === TURN_TIMEOUT;
+  await write(`ended:${fencingToken}`, [
+    ['HDEL', turn, 'running', 'deaths'],
+    ['ZREM', keys.poisonCandidates, entry],
+    ...(isFree ? [['HINCRBY', turn, 'attempts', -1] as const] : []),
+    ...(isTimeout ? [['HINCRBY', turn, TIMEOUTS, 1] as const] : []),
+  ]);
+}
+
+/** Moves a job to the delayed ones; throws what tells BullMQ so. */
+export async function postpone(
+  { queue, turn: { lane } }: ProcessorPorts,
+  job: Job<TurnJob>,
+  token: string | undefined,
+  delayMs: number,
+): Promise<never> {
+  await queue.postpone(job, token, lane.nowMs(), delayMs);
+  throw new DelayedError();
+}
+
+/**
+ * Returns a job for which this process has no slot: another process may have one. As long as the job is not over here,
+ * BullMQ gives us no other, so we stand back for a moment, or until a slot is free.
+ */
+export async function handBack(
+  { queue, share, turn: { lane } }: ProcessorPorts,
+  job: Job<TurnJob>,
+  token: string | undefined,
+): Promise<never> {
+  await queue.postpone(job, token, lane.nowMs(), NO_SLOT_WAIT_MS);
+  await share.whenFree(STAND_BACK_MS);
+  throw new DelayedError();
+}

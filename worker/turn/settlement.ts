@@ -1,0 +1,82 @@
+import { SpanKind } from '@opentelemetry/api';
+import { METRIC, SPAN, traceIdOf } from '../../shared/base/telemetry.ts';
+import type { EntryId } from '../../shared/redis/keys.ts';
+import { type Attempt, type Conclusion, FencedError } from '../lane/attempt.ts';
+import type { OutcomeRecord } from '../lane/lane.ts';
+import type { ProcessorPorts } from './processor.ts';
+
+/** A settled message, as the ledger and the operator see it. */
+interface Settled {
+  entry: EntryId;
+  traceparent: string;
+  sentAtMs?: number;
+}
+
+/**
+ * Settles a message and those that end with it, and makes the lane's next head a job. Contract: throws `FencedError`,
+ * or what Redis throws.
+ */
+export async function settle(ports: ProcessorPorts, attempt: Attempt, conclusion: Conclusion): Promise<void> {
+  const { entry, traceparent, attempts, recoveries } = attempt;
+  const { outcome } = conclusion;
+  const own: Settled = { entry, traceparent, ...(attempt.message.ok && { sentAtMs: attempt.message.value.sentAtMs }) };
+  const also = conclusion.also ? await ports.turn.lane.glance(conclusion.also) : [];
+  const settledAtMs = attempt.nowMs();
+  const recordOf = (settled: Settled, tried: Pick<OutcomeRecord, 'attempts' | 'recoveries'>) =>
+    recordFor(attempt, conclusion, settled, { settledAtMs, ...tried });
+  const { result, next } = await ports.turn.ask.instruments.telemetry.span(
+    SPAN.settle,
+    { 'messaging.system': 'redis', 'messaging.message.id': entry, 'spillway.outcome': outcome },
+    () =>
+      ports.turn.lane.settle(
+        attempt,
+        recordOf(own, { attempts, recoveries }),
+        also.map((each) => recordOf(each, { attempts: 0, recoveries: 0 })),
+      ),
+    { kind: SpanKind.CLIENT },
+  );
+  if (result === 'fenced') throw new FencedError();
+  ports.turn.ask.instruments.reach('settled');
+  for (const each of [own, ...also]) tellSettled(ports, attempt, conclusion, each, settledAtMs);
+  if (!next) return;
+  await ports.queue.add([next]);
+  ports.turn.ask.instruments.reach('next added');
+}
+
+function recordFor(
+  { chat, session }: Attempt,
+  { outcome, reason, into }: Conclusion,
+  { entry, traceparent, sentAtMs }: Settled,
+  rest: Pick<OutcomeRecord, 'settledAtMs' | 'attempts' | 'recoveries'>,
+): OutcomeRecord {
+  return {
+    entry,
+    chat,
+    outcome,
+    ...(reason !== undefined && { reason }),
+    ...(into !== undefined && { into }),
+    traceId: traceIdOf(traceparent),
+    ...(sentAtMs !== undefined && { sentAtMs }),
+    ...rest,
+    session,
+  };
+}
+
+function tellSettled(
+  ports: ProcessorPorts,
+  attempt: Attempt,
+  { outcome, reason, parts: answered }: Conclusion,
+  { entry, traceparent, sentAtMs }: Settled,
+  settledAtMs: number,
+): void {
+  const { settings, instruments } = ports.turn.ask;
+  const { telemetry, log } = instruments;
+  telemetry.count(METRIC.outcomes, { outcome });
+  if (sentAtMs !== undefined) telemetry.recordMs(METRIC.latency, settledAtMs - sentAtMs, { outcome });
+  const isOwn = entry === attempt.entry;
+  const content =
+    settings.logContent && isOwn && attempt.message.ok
+      ? { content: { asked: attempt.message.value.content, answered } }
+      : {};
+  log.info({ entry, chat: attempt.chat, outcome, reason, traceId: traceIdOf(traceparent), ...content }, 'settled');
+}

@@ -1,0 +1,48 @@
+import type { Attempt, Conclusion, Written } from '../lane/attempt.ts';
+import type { Concluding } from '../lane/verdict.ts';
+import { removeTurn, trialLost } from '../recovery/trial.ts';
+import { markFirst } from '../reply/outbox.ts';
+import type { TurnPorts } from './turn.ts';
+
+/**
+ * Stores how a message will end, once, before anything of it is delivered.
+ *
+ * If a message ends other than answered while its session is on trial, nothing was shown against the previous session.
+ */
+export async function storeConclusion(
+  attempt: Attempt,
+  conclusion: Conclusion,
+  commands: Concluding['commands'],
+): Promise<Exclude<Written, 'fenced'>> {
+  const { keys, entry, chat, session } = attempt;
+  const stored = [
+    ['HSET', keys.turn(entry), 'conclusion', JSON.stringify(conclusion), 'attempts', 1] as const,
+    markFirst(attempt),
+    ...commands,
+  ];
+  const isGuilty = attempt.isBlamed && conclusion.outcome !== 'answered';
+  if (attempt.trial === undefined || conclusion.outcome === 'answered') {
+    // Otherwise the next message would be refused because of this one, and the innocent history would be set aside.
+    return attempt.write('conclusion', [...stored, ...(isGuilty ? removeTurn(attempt) : [])]);
+  }
+  const back = await attempt.write(
+    'conclusion',
+    [...stored, ...removeTurn(attempt), ...trialLost(attempt)],
+    [keys.chat(chat), 'session', session],
+  );
+  // The chat was bound to another session in the meantime: that binding stands.
+  return back === 'moved' ? attempt.write('conclusion', stored) : back;
+}
+
+/** Whether the stored conclusion is this one: its reply was lost, and the command was repeated. */
+export async function isStored({ lane }: TurnPorts, { entry }: Attempt, conclusion: Conclusion): Promise<boolean> {
+  return (await lane.conclusionOf(entry)) === JSON.stringify(conclusion);
+}
+
+/**
+ * The user is notified of changes to the conversation however the message ends; an answer carries its notices already.
+ */
+export function withNotices({ notices }: Attempt, conclusion: Conclusion): Conclusion {
+  if (conclusion.outcome === 'answered' || notices.length === 0) return conclusion;
+  return { ...conclusion, parts: [...notices, ...conclusion.parts] };
+}
