@@ -1,0 +1,44 @@
+import type { RecoverPorts } from './effects.ts';
+import type { Subject } from './session-compaction.ts';
+import type { Summariser, SummaryPart } from './summarise.ts';
+
+/** The turn's field that holds the finished part of a summary. */
+export const PART = 'summary';
+
+/**
+ * The summariser of a chat; it keeps each finished part with the turn. A chunk must fit the summariser, and its summary
+ * must fit the chat.
+ */
+export async function summariserOf(ports: RecoverPorts, subject: Subject): Promise<Summariser> {
+  const { attempt, room } = subject;
+  const { windowTokens, maxOutputTokens } = await ports.endpoint.model.limits(ports.settings.compactionModel);
+  return {
+    model: ports.endpoint.model,
+    chat: attempt.chat,
+    name: ports.settings.compactionModel,
+    fallbackName: ports.settings.fallbackModel,
+    limitTokens: Math.min(windowTokens, room.limitTokens),
+    outputTokens: maxOutputTokens ?? Number.POSITIVE_INFINITY,
+    summaryTokens: Math.max(1, room.retainedTokens - room.keptTokens),
+    preserve: ports.settings.preserve,
+    patienceMs: subject.patienceMs,
+    beforeCall: () => attempt.assertOwned(),
+    keepPart: async (part) => {
+      const kept = JSON.stringify({ of: subjectKey(subject), part });
+      await attempt.write('', [['HSET', attempt.keys.turn(attempt.entry), PART, kept]]);
+      ports.instruments.reach('summary part stored');
+    },
+  };
+}
+
+/** The finished part of the same summary: the same records give the same chunks. */
+export function finishedPart(subject: Subject): SummaryPart | undefined {
+  const kept = subject.attempt.field(PART);
+  if (kept === undefined) return undefined;
+  const { of, part } = JSON.parse(kept) as { of: string; part: SummaryPart };
+  return of === subjectKey(subject) ? part : undefined;
+}
+
+function subjectKey({ attempt, opened, room }: Subject): string {
+  return [attempt.session, opened.firstIndex, opened.logRecords, room.limitTokens].join(' ');
+}

@@ -1,0 +1,165 @@
+import { randomBytes } from 'node:crypto';
+import { METRIC, SPAN } from '../../shared/base/telemetry.ts';
+import type { Attempt, Command } from '../lane/attempt.ts';
+import { type AuditEvent, auditCommand, failedCallEvent } from '../lane/audit-trail.ts';
+import type { FailedCall } from '../model/port.ts';
+import { type Room, roomOf } from '../model/room.ts';
+import type { LogRecord } from '../session/record.ts';
+import { appendCommands, archivableCommand, newStamp, type OpenedSession } from '../session/store.ts';
+import type { Conversation } from './cached-summary.ts';
+import { finishedPart, PART, summariserOf } from './chat-summariser.ts';
+import {
+  COMPACTION_CALLS_MAX,
+  type Compaction,
+  type CompactionFailure,
+  type CompactionResult,
+  compact,
+} from './compact.ts';
+import { LIMIT_TOKENS_MIN, learnLimit, type RecoverPorts, thinkingTrim } from './effects.ts';
+import { maskResults, trimOldRounds } from './mask.ts';
+
+/** Why a session was not compacted, with the failed call where that was the cause. */
+export interface Uncompacted {
+  reason: string;
+  failed?: FailedCall | undefined;
+}
+
+/** What is compacted, and for whom. */
+export interface Subject {
+  attempt: Attempt;
+  opened: OpenedSession;
+  room: Room;
+  /** The step under which the result is stored, once. */
+  step: string;
+  /** What is stored with it. */
+  effects: readonly Command[];
+  /** How long transient trouble is waited out. */
+  patienceMs: number;
+  /** Calls that were made in vain. */
+  callsMade?: number;
+  /** The conversation as a turn sends it, where a summary may read it from the provider's cache. */
+  conversation?: () => Promise<Conversation>;
+}
+
+/**
+ * Compacts a session: masks its old tool results where that is enough, or else has the model summarise it. The result
+ * is stored in one step. Returns why it failed, or nothing. Contract: throws `FencedError`, or what Redis throws.
+ */
+export async function compactSession(
+  ports: RecoverPorts,
+  subject: Subject,
+  signal: AbortSignal,
+): Promise<Uncompacted | undefined> {
+  return ports.instruments.telemetry.span(SPAN.overflowCompacted, { success: false }, async (span) => {
+    const result = (await maskOldResults(ports, subject)) ?? (await summariseSession(ports, subject, signal));
+    if (!result.ok) {
+      const { reason, calls } = result.failed;
+      if (signal.aborted) return { reason: 'aborted' };
+      span.setAttributes({ 'error.type': reason, 'spillway.compaction.calls': calls });
+      ports.instruments.telemetry.count(METRIC.recoveries, { action: 'compact', result: reason });
+      const { failed } = result.failed;
+      await subject.attempt.write('', [
+        auditCommand(subject.attempt, { event: 'context.compaction-failed', reason, calls }),
+        ...(failed
+          ? [auditCommand(subject.attempt, failedCallEvent('summary', ports.settings.compactionModel, failed))]
+          : []),
+      ]);
+      return result.failed;
+    }
+    const { tokensBefore, tokensAfter, calls } = result.compaction;
+    span.setAttributes({
+      success: true,
+      'spillway.tokens.before': tokensBefore,
+      'spillway.tokens.after': tokensAfter,
+      'spillway.compaction.calls': calls,
+    });
+    ports.instruments.telemetry.count(METRIC.recoveries, { action: calls === 0 ? 'mask' : 'compact', result: 'ok' });
+    ports.instruments.reach('compaction stored');
+    return undefined;
+  });
+}
+
+type Compacted = { ok: true; compaction: Pick<Compaction, 'tokensBefore' | 'tokensAfter' | 'calls'> };
+
+/** The cheap step first: replaces each old tool result by one line. It restores nothing that a load has omitted. */
+async function maskOldResults(ports: RecoverPorts, subject: Subject): Promise<Compacted | undefined> {
+  const { window } = subject.opened;
+  if (window.omitted > 0) return undefined;
+  const mask = maskResults(window, subject.room, thinkingTrim(ports, window.records));
+  if (!mask) return undefined;
+  const { trims, tokensBefore, tokensAfter } = mask;
+  await store(subject, trims, [], [{ event: 'context.force-pruned', tokensBefore, tokensAfter }]);
+  return { ok: true, compaction: { tokensBefore, tokensAfter, calls: 0 } };
+}
+
+async function summariseSession(ports: RecoverPorts, subject: Subject, signal: AbortSignal): Promise<CompactionResult> {
+  const { opened, room } = subject;
+  const { records } = opened.window;
+  const boundary = randomBytes(9).toString('base64url');
+  const options = {
+    room,
+    boundary,
+    summariser: await summariserOf(ports, subject),
+    conversation: await subject.conversation?.(),
+    callsMax: COMPACTION_CALLS_MAX - (subject.callsMade ?? 0),
+    done: finishedPart(subject),
+    mask: trimOldRounds(records),
+    thinking: thinkingTrim(ports, records),
+  };
+  const result = await compact(opened.window, options, signal);
+  if (!result.ok) {
+    const smaller = measuredAnew(ports, subject, result.failed);
+    return smaller ? summariseSession(ports, smaller, signal) : result;
+  }
+  const { summary, keptFrom, unseen, changes, tokensBefore, tokensAfter, calls, usage } = result.compaction;
+  const windowStart = opened.firstIndex + keptFrom;
+  const stamp = newStamp();
+  const record: LogRecord = { v: 1, t: 'compaction', ...stamp, summary, records: windowStart, unseen, boundary };
+  // The record lands at the end of the log, behind everything that was loaded.
+  const window = ['head', opened.logRecords, 'windowStart', windowStart, 'vainCompactions', 0];
+  const event = { event: 'context.compacted', tokensBefore, tokensAfter, calls, summaryChars: summary.length } as const;
+  const cost = {
+    event: 'model.answered',
+    purpose: 'summary',
+    model: ports.settings.compactionModel,
+    ...usage,
+  } as const;
+  await store(subject, [record, ...changes], window, [event, cost]);
+  return result;
+}
+
+/** Retries a summariser that overflows and states a smaller window once, with what fits that window. */
+function measuredAnew(ports: RecoverPorts, subject: Subject, failed: CompactionFailure): Subject | undefined {
+  const { attempt, room, effects, callsMade = 0 } = subject;
+  const limitTokens = failed.failed?.failure.limitTokens ?? 0;
+  const isNews = limitTokens >= LIMIT_TOKENS_MIN && limitTokens < room.limitTokens;
+  if (!isNews || callsMade + failed.calls >= COMPACTION_CALLS_MAX) return undefined;
+  const isOwn = ports.settings.compactionModel === ports.settings.modelName;
+  const learnt = isOwn ? learnLimit(attempt, room.limitTokens, { limitTokens, isGuess: false }) : [];
+  return {
+    ...subject,
+    room: roomOf(limitTokens, ports.settings),
+    effects: [...effects, ...learnt],
+    callsMade: callsMade + failed.calls,
+  };
+}
+
+/** Stores everything that belongs to one compaction, in one step. */
+async function store(
+  { attempt, step, effects }: Subject,
+  records: readonly LogRecord[],
+  window: readonly (string | number)[],
+  events: readonly AuditEvent[],
+): Promise<void> {
+  const session = attempt.keys.session(attempt.session);
+  await attempt.write(step, [
+    ...appendCommands(attempt.keys, attempt.session, records),
+    ...(window.length > 0
+      ? [['HSET', session, ...window] as const, archivableCommand(attempt.keys, attempt.session)]
+      : []),
+    ['HINCRBY', session, 'compactionsInRow', 1],
+    ['HDEL', attempt.keys.turn(attempt.entry), PART],
+    ...effects,
+    ...events.map((event) => auditCommand(attempt, event)),
+  ]);
+}
