@@ -10,8 +10,9 @@ import type { Telegram } from '../shared/telegram/client.ts';
 import { type AcceptUpdate, createAccept } from './accept/accept.ts';
 import { createInbox } from './accept/inbox.ts';
 import { introduceBot } from './receive/bot-profile.ts';
-import { LEASE_LASTS_MS, LEASE_RETRY_MS, type Lease, startLease } from './receive/lease.ts';
+import type { Lease } from './receive/lease.ts';
 import { type Poller, startPoller } from './receive/poller.ts';
+import { LEASE_LASTS_MS, LEASE_RETRY_MS, startLease } from './receive/redis-lease.ts';
 import { createWebhook } from './receive/webhook.ts';
 import { LOOK_EVERY_MS, startWebhookKeeper, type WebhookKeeper } from './receive/webhook-manager.ts';
 

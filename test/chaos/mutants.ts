@@ -204,7 +204,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'a dead poller is known by time alone',
     mutations: [
       {
-        file: 'producer/receive/lease.ts',
+        file: 'producer/receive/redis-lease.ts',
         from: 'if (!(await this.#isGone(other, other.holder))) return false;',
         to: 'return false;',
       },

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { startProducer } from '../../producer/producer.ts';
-import { startLease } from '../../producer/receive/lease.ts';
+import { startLease } from '../../producer/receive/redis-lease.ts';
 import { connectRedis } from '../../shared/redis/connection.ts';
 import type { Telegram } from '../../shared/telegram/client.ts';
 import { createWorld, type World } from '../fixture/gateway.ts';

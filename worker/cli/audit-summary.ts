@@ -2,9 +2,8 @@ import type { AuditEvent } from '../lane/audit-trail.ts';
 import type { OutcomeRecord } from '../lane/lane.ts';
 import type { Usage } from '../model/port.ts';
 import { costOf, type Prices } from '../model/prices.ts';
-
-/** How often each of several things was seen. */
-export type Counts = Record<string, number>;
+import { addToSafety, type ContextSafety, emptySafety } from './context-safety.ts';
+import { type Counts, count } from './counts.ts';
 
 /** What calls of one model for one purpose cost. `dollars` is absent when the price is unknown. */
 export interface Spending extends Required<Usage> {
@@ -19,21 +18,7 @@ export interface RollUp {
   recoveries: Counts;
   /** Answered messages only: from the time that Telegram states, in whole seconds, to the outcome. */
   latencyMs: { answered: number; p50: number; p95: number; p99: number };
-  contextSafety: {
-    /** By kind of failure, then by phase: `counted` before the call, `refused` by the provider. */
-    exceeded: Record<string, Counts>;
-    compacted: number;
-    compactionFailed: Counts;
-    forcePruned: number;
-    newSessions: number;
-    scrubbed: Record<string, { messages: number; parts: number; bytes: number }>;
-    thinkingDropped: number;
-    outputLowered: number;
-    gaveUp: number;
-    capped: Counts;
-    repaired: Counts;
-    tornRecords: number;
-  };
+  contextSafety: ContextSafety;
   /** By purpose, then by model. `retry`: what was billed without an answer that was used. */
   tokens: Record<string, Record<string, Spending>>;
   /** At list prices, or the operator's own; excludes models without a price. */
@@ -107,74 +92,6 @@ export function createRollUp(prices?: Prices): RollUpBuilder {
   };
 }
 
-function emptySafety(): RollUp['contextSafety'] {
-  return {
-    exceeded: {},
-    compacted: 0,
-    compactionFailed: {},
-    forcePruned: 0,
-    newSessions: 0,
-    scrubbed: {},
-    thinkingDropped: 0,
-    outputLowered: 0,
-    gaveUp: 0,
-    capped: {},
-    repaired: {},
-    tornRecords: 0,
-  };
-}
-
-function addToSafety(safety: RollUp['contextSafety'], event: AuditEvent): void {
-  switch (event.event) {
-    case 'context.exceeded': {
-      const phases = safety.exceeded[event.kind] ?? {};
-      safety.exceeded[event.kind] = phases;
-      count(phases, event.phase);
-      break;
-    }
-    case 'context.compacted':
-      safety.compacted += 1;
-      break;
-    case 'context.compaction-failed':
-      count(safety.compactionFailed, event.reason);
-      break;
-    case 'context.force-pruned':
-      safety.forcePruned += 1;
-      break;
-    case 'context.new-session':
-      safety.newSessions += 1;
-      break;
-    case 'context.scrubbed': {
-      const before = safety.scrubbed[event.kind] ?? { messages: 0, parts: 0, bytes: 0 };
-      safety.scrubbed[event.kind] = {
-        messages: before.messages + 1,
-        parts: before.parts + event.parts,
-        bytes: before.bytes + event.bytes,
-      };
-      break;
-    }
-    case 'context.thinking-dropped':
-      safety.thinkingDropped += 1;
-      break;
-    case 'context.output-lowered':
-      safety.outputLowered += 1;
-      break;
-    case 'context.gave-up':
-      safety.gaveUp += 1;
-      break;
-    case 'message.capped':
-      count(safety.capped, event.kind);
-      break;
-    case 'request.repaired':
-      for (const { rule, what } of event.repairs) count(safety.repaired, `${rule}: ${what}`);
-      break;
-    case 'session.torn':
-      safety.tornRecords += event.records;
-      break;
-    default:
-  }
-}
-
 function spend(tokens: RollUp['tokens'], purpose: string, event: Usage & { model: string }, prices?: Prices): void {
   const { inputTokens, outputTokens, cacheReadTokens } = event;
   if (![inputTokens, outputTokens, cacheReadTokens].every(Number.isFinite)) throw new TypeError('a usage has counters');
@@ -209,10 +126,6 @@ function costIn(tokens: RollUp['tokens']): RollUp['cost'] {
 /** To a millionth of a cent: sums of fractions have meaningless trailing digits. */
 function rounded(dollars: number): number {
   return Math.round(dollars * 1e8) / 1e8;
-}
-
-function count(counts: Counts, name: string): void {
-  counts[name] = (counts[name] ?? 0) + 1;
 }
 
 function percentiles(values: readonly number[]): { p50: number; p95: number; p99: number } {

@@ -6,7 +6,8 @@ import { type Keys, keysOf } from '../../shared/redis/keys.ts';
 import { createLedger, type LedgerReading } from '../lane/ledger.ts';
 import { loadPrices } from '../model/price-file.ts';
 import type { Prices } from '../model/prices.ts';
-import { type Counts, createRollUp, type RollUp, type RollUpBuilder, type Spending } from './audit-summary.ts';
+import { createRollUp, type RollUpBuilder } from './audit-summary.ts';
+import { linesOf, opening, type Proof } from './audit-text.ts';
 import { withRedis } from './connection.ts';
 import { type CliOutput, UsageError } from './output.ts';
 
@@ -20,12 +21,6 @@ const DAYS_DEFAULT = 7;
 const DAYS_MAX = 90;
 const DAY_MS = 24 * 3600_000;
 const PAGE = 1_000;
-
-/** The proof over all shards, as of now: it is not per day. */
-interface Proof extends Omit<LedgerReading, 'alarmedAtMs'> {
-  /** Shards whose own numbers do not add up: another shard's surplus must not hide what is missing in one. */
-  failedShards: number[];
-}
 
 /** Prints the audit; the exit code is 1 when messages are unaccounted for. */
 export async function audit(args: string[], output: CliOutput): Promise<number> {
@@ -116,87 +111,4 @@ function added(before: Proof, shard: number, reading: LedgerReading): Proof {
     isCounted: before.isCounted && isCounted,
     failedShards: unaccounted === 0 ? before.failedShards : [...before.failedShards, shard],
   };
-}
-
-function opening(period: { days: number; from: string; to: string }, proof: Proof): string[] {
-  const { accepted, settled, pending, unaccounted } = proof;
-  return [
-    `Audit of ${period.days} days, ${period.from} to ${period.to}`,
-    '',
-    `Proof (since the counts began): accepted ${accepted} - settled ${settled} - pending ${pending} = ${unaccounted}`,
-    `  ${verdictOf(proof)}`,
-  ];
-}
-
-function verdictOf({ unaccounted, isCounted, failedShards }: Proof): string {
-  if (failedShards.length > 0) {
-    const what = unaccounted < 0 ? 'came in uncounted' : 'went without an outcome';
-    const how = unaccounted === 0 ? 'shards make up for one another' : `${Math.abs(unaccounted)} ${what}`;
-    return `${how} (shard ${failedShards.join(', ')}): see the runbook`;
-  }
-  if (!isCounted) return 'nothing was counted yet, so nothing is proven';
-  return 'every message that was accepted has its outcome or waits for it';
-}
-
-function linesOf(rollUp: RollUp): string[] {
-  const {
-    outcomes,
-    attempts,
-    recoveries,
-    latencyMs,
-    contextSafety: safety,
-    tokens,
-    cost,
-    failedCalls,
-    unreadable,
-  } = rollUp;
-  const exceeded = Object.entries(safety.exceeded).map(([kind, phases]) => `  exceeded, ${kind}: ${inWords(phases)}`);
-  const scrubbed = Object.entries(safety.scrubbed).map(
-    ([kind, { messages, parts, bytes }]) => `  scrubbed, ${kind}: ${messages} messages, ${parts} parts, ${bytes} bytes`,
-  );
-  return [
-    '',
-    `Outcomes: ${outcomes.total} (${inWords(outcomes.byOutcome)})`,
-    `  reasons: ${inWords(outcomes.byReason)}`,
-    `  attempts: ${inWords(attempts)}; recoveries: ${inWords(recoveries)}`,
-    ...(unreadable > 0 ? [`  records that cannot be read: ${unreadable}`] : []),
-    `Latency of ${latencyMs.answered} answers, ms (Telegram states whole seconds): p50 ${latencyMs.p50}, p95 ${latencyMs.p95}, p99 ${latencyMs.p99}`,
-    '',
-    'Context safety',
-    ...(exceeded.length > 0 ? exceeded : ['  exceeded: never']),
-    `  old results masked ${safety.forcePruned}, compacted ${safety.compacted}, new sessions ${safety.newSessions}, gave up ${safety.gaveUp}`,
-    `  compactions that failed: ${inWords(safety.compactionFailed)}`,
-    ...scrubbed,
-    `  thinking dropped ${safety.thinkingDropped}, output lowered ${safety.outputLowered}, torn records ${safety.tornRecords}`,
-    `  capped: ${inWords(safety.capped)}`,
-    `  requests mended: ${inWords(safety.repaired)}`,
-    '',
-    `Cost: ${money(cost.dollars)} (${inWords(cost.byPurpose, money)})`,
-    ...(cost.unpricedModels.length > 0 ? [`  no price is known of: ${cost.unpricedModels.join(', ')}`] : []),
-    `  calls without an answer: ${inWords(failedCalls.byReason)}; billed all the same: ${failedCalls.billed}`,
-    ...Object.entries(tokens).flatMap(([purpose, models]) =>
-      Object.entries(models).map(([model, spent]) => `  ${purpose}, ${model}: ${spendingOf(spent)}`),
-    ),
-  ];
-}
-
-function spendingOf(spent: Spending): string {
-  const { calls, inputTokens, cacheReadTokens, cacheWriteTokens, outputTokens, thinkingTokens, dollars } = spent;
-  const share = (part: number): number => (inputTokens === 0 ? 0 : Math.round((part / inputTokens) * 100));
-  const cached = `${share(cacheReadTokens)} % from cache, ${share(cacheWriteTokens)} % written to it`;
-  const thought = thinkingTokens > 0 ? ` (${thinkingTokens} thought)` : '';
-  const price = dollars === undefined ? 'no price' : money(dollars);
-  return `${calls} calls, input ${inputTokens} (${cached}), output ${outputTokens}${thought}, ${price}`;
-}
-
-/** Tenths of a cent for small amounts: a message costs no more than that. */
-function money(dollars: number): string {
-  return `$${dollars.toFixed(dollars < 1 ? 4 : 2)}`;
-}
-
-function inWords(counts: Counts, format: (value: number) => string = String): string {
-  const words = Object.entries(counts)
-    .sort(([, one], [, other]) => other - one)
-    .map(([name, value]) => `${name} ${format(value)}`);
-  return words.length === 0 ? 'none' : words.join(', ');
 }

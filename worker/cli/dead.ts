@@ -4,8 +4,8 @@ import type { RedisClient } from '../../shared/redis/connection.ts';
 import { type Keys, keysOf } from '../../shared/redis/keys.ts';
 import { bindScript } from '../../shared/redis/script.ts';
 import { compareStreamIds, msOf } from '../../shared/redis/stream-id.ts';
-import type { OutcomeRecord } from '../lane/lane.ts';
 import { withRedis } from './connection.ts';
+import { aboutOf, allLetters, fieldOf, findLetter, LETTER_NAME, lineOf, objectOf } from './dead-letter.ts';
 import { type CliOutput, UsageError } from './output.ts';
 
 const HELP = `Usage: npm run cli -- dead list [--limit N] [--json]
@@ -18,22 +18,8 @@ what waits there already. purge removes it for good. An id is what list shows: 1
 there are several shards.`;
 
 const LIMIT_DEFAULT = 50;
-const PAGE = 100;
 const DAY_MS = 24 * 3600_000;
-const ID = /^(?:(\d{1,5})\/)?(\d{1,16}-\d{1,10})$/;
 const AT_LEAST_ONE = /^[1-9]\d{0,4}$/;
-
-/** A failed message as it is kept, without its text: there may be many. */
-interface DeadLetter {
-  /** The operator's name for it: the id in its stream, after its shard where there are several. */
-  name: string;
-  id: string;
-  keys: Keys;
-  /** How it ended; empty when that cannot be read. */
-  record: Partial<OutcomeRecord>;
-}
-
-type StreamEntry = [id: string, fields: string[]];
 
 interface DeadTask {
   redis: RedisClient;
@@ -87,7 +73,7 @@ function parsed(args: string[], action: Action): Pick<DeadTask, 'id' | 'options'
     const options = values as DeadTask['options'];
     const [id, ...more] = positionals;
     const numbers = [options.limit, options.before].filter((each) => each !== undefined);
-    const isWellFormed = more.length === 0 && (id === undefined || ID.test(id));
+    const isWellFormed = more.length === 0 && (id === undefined || LETTER_NAME.test(id));
     if (isWellFormed && numbers.every((each) => AT_LEAST_ONE.test(each))) return { id, options };
   } catch {
     // The message of parseArgs about an option says less than the help.
@@ -97,7 +83,7 @@ function parsed(args: string[], action: Action): Pick<DeadTask, 'id' | 'options'
 
 async function list({ redis, shards, options, output }: DeadTask): Promise<number> {
   const limit = Number(options.limit ?? LIMIT_DEFAULT);
-  const letters = await allOf(redis, shards);
+  const letters = await allLetters(redis, shards);
   const newest = letters.sort((one, other) => compareStreamIds(other.id, one.id)).slice(0, limit);
   if (options.json) output.line(JSON.stringify({ total: letters.length, letters: newest.map(aboutOf) }));
   else {
@@ -111,7 +97,7 @@ async function list({ redis, shards, options, output }: DeadTask): Promise<numbe
 
 async function show({ redis, shards, id, options, output }: DeadTask): Promise<number> {
   if (id === undefined) throw new UsageError(HELP);
-  const letter = await found(redis, shards, id);
+  const letter = await findLetter(redis, shards, id);
   const [entry] = await redis.xrange(letter.keys.dead, letter.id, letter.id);
   const text = entry && fieldOf(entry, 'message');
   // What cannot be read may hold anyone's text, anywhere in it.
@@ -126,7 +112,7 @@ async function show({ redis, shards, id, options, output }: DeadTask): Promise<n
 async function replay({ redis, shards, id, options, output }: DeadTask): Promise<number> {
   if ((id === undefined) === !options.all) throw new UsageError(HELP);
   const run = bindScript<['replayed' | 'gone' | 'chatless', string]>(redis, join(import.meta.dirname, 'replay.lua'));
-  const letters = id === undefined ? await allOf(redis, shards) : [await found(redis, shards, id)];
+  const letters = id === undefined ? await allLetters(redis, shards) : [await findLetter(redis, shards, id)];
   const ids: string[] = [];
   let chatless = 0;
   // Oldest first, so that they are answered in the order in which they were sent.
@@ -151,7 +137,7 @@ async function purge({ redis, shards, id, options, output }: DeadTask): Promise<
   if (options.all && !options.yes) throw new UsageError('purge --all removes every dead letter for good: add --yes.');
   const untilMs =
     options.before === undefined ? Number.POSITIVE_INFINITY : Date.now() - Number(options.before) * DAY_MS;
-  const letters = id === undefined ? await allOf(redis, shards) : [await found(redis, shards, id)];
+  const letters = id === undefined ? await allLetters(redis, shards) : [await findLetter(redis, shards, id)];
   const ids: string[] = [];
   for (const letter of letters.filter((each) => msOf(each.id) < untilMs)) {
     // A concurrent command may have replayed it.
@@ -161,79 +147,4 @@ async function purge({ redis, shards, id, options, output }: DeadTask): Promise<
   }
   output.line(options.json ? JSON.stringify({ removed: ids.length, ids }) : `${ids.length} removed`);
   return 0;
-}
-
-/** Each stream makes its own ids, so the same id may exist in several shards. */
-async function found(redis: RedisClient, shards: readonly Keys[], name: string): Promise<DeadLetter> {
-  const [, shard, id = ''] = ID.exec(name) ?? [];
-  const letters: DeadLetter[] = [];
-  for (const [at, keys] of shards.entries()) {
-    if (shard !== undefined && Number(shard) !== at) continue;
-    for (const entry of await redis.xrange(keys.dead, id, id)) letters.push(letterOf(shards, at, entry));
-  }
-  const [letter, ...others] = letters;
-  if (letter === undefined) throw new Error(`There is no dead letter ${name}.`);
-  if (others.length === 0) return letter;
-  const names = letters.map((each) => each.name).join(', ');
-  throw new Error(`There are ${letters.length} dead letters ${name}: say which one, ${names}.`);
-}
-
-async function allOf(redis: RedisClient, shards: readonly Keys[]): Promise<DeadLetter[]> {
-  const letters: DeadLetter[] = [];
-  for (const shard of shards.keys()) for await (const letter of lettersOf(redis, shards, shard)) letters.push(letter);
-  return letters;
-}
-
-/** Oldest first, read in pages. */
-async function* lettersOf(redis: RedisClient, shards: readonly Keys[], shard: number): AsyncGenerator<DeadLetter> {
-  for (let from = '-'; ; ) {
-    const page = await redis.xrange(keysOf(shard).dead, from, '+', 'COUNT', PAGE);
-    for (const entry of page) yield letterOf(shards, shard, entry);
-    const last = page.at(-1)?.[0];
-    if (last === undefined || page.length < PAGE) return;
-    from = `(${last}`;
-  }
-}
-
-function letterOf(shards: readonly Keys[], shard: number, entry: StreamEntry): DeadLetter {
-  const [id] = entry;
-  const name = shards.length === 1 ? id : `${shard}/${id}`;
-  return { name, id, keys: keysOf(shard), record: objectOf(fieldOf(entry, 'record')) ?? {} };
-}
-
-/** Our own fields stand first; the entry's own fields follow and may have any name. */
-function fieldOf([, fields]: StreamEntry, name: string): string | undefined {
-  const at = fields.findIndex((each, index) => index % 2 === 0 && each === name);
-  return at < 0 ? undefined : fields[at + 1];
-}
-
-/** A damaged letter must not hide the others. */
-function objectOf(text: string | undefined): Record<string, unknown> | undefined {
-  try {
-    const value: unknown = JSON.parse(text ?? '{}');
-    return typeof value === 'object' && value !== null ? { ...value } : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-function aboutOf({ name, id, record }: DeadLetter) {
-  return { ...record, id: name, at: new Date(msOf(id)).toISOString(), ageSeconds: ageSecondsOf(id) };
-}
-
-function lineOf({ name, id, record }: DeadLetter): string {
-  const { chat = 'no chat', reason = 'no reason', traceId = '' } = record;
-  const at = `${new Date(msOf(id)).toISOString()} (${ageInWords(ageSecondsOf(id))} ago)`;
-  return `${name}  ${at}  chat ${chat}  ${reason}  trace ${traceId || 'none'}`;
-}
-
-/** Redis makes the ids by its own clock, which may be ahead of ours. */
-function ageSecondsOf(id: string): number {
-  return Math.max(0, Math.round((Date.now() - msOf(id)) / 1000));
-}
-
-function ageInWords(seconds: number): string {
-  if (seconds < 120) return `${seconds} s`;
-  if (seconds < 2 * 3600) return `${Math.round(seconds / 60)} min`;
-  return seconds < 48 * 3600 ? `${Math.round(seconds / 3600)} h` : `${Math.round(seconds / 86_400)} days`;
 }

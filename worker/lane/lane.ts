@@ -3,12 +3,14 @@ import { join } from 'node:path';
 import type { Outcome } from '../../shared/flow/outcome.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import { type ChatKey, type EntryId, INBOUND_GROUP, type Keys, type SessionId } from '../../shared/redis/keys.ts';
-import { bindScript, type RunScript } from '../../shared/redis/script.ts';
-import { type Attempt, CANCELLED, readAttempt } from './attempt.ts';
-import { createClock, type RedisClock } from './clock.ts';
+import { bindScript } from '../../shared/redis/script.ts';
+import { type Attempt, CANCELLED } from './attempt.ts';
+import { type BeginReply, beginAttempt } from './begin-attempt.ts';
+import { createClock } from './clock.ts';
 import type { Waiting } from './fragments.ts';
 import { type Glance, readBehind, readGlances, readRefused } from './lane-reader.ts';
 import { createLedger, type Ledger } from './ledger.ts';
+import { type SettleReply, settleAttempt, TURN_KEEP_SECONDS } from './settle-attempt.ts';
 
 /** The oldest unanswered message of a chat: the only one that may be a job. */
 export interface Head {
@@ -103,13 +105,8 @@ export type Begun =
   /** The reply was lost, and another attempt took over before the command was re-sent. */
   | { kind: 'fenced' };
 
-const LEDGER_KEEP_MS = 90 * 24 * 3600_000;
-const TURN_KEEP_SECONDS = 3600;
 const READMIT_MAX = 1_000;
 const LANE_MESSAGES_MAX = 50;
-/** One crash may be any message's fault, or none's. */
-const SUSPECT_DEATHS = 2;
-
 type HeadReply = [EntryId, ChatKey, string];
 
 /**
@@ -167,85 +164,6 @@ export function createLane(redis: RedisClient, keys: Keys, messagesMax = LANE_ME
       return isDiscarded;
     },
   };
-}
-
-/** The arguments for beginning an attempt. */
-interface Beginning {
-  begin: RunScript<BeginReply>;
-  write: RunScript<string>;
-  keys: Keys;
-  clock: RedisClock;
-}
-
-async function beginAttempt(parts: Beginning, entry: EntryId, chat: ChatKey, newSession: SessionId): Promise<Begun> {
-  const { keys, clock, write } = parts;
-  const at = [keys.inbound, keys.turn(entry), keys.lane(chat), keys.chat(chat), keys.poisonCandidates, keys.absent];
-  const { chatPrefix, lanePrefix, turnPrefix } = keys;
-  const prefixes = [chatPrefix, lanePrefix, turnPrefix];
-  const args = [entry, newSession, keys.session('' as SessionId), SUSPECT_DEATHS, randomUUID(), chat, ...prefixes];
-  const reply = await clock.learn(() => parts.begin(at, args), timeOf);
-  if (reply[0] !== 'begun') return notBegun(reply);
-  const [, , home, fields, turn, session, sessionFields, calibration] = reply;
-  const read = { fields, turn, session, sessionFields, calibration };
-  return { kind: 'begun', attempt: readAttempt({ keys, write, nowMs: clock.nowMs, entry, chat, home, ...read }) };
-}
-
-type SettleReply = ['settled' | 'repeated' | 'fenced', head: EntryId | '', traceparent: string, chat: ChatKey];
-
-async function settleAttempt(
-  settle: RunScript<SettleReply>,
-  keys: Keys,
-  attempt: Attempt,
-  record: OutcomeRecord,
-  also: readonly OutcomeRecord[],
-) {
-  const { entry, chat, fencingToken } = attempt;
-  const at = [
-    keys.inbound,
-    keys.lane(chat),
-    keys.lanes,
-    keys.turn(entry),
-    keys.outcomes,
-    keys.dead,
-    keys.counts,
-    keys.poisonCandidates,
-    keys.chat(chat),
-    keys.absent,
-  ];
-  const oldest = Math.max(0, record.settledAtMs - LEDGER_KEEP_MS);
-  const argsAfter = (lastWrite: number) => [
-    entry,
-    chat,
-    fencingToken,
-    INBOUND_GROUP,
-    record.outcome,
-    JSON.stringify(record),
-    oldest,
-    TURN_KEEP_SECONDS,
-    lastWrite,
-    keys.lanePrefix,
-    keys.turnPrefix,
-    ...also.flatMap((each) => [each.entry, JSON.stringify(each)]),
-  ];
-  const [result, head, traceparent, next] = await attempt.afterWrites((lastWrite) => settle(at, argsAfter(lastWrite)));
-  return { result, ...(head !== '' && { next: { entry: head, chat: next, traceparent } }) };
-}
-
-type BeginReply =
-  | ['settled' | 'waiting', head: EntryId | '', traceparent: string, chat: ChatKey]
-  | ['fenced']
-  | ['poison candidate', timeMs: number]
-  | ['begun', timeMs: number, home: ChatKey, string[], string[], SessionId, string[], string];
-
-function timeOf(reply: BeginReply): number | undefined {
-  return reply[0] === 'begun' || reply[0] === 'poison candidate' ? reply[1] : undefined;
-}
-
-/** Why an attempt was not begun. */
-function notBegun(reply: Exclude<BeginReply, ['begun', ...unknown[]]>): Begun {
-  if (reply[0] === 'poison candidate' || reply[0] === 'fenced') return { kind: reply[0] };
-  const [kind, head, traceparent, chat] = reply;
-  return head === '' ? { kind: 'settled' } : { kind, head: { entry: head, chat, traceparent } };
 }
 
 function headOf([entry, chat, traceparent]: HeadReply): Head {

@@ -1,8 +1,9 @@
-import { clip, redact } from '../../shared/base/text.ts';
 import { estimateText } from '../model/estimate.ts';
 import { withScrubs } from '../session/overlay.ts';
-import { type LogRecord, resultText, startsTurn, textOf, type UserRecord } from '../session/record.ts';
+import type { LogRecord } from '../session/record.ts';
 import { finishedCalls } from './finished-calls.ts';
+import { quote } from './quote.ts';
+import { type Section, sectionsOf } from './seed-sections.ts';
 
 /** What a seed is built from. */
 export interface SeedSource {
@@ -24,23 +25,7 @@ export interface SeedSource {
   isBare: boolean;
 }
 
-const USER_MESSAGES = 5;
-const USER_CHARS = 300;
-const ASSISTANT_REPLIES = 3;
-const ASSISTANT_CHARS = 500;
-const UNANSWERED_CHARS = 1_000;
-const SUMMARY_CHARS = 6_000;
-const TOOL_OUTCOMES = 8;
-const TOOL_CHARS = 160;
-const TOOL_NAME_CHARS = 64;
-const TOOL_SCAN_CHARS = 2_000;
-const NAMED_MAX = 20;
-const REFERENCE_CHARS = 210;
-const NAMED_SCAN_CHARS = 20_000;
-const QUESTIONS_MAX = 5;
-const REFERENCE =
-  /https?:\/\/[^\s<>"')\]]{3,200}|(?:\.{0,2}\/)?(?:[\w.-]{1,60}\/){1,12}[\w.-]{1,80}|\b[\w-]{1,60}\.(?:ts|js|py|go|rs|java|md|json|ya?ml|csv|pdf|txt|sql|sh|log)\b|#\d{1,7}\b/g;
-
+const CHANNEL_CHARS = 300;
 const ISO_TIME = /^\d{4}-\d\d-\d\dT[\d:.]{5,15}(?:Z|[+-]\d\d:\d\d)$/;
 const END = '[END of the recovery note. Answer the message that follows.]';
 /** What remains of a note in a window that is smaller than the note's own frame. */
@@ -51,12 +36,6 @@ const BECAUSE = {
 } as const;
 /** Share of the note's budget for what was already done for the pending message. */
 const FINISHED_SHARE = 0.5;
-
-/** A quoted part: the least important stands first. */
-interface Section {
-  title: string;
-  items: readonly string[];
-}
 
 /**
  * The text that opens a fresh session, built without a model. Pure: the same source gives the same bytes. It says that
@@ -70,7 +49,7 @@ export function buildSeed(source: SeedSource): string {
     (record) => record.t !== 'user' || record.entry !== pending,
   );
   const header = headerOf(source, records);
-  const channel = `Last active channel: ${quote(source.channel, USER_CHARS)}`;
+  const channel = `Last active channel: ${quote(source.channel, CHANNEL_CHARS)}`;
   const fixed = [...(isBare ? [] : [channel]), ...finishedSection(source)];
   let sections = isBare ? [] : sectionsOf(records).filter(({ items }) => items.length > 0);
   for (;;) {
@@ -102,19 +81,6 @@ function withoutRepeats(records: readonly LogRecord[]): readonly LogRecord[] {
   return kept.reverse();
 }
 
-/** In order of importance. */
-function sectionsOf(records: readonly LogRecord[]): Section[] {
-  return [
-    { title: 'Messages of the user that were not answered, newest last', items: unanswered(records) },
-    { title: 'Last messages of the user, newest last', items: lastUser(records) },
-    { title: 'Last replies of the assistant, newest last', items: lastAssistant(records) },
-    { title: 'Files, links and ids named, newest last', items: named(records) },
-    { title: 'Tool outcomes, newest last', items: toolOutcomes(records) },
-    { title: 'Questions that the assistant asked last', items: openQuestions(records) },
-    { title: 'Last summary of older parts', items: lastSummary(records) },
-  ];
-}
-
 function shortened(sections: readonly Section[]): Section[] {
   const last = sections.at(-1);
   const items = last?.items.slice(1) ?? [];
@@ -143,88 +109,4 @@ function framed(header: string, parts: readonly string[], boundary: string): str
 
 function listed({ title, items }: Section): string[] {
   return [`\n${title}:`, ...items.map((item) => `- ${item}`)];
-}
-
-/** On one line, without credentials and without anything that could pass for a line of the frame. */
-function quote(text: string, maxChars: number): string {
-  const plain = redact(text.toWellFormed()).replace(/\s+/g, ' ').trim();
-  return clip(plain.replace(/-{4,}/g, '---').replace(/\[END of/gi, '(end of'), maxChars);
-}
-
-function asks(records: readonly LogRecord[]): UserRecord[] {
-  return records.filter(
-    (record): record is UserRecord => startsTurn(record) && textOf((record as UserRecord).content).trim() !== '',
-  );
-}
-
-function lastUser(records: readonly LogRecord[]): string[] {
-  return asks(records)
-    .slice(-USER_MESSAGES)
-    .map((record) => quote(textOf(record.content), USER_CHARS));
-}
-
-function lastAssistant(records: readonly LogRecord[]): string[] {
-  return records
-    .flatMap((record) => (record.t === 'assistant' ? [textOf(record.content)] : []))
-    .filter((text) => text.trim() !== '')
-    .slice(-ASSISTANT_REPLIES)
-    .map((text) => quote(text, ASSISTANT_CHARS));
-}
-
-/** Asks after the last reply; tool calls and thinking are not replies. */
-function unanswered(records: readonly LogRecord[]): string[] {
-  const lastReply = records.findLastIndex((record) => record.t === 'assistant' && textOf(record.content).trim() !== '');
-  return asks(records.slice(lastReply + 1))
-    .slice(-USER_MESSAGES)
-    .map((record) => quote(textOf(record.content), UNANSWERED_CHARS));
-}
-
-/** From the newest backwards, within the scan's budget. */
-function named(records: readonly LogRecord[]): string[] {
-  const found = new Set<string>();
-  let left = NAMED_SCAN_CHARS;
-  for (const record of records.toReversed()) {
-    if (record.t !== 'user' && record.t !== 'assistant') continue;
-    const text = textOf(record.content).slice(0, left);
-    left -= text.length;
-    for (const [reference] of redact(text).matchAll(REFERENCE)) found.add(reference);
-    if (left <= 0 || found.size >= NAMED_MAX) break;
-  }
-  return [...found]
-    .slice(0, NAMED_MAX)
-    .map((reference) => quote(reference, REFERENCE_CHARS))
-    .toReversed();
-}
-
-function toolOutcomes(records: readonly LogRecord[]): string[] {
-  const names = new Map<unknown, string>();
-  const outcomes: string[] = [];
-  for (const record of records) {
-    if ((record.t !== 'user' && record.t !== 'assistant') || typeof record.content === 'string') continue;
-    for (const block of record.content) {
-      if (block.type === 'tool_use') names.set(block.id, typeof block.name === 'string' ? block.name : 'tool');
-      if (block.type !== 'tool_result') continue;
-      const name = quote(names.get(block.tool_use_id) ?? 'tool', TOOL_NAME_CHARS);
-      const verdict = block.is_error === true ? 'failed' : 'returned';
-      outcomes.push(`${name} ${verdict}: ${quote(resultText(block.content).slice(0, TOOL_SCAN_CHARS), TOOL_CHARS)}`);
-    }
-  }
-  return outcomes.slice(-TOOL_OUTCOMES);
-}
-
-function openQuestions(records: readonly LogRecord[]): string[] {
-  const last = records.findLast((record) => record.t === 'assistant');
-  if (last?.t !== 'assistant') return [];
-  const sentences =
-    textOf(last.content)
-      .slice(-4_000)
-      .match(/[^.!?\n]{3,300}\?/g) ?? [];
-  return sentences.slice(-QUESTIONS_MAX).map((sentence) => quote(sentence, USER_CHARS));
-}
-
-/** The newest summary that a model wrote, once. */
-function lastSummary(records: readonly LogRecord[]): string[] {
-  const compaction = records.findLast((record) => record.t === 'compaction');
-  if (compaction?.t !== 'compaction') return [];
-  return [quote(compaction.summary, SUMMARY_CHARS)];
 }

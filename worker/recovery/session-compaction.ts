@@ -42,8 +42,8 @@ export interface Subject {
 }
 
 /**
- * Compacts a session: masks its old tool results where that is enough, or else has the model summarise it; the result is
- * stored in one step. Returns why it failed, or nothing. Contract: throws `FencedError`, or what Redis throws.
+ * Compacts a session: masks its old tool results where that is enough, or else has the model summarise it. The result
+ * is stored in one step. Returns why it failed, or nothing. Contract: throws `FencedError`, or what Redis throws.
  */
 export async function compactSession(
   ports: RecoverPorts,

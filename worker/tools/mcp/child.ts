@@ -6,6 +6,8 @@ import { deserializeMessage, serializeMessage } from '@modelcontextprotocol/sdk/
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { pause } from '../../../shared/base/lifecycle.ts';
 import type { StdioServer } from './config.ts';
+import { lineReader } from './line-reader.ts';
+import { endGroup } from './process-group.ts';
 
 export interface ChildPorts {
   /** Working folder where the configuration names none; created when missing. Only our user may read it. */
@@ -24,7 +26,6 @@ const STDERR_LINE_BYTES_MAX = 2_000;
 const STDERR_LINES_PER_MINUTE = 600;
 /** How long reading the last messages of an ended process may take. */
 const LAST_WORDS_MS = 200;
-const LOOK_MS = 10;
 
 /**
  * A child process that speaks MCP on its standard input and output, as a transport of the SDK. The SDK's own transport
@@ -80,7 +81,7 @@ export function createChild(server: StdioServer, ports: ChildPorts): Transport {
     },
     close() {
       end('closed by us');
-      closing ??= leave(child, ports.graceMs);
+      closing ??= endGroup(child, ports.graceMs);
       return closing;
     },
   };
@@ -107,63 +108,6 @@ async function lastWords(child: ChildProcessWithoutNullStreams | undefined): Pro
   const closed = new AbortController();
   child?.once('close', () => closed.abort());
   await pause(LAST_WORDS_MS, closed.signal);
-}
-
-/** Ends a child as MCP asks: its input ends first, then come SIGTERM and at last SIGKILL, for the whole group. */
-async function leave(child: ChildProcessWithoutNullStreams | undefined, graceMs: number): Promise<void> {
-  if (child?.pid === undefined) return;
-  const { pid } = child;
-  child.stdin.end();
-  // Further output is discarded, but the pipe must not fill: that would keep the child from ending.
-  child.stdout.resume();
-  if (await isGone(pid, graceMs)) return;
-  signalGroup(pid, 'SIGTERM');
-  if (await isGone(pid, graceMs)) return;
-  signalGroup(pid, 'SIGKILL');
-  await isGone(pid, graceMs);
-}
-
-async function isGone(pid: number, ms: number): Promise<boolean> {
-  for (const deadline = performance.now() + ms; performance.now() < deadline; await pause(LOOK_MS)) {
-    if (!signalGroup(pid, 0)) return true;
-  }
-  return !signalGroup(pid, 0);
-}
-
-/** Whether any process got the signal. A group id is not reused while the group has a process. */
-function signalGroup(pid: number, signal: NodeJS.Signals | 0): boolean {
-  try {
-    process.kill(-pid, signal);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM';
-  }
-}
-
-/** Splits chunks into lines and reads each byte once. A line that is too long is reported as far as it arrived. */
-function lineReader(bytesMax: number, onLine: (line: Buffer) => void, onLong: (start: Buffer) => void) {
-  let ports: Buffer[] = [];
-  let bytes = 0;
-  const take = (onLine: (line: Buffer) => void) => {
-    const line = Buffer.concat(ports);
-    ports = [];
-    bytes = 0;
-    onLine(line);
-  };
-  const add = (part: Buffer) => {
-    ports.push(part);
-    bytes += part.length;
-    if (bytes > bytesMax) take(onLong);
-  };
-  return (chunk: Buffer) => {
-    let start = 0;
-    for (let at = chunk.indexOf(10); at !== -1; at = chunk.indexOf(10, start)) {
-      add(chunk.subarray(start, at));
-      take(onLine);
-      start = at + 1;
-    }
-    add(chunk.subarray(start));
-  };
 }
 
 /** Limits the lines per minute, and says when more were dropped. */

@@ -7,9 +7,10 @@ import { pause } from '../../../shared/base/lifecycle.ts';
 import type { Logger } from '../../../shared/base/log.ts';
 import type { OmittedTool, ToolOutput } from '../toolbox.ts';
 import { type Caller, callTool, shown, wordsOfFailure } from './call.ts';
-import { type McpServer, scrubberOf } from './config.ts';
+import type { McpServer } from './config.ts';
 import { type Link, type LinkPorts, openLink } from './link.ts';
 import { type ListLimits, listTools } from './list.ts';
+import { scrubberOf } from './scrubber.ts';
 import type { McpTool } from './tool.ts';
 
 export interface McpServerLimits extends Omit<LinkPorts, 'onStderr' | 'folder'>, ListLimits {

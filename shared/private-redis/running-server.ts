@@ -1,0 +1,80 @@
+import { readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { isRunning } from '../base/machine.ts';
+import { withFolderLock } from './folder-lock.ts';
+import { type AnsweringServer, serverFor } from './process.ts';
+
+/** What the state file of a folder says about its server; `pid` is unknown while it is being spawned. */
+type State = { pid: number | null; port: number };
+
+/** A server that answers, with its port. */
+export type Running = AnsweringServer & { readonly port: number };
+
+const holderTimeoutMs = 30_000;
+const holderPollMs = 100;
+const lockWaitMs = 360_000;
+// How long a server may take until it listens, when the process that spawned it died.
+const settleMs = 3_000;
+
+/** Runs work while no other process starts or ends the server of a folder. */
+export function withServerLock<T>(dir: string, work: () => Promise<T>): Promise<T> {
+  return withFolderLock(join(dir, 'redis.lock'), lockWaitMs, work);
+}
+
+/** The server that runs for `dir`, with an open connection to it. Throws when one holds `dir` but does not answer. */
+export async function findRunning(dir: string): Promise<Running | undefined> {
+  const giveUpAt = Date.now() + holderTimeoutMs;
+  for (;;) {
+    const state = await readState(dir);
+    if (state === undefined) return undefined;
+    const found = await serverFor(dir, state.port);
+    if (typeof found === 'object') return { ...found, port: state.port };
+    if (found === 'other' || !(await mayStillRun(state, stateFileOf(dir)))) return undefined;
+    if (Date.now() > giveUpAt) {
+      throw new Error(`A Redis server (process ${state.pid}, port ${state.port}) holds ${dir} but does not answer.`);
+    }
+    await pause(holderPollMs);
+  }
+}
+
+async function mayStillRun(state: State, file: string): Promise<boolean> {
+  if (state.pid === null) {
+    // The starter died between spawning the server and noting its pid; the server may be about to listen.
+    const age = await stat(file).then((found) => Date.now() - found.mtimeMs);
+    return age < settleMs;
+  }
+  if (!isRunning(state.pid)) return false;
+  // Pids are reused sooner or later: where the system reports it, the command line must name this port.
+  const line = await readFile(`/proc/${state.pid}/cmdline`, 'utf8').catch(() => undefined);
+  return line === undefined || line.includes(String(state.port));
+}
+
+/**
+ * Notes the server of a folder. Renamed into place, so that a reader sees the old state or the new one, never half of
+ * one.
+ */
+export async function writeState(dir: string, state: State): Promise<void> {
+  const fresh = join(dir, `redis.json.${process.pid}`);
+  await writeFile(fresh, JSON.stringify(state));
+  await rename(fresh, stateFileOf(dir));
+}
+
+/** What is known of the server of a folder; `undefined` when nothing is. */
+export async function readState(dir: string): Promise<State | undefined> {
+  try {
+    const state = JSON.parse(await readFile(stateFileOf(dir), 'utf8')) as State;
+    return Number.isInteger(state.port) ? state : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Forgets the server of a folder, since it has ended. */
+export async function removeState(dir: string): Promise<void> {
+  await rm(stateFileOf(dir), { force: true });
+}
+
+function stateFileOf(dir: string): string {
+  return join(dir, 'redis.json');
+}

@@ -1,0 +1,112 @@
+import type { Attempt, Command } from '../lane/attempt.ts';
+import { auditCommand } from '../lane/audit-trail.ts';
+import type { Decision } from '../lane/verdict.ts';
+import type { Block } from '../model/block.ts';
+import { calibrate } from '../model/count.ts';
+import type { ModelAnswer } from '../model/port.ts';
+import type { Room } from '../model/room.ts';
+import { isThinking } from '../model/rules/shapes.ts';
+import { trialWon } from '../recovery/trial.ts';
+import { NOTICE } from '../reply/notices.ts';
+import { sourcesOf, withSources } from '../reply/sources.ts';
+import { splitReply } from '../reply/split.ts';
+import { type AssistantRecord, textOf } from '../session/record.ts';
+import { appendCommands, newStamp, type OpenedSession } from '../session/store.ts';
+import { withRecord } from '../tools/round.ts';
+import type { Called } from './call.ts';
+
+/** A call that brought an answer. */
+export type Answered = Extract<Called, { ok: true }>;
+
+/** A round that left the session well below full: the last compaction did not refill at once. */
+export function isCalm({ answer }: Answered, { fullTokens }: Room): boolean {
+  return answer.usage.inputTokens + answer.usage.outputTokens <= fullTokens;
+}
+
+/** A call that went through ends the trial: the session is kept, and its user is notified. */
+export function endedTrial({ trial, notices }: Attempt): Pick<Attempt, 'trial' | 'notices'> {
+  return { trial: undefined, notices: trial ? [...notices, trial.notice] : notices };
+}
+
+/**
+ * An answer as the log keeps it: verbatim, except for a call that was cut in the middle of its input, and for a
+ * fallback model's thinking, which the first model would reject.
+ */
+export function recordOf({ entry }: Attempt, { answer, byFallback }: Answered): AssistantRecord {
+  const { content, model, stopReason, usage } = answer;
+  const isCutCall = isCut(answer) && content.at(-1)?.type === 'tool_use';
+  const whole = isCutCall ? content.slice(0, -1) : content;
+  const kept = byFallback ? whole.filter((block) => !isThinking(block)) : whole;
+  return { v: 1, t: 'assistant', ...newStamp(), entry, content: kept, model, stopReason, usage };
+}
+
+/** Whether the answer ended because there was no more room for it. */
+export function isCut({ stopReason }: ModelAnswer): boolean {
+  return stopReason === 'max_tokens' || stopReason === 'model_context_window_exceeded';
+}
+
+/** What the model said earlier for this message, tool calls included. */
+function ownBlocks({ window }: OpenedSession, { entry }: Attempt): Block[] {
+  return window.records.flatMap((record) =>
+    record.t === 'assistant' && record.entry === entry && typeof record.content !== 'string' ? record.content : [],
+  );
+}
+
+/**
+ * The last text that the model wrote for this message before it called tools: it may have nothing to add after them.
+ */
+export function earlierWords({ window }: OpenedSession, { entry }: Attempt): string {
+  const own = window.records.filter((record) => record.t === 'assistant' && record.entry === entry);
+  const texts = (own as AssistantRecord[]).map(({ content }) => textOf(content).trim());
+  return texts.findLast((text) => text !== '') ?? '';
+}
+
+/** The decision to end a message with the model's answer. */
+export function answered(
+  { attempt, opened, room }: { attempt: Attempt; opened: OpenedSession; room: Room },
+  called: Answered,
+): Decision {
+  const { answer, sent, byFallback } = called;
+  const record = recordOf(attempt, called);
+  const words =
+    [answer.text, earlierWords(opened, attempt), NOTICE.nothingToAdd].find((said) => said.trim() !== '') ?? '';
+  const sourced = withSources(words, sourcesOf([...ownBlocks(opened, attempt), ...answer.content]));
+  const text = [sourced, ...(isCut(answer) ? [NOTICE.cutAnswer] : [])].filter((part) => part !== '').join('\n\n');
+  const isFull = !isCalm(called, room) || answer.stopReason === 'model_context_window_exceeded';
+  const { notices } = endedTrial(attempt);
+  return {
+    kind: 'conclude',
+    conclusion: { outcome: 'answered', parts: [...notices, ...splitReply(text)] },
+    commands: [
+      ...appendCommands(attempt.keys, attempt.session, [record]),
+      costCommand(attempt, answer),
+      ...learnt(
+        attempt,
+        byFallback ? undefined : calibrate(attempt.calibration, sent.count, answer.usage.inputTokens),
+        isFull,
+      ),
+      ...trialWon(attempt),
+    ],
+    ...(isFull && { afterReply: { opened: withRecord(opened, record), room } }),
+  };
+}
+
+/** The line of the audit trail that says what an answer cost. */
+export function costCommand(
+  attempt: Attempt,
+  { model, usage }: ModelAnswer,
+  purpose: 'answer' | 'retry' = 'answer',
+): Command {
+  return auditCommand(attempt, { event: 'model.answered', purpose, model, ...usage });
+}
+
+/** What an answer teaches: how our estimate compares, and that the session did not refill at once. */
+function learnt(attempt: Attempt, calibration: number | undefined, isFull: boolean): Command[] {
+  const { keys, chat, session, compactionsInRow, refusalsInRow } = attempt;
+  const calm = !isFull && compactionsInRow > 0;
+  return [
+    ...(calibration === undefined ? [] : [['HSET', keys.chat(chat), 'calibration', calibration.toFixed(4)] as const]),
+    ...(calm ? [['HSET', keys.session(session), 'compactionsInRow', 0] as const] : []),
+    ...(refusalsInRow > 0 ? [['HSET', keys.session(session), 'refusalsInRow', 0] as const] : []),
+  ];
+}

@@ -1,0 +1,52 @@
+import { type Attempt, OUTAGE_FIELDS, type RecoveryStage, TIMEOUTS } from '../lane/attempt.ts';
+import type { Room } from '../model/room.ts';
+import type { RecoverPorts } from '../recovery/effects.ts';
+import { trialWon } from '../recovery/trial.ts';
+import { appendCommands, type OpenedSession } from '../session/store.ts';
+import { withRecord } from '../tools/round.ts';
+import { type Answered, costCommand, endedTrial, isCalm, recordOf } from './answer.ts';
+
+/** A recorded round is progress: it resets the attempts and the bound on recoveries. */
+export async function recordRound(
+  ports: Pick<RecoverPorts, 'instruments'>,
+  attempt: Attempt,
+  opened: OpenedSession,
+  { called, room }: { called: Answered; room: Room },
+  round: number,
+): Promise<OpenedSession> {
+  const record = recordOf(attempt, called);
+  const turn = attempt.keys.turn(attempt.entry);
+  const stage = stageAfterRound(attempt);
+  await attempt.write(`round:${round}`, [
+    ...appendCommands(attempt.keys, attempt.session, [record]),
+    costCommand(attempt, called.answer),
+    ['HSET', turn, 'rounds', round, 'attempts', 1, 'recoveriesBefore', attempt.recoveries, 'stage', stage],
+    ['HDEL', turn, TIMEOUTS, ...OUTAGE_FIELDS],
+    ...trialWon(attempt),
+    ...(isCalm(called, room) ? [['HSET', attempt.keys.session(attempt.session), 'compactionsInRow', 0] as const] : []),
+  ]);
+  ports.instruments.reach('round stored');
+  return withRecord(opened, record);
+}
+
+/** The attempt as it continues after a round: what was stored with the round, and what a failure now starts from. */
+export function progressed(attempt: Attempt, rounds: number): Attempt {
+  const stage = stageAfterRound(attempt);
+  const isOver = (name: string) => (OUTAGE_FIELDS as readonly string[]).includes(name);
+  const field: Attempt['field'] = (name) => (isOver(name) ? undefined : attempt.field(name));
+  return {
+    ...attempt,
+    field,
+    rounds,
+    attempts: 1,
+    timeouts: 0,
+    recoveriesBefore: attempt.recoveries,
+    stage,
+    ...endedTrial(attempt),
+  };
+}
+
+/** A compaction is done once a call goes through. What a fresh session was opened for does not come back. */
+function stageAfterRound({ stage }: Attempt): RecoveryStage {
+  return stage === 'compacted' ? 'none' : stage;
+}

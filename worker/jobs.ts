@@ -1,0 +1,90 @@
+import type { Service } from '../shared/base/lifecycle.ts';
+import type { RedisClient } from '../shared/redis/connection.ts';
+import type { EntryId, Keys } from '../shared/redis/keys.ts';
+import { createBudget, withBudget } from './ask/budget.ts';
+import type { Lane } from './lane/lane.ts';
+import { openWorker, QUEUE_LIMITS, type TurnQueue } from './lane/queue.ts';
+import { createMediaStore } from './media/store.ts';
+import type { Endpoint } from './recovery/endpoint.ts';
+import { fixedPartsOf } from './recovery/fixed-parts.ts';
+import { createDrafts, DRAFTS_EVERY_MS, DRAFTS_REFRESH_MS } from './reply/drafts.ts';
+import { createSessions } from './session/store.ts';
+import { settingsOf } from './settings.ts';
+import { joinToolboxes } from './tools/joined.ts';
+import { createRecall } from './tools/recall/recall.ts';
+import { createProcessor } from './turn/processor.ts';
+import type { ProcessPorts, WorkerPorts } from './worker.ts';
+
+/** What the jobs of one shard work with. */
+export interface ShardPorts {
+  redis: RedisClient;
+  queueRedis: RedisClient;
+  keys: Keys;
+  lane: Lane;
+  queue: TurnQueue;
+  discard: (entries: readonly EntryId[]) => Promise<void>;
+}
+
+/** How long running turns get when the process is asked to end; then they are handed back intact. */
+const DRAIN_MS = 25_000;
+
+/** Runs the jobs of a shard until it is stopped: running turns get a while, then they are handed back. */
+export function startJobs(
+  ports: WorkerPorts,
+  shared: ProcessPorts,
+  shard: ShardPorts,
+): Service & { isRunning(): boolean } {
+  const { telemetry, log } = ports.instruments;
+  const ending = new AbortController();
+  const share = shared.slots.share();
+  const { lane, queue, discard } = shard;
+  const ask = askPorts(ports, shared, shard);
+  const drafts = createDrafts({
+    telegram: ports.telegram,
+    everyMs: ports.limits?.draftsEveryMs ?? DRAFTS_EVERY_MS,
+    refreshMs: DRAFTS_REFRESH_MS,
+  });
+  const turn = { ask, telegram: ports.telegram, drafts, lane };
+  const processor = createProcessor({ turn, queue, share, discard, ending: ending.signal });
+  const limits = { ...QUEUE_LIMITS, ...ports.limits };
+  const worker = openWorker(shard.queueRedis, shard.keys, telemetry, { share, limits }, processor);
+  worker.on('error', (error) => log.warn({ err: error }, 'the job worker had trouble'));
+  worker.on('failed', (job, error) =>
+    log.error({ err: error, entry: job?.data.entry }, 'a job failed; it is run again'),
+  );
+  void worker.run();
+  return {
+    name: 'jobs',
+    isRunning: () => worker.isRunning(),
+    async stop() {
+      const timer = setTimeout(() => ending.abort(), limits.drainMs ?? DRAIN_MS);
+      await worker.close();
+      clearTimeout(timer);
+    },
+  };
+}
+
+/** What the model is asked with in the chats of one shard. */
+function askPorts(ports: WorkerPorts, shared: ProcessPorts, { redis, keys }: ShardPorts) {
+  const { config, instruments } = ports;
+  const settings = settingsOf(ports);
+  const media = createMediaStore(redis, keys, config.SESSION_RETENTION_DAYS);
+  const loadKept = async (sha256: string) => (await media.load([sha256])).get(sha256);
+  const recall = createRecall({ redis, keys, log: instruments.log, loadKept });
+  const { exclude, excluded } = ports.tools;
+  const tools = { ...joinToolboxes([recall, ports.tools]), exclude, excluded };
+  const budget = createBudget(redis, keys, {
+    chatDailyTokens: config.CHAT_DAILY_TOKENS,
+    totalDailyTokens: config.TOTAL_DAILY_TOKENS,
+  });
+  const model = budget ? withBudget(ports.model, budget) : ports.model;
+  const endpoint: Endpoint = {
+    model,
+    storm: shared.storm,
+    boundModels: shared.boundModels,
+    takesFixedParts: (failure, maxTokens, signal) =>
+      shared.fixedParts(model, { ...fixedPartsOf(settings, tools.specs()), maxTokens }, failure, signal),
+  };
+  const store = { sessions: createSessions(redis, keys), media };
+  return { settings, endpoint, tools, store, instruments };
+}

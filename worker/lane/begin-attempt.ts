@@ -1,0 +1,54 @@
+import { randomUUID } from 'node:crypto';
+import type { ChatKey, EntryId, Keys, SessionId } from '../../shared/redis/keys.ts';
+import type { RunScript } from '../../shared/redis/script.ts';
+import type { RedisClock } from './clock.ts';
+import type { Begun } from './lane.ts';
+import { readAttempt } from './read-attempt.ts';
+
+/** The reply of `begin.lua`. */
+export type BeginReply =
+  | ['settled' | 'waiting', head: EntryId | '', traceparent: string, chat: ChatKey]
+  | ['fenced']
+  | ['poison candidate', timeMs: number]
+  | ['begun', timeMs: number, home: ChatKey, string[], string[], SessionId, string[], string];
+
+/** One crash may be any message's fault, or none's. */
+const SUSPECT_DEATHS = 2;
+
+/** The arguments for beginning an attempt. */
+interface Beginning {
+  begin: RunScript<BeginReply>;
+  write: RunScript<string>;
+  keys: Keys;
+  clock: RedisClock;
+}
+
+/** Begins an attempt at a message: runs `begin.lua` and reads what it returns. */
+export async function beginAttempt(
+  parts: Beginning,
+  entry: EntryId,
+  chat: ChatKey,
+  newSession: SessionId,
+): Promise<Begun> {
+  const { keys, clock, write } = parts;
+  const at = [keys.inbound, keys.turn(entry), keys.lane(chat), keys.chat(chat), keys.poisonCandidates, keys.absent];
+  const { chatPrefix, lanePrefix, turnPrefix } = keys;
+  const prefixes = [chatPrefix, lanePrefix, turnPrefix];
+  const args = [entry, newSession, keys.session('' as SessionId), SUSPECT_DEATHS, randomUUID(), chat, ...prefixes];
+  const reply = await clock.learn(() => parts.begin(at, args), timeOf);
+  if (reply[0] !== 'begun') return notBegun(reply);
+  const [, , home, fields, turn, session, sessionFields, calibration] = reply;
+  const read = { fields, turn, session, sessionFields, calibration };
+  return { kind: 'begun', attempt: readAttempt({ keys, write, nowMs: clock.nowMs, entry, chat, home, ...read }) };
+}
+
+function timeOf(reply: BeginReply): number | undefined {
+  return reply[0] === 'begun' || reply[0] === 'poison candidate' ? reply[1] : undefined;
+}
+
+/** Why an attempt was not begun. */
+function notBegun(reply: Exclude<BeginReply, ['begun', ...unknown[]]>): Begun {
+  if (reply[0] === 'poison candidate' || reply[0] === 'fenced') return { kind: reply[0] };
+  const [kind, head, traceparent, chat] = reply;
+  return head === '' ? { kind: 'settled' } : { kind, head: { entry: head, chat, traceparent } };
+}

@@ -1,0 +1,85 @@
+import { decodeMessage } from '../../shared/flow/message.ts';
+import { fieldsOf } from '../../shared/redis/fields.ts';
+import type { ChatKey, EntryId, Keys, SessionId } from '../../shared/redis/keys.ts';
+import type { RunScript } from '../../shared/redis/script.ts';
+import {
+  type Attempt,
+  BLAMED,
+  type Conclusion,
+  type PartMark,
+  type RecoveryStage,
+  TIMEOUTS,
+  type Trial,
+} from './attempt.ts';
+import { fencedWrites } from './fenced-writes.ts';
+
+/** Builds an attempt from what `begin.lua` returned. Flat lists are field, value, field, value… */
+export function readAttempt(reply: {
+  keys: Keys;
+  write: RunScript<string>;
+  nowMs: () => number;
+  entry: EntryId;
+  chat: ChatKey;
+  home: ChatKey;
+  fields: string[];
+  turn: string[];
+  session: SessionId;
+  sessionFields: string[];
+  calibration: string;
+}): Attempt {
+  const fields = fieldsOf(reply.fields);
+  const turn = fieldsOf(reply.turn);
+  const session = fieldsOf(reply.sessionFields);
+  const fencingToken = turn.get('fence') ?? '';
+  const begunAtMs = performance.now();
+  const trial = parsed<Trial>(turn.get('trial'));
+  // The chat has been bound to another session meanwhile: the trial no longer applies.
+  const isForeign = trial !== undefined && trial.in !== reply.session;
+  return {
+    entry: reply.entry,
+    chat: reply.chat,
+    home: reply.home,
+    keys: { ...reply.keys, chat: (chat) => reply.keys.chat(chat === reply.chat ? reply.home : chat) },
+    fencingToken,
+    attempts: Number(turn.get('attempts')),
+    recoveries: Number(turn.get('recoveries') ?? 0),
+    recoveriesBefore: Number(turn.get('recoveriesBefore') ?? 0),
+    stage: isForeign ? 'none' : ((turn.get('stage') ?? 'none') as RecoveryStage),
+    tried: turn.get('tried')?.split(',') ?? [],
+    rounds: Number(turn.get('rounds') ?? 0),
+    message: decodeMessage(fields.get('message')),
+    traceparent: fields.get('traceparent') ?? '',
+    session: reply.session,
+    limit: limitOf(session),
+    calibration: reply.calibration === '' ? undefined : Number(reply.calibration),
+    compactionsInRow: Number(session.get('compactionsInRow') ?? 0),
+    vainCompactions: Number(session.get('vainCompactions') ?? 0),
+    refusalsInRow: Number(session.get('refusalsInRow') ?? 0),
+    timeouts: Number(turn.get(TIMEOUTS) ?? 0),
+    isBlamed: turn.has(BLAMED),
+    trial: isForeign ? undefined : trial,
+    maxOutputTokens: optionalNumber(turn.get('maxOutputTokens')),
+    conclusion: parsed<Conclusion>(turn.get('conclusion')),
+    notices: parsed<string[]>(turn.get('notices')) ?? [],
+    part: (at) => turn.get(`part:${at}`) as PartMark | undefined,
+    elapsedMs: () => performance.now() - begunAtMs,
+    nowMs: reply.nowMs,
+    field: (name) => turn.get(name),
+    ...fencedWrites(reply.write, [reply.keys.turn(reply.entry), reply.keys.absent], fencingToken),
+  };
+}
+
+function limitOf(session: ReadonlyMap<string, string>): Attempt['limit'] {
+  const tokens = optionalNumber(session.get('limitTokens'));
+  const untilMs = Number(session.get('limitUntilMs') ?? 0);
+  if (tokens === undefined || (untilMs > 0 && untilMs < Date.now())) return undefined;
+  return { tokens, untilMs };
+}
+
+function optionalNumber(text: string | undefined): number | undefined {
+  return text === undefined ? undefined : Number(text);
+}
+
+function parsed<T>(json: string | undefined): T | undefined {
+  return json === undefined ? undefined : (JSON.parse(json) as T);
+}

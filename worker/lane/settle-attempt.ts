@@ -1,0 +1,51 @@
+import { type ChatKey, type EntryId, INBOUND_GROUP, type Keys } from '../../shared/redis/keys.ts';
+import type { RunScript } from '../../shared/redis/script.ts';
+import type { Attempt } from './attempt.ts';
+import type { OutcomeRecord } from './lane.ts';
+
+/** How long a turn is kept once its message has ended. */
+export const TURN_KEEP_SECONDS = 3600;
+const LEDGER_KEEP_MS = 90 * 24 * 3600_000;
+
+/** The reply of `settle.lua`. */
+export type SettleReply = ['settled' | 'repeated' | 'fenced', head: EntryId | '', traceparent: string, chat: ChatKey];
+
+/** Settles a message after all writes of its attempt: runs `settle.lua`, and names the lane's next head. */
+export async function settleAttempt(
+  settle: RunScript<SettleReply>,
+  keys: Keys,
+  attempt: Attempt,
+  record: OutcomeRecord,
+  also: readonly OutcomeRecord[],
+) {
+  const { entry, chat, fencingToken } = attempt;
+  const at = [
+    keys.inbound,
+    keys.lane(chat),
+    keys.lanes,
+    keys.turn(entry),
+    keys.outcomes,
+    keys.dead,
+    keys.counts,
+    keys.poisonCandidates,
+    keys.chat(chat),
+    keys.absent,
+  ];
+  const oldest = Math.max(0, record.settledAtMs - LEDGER_KEEP_MS);
+  const argsAfter = (lastWrite: number) => [
+    entry,
+    chat,
+    fencingToken,
+    INBOUND_GROUP,
+    record.outcome,
+    JSON.stringify(record),
+    oldest,
+    TURN_KEEP_SECONDS,
+    lastWrite,
+    keys.lanePrefix,
+    keys.turnPrefix,
+    ...also.flatMap((each) => [each.entry, JSON.stringify(each)]),
+  ];
+  const [result, head, traceparent, next] = await attempt.afterWrites((lastWrite) => settle(at, argsAfter(lastWrite)));
+  return { result, ...(head !== '' && { next: { entry: head, chat: next, traceparent } }) };
+}

@@ -1,0 +1,128 @@
+import Anthropic from '@anthropic-ai/sdk';
+import type { MessageStream } from '@anthropic-ai/sdk/lib/MessageStream';
+import type { Block } from '../block.ts';
+import { tokenizerFactor } from '../catalog.ts';
+import { estimateRequest } from '../count.ts';
+import { classify } from '../errors/classify.ts';
+import type { Failure } from '../errors/failure.ts';
+import { estimateText } from '../estimate.ts';
+import { namedTool } from '../named-tool.ts';
+import type { FailedCall, ModelAnswer, ModelRequest, OnText, Usage } from '../port.ts';
+import type { WireRequest } from '../rules/rules.ts';
+import { readUsage } from '../usage.ts';
+import type { ClaudeOptions } from './adapter.ts';
+import { classifyForeign } from './foreign-body.ts';
+import { openWire, type Wire } from './silence.ts';
+
+/** The result of one call, and what the SDK threw where there is no answer. */
+interface Sent {
+  result: { ok: true; answer: ModelAnswer } | FailedCall;
+  error?: unknown;
+}
+
+/** What has arrived of an answer so far. */
+interface Draft {
+  message: Anthropic.Message | undefined;
+  /** All of its output: text, thinking, tool inputs. */
+  written: string;
+}
+
+/** One request in flight, with what its wire shows. */
+export class Call {
+  readonly #request: ModelRequest;
+  readonly #options: ClaudeOptions;
+  readonly #signal: AbortSignal;
+  readonly #onText: OnText;
+  readonly #draft: Draft = { message: undefined, written: '' };
+
+  constructor(request: ModelRequest, options: ClaudeOptions, signal: AbortSignal, onText: OnText = () => {}) {
+    this.#request = request;
+    this.#options = options;
+    this.#signal = signal;
+    this.#onText = onText;
+  }
+
+  /** Sends the request and waits for its end; a failure is a value. */
+  async send(client: Anthropic, request: WireRequest): Promise<Sent> {
+    const wire = openWire(this.#options.idleMs);
+    const signal = AbortSignal.any([this.#signal, wire.silent]);
+    try {
+      const { messages } = client.withOptions({ fetch: wire.fetch });
+      const stream = messages.stream(request as unknown as Parameters<typeof messages.stream>[0], { signal });
+      this.#listen(stream);
+      return { result: { ok: true, answer: answerOf(await stream.finalMessage()) } };
+    } catch (error) {
+      const spent = this.#spent(wire, error);
+      return { result: { ok: false, failure: this.#failureOf(wire, error), ...(spent && { spent }) }, error };
+    } finally {
+      wire.close();
+    }
+  }
+
+  #listen(stream: MessageStream<unknown>): void {
+    let text = '';
+    stream.on('text', (words) => {
+      text += words;
+      this.#onText(text);
+    });
+    stream.on('streamEvent', (event, message) => {
+      this.#draft.message = message;
+      // The SDK adds to the counters of the first event, which some proxies omit.
+      message.usage ??= {} as Anthropic.Usage;
+      if (event.type !== 'content_block_delta') return;
+      this.#options.reach('answer streaming');
+      this.#draft.written += wordsOf(event.delta);
+    });
+  }
+
+  #failureOf(wire: Wire, error: unknown): Failure {
+    if (this.#signal.aborted) return { kind: 'transient', reason: 'aborted' };
+    if (wire.silent.aborted) return { kind: 'transient', reason: 'timeout' };
+    const foreign = wire.foreign();
+    if (foreign !== undefined && !this.#draft.message) return classifyForeign(foreign);
+    const failure = classify(error);
+    const tool = failure.kind === 'unknown' || failure.kind === 'poison' ? this.#namedTool(error) : undefined;
+    return { ...failure, ...(tool !== undefined && { tool }) };
+  }
+
+  #namedTool(error: unknown): string | undefined {
+    return namedTool(
+      error,
+      (this.#request.tools ?? []).map(({ name }) => name),
+    );
+  }
+
+  /**
+   * What a call without an answer is billed. A server that refused it, in a status or in its first event, bills
+   * nothing; one that had taken it bills the input, and the output that it wrote.
+   */
+  #spent(wire: Wire, error: unknown): Usage | undefined {
+    const { message, written } = this.#draft;
+    const model = this.#request.model;
+    if (message) {
+      const stated = readUsage(message.usage);
+      const outputTokens = Math.max(stated.outputTokens, Math.ceil(estimateText(written) * tokenizerFactor(model)));
+      return { ...stated, inputTokens: stated.inputTokens || estimateRequest(this.#request), outputTokens };
+    }
+    const isRefused = error instanceof Anthropic.APIError && error.error !== undefined;
+    if (!wire.isTaken() || isRefused) return undefined;
+    return { inputTokens: estimateRequest(this.#request), outputTokens: 0, cacheReadTokens: 0 };
+  }
+}
+
+function wordsOf(delta: Anthropic.RawContentBlockDelta): string {
+  if (delta.type === 'text_delta') return delta.text;
+  if (delta.type === 'thinking_delta') return delta.thinking;
+  return delta.type === 'input_json_delta' ? delta.partial_json : '';
+}
+
+function answerOf(message: Anthropic.Message): ModelAnswer {
+  return {
+    // A copy, since the SDK parses a tool's input only when it is read, and throws if it cannot.
+    content: message.content.map((block) => ({ ...block })) as unknown as readonly Block[],
+    text: message.content.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join(''),
+    stopReason: message.stop_reason,
+    model: message.model,
+    usage: readUsage(message.usage),
+  };
+}

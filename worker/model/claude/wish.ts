@@ -1,0 +1,32 @@
+import Anthropic from '@anthropic-ai/sdk';
+import type { ModelRequest } from '../port.ts';
+
+/** What a request can do without. */
+export type Wish = 'effort' | 'cacheLifetime';
+
+/** Older models and proxies reject these, or some forms of them; such a refusal costs nothing. */
+const WISHES: readonly { key: Wish; named: RegExp }[] = [
+  { key: 'effort', named: /output_config|\beffort\b/i },
+  { key: 'cacheLifetime', named: /cache_control\S{0,40}ttl|\bttl\b/i },
+];
+
+/** What of a request the endpoint refused, by what it threw. */
+export function refusedWishes(request: ModelRequest, error: unknown): Wish[] {
+  const refused = WISHES.filter(({ key, named }) => request[key] !== undefined && isRefused(error, named));
+  return refused.map(({ key }) => key);
+}
+
+function isRefused(error: unknown, named: RegExp): boolean {
+  const isClients = error instanceof Anthropic.APIError && (error.status === 400 || error.status === 422);
+  return isClients && named.test(error.message);
+}
+
+/** The request without some of its wishes. */
+export function without(request: ModelRequest, keys: readonly Wish[]): ModelRequest {
+  const { effort, cacheLifetime, ...plain } = request;
+  return {
+    ...plain,
+    ...(effort !== undefined && !keys.includes('effort') && { effort }),
+    ...(cacheLifetime !== undefined && !keys.includes('cacheLifetime') && { cacheLifetime }),
+  };
+}

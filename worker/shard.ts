@@ -1,0 +1,85 @@
+import type { ReadinessPart } from '../shared/app/health.ts';
+import type { Instruments } from '../shared/base/instruments.ts';
+import type { Service } from '../shared/base/lifecycle.ts';
+import { METRIC } from '../shared/base/telemetry.ts';
+import { connectRedis, isReadyFor, type RedisClient } from '../shared/redis/connection.ts';
+import { type EntryId, keysOf } from '../shared/redis/keys.ts';
+import { undecodableAlert } from './alerts/messages.ts';
+import { startJobs } from './jobs.ts';
+import { startDispatcher } from './lane/dispatcher.ts';
+import { createLane, type Lane } from './lane/lane.ts';
+import { openQueue } from './lane/queue.ts';
+import { RECONCILE_EVERY_MS, startReconciler } from './lane/reconciler.ts';
+import { ARCHIVE_EVERY_MS, startArchivist } from './session/archivist.ts';
+import type { ProcessPorts, WorkerPorts } from './worker.ts';
+
+/** Starts the services of a shard: its dispatcher, job worker, reconciler and archivist. */
+export async function startShard(
+  ports: WorkerPorts,
+  shared: ProcessPorts,
+  shard: number,
+): Promise<{ services: Service[]; readiness: ReadinessPart }> {
+  const { config, instruments } = ports;
+  const { telemetry, log, reach } = instruments;
+  const keys = keysOf(shard);
+  const connect = () => connectRedis(ports.redisAddress, 'patient');
+  const redis = connect();
+  const queueRedis = connect();
+  const lane = createLane(redis, keys, config.LANE_MAX_MESSAGES);
+  const queue = openQueue(queueRedis, keys, telemetry);
+  await lane.prepare();
+  const discard = discardBroken(lane, instruments);
+  const service = { lane, queue, discard, log, reach };
+  const jobs = startJobs(ports, shared, { redis, queueRedis, keys, lane, queue, discard });
+  return {
+    services: [
+      connections([redis, queueRedis]),
+      { name: 'queue', stop: () => queue.close() },
+      jobs,
+      startArchivist({
+        redis,
+        keys,
+        retentionDays: config.SESSION_RETENTION_DAYS,
+        log,
+        everyMs: ports.limits?.archiveEveryMs ?? ARCHIVE_EVERY_MS,
+      }),
+      startReconciler({ ...service, everyMs: ports.limits?.reconcileEveryMs ?? RECONCILE_EVERY_MS }),
+      startDispatcher({ ...service, keys, blocking: connect() }),
+    ],
+    readiness: {
+      name: `worker ${shard}`,
+      check: async () => ({ ready: jobs.isRunning() && isReadyFor(redis, keys.inbound) }),
+    },
+  };
+}
+
+/** An entry that names no chat has no user to answer: it is kept as a dead letter, and the operator is notified. */
+function discardBroken(lane: Lane, { telemetry, log }: Instruments): (entries: readonly EntryId[]) => Promise<void> {
+  return async (entries) => {
+    for (const entry of entries) {
+      const record = {
+        entry,
+        outcome: 'failed',
+        reason: 'undecodable',
+        traceId: '',
+        settledAtMs: lane.nowMs(),
+        attempts: 0,
+        recoveries: 0,
+      } as const;
+      const alert = JSON.stringify(undecodableAlert(entry));
+      if (!(await lane.discard(entry, record, alert))) continue;
+      telemetry.count(METRIC.outcomes, { outcome: record.outcome });
+      log.error({ entry }, 'undecodable entry put aside');
+    }
+  };
+}
+
+/** Connections that end with what uses them. */
+export function connections(redis: readonly RedisClient[]): Service {
+  return {
+    name: 'redis',
+    async stop() {
+      for (const connection of redis) connection.disconnect();
+    },
+  };
+}
