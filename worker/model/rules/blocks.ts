@@ -3,7 +3,6 @@ import { type Block, isBlank } from '../block.ts';
 import { hasLoneSurrogate, isWellFormed, jsonOf, wellFormedValue } from '../json-text.ts';
 import { type Draft, type Fix, NOTHING_LEFT } from './draft.ts';
 import { placeholder } from './media.ts';
-import type { Part } from './part.ts';
 import type { Repair } from './repair.ts';
 import {
   hasNeeded,
@@ -21,6 +20,7 @@ import {
   unmarked,
 } from './shapes.ts';
 import { thinkingFault } from './thinking.ts';
+import type { Part } from './turn.ts';
 
 const UNREADABLE = 'it cannot be read';
 

@@ -1,11 +1,11 @@
 /** A request under repair: its messages in parts that remember where they came from and whether they changed. */
 import { type Block, textBlock } from '../block.ts';
 import { bytesOf, jsonOf } from '../json-text.ts';
-import { type Part, partOf, type Slot, slotInside } from './part.ts';
 import { Renaming } from './renaming.ts';
 import type { Repair } from './repair.ts';
 import type { RequestFacts, RuleName } from './rules.ts';
 import { type Fields, isBlock, isFields, MESSAGE_SHAPE, trimmed } from './shapes.ts';
+import { type DraftTurn, liveParts, messageOf, type Part, partOf, type Slot, slotInside } from './turn.ts';
 
 /** What was found, and what was done about it: nothing where there is no remedy. */
 export interface Note {
@@ -13,16 +13,6 @@ export interface Note {
   path: string;
   what?: Repair['what'];
   problem?: string;
-}
-
-export interface DraftTurn {
-  readonly role: 'user' | 'assistant';
-  parts: Part[];
-  readonly path: string;
-  /** The message that this turn was read from, if it can be sent again when nothing in it changed. */
-  readonly source?: Fields | undefined;
-  /** Whether something was changed, or must have been, between the turn before and the first part of this one. */
-  suspect: boolean;
 }
 
 /** Finds what violates its rules, notes it, and heals it. Idempotent; it leaves alone what satisfies them. */
@@ -137,25 +127,6 @@ export class Draft {
   }
 }
 
-/** A message of ours, with so many texts. */
-export function ourTurn(path: string, ...texts: string[]): DraftTurn {
-  return { role: 'user', parts: texts.map((text) => partOf(textBlock(text), path)), path, suspect: true };
-}
-
-/** The parts of a turn that will be sent. */
-export function liveParts({ parts }: Pick<DraftTurn, 'parts'>): Part[] {
-  return parts.every(isLive) ? parts : parts.filter(isLive);
-}
-
-function isLive({ out }: Part): boolean {
-  return !out;
-}
-
-/** Whether a turn has nothing that will be sent. */
-export function isEmpty({ parts }: DraftTurn): boolean {
-  return !parts.some(isLive);
-}
-
 /** Where the newest message of the user stands: it ends the request, or a paused answer follows it. */
 export function newestUserTurn({ turns }: Draft): DraftTurn | undefined {
   return turns.findLast(({ role }) => role === 'user');
@@ -166,19 +137,4 @@ export function pendingPart(draft: Draft): Part | undefined {
   return newestUserTurn(draft)?.parts.findLast(
     ({ block, came, out }) => !out && came?.type === 'text' && block.type === 'text',
   );
-}
-
-/** A turn as a message: the very one that it was read from, where nothing in it changed. */
-export function messageOf(turn: DraftTurn): unknown {
-  const { role, source } = turn;
-  const parts = liveParts(turn);
-  if (source !== undefined && isAsItCame(parts, source.content)) return source;
-  return { role, content: parts.map(({ block }) => block) };
-}
-
-function isAsItCame(parts: readonly Part[], content: unknown): boolean {
-  if (Array.isArray(content))
-    return parts.length === content.length && parts.every(({ block }, at) => block === content[at]);
-  const [only] = parts;
-  return parts.length === 1 && only?.block === only?.came && only?.block.text === content;
 }

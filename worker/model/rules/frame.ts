@@ -1,9 +1,9 @@
 /** The frame of a request: that there are messages, whose they are, and that each of them says something. */
 import { textBlock } from '../block.ts';
-import { type Draft, type DraftTurn, type Fix, isEmpty, liveParts, NOTHING_LEFT, ourTurn } from './draft.ts';
-import { partOf } from './part.ts';
+import { type Draft, type Fix, NOTHING_LEFT } from './draft.ts';
 import type { RuleName } from './rules.ts';
 import { isServerSide } from './shapes.ts';
+import { type DraftTurn, isEmpty, liveParts, ourTurn, partOf } from './turn.ts';
 
 const MESSAGES_MAX = 100_000;
 const NO_BEGINNING = '[The beginning of this conversation is not shown here.]';

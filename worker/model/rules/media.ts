@@ -1,12 +1,11 @@
 /** Pictures and PDF files. A URL or a file id cannot be judged from a request. */
-
 import { type Block, sizeInWords, textBlock } from '../block.ts';
 import { readImageHeader } from '../image-header.ts';
 import { readPdf } from '../pdf-header.ts';
 import { type Fix, newestUserTurn, pendingPart } from './draft.ts';
-import type { Part } from './part.ts';
 import type { RequestFacts, RuleName } from './rules.ts';
 import { type Fields, isFields, isMedia } from './shapes.ts';
+import type { Part } from './turn.ts';
 
 /** Why a picture or a file cannot be sent, in words that also stand in its place afterwards. */
 export interface MediaFault {
@@ -28,10 +27,8 @@ const LONG_WINDOW_TOKENS = 1_000_000;
 /** `media-readable`, `image-size` and `pdf-pages`: what cannot be sent is named by a line in its place. */
 export const fixMedia: Fix = (draft, facts) => {
   const places = draft.blocks(isMedia);
-  const faults = judgeMedia(
-    places.map(({ block }) => block),
-    facts,
-  );
+  const media = places.map(({ block }) => block);
+  const faults = judgeMedia(media, facts);
   for (const [at, place] of places.entries()) {
     const { rule, problem } = faults[at] ?? {};
     if (rule && problem) draft.rewrite(place, placeholder(place.block, problem), rule, 'placeholder', problem);

@@ -1,8 +1,8 @@
 /** Every call with its own result, in the next message, before anything else. Server tools answer themselves. */
-import { type Draft, type DraftTurn, type Fix, liveParts, ourTurn } from './draft.ts';
-import { type Part, partOf } from './part.ts';
+import type { Draft, Fix } from './draft.ts';
 import { Renaming } from './renaming.ts';
 import { isName, isServerResult, isServerSide } from './shapes.ts';
+import { type DraftTurn, liveParts, ourTurn, type Part, partOf } from './turn.ts';
 
 const INTERRUPTED = 'No result: the call was interrupted.';
 

@@ -1,7 +1,7 @@
 import type { Block } from '../block.ts';
 import { fixBlocks, fixUnicode } from './blocks.ts';
 import { fixBreakpoints } from './breakpoints.ts';
-import { Draft, messageOf } from './draft.ts';
+import { Draft } from './draft.ts';
 import { dropEmpty, fixEmpty, fixEnds, fixNeighbours } from './frame.ts';
 import { fixMedia, putLastWordsLast } from './media.ts';
 import { fixPairs } from './pairs.ts';
@@ -10,6 +10,7 @@ import { isFields } from './shapes.ts';
 import { fixSize } from './size.ts';
 import { dropLastThinking, fixThinking } from './thinking.ts';
 import { fixTop } from './top.ts';
+import { messageOf } from './turn.ts';
 import { findViolations, type Violation } from './validate.ts';
 
 /** What was done to heal one violation. */

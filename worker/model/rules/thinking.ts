@@ -1,7 +1,8 @@
 /** Thinking goes back as it was, after what it was written after, or not at all. */
 import type { Block } from '../block.ts';
-import { type Draft, type Fix, liveParts } from './draft.ts';
+import type { Draft, Fix } from './draft.ts';
 import { isThinking } from './shapes.ts';
+import { liveParts } from './turn.ts';
 
 /**
  * `thinking-leads` and `thinking-sealed`: drops thinking that ends a message and, where the model binds it, thinking
