@@ -6,7 +6,7 @@ import { provideRedis } from '../../shared/app/find-redis.ts';
 import { programPath } from '../../shared/base/config.ts';
 import { PROJECT_ROOT, refuse } from '../../shared/base/project.ts';
 import { hearing } from './hearing.ts';
-import { bareBullmq, latency, roundTrips, stageTwo, turns } from './measures.ts';
+import { bareBullmq, latency, roundTrips, stageTwo, turns, viewing } from './measures.ts';
 
 const HELP = `Usage: npm run bench [-- --json]
 
@@ -18,6 +18,8 @@ const JOBS = 6_000;
 const MESSAGES = 4_000;
 const CHATS = 100;
 const DEAF_MS = 3_000;
+/** About 4 MB of the incident's session. */
+const VIEWED_RECORDS = 1_800;
 
 /** A figure beside its aim. */
 interface Row {
@@ -57,6 +59,7 @@ async function measure(url: string) {
   const turnsPerSecond = (Math.min(...complete) + Math.max(...complete)) / 2;
   const waits = await latency(url, 20, 15);
   const stage2 = await stageTwo(url, 5);
+  const viewed = await viewing(VIEWED_RECORDS, 200);
   const commands = await roundTrips(url);
   const hears = await hearing(url);
   return {
@@ -65,6 +68,7 @@ async function measure(url: string) {
     ratio: turnsPerSecond / barePerSecond,
     ...waits,
     stage2,
+    ...viewed,
     ...hears,
     roundTrips: commands.length,
     commands,
@@ -75,7 +79,7 @@ type Measured = Awaited<ReturnType<typeof measure>>;
 
 function rowsOf(measured: Measured): Row[] {
   const { ratio, turnsPerSecond, barePerSecond, p50Ms, p99Ms, stage2, roundTrips: trips } = measured;
-  const { readyMs, takeoverMs } = measured;
+  const { readyMs, takeoverMs, viewMs, viewBytes } = measured;
   const megabytes = stage2.bytesRead / 1e6;
   return [
     {
@@ -102,6 +106,12 @@ function rowsOf(measured: Measured): Row[] {
       value: `${megabytes.toFixed(2)} MB`,
       aim: 'at most 1 MB',
       met: megabytes <= 1,
+    },
+    {
+      name: `view of ${(viewBytes / 1e6).toFixed(1)} MB, median`,
+      value: `${viewMs.toFixed(1)} ms`,
+      aim: 'at most 5 ms',
+      met: viewMs <= 5,
     },
     { name: 'Redis round trips of a plain turn', value: String(trips), aim: 'at most 12', met: trips <= 12 },
     {

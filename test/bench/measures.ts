@@ -11,6 +11,7 @@ import { chatKey } from '../../shared/redis/keys.ts';
 import { readScript } from '../../shared/redis/script.ts';
 import type { Failure } from '../../worker/model/errors/failure.ts';
 import { importSession, parseLines } from '../../worker/session/transfer.ts';
+import { view } from '../../worker/session/view.ts';
 import { incidentLines } from '../demo/incident.ts';
 import { CONCURRENCY, messageOf, percentile, silentTelemetry, startBench } from './bench.ts';
 import { instantModel, instantTelegram } from './instant.ts';
@@ -124,6 +125,18 @@ export async function stageTwo(
   const sessionBytes = records.reduce((sum, record) => sum + JSON.stringify(record).length, 0);
   await bench.stop();
   return { medianMs: percentile(took, 0.5), bytesRead, sessionBytes };
+}
+
+/** The view of the newest records of the incident's session, which every request is computed from. */
+export async function viewing(newest: number, rounds: number): Promise<{ viewMs: number; viewBytes: number }> {
+  const records = (await parseLines(incidentLines())).slice(-newest);
+  const took: number[] = [];
+  for (let round = 0; round < rounds; round++) {
+    const startedMs = performance.now();
+    view({ head: undefined, records, omitted: 0 });
+    took.push(performance.now() - startedMs);
+  }
+  return { viewMs: percentile(took, 0.5), viewBytes: JSON.stringify(records).length };
 }
 
 /** The commands that one plain turn sends to Redis, from accept to the end of its job, in order. */

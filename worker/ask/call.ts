@@ -13,7 +13,7 @@ import type { Room } from '../model/room.ts';
 import type { Repair } from '../model/rules/repair.ts';
 import type { Conversation } from '../recovery/cached-summary.ts';
 import type { Endpoint } from '../recovery/endpoint.ts';
-import { bytesOf } from '../recovery/oversized.ts';
+import { areLargerThan } from '../recovery/oversized.ts';
 import { asShown } from '../session/overlay.ts';
 import { type LogRecord, startsTurn } from '../session/record.ts';
 import type { OpenedSession } from '../session/store.ts';
@@ -158,6 +158,6 @@ function tooLarge({ attempt, opened, room }: Call, { tokens }: Count): Failure |
   const isShortened = attempt.stage !== 'none' && attempt.stage !== 'compacted';
   if (attempt.timeouts >= TIMEOUTS_MAX && !isShortened)
     return { kind: 'token', reason: 'counted_too_slow', observedTokens: tokens };
-  if (bytesOf(asShown(opened.window.records)) <= HISTORY_BYTES_MAX) return undefined;
-  return { kind: 'wire', reason: 'counted_too_large' };
+  const isLarge = areLargerThan(HISTORY_BYTES_MAX, asShown(opened.window.records));
+  return isLarge ? { kind: 'wire', reason: 'counted_too_large' } : undefined;
 }

@@ -4,6 +4,11 @@ export interface Block {
   [key: string]: unknown;
 }
 
+/** A block of plain text. */
+export function textBlock(text: string): Block {
+  return { type: 'text', text };
+}
+
 const KB = 1024;
 const MB = 1024 * KB;
 

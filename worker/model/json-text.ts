@@ -31,7 +31,8 @@ function everyText(value: unknown): boolean {
   if (typeof value === 'string') return value.isWellFormed();
   if (typeof value !== 'object' || value === null) return true;
   if (Array.isArray(value)) return value.every(everyText);
-  return Object.entries(value).every(([key, each]) => key.isWellFormed() && everyText(each));
+  for (const key in value) if (!key.isWellFormed() || !everyText(value[key as keyof typeof value])) return false;
+  return true;
 }
 
 /** The value of a JSON text, with every half of a surrogate pair replaced, in keys too and at any depth. */

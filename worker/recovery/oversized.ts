@@ -1,6 +1,6 @@
 import { clipMiddle } from '../../shared/base/text.ts';
 import { labelOf } from '../media/label.ts';
-import type { Block } from '../model/block.ts';
+import { type Block, textBlock } from '../model/block.ts';
 import {
   type AssistantRecord,
   type LogRecord,
@@ -27,6 +27,10 @@ const KEPT_CHARS = 2_000;
 /** Removing anything smaller would not help, and could lose something important. */
 const LARGE_BYTES = 8 * 1024;
 const NAME_CHARS = 80;
+/** JSON writes a control character as an escape of this length, and nothing longer for one UTF-16 unit. */
+const UNIT_BYTES_MAX = 6;
+/** More than a number, `false` or `null` takes. */
+const SCALAR_BYTES_MAX = 32;
 const RESULT_REFUSED =
   '[What the tool returned is left out: the request that held it was refused. The call was made; do not make it again.]';
 
@@ -94,11 +98,36 @@ export function mediaParts(records: readonly LogRecord[]): Part[] {
 
 /** The size of the records in a request, counting what users and tools sent. */
 export function bytesOf(records: readonly LogRecord[]): number {
-  return records.reduce((sum, record) => {
-    if (record.t !== 'user' && record.t !== 'assistant') return sum;
-    const blocks = typeof record.content === 'string' ? [{ type: 'text', text: record.content }] : record.content;
-    return sum + blocks.reduce((total, block) => total + weigh(block), 0);
-  }, 0);
+  return sumOver(records, weigh);
+}
+
+/**
+ * Whether records take more than so many bytes in a request. Each request asks, and writing down all of a history takes
+ * longer than to view it, so it is weighed only where the length of its texts leaves that open. Pure.
+ */
+export function areLargerThan(bytesMax: number, records: readonly LogRecord[]): boolean {
+  return sumOver(records, bytesAtMost) > bytesMax && bytesOf(records) > bytesMax;
+}
+
+function sumOver(records: readonly LogRecord[], sizeOf: (block: Block) => number): number {
+  let sum = 0;
+  for (const record of records) {
+    if (record.t !== 'user' && record.t !== 'assistant') continue;
+    const blocks = typeof record.content === 'string' ? [textBlock(record.content)] : record.content;
+    for (const block of blocks) sum += sizeOf(block);
+  }
+  return sum;
+}
+
+/** No less than `weigh` says: of a stored file there is the number of its bytes. */
+function bytesAtMost(value: unknown): number {
+  if (typeof value === 'string') return value.length * UNIT_BYTES_MAX + 2;
+  if (typeof value === 'number') return Math.max(SCALAR_BYTES_MAX, value * 2);
+  if (typeof value !== 'object' || value === null) return SCALAR_BYTES_MAX;
+  if (Array.isArray(value)) return value.reduce((sum, each) => sum + bytesAtMost(each) + 1, 2);
+  let bytes = 2;
+  for (const key in value) bytes += bytesAtMost(key) + 2 + bytesAtMost(value[key as keyof typeof value]);
+  return bytes;
 }
 
 function turnsFromNewest(records: readonly LogRecord[]): (readonly LogRecord[])[] {
@@ -117,7 +146,7 @@ function partsOf(record: LogRecord, overBytes: number, keptChars: number): Part[
 }
 
 function blocksOf(record: Part['record']): { block: Block; record: Part['record']; index?: number }[] {
-  if (typeof record.content === 'string') return [{ block: { type: 'text', text: record.content }, record }];
+  if (typeof record.content === 'string') return [{ block: textBlock(record.content), record }];
   return record.content.map((block, index) => ({ block, record, index }));
 }
 

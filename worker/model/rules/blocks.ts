@@ -1,8 +1,8 @@
 /** What is wrong with a single block of the messages. */
 import { type Block, isBlank } from '../block.ts';
 import { hasLoneSurrogate, isWellFormed, jsonOf, wellFormedValue } from '../json-text.ts';
-import { type Draft, type Fix, liveParts, NOTHING_LEFT, type Part, textBlock } from './draft.ts';
-import { removedText } from './media.ts';
+import { type Draft, type Fix, NOTHING_LEFT } from './draft.ts';
+import { placeholder } from './media.ts';
 import type { Repair } from './repair.ts';
 import {
   hasNeeded,
@@ -12,43 +12,48 @@ import {
   isMedia,
   isServerResult,
   isThinking,
-  MODEL_ONLY,
   RESULT_SHAPES,
-  type Shape,
+  type Shapes,
   SOURCE_SHAPES,
-  sameOr,
-  thinkingFault,
   trimmed,
-  USER_ONLY,
   USER_SHAPES,
+  unmarked,
 } from './shapes.ts';
+import { thinkingFault } from './thinking.ts';
+import type { Part } from './turn.ts';
+
+const UNREADABLE = 'it cannot be read';
 
 /** `unicode-whole`. Sealed thinking cannot be changed, so it goes. */
 export const fixUnicode: Fix = (draft) => {
   const { json: whole, top, isLog } = draft;
   if (!isLog && whole !== undefined && !hasLoneSurrogate(whole)) return;
-  if (whole === undefined && jsonOf({ ...top, messages: [] }) === undefined) draft.note('unicode-whole', '');
+  if (jsonOf(top) === undefined) draft.note('unicode-whole', '');
   for (const [key, value] of Object.entries(top)) {
-    const json = key === 'messages' ? '' : (jsonOf(value) ?? '');
+    const json = jsonOf(value) ?? '';
     if (!hasLoneSurrogate(json)) continue;
     top[key] = wellFormedValue(json);
     draft.topChanged = true;
     draft.note('unicode-whole', key.toWellFormed(), 'well_formed');
   }
-  for (const part of draft.turns.flatMap(liveParts)) {
-    if (isLog && isWellFormed(part.block)) continue;
-    const json = jsonOf(part.block) ?? '';
+  for (const part of draft.liveParts()) {
+    const json = isWellFormed(part.block) ? '' : (jsonOf(part.block) ?? '');
     if (!hasLoneSurrogate(json)) continue;
     if (isThinking(part.block)) draft.takeOut(part, 'unicode-whole', 'dropped_thinking');
     else draft.rewrite(part, wellFormedValue(json) as Block, 'unicode-whole', 'well_formed');
   }
 };
 
-const DROPPED: ReadonlyMap<string, Repair['what']> = new Map([
-  ['tool_use', 'dropped_call'],
-  ['server_tool_use', 'dropped_block'],
-  ['tool_result', 'dropped_result'],
-  ['search_result', 'dropped_block'],
+/** Blocks that one side alone writes, and what is said when another one has to go; media leave a line in their place. */
+const SIDED: ReadonlyMap<string, { side: 'user' | 'assistant'; dropped?: Repair['what'] }> = new Map([
+  ['tool_use', { side: 'assistant', dropped: 'dropped_call' }],
+  ['server_tool_use', { side: 'assistant', dropped: 'dropped_block' }],
+  ['thinking', { side: 'assistant', dropped: 'dropped_thinking' }],
+  ['redacted_thinking', { side: 'assistant', dropped: 'dropped_thinking' }],
+  ['tool_result', { side: 'user', dropped: 'dropped_result' }],
+  ['search_result', { side: 'user', dropped: 'dropped_block' }],
+  ['image', { side: 'user' }],
+  ['document', { side: 'user' }],
 ]);
 
 /**
@@ -56,59 +61,51 @@ const DROPPED: ReadonlyMap<string, Repair['what']> = new Map([
  * block of the messages in a form that the API takes, or out.
  */
 export const fixBlocks: Fix = (draft) => {
-  for (const { parts, role } of draft.turns)
-    for (const part of parts.filter(({ out }) => !out)) {
-      const { block } = part;
-      const { type } = block;
-      const side = MODEL_ONLY.has(type) ? 'assistant' : USER_ONLY.has(type) ? 'user' : role;
-      if (side === 'assistant') fixModelPart(draft, part);
-      else fixUserPart(draft, part);
-      if (side !== role) removeFromSide(draft, part, block);
-    }
+  for (const { parts, role } of draft.turns) for (const part of parts) if (!part.out) fixPart(draft, part, role);
 };
 
-function removeFromSide(draft: Draft, part: Part, block: Block): void {
-  const what = isThinking(block) ? 'dropped_thinking' : DROPPED.get(block.type);
-  if (what !== undefined) draft.takeOut(part, 'block-side', what);
-  else draft.rewrite(part, textBlock(removedText(block, 'only a user can send it')), 'block-side', 'placeholder');
+function fixPart(draft: Draft, part: Part, role: 'user' | 'assistant'): void {
+  const { block } = part;
+  const sided = SIDED.get(block.type);
+  const side = sided?.side ?? role;
+  if (side === 'assistant') fixModelPart(draft, part);
+  else if (!isServerResult(block)) fixUserPart(draft, part);
+  if (side === role) return;
+  if (sided?.dropped) draft.takeOut(part, 'block-side', sided.dropped);
+  else draft.rewrite(part, placeholder(block, 'only a user can send it'), 'block-side', 'placeholder');
 }
 
 function fixUserPart(draft: Draft, part: Part): void {
-  const { block, path } = part;
-  if (isServerResult(block)) return;
-  const fixed = fixOurs(draft, block, USER_SHAPES, path);
-  part.changed ||= fixed !== block;
+  const fixed = fixOurs(draft, part.block, USER_SHAPES, part.path);
+  part.changed ||= fixed !== part.block;
   part.out = fixed === undefined;
-  part.block = fixed ?? block;
+  part.block = fixed ?? part.block;
 }
 
 /** A block that we wrote, as the API takes it; undefined when nothing of it can be sent. */
-export function fixOurs(
-  draft: Draft,
-  block: Block,
-  shapes: ReadonlyMap<string, Shape>,
-  path: string,
-): Block | undefined {
+export function fixOurs(draft: Draft, block: unknown, shapes: Shapes, path: string): Block | undefined {
+  if (!isBlock(block)) return draft.drop(path);
   const shape = shapes.get(block.type);
-  const standIn = (why: string): Block => {
-    draft.note('known-shape', path, 'placeholder');
-    return textBlock(removedText(block, why));
-  };
-  if (shape === undefined) return standIn('a block of this kind cannot be here');
-  if (!hasNeeded(block, shape)) {
-    if (isMedia(block)) return standIn('it cannot be read');
-    draft.note('known-shape', path, block.type === 'tool_result' ? 'dropped_result' : 'dropped_block');
-    return undefined;
-  }
+  if (shape === undefined) return standIn(draft, block, 'a block of this kind cannot be here', path);
+  if (!hasNeeded(block, shape))
+    return isMedia(block) ? standIn(draft, block, UNREADABLE, path) : draft.drop(path, SIDED.get(block.type)?.dropped);
   const known = trimmed(block, shape);
-  if (known !== block) {
-    const lost = Object.keys(block).filter((key) => !Object.hasOwn(known, key));
-    const isMarker = lost.every((key) => key === 'cache_control');
-    draft.note('known-shape', path, isMarker ? 'dropped_breakpoint' : 'well_formed');
-  }
-  if (isMedia(known)) return fixSource(draft, known, path) ?? standIn('it cannot be read');
+  if (known !== block) noteTrimmed(draft, block, known, path);
+  if (isMedia(known)) return fixSource(draft, known, path) ?? standIn(draft, block, UNREADABLE, path);
   if (known.type === 'tool_result') return fixResult(draft, known, block.content, path);
   return known.type === 'text' && isBlankText(draft, known, path) ? undefined : known;
+}
+
+/** Notes a block that cannot be sent, and names it instead. */
+function standIn(draft: Draft, block: Block, why: string, path: string): Block {
+  draft.note('known-shape', path, 'placeholder');
+  return placeholder(block, why);
+}
+
+function noteTrimmed(draft: Draft, block: Block, known: Block, path: string): void {
+  const lost = Object.keys(block).filter((key) => !Object.hasOwn(known, key));
+  const isMarker = lost.every((key) => key === 'cache_control');
+  draft.note('known-shape', path, isMarker ? 'dropped_breakpoint' : 'well_formed');
 }
 
 /** Notes a blank text, and the breakpoint that goes with it. */
@@ -120,49 +117,48 @@ function isBlankText(draft: Draft, { cache_control, text }: Block, path: string)
 }
 
 function fixSource(draft: Draft, block: Block, path: string): Block | undefined {
-  if (draft.isLog) return block;
-  if (!isFields(block.source)) return undefined;
-  const shape = SOURCE_SHAPES.get(block.source.type);
-  if (shape === undefined || !hasNeeded(block.source, shape)) return undefined;
-  const source = trimmed(block.source, shape);
-  if (source === block.source) return block;
+  const { source } = block;
+  if (draft.isLog || !isFields(source)) return block;
+  const shape = SOURCE_SHAPES.get(source.type);
+  if (shape === undefined || !hasNeeded(source, shape)) return undefined;
+  const known = trimmed(source, shape);
+  if (known === source) return block;
   draft.note('known-shape', path, 'well_formed');
-  return { ...block, source };
+  return { ...block, source: known };
 }
 
 /** What a tool returned as an object is written down, so that nothing of it is lost. */
 function fixResult(draft: Draft, block: Block, returned: unknown, path: string): Block {
-  const content = isFields(returned) ? jsonOf(returned) : block.content;
-  if (typeof content === 'string') {
-    if (!isBlank(content)) return content === block.content ? block : { ...block, content };
+  const given = isFields(returned) ? jsonOf(returned) : block.content;
+  const fixNested = (nested: unknown, place: string) => fixOurs(draft, nested, RESULT_SHAPES, place);
+  const content = Array.isArray(given) ? fixEach(given, `${path}.content`, fixNested) : given;
+  if (typeof content === 'string' && isBlank(content)) {
     draft.note('text-not-blank', path, 'placeholder');
     return { ...block, content: NOTHING_LEFT };
   }
-  if (!Array.isArray(content)) return block;
-  const fixed = content.flatMap((nested: unknown, at) => {
-    const place = `${path}.content.${at}`;
-    if (isBlock(nested)) return fixOurs(draft, nested, RESULT_SHAPES, place) ?? [];
-    draft.note('known-shape', place, 'dropped_block');
-    return [];
-  });
-  if (sameOr(content, fixed) === content) return block;
-  return { ...block, content: fixed.length > 0 ? fixed : NOTHING_LEFT };
+  if (content === block.content) return block;
+  return { ...block, content: Array.isArray(content) && content.length === 0 ? NOTHING_LEFT : content };
+}
+
+/** The items of a list, each of them fixed or left out: the same list where that changes none. */
+export function fixEach(items: readonly unknown[], path: string, fix: (item: unknown, path: string) => unknown) {
+  const fixed = items.flatMap((item, at) => fix(item, `${path}.${at}`) ?? []);
+  return fixed.length === items.length && fixed.every((item, at) => item === items[at]) ? items : fixed;
 }
 
 /** What the model wrote is kept as it came, unknown types and keys included, unless the API would refuse it. */
 function fixModelPart(draft: Draft, part: Part): void {
   const { block, path } = part;
-  const { cache_control, ...unmarked } = block;
-  const fault = isThinking(block) ? thinkingFault(block) : undefined;
+  const isThought = isThinking(block);
+  const fault = isThought ? thinkingFault(block) : undefined;
   if (fault !== undefined) draft.takeOut(part, fault, 'dropped_thinking');
-  else if (block.type === 'text' && isBlankText(draft, block, path)) {
-    part.out = true;
-    part.changed = true;
-  } else if (block.type === 'tool_use') fixCall(draft, part);
-  const isWrong = isThinking(block) || !(cache_control === null || isBreakpoint(cache_control));
-  if (part.out || part.block.cache_control === undefined || !isWrong) return;
+  else if (block.type === 'text' && isBlankText(draft, block, path)) part.out = part.changed = true;
+  else if (block.type === 'tool_use') fixCall(draft, part);
+  const { cache_control } = block;
+  const isRight = !isThought && (cache_control === null || isBreakpoint(cache_control));
+  if (part.out || cache_control === undefined || isRight) return;
   // A marker is no part of the text that thinking is bound to, so this is no change to what comes after it.
-  part.block = unmarked as Block;
+  part.block = unmarked(part.block) as Block;
   draft.note('known-shape', path, 'dropped_breakpoint');
 }
 

@@ -1,5 +1,6 @@
-import { type Draft, type Fix, reviseBlocks } from './draft.ts';
-import { isBreakpoint, isFields } from './shapes.ts';
+import type { Block } from '../block.ts';
+import type { Fix } from './draft.ts';
+import { isMarked, unmarked } from './shapes.ts';
 
 export const BREAKPOINTS_MAX = 4;
 
@@ -8,29 +9,19 @@ export const BREAKPOINTS_MAX = 4;
  * changes by that, so no part is marked as changed.
  */
 export const fixBreakpoints: Fix = (draft) => {
-  let excess = (isBreakpoint(draft.top.cache_control) ? 1 : 0) - BREAKPOINTS_MAX;
-  reviseHolders(draft, (holder) => {
-    if (isBreakpoint(holder.cache_control)) excess += 1;
-    return holder;
-  });
-  if (excess <= 0) return;
-  reviseHolders(draft, (holder, path) => {
-    if (excess <= 0 || !isBreakpoint(holder.cache_control)) return holder;
+  const { top } = draft;
+  const blocks = draft.blocks(isMarked);
+  const above = [top.tools, top.system].flat().filter(isMarked);
+  let excess = Number(isMarked(top)) + above.length + blocks.length - BREAKPOINTS_MAX;
+  const lighter = (holder: unknown, path: string): unknown => {
+    if (excess <= 0 || !isMarked(holder)) return holder;
     excess -= 1;
     draft.note('breakpoints-few', path, 'dropped_breakpoint');
-    const { cache_control, ...unmarked } = holder;
-    return unmarked as typeof holder;
-  });
-};
-
-type Revise = <Holder extends Readonly<Record<string, unknown>>>(holder: Holder, path: string) => Holder;
-
-/** Everything that may hold a breakpoint, in the order in which the API reads it. */
-function reviseHolders(draft: Draft, revise: Revise): void {
+    return unmarked(holder);
+  };
   for (const key of ['tools', 'system']) {
-    const holders = draft.top[key];
-    if (!Array.isArray(holders)) continue;
-    draft.top[key] = holders.map((holder: unknown, at) => (isFields(holder) ? revise(holder, `${key}.${at}`) : holder));
+    const holders = top[key];
+    if (Array.isArray(holders)) top[key] = holders.map((holder, at) => lighter(holder, `${key}.${at}`));
   }
-  reviseBlocks(draft, revise, 'no change');
-}
+  for (const place of blocks.slice(0, Math.max(0, excess))) place.block = lighter(place.block, place.path) as Block;
+};

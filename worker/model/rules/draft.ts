@@ -1,10 +1,11 @@
 /** A request under repair: its messages in parts that remember where they came from and whether they changed. */
-import type { Block } from '../block.ts';
+import { type Block, textBlock } from '../block.ts';
 import { bytesOf, jsonOf } from '../json-text.ts';
 import { Renaming } from './renaming.ts';
 import type { Repair } from './repair.ts';
 import type { RequestFacts, RuleName } from './rules.ts';
-import { type Fields, isBlock, isFields, MESSAGE_SHAPE, sameOr, trimmed } from './shapes.ts';
+import { type Fields, isBlock, isFields, MESSAGE_SHAPE, trimmed } from './shapes.ts';
+import { type DraftTurn, liveParts, messageOf, type Part, partOf, type Slot, slotInside } from './turn.ts';
 
 /** What was found, and what was done about it: nothing where there is no remedy. */
 export interface Note {
@@ -12,26 +13,6 @@ export interface Note {
   path: string;
   what?: Repair['what'];
   problem?: string;
-}
-
-/** A block of a message. What is taken out stays in its place, since it is a change to all that comes after it. */
-export interface Part {
-  block: Block;
-  /** The block that came with the request; undefined for one of ours. */
-  readonly came: Block | undefined;
-  readonly path: string;
-  out: boolean;
-  changed: boolean;
-}
-
-export interface DraftTurn {
-  readonly role: 'user' | 'assistant';
-  parts: Part[];
-  readonly path: string;
-  /** The message that this turn was read from, which is sent again when nothing in it changed. */
-  readonly source?: unknown;
-  /** Whether something was changed, or must have been, between the turn before and the first part of this one. */
-  suspect: boolean;
 }
 
 /** Finds what violates its rules, notes it, and heals it. Idempotent; it leaves alone what satisfies them. */
@@ -57,45 +38,51 @@ export class Draft {
   constructor(request: Fields, isLog = false) {
     // A log was read from JSON, so it has a form. Writing all of it down would cost more than the rest of the view.
     this.json = isLog ? '' : jsonOf(request);
-    this.top = { ...request };
+    const { messages, ...top } = request;
+    this.top = top;
     this.isLog = isLog;
-    const { messages, tools } = request;
-    this.toolNames = new Renaming((Array.isArray(tools) ? tools.filter(isFields) : []).map(({ name }) => name));
+    this.toolNames = new Renaming([top.tools].flat().map((tool) => isFields(tool) && tool.name));
     let suspect = false;
     for (const [at, message] of (Array.isArray(messages) ? messages : []).entries()) {
       if (isFields(message)) this.#read(message, `messages.${at}`, suspect);
-      else this.note('known-shape', `messages.${at}`, 'dropped_message');
+      else this.drop(`messages.${at}`, 'dropped_message');
       suspect = !isFields(message);
     }
   }
 
-  #read(source: Fields, path: string, suspect: boolean): void {
-    const { content, role } = source;
+  #read(message: Fields, path: string, suspect: boolean): void {
+    const { content, role } = message;
     const isRole = role === 'user' || role === 'assistant';
+    const isKnown = trimmed(message, MESSAGE_SHAPE) === message;
     if (!isRole) this.note('user-first', path, 'well_formed');
-    if (trimmed(source, MESSAGE_SHAPE) !== source) this.note('known-shape', path, 'well_formed');
+    if (!isKnown) this.note('known-shape', path, 'well_formed');
     const parts = this.#readParts(content, `${path}.content`);
+    const source = isRole && isKnown ? message : undefined;
     this.turns.push({ role: isRole ? role : 'user', parts, path, source, suspect: suspect || !isRole });
   }
 
   #readParts(content: unknown, path: string): Part[] {
     if (content === '') return [];
-    if (typeof content === 'string') return [partOf(textBlock(content), path)];
-    if (!Array.isArray(content)) {
-      this.note('known-shape', path, 'dropped_block');
-      return [];
-    }
-    return content.map((block: unknown, at) => {
-      const place = `${path}.${at}`;
-      if (isBlock(block) && (this.json !== undefined || jsonOf(block) !== undefined)) return partOf(block, place);
-      const part = addedPart(textBlock(''), place);
-      this.takeOut(part, isBlock(block) ? 'unicode-whole' : 'known-shape', 'dropped_block');
-      return part;
-    });
+    if (Array.isArray(content)) return content.map((block: unknown, at) => this.#readPart(block, `${path}.${at}`));
+    if (typeof content === 'string') return [this.#readPart(textBlock(content), path)];
+    this.drop(path);
+    return [];
+  }
+
+  #readPart(block: unknown, path: string): Part {
+    if (isBlock(block) && (this.json !== undefined || jsonOf(block) !== undefined)) return partOf(block, path, block);
+    const part = partOf(textBlock(''), path);
+    this.takeOut(part, isBlock(block) ? 'unicode-whole' : 'known-shape', 'dropped_block');
+    return part;
   }
 
   note(rule: RuleName, path: string, what?: Repair['what'], problem?: string): void {
     this.notes.push({ rule, path, ...(what && { what }), ...(problem && { problem }) });
+  }
+
+  /** Notes that something is left out that is no part yet. */
+  drop(path: string, what: Repair['what'] = 'dropped_block'): undefined {
+    this.note('known-shape', path, what);
   }
 
   takeOut(part: Part, rule: RuleName, what: Repair['what']): void {
@@ -104,10 +91,29 @@ export class Draft {
     this.note(rule, part.path, what);
   }
 
-  rewrite(part: Part, block: Block, rule: RuleName, what: Repair['what']): void {
-    part.block = block;
-    part.changed = true;
-    this.note(rule, part.path, what);
+  /** Puts another block in the place of one. Whatever comes after it comes after a change. */
+  rewrite(slot: Slot, block: Block, rule: RuleName, what: Repair['what'], problem?: string): void {
+    slot.block = block;
+    slot.changed = true;
+    this.note(rule, slot.path, what, problem);
+  }
+
+  /** The parts that will be sent, in their order. */
+  liveParts(): Part[] {
+    return this.turns.flatMap(liveParts);
+  }
+
+  /** The blocks that are wanted, in the order of the request; those inside a tool's result come before the result. */
+  blocks(isWanted: (block: Block, part: Part) => boolean): Slot[] {
+    const wanted: Slot[] = [];
+    for (const part of this.liveParts()) {
+      const { content, type } = part.block;
+      const inside: unknown[] = type === 'tool_result' && Array.isArray(content) ? [...content] : [];
+      for (const [at, block] of inside.entries())
+        if (isBlock(block) && isWanted(block, part)) wanted.push(slotInside(part, inside, at));
+      if (isWanted(part.block, part)) wanted.push(part);
+    }
+    return wanted;
   }
 
   /** The request as it is now. A message in which nothing changed is the one that came in. */
@@ -121,25 +127,6 @@ export class Draft {
   }
 }
 
-/** A text block of ours. */
-export function textBlock(text: string): Block {
-  return { type: 'text', text };
-}
-
-function partOf(block: Block, path: string): Part {
-  return { block, came: block, path, out: false, changed: false };
-}
-
-/** A part that did not come with the request. */
-export function addedPart(block: Block, path: string): Part {
-  return { block, came: undefined, path, out: false, changed: true };
-}
-
-/** The parts of a turn that will be sent. */
-export function liveParts(turn: DraftTurn | undefined): Part[] {
-  return turn?.parts.filter(({ out }) => !out) ?? [];
-}
-
 /** Where the newest message of the user stands: it ends the request, or a paused answer follows it. */
 export function newestUserTurn({ turns }: Draft): DraftTurn | undefined {
   return turns.findLast(({ role }) => role === 'user');
@@ -147,45 +134,7 @@ export function newestUserTurn({ turns }: Draft): DraftTurn | undefined {
 
 /** The words that wait for an answer: the last text that the user's newest message came with. */
 export function pendingPart(draft: Draft): Part | undefined {
-  return liveParts(newestUserTurn(draft)).findLast(({ block, came }) => came?.type === 'text' && block.type === 'text');
-}
-
-/**
- * Offers every block to `revise`, those inside tool results before the result itself, in the order of the request, and
- * puts what comes back in its place. Linear, however many blocks change. What comes back counts as a change to all that
- * comes after it, unless told otherwise.
- */
-export function reviseBlocks(
-  draft: Draft,
-  revise: (block: Block, path: string, part: Part) => Block,
-  as: 'change' | 'no change' = 'change',
-): void {
-  for (const part of draft.turns.flatMap(liveParts)) {
-    const { content, type } = part.block;
-    let { block } = part;
-    if (type === 'tool_result' && Array.isArray(content)) {
-      const revised = content.map((nested: unknown, at) =>
-        isBlock(nested) ? revise(nested, `${part.path}.content.${at}`, part) : nested,
-      );
-      if (sameOr(content, revised) !== content) block = { ...block, content: revised };
-    }
-    block = revise(block, part.path, part);
-    if (block !== part.block && as === 'change') part.changed = true;
-    part.block = block;
-  }
-}
-
-/** A turn as a message. */
-export function messageOf(turn: DraftTurn): unknown {
-  const { role, source } = turn;
-  const content = liveParts(turn).map(({ block }) => block);
-  return isUnchanged(turn, content) ? source : { role, content };
-}
-
-function isUnchanged({ role, source }: DraftTurn, content: readonly Block[]): boolean {
-  if (!isFields(source) || source.role !== role || trimmed(source, MESSAGE_SHAPE) !== source) return false;
-  const before = source.content;
-  if (Array.isArray(before)) return sameOr(before, content) === before;
-  const [only] = content;
-  return content.length === 1 && only?.type === 'text' && only.text === before && only.cache_control === undefined;
+  return newestUserTurn(draft)?.parts.findLast(
+    ({ block, came, out }) => !out && came?.type === 'text' && block.type === 'text',
+  );
 }

@@ -1,7 +1,9 @@
 /** The frame of a request: that there are messages, whose they are, and that each of them says something. */
-import { addedPart, type Draft, type DraftTurn, type Fix, liveParts, NOTHING_LEFT, textBlock } from './draft.ts';
+import { textBlock } from '../block.ts';
+import { type Draft, type Fix, NOTHING_LEFT } from './draft.ts';
 import type { RuleName } from './rules.ts';
 import { isServerSide } from './shapes.ts';
+import { type DraftTurn, isEmpty, liveParts, ourTurn, partOf } from './turn.ts';
 
 const MESSAGES_MAX = 100_000;
 const NO_BEGINNING = '[The beginning of this conversation is not shown here.]';
@@ -28,13 +30,13 @@ export const fixNeighbours: Fix = (draft) => {
 export const fixEnds: Fix = (draft) => {
   const { turns } = draft;
   const isEmptyAnswer = (turn: DraftTurn | undefined): boolean =>
-    turn?.role === 'assistant' && liveParts(turn).length === 0 && turns.length > 1;
+    turn?.role === 'assistant' && isEmpty(turn) && turns.length > 1;
   if (isEmptyAnswer(turns.at(-1))) draft.note('message-not-empty', turns.pop()?.path ?? '', 'dropped_message');
   if (isEmptyAnswer(turns[0])) dropOldest(draft, 1, 'message-not-empty');
   const [first] = draft.turns;
   if (first?.role !== 'user') {
     const path = first?.path ?? 'messages';
-    draft.turns.unshift({ role: 'user', parts: [addedPart(textBlock(NO_BEGINNING), path)], path, suspect: true });
+    draft.turns.unshift(ourTurn(path, NO_BEGINNING));
     draft.note(first ? 'user-first' : 'messages-present', path, 'placeholder');
   }
   endWithUser(draft);
@@ -45,15 +47,14 @@ export const fixEnds: Fix = (draft) => {
 /** A turn that a server tool paused goes on by itself, unless it waits for a result of ours too. */
 function endWithUser(draft: Draft): void {
   const last = draft.turns.at(-1);
+  if (last === undefined || last.role === 'user') return;
   const parts = liveParts(last);
   const end = parts.at(-1);
-  if (last === undefined || last.role === 'user') return;
   const waits = parts.some(({ block }) => block.type === 'tool_use');
   if (end !== undefined && isServerSide(end.block) && !waits) return;
   // The pairs put the results into this message, so that words of ours are only needed where nothing waits.
-  const added = waits ? [] : [addedPart(textBlock(GO_ON), last.path)];
+  draft.turns.push(waits ? ourTurn(last.path) : ourTurn(last.path, GO_ON));
   if (!waits) draft.note('user-last', last.path, 'placeholder');
-  draft.turns.push({ role: 'user', parts: added, path: last.path, suspect: true });
 }
 
 /** Drops so many of the oldest messages. What stood in front of the rest is gone, and the rest knows it. */
@@ -67,13 +68,13 @@ export function dropOldest(draft: Draft, count: number, rule: RuleName): void {
 /** `message-not-empty`: a message of which nothing is left says so. */
 export const fixEmpty: Fix = (draft) => {
   for (const turn of draft.turns) {
-    if (liveParts(turn).length > 0) continue;
-    turn.parts.push(addedPart(textBlock(NOTHING_LEFT), turn.path));
+    if (!isEmpty(turn)) continue;
+    turn.parts.push(partOf(textBlock(NOTHING_LEFT), turn.path));
     draft.note('message-not-empty', turn.path, 'placeholder');
   }
 };
 
 /** `message-not-empty` in a log, which holds messages that were never meant to be shown. */
 export const dropEmpty: Fix = (draft) => {
-  draft.turns = draft.turns.filter((turn) => liveParts(turn).length > 0);
+  draft.turns = draft.turns.filter((turn) => !isEmpty(turn));
 };

@@ -1,11 +1,11 @@
 /** Pictures and PDF files. A URL or a file id cannot be judged from a request. */
-
-import { type Block, sizeInWords } from '../block.ts';
+import { type Block, sizeInWords, textBlock } from '../block.ts';
 import { readImageHeader } from '../image-header.ts';
 import { readPdf } from '../pdf-header.ts';
-import { type Fix, newestUserTurn, type Part, pendingPart, reviseBlocks, textBlock } from './draft.ts';
+import { type Fix, newestUserTurn, pendingPart } from './draft.ts';
 import type { RequestFacts, RuleName } from './rules.ts';
-import { isFields, isMedia } from './shapes.ts';
+import { type Fields, isFields, isMedia } from './shapes.ts';
+import type { Part } from './turn.ts';
 
 /** Why a picture or a file cannot be sent, in words that also stand in its place afterwards. */
 export interface MediaFault {
@@ -14,7 +14,7 @@ export interface MediaFault {
 }
 
 const MB = 1024 * 1024;
-const IMAGE_TYPES = new Set(['image/jpeg', 'image/png', 'image/gif', 'image/webp']);
+const IMAGE_TYPES = new Set<unknown>(['image/jpeg', 'image/png', 'image/gif', 'image/webp']);
 const IMAGE_BASE64_BYTES_MAX = 5 * MB;
 const IMAGE_SIDE_PX_MAX = 8000;
 const MANY_IMAGES = 20;
@@ -26,18 +26,13 @@ const LONG_WINDOW_TOKENS = 1_000_000;
 
 /** `media-readable`, `image-size` and `pdf-pages`: what cannot be sent is named by a line in its place. */
 export const fixMedia: Fix = (draft, facts) => {
-  const media: Block[] = [];
-  reviseBlocks(draft, (block) => {
-    if (isMedia(block)) media.push(block);
-    return block;
-  });
-  const faults = judgeMedia(media, facts).values();
-  reviseBlocks(draft, (block, path) => {
-    const fault = isMedia(block) ? faults.next().value : undefined;
-    if (fault === undefined) return block;
-    draft.note(fault.rule, path, 'placeholder', fault.problem);
-    return textBlock(removedText(block, fault.problem));
-  });
+  const places = draft.blocks(isMedia);
+  const media = places.map(({ block }) => block);
+  const faults = judgeMedia(media, facts);
+  for (const [at, place] of places.entries()) {
+    const { rule, problem } = faults[at] ?? {};
+    if (rule && problem) draft.rewrite(place, placeholder(place.block, problem), rule, 'placeholder', problem);
+  }
 };
 
 /** Words of ours for a picture or a file do not come between the user's last words and the end of the request. */
@@ -58,33 +53,32 @@ export const putLastWordsLast: Fix = (draft) => {
  */
 export function judgeMedia(media: readonly Block[], facts: RequestFacts): (MediaFault | undefined)[] {
   const pagesMax = (facts.windowTokens ?? 0) >= LONG_WINDOW_TOKENS ? PDF_PAGES_MAX_LONG : PDF_PAGES_MAX;
-  const faults: (MediaFault | undefined)[] = [];
-  let images: { at: number; sidePx: number }[] = [];
-  for (const [at, block] of media.entries()) {
-    const judged = block.type === 'image' ? judgeImage(block) : judgeDocument(block, pagesMax);
-    const isFault = typeof judged === 'object';
-    faults.push(isFault ? judged : undefined);
-    if (block.type === 'image' && !isFault) images.push({ at, sidePx: judged });
-  }
+  const images: { at: number; sidePx: number }[] = [];
+  const faults = media.map((block, at) => {
+    if (block.type !== 'image') return judgeDocument(block, pagesMax);
+    const judged = judgeImage(block);
+    if (typeof judged !== 'number') return judged;
+    images.push({ at, sidePx: judged });
+    return undefined;
+  });
   const blame = (blamed: readonly { at: number }[], problem: string): void => {
     for (const { at } of blamed) faults[at] = { rule: 'image-size', problem };
   };
-  const excess = Math.max(0, images.length - IMAGES_MAX);
-  blame(images.slice(0, excess), `more than ${IMAGES_MAX} images in one request`);
-  images = images.slice(excess);
-  const large = images.filter(({ sidePx }) => sidePx > MANY_IMAGES_SIDE_PX_MAX);
-  const crowd = Math.max(0, images.length - MANY_IMAGES);
-  const problem = `a side over ${MANY_IMAGES_SIDE_PX_MAX} px among more than ${MANY_IMAGES} images`;
-  blame(large.slice(0, crowd), problem);
+  blame(images.slice(0, -IMAGES_MAX), `more than ${IMAGES_MAX} images in one request`);
+  const newest = images.slice(-IMAGES_MAX);
+  const wide = newest.filter(({ sidePx }) => sidePx > MANY_IMAGES_SIDE_PX_MAX);
+  const crowd = Math.max(0, newest.length - MANY_IMAGES);
+  blame(wide.slice(0, crowd), `a side over ${MANY_IMAGES_SIDE_PX_MAX} px among more than ${MANY_IMAGES} images`);
   return faults;
 }
 
 const unreadable = (problem: string): MediaFault => ({ rule: 'media-readable', problem });
+const badPdf = (problem: string): MediaFault => ({ rule: 'pdf-pages', problem });
 
 /** The longer side of a sound picture in pixels, 0 when it cannot be known; else what is wrong with it. */
 function judgeImage({ source }: Block): number | MediaFault {
-  if (!isFields(source) || source.type !== 'base64' || typeof source.data !== 'string') return 0;
-  if (!IMAGE_TYPES.has(String(source.media_type))) return unreadable('not a jpeg, png, gif or webp');
+  if (!isBase64(source)) return 0;
+  if (!IMAGE_TYPES.has(source.media_type)) return unreadable('not a jpeg, png, gif or webp');
   if (source.data.length > IMAGE_BASE64_BYTES_MAX) return unreadable('larger than 5 MB');
   const bytes = decodedBase64(source.data);
   if (bytes === undefined) return unreadable('not base64');
@@ -95,14 +89,18 @@ function judgeImage({ source }: Block): number | MediaFault {
   return side <= IMAGE_SIDE_PX_MAX ? side : { rule: 'image-size', problem: `a side over ${IMAGE_SIDE_PX_MAX} px` };
 }
 
-function judgeDocument({ source }: Block, pagesMax: number): number | MediaFault {
-  if (!isFields(source) || source.type !== 'base64' || typeof source.data !== 'string') return 0;
+function judgeDocument({ source }: Block, pagesMax: number): MediaFault | undefined {
+  if (!isBase64(source)) return undefined;
   if (source.media_type !== 'application/pdf') return unreadable('not a PDF');
   const bytes = decodedBase64(source.data);
   const header = bytes && readPdf(bytes);
-  if (header === undefined) return { rule: 'pdf-pages', problem: 'its bytes are no PDF' };
-  if (header.encrypted) return { rule: 'pdf-pages', problem: 'password protected' };
-  return header.pages <= pagesMax ? 0 : { rule: 'pdf-pages', problem: `more than ${pagesMax} pages` };
+  if (header === undefined) return badPdf('its bytes are no PDF');
+  if (header.encrypted) return badPdf('password protected');
+  return header.pages <= pagesMax ? undefined : badPdf(`more than ${pagesMax} pages`);
+}
+
+function isBase64(source: unknown): source is { data: string; media_type: unknown } {
+  return isFields(source) && source.type === 'base64' && typeof source.data === 'string';
 }
 
 /**
@@ -116,13 +114,11 @@ function decodedBase64(data: string): Buffer | undefined {
   return bytes.length === (data.length / 4) * 3 - padding ? bytes : undefined;
 }
 
-/** What stands in the place of a picture or a file: its media type and size, as far as it has them, and why it is not here. */
-export function removedText(block: Block, why: string): string {
-  const source = isFields(block.source) ? block.source : {};
-  const declared = String(source.media_type);
-  const kind = /^[\w.+-]{1,40}\/[\w.+-]{1,60}$/.test(declared)
-    ? declared
-    : block.type.replaceAll(/[^\w-]/g, '_').slice(0, 60);
-  const size = typeof source.data === 'string' ? `, ${sizeInWords(source.data.length)}` : '';
-  return `[${kind || 'block'}${size}, left out: ${why}]`;
+/** What stands in the place of a block: its media type and size, as far as it has them, and why it is not here. */
+export function placeholder(block: Block, why: string): Block {
+  const { data, media_type }: Fields = isFields(block.source) ? block.source : {};
+  const isDeclared = /^[\w.+-]{1,40}\/[\w.+-]{1,60}$/.test(String(media_type));
+  const kind = isDeclared ? String(media_type) : block.type.replaceAll(/[^\w-]/g, '_').slice(0, 60);
+  const size = typeof data === 'string' ? `, ${sizeInWords(data.length)}` : '';
+  return textBlock(`[${kind || 'block'}${size}, left out: ${why}]`);
 }

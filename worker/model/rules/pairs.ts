@@ -1,71 +1,50 @@
 /** Every call with its own result, in the next message, before anything else. Server tools answer themselves. */
-import { addedPart, type Draft, type DraftTurn, type Fix, liveParts, type Part } from './draft.ts';
+import type { Draft, Fix } from './draft.ts';
 import { Renaming } from './renaming.ts';
-import { isName, isServerResult } from './shapes.ts';
+import { isName, isServerResult, isServerSide } from './shapes.ts';
+import { type DraftTurn, liveParts, ourTurn, type Part, partOf } from './turn.ts';
 
 const INTERRUPTED = 'No result: the call was interrupted.';
 
-/** A call that waits for its result: the id that it has now, and where it stood. */
-interface OpenCall {
-  id: string;
-  path: string;
+/** The calls of an answer that wait for their results, by the ids that they came with. */
+interface Asked {
+  caller: DraftTurn | undefined;
+  /** Where each call stood, and the id that it has now. */
+  calls: ReadonlyMap<unknown, { id: string; path: string }>;
 }
+
+const NOTHING_ASKED: Asked = { caller: undefined, calls: new Map() };
 
 /**
  * `tool-pairs`, `result-has-call`, `one-result`, `call-id-unique`, `results-first`, and `name-legal` for ids. Expects
  * roles to alternate. What a call is named does not depend on later messages, so that a prefix stays one.
  */
 export const fixPairs: Fix = (draft) => {
-  const ids = new Renaming([]);
+  const ids = new Renaming();
   const used = new Set<unknown>();
-  let open: ReadonlyMap<unknown, OpenCall> = new Map();
-  let caller: DraftTurn | undefined;
+  let asked = NOTHING_ASKED;
   for (const turn of draft.turns) {
     if (turn.role === 'user') {
-      fixResults(draft, turn, open, caller);
-      open = new Map();
+      fixResults(draft, turn, asked);
+      asked = NOTHING_ASKED;
     } else {
-      open = fixCalls(draft, turn, used, ids);
-      caller = turn;
+      dropServerCopies(draft, turn, used);
+      asked = { caller: turn, calls: fixCalls(draft, turn, used, ids) };
     }
   }
-  if (open.size === 0 || caller === undefined) return;
-  const answer: DraftTurn = { role: 'user', parts: [], path: caller.path, suspect: true };
+  if (asked.caller === undefined || asked.calls.size === 0) return;
+  const answer = ourTurn(asked.caller.path);
   draft.turns.push(answer);
-  fixResults(draft, answer, open, caller);
+  fixResults(draft, answer, asked);
 };
-
-/** Within one message a second call of the same id is a copy; in another one it is a call of its own. */
-function fixCalls(draft: Draft, turn: DraftTurn, used: Set<unknown>, ids: Renaming): Map<unknown, OpenCall> {
-  dropServerCopies(draft, turn, used);
-  const calls = liveParts(turn).filter(({ block }) => block.type === 'tool_use');
-  for (const { block } of liveParts(turn)) ids.take(block.id);
-  const open = new Map<unknown, OpenCall>();
-  for (const part of calls) {
-    const { block } = part;
-    if (open.has(block.id)) {
-      draft.takeOut(part, 'call-id-unique', 'dropped_call');
-      continue;
-    }
-    const isSound = isName(block.id) && !used.has(block.id);
-    const id = isSound ? String(block.id) : ids.another(block.id);
-    if (!isSound) draft.rewrite(part, { ...block, id }, ruleOf(block.id), 'well_formed');
-    open.set(block.id, { id, path: part.path });
-    used.add(id);
-  }
-  return open;
-}
-
-/** Why an id was changed. */
-function ruleOf(id: unknown): 'call-id-unique' | 'name-legal' {
-  return isName(id) ? 'call-id-unique' : 'name-legal';
-}
 
 /** A server's call cannot be renamed, since its result is the server's; so a second one goes, with what answers it. */
 function dropServerCopies(draft: Draft, turn: DraftTurn, used: Set<unknown>): void {
+  const served = liveParts(turn).filter(({ block }) => isServerSide(block));
+  if (served.length === 0) return;
   const waiting = new Set<unknown>();
   const copied = new Set<unknown>();
-  for (const part of liveParts(turn)) {
+  for (const part of served) {
     const { id, tool_use_id, type } = part.block;
     if (type === 'server_tool_use' && used.has(id)) {
       copied.add(id);
@@ -78,42 +57,69 @@ function dropServerCopies(draft: Draft, turn: DraftTurn, used: Set<unknown>): vo
   }
 }
 
-function fixResults(
-  draft: Draft,
-  turn: DraftTurn,
-  open: ReadonlyMap<unknown, OpenCall>,
-  caller: DraftTurn | undefined,
-): void {
-  const first: Part[] = [];
-  const rest: Part[] = [];
-  const answered = new Set<unknown>();
-  for (const part of turn.parts) {
-    if (part.out || part.block.type !== 'tool_result') {
-      rest.push(part);
+/** Within one message a second call of the same id is a copy; in another one it is a call of its own. */
+function fixCalls(draft: Draft, turn: DraftTurn, used: Set<unknown>, ids: Renaming): Asked['calls'] {
+  for (const { block } of liveParts(turn)) ids.take(block.id);
+  const parts = liveParts(turn).filter(({ block }) => block.type === 'tool_use');
+  if (parts.length === 0) return NOTHING_ASKED.calls;
+  const calls = new Map<unknown, { id: string; path: string }>();
+  for (const part of parts) {
+    const came = part.block.id;
+    if (calls.has(came)) {
+      draft.takeOut(part, 'call-id-unique', 'dropped_call');
       continue;
     }
-    const raw = part.block.tool_use_id;
-    const call = open.get(raw);
-    if (call === undefined) {
-      draft.takeOut(part, isName(raw) ? 'result-has-call' : 'name-legal', 'dropped_result');
-      // Its call may have been cut out of the answer before, so the thinking in there may have lost its place.
-      if (caller !== undefined) caller.suspect = true;
-    } else if (answered.has(raw)) draft.takeOut(part, 'one-result', 'dropped_result');
-    else {
-      answered.add(raw);
-      if (call.id !== raw) draft.rewrite(part, { ...part.block, tool_use_id: call.id }, ruleOf(raw), 'well_formed');
-      if (rest.some(({ out }) => !out)) {
-        part.changed = true;
-        draft.note('results-first', part.path, 'closed_pair');
-      }
-    }
-    if (part.out) rest.push(part);
-    else first.push(part);
+    const id = isName(came) && !used.has(came) ? came : ids.another(came);
+    if (id !== came) draft.rewrite(part, { ...part.block, id }, ruleOf(came), 'well_formed');
+    calls.set(came, { id, path: part.path });
+    used.add(id);
   }
-  for (const [raw, { id, path }] of open) {
-    if (answered.has(raw)) continue;
-    first.push(addedPart({ type: 'tool_result', tool_use_id: id, content: INTERRUPTED, is_error: true }, path));
+  return calls;
+}
+
+/** Why an id was changed. */
+function ruleOf(id: unknown): 'call-id-unique' | 'name-legal' {
+  return isName(id) ? 'call-id-unique' : 'name-legal';
+}
+
+/** Puts the results that answer a call in front of the rest. A call without one gets one of ours. */
+function fixResults(draft: Draft, turn: DraftTurn, asked: Asked): void {
+  if (asked.calls.size === 0 && !turn.parts.some(isResult)) return;
+  const waiting = new Map(asked.calls);
+  const results: Part[] = [];
+  const rest: Part[] = [];
+  let isBehind = false;
+  for (const part of turn.parts) {
+    if (isResult(part) && isAnswer(draft, part, asked, waiting)) {
+      results.push(part);
+      if (!isBehind) continue;
+      part.changed = true;
+      draft.note('results-first', part.path, 'closed_pair');
+    } else {
+      rest.push(part);
+      isBehind ||= !part.out;
+    }
+  }
+  for (const { id, path } of waiting.values()) {
+    results.push(partOf({ type: 'tool_result', tool_use_id: id, content: INTERRUPTED, is_error: true }, path));
     draft.note('tool-pairs', path, 'closed_pair');
   }
-  turn.parts = [...first, ...rest];
+  turn.parts = [...results, ...rest];
+}
+
+function isResult({ block, out }: Part): boolean {
+  return !out && block.type === 'tool_result';
+}
+
+/** Whether a result is the one that its call waits for; else it is taken out. */
+function isAnswer(draft: Draft, part: Part, { caller, calls }: Asked, waiting: Map<unknown, unknown>): boolean {
+  const came = part.block.tool_use_id;
+  const call = calls.get(came);
+  if (call === undefined) {
+    draft.takeOut(part, isName(came) ? 'result-has-call' : 'name-legal', 'dropped_result');
+    // Its call may have been cut out of the answer before, so the thinking in there may have lost its place.
+    if (caller !== undefined) caller.suspect = true;
+  } else if (!waiting.delete(came)) draft.takeOut(part, 'one-result', 'dropped_result');
+  else if (call.id !== came) draft.rewrite(part, { ...part.block, tool_use_id: call.id }, ruleOf(came), 'well_formed');
+  return !part.out;
 }

@@ -9,7 +9,7 @@ export class Renaming {
   readonly #lastOf = new Map<string, number>();
 
   /** `names` are those in use; the ones that do not match the pattern are no hindrance. */
-  constructor(names: Iterable<unknown>) {
+  constructor(names: Iterable<unknown> = []) {
     this.#taken = new Set(names);
   }
 

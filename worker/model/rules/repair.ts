@@ -1,7 +1,7 @@
 import type { Block } from '../block.ts';
 import { fixBlocks, fixUnicode } from './blocks.ts';
 import { fixBreakpoints } from './breakpoints.ts';
-import { Draft, liveParts, messageOf } from './draft.ts';
+import { Draft } from './draft.ts';
 import { dropEmpty, fixEmpty, fixEnds, fixNeighbours } from './frame.ts';
 import { fixMedia, putLastWordsLast } from './media.ts';
 import { fixPairs } from './pairs.ts';
@@ -10,6 +10,7 @@ import { isFields } from './shapes.ts';
 import { fixSize } from './size.ts';
 import { dropLastThinking, fixThinking } from './thinking.ts';
 import { fixTop } from './top.ts';
+import { messageOf } from './turn.ts';
 import { findViolations, type Violation } from './validate.ts';
 
 /** What was done to heal one violation. */
@@ -37,27 +38,15 @@ export interface Repair {
     | 'lowered_output'
     | 'shortened'
     | 'dropped_message';
-  /** The log entry that the path leads to. Left to the caller, who knows which record became which message. */
-  entry?: string;
 }
 
 /**
  * What comes first makes room for what comes after it: blocks before messages, messages before pairs, pairs before
  * thinking. Messages are filled before thinking is judged, since to fill one is a change, and again after it.
  */
-const SOUND = [
-  fixUnicode,
-  fixTop,
-  fixBlocks,
-  fixMedia,
-  fixNeighbours,
-  fixThinking,
-  fixEnds,
-  fixPairs,
-  fixEnds,
-  fixEmpty,
-];
-const FITTING = [fixSize, fixThinking, fixEmpty, putLastWordsLast, fixBreakpoints];
+const BLOCKS = [fixUnicode, fixTop, fixBlocks, fixMedia];
+const MESSAGES = [fixNeighbours, fixThinking, fixEnds, fixPairs, fixEnds, fixEmpty];
+const WHOLE = [fixSize, fixThinking, fixEmpty, putLastWordsLast, fixBreakpoints];
 
 /** What a log may hold by right: it was cut anywhere, and its parts were masked and scrubbed. */
 const FOR_LOG = [fixUnicode, fixBlocks, dropEmpty, fixNeighbours, fixPairs, dropLastThinking, dropEmpty, fixNeighbours];
@@ -78,27 +67,31 @@ export function repairRequest<R extends WireRequest>(
 ): { request: R; repairs: Repair[]; left: Violation[] } {
   if (!isFields(request)) return { request, repairs: [], left: findViolations(request, facts) };
   const draft = new Draft(request);
-  for (const fix of [...SOUND, ...FITTING]) fix(draft, facts);
+  for (const fix of [...BLOCKS, ...MESSAGES, ...WHOLE]) fix(draft, facts);
   const repairs = draft.notes.flatMap(({ rule, path, what }) => (what ? [{ rule, path, what }] : []));
   const repaired = repairs.length === 0 ? request : (draft.written() as unknown as R);
   return { request: repaired, repairs, left: draft.notes.length === 0 ? [] : findViolations(repaired, facts) };
 }
 
+/** A message of a log, as it is shown. */
+export interface LogMessage {
+  readonly role: string;
+  readonly content: readonly Block[];
+}
+
 /**
  * The messages of a log as a request may hold them: blocks that the API takes, turns that alternate and say something,
  * whole pairs. Where they begin and end is the caller's business, and so are media, which may be references here. What is
- * sound stays the same object, and messages that are added at the end change none but the last. `cameFrom` says which
- * block a block was before; words of ours come from none. Pure, total, deterministic.
+ * sound stays the same object, and messages that are added at the end change none but the last. `onKept` is told which
+ * block each block was before; words of ours come from none. Pure, total, deterministic.
  */
-export function repairLog(messages: readonly { role: string; content: readonly Block[] }[]): {
-  messages: { role: 'user' | 'assistant'; content: Block[] }[];
-  cameFrom: ReadonlyMap<Block, Block>;
-} {
+export function repairLog(
+  messages: readonly LogMessage[],
+  onKept?: (block: Block, came: Block) => void,
+): { role: 'user' | 'assistant'; content: Block[] }[] {
   const draft = new Draft({ messages }, true);
   for (const fix of FOR_LOG) fix(draft, { bindsThinking: false });
-  const parts = draft.turns.flatMap(liveParts);
-  return {
-    messages: draft.turns.map((turn) => messageOf(turn) as { role: 'user' | 'assistant'; content: Block[] }),
-    cameFrom: new Map(parts.flatMap(({ block, came }) => (came?.type === block.type ? [[block, came]] : []))),
-  };
+  if (onKept !== undefined)
+    for (const { block, came } of draft.liveParts()) if (came?.type === block.type) onKept(block, came);
+  return draft.turns.map((turn) => messageOf(turn) as { role: 'user' | 'assistant'; content: Block[] });
 }

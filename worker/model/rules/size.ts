@@ -1,23 +1,14 @@
 /** A request that is larger than the API takes, by what is largest and oldest. */
-
 import { clipMiddle } from '../../../shared/base/text.ts';
 import type { Block } from '../block.ts';
 import { REQUEST_BYTES_MAX } from '../body-size.ts';
 import { bytesOf } from '../json-text.ts';
-import {
-  type Draft,
-  type Fix,
-  messageOf,
-  newestUserTurn,
-  type Part,
-  pendingPart,
-  reviseBlocks,
-  textBlock,
-} from './draft.ts';
+import { type Draft, type Fix, newestUserTurn, pendingPart } from './draft.ts';
 import { dropOldest } from './frame.ts';
-import { removedText } from './media.ts';
+import { placeholder } from './media.ts';
 import { fixPairs } from './pairs.ts';
 import { isFields, isMedia } from './shapes.ts';
+import { messageOf, type Part } from './turn.ts';
 
 /** What is kept of a text at least, however much too large the request is. */
 const KEPT_CHARS = 4_000;
@@ -29,12 +20,12 @@ type Tier = (draft: Draft, excessBytes: number) => void;
 
 /** In the order of what is missed least. The words that wait for an answer are touched when nothing else is left. */
 const TIERS: readonly Tier[] = [
-  (draft, excess) => lighten(draft, excess, (age, block) => age === 'old' && isFile(block)),
-  (draft, excess) => lighten(draft, excess, (age, block) => age === 'old' && !isFile(block)),
+  lighten('old', isFile),
+  lighten('old'),
   dropOldestIfEnough,
-  (draft, excess) => lighten(draft, excess, (age) => age === 'newest'),
+  lighten('newest'),
   dropOldestIfEnough,
-  (draft, excess) => lighten(draft, excess, (age) => age === 'pending'),
+  lighten('pending'),
   dropOldestIfEnough,
 ];
 
@@ -48,7 +39,11 @@ export const fixSize: Fix = (draft, { bodyBytesMax = REQUEST_BYTES_MAX }) => {
   }
 };
 
-/** A picture or a document that carries its bytes, unless it is a text that can be shortened. */
+/** A block that may give something: it carries the bytes of a file, or a text that can be shortened. */
+function isHeavy(block: Block): boolean {
+  return isMedia(block) || longText(block) !== undefined;
+}
+
 function isFile(block: Block): boolean {
   return isMedia(block) && longText(block) === undefined;
 }
@@ -67,35 +62,30 @@ function withText(block: Block, text: string): Block {
     : { ...block, text };
 }
 
-/** Takes from the largest blocks that `mayGive`, and no more than must be. */
-function lighten(draft: Draft, excessBytes: number, mayGive: (age: Age, block: Block) => boolean): void {
-  const pending = pendingPart(draft);
-  const newest = new Set<Part>(newestUserTurn(draft)?.parts);
-  const weights: { block: Block; path: string; bytes: number }[] = [];
-  reviseBlocks(draft, (block, path, part) => {
-    const age = part === pending ? 'pending' : newest.has(part) ? 'newest' : 'old';
-    const isHeavy = isMedia(block) || longText(block) !== undefined;
-    if (isHeavy && mayGive(age, block)) weights.push({ block, path, bytes: bytesOf(block) });
-    return block;
-  });
-  const lighter = new Map<string, Block>();
-  let excess = excessBytes;
-  for (const { block, bytes, path } of weights.sort((a, b) => b.bytes - a.bytes)) {
-    const next = excess > 0 ? lightened(block, excess) : block;
-    const saved = bytes - bytesOf(next);
-    if (next === block || saved <= 0) continue;
-    excess -= saved;
-    lighter.set(path, next);
-    draft.note('body-size', path, isFile(block) ? 'placeholder' : 'shortened');
-  }
-  // Paths are unique among blocks that are large: what was added shares one, but has nothing to give.
-  reviseBlocks(draft, (block, path) => lighter.get(path) ?? block);
+/** Takes from the largest blocks of an age, and no more than must be. */
+function lighten(age: Age, mayGive = isHeavy): Tier {
+  return (draft, excessBytes) => {
+    const pending = pendingPart(draft);
+    const newest = new Set(newestUserTurn(draft)?.parts);
+    const ageOf = (part: Part): Age => (part === pending ? 'pending' : newest.has(part) ? 'newest' : 'old');
+    const places = draft.blocks((block, part) => mayGive(block) && ageOf(part) === age);
+    const heaviest = places.map((place) => ({ place, bytes: bytesOf(place.block) })).sort((a, b) => b.bytes - a.bytes);
+    let excess = excessBytes;
+    for (const { bytes, place } of heaviest) {
+      if (excess <= 0) return;
+      const next = lightened(place.block, excess);
+      const saved = bytes - bytesOf(next);
+      if (saved <= 0) continue;
+      excess -= saved;
+      draft.rewrite(place, next, 'body-size', isFile(place.block) ? 'placeholder' : 'shortened');
+    }
+  };
 }
 
 /** Every UTF-16 unit that goes saves at least one byte, so a text need not lose more of them than there are bytes too many. */
 function lightened(block: Block, excess: number): Block {
   const text = longText(block);
-  if (text === undefined) return textBlock(removedText(block, 'the whole request was too large'));
+  if (text === undefined) return placeholder(block, 'the whole request was too large');
   const chars = Math.max(KEPT_CHARS, text.length - excess - MARKER_BYTES);
   return chars < text.length ? withText(block, clipMiddle(text, chars)) : block;
 }

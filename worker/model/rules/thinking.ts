@@ -1,6 +1,8 @@
 /** Thinking goes back as it was, after what it was written after, or not at all. */
-import { type Draft, type Fix, liveParts } from './draft.ts';
+import type { Block } from '../block.ts';
+import type { Draft, Fix } from './draft.ts';
 import { isThinking } from './shapes.ts';
+import { liveParts } from './turn.ts';
 
 /**
  * `thinking-leads` and `thinking-sealed`: drops thinking that ends a message and, where the model binds it, thinking
@@ -17,10 +19,11 @@ export const fixThinking: Fix = (draft, facts) => {
 
 /** `thinking-leads` alone: what it does to a message does not depend on the messages behind it. */
 export const dropLastThinking: Fix = (draft) => {
-  for (const turn of draft.turns) {
-    const parts = turn.role === 'assistant' ? liveParts(turn) : [];
-    const last = parts.findLastIndex(({ block }) => !isThinking(block));
-    for (const part of parts.slice(last + 1).reverse()) draft.takeOut(part, 'thinking-leads', 'dropped_thinking');
+  for (const { parts, role } of draft.turns) {
+    if (role !== 'assistant') continue;
+    const last = parts.findLastIndex(({ block, out }) => !out && !isThinking(block));
+    for (const part of parts.slice(last + 1).reverse())
+      if (!part.out) draft.takeOut(part, 'thinking-leads', 'dropped_thinking');
   }
 };
 
@@ -33,4 +36,17 @@ function dropBehindChanges(draft: Draft): void {
       changed ||= part.changed;
     }
   }
+}
+
+/** Which rule thinking violates that the model did not seal, or that lacks a part: an aborted stream leaves such blocks. */
+export function thinkingFault({
+  data,
+  signature,
+  thinking,
+  type,
+}: Block): 'known-shape' | 'thinking-sealed' | undefined {
+  const parts = type === 'thinking' ? [thinking, signature] : [data];
+  if (!parts.every((part) => typeof part === 'string')) return 'known-shape';
+  const isSealed = type === 'thinking' ? /^[A-Za-z0-9+/_-]{16,}={0,2}$/.test(String(signature)) : data !== '';
+  return isSealed ? undefined : 'thinking-sealed';
 }

@@ -1,18 +1,8 @@
 /** What stands beside the messages: the model, the system prompt, the tools, the limit of output. */
-import { fixOurs } from './blocks.ts';
+import { fixEach, fixOurs } from './blocks.ts';
 import type { Draft, Fix } from './draft.ts';
 import type { RequestFacts } from './rules.ts';
-import {
-  type Fields,
-  hasNeeded,
-  isBlock,
-  isFields,
-  isOwnTool,
-  SYSTEM_SHAPES,
-  sameOr,
-  TOOL_SHAPE,
-  trimmed,
-} from './shapes.ts';
+import { type Fields, hasNeeded, isFields, SYSTEM_SHAPES, TOOL_SHAPE, trimmed } from './shapes.ts';
 
 const OUTPUT_TOKENS_DEFAULT = 4096;
 
@@ -21,12 +11,10 @@ export const fixTop: Fix = (draft, facts) => {
   fixMaxTokens(draft, facts);
   if (typeof draft.top.model !== 'string') draft.note('known-shape', 'model');
   if (typeof draft.top.system !== 'string')
-    fixList(draft, 'system', (block, path) =>
-      isBlock(block) ? fixOurs(draft, block, SYSTEM_SHAPES, path) : dropped(draft, path),
-    );
+    fixList(draft, 'system', (block, path) => fixOurs(draft, block, SYSTEM_SHAPES, path));
   const names = new Set<unknown>();
   const { tools, tool_choice } = draft.top;
-  fixList(draft, 'tools', (tool, path) => (isFields(tool) ? fixTool(draft, tool, names, path) : dropped(draft, path)));
+  fixList(draft, 'tools', (tool, path) => (isFields(tool) ? fixTool(draft, tool, names, path) : draft.drop(path)));
   if (draft.top.tools === tools || !isFields(tool_choice) || tool_choice.name === undefined) return;
   const name = draft.toolNames.nameOf(tool_choice.name);
   if (name !== tool_choice.name && names.has(name)) draft.top.tool_choice = { ...tool_choice, name };
@@ -42,17 +30,13 @@ function fixMaxTokens(draft: Draft, { maxOutputTokens = Number.POSITIVE_INFINITY
   draft.note('output-tokens', 'max_tokens', 'lowered_output');
 }
 
-function dropped(draft: Draft, path: string): undefined {
-  draft.note('known-shape', path, 'dropped_block');
-}
-
 /** A list of which nothing is left is not sent. */
 function fixList(draft: Draft, key: string, fix: (item: unknown, path: string) => unknown): void {
   const items = draft.top[key];
   if (items === undefined) return;
-  if (!Array.isArray(items)) dropped(draft, key);
-  const fixed = Array.isArray(items) ? items.flatMap((item, at) => fix(item, `${key}.${at}`) ?? []) : [];
-  if (Array.isArray(items) && sameOr(items, fixed) === items) return;
+  if (!Array.isArray(items)) draft.drop(key);
+  const fixed = Array.isArray(items) ? fixEach(items, key, fix) : [];
+  if (fixed === items) return;
   draft.topChanged = true;
   if (fixed.length > 0) draft.top[key] = fixed;
   else delete draft.top[key];
@@ -60,7 +44,7 @@ function fixList(draft: Draft, key: string, fix: (item: unknown, path: string) =
 
 /** A tool has one name, here and in its calls. */
 function fixTool(draft: Draft, tool: Fields, names: Set<unknown>, path: string): Fields | undefined {
-  const isOwn = isOwnTool(tool);
+  const isOwn = [undefined, null, 'custom'].includes(tool.type as never);
   const name = isOwn || tool.name !== undefined ? draft.toolNames.nameOf(tool.name) : undefined;
   const isSecond = name !== undefined && names.has(name);
   names.add(name);

@@ -1,6 +1,13 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { bytesOf, largePartsOfTurn, largestParts, mediaParts } from '../../../../worker/recovery/oversized.ts';
+import {
+  areLargerThan,
+  bytesOf,
+  largePartsOfTurn,
+  largestParts,
+  mediaParts,
+} from '../../../../worker/recovery/oversized.ts';
+import type { LogRecord } from '../../../../worker/session/record.ts';
 import { assistantSays, records, userSays } from '../../../fixture/records.ts';
 import { SEEDED } from '../../../fixture/texts.ts';
 import { call, image, png, result, text } from '../../../stand-in/claude/specimens.ts';
@@ -96,6 +103,22 @@ test('for any log, a placeholder is not blank, is smaller than its part, and nam
         expect(log).toContain(part.record);
         expect(part.instead.trim()).not.toBe('');
       }
+    }),
+    SEEDED,
+  );
+});
+
+test('records are larger than a number of bytes exactly when they weigh more', () => {
+  const heavy = fc.constantFrom<LogRecord>(
+    userSays([picture(KB), result('t1', [file(5 * KB), text('\u0001'.repeat(40))])]),
+    userSays('\u0002'.repeat(90)),
+    userSays([result('t2', undefined), file(0)]),
+    assistantSays([call('t1', { input: { '\ud83d': [1.5e300, null, true, -1] } })]),
+  );
+  fc.assert(
+    fc.property(fc.array(fc.oneof(records, heavy), { maxLength: 6 }), fc.integer({ min: -40, max: 40 }), (log, off) => {
+      const bytes = bytesOf(log);
+      expect(areLargerThan(bytes + off, log)).toBe(off < 0);
     }),
     SEEDED,
   );
