@@ -39,6 +39,7 @@ test('every block or message that is removed, replaced or added drops the bound 
     [user('a'), assistant('b'), user('c', result('t9'))],
     [user('a'), assistant(call('t1', { name: 'a.b' })), user(result('t1'))],
     [user('a'), assistant('b'), user(image(png(9, 8001)))],
+    [user('a'), assistant(call('t1')), user(result('t1', [image(png(9, 8001))]))],
     [user('a'), assistant('b'), user(null as unknown as Block, 'c')],
     [user('a'), assistant('b'), null, user('c')],
     [user('a'), assistant('b'), { role: 'system', content: 'c' }],
