@@ -11,6 +11,12 @@ export interface Destination {
   topicId?: number;
 }
 
+/** How a message is sent. */
+export interface SendOptions {
+  /** The message arrives without a sound. */
+  isSilent?: boolean;
+}
+
 /** What Telegram knows about the webhook of a bot. */
 export interface WebhookInfo {
   /** Empty when none is set. */
@@ -48,7 +54,7 @@ export interface Telegram {
   /** What Telegram knows about the webhook. May fail as `not_offered`. */
   getWebhookInfo(signal: AbortSignal): Promise<TelegramResult<WebhookInfo>>;
   /** Sends plain text of 1 to 4096 UTF-16 units. */
-  sendMessage(to: Destination, text: string): Promise<TelegramResult<{ messageId: number }>>;
+  sendMessage(to: Destination, text: string, options?: SendOptions): Promise<TelegramResult<{ messageId: number }>>;
   /** Replaces the text of a message of ours. An identical text is no failure. */
   editMessage(to: Destination, messageId: number, text: string): Promise<TelegramResult<void>>;
   /**
@@ -101,8 +107,7 @@ export function createTelegram(options: { token: string; apiRoot: string; downlo
     getUpdates(offset, signal, when) {
       const timeout = when === 'at once' ? 0 : POLL_SECONDS;
       const payload = { ...(offset !== undefined && { offset }), timeout, ...UPDATES_WANTED };
-      const polled = call('getUpdates', payload, timeout * 1000 + POLL_GRACE_MS, signal);
-      return polled as Promise<TelegramResult<unknown[]>>;
+      return call('getUpdates', payload, timeout * 1000 + POLL_GRACE_MS, signal) as Promise<TelegramResult<unknown[]>>;
     },
     async setWebhook(url, secret, signal) {
       return withoutValue(await call('setWebhook', { url, secret_token: secret, ...WANTED }, CALL_TIMEOUT_MS, signal));
@@ -112,8 +117,9 @@ export function createTelegram(options: { token: string; apiRoot: string; downlo
       const info = unlessMissing(await call('getWebhookInfo', {}, CALL_TIMEOUT_MS, signal));
       return info.ok ? { ok: true, value: webhookInfoOf(info.value) } : info;
     },
-    async sendMessage(to, text) {
-      const send = (where: Destination) => call('sendMessage', { ...address(where), text }, CALL_TIMEOUT_MS);
+    async sendMessage(to, text, { isSilent = false } = {}) {
+      const how = { text, ...(isSilent && { disable_notification: true }) };
+      const send = (where: Destination) => call('sendMessage', { ...address(where), ...how }, CALL_TIMEOUT_MS);
       const sent = await send(to);
       // Nothing was sent; the chat itself is still there.
       if (isTopicGone(sent, to)) return sentMessage(await send({ chatId: to.chatId }));

@@ -31,7 +31,7 @@ export function guardToken(telegram: Telegram, now: () => number = Date.now): Te
     setWebhook: (url, secret, signal) => guarded(() => telegram.setWebhook(url, secret, signal)),
     deleteWebhook: (signal) => guarded(() => telegram.deleteWebhook(signal)),
     getWebhookInfo: (signal) => guarded(() => telegram.getWebhookInfo(signal)),
-    sendMessage: (to, text) => guarded(() => telegram.sendMessage(to, text)),
+    sendMessage: (to, text, options) => guarded(() => telegram.sendMessage(to, text, options)),
     editMessage: (to, messageId, text) => guarded(() => telegram.editMessage(to, messageId, text)),
     sendDraft: (to, draftId, text) => guarded(() => telegram.sendDraft(to, draftId, text)),
     setCommands: (commands) => guarded(() => telegram.setCommands(commands)),

@@ -14,7 +14,7 @@ import { type Scenario, type Stage, untilIdle } from './scenario.ts';
 import { FIRST_CHAT, numberIn, questionOf } from './traffic.ts';
 
 /** What a message must meet on its way so that the step is reached at all. */
-type Way = 'plain' | 'tools' | 'overflow' | 'overflow twice';
+type Way = 'plain' | 'tools' | 'overflow' | 'overflow twice' | 'lost response';
 
 const WAYS: Readonly<Partial<Record<Failpoint, Way>>> = {
   'round stored': 'tools',
@@ -25,6 +25,7 @@ const WAYS: Readonly<Partial<Record<Failpoint, Way>>> = {
   'compaction stored': 'overflow',
   'moved to wait': 'overflow twice',
   'fresh session stored': 'overflow twice',
+  'placeholder sent': 'lost response',
 };
 
 /** Why a message passes a step once, whatever is killed there. */
@@ -135,6 +136,7 @@ const twoRounds: ReactionRule = (call) => {
 async function layOut({ world, traffic }: Stage, way: Way): Promise<void> {
   if (way === 'plain') return;
   if (way === 'tools') return world.claude.react(twoRounds);
+  if (way === 'lost response') return world.telegram.fail('sendMessage', { do: 'loseReply' });
   const records = await parseLines(conversation(LONG_SESSION_TURNS, 1_000));
   await importSession(world.peek, world.keys, chatKey(FIRST_CHAT), records);
   if (way === 'overflow') return;

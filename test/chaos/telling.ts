@@ -30,8 +30,6 @@ export interface Telling {
   late: readonly Told[];
 }
 
-const PLACEHOLDER = '…';
-
 /** Reads one chat. `asked` and `shown` are that chat's own. Pure. */
 export function readChat(asked: readonly Asked[], shown: readonly ShownMessage[]): Telling {
   const reader = new ChatReader(asked.toSorted((a, b) => a.updateId - b.updateId));
@@ -60,7 +58,7 @@ class ChatReader {
   read(message: ShownMessage): void {
     const marks = marksIn(message.text);
     const command = commandOf(message.text);
-    if (message.text === PLACEHOLDER) this.#strays.push(message);
+    if (message.text === NOTICE.repeat) this.#strays.push(message);
     else if (command !== undefined) this.#readCommand(command, message);
     else if (marks.length > 0) for (const mark of marks) this.#readAnswer(mark, message);
     else this.#notices += 1;

@@ -69,12 +69,15 @@ test.each<[Failpoint, number]>([
   expect(await world.peek.xlen(world.keys.inbound)).toBe(0);
 });
 
-test.each<Failpoint>(['placeholder sent', 'part sent'])(
-  'killed at "%s": the answer is shown once, because it is edited into its placeholder',
-  async (step) => {
-    const outcome = await killedAt(step);
-    expect(outcome).toMatchObject({ outcome: 'answered' });
-    expect(answers()).toHaveLength(1);
-    expect(mainCalls()).toHaveLength(1);
-  },
-);
+test('killed at "part sent": the answer is repeated once and says so, without another model call', async () => {
+  expect(await killedAt('part sent')).toMatchObject({ outcome: 'answered' });
+  expect(answers().map(({ text }) => text.startsWith('↻'))).toEqual([false, true]);
+  expect(mainCalls()).toHaveLength(1);
+});
+
+test('killed at "placeholder sent": the repeat is edited into its line, so it is shown once', async () => {
+  world.telegram.fail('sendMessage', { do: 'loseReply' });
+  expect(await killedAt('placeholder sent')).toMatchObject({ outcome: 'answered' });
+  expect(answers().map(({ text }) => text.startsWith('↻'))).toEqual([false, true]);
+  expect(mainCalls()).toHaveLength(1);
+});

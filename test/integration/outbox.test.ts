@@ -1,6 +1,8 @@
 import { expect, test } from '@jest/globals';
-import { chatKey } from '../../shared/redis/keys.ts';
-import { CHAT, eachWithGateway, shown, world } from '../fixture/each-test.ts';
+import { chatKey, type EntryId } from '../../shared/redis/keys.ts';
+import type { Conclusion } from '../../worker/lane/attempt.ts';
+import { NOTICE } from '../../worker/reply/notices.ts';
+import { CHAT, eachWithGateway, shown, start, stopGateways, world } from '../fixture/each-test.ts';
 import { ALERT_CHAT } from '../fixture/gateway.ts';
 import { nextOutcome } from '../fixture/ledger.ts';
 
@@ -13,70 +15,137 @@ function calls(method: string): number {
   return world.telegram.calls.filter((call) => call.method.toLowerCase() === method.toLowerCase()).length;
 }
 
-const longAnswer = () => `${'a'.repeat(4_000)}\n\n${'b'.repeat(3_000)}`;
+const REPEATED = `${NOTICE.repeat}\n\nYou said: Hello`;
 
-test('an answer is edited into its placeholder: the user sees one message', async () => {
+const messages = () =>
+  world.telegram
+    .shown(CHAT)
+    .map(({ text, notified, edits }) => ({ text, ...(notified !== undefined && { notified }), edits }));
+
+/** What an earlier version sent before the text. */
+async function placeholder(): Promise<{ messageId: number }> {
+  const { url, token } = world.telegram;
+  const body = JSON.stringify({ chat_id: CHAT, text: '…' });
+  const headers = { 'content-type': 'application/json' };
+  const sent = await fetch(`${url}/bot${token}/sendMessage`, { method: 'POST', headers, body });
+  const { result } = (await sent.json()) as { result: { message_id: number } };
+  return { messageId: result.message_id };
+}
+
+/** A message whose conclusion is stored, and whose delivery a gateway left with these marks to the next one. */
+async function leftOver(conclusion: Conclusion, marks: Record<string, string | number>): Promise<string> {
+  world.claude.react(() => ({ do: 'hang' }));
+  world.telegram.say(CHAT, 'Hello');
+  await world.claude.waitForCall(({ kind }) => kind === 'main');
+  await stopGateways();
+  const [entry = ''] = await world.peek.lrange(world.keys.lane(chatKey(CHAT)), '0', '0');
+  await world.peek.hset(world.keys.turn(entry as EntryId), { conclusion: JSON.stringify(conclusion), ...marks });
+  await start();
+  return entry;
+}
+
+const longAnswer = () => `${'a'.repeat(3_800)}\n\n${'b'.repeat(3_000)}`;
+
+test('an answer is one message, and its notification shows the text', async () => {
   world.telegram.say(CHAT, 'Hello');
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
-  expect(shown()).toEqual(['You said: Hello']);
-  expect([calls('sendMessage'), calls('editMessageText')]).toEqual([1, 1]);
+  expect(messages()).toEqual([{ text: 'You said: Hello', notified: 'You said: Hello', edits: 0 }]);
+  expect([calls('sendMessage'), calls('editMessageText')]).toEqual([1, 0]);
 });
 
-test('a placeholder whose response is lost: one more is sent, and the answer is shown once', async () => {
+test('only the first part of a long answer rings', async () => {
+  world.claude.react(() => ({ do: 'answer', text: longAnswer() }));
+  world.telegram.say(CHAT, 'Long');
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+  expect(messages().map(({ text, notified }) => [text[0], notified?.[0]])).toEqual([
+    ['a', 'a'],
+    ['b', undefined],
+  ]);
+});
+
+test('an answer whose response is lost is repeated once, edited into a line that says so', async () => {
   world.telegram.fail('sendMessage', { do: 'loseReply' });
   world.telegram.say(CHAT, 'Hello');
   expect(await nextOutcome(world, CHAT, 1, PATIENCE_MS)).toMatchObject({ outcome: 'answered' });
-  expect(shown().filter((text) => text === 'You said: Hello')).toHaveLength(1);
-  expect(shown()).toHaveLength(2);
+  expect(messages()).toEqual([
+    { text: 'You said: Hello', notified: 'You said: Hello', edits: 0 },
+    { text: REPEATED, notified: NOTICE.repeat, edits: 1 },
+  ]);
 });
 
-test('a placeholder whose response is lost twice: the answer is still shown once', async () => {
-  world.telegram.fail('sendMessage', { do: 'loseReply' }, 2);
+test('an answer that never left is repeated until it stands in the chat', async () => {
+  world.telegram.fail('sendMessage', { do: 'cut' }, 2);
   world.telegram.say(CHAT, 'Hello');
   expect(await nextOutcome(world, CHAT, 1, PATIENCE_MS)).toMatchObject({ outcome: 'answered' });
-  expect(shown().filter((text) => text === 'You said: Hello')).toHaveLength(1);
+  expect(shown()).toEqual([REPEATED]);
 });
 
-test('an edit whose response is lost is repeated and changes nothing', async () => {
-  world.telegram.fail('editMessageText', { do: 'loseReply' });
+test('a send that is surely refused is no repeat: the next one says nothing', async () => {
+  const busy = { status: 429, description: 'Too Many Requests: retry after 1', parameters: { retry_after: 1 } };
+  world.telegram.fail('sendMessage', busy, 2);
   world.telegram.say(CHAT, 'Hello');
   expect(await nextOutcome(world, CHAT, 1, PATIENCE_MS)).toMatchObject({ outcome: 'answered' });
   expect(shown()).toEqual(['You said: Hello']);
+});
+
+test('when two repeating lines are lost as well, the text is sent once more as it is', async () => {
+  world.telegram.fail('sendMessage', { do: 'loseReply' }, 3);
+  world.telegram.say(CHAT, 'Hello');
+  expect(await nextOutcome(world, CHAT, 1, PATIENCE_MS)).toMatchObject({ outcome: 'answered' });
+  expect(shown()).toEqual(['You said: Hello', NOTICE.repeat, NOTICE.repeat, REPEATED]);
+});
+
+test('when the repeated text is lost as well, the operator gets one alert that the answer may be missing', async () => {
+  world.telegram.fail('sendMessage', { do: 'cut' }, 1, ({ chat_id }) => Number(chat_id) === CHAT);
+  const marks = { 'part:0': 'sending', 'part:placeholder': 'resent', 'part:text': 'sending' };
+  const entry = await leftOver({ outcome: 'answered', parts: ['Hello'] }, marks);
+  expect(await nextOutcome(world, CHAT, 1, PATIENCE_MS)).toMatchObject({ outcome: 'answered' });
+  const { text } = await world.telegram.waitForText(ALERT_CHAT, /^A part of a reply may be missing/);
+  expect(text).toContain(`Chat ${CHAT}, entry ${entry}`);
+  expect(shown()).toEqual([]);
+});
+
+test('an edit whose response is lost is repeated and changes nothing', async () => {
+  world.telegram.fail('sendMessage', { do: 'loseReply' });
+  world.telegram.fail('editMessageText', { do: 'loseReply' });
+  world.telegram.say(CHAT, 'Hello');
+  expect(await nextOutcome(world, CHAT, 1, PATIENCE_MS)).toMatchObject({ outcome: 'answered' });
+  expect(shown()).toEqual(['You said: Hello', REPEATED]);
   expect(calls('editMessageText')).toBe(2);
 });
 
-test('a placeholder that was deleted: the answer is sent as a new message', async () => {
+test('a repeating line that was deleted: the text is sent as a new message', async () => {
+  world.telegram.fail('sendMessage', { do: 'cut' });
   world.telegram.fail('editMessageText', { status: 400, description: 'Bad Request: message to edit not found' });
   world.telegram.say(CHAT, 'Hello');
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
-  expect(shown()).toContain('You said: Hello');
+  expect(await nextOutcome(world, CHAT, 1, PATIENCE_MS)).toMatchObject({ outcome: 'answered' });
+  expect(shown()).toEqual([NOTICE.repeat, REPEATED]);
 });
 
-test('a further part whose response is lost is resent once, in order', async () => {
+test('a further part that has to wait is resumed: nothing before it is sent again', async () => {
+  world.claude.react(() => ({ do: 'answer', text: longAnswer() }));
+  const busy = { status: 429, description: 'Too Many Requests: retry after 1', parameters: { retry_after: 1 } };
+  world.telegram.fail('sendMessage', busy, 2, ({ text }) => String(text).startsWith('b'));
+  world.telegram.say(CHAT, 'Long');
+  expect(await nextOutcome(world, CHAT, 1, PATIENCE_MS)).toMatchObject({ outcome: 'answered' });
+  expect(shown().map((text) => text[0])).toEqual(['a', 'b']);
+});
+
+test('a further part whose response is lost is repeated once, in order', async () => {
   world.claude.react(() => ({ do: 'answer', text: longAnswer() }));
   world.telegram.fail('sendMessage', { do: 'loseReply' }, 1, ({ text }) => String(text).startsWith('b'));
   world.telegram.say(CHAT, 'Long');
   expect(await nextOutcome(world, CHAT, 1, PATIENCE_MS)).toMatchObject({ outcome: 'answered' });
-  expect(shown().map((text) => text[0])).toEqual(['a', 'b', 'b']);
+  expect(shown().map((text) => text[0])).toEqual(['a', 'b', '↻']);
 });
 
-test('a further part whose two sends are cut: the operator gets one alert that it may be missing', async () => {
-  world.claude.react(() => ({ do: 'answer', text: longAnswer() }));
-  world.telegram.fail('sendMessage', { do: 'cut' }, 2, ({ text }) => String(text).startsWith('b'));
-  world.telegram.say(CHAT, 'Long');
-  const { entry } = await nextOutcome(world, CHAT, 1, PATIENCE_MS);
-  expect(shown().map((text) => text[0])).toEqual(['a']);
-  const { text } = await world.telegram.waitForText(ALERT_CHAT, /^A part of a reply may be missing/);
-  expect(text).toContain(`Chat ${CHAT}, entry ${entry}`);
-  expect(world.telegram.shown(ALERT_CHAT)).toHaveLength(1);
-});
-
-test('a 429 on the edit: the answer is shown once', async () => {
-  const busy = { status: 429, description: 'Too Many Requests: retry after 1', parameters: { retry_after: 1 } };
-  world.telegram.fail('editMessageText', busy, 1);
-  world.telegram.say(CHAT, 'Hello');
+test('a turn that an earlier version left with a placeholder is ended by an edit, without a notice', async () => {
+  world.telegram.openChat(CHAT);
+  const { messageId } = await placeholder();
+  const marks = { 'part:placeholder': 'sending', reply: messageId };
+  await leftOver({ outcome: 'answered', parts: ['From before'] }, marks);
   expect(await nextOutcome(world, CHAT, 1, PATIENCE_MS)).toMatchObject({ outcome: 'answered' });
-  expect(shown()).toEqual(['You said: Hello']);
+  expect(shown()).toEqual(['From before']);
 });
 
 test('a bot blocked by the user: undeliverable, the operator is notified, the lane goes on', async () => {

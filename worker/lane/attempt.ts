@@ -57,6 +57,12 @@ export const OUTAGE_FIELDS = [OUTAGE_WAITED, OUTAGE_TRIES] as const;
  */
 export type PartMark = 'sending' | 'resent' | 'sent';
 
+/**
+ * A place of a reply: a part by its index, or what repeats it after an unknown result, which is a placeholder that the
+ * text is edited into, or the text itself. Those without an index are the first part's.
+ */
+export type PartPlace = number | 'placeholder' | 'text' | `${number}:${'placeholder' | 'text'}`;
+
 /** A Redis command, as words. */
 export type Command = readonly [name: string, ...args: (string | number)[]];
 
@@ -121,8 +127,8 @@ export interface Attempt {
   readonly conclusion: Conclusion | undefined;
   /** Lines to show the user before the answer, e.g. that a fresh session was started. */
   readonly notices: readonly string[];
-  /** The state of one place of the reply: the placeholder, its text, or a further part by its index. */
-  part(at: 'placeholder' | 'text' | number): PartMark | undefined;
+  /** The state of one place of the reply. */
+  part(at: PartPlace): PartMark | undefined;
   /** How long this attempt has run, by the monotonic clock. */
   elapsedMs(): number;
   /** The time of Redis, in ms since the epoch: the clock behind entry ids. */

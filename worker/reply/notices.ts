@@ -9,6 +9,7 @@ export const NOTICE = {
   endlessThought:
     'I could not finish thinking about this message within my limits. Please ask in smaller steps. You can go on writing here.',
   waiting: 'The model cannot be reached just now. Your message is kept and waits; there is no need to send it again.',
+  repeat: '↻ The connection broke while I was sending this, so it may be a repeat:',
   scrubbed: 'Your message was too large for the model; I read only its beginning and its end.',
   gaveUp:
     'I could not answer this message: it is too large for the model, even in a fresh session. Please send it in smaller parts. You can go on writing here.',

@@ -1,7 +1,9 @@
 import { graphemePrefix } from '../../shared/base/text.ts';
 
 /** Telegram's limit for a text message, in UTF-16 units. */
-export const PART_CHARS_MAX = 4_096;
+export const MESSAGE_CHARS_MAX = 4_096;
+/** Leaves room for the notice that a part may be a repeat. */
+export const PART_CHARS_MAX = 4_000;
 
 /** A line that opens or closes a code block: the fence, and what is said about the code. */
 const FENCE = /^ {0,3}(?:(`{3,16})([^`\n]{0,100})|(~{3,16})([^\n]{0,100}))$/gm;

@@ -6,7 +6,7 @@ import { undeliverableAlert } from '../alerts/messages.ts';
 import type { Attempt, Conclusion } from '../lane/attempt.ts';
 import { backoffMs } from '../lane/backoff.ts';
 import type { Verdict } from '../lane/verdict.ts';
-import { deliver } from '../reply/outbox.ts';
+import { type DeliveryTime, deliver } from '../reply/outbox.ts';
 import { moveChat } from './moved-chat.ts';
 import type { TurnPorts } from './turn.ts';
 
@@ -14,20 +14,17 @@ import type { TurnPorts } from './turn.ts';
 const DELIVERY_ATTEMPTS_MAX = 30;
 const UNAUTHORIZED_RETRY_MS = 30_000;
 
-/**
- * Delivers a stored conclusion, and says what follows from what Telegram says. `isNew`: this very attempt has stored it.
- * Contract: as `runTurn`.
- */
+/** Delivers a stored conclusion, and says what follows from what Telegram says. Contract: as `runTurn`. */
 export async function deliverConclusion(
   ports: TurnPorts,
   attempt: Attempt,
   conclusion: Conclusion,
   to: Destination,
-  isNew: boolean,
+  time: DeliveryTime,
 ): Promise<Verdict> {
   const attributes = { 'messaging.system': 'telegram', 'spillway.parts': conclusion.parts.length };
   const { instruments } = ports.ask;
-  const work = () => deliver({ telegram: ports.telegram, instruments }, attempt, conclusion, to, isNew);
+  const work = () => deliver({ telegram: ports.telegram, instruments }, attempt, conclusion, to, time);
   const delivery = await instruments.telemetry.span(SPAN.deliver, attributes, work, {
     kind: SpanKind.PRODUCER,
   });
@@ -35,7 +32,7 @@ export async function deliverConclusion(
   const { failure } = delivery;
   if (failure.migratedTo !== undefined && failure.migratedTo !== to.chatId) {
     await moveChat(ports, attempt, conclusion, failure.migratedTo);
-    return deliverConclusion(ports, attempt, conclusion, { chatId: failure.migratedTo }, false);
+    return deliverConclusion(ports, attempt, conclusion, { chatId: failure.migratedTo }, { ...time, isNew: false });
   }
   // A rejected token affects every message, and is not this one's fault.
   if (failure.kind === 'unauthorized')

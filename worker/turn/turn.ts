@@ -41,7 +41,8 @@ const AFTER_REPLY_MS_MAX = 180_000;
  */
 export async function runTurn(ports: TurnPorts, attempt: Attempt, time: TurnTime): Promise<Verdict> {
   const to = destinationOf(attempt);
-  if (attempt.conclusion) return deliverConclusion(ports, attempt, attempt.conclusion, to, false);
+  if (attempt.conclusion)
+    return deliverConclusion(ports, attempt, attempt.conclusion, to, { isNew: false, isFollowed: false });
   const stopTyping = showTyping(ports.telegram, to);
   try {
     const decided = await decide(ports, attempt, to, time);
@@ -57,7 +58,8 @@ export async function runTurn(ports: TurnPorts, attempt: Attempt, time: TurnTime
     await ports.ask.endpoint.storm.ended(attempt, conclusion.outcome === 'answered');
     ports.ask.instruments.reach('answer stored');
     stopTyping();
-    const verdict = await deliverConclusion(ports, attempt, conclusion, to, true);
+    const isFollowed = decided.afterReply !== undefined;
+    const verdict = await deliverConclusion(ports, attempt, conclusion, to, { isNew: true, isFollowed });
     // No user waits for this, and the chat's next message cannot run in between.
     if (verdict.kind === 'settle' && decided.afterReply) {
       const { opened, room } = decided.afterReply;
@@ -84,7 +86,10 @@ export async function failTurn(ports: TurnPorts, attempt: Attempt, reason: strin
   if (decided.kind !== 'conclude') return decided;
   const stored = await storeConclusion(attempt, decided.conclusion, decided.commands);
   if (stored === 'repeated' && !(await isStored(ports, attempt, decided.conclusion))) return { kind: 'again' };
-  return deliverConclusion(ports, attempt, decided.conclusion, destinationOf(attempt), true);
+  return deliverConclusion(ports, attempt, decided.conclusion, destinationOf(attempt), {
+    isNew: true,
+    isFollowed: false,
+  });
 }
 
 /**

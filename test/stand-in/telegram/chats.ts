@@ -9,6 +9,8 @@ export interface ShownMessage {
   text: string;
   /** When it was sent. */
   at: number;
+  /** What a phone's notification showed: the text as it was sent. Nothing for a message that arrived in silence. */
+  notified?: string;
   /** How often its text was changed. */
   edits: number;
   /** When its text was changed last. */
@@ -40,6 +42,7 @@ export interface Outgoing {
   readonly topicId?: number | undefined;
   readonly replyTo?: number | undefined;
   readonly replyMayMiss?: boolean | undefined;
+  readonly isSilent?: boolean | undefined;
   readonly entities?: unknown[] | undefined;
   readonly replyMarkup?: unknown;
   readonly document?: { name: string; bytes: number } | undefined;
@@ -106,6 +109,7 @@ export class Chats {
       text: outgoing.text,
       at: Date.now(),
       edits: 0,
+      ...(!outgoing.isSilent && { notified: outgoing.text }),
       ...(replyTo !== undefined && isReplyKnown && { replyTo }),
       ...(topicId !== undefined && { topicId }),
       ...(outgoing.entities !== undefined && { entities: outgoing.entities }),

@@ -69,6 +69,7 @@ function placeOf(desk: Desk, params: Params): Omit<Outgoing, 'text'> {
     topicId: asInteger(params.message_thread_id),
     replyTo: asInteger(reply.message_id),
     replyMayMiss: asFlag(reply.allow_sending_without_reply),
+    isSilent: asFlag(params.disable_notification),
     replyMarkup: asJson(params.reply_markup),
   };
 }

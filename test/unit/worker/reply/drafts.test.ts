@@ -84,7 +84,7 @@ test('does not show white space alone, and shows only the last part of a long te
   const { telegram, nth } = byHand();
   const draft = createDrafts({ telegram, everyMs: EVERY_MS, refreshMs: NEVER_MS }).begin(attempt(), message(), TO);
   draft.write(' \n');
-  draft.write(`${'a'.repeat(4_000)}\n\n${'b'.repeat(500)}`);
+  draft.write(`${'a'.repeat(3_900)}\n\n${'b'.repeat(500)}`);
   const first = await nth(1);
   expect(first.text).toBe('b'.repeat(500));
   first.answer(SHOWN);

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { PART_CHARS_MAX, splitReply } from '../../../../worker/reply/split.ts';
+import { MESSAGE_CHARS_MAX, splitReply } from '../../../../worker/reply/split.ts';
 import { cpuMs, graphemeTexts, LINEAR_MS_MAX, prose, rawTexts, SEEDED } from '../../../fixture/texts.ts';
 
 const SMALL = 400;
@@ -30,7 +30,7 @@ function isBalanced(part: string): boolean {
 }
 
 /** The parts, after proof that Telegram takes each and that the user gets all of the text. */
-function parts(text: string, maxChars = PART_CHARS_MAX): string[] {
+function parts(text: string, maxChars = MESSAGE_CHARS_MAX): string[] {
   const split = splitReply(text, maxChars);
   for (const part of split) {
     expect(part.length).toBeLessThanOrEqual(maxChars);
@@ -79,7 +79,7 @@ test.each([
   const shown = Array.from({ length: 300 }, (_, n) => (n % 7 === 0 ? inner : line(n))).join('\n');
   const split = splitReply(`${open}\n${shown}\n${close}\nAfter.`);
   for (const part of split.slice(0, -1)) {
-    expect(part.length).toBeLessThanOrEqual(PART_CHARS_MAX);
+    expect(part.length).toBeLessThanOrEqual(MESSAGE_CHARS_MAX);
     expect(part.trimStart().startsWith(open.trim())).toBe(true);
     expect(part.endsWith(`\n${close.trim()}`)).toBe(true);
   }
@@ -101,7 +101,10 @@ test('no part has an empty code block', () => {
 });
 
 test('keeps backticks within a code line when a cut puts them at the start of a line', () => {
-  const split = splitReply(`\`\`\`ts\n${'x'.repeat(2_100)} ${'y'.repeat(1_940)} \`\`\`\n${'z'.repeat(2_000)}\n\`\`\``);
+  const split = splitReply(
+    `\`\`\`ts\n${'x'.repeat(2_100)} ${'y'.repeat(1_940)} \`\`\`\n${'z'.repeat(2_000)}\n\`\`\``,
+    MESSAGE_CHARS_MAX,
+  );
   expect(split[1]).toMatch(/^```ts\n```\nz+\n```$/);
 });
 
@@ -133,7 +136,7 @@ test.each<[string, string]>([
   expect(split.length).toBeGreaterThan(0);
   expect(split.length).toBeLessThan(20);
   for (const part of split) {
-    expect(part.length).toBeLessThanOrEqual(PART_CHARS_MAX);
+    expect(part.length).toBeLessThanOrEqual(MESSAGE_CHARS_MAX);
     expect(part.trim()).not.toBe('');
     expect(part.isWellFormed()).toBe(true);
   }
@@ -153,7 +156,7 @@ const replies = fc
 
 test('splits any reply without loss or reordering; code stays code and characters stay whole', () => {
   fc.assert(
-    fc.property(replies, fc.constantFrom(SMALL, 700, PART_CHARS_MAX), (text, maxChars) => {
+    fc.property(replies, fc.constantFrom(SMALL, 700, MESSAGE_CHARS_MAX), (text, maxChars) => {
       for (const part of parts(text, maxChars)) expect(isBalanced(part)).toBe(true);
     }),
     { ...SEEDED, numRuns: 150 },

@@ -1,0 +1,61 @@
+import type { Instruments } from '../../shared/base/instruments.ts';
+import type { Destination, Telegram } from '../../shared/telegram/client.ts';
+import type { TelegramFailure, TelegramResult } from '../../shared/telegram/failure.ts';
+import type { Attempt, Command, PartMark, PartPlace } from '../lane/attempt.ts';
+
+export interface OutboxPorts {
+  telegram: Telegram;
+  instruments: Pick<Instruments, 'telemetry' | 'reach'>;
+}
+
+/** The result of a delivery, of a reply or of one part of it. */
+export type Delivery =
+  | { kind: 'delivered' }
+  /** Not now: Telegram is unavailable or asks to wait. What was sent stays marked. */
+  | { kind: 'later'; failure: TelegramFailure }
+  /** Never: the chat is gone or Telegram refuses the text. */
+  | { kind: 'undeliverable'; failure: TelegramFailure };
+
+export const DELIVERED: Delivery = { kind: 'delivered' };
+
+/** What a send that failed means for the delivery. */
+export function notDelivered(failure: TelegramFailure): Delivery {
+  const isFinal = failure.kind === 'gone' || failure.kind === 'rejected';
+  return { kind: isFinal ? 'undeliverable' : 'later', failure };
+}
+
+/** How a part is sent. */
+export interface Sending {
+  /** The mark was written before, with something else. */
+  isMarked?: boolean;
+  isSilent?: boolean;
+}
+
+/**
+ * Sends a text once, marked before. Only a send whose result is unknown keeps its mark; any other failure certainly sent
+ * nothing.
+ */
+export async function sendMarked(
+  { telegram }: Pick<OutboxPorts, 'telegram'>,
+  attempt: Attempt,
+  at: PartPlace,
+  text: string,
+  to: Destination,
+  { isMarked = false, isSilent = false }: Sending = {},
+): Promise<TelegramResult<{ messageId: number }>> {
+  const before = isMarked ? undefined : attempt.part(at);
+  if (!isMarked) await attempt.write('', [markPart(attempt, at, before === 'sending' ? 'resent' : 'sending')]);
+  const sent = await telegram.sendMessage(to, text, { isSilent });
+  if (!sent.ok && sent.failure.kind !== 'unknown') await attempt.write('', [restoreMark(attempt, at, before)]);
+  return sent;
+}
+
+/** The command that marks a place of a reply. */
+export function markPart(attempt: Attempt, at: PartPlace, value: PartMark): Command {
+  return ['HSET', attempt.keys.turn(attempt.entry), `part:${at}`, value];
+}
+
+function restoreMark(attempt: Attempt, at: PartPlace, before: PartMark | undefined): Command {
+  if (before !== undefined) return markPart(attempt, at, before);
+  return ['HDEL', attempt.keys.turn(attempt.entry), `part:${at}`];
+}

@@ -1,0 +1,116 @@
+import { METRIC } from '../../shared/base/telemetry.ts';
+import { alertCommand } from '../../shared/flow/alert.ts';
+import type { Destination } from '../../shared/telegram/client.ts';
+import { unsureAlert } from '../alerts/messages.ts';
+import type { Attempt, PartPlace } from '../lane/attempt.ts';
+import { NOTICE } from './notices.ts';
+import { DELIVERED, type Delivery, markPart, notDelivered, type OutboxPorts, sendMarked } from './part.ts';
+import { MESSAGE_CHARS_MAX } from './split.ts';
+
+/** The fields of a turn for the repetition of one part. Those of the first part are older than those of the others. */
+interface Places {
+  placeholder: PartPlace;
+  text: PartPlace;
+  /** Holds the id of the placeholder. */
+  id: string;
+}
+
+/** Whether it is unknown what became of a part that an earlier attempt sent. */
+export function isUnsure(attempt: Attempt, index: number): boolean {
+  const { placeholder, id } = placesOf(index);
+  const mark = attempt.part(index);
+  if (mark === 'sent') return false;
+  return mark !== undefined || attempt.part(placeholder) !== undefined || attempt.field(id) !== undefined;
+}
+
+/**
+ * Repeats a part whose first send has an unknown result. It may stand in the chat already, so it says that it may be a
+ * repeat, and it must not become a third copy: a line is sent and its id is stored, and then the text is edited in. An
+ * edit may be repeated. If two such lines are lost as well, the text is sent once as it is, and the operator is notified
+ * when that is lost too.
+ */
+export async function repeatPart(
+  ports: OutboxPorts,
+  attempt: Attempt,
+  index: number,
+  text: string,
+  to: Destination,
+): Promise<Delivery> {
+  const places = placesOf(index);
+  if (attempt.part(places.text) === 'sent') return DELIVERED;
+  const marked = withRepeatNotice(attempt, index, text);
+  const kept = attempt.field(places.id);
+  const placed =
+    kept === undefined ? await place(ports, attempt, places, to) : ({ kind: 'placed', id: Number(kept) } as const);
+  if (placed.kind === 'lost') return sendTextOnce(ports, attempt, places, marked, to);
+  if (placed.kind !== 'placed') return placed;
+  const edited = await ports.telegram.editMessage(to, placed.id, marked);
+  ports.instruments.reach('part sent');
+  if (edited.ok) {
+    await attempt.write('', [markPart(attempt, index, 'sent')]);
+    return DELIVERED;
+  }
+  // The user removed the placeholder.
+  if (edited.failure.kind === 'message_gone') return sendTextOnce(ports, attempt, places, marked, to);
+  return notDelivered(edited.failure);
+}
+
+/** Sends the placeholder and stores its id. It is lost when two sends had unknown results. */
+async function place(
+  ports: OutboxPorts,
+  attempt: Attempt,
+  { placeholder, id }: Places,
+  to: Destination,
+): Promise<{ kind: 'placed'; id: number } | { kind: 'lost' } | Delivery> {
+  const before = attempt.part(placeholder);
+  countUnknown(ports, before !== undefined);
+  if (before === 'resent') return { kind: 'lost' };
+  const sent = await sendMarked(ports, attempt, placeholder, NOTICE.repeat, to);
+  if (!sent.ok) return notDelivered(sent.failure);
+  ports.instruments.reach('placeholder sent');
+  const { messageId } = sent.value;
+  await attempt.write('', [['HSET', attempt.keys.turn(attempt.entry), id, messageId]]);
+  return { kind: 'placed', id: messageId };
+}
+
+/**
+ * Sends a text that cannot be edited in. After a second unknown result it counts as sent, and the operator is notified:
+ * the user may already have two copies, and a third would not help.
+ */
+async function sendTextOnce(
+  ports: OutboxPorts,
+  attempt: Attempt,
+  { text: at }: Places,
+  text: string,
+  to: Destination,
+): Promise<Delivery> {
+  const before = attempt.part(at);
+  if (before !== undefined) countUnknown(ports, before === 'resent');
+  if (before === 'resent') {
+    await attempt.write(`unsure:${at}`, [
+      markPart(attempt, at, 'sent'),
+      alertCommand(attempt.keys, unsureAlert(attempt)),
+    ]);
+    return DELIVERED;
+  }
+  const sent = await sendMarked(ports, attempt, at, text, to);
+  if (!sent.ok) return notDelivered(sent.failure);
+  ports.instruments.reach('part sent');
+  await attempt.write('', [markPart(attempt, at, 'sent')]);
+  return DELIVERED;
+}
+
+function countUnknown({ instruments }: OutboxPorts, resent: boolean): void {
+  instruments.telemetry.count(METRIC.unknownSends, { resent });
+}
+
+/** A version before 0.3 sent a placeholder first: such a part is no repeat. Nor is there room for a notice in a full one. */
+function withRepeatNotice(attempt: Attempt, index: number, text: string): string {
+  const marked = `${NOTICE.repeat}\n\n${text}`;
+  return attempt.part(index) === undefined || marked.length > MESSAGE_CHARS_MAX ? text : marked;
+}
+
+function placesOf(index: number): Places {
+  if (index === 0) return { placeholder: 'placeholder', text: 'text', id: 'reply' };
+  return { placeholder: `${index}:placeholder`, text: `${index}:text`, id: `reply:${index}` };
+}
