@@ -61,6 +61,7 @@ export function startProducer(
     botId: telegram.botId,
     inbox: createInbox(redis, config.SHARDS),
     allowed: config.TELEGRAM_ALLOWED_IDS,
+    answersAll: config.TELEGRAM_ANSWER_ALL_IDS,
     textMaxChars: config.INBOUND_TEXT_MAX_CHARS,
     ownName,
     instruments: ports,

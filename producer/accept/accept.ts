@@ -4,6 +4,7 @@ import type { Instruments } from '../../shared/base/instruments.ts';
 import { METRIC, SPAN, traceparent } from '../../shared/base/telemetry.ts';
 import { type InboundMessage, UnreadableMessageError } from '../../shared/flow/message.ts';
 import type { OwnName } from '../receive/bot-profile.ts';
+import { FollowUps } from './follow-up.ts';
 import type { Inbox } from './inbox.ts';
 import { readUpdate } from './read-update.ts';
 
@@ -11,6 +12,7 @@ export interface AcceptPorts {
   botId: number;
   inbox: Inbox;
   allowed: AllowedIds;
+  answersAll: AllowedIds;
   textMaxChars: number;
   ownName: OwnName;
   instruments: Instruments;
@@ -26,16 +28,20 @@ export type AcceptUpdate = (update: unknown) => Promise<void>;
 
 export function createAccept(ports: AcceptPorts): AcceptUpdate {
   const { telemetry, log, reach } = ports.instruments;
+  const { allowed, answersAll } = ports;
+  const followUps = new FollowUps();
   return async (update) => {
     reach('update received');
-    const decided = readUpdate(update, ports.allowed, ports.textMaxChars, ports.ownName.current());
-    if (!decided.accept) {
+    const gate = { allowed, answersAll, bot: { id: ports.botId, name: ports.ownName.current() } };
+    const decided = readUpdate(update, gate, ports.textMaxChars);
+    if (!decided.accept && !(decided.reason === 'not_addressed' && followUps.includes(decided.message))) {
       telemetry.count(METRIC.ignored, { reason: decided.reason });
       log.debug({ reason: decided.reason }, 'update ignored');
       return;
     }
     try {
       await store(ports, decided.message);
+      followUps.note(decided.message);
     } catch (error) {
       if (!(error instanceof UnreadableMessageError)) throw error;
       // A retry would fail again, and hold up every chat behind it.

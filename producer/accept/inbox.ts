@@ -4,7 +4,7 @@ import { encodeMessage, type InboundMessage, laneOf } from '../../shared/flow/me
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import { type EntryId, keysOf, shardOf } from '../../shared/redis/keys.ts';
 import { bindScript } from '../../shared/redis/script.ts';
-import { cancels, commandOf } from '../../shared/telegram/commands.ts';
+import { cancels, commandOf, isPermitted } from '../../shared/telegram/commands.ts';
 
 /** Telegram redelivers for 24 hours; twice that covers clocks that disagree. */
 const SEEN_SECONDS = 48 * 3600;
@@ -21,9 +21,9 @@ export interface Inbox {
 }
 
 /** The command with which a message cancels earlier messages of its chat; empty when it is no such command. */
-function cancelledBy({ content }: InboundMessage): string {
+function cancelledBy({ content, from }: InboundMessage): string {
   const command = content.kind === 'text' ? commandOf(content.text) : undefined;
-  return cancels(command) ? command : '';
+  return cancels(command) && isPermitted(command, from) ? command : '';
 }
 
 /** An inbox over a fail-fast connection. */

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { type ChatKey, chatKey } from '../redis/keys.ts';
 
-const sender = z.object({ id: z.int(), name: z.string().optional() });
+/** `isGuest`: somebody in an allowed group who is not on the allow list as a person. */
+const sender = z.object({ id: z.int(), name: z.string().optional(), isGuest: z.literal(true).optional() });
 
 /** A file that Telegram stores for us. What its sender states about it may be wrong. */
 const file = z.object({

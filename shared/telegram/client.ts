@@ -15,6 +15,8 @@ export interface Destination {
 export interface SendOptions {
   /** The message arrives without a sound. */
   isSilent?: boolean;
+  /** The message that this one answers; if it was deleted, this one is sent all the same. */
+  replyTo?: number | undefined;
 }
 
 /** What Telegram knows about the webhook of a bot. */
@@ -117,9 +119,9 @@ export function createTelegram(options: { token: string; apiRoot: string; downlo
       const info = unlessMissing(await call('getWebhookInfo', {}, CALL_TIMEOUT_MS, signal));
       return info.ok ? { ok: true, value: webhookInfoOf(info.value) } : info;
     },
-    async sendMessage(to, text, { isSilent = false } = {}) {
-      const how = { text, ...(isSilent && { disable_notification: true }) };
-      const send = (where: Destination) => call('sendMessage', { ...address(where), ...how }, CALL_TIMEOUT_MS);
+    async sendMessage(to, text, options = {}) {
+      const payload = { text, ...sendParameters(options) };
+      const send = (where: Destination) => call('sendMessage', { ...address(where), ...payload }, CALL_TIMEOUT_MS);
       const sent = await send(to);
       // Nothing was sent; the chat itself is still there.
       if (isTopicGone(sent, to)) return sentMessage(await send({ chatId: to.chatId }));
@@ -190,6 +192,15 @@ function webhookInfoOf(raw: unknown): WebhookInfo {
     url: typeof url === 'string' ? url : '',
     pending: typeof pending === 'number' ? pending : 0,
     ...(typeof atS === 'number' && { lastError: { atS, description } }),
+  };
+}
+
+function sendParameters({ isSilent, replyTo }: SendOptions) {
+  return {
+    ...(isSilent && { disable_notification: true }),
+    ...(replyTo !== undefined && {
+      reply_parameters: { message_id: replyTo, allow_sending_without_reply: true },
+    }),
   };
 }
 

@@ -21,9 +21,22 @@ export function commandOf(text: string): BotCommand | undefined {
   return COMMAND.exec(text)?.[1] as BotCommand | undefined;
 }
 
+/** Commands that forget or cost: in a group, only for people who are on the allow list themselves. */
+const GUARDED: ReadonlySet<BotCommand> = new Set(['new']);
+
+/** Whether the sender may give a command. */
+export function isPermitted(command: BotCommand, { isGuest }: { isGuest?: true | undefined }): boolean {
+  return isGuest !== true || !GUARDED.has(command);
+}
+
 /** Whether a command cancels earlier messages that are not answered yet. */
 export function cancels(command: BotCommand | undefined): command is 'stop' | 'new' {
   return command === 'stop' || command === 'new';
+}
+
+/** Whether a text begins like a command of any bot. Pure. */
+export function isCommand(text: string): boolean {
+  return /^\/\w{1,64}(?:@\w{1,64})?(?:\s|$)/.test(text);
 }
 
 const ADDRESSED = /^\/\w{1,64}@(\w{1,64})(?:\s|$)/;

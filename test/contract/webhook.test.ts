@@ -50,6 +50,7 @@ async function serve(
       botId: 1,
       inbox,
       allowed: new Set([1]),
+      answersAll: new Set(),
       textMaxChars: 100,
       ownName: { current: () => undefined },
       instruments: { telemetry, log, reach: createFailpoints(undefined) },

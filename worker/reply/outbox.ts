@@ -53,7 +53,7 @@ async function sendPart(
   { isMarked, isFollowed }: { isMarked: boolean; isFollowed: boolean },
 ): Promise<Delivery> {
   if (attempt.part(index) === 'sent') return DELIVERED;
-  const sent = await sendMarked(ports, attempt, index, text, to, { isMarked, isSilent: index > 0 });
+  const sent = await sendMarked(ports, attempt, index, text, to, { isMarked, isFurther: index > 0 });
   if (!sent.ok) return notDelivered(sent.failure);
   ports.instruments.reach('part sent');
   if (!isFollowed) return DELIVERED;

@@ -28,7 +28,8 @@ export function notDelivered(failure: TelegramFailure): Delivery {
 export interface Sending {
   /** The mark was written before, with something else. */
   isMarked?: boolean;
-  isSilent?: boolean;
+  /** A part after the first: it arrives in silence, and is no reply of its own. */
+  isFurther?: boolean;
 }
 
 /**
@@ -41,13 +42,18 @@ export async function sendMarked(
   at: PartPlace,
   text: string,
   to: Destination,
-  { isMarked = false, isSilent = false }: Sending = {},
+  { isMarked = false, isFurther = false }: Sending = {},
 ): Promise<TelegramResult<{ messageId: number }>> {
   const before = isMarked ? undefined : attempt.part(at);
   if (!isMarked) await attempt.write('', [markPart(attempt, at, before === 'sending' ? 'resent' : 'sending')]);
-  const sent = await telegram.sendMessage(to, text, { isSilent });
+  const sent = await telegram.sendMessage(to, text, isFurther ? { isSilent: true } : { replyTo: askedIn(attempt) });
   if (!sent.ok && sent.failure.kind !== 'unknown') await attempt.write('', [restoreMark(attempt, at, before)]);
   return sent;
+}
+
+/** The message that a reply in a group points to, so that everybody sees whom it answers. */
+function askedIn({ message }: Attempt): number | undefined {
+  return message.ok && message.value.chatType !== 'private' ? message.value.messageId : undefined;
 }
 
 /** The command that marks a place of a reply. */

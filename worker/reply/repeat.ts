@@ -13,6 +13,7 @@ interface Places {
   text: PartPlace;
   /** Holds the id of the placeholder. */
   id: string;
+  isFurther: boolean;
 }
 
 /** Whether it is unknown what became of a part that an earlier attempt sent. */
@@ -59,17 +60,17 @@ export async function repeatPart(
 async function place(
   ports: OutboxPorts,
   attempt: Attempt,
-  { placeholder, id }: Places,
+  places: Places,
   to: Destination,
 ): Promise<{ kind: 'placed'; id: number } | { kind: 'lost' } | Delivery> {
-  const before = attempt.part(placeholder);
+  const before = attempt.part(places.placeholder);
   countUnknown(ports, before !== undefined);
   if (before === 'resent') return { kind: 'lost' };
-  const sent = await sendMarked(ports, attempt, placeholder, NOTICE.repeat, to);
+  const sent = await sendMarked(ports, attempt, places.placeholder, NOTICE.repeat, to, places);
   if (!sent.ok) return notDelivered(sent.failure);
   ports.instruments.reach('placeholder sent');
   const { messageId } = sent.value;
-  await attempt.write('', [['HSET', attempt.keys.turn(attempt.entry), id, messageId]]);
+  await attempt.write('', [['HSET', attempt.keys.turn(attempt.entry), places.id, messageId]]);
   return { kind: 'placed', id: messageId };
 }
 
@@ -80,10 +81,11 @@ async function place(
 async function sendTextOnce(
   ports: OutboxPorts,
   attempt: Attempt,
-  { text: at }: Places,
+  places: Places,
   text: string,
   to: Destination,
 ): Promise<Delivery> {
+  const at = places.text;
   const before = attempt.part(at);
   if (before !== undefined) countUnknown(ports, before === 'resent');
   if (before === 'resent') {
@@ -93,7 +95,7 @@ async function sendTextOnce(
     ]);
     return DELIVERED;
   }
-  const sent = await sendMarked(ports, attempt, at, text, to);
+  const sent = await sendMarked(ports, attempt, at, text, to, places);
   if (!sent.ok) return notDelivered(sent.failure);
   ports.instruments.reach('part sent');
   await attempt.write('', [markPart(attempt, at, 'sent')]);
@@ -111,6 +113,6 @@ function withRepeatNotice(attempt: Attempt, index: number, text: string): string
 }
 
 function placesOf(index: number): Places {
-  if (index === 0) return { placeholder: 'placeholder', text: 'text', id: 'reply' };
-  return { placeholder: `${index}:placeholder`, text: `${index}:text`, id: `reply:${index}` };
+  if (index === 0) return { placeholder: 'placeholder', text: 'text', id: 'reply', isFurther: false };
+  return { placeholder: `${index}:placeholder`, text: `${index}:text`, id: `reply:${index}`, isFurther: true };
 }

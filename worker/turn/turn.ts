@@ -1,6 +1,6 @@
 import type { InboundMessage } from '../../shared/flow/message.ts';
 import type { Destination, Telegram } from '../../shared/telegram/client.ts';
-import { commandOf } from '../../shared/telegram/commands.ts';
+import { commandOf, isPermitted } from '../../shared/telegram/commands.ts';
 import { conversationRequest } from '../ask/call.ts';
 import { type AskPorts, askModel } from '../ask/conversation.ts';
 import type { TurnTime } from '../ask/time.ts';
@@ -115,6 +115,7 @@ async function decide(ports: TurnPorts, attempt: Attempt, to: Destination, time:
   if (message.content.kind === 'unsupported')
     return conclude(refused('unsupported_kind', unsupportedKind(message.content.what)));
   const command = message.content.kind === 'text' ? commandOf(message.content.text) : undefined;
+  if (command && !isPermitted(command, message.from)) return conclude(refused('not_permitted', NOTICE.notPermitted));
   if (command) return carryOut(command, attempt);
   const gathered = await gather(ports, attempt, message);
   if (gathered.kind === 'decided') return gathered.decision;

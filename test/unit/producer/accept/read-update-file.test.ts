@@ -3,11 +3,12 @@ import { readUpdate } from '../../../../producer/accept/read-update.ts';
 import { decodeMessage, encodeMessage, type InboundMessage } from '../../../../shared/flow/message.ts';
 
 const USER = 1001;
+const GATE = { allowed: new Set([USER]), answersAll: new Set<number>(), bot: { id: 1, name: undefined } };
 
 /** A message without text as it is taken, which must be one that can be stored. */
 function taken(over: object, textMaxChars = 4_000): InboundMessage {
   const message = { message_id: 7, date: 1, from: { id: USER, is_bot: false }, chat: { id: USER, type: 'private' } };
-  const decided = readUpdate({ update_id: 5, message: { ...message, ...over } }, new Set([USER]), textMaxChars);
+  const decided = readUpdate({ update_id: 5, message: { ...message, ...over } }, GATE, textMaxChars);
   if (!decided.accept) throw new Error(`ignored: ${decided.reason}`);
   expect(decodeMessage(encodeMessage(decided.message))).toEqual({ ok: true, value: decided.message });
   expect(JSON.stringify(decided.message)).not.toMatch(/\\ud[89a-f]|\\u0000/i);

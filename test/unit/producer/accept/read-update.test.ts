@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import type { Gate } from '../../../../producer/accept/gate.ts';
 import { readUpdate, type UpdateReading } from '../../../../producer/accept/read-update.ts';
 import type { AllowedIds } from '../../../../shared/base/config.ts';
 import { decodeMessage, encodeMessage, type InboundMessage, laneOf } from '../../../../shared/flow/message.ts';
@@ -24,8 +25,13 @@ const message = (over: object = {}) => ({
 });
 const update = (over: object = {}) => ({ update_id: 5, message: message(over) });
 
+/** Every message of a group is for us: what is not is told apart in `gate.test.ts`. */
+function gateOf(allowed: AllowedIds, name?: string): Gate {
+  return { allowed, answersAll: 'everyone', bot: { id: 1, name } };
+}
+
 function decide(raw: unknown, allowed = ALLOWED, textMaxChars = TEXT_MAX_CHARS): UpdateReading {
-  return readUpdate(raw, allowed, textMaxChars);
+  return readUpdate(raw, gateOf(allowed), textMaxChars);
 }
 
 function accepted(raw: unknown, allowed = ALLOWED, textMaxChars = TEXT_MAX_CHARS): InboundMessage {
@@ -72,9 +78,9 @@ test('refuses a stranger in a private chat, also with an allowed id as name or w
   expect(decide(update(stranger), 'everyone').accept).toBe(true);
 });
 
-test('an allowed sender alone or an allowed chat alone is enough', () => {
-  expect(accepted(update({ chat: { id: -555, type: 'group' } })).chatId).toBe(-555);
+test('a person opens their private chat, and a group opens itself', () => {
   expect(accepted(update({ from: person(666), chat: group })).from.id).toBe(666);
+  expect(decide(update({ chat: { id: -555, type: 'group' } }))).toEqual({ accept: false, reason: 'not_allowed' });
 });
 
 test('refuses a channel or an anonymous admin whose sender is a shared bot with an allowed id', () => {
@@ -102,12 +108,14 @@ test.each<[string, string, string | undefined, boolean]>([
   ['for another bot in the middle of a text is accepted', 'say /stop@other_bot', 'spillway_bot', true],
 ])('in a group, a command %s', (_what, text, ownName, isOurs) => {
   const raw = update({ from: person(USER), chat: group, text });
-  const decided = readUpdate(raw, ALLOWED, TEXT_MAX_CHARS, ownName);
+  const decided = readUpdate(raw, gateOf(ALLOWED, ownName), TEXT_MAX_CHARS);
   expect(decided).toMatchObject(isOurs ? { accept: true } : { accept: false, reason: 'for_another_bot' });
 });
 
 test('in a private chat, a command for another bot is accepted', () => {
-  expect(readUpdate(update({ text: '/stop@other_bot' }), ALLOWED, TEXT_MAX_CHARS, 'spillway_bot')).toMatchObject({
+  expect(
+    readUpdate(update({ text: '/stop@other_bot' }), gateOf(ALLOWED, 'spillway_bot'), TEXT_MAX_CHARS),
+  ).toMatchObject({
     accept: true,
   });
 });

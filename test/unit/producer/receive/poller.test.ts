@@ -30,6 +30,7 @@ function into(inbox: Inbox): AcceptUpdate {
     botId: 1,
     inbox,
     allowed: 'everyone',
+    answersAll: 'everyone',
     textMaxChars: 100,
     ownName: { current: () => undefined },
     instruments: { ...PORTS, telemetry },

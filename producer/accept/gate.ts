@@ -1,0 +1,89 @@
+import type { AllowedIds } from '../../shared/base/config.ts';
+import { addresseeOf, isCommand } from '../../shared/telegram/commands.ts';
+import type { RawMessage } from './raw-message.ts';
+
+/** Who may talk to the bot, and what counts as talking to it. */
+export interface Gate {
+  /** People, for their private chats, and groups. */
+  allowed: AllowedIds;
+  /** Groups in which every message is for the bot. In all others it must be addressed. */
+  answersAll: AllowedIds;
+  bot: {
+    id: number;
+    /** Its name, without the `@`; `undefined` until Telegram has told it. */
+    name: string | undefined;
+  };
+}
+
+/** A mark in a text: a mention, a command, a link. */
+interface RawEntity {
+  type?: unknown;
+  offset?: unknown;
+  length?: unknown;
+  user?: { id?: unknown } | null;
+}
+
+/**
+ * Whether the place is open: a person's id opens the private chat with that person, a group's id opens that group. In a
+ * private chat both ids are the same, but for a chat of a channel.
+ */
+export function isOpen({ allowed }: Gate, fromId: number, chatId: number, isPrivate: boolean): boolean {
+  if (allowed === 'everyone') return true;
+  return allowed.has(chatId) || (isPrivate && allowed.has(fromId));
+}
+
+/**
+ * Whether a sender in a group is not on the allow list as a person. What costs or forgets is not done for a guest. An
+ * anonymous admin speaks as the group itself, which is allowed.
+ */
+export function isGuest(
+  { allowed }: Gate,
+  fromId: number,
+  chatId: number,
+  { sender_chat: senderChat }: RawMessage,
+): boolean {
+  if (allowed === 'everyone') return false;
+  if (typeof senderChat === 'object' && senderChat !== null) return (senderChat as { id?: unknown }).id !== chatId;
+  return !allowed.has(fromId);
+}
+
+/** Whether a command names another bot. Without a name of our own, every command is ours. */
+export function isForAnother({ text }: RawMessage, { name }: Gate['bot']): boolean {
+  const addressee = typeof text === 'string' ? addresseeOf(text) : undefined;
+  return addressee !== undefined && name !== undefined && addressee.toLowerCase() !== name.toLowerCase();
+}
+
+/**
+ * Whether a message of a group is for the bot: a command, a reply to the bot, or a mention in the text or the caption.
+ * Only the server's marks count as mentions: a name inside code or a link is none. Without a name of our own, every
+ * mention counts: what we cannot tell apart is answered rather than lost.
+ */
+export function isAddressed(message: RawMessage, chatId: number, { answersAll, bot }: Gate): boolean {
+  if (answersAll === 'everyone' || answersAll.has(chatId)) return true;
+  if (typeof message.text === 'string' && isCommand(message.text)) return true;
+  return (
+    isReplyTo(message, bot.id) ||
+    mentions(message.text, message.entities, bot) ||
+    mentions(message.caption, message.caption_entities, bot)
+  );
+}
+
+function isReplyTo({ reply_to_message: replied }: RawMessage, botId: number): boolean {
+  const { from, forum_topic_created: topic } = (replied ?? {}) as {
+    from?: { id?: unknown };
+    forum_topic_created?: unknown;
+  };
+  // Each message of a topic is a reply to the service message that opened it, which the bot may have done.
+  return topic === undefined && from?.id === botId;
+}
+
+function mentions(text: unknown, entities: unknown, { id, name }: Gate['bot']): boolean {
+  if (typeof text !== 'string' || !Array.isArray(entities)) return false;
+  return (entities as (RawEntity | null)[]).some((entity) => {
+    if (entity?.type === 'text_mention') return entity.user?.id === id;
+    if (entity?.type !== 'mention' || typeof entity.offset !== 'number' || typeof entity.length !== 'number')
+      return false;
+    const named = text.slice(entity.offset + 1, entity.offset + entity.length);
+    return name === undefined || named.toLowerCase() === name.toLowerCase();
+  });
+}

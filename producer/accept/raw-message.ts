@@ -1,0 +1,27 @@
+/** A message as Telegram delivers it, as far as we read it. Nothing of it is checked yet. */
+export interface RawMessage {
+  message_id?: unknown;
+  message_thread_id?: unknown;
+  is_topic_message?: unknown;
+  date?: unknown;
+  text?: unknown;
+  entities?: unknown;
+  caption?: unknown;
+  caption_entities?: unknown;
+  photo?: unknown;
+  document?: unknown;
+  sender_chat?: unknown;
+  media_group_id?: unknown;
+  reply_to_message?: unknown;
+  from?: { id?: unknown; is_bot?: unknown; first_name?: unknown };
+  chat?: { id?: unknown; type?: unknown; title?: unknown };
+}
+
+/** No endpoint accepts a request body with lone surrogates or NUL. */
+export function wellFormed(text: string): string {
+  return text.toWellFormed().replaceAll('\0', '');
+}
+
+export function isInteger(value: unknown): value is number {
+  return Number.isSafeInteger(value);
+}

@@ -1,0 +1,85 @@
+import { expect, test } from '@jest/globals';
+import type { Gate } from '../../../../producer/accept/gate.ts';
+import { readUpdate } from '../../../../producer/accept/read-update.ts';
+
+const USER = 1001;
+const GUEST = 1002;
+const BOT = 7;
+const GROUP = -100_200;
+const GATE: Gate = { allowed: new Set([USER, GROUP]), answersAll: new Set(), bot: { id: BOT, name: 'spillway_bot' } };
+
+const inGroup = (over: object) => ({
+  update_id: 5,
+  message: {
+    message_id: 7,
+    date: 1_790_000_000,
+    from: { id: USER, is_bot: false },
+    chat: { id: GROUP, type: 'supergroup' },
+    ...over,
+  },
+});
+const mention = (text: string, name: string) => ({ type: 'mention', offset: text.indexOf(name), length: name.length });
+const naming = (text: string, name: string) => ({ text, entities: [mention(text, name)] });
+const isTaken = (over: object, gate = GATE) => readUpdate(inGroup(over), gate, 4_000).accept;
+
+test.each<[string, object]>([
+  ['a mention', naming('@spillway_bot what is this?', '@spillway_bot')],
+  ['a mention in other letter case, after an emoji', naming('👩‍👩‍👧‍👦 hey @Spillway_BOT', '@Spillway_BOT')],
+  ['a mention of a bot without a name', { text: 'hey', entities: [{ type: 'text_mention', user: { id: BOT } }] }],
+  [
+    'a mention in the caption of a photo',
+    {
+      photo: [{ file_id: 'f', width: 1, height: 1 }],
+      caption: 'hi @spillway_bot',
+      caption_entities: [mention('hi @spillway_bot', '@spillway_bot')],
+    },
+  ],
+  ['a reply to the bot', { text: 'and then?', reply_to_message: { message_id: 3, from: { id: BOT, is_bot: true } } }],
+  ['a command', { text: '/help' }],
+  ['a command for this bot', { text: '/stop@spillway_bot' }],
+])('in a group, accepts %s', (_, over) => {
+  expect(isTaken(over)).toBe(true);
+});
+
+test.each<[string, object]>([
+  ['a message that names nobody', { text: 'What do we eat?' }],
+  ['a mention of somebody else', naming('@somebody what is this?', '@somebody')],
+  ['a mention of a bot whose name begins alike', naming('@spillway_bot2 hi', '@spillway_bot2')],
+  ['the name without a mark, as in code', { text: 'use @spillway_bot' }],
+  ['a mention of another user by id', { text: 'hey', entities: [{ type: 'text_mention', user: { id: USER } }] }],
+  ['a reply to somebody else', { text: 'no', reply_to_message: { message_id: 3, from: { id: GUEST } } }],
+  [
+    'a message of a topic that the bot opened',
+    { text: 'x', reply_to_message: { message_id: 3, from: { id: BOT }, forum_topic_created: { name: 'Ops' } } },
+  ],
+  ['a path that is no command', { text: '/etc/hosts is broken' }],
+  ['marks that are no list', { text: '@spillway_bot', entities: { type: 'mention' } }],
+  ['broken marks', { text: '@spillway_bot', entities: [null, 7, { type: 'mention', offset: 'x' }] }],
+])('in a group, ignores %s', (_, over) => {
+  expect(readUpdate(inGroup(over), GATE, 4_000)).toMatchObject({ accept: false, reason: 'not_addressed' });
+});
+
+test('a group in answersAll needs no mention, but a command for another bot is still not ours', () => {
+  const gate = { ...GATE, answersAll: new Set([GROUP]) };
+  expect(isTaken({ text: 'What do we eat?' }, gate)).toBe(true);
+  expect(isTaken({ text: '/stop@other_bot' }, gate)).toBe(false);
+});
+
+test('while our name is unknown, every mention counts', () => {
+  const gate = { ...GATE, bot: { id: BOT, name: undefined } };
+  expect(isTaken(naming('@somebody what is this?', '@somebody'), gate)).toBe(true);
+  expect(isTaken({ text: 'What do we eat?' }, gate)).toBe(false);
+});
+
+test('marks a sender who is not allowed as a person as a guest', () => {
+  const fromOf = (over: object, gate = GATE) => {
+    const read = readUpdate(inGroup({ text: '/new', ...over }), gate, 4_000);
+    return read.accept ? read.message.from : undefined;
+  };
+  expect(fromOf({})).toEqual({ id: USER });
+  expect(fromOf({ from: { id: GUEST } })).toEqual({ id: GUEST, isGuest: true });
+  expect(fromOf({ from: { id: GUEST } }, { ...GATE, allowed: 'everyone' })).toEqual({ id: GUEST });
+  const shared = { id: 1_087_968_824, is_bot: true };
+  expect(fromOf({ from: shared, sender_chat: { id: GROUP } })).toEqual({ id: shared.id });
+  expect(fromOf({ from: shared, sender_chat: { id: -100_999 } })).toEqual({ id: shared.id, isGuest: true });
+});
