@@ -19,6 +19,14 @@ export interface SendOptions {
   replyTo?: number | undefined;
 }
 
+/** The bot itself, in Telegram's own names. */
+export interface BotProfile {
+  id: number;
+  username: string;
+  /** False in privacy mode: in groups it gets commands and replies to it, and no mentions. */
+  can_read_all_group_messages?: boolean;
+}
+
 /** What Telegram knows about the webhook of a bot. */
 export interface WebhookInfo {
   /** Empty when none is set. */
@@ -37,7 +45,7 @@ export interface WebhookInfo {
  */
 export interface Telegram {
   readonly botId: number;
-  getMe(): Promise<TelegramResult<{ id: number; username: string }>>;
+  getMe(): Promise<TelegramResult<BotProfile>>;
   /**
    * Long-polls, or fetches pending updates without a wait (`at once`). The call confirms every update below `offset`,
    * which then never comes again.
@@ -105,7 +113,7 @@ export function createTelegram(options: { token: string; apiRoot: string; downlo
     callApi(client, method, payload, timeoutMs, signal);
   return {
     botId: Number(options.token.split(':')[0]),
-    getMe: () => call('getMe', {}, CALL_TIMEOUT_MS) as Promise<TelegramResult<{ id: number; username: string }>>,
+    getMe: () => call('getMe', {}, CALL_TIMEOUT_MS) as Promise<TelegramResult<BotProfile>>,
     getUpdates(offset, signal, when) {
       const timeout = when === 'at once' ? 0 : POLL_SECONDS;
       const payload = { ...(offset !== undefined && { offset }), timeout, ...UPDATES_WANTED };

@@ -26,13 +26,14 @@ test('check tries every connection and starts nothing', async () => {
     ['redis', true],
     ['worker', true],
     ['telegram', true],
+    ['groups', true],
     ['alerts', true],
     ['model', true],
   ]);
   expect(world.telegram.calls.map(({ method }) => method)).toEqual(['getMe', 'getWebhookInfo', 'sendChatAction']);
   expect(world.claude.calls).toHaveLength(1);
   expect(world.telegram.shown(ALERT_CHAT)).toEqual([]);
-  const [redis, worker, , alerts, model] = parts.map(({ detail }: { detail: string }) => detail);
+  const [redis, worker, , , alerts, model] = parts.map(({ detail }: { detail: string }) => detail);
   expect(redis).toMatch(/^master, takes writes, \d+ MB used without a limit$/);
   expect(worker).toBe('none runs now');
   expect(alerts).toBe("the operator's chat can be written to; no second channel (ALERT_WEBHOOK_URL)");
@@ -82,6 +83,12 @@ test('check reports whether messages come by polls or by webhook, and what a sta
   await until('failed delivery', () => world.telegram.deliveries[0]);
   expect(await telling(hook)).toMatch(/1 messages could not be delivered \(Connection refused\)$/m);
   expect(world.telegram.pending()).toBe(1);
+});
+
+test('check reports whether privacy mode hides mentions, and when that contradicts a setting', async () => {
+  const telling = async (all: string) => (await cli(['check'], { ...world.env, TELEGRAM_ANSWER_ALL_IDS: all })).stdout;
+  expect(await telling('')).toMatch(/groups: privacy mode is on: the bot sees .* no mentions$/m);
+  expect(await telling('-1001')).toMatch(/TELEGRAM_ANSWER_ALL_IDS has no effect: send \/setprivacy to BotFather/);
 });
 
 test('check names each failed connection and its reason, and prints no secret', async () => {

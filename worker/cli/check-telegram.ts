@@ -1,5 +1,5 @@
 import type { Config } from '../../shared/base/config.ts';
-import { createTelegram, type Telegram, type WebhookInfo } from '../../shared/telegram/client.ts';
+import { type BotProfile, createTelegram, type Telegram, type WebhookInfo } from '../../shared/telegram/client.ts';
 import type { Finding } from './finding.ts';
 
 const TELEGRAM_DEADLINE_MS = 10_000;
@@ -7,19 +7,34 @@ const TELEGRAM_DEADLINE_MS = 10_000;
 /** Checks the bot's token, and whether the operator's chat can be written to. */
 export async function checkTelegram(config: Config): Promise<Finding[]> {
   const telegram = createTelegram({ token: config.TELEGRAM_BOT_TOKEN, apiRoot: config.TELEGRAM_API_ROOT });
-  return [await checkBot(config, telegram), await checkAlerts(config, telegram)];
+  return [...(await checkBot(config, telegram)), await checkAlerts(config, telegram)];
 }
 
-async function checkBot(config: Config, telegram: Telegram): Promise<Finding> {
+async function checkBot(config: Config, telegram: Telegram): Promise<Finding[]> {
   const me = await telegram.getMe();
   if (me.ok) {
     const webhook = await telegram.getWebhookInfo(AbortSignal.timeout(TELEGRAM_DEADLINE_MS));
     const receiving = receivingOf(config, webhook.ok ? webhook.value : undefined);
-    return { part: 'telegram', ok: true, detail: `the bot is @${me.value.username}; ${receiving}` };
+    return [
+      { part: 'telegram', ok: true, detail: `the bot is @${me.value.username}; ${receiving}` },
+      { part: 'groups', ok: true, detail: groupsOf(config, me.value) },
+    ];
   }
   const { kind, description } = me.failure;
   const advice = kind === 'unauthorized' ? 'TELEGRAM_BOT_TOKEN is not accepted' : 'TELEGRAM_API_ROOT cannot be reached';
-  return { part: 'telegram', ok: false, detail: `${advice} (${description})` };
+  return [{ part: 'telegram', ok: false, detail: `${advice} (${description})` }];
+}
+
+/** What the bot sees in groups, and whether that is what the configuration needs. */
+function groupsOf(
+  { TELEGRAM_ANSWER_ALL_IDS: all }: Config,
+  { can_read_all_group_messages: readsAll }: BotProfile,
+): string {
+  if (readsAll === true) return 'the bot sees every message of its groups, and answers those that are addressed to it';
+  const privacy = 'privacy mode is on: the bot sees commands and replies to it, but no mentions';
+  const isTooLittle = all === 'everyone' || all.size > 0;
+  const advice = 'send /setprivacy to BotFather, then remove it from the group and add it again';
+  return isTooLittle ? `${privacy}, and TELEGRAM_ANSWER_ALL_IDS has no effect: ${advice}` : privacy;
 }
 
 /** Shows "typing…" to the operator: it leaves nothing in the chat, and fails where a message would. */
