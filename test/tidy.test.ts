@@ -25,6 +25,7 @@ const ROOMS = [
   'worker/alerts',
   'worker/lane',
   'worker/session',
+  'worker/reply/format',
   'worker/reply',
   'worker/tools',
   'worker/tools/mcp',

@@ -1,0 +1,43 @@
+import { expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { healed } from '../../../../../worker/reply/format/heal.ts';
+import { layOut, textOf } from '../../../../../worker/reply/format/layout.ts';
+import { LINEAR_MS_MAX, rawTexts, SEEDED } from '../../../../fixture/texts.ts';
+
+test.each<[string, string]>([
+  ['a **b', 'a **b**'],
+  ['a **b *c', 'a **b *c***'],
+  ['- **a**: `b`\n- **c', '- **a**: `b`\n- **c**'],
+  ['run `npm', 'run `npm`'],
+  ['a `**` b', 'a `**` b'],
+  ['a ||b', 'a ||b||'],
+  ['a ~~b', 'a ~~b~~'],
+  ['a **', 'a'],
+  ['see [the page](https://x.o', 'see the page'],
+  ['2 * 3 and snake_case', '2 * 3 and snake_case'],
+  ['**open\n\nnew', '**open\n\nnew'],
+  ['```ts\nconst a = **', '```ts\nconst a = **'],
+  ['```ts\nconst a\n``', '```ts\nconst a'],
+])('%j becomes %j', (markdown, expected) => {
+  expect(healed(markdown)).toBe(expected);
+});
+
+test('what is shown of an answer while it is written shows no unfinished marks', () => {
+  const answer = 'Some **bold words**, `some code` and a [link](https://example.org/path).\n\n```ts\nlet a = 1;\n```\n';
+  for (let length = 1; length <= answer.length; length += 1) {
+    const shown = layOut(healed(answer.slice(0, length)), { rich: 'off' })
+      .map(textOf)
+      .join('\n');
+    expect(shown).not.toMatch(/\*\*\w|`some|]\(https|let.*``/);
+  }
+});
+
+test('never throws, and takes linear time', () => {
+  fc.assert(
+    fc.property(rawTexts(80), (text) => expect(typeof healed(text)).toBe('string')),
+    SEEDED,
+  );
+  const start = performance.now();
+  for (const pattern of ['*a ', '`', '**', '_a', '[', '[a](', '||', '\\', '~~ ']) healed(pattern.repeat(100_000));
+  expect(performance.now() - start).toBeLessThan(LINEAR_MS_MAX);
+});

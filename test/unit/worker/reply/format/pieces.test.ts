@@ -1,0 +1,50 @@
+import { expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { isReadable, piecesOf } from '../../../../../worker/reply/format/pieces.ts';
+import { rawTexts, SEEDED } from '../../../../fixture/texts.ts';
+
+const SMALL = 100;
+
+test('a short text is its own only piece', () => {
+  expect(piecesOf('a\n\nb')).toEqual(['a\n\nb']);
+});
+
+test('cuts at a blank line, else at any line, else in the line', () => {
+  const line = 'x'.repeat(60);
+  expect(piecesOf(`${line}\n\n${line}`, SMALL)).toEqual([`${line}\n`, line]);
+  expect(piecesOf(`${line}\n${line}`, SMALL)).toEqual([line, line]);
+  expect(piecesOf('x'.repeat(150), SMALL)).toEqual(['x'.repeat(100), 'x'.repeat(50)]);
+});
+
+test('closes code at a cut and opens it again', () => {
+  const code = Array.from({ length: 60 }, (_, at) => `line ${at}\n`).join('\n');
+  const pieces = piecesOf(`~~~~ts\n${code}\n~~~~\nend`, SMALL);
+  expect(pieces.length).toBeGreaterThan(2);
+  for (const piece of pieces.slice(0, -1)) expect(piece).toMatch(/^~~~~ts\n[\s\S]*\n~~~~$/);
+  expect(pieces.at(-1)).toMatch(/~~~~\nend$/);
+});
+
+test('loses nothing but line breaks at the cuts', () => {
+  const lines = fc.constantFrom('some words', '', '- item', 'x'.repeat(120), '    code');
+  const texts = fc.array(fc.oneof(lines, rawTexts(20)), { maxLength: 40 }).map((all) => all.join('\n'));
+  fc.assert(
+    fc.property(texts, (text) => {
+      const bare = (said: string) => said.replaceAll(/[\n`~]/g, '');
+      expect(bare(piecesOf(text, SMALL).join('\n'))).toBe(bare(text));
+    }),
+    SEEDED,
+  );
+});
+
+test.each<[string, string, boolean]>([
+  ['60 quotes in each other', `${'> '.repeat(60)}a`, true],
+  ['61 quotes in each other', `${'> '.repeat(61)}a`, false],
+  ['61 bullets in one line', `${'- '.repeat(61)}a`, false],
+  ['a list that is indented by 300 spaces', `${' '.repeat(300)}- a`, false],
+  ['text that is indented by 300 spaces', `${' '.repeat(300)}a`, true],
+  ['a line of > in code', `\`\`\`\n${'>'.repeat(100)}\n\`\`\``, true],
+  ['thousands of marks in one paragraph', '_a__'.repeat(6_000), false],
+  ['thousands of marks in many paragraphs', '**a** `b`\n\n'.repeat(6_000), true],
+])('%s: whether it can be read', (_, text, expected) => {
+  expect(isReadable(text)).toBe(expected);
+});

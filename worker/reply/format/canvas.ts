@@ -1,0 +1,128 @@
+/** What Telegram calls the marks of a text. */
+export type EntityType =
+  | 'bold'
+  | 'italic'
+  | 'strikethrough'
+  | 'spoiler'
+  | 'code'
+  | 'pre'
+  | 'text_link'
+  | 'blockquote'
+  | 'expandable_blockquote';
+
+/** A mark on a part of a text, in UTF-16 units, as `sendMessage` takes it. */
+export interface Entity {
+  readonly type: EntityType;
+  readonly offset: number;
+  readonly length: number;
+  readonly url?: string;
+  readonly language?: string;
+}
+
+/** An entity before it is known what it marks. */
+export type Mark = Omit<Entity, 'offset' | 'length'>;
+
+export interface Formatted {
+  readonly text: string;
+  readonly entities: readonly Entity[];
+}
+
+/** A text while it is being drawn. */
+export interface Canvas {
+  text: string;
+  entities: Entity[];
+  /** What the next line begins with instead of its indentation: the marker of a list item. */
+  lead: string | undefined;
+}
+
+/** Telegram drops what is beyond it without a word. */
+export const ENTITIES_MAX = 100;
+/** Of all entities as JSON; Telegram refuses about 9,500. */
+export const ENTITY_BYTES_MAX = 9_000;
+
+/** What goes first when there are too many: never a link, whose URL is nowhere else. */
+const IMPORTANCE: readonly EntityType[] = [
+  'text_link',
+  'spoiler',
+  'pre',
+  'expandable_blockquote',
+  'blockquote',
+  'code',
+  'bold',
+  'strikethrough',
+  'italic',
+];
+/** Within the same range, the outer one first. */
+const OUTER_FIRST: readonly EntityType[] = ['blockquote', 'expandable_blockquote', 'text_link', 'spoiler', 'bold'];
+
+export function newCanvas(): Canvas {
+  return { text: '', entities: [], lead: undefined };
+}
+
+/** Marks what `draw` writes. Code stands alone: the mark is interrupted by it. */
+export function mark(canvas: Canvas, entity: Mark, draw: () => void): void {
+  let offset = canvas.text.length;
+  const from = canvas.entities.length;
+  draw();
+  for (const code of canvas.entities.slice(from).filter(({ type }) => type === 'code')) {
+    canvas.entities.push({ ...entity, offset, length: code.offset - offset });
+    offset = code.offset + code.length;
+  }
+  canvas.entities.push({ ...entity, offset, length: canvas.text.length - offset });
+}
+
+/** What was drawn, as Telegram takes it: trimmed, with sorted entities that mark something, and no more than allowed. */
+export function finished({ text, entities }: Canvas): Formatted {
+  const end = text.trimEnd().length;
+  const start = startOf(text, entities);
+  const marks = entities.flatMap((entity) => {
+    const [from, to] = markedRange(text, entity, start, end);
+    return text.slice(from, to).trim() === '' ? [] : [{ ...entity, offset: from - start, length: to - from }];
+  });
+  return { text: text.slice(start, end), entities: mostImportant(marks).sort(inOrder) };
+}
+
+/** White space before the text goes; but the indentation of code at the beginning stays, as Telegram keeps it too. */
+function startOf(text: string, entities: readonly Entity[]): number {
+  const start = text.length - text.trimStart().length;
+  const code = entities.find(({ type, offset, length }) => type === 'pre' && offset < start && offset + length > start);
+  return code === undefined ? start : code.offset + (/^(?:[^\S\n]*\n)+/.exec(text.slice(code.offset))?.[0].length ?? 0);
+}
+
+/** Without white space at its ends; but code may begin with some, and a quote with code. */
+function markedRange(text: string, { type, offset, length }: Entity, start: number, end: number): [number, number] {
+  let from = Math.max(offset, start);
+  let to = Math.min(offset + length, end);
+  if (type === 'pre' || type.endsWith('blockquote')) return [from, to];
+  while (from < to && isSpace(text, to - 1)) to -= 1;
+  while (from < to && isSpace(text, from)) from += 1;
+  return [from, to];
+}
+
+function isSpace(text: string, at: number): boolean {
+  return /\s/.test(text[at] ?? '');
+}
+
+function mostImportant(entities: readonly Entity[]): Entity[] {
+  let room = ENTITY_BYTES_MAX;
+  const ranked = [...entities].sort(
+    (a, b) => IMPORTANCE.indexOf(a.type) - IMPORTANCE.indexOf(b.type) || a.offset - b.offset,
+  );
+  const kept: Entity[] = [];
+  for (const entity of ranked) {
+    const bytes = Buffer.byteLength(JSON.stringify(entity)) + 1;
+    if (kept.length >= ENTITIES_MAX || bytes > room) continue;
+    kept.push(entity);
+    room -= bytes;
+  }
+  return kept;
+}
+
+function inOrder(a: Entity, b: Entity): number {
+  return a.offset - b.offset || b.length - a.length || outerRank(a) - outerRank(b);
+}
+
+function outerRank({ type }: Entity): number {
+  const rank = OUTER_FIRST.indexOf(type);
+  return rank === -1 ? OUTER_FIRST.length : rank;
+}

@@ -1,0 +1,180 @@
+import { type Canvas, type EntityType, type Formatted, finished, type Mark, mark, newCanvas } from './canvas.ts';
+import { gridOf } from './grid.ts';
+import type { Block, Emphasis, Inline, Item, List, Quote, Table } from './tree.ts';
+
+/** From how many lines a quote is shown folded. */
+const FOLDED_LINES = 8;
+const RULE = '———';
+const BULLET = '• ';
+const TYPES: Readonly<Record<Emphasis, EntityType>> = {
+  bold: 'bold',
+  italic: 'italic',
+  strike: 'strikethrough',
+  spoiler: 'spoiler',
+};
+
+/** Where something is drawn. */
+export interface Place {
+  /** What each line begins with. */
+  readonly indent: string;
+  readonly isInQuote: boolean;
+  /** What already applies; Telegram takes no mark within the same, and no code within a link. */
+  readonly marks: readonly EntityType[];
+}
+
+export const TOP: Place = { indent: '', isInQuote: false, marks: [] };
+
+/** Draws blocks as a text with entities: what `sendMessage` takes. Pure, total. */
+export function withEntities(blocks: readonly Block[]): Formatted {
+  return finished(drawn(blocks, TOP));
+}
+
+/** Blocks on a canvas of their own, not yet trimmed. */
+export function drawn(blocks: readonly Block[], place: Place): Canvas {
+  const canvas = newCanvas();
+  drawBlocks(canvas, blocks, place, '\n\n');
+  return canvas;
+}
+
+export function inItem(place: Place, marker: string): Place {
+  return { ...place, indent: place.indent + ' '.repeat(marker.length) };
+}
+
+export function inQuote(place: Place): Place {
+  // Telegram's quotes do not nest: an inner one is marked as in an e-mail.
+  return place.isInQuote ? { ...place, indent: `${place.indent}> ` } : { ...place, isInQuote: true };
+}
+
+/** What stands before an item: a bullet or its number, and the box of a task. */
+export function markerOf({ start }: List, index: number, { checked }: Item): string {
+  const number = start === undefined ? '' : `${start + index}. `;
+  const box = checked === undefined ? '' : checked ? '☑ ' : '☐ ';
+  return number + box || BULLET;
+}
+
+function drawBlocks(canvas: Canvas, blocks: readonly Block[], place: Place, gap: string): void {
+  for (const [index, block] of blocks.entries()) {
+    if (index > 0) canvas.text += gap;
+    drawBlock(canvas, block, place);
+  }
+}
+
+function drawBlock(canvas: Canvas, block: Block, place: Place): void {
+  switch (block.type) {
+    case 'paragraph':
+      startLine(canvas, place);
+      drawInlines(canvas, block.inlines, place);
+      break;
+    case 'heading':
+      startLine(canvas, place);
+      drawMarked(canvas, { type: 'bold' }, block.inlines, place);
+      break;
+    case 'rule':
+      startLine(canvas, place);
+      canvas.text += RULE;
+      break;
+    case 'code':
+      drawCode(canvas, block.text, block.language);
+      break;
+    case 'formula':
+      drawCode(canvas, block.text, 'latex');
+      break;
+    case 'table':
+      drawTable(canvas, block, place);
+      break;
+    case 'quote':
+      drawQuote(canvas, block, place);
+      break;
+    case 'list':
+      drawList(canvas, block, place);
+      break;
+    case 'details':
+      startLine(canvas, place);
+      drawMarked(canvas, { type: 'bold' }, block.summary, place);
+      canvas.text += '\n';
+      drawBlocks(canvas, block.blocks, place, '\n\n');
+  }
+}
+
+function drawList(canvas: Canvas, list: List, place: Place): void {
+  const base = canvas.lead ?? place.indent;
+  for (const [index, item] of list.items.entries()) {
+    if (index > 0) canvas.text += '\n';
+    const marker = markerOf(list, index, item);
+    canvas.lead = (index === 0 ? base : place.indent) + marker;
+    drawBlocks(canvas, item.blocks, inItem(place, marker), '\n');
+    if (canvas.lead !== undefined) canvas.text += canvas.lead.trimEnd();
+    canvas.lead = undefined;
+  }
+}
+
+function drawQuote(canvas: Canvas, { blocks }: Quote, place: Place): void {
+  const offset = canvas.text.length;
+  drawBlocks(canvas, blocks, inQuote(place), '\n\n');
+  if (place.isInQuote) return;
+  const said = canvas.text.slice(offset);
+  const type = said.split('\n').length < FOLDED_LINES ? 'blockquote' : 'expandable_blockquote';
+  canvas.entities.push({ type, offset, length: said.length });
+}
+
+/** A table as monospaced lines; the links of its cells follow, since they cannot stand in those. */
+function drawTable(canvas: Canvas, table: Table, place: Place): void {
+  drawCode(canvas, gridOf(table), undefined);
+  const links = [table.header, ...table.rows].flatMap((row) => row.flatMap(linksOf));
+  for (const [index, link] of links.entries()) {
+    canvas.text += index === 0 ? '\n' : ' · ';
+    drawInlines(canvas, [link], place);
+  }
+}
+
+function linksOf(inlines: readonly Inline[]): Inline[] {
+  return inlines.flatMap((inline) =>
+    inline.type === 'link' ? [inline] : 'inlines' in inline ? linksOf(inline.inlines) : [],
+  );
+}
+
+/** Code has no indentation but its own: people copy it. */
+function drawCode(canvas: Canvas, text: string, language: string | undefined): void {
+  if (canvas.lead !== undefined) canvas.text += `${canvas.lead.trimEnd()}\n`;
+  canvas.lead = undefined;
+  mark(canvas, { type: 'pre', ...(language !== undefined && { language }) }, () => {
+    canvas.text += text;
+  });
+}
+
+function drawInlines(canvas: Canvas, inlines: readonly Inline[], place: Place): void {
+  for (const inline of inlines) {
+    if (inline.type === 'text') drawText(canvas, inline.text, place);
+    else if ('text' in inline) drawInlineCode(canvas, inline.text, place);
+    else if (inline.type !== 'link') drawMarked(canvas, { type: TYPES[inline.type] }, inline.inlines, place);
+    else if (isFound(inline)) drawInlines(canvas, inline.inlines, place);
+    else drawMarked(canvas, { type: 'text_link', url: inline.url }, inline.inlines, place);
+  }
+}
+
+/** Whether clients find a link themselves: its text is the URL. */
+function isFound({ url, inlines: [only, ...others] }: Inline & { type: 'link' }): boolean {
+  return others.length === 0 && only?.type === 'text' && only.text === url;
+}
+
+function drawInlineCode(canvas: Canvas, text: string, place: Place): void {
+  // Code cannot stand in a link, and in a spoiler it would show what is hidden.
+  const isMarked = !place.marks.some((type) => type === 'text_link' || type === 'spoiler');
+  if (isMarked) mark(canvas, { type: 'code' }, () => drawText(canvas, text, place));
+  else drawText(canvas, text, place);
+}
+
+function drawMarked(canvas: Canvas, entity: Mark, inlines: readonly Inline[], place: Place): void {
+  const inside: Place = { ...place, marks: [...place.marks, entity.type] };
+  if (place.marks.includes(entity.type)) drawInlines(canvas, inlines, place);
+  else mark(canvas, entity, () => drawInlines(canvas, inlines, inside));
+}
+
+function drawText(canvas: Canvas, text: string, { indent }: Place): void {
+  canvas.text += indent === '' ? text : text.replaceAll('\n', `\n${indent}`);
+}
+
+function startLine(canvas: Canvas, { indent }: Place): void {
+  canvas.text += canvas.lead ?? indent;
+  canvas.lead = undefined;
+}

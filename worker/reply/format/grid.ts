@@ -1,0 +1,49 @@
+import { type Align, type Cell, lettersOf, type Table } from './tree.ts';
+import { widthOf, wrapped } from './width.ts';
+
+/** About what a phone shows in one line of monospaced text; a wider one is broken by the client, and the columns with it. */
+export const GRID_COLUMNS = 40;
+const COLUMN_MIN = 8;
+const BORDER = ' | ';
+
+/** The widths of a table's columns: what their cells need, the widest narrowed until the table fits. */
+export function columnWidths({ header, rows }: Table): number[] {
+  const needed = header.map(() => 1);
+  for (const row of [header, ...rows]) {
+    for (const [column, cell] of row.entries()) {
+      for (const line of lettersOf(cell).split('\n')) needed[column] = Math.max(needed[column] ?? 1, widthOf(line));
+    }
+  }
+  const room = GRID_COLUMNS - BORDER.length * (needed.length - 1);
+  const narrowed = (most: number) => needed.map((width) => Math.min(width, most));
+  let most = Math.max(room, COLUMN_MIN);
+  while (most > COLUMN_MIN && narrowed(most).reduce((sum, width) => sum + width, 0) > room) most -= 1;
+  return narrowed(most);
+}
+
+/** A table as lines of monospaced text. */
+export function gridOf(table: Table): string {
+  const widths = table.widths ?? columnWidths(table);
+  const line = widths.map((width) => '-'.repeat(width)).join('-+-');
+  return [rowOf(table.header, widths, table.align), line, ...table.rows.map((row) => rowOf(row, widths, table.align))]
+    .filter((each) => each !== '')
+    .join('\n');
+}
+
+function rowOf(cells: readonly Cell[], widths: readonly number[], align: readonly Align[]): string {
+  const columns = widths.map((width, column) => wrapped(lettersOf(cells[column] ?? []), width));
+  const height = Math.max(0, ...columns.map((lines) => lines.length));
+  const lines = Array.from({ length: height }, (_, at) =>
+    columns
+      .map((column, index) => padded(column[at] ?? '', widths[index] ?? 0, align[index] ?? 'left'))
+      .join(BORDER)
+      .trimEnd(),
+  );
+  return lines.join('\n');
+}
+
+function padded(text: string, width: number, align: Align): string {
+  const room = Math.max(0, width - widthOf(text));
+  const before = align === 'right' ? room : align === 'center' ? Math.floor(room / 2) : 0;
+  return ' '.repeat(before) + text + ' '.repeat(room - before);
+}

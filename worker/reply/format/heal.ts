@@ -1,0 +1,47 @@
+/** Only what stands after the last blank line can be unfinished; and of a very long paragraph only its end is looked at. */
+const TAIL_CHARS_MAX = 4_096;
+const FENCE = /^ {0,3}(`{3,}|~{3,})(.*)$/;
+/** Code and escaped characters, in which nothing is a mark; and the marks. */
+const TOKENS = /\\.|(`+)[^`]+?\1(?!`)|(`+|\*{1,3}|~~|\|\||(?<![\p{L}\p{N}])_{1,2}|_{1,2}(?![\p{L}\p{N}]))/gu;
+/** A link whose URL is still being written. */
+const HALF_LINK = /!?\[([^[\]\n]{0,500})\]\([^()\s]{0,2000}$/;
+
+/**
+ * Closes what a model has begun and not finished, so that the text so far can be laid out as a preview: bold, code, a
+ * spoiler, a link. An unfinished code block needs nothing. Of a mark without text nothing is shown. Pure, total.
+ */
+export function healed(markdown: string): string {
+  if (isInCode(markdown)) return markdown.replace(/\n {0,3}[`~]{1,2}$/, '');
+  const start = Math.max(markdown.lastIndexOf('\n\n') + 1, markdown.length - TAIL_CHARS_MAX, 0);
+  const tail = markdown.slice(start).trimEnd().replace(HALF_LINK, '$1');
+  return markdown.slice(0, start) + closed(tail);
+}
+
+function isInCode(markdown: string): boolean {
+  let open: string | undefined;
+  for (const line of markdown.split('\n')) {
+    const [, marker = '', about = ''] = FENCE.exec(line) ?? [];
+    if (open === undefined) open = marker === '' || (marker[0] === '`' && about.includes('`')) ? undefined : marker;
+    else if (marker.startsWith(open) && about.trim() === '') open = undefined;
+  }
+  return open !== undefined;
+}
+
+function closed(tail: string): string {
+  const open: { mark: string; end: number }[] = [];
+  for (const match of tail.matchAll(TOKENS)) {
+    const mark = match[2];
+    if (mark === undefined) continue;
+    const end = match.index + mark.length;
+    if (open.at(-1)?.mark === mark) open.pop();
+    else if (/\S/.test(tail[end] ?? 'x')) open.push({ mark, end });
+    if (mark.startsWith('`')) break;
+  }
+  const last = open.at(-1);
+  if (last !== undefined && last.end === tail.length) {
+    open.pop();
+    return closed(tail.slice(0, -last.mark.length).trimEnd());
+  }
+  const marks = open.map(({ mark }) => mark).reverse();
+  return tail + marks.join('');
+}

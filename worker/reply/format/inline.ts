@@ -1,0 +1,110 @@
+import type { Token, Tokens } from 'marked';
+import type { OwnToken } from './grammar.ts';
+import { destinationOf, linkUrl } from './link.ts';
+import { dereferenced } from './reference.ts';
+import { type Emphasis, type Inline, lettersOf, plain } from './tree.ts';
+
+/** Marks within marks: what stands deeper is shown as it was written. */
+const MARKS_DEPTH_MAX = 8;
+const EMPHASIS: Readonly<Record<string, Emphasis>> = {
+  strong: 'bold',
+  em: 'italic',
+  del: 'strike',
+  spoiler: 'spoiler',
+};
+
+/** The inlines of the tokens of a paragraph, a heading or a cell. */
+export function inlinesOf(tokens: readonly Token[] | undefined, depth = 0): Inline[] {
+  return joined((tokens ?? []).flatMap((token) => inlineOf(token as Tokens.Generic, depth)));
+}
+
+function inlineOf(token: Tokens.Generic, depth: number): Inline[] {
+  if (depth > MARKS_DEPTH_MAX) return [plain(token.raw)];
+  switch (token.type) {
+    case 'strong':
+    case 'em':
+    case 'spoiler':
+      return emphasised(token, depth);
+    case 'del':
+      // One tilde is "about", not a mark: "~5 to ~6".
+      return token.raw.startsWith('~~')
+        ? emphasised(token, depth)
+        : [plain('~'), ...inlinesOf(token.tokens, depth), plain('~')];
+    case 'codespan':
+      return token.text === '' ? [] : [{ type: 'code', text: token.text }];
+    case 'formula':
+      return [{ type: 'formula', text: token.text.trim() }];
+    case 'br':
+      return [plain('\n')];
+    case 'html':
+      return [plain(/^<br\s*\/?>$/i.test(token.raw) ? '\n' : token.raw)];
+    case 'link':
+      return linkOf(token as Tokens.Link, depth);
+    case 'image':
+      return imageOf(token as Tokens.Image);
+    case 'checkbox':
+      return [];
+    default:
+      return otherOf(token, depth);
+  }
+}
+
+function otherOf(token: Tokens.Generic, depth: number): Inline[] {
+  if (token.type === 'noteRef') return [plain(`[${(token as OwnToken & { type: 'noteRef' }).label}]`)];
+  if (token.type === 'escape') return [plain(token.text)];
+  if (token.tokens !== undefined) return inlinesOf(token.tokens, depth);
+  // The raw text, since the lexer has already read the numeric references of the other.
+  return [plain(dereferenced(token.raw).replace(/(?<![ \t])[ \t]+\n/g, '\n'))];
+}
+
+function emphasised(token: Tokens.Generic, depth: number): Inline[] {
+  const inlines = inlinesOf(token.tokens, depth + 1);
+  const type = EMPHASIS[token.type];
+  return type === undefined || inlines.length === 0 ? [plain(token.raw)] : [{ type, inlines }];
+}
+
+function linkOf(token: Tokens.Link, depth: number): Inline[] {
+  const url = linkUrl(token.href);
+  if (token.autolink) {
+    return url === token.text ? [{ type: 'link', url, inlines: [plain(url)] }] : [plain(token.text)];
+  }
+  const inlines = inlinesOf(token.tokens, depth + 1);
+  return linked(inlines, url, token);
+}
+
+function imageOf(token: Tokens.Image): Inline[] {
+  const url = linkUrl(token.href);
+  const text = lettersOf(inlinesOf(token.tokens)) || (url ?? '');
+  return linked(text === '' ? [] : [plain(text)], url, token);
+}
+
+function linked(inlines: readonly Inline[], url: string | undefined, { href, title, raw }: Tokens.Link | Tokens.Image) {
+  const text = lettersOf(inlines);
+  const said = title && title !== text ? ` (${dereferenced(title)})` : '';
+  const whole: readonly Inline[] =
+    url === undefined
+      ? [...inlines, plain(destinationOf(href, text))]
+      : [{ type: 'link', url, inlines: text.trim() === '' ? [plain(url)] : inlines }];
+  const shown = [...whole, plain(said)];
+  return lettersOf(shown).trim() === '' ? [plain(raw)] : shown;
+}
+
+/** Neighbouring texts become one. */
+function joined(inlines: readonly Inline[]): Inline[] {
+  const result: Inline[] = [];
+  let texts: string[] = [];
+  const flush = () => {
+    const text = texts.join('');
+    if (text !== '') result.push(plain(text));
+    texts = [];
+  };
+  for (const inline of inlines) {
+    if (inline.type === 'text') texts.push(inline.text);
+    else {
+      flush();
+      result.push(inline);
+    }
+  }
+  flush();
+  return result;
+}

@@ -1,0 +1,78 @@
+import { pack } from './pack.ts';
+import { parse } from './parse.ts';
+import { plainText } from './plain.ts';
+import { richBlocks } from './rich.ts';
+import { fitsRich, hasRichShape, richSize } from './rich-limits.ts';
+import { ENTITIES, RICH } from './ruler.ts';
+import { type Block, isBlank, paragraph, plain } from './tree.ts';
+
+/** How a part is sent: as a rich message, as a text with entities, as a text. */
+export type Path = 'rich' | 'entities' | 'plain';
+
+/** One message of a reply. Plain JSON: it is stored while the reply is being delivered. */
+export interface Part {
+  readonly path: Path;
+  readonly blocks: readonly Block[];
+}
+
+export interface LayoutOptions {
+  /** `auto`: rich messages for answers with a table, tasks, details, a display formula or footnotes. */
+  readonly rich: 'auto' | 'off' | 'always';
+}
+
+/**
+ * Lays out a model's answer as messages that Telegram takes, in order. Total and linear. No part is blank; an answer that
+ * is not blank has at least one.
+ */
+export function layOut(markdown: string, { rich }: LayoutOptions): Part[] {
+  const blocks = parse(markdown);
+  const parts = isRich(blocks, rich) ? richParts(blocks) : entityParts(blocks);
+  if (parts.length > 0 || isBlank(markdown)) return parts;
+  // Marks without text, such as an empty code block: shown as they were written.
+  return entityParts([paragraph(plain(markdown.toWellFormed().trim()))]);
+}
+
+/** What is sent instead of a part that Telegram refuses for its format. Nothing stands below plain text. */
+export function stepDown({ path, blocks }: Part): Part[] {
+  if (path === 'rich') return entityParts(blocks);
+  return path === 'entities' ? [{ path: 'plain', blocks }] : [];
+}
+
+/** What a part says: for ledgers, and for versions that know only texts. */
+export function textOf({ blocks }: Part): string {
+  return plainText(blocks);
+}
+
+function isRich(blocks: readonly Block[], rich: LayoutOptions['rich']): boolean {
+  if (rich === 'off' || (rich === 'auto' && !blocks.some(needsRich))) return false;
+  return hasRichShape(richSize(richBlocks(blocks)));
+}
+
+/** Whether a text with entities shows much less of a block than a rich message. */
+function needsRich(block: Block): boolean {
+  switch (block.type) {
+    case 'table':
+    case 'details':
+    case 'formula':
+      return true;
+    case 'list':
+      return (
+        block.isNotes === true ||
+        block.items.some(({ checked, blocks }) => checked !== undefined || blocks.some(needsRich))
+      );
+    case 'quote':
+      return block.blocks.some(needsRich);
+    default:
+      return false;
+  }
+}
+
+function richParts(blocks: readonly Block[]): Part[] {
+  return pack(blocks, RICH).flatMap((each): Part[] =>
+    fitsRich(each) ? [{ path: 'rich', blocks: each }] : entityParts(each),
+  );
+}
+
+function entityParts(blocks: readonly Block[]): Part[] {
+  return pack(blocks, ENTITIES).map((each) => ({ path: 'entities', blocks: each }));
+}

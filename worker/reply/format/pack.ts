@@ -1,0 +1,158 @@
+import { type Cut, cutAsText, cutCode, cutProse, type Room } from './cut.ts';
+import { inItem, inQuote, markerOf, TOP } from './entities.ts';
+import { plainText } from './plain.ts';
+import { minus, type Ruler, type Size, sizeWithin } from './ruler.ts';
+import { cutTable } from './table.ts';
+import { type Block, type Details, type Item, isBlank, type List, paragraph, type Quote } from './tree.ts';
+
+/**
+ * Splits blocks into those of single messages, each within the ruler's limit: between blocks, else between items and rows,
+ * else in a text. Linear: no block is measured that is far larger than a message. Ends for every tree.
+ */
+export function pack(blocks: readonly Block[], ruler: Ruler): (readonly Block[])[] {
+  const messages: (readonly Block[])[] = [];
+  let rest = blocks;
+  while (rest.length > 0) {
+    const cut = take(rest, { ruler, left: ruler.limit, place: TOP, isEmpty: true });
+    const isStuck = cut.head.length === 0 && cut.rest[0] === rest[0];
+    const { head, rest: tail } = isStuck ? forced(rest, ruler) : cut;
+    if (!isBlank(plainText(head))) messages.push(head);
+    rest = tail;
+  }
+  return messages;
+}
+
+/** Fills a message. */
+function take(blocks: readonly Block[], room: Room): Cut {
+  const { ruler, place } = room;
+  const head: Block[] = [];
+  let left = room.left;
+  for (const [index, block] of blocks.entries()) {
+    const size = sizeWithin(ruler, block, left, place);
+    if (size !== undefined) {
+      head.push(block);
+      left = minus(left, size);
+      continue;
+    }
+    const isEmpty = room.isEmpty && head.length === 0;
+    const others = blocks.slice(index + 1);
+    const isAfterTitle = head.length > 0 && head.every(({ type }) => type === 'heading');
+    const isCut = isEmpty || isAfterTitle || isWorthACut(block, { ...room, left });
+    if (!isCut) return settled(head, [block, ...others]);
+    const cut = cutBlock(block, { ...room, left, isEmpty });
+    const isChanged = isEmpty && cut.head.length === 0 && cut.rest[0] !== block;
+    if (isChanged) return take([...cut.rest, ...others], room);
+    return settled([...head, ...cut.head], [...cut.rest, ...others]);
+  }
+  return { head, rest: [] };
+}
+
+/** A heading does not stand at the end of a message. */
+function settled(head: readonly Block[], rest: readonly Block[]): Cut {
+  const last = head.at(-1);
+  if (last?.type !== 'heading' || head.length < 2 || rest.length === 0) return { head, rest };
+  return { head: head.slice(0, -1), rest: [last, ...rest] };
+}
+
+/** The message is still half empty, and the block is one that has seams, or would not fit into the next message either. */
+function isWorthACut(block: Block, { ruler, left, place }: Room): boolean {
+  if (ruler.limit.some((limit, index) => (left[index] ?? 0) * 2 < limit)) return false;
+  const hasSeams = block.type === 'list' || block.type === 'quote' || block.type === 'details';
+  return hasSeams || sizeWithin(ruler, block, ruler.limit, place) === undefined;
+}
+
+function cutBlock(block: Block, room: Room): Cut {
+  switch (block.type) {
+    case 'paragraph':
+    case 'heading':
+      return cutProse(block, room);
+    case 'code':
+      return cutCode(block, room);
+    case 'formula':
+      return cutCode({ type: 'code', text: block.text, language: 'latex' }, room);
+    case 'rule':
+      return { head: [], rest: [block] };
+    case 'quote':
+      return cutQuote(block, room);
+    case 'details':
+      return cutDetails(block, room);
+    case 'list':
+      return cutList(block, room);
+    case 'table':
+      return cutTable(block, room);
+  }
+}
+
+function cutQuote(quote: Quote, room: Room): Cut {
+  return cutInside(quote, take(quote.blocks, framed(room, { place: inQuote(room.place) })));
+}
+
+/** The rest has the same summary, unless that is so long that it becomes a paragraph. */
+function cutDetails(details: Details, room: Room): Cut {
+  const { ruler, place, isEmpty } = room;
+  const title = paragraph({ type: 'bold', inlines: details.summary });
+  const size = sizeWithin(ruler, title, quarter(ruler.limit), place);
+  if (size === undefined)
+    return isEmpty ? { head: [], rest: [title, ...details.blocks] } : { head: [], rest: [details] };
+  const inside = take(details.blocks, framed(room, { left: minus(room.left, size) }));
+  return cutInside(details, inside);
+}
+
+function cutInside(block: Quote | Details, { head, rest }: Cut): Cut {
+  if (head.length === 0 && rest[0] === block.blocks[0]) return { head: [], rest: [block] };
+  return {
+    head: head.length === 0 ? [] : [{ ...block, blocks: head }],
+    rest: rest.length === 0 ? [] : [{ ...block, blocks: rest }],
+  };
+}
+
+function cutList(list: List, room: Room): Cut {
+  const { ruler, place } = room;
+  const taken: Item[] = [];
+  let left = room.left;
+  for (const [index, item] of list.items.entries()) {
+    const single = listFrom(list, index, [item]);
+    const size = sizeWithin(ruler, single, left, place);
+    if (size !== undefined) {
+      taken.push(item);
+      left = minus(left, size);
+      continue;
+    }
+    const isEmpty = room.isEmpty && taken.length === 0;
+    const after = index + 1 < list.items.length ? [listFrom(list, index + 1, list.items.slice(index + 1))] : [];
+    const inner = framed({ ...room, left, isEmpty }, { place: inItem(place, markerOf(list, index, item)) });
+    const inside = isEmpty || isWorthACut(single, { ...room, left }) ? take(item.blocks, inner) : undefined;
+    if (inside === undefined || inside.head.length === 0) {
+      return {
+        head: filled(list, taken),
+        rest: index === 0 ? [list] : [listFrom(list, index, list.items.slice(index))],
+      };
+    }
+    return { head: filled(list, [...taken, { ...item, blocks: inside.head }]), rest: [...inside.rest, ...after] };
+  }
+  return { head: [list], rest: [] };
+}
+
+function listFrom(list: List, index: number, items: readonly Item[]): List {
+  return { ...list, ...(list.start !== undefined && { start: list.start + index }), items };
+}
+
+function filled(list: List, items: readonly Item[]): Block[] {
+  return items.length === 0 ? [] : [{ ...list, items }];
+}
+
+function framed(room: Room, change: Partial<Room>): Room {
+  const inner = { ...room, ...change };
+  return { ...inner, left: minus(inner.left, room.ruler.frame) };
+}
+
+function quarter(size: Size): Size {
+  return size.map((each) => each / 4);
+}
+
+/** The last resort, for what nothing above can cut: its text. */
+function forced([block, ...others]: readonly Block[], ruler: Ruler): Cut {
+  const text = block === undefined ? '' : plainText([block]);
+  const { head, rest } = cutAsText(text, Math.floor((ruler.limit[0] ?? 0) / 2));
+  return { head, rest: [...rest, ...others] };
+}

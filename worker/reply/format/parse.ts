@@ -1,0 +1,180 @@
+import type { Token, Tokens } from 'marked';
+import { type OwnToken, referencedBy, tokensOf } from './grammar.ts';
+import { inlinesOf } from './inline.ts';
+import { isReadable, piecesOf } from './pieces.ts';
+import { tableOf } from './rows.ts';
+import { type Block, type Inline, type Item, isBlank, lettersOf, paragraph, plain, trimmed } from './tree.ts';
+
+/** Blocks within blocks: what stands deeper is shown as it was written. */
+const BLOCKS_DEPTH_MAX = 16;
+const TAB_COLUMNS = 4;
+const LANGUAGE = /^[^\s`]{1,32}$/;
+
+interface Note {
+  label: string;
+  blocks: readonly Block[];
+}
+
+interface Reading {
+  /** Where references lead; a definition that none uses is shown. */
+  referenced: ReadonlySet<string>;
+  defined: Set<string>;
+  notes: Note[];
+}
+
+/**
+ * Reads the Markdown of a model. Total: no text makes it throw, take long, or lose a word. What is too deeply nested, or
+ * defeats the parser, becomes paragraphs of the text as it was written.
+ */
+export function parse(markdown: string): readonly Block[] {
+  const text = markdown.toWellFormed().replaceAll(/\r\n?/g, '\n');
+  return piecesOf(text).flatMap(parsePiece);
+}
+
+function parsePiece(text: string): readonly Block[] {
+  if (!isReadable(text)) return asWritten(text);
+  try {
+    const tokens = tokensOf(text);
+    const reading: Reading = { referenced: referencedBy(tokens), defined: new Set(), notes: [] };
+    const blocks = blocksOf(tokens, reading, 0);
+    return [...blocks, ...notesOf(reading.notes)];
+  } catch {
+    return asWritten(text);
+  }
+}
+
+function asWritten(text: string): Block[] {
+  return text.split(/\n{2,}/).flatMap((each) => prose([plain(each.trim())]));
+}
+
+function blocksOf(tokens: readonly Token[] | undefined, reading: Reading, depth: number): Block[] {
+  return (tokens ?? []).flatMap((token) => blockOf(token as Tokens.Generic, reading, depth));
+}
+
+function blockOf(token: Tokens.Generic, reading: Reading, depth: number): Block[] {
+  if (depth > BLOCKS_DEPTH_MAX) return prose([plain(token.raw)]);
+  switch (token.type) {
+    case 'space':
+    case 'checkbox':
+      return [];
+    case 'heading':
+      return prose(inlinesOf(token.tokens)).map(({ inlines }) => ({
+        type: 'heading',
+        level: token.depth,
+        inlines,
+      }));
+    case 'code':
+      return codeOf(token as Tokens.Code);
+    case 'blockquote':
+      return filled({ type: 'quote', blocks: blocksOf(token.tokens, reading, depth + 1) });
+    case 'list':
+      return listOf(token as Tokens.List, reading, depth);
+    case 'table':
+      return [tableOf(token as Tokens.Table)];
+    case 'hr':
+      return [{ type: 'rule' }];
+    case 'def':
+      return definitionOf(token as Tokens.Def, reading);
+    default:
+      return ownOf(token as OwnToken, reading, depth);
+  }
+}
+
+function ownOf(token: OwnToken | Tokens.Generic, reading: Reading, depth: number): Block[] {
+  if (token.type === 'formula') return [{ type: 'formula', text: token.text }];
+  if (token.type === 'note') {
+    reading.notes.push({ label: token.label, blocks: blocksOf(token.tokens, reading, depth + 1) });
+    return [];
+  }
+  if (token.type === 'details') {
+    const summary = trimmed(inlinesOf(token.summary));
+    const blocks = blocksOf(token.tokens, reading, depth + 1);
+    return filled({ type: 'details', summary: lettersOf(summary) === '' ? [plain('…')] : summary, blocks });
+  }
+  return 'tokens' in token && token.tokens ? proseOf(token.tokens as Token[]) : prose([plain(token.raw)]);
+}
+
+/** A paragraph; a display formula that has its own lines in it stands between two. */
+function proseOf(tokens: readonly Token[]): Block[] {
+  const at = tokens.findIndex(
+    (token, index) =>
+      token.type === 'formula' &&
+      (token as Tokens.Generic).isDisplay &&
+      /^$|\n$/.test(tokens[index - 1]?.raw.slice(-1) ?? '') &&
+      /^$|^\n/.test(tokens[index + 1]?.raw.slice(0, 1) ?? ''),
+  );
+  const formula = tokens[at] as Tokens.Generic | undefined;
+  if (formula === undefined) return prose(inlinesOf(tokens));
+  const before = prose(inlinesOf(tokens.slice(0, at)));
+  return [...before, { type: 'formula', text: formula.text }, ...proseOf(tokens.slice(at + 1))];
+}
+
+/** A paragraph, or nothing when there is nothing to see. */
+function prose(inlines: readonly Inline[]) {
+  const shown = trimmed(inlines);
+  return isBlank(lettersOf(shown)) ? [] : [paragraph(...shown)];
+}
+
+function filled(block: Block & { readonly blocks: readonly Block[] }): Block[] {
+  if (block.blocks.length > 0) return [block];
+  return block.type === 'details' && lettersOf(block.summary) !== '…' ? prose(block.summary) : [];
+}
+
+function codeOf({ lang, text }: Tokens.Code): Block[] {
+  const [name = '', ...about] = (lang ?? '').trim().split(/\s+/);
+  if (name === 'math') return isBlank(text) ? [] : [{ type: 'formula', text: text.trim() }];
+  // `js title="x"` says something about the code; a sentence after the fence is a part of it.
+  const isInfo = LANGUAGE.test(name) && (about.length === 0 || about.every((word) => /[={}"]/.test(word)));
+  const code = withoutTabs(isInfo || name === '' ? text : `${lang}\n${text}`)
+    .replace(/^(?: *\n)+/, '')
+    .trimEnd();
+  if (isBlank(code)) return isInfo && name !== '' ? prose([plain(name)]) : [];
+  return [{ type: 'code', text: code, ...(isInfo && name !== '' && { language: name }) }];
+}
+
+/** Telegram shows a tab as one space. */
+function withoutTabs(code: string): string {
+  if (!code.includes('\t')) return code;
+  return code
+    .split('\n')
+    .map((line) =>
+      line.split('\t').reduce((done, next) => done + ' '.repeat(TAB_COLUMNS - (done.length % TAB_COLUMNS)) + next),
+    )
+    .join('\n');
+}
+
+function listOf(token: Tokens.List, reading: Reading, depth: number): Block[] {
+  const items = token.items.map(
+    (item): Item => ({
+      blocks: blocksOf(item.tokens, reading, depth + 1),
+      ...(item.task && { checked: item.checked === true }),
+    }),
+  );
+  if (items.length === 0) return [];
+  return [{ type: 'list', ...(token.ordered && { start: Number(token.start) }), items }];
+}
+
+/** A definition that references use is shown by them; any other is text. */
+function definitionOf({ href, tag, raw }: Tokens.Def, { referenced, defined }: Reading): Block[] {
+  if (referenced.has(href) && !defined.has(tag)) {
+    defined.add(tag);
+    return [];
+  }
+  return prose([plain(raw)]);
+}
+
+/** Footnotes stand at the end: numbered if they are numbered 1, 2, 3…, else each with its label. */
+function notesOf(notes: readonly Note[]): Block[] {
+  if (notes.length === 0) return [];
+  const areNumbered = notes.every(({ label }, index) => label === String(index + 1));
+  const items = notes.map(({ label, blocks }) => ({
+    blocks: areNumbered ? blocks : labelled(label, blocks),
+  }));
+  return [{ type: 'list', ...(areNumbered && { start: 1 }), items, isNotes: true }];
+}
+
+function labelled(label: string, [first, ...others]: readonly Block[]): Block[] {
+  const mark = plain(`[${label}] `);
+  if (first?.type === 'paragraph') return [paragraph(mark, ...first.inlines), ...others];
+  return [paragraph(mark), ...(first === undefined ? [] : [first]), ...others];
+}

@@ -1,0 +1,100 @@
+import { graphemePrefix } from '../../../shared/base/text.ts';
+
+/** Markdown that is read at once: its parser is not linear for every text. */
+export const PIECE_CHARS_MAX = 64 * 1024;
+/** Quotes and lists within each other; the parser calls itself for each. */
+const NESTING_MAX = 60;
+const INDENT_MAX = 4 * NESTING_MAX;
+/** Characters that may begin a mark, in lines without a blank one between them. */
+const MARKS_MAX = 4_000;
+
+const FENCE = /^ {0,3}(`{3,}|~{3,})([^\n]*)$/;
+const MARKERS = /^(?:[ \t]*(?:>|[-*+](?=[ \t])|\d{1,9}[.)](?=[ \t])))*[ \t]*/;
+const MARK = /[_*~!$<[@`]/g;
+const MARKER = />|[-*+](?=[ \t])|\d[.)]/g;
+
+interface Line {
+  text: string;
+  /** The line that opened the code block in which this one stands. */
+  fence: string | undefined;
+}
+
+/**
+ * Cuts a long text into pieces that can be read one by one: at blank lines, else at any line; a code block that a cut goes
+ * through is closed and reopened. A short text is its own only piece.
+ */
+export function piecesOf(text: string, maxChars = PIECE_CHARS_MAX): string[] {
+  if (text.length <= maxChars) return [text];
+  const pieces: string[] = [];
+  let lines: string[] = [];
+  let length = 0;
+  let blankAt = 0;
+  const close = (count: number, end = '') => {
+    pieces.push(lines.slice(0, count).join('\n') + end);
+    lines = lines.slice(count);
+    length = lines.reduce((sum, line) => sum + line.length + 1, 0);
+    blankAt = 0;
+  };
+  for (const { text: line, fence } of linesOf(text, maxChars)) {
+    if (length + line.length > maxChars && lines.length > 0) {
+      if (blankAt > 0) close(blankAt);
+      else if (fence === undefined) close(lines.length);
+      else {
+        close(lines.length, `\n${markerOf(fence)}`);
+        lines = [fence];
+        length = fence.length;
+      }
+    }
+    lines.push(line);
+    length += line.length + 1;
+    if (fence === undefined && line.trim() === '') blankAt = lines.length;
+  }
+  close(lines.length);
+  return pieces;
+}
+
+/**
+ * Whether a parser can be expected to read a text: no quotes and lists nested more deeply than anybody means, and no
+ * paragraph of thousands of marks, for which its time grows with their square.
+ */
+export function isReadable(text: string): boolean {
+  let marks = 0;
+  for (const { text: line, fence } of linesOf(text, PIECE_CHARS_MAX)) {
+    if (fence !== undefined) continue;
+    marks = line.trim() === '' ? 0 : marks + (line.match(MARK)?.length ?? 0);
+    if (marks > MARKS_MAX || isTooDeep(line)) return false;
+  }
+  return true;
+}
+
+function isTooDeep(line: string): boolean {
+  const markers = MARKERS.exec(line)?.[0] ?? '';
+  if ((markers.match(MARKER)?.length ?? 0) > NESTING_MAX) return true;
+  return markers.length - markers.trimStart().length > INDENT_MAX && markers.trim() !== '';
+}
+
+function* linesOf(text: string, maxChars: number): Generator<Line> {
+  let fence: string | undefined;
+  for (const line of text.split('\n')) {
+    const [, marker = '', about = ''] = FENCE.exec(line) ?? [];
+    const open = fence;
+    if (marker !== '' && open === undefined && !(marker.startsWith('`') && about.includes('`'))) fence = line;
+    else if (open !== undefined && marker.startsWith(markerOf(open)) && about.trim() === '') fence = undefined;
+    // A line that opens a block may stand at a cut; only what is inside needs the block reopened.
+    for (const part of partsOf(line, maxChars)) yield { text: part, fence: fence === undefined ? undefined : open };
+  }
+}
+
+function* partsOf(line: string, maxChars: number): Generator<string> {
+  let rest = line;
+  while (rest.length > maxChars) {
+    const head = graphemePrefix(rest, maxChars) || rest.slice(0, maxChars);
+    yield head;
+    rest = rest.slice(head.length);
+  }
+  yield rest;
+}
+
+function markerOf(fence: string): string {
+  return FENCE.exec(fence)?.[1] ?? '```';
+}

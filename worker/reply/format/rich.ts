@@ -1,0 +1,148 @@
+import type { Align, Block, Cell, Details, Emphasis, Inline, Item, List, Table } from './tree.ts';
+
+/** Text of a rich message (Bot API 10.2): a string has no markup in it. */
+export type RichText =
+  | string
+  | readonly RichText[]
+  | { readonly type: 'bold' | 'italic' | 'strikethrough' | 'spoiler' | 'code'; readonly text: RichText }
+  | { readonly type: 'url'; readonly text: RichText; readonly url: string }
+  | { readonly type: 'mathematical_expression'; readonly expression: string };
+
+export interface RichCell {
+  /** Left out of an empty cell: Telegram refuses an empty text. */
+  readonly text?: RichText;
+  readonly is_header?: true;
+  readonly align: Align;
+  readonly valign: 'top';
+}
+
+export interface RichItem {
+  readonly blocks: readonly RichBlock[];
+  readonly has_checkbox?: true;
+  readonly is_checked?: true;
+  /** Both together make the list an ordered one. */
+  readonly value?: number;
+  readonly type?: '1';
+}
+
+/** A block of `InputRichMessage.blocks`. */
+export type RichBlock =
+  | { readonly type: 'paragraph'; readonly text: RichText }
+  | { readonly type: 'heading'; readonly text: RichText; readonly size: number }
+  | { readonly type: 'pre'; readonly text: RichText; readonly language?: string }
+  | { readonly type: 'blockquote'; readonly blocks: readonly RichBlock[] }
+  | { readonly type: 'list'; readonly items: readonly RichItem[] }
+  | {
+      readonly type: 'table';
+      readonly cells: readonly (readonly RichCell[])[];
+      readonly is_bordered: true;
+      readonly is_compact: true;
+    }
+  | { readonly type: 'details'; readonly summary: RichText; readonly blocks: readonly RichBlock[] }
+  | { readonly type: 'divider' }
+  | { readonly type: 'mathematical_expression'; readonly expression: string };
+
+const TYPES: Readonly<Record<Emphasis, 'bold' | 'italic' | 'strikethrough' | 'spoiler'>> = {
+  bold: 'bold',
+  italic: 'italic',
+  strike: 'strikethrough',
+  spoiler: 'spoiler',
+};
+
+/**
+ * Draws blocks as those of a rich message. Nothing empty is among them, since Telegram refuses it; a formula within
+ * details is code, since it crashes Telegram Desktop. Pure, total.
+ */
+export function richBlocks(blocks: readonly Block[], isInDetails = false): RichBlock[] {
+  return blocks.flatMap((block) => richBlock(block, isInDetails));
+}
+
+function richBlock(block: Block, isInDetails: boolean): RichBlock[] {
+  switch (block.type) {
+    case 'paragraph':
+    case 'heading': {
+      const text = richText(block.inlines, isInDetails);
+      if (text === '') return [];
+      return [block.type === 'heading' ? { type: 'heading', text, size: block.level } : { type: 'paragraph', text }];
+    }
+    case 'code':
+      return pre(block.text, block.language);
+    case 'formula':
+      if (isInDetails || block.text === '') return pre(block.text, 'latex');
+      return [{ type: 'mathematical_expression', expression: block.text }];
+    case 'rule':
+      return [{ type: 'divider' }];
+    case 'quote': {
+      const blocks = richBlocks(block.blocks, isInDetails);
+      return blocks.length === 0 ? [] : [{ type: 'blockquote', blocks }];
+    }
+    case 'list':
+      return richList(block, isInDetails);
+    case 'table':
+      return richTable(block, isInDetails);
+    case 'details':
+      return richDetails(block);
+  }
+}
+
+function pre(text: string, language: string | undefined): RichBlock[] {
+  return text === '' ? [] : [{ type: 'pre', text, ...(language !== undefined && { language }) }];
+}
+
+function richList({ items, start }: List, isInDetails: boolean): RichBlock[] {
+  const shown = items.flatMap((item, index) => {
+    const number = start === undefined ? undefined : start + index;
+    return richItem(item, number, isInDetails);
+  });
+  return shown.length === 0 ? [] : [{ type: 'list', items: shown }];
+}
+
+function richItem({ blocks, checked }: Item, number: number | undefined, isInDetails: boolean): RichItem[] {
+  const shown = richBlocks(blocks, isInDetails);
+  if (shown.length === 0) return [];
+  return [
+    {
+      blocks: shown,
+      ...(checked !== undefined && { has_checkbox: true }),
+      ...(checked === true && { is_checked: true }),
+      ...(number !== undefined && { value: number, type: '1' }),
+    },
+  ];
+}
+
+function richTable({ header, rows, align }: Table, isInDetails: boolean): RichBlock[] {
+  const cellsOf = (row: readonly Cell[], isHeader: boolean) =>
+    row.map((cell, column): RichCell => {
+      const text = richText(cell, isInDetails);
+      const side = { align: align[column] ?? 'left', valign: 'top' } as const;
+      return { ...(text !== '' && { text }), ...(isHeader && { is_header: true }), ...side };
+    });
+  const cells = [cellsOf(header, true), ...rows.map((row) => cellsOf(row, false))];
+  return [{ type: 'table', cells, is_bordered: true, is_compact: true }];
+}
+
+function richDetails({ summary, blocks }: Details): RichBlock[] {
+  const shown = richBlocks(blocks, true);
+  if (shown.length === 0) return richBlock({ type: 'paragraph', inlines: summary }, true);
+  return [{ type: 'details', summary: richText(summary, true) || '…', blocks: shown }];
+}
+
+/** '' when there is no text. */
+function richText(inlines: readonly Inline[], isInDetails: boolean): RichText {
+  const texts = inlines.flatMap((inline) => {
+    const text = richInline(inline, isInDetails);
+    return text === '' ? [] : [text];
+  });
+  return texts.length === 1 ? (texts[0] ?? '') : texts.length === 0 ? '' : texts;
+}
+
+function richInline(inline: Inline, isInDetails: boolean): RichText {
+  if (inline.type === 'text' || 'text' in inline) {
+    if (inline.type === 'text' || inline.text === '') return inline.text;
+    if (inline.type === 'code' || isInDetails) return { type: 'code', text: inline.text };
+    return { type: 'mathematical_expression', expression: inline.text };
+  }
+  const text = richText(inline.inlines, isInDetails);
+  if (text === '') return '';
+  return inline.type === 'link' ? { type: 'url', text, url: inline.url } : { type: TYPES[inline.type], text };
+}

@@ -1,0 +1,96 @@
+import type { Canvas } from './canvas.ts';
+import { ENTITIES_MAX, ENTITY_BYTES_MAX } from './canvas.ts';
+import { drawn, type Place } from './entities.ts';
+import { columnWidths } from './grid.ts';
+import { richBlocks } from './rich.ts';
+import { RICH_MAX, richSize } from './rich-limits.ts';
+import { type Block, type Inline, lettersOf, type Table } from './tree.ts';
+
+/** What blocks take up of each limit of a message; the first number counts characters. */
+export type Size = readonly number[];
+
+/** How the blocks of one path are measured. Sizes add up: blocks together never take more than the sum of each. */
+export interface Ruler {
+  /** What one message takes. */
+  readonly limit: Size;
+  /** More than a list, an item, a quote or a fence takes up by itself. */
+  readonly frame: Size;
+  readonly sizeOf: (blocks: readonly Block[], place: Place) => Size;
+  /** A table such that its pieces look like parts of it. */
+  readonly whole: (table: Table) => Table;
+}
+
+/** Telegram's limit for a text message, in UTF-16 units. */
+export const TEXT_CHARS_MAX = 4_096;
+const GAP = 2;
+
+/** Texts with entities. Bold and the like do not count: they are left out where a message has too many. */
+export const ENTITIES: Ruler = {
+  limit: [TEXT_CHARS_MAX, ENTITIES_MAX, ENTITY_BYTES_MAX],
+  frame: [24, 1, 100],
+  sizeOf: (blocks, place) => drawnSize(drawn(blocks, place)),
+  whole: (table) => ({ ...table, widths: table.widths ?? columnWidths(table) }),
+};
+
+/** Rich messages. */
+export const RICH: Ruler = {
+  limit: [RICH_MAX.chars, RICH_MAX.blocks, RICH_MAX.runs],
+  frame: [0, 2, 2],
+  sizeOf: (blocks) => {
+    const { chars, blocks: count, runs } = richSize(richBlocks(blocks));
+    return [chars, count, runs];
+  },
+  whole: (table) => table,
+};
+
+function drawnSize({ text, entities }: Canvas): Size {
+  const links = entities.filter(({ type }) => type === 'text_link' || type === 'spoiler' || type === 'pre');
+  const bytes = links.reduce((sum, link) => sum + Buffer.byteLength(JSON.stringify(link)) + OFFSET_DIGITS, 0);
+  return [text.length + GAP, links.length, bytes];
+}
+/** An offset in the message may have more digits than one in the block. */
+const OFFSET_DIGITS = 4;
+
+/** The size of a block if it is within a limit. A block that is far larger is not drawn. */
+export function sizeWithin(ruler: Ruler, block: Block, limit: Size, place: Place): Size | undefined {
+  // A character may be two units, which are one for a rich message.
+  if (isLonger(block, 2 * (limit[0] ?? 0))) return undefined;
+  const size = ruler.sizeOf([block], place);
+  return size.every((each, index) => each <= (limit[index] ?? 0)) ? size : undefined;
+}
+
+export function minus(size: Size, other: Size): Size {
+  return size.map((each, index) => each - (other[index] ?? 0));
+}
+
+/** Whether a block has more than so many units of text, without reading all of it. */
+function isLonger(block: Block, units: number): boolean {
+  let left = units;
+  const take = (length: number) => {
+    left -= length;
+    return left < 0;
+  };
+  const texts = (inlines: readonly Inline[]) => inlines.some((inline) => take(lettersOf([inline]).length));
+  const blocks = (inner: readonly Block[]): boolean => inner.some(isOver);
+  const isOver = (each: Block): boolean => {
+    switch (each.type) {
+      case 'paragraph':
+      case 'heading':
+        return texts(each.inlines);
+      case 'code':
+      case 'formula':
+        return take(each.text.length);
+      case 'rule':
+        return take(1);
+      case 'quote':
+        return blocks(each.blocks);
+      case 'details':
+        return texts(each.summary) || blocks(each.blocks);
+      case 'list':
+        return each.items.some((item) => take(1) || blocks(item.blocks));
+      case 'table':
+        return [each.header, ...each.rows].some((row) => row.some((cell) => take(1) || texts(cell)));
+    }
+  };
+  return isOver(block);
+}

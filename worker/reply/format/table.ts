@@ -1,0 +1,47 @@
+import type { Cut, Room } from './cut.ts';
+import { minus, type Size } from './ruler.ts';
+import { type Block, type Cell, lettersOf, paragraph, plain, type Table } from './tree.ts';
+
+/** Cuts a table between two rows. The rest has the same header, and columns as wide. */
+export function cutTable(given: Table, { ruler, left, place, isEmpty }: Room): Cut {
+  const table = ruler.whole(given);
+  const bare = ruler.sizeOf([{ ...table, rows: [] }], place);
+  let room = minus(left, bare);
+  let count = 0;
+  for (const row of table.rows) {
+    const size = minus(ruler.sizeOf([{ ...table, rows: [row] }], place), bare);
+    if (!isWithin(size, room)) break;
+    room = minus(room, size);
+    count += 1;
+  }
+  const rest = table.rows.slice(count);
+  if (count > 0) return { head: [{ ...table, rows: table.rows.slice(0, count) }], rest: withRows(table, rest) };
+  if (!isEmpty) return { head: [], rest: [given] };
+  // A row that fits into no message, or a header that leaves no room for any.
+  const isHeaderLong = !isWithin(
+    bare,
+    ruler.limit.map((limit) => limit / 2),
+  );
+  const [first = [], ...others] = table.rows;
+  if (!isHeaderLong) return { head: [], rest: [...spelled(table.header, first), ...withRows(table, others)] };
+  return { head: [], rest: [...spelled([], table.header), ...table.rows.flatMap((row) => spelled([], row))] };
+}
+
+function withRows(table: Table, rows: Table['rows']): Block[] {
+  return rows.length === 0 ? [] : [{ ...table, rows }];
+}
+
+/** A row as paragraphs, each with the name of its column. */
+function spelled(header: readonly Cell[], row: readonly Cell[]): Block[] {
+  return row.flatMap((cell, column) => {
+    if (lettersOf(cell) === '') return [];
+    const name = header[column] ?? [];
+    return [
+      paragraph(...(lettersOf(name) === '' ? cell : [{ type: 'bold' as const, inlines: name }, plain(': '), ...cell])),
+    ];
+  });
+}
+
+function isWithin(size: Size, room: Size): boolean {
+  return size.every((each, index) => each <= (room[index] ?? 0));
+}

@@ -1,0 +1,123 @@
+/** How a column of a table is aligned. */
+export type Align = 'left' | 'center' | 'right';
+
+/** Marks that hold other text. */
+export type Emphasis = 'bold' | 'italic' | 'strike' | 'spoiler';
+
+/** A piece of a line. Plain JSON, as all of the tree: it is stored while a reply is being delivered. */
+export type Inline =
+  | { readonly type: 'text' | 'code' | 'formula'; readonly text: string }
+  | { readonly type: Emphasis; readonly inlines: readonly Inline[] }
+  /** `url` is one that Telegram takes as a link; a text that is the URL itself is a link too. */
+  | { readonly type: 'link'; readonly url: string; readonly inlines: readonly Inline[] };
+
+export type Cell = readonly Inline[];
+
+export interface Item {
+  readonly blocks: readonly Block[];
+  /** Of a task: whether it is done. */
+  readonly checked?: boolean;
+}
+
+export interface Code {
+  readonly type: 'code';
+  readonly text: string;
+  readonly language?: string;
+}
+
+export interface List {
+  readonly type: 'list';
+  /** The number of the first item; a list without it has bullets. */
+  readonly start?: number;
+  readonly items: readonly Item[];
+  /** The list holds the footnotes of the answer. */
+  readonly isNotes?: true;
+}
+
+export interface Table {
+  readonly type: 'table';
+  readonly header: readonly Cell[];
+  readonly align: readonly Align[];
+  /** Each row has as many cells as the header. */
+  readonly rows: readonly (readonly Cell[])[];
+  /** The widths of the columns of the whole table, when this is a piece of one: the pieces look alike. */
+  readonly widths?: readonly number[];
+}
+
+export interface Details {
+  readonly type: 'details';
+  readonly summary: readonly Inline[];
+  readonly blocks: readonly Block[];
+}
+
+export interface Quote {
+  readonly type: 'quote';
+  readonly blocks: readonly Block[];
+}
+
+export type Prose =
+  | { readonly type: 'paragraph'; readonly inlines: readonly Inline[] }
+  | { readonly type: 'heading'; readonly level: number; readonly inlines: readonly Inline[] };
+
+/** A block of a reply: what a renderer draws, and what a reply is split at. */
+export type Block =
+  | Prose
+  | Code
+  | Quote
+  | List
+  | Table
+  | Details
+  | { readonly type: 'rule' }
+  | { readonly type: 'formula'; readonly text: string };
+
+/** The text of inlines without their marks. */
+export function lettersOf(inlines: readonly Inline[]): string {
+  return inlines.map((inline) => ('text' in inline ? inline.text : lettersOf(inline.inlines))).join('');
+}
+
+/** The inlines between two offsets of their text. Marks that a border goes through stand on both sides of it. */
+export function sliceInlines(inlines: readonly Inline[], from: number, to: number): Inline[] {
+  const taken: Inline[] = [];
+  let offset = 0;
+  for (const inline of inlines) {
+    if (offset >= to) break;
+    const length = lettersOf([inline]).length;
+    const start = Math.max(0, from - offset);
+    const end = Math.min(length, to - offset);
+    if (start < end) taken.push(sliced(inline, start, end, length));
+    offset += length;
+  }
+  return taken;
+}
+
+function sliced(inline: Inline, from: number, to: number, length: number): Inline {
+  if (from === 0 && to === length) return inline;
+  if ('text' in inline) return { ...inline, text: inline.text.slice(from, to) };
+  return { ...inline, inlines: sliceInlines(inline.inlines, from, to) };
+}
+
+/** Inlines without white space at either end. */
+export function trimmed(inlines: readonly Inline[]): Inline[] {
+  const [first, ...others] = inlines;
+  if (first?.type === 'text' && first.text !== first.text.trimStart()) {
+    return trimmed([...(first.text.trim() === '' ? [] : [plain(first.text.trimStart())]), ...others]);
+  }
+  const last = inlines.at(-1);
+  if (last?.type === 'text' && last.text !== last.text.trimEnd()) {
+    return trimmed([...inlines.slice(0, -1), ...(last.text.trim() === '' ? [] : [plain(last.text.trimEnd())])]);
+  }
+  return [...inlines];
+}
+
+export function paragraph(...inlines: readonly Inline[]): Prose {
+  return { type: 'paragraph', inlines };
+}
+
+export function plain(text: string): Inline {
+  return { type: 'text', text };
+}
+
+/** Whether Telegram would refuse a text as empty: nothing in it can be seen. */
+export function isBlank(text: string): boolean {
+  return !/[^\s\p{Cc}\p{Cf}\u2800\u115f\u1160\u3164\uffa0\ufffc]/u.test(text);
+}

@@ -1,0 +1,72 @@
+import { graphemePrefix } from '../../../shared/base/text.ts';
+
+const graphemes = new Intl.Segmenter('und', { granularity: 'grapheme' });
+
+/** Texts in which each UTF-16 unit is one column, or each is one or two: no need to look for characters. */
+const NARROW = /^[\x20-\x7e\u00a1-\u02ff\u0391-\u0482\u048a-\u0556]*$/;
+const SIMPLE = /^[\x20-\x7e\u00a1-\u02ff\u3001-\u3029\u3041-\u3096\u30a1-\u30ff\u4e00-\u9fff\uff01-\uff60]*$/;
+const INVISIBLE = /^[\p{M}\p{Cf}\p{Cc}]+$/u;
+const EMOJI = /^\p{Emoji_Presentation}|\ufe0f|^\p{Regional_Indicator}{2}/u;
+const WIDE =
+  /^[\u1100-\u115f\u2e80-\u303e\u3041-\u4dbf\u4e00-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{17000}-\u{18cff}\u{1b000}-\u{1b2ff}\u{20000}-\u{3fffd}]/u;
+
+/** How many columns a text takes in a monospaced font: CJK and emoji take two. An estimate; fonts differ. */
+export function widthOf(text: string): number {
+  if (NARROW.test(text)) return text.length;
+  let width = 0;
+  if (SIMPLE.test(text)) for (const char of text) width += char < '\u3000' ? 1 : 2;
+  else for (const { segment } of graphemes.segment(text)) width += graphemeWidth(segment);
+  return width;
+}
+
+/** The lines of a text, each at most `columns` wide: broken at spaces, and within a word that is longer than a line. */
+export function wrapped(text: string, columns: number): string[] {
+  return text.split('\n').flatMap((line) => (widthOf(line) <= columns ? [line] : wrappedLine(line, columns)));
+}
+
+function wrappedLine(line: string, columns: number): string[] {
+  const lines: string[] = [];
+  let current = '';
+  let width = 0;
+  for (const word of line.split(' ').flatMap((each) => broken(each, columns))) {
+    const wordWidth = widthOf(word);
+    if (current !== '' && width + 1 + wordWidth > columns) {
+      lines.push(current);
+      current = word;
+      width = wordWidth;
+    } else {
+      width += wordWidth + (current === '' ? 0 : 1);
+      current = current === '' ? word : `${current} ${word}`;
+    }
+  }
+  return [...lines, current];
+}
+
+function broken(word: string, columns: number): string[] {
+  if (widthOf(word) <= columns) return [word];
+  const pieces: string[] = [];
+  let piece = '';
+  let width = 0;
+  for (const { segment } of graphemes.segment(word)) {
+    const own = graphemeWidth(segment);
+    if (width + own > columns && piece !== '') {
+      pieces.push(piece);
+      piece = '';
+      width = 0;
+    }
+    piece += segment;
+    width += own;
+  }
+  return [...pieces, piece];
+}
+
+function graphemeWidth(grapheme: string): number {
+  if (INVISIBLE.test(grapheme)) return 0;
+  return EMOJI.test(grapheme) || WIDE.test(grapheme) ? 2 : 1;
+}
+
+/** A text cut to so many UTF-16 units: whole graphemes, unless one is so long that little would remain. */
+export function headOf(text: string, chars: number): string {
+  const head = graphemePrefix(text, chars);
+  return head.length * 2 > chars ? head : text.slice(0, chars).replace(/[\uD800-\uDBFF]$/, '');
+}
