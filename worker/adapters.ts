@@ -20,7 +20,7 @@ import { withProviderNotes } from './watch/provider.ts';
 import { startWorker, type WorkerPorts } from './worker.ts';
 
 const SYSTEM_PROMPT =
-  "You are a helpful assistant in a Telegram chat. Answer in the user's language, briefly and to the point. Write plain text: Telegram shows Markdown marks as they are.";
+  "You are a helpful assistant in a Telegram chat. Answer in the user's language, briefly and to the point. Markdown is shown as formatted text: use it where it helps, tables and code blocks included.";
 
 /** Builds the worker's adapters from the config and starts it. Rejects when a file that it names cannot be read. */
 export async function setUpWorker(root: Root, limits?: WorkerPorts['limits']) {

@@ -32,6 +32,7 @@ export function settingsOf({
     effort: config.EFFORT,
     serverTools: serverTools({ webSearch: config.WEB_SEARCH, webFetch: config.WEB_FETCH }),
     contextBudgetTokens: config.CONTEXT_BUDGET_TOKENS,
+    rich: config.TELEGRAM_RICH,
     timeZone: config.TZ,
     headerSecret: config.TELEGRAM_BOT_TOKEN,
     compactAt: config.COMPACT_AT,

@@ -6,6 +6,7 @@ import { type InboundMessage, UnreadableMessageError } from '../../shared/flow/m
 import type { OwnName } from '../receive/bot-profile.ts';
 import { FollowUps } from './follow-up.ts';
 import type { Inbox } from './inbox.ts';
+import { isStop, readStop } from './read-stop.ts';
 import { readUpdate } from './read-update.ts';
 
 export interface AcceptPorts {
@@ -33,7 +34,7 @@ export function createAccept(ports: AcceptPorts): AcceptUpdate {
   return async (update) => {
     reach('update received');
     const gate = { allowed, answersAll, bot: { id: ports.botId, name: ports.ownName.current() } };
-    const decided = readUpdate(update, gate, ports.textMaxChars);
+    const decided = isStop(update) ? readStop(update, gate, Date.now()) : readUpdate(update, gate, ports.textMaxChars);
     if (!decided.accept && !(decided.reason === 'not_addressed' && followUps.includes(decided.message))) {
       telemetry.count(METRIC.ignored, { reason: decided.reason });
       log.debug({ reason: decided.reason }, 'update ignored');

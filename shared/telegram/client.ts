@@ -4,20 +4,8 @@ import { Telegram as TelegrafClient } from 'telegraf';
 import { redact } from '../base/text.ts';
 import type { CommandHint } from './commands.ts';
 import { DESCRIPTION_CHARS, failed, failureOf, type TelegramFailure, type TelegramResult } from './failure.ts';
-
-/** Where a text goes. */
-export interface Destination {
-  chatId: number;
-  topicId?: number;
-}
-
-/** How a message is sent. */
-export interface SendOptions {
-  /** The message arrives without a sound. */
-  isSilent?: boolean;
-  /** The message that this one answers; if it was deleted, this one is sent all the same. */
-  replyTo?: number | undefined;
-}
+import { type Messages, messagesOver } from './messages.ts';
+import { CALL_TIMEOUT_MS, ofOptional, unlessMissing, withoutValue } from './method.ts';
 
 /** The bot itself, in Telegram's own names. */
 export interface BotProfile {
@@ -43,7 +31,7 @@ export interface WebhookInfo {
  * Contract: no method throws; a failure is a value. `sendMessage` is not idempotent (Telegram has no key for that), the
  * others are. On abort: `aborted`, and the request may or may not have been carried out.
  */
-export interface Telegram {
+export interface Telegram extends Messages {
   readonly botId: number;
   getMe(): Promise<TelegramResult<BotProfile>>;
   /**
@@ -63,38 +51,20 @@ export interface Telegram {
   deleteWebhook(signal: AbortSignal): Promise<TelegramResult<void>>;
   /** What Telegram knows about the webhook. May fail as `not_offered`. */
   getWebhookInfo(signal: AbortSignal): Promise<TelegramResult<WebhookInfo>>;
-  /** Sends plain text of 1 to 4096 UTF-16 units. */
-  sendMessage(to: Destination, text: string, options?: SendOptions): Promise<TelegramResult<{ messageId: number }>>;
-  /** Replaces the text of a message of ours. An identical text is no failure. */
-  editMessage(to: Destination, messageId: number, text: string): Promise<TelegramResult<void>>;
-  /**
-   * Shows 1 to 4096 UTF-16 units as a draft in a private chat, in place of an earlier draft of that id (never 0); it
-   * vanishes after 30 seconds. Fails as `not_offered` on servers before Bot API 9.5.
-   */
-  sendDraft(to: Destination, draftId: number, text: string): Promise<TelegramResult<void>>;
   /** Registers the commands that people's apps offer. May fail as `not_offered`. */
   setCommands(commands: readonly CommandHint[]): Promise<TelegramResult<void>>;
-  /** Shows a typing indicator for 5 seconds. Fails like a message would, and leaves nothing in the chat. */
-  sendTyping(to: Destination): Promise<TelegramResult<void>>;
   /** Reads a file that a user sent. Fails as `too_large` when its stated or actual size exceeds `bytesMax`. */
   downloadFile(fileId: string, bytesMax: number, signal: AbortSignal): Promise<TelegramResult<Buffer>>;
 }
 
 const POLL_SECONDS = 50;
 const POLL_GRACE_MS = 15_000;
-const CALL_TIMEOUT_MS = 30_000;
 const DOWNLOAD_TIMEOUT_MS = 60_000;
-/** A reply waits for a draft that is in flight. */
-const DRAFT_TIMEOUT_MS = 3_000;
 const UPDATES_MAX = 100;
 /** Telegram remembers these from one call to the next, so every call that can state them does. */
-const WANTED = { allowed_updates: ['message'] };
+const WANTED = { allowed_updates: ['message', 'stopped_message_generation'] };
 const UPDATES_WANTED = { limit: UPDATES_MAX, ...WANTED };
 
-const NOT_OFFERED = /^not found(?:: method not found)?$/i;
-const NO_TOPIC = /message thread not found|TOPIC_(?:DELETED|CLOSED|ID_INVALID)/i;
-const SAME_TEXT = /message is not modified/i;
-const MESSAGE_GONE = /message to edit not found|message can't be edited|MESSAGE_ID_INVALID/i;
 const TOO_BIG = /file is too big/i;
 /** Such a path is one on the server's own disk. */
 const ABSOLUTE_PATH = /^(?:[/\\]|[a-z]:)/i;
@@ -127,29 +97,8 @@ export function createTelegram(options: { token: string; apiRoot: string; downlo
       const info = unlessMissing(await call('getWebhookInfo', {}, CALL_TIMEOUT_MS, signal));
       return info.ok ? { ok: true, value: webhookInfoOf(info.value) } : info;
     },
-    async sendMessage(to, text, options = {}) {
-      const payload = { text, ...sendParameters(options) };
-      const send = (where: Destination) => call('sendMessage', { ...address(where), ...payload }, CALL_TIMEOUT_MS);
-      const sent = await send(to);
-      // Nothing was sent; the chat itself is still there.
-      if (isTopicGone(sent, to)) return sentMessage(await send({ chatId: to.chatId }));
-      return sentMessage(sent);
-    },
-    async editMessage(to, messageId, text) {
-      const payload = { chat_id: to.chatId, message_id: messageId, text };
-      const edited = await call('editMessageText', payload, CALL_TIMEOUT_MS);
-      if (edited.ok || SAME_TEXT.test(edited.failure.description)) return { ok: true, value: undefined };
-      const isGone = MESSAGE_GONE.test(edited.failure.description);
-      return isGone ? failed('message_gone', edited.failure.description) : edited;
-    },
-    async sendDraft(to, draftId, text) {
-      const payload = { ...address(to), draft_id: draftId, text };
-      return ofOptional(await call('sendMessageDraft', payload, DRAFT_TIMEOUT_MS));
-    },
+    ...messagesOver(call),
     setCommands: async (commands) => ofOptional(await call('setMyCommands', { commands }, CALL_TIMEOUT_MS)),
-    async sendTyping(to) {
-      return withoutValue(await call('sendChatAction', { ...address(to), action: 'typing' }, CALL_TIMEOUT_MS));
-    },
     async downloadFile(fileId, bytesMax, signal) {
       const described = await call('getFile', { file_id: fileId }, CALL_TIMEOUT_MS, signal);
       if (!described.ok) return TOO_BIG.test(described.failure.description) ? tooLarge(bytesMax) : described;
@@ -166,30 +115,6 @@ export function createTelegram(options: { token: string; apiRoot: string; downlo
   };
 }
 
-function isTopicGone(sent: TelegramResult<unknown>, { topicId }: Destination): boolean {
-  return !sent.ok && topicId !== undefined && NO_TOPIC.test(sent.failure.description);
-}
-
-function sentMessage(sent: TelegramResult<unknown>): TelegramResult<{ messageId: number }> {
-  return sent.ok ? { ok: true, value: { messageId: (sent.value as { message_id: number }).message_id } } : sent;
-}
-
-/** A missing method is answered with the status of a rejected token, in other words. */
-function unlessMissing<T>(result: TelegramResult<T>): TelegramResult<T> {
-  if (result.ok || !NOT_OFFERED.test(result.failure.description)) return result;
-  return failed('not_offered', result.failure.description);
-}
-
-/** For a method that a server may lack. Its absence reads like a rejected token, which all other calls report. */
-function ofOptional(result: TelegramResult<unknown>): TelegramResult<void> {
-  const isMissing = !result.ok && result.failure.kind === 'unauthorized';
-  return isMissing ? failed('not_offered', result.failure.description) : withoutValue(result);
-}
-
-function withoutValue(result: TelegramResult<unknown>): TelegramResult<void> {
-  return result.ok ? { ok: true, value: undefined } : result;
-}
-
 function webhookInfoOf(raw: unknown): WebhookInfo {
   const info = (raw ?? {}) as Partial<
     Record<'url' | 'pending_update_count' | 'last_error_date' | 'last_error_message', unknown>
@@ -201,19 +126,6 @@ function webhookInfoOf(raw: unknown): WebhookInfo {
     pending: typeof pending === 'number' ? pending : 0,
     ...(typeof atS === 'number' && { lastError: { atS, description } }),
   };
-}
-
-function sendParameters({ isSilent, replyTo }: SendOptions) {
-  return {
-    ...(isSilent && { disable_notification: true }),
-    ...(replyTo !== undefined && {
-      reply_parameters: { message_id: replyTo, allow_sending_without_reply: true },
-    }),
-  };
-}
-
-function address(to: Destination) {
-  return { chat_id: to.chatId, ...(to.topicId !== undefined && { message_thread_id: to.topicId }) };
 }
 
 async function callApi(

@@ -39,6 +39,8 @@ export function instantTelegram(onShown: (chatId: number, text: string) => void 
       messageId += 1;
       return { ok: true, value: { messageId } };
     },
+    // The bench's answers are plain.
+    sendRichMessage: async () => ({ ok: false, failure: { kind: 'not_offered', description: 'none' } }),
     editMessage: async (to, _, text) => {
       onShown(to.chatId, text);
       return { ok: true, value: undefined };

@@ -58,7 +58,8 @@ class ChatReader {
   read(message: ShownMessage): void {
     const marks = marksIn(message.text);
     const command = commandOf(message.text);
-    if (message.text === NOTICE.repeat) this.#strays.push(message);
+    if (message.text.includes(NOTICE.stoppedHere)) this.#notices += 1;
+    else if (message.text === NOTICE.repeat) this.#strays.push(message);
     else if (command !== undefined) this.#readCommand(command, message);
     else if (marks.length > 0) for (const mark of marks) this.#readAnswer(mark, message);
     else this.#notices += 1;

@@ -5,6 +5,8 @@ import { until } from '../fixture/root.ts';
 import { closeServer, listen, readBody } from '../stand-in/loopback.ts';
 import { startTelegram, type TelegramStandIn } from '../stand-in/telegram/server.ts';
 
+const UPDATE_KINDS = ['message', 'stopped_message_generation'];
+
 const CHAT = 1001;
 const OTHER = 1002;
 const SECRET = 'a_secret';
@@ -51,11 +53,11 @@ test('setWebhook sends the secret and the allowed_updates of polls, and drops no
     'content-type': 'application/json',
   });
   expect(callsOf('setWebhook').map(({ params }) => params)).toEqual([
-    { url, secret_token: SECRET, allowed_updates: ['message'] },
+    { url, secret_token: SECRET, allowed_updates: UPDATE_KINDS },
   ]);
   await telegram.deleteWebhook(signal);
-  await telegram.getUpdates(1, AbortSignal.timeout(10));
-  expect(callsOf('getUpdates')[0]?.params.allowed_updates).toEqual(['message']);
+  await telegram.getUpdates(1, signal, 'at once');
+  expect(callsOf('getUpdates')[0]?.params.allowed_updates).toEqual(UPDATE_KINDS);
 });
 
 test('polls fail as webhook_set while a webhook is set; after deleteWebhook they return what waits', async () => {

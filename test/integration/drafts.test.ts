@@ -1,5 +1,6 @@
 import { afterEach, expect, test } from '@jest/globals';
 import type { Service } from '../../shared/base/lifecycle.ts';
+import { NOTICE } from '../../worker/reply/notices.ts';
 import { createWorld, startGateway, type World } from '../fixture/gateway.ts';
 import { nextOutcome } from '../fixture/ledger.ts';
 
@@ -39,6 +40,35 @@ test('a private chat sees growing drafts while the model writes, and then the an
   expect(world.telegram.shown(CHAT).map(({ text }) => text)).toEqual([WORDS]);
   const methods = world.telegram.calls.map(({ method }) => method);
   expect(methods.lastIndexOf('sendMessageDraft')).toBeLessThan(methods.indexOf('sendMessage'));
+});
+
+test('the stop button ends the turn, and the words so far stay as a message that says so', async () => {
+  await begin();
+  world.telegram.say(CHAT, 'tell me');
+  const { params } = await world.telegram.waitForCall(({ method, ok }) => method === 'sendMessageDraft' && ok);
+  expect(params.can_stop).toBe(true);
+  world.telegram.push({
+    stopped_message_generation: { chat: { id: CHAT, type: 'private' }, draft_id: params.draft_id },
+  });
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'cancelled' });
+  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'command' });
+  const [words, reply] = world.telegram.shown(CHAT).map(({ text }) => text);
+  expect(words).toMatch(/^word 0, .*\n\n⏹ Stopped here\.$/s);
+  expect(WORDS.startsWith(String(words).split('\n')[0] ?? '?')).toBe(true);
+  expect(reply).toBe(NOTICE.stopped);
+  world.telegram.say(CHAT, 'go on');
+  expect(await nextOutcome(world, CHAT, 3)).toMatchObject({ outcome: 'answered' });
+});
+
+test('drafts are formatted, and marks that are not closed yet are', async () => {
+  await begin();
+  world.claude.react(() => ({ do: 'answer', text: `Look: **${WORDS}**` }));
+  world.telegram.say(CHAT, 'tell me');
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+  for (const { params } of drafts()) {
+    expect(String(params.text)).not.toContain('**');
+    expect(params.entities).toEqual([expect.objectContaining({ type: 'bold', offset: 6 })]);
+  }
 });
 
 test('a group sees the answer without drafts', async () => {

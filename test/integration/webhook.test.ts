@@ -9,6 +9,8 @@ import { ALERT_CHAT, createWorld, type World } from '../fixture/gateway.ts';
 import { nextOutcome } from '../fixture/ledger.ts';
 import { rootOf, until } from '../fixture/root.ts';
 
+const UPDATE_KINDS = ['message', 'stopped_message_generation'];
+
 const CHAT = 1001;
 const OTHER = 1002;
 const SHORT = { leaseLastsMs: 2_000, leaseRetryMs: 50, heartbeatEveryMs: 50 };
@@ -80,7 +82,7 @@ test('a message that the webhook delivers is answered, and nobody polls', async 
   expect([status, Object.keys(parts)]).toEqual(['ready', ['redis', 'webhook']]);
   expect(callsOf('getUpdates')).toEqual([]);
   expect(callsOf('setWebhook').map(({ params }) => params)).toEqual([
-    { url: front.url, secret_token: front.env.TELEGRAM_WEBHOOK_SECRET, allowed_updates: ['message'] },
+    { url: front.url, secret_token: front.env.TELEGRAM_WEBHOOK_SECRET, allowed_updates: UPDATE_KINDS },
   ]);
 });
 

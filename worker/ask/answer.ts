@@ -1,5 +1,6 @@
 import type { Attempt, Command } from '../lane/attempt.ts';
 import { auditCommand } from '../lane/audit-trail.ts';
+import type { Settings } from '../lane/settings.ts';
 import type { Decision } from '../lane/verdict.ts';
 import type { Block } from '../model/block.ts';
 import { calibrate } from '../model/count.ts';
@@ -8,8 +9,8 @@ import type { Room } from '../model/room.ts';
 import { isThinking } from '../model/rules/shapes.ts';
 import { trialWon } from '../recovery/trial.ts';
 import { NOTICE } from '../reply/notices.ts';
+import { planned } from '../reply/plan.ts';
 import { sourcesOf, withSources } from '../reply/sources.ts';
-import { splitReply } from '../reply/split.ts';
 import { type AssistantRecord, textOf } from '../session/record.ts';
 import { appendCommands, newStamp, type OpenedSession } from '../session/store.ts';
 import { withRecord } from '../tools/round.ts';
@@ -65,6 +66,7 @@ export function earlierWords({ window }: OpenedSession, { entry }: Attempt): str
 export function answered(
   { attempt, opened, room }: { attempt: Attempt; opened: OpenedSession; room: Room },
   called: Answered,
+  rich: Settings['rich'],
 ): Decision {
   const { answer, sent, byFallback } = called;
   const record = recordOf(attempt, called);
@@ -76,7 +78,7 @@ export function answered(
   const { notices } = endedTrial(attempt);
   return {
     kind: 'conclude',
-    conclusion: { outcome: 'answered', parts: [...notices, ...splitReply(text)] },
+    conclusion: { outcome: 'answered', ...planned(notices, text, { rich }) },
     commands: [
       ...appendCommands(attempt.keys, attempt.session, [record]),
       costCommand(attempt, answer),

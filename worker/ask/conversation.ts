@@ -81,7 +81,7 @@ export async function askModel(
       await attempt.write('', [costCommand(attempt, called.answer, 'retry')]);
       return reactTo(ports, now, { ...called, failure: hidden, isRepaired: false }, time);
     }
-    if (!goesOn(called.answer, round, settings)) return answered(now, called);
+    if (!goesOn(called.answer, round, settings)) return answered(now, called, settings.rich);
     opened = await recordRound(ports, attempt, opened, { called, room }, round + 1);
     attempt = { ...progressed(attempt, round + 1), ...(isCalm(called, room) && { compactionsInRow: 0 }) };
   }

@@ -2,6 +2,7 @@ import type { Decoded, InboundMessage } from '../../shared/flow/message.ts';
 import type { Outcome } from '../../shared/flow/outcome.ts';
 import type { ChatKey, EntryId, Keys, SessionId } from '../../shared/redis/keys.ts';
 import { msOf } from '../../shared/redis/stream-id.ts';
+import type { Part } from '../reply/format/layout.ts';
 
 /** How far the recovery of this message has gone. Moves forward only, and is stored with its effect. */
 export type RecoveryStage = 'none' | 'compacted' | 'fresh' | 'bare' | 'scrubbed';
@@ -15,8 +16,10 @@ export interface Conclusion {
   into?: EntryId;
   /** The entries behind this one that end with it, in order: this message's parts report on them. */
   also?: readonly EntryId[];
-  /** Texts of 1 to 4096 UTF-16 units, in order. */
-  parts: string[];
+  /** What is sent, in order, as plain texts. */
+  parts: readonly string[];
+  /** How each part is shown; `null` for a plain text. Absent where all are, and before version 0.3. */
+  layout?: readonly (Part | null)[];
 }
 
 /** A fresh session that has to prove that the previous one was to blame. */
@@ -35,6 +38,8 @@ export interface Trial {
 
 /** The turn's field for the command that cancelled its message. */
 export const CANCELLED = 'cancelled';
+/** The turn's field for what the model had said when the turn was cut short. */
+export const SAID = 'said';
 /** The turn's field for the reason why its message was refused at admission. */
 export const REFUSED = 'refused';
 /** The turn's field that counts its timeouts. */

@@ -25,6 +25,8 @@ export interface Settings extends RoomSettings {
   toolResultMaxChars: number;
   /** The cap of a text, typed or sent as a file. */
   textMaxChars: number;
+  /** When answers are sent as rich messages. */
+  rich: 'auto' | 'off' | 'always';
   timeZone: string;
   /** Secret to this installation; the codes of message headers are made from it. */
   headerSecret: string;

@@ -1,7 +1,8 @@
 import type { InboundMessage } from '../../shared/flow/message.ts';
-import type { Destination, Telegram } from '../../shared/telegram/client.ts';
+import type { Telegram } from '../../shared/telegram/client.ts';
+import type { Destination } from '../../shared/telegram/messages.ts';
 import type { Attempt } from '../lane/attempt.ts';
-import { splitReply } from './split.ts';
+import { preview } from './plan.ts';
 
 /** The preview of one answer while the model writes it. */
 export interface Draft {
@@ -42,9 +43,10 @@ export function createDrafts(ports: DraftsPorts): Drafts {
   return {
     begin(attempt, message, to) {
       if (message.chatType !== 'private' || !isOffered) return NOTHING;
-      return startDraft(ports, async (text) => {
+      return startDraft(ports, async (soFar) => {
         await attempt.assertOwned();
-        const shown = await ports.telegram.sendDraft(to, message.messageId, text);
+        const { text, entities } = preview(soFar);
+        const shown = await ports.telegram.sendDraft(to, message.messageId, text, entities);
         if (!shown.ok && shown.failure.kind === 'not_offered') isOffered = false;
         return shown.ok;
       });
@@ -64,7 +66,7 @@ function startDraft({ everyMs, refreshMs }: DraftsPorts, show: (text: string) =>
     if (newest !== shown || isOld) {
       [shown, shownAtMs] = [newest, Date.now()];
       // If a failure here matters, the turn itself will meet it.
-      if (!(await show(splitReply(newest).at(-1) ?? '').catch(() => false))) return;
+      if (!(await show(newest).catch(() => false))) return;
     }
     if (timer !== undefined) timer = setTimeout(() => void look(), everyMs);
   };

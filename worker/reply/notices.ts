@@ -28,6 +28,7 @@ export const NOTICE = {
   cutAnswer: '[The answer was cut at its length limit. Ask me to go on.]',
   newConversation: 'A new conversation starts here. The old one is kept.',
   notPermitted: 'Only people on my allow list can do this in a group.',
+  stoppedHere: '⏹ Stopped here.',
   stopped: 'Stopped. I will not answer what you wrote before this.',
   nothingToStop: 'There was nothing to stop.',
   help: 'Write to me and I answer.\n/stop ends what I am working on and what is waiting.\n/new does the same and starts a new conversation; the old one is kept.\n/help shows this.',

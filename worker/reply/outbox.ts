@@ -1,6 +1,15 @@
-import type { Destination } from '../../shared/telegram/client.ts';
+import type { Destination } from '../../shared/telegram/messages.ts';
 import type { Attempt, Command, Conclusion } from '../lane/attempt.ts';
-import { DELIVERED, type Delivery, markPart, notDelivered, type OutboxPorts, sendMarked } from './part.ts';
+import {
+  type Content,
+  DELIVERED,
+  type Delivery,
+  markPart,
+  notDelivered,
+  type OutboxPorts,
+  sendMarked,
+} from './part.ts';
+import { contentAt, isFormatted, simplify } from './plan.ts';
 import { isUnsure, repeatPart } from './repeat.ts';
 
 /** When a conclusion is delivered. */
@@ -15,7 +24,8 @@ export interface DeliveryTime {
  * Delivers the parts of a conclusion, in order, each as a message of its own: a phone's notification shows what is sent,
  * never what is edited in. Each part is marked before it is sent and after; the outcome is the mark of the last one. A
  * part is not sent before the one before it is known to be. A send with an unknown result is repeated by the next
- * attempt, and says that it may be a repeat. Only the first part rings.
+ * attempt, and says that it may be a repeat. A part whose format Telegram refuses is sent in a simpler one; a timeout never
+ * changes the format. Only the first part rings.
  *
  * Contract: throws `FencedError`, or what Redis throws. The first part of a new conclusion was marked when the
  * conclusion was stored.
@@ -23,20 +33,36 @@ export interface DeliveryTime {
 export async function deliver(
   ports: OutboxPorts,
   attempt: Attempt,
-  { parts }: Conclusion,
+  stored: Conclusion,
   to: Destination,
   { isNew, isFollowed }: DeliveryTime,
 ): Promise<Delivery> {
-  for (const [index, text] of parts.entries()) {
-    const isLast = index === parts.length - 1;
-    const isMarked = isNew && index === 0;
+  let conclusion = stored;
+  let isMarked = isNew;
+  for (let index = 0; index < conclusion.parts.length; ) {
+    const isRepeat = !isMarked && isUnsure(attempt, index);
+    const isLast = index === conclusion.parts.length - 1;
+    const content = contentAt(conclusion, index);
+    // Not every server and app takes the edit of a text to a rich message.
+    if (isRepeat && content.kind === 'rich') {
+      conclusion = await simplify(attempt, conclusion, index);
+      continue;
+    }
     const sent =
-      !isMarked && isUnsure(attempt, index)
-        ? await repeatPart(ports, attempt, index, text, to)
-        : await sendPart(ports, attempt, index, text, to, { isMarked, isFollowed: isFollowed || !isLast });
-    if (sent.kind !== 'delivered') return sent;
+      isRepeat && content.kind === 'text'
+        ? await repeatPart(ports, attempt, index, content, to)
+        : await sendPart(ports, attempt, index, content, to, { isMarked, isFollowed: isFollowed || !isLast });
+    isMarked = false;
+    if (isRefused(sent) && isFormatted(conclusion, index)) conclusion = await simplify(attempt, conclusion, index);
+    else if (sent.kind !== 'delivered') return sent;
+    else index += 1;
   }
   return DELIVERED;
+}
+
+/** Telegram does not take the message as it is; certainly nothing was sent. */
+function isRefused(sent: Delivery): boolean {
+  return sent.kind !== 'delivered' && (sent.failure.kind === 'rejected' || sent.failure.kind === 'not_offered');
 }
 
 /** The command that marks the first part of a conclusion as being sent. */
@@ -48,12 +74,12 @@ async function sendPart(
   ports: OutboxPorts,
   attempt: Attempt,
   index: number,
-  text: string,
+  content: Content,
   to: Destination,
   { isMarked, isFollowed }: { isMarked: boolean; isFollowed: boolean },
 ): Promise<Delivery> {
   if (attempt.part(index) === 'sent') return DELIVERED;
-  const sent = await sendMarked(ports, attempt, index, text, to, { isMarked, isFurther: index > 0 });
+  const sent = await sendMarked(ports, attempt, index, content, to, { isMarked, isFurther: index > 0 });
   if (!sent.ok) return notDelivered(sent.failure);
   ports.instruments.reach('part sent');
   if (!isFollowed) return DELIVERED;

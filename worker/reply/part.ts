@@ -1,7 +1,10 @@
 import type { Instruments } from '../../shared/base/instruments.ts';
-import type { Destination, Telegram } from '../../shared/telegram/client.ts';
+import type { Telegram } from '../../shared/telegram/client.ts';
 import type { TelegramFailure, TelegramResult } from '../../shared/telegram/failure.ts';
+import type { Destination } from '../../shared/telegram/messages.ts';
 import type { Attempt, Command, PartMark, PartPlace } from '../lane/attempt.ts';
+import type { Entity } from './format/canvas.ts';
+import type { RichBlock } from './format/rich.ts';
 
 export interface OutboxPorts {
   telegram: Telegram;
@@ -24,6 +27,11 @@ export function notDelivered(failure: TelegramFailure): Delivery {
   return { kind: isFinal ? 'undeliverable' : 'later', failure };
 }
 
+/** What a message shows. */
+export type Content =
+  | { kind: 'text'; text: string; entities: readonly Entity[] }
+  | { kind: 'rich'; blocks: readonly RichBlock[] };
+
 /** How a part is sent. */
 export interface Sending {
   /** The mark was written before, with something else. */
@@ -33,20 +41,24 @@ export interface Sending {
 }
 
 /**
- * Sends a text once, marked before. Only a send whose result is unknown keeps its mark; any other failure certainly sent
+ * Sends a message once, marked before. Only a send whose result is unknown keeps its mark; any other failure certainly sent
  * nothing.
  */
 export async function sendMarked(
   { telegram }: Pick<OutboxPorts, 'telegram'>,
   attempt: Attempt,
   at: PartPlace,
-  text: string,
+  content: Content,
   to: Destination,
   { isMarked = false, isFurther = false }: Sending = {},
 ): Promise<TelegramResult<{ messageId: number }>> {
   const before = isMarked ? undefined : attempt.part(at);
   if (!isMarked) await attempt.write('', [markPart(attempt, at, before === 'sending' ? 'resent' : 'sending')]);
-  const sent = await telegram.sendMessage(to, text, isFurther ? { isSilent: true } : { replyTo: askedIn(attempt) });
+  const options = isFurther ? { isSilent: true } : { replyTo: askedIn(attempt) };
+  const sent =
+    content.kind === 'rich'
+      ? await telegram.sendRichMessage(to, content.blocks, options)
+      : await telegram.sendMessage(to, content.text, { ...options, entities: content.entities });
   if (!sent.ok && sent.failure.kind !== 'unknown') await attempt.write('', [restoreMark(attempt, at, before)]);
   return sent;
 }

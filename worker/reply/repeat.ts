@@ -1,10 +1,18 @@
 import { METRIC } from '../../shared/base/telemetry.ts';
 import { alertCommand } from '../../shared/flow/alert.ts';
-import type { Destination } from '../../shared/telegram/client.ts';
+import type { Destination } from '../../shared/telegram/messages.ts';
 import { unsureAlert } from '../alerts/messages.ts';
 import type { Attempt, PartPlace } from '../lane/attempt.ts';
 import { NOTICE } from './notices.ts';
-import { DELIVERED, type Delivery, markPart, notDelivered, type OutboxPorts, sendMarked } from './part.ts';
+import {
+  type Content,
+  DELIVERED,
+  type Delivery,
+  markPart,
+  notDelivered,
+  type OutboxPorts,
+  sendMarked,
+} from './part.ts';
 import { MESSAGE_CHARS_MAX } from './split.ts';
 
 /** The fields of a turn for the repetition of one part. Those of the first part are older than those of the others. */
@@ -16,6 +24,9 @@ interface Places {
   isFurther: boolean;
 }
 
+type Text = Extract<Content, { kind: 'text' }>;
+
+const PLACEHOLDER: Text = { kind: 'text', text: NOTICE.repeat, entities: [] };
 /** Whether it is unknown what became of a part that an earlier attempt sent. */
 export function isUnsure(attempt: Attempt, index: number): boolean {
   const { placeholder, id } = placesOf(index);
@@ -34,7 +45,7 @@ export async function repeatPart(
   ports: OutboxPorts,
   attempt: Attempt,
   index: number,
-  text: string,
+  text: Text,
   to: Destination,
 ): Promise<Delivery> {
   const places = placesOf(index);
@@ -45,7 +56,7 @@ export async function repeatPart(
     kept === undefined ? await place(ports, attempt, places, to) : ({ kind: 'placed', id: Number(kept) } as const);
   if (placed.kind === 'lost') return sendTextOnce(ports, attempt, places, marked, to);
   if (placed.kind !== 'placed') return placed;
-  const edited = await ports.telegram.editMessage(to, placed.id, marked);
+  const edited = await ports.telegram.editMessage(to, placed.id, marked.text, marked.entities);
   ports.instruments.reach('part sent');
   if (edited.ok) {
     await attempt.write('', [markPart(attempt, index, 'sent')]);
@@ -66,7 +77,7 @@ async function place(
   const before = attempt.part(places.placeholder);
   countUnknown(ports, before !== undefined);
   if (before === 'resent') return { kind: 'lost' };
-  const sent = await sendMarked(ports, attempt, places.placeholder, NOTICE.repeat, to, places);
+  const sent = await sendMarked(ports, attempt, places.placeholder, PLACEHOLDER, to, places);
   if (!sent.ok) return notDelivered(sent.failure);
   ports.instruments.reach('placeholder sent');
   const { messageId } = sent.value;
@@ -82,7 +93,7 @@ async function sendTextOnce(
   ports: OutboxPorts,
   attempt: Attempt,
   places: Places,
-  text: string,
+  text: Text,
   to: Destination,
 ): Promise<Delivery> {
   const at = places.text;
@@ -106,10 +117,15 @@ function countUnknown({ instruments }: OutboxPorts, resent: boolean): void {
   instruments.telemetry.count(METRIC.unknownSends, { resent });
 }
 
-/** A version before 0.3 sent a placeholder first: such a part is no repeat. Nor is there room for a notice in a full one. */
-function withRepeatNotice(attempt: Attempt, index: number, text: string): string {
-  const marked = `${NOTICE.repeat}\n\n${text}`;
-  return attempt.part(index) === undefined || marked.length > MESSAGE_CHARS_MAX ? text : marked;
+/**
+ * A version before 0.3 sent a placeholder first: such a part is no repeat. Nor is there room for a notice in a full one.
+ */
+function withRepeatNotice(attempt: Attempt, index: number, { text, entities }: Text): Text {
+  const notice = `${NOTICE.repeat}\n\n`;
+  const isTooLong = notice.length + text.length > MESSAGE_CHARS_MAX;
+  if (attempt.part(index) === undefined || isTooLong) return { kind: 'text', text, entities };
+  const shifted = entities.map((entity) => ({ ...entity, offset: entity.offset + notice.length }));
+  return { kind: 'text', text: `${notice}${text}`, entities: shifted };
 }
 
 function placesOf(index: number): Places {

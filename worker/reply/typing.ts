@@ -1,4 +1,5 @@
-import type { Destination, Telegram } from '../../shared/telegram/client.ts';
+import type { Telegram } from '../../shared/telegram/client.ts';
+import type { Destination } from '../../shared/telegram/messages.ts';
 
 /** Telegram shows the action for 5 seconds. */
 const REPEAT_MS = 4_500;

@@ -1,7 +1,7 @@
 import { SpanKind } from '@opentelemetry/api';
 import { SPAN } from '../../shared/base/telemetry.ts';
 import { alertCommand } from '../../shared/flow/alert.ts';
-import type { Destination } from '../../shared/telegram/client.ts';
+import type { Destination } from '../../shared/telegram/messages.ts';
 import { undeliverableAlert } from '../alerts/messages.ts';
 import type { Attempt, Conclusion } from '../lane/attempt.ts';
 import { backoffMs } from '../lane/backoff.ts';

@@ -1,5 +1,5 @@
 import { type ChatKey, chatKey, type Keys, parseChatKey, type SessionId, shardOf } from '../../shared/redis/keys.ts';
-import type { Destination } from '../../shared/telegram/client.ts';
+import type { Destination } from '../../shared/telegram/messages.ts';
 import type { Attempt, Command, Conclusion } from '../lane/attempt.ts';
 import type { TurnPorts } from './turn.ts';
 

@@ -1,16 +1,18 @@
 import type { InboundMessage } from '../../shared/flow/message.ts';
-import type { Destination, Telegram } from '../../shared/telegram/client.ts';
+import type { Telegram } from '../../shared/telegram/client.ts';
 import { commandOf, isPermitted } from '../../shared/telegram/commands.ts';
+import type { Destination } from '../../shared/telegram/messages.ts';
 import { conversationRequest } from '../ask/call.ts';
 import { type AskPorts, askModel } from '../ask/conversation.ts';
 import type { TurnTime } from '../ask/time.ts';
-import { type Attempt, ageMs, CANCELLED, type Conclusion, REFUSED } from '../lane/attempt.ts';
+import { type Attempt, ageMs, CANCELLED, type Conclusion, REFUSED, SAID } from '../lane/attempt.ts';
 import type { Waiting } from '../lane/fragments.ts';
 import type { Lane } from '../lane/lane.ts';
 import { cancelled, conclude, type Decision, failed, refused, type Verdict } from '../lane/verdict.ts';
 import { compactAfterReply } from '../recovery/stage-1.ts';
 import type { Drafts } from '../reply/drafts.ts';
 import { laneFull, NOTICE, unsupportedKind } from '../reply/notices.ts';
+import { planned } from '../reply/plan.ts';
 import { showTyping } from '../reply/typing.ts';
 import type { ConversationStore } from '../session/store.ts';
 import { readContents } from './attachments.ts';
@@ -32,6 +34,7 @@ export interface TurnPorts {
 /** During a deploy, a newer worker takes over what this one cannot read; if none does, the user is notified. */
 const NEWER_MS_MAX = 600_000;
 const NEWER_RETRY_MS = 2_000;
+const SAID_CHARS_MAX = 50_000;
 /** The chat's next message waits for a compaction after a reply; a longer one is left to the call that needs it. */
 const AFTER_REPLY_MS_MAX = 180_000;
 
@@ -131,7 +134,14 @@ async function notTaken({ lane }: TurnPorts, { chat }: Attempt): Promise<Conclus
 /** What another message decided about this one while it waited. */
 function concludedBefore(attempt: Attempt): Conclusion | undefined {
   const cancelledBy = attempt.field(CANCELLED);
-  return mergedConclusion(attempt) ?? (cancelledBy === undefined ? undefined : cancelled(cancelledBy));
+  return mergedConclusion(attempt) ?? (cancelledBy === undefined ? undefined : stopped(attempt, cancelledBy));
+}
+
+/** A message that its user cancelled. What the model had said until then is kept, and says that it is not all. */
+function stopped(attempt: Attempt, command: string): Conclusion {
+  const said = attempt.field(SAID);
+  if (said === undefined) return cancelled(command);
+  return { ...cancelled(command), ...planned([], `${said}\n\n${NOTICE.stoppedHere}`, { rich: 'off' }) };
 }
 
 /** Asks the model about a message and its pieces, while the user sees drafts. */
@@ -148,10 +158,22 @@ async function answer(
   const reading = await readContents({ settings, store, telegram: ports.telegram }, attempt, messages, time.signal);
   if (reading.kind === 'decided') return reading.decision;
   const draft = ports.drafts.begin(attempt, message, to);
+  let said = '';
+  const onText = (text: string): void => {
+    said = text;
+    draft.write(text);
+  };
   try {
-    return await askModel(ports.ask, attempt, { message, content: reading.content, onText: draft.write }, time);
+    return await askModel(ports.ask, attempt, { message, content: reading.content, onText }, time);
   } finally {
     // A draft sent after its reply would stand below it.
     await draft.end();
+    if (time.signal.aborted) await keepSaid(attempt, said);
   }
+}
+
+/** If the message was cancelled, its user gets the words so far. They are worth no retry: without them it is cancelled. */
+async function keepSaid({ keys, entry, write }: Attempt, said: string): Promise<void> {
+  if (said.trim() === '') return;
+  await write('', [['HSET', keys.turn(entry), SAID, said.slice(0, SAID_CHARS_MAX)]]).catch(() => undefined);
 }

@@ -20,8 +20,8 @@ export interface Ruler {
   readonly whole: (table: Table) => Table;
 }
 
-/** Telegram's limit for a text message, in UTF-16 units. */
-export const TEXT_CHARS_MAX = 4_096;
+/** Telegram takes 4,096 UTF-16 units; the rest is room for the notice that a part may be a repeat. */
+export const TEXT_CHARS_MAX = 4_000;
 const GAP = 2;
 
 /** Texts with entities. Bold and the like do not count: they are left out where a message has too many. */

@@ -22,6 +22,7 @@ function guarded() {
     deleteWebhook: () => answer(undefined),
     getWebhookInfo: () => answer({ url: '', pending: 0 }),
     sendMessage: () => answer({ messageId: 7 }),
+    sendRichMessage: () => answer({ messageId: 7 }),
     editMessage: () => answer(undefined),
     sendDraft: () => answer(undefined),
     setCommands: () => answer(undefined),
@@ -48,6 +49,7 @@ test('after a refused token, methods fail as unauthorized without a call until t
     telegram.sendTyping(CHAT),
     telegram.sendDraft(CHAT, 1, 'd'),
     telegram.setCommands([]),
+    telegram.sendRichMessage(CHAT, []),
   ]);
   for (const result of results) expect(result).toMatchObject({ failure: { kind: 'unauthorized', retryAfterMs: 1 } });
   expect(world.calls).toBe(1);

@@ -1,0 +1,69 @@
+import { expect, test } from '@jest/globals';
+import { CHAT, eachWithGateway, shown, world } from '../fixture/each-test.ts';
+import { nextOutcome } from '../fixture/ledger.ts';
+
+const PATIENCE_MS = 30_000;
+const TABLE = 'Two hosts:\n\n| host | load |\n|---|---:|\n| a | 1 |\n| b | 12 |\n';
+
+eachWithGateway();
+
+async function answered(text: string) {
+  world.claude.react(() => ({ do: 'answer', text }));
+  world.telegram.say(CHAT, 'Hello');
+  expect(await nextOutcome(world, CHAT, 1, PATIENCE_MS)).toMatchObject({ outcome: 'answered' });
+  return world.telegram.shown(CHAT);
+}
+
+test('marks of Markdown are shown as entities, and the notification has no marks', async () => {
+  const [message] = await answered('This is **bold** and `code`.');
+  expect(message).toMatchObject({
+    text: 'This is bold and code.',
+    notified: 'This is bold and code.',
+    entities: [
+      { type: 'bold', offset: 8, length: 4 },
+      { type: 'code', offset: 17, length: 4 },
+    ],
+  });
+});
+
+test('a server without rich messages gets a table as monospaced text, and is asked for one only once', async () => {
+  const [first] = await answered(TABLE);
+  expect(first?.text).toContain('Two hosts:');
+  expect(first?.entities).toEqual([expect.objectContaining({ type: 'pre' })]);
+  world.telegram.say(CHAT, 'Again');
+  await nextOutcome(world, CHAT, 2);
+  expect(world.telegram.calls.filter(({ method }) => method === 'sendRichMessage')).toHaveLength(1);
+});
+
+test('entities that Telegram refuses are left out, and the text is sent as it is', async () => {
+  const refused = { status: 400, description: "Bad Request: can't parse entities: wrong offset" };
+  world.telegram.fail('sendMessage', refused, 1, ({ entities }) => entities !== undefined);
+  const [message] = await answered('This is **bold**.');
+  expect(message).toMatchObject({ text: 'This is bold.' });
+  expect(message).not.toHaveProperty('entities');
+  expect(shown()).toHaveLength(1);
+});
+
+test('a timeout never changes the format: the repeat has its entities behind the notice', async () => {
+  world.telegram.fail('sendMessage', { do: 'loseReply' });
+  const [first, repeat] = await answered('This is **bold**.');
+  expect(first?.entities).toEqual([{ type: 'bold', offset: 8, length: 4 }]);
+  const offset = (repeat?.text.indexOf('This is') ?? 0) + 8;
+  expect(repeat?.entities).toEqual([{ type: 'bold', offset, length: 4 }]);
+});
+
+test('an answer of 20,000 characters with code and tables arrives whole, in order, each part within the limits', async () => {
+  const section = (n: number) =>
+    `## Part ${n}\n\n${'word '.repeat(300)}\n\n\`\`\`ts\n${'const x = 1;\n'.repeat(40)}\`\`\`\n\n${TABLE}`;
+  const messages = await answered([1, 2, 3, 4, 5, 6, 7, 8].map(section).join('\n\n'));
+  const whole = messages.map(({ text }) => text).join('\n');
+  expect([...whole.matchAll(/Part (\d)/g)].map(([, n]) => Number(n))).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
+  expect(messages.length).toBeGreaterThan(4);
+  expect(messages.filter(({ notified }) => notified !== undefined)).toHaveLength(1);
+  expect(whole.match(/const x = 1;/g)).toHaveLength(320);
+});
+
+test('an answer whose marks are not closed, or of nothing but quote marks, arrives', async () => {
+  const [message] = await answered(`**never closed\n\n${'>'.repeat(5_000)}`);
+  expect(message?.text).toContain('never closed');
+});

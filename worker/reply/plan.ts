@@ -1,0 +1,57 @@
+import type { Attempt, Conclusion } from '../lane/attempt.ts';
+import { withEntities } from './format/entities.ts';
+import { healed } from './format/heal.ts';
+import { type LayoutOptions, layOut, type Part, stepDown, textOf } from './format/layout.ts';
+import { richBlocks } from './format/rich.ts';
+import type { Content } from './part.ts';
+import { splitReply } from './split.ts';
+
+/** The messages of a reply: plain notices, and a model's answer laid out for Telegram. */
+export function planned(
+  notices: readonly string[],
+  answer: string,
+  options: LayoutOptions,
+): Pick<Conclusion, 'parts' | 'layout'> {
+  const laid = layOut(answer, options);
+  return { parts: [...notices, ...laid.map(textOf)], layout: [...notices.map(() => null), ...laid] };
+}
+
+/** What is sent for a part of a conclusion. One that an earlier version stored is plain text. */
+export function contentAt({ parts, layout }: Conclusion, index: number): Content {
+  const part = layout?.[index] ?? undefined;
+  if (part === undefined || part.path === 'plain') return { kind: 'text', text: parts[index] ?? '', entities: [] };
+  if (part.path === 'rich') return { kind: 'rich', blocks: richBlocks(part.blocks) };
+  return { kind: 'text', ...withEntities(part.blocks) };
+}
+
+/** Whether there is a simpler way to show a part. */
+export function isFormatted({ layout }: Conclusion, index: number): boolean {
+  const part = layout?.[index] ?? undefined;
+  return part !== undefined && part.path !== 'plain';
+}
+
+/**
+ * Replaces a part whose format Telegram refuses by simpler ones, in the stored conclusion too: the next attempt must
+ * find the same parts. No later part was sent yet, so their marks are free.
+ */
+export async function simplify(attempt: Attempt, conclusion: Conclusion, index: number): Promise<Conclusion> {
+  const { parts, layout = [] } = conclusion;
+  const instead = stepDown(layout[index] as Part);
+  const simpler = {
+    ...conclusion,
+    parts: parts.toSpliced(index, 1, ...instead.map(textOf)),
+    layout: layout.toSpliced(index, 1, ...instead),
+  };
+  await attempt.write('', [['HSET', attempt.keys.turn(attempt.entry), 'conclusion', JSON.stringify(simpler)]]);
+  return simpler;
+}
+
+/** A preview of a longer text is plain: laying out all of it each second would cost too much. */
+const PREVIEW_CHARS_MAX = 20_000;
+
+/** The newest part of an answer that is still being written. */
+export function preview(soFar: string): Extract<Content, { kind: 'text' }> {
+  const last = soFar.length > PREVIEW_CHARS_MAX ? undefined : layOut(healed(soFar), { rich: 'off' }).at(-1);
+  if (last === undefined) return { kind: 'text', text: splitReply(soFar).at(-1) ?? '', entities: [] };
+  return { kind: 'text', ...withEntities(last.blocks) };
+}
