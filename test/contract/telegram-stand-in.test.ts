@@ -6,7 +6,7 @@ import { startTelegram, type TelegramStandIn } from '../stand-in/telegram/server
 const open: { close(): unknown }[] = [];
 
 async function start(): Promise<{ telegram: TelegramStandIn; client: Telegram }> {
-  const telegram = await startTelegram();
+  const telegram = await startTelegram({ privacy: 'off' });
   const agent = new Agent({ keepAlive: true });
   open.push(telegram, { close: () => agent.destroy() });
   return { telegram, client: new Telegram(telegram.token, { apiRoot: telegram.url, agent }) };
@@ -47,7 +47,10 @@ test('getMe returns the bot; a wrong token gets 401 and an unknown method 404', 
   expect(await client.getMe()).toMatchObject({ id: telegram.botId, is_bot: true });
   const stranger = new Telegram('1:other', { apiRoot: telegram.url });
   expect(await refusal(stranger.getMe())).toEqual({ code: 401, description: 'Unauthorized' });
-  expect(await refusal(client.callApi('sendRocket' as 'getMe', {}))).toEqual({ code: 404, description: 'Not Found' });
+  expect(await refusal(client.callApi('sendRocket' as 'getMe', {}))).toEqual({
+    code: 404,
+    description: 'Not Found: method not found',
+  });
 });
 
 test('accepts parameters by query, JSON or form, and answers 400 to invalid JSON', async () => {

@@ -1,4 +1,7 @@
-import { badRequest } from './refusal.ts';
+import type { Entity } from './entities.ts';
+import { badRequest, forbidden, RefusedError } from './refusal.ts';
+import type { RichBlock } from './rich-blocks.ts';
+import type { RichMessage } from './rich-message.ts';
 
 /** The kinds of chat that a bot can be in. */
 export type ChatType = 'private' | 'group' | 'supergroup' | 'channel';
@@ -6,7 +9,11 @@ export type ChatType = 'private' | 'group' | 'supergroup' | 'channel';
 /** A bot message as a user sees it now. */
 export interface ShownMessage {
   messageId: number;
+  /** What a person reads. Of a rich message it is the words, which the API does not send as a text. */
   text: string;
+  /** The blocks of a rich message, as the server has kept them. */
+  rich?: RichBlock[];
+  isRtl?: true;
   /** When it was sent. */
   at: number;
   /** What a phone's notification showed: the text as it was sent. Nothing for a message that arrived in silence. */
@@ -17,11 +24,15 @@ export interface ShownMessage {
   editedAt?: number;
   replyTo?: number;
   topicId?: number;
-  entities?: unknown[];
+  /** As the server has put them right. */
+  entities?: Entity[];
   replyMarkup?: unknown;
   /** Set for a message that is a file: its text is the caption then. */
   document?: { name: string; bytes: number };
 }
+
+/** What the bot is in a chat. A private chat whose user has blocked it has `kicked` it. */
+export type Membership = 'member' | 'administrator' | 'left' | 'kicked';
 
 /** A chat that the bot can write to. */
 export interface Chat {
@@ -29,21 +40,29 @@ export interface Chat {
   readonly type: ChatType;
   readonly title: string;
   readonly topics: Set<number>;
-  /** The users' messages, which a bot can reply to but not change. */
-  readonly others: Map<number, { text: string; date: number }>;
+  /** Whether it is a supergroup with topics, or once had some. */
+  isForum: boolean;
+  /** The users' messages as updates show them, which a bot can reply to but not change. */
+  readonly others: Map<number, Record<string, unknown>>;
+  /** Those of them that were meant for the bot, so that an answer to them is too. */
+  readonly meant: Set<number>;
   readonly shown: Map<number, ShownMessage>;
   lastMessageId: number;
+  membership: Membership;
+  /** The supergroup that a group has become. */
+  migratedTo?: number;
 }
 
 /** What a bot sends. */
 export interface Outgoing {
   readonly chatId: number;
   readonly text: string;
+  readonly rich?: RichMessage | undefined;
   readonly topicId?: number | undefined;
   readonly replyTo?: number | undefined;
   readonly replyMayMiss?: boolean | undefined;
   readonly isSilent?: boolean | undefined;
-  readonly entities?: unknown[] | undefined;
+  readonly entities?: Entity[] | undefined;
   readonly replyMarkup?: unknown;
   readonly document?: { name: string; bytes: number } | undefined;
 }
@@ -51,15 +70,19 @@ export interface Outgoing {
 /** What an edit sets; what it leaves out is removed. */
 export interface Change {
   readonly text: string;
-  readonly entities?: unknown[] | undefined;
+  readonly rich?: RichMessage | undefined;
+  readonly entities?: Entity[] | undefined;
   readonly replyMarkup?: unknown;
 }
+
+/** A supergroup's id is its number behind -100. */
+const SUPERGROUPS_FROM = -1_000_000_000_000;
 
 const NOT_MODIFIED =
   'message is not modified: specified new message content and reply markup are exactly the same as a current content and reply markup of the message';
 
-const asSeen = ({ text, entities, replyMarkup }: Change): string =>
-  JSON.stringify([text, entities ?? [], replyMarkup ?? null]);
+/** The topic that every forum has. Messages in it name none, and it is in no list of topics. */
+export const GENERAL = 1;
 
 /** The chats, and what stands in them. */
 export class Chats {
@@ -73,19 +96,35 @@ export class Chats {
       type,
       title,
       topics: new Set<number>(),
+      isForum: false,
       others: new Map(),
+      meant: new Set<number>(),
       shown: new Map<number, ShownMessage>(),
       lastMessageId: 0,
+      membership: 'member',
     };
     this.#chats.set(id, chat);
     return chat;
   }
 
-  /** The chat of that id. Refuses when the bot has never met it. */
+  /** The chat of that id. Refuses when the bot has never met it, or may not write there. */
   find(id: number | undefined): Chat {
     const chat = id === undefined ? undefined : this.#chats.get(id);
     if (chat === undefined) throw badRequest('chat not found');
+    if (chat.migratedTo !== undefined) throw upgraded(chat.migratedTo);
+    const why = whyClosed(chat);
+    if (why !== undefined) throw forbidden(why);
     return chat;
+  }
+
+  /** Turns a group into a supergroup, which has another id and counts its messages anew. */
+  migrate(id: number): { from: Chat; to: Chat } {
+    const from = this.find(id);
+    if (from.type !== 'group') throw new Error(`Chat ${id} is no group, so it cannot become a supergroup.`);
+    const to = this.open(SUPERGROUPS_FROM + id, 'supergroup', from.title);
+    from.migratedTo = to.id;
+    to.membership = from.membership;
+    return { from, to };
   }
 
   /** Takes the next message id. A supergroup counts its own; all other chats of a bot share one sequence. */
@@ -100,8 +139,8 @@ export class Chats {
   /** Shows a message of the bot. */
   send(outgoing: Outgoing): { chat: Chat; message: ShownMessage } {
     const chat = this.find(outgoing.chatId);
-    const { topicId, replyTo } = outgoing;
-    if (topicId !== undefined && !chat.topics.has(topicId)) throw badRequest('message thread not found');
+    const { replyTo } = outgoing;
+    const topicId = topicIn(chat, outgoing.topicId);
     const isReplyKnown = replyTo === undefined || chat.others.has(replyTo) || chat.shown.has(replyTo);
     if (!isReplyKnown && !outgoing.replyMayMiss) throw badRequest('message to be replied not found');
     const message: ShownMessage = {
@@ -112,7 +151,8 @@ export class Chats {
       ...(!outgoing.isSilent && { notified: outgoing.text }),
       ...(replyTo !== undefined && isReplyKnown && { replyTo }),
       ...(topicId !== undefined && { topicId }),
-      ...(outgoing.entities !== undefined && { entities: outgoing.entities }),
+      ...(outgoing.rich && { rich: outgoing.rich.blocks, ...(outgoing.rich.is_rtl && { isRtl: true }) }),
+      ...(outgoing.entities?.length && { entities: outgoing.entities }),
       ...(outgoing.replyMarkup !== undefined && { replyMarkup: outgoing.replyMarkup }),
       ...(outgoing.document !== undefined && { document: outgoing.document }),
     };
@@ -120,23 +160,40 @@ export class Chats {
     return { chat, message };
   }
 
-  /** Changes a message's text. The same text again is refused, as the API does it. */
+  /** Changes a message's text, or makes it rich or plain. The same content again is refused, as the API does it. */
   edit(chatId: number, messageId: number, change: Change): { chat: Chat; message: ShownMessage } {
+    const { chat, message } = this.#own(chatId, messageId);
+    if (message.document !== undefined) throw badRequest('there is no text in the message to edit');
+    const { text, entities = [], rich, replyMarkup } = change;
+    const wanted = [text, entities, rich?.blocks, rich?.is_rtl, replyMarkup];
+    const { entities: shown = [], rich: blocks, isRtl } = message;
+    refuseSame(wanted, [message.text, shown, blocks, isRtl, message.replyMarkup]);
+    for (const part of ['entities', 'rich', 'isRtl', 'replyMarkup'] as const) delete message[part];
+    Object.assign(message, {
+      text,
+      edits: message.edits + 1,
+      editedAt: Date.now(),
+      ...(entities.length > 0 && { entities }),
+      ...(rich && { rich: rich.blocks, ...(rich.is_rtl && { isRtl: true }) }),
+      ...(replyMarkup !== undefined && { replyMarkup }),
+    });
+    return { chat, message };
+  }
+
+  /** Changes the keyboard under a message, or removes it. */
+  editMarkup(chatId: number, messageId: number, replyMarkup: unknown): { chat: Chat; message: ShownMessage } {
+    const { chat, message } = this.#own(chatId, messageId);
+    refuseSame([replyMarkup], [message.replyMarkup]);
+    if (replyMarkup === undefined) delete message.replyMarkup;
+    else message.replyMarkup = replyMarkup;
+    return { chat, message };
+  }
+
+  #own(chatId: number, messageId: number): { chat: Chat; message: ShownMessage } {
     const chat = this.find(chatId);
     const message = chat.shown.get(messageId);
-    if (message === undefined) {
-      throw badRequest(chat.others.has(messageId) ? "message can't be edited" : 'message to edit not found');
-    }
-    if (message.document !== undefined) throw badRequest('there is no text in the message to edit');
-    if (asSeen(message) === asSeen(change)) throw badRequest(NOT_MODIFIED);
-    message.text = change.text;
-    message.edits += 1;
-    message.editedAt = Date.now();
-    if (change.entities === undefined) delete message.entities;
-    else message.entities = change.entities;
-    if (change.replyMarkup === undefined) delete message.replyMarkup;
-    else message.replyMarkup = change.replyMarkup;
-    return { chat, message };
+    if (message !== undefined) return { chat, message };
+    throw badRequest(chat.others.has(messageId) ? "message can't be edited" : 'message to edit not found');
   }
 
   /** Removes a message, the bot's own or a user's. */
@@ -159,36 +216,28 @@ export class Chats {
   }
 }
 
-/** A message as the API describes it. */
-export function messageBody(chat: Chat, message: ShownMessage, bot: Record<string, unknown>): Record<string, unknown> {
-  const { replyTo, topicId, document, entities, replyMarkup } = message;
-  return {
-    message_id: message.messageId,
-    from: bot,
-    chat: chatBody(chat),
-    date: Math.floor(message.at / 1000),
-    ...(message.editedAt !== undefined && { edit_date: Math.floor(message.editedAt / 1000) }),
-    ...(topicId !== undefined && { message_thread_id: topicId, is_topic_message: true }),
-    ...(replyTo !== undefined && { reply_to_message: quotedBody(chat, replyTo) }),
-    ...(document === undefined
-      ? { text: message.text }
-      : {
-          document: { file_id: `sent-${message.messageId}`, file_name: document.name, file_size: document.bytes },
-          ...(message.text !== '' && { caption: message.text }),
-        }),
-    ...(entities !== undefined && { entities }),
-    ...(replyMarkup !== undefined && { reply_markup: replyMarkup }),
-  };
+/** The topic that a message goes to. A chat that has none ignores the number; the general topic cannot be named. */
+export function topicIn(chat: Chat, topicId: number | undefined): number | undefined {
+  if (topicId === undefined || topicId <= 0 || (chat.type !== 'private' && !chat.isForum)) return undefined;
+  if (!chat.topics.has(topicId)) throw badRequest('message thread not found');
+  return topicId;
 }
 
-/** A message as another one quotes it; one that is gone has the date 0, as in the API. */
-export function quotedBody(chat: Chat, messageId: number): Record<string, unknown> {
-  const shown = chat.shown.get(messageId);
-  const quoted = shown ? { text: shown.text, date: Math.floor(shown.at / 1000) } : chat.others.get(messageId);
-  return { message_id: messageId, chat: chatBody(chat), date: 0, ...quoted };
+function refuseSame(wanted: unknown, shown: unknown): void {
+  if (JSON.stringify(wanted) === JSON.stringify(shown)) throw badRequest(NOT_MODIFIED);
 }
 
-/** A chat as the API describes it. */
-export function chatBody({ id, type, title }: Chat): Record<string, unknown> {
-  return type === 'private' ? { id, type, first_name: title } : { id, type, title };
+function upgraded(migrate_to_chat_id: number): RefusedError {
+  return new RefusedError({
+    status: 400,
+    description: 'Bad Request: group chat was upgraded to a supergroup chat',
+    parameters: { migrate_to_chat_id },
+  });
+}
+
+/** Why the bot may not write in a chat any more. */
+function whyClosed({ type, membership }: Chat): string | undefined {
+  if (membership === 'member' || membership === 'administrator') return undefined;
+  if (type === 'private') return 'bot was blocked by the user';
+  return membership === 'left' ? `bot is not a member of the ${type} chat` : `bot was kicked from the ${type} chat`;
 }

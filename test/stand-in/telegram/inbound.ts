@@ -1,4 +1,7 @@
-import { type Chat, type Chats, type ChatType, chatBody, quotedBody } from './chats.ts';
+import { chatBody, quotedBody } from './bodies.ts';
+import { type Chat, type Chats, type ChatType, GENERAL } from './chats.ts';
+import { markedFields, textMentions } from './marks.ts';
+import { isMeant, type Reader, reaches } from './privacy.ts';
 
 /** How a user's message differs from a plain one. */
 export interface SayOptions {
@@ -7,6 +10,14 @@ export interface SayOptions {
   topicId?: number;
   chatType?: ChatType;
   firstName?: string;
+  username?: string;
+  /** What the sender's app speaks. Default: en. */
+  languageCode?: string;
+  /**
+   * Who speaks instead of a person: `group` for an anonymous administrator, a channel by its id and title. The sender is
+   * then an account that stands for all of them, as in the API.
+   */
+  senderChat?: 'group' | { id: number; title: string };
   /** Default: the chat's next. */
   messageId?: number;
   /** The id of the message that this one answers. */
@@ -15,40 +26,100 @@ export interface SayOptions {
   date?: number;
   /** Send it as `edited_message` instead of `message`. */
   edited?: boolean;
-  /** Further fields of the message, such as `photo`, `caption`, `document`, `media_group_id`. */
+  /** Somebody without a user name who is mentioned: the words in the text or caption that stand for them. */
+  textMention?: { words: string; user: { id: number; [more: string]: unknown } };
+  /** Further fields of the message, such as `photo`, `caption`, `media_group_id`, or what inbound-kinds.ts builds. */
   extra?: Record<string, unknown>;
 }
 
-/** A user's message as an update, not numbered yet. Makes its chat and topic known to the bot. */
-export function userMessage(chats: Chats, chatId: number, text: string, options: SayOptions): Record<string, unknown> {
-  const { topicId, replyTo, extra } = options;
+type Body = Record<string, unknown>;
+
+const ANONYMOUS = { id: 1_087_968_824, is_bot: true, first_name: 'Group', username: 'GroupAnonymousBot' };
+const CHANNEL_BOT = { id: 136_817_688, is_bot: true, first_name: 'Channel', username: 'Channel_Bot' };
+
+/**
+ * A user's message as an update, not numbered yet; undefined where it does not reach the bot. Makes its chat and topic
+ * known to the bot.
+ */
+export function userMessage(
+  chats: Chats,
+  chatId: number,
+  text: string,
+  options: SayOptions,
+  reader: Reader,
+): Body | undefined {
   const chat = chats.open(chatId, options.chatType, options.firstName);
-  if (topicId !== undefined) chat.topics.add(topicId);
-  const messageId = chats.nextMessageId(chat, options.messageId);
-  const date = options.date ?? Math.floor(Date.now() / 1000);
-  chat.others.set(messageId, { text, date });
-  const message = {
-    message_id: messageId,
-    from: sender(chat, options),
-    chat: { ...chatBody(chat), ...(topicId !== undefined && { is_forum: true }) },
-    date,
+  openTopic(chat, options.topicId);
+  const message = bodyOf(chats, chat, text, options, reader);
+  const messageId = message.message_id as number;
+  chat.others.set(messageId, message);
+  if (isMeant(message, chat, reader)) chat.meant.add(messageId);
+  const kind = chat.type === 'channel' ? 'channel_post' : 'message';
+  return reaches(message, chat, reader) ? { [options.edited ? `edited_${kind}` : kind]: message } : undefined;
+}
+
+function openTopic(chat: Chat, topicId: number | undefined): void {
+  if (topicId === undefined) return;
+  if (chat.type === 'supergroup') chat.isForum = true;
+  if (topicId !== GENERAL) chat.topics.add(topicId);
+}
+
+function bodyOf(chats: Chats, chat: Chat, text: string, options: SayOptions, reader: Reader): Body {
+  const { textMention: named, extra = {} } = options;
+  const content: Body = { ...(text !== '' && { text }), ...extra };
+  for (const [field, name] of [
+    ['text', 'entities'],
+    ['caption', 'caption_entities'],
+  ] as const) {
+    const words = content[field];
+    if (named === undefined || typeof words !== 'string') continue;
+    const given = (content[name] ?? []) as object[];
+    content[name] = [...given, ...textMentions(words, named.words, named.user)];
+  }
+  return {
+    message_id: chats.nextMessageId(chat, options.messageId),
+    ...senderOf(chat, options),
+    chat: chatBody(chat),
+    date: options.date ?? Math.floor(Date.now() / 1000),
     ...(options.edited && { edit_date: Math.floor(Date.now() / 1000) }),
-    ...(topicId !== undefined && { message_thread_id: topicId, is_topic_message: true }),
-    ...(replyTo !== undefined && { reply_to_message: quotedBody(chat, replyTo) }),
-    ...(text !== '' && { text }),
-    ...commandEntity(text),
-    ...extra,
+    ...placeOf(chat, options, reader),
+    ...content,
+    ...markedFields(content),
   };
-  return { [options.edited ? 'edited_message' : 'message']: message };
 }
 
-function sender(chat: Chat, { fromId, firstName }: SayOptions): Record<string, unknown> {
-  const id = fromId ?? (chat.id > 0 ? chat.id : 1);
-  return { id, is_bot: false, first_name: firstName ?? `User ${id}`, language_code: 'en' };
+/** A message in the general topic names none; in another one it answers that topic's first message, or what it says. */
+function placeOf(chat: Chat, { topicId, replyTo }: SayOptions, { bot }: Reader): Body {
+  const place =
+    topicId === undefined || (topicId === GENERAL && chat.isForum)
+      ? {}
+      : { message_thread_id: topicId, is_topic_message: true };
+  if (replyTo !== undefined) return { ...place, reply_to_message: quotedBody(chat, replyTo, bot as Body) };
+  const opensTopic = chat.isForum && 'message_thread_id' in place;
+  return opensTopic ? { ...place, reply_to_message: topicRoot(chat, topicId ?? 0) } : place;
 }
 
-/** The real server marks a command at the start of a text, and bot frameworks look for that mark. */
-function commandEntity(text: string): Record<string, unknown> {
-  const command = /^\/[A-Za-z0-9_]{1,32}(?:@\w+)?/.exec(text)?.[0];
-  return command === undefined ? {} : { entities: [{ type: 'bot_command', offset: 0, length: command.length }] };
+function topicRoot(chat: Chat, topicId: number): Body {
+  return {
+    message_id: topicId,
+    from: userBody(1),
+    chat: chatBody(chat),
+    date: 1,
+    message_thread_id: topicId,
+    is_topic_message: true,
+    forum_topic_created: { name: `Topic ${topicId}`, icon_color: 7_322_096 },
+  };
+}
+
+function senderOf(chat: Chat, { fromId, firstName, username, languageCode = 'en', senderChat }: SayOptions): Body {
+  if (senderChat === 'group') return { from: ANONYMOUS, sender_chat: chatBody(chat) };
+  if (senderChat !== undefined) return { from: CHANNEL_BOT, sender_chat: { ...senderChat, type: 'channel' } };
+  if (chat.type === 'channel') return { sender_chat: chatBody(chat) };
+  const user = userBody(fromId ?? (chat.id > 0 ? chat.id : 1), firstName);
+  return { from: { ...user, ...(username !== undefined && { username }), language_code: languageCode } };
+}
+
+/** A person. */
+export function userBody(id: number, firstName = `User ${id}`): Body {
+  return { id, is_bot: false, first_name: firstName };
 }

@@ -19,3 +19,8 @@ export class RefusedError extends Error {
 export function badRequest(why: string): RefusedError {
   return new RefusedError({ status: 400, description: `Bad Request: ${why}` });
 }
+
+/** 403: the bot may not write there, or not any more. */
+export function forbidden(why: string): RefusedError {
+  return new RefusedError({ status: 403, description: `Forbidden: ${why}` });
+}

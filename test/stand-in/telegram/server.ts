@@ -1,107 +1,72 @@
 /**
- * A strict stand-in for a Bot API server, for tests and the demo: the real rules about offsets, texts and edits, the
- * real errors, and a ledger of every call. Failures come only when a test plans them.
+ * A strict stand-in for a Bot API server, for tests and the demo: the real rules about offsets, texts, edits, drafts,
+ * buttons and groups, the real errors, and a ledger of every call. Failures come only when a test plans them.
  */
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { closeServer, listen, readBody, sendJson } from '../loopback.ts';
+import { createServer } from 'node:http';
+import { closeServer, listen } from '../loopback.ts';
 import { listed, News } from '../news.ts';
-import { Chats, type ChatType, type ShownMessage } from './chats.ts';
-import { type Failure, Failures } from './failures.ts';
+import { Calls, describe, type TelegramCall } from './calls.ts';
+import { Chats, type ChatType, type Membership, type ShownMessage } from './chats.ts';
+import type { Desk } from './desk.ts';
+import { type DraftState, Drafts } from './drafts.ts';
+import type { Failure } from './failures.ts';
 import { Files } from './files.ts';
+import { Floods } from './floods.ts';
 import { type SayOptions, userMessage } from './inbound.ts';
-import { type Desk, methodNamed } from './methods.ts';
-import { type Params, readParams } from './params.ts';
-import { type Refusal, RefusedError } from './refusal.ts';
+import { type MenuItem, Menus } from './menus.ts';
+import type { Params } from './params.ts';
+import { changeMembership, press, serviceMessage, stopDraft } from './people.ts';
+import { Queries } from './queries.ts';
+import type { TelegramOptions, TelegramStandIn } from './stand-in.ts';
 import { UpdateQueue } from './updates.ts';
+import { ApiVersion, NEWEST } from './versions.ts';
 import { Webhook } from './webhook.ts';
 
-/** One call of a method, kept from its arrival on; `ok`, `status` and `messageId` are filled in by its answer. */
-export interface TelegramCall {
-  at: number;
-  method: string;
-  params: Params;
-  ok: boolean;
-  /** The HTTP status, 0 as long as none was sent, or when it was lost. */
-  status: number;
-  /** The message that was sent or changed, also when the answer got lost. */
-  messageId?: number;
-  /** What the API said where it refused. */
-  description?: string;
-  /** When the answer was sent, or lost, or the caller went away. */
-  endedAt?: number;
-}
-
-/** A running Telegram stand-in. */
-export interface TelegramStandIn {
-  /** The API root, as `TELEGRAM_API_ROOT` takes it. */
-  readonly url: string;
-  readonly token: string;
-  readonly botId: number;
-  /** Every call with the right token, in the order of arrival. */
-  readonly calls: readonly TelegramCall[];
-  /** Every delivery to a webhook that was tried, with its status (0: none came). */
-  readonly deliveries: readonly { updateId: number; status: number }[];
-  /** A user writes: makes the chat (and topic) known, and answers the update's id. */
-  say(chatId: number, text: string, options?: SayOptions): number;
-  /** Makes a chat known without a message in it, such as the operator's. */
-  openChat(chatId: number, type?: ChatType): void;
-  /** Stores a file that a user "sent", and answers its file_id. `statedBytes` makes it pose as a larger one. */
-  addFile(bytes: Buffer, path?: string, statedBytes?: number): string;
-  /** Adds a raw update; its update_id is given when absent. Answers the id. */
-  push(update: object): number;
-  /** Puts an update back, with its id, although it was confirmed. */
-  redeliver(updateId: number): void;
-  /** The bot's messages in a chat as a user sees them now, in one topic of it when that is given. */
-  shown(chatId: number, topicId?: number): ShownMessage[];
-  /** The highest update id that was confirmed, 0 when none was. */
-  confirmedUpTo(): number;
-  /** How many updates are not confirmed. */
-  pending(): number;
-  /** Lets the next `times` (default 1) matching calls of a method (`*`: of any) fail. */
-  fail(method: string, failure: Failure, times?: number, match?: (params: Params) => boolean): void;
-  /** Ends all planned failures. */
-  heal(): void;
-  /** The first message shown in a chat that matches. Rejects with what is shown. Default 5 s. */
-  waitForText(chatId: number, match: RegExp | ((text: string) => boolean), timeoutMs?: number): Promise<ShownMessage>;
-  /** The first call that matches, at its arrival or its end. Rejects with what was called. Default 5 s. */
-  waitForCall(match: (call: TelegramCall) => boolean, timeoutMs?: number): Promise<TelegramCall>;
-  /** Calls the listener after each call that has ended. */
-  onAnswer(listener: (call: TelegramCall) => void): void;
-  /** Resolves once that update, or a later one, was confirmed. Default 5 s. */
-  waitForConfirmed(updateId: number, timeoutMs?: number): Promise<void>;
-  /** Cuts every open connection and stops. */
-  close(): Promise<void>;
-}
+export type { TelegramCall } from './calls.ts';
+export type { TelegramOptions, TelegramStandIn } from './stand-in.ts';
 
 const WAIT_MS = 5000;
-const BODY_BYTES_MAX = 50 * 1024 * 1024;
 const BOT_ID = 7_000_001;
 const FIRST_UPDATE_ID = 500_001;
-const SLOW_MS = 1000;
+const DRAFT_LIFE_MS = 30_000;
 
 class TelegramServer implements TelegramStandIn {
   url = '';
   readonly token: string;
   readonly botId: number;
-  readonly calls: TelegramCall[] = [];
+  readonly username = 'spillway_stand_in_bot';
+  readonly calls: readonly TelegramCall[];
   readonly deliveries;
+  readonly answers;
   readonly #news = new News();
-  readonly #failures = new Failures();
   readonly #desk: Desk;
-  readonly #listeners: ((call: TelegramCall) => void)[] = [];
-  readonly #server = createServer((request, response) => {
-    this.#route(request, response).catch((error) => response.destroy(error));
-  });
+  readonly #calls: Calls;
+  readonly #server;
 
-  constructor(token: string) {
-    this.token = token;
-    this.botId = Number(token.split(':')[0]);
+  constructor(options: TelegramOptions) {
+    this.token = options.token ?? `${BOT_ID}:stand-in`;
+    this.botId = Number(this.token.split(':')[0]);
     const updates = new UpdateQueue(FIRST_UPDATE_ID);
-    const webhook = new Webhook(updates, () => this.#news.tell());
-    this.deliveries = webhook.deliveries;
-    const bot = { id: this.botId, is_bot: true, first_name: 'Spillway', username: 'spillway_stand_in_bot' };
-    this.#desk = { bot, chats: new Chats(), files: new Files(), updates, webhook, commands: [] };
+    this.#desk = {
+      bot: { id: this.botId, is_bot: true, first_name: 'Spillway', username: this.username },
+      version: new ApiVersion(options.apiVersion ?? NEWEST),
+      hasPrivacy: options.privacy !== 'off',
+      chats: new Chats(),
+      drafts: new Drafts(options.draftLifeMs ?? DRAFT_LIFE_MS),
+      queries: new Queries(),
+      menus: new Menus(),
+      files: new Files(),
+      updates,
+      webhook: new Webhook(updates, () => this.#news.tell()),
+      floods: options.floods ? new Floods() : undefined,
+    };
+    this.deliveries = this.#desk.webhook.deliveries;
+    this.answers = this.#desk.queries.answers;
+    this.#calls = new Calls(this.token, this.#desk, () => this.#news.tell());
+    this.calls = this.#calls.list;
+    this.#server = createServer((request, response) => {
+      this.#calls.route(request, response).catch((error) => response.destroy(error));
+    });
   }
 
   async start(port: number | undefined): Promise<this> {
@@ -110,11 +75,54 @@ class TelegramServer implements TelegramStandIn {
   }
 
   say(chatId: number, text: string, options: SayOptions = {}): number {
-    return this.push(userMessage(this.#desk.chats, chatId, text, options));
+    const update = userMessage(this.#desk.chats, chatId, text, options, this.#desk);
+    return update === undefined ? 0 : this.push(update);
   }
 
   openChat(chatId: number, type?: ChatType): void {
     this.#desk.chats.open(chatId, type);
+  }
+
+  setMembership(chatId: number, membership: Membership, fromId = chatId > 0 ? chatId : 1): number {
+    return this.push(changeMembership(this.#desk, this.#desk.chats.open(chatId), membership, fromId));
+  }
+
+  migrate(chatId: number): number {
+    const { from, to } = this.#desk.chats.migrate(chatId);
+    this.push(serviceMessage(this.#desk, from, { migrate_to_chat_id: to.id }));
+    this.push(serviceMessage(this.#desk, to, { migrate_from_chat_id: from.id }));
+    return to.id;
+  }
+
+  deleteTopic(chatId: number, topicId: number): void {
+    this.#desk.chats.open(chatId).topics.delete(topicId);
+  }
+
+  press(chatId: number, messageId: number, data: string, fromId = chatId > 0 ? chatId : 1): string {
+    const { queryId, update } = press(this.#desk, this.#desk.chats.open(chatId), messageId, data, fromId);
+    this.push(update);
+    return queryId;
+  }
+
+  expirePresses(): void {
+    this.#desk.queries.expire();
+  }
+
+  drafts(chatId: number): DraftState[] {
+    return this.#desk.drafts.all(chatId);
+  }
+
+  draft(chatId: number, topicId?: number): DraftState | undefined {
+    return this.#desk.drafts.visible(chatId, topicId);
+  }
+
+  pressStop(chatId: number, topicId?: number): number {
+    const update = stopDraft(this.#desk, this.#desk.chats.open(chatId), topicId);
+    return update === undefined ? 0 : this.push(update);
+  }
+
+  menus(): Record<string, MenuItem[]> {
+    return this.#desk.menus.all();
   }
 
   addFile(bytes: Buffer, path?: string, statedBytes?: number): string {
@@ -142,11 +150,11 @@ class TelegramServer implements TelegramStandIn {
   }
 
   fail(method: string, failure: Failure, times = 1, match?: (params: Params) => boolean): void {
-    this.#failures.plan(method, failure, times, match);
+    this.#calls.failures.plan(method, failure, times, match);
   }
 
   heal(): void {
-    this.#failures.clear();
+    this.#calls.failures.clear();
   }
 
   waitForText(chatId: number, match: RegExp | ((text: string) => boolean), timeoutMs = WAIT_MS): Promise<ShownMessage> {
@@ -160,13 +168,19 @@ class TelegramServer implements TelegramStandIn {
     );
   }
 
+  waitForDraft(chatId: number, match: (draft: DraftState) => boolean, timeoutMs = WAIT_MS): Promise<DraftState> {
+    const seen = (): string =>
+      listed(this.drafts(chatId).map(({ draftId, text }) => `#${draftId} ${JSON.stringify(text.slice(0, 200))}`));
+    return this.#news.until(() => this.drafts(chatId).find(match), timeoutMs, `matching draft in chat ${chatId}`, seen);
+  }
+
   waitForCall(match: (call: TelegramCall) => boolean, timeoutMs = WAIT_MS): Promise<TelegramCall> {
     const seen = (): string => listed(this.calls.map(describe));
     return this.#news.until(() => this.calls.find(match), timeoutMs, 'matching call to Telegram', seen);
   }
 
   onAnswer(listener: (call: TelegramCall) => void): void {
-    this.#listeners.push(listener);
+    this.#calls.onAnswer(listener);
   }
 
   async waitForConfirmed(updateId: number, timeoutMs = WAIT_MS): Promise<void> {
@@ -183,116 +197,9 @@ class TelegramServer implements TelegramStandIn {
     await closeServer(this.#server);
     this.#news.end();
   }
-
-  async #route(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { pathname, searchParams } = new URL(request.url ?? '/', this.url);
-    const body = await readBody(request, BODY_BYTES_MAX);
-    const [, file, token, name = ''] = /^\/(file\/)?bot([^/]*)\/(.*)$/.exec(decodeURI(pathname)) ?? [];
-    if (token === undefined) return refuse(response, { status: 404, description: 'Not Found' });
-    if (token !== this.token) return refuse(response, { status: 401, description: 'Unauthorized' });
-    if (body === undefined) return refuse(response, { status: 413, description: 'Request Entity Too Large' });
-    if (file !== undefined) return this.#download(name, response);
-    const params = readParams(request, searchParams, body);
-    const call: TelegramCall = { at: Date.now(), method: name, params: params ?? {}, ok: false, status: 0 };
-    this.calls.push(call);
-    this.#news.tell();
-    await this.#carryOut(call, params, response);
-    call.endedAt = Date.now();
-    for (const listener of this.#listeners) listener(call);
-    this.#news.tell();
-  }
-
-  #download(path: string, response: ServerResponse): void {
-    const bytes = this.#desk.files.download(path);
-    if (bytes === undefined) refuse(response, { status: 404, description: 'Not Found' });
-    else response.writeHead(200, { 'content-type': 'application/octet-stream' }).end(bytes);
-  }
-
-  async #carryOut(call: TelegramCall, params: Params | undefined, response: ServerResponse): Promise<void> {
-    const gone = new AbortController();
-    response.once('close', () => gone.abort());
-    const failure = this.#failures.take(call.method, call.params);
-    if (failure === undefined) return this.#answer(call, params, response, gone.signal);
-    if ('status' in failure) {
-      call.status = failure.status;
-      call.description = failure.description;
-      return refuse(response, failure as Refusal);
-    }
-    switch (failure.do) {
-      case 'hang':
-        return untilAborted(gone.signal);
-      case 'cut':
-        response.destroy();
-        return;
-      case 'html502':
-        call.status = 502;
-        response.writeHead(502, { 'content-type': 'text/html' });
-        response.end('<html><head><title>502 Bad Gateway</title></head><body>nginx</body></html>');
-        return;
-      case 'slow':
-        await sleep(failure.ms ?? SLOW_MS, undefined, { signal: gone.signal }).catch(() => {});
-        return this.#answer(call, params, response, gone.signal);
-      case 'loseReply':
-        await this.#result(call, params, gone.signal).catch(() => {});
-        call.status = 0;
-        response.destroy();
-    }
-  }
-
-  async #answer(
-    call: TelegramCall,
-    params: Params | undefined,
-    response: ServerResponse,
-    gone: AbortSignal,
-  ): Promise<void> {
-    try {
-      const result = await this.#result(call, params, gone);
-      call.status = 200;
-      sendJson(response, 200, { ok: true, result });
-    } catch (error) {
-      if (!(error instanceof RefusedError)) throw error;
-      call.ok = false;
-      call.status = error.refusal.status;
-      call.description = error.refusal.description;
-      refuse(response, error.refusal);
-    }
-  }
-
-  /** Carries the effect out, and notes it. */
-  async #result(call: TelegramCall, params: Params | undefined, gone: AbortSignal): Promise<unknown> {
-    const method = methodNamed(call.method);
-    if (method === undefined) throw new RefusedError({ status: 404, description: 'Not Found' });
-    if (params === undefined) {
-      throw new RefusedError({ status: 400, description: "Bad Request: can't parse request parameters JSON object" });
-    }
-    const result = await method(this.#desk, params, gone);
-    call.ok = true;
-    const sent = (result as { message_id?: unknown } | null)?.message_id;
-    if (typeof sent === 'number') call.messageId = sent;
-    return result;
-  }
-}
-
-function refuse(response: ServerResponse, { status, description, parameters }: Refusal): void {
-  const body = { ok: false, error_code: status, description, ...(parameters !== undefined && { parameters }) };
-  sendJson(response, status, body);
-}
-
-function untilAborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
-  });
-}
-
-/** One call in a line, for an error message. */
-function describe({ method, params, status, description }: TelegramCall): string {
-  const text = typeof params.text === 'string' ? ` ${JSON.stringify(params.text.slice(0, 60))}` : '';
-  const to = params.chat_id === undefined ? '' : ` to ${params.chat_id}`;
-  return `${method}${to}${text} -> ${status}${description === undefined ? '' : ` ${description}`}`;
 }
 
 /** Starts a Telegram stand-in on loopback. Every test closes its own. */
-export function startTelegram(options: { port?: number; token?: string } = {}): Promise<TelegramStandIn> {
-  return new TelegramServer(options.token ?? `${BOT_ID}:stand-in`).start(options.port);
+export function startTelegram(options: TelegramOptions = {}): Promise<TelegramStandIn> {
+  return new TelegramServer(options).start(options.port);
 }

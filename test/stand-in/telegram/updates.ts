@@ -7,7 +7,7 @@ export interface Update {
 }
 
 /** These kinds reach a bot only when it asks for them by name. */
-const OPT_IN = ['chat_member', 'message_reaction', 'message_reaction_count'];
+const OPT_IN = ['chat_member', 'message_reaction', 'message_reaction_count', 'stopped_message_generation'];
 
 const LIMIT_MAX = 100;
 const LONG_POLL_MAX_S = 50;
