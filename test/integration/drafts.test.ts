@@ -12,8 +12,8 @@ let world: World;
 let gateway: Service;
 
 /** A gateway whose model writes for half a second. */
-async function begin(env: Record<string, string> = {}): Promise<void> {
-  world = await createWorld({ claude: { deltaDelayMs: 15 }, env });
+async function begin(env: Record<string, string> = {}, deltaDelayMs = 15): Promise<void> {
+  world = await createWorld({ claude: { deltaDelayMs }, env });
   world.claude.react(() => ({ do: 'answer', text: WORDS }));
   gateway = await startGateway(world, { draftsEveryMs: 50 });
 }
@@ -43,19 +43,18 @@ test('a private chat sees growing drafts while the model writes, and then the an
 });
 
 test('the stop button ends the turn, and the words so far stay as a message that says so', async () => {
-  await begin();
+  await begin({}, 200);
   world.telegram.say(CHAT, 'tell me');
   const { params } = await world.telegram.waitForCall(({ method, ok }) => method === 'sendMessageDraft' && ok);
   expect(params.can_stop).toBe(true);
-  world.telegram.push({
-    stopped_message_generation: { chat: { id: CHAT, type: 'private' }, draft_id: params.draft_id },
-  });
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'cancelled' });
+  world.telegram.pressStop(CHAT);
+  expect(await nextOutcome(world, CHAT, 1, 20_000)).toMatchObject({ outcome: 'cancelled' });
   expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'command' });
   const [words, reply] = world.telegram.shown(CHAT).map(({ text }) => text);
   expect(words).toMatch(/^word 0, .*\n\n⏹ Stopped here\.$/s);
   expect(WORDS.startsWith(String(words).split('\n')[0] ?? '?')).toBe(true);
   expect(reply).toBe(NOTICE.stopped);
+  world.claude.react(() => undefined);
   world.telegram.say(CHAT, 'go on');
   expect(await nextOutcome(world, CHAT, 3)).toMatchObject({ outcome: 'answered' });
 });
