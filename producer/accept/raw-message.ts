@@ -1,3 +1,5 @@
+import { graphemePrefix } from '../../shared/base/text.ts';
+
 /** A message as Telegram delivers it, as far as we read it. Nothing of it is checked yet. */
 export interface RawMessage {
   message_id?: unknown;
@@ -13,6 +15,10 @@ export interface RawMessage {
   sender_chat?: unknown;
   media_group_id?: unknown;
   reply_to_message?: unknown;
+  external_reply?: unknown;
+  quote?: unknown;
+  forward_origin?: unknown;
+  rich_message?: unknown;
   from?: { id?: unknown; is_bot?: unknown; first_name?: unknown };
   chat?: { id?: unknown; type?: unknown; title?: unknown };
 }
@@ -24,4 +30,21 @@ export function wellFormed(text: string): string {
 
 export function isInteger(value: unknown): value is number {
   return Number.isSafeInteger(value);
+}
+
+export function isFields(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+const LINE_CHARS = 300;
+
+/** A text on one line, of a bounded length; empty for anything else. */
+export function lineOf(value: unknown): string {
+  if (typeof value !== 'string') return '';
+  return graphemePrefix(
+    wellFormed(value)
+      .replace(/[\s\p{Cc}\u2028-\u202e\u2066-\u2069]+/gu, ' ')
+      .trim(),
+    LINE_CHARS,
+  );
 }

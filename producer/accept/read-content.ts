@@ -1,22 +1,20 @@
 import { graphemePrefix } from '../../shared/base/text.ts';
 import type { InboundFile, InboundMessage } from '../../shared/flow/message.ts';
 import { isInteger, type RawMessage, wellFormed } from './raw-message.ts';
+import { inWords } from './read-kinds.ts';
+import { richText } from './read-rich.ts';
+import { SERVICE_FIELDS } from './service-fields.ts';
 
 /** Kinds of content that people send and deserve an answer to, although this version cannot read them. */
 const UNSUPPORTED = [
   'animation',
   'audio',
-  'contact',
-  'dice',
   'document',
   'game',
-  'location',
+  'live_photo',
   'paid_media',
   'photo',
-  'poll',
-  'sticker',
   'story',
-  'venue',
   'video',
   'video_note',
   'voice',
@@ -33,8 +31,13 @@ export function contentOf(message: RawMessage, textMaxChars: number): InboundMes
   if (text !== '') return { kind: 'text', text: capped(text, textMaxChars) };
   const file = fileOf(message);
   if (file) return { kind: 'file', text: capped(writtenText(message.caption), textMaxChars), file };
+  const described = inWords(message) ?? richText(message.rich_message);
+  if (described !== '') return { kind: 'text', text: capped(described, textMaxChars) };
   const what = UNSUPPORTED.find((kind) => kind in message);
-  return what === undefined ? undefined : { kind: 'unsupported', what };
+  if (what !== undefined) return { kind: 'unsupported', what };
+  // A blank text is nothing to answer. What is neither that nor a service message is new to us, and somebody wrote it.
+  const isNobodys = 'text' in message || SERVICE_FIELDS.some((field) => field in message);
+  return isNobodys ? undefined : { kind: 'unsupported', what: 'unknown' };
 }
 
 /** Blank text counts as absent. */

@@ -3,6 +3,7 @@ import type { InboundMessage } from '../../shared/flow/message.ts';
 import { type Gate, isAddressed, isForAnother, isGuest, isOpen } from './gate.ts';
 import { isInteger, type RawMessage, wellFormed } from './raw-message.ts';
 import { contentOf } from './read-content.ts';
+import { contextOf } from './read-context.ts';
 
 /** Why an update was not accepted. Ignored updates are counted, never stored and never answered. */
 export type IgnoreReason =
@@ -57,6 +58,7 @@ export function readUpdate(update: unknown, gate: Gate, textMaxChars: number): U
     },
     sentAtMs: millisecondsOf(message.date),
     ...albumOf(message),
+    ...contextOf(message, gate.bot.id),
     content,
   };
   if (isPrivate || isAddressed(message, chat.id, gate)) return { accept: true, message: read };

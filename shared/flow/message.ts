@@ -29,6 +29,17 @@ const schema = z.object({
   sentAtMs: z.int(),
   /** Telegram sends the files of an album one by one, each with the album's id. */
   album: z.string().min(1).optional(),
+  /** The message that this one answers: whose it was, and its words, or those of them that were picked as a quote. */
+  answers: z
+    .object({
+      by: z.string().optional(),
+      isOurs: z.literal(true).optional(),
+      isQuote: z.literal(true).optional(),
+      text: z.string().min(1),
+    })
+    .optional(),
+  /** Who wrote it first, where it was forwarded. */
+  forwardedFrom: z.string().optional(),
   content: z.discriminatedUnion('kind', [
     z.object({ kind: z.literal('text'), text: z.string().min(1) }),
     /** A photo or a file, with its caption, which may be empty. It is downloaded only when it is answered. */

@@ -125,10 +125,9 @@ test('an attempt that meets a stored conclusion sends nothing, and the next one 
   await lane.admit(1);
   const sent: string[] = [];
   const telegram = {
-    sendMessage: async () => ({ ok: true, value: { messageId: 1 } }),
-    editMessage: async (_to: unknown, _id: number, text: string) => {
+    sendMessage: async (_to: unknown, text: string) => {
       sent.push(text);
-      return { ok: true };
+      return { ok: true, value: { messageId: 1 } };
     },
     sendTyping: async () => ({ ok: true }),
   };
