@@ -6,6 +6,7 @@ import { type InboundMessage, UnreadableMessageError } from '../../shared/flow/m
 import type { OwnName } from '../receive/bot-profile.ts';
 import { FollowUps } from './follow-up.ts';
 import type { Inbox } from './inbox.ts';
+import { type GroupMove, moveOf } from './read-move.ts';
 import { isStop, readStop } from './read-stop.ts';
 import { readUpdate } from './read-update.ts';
 
@@ -29,11 +30,16 @@ export type AcceptUpdate = (update: unknown) => Promise<void>;
 
 export function createAccept(ports: AcceptPorts): AcceptUpdate {
   const { telemetry, log, reach } = ports.instruments;
-  const { allowed, answersAll } = ports;
+  const open = followedGroups(ports);
   const followUps = new FollowUps();
   return async (update) => {
     reach('update received');
-    const gate = { allowed, answersAll, bot: { id: ports.botId, name: ports.ownName.current() } };
+    const gate = { ...open, bot: { id: ports.botId, name: ports.ownName.current() } };
+    const move = moveOf(update, gate);
+    if (move !== undefined) {
+      await ports.inbox.reportMove(move);
+      open.follow(move);
+    }
     const decided = isStop(update) ? readStop(update, gate, Date.now()) : readUpdate(update, gate, ports.textMaxChars);
     if (!decided.accept && !(decided.reason === 'not_addressed' && followUps.includes(decided.message))) {
       telemetry.count(METRIC.ignored, { reason: decided.reason });
@@ -52,6 +58,20 @@ export function createAccept(ports: AcceptPorts): AcceptUpdate {
       return;
     }
     reach('accepted');
+  };
+}
+
+/** The groups that are open, also under the ids to which they move while this process runs. */
+function followedGroups({ allowed, answersAll }: AcceptPorts) {
+  const groups = {
+    allowed: allowed === 'everyone' ? allowed : new Set(allowed),
+    answersAll: answersAll === 'everyone' ? answersAll : new Set(answersAll),
+  };
+  return {
+    ...groups,
+    follow({ from, to }: GroupMove): void {
+      for (const ids of [groups.allowed, groups.answersAll]) if (ids !== 'everyone' && ids.has(from)) ids.add(to);
+    },
   };
 }
 

@@ -1,10 +1,12 @@
 import { join } from 'node:path';
+import { alertCommand } from '../../shared/flow/alert.ts';
 import { createLossTeller, type TellLoss } from '../../shared/flow/data-loss.ts';
 import { encodeMessage, type InboundMessage, laneOf } from '../../shared/flow/message.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import { type EntryId, keysOf, shardOf } from '../../shared/redis/keys.ts';
 import { bindScript } from '../../shared/redis/script.ts';
 import { cancels, commandOf, isPermitted } from '../../shared/telegram/commands.ts';
+import type { GroupMove } from './read-move.ts';
 
 /** Telegram redelivers for 24 hours; twice that covers clocks that disagree. */
 const SEEN_SECONDS = 48 * 3600;
@@ -17,6 +19,8 @@ const SEEN_SECONDS = 48 * 3600;
  * lost earlier ones, it raises an alert.
  */
 export interface Inbox {
+  /** Alerts that a group goes on under another id. Rejects when Redis cannot store the alert. */
+  reportMove(move: GroupMove): Promise<void>;
   accept(botId: number, message: InboundMessage, traceparent: string): Promise<{ entry: EntryId; duplicate: boolean }>;
 }
 
@@ -31,6 +35,10 @@ export function createInbox(redis: RedisClient, shards: number): Inbox {
   const run = bindScript<[0 | 1, EntryId, number]>(redis, join(import.meta.dirname, 'accept.lua'));
   const lossTellers = new Map<number, TellLoss>();
   return {
+    async reportMove({ from, to }) {
+      const text = `The group ${from} goes on under the id ${to}, because Telegram made it a supergroup. Its messages are taken until the next restart: put ${to} into TELEGRAM_ALLOWED_IDS.`;
+      await redis.call(...alertCommand(keysOf(0), { cause: 'group-moved', key: String(from), text }));
+    },
     async accept(botId, message, traceparent) {
       const shard = shardOf(message.chatId, shards);
       const keys = keysOf(shard);

@@ -27,6 +27,7 @@ export type Cause =
   | 'dead-letters'
   | 'budget'
   | 'over-budget'
+  | 'group-moved'
   | 'memory'
   | 'persistence'
   | 'alert-channel'

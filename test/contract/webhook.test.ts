@@ -32,6 +32,7 @@ async function serve(
   const accepted: number[] = [];
   const counted: [string, Record<string, unknown>][] = [];
   const inbox: Inbox = {
+    async reportMove() {},
     async accept(_botId, { updateId }) {
       await accept(updateId);
       accepted.push(updateId);

@@ -158,6 +158,13 @@ export const CAUSES: Readonly<Record<Cause, CauseRule>> = {
     over: 'a new day of the budget began, or it was raised.',
     endsBy: 'watch',
   },
+  'group-moved': {
+    title: 'Groups have new ids',
+    todo: 'Put the new ids into TELEGRAM_ALLOWED_IDS before the next restart.',
+    over: '',
+    endsBy: 'fact',
+    namesEach: true,
+  },
   'over-budget': {
     title: 'Messages are refused, since the daily budget of all chats is used up',
     todo: 'Raise TOTAL_DAILY_TOKENS, or wait until midnight, UTC.',

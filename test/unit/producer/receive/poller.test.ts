@@ -49,6 +49,7 @@ async function poll(polls: number, refuse: (updateId: number, tries: number) => 
   const done = Promise.withResolvers<void>();
   let tries = 0;
   const inbox: Inbox = {
+    async reportMove() {},
     async accept(_botId, { updateId }) {
       tries += 1;
       const error = refuse(updateId, tries);
@@ -108,6 +109,7 @@ function byHand() {
     },
   };
   const inbox: Inbox = {
+    async reportMove() {},
     async accept(_botId, { updateId }) {
       accepted.push(updateId);
       return { entry: `${updateId}-0` as never, duplicate: false };
@@ -243,7 +245,7 @@ test('polls again after an unexpected error', async () => {
       return { ok: false, failure: { kind: 'aborted', description: 'stopped' } };
     },
   };
-  const inbox: Inbox = { accept: async () => ({ entry: '1-0' as never, duplicate: false }) };
+  const inbox: Inbox = { reportMove: async () => {}, accept: async () => ({ entry: '1-0' as never, duplicate: false }) };
   const poller = startPoller({ ...PORTS, lease: held(), telegram, accept: into(inbox) });
   await again.promise;
   await poller.stop();

@@ -1,0 +1,17 @@
+import { type Gate, isOpen } from './gate.ts';
+import { isFields, isInteger } from './raw-message.ts';
+
+/** A group that became a supergroup: it goes on under another id, and Telegram says so in the old chat. */
+export interface GroupMove {
+  from: number;
+  to: number;
+}
+
+/** The move of a group that is open to us; nothing for other updates. Pure, never throws. */
+export function moveOf(update: unknown, gate: Gate): GroupMove | undefined {
+  const message = isFields(update) ? update.message : undefined;
+  if (!isFields(message) || !isFields(message.chat)) return undefined;
+  const { id: from } = message.chat;
+  const { migrate_to_chat_id: to } = message;
+  return isInteger(from) && isInteger(to) && isOpen(gate, from, from, false) ? { from, to } : undefined;
+}
