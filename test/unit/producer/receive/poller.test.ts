@@ -245,7 +245,10 @@ test('polls again after an unexpected error', async () => {
       return { ok: false, failure: { kind: 'aborted', description: 'stopped' } };
     },
   };
-  const inbox: Inbox = { reportMove: async () => {}, accept: async () => ({ entry: '1-0' as never, duplicate: false }) };
+  const inbox: Inbox = {
+    reportMove: async () => {},
+    accept: async () => ({ entry: '1-0' as never, duplicate: false }),
+  };
   const poller = startPoller({ ...PORTS, lease: held(), telegram, accept: into(inbox) });
   await again.promise;
   await poller.stop();
