@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { chatKey, type SessionId } from '../../shared/redis/keys.ts';
 import { runFile } from '../fixture/command.ts';
-import { CHAT, eachInWorld, world } from '../fixture/each-test.ts';
+import { CHAT, eachInWorld, moveToWorld, world } from '../fixture/each-test.ts';
 import { ALERT_CHAT, startGateway } from '../fixture/gateway.ts';
 import { conversation } from '../fixture/history.ts';
 import { nextOutcome } from '../fixture/ledger.ts';
@@ -86,6 +86,7 @@ test('check reports whether messages come by polls or by webhook, and what a sta
 });
 
 test('check reports whether privacy mode hides mentions, and when that contradicts a setting', async () => {
+  await moveToWorld({ telegram: { privacy: 'on' } });
   const telling = async (all: string) => (await cli(['check'], { ...world.env, TELEGRAM_ANSWER_ALL_IDS: all })).stdout;
   expect(await telling('')).toMatch(/groups: privacy mode is on: the bot sees .* no mentions$/m);
   expect(await telling('-1001')).toMatch(/TELEGRAM_ANSWER_ALL_IDS has no effect: send \/setprivacy to BotFather/);
