@@ -51,7 +51,10 @@ async function goesOn(stage: Stage): Promise<void> {
   const sinceMs = Date.now();
   const before = telegram.confirmedUpTo();
   const answers = () =>
-    telegram.calls.some(({ method, at, status }) => method === 'sendMessage' && at > sinceMs && status === 200);
+    telegram.calls.some(
+      ({ method, params, at, status }) =>
+        method === 'sendMessage' && Number(params.chat_id) !== ALERT_CHAT && at > sinceMs && status === 200,
+    );
   const look = () => telegram.confirmedUpTo() > before && answers();
   await awaitAgain(stage, { what: 'an answer after the failover', maxMs: AWAY_MS_MAX, sinceMs }, look);
 }
