@@ -28,6 +28,7 @@ export interface AcceptPorts {
  */
 export type AcceptUpdate = (update: unknown) => Promise<void>;
 
+/** Accepts the updates of one bot into an inbox. Remembers which messages and groups belong to those it has taken. */
 export function createAccept(ports: AcceptPorts): AcceptUpdate {
   const { telemetry, log, reach } = ports.instruments;
   const open = followedGroups(ports);
