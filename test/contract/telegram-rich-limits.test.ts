@@ -1,32 +1,9 @@
 import { expect, test } from '@jest/globals';
 import { CHAT, startBot } from '../fixture/bot-api.ts';
+import { bold, item, kept, paragraph, refused, row, times } from '../fixture/rich.ts';
 
-const paragraph = (text: unknown) => ({ type: 'paragraph', text });
-const bold = (text: unknown) => ({ type: 'bold', text });
-const item = (text: string, more: object = {}) => ({ blocks: [paragraph(text)], ...more });
-const row = (columns: number) => Array.from({ length: columns }, () => ({ text: 'x' }));
 const nested = (levels: number): object =>
   levels === 0 ? paragraph('x') : { type: 'blockquote', blocks: [nested(levels - 1)] };
-const times = (count: number, one: unknown) => Array.from({ length: count }, () => one);
-const rich = (...blocks: unknown[]) => ({ chat_id: CHAT, rich_message: { blocks } });
-
-/** What the server has kept of blocks: the answer, and what is shown. */
-async function kept(...blocks: unknown[]): Promise<{ blocks: unknown[]; text: string }> {
-  const { telegram, call } = await startBot();
-  const { ok, description, result } = await call('sendRichMessage', rich(...blocks));
-  expect({ ok, description }).toEqual({ ok: true });
-  const [message] = telegram.shown(CHAT);
-  expect(result).not.toHaveProperty('text');
-  expect(result).toMatchObject({ rich_message: { blocks: message?.rich } });
-  return { blocks: message?.rich ?? [], text: message?.text ?? '' };
-}
-
-async function refused(...blocks: unknown[]): Promise<string> {
-  const { telegram, refusal } = await startBot();
-  const why = await refusal('sendRichMessage', rich(...blocks));
-  expect(telegram.shown(CHAT)).toEqual([]);
-  return why;
-}
 
 test.each([
   ['a heading of size 7', { type: 'heading', text: 'a', size: 7 }, 'invalid section heading size specified'],
