@@ -32,10 +32,6 @@ export function isInteger(value: unknown): value is number {
   return Number.isSafeInteger(value);
 }
 
-export function isFields(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 const LINE_CHARS = 300;
 
 /** A text on one line, of a bounded length; empty for anything else. */

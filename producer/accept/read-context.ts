@@ -1,6 +1,7 @@
+import { isFields } from '../../shared/base/fields.ts';
 import { graphemePrefix } from '../../shared/base/text.ts';
 import type { InboundMessage } from '../../shared/flow/message.ts';
-import { isFields, lineOf, type RawMessage, wellFormed } from './raw-message.ts';
+import { lineOf, type RawMessage, wellFormed } from './raw-message.ts';
 import { richText } from './read-rich.ts';
 
 type Fields = Record<string, unknown>;

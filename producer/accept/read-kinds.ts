@@ -1,4 +1,5 @@
-import { isFields, lineOf, type RawMessage } from './raw-message.ts';
+import { isFields } from '../../shared/base/fields.ts';
+import { lineOf, type RawMessage } from './raw-message.ts';
 
 type Fields = Record<string, unknown>;
 type Describe = (of: Fields) => string;

@@ -1,5 +1,6 @@
+import { isFields } from '../../shared/base/fields.ts';
 import { type Gate, isOpen } from './gate.ts';
-import { isFields, isInteger } from './raw-message.ts';
+import { isInteger } from './raw-message.ts';
 
 /** A group that became a supergroup: it goes on under another id, and Telegram says so in the old chat. */
 export interface GroupMove {

@@ -1,4 +1,4 @@
-import { isFields } from './raw-message.ts';
+import { isFields } from '../../shared/base/fields.ts';
 
 /** Deeper than Telegram allows. */
 const DEPTH_MAX = 40;

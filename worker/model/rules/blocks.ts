@@ -1,4 +1,6 @@
 /** What is wrong with a single block of the messages. */
+
+import { isFields } from '../../../shared/base/fields.ts';
 import { type Block, isBlank } from '../block.ts';
 import { hasLoneSurrogate, isWellFormed, jsonOf, wellFormedValue } from '../json-text.ts';
 import { type Draft, type Fix, NOTHING_LEFT } from './draft.ts';
@@ -8,7 +10,6 @@ import {
   hasNeeded,
   isBlock,
   isBreakpoint,
-  isFields,
   isMedia,
   isServerResult,
   isThinking,

@@ -1,10 +1,12 @@
 /** A request under repair: its messages in parts that remember where they came from and whether they changed. */
+
+import { isFields } from '../../../shared/base/fields.ts';
 import { type Block, textBlock } from '../block.ts';
 import { bytesOf, jsonOf } from '../json-text.ts';
 import { Renaming } from './renaming.ts';
 import type { Repair } from './repair.ts';
 import type { RequestFacts, RuleName } from './rules.ts';
-import { type Fields, isBlock, isFields, MESSAGE_SHAPE, trimmed } from './shapes.ts';
+import { type Fields, isBlock, MESSAGE_SHAPE, trimmed } from './shapes.ts';
 import { type DraftTurn, liveParts, messageOf, type Part, partOf, type Slot, slotInside } from './turn.ts';
 
 /** What was found, and what was done about it: nothing where there is no remedy. */

@@ -1,10 +1,12 @@
 /** Pictures and PDF files. A URL or a file id cannot be judged from a request. */
+
+import { isFields } from '../../../shared/base/fields.ts';
 import { type Block, sizeInWords, textBlock } from '../block.ts';
 import { readImageHeader } from '../image-header.ts';
 import { readPdf } from '../pdf-header.ts';
 import { type Fix, newestUserTurn, pendingPart } from './draft.ts';
 import type { RequestFacts, RuleName } from './rules.ts';
-import { type Fields, isFields, isMedia } from './shapes.ts';
+import { type Fields, isMedia } from './shapes.ts';
 import type { Part } from './turn.ts';
 
 /** Why a picture or a file cannot be sent, in words that also stand in its place afterwards. */

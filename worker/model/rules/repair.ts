@@ -1,3 +1,4 @@
+import { isFields } from '../../../shared/base/fields.ts';
 import type { Block } from '../block.ts';
 import { fixBlocks, fixUnicode } from './blocks.ts';
 import { fixBreakpoints } from './breakpoints.ts';
@@ -6,7 +7,6 @@ import { dropEmpty, fixEmpty, fixEnds, fixNeighbours } from './frame.ts';
 import { fixMedia, putLastWordsLast } from './media.ts';
 import { fixPairs } from './pairs.ts';
 import type { RequestFacts, RuleName, WireRequest } from './rules.ts';
-import { isFields } from './shapes.ts';
 import { fixSize } from './size.ts';
 import { dropLastThinking, fixThinking } from './thinking.ts';
 import { fixTop } from './top.ts';

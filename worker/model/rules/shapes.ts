@@ -1,3 +1,4 @@
+import { isFields } from '../../../shared/base/fields.ts';
 /** The shapes of what we write ourselves: which keys a block, a source or a tool has, and with which kind of value. */
 import type { Block } from '../block.ts';
 
@@ -15,11 +16,6 @@ export interface Shape {
 
 function shape(must: Tests, may: Tests = {}): Shape {
   return { must: new Map(Object.entries(must)), may: new Map(Object.entries(may)) };
-}
-
-/** Whether a value is a JSON object, neither null nor a list. */
-export function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** Whether a value is a block as far as every block is one: an object that says its type. */

@@ -1,4 +1,6 @@
 /** A request that is larger than the API takes, by what is largest and oldest. */
+
+import { isFields } from '../../../shared/base/fields.ts';
 import { clipMiddle } from '../../../shared/base/text.ts';
 import type { Block } from '../block.ts';
 import { REQUEST_BYTES_MAX } from '../body-size.ts';
@@ -7,7 +9,7 @@ import { type Draft, type Fix, newestUserTurn, pendingPart } from './draft.ts';
 import { dropOldest } from './frame.ts';
 import { placeholder } from './media.ts';
 import { fixPairs } from './pairs.ts';
-import { isFields, isMedia } from './shapes.ts';
+import { isMedia } from './shapes.ts';
 import { messageOf, type Part } from './turn.ts';
 
 /** What is kept of a text at least, however much too large the request is. */

@@ -1,8 +1,10 @@
 /** What stands beside the messages: the model, the system prompt, the tools, the limit of output. */
+
+import { isFields } from '../../../shared/base/fields.ts';
 import { fixEach, fixOurs } from './blocks.ts';
 import type { Draft, Fix } from './draft.ts';
 import type { RequestFacts } from './rules.ts';
-import { type Fields, hasNeeded, isFields, SYSTEM_SHAPES, TOOL_SHAPE, trimmed } from './shapes.ts';
+import { type Fields, hasNeeded, SYSTEM_SHAPES, TOOL_SHAPE, trimmed } from './shapes.ts';
 
 const OUTPUT_TOKENS_DEFAULT = 4096;
 

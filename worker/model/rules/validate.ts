@@ -1,6 +1,6 @@
+import { isFields } from '../../../shared/base/fields.ts';
 import { Draft, type Note } from './draft.ts';
 import { type RequestFacts, RULES, type RuleName, type WireRequest } from './rules.ts';
-import { isFields } from './shapes.ts';
 
 /** One place where a request violates a rule. It holds nothing of what people or models wrote. */
 export interface Violation {
