@@ -108,6 +108,14 @@ test('a timeout never changes the format: the repeat has its entities behind the
   expect(repeat?.entities).toEqual([{ type: 'bold', offset, length: 4 }]);
 });
 
+test('a repeat whose entities are refused goes into the same line as plain text', async () => {
+  const refused = { status: 400, description: "Bad Request: can't parse entities: wrong offset" };
+  world.telegram.fail('sendMessage', { do: 'loseReply' });
+  world.telegram.fail('editMessageText', refused, 1);
+  const messages = await answered('This is **bold**.');
+  expect(messages.map(({ text }) => text)).toEqual(['This is bold.', expect.stringMatching(/^↻ .*This is bold\.$/s)]);
+});
+
 test('an answer of 20,000 characters with code and tables arrives whole, in order, each part within the limits', async () => {
   const section = (n: number) =>
     `## Part ${n}\n\n${'word '.repeat(300)}\n\n\`\`\`ts\n${'const x = 1;\n'.repeat(40)}\`\`\`\n\n${TABLE}`;

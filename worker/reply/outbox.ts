@@ -1,3 +1,4 @@
+import type { TelegramFailure } from '../../shared/telegram/failure.ts';
 import type { Destination } from '../../shared/telegram/messages.ts';
 import type { Attempt, Command, Conclusion } from '../lane/attempt.ts';
 import {
@@ -53,16 +54,21 @@ export async function deliver(
         ? await repeatPart(ports, attempt, index, content, to)
         : await sendPart(ports, attempt, index, content, to, { isMarked, isFollowed: isFollowed || !isLast });
     isMarked = false;
-    if (isRefused(sent) && isFormatted(conclusion, index)) conclusion = await simplify(attempt, conclusion, index);
-    else if (sent.kind !== 'delivered') return sent;
-    else index += 1;
+    if (sent.kind === 'delivered') {
+      index += 1;
+      continue;
+    }
+    if (!isRefused(sent.failure) || !isFormatted(conclusion, index)) return sent;
+    conclusion = await simplify(attempt, conclusion, index);
+    // Only the next attempt knows the line that this one sent for the repeat.
+    if (isRepeat) return { kind: 'later', failure: sent.failure };
   }
   return DELIVERED;
 }
 
 /** Telegram does not take the message as it is; certainly nothing was sent. */
-function isRefused(sent: Delivery): boolean {
-  return sent.kind !== 'delivered' && (sent.failure.kind === 'rejected' || sent.failure.kind === 'not_offered');
+function isRefused({ kind }: TelegramFailure): boolean {
+  return kind === 'rejected' || kind === 'not_offered';
 }
 
 /** The command that marks the first part of a conclusion as being sent. */
