@@ -9,6 +9,7 @@ import { expect, test } from '@jest/globals';
  */
 const ROOMS = [
   'shared/base',
+  'shared/texts',
   'shared/private-redis',
   'shared/redis',
   'shared/telegram',

@@ -19,7 +19,7 @@ export interface RawMessage {
   quote?: unknown;
   forward_origin?: unknown;
   rich_message?: unknown;
-  from?: { id?: unknown; is_bot?: unknown; first_name?: unknown };
+  from?: { id?: unknown; is_bot?: unknown; first_name?: unknown; language_code?: unknown };
   chat?: { id?: unknown; type?: unknown; title?: unknown };
 }
 

@@ -24,6 +24,7 @@ export type UpdateReading =
 const ALBUM_CHARS = 64;
 const TITLE_CHARS = 128;
 const NAME_CHARS = 64;
+const LANGUAGE_CODE = /^[a-z]{2,8}(?:-[a-z0-9]{1,8}){0,3}$/i;
 
 /**
  * Decides about one update: accepts it as a message, or ignores it and says why. Pure, never throws, default deny: the
@@ -54,6 +55,7 @@ export function readUpdate(update: unknown, gate: Gate, textMaxChars: number): U
     from: {
       id: from.id,
       ...(typeof from.first_name === 'string' && { name: graphemePrefix(wellFormed(from.first_name), NAME_CHARS) }),
+      ...languageIn(from),
       ...(!isPrivate && isGuest(gate, from.id, chat.id, message) && { isGuest: true }),
     },
     sentAtMs: millisecondsOf(message.date),
@@ -72,6 +74,10 @@ function isOnBehalfOfChat({ sender_chat: senderChat }: RawMessage): boolean {
 
 function topicOf({ is_topic_message: isTopic, message_thread_id: id }: RawMessage): number | undefined {
   return isTopic === true && isInteger(id) && id > 0 ? id : undefined;
+}
+
+function languageIn({ language_code: code }: NonNullable<RawMessage['from']>): { language?: string } {
+  return typeof code === 'string' && LANGUAGE_CODE.test(code) ? { language: code } : {};
 }
 
 function albumOf({ media_group_id: id }: RawMessage): { album?: string } {

@@ -1,8 +1,14 @@
 import { z } from 'zod';
 import { type ChatKey, chatKey } from '../redis/keys.ts';
 
-/** `isGuest`: somebody in an allowed group who is not on the allow list as a person. */
-const sender = z.object({ id: z.int(), name: z.string().optional(), isGuest: z.literal(true).optional() });
+const sender = z.object({
+  id: z.int(),
+  name: z.string().optional(),
+  /** Somebody in an allowed group who is not on the allow list as a person. */
+  isGuest: z.literal(true).optional(),
+  /** The language of the person's app, as a code of IETF's kind. */
+  language: z.string().optional(),
+});
 
 /** A file that Telegram stores for us. What its sender states about it may be wrong. */
 const file = z.object({

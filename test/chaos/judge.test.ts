@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { NOTICE } from '../../worker/reply/notices.ts';
+import { EN } from '../../shared/texts/en.ts';
 import type { ClaudeCall } from '../stand-in/claude/reaction.ts';
 import type { Message } from '../stand-in/claude/request.ts';
 import type { ShownMessage } from '../stand-in/telegram/chats.ts';
@@ -37,7 +37,7 @@ test.each<[string, string[], Partial<Evidence>]>([
   ['nobody is notified of a failed message', ['I1'], { ...chatShows(answer(1)), ledger: [line(1), line(2, 'failed')] }],
   ['an answer is shown twice', ['I2'], chatShows(answer(1), answer(1, 3), answer(2, 4))],
   ['a chat shows an answer to a message it never sent', ['I2'], chatShows(answer(1), answer(2), answer(7))],
-  ['a placeholder remains', ['I2'], chatShows(answer(1), shown(2, NOTICE.repeat), answer(2, 3))],
+  ['a placeholder remains', ['I2'], chatShows(answer(1), shown(2, EN.repeat), answer(2, 3))],
   ['answers are out of order', ['I3'], chatShows(answer(2, 1), answer(1, 2))],
   ['an earlier answer is edited in after a later one', ['I3'], chatShows({ ...answer(1), editedAt: 900 }, answer(2))],
   ['two model calls overlap in a chat', ['I3'], { calls: [call(1, 50, 170), call(2)] }],
@@ -162,7 +162,7 @@ test('/new excuses missing earlier turns, and a turn that is still shown is a vi
     const evidence = threeTurns(...messages);
     return {
       ...evidence,
-      ...chatShows(answer(1), shown(2, NOTICE.newConversation), answer(3)),
+      ...chatShows(answer(1), shown(2, EN.newConversation), answer(3)),
       asked: [question(1), renewed, question(3)],
       calls: evidence.calls.filter(({ index }) => index !== 2),
     };
@@ -212,10 +212,10 @@ test('a message is cancelled only by /stop, and a cancelled message must have no
     asked: [question(1), stop],
     calls: [call(1)],
     ledger: [line(1, 'cancelled'), line(2, 'command')],
-    ...chatShows(shown(2, NOTICE.stopped)),
+    ...chatShows(shown(2, EN.stopped)),
   };
   expect(violated(cancelled)).toEqual([]);
-  expect(violated({ ...cancelled, ...chatShows(answer(1), shown(2, NOTICE.stopped)) })).toEqual(['I1']);
+  expect(violated({ ...cancelled, ...chatShows(answer(1), shown(2, EN.stopped)) })).toEqual(['I1']);
   expect(violated({ ...cancelled, ledger: [line(1, 'failed'), line(2, 'command')] })).toEqual(['I1']);
   const untold = { ...cancelled, ...chatShows(answer(2)), asked: [question(1), question(2)] };
   expect(violated({ ...untold, ledger: [line(1, 'cancelled'), line(2)] })).toContain('I1');

@@ -1,5 +1,5 @@
 /** Reads a chat as its user does: which message got which answer, in which order, and what stands there for no reason. */
-import { NOTICE } from '../../worker/reply/notices.ts';
+import { EN } from '../../shared/texts/en.ts';
 import type { ShownMessage } from '../stand-in/telegram/chats.ts';
 import { type Asked, type AskKind, marksIn } from './traffic.ts';
 
@@ -58,8 +58,8 @@ class ChatReader {
   read(message: ShownMessage): void {
     const marks = marksIn(message.text);
     const command = commandOf(message.text);
-    if (message.text.includes(NOTICE.stoppedHere)) this.#notices += 1;
-    else if (message.text === NOTICE.repeat) this.#strays.push(message);
+    if (message.text.includes(EN.stoppedHere)) this.#notices += 1;
+    else if (message.text === EN.repeat) this.#strays.push(message);
     else if (command !== undefined) this.#readCommand(command, message);
     else if (marks.length > 0) for (const mark of marks) this.#readAnswer(mark, message);
     else this.#notices += 1;
@@ -113,7 +113,7 @@ class ChatReader {
 }
 
 function commandOf(text: string): AskKind | undefined {
-  if (text.includes(NOTICE.newConversation)) return 'new';
-  if (text.includes(NOTICE.stopped) || text.includes(NOTICE.nothingToStop)) return 'stop';
-  return text.includes(NOTICE.help) ? 'help' : undefined;
+  if (text.includes(EN.newConversation)) return 'new';
+  if (text.includes(EN.stopped) || text.includes(EN.nothingToStop)) return 'stop';
+  return text.includes(EN.help) ? 'help' : undefined;
 }

@@ -2,8 +2,8 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { pause } from '../../shared/base/lifecycle.ts';
 import { BLOCK_MS } from '../../shared/redis/connection.ts';
 import { chatKey, keysOf, shardOf } from '../../shared/redis/keys.ts';
+import { EN } from '../../shared/texts/en.ts';
 import type { OutcomeRecord } from '../../worker/lane/lane.ts';
-import { NOTICE } from '../../worker/reply/notices.ts';
 import { importSession, parseLines } from '../../worker/session/transfer.ts';
 import { type RedisCluster, startCluster } from '../fixture/cluster.ts';
 import { runFile } from '../fixture/command.ts';
@@ -85,7 +85,7 @@ async function expectAnswered(rounds: number): Promise<void> {
     expect(new Set(outcomes.map(({ entry }) => entry)).size).toBe(rounds);
     const shown = world.telegram.shown(chat).map(({ text }) => text);
     // What was sent when a server was lost may stand there twice.
-    const texts = new Set(shown.map((text) => text.replace(NOTICE.repeat, '').trim()));
+    const texts = new Set(shown.map((text) => text.replace(EN.repeat, '').trim()));
     expect([...texts].filter((text) => text.startsWith('message'))).toEqual(wanted);
   }
   expect(world.claude.violations()).toEqual([]);

@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from '@jest/globals';
 import type { Service } from '../../shared/base/lifecycle.ts';
-import { NOTICE } from '../../worker/reply/notices.ts';
+import { EN } from '../../shared/texts/en.ts';
 import { createWorld, startGateway, type World } from '../fixture/gateway.ts';
 import { nextOutcome } from '../fixture/ledger.ts';
 
@@ -53,7 +53,7 @@ test('the stop button ends the turn, and the words so far stay as a message that
   const [words, reply] = world.telegram.shown(CHAT).map(({ text }) => text);
   expect(words).toMatch(/^word 0, .*\n\n⏹ Stopped here\.$/s);
   expect(WORDS.startsWith(String(words).split('\n')[0] ?? '?')).toBe(true);
-  expect(reply).toBe(NOTICE.stopped);
+  expect(reply).toBe(EN.stopped);
   world.claude.react(() => undefined);
   world.telegram.say(CHAT, 'go on');
   expect(await nextOutcome(world, CHAT, 3)).toMatchObject({ outcome: 'answered' });

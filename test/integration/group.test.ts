@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { NOTICE } from '../../worker/reply/notices.ts';
+import { EN } from '../../shared/texts/en.ts';
 import { CHAT, eachInWorld, shown, start, world } from '../fixture/each-test.ts';
 import { ALERT_CHAT } from '../fixture/gateway.ts';
 import { nextOutcome } from '../fixture/ledger.ts';
@@ -45,7 +45,7 @@ test('a guest may not start a new conversation, and cancels nothing by trying', 
   await start();
   world.telegram.say(GROUP, `/new@${world.telegram.username}`, { fromId: GUEST });
   expect(await nextOutcome(world, GROUP)).toMatchObject({ outcome: 'refused', reason: 'not_permitted' });
-  expect(shown(GROUP)).toEqual([NOTICE.notPermitted]);
+  expect(shown(GROUP)).toEqual([EN.notPermitted]);
   world.telegram.say(GROUP, `/new@${world.telegram.username}`, { fromId: CHAT });
   expect(await nextOutcome(world, GROUP, 2)).toMatchObject({ outcome: 'command' });
 });

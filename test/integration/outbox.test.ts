@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { chatKey, type EntryId } from '../../shared/redis/keys.ts';
+import { EN } from '../../shared/texts/en.ts';
 import type { Conclusion } from '../../worker/lane/attempt.ts';
-import { NOTICE } from '../../worker/reply/notices.ts';
 import { CHAT, eachWithGateway, shown, start, stopGateways, world } from '../fixture/each-test.ts';
 import { ALERT_CHAT } from '../fixture/gateway.ts';
 import { nextOutcome } from '../fixture/ledger.ts';
@@ -15,7 +15,7 @@ function calls(method: string): number {
   return world.telegram.calls.filter((call) => call.method.toLowerCase() === method.toLowerCase()).length;
 }
 
-const REPEATED = `${NOTICE.repeat}\n\nYou said: Hello`;
+const REPEATED = `${EN.repeat}\n\nYou said: Hello`;
 
 const messages = () =>
   world.telegram
@@ -69,7 +69,7 @@ test('an answer whose response is lost is repeated once, edited into a line that
   expect(await nextOutcome(world, CHAT, 1, PATIENCE_MS)).toMatchObject({ outcome: 'answered' });
   expect(messages()).toEqual([
     { text: 'You said: Hello', notified: 'You said: Hello', edits: 0 },
-    { text: REPEATED, notified: NOTICE.repeat, edits: 1 },
+    { text: REPEATED, notified: EN.repeat, edits: 1 },
   ]);
 });
 
@@ -92,7 +92,7 @@ test('when two repeating lines are lost as well, the text is sent once more as i
   world.telegram.fail('sendMessage', { do: 'loseReply' }, 3);
   world.telegram.say(CHAT, 'Hello');
   expect(await nextOutcome(world, CHAT, 1, PATIENCE_MS)).toMatchObject({ outcome: 'answered' });
-  expect(shown()).toEqual(['You said: Hello', NOTICE.repeat, NOTICE.repeat, REPEATED]);
+  expect(shown()).toEqual(['You said: Hello', EN.repeat, EN.repeat, REPEATED]);
 });
 
 test('when the repeated text is lost as well, the operator gets one alert that the answer may be missing', async () => {
@@ -119,7 +119,7 @@ test('a repeating line that was deleted: the text is sent as a new message', asy
   world.telegram.fail('editMessageText', { status: 400, description: 'Bad Request: message to edit not found' });
   world.telegram.say(CHAT, 'Hello');
   expect(await nextOutcome(world, CHAT, 1, PATIENCE_MS)).toMatchObject({ outcome: 'answered' });
-  expect(shown()).toEqual([NOTICE.repeat, REPEATED]);
+  expect(shown()).toEqual([EN.repeat, REPEATED]);
 });
 
 test('a further part that has to wait is resumed: nothing before it is sent again', async () => {

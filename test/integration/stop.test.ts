@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from '@jest/globals';
-import { NOTICE } from '../../worker/reply/notices.ts';
+import { EN } from '../../shared/texts/en.ts';
 import { CHAT, eachInWorld, shown, spawn, start, world } from '../fixture/each-test.ts';
 import { ALERT_CHAT } from '../fixture/gateway.ts';
 import { nextOutcome, settledOutcomes } from '../fixture/ledger.ts';
@@ -35,7 +35,7 @@ test('/stop cancels the running turn and the messages behind it, in order, and n
     'command stop',
     'answered',
   ]);
-  expect(shown(CHAT)).toEqual([NOTICE.stopped, expect.stringContaining('after it')]);
+  expect(shown(CHAT)).toEqual([EN.stopped, expect.stringContaining('after it')]);
   expect(asked.aborted).toBe(true);
   expect(await outcomesOf(OTHER)).toEqual([]);
   world.telegram.say(OTHER, '/stop');
@@ -51,7 +51,7 @@ test('/stop says so when nothing runs, and answered messages stay answered', asy
   world.telegram.say(CHAT, '/stop');
   await nextOutcome(world, CHAT, 2);
   expect(await outcomesOf(CHAT)).toEqual(['answered', 'command stop']);
-  expect(shown(CHAT).at(-1)).toBe(NOTICE.nothingToStop);
+  expect(shown(CHAT).at(-1)).toBe(EN.nothingToStop);
 });
 
 test('/stop cancels a message that waits for its next attempt at once, not when the attempt is due', async () => {
@@ -112,7 +112,7 @@ test('an answer that is concluded when /stop comes is delivered', async () => {
   world.telegram.say(CHAT, '/stop');
   await nextOutcome(world, CHAT, 2);
   expect(await outcomesOf(CHAT)).toEqual(['answered', 'command stop']);
-  expect(shown(CHAT)).toEqual([expect.stringContaining('first'), NOTICE.nothingToStop]);
+  expect(shown(CHAT)).toEqual([expect.stringContaining('first'), EN.nothingToStop]);
 });
 
 test('killed after /stop was admitted: the next gateway cancels without another model call', async () => {
@@ -140,5 +140,5 @@ test('/stop for another bot in a group stops nothing, and /stop for this bot doe
   world.telegram.say(group, '/stop@spillway_stand_in_bot');
   await nextOutcome(world, group, 2);
   expect(await outcomesOf(group)).toEqual(['cancelled stop', 'command stop']);
-  expect(shown(group)).toEqual([NOTICE.stopped]);
+  expect(shown(group)).toEqual([EN.stopped]);
 });

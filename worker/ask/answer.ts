@@ -8,7 +8,6 @@ import type { ModelAnswer } from '../model/port.ts';
 import type { Room } from '../model/room.ts';
 import { isThinking } from '../model/rules/shapes.ts';
 import { trialWon } from '../recovery/trial.ts';
-import { NOTICE } from '../reply/notices.ts';
 import { planned } from '../reply/plan.ts';
 import { sourcesOf, withSources } from '../reply/sources.ts';
 import { type AssistantRecord, textOf } from '../session/record.ts';
@@ -71,9 +70,11 @@ export function answered(
   const { answer, sent, byFallback } = called;
   const record = recordOf(attempt, called);
   const words =
-    [answer.text, earlierWords(opened, attempt), NOTICE.nothingToAdd].find((said) => said.trim() !== '') ?? '';
+    [answer.text, earlierWords(opened, attempt), attempt.texts.nothingToAdd].find((said) => said.trim() !== '') ?? '';
   const sourced = withSources(words, sourcesOf([...ownBlocks(opened, attempt), ...answer.content]));
-  const text = [sourced, ...(isCut(answer) ? [NOTICE.cutAnswer] : [])].filter((part) => part !== '').join('\n\n');
+  const text = [sourced, ...(isCut(answer) ? [attempt.texts.cutAnswer] : [])]
+    .filter((part) => part !== '')
+    .join('\n\n');
   const isFull = !isCalm(called, room) || answer.stopReason === 'model_context_window_exceeded';
   const { notices } = endedTrial(attempt);
   return {

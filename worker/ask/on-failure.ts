@@ -8,7 +8,6 @@ import { isOverBudget } from '../model/errors/failure.ts';
 import type { Overflow, RecoverPorts, Recovery } from '../recovery/effects.ts';
 import type { Trigger } from '../recovery/policy.ts';
 import { recover } from '../recovery/recover.ts';
-import { NOTICE } from '../reply/notices.ts';
 import { isOutage, noteWait, waitOut } from './outage.ts';
 import type { TurnTime } from './time.ts';
 
@@ -23,7 +22,7 @@ export async function react(ports: RecoverPorts, failedCall: FailedCall, time: T
   const { attempt, failure } = failedCall;
   if (isOverBudget(failure.reason)) return overBudget(attempt, failure.reason);
   if (failure.kind === 'terminal')
-    return failed(attempt, failure.reason, NOTICE.misconfigured, `status ${failure.status ?? 'none'}`);
+    return failed(attempt, failure.reason, attempt.texts.misconfigured, `status ${failure.status ?? 'none'}`);
   if (failure.kind !== 'transient') return recoverFrom(ports, failedCall, failure.kind, time);
   const later = await passing(ports, attempt, failure);
   // The endpoint may be healthy and only this conversation be in trouble: asking for less shows which.
@@ -82,12 +81,12 @@ async function decidedBy(ports: RecoverPorts, failedCall: FailedCall, recovery: 
 export async function waitOrFail(ports: RecoverPorts, attempt: Attempt, failure: Failure): Promise<Decision> {
   if (isOverBudget(failure.reason)) return overBudget(attempt, failure.reason);
   const later = failure.kind === 'transient' ? await passing(ports, attempt, failure) : undefined;
-  return later ?? failed(attempt, failure.reason, NOTICE.unavailable, 'the endpoint is in trouble for long');
+  return later ?? failed(attempt, failure.reason, attempt.texts.unavailable, 'the endpoint is in trouble for long');
 }
 
 /** Notifies the user; notifies the operator once a day about the budget of all chats. */
 function overBudget(attempt: Attempt, reason: Failure['reason']): Decision {
   const isTotal = reason === 'over_total_budget';
-  const conclusion = refused(reason, isTotal ? NOTICE.totalBudget : NOTICE.chatBudget);
+  const conclusion = refused(reason, isTotal ? attempt.texts.totalBudget : attempt.texts.chatBudget);
   return conclude(conclusion, isTotal ? [alertCommand(attempt.keys, budgetAlert(attempt))] : []);
 }

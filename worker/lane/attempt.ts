@@ -2,6 +2,7 @@ import type { Decoded, InboundMessage } from '../../shared/flow/message.ts';
 import type { Outcome } from '../../shared/flow/outcome.ts';
 import type { ChatKey, EntryId, Keys, SessionId } from '../../shared/redis/keys.ts';
 import { msOf } from '../../shared/redis/stream-id.ts';
+import type { Texts } from '../../shared/texts/texts.ts';
 import type { Part } from '../reply/format/layout.ts';
 
 /** How far the recovery of this message has gone. Moves forward only, and is stored with its effect. */
@@ -35,6 +36,11 @@ export interface Trial {
   /** The reason of the failure that led here. */
   why: string;
 }
+
+/** A field of a chat for what its people chose with a command. */
+export type Choice = typeof LANGUAGE;
+/** The chat's field for its language. */
+export const LANGUAGE = 'language';
 
 /** The turn's field for the command that cancelled its message. */
 export const CANCELLED = 'cancelled';
@@ -132,6 +138,10 @@ export interface Attempt {
   readonly conclusion: Conclusion | undefined;
   /** Lines to show the user before the answer, e.g. that a fresh session was started. */
   readonly notices: readonly string[];
+  /** The texts of the chat's language: chosen with a command, or else the language of the sender's app. */
+  readonly texts: Texts;
+  /** What the chat chose with a command, by its field. */
+  choice(name: Choice): string | undefined;
   /** The state of one place of the reply. */
   part(at: PartPlace): PartMark | undefined;
   /** How long this attempt has run, by the monotonic clock. */

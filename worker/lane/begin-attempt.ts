@@ -10,7 +10,7 @@ export type BeginReply =
   | ['settled' | 'waiting', head: EntryId | '', traceparent: string, chat: ChatKey]
   | ['fenced']
   | ['poison candidate', timeMs: number]
-  | ['begun', timeMs: number, home: ChatKey, string[], string[], SessionId, string[], string];
+  | ['begun', timeMs: number, home: ChatKey, string[], string[], SessionId, string[], string[]];
 
 /** One crash may be any message's fault, or none's. */
 const SUSPECT_DEATHS = 2;
@@ -37,8 +37,8 @@ export async function beginAttempt(
   const args = [entry, newSession, keys.session('' as SessionId), SUSPECT_DEATHS, randomUUID(), chat, ...prefixes];
   const reply = await clock.learn(() => parts.begin(at, args), timeOf);
   if (reply[0] !== 'begun') return notBegun(reply);
-  const [, , home, fields, turn, session, sessionFields, calibration] = reply;
-  const read = { fields, turn, session, sessionFields, calibration };
+  const [, , home, fields, turn, session, sessionFields, chatFields] = reply;
+  const read = { fields, turn, session, sessionFields, chatFields };
   return { kind: 'begun', attempt: readAttempt({ keys, write, nowMs: clock.nowMs, entry, chat, home, ...read }) };
 }
 

@@ -15,7 +15,7 @@
 --       {'waiting', head, its traceparent, its chat}        another message of the chat comes first
 --       {'poison candidate', ms since the epoch}           an older poison candidate runs, or will
 --       {'fenced'}                                sent again, and another attempt has taken over meanwhile
---       {'begun', ms since the epoch, chat whose session it is, entry fields, turn fields, session id, session fields, calibration | ''}
+--       {'begun', ms since the epoch, chat whose session it is, entry fields, turn fields, session id, session fields, chat fields}
 -- include: entry, time
 local found = redis.call('XRANGE', KEYS[1], ARGV[1], ARGV[1])
 local head = redis.call('LINDEX', KEYS[3], 0)
@@ -61,7 +61,7 @@ local function begun()
     redis.call('HGETALL', KEYS[2]),
     session,
     redis.call('HGETALL', ARGV[3] .. session),
-    redis.call('HGET', pointer, 'calibration') or '',
+    redis.call('HGETALL', pointer),
   }
 end
 

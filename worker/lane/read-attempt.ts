@@ -2,10 +2,12 @@ import { decodeMessage } from '../../shared/flow/message.ts';
 import { fieldsOf } from '../../shared/redis/fields.ts';
 import type { ChatKey, EntryId, Keys, SessionId } from '../../shared/redis/keys.ts';
 import type { RunScript } from '../../shared/redis/script.ts';
+import { textsFor } from '../../shared/texts/language.ts';
 import {
   type Attempt,
   BLAMED,
   type Conclusion,
+  LANGUAGE,
   type PartMark,
   type RecoveryStage,
   TIMEOUTS,
@@ -25,11 +27,13 @@ export function readAttempt(reply: {
   turn: string[];
   session: SessionId;
   sessionFields: string[];
-  calibration: string;
+  chatFields: string[];
 }): Attempt {
   const fields = fieldsOf(reply.fields);
   const turn = fieldsOf(reply.turn);
   const session = fieldsOf(reply.sessionFields);
+  const choices = fieldsOf(reply.chatFields);
+  const message = decodeMessage(fields.get('message'));
   const fencingToken = turn.get('fence') ?? '';
   const begunAtMs = performance.now();
   const trial = parsed<Trial>(turn.get('trial'));
@@ -47,11 +51,13 @@ export function readAttempt(reply: {
     stage: isForeign ? 'none' : ((turn.get('stage') ?? 'none') as RecoveryStage),
     tried: turn.get('tried')?.split(',') ?? [],
     rounds: Number(turn.get('rounds') ?? 0),
-    message: decodeMessage(fields.get('message')),
+    message,
     traceparent: fields.get('traceparent') ?? '',
     session: reply.session,
     limit: limitOf(session),
-    calibration: reply.calibration === '' ? undefined : Number(reply.calibration),
+    calibration: optionalNumber(choices.get('calibration')),
+    texts: textsFor(choices.get(LANGUAGE), message.ok ? message.value.from.language : undefined),
+    choice: (name) => choices.get(name),
     compactionsInRow: Number(session.get('compactionsInRow') ?? 0),
     vainCompactions: Number(session.get('vainCompactions') ?? 0),
     refusalsInRow: Number(session.get('refusalsInRow') ?? 0),

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import type { FileProblem } from '../reply/notices.ts';
+import type { FileProblem } from '../../shared/texts/texts.ts';
 
 /** How many pages a PDF has, or why that is unknown. */
 export type CountedPages =

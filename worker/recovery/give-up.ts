@@ -3,18 +3,17 @@ import { alertCommand } from '../../shared/flow/alert.ts';
 import { failedAlert, gaveUpAlert } from '../alerts/messages.ts';
 import { auditCommand } from '../lane/audit-trail.ts';
 import type { FailureKind } from '../model/errors/failure.ts';
-import { NOTICE } from '../reply/notices.ts';
 import { type Overflow, type RecoverPorts, type Recovery, reportFailedStage } from './effects.ts';
 import { asksForBlame } from './policy.ts';
 import { removeTurn } from './trial.ts';
 
 /** What the notice to the user says, by the final failure. */
-const NOTICE_OF: Readonly<Partial<Record<FailureKind, string>>> = {
-  media: NOTICE.notTaken,
-  poison: NOTICE.notTaken,
-  unknown: NOTICE.notTaken,
-  refusal: NOTICE.declined,
-  output: NOTICE.endlessThought,
+const NOTICE_OF: Readonly<Partial<Record<FailureKind, 'notTaken' | 'declined' | 'endlessThought'>>> = {
+  media: 'notTaken',
+  poison: 'notTaken',
+  unknown: 'notTaken',
+  refusal: 'declined',
+  output: 'endlessThought',
 };
 
 /**
@@ -28,7 +27,11 @@ export function giveUp(ports: RecoverPorts, { attempt, failure }: Overflow): Rec
   const fault = failure.kind === 'output' ? 'output' : isGuilty ? 'message' : 'size';
   return {
     kind: 'conclude',
-    conclusion: { outcome: 'failed', reason: failure.reason, parts: [NOTICE_OF[failure.kind] ?? NOTICE.gaveUp] },
+    conclusion: {
+      outcome: 'failed',
+      reason: failure.reason,
+      parts: [attempt.texts[NOTICE_OF[failure.kind] ?? 'gaveUp']],
+    },
     commands: [
       // During a trial, the move back removes the message, however it ended.
       ...(isGuilty && attempt.trial === undefined ? removeTurn(attempt) : []),
@@ -45,7 +48,7 @@ export function giveUp(ports: RecoverPorts, { attempt, failure }: Overflow): Rec
 export function refuseTurn({ attempt, failure }: Overflow): Recovery {
   return {
     kind: 'conclude',
-    conclusion: { outcome: 'failed', reason: failure.reason, parts: [NOTICE.declined] },
+    conclusion: { outcome: 'failed', reason: failure.reason, parts: [attempt.texts.declined] },
     commands: [
       ...removeTurn(attempt),
       ['HINCRBY', attempt.keys.session(attempt.session), 'refusalsInRow', 1],

@@ -4,7 +4,6 @@ import { fixedPartsAlert } from '../alerts/messages.ts';
 import { type Attempt, BLAMED } from '../lane/attempt.ts';
 import { auditCommand } from '../lane/audit-trail.ts';
 import { isEndpointTrouble } from '../model/breaker.ts';
-import { NOTICE } from '../reply/notices.ts';
 import {
   type LearntLimit,
   LIMIT_TOKENS_MIN,
@@ -167,7 +166,7 @@ function concludeFixedParts({ attempt, failure }: Overflow, why: string): Recove
   const { reason } = failure;
   return {
     kind: 'conclude',
-    conclusion: { outcome: 'failed', reason, parts: [NOTICE.misconfigured] },
+    conclusion: { outcome: 'failed', reason, parts: [attempt.texts.misconfigured] },
     commands: [
       alertCommand(attempt.keys, fixedPartsAlert(attempt, why, failure.status)),
       auditCommand(attempt, { event: 'context.gave-up', reason }),

@@ -2,7 +2,7 @@ import { METRIC } from '../../shared/base/telemetry.ts';
 import { auditCommand } from '../lane/audit-trail.ts';
 import { TRIMMED_HISTORY_BYTES_MAX } from '../model/body-size.ts';
 import { isThinking } from '../model/rules/shapes.ts';
-import { NOTICE, removedNotice } from '../reply/notices.ts';
+import { removedNotice } from '../reply/notices.ts';
 import { asShown } from '../session/overlay.ts';
 import { appendCommands } from '../session/store.ts';
 import { viewWithOrigins } from '../session/view.ts';
@@ -31,7 +31,7 @@ export async function scrubMessage(ports: RecoverPorts, overflow: Overflow, limi
   const { attempt, opened } = overflow;
   const keptChars = Math.max(KEPT_CHARS_MIN, Math.min(KEPT_CHARS_MAX, Math.floor(limitTokens * KEPT_CHARS_PER_TOKEN)));
   const left = largePartsOfTurn(asShown(opened.window.records), keptChars);
-  await store(ports, overflow, left, NOTICE.scrubbed, moveTo(attempt, 'scrubbed'));
+  await store(ports, overflow, left, attempt.texts.scrubbed, moveTo(attempt, 'scrubbed'));
   return { kind: 'again' };
 }
 
@@ -94,7 +94,7 @@ export async function scrubResults(ports: RecoverPorts, overflow: Overflow): Pro
 async function storeOwn(ports: RecoverPorts, overflow: Overflow, left: readonly Part[]): Promise<Recovery> {
   const { attempt, failure } = overflow;
   const names = left.map(({ name }) => name);
-  await store(ports, overflow, left, removedNotice(names), [
+  await store(ports, overflow, left, removedNotice(attempt.texts, names), [
     ...moveTo(attempt, attempt.stage),
     noteTried(attempt, failure.kind),
   ]);

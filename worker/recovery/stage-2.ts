@@ -6,7 +6,6 @@ import type { SessionId } from '../../shared/redis/keys.ts';
 import { freshSessionAlert } from '../alerts/messages.ts';
 import type { Attempt, Command, Trial } from '../lane/attempt.ts';
 import { auditCommand } from '../lane/audit-trail.ts';
-import { NOTICE } from '../reply/notices.ts';
 import type { LogRecord } from '../session/record.ts';
 import {
   appendCommands,
@@ -109,7 +108,8 @@ function trialOf(
 ): Trial | undefined {
   if (attempt.trial === undefined && !asksForBlame(failure)) return undefined;
   const isTooLong = failure.kind === 'token' && attempt.trial === undefined;
-  const notice = stage === 'bare' ? NOTICE.bareAfterPoison : isTooLong ? NOTICE.freshSession : NOTICE.freshAfterPoison;
+  const { bareAfterPoison, freshSession, freshAfterPoison } = attempt.texts;
+  const notice = stage === 'bare' ? bareAfterPoison : isTooLong ? freshSession : freshAfterPoison;
   return { of: from, in: to, entries, notice, why: attempt.trial?.why ?? failure.reason };
 }
 
@@ -127,7 +127,7 @@ function announced(attempt: Attempt, { from, to, entries, trial }: Move): Comman
   if (trial) return [['HSET', turn, TRIAL, JSON.stringify(trial)], ...(attempt.trial ? closed(session) : [])];
   return [
     ...closed(from),
-    ['HSET', turn, 'notices', JSON.stringify([...attempt.notices, NOTICE.freshSession])],
+    ['HSET', turn, 'notices', JSON.stringify([...attempt.notices, attempt.texts.freshSession])],
     alertCommand(keys, freshSessionAlert(attempt, entries, to)),
   ];
 }

@@ -3,7 +3,6 @@ import { alertCommand } from '../../shared/flow/alert.ts';
 import type { Destination } from '../../shared/telegram/messages.ts';
 import { unsureAlert } from '../alerts/messages.ts';
 import type { Attempt, PartPlace } from '../lane/attempt.ts';
-import { NOTICE } from './notices.ts';
 import {
   type Content,
   DELIVERED,
@@ -26,7 +25,6 @@ interface Places {
 
 type Text = Extract<Content, { kind: 'text' }>;
 
-const PLACEHOLDER: Text = { kind: 'text', text: NOTICE.repeat, entities: [] };
 /** Whether it is unknown what became of a part that an earlier attempt sent. */
 export function isUnsure(attempt: Attempt, index: number): boolean {
   const { placeholder, id } = placesOf(index);
@@ -67,6 +65,10 @@ export async function repeatPart(
   return notDelivered(edited.failure);
 }
 
+function placeholderOf({ texts }: Attempt): Text {
+  return { kind: 'text', text: texts.repeat, entities: [] };
+}
+
 /** Sends the placeholder and stores its id. It is lost when two sends had unknown results. */
 async function place(
   ports: OutboxPorts,
@@ -77,7 +79,7 @@ async function place(
   const before = attempt.part(places.placeholder);
   countUnknown(ports, before !== undefined);
   if (before === 'resent') return { kind: 'lost' };
-  const sent = await sendMarked(ports, attempt, places.placeholder, PLACEHOLDER, to, places);
+  const sent = await sendMarked(ports, attempt, places.placeholder, placeholderOf(attempt), to, places);
   if (!sent.ok) return notDelivered(sent.failure);
   ports.instruments.reach('placeholder sent');
   const { messageId } = sent.value;
@@ -121,7 +123,7 @@ function countUnknown({ instruments }: OutboxPorts, resent: boolean): void {
  * A version before 0.3 sent a placeholder first: such a part is no repeat. Nor is there room for a notice in a full one.
  */
 function withRepeatNotice(attempt: Attempt, index: number, { text, entities }: Text): Text {
-  const notice = `${NOTICE.repeat}\n\n`;
+  const notice = `${attempt.texts.repeat}\n\n`;
   const isTooLong = notice.length + text.length > MESSAGE_CHARS_MAX;
   if (attempt.part(index) === undefined || isTooLong) return { kind: 'text', text, entities };
   const shifted = entities.map((entity) => ({ ...entity, offset: entity.offset + notice.length }));

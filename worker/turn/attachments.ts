@@ -1,6 +1,7 @@
 import type { InboundMessage } from '../../shared/flow/message.ts';
 import type { Telegram } from '../../shared/telegram/client.ts';
 import type { TelegramFailure } from '../../shared/telegram/failure.ts';
+import type { FileProblem } from '../../shared/texts/texts.ts';
 import type { Attempt, Command } from '../lane/attempt.ts';
 import { auditCommand } from '../lane/audit-trail.ts';
 import { backoffMs } from '../lane/backoff.ts';
@@ -8,7 +9,7 @@ import type { Settings } from '../lane/settings.ts';
 import { conclude, type Decision, failed, refused } from '../lane/verdict.ts';
 import { readAttachment } from '../media/attachment.ts';
 import type { Block } from '../model/block.ts';
-import { NOTICE, unreadableFile } from '../reply/notices.ts';
+import { unreadableFile } from '../reply/notices.ts';
 import type { UserRecord } from '../session/record.ts';
 import type { ConversationStore } from '../session/store.ts';
 
@@ -74,7 +75,7 @@ async function readFile(
   const kept = attempt.field(field);
   // An earlier version stored the text after the file's block.
   if (kept !== undefined) return { kind: 'read', block: (JSON.parse(kept) as [Block])[0] };
-  if ((content.file.bytes ?? 0) > DOWNLOAD_BYTES_MAX) return refusedFile(content, 'too_large');
+  if ((content.file.bytes ?? 0) > DOWNLOAD_BYTES_MAX) return refusedFile(attempt, content, 'too_large');
   const loaded = await ports.telegram.downloadFile(content.file.fileId, DOWNLOAD_BYTES_MAX, signal);
   if (!loaded.ok) return undownloaded(ports, attempt, content, loaded.failure);
   return keep(ports, attempt, content, field, loaded.value);
@@ -89,7 +90,7 @@ async function keep(
 ): Promise<FileReading> {
   const limits = { textMaxChars: ports.settings.textMaxChars, pdfPagesMax: PDF_PAGES_MAX };
   const read = await readAttachment(bytes, content.file.name, limits);
-  if (!read.ok) return refusedFile(content, read.notice);
+  if (!read.ok) return refusedFile(attempt, content, read.notice);
   if (read.kept) await ports.store.media.keep(read.kept);
   const capped: Command[] =
     read.block.type === 'text' && read.kept
@@ -102,8 +103,8 @@ async function keep(
   return { kind: 'read', block: read.block };
 }
 
-function refusedFile({ file }: File, why: Parameters<typeof unreadableFile>[0]): FileReading {
-  return { kind: 'decided', decision: conclude(refused(`file_${why}`, unreadableFile(why, file.name))) };
+function refusedFile({ texts }: Attempt, { file }: File, why: FileProblem): FileReading {
+  return { kind: 'decided', decision: conclude(refused(`file_${why}`, unreadableFile(texts, why, file.name))) };
 }
 
 /** A file that Telegram refuses will not arrive; any other trouble may pass. */
@@ -114,10 +115,13 @@ function undownloaded(
   failure: TelegramFailure,
 ): FileReading {
   if (failure.kind === 'aborted') return { kind: 'decided', decision: { kind: 'hand back' } };
-  if (failure.kind === 'too_large') return refusedFile(content, 'too_large');
-  if (failure.kind === 'rejected' || failure.kind === 'gone') return refusedFile(content, 'not_downloaded');
+  if (failure.kind === 'too_large') return refusedFile(attempt, content, 'too_large');
+  if (failure.kind === 'rejected' || failure.kind === 'gone') return refusedFile(attempt, content, 'not_downloaded');
   if (attempt.attempts >= maxAttempts)
-    return { kind: 'decided', decision: failed(attempt, 'file_not_downloaded', NOTICE.fileAway, failure.description) };
+    return {
+      kind: 'decided',
+      decision: failed(attempt, 'file_not_downloaded', attempt.texts.fileAway, failure.description),
+    };
   const delayMs = backoffMs(attempt.attempts, failure.retryAfterMs);
   return { kind: 'decided', decision: { kind: 'later', delayMs, reason: `telegram_${failure.kind}` } };
 }

@@ -1,7 +1,6 @@
 import type { BotCommand } from '../../shared/telegram/commands.ts';
 import type { Attempt, Conclusion } from '../lane/attempt.ts';
 import { type Concluding, conclude } from '../lane/verdict.ts';
-import { NOTICE } from '../reply/notices.ts';
 import { emptySessionCommands, newSessionId } from '../session/store.ts';
 
 /** The field of a cancelling command's turn that holds how many messages it cancelled. */
@@ -9,14 +8,14 @@ const CANCELLED = 'cancelledOthers';
 
 /** A command's reply and its changes in Redis. Pure except for the new session's id. */
 export function carryOut(command: BotCommand, attempt: Attempt): Concluding {
-  const { keys, chat, session } = attempt;
+  const { keys, chat, session, texts } = attempt;
   const answered = (text: string): Conclusion => ({ outcome: 'command', reason: command, parts: [text] });
   switch (command) {
     case 'new':
-      return conclude(answered(NOTICE.newConversation), emptySessionCommands(keys, chat, session, newSessionId()));
+      return conclude(answered(texts.newConversation), emptySessionCommands(keys, chat, session, newSessionId()));
     case 'stop':
-      return conclude(answered(attempt.field(CANCELLED) === undefined ? NOTICE.nothingToStop : NOTICE.stopped));
+      return conclude(answered(attempt.field(CANCELLED) === undefined ? texts.nothingToStop : texts.stopped));
     default:
-      return conclude(answered(NOTICE.help));
+      return conclude(answered(texts.help));
   }
 }

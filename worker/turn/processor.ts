@@ -2,13 +2,13 @@ import type { Job } from 'bullmq';
 import type { Instruments } from '../../shared/base/instruments.ts';
 import { SPAN } from '../../shared/base/telemetry.ts';
 import { type EntryId, parseChatKey } from '../../shared/redis/keys.ts';
+import { DEFAULT_LANGUAGE, TEXTS } from '../../shared/texts/language.ts';
 import { type Attempt, FencedError } from '../lane/attempt.ts';
 import { backoffMs } from '../lane/backoff.ts';
 import type { Begun, Lane } from '../lane/lane.ts';
 import type { TurnJob, TurnQueue } from '../lane/queue.ts';
 import type { Share } from '../lane/slots.ts';
 import type { Verdict } from '../lane/verdict.ts';
-import { NOTICE } from '../reply/notices.ts';
 import { newSessionId } from '../session/store.ts';
 import { startDeadline } from './deadline.ts';
 import { handBack, obey, postpone, TURN_TIMEOUT } from './requeue.ts';
@@ -103,7 +103,7 @@ async function begin(ports: ProcessorPorts, job: Job<TurnJob>): Promise<Begun | 
     ports.turn.ask.instruments.log.error({ err: error, entry, chat }, 'a message cannot be begun');
     const to = parseChatKey(chat);
     // If this process is killed before the next line, the notice is sent twice: better than never.
-    if (to) await ports.turn.telegram.sendMessage(to, NOTICE.unreadable);
+    if (to) await ports.turn.telegram.sendMessage(to, TEXTS[DEFAULT_LANGUAGE].unreadable);
     await ports.discard([entry]);
     return { kind: 'put aside' };
   }

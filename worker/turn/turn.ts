@@ -11,7 +11,7 @@ import type { Lane } from '../lane/lane.ts';
 import { cancelled, conclude, type Decision, failed, refused, type Verdict } from '../lane/verdict.ts';
 import { compactAfterReply } from '../recovery/stage-1.ts';
 import type { Drafts } from '../reply/drafts.ts';
-import { laneFull, NOTICE, unsupportedKind } from '../reply/notices.ts';
+import { unsupportedKind } from '../reply/notices.ts';
 import { planned } from '../reply/plan.ts';
 import { showTyping } from '../reply/typing.ts';
 import type { ConversationStore } from '../session/store.ts';
@@ -84,7 +84,7 @@ export async function runTurn(ports: TurnPorts, attempt: Attempt, time: TurnTime
  */
 export async function failTurn(ports: TurnPorts, attempt: Attempt, reason: string, detail: string): Promise<Verdict> {
   if (attempt.conclusion) return undeliverable(attempt, attempt.conclusion, reason, detail);
-  const { conclusion, commands } = failed(attempt, reason, NOTICE.unavailable, detail);
+  const { conclusion, commands } = failed(attempt, reason, attempt.texts.unavailable, detail);
   const decided = failTogether(attempt, conclude(withNotices(attempt, conclusion), commands));
   if (decided.kind !== 'conclude') return decided;
   const stored = await storeConclusion(attempt, decided.conclusion, decided.commands);
@@ -102,23 +102,27 @@ export async function failTurn(ports: TurnPorts, attempt: Attempt, reason: strin
 async function tellWaiting(ports: TurnPorts, attempt: Attempt, to: Destination, decided: Decision): Promise<void> {
   if (decided.kind !== 'later' || decided.isLongWait !== true) return;
   if ((await attempt.write('waiting told', [])) === 'repeated') return;
-  await ports.telegram.sendMessage(to, NOTICE.waiting);
+  await ports.telegram.sendMessage(to, attempt.texts.waiting);
 }
 
 async function decide(ports: TurnPorts, attempt: Attempt, to: Destination, time: TurnTime): Promise<Decision> {
   if (!attempt.message.ok && attempt.message.isNewer && ageMs(attempt) < NEWER_MS_MAX)
     return { kind: 'later', delayMs: NEWER_RETRY_MS, reason: 'newer_version', isFree: true };
-  if (!attempt.message.ok) return failed(attempt, 'undecodable', NOTICE.unreadable, attempt.message.problem);
+  if (!attempt.message.ok) return failed(attempt, 'undecodable', attempt.texts.unreadable, attempt.message.problem);
   const message = attempt.message.value;
   const before = concludedBefore(attempt);
   if (before) return conclude(before);
   if (attempt.field(REFUSED) !== undefined) return conclude(await notTaken(ports, attempt));
   if (attempt.attempts > ports.ask.settings.maxAttempts)
-    return failTogether(attempt, failed(attempt, 'attempts_used_up', NOTICE.unavailable, 'each attempt was cut short'));
+    return failTogether(
+      attempt,
+      failed(attempt, 'attempts_used_up', attempt.texts.unavailable, 'each attempt was cut short'),
+    );
   if (message.content.kind === 'unsupported')
-    return conclude(refused('unsupported_kind', unsupportedKind(message.content.what)));
+    return conclude(refused('unsupported_kind', unsupportedKind(attempt.texts, message.content.what)));
   const command = message.content.kind === 'text' ? commandOf(message.content.text) : undefined;
-  if (command && !isPermitted(command, message.from)) return conclude(refused('not_permitted', NOTICE.notPermitted));
+  if (command && !isPermitted(command, message.from))
+    return conclude(refused('not_permitted', attempt.texts.notPermitted));
   if (command) return carryOut(command, attempt);
   const gathered = await gather(ports, attempt, message);
   if (gathered.kind === 'decided') return gathered.decision;
@@ -126,9 +130,9 @@ async function decide(ports: TurnPorts, attempt: Attempt, to: Destination, time:
 }
 
 /** A message that was not accepted, and all those directly behind it: they end at once, with one notice. */
-async function notTaken({ lane }: TurnPorts, { chat }: Attempt): Promise<Conclusion> {
+async function notTaken({ lane }: TurnPorts, { chat, texts }: Attempt): Promise<Conclusion> {
   const also = await lane.refusedBehind(chat);
-  return { ...refused('lane_full', laneFull(1 + also.length)), ...(also.length > 0 && { also }) };
+  return { ...refused('lane_full', texts.laneFull(1 + also.length)), ...(also.length > 0 && { also }) };
 }
 
 /** What another message decided about this one while it waited. */
@@ -141,7 +145,7 @@ function concludedBefore(attempt: Attempt): Conclusion | undefined {
 function stopped(attempt: Attempt, command: string): Conclusion {
   const said = attempt.field(SAID);
   if (said === undefined) return cancelled(command);
-  return { ...cancelled(command), ...planned([], `${said}\n\n${NOTICE.stoppedHere}`, { rich: 'off' }) };
+  return { ...cancelled(command), ...planned([], `${said}\n\n${attempt.texts.stoppedHere}`, { rich: 'off' }) };
 }
 
 /** Asks the model about a message and its pieces, while the user sees drafts. */

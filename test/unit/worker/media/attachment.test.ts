@@ -2,12 +2,14 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { Worker } from 'node:worker_threads';
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import { EN } from '../../../../shared/texts/en.ts';
+import type { FileProblem } from '../../../../shared/texts/texts.ts';
 import { type Attachment, readAttachment } from '../../../../worker/media/attachment.ts';
 import { countPages } from '../../../../worker/media/pdf.ts';
 import { mediaId } from '../../../../worker/media/store.ts';
 import type { Block } from '../../../../worker/model/block.ts';
 import { judgeMedia } from '../../../../worker/model/rules/media.ts';
-import { type FileProblem, unreadableFile, unsupportedKind } from '../../../../worker/reply/notices.ts';
+import { unreadableFile, unsupportedKind } from '../../../../worker/reply/notices.ts';
 import { blankPng, jpegPhoto, pdfOf } from '../../../fixture/files.ts';
 import { GRAPHEMES, rawTexts, SEEDED } from '../../../fixture/texts.ts';
 
@@ -178,11 +180,11 @@ test('a PDF with damage at any place is read or refused without throwing', async
 });
 
 test('the notice names the file, what is wrong with it and what to do', () => {
-  expect(unreadableFile('too_large', 'film.pdf')).toBe(
+  expect(unreadableFile(EN, 'too_large', 'film.pdf')).toBe(
     'I could not read the file "film.pdf": it is larger than 20 MB. Please send a smaller one.',
   );
-  expect(unreadableFile('not_downloaded')).toMatch(/^I could not read this file: it could not be downloaded/);
-  expect(unsupportedKind('video_note')).toMatch(
+  expect(unreadableFile(EN, 'not_downloaded')).toMatch(/^I could not read this file: it could not be downloaded/);
+  expect(unsupportedKind(EN, 'video_note')).toMatch(
     /\(video note\)\. I can read text, photos, PDF files and text files\.$/,
   );
 });

@@ -1,0 +1,69 @@
+/** Every text that a user reads besides answers, in English: plain sentences, without a provider's words, numbers or internals. */
+export const EN = {
+  languageName: 'English',
+
+  freshSession:
+    'Our conversation had grown too large for the model, so I continue in a fresh session with a short summary of it. /recall and words finds what was said, /export sends all of it.',
+  freshAfterPoison:
+    'The model did not accept our conversation any more, so I continue in a fresh session with a short summary of it. /recall and words finds what was said, /export sends all of it.',
+  bareAfterPoison:
+    'The model did not accept our conversation any more, so I continue in a fresh session, without it. It is kept: /recall and words searches it, /export sends all of it.',
+  compacted: (messages: number) =>
+    `To make room, I now work with a summary of the ${messages} oldest messages here. /recall and words finds what they said, /export sends all of it.`,
+  scrubbed: 'Your message was too large for the model; I read only its beginning and its end.',
+  removed: (names: readonly string[], hasMore: boolean) =>
+    `The model could not take all of it, so I omitted ${names.join(', ')}${hasMore ? ' and more' : ''}. I am answering the rest. /export sends all that is kept.`,
+
+  endlessThought:
+    'I could not finish thinking about this message within my limits. Please ask in smaller steps. You can go on writing here.',
+  waiting: 'The model cannot be reached just now. Your message is kept and waits; there is no need to send it again.',
+  repeat: '↻ The connection broke while I was sending this, so it may be a repeat:',
+  gaveUp:
+    'I could not answer this message: it is too large for the model, even in a fresh session. Please send it in smaller parts. You can go on writing here.',
+  notTaken:
+    'I could not answer this message: the model does not accept it, even in a fresh session. The operator has been notified. You can go on writing here.',
+  unreadable: 'I could not read this message. The operator has been notified. Please send it again.',
+  fileAway:
+    'I could not get your file from Telegram. The operator has been notified. Please send it again in a few minutes.',
+  unavailable:
+    'I could not get an answer from the model just now. The operator has been notified. Please try again in a few minutes.',
+  misconfigured: 'I cannot answer at the moment. The operator has been notified.',
+  chatBudget: 'The budget of this chat is used up for today. It starts again at midnight, UTC.',
+  totalBudget: 'My budget is used up for today. It starts again at midnight, UTC.',
+  declined: 'The model declined to answer this message. You can go on with another one.',
+  nothingToAdd: 'Done. There is nothing to add.',
+  cutAnswer: '[The answer was cut at its length limit. Ask me to go on.]',
+  laneFull: (count: number) => {
+    const [which, them] = count === 1 ? ['this one', 'it'] : [`${count} of them`, 'them'];
+    return `Too many of your messages are waiting, so I did not take ${which}. Please send ${them} again when I have caught up.`;
+  },
+  unsupportedKind: (what: string) =>
+    `I cannot read this kind of message yet (${what}). I can read text, photos, PDF files and text files.`,
+  unreadableFile: (why: string, name: string | undefined) =>
+    `I could not read ${name ? `the file "${name}"` : 'this file'}: ${why}`,
+  fileProblem: {
+    empty: 'it is empty.',
+    other_kind: 'I can read only pictures, PDF files and text files in UTF-8.',
+    picture_format: 'I do not know this picture format. Please send it as a photo, or as JPEG or PNG.',
+    broken_picture: 'the picture is damaged. Please send it again.',
+    huge_picture: 'the picture has too many pixels. Please send a smaller one.',
+    broken_pdf: 'the PDF is damaged. Please save it again and send that.',
+    locked_pdf: 'the PDF is protected with a password. Please send one without.',
+    too_many_pages: 'the PDF has too many pages. Please send only those that matter.',
+    too_slow: 'it takes me too long to open. Please send a simpler one.',
+    too_large: 'it is larger than 20 MB. Please send a smaller one.',
+    not_downloaded: 'it could not be downloaded from Telegram. Please send it again.',
+  },
+
+  newConversation: 'A new conversation starts here. The old one is kept.',
+  notPermitted: 'Only people on my allow list can do this in a group.',
+  stoppedHere: '⏹ Stopped here.',
+  stopped: 'Stopped. I will not answer what you wrote before this.',
+  nothingToStop: 'There was nothing to stop.',
+  help: 'Write to me and I answer.\n/stop ends what I am working on and what is waiting.\n/new does the same and starts a new conversation; the old one is kept.\n/help shows this.',
+  menu: {
+    stop: 'End what I am working on, and what waits',
+    new: 'End that too, and start a new conversation',
+    help: 'Say what I can do',
+  },
+};
