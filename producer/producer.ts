@@ -64,6 +64,7 @@ export function startProducer(
     answersAll: config.TELEGRAM_ANSWER_ALL_IDS,
     textMaxChars: config.INBOUND_TEXT_MAX_CHARS,
     ownName,
+    answerPress: (pressId) => telegram.answerPress(pressId),
     instruments: ports,
   });
   const lookEveryMs = limits.lookEveryMs ?? LOOK_EVERY_MS;

@@ -33,6 +33,7 @@ const ROOMS = [
   'worker/tools/recall',
   'worker/recovery',
   'worker/ask',
+  'worker/command',
   'worker/turn',
   'worker/watch',
   'worker',

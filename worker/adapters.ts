@@ -36,13 +36,13 @@ export async function setUpWorker(root: Root, limits?: WorkerPorts['limits']) {
   const model = withBreaker(withProviderNotes(claude, notes, keysOf(0), root.log));
   const prompt = (await readText('SYSTEM_PROMPT_FILE', config.SYSTEM_PROMPT_FILE)) ?? SYSTEM_PROMPT;
   const preserve = (await readText('COMPACTION_PRESERVE_FILE', config.COMPACTION_PRESERVE_FILE)) ?? '';
-  await loadPrices(config.MODEL_PRICES_FILE);
+  const prices = await loadPrices(config.MODEL_PRICES_FILE);
   const tools = withExclusions(await startTools(root, limits?.toolServerDownMs ?? TOOL_SERVER_DOWN_MS));
   const worker = await startWorker({
     ...root,
     instruments: root,
     model,
-    prompts: { system: `${prompt}\n\n${HEADER_NOTE}`, preserve },
+    files: { systemPrompt: `${prompt}\n\n${HEADER_NOTE}`, preserve, prices },
     tools,
     ...(limits && { limits }),
   });

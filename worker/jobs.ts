@@ -2,17 +2,23 @@ import type { Service } from '../shared/base/lifecycle.ts';
 import type { RedisClient } from '../shared/redis/connection.ts';
 import type { EntryId, Keys } from '../shared/redis/keys.ts';
 import { createBudget, withBudget } from './ask/budget.ts';
+import { createChatArchive } from './command/chat-archive.ts';
+import { createChatState } from './command/chat-state.ts';
+import { createDeadLetters } from './lane/dead-letters.ts';
 import type { Lane } from './lane/lane.ts';
 import { openWorker, QUEUE_LIMITS, type TurnQueue } from './lane/queue.ts';
-import { createMediaStore } from './media/store.ts';
+import { createUsageBook } from './lane/usage-book.ts';
+import { createMediaStore, type MediaStore } from './media/store.ts';
 import type { Endpoint } from './recovery/endpoint.ts';
 import { fixedPartsOf } from './recovery/fixed-parts.ts';
 import { createDrafts, DRAFTS_EVERY_MS, DRAFTS_REFRESH_MS } from './reply/drafts.ts';
 import { createSessions } from './session/store.ts';
 import { settingsOf } from './settings.ts';
 import { joinToolboxes } from './tools/joined.ts';
+import { type ChatMemory, createChatMemory } from './tools/recall/chat-index.ts';
 import { createRecall } from './tools/recall/recall.ts';
 import { createProcessor } from './turn/processor.ts';
+import type { TurnPorts } from './turn/turn.ts';
 import type { ProcessPorts, WorkerPorts } from './worker.ts';
 
 /** What the jobs of one shard work with. */
@@ -38,13 +44,15 @@ export function startJobs(
   const ending = new AbortController();
   const share = shared.slots.share();
   const { lane, queue, discard } = shard;
-  const ask = askPorts(ports, shared, shard);
+  const memory = createChatMemory({ redis: shard.redis, keys: shard.keys, log });
+  const ask = askPorts(ports, shared, shard, memory);
+  const commands = commandPorts(ports, shard, memory, ask.store.media);
   const drafts = createDrafts({
     telegram: ports.telegram,
     everyMs: ports.limits?.draftsEveryMs ?? DRAFTS_EVERY_MS,
     refreshMs: DRAFTS_REFRESH_MS,
   });
-  const turn = { ask, telegram: ports.telegram, drafts, lane };
+  const turn = { ask, telegram: ports.telegram, drafts, lane, commands };
   const processor = createProcessor({ turn, queue, share, discard, ending: ending.signal });
   const limits = { ...QUEUE_LIMITS, ...ports.limits };
   const worker = openWorker(shard.queueRedis, shard.keys, telemetry, { share, limits }, processor);
@@ -65,12 +73,12 @@ export function startJobs(
 }
 
 /** What the model is asked with in the chats of one shard. */
-function askPorts(ports: WorkerPorts, shared: ProcessPorts, { redis, keys }: ShardPorts) {
+function askPorts(ports: WorkerPorts, shared: ProcessPorts, { redis, keys }: ShardPorts, memory: ChatMemory) {
   const { config, instruments } = ports;
   const settings = settingsOf(ports);
   const media = createMediaStore(redis, keys, config.SESSION_RETENTION_DAYS);
   const loadKept = async (sha256: string) => (await media.load([sha256])).get(sha256);
-  const recall = createRecall({ redis, keys, log: instruments.log, loadKept });
+  const recall = createRecall({ memory, log: instruments.log, loadKept });
   const { exclude, excluded } = ports.tools;
   const tools = { ...joinToolboxes([recall, ports.tools]), exclude, excluded };
   const budget = createBudget(redis, keys, {
@@ -87,4 +95,26 @@ function askPorts(ports: WorkerPorts, shared: ProcessPorts, { redis, keys }: Sha
   };
   const store = { sessions: createSessions(redis, keys), media };
   return { settings, endpoint, tools, store, instruments };
+}
+
+/** What commands work with in the chats of one shard. */
+function commandPorts(
+  { telegram, instruments: { log } }: WorkerPorts,
+  { redis, keys }: ShardPorts,
+  memory: ChatMemory,
+  media: MediaStore,
+): TurnPorts['commands'] {
+  const deadLetters = createDeadLetters(redis, keys);
+  return {
+    state: createChatState(redis, keys),
+    archive: createChatArchive({ redis, keys, keep: media.keep, eraseLetters: deadLetters.erase }),
+    usageBook: createUsageBook(redis, keys),
+    deadLetters,
+    memory,
+    seesGroups: async () => {
+      const me = await telegram.getMe();
+      return me.ok ? me.value.can_read_all_group_messages : undefined;
+    },
+    log,
+  };
 }

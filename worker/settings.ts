@@ -1,33 +1,39 @@
 import type { Config } from '../shared/base/config.ts';
 import type { Settings } from './lane/settings.ts';
+import type { Prices } from './model/prices.ts';
 import { serverTools } from './tools/server-tools.ts';
 
 const WAITING_NOTICE_MS = 60_000;
 /** A summary that takes longer is not waited for: the seed needs no model. */
 const SUMMARY_PATIENCE_MS = 60_000;
 
-export interface Prompts {
-  system: string;
+/** What the files hold that the configuration names. */
+export interface SettingFiles {
+  systemPrompt: string;
   /** What a summary must keep besides the usual, in the operator's own words; may be empty. */
   preserve: string;
+  /** The operator's own prices. */
+  prices: Prices;
 }
 
 /** The settings of turns, from the configuration and the files that it names. */
 export function settingsOf({
   config,
-  prompts,
+  files,
   limits,
 }: {
   config: Config;
-  prompts: Prompts;
+  files: SettingFiles;
   limits?: Partial<Pick<Settings, 'waitingNoticeMs' | 'summaryPatienceMs'>>;
 }): Settings {
   return {
     modelName: config.MODEL,
+    models: [...new Set([config.MODEL, ...config.MODELS])],
+    prices: files.prices,
     fallbackModel: config.FALLBACK_MODEL,
     compactionModel: config.COMPACTION_MODEL ?? config.MODEL,
-    systemPrompt: prompts.system,
-    preserve: prompts.preserve,
+    systemPrompt: files.systemPrompt,
+    preserve: files.preserve,
     maxOutputTokens: config.MAX_OUTPUT_TOKENS,
     effort: config.EFFORT,
     serverTools: serverTools({ webSearch: config.WEB_SEARCH, webFetch: config.WEB_FETCH }),

@@ -11,7 +11,7 @@ import type { Model } from './model/port.ts';
 import { type OversightLimits, startOversight } from './oversight.ts';
 import { createFixedPartsCheck, type FixedPartsCheck } from './recovery/fixed-parts.ts';
 import { createStormGuard, STORM_LIMITS, type StormGuard, type StormLimits } from './recovery/storm.ts';
-import type { Prompts } from './settings.ts';
+import type { SettingFiles } from './settings.ts';
 import { connections, startShard } from './shard.ts';
 import type { Exclusions } from './tools/exclusion.ts';
 import type { Toolbox } from './tools/toolbox.ts';
@@ -22,7 +22,7 @@ export interface WorkerPorts {
   model: Model;
   telegram: Telegram;
   instruments: Instruments;
-  prompts: Prompts;
+  files: SettingFiles;
   /** The tools of other servers; they stop with the worker. */
   tools: Toolbox & Service & Exclusions;
   /** Shorter than the defaults in tests of crashes. */

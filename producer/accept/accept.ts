@@ -5,10 +5,12 @@ import { METRIC, SPAN, traceparent } from '../../shared/base/telemetry.ts';
 import { type InboundMessage, UnreadableMessageError } from '../../shared/flow/message.ts';
 import type { OwnName } from '../receive/bot-profile.ts';
 import { FollowUps } from './follow-up.ts';
+import type { Gate } from './gate.ts';
 import type { Inbox } from './inbox.ts';
 import { type GroupMove, moveOf } from './read-move.ts';
+import { pressIdOf, readPress } from './read-press.ts';
 import { isStop, readStop } from './read-stop.ts';
-import { readUpdate } from './read-update.ts';
+import { readUpdate, type UpdateReading } from './read-update.ts';
 
 export interface AcceptPorts {
   botId: number;
@@ -17,6 +19,8 @@ export interface AcceptPorts {
   answersAll: AllowedIds;
   textMaxChars: number;
   ownName: OwnName;
+  /** Ends the wait of an app whose user pressed a button. Contract: never rejects; nothing depends on it. */
+  answerPress: (pressId: string) => Promise<unknown>;
   instruments: Instruments;
 }
 
@@ -41,14 +45,17 @@ export function createAccept(ports: AcceptPorts): AcceptUpdate {
       await ports.inbox.reportMove(move);
       open.follow(move);
     }
-    const decided = isStop(update) ? readStop(update, gate, Date.now()) : readUpdate(update, gate, ports.textMaxChars);
+    const decided = read(update, gate, ports.textMaxChars);
     if (!decided.accept && !(decided.reason === 'not_addressed' && followUps.includes(decided.message))) {
       telemetry.count(METRIC.ignored, { reason: decided.reason });
       log.debug({ reason: decided.reason }, 'update ignored');
       return;
     }
+    const pressId = pressIdOf(update);
     try {
       await store(ports, decided.message);
+      // Only now: a press whose app goes on waiting is pressed again.
+      if (pressId !== undefined) void ports.answerPress(pressId);
       followUps.note(decided.message);
     } catch (error) {
       if (!(error instanceof UnreadableMessageError)) throw error;
@@ -60,6 +67,13 @@ export function createAccept(ports: AcceptPorts): AcceptUpdate {
     }
     reach('accepted');
   };
+}
+
+/** Decides about one update, by its kind. */
+function read(update: unknown, gate: Gate, textMaxChars: number): UpdateReading {
+  if (isStop(update)) return readStop(update, gate, Date.now());
+  if (pressIdOf(update) !== undefined) return readPress(update, gate, Date.now());
+  return readUpdate(update, gate, textMaxChars);
 }
 
 /** The groups that are open, also under the ids to which they move while this process runs. */

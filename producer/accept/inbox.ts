@@ -27,7 +27,7 @@ export interface Inbox {
 /** The command with which a message cancels earlier messages of its chat; empty when it is no such command. */
 function cancelledBy({ content, from }: InboundMessage): string {
   const command = content.kind === 'text' ? commandOf(content.text) : undefined;
-  return cancels(command) && isPermitted(command, from) ? command : '';
+  return command && cancels(command) && isPermitted(command, from) ? command.name : '';
 }
 
 /** An inbox over a fail-fast connection. */

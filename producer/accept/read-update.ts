@@ -54,7 +54,7 @@ export function readUpdate(update: unknown, gate: Gate, textMaxChars: number): U
     messageId: message.message_id,
     from: {
       id: from.id,
-      ...(typeof from.first_name === 'string' && { name: graphemePrefix(wellFormed(from.first_name), NAME_CHARS) }),
+      ...nameIn(from),
       ...languageIn(from),
       ...(!isPrivate && isGuest(gate, from.id, chat.id, message) && { isGuest: true }),
     },
@@ -72,11 +72,18 @@ function isOnBehalfOfChat({ sender_chat: senderChat }: RawMessage): boolean {
   return typeof senderChat === 'object' && senderChat !== null;
 }
 
-function topicOf({ is_topic_message: isTopic, message_thread_id: id }: RawMessage): number | undefined {
+/** The topic that a message is in. */
+export function topicOf({ is_topic_message: isTopic, message_thread_id: id }: RawMessage): number | undefined {
   return isTopic === true && isInteger(id) && id > 0 ? id : undefined;
 }
 
-function languageIn({ language_code: code }: NonNullable<RawMessage['from']>): { language?: string } {
+/** The name of a person, cut to a line's length. */
+export function nameIn({ first_name: name }: NonNullable<RawMessage['from']>): { name?: string } {
+  return typeof name === 'string' ? { name: graphemePrefix(wellFormed(name), NAME_CHARS) } : {};
+}
+
+/** The language of a person's app. */
+export function languageIn({ language_code: code }: NonNullable<RawMessage['from']>): { language?: string } {
   return typeof code === 'string' && LANGUAGE_CODE.test(code) ? { language: code } : {};
 }
 
@@ -90,7 +97,8 @@ function millisecondsOf(date: unknown): number {
   return isInteger(ms) ? ms : 0;
 }
 
-function chatType(type: unknown): InboundMessage['chatType'] {
+/** The kind of a chat; a private one where Telegram names none that we know. */
+export function chatType(type: unknown): InboundMessage['chatType'] {
   return type === 'group' || type === 'supergroup' || type === 'channel' ? type : 'private';
 }
 

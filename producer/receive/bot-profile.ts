@@ -1,7 +1,7 @@
 import type { Service } from '../../shared/base/lifecycle.ts';
 import type { Telegram } from '../../shared/telegram/client.ts';
-import { COMMAND_HINTS } from '../../shared/telegram/commands.ts';
 import type { TelegramResult } from '../../shared/telegram/failure.ts';
+import { MENUS } from '../../shared/telegram/menu.ts';
 import { waitOut } from './backoff.ts';
 
 /** The bot's own name, as people write it behind a command in a group: `/stop@its_name`. */
@@ -10,14 +10,14 @@ export interface OwnName {
   current(): string | undefined;
 }
 
-/** Fetches the bot's name from Telegram and registers the bot's commands, once each; retries until Telegram answers. */
+/** Fetches the bot's name from Telegram and registers the bot's menus, once each; retries until Telegram answers. */
 export function introduceBot(telegram: Pick<Telegram, 'getMe' | 'setCommands'>): Service & OwnName {
   const stopping = new AbortController();
   let name: string | undefined;
   const introduce = async (): Promise<void> => {
     const me = await untilAnswered(() => telegram.getMe(), stopping.signal);
     if (me?.ok) name = me.value.username;
-    await untilAnswered(() => telegram.setCommands(COMMAND_HINTS), stopping.signal);
+    for (const menu of MENUS) await untilAnswered(() => telegram.setCommands(menu), stopping.signal);
   };
   void introduce();
   return {

@@ -78,6 +78,13 @@ export const flag = z
   .default('false')
   .transform((value) => value === 'true');
 
+/** Names, comma separated; none where it is absent. */
+export const names = z
+  .string()
+  .default('')
+  .transform((text) => text.split(',').map((name) => name.trim()))
+  .transform((all) => all.filter((name) => name !== ''));
+
 /** A time zone that this Node knows. */
 export const timeZone = z.string().refine(isTimeZone, 'expected a time zone such as Europe/Berlin');
 

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { type ChatKey, chatKey } from '../redis/keys.ts';
+import { chatKey, commandLaneOf, type LaneKey } from '../redis/keys.ts';
+import { actsAtOnce, commandOf } from '../telegram/commands.ts';
 
 const sender = z.object({
   id: z.int(),
@@ -44,6 +45,8 @@ const schema = z.object({
       text: z.string().min(1),
     })
     .optional(),
+  /** The message of ours whose button gave this command. */
+  pressed: z.int().optional(),
   /** Who wrote it first, where it was forwarded. */
   forwardedFrom: z.string().optional(),
   content: z.discriminatedUnion('kind', [
@@ -67,9 +70,11 @@ export type Decoded<T> =
   /** `isNewer`: written by a newer version, which may be running side by side with this one. */
   | { ok: false; problem: string; isNewer?: boolean };
 
-/** The lane that a message belongs to. */
-export function laneOf(message: InboundMessage): ChatKey {
-  return chatKey(message.chatId, message.topicId);
+/** The lane that a message belongs to: that of its chat, unless it is a command that does not wait for what is answered. */
+export function laneOf({ chatId, topicId, content }: InboundMessage): LaneKey {
+  const chat = chatKey(chatId, topicId);
+  const command = content.kind === 'text' ? commandOf(content.text) : undefined;
+  return command && actsAtOnce(command) ? commandLaneOf(chat) : chat;
 }
 
 /** A message that its own reader would refuse: it must not get onto the stream, and a retry would not help. */

@@ -51,7 +51,7 @@ export interface Keys {
   readonly turnPrefix: string;
   readonly chatPrefix: string;
   seen(botId: number, updateId: number): string;
-  lane(chat: ChatKey): string;
+  lane(lane: LaneKey): string;
   turn(entry: EntryId): string;
   chat(chat: ChatKey): string;
   session(id: SessionId): string;
@@ -61,14 +61,18 @@ export interface Keys {
   archive(id: SessionId): string;
   /** The lease of the one process that polls for a bot. Used in shard 0 only. */
   poller(botId: number): string;
+  /** Hash: what the calls for a chat came to on a day, `2026-11-22`. */
+  usage(day: string, chat: ChatKey): string;
   /** Tokens that a chat spent on a day, `2026-11-22`. */
   spent(day: string, chat: ChatKey): string;
   /** Tokens that all chats spent on a day; kept in one place for all shards. */
   spentByAll(day: string): string;
 }
 
+/** The name of a queue of messages: the key of a chat, or its command lane, `-100123!`. */
+export type LaneKey = string & { readonly lane: unique symbol };
 /** A chat's key in Redis: the chat id, and the topic id where there is one: `-100123` or `-100123.7`. */
-export type ChatKey = string & { readonly chat: unique symbol };
+export type ChatKey = LaneKey & { readonly chat: unique symbol };
 /** The id of an entry of the inbound stream: `<ms>-<n>`. */
 export type EntryId = string & { readonly entry: unique symbol };
 /** The id of a session. */
@@ -83,6 +87,16 @@ export const TURNS_QUEUE = 'turns';
 /** The key of a chat, or of one topic in it. */
 export function chatKey(chatId: number, topicId?: number): ChatKey {
   return (topicId === undefined ? `${chatId}` : `${chatId}.${topicId}`) as ChatKey;
+}
+
+/** The lane of the commands that act while a message of the chat is being answered. */
+export function commandLaneOf(chat: ChatKey): LaneKey {
+  return `${chat}!` as LaneKey;
+}
+
+/** The chat of a lane. */
+export function chatOf(lane: LaneKey): ChatKey {
+  return (lane.endsWith('!') ? lane.slice(0, -1) : lane) as ChatKey;
 }
 
 /** Reads a chat key from external text; `undefined` when it is none. */
@@ -143,7 +157,7 @@ export function keysOf(shard: number): Keys {
     chatPrefix: `${tag}:chat:`,
     admitted: (caller) => `${tag}:admitted:${caller}`,
     seen: (botId, updateId) => `${tag}:seen:${botId}:${updateId}`,
-    lane: (chat) => `${tag}:lane:${chat}`,
+    lane: (lane) => `${tag}:lane:${lane}`,
     turn: (entry) => `${tag}:turn:${entry}`,
     chat: (chat) => `${tag}:chat:${chat}`,
     session: (id) => `${tag}:session:${id}`,
@@ -151,6 +165,7 @@ export function keysOf(shard: number): Keys {
     media: (sha256) => `${tag}:media:${sha256}`,
     archive: (id) => `${tag}:archive:${id}`,
     poller: (botId) => `${tag}:poller:${botId}`,
+    usage: (day, chat) => `${tag}:usage:${day}:${chat}`,
     spent: (day, chat) => `${tag}:spent:${day}:${chat}`,
     spentByAll: (day) => `{sw:0}:spent:${day}`,
   };

@@ -2,10 +2,11 @@ import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import { Telegram as TelegrafClient } from 'telegraf';
 import { redact } from '../base/text.ts';
-import type { CommandHint } from './commands.ts';
 import { DESCRIPTION_CHARS, failed, failureOf, type TelegramFailure, type TelegramResult } from './failure.ts';
+import type { Menu } from './menu.ts';
 import { type Messages, messagesOver } from './messages.ts';
 import { CALL_TIMEOUT_MS, ofOptional, unlessMissing, withoutValue } from './method.ts';
+import { brokenBy, upload } from './upload.ts';
 
 /** The bot itself, in Telegram's own names. */
 export interface BotProfile {
@@ -51,8 +52,8 @@ export interface Telegram extends Messages {
   deleteWebhook(signal: AbortSignal): Promise<TelegramResult<void>>;
   /** What Telegram knows about the webhook. May fail as `not_offered`. */
   getWebhookInfo(signal: AbortSignal): Promise<TelegramResult<WebhookInfo>>;
-  /** Registers the commands that people's apps offer. May fail as `not_offered`. */
-  setCommands(commands: readonly CommandHint[]): Promise<TelegramResult<void>>;
+  /** Registers the commands that people's apps offer in some chats and one language. May fail as `not_offered`. */
+  setCommands(menu: Menu): Promise<TelegramResult<void>>;
   /** Reads a file that a user sent. Fails as `too_large` when its stated or actual size exceeds `bytesMax`. */
   downloadFile(fileId: string, bytesMax: number, signal: AbortSignal): Promise<TelegramResult<Buffer>>;
 }
@@ -62,7 +63,7 @@ const POLL_GRACE_MS = 15_000;
 const DOWNLOAD_TIMEOUT_MS = 60_000;
 const UPDATES_MAX = 100;
 /** Telegram remembers these from one call to the next, so every call that can state them does. */
-const WANTED = { allowed_updates: ['message', 'stopped_message_generation'] };
+const WANTED = { allowed_updates: ['message', 'callback_query', 'stopped_message_generation'] };
 const UPDATES_WANTED = { limit: UPDATES_MAX, ...WANTED };
 
 const TOO_BIG = /file is too big/i;
@@ -97,8 +98,13 @@ export function createTelegram(options: { token: string; apiRoot: string; downlo
       const info = unlessMissing(await call('getWebhookInfo', {}, CALL_TIMEOUT_MS, signal));
       return info.ok ? { ok: true, value: webhookInfoOf(info.value) } : info;
     },
-    ...messagesOver(call),
-    setCommands: async (commands) => ofOptional(await call('setMyCommands', { commands }, CALL_TIMEOUT_MS)),
+    ...messagesOver(call, (method, fields, file, timeoutMs) =>
+      upload(new URL(`./bot${options.token}/${method}`, options.apiRoot), fields, file, timeoutMs),
+    ),
+    async setCommands({ commands, scope, language }) {
+      const named = language === undefined ? {} : { language_code: language };
+      return ofOptional(await call('setMyCommands', { commands, scope: { type: scope }, ...named }, CALL_TIMEOUT_MS));
+    },
     async downloadFile(fileId, bytesMax, signal) {
       const described = await call('getFile', { file_id: fileId }, CALL_TIMEOUT_MS, signal);
       if (!described.ok) return TOO_BIG.test(described.failure.description) ? tooLarge(bytesMax) : described;
@@ -168,11 +174,7 @@ async function download(
     }
     return { ok: true, value: Buffer.concat(chunks) };
   } catch (error) {
-    const { message, cause } = error as { message?: string; cause?: { code?: unknown; message?: string } };
-    const words = [message, cause?.message].filter(Boolean).join(': ');
-    // The code of an abort is also a number, but no HTTP status.
-    const code = typeof cause?.code === 'string' ? cause.code : 'none';
-    return { ok: false, failure: failureOf({ code, message: words }, signal) };
+    return { ok: false, failure: failureOf(brokenBy(error), signal) };
   }
 }
 

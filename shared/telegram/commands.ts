@@ -1,37 +1,66 @@
-/** A bot command that this version carries out. */
-export type BotCommand = 'start' | 'help' | 'new' | 'stop';
-
-/** A command as an app offers it. */
-export interface CommandHint {
-  command: BotCommand;
-  description: string;
+/** What a bot command does to the messages around it. */
+interface Manner {
+  /** It forgets or costs: in a group, only for people who are on the allow list themselves. */
+  isGuarded?: true;
+  /** It does not wait for what is being answered. */
+  isAtOnce?: true;
 }
 
-/** What apps offer. */
-export const COMMAND_HINTS: readonly CommandHint[] = [
-  { command: 'stop', description: 'End what I am working on, and what waits' },
-  { command: 'new', description: 'End that too, and start a new conversation' },
-  { command: 'help', description: 'Say what I can do' },
-];
+/** The bot commands that this version carries out. */
+const COMMANDS = {
+  start: { isAtOnce: true },
+  help: { isAtOnce: true },
+  new: { isGuarded: true },
+  stop: {},
+  retry: { isGuarded: true },
+  compact: { isGuarded: true },
+  status: { isAtOnce: true },
+  usage: { isAtOnce: true },
+  model: { isGuarded: true, isAtOnce: true },
+  recall: { isAtOnce: true },
+  export: { isGuarded: true, isAtOnce: true },
+  forget: { isGuarded: true },
+  lang: { isGuarded: true, isAtOnce: true },
+  busy: { isGuarded: true, isAtOnce: true },
+} as const satisfies Record<string, Manner>;
 
-const COMMAND = /^\/(start|help|new|stop)(?:@\w{1,64})?(?:\s|$)/;
+export type CommandName = keyof typeof COMMANDS;
+
+/** A bot command as somebody gave it. */
+export interface BotCommand {
+  name: CommandName;
+  /** The words behind it, trimmed; often empty. */
+  words: string;
+}
+
+/** The word behind `/forget` that makes it happen; without it the command only asks. */
+export const CONFIRMED = 'yes';
+
+const COMMAND = /^\/([a-z]{1,32})(?:@\w{1,64})?(?=\s|$)/;
 
 /** Reads a bot command; any other text, unknown commands included, is a message for the model. Pure. */
 export function commandOf(text: string): BotCommand | undefined {
-  return COMMAND.exec(text)?.[1] as BotCommand | undefined;
+  const match = COMMAND.exec(text);
+  const name = match?.[1] ?? '';
+  if (match === null || !Object.hasOwn(COMMANDS, name)) return undefined;
+  return { name: name as CommandName, words: text.slice(match[0].length).trim() };
 }
 
-/** Commands that forget or cost: in a group, only for people who are on the allow list themselves. */
-const GUARDED: ReadonlySet<BotCommand> = new Set(['new']);
-
 /** Whether the sender may give a command. */
-export function isPermitted(command: BotCommand, { isGuest }: { isGuest?: true | undefined }): boolean {
-  return isGuest !== true || !GUARDED.has(command);
+export function isPermitted({ name }: BotCommand, { isGuest }: { isGuest?: true | undefined }): boolean {
+  const { isGuarded }: Manner = COMMANDS[name];
+  return isGuest !== true || isGuarded !== true;
+}
+
+/** Whether a command is carried out beside what is being answered. */
+export function actsAtOnce({ name }: BotCommand): boolean {
+  const { isAtOnce }: Manner = COMMANDS[name];
+  return isAtOnce === true;
 }
 
 /** Whether a command cancels earlier messages that are not answered yet. */
-export function cancels(command: BotCommand | undefined): command is 'stop' | 'new' {
-  return command === 'stop' || command === 'new';
+export function cancels({ name, words }: BotCommand): boolean {
+  return name === 'stop' || name === 'new' || (name === 'forget' && words === CONFIRMED);
 }
 
 /** Whether a text begins like a command of any bot. Pure. */

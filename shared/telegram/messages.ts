@@ -1,10 +1,25 @@
 import { failed, type TelegramResult } from './failure.ts';
 import { CALL_TIMEOUT_MS, type CallMethod, ofOptional, unlessMissing, withoutValue } from './method.ts';
+import type { FormFile } from './upload.ts';
 
 /** Where a text goes. */
 export interface Destination {
   chatId: number;
   topicId?: number;
+}
+
+/** A button under a message. A press arrives as the command that it names, of 1 to 64 bytes. */
+export interface Button {
+  text: string;
+  command: string;
+}
+
+/** A file to send. */
+export interface OutboundFile {
+  name: string;
+  bytes: Buffer;
+  /** Shown under it, of at most 1024 UTF-16 units; empty for none. */
+  caption: string;
 }
 
 /** How a message is sent. */
@@ -15,6 +30,8 @@ export interface SendOptions {
   entities?: readonly object[];
   /** The message that this one answers; if it was deleted, this one is sent all the same. */
   replyTo?: number | undefined;
+  /** Rows of buttons under the message. */
+  buttons?: readonly (readonly Button[])[] | undefined;
 }
 
 /** The part of the Bot API that shows something in a chat. Contract: as `Telegram`. */
@@ -27,13 +44,25 @@ export interface Messages {
     blocks: readonly object[],
     options?: Omit<SendOptions, 'entities'>,
   ): Promise<TelegramResult<{ messageId: number }>>;
-  /** Replaces the text of a message of ours. An identical text is no failure. */
+  /** Sends a file, of 1 byte to 50 MB. */
+  sendFile(
+    to: Destination,
+    file: OutboundFile,
+    options?: Omit<SendOptions, 'entities'>,
+  ): Promise<TelegramResult<{ messageId: number }>>;
+  /** Replaces the text and the buttons of a message of ours. An identical message is no failure. */
   editMessage(
     to: Destination,
     messageId: number,
     text: string,
-    entities?: readonly object[],
+    options?: Pick<SendOptions, 'entities' | 'buttons'>,
   ): Promise<TelegramResult<void>>;
+  /** Takes the buttons off a message of ours. A message without any is no failure. */
+  removeButtons(to: Destination, messageId: number): Promise<TelegramResult<void>>;
+  /** Deletes a message of ours. One that is gone is no failure. */
+  deleteMessage(to: Destination, messageId: number): Promise<TelegramResult<void>>;
+  /** Ends the wait of an app whose user pressed a button. A press that is too old is no failure. */
+  answerPress(pressId: string): Promise<TelegramResult<void>>;
   /**
    * Shows 1 to 4096 UTF-16 units as a draft in a private chat, in place of an earlier draft of that id (never 0); it
    * vanishes after 30 seconds. Fails as `not_offered` on servers before Bot API 9.5.
@@ -57,9 +86,22 @@ const METHOD_MISSING = /method not found/i;
 const NO_TOPIC = /message thread not found|TOPIC_(?:DELETED|CLOSED|ID_INVALID)/i;
 const SAME_TEXT = /message is not modified/i;
 const MESSAGE_GONE = /message to edit not found|message can't be edited|MESSAGE_ID_INVALID/i;
+const ALREADY_DELETED = /message to delete not found|MESSAGE_ID_INVALID/i;
+const PRESS_TOO_OLD = /query is too old|query ID is invalid/i;
+/** A file of 50 MB takes a slow line longer than a text. */
+const UPLOAD_TIMEOUT_MS = 300_000;
+const DONE: TelegramResult<void> = { ok: true, value: undefined };
+
+/** Calls a method of the Bot API with a file. Contract: never throws. */
+export type Upload = (
+  method: string,
+  fields: Readonly<Record<string, unknown>>,
+  file: FormFile,
+  timeoutMs: number,
+) => Promise<TelegramResult<unknown>>;
 
 /** The messages of a bot, over its calls. */
-export function messagesOver(call: CallMethod): Messages {
+export function messagesOver(call: CallMethod, upload: Upload): Messages {
   let richMissingUntilMs = 0;
   const send = async (method: string, to: Destination, payload: object) => {
     const sent = await call(method, { ...address(to), ...payload }, CALL_TIMEOUT_MS);
@@ -79,12 +121,28 @@ export function messagesOver(call: CallMethod): Messages {
       if (isMissing) richMissingUntilMs = Date.now() + MISSING_MS;
       return sentMessage(unlessMissing(sent));
     },
-    async editMessage(to, messageId, text, entities = []) {
-      const payload = { chat_id: to.chatId, message_id: messageId, text, ...sendParameters({ entities }) };
-      const edited = await call('editMessageText', payload, CALL_TIMEOUT_MS);
-      if (edited.ok || SAME_TEXT.test(edited.failure.description)) return { ok: true, value: undefined };
-      const isGone = MESSAGE_GONE.test(edited.failure.description);
-      return isGone ? failed('message_gone', edited.failure.description) : edited;
+    async sendFile(to, { name, bytes, caption }, options = {}) {
+      const file = { field: 'document', name, bytes };
+      const fields = { ...(caption !== '' && { caption }), ...sendParameters(options) };
+      const sendTo = (place: Destination) =>
+        upload('sendDocument', { ...address(place), ...fields }, file, UPLOAD_TIMEOUT_MS);
+      const sent = await sendTo(to);
+      return sentMessage(isTopicGone(sent, to) ? await sendTo({ chatId: to.chatId }) : sent);
+    },
+    async editMessage(to, messageId, text, options = {}) {
+      const payload = { ...own(to, messageId), text, ...sendParameters(options) };
+      return changed(await call('editMessageText', payload, CALL_TIMEOUT_MS));
+    },
+    async removeButtons(to, messageId) {
+      return changed(await call('editMessageReplyMarkup', own(to, messageId), CALL_TIMEOUT_MS));
+    },
+    async deleteMessage(to, messageId) {
+      const deleted = await call('deleteMessage', own(to, messageId), CALL_TIMEOUT_MS);
+      return !deleted.ok && ALREADY_DELETED.test(deleted.failure.description) ? DONE : withoutValue(deleted);
+    },
+    async answerPress(pressId) {
+      const answered = await call('answerCallbackQuery', { callback_query_id: pressId }, CALL_TIMEOUT_MS);
+      return !answered.ok && PRESS_TOO_OLD.test(answered.failure.description) ? DONE : withoutValue(answered);
     },
     async sendDraft(to, draftId, text, entities = []) {
       // A draft locks the composer of some apps, so its button is the only way to stop. The words come as a message.
@@ -106,14 +164,30 @@ function sentMessage(sent: TelegramResult<unknown>): TelegramResult<{ messageId:
   return sent.ok ? { ok: true, value: { messageId: (sent.value as { message_id: number }).message_id } } : sent;
 }
 
-function sendParameters({ isSilent, replyTo, entities = [] }: SendOptions) {
+function sendParameters({ isSilent, replyTo, entities = [], buttons = [] }: SendOptions) {
   return {
+    ...(buttons.length > 0 && { reply_markup: keyboardOf(buttons) }),
     ...(entities.length > 0 && { entities }),
     ...(isSilent && { disable_notification: true }),
     ...(replyTo !== undefined && {
       reply_parameters: { message_id: replyTo, allow_sending_without_reply: true },
     }),
   };
+}
+
+function keyboardOf(buttons: readonly (readonly Button[])[]) {
+  return { inline_keyboard: buttons.map((row) => row.map(({ text, command }) => ({ text, callback_data: command }))) };
+}
+
+/** The result of changing a message of ours. */
+function changed(result: TelegramResult<unknown>): TelegramResult<void> {
+  if (result.ok || SAME_TEXT.test(result.failure.description)) return DONE;
+  const isGone = MESSAGE_GONE.test(result.failure.description);
+  return isGone ? failed('message_gone', result.failure.description) : result;
+}
+
+function own({ chatId }: Destination, messageId: number) {
+  return { chat_id: chatId, message_id: messageId };
 }
 
 function address(to: Destination) {

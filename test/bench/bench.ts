@@ -58,7 +58,7 @@ export async function startBench(
     model: ports.model,
     telegram: ports.telegram,
     instruments: { telemetry: ports.telemetry ?? silentTelemetry(), log, reach: createFailpoints(undefined) },
-    prompts: { system: 'bench', preserve: '' },
+    files: { systemPrompt: 'bench', preserve: '', prices: new Map() },
     tools: ports.tools ?? withExclusions(await startMcp([], { limits: { timeoutMs: 1_000 }, log })),
   });
   return {

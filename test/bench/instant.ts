@@ -41,10 +41,14 @@ export function instantTelegram(onShown: (chatId: number, text: string) => void 
     },
     // The bench's answers are plain.
     sendRichMessage: async () => ({ ok: false, failure: { kind: 'not_offered', description: 'none' } }),
+    sendFile: async () => ({ ok: false, failure: { kind: 'rejected', description: 'none' } }),
     editMessage: async (to, _, text) => {
       onShown(to.chatId, text);
       return { ok: true, value: undefined };
     },
+    removeButtons: async () => ({ ok: true, value: undefined }),
+    deleteMessage: async () => ({ ok: true, value: undefined }),
+    answerPress: async () => ({ ok: true, value: undefined }),
     setCommands: async () => ({ ok: true, value: undefined }),
     sendDraft: async () => ({ ok: true, value: undefined }),
     sendTyping: async () => ({ ok: true, value: undefined }),

@@ -115,5 +115,5 @@ class ChatReader {
 function commandOf(text: string): AskKind | undefined {
   if (text.includes(EN.newConversation)) return 'new';
   if (text.includes(EN.stopped) || text.includes(EN.nothingToStop)) return 'stop';
-  return text.includes(EN.help) ? 'help' : undefined;
+  return text.includes(EN.helpTitle) ? 'help' : undefined;
 }

@@ -54,6 +54,7 @@ async function serve(
       answersAll: new Set(),
       textMaxChars: 100,
       ownName: { current: () => undefined },
+      answerPress: async () => undefined,
       instruments: { telemetry, log, reach: createFailpoints(undefined) },
     }),
     telemetry,

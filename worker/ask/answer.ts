@@ -1,10 +1,12 @@
 import type { Attempt, Command } from '../lane/attempt.ts';
 import { auditCommand } from '../lane/audit-trail.ts';
 import type { Settings } from '../lane/settings.ts';
+import { usageCommands } from '../lane/usage-book.ts';
 import type { Decision } from '../lane/verdict.ts';
 import type { Block } from '../model/block.ts';
 import { calibrate } from '../model/count.ts';
 import type { ModelAnswer } from '../model/port.ts';
+import type { Prices } from '../model/prices.ts';
 import type { Room } from '../model/room.ts';
 import { isThinking } from '../model/rules/shapes.ts';
 import { trialWon } from '../recovery/trial.ts';
@@ -65,14 +67,16 @@ export function earlierWords({ window }: OpenedSession, { entry }: Attempt): str
 export function answered(
   { attempt, opened, room }: { attempt: Attempt; opened: OpenedSession; room: Room },
   called: Answered,
-  rich: Settings['rich'],
+  { rich, prices }: Pick<Settings, 'rich' | 'prices'>,
 ): Decision {
   const { answer, sent, byFallback } = called;
   const record = recordOf(attempt, called);
   const words =
     [answer.text, earlierWords(opened, attempt), attempt.texts.nothingToAdd].find((said) => said.trim() !== '') ?? '';
   const sourced = withSources(words, sourcesOf([...ownBlocks(opened, attempt), ...answer.content]));
-  const text = [sourced, ...(isCut(answer) ? [attempt.texts.cutAnswer] : [])]
+  const { texts, untold } = attempt;
+  const compacted = untold > 0 ? [`_${texts.compacted(untold)}_`] : [];
+  const text = [sourced, ...(isCut(answer) ? [texts.cutAnswer] : []), ...compacted]
     .filter((part) => part !== '')
     .join('\n\n');
   const isFull = !isCalm(called, room) || answer.stopReason === 'model_context_window_exceeded';
@@ -82,25 +86,30 @@ export function answered(
     conclusion: { outcome: 'answered', ...planned(notices, text, { rich }) },
     commands: [
       ...appendCommands(attempt.keys, attempt.session, [record]),
-      costCommand(attempt, answer),
+      ...costCommands(attempt, answer, prices),
       ...learnt(
         attempt,
         byFallback ? undefined : calibrate(attempt.calibration, sent.count, answer.usage.inputTokens),
         isFull,
       ),
       ...trialWon(attempt),
+      ...(untold > 0 ? [['HDEL', attempt.keys.session(attempt.session), 'untold'] as const] : []),
     ],
     ...(isFull && { afterReply: { opened: withRecord(opened, record), room } }),
   };
 }
 
-/** The line of the audit trail that says what an answer cost. */
-export function costCommand(
+/** What an answer cost: a line of the audit trail, and the chat's book. */
+export function costCommands(
   attempt: Attempt,
   { model, usage }: ModelAnswer,
+  prices: Prices,
   purpose: 'answer' | 'retry' = 'answer',
-): Command {
-  return auditCommand(attempt, { event: 'model.answered', purpose, model, ...usage });
+): Command[] {
+  return [
+    auditCommand(attempt, { event: 'model.answered', purpose, model, ...usage }),
+    ...usageCommands(attempt, model, usage, prices),
+  ];
 }
 
 /** What an answer teaches: how our estimate compares, and that the session did not refill at once. */

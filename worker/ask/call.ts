@@ -2,6 +2,7 @@ import { METRIC } from '../../shared/base/telemetry.ts';
 import type { Attempt } from '../lane/attempt.ts';
 import { auditCommand, failedCallEvent } from '../lane/audit-trail.ts';
 import type { Settings } from '../lane/settings.ts';
+import { usageCommands } from '../lane/usage-book.ts';
 import { fill, keptIn } from '../media/fill.ts';
 import { HISTORY_BYTES_MAX } from '../model/body-size.ts';
 import { cacheLifetime } from '../model/cache-lifetime.ts';
@@ -96,7 +97,10 @@ export async function callModel(ports: CallPorts, call: Call, signal: AbortSigna
   );
   await recordRepairs(ports, attempt, result.repairs);
   if (!result.ok && result.spent)
-    await attempt.write('', [auditCommand(attempt, failedCallEvent('answer', ports.settings.modelName, result))]);
+    await attempt.write('', [
+      auditCommand(attempt, failedCallEvent('answer', ports.settings.modelName, result)),
+      ...usageCommands(attempt, ports.settings.modelName, result.spent, ports.settings.prices),
+    ]);
   if (result.ok) return { ok: true, answer: result.answer, byFallback: result.byFallback, sent };
   return { ok: false, failure: result.failure, isRepaired: result.repairs.length > 0, sent };
 }

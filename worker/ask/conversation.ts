@@ -11,7 +11,7 @@ import type { RecoverPorts } from '../recovery/effects.ts';
 import { STORM } from '../recovery/storm.ts';
 import type { UserRecord } from '../session/record.ts';
 import { finishRound, openCalls } from '../tools/round.ts';
-import { answered, costCommand, earlierWords, isCalm, isCut } from './answer.ts';
+import { answered, costCommands, earlierWords, isCalm, isCut } from './answer.ts';
 import { type Called, type CallPorts, callModel } from './call.ts';
 import { type FailedCall, react, waitOrFail } from './on-failure.ts';
 import { openSession, pendingRecord } from './open-session.ts';
@@ -78,10 +78,10 @@ export async function askModel(
     if (!called.ok) return reactTo(ports, now, called, time);
     const hidden = failureOf(ports, now, called.answer, round);
     if (hidden) {
-      await attempt.write('', [costCommand(attempt, called.answer, 'retry')]);
+      await attempt.write('', costCommands(attempt, called.answer, settings.prices, 'retry'));
       return reactTo(ports, now, { ...called, failure: hidden, isRepaired: false }, time);
     }
-    if (!goesOn(called.answer, round, settings)) return answered(now, called, settings.rich);
+    if (!goesOn(called.answer, round, settings)) return answered(now, called, settings);
     opened = await recordRound(ports, attempt, opened, { called, room }, round + 1);
     attempt = { ...progressed(attempt, round + 1), ...(isCalm(called, room) && { compactionsInRow: 0 }) };
   }

@@ -14,7 +14,7 @@ import { chatCode, headerOf } from './header.ts';
  * Bytes that a load reads at most per token of the window. What people and models write takes 3 to 8, with the record
  * around it. So tokens bound a window, and this limit only matters for sessions that were never compacted.
  */
-const LOAD_BYTES_PER_TOKEN = 14;
+export const LOAD_BYTES_PER_TOKEN = 14;
 
 /**
  * Records the pending message in its session, once, and loads as much of the window as the model could take. Contract:

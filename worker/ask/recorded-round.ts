@@ -4,11 +4,11 @@ import type { RecoverPorts } from '../recovery/effects.ts';
 import { trialWon } from '../recovery/trial.ts';
 import { appendCommands, type OpenedSession } from '../session/store.ts';
 import { withRecord } from '../tools/round.ts';
-import { type Answered, costCommand, endedTrial, isCalm, recordOf } from './answer.ts';
+import { type Answered, costCommands, endedTrial, isCalm, recordOf } from './answer.ts';
 
 /** A recorded round is progress: it resets the attempts and the bound on recoveries. */
 export async function recordRound(
-  ports: Pick<RecoverPorts, 'instruments'>,
+  ports: Pick<RecoverPorts, 'instruments' | 'settings'>,
   attempt: Attempt,
   opened: OpenedSession,
   { called, room }: { called: Answered; room: Room },
@@ -19,7 +19,7 @@ export async function recordRound(
   const stage = stageAfterRound(attempt);
   await attempt.write(`round:${round}`, [
     ...appendCommands(attempt.keys, attempt.session, [record]),
-    costCommand(attempt, called.answer),
+    ...costCommands(attempt, called.answer, ports.settings.prices),
     ['HSET', turn, 'rounds', round, 'attempts', 1, 'recoveriesBefore', attempt.recoveries, 'stage', stage],
     ['HDEL', turn, TIMEOUTS, ...OUTAGE_FIELDS],
     ...trialWon(attempt),

@@ -1,9 +1,8 @@
-import { join } from 'node:path';
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import { type Keys, keysOf } from '../../shared/redis/keys.ts';
-import { bindScript } from '../../shared/redis/script.ts';
 import { compareStreamIds, msOf } from '../../shared/redis/stream-id.ts';
+import { bindReplay } from '../lane/dead-letters.ts';
 import { withRedis } from './connection.ts';
 import { aboutOf, allLetters, fieldOf, findLetter, LETTER_NAME, lineOf, objectOf } from './dead-letter.ts';
 import { type CliOutput, UsageError } from './output.ts';
@@ -111,13 +110,13 @@ async function show({ redis, shards, id, options, output }: DeadTask): Promise<n
 
 async function replay({ redis, shards, id, options, output }: DeadTask): Promise<number> {
   if ((id === undefined) === !options.all) throw new UsageError(HELP);
-  const run = bindScript<['replayed' | 'gone' | 'chatless', string]>(redis, join(import.meta.dirname, 'replay.lua'));
+  const run = bindReplay(redis);
   const letters = id === undefined ? await allLetters(redis, shards) : [await findLetter(redis, shards, id)];
   const ids: string[] = [];
   let chatless = 0;
   // Oldest first, so that they are answered in the order in which they were sent.
   for (const letter of letters) {
-    const [result, entry] = await run([letter.keys.dead, letter.keys.inbound, letter.keys.counts], [letter.id]);
+    const [result, entry] = await run(letter.keys, letter.id);
     if (result === 'replayed') ids.push(letter.name);
     if (result === 'chatless') chatless += 1;
     if (!options.json) output.line(`${letter.name}: ${resultInWords(result, entry)}`);

@@ -46,7 +46,7 @@ local touched, order, broken, last = {}, {}, {}, ''
 for _, entry in ipairs(read[1][2]) do
   last = entry[1]
   local chat = field(entry[2], 'chat')
-  if chat and is_chat(chat) then
+  if chat and is_lane(chat) then
     local length = redis.call('RPUSH', ARGV[4] .. chat, last)
     local cancels, replayed = field(entry[2], 'cancels'), field(entry[2], 'replayed')
     if cancels and not replayed then

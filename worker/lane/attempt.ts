@@ -1,8 +1,10 @@
 import type { Decoded, InboundMessage } from '../../shared/flow/message.ts';
 import type { Outcome } from '../../shared/flow/outcome.ts';
-import type { ChatKey, EntryId, Keys, SessionId } from '../../shared/redis/keys.ts';
+import type { ChatKey, EntryId, Keys, LaneKey, SessionId } from '../../shared/redis/keys.ts';
 import { msOf } from '../../shared/redis/stream-id.ts';
+import type { Button } from '../../shared/telegram/messages.ts';
 import type { Texts } from '../../shared/texts/texts.ts';
+import type { FilePart } from '../reply/file-part.ts';
 import type { Part } from '../reply/format/layout.ts';
 
 /** How far the recovery of this message has gone. Moves forward only, and is stored with its effect. */
@@ -20,7 +22,9 @@ export interface Conclusion {
   /** What is sent, in order, as plain texts. */
   parts: readonly string[];
   /** How each part is shown; `null` for a plain text. Absent where all are, and before version 0.3. */
-  layout?: readonly (Part | null)[];
+  layout?: readonly (Part | FilePart | null)[];
+  /** Rows of buttons under the last part that is no file. */
+  buttons?: readonly (readonly Button[])[];
 }
 
 /** A fresh session that has to prove that the previous one was to blame. */
@@ -38,9 +42,15 @@ export interface Trial {
 }
 
 /** A field of a chat for what its people chose with a command. */
-export type Choice = typeof LANGUAGE;
-/** The chat's field for its language. */
+export type Choice = typeof LANGUAGE | typeof MODEL | typeof BUSY;
 export const LANGUAGE = 'language';
+export const MODEL = 'model';
+export const BUSY = 'busy';
+/**
+ * What becomes of messages that come while one is being answered: each waits for its turn, all that wait are answered
+ * together, or the running turn is cut short and answered together with them.
+ */
+export const BUSY_WAYS = ['queue', 'merge', 'interrupt'] as const;
 
 /** The turn's field for the command that cancelled its message. */
 export const CANCELLED = 'cancelled';
@@ -95,6 +105,8 @@ export class FencedError extends Error {
  */
 export interface Attempt {
   readonly entry: EntryId;
+  /** The queue that it heads. */
+  readonly lane: LaneKey;
   readonly chat: ChatKey;
   /** The chat that owns the session: differs from `chat` only where a group became a supergroup. */
   readonly home: ChatKey;
@@ -121,6 +133,8 @@ export interface Attempt {
   readonly limit: { readonly tokens: number; readonly untilMs: number } | undefined;
   /** The factor for our estimates of this chat, learnt from real usage; absent before the first answer. */
   readonly calibration: number | undefined;
+  /** Messages of this session that a summary stands for since its last answer; the answer says so. */
+  readonly untold: number;
   /** Compactions of this session since a request last fitted without one. */
   readonly compactionsInRow: number;
   /** Fruitless compactions after a reply, since the last compaction that succeeded. */

@@ -1,5 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import type { ChatKey, EntryId, Keys, SessionId } from '../../shared/redis/keys.ts';
+import {
+  type ChatKey,
+  chatOf,
+  type EntryId,
+  type Keys,
+  type LaneKey,
+  type SessionId,
+} from '../../shared/redis/keys.ts';
 import type { RunScript } from '../../shared/redis/script.ts';
 import type { RedisClock } from './clock.ts';
 import type { Begun } from './lane.ts';
@@ -7,7 +14,7 @@ import { readAttempt } from './read-attempt.ts';
 
 /** The reply of `begin.lua`. */
 export type BeginReply =
-  | ['settled' | 'waiting', head: EntryId | '', traceparent: string, chat: ChatKey]
+  | ['settled' | 'waiting', head: EntryId | '', traceparent: string, lane: LaneKey]
   | ['fenced']
   | ['poison candidate', timeMs: number]
   | ['begun', timeMs: number, home: ChatKey, string[], string[], SessionId, string[], string[]];
@@ -27,19 +34,21 @@ interface Beginning {
 export async function beginAttempt(
   parts: Beginning,
   entry: EntryId,
-  chat: ChatKey,
+  lane: LaneKey,
   newSession: SessionId,
 ): Promise<Begun> {
   const { keys, clock, write } = parts;
-  const at = [keys.inbound, keys.turn(entry), keys.lane(chat), keys.chat(chat), keys.poisonCandidates, keys.absent];
+  const chat = chatOf(lane);
+  const at = [keys.inbound, keys.turn(entry), keys.lane(lane), keys.chat(chat), keys.poisonCandidates, keys.absent];
   const { chatPrefix, lanePrefix, turnPrefix } = keys;
   const prefixes = [chatPrefix, lanePrefix, turnPrefix];
-  const args = [entry, newSession, keys.session('' as SessionId), SUSPECT_DEATHS, randomUUID(), chat, ...prefixes];
+  const ids = [SUSPECT_DEATHS, randomUUID(), lane, ...prefixes, chat];
+  const args = [entry, newSession, keys.session('' as SessionId), ...ids];
   const reply = await clock.learn(() => parts.begin(at, args), timeOf);
   if (reply[0] !== 'begun') return notBegun(reply);
   const [, , home, fields, turn, session, sessionFields, chatFields] = reply;
   const read = { fields, turn, session, sessionFields, chatFields };
-  return { kind: 'begun', attempt: readAttempt({ keys, write, nowMs: clock.nowMs, entry, chat, home, ...read }) };
+  return { kind: 'begun', attempt: readAttempt({ keys, write, nowMs: clock.nowMs, entry, lane, home, ...read }) };
 }
 
 function timeOf(reply: BeginReply): number | undefined {
@@ -49,6 +58,6 @@ function timeOf(reply: BeginReply): number | undefined {
 /** Why an attempt was not begun. */
 function notBegun(reply: Exclude<BeginReply, ['begun', ...unknown[]]>): Begun {
   if (reply[0] === 'poison candidate' || reply[0] === 'fenced') return { kind: reply[0] };
-  const [kind, head, traceparent, chat] = reply;
-  return head === '' ? { kind: 'settled' } : { kind, head: { entry: head, chat, traceparent } };
+  const [kind, head, traceparent, lane] = reply;
+  return head === '' ? { kind: 'settled' } : { kind, head: { entry: head, chat: lane, traceparent } };
 }

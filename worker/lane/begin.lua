@@ -6,13 +6,14 @@
 -- that causes the crashes exhausts its own attempts, and not those of its neighbours.
 -- A group that became a supergroup has two lanes and one session. Messages under its old id come first, except that a
 -- message under the new id may continue if it began before the change was known. So only one of the two lanes has a
--- message that may begin.
+-- message that may begin. The command lane of a chat waits for no other.
 -- KEYS  1 inbound   2 turn   3 lane   4 chat   5 suspects   6 absent, for the key that is not named: see keys.ts
 -- ARGV  1 entry   2 id for a session, used when the chat has none yet   3 prefix of session keys
 --       4 ends without a verdict that make a poison candidate   5 fence, which no other attempt has
---       6 chat   7 prefix of chat keys   8 prefix of lane keys   9 prefix of turn keys
--- Reply {'settled', head | '', its traceparent, its chat}   the entry is gone: its outcome is written
---       {'waiting', head, its traceparent, its chat}        another message of the chat comes first
+--       6 lane   7 prefix of chat keys   8 prefix of lane keys   9 prefix of turn keys
+--       10 chat of the lane
+-- Reply {'settled', head | '', its traceparent, its lane}   the entry is gone: its outcome is written
+--       {'waiting', head, its traceparent, its lane}        another message of the chat comes first
 --       {'poison candidate', ms since the epoch}           an older poison candidate runs, or will
 --       {'fenced'}                                sent again, and another attempt has taken over meanwhile
 --       {'begun', ms since the epoch, chat whose session it is, entry fields, turn fields, session id, session fields, chat fields}
@@ -39,10 +40,11 @@ local function in_the_way(chat, hasToHaveBegun)
 end
 
 local moved = redis.call('HMGET', KEYS[4], 'movedTo', 'movedFrom')
-local home = moved[1] or ARGV[6]
+local home = moved[1] or ARGV[10]
 local pointer = ARGV[7] .. home
-local other = moved[1] and in_the_way(moved[1], true)
-if not other and moved[2] and redis.call('HEXISTS', KEYS[2], 'fence') == 0 then
+local isMain = ARGV[6] == ARGV[10]
+local other = isMain and moved[1] and in_the_way(moved[1], true)
+if isMain and not other and moved[2] and redis.call('HEXISTS', KEYS[2], 'fence') == 0 then
   other = in_the_way(moved[2], false)
 end
 if other then

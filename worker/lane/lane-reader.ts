@@ -1,7 +1,7 @@
 import { decodeMessage } from '../../shared/flow/message.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import { fieldsOf } from '../../shared/redis/fields.ts';
-import type { ChatKey, EntryId, Keys } from '../../shared/redis/keys.ts';
+import type { EntryId, Keys, LaneKey } from '../../shared/redis/keys.ts';
 import { CANCELLED, REFUSED } from './attempt.ts';
 import type { Waiting } from './fragments.ts';
 
@@ -16,21 +16,21 @@ export interface Glance {
 /** A limit per step, because a script must not block the others for long; the rest end with the next message. */
 const REFUSED_AT_ONCE_MAX = 200;
 
-/** The messages waiting behind a chat's head, in order, without refused, cancelled and unreadable ones. */
+/** The messages waiting behind a lane's head, in order, without refused, cancelled and unreadable ones. */
 export async function readBehind(
   redis: RedisClient,
   keys: Keys,
-  chat: ChatKey,
+  lane: LaneKey,
   messagesMax: number,
 ): Promise<Waiting[]> {
-  const entries = (await redis.lrange(keys.lane(chat), 1, messagesMax)) as EntryId[];
+  const entries = (await redis.lrange(keys.lane(lane), 1, messagesMax)) as EntryId[];
   const waiting = await Promise.all(entries.map((entry) => readWaiting(redis, keys, entry)));
   return waiting.filter((each) => each !== undefined);
 }
 
-/** The entries directly behind a chat's head that were refused at admission, in order, up to a bound. */
-export async function readRefused(redis: RedisClient, keys: Keys, chat: ChatKey): Promise<EntryId[]> {
-  const entries = (await redis.lrange(keys.lane(chat), 1, REFUSED_AT_ONCE_MAX)) as EntryId[];
+/** The entries directly behind a lane's head that were refused at admission, in order, up to a bound. */
+export async function readRefused(redis: RedisClient, keys: Keys, lane: LaneKey): Promise<EntryId[]> {
+  const entries = (await redis.lrange(keys.lane(lane), 1, REFUSED_AT_ONCE_MAX)) as EntryId[];
   const marks = await Promise.all(entries.map((entry) => redis.hmget(keys.turn(entry), REFUSED, CANCELLED)));
   const end = marks.findIndex(([refused, cancelled]) => refused === null || cancelled !== null);
   return end === -1 ? entries : entries.slice(0, end);

@@ -2,7 +2,14 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import type { Outcome } from '../../shared/flow/outcome.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
-import { type ChatKey, type EntryId, INBOUND_GROUP, type Keys, type SessionId } from '../../shared/redis/keys.ts';
+import {
+  type ChatKey,
+  type EntryId,
+  INBOUND_GROUP,
+  type Keys,
+  type LaneKey,
+  type SessionId,
+} from '../../shared/redis/keys.ts';
 import { bindScript } from '../../shared/redis/script.ts';
 import { type Attempt, CANCELLED } from './attempt.ts';
 import { type BeginReply, beginAttempt } from './begin-attempt.ts';
@@ -12,10 +19,11 @@ import { type Glance, readBehind, readGlances, readRefused } from './lane-reader
 import { createLedger, type Ledger } from './ledger.ts';
 import { type SettleReply, settleAttempt, TURN_KEEP_SECONDS } from './settle-attempt.ts';
 
-/** The oldest unanswered message of a chat: the only one that may be a job. */
+/** The oldest unanswered message of a lane: the only one of it that may be a job. */
 export interface Head {
   entry: EntryId;
-  chat: ChatKey;
+  /** Its lane: that of its chat, or the command lane. */
+  chat: LaneKey;
   traceparent: string;
 }
 
@@ -37,7 +45,8 @@ export interface OutcomeRecord {
 }
 
 /**
- * The FIFOs of unanswered messages of one shard, one per chat. Only a lane's head becomes a job, so order per chat
+ * The FIFOs of unanswered messages of one shard, one per chat, and one more per chat for the commands that act while a
+ * message is being answered. Only a lane's head becomes a job, so order per chat
  * holds by construction, whatever BullMQ does with retries and delays.
  *
  * Contract: every method is one atomic script and may be repeated at will; a command that is re-sent because its reply
@@ -56,8 +65,8 @@ export interface Lane {
    * them.
    */
   admit(count: number): Promise<Admission>;
-  /** The messages waiting behind a chat's head, in order, without refused, cancelled and unreadable ones. */
-  behind(chat: ChatKey): Promise<Waiting[]>;
+  /** The messages waiting behind a lane's head, in order, without refused, cancelled and unreadable ones. */
+  behind(lane: LaneKey): Promise<Waiting[]>;
   /** The stored conclusion of a message, as text; null when there is none. */
   conclusionOf(entry: EntryId): Promise<string | null>;
   /** Whether a later message cancelled this one. */
@@ -66,9 +75,9 @@ export interface Lane {
   takePass(everyMs: number): Promise<number>;
   /** Restores pending entries that are in no lane to their place; returns the heads of all lanes. */
   readmit(): Promise<{ heads: Head[]; broken: EntryId[]; restored: number }>;
-  begin(entry: EntryId, chat: ChatKey, newSession: SessionId): Promise<Begun>;
-  /** The entries directly behind a chat's head that were refused at admission, in order, up to a bound. */
-  refusedBehind(chat: ChatKey): Promise<EntryId[]>;
+  begin(entry: EntryId, lane: LaneKey, newSession: SessionId): Promise<Begun>;
+  /** The entries directly behind a lane's head that were refused at admission, in order, up to a bound. */
+  refusedBehind(lane: LaneKey): Promise<EntryId[]>;
   /** The traces and times of entries, in order; an entry that is gone is omitted. */
   glance(entries: readonly EntryId[]): Promise<Glance[]>;
   /**
@@ -107,7 +116,7 @@ export type Begun =
 
 const READMIT_MAX = 1_000;
 const LANE_MESSAGES_MAX = 50;
-type HeadReply = [EntryId, ChatKey, string];
+type HeadReply = [EntryId, LaneKey, string];
 
 /**
  * Binds the lanes of one shard to a connection. A message that finds `messagesMax` others in its lane is marked as
@@ -140,7 +149,7 @@ export function createLane(redis: RedisClient, keys: Keys, messagesMax = LANE_ME
       const [[newest, read, heads, broken, cancelled]] = await clock.learn(ask, ([, timeMs]) => timeMs);
       return { newest, read, heads: heads.map(headOf), broken, cancelled };
     },
-    behind: (chat) => readBehind(redis, keys, chat, messagesMax),
+    behind: (lane) => readBehind(redis, keys, lane, messagesMax),
     conclusionOf: (entry) => redis.hget(keys.turn(entry), 'conclusion'),
     isCancelled: async (entry) => (await redis.hexists(keys.turn(entry), CANCELLED)) === 1,
     async takePass(everyMs) {
@@ -152,9 +161,9 @@ export function createLane(redis: RedisClient, keys: Keys, messagesMax = LANE_ME
       const [heads, broken, restored] = await readmit([keys.inbound, keys.lanes, keys.absent], args);
       return { heads: heads.map(headOf), broken, restored };
     },
-    begin: (entry, chat, newSession) => beginAttempt({ begin, write, keys, clock }, entry, chat, newSession),
+    begin: (entry, lane, newSession) => beginAttempt({ begin, write, keys, clock }, entry, lane, newSession),
     settle: (attempt, record, also = []) => settleAttempt(settle, keys, attempt, record, also),
-    refusedBehind: (chat) => readRefused(redis, keys, chat),
+    refusedBehind: (lane) => readRefused(redis, keys, lane),
     glance: (entries) => readGlances(redis, keys, entries),
     async discard(entry, record, alert) {
       const at = [keys.inbound, keys.outcomes, keys.dead, keys.alerts, keys.counts];

@@ -3,7 +3,7 @@ import { SpanKind } from '@opentelemetry/api';
 import { type Job, Queue, Worker } from 'bullmq';
 import { jobTelemetry, SPAN, type Telemetry, traceparent } from '../../shared/base/telemetry.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
-import { type ChatKey, type EntryId, jobIdOf, type Keys, TURNS_QUEUE } from '../../shared/redis/keys.ts';
+import { type EntryId, jobIdOf, type Keys, type LaneKey, TURNS_QUEUE } from '../../shared/redis/keys.ts';
 import { bindScript } from '../../shared/redis/script.ts';
 import type { Head } from './lane.ts';
 import type { Share } from './slots.ts';
@@ -11,7 +11,7 @@ import type { Share } from './slots.ts';
 /** A job: which message of which chat. The message itself stays on the stream. */
 export interface TurnJob {
   entry: EntryId;
-  chat: ChatKey;
+  chat: LaneKey;
 }
 
 /** How fast a dead worker's job is taken over, and how long a running job keeps its lock. */

@@ -1,6 +1,13 @@
 import { decodeMessage } from '../../shared/flow/message.ts';
 import { fieldsOf } from '../../shared/redis/fields.ts';
-import type { ChatKey, EntryId, Keys, SessionId } from '../../shared/redis/keys.ts';
+import {
+  type ChatKey,
+  chatOf,
+  type EntryId,
+  type Keys,
+  type LaneKey,
+  type SessionId,
+} from '../../shared/redis/keys.ts';
 import type { RunScript } from '../../shared/redis/script.ts';
 import { textsFor } from '../../shared/texts/language.ts';
 import {
@@ -21,7 +28,7 @@ export function readAttempt(reply: {
   write: RunScript<string>;
   nowMs: () => number;
   entry: EntryId;
-  chat: ChatKey;
+  lane: LaneKey;
   home: ChatKey;
   fields: string[];
   turn: string[];
@@ -34,6 +41,7 @@ export function readAttempt(reply: {
   const session = fieldsOf(reply.sessionFields);
   const choices = fieldsOf(reply.chatFields);
   const message = decodeMessage(fields.get('message'));
+  const own = chatOf(reply.lane);
   const fencingToken = turn.get('fence') ?? '';
   const begunAtMs = performance.now();
   const trial = parsed<Trial>(turn.get('trial'));
@@ -41,9 +49,10 @@ export function readAttempt(reply: {
   const isForeign = trial !== undefined && trial.in !== reply.session;
   return {
     entry: reply.entry,
-    chat: reply.chat,
+    lane: reply.lane,
+    chat: own,
     home: reply.home,
-    keys: { ...reply.keys, chat: (chat) => reply.keys.chat(chat === reply.chat ? reply.home : chat) },
+    keys: { ...reply.keys, chat: (chat) => reply.keys.chat(chat === own ? reply.home : chat) },
     fencingToken,
     attempts: Number(turn.get('attempts')),
     recoveries: Number(turn.get('recoveries') ?? 0),
@@ -58,6 +67,7 @@ export function readAttempt(reply: {
     calibration: optionalNumber(choices.get('calibration')),
     texts: textsFor(choices.get(LANGUAGE), message.ok ? message.value.from.language : undefined),
     choice: (name) => choices.get(name),
+    untold: Number(session.get('untold') ?? 0),
     compactionsInRow: Number(session.get('compactionsInRow') ?? 0),
     vainCompactions: Number(session.get('vainCompactions') ?? 0),
     refusalsInRow: Number(session.get('refusalsInRow') ?? 0),

@@ -30,7 +30,7 @@ for _, pending in ipairs(redis.call('XPENDING', KEYS[1], ARGV[1], '-', '+', ARGV
   local chat = found[1] and field(found[1][2], 'chat')
   if not found[1] then
     redis.call('XACK', KEYS[1], ARGV[1], entry)
-  elseif not chat or not is_chat(chat) then
+  elseif not chat or not is_lane(chat) then
     broken[#broken + 1] = entry
   elseif not redis.call('LPOS', ARGV[2] .. chat, entry) then
     put_back(ARGV[2] .. chat, entry)
@@ -50,7 +50,7 @@ for _, chat in ipairs(redis.call('SMEMBERS', KEYS[2])) do
   end
   if not head then
     redis.call('SREM', KEYS[2], chat)
-  elseif is_chat(chat) then
+  elseif is_lane(chat) then
     heads[#heads + 1] = { head, chat, field(found[1][2], 'traceparent') or '' }
   end
 end

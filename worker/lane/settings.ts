@@ -1,10 +1,15 @@
 import type { Effort } from '../model/port.ts';
+import type { Prices } from '../model/prices.ts';
 import type { RoomSettings } from '../model/room.ts';
 import type { ServerTool } from '../tools/server-tools.ts';
 
 /** The operator's settings, as turns use them. One value for the process, which never changes while it runs. */
 export interface Settings extends RoomSettings {
   modelName: string;
+  /** The models that a chat may choose from; the first is the default. */
+  models: readonly string[];
+  /** Prices that override the listed ones. */
+  prices: Prices;
   /** Used when the first model has transient trouble; never for an overflow. */
   fallbackModel: string | undefined;
   compactionModel: string;

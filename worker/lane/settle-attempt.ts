@@ -1,4 +1,4 @@
-import { type ChatKey, type EntryId, INBOUND_GROUP, type Keys } from '../../shared/redis/keys.ts';
+import { type EntryId, INBOUND_GROUP, type Keys, type LaneKey } from '../../shared/redis/keys.ts';
 import type { RunScript } from '../../shared/redis/script.ts';
 import type { Attempt } from './attempt.ts';
 import type { OutcomeRecord } from './lane.ts';
@@ -8,7 +8,7 @@ export const TURN_KEEP_SECONDS = 3600;
 const LEDGER_KEEP_MS = 90 * 24 * 3600_000;
 
 /** The reply of `settle.lua`. */
-export type SettleReply = ['settled' | 'repeated' | 'fenced', head: EntryId | '', traceparent: string, chat: ChatKey];
+export type SettleReply = ['settled' | 'repeated' | 'fenced', head: EntryId | '', traceparent: string, lane: LaneKey];
 
 /** Settles a message after all writes of its attempt: runs `settle.lua`, and names the lane's next head. */
 export async function settleAttempt(
@@ -18,10 +18,10 @@ export async function settleAttempt(
   record: OutcomeRecord,
   also: readonly OutcomeRecord[],
 ) {
-  const { entry, chat, fencingToken } = attempt;
+  const { entry, lane, chat, fencingToken } = attempt;
   const at = [
     keys.inbound,
-    keys.lane(chat),
+    keys.lane(lane),
     keys.lanes,
     keys.turn(entry),
     keys.outcomes,
@@ -34,7 +34,7 @@ export async function settleAttempt(
   const oldest = Math.max(0, record.settledAtMs - LEDGER_KEEP_MS);
   const argsAfter = (lastWrite: number) => [
     entry,
-    chat,
+    lane,
     fencingToken,
     INBOUND_GROUP,
     record.outcome,

@@ -10,8 +10,8 @@ import type { Keys } from '../../shared/redis/keys.ts';
  * id always means the same bytes, so a turn that was taken over can write nothing wrong.
  */
 export interface MediaStore {
-  /** Keeps bytes for the retention time from now on, and returns their id. */
-  keep(bytes: Buffer): Promise<string>;
+  /** Keeps bytes for the retention time from now on, or for so many seconds, and returns their id. */
+  keep(bytes: Buffer, seconds?: number): Promise<string>;
   /** Loads what is still kept, and restarts its retention time. Expired and invalid ids are absent from the result. */
   load(sha256s: readonly string[]): Promise<ReadonlyMap<string, Buffer>>;
 }
@@ -23,9 +23,9 @@ const DAY_S = 24 * 60 * 60;
 export function createMediaStore(redis: RedisClient, keys: Keys, retentionDays: number): MediaStore {
   const ttlS = retentionDays * DAY_S;
   return {
-    async keep(bytes) {
+    async keep(bytes, seconds = ttlS) {
       const id = mediaId(bytes);
-      await redis.set(keys.media(id), bytes, 'EX', ttlS);
+      await redis.set(keys.media(id), bytes, 'EX', seconds);
       return id;
     },
     async load(sha256s) {

@@ -2,10 +2,12 @@ import { randomBytes } from 'node:crypto';
 import { METRIC, SPAN } from '../../shared/base/telemetry.ts';
 import type { Attempt, Command } from '../lane/attempt.ts';
 import { type AuditEvent, auditCommand, failedCallEvent } from '../lane/audit-trail.ts';
+import { usageCommands } from '../lane/usage-book.ts';
 import type { FailedCall } from '../model/port.ts';
 import { type Room, roomOf } from '../model/room.ts';
-import type { LogRecord } from '../session/record.ts';
+import { type LogRecord, startsTurn } from '../session/record.ts';
 import { appendCommands, archivableCommand, newStamp, type OpenedSession } from '../session/store.ts';
+import type { Window } from '../session/view.ts';
 import type { Conversation } from './cached-summary.ts';
 import { finishedPart, PART, summariserOf } from './chat-summariser.ts';
 import {
@@ -62,6 +64,9 @@ export async function compactSession(
         auditCommand(subject.attempt, { event: 'context.compaction-failed', reason, calls }),
         ...(failed
           ? [auditCommand(subject.attempt, failedCallEvent('summary', ports.settings.compactionModel, failed))]
+          : []),
+        ...(failed?.spent
+          ? usageCommands(subject.attempt, ports.settings.compactionModel, failed.spent, ports.settings.prices)
           : []),
       ]);
       return result.failed;
@@ -124,8 +129,17 @@ async function summariseSession(ports: RecoverPorts, subject: Subject, signal: A
     model: ports.settings.compactionModel,
     ...usage,
   } as const;
-  await store(subject, [record, ...changes], window, [event, cost]);
+  const told = messagesIn(opened.window, keptFrom);
+  const about = ['compactedAt', stamp.at, 'compactedTokens', tokensAfter, 'untold', told] as const;
+  const { compactionModel, prices } = ports.settings;
+  const effects = [...subject.effects, ...usageCommands(subject.attempt, compactionModel, usage, prices)];
+  await store({ ...subject, effects }, [record, ...changes], [...window, ...about], [event, cost]);
   return result;
+}
+
+/** How many messages a summary stands for that were shown until now. */
+function messagesIn({ records, omitted }: Window, keptFrom: number): number {
+  return omitted + records.slice(0, keptFrom).filter(startsTurn).length;
 }
 
 /** Retries a summariser that overflows and states a smaller window once, with what fits that window. */

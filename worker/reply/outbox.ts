@@ -50,7 +50,7 @@ export async function deliver(
       continue;
     }
     const sent =
-      isRepeat && content.kind === 'text'
+      isRepeat && content.kind !== 'rich'
         ? await repeatPart(ports, attempt, index, content, to)
         : await sendPart(ports, attempt, index, content, to, { isMarked, isFollowed: isFollowed || !isLast });
     isMarked = false;

@@ -1,7 +1,7 @@
 import type { Instruments } from '../../shared/base/instruments.ts';
 import type { Telegram } from '../../shared/telegram/client.ts';
 import type { TelegramFailure, TelegramResult } from '../../shared/telegram/failure.ts';
-import type { Destination } from '../../shared/telegram/messages.ts';
+import type { Button, Destination, SendOptions } from '../../shared/telegram/messages.ts';
 import type { Attempt, Command, PartMark, PartPlace } from '../lane/attempt.ts';
 import type { Entity } from './format/canvas.ts';
 import type { RichBlock } from './format/rich.ts';
@@ -9,6 +9,8 @@ import type { RichBlock } from './format/rich.ts';
 export interface OutboxPorts {
   telegram: Telegram;
   instruments: Pick<Instruments, 'telemetry' | 'reach'>;
+  /** Loads the bytes of a file to send, by their SHA-256. Contract: rejects when Redis cannot be reached. */
+  loadKept: (sha256: string) => Promise<Buffer | undefined>;
 }
 
 /** The result of a delivery, of a reply or of one part of it. */
@@ -28,9 +30,15 @@ export function notDelivered(failure: TelegramFailure): Delivery {
 }
 
 /** What a message shows. */
-export type Content =
+export type Content = {
+  /** Rows of buttons under it. */
+  buttons?: readonly (readonly Button[])[] | undefined;
+} & (
   | { kind: 'text'; text: string; entities: readonly Entity[] }
-  | { kind: 'rich'; blocks: readonly RichBlock[] };
+  | { kind: 'rich'; blocks: readonly RichBlock[] }
+  /** Either holds the text of the file, or names its bytes. */
+  | { kind: 'file'; name: string; caption: string; text?: string; sha256?: string }
+);
 
 /** How a part is sent. */
 export interface Sending {
@@ -45,7 +53,7 @@ export interface Sending {
  * nothing.
  */
 export async function sendMarked(
-  { telegram }: Pick<OutboxPorts, 'telegram'>,
+  ports: Pick<OutboxPorts, 'telegram' | 'loadKept'>,
   attempt: Attempt,
   at: PartPlace,
   content: Content,
@@ -54,13 +62,26 @@ export async function sendMarked(
 ): Promise<TelegramResult<{ messageId: number }>> {
   const before = isMarked ? undefined : attempt.part(at);
   if (!isMarked) await attempt.write('', [markPart(attempt, at, before === 'sending' ? 'resent' : 'sending')]);
-  const options = isFurther ? { isSilent: true } : { replyTo: askedIn(attempt) };
-  const sent =
-    content.kind === 'rich'
-      ? await telegram.sendRichMessage(to, content.blocks, options)
-      : await telegram.sendMessage(to, content.text, { ...options, entities: content.entities });
+  const shown = isFurther ? { isSilent: true } : { replyTo: askedIn(attempt) };
+  const sent = await send(ports, content, to, { ...shown, buttons: content.buttons });
   if (!sent.ok && sent.failure.kind !== 'unknown') await attempt.write('', [restoreMark(attempt, at, before)]);
   return sent;
+}
+
+async function send(
+  { telegram, loadKept }: Pick<OutboxPorts, 'telegram' | 'loadKept'>,
+  content: Content,
+  to: Destination,
+  options: Omit<SendOptions, 'entities'>,
+): Promise<TelegramResult<{ messageId: number }>> {
+  if (content.kind === 'rich') return telegram.sendRichMessage(to, content.blocks, options);
+  if (content.kind === 'text')
+    return telegram.sendMessage(to, content.text, { ...options, entities: content.entities });
+  const { name, caption, text, sha256 = '' } = content;
+  const bytes = text === undefined ? await loadKept(sha256) : Buffer.from(text);
+  // Its time is over: what was said about it is all that can be sent.
+  if (bytes === undefined || bytes.length === 0) return telegram.sendMessage(to, caption || name, options);
+  return telegram.sendFile(to, { name, bytes, caption }, options);
 }
 
 /** The message that a reply in a group points to, so that everybody sees whom it answers. */

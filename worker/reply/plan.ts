@@ -1,4 +1,5 @@
 import type { Attempt, Conclusion } from '../lane/attempt.ts';
+import { answerFile, type FilePart } from './file-part.ts';
 import { withEntities } from './format/entities.ts';
 import { healed } from './format/heal.ts';
 import { type LayoutOptions, layOut, type Part, stepDown, textOf } from './format/layout.ts';
@@ -13,15 +14,28 @@ export function planned(
   options: LayoutOptions,
 ): Pick<Conclusion, 'parts' | 'layout'> {
   const laid = layOut(answer, options);
-  return { parts: [...notices, ...laid.map(textOf)], layout: [...notices.map(() => null), ...laid] };
+  const file = answerFile(answer);
+  const files = file === undefined ? [] : [file];
+  return {
+    parts: [...notices, ...laid.map(textOf), ...files.map(({ name }) => name)],
+    layout: [...notices.map(() => null), ...laid, ...files],
+  };
 }
 
 /** What is sent for a part of a conclusion. One that an earlier version stored is plain text. */
-export function contentAt({ parts, layout }: Conclusion, index: number): Content {
+export function contentAt(conclusion: Conclusion, index: number): Content {
+  const { parts, layout, buttons } = conclusion;
   const part = layout?.[index] ?? undefined;
-  if (part === undefined || part.path === 'plain') return { kind: 'text', text: parts[index] ?? '', entities: [] };
-  if (part.path === 'rich') return { kind: 'rich', blocks: richBlocks(part.blocks) };
-  return { kind: 'text', ...withEntities(part.blocks) };
+  const text = parts[index] ?? '';
+  if (part?.path === 'file') return { kind: 'file', ...part, caption: text === part.name ? '' : text };
+  const below = buttons !== undefined && index === lastMessage(conclusion) ? { buttons } : {};
+  if (part === undefined || part.path === 'plain') return { kind: 'text', text, entities: [], ...below };
+  if (part.path === 'rich') return { kind: 'rich', blocks: richBlocks(part.blocks), ...below };
+  return { kind: 'text', ...withEntities(part.blocks), ...below };
+}
+
+function lastMessage({ parts, layout = [] }: Conclusion): number {
+  return parts.findLastIndex((_, index) => layout[index]?.path !== 'file');
 }
 
 /** Whether there is a simpler way to show a part. */
@@ -36,14 +50,31 @@ export function isFormatted({ layout }: Conclusion, index: number): boolean {
  */
 export async function simplify(attempt: Attempt, conclusion: Conclusion, index: number): Promise<Conclusion> {
   const { parts, layout = [] } = conclusion;
-  const instead = stepDown(layout[index] as Part);
+  const refused = layout[index] as Part | FilePart;
+  if (refused.path === 'file') return withoutFile(attempt, conclusion, index, refused);
+  const instead = stepDown(refused);
   const simpler = {
     ...conclusion,
     parts: parts.toSpliced(index, 1, ...instead.map(textOf)),
     layout: layout.toSpliced(index, 1, ...instead),
   };
-  await attempt.write('', [['HSET', attempt.keys.turn(attempt.entry), 'conclusion', JSON.stringify(simpler)]]);
-  return simpler;
+  return replace(attempt, simpler);
+}
+
+/** A file that Telegram does not take is told of in its place. */
+async function withoutFile(
+  attempt: Attempt,
+  { layout = [], ...conclusion }: Conclusion,
+  index: number,
+  { name }: FilePart,
+): Promise<Conclusion> {
+  const parts = conclusion.parts.with(index, attempt.texts.fileNotSent(name));
+  return replace(attempt, { ...conclusion, parts, layout: layout.with(index, null) });
+}
+
+async function replace(attempt: Attempt, conclusion: Conclusion): Promise<Conclusion> {
+  await attempt.write('', [['HSET', attempt.keys.turn(attempt.entry), 'conclusion', JSON.stringify(conclusion)]]);
+  return conclusion;
 }
 
 /** A preview of a longer text is plain: laying out all of it each second would cost too much. */

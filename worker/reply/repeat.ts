@@ -24,6 +24,7 @@ interface Places {
 }
 
 type Text = Extract<Content, { kind: 'text' }>;
+type File = Extract<Content, { kind: 'file' }>;
 
 /** Whether it is unknown what became of a part that an earlier attempt sent. */
 export function isUnsure(attempt: Attempt, index: number): boolean {
@@ -36,37 +37,42 @@ export function isUnsure(attempt: Attempt, index: number): boolean {
 /**
  * Repeats a part whose first send has an unknown result. It may stand in the chat already, so it says that it may be a
  * repeat, and it must not become a third copy: a line is sent and its id is stored, and then the text is edited in. An
- * edit may be repeated. If two such lines are lost as well, the text is sent once as it is, and the operator is notified
+ * edit may be repeated. A file cannot be edited in: it is sent once more, marked. If two such lines are lost as well, the text is sent once as it is, and the operator is notified
  * when that is lost too.
  */
 export async function repeatPart(
   ports: OutboxPorts,
   attempt: Attempt,
   index: number,
-  text: Text,
+  content: Text | File,
   to: Destination,
 ): Promise<Delivery> {
   const places = placesOf(index);
   if (attempt.part(places.text) === 'sent') return DELIVERED;
-  const marked = withRepeatNotice(attempt, index, text);
+  if (content.kind === 'file') return sendOnce(ports, attempt, places, repeatedFile(attempt, content), to);
+  const marked = withRepeatNotice(attempt, index, content);
   const kept = attempt.field(places.id);
   const placed =
     kept === undefined ? await place(ports, attempt, places, to) : ({ kind: 'placed', id: Number(kept) } as const);
-  if (placed.kind === 'lost') return sendTextOnce(ports, attempt, places, marked, to);
+  if (placed.kind === 'lost') return sendOnce(ports, attempt, places, marked, to);
   if (placed.kind !== 'placed') return placed;
-  const edited = await ports.telegram.editMessage(to, placed.id, marked.text, marked.entities);
+  const edited = await ports.telegram.editMessage(to, placed.id, marked.text, marked);
   ports.instruments.reach('part sent');
   if (edited.ok) {
     await attempt.write('', [markPart(attempt, index, 'sent')]);
     return DELIVERED;
   }
   // The user removed the placeholder.
-  if (edited.failure.kind === 'message_gone') return sendTextOnce(ports, attempt, places, marked, to);
+  if (edited.failure.kind === 'message_gone') return sendOnce(ports, attempt, places, marked, to);
   return notDelivered(edited.failure);
 }
 
 function placeholderOf({ texts }: Attempt): Text {
   return { kind: 'text', text: texts.repeat, entities: [] };
+}
+
+function repeatedFile({ texts }: Attempt, file: File): File {
+  return { ...file, caption: `${texts.repeat} ${file.caption || file.name}` };
 }
 
 /** Sends the placeholder and stores its id. It is lost when two sends had unknown results. */
@@ -88,14 +94,14 @@ async function place(
 }
 
 /**
- * Sends a text that cannot be edited in. After a second unknown result it counts as sent, and the operator is notified:
+ * Sends what cannot be edited in. After a second unknown result it counts as sent, and the operator is notified:
  * the user may already have two copies, and a third would not help.
  */
-async function sendTextOnce(
+async function sendOnce(
   ports: OutboxPorts,
   attempt: Attempt,
   places: Places,
-  text: Text,
+  content: Content,
   to: Destination,
 ): Promise<Delivery> {
   const at = places.text;
@@ -108,7 +114,7 @@ async function sendTextOnce(
     ]);
     return DELIVERED;
   }
-  const sent = await sendMarked(ports, attempt, at, text, to, places);
+  const sent = await sendMarked(ports, attempt, at, content, to, places);
   if (!sent.ok) return notDelivered(sent.failure);
   ports.instruments.reach('part sent');
   await attempt.write('', [markPart(attempt, at, 'sent')]);
@@ -122,12 +128,13 @@ function countUnknown({ instruments }: OutboxPorts, resent: boolean): void {
 /**
  * A version before 0.3 sent a placeholder first: such a part is no repeat. Nor is there room for a notice in a full one.
  */
-function withRepeatNotice(attempt: Attempt, index: number, { text, entities }: Text): Text {
+function withRepeatNotice(attempt: Attempt, index: number, content: Text): Text {
+  const { text, entities } = content;
   const notice = `${attempt.texts.repeat}\n\n`;
   const isTooLong = notice.length + text.length > MESSAGE_CHARS_MAX;
-  if (attempt.part(index) === undefined || isTooLong) return { kind: 'text', text, entities };
+  if (attempt.part(index) === undefined || isTooLong) return content;
   const shifted = entities.map((entity) => ({ ...entity, offset: entity.offset + notice.length }));
-  return { kind: 'text', text: `${notice}${text}`, entities: shifted };
+  return { ...content, text: `${notice}${text}`, entities: shifted };
 }
 
 function placesOf(index: number): Places {

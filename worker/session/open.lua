@@ -1,6 +1,7 @@
--- Records the pending message in its session, once, and loads the window that the model will see.
+-- Records the pending message in its session, once, and loads the window that the model will see. Without a message it
+-- only loads.
 -- KEYS  1 turn   2 session   3 log
--- ARGV  1 fence   2 step   3 record (JSON)   4 most bytes to load   5 number of this write, as in write.lua
+-- ARGV  1 fence   2 step   3 record (JSON), or ''   4 most bytes to load   5 number of this write, as in write.lua
 -- Reply {'fenced'} or
 --       {'opened', records of the session, index of the first record loaded, index at which the window begins,
 --        head record | '', {record, …}}
@@ -13,14 +14,14 @@ if not begin_write(KEYS[1], ARGV[1], tonumber(ARGV[5])) then
 end
 local archived = tonumber(redis.call('HGET', KEYS[2], 'archived') or 0)
 local size = archived + redis.call('LLEN', KEYS[3])
-if redis.call('HSETNX', KEYS[1], 'did:' .. ARGV[2], size) == 1 then
+if ARGV[3] ~= '' and redis.call('HSETNX', KEYS[1], 'did:' .. ARGV[2], size) == 1 then
   redis.call('RPUSH', KEYS[3], ARGV[3])
   redis.call('HINCRBY', KEYS[2], 'bytes', #ARGV[3])
   redis.call('HINCRBY', KEYS[2], 'entries', 1)
   size = size + 1
 end
 -- The message itself is loaded whatever followed it: a scrub, or tool results.
-local pending = tonumber(redis.call('HGET', KEYS[1], 'did:' .. ARGV[2]))
+local pending = ARGV[3] == '' and size or tonumber(redis.call('HGET', KEYS[1], 'did:' .. ARGV[2]))
 
 local window = tonumber(redis.call('HGET', KEYS[2], 'windowStart') or 0)
 local start = math.max(archived, window)

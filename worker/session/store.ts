@@ -30,8 +30,8 @@ export interface Tail {
 /**
  * Session logs of one shard.
  *
- * Contract: loading is O(window), never O(session). Each method rejects when Redis cannot be reached; `open` throws
- * `FencedError` when the turn was taken over.
+ * Contract: loading is O(window), never O(session). Each method rejects when Redis cannot be reached; `open` and `load`
+ * throw `FencedError` when the turn was taken over.
  */
 export interface Sessions {
   /**
@@ -39,6 +39,8 @@ export interface Sessions {
    * loads the message and everything after it.
    */
   open(attempt: Attempt, pending: UserRecord, bytesMax: number): Promise<OpenedSession>;
+  /** Loads at most `bytesMax` of the window, without a message. */
+  load(attempt: Attempt, bytesMax: number): Promise<OpenedSession>;
   /**
    * Reads the newest records, at most `bytesMax` in total, and continues into the session's parents. Archived records
    * are not read: up to `SEED_READ_BYTES_MAX` that makes no difference.
@@ -63,24 +65,17 @@ export function createSessions(redis: RedisClient, keys: Keys): Sessions {
   const scripts = import.meta.dirname;
   const open = bindScript<OpenReply>(redis, join(scripts, 'open.lua'));
   const tail = bindScript<[number, number, string[]]>(redis, join(scripts, 'tail.lua'));
+  const opened = async (attempt: Attempt, pending: string, bytesMax: number): Promise<OpenedSession> => {
+    const { session } = attempt;
+    const at = [keys.turn(attempt.entry), keys.session(session), keys.log(session)];
+    const args = [attempt.fencingToken, userStep(session), pending, bytesMax];
+    const reply = await attempt.asWrite((number) => open(at, [...args, number]));
+    if (reply[0] === 'fenced') throw new FencedError();
+    return openedOf(reply);
+  };
   return {
-    async open(attempt, pending, bytesMax) {
-      const { session } = attempt;
-      const at = [keys.turn(attempt.entry), keys.session(session), keys.log(session)];
-      const args = [attempt.fencingToken, userStep(session), encodeRecord(pending), bytesMax];
-      const reply = await attempt.asWrite((number) => open(at, [...args, number]));
-      if (reply[0] === 'fenced') throw new FencedError();
-      const [, logRecords, firstIndex, windowStart, head, lines] = reply;
-      // A window without its head knows nothing of the earlier records.
-      const omitted = Math.max(0, head === '' ? firstIndex : firstIndex - windowStart);
-      const window = { head: head === '' ? undefined : decodeRecord(head), records: lines.map(decodeRecord), omitted };
-      return {
-        window,
-        logRecords,
-        firstIndex,
-        bytes: lines.reduce((sum, line) => sum + Buffer.byteLength(line), head.length),
-      };
-    },
+    open: (attempt, pending, bytesMax) => opened(attempt, encodeRecord(pending), bytesMax),
+    load: (attempt, bytesMax) => opened(attempt, '', bytesMax),
     async tail(session, bytesMax) {
       const entries = Number((await redis.hget(keys.session(session), 'entries')) ?? 0);
       const result: Tail = { records: [], entries, bytes: 0 };
@@ -94,6 +89,17 @@ export function createSessions(redis: RedisClient, keys: Keys): Sessions {
       return result;
     },
   };
+}
+
+function openedOf([, logRecords, firstIndex, windowStart, head, lines]: Extract<
+  OpenReply,
+  ['opened', ...unknown[]]
+>): OpenedSession {
+  // A window without its head knows nothing of the earlier records.
+  const omitted = Math.max(0, head === '' ? firstIndex : firstIndex - windowStart);
+  const window = { head: head === '' ? undefined : decodeRecord(head), records: lines.map(decodeRecord), omitted };
+  const bytes = lines.reduce((sum, line) => sum + Buffer.byteLength(line), head.length);
+  return { window, logRecords, firstIndex, bytes };
 }
 
 type OpenReply = ['fenced'] | ['opened', number, number, number, string, string[]];

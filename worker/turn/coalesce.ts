@@ -32,7 +32,7 @@ const WAIT_MS = 1_000;
 export async function gather({ lane }: GatherPorts, attempt: Attempt, message: InboundMessage): Promise<Gathering> {
   const taken = entriesTaken(attempt);
   if (taken === undefined && !mayHavePieces(message)) return { kind: 'gathered', pieces: [] };
-  const behind = await lane.behind(attempt.chat);
+  const behind = await lane.behind(attempt.lane);
   if (taken !== undefined) return { kind: 'gathered', pieces: behind.filter(({ entry }) => taken.includes(entry)) };
   const pieces = piecesOf(message, behind);
   const turn = attempt.keys.turn(attempt.entry);

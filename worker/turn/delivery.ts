@@ -23,8 +23,9 @@ export async function deliverConclusion(
   time: DeliveryTime,
 ): Promise<Verdict> {
   const attributes = { 'messaging.system': 'telegram', 'spillway.parts': conclusion.parts.length };
-  const { instruments } = ports.ask;
-  const work = () => deliver({ telegram: ports.telegram, instruments }, attempt, conclusion, to, time);
+  const { instruments, store } = ports.ask;
+  const loadKept = async (sha256: string) => (await store.media.load([sha256])).get(sha256);
+  const work = () => deliver({ telegram: ports.telegram, instruments, loadKept }, attempt, conclusion, to, time);
   const delivery = await instruments.telemetry.span(SPAN.deliver, attributes, work, {
     kind: SpanKind.PRODUCER,
   });

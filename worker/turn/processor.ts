@@ -1,7 +1,7 @@
 import type { Job } from 'bullmq';
 import type { Instruments } from '../../shared/base/instruments.ts';
 import { SPAN } from '../../shared/base/telemetry.ts';
-import { type EntryId, parseChatKey } from '../../shared/redis/keys.ts';
+import { chatOf, type EntryId, parseChatKey } from '../../shared/redis/keys.ts';
 import { DEFAULT_LANGUAGE, TEXTS } from '../../shared/texts/language.ts';
 import { type Attempt, FencedError } from '../lane/attempt.ts';
 import { backoffMs } from '../lane/backoff.ts';
@@ -10,6 +10,7 @@ import type { TurnJob, TurnQueue } from '../lane/queue.ts';
 import type { Share } from '../lane/slots.ts';
 import type { Verdict } from '../lane/verdict.ts';
 import { newSessionId } from '../session/store.ts';
+import { isInterruptible, supersededBy } from './busy.ts';
 import { startDeadline } from './deadline.ts';
 import { handBack, obey, postpone, TURN_TIMEOUT } from './requeue.ts';
 import { settle } from './settlement.ts';
@@ -101,7 +102,7 @@ async function begin(ports: ProcessorPorts, job: Job<TurnJob>): Promise<Begun | 
   } catch (error) {
     if (isNobodysFault(error) || job.attemptsMade + 1 < ports.turn.ask.settings.maxAttempts) throw error;
     ports.turn.ask.instruments.log.error({ err: error, entry, chat }, 'a message cannot be begun');
-    const to = parseChatKey(chat);
+    const to = parseChatKey(chatOf(chat));
     // If this process is killed before the next line, the notice is sent twice: better than never.
     if (to) await ports.turn.telegram.sendMessage(to, TEXTS[DEFAULT_LANGUAGE].unreadable);
     await ports.discard([entry]);
@@ -119,6 +120,12 @@ async function afterThrow(ports: ProcessorPorts, attempt: Attempt, error: unknow
   return failTurn(ports.turn, attempt, INTERNAL_ERROR, error instanceof Error ? error.name : 'no error');
 }
 
+/** Whether a later message ends the running turn: it cancels it, or is answered together with it. */
+async function isOvertaken({ turn: { lane } }: ProcessorPorts, attempt: Attempt): Promise<boolean> {
+  if (await lane.isCancelled(attempt.entry)) return true;
+  return isInterruptible(attempt) && (await supersededBy({ lane }, attempt)) !== undefined;
+}
+
 async function attemptTurn(
   ports: ProcessorPorts,
   attempt: Attempt,
@@ -129,7 +136,7 @@ async function attemptTurn(
   const watching = setInterval(async () => {
     // Once handed back, the message begins again at once and is found cancelled. While Redis is away no cancellation
     // can arrive.
-    if (await ports.turn.lane.isCancelled(attempt.entry).catch(() => false)) cutShort();
+    if (await isOvertaken(ports, attempt).catch(() => false)) cutShort();
   }, CANCEL_LOOK_MS);
   const sources = [ports.ending, ...(lockLost ? [lockLost] : [])];
   for (const source of sources) source.addEventListener('abort', cutShort, { once: true });

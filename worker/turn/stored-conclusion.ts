@@ -41,8 +41,11 @@ export async function isStored({ lane }: TurnPorts, { entry }: Attempt, conclusi
 
 /**
  * The user is notified of changes to the conversation however the message ends; an answer carries its notices already.
+ * Under the notice of a failure stands a button that tries the message again.
  */
-export function withNotices({ notices }: Attempt, conclusion: Conclusion): Conclusion {
-  if (conclusion.outcome === 'answered' || notices.length === 0) return conclusion;
-  return { ...conclusion, parts: [...notices, ...conclusion.parts] };
+export function withNotices({ notices, texts, entry }: Attempt, conclusion: Conclusion): Conclusion {
+  if (conclusion.outcome === 'answered') return conclusion;
+  const told = notices.length === 0 ? conclusion : { ...conclusion, parts: [...notices, ...conclusion.parts] };
+  if (conclusion.outcome !== 'failed' || conclusion.parts.length === 0) return told;
+  return { ...told, buttons: [[{ text: texts.retryButton, command: `/retry ${entry}` }]] };
 }

@@ -1,12 +1,11 @@
-import type { InboundMessage } from '../../shared/flow/message.ts';
 import type { Telegram } from '../../shared/telegram/client.ts';
 import { commandOf, isPermitted } from '../../shared/telegram/commands.ts';
 import type { Destination } from '../../shared/telegram/messages.ts';
 import { conversationRequest } from '../ask/call.ts';
-import { type AskPorts, askModel } from '../ask/conversation.ts';
+import type { AskPorts } from '../ask/conversation.ts';
 import type { TurnTime } from '../ask/time.ts';
-import { type Attempt, ageMs, CANCELLED, type Conclusion, REFUSED, SAID } from '../lane/attempt.ts';
-import type { Waiting } from '../lane/fragments.ts';
+import { type CommandPorts, carryOut } from '../command/commands.ts';
+import { type Attempt, ageMs, CANCELLED, type Conclusion, MODEL, REFUSED, SAID } from '../lane/attempt.ts';
 import type { Lane } from '../lane/lane.ts';
 import { cancelled, conclude, type Decision, failed, refused, type Verdict } from '../lane/verdict.ts';
 import { compactAfterReply } from '../recovery/stage-1.ts';
@@ -15,9 +14,8 @@ import { unsupportedKind } from '../reply/notices.ts';
 import { planned } from '../reply/plan.ts';
 import { showTyping } from '../reply/typing.ts';
 import type { ConversationStore } from '../session/store.ts';
-import { readContents } from './attachments.ts';
+import { answer } from './answering.ts';
 import { failTogether, gather, mergedConclusion } from './coalesce.ts';
-import { carryOut } from './command.ts';
 import { deliverConclusion, undeliverable } from './delivery.ts';
 import { destinationOf } from './moved-chat.ts';
 import { isStored, storeConclusion, withNotices } from './stored-conclusion.ts';
@@ -28,13 +26,14 @@ export interface TurnPorts {
   ask: AskPorts & { store: ConversationStore };
   telegram: Telegram;
   drafts: Drafts;
+  /** What commands work with besides. */
+  commands: Omit<CommandPorts, 'ask'>;
   lane: Pick<Lane, 'behind' | 'conclusionOf' | 'refusedBehind'>;
 }
 
 /** During a deploy, a newer worker takes over what this one cannot read; if none does, the user is notified. */
 const NEWER_MS_MAX = 600_000;
 const NEWER_RETRY_MS = 2_000;
-const SAID_CHARS_MAX = 50_000;
 /** The chat's next message waits for a compaction after a reply; a longer one is left to the call that needs it. */
 const AFTER_REPLY_MS_MAX = 180_000;
 
@@ -42,7 +41,8 @@ const AFTER_REPLY_MS_MAX = 180_000;
  * One attempt at a message: conclude it unless an earlier attempt did, then deliver. Contract: throws `FencedError` when
  * another attempt took over, or what Redis throws; every other failure is a verdict.
  */
-export async function runTurn(ports: TurnPorts, attempt: Attempt, time: TurnTime): Promise<Verdict> {
+export async function runTurn(all: TurnPorts, attempt: Attempt, time: TurnTime): Promise<Verdict> {
+  const ports = withChosenModel(all, attempt);
   const to = destinationOf(attempt);
   if (attempt.conclusion)
     return deliverConclusion(ports, attempt, attempt.conclusion, to, { isNew: false, isFollowed: false });
@@ -72,10 +72,21 @@ export async function runTurn(ports: TurnPorts, attempt: Attempt, time: TurnTime
         compactAfterReply(ports.ask, attempt, opened, about, { signal: own, deadline }),
       );
     }
+    // A button that was pressed has done what it was for. Nothing depends on this call.
+    if (attempt.message.ok && attempt.message.value.pressed !== undefined)
+      void ports.telegram.removeButtons(to, attempt.message.value.pressed);
     return verdict;
   } finally {
     stopTyping();
   }
+}
+
+/** A chat may use another model than the default, as long as the operator allows that one. */
+function withChosenModel(ports: TurnPorts, attempt: Attempt): TurnPorts {
+  const { settings } = ports.ask;
+  const modelName = attempt.choice(MODEL) ?? settings.modelName;
+  if (modelName === settings.modelName || !settings.models.includes(modelName)) return ports;
+  return { ...ports, ask: { ...ports.ask, settings: { ...settings, modelName } } };
 }
 
 /**
@@ -123,15 +134,17 @@ async function decide(ports: TurnPorts, attempt: Attempt, to: Destination, time:
   const command = message.content.kind === 'text' ? commandOf(message.content.text) : undefined;
   if (command && !isPermitted(command, message.from))
     return conclude(refused('not_permitted', attempt.texts.notPermitted));
-  if (command) return carryOut(command, attempt);
+  const isGroup = message.chatType !== 'private';
+  if (command) return carryOut({ ...ports.commands, ask: ports.ask }, command, { attempt, isGroup, time });
   const gathered = await gather(ports, attempt, message);
   if (gathered.kind === 'decided') return gathered.decision;
-  return failTogether(attempt, await answer(ports, attempt, message, gathered.pieces, to, time), gathered.pieces);
+  const { pieces } = gathered;
+  return failTogether(attempt, await answer(ports, attempt, { message, pieces }, to, time), pieces);
 }
 
 /** A message that was not accepted, and all those directly behind it: they end at once, with one notice. */
-async function notTaken({ lane }: TurnPorts, { chat, texts }: Attempt): Promise<Conclusion> {
-  const also = await lane.refusedBehind(chat);
+async function notTaken({ lane }: TurnPorts, { lane: own, texts }: Attempt): Promise<Conclusion> {
+  const also = await lane.refusedBehind(own);
   return { ...refused('lane_full', texts.laneFull(1 + also.length)), ...(also.length > 0 && { also }) };
 }
 
@@ -146,38 +159,4 @@ function stopped(attempt: Attempt, command: string): Conclusion {
   const said = attempt.field(SAID);
   if (said === undefined) return cancelled(command);
   return { ...cancelled(command), ...planned([], `${said}\n\n${attempt.texts.stoppedHere}`, { rich: 'off' }) };
-}
-
-/** Asks the model about a message and its pieces, while the user sees drafts. */
-async function answer(
-  ports: TurnPorts,
-  attempt: Attempt,
-  message: InboundMessage,
-  pieces: readonly Waiting[],
-  to: Destination,
-  time: TurnTime,
-): Promise<Decision> {
-  const { settings, store } = ports.ask;
-  const messages = [message, ...pieces.map((piece) => piece.message)];
-  const reading = await readContents({ settings, store, telegram: ports.telegram }, attempt, messages, time.signal);
-  if (reading.kind === 'decided') return reading.decision;
-  const draft = ports.drafts.begin(attempt, message, to);
-  let said = '';
-  const onText = (text: string): void => {
-    said = text;
-    draft.write(text);
-  };
-  try {
-    return await askModel(ports.ask, attempt, { message, content: reading.content, onText }, time);
-  } finally {
-    // A draft sent after its reply would stand below it.
-    await draft.end();
-    if (time.signal.aborted) await keepSaid(attempt, said);
-  }
-}
-
-/** If the message was cancelled, its user gets the words so far. They are worth no retry: without them it is cancelled. */
-async function keepSaid({ keys, entry, write }: Attempt, said: string): Promise<void> {
-  if (said.trim() === '') return;
-  await write('', [['HSET', keys.turn(entry), SAID, said.slice(0, SAID_CHARS_MAX)]]).catch(() => undefined);
 }

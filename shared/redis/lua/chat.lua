@@ -2,8 +2,14 @@ local function is_number(digits)
   return #digits <= 16 and tonumber(digits) <= 9007199254740991
 end
 
--- Whether a text is a chat key: the same rule as parseChatKey in keys.ts.
-local function is_chat(text)
+-- The chat of a lane: a command lane has a mark behind it. See keys.ts.
+local function chat_of(lane)
+  return (lane:gsub('!$', ''))
+end
+
+-- Whether a text names a lane, by the rule of parseChatKey in keys.ts.
+local function is_lane(lane)
+  local text = chat_of(lane)
   local id, topic = text:match('^%-?(%d+)%.(%d+)$')
   id = id or text:match('^%-?(%d+)$')
   return id ~= nil and is_number(id) and (topic == nil or is_number(topic))

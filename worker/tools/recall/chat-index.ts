@@ -12,8 +12,8 @@ export interface ChatMemoryPorts {
   redis: RedisClient;
   keys: Keys;
   log?: Logger | undefined;
-  /** Upper bound of what is read of a chat, newest first, and of what all indexes together hold. */
-  bytesMax: number;
+  /** Upper bound of what is read of a chat, newest first, and of what all indexes together hold; 64 MiB if absent. */
+  bytesMax?: number;
 }
 
 /** Everything of a chat that is older than the window of one of its sessions, ready to be searched. */
@@ -38,6 +38,7 @@ export interface ChatMemory {
 }
 
 const CHATS_MAX = 4;
+const BYTES_MAX = 64 * 1024 * 1024;
 const READ_BYTES = 256 * 1024;
 /** An index that exceeds its bound by this factor is rebuilt from the newest records. */
 const GROWTH_MAX = 1.25;
@@ -68,7 +69,7 @@ interface Chat extends Omit<Remembered, 'shown'> {
 type ReadTail = (session: SessionId, before: number) => Promise<[size: number, first: number, newestFirst: string[]]>;
 
 /** Binds the memory of a shard's chats to a connection. */
-export function createChatMemory({ redis, keys, log, bytesMax }: ChatMemoryPorts): ChatMemory {
+export function createChatMemory({ redis, keys, log, bytesMax = BYTES_MAX }: ChatMemoryPorts): ChatMemory {
   const script = join(import.meta.dirname, '..', '..', 'session', 'tail.lua');
   const tail = bindScript<[size: number, first: number, newestFirst: string[]]>(redis, script);
   const readTail: ReadTail = (session, before) =>
@@ -150,7 +151,7 @@ async function openingOf(redis: RedisClient, keys: Keys, session: SessionId): Pr
   return line === null ? undefined : decodeRecord(line).id;
 }
 
-interface Reading extends ChatMemoryPorts {
+interface Reading extends Required<Pick<ChatMemoryPorts, 'bytesMax'>>, Omit<ChatMemoryPorts, 'bytesMax'> {
   readTail: ReadTail;
 }
 

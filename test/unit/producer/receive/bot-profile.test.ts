@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { introduceBot } from '../../../../producer/receive/bot-profile.ts';
 import type { TelegramFailure, TelegramResult } from '../../../../shared/telegram/failure.ts';
+import { MENUS } from '../../../../shared/telegram/menu.ts';
 
 const failing = (kind: TelegramFailure['kind']): TelegramResult<never> => ({
   ok: false,
@@ -27,25 +28,25 @@ function answering(names: TelegramResult<typeof HERE.value>[], commands: Telegra
   return { telegram, asked, done: done.promise };
 }
 
-test('calls getMe until it succeeds, then setCommands until it succeeds, then nothing more', async () => {
+test('calls getMe until it succeeds, then setCommands for each menu until it succeeds, then nothing more', async () => {
   const { telegram, asked, done } = answering(
     [failing('unreached'), failing('unauthorized'), HERE],
-    [failing('unknown'), SET],
+    [failing('unknown'), SET, SET, SET, SET],
   );
   const bot = introduceBot(telegram);
   expect(bot.current()).toBeUndefined();
   await done;
   expect(bot.current()).toBe('spillway_bot');
-  expect(asked).toEqual(['getMe', 'getMe', 'getMe', 'setCommands', 'setCommands']);
+  expect(asked).toEqual(['getMe', 'getMe', 'getMe', ...Array.from({ length: 5 }, () => 'setCommands')]);
   await bot.stop();
 });
 
 test.each(['rejected', 'not_offered'] as const)('does not retry setCommands after it is %s', async (kind) => {
-  const { telegram, asked, done } = answering([HERE], [failing(kind)]);
+  const { telegram, asked, done } = answering([HERE], [failing(kind), SET, SET, SET]);
   const bot = introduceBot(telegram);
   await done;
   await new Promise((resolve) => setTimeout(resolve, 10));
-  expect(asked).toEqual(['getMe', 'setCommands']);
+  expect(asked).toEqual(['getMe', ...MENUS.map(() => 'setCommands')]);
   await bot.stop();
 });
 

@@ -33,6 +33,7 @@ function into(inbox: Inbox): AcceptUpdate {
     answersAll: 'everyone',
     textMaxChars: 100,
     ownName: { current: () => undefined },
+    answerPress: async () => undefined,
     instruments: { ...PORTS, telemetry },
   });
 }

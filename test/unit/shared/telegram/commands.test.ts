@@ -1,9 +1,9 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { type BotCommand, commandOf } from '../../../../shared/telegram/commands.ts';
+import { type CommandName, commandOf } from '../../../../shared/telegram/commands.ts';
 import { cpuMs, LINEAR_MS_MAX, rawTexts, SEEDED } from '../../../fixture/texts.ts';
 
-test.each<[string, BotCommand]>([
+test.each<[string, CommandName]>([
   ['/start', 'start'],
   ['/help', 'help'],
   ['/new', 'new'],
@@ -14,7 +14,7 @@ test.each<[string, BotCommand]>([
   ['/stop@spillway_bot now', 'stop'],
   ['/help@spillway_bot please', 'help'],
 ])('%j is a command, not a message for the model', (text, command) => {
-  expect(commandOf(text)).toBe(command);
+  expect(commandOf(text)?.name).toBe(command);
 });
 
 test.each([
@@ -50,8 +50,8 @@ test('commandOf never throws and returns only existing commands', () => {
     fc.property(texts, (text) => {
       const command = commandOf(text);
       if (command === undefined) return;
-      expect(['start', 'help', 'new', 'stop']).toContain(command);
-      expect(text.startsWith(`/${command}`)).toBe(true);
+      expect(['start', 'help', 'new', 'stop']).toContain(command.name);
+      expect(text.startsWith(`/${command.name}`)).toBe(true);
     }),
     SEEDED,
   );

@@ -26,7 +26,7 @@ for i = 1, #found[1][2], 2 do
     end
   end
 end
-if not message or not chat or not is_chat(chat) then
+if not message or not chat or not is_lane(chat) then
   return { 'chatless', '' }
 end
 

@@ -1,0 +1,54 @@
+import { failureOf, type TelegramResult } from './failure.ts';
+
+/** A file in a form, under the name of its field. */
+export interface FormFile {
+  field: string;
+  name: string;
+  bytes: Buffer;
+}
+
+/**
+ * Calls a method of the Bot API with a file, as a form. Values other than texts are sent as JSON, as the API expects. Not
+ * by Telegraf: its forms never end on current versions of Node. Contract: as `CallMethod`.
+ */
+export async function upload(
+  url: URL,
+  fields: Readonly<Record<string, unknown>>,
+  { field, name, bytes }: FormFile,
+  timeoutMs: number,
+): Promise<TelegramResult<unknown>> {
+  const form = new FormData();
+  for (const [key, value] of Object.entries(fields))
+    form.set(key, typeof value === 'string' ? value : JSON.stringify(value));
+  form.set(field, new Blob([new Uint8Array(bytes)]), name);
+  try {
+    const response = await fetch(url, { method: 'POST', body: form, signal: AbortSignal.timeout(timeoutMs) });
+    return answered(response.status, await response.text());
+  } catch (error) {
+    return { ok: false, failure: failureOf(brokenBy(error), undefined) };
+  }
+}
+
+/** What broke a call of `fetch`, in the shape of an error of the Bot API. Only a connection's own code is kept. */
+export function brokenBy(error: unknown): { code: string; message: string } {
+  const { message, cause } = error as { message?: string; cause?: { code?: unknown; message?: string } };
+  const words = [message, cause?.message].filter(Boolean).join(': ');
+  // The code of an abort is also a number, but no HTTP status.
+  return { code: typeof cause?.code === 'string' ? cause.code : 'none', message: words };
+}
+
+/** A proxy may answer in other words than the API's: then the status is all that is known. */
+function answered(status: number, text: string): TelegramResult<unknown> {
+  const body = parsed(text);
+  if (body?.ok === true) return { ok: true, value: body.result };
+  return { ok: false, failure: failureOf({ code: body?.error_code ?? status, ...body }, undefined) };
+}
+
+function parsed(text: string): { ok?: unknown; result?: unknown; error_code?: number } | undefined {
+  try {
+    const body: unknown = JSON.parse(text);
+    return typeof body === 'object' && body !== null ? body : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,64 @@
+import type { RedisClient } from '../../shared/redis/connection.ts';
+import type { EntryId, Keys, LaneKey, SessionId } from '../../shared/redis/keys.ts';
+import { msOf } from '../../shared/redis/stream-id.ts';
+import { decodeRecord, type LogRecord } from '../session/record.ts';
+
+/** What a session holds, as its people want to know it. Times are ms since the epoch. */
+export interface SessionState {
+  messages: number;
+  /** Absent while nothing was said. */
+  sinceMs?: number;
+  /** Absent when no summary was ever made. */
+  compactedMs?: number;
+  /** Tokens of the newest request and its answer, or of the summary that came after it. */
+  tokens: number;
+}
+
+/** What is going on in a lane. */
+export interface Work {
+  waiting: number;
+  /** How long ago the message that is being answered was accepted; absent when none is. */
+  workingMs?: number;
+}
+
+/** What a chat can be asked about itself. Contract: reads only; rejects when Redis cannot be reached. */
+export interface ChatState {
+  session(id: SessionId): Promise<SessionState>;
+  work(lane: LaneKey, nowMs: number): Promise<Work>;
+}
+
+/** The newest answer stands among these: a round of tools is two records. */
+const NEWEST_RECORDS = 20;
+
+/** The state of the chats of one shard, over a connection. */
+export function createChatState(redis: RedisClient, keys: Keys): ChatState {
+  return {
+    async session(id) {
+      const [about, [first], newest] = await Promise.all([
+        redis.hgetall(keys.session(id)),
+        redis.lrange(keys.log(id), 0, 0),
+        redis.lrange(keys.log(id), -NEWEST_RECORDS, -1),
+      ]);
+      const since = about.createdAt ?? (first && decodeRecord(first).at);
+      const compactedMs = about.compactedAt === undefined ? undefined : Date.parse(about.compactedAt);
+      return {
+        messages: Number(about.entries ?? 0),
+        ...(since && { sinceMs: Date.parse(since) }),
+        ...(compactedMs !== undefined && { compactedMs }),
+        tokens: tokensOf(newest.map(decodeRecord), compactedMs, Number(about.compactedTokens ?? 0)),
+      };
+    },
+    async work(lane, nowMs) {
+      const [length, head] = await Promise.all([redis.llen(keys.lane(lane)), redis.lindex(keys.lane(lane), 0)]);
+      const isRunning = head !== null && (await redis.hexists(keys.turn(head as EntryId), 'running')) === 1;
+      return isRunning ? { waiting: length - 1, workingMs: Math.max(0, nowMs - msOf(head)) } : { waiting: length };
+    },
+  };
+}
+
+function tokensOf(newest: readonly LogRecord[], compactedMs: number | undefined, compactedTokens: number): number {
+  const answer = newest.findLast((record) => record.t === 'assistant' && record.usage !== undefined);
+  if (answer?.t !== 'assistant' || answer.usage === undefined) return compactedTokens;
+  if (compactedMs !== undefined && Date.parse(answer.at) <= compactedMs) return compactedTokens;
+  return answer.usage.inputTokens + answer.usage.outputTokens;
+}

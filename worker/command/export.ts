@@ -1,0 +1,46 @@
+import { type LogRecord, textOf } from '../session/record.ts';
+import { exportLine } from '../session/transfer.ts';
+import type { CarryOut } from './commands.ts';
+import { replied } from './reply.ts';
+import { inMinutes, inThousands } from './words.ts';
+
+/** Telegram takes 50 MB, and what is sent is held in memory while it is. */
+const FILE_BYTES_MAX = 45_000_000;
+
+/** `/export`: all that is kept of the chat, as the lines that `session import` reads and as a text to read. */
+export const exportChat: CarryOut = async ({ archive, ask: { settings } }, { attempt: { session, texts } }) => {
+  const lines: string[] = [];
+  const readable: string[] = [];
+  let bytes = 0;
+  for await (const record of archive.messages(session)) {
+    const line = exportLine(record) ?? '';
+    bytes += Buffer.byteLength(line);
+    if (bytes > FILE_BYTES_MAX) return replied('export', texts.exportTooLarge);
+    lines.push(line);
+    readable.push(...paragraphOf(record, settings.timeZone));
+  }
+  if (lines.length === 0) return replied('export', texts.nothingToExport);
+  const keep = (text: string) => archive.keepForSending(Buffer.from(text));
+  const files = [
+    { path: 'file', name: 'chat.md', sha256: await keep(readable.join('\n')) },
+    { path: 'file', name: 'chat.jsonl', sha256: await keep(`${lines.join('\n')}\n`) },
+  ] as const;
+  const said = replied('export', texts.exported(inThousands(lines.length)));
+  return {
+    ...said,
+    conclusion: {
+      ...said.conclusion,
+      parts: [...said.conclusion.parts, texts.exportedReadable, 'chat.jsonl'],
+      layout: [null, ...files],
+    },
+  };
+};
+
+/** A message as a paragraph of Markdown; nothing for one without text, such as a tool's result. */
+function paragraphOf(record: LogRecord, timeZone: string): string[] {
+  if (record.t !== 'user' && record.t !== 'assistant') return [];
+  const text = textOf(record.content).trim();
+  if (text === '') return [];
+  const who = record.t === 'assistant' ? 'Spillway' : (record.from ?? 'You');
+  return [`**${who}**, ${inMinutes(Date.parse(record.at), timeZone)}\n`, `${text}\n`];
+}

@@ -1,0 +1,29 @@
+import { CONFIRMED } from '../../shared/telegram/commands.ts';
+import { newSessionId } from '../session/store.ts';
+import type { CarryOut } from './commands.ts';
+import { replied } from './reply.ts';
+
+/**
+ * `/forget`: asks first, with a button; the button's command erases everything of the chat. What runs or waits was
+ * cancelled at its admission. The present session goes last, in one step with the reply that says so: a crash before that
+ * repeats the erasing, and nothing is said to be erased that is not.
+ */
+export const forgetChat: CarryOut = async ({ archive, usageBook }, { attempt, words }) => {
+  const { keys, chat, home, session, texts } = attempt;
+  if (words !== CONFIRMED)
+    return replied('forget', texts.forgetAsks, {
+      buttons: [[{ text: texts.forgetButton, command: `/forget ${CONFIRMED}` }]],
+    });
+  await archive.erasePast(home, session);
+  await usageBook.erase(home, attempt.nowMs());
+  const files = await archive.filesOf(session);
+  const own = [keys.session(session), keys.log(session), keys.archive(session), ...files.map(keys.media)];
+  return replied('forget', texts.forgotten, {
+    commands: [
+      ['UNLINK', ...own],
+      ['SREM', keys.archivable, session],
+      ['HDEL', keys.chat(chat), 'calibration', 'language', 'model', 'busy'],
+      ['HSET', keys.chat(chat), 'session', newSessionId()],
+    ],
+  });
+};

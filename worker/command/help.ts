@@ -1,0 +1,25 @@
+import type { Texts } from '../../shared/texts/texts.ts';
+import type { CarryOut, CommandPorts } from './commands.ts';
+import { replied } from './reply.ts';
+
+/** `/help`: what the bot can do, and in a group when it answers. */
+export const help: CarryOut = async (ports, { attempt: { texts }, isGroup }) =>
+  replied('help', [...(await place(ports, texts, isGroup)), menuOf(texts)].join('\n\n'));
+
+/** `/start`, which apps send when somebody opens the chat with the bot. */
+export const start: CarryOut = async (ports, { attempt: { texts }, isGroup }) => {
+  const greeting = isGroup ? (await place(ports, texts, isGroup)).join('\n\n') : texts.start;
+  return replied('start', `${greeting}\n\n${menuOf(texts)}`);
+};
+
+async function place({ seesGroups }: CommandPorts, texts: Texts, isGroup: boolean): Promise<string[]> {
+  if (!isGroup) return [texts.helpTitle];
+  const isHidden = (await seesGroups()) === false;
+  return [texts.helpTitle, texts.helpInGroups, ...(isHidden ? [texts.helpPrivacy] : [])];
+}
+
+function menuOf({ menu }: Texts): string {
+  return Object.entries(menu)
+    .map(([command, description]) => `/${command} ${description}`)
+    .join('\n');
+}

@@ -1,0 +1,59 @@
+import type { Texts } from '../../shared/texts/texts.ts';
+import { roomOf } from '../model/room.ts';
+import type { SessionState, Work } from './chat-state.ts';
+import type { CarryOut, CommandPorts, Order } from './commands.ts';
+import { replied } from './reply.ts';
+import { gaugeOf, inDollars, inMinutes, inThousands } from './words.ts';
+
+/** `/status`: how full the context is, what was compacted when, what waits, and what today cost. */
+export const status: CarryOut = async ({ ask, state, usageBook }, { attempt }) => {
+  const { chat, session, texts } = attempt;
+  const { settings } = ask;
+  const [held, work, [today], windowTokens] = await Promise.all([
+    state.session(session),
+    state.work(chat, attempt.nowMs()),
+    usageBook.ofDays(chat, 1, attempt.nowMs()),
+    windowOf(ask, attempt),
+  ]);
+  return replied(
+    'status',
+    [
+      texts.status.model(settings.modelName),
+      contextLine(texts, held.tokens, windowTokens),
+      ...conversationLines(texts, held, settings.timeZone),
+      ...workLines(texts, work),
+      texts.status.today(inDollars(today?.dollars ?? 0)),
+    ].join('\n'),
+  );
+};
+
+/** The window that a chat's requests may fill, in tokens. */
+export async function windowOf(
+  { endpoint, settings }: CommandPorts['ask'],
+  { limit }: Order['attempt'],
+): Promise<number> {
+  const { windowTokens } = await endpoint.model.limits(settings.modelName);
+  const bounded = Math.min(windowTokens, limit?.tokens ?? windowTokens, settings.contextBudgetTokens);
+  return roomOf(bounded, settings).limitTokens;
+}
+
+function contextLine({ status: text }: Texts, tokens: number, windowTokens: number): string {
+  if (tokens === 0) return text.contextEmpty;
+  const share = tokens / windowTokens;
+  return text.context(gaugeOf(share), Math.round(share * 100), inThousands(tokens), inThousands(windowTokens));
+}
+
+function conversationLines({ status: text }: Texts, held: SessionState, timeZone: string): string[] {
+  const { messages, sinceMs, compactedMs } = held;
+  if (sinceMs === undefined) return [];
+  return [
+    text.conversation(inThousands(messages), inMinutes(sinceMs, timeZone)),
+    compactedMs === undefined ? text.neverCompacted : text.compacted(inMinutes(compactedMs, timeZone)),
+  ];
+}
+
+function workLines({ status: text }: Texts, { waiting, workingMs }: Work): string[] {
+  const running = workingMs === undefined ? [] : [text.working(Math.round(workingMs / 1000))];
+  if (waiting > 0) return [...running, text.waiting(waiting)];
+  return running.length > 0 ? running : [text.idle];
+}

@@ -1,0 +1,79 @@
+import type { RedisClient } from '../../shared/redis/connection.ts';
+import type { ChatKey, Keys } from '../../shared/redis/keys.ts';
+import type { Usage } from '../model/port.ts';
+import { costOf, type Prices } from '../model/prices.ts';
+import type { Attempt, Command } from './attempt.ts';
+
+/** What the calls for a chat came to. */
+export interface Used {
+  calls: number;
+  inputTokens: number;
+  outputTokens: number;
+  /** Without the calls whose model has no known price. */
+  dollars: number;
+  unpricedCalls: number;
+}
+
+/** What the calls for each chat of a shard came to, by day. Contract: rejects when Redis cannot be reached. */
+export interface UsageBook {
+  /** The newest days, today first; days are days of UTC. */
+  ofDays(chat: ChatKey, days: number, nowMs: number): Promise<Used[]>;
+  /** Erases what is booked for a chat. */
+  erase(chat: ChatKey, nowMs: number): Promise<void>;
+}
+
+const DAY_MS = 24 * 3600_000;
+const KEEP_DAYS = 40;
+const KEEP_SECONDS = KEEP_DAYS * 24 * 3600;
+/** A sum of many small amounts stays exact in whole numbers. */
+const PER_DOLLAR = 1e9;
+
+/** The commands that book calls to a model, for a fenced write. The price is that of the day. */
+export function usageCommands(attempt: Attempt, model: string, usage: Usage, prices: Prices): Command[] {
+  const key = attempt.keys.usage(dayOf(attempt.nowMs()), attempt.home);
+  const dollars = costOf(model, usage, prices);
+  return [
+    ['HINCRBY', key, 'calls', 1],
+    ['HINCRBY', key, 'input', usage.inputTokens],
+    ['HINCRBY', key, 'output', usage.outputTokens],
+    dollars === undefined
+      ? ['HINCRBY', key, 'unpriced', 1]
+      : ['HINCRBY', key, 'cost', Math.round(dollars * PER_DOLLAR)],
+    ['EXPIRE', key, KEEP_SECONDS],
+  ];
+}
+
+/** The book of a shard, over a connection. */
+export function createUsageBook(redis: RedisClient, keys: Keys): UsageBook {
+  return {
+    async ofDays(chat, days, nowMs) {
+      return Promise.all(
+        newestDays(days, nowMs).map(async (day) => usedOf(await redis.hgetall(keys.usage(day, chat)))),
+      );
+    },
+    async erase(chat, nowMs) {
+      // A day more, for a clock that was put back.
+      for (const day of newestDays(KEEP_DAYS + 1, nowMs)) await redis.unlink(keys.usage(day, chat));
+    },
+  };
+}
+
+function usedOf(fields: Readonly<Record<string, string>>): Used {
+  const count = (name: string) => Number(fields[name] ?? 0);
+  return {
+    calls: count('calls'),
+    inputTokens: count('input'),
+    outputTokens: count('output'),
+    dollars: count('cost') / PER_DOLLAR,
+    unpricedCalls: count('unpriced'),
+  };
+}
+
+/** Days of UTC, today first. */
+function newestDays(days: number, nowMs: number): string[] {
+  return Array.from({ length: days }, (_, ago) => dayOf(nowMs - ago * DAY_MS));
+}
+
+function dayOf(atMs: number): string {
+  return new Date(atMs).toISOString().slice(0, 10);
+}

@@ -1,0 +1,74 @@
+import type { InboundMessage } from '../../shared/flow/message.ts';
+import type { Destination } from '../../shared/telegram/messages.ts';
+import { askModel } from '../ask/conversation.ts';
+import { pendingRecord } from '../ask/open-session.ts';
+import type { TurnTime } from '../ask/time.ts';
+import { type Attempt, SAID } from '../lane/attempt.ts';
+import type { Waiting } from '../lane/fragments.ts';
+import { conclude, type Decision } from '../lane/verdict.ts';
+import type { UserRecord } from '../session/record.ts';
+import { readContents } from './attachments.ts';
+import { supersededBy } from './busy.ts';
+import type { TurnPorts } from './turn.ts';
+
+/** A message for the model, with its further pieces. */
+export interface Asked {
+  message: InboundMessage;
+  pieces: readonly Waiting[];
+}
+
+const SAID_CHARS_MAX = 50_000;
+
+/**
+ * Asks the model about a message and its pieces, while the user sees drafts. A message that is answered together with a
+ * later one is only recorded: the later one's turn finds it in the conversation.
+ *
+ * Contract: throws `FencedError`, or what Redis throws.
+ */
+export async function answer(
+  ports: TurnPorts,
+  attempt: Attempt,
+  { message, pieces }: Asked,
+  to: Destination,
+  time: TurnTime,
+): Promise<Decision> {
+  const { settings, store } = ports.ask;
+  const messages = [message, ...pieces.map((piece) => piece.message)];
+  const reading = await readContents({ settings, store, telegram: ports.telegram }, attempt, messages, time.signal);
+  if (reading.kind === 'decided') return reading.decision;
+  const into = await supersededBy(ports, attempt);
+  if (into !== undefined) {
+    await store.sessions.open(attempt, pendingRecord(settings, attempt, message, reading.content), 0);
+    return conclude({ outcome: 'merged', into, parts: [] });
+  }
+  return askInSight(ports, attempt, { message, content: reading.content }, to, time);
+}
+
+/** Asks the model while the user sees what it writes. */
+async function askInSight(
+  ports: TurnPorts,
+  attempt: Attempt,
+  { message, content }: { message: InboundMessage; content: UserRecord['content'] },
+  to: Destination,
+  time: TurnTime,
+): Promise<Decision> {
+  const draft = ports.drafts.begin(attempt, message, to);
+  let said = '';
+  const onText = (text: string): void => {
+    said = text;
+    draft.write(text);
+  };
+  try {
+    return await askModel(ports.ask, attempt, { message, content, onText }, time);
+  } finally {
+    // A draft sent after its reply would stand below it.
+    await draft.end();
+    if (time.signal.aborted) await keepSaid(attempt, said);
+  }
+}
+
+/** If the message was cancelled, its user gets the words so far. They are worth no retry: without them it is cancelled. */
+async function keepSaid({ keys, entry, write }: Attempt, said: string): Promise<void> {
+  if (said.trim() === '') return;
+  await write('', [['HSET', keys.turn(entry), SAID, said.slice(0, SAID_CHARS_MAX)]]).catch(() => undefined);
+}

@@ -1,0 +1,34 @@
+import type { EntryId } from '../../shared/redis/keys.ts';
+import { commandOf } from '../../shared/telegram/commands.ts';
+import { type Attempt, BUSY } from '../lane/attempt.ts';
+import type { Lane } from '../lane/lane.ts';
+import { userStep } from '../session/store.ts';
+
+/** What looking at the messages behind works with. */
+interface BusyPorts {
+  lane: Pick<Lane, 'behind'>;
+}
+
+/**
+ * The message behind this one that it is answered together with, where its chat wants that: the nearest one for the
+ * model. A chat that wants to be interrupted leaves a running turn as well; one that merges, only a turn that has not
+ * begun to think. A recovery is never left: it decides about the conversation, not about one message.
+ */
+export async function supersededBy({ lane }: BusyPorts, attempt: Attempt): Promise<EntryId | undefined> {
+  const way = attempt.choice(BUSY);
+  const isBegun = attempt.field(`did:${userStep(attempt.session)}`) !== undefined;
+  const isOpen = way === 'interrupt' || (way === 'merge' && !isBegun);
+  if (!isOpen || attempt.stage !== 'none' || attempt.trial !== undefined || attempt.isBlamed) return undefined;
+  const behind = await lane.behind(attempt.lane);
+  return behind.find(({ message: { content } }) => isForModel(content))?.entry;
+}
+
+/** Whether the chat wants a new message to cut the running turn short. */
+export function isInterruptible(attempt: Attempt): boolean {
+  return attempt.choice(BUSY) === 'interrupt';
+}
+
+function isForModel(content: { kind: string; text?: string }): boolean {
+  if (content.kind === 'unsupported') return false;
+  return content.kind !== 'text' || commandOf(content.text ?? '') === undefined;
+}
