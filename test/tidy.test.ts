@@ -46,6 +46,16 @@ const ROOTS = /^(?:spillway|producer\/main|worker\/main|worker\/cli\/main)\.ts$/
 const PRIVATE = 'shared/private-redis';
 const USERS_OF_PRIVATE: readonly string[] = [PRIVATE, 'shared/app'];
 
+/** Where code that many installations never use is loaded only when it is first needed: it costs start time and memory. */
+const LOADED_LATE: Readonly<Record<string, readonly string[]>> = {
+  'shared/base/telemetry.ts': ['./exporter.ts'],
+  'worker/adapters.ts': ['./tools/mcp/client.ts'],
+  'worker/media/picture.ts': ['sharp'],
+  'worker/model/claude/client.ts': ['@anthropic-ai/sdk'],
+  'worker/cli/main.ts': ['./audit.ts', './check.ts', './dead.ts', './session.ts'],
+  'worker/cli/check.ts': ['../tools/mcp/client.ts'],
+};
+
 const FILE_LINES_MAX = 300;
 const FUNCTION_LINES_MAX = 60;
 /** A long file or function is an exception: half of the product's files are short, and nine of ten are not long. */
@@ -74,12 +84,19 @@ function rankOf(file: string): number {
   return (ROOMS as readonly string[]).indexOf(dirname(file));
 }
 
-/** Files whose values a file imports; types bind nothing. */
+/** Files whose values a file imports, at once or late; types bind nothing. */
 function valueImports(file: string): string[] {
   const imports = read(file).matchAll(/^(?:import|export) (?!type\b)([^;]*?)from '(\.[^']+)';/gms);
   return [...imports]
     .filter(([, names]) => !/^\{(?:\s*type [^,}]+,?)+\s*\}\s*$/.test(names ?? ''))
-    .map(([, , target]) => relative(root, normalize(join(root, dirname(file), target ?? ''))));
+    .map(([, , target]) => target ?? '')
+    .concat(lateImports(file).filter((target) => target.startsWith('.')))
+    .map((target) => relative(root, normalize(join(root, dirname(file), target))));
+}
+
+/** What a file loads only when it is first needed. */
+function lateImports(file: string): string[] {
+  return [...read(file).matchAll(/\bimport\(([^)]*)\)/g)].map(([, target = '']) => target.replace(/^'(.*)'$/, '$1'));
 }
 
 function linesOf(file: string): number {
@@ -180,14 +197,22 @@ test('only shared/base/config.ts reads process.env', () => {
   expect(product.filter((file) => file !== 'shared/base/config.ts' && /\bprocess\.env\b/.test(read(file)))).toEqual([]);
 });
 
-test('no module mocks, dynamic imports, default exports or meaningless folder names such as utils', () => {
+test('no module mocks, default exports or meaningless folder names such as utils', () => {
   const wrong = everything.filter((file) => {
     if (file === 'test/tidy.test.ts') return false;
     const text = read(file);
     const exportsDefault = /^export default/m.test(text) && !file.startsWith('test/environment/');
-    return FORBIDDEN_FOLDERS.test(file) || exportsDefault || /\bimport\(|jest\.(?:unstable_)?mock/.test(text);
+    return FORBIDDEN_FOLDERS.test(file) || exportsDefault || /jest\.(?:unstable_)?mock/.test(text);
   });
   expect(wrong).toEqual([]);
+});
+
+test('only the listed files load something late, and only what is listed', () => {
+  const late = everything
+    .filter((file) => file !== 'test/tidy.test.ts')
+    .map((file) => [file, lateImports(file)] as const)
+    .filter(([, targets]) => targets.length > 0);
+  expect(Object.fromEntries(late)).toEqual(LOADED_LATE);
 });
 
 test('no source file contains a machine path, TODO or FIXME', () => {

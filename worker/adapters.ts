@@ -13,9 +13,8 @@ import { createClaude } from './model/claude/adapter.ts';
 import type { StatedWindow } from './model/limits.ts';
 import { loadPrices } from './model/price-file.ts';
 import { withExclusions } from './tools/exclusion.ts';
-import { startMcp } from './tools/mcp/client.ts';
 import { readMcpConfig } from './tools/mcp/config.ts';
-import type { Toolbox } from './tools/toolbox.ts';
+import { NO_TOOLS, type Toolbox } from './tools/toolbox.ts';
 import { withProviderNotes } from './watch/provider.ts';
 import { startWorker, type WorkerPorts } from './worker.ts';
 
@@ -65,7 +64,8 @@ async function startTools({ config, redisAddress, log }: Root, toolServerDownMs:
   const json = await readText('MCP_CONFIG', config.MCP_CONFIG);
   const reading = readMcpConfig(json ?? '{"mcpServers":{}}');
   if (!reading.ok) throw new Error(`MCP_CONFIG is malformed:\n${reading.problems.join('\n')}`);
-  if (reading.servers.length === 0) return startMcp([], { limits: { timeoutMs: config.TOOL_TIMEOUT_MS }, log });
+  if (reading.servers.length === 0) return NO_TOOLS;
+  const { startMcp } = await import('./tools/mcp/client.ts');
   const redis = connectRedis(redisAddress, 'patient');
   const queue = async (alert: Alert): Promise<void> => void (await redis.call(...alertCommand(keysOf(0), alert)));
   const tools = await startMcp(reading.servers, {

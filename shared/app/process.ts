@@ -59,7 +59,7 @@ export async function runRoot(
     onProgress: (line) => log.info(line),
   });
   if (!redis.ok) return refuse([redis.problem]);
-  const telemetry = startTelemetry({ serviceName, exporting: config.OTEL_EXPORTER_OTLP_ENDPOINT !== undefined });
+  const telemetry = await startTelemetry({ serviceName, exporting: config.OTEL_EXPORTER_OTLP_ENDPOINT !== undefined });
   const { TELEGRAM_BOT_TOKEN: token, TELEGRAM_API_ROOT: apiRoot } = config;
   const telegram = guardToken(createTelegram({ token, apiRoot }));
   services.push(

@@ -2,7 +2,6 @@ import {
   type Attributes,
   type Context,
   context,
-  INVALID_SPAN_CONTEXT,
   metrics,
   propagation,
   ROOT_CONTEXT,
@@ -11,10 +10,9 @@ import {
   SpanStatusCode,
   trace,
 } from '@opentelemetry/api';
-import { NodeSDK } from '@opentelemetry/sdk-node';
-import { AlwaysOffSampler, NoopSpanProcessor } from '@opentelemetry/sdk-trace';
 import type { Telemetry as QueueTelemetry } from 'bullmq';
-import { BullMQOTelSpan, BullMQOtel } from 'bullmq-otel';
+import type { Exporter } from './exporter.ts';
+import { registerTraceIds } from './trace-ids.ts';
 
 /**
  * The spans that we emit: a contract with dashboards and alert rules, held by a test against a real run.
@@ -81,8 +79,6 @@ export const METRIC = {
 const SCOPE = 'spillway';
 /** Up to the turn timeout and beyond: a message may wait behind others of its chat. */
 const LATENCY_BUCKETS_MS = [50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 60_000, 150_000, 300_000, 900_000];
-const HOUSEKEEPING =
-  /^(?:extendLocks|startStalledCheckTimer|moveStalledJobsToWait|addBulk|getNextJob|rateLimit|close)\b/;
 
 /** Spans and counters of this process. Every method is safe when nothing is exported. */
 export interface Telemetry {
@@ -108,18 +104,21 @@ export interface SpanOptions {
 /**
  * Starts OpenTelemetry. With `exporting` false (no `OTEL_EXPORTER_OTLP_ENDPOINT`) nothing is recorded or sent, yet
  * every message still has its trace id, for logs, alerts and the ledger. All other settings are the standard `OTEL_*`.
+ * The SDK, which is larger than the gateway, is loaded only to export.
  */
-export function startTelemetry(options: { serviceName: string; exporting: boolean }): Telemetry {
-  const sdk = options.exporting
-    ? new NodeSDK({ serviceName: options.serviceName, logRecordProcessors: [] })
-    : new NodeSDK({
-        sampler: new AlwaysOffSampler(),
-        spanProcessors: [new NoopSpanProcessor()],
-        metricReaders: [],
-        logRecordProcessors: [],
-        autoDetectResources: false,
-      });
-  sdk.start();
+export async function startTelemetry(options: { serviceName: string; exporting: boolean }): Promise<Telemetry> {
+  if (!options.exporting) return traceIdsOnly();
+  const { startExporter } = await import('./exporter.ts');
+  return telemetryOver(startExporter(options.serviceName, SCOPE));
+}
+
+/** Telemetry that exports nothing, as `startTelemetry` starts it then. */
+export function traceIdsOnly(): Telemetry {
+  registerTraceIds();
+  return telemetryOver({ queue: undefined, shutdown: async () => {} });
+}
+
+function telemetryOver({ queue, shutdown }: Exporter): Telemetry {
   const meter = metrics.getMeter(SCOPE);
   const counters = new Map<string, ReturnType<typeof meter.createCounter>>();
   const advice = { explicitBucketBoundaries: LATENCY_BUCKETS_MS };
@@ -133,9 +132,9 @@ export function startTelemetry(options: { serviceName: string; exporting: boolea
       counter.add(1, attributes);
     },
     recordMs: (_metric, valueMs, attributes) => latency.record(valueMs, attributes),
-    queue: options.exporting ? quiet(new BullMQOtel({ tracerName: SCOPE })) : undefined,
+    queue,
     async stop(deadlineMs) {
-      const flushed = sdk.shutdown().catch(() => {});
+      const flushed = shutdown().catch(() => {});
       await Promise.race([flushed, new Promise((done) => setTimeout(done, deadlineMs).unref())]);
     },
   };
@@ -186,16 +185,4 @@ function parentContext(options: SpanOptions): Context {
   if (!options.parent) return active;
   if (trace.getSpanContext(active)?.traceId === traceIdOf(options.parent)) return active;
   return propagation.extract(ROOT_CONTEXT, { traceparent: options.parent });
-}
-
-/** BullMQ's housekeeping would fill the trace store with one-span traces every few seconds; those are not recorded. */
-function quiet(telemetry: BullMQOtel): QueueTelemetry {
-  const { tracer } = telemetry;
-  const silent = () => new BullMQOTelSpan(trace.wrapSpanContext(INVALID_SPAN_CONTEXT));
-  return {
-    contextManager: telemetry.contextManager,
-    tracer: {
-      startSpan: (name, options, ctx) => (HOUSEKEEPING.test(name) ? silent() : tracer.startSpan(name, options, ctx)),
-    },
-  } as QueueTelemetry;
 }

@@ -4,14 +4,14 @@ import { readConfig } from '../../shared/base/config.ts';
 import { createFailpoints } from '../../shared/base/failpoint.ts';
 import type { Service } from '../../shared/base/lifecycle.ts';
 import { createLogger } from '../../shared/base/log.ts';
-import { startTelemetry, type Telemetry } from '../../shared/base/telemetry.ts';
+import { type Telemetry, traceIdsOnly } from '../../shared/base/telemetry.ts';
 import type { InboundMessage } from '../../shared/flow/message.ts';
 import { connectRedis, untilReady } from '../../shared/redis/connection.ts';
 import { type Keys, keysOf } from '../../shared/redis/keys.ts';
 import type { Telegram } from '../../shared/telegram/client.ts';
 import type { Model } from '../../worker/model/port.ts';
 import { withExclusions } from '../../worker/tools/exclusion.ts';
-import { startMcp } from '../../worker/tools/mcp/client.ts';
+import { NO_TOOLS } from '../../worker/tools/toolbox.ts';
 import { startWorker, type WorkerPorts } from '../../worker/worker.ts';
 
 /** A worker on real parts, with the model and the Telegram of the caller. */
@@ -59,7 +59,7 @@ export async function startBench(
     telegram: ports.telegram,
     instruments: { telemetry: ports.telemetry ?? silentTelemetry(), log, reach: createFailpoints(undefined) },
     files: { systemPrompt: 'bench', preserve: '', prices: new Map() },
-    tools: ports.tools ?? withExclusions(await startMcp([], { limits: { timeoutMs: 1_000 }, log })),
+    tools: ports.tools ?? withExclusions(NO_TOOLS),
   });
   return {
     redis,
@@ -77,7 +77,7 @@ let telemetry: Telemetry | undefined;
 
 /** OpenTelemetry without an exporter, as in a gateway that has no endpoint set. One for the process. */
 export function silentTelemetry(): Telemetry {
-  telemetry ??= startTelemetry({ serviceName: 'bench', exporting: false });
+  telemetry ??= traceIdsOnly();
   return telemetry;
 }
 

@@ -7,7 +7,7 @@ import { createWebhook, type WebhookPorts } from '../../producer/receive/webhook
 import { serveHealth } from '../../shared/app/health.ts';
 import { createFailpoints } from '../../shared/base/failpoint.ts';
 import { createLogger } from '../../shared/base/log.ts';
-import { startTelemetry } from '../../shared/base/telemetry.ts';
+import { traceIdsOnly } from '../../shared/base/telemetry.ts';
 import { UnreadableMessageError } from '../../shared/flow/message.ts';
 import { keptLog } from '../fixture/log.ts';
 
@@ -40,7 +40,7 @@ async function serve(
     },
   };
   const telemetry = {
-    ...startTelemetry({ serviceName: 'test', exporting: false }),
+    ...traceIdsOnly(),
     count: (metric: string, attributes: Record<string, unknown>) => void counted.push([metric, attributes]),
   };
   const log = createLogger('silent');

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { Queue, Worker } from 'bullmq';
 import { createLogger } from '../../shared/base/log.ts';
-import { startTelemetry } from '../../shared/base/telemetry.ts';
+import { traceIdsOnly } from '../../shared/base/telemetry.ts';
 import type { PrivateRedis } from '../../shared/private-redis/server.ts';
 import { connectRedis } from '../../shared/redis/connection.ts';
 import { chatKey, type EntryId, jobIdOf, type Keys, keysOf, TURNS_QUEUE } from '../../shared/redis/keys.ts';
@@ -24,7 +24,7 @@ beforeEach(async () => {
   server = await freshRedis();
   redis = connectRedis(server.url, 'patient');
   keys = keysOf(0);
-  queue = openQueue(redis, keys, startTelemetry({ serviceName: 'test', exporting: false }));
+  queue = openQueue(redis, keys, traceIdsOnly());
   seen = new Queue(TURNS_QUEUE, { connection: redis, prefix: keys.queuePrefix });
 });
 

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { Queue, Worker } from 'bullmq';
 import { createInbox } from '../../producer/accept/inbox.ts';
 import { createLogger } from '../../shared/base/log.ts';
-import { startTelemetry } from '../../shared/base/telemetry.ts';
+import { traceIdsOnly } from '../../shared/base/telemetry.ts';
 import type { PrivateRedis } from '../../shared/private-redis/server.ts';
 import { connectRedis } from '../../shared/redis/connection.ts';
 import { type EntryId, jobIdOf, type Keys, keysOf, TURNS_QUEUE } from '../../shared/redis/keys.ts';
@@ -28,7 +28,7 @@ beforeEach(async () => {
   redis = connectRedis(server.url, 'patient');
   keys = keysOf(0);
   lane = createLane(redis, keys);
-  queue = openQueue(redis, keys, startTelemetry({ serviceName: 'test', exporting: false }));
+  queue = openQueue(redis, keys, traceIdsOnly());
   seen = new Queue(TURNS_QUEUE, { connection: redis, prefix: keys.queuePrefix });
   await lane.prepare();
 });

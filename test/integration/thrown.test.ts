@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { Queue, Worker } from 'bullmq';
-import { startTelemetry } from '../../shared/base/telemetry.ts';
+import { traceIdsOnly } from '../../shared/base/telemetry.ts';
 import { chatKey, type EntryId, INBOUND_GROUP, jobIdOf, type SessionId, TURNS_QUEUE } from '../../shared/redis/keys.ts';
 import { openQueue } from '../../worker/lane/queue.ts';
 import { CHAT, eachInWorld, shown, start, world } from '../fixture/each-test.ts';
@@ -105,7 +105,7 @@ test('entries with an invalid chat id that are already in a lane end as dead let
 
 test('a job that keeps failing keeps one stack trace', async () => {
   const { keys, peek } = world;
-  const queue = openQueue(peek, keys, startTelemetry({ serviceName: 'test', exporting: false }));
+  const queue = openQueue(peek, keys, traceIdsOnly());
   const entry = '1-0' as EntryId;
   await queue.add([{ entry, chat: chatKey(CHAT), traceparent: '' }]);
   const worker = new Worker(TURNS_QUEUE, undefined, { connection: peek, prefix: keys.queuePrefix });

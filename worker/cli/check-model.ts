@@ -1,6 +1,6 @@
-import Anthropic from '@anthropic-ai/sdk';
 import type { Config } from '../../shared/base/config.ts';
 import { createClaude } from '../model/claude/adapter.ts';
+import { openClient } from '../model/claude/client.ts';
 import { PROVIDER_SAID, providerTroubleOf } from '../model/provider-trouble.ts';
 import type { Finding } from './finding.ts';
 
@@ -20,12 +20,7 @@ export async function checkModel(config: Config): Promise<Finding> {
 }
 
 async function statedWindow(config: Config): Promise<string> {
-  const client = new Anthropic({
-    apiKey: config.ANTHROPIC_API_KEY,
-    baseURL: config.ANTHROPIC_BASE_URL,
-    maxRetries: 0,
-    logLevel: 'off',
-  });
+  const client = await openClient({ apiKey: config.ANTHROPIC_API_KEY, baseURL: config.ANTHROPIC_BASE_URL });
   try {
     const info = await client.models.retrieve(config.MODEL, {}, { timeout: MODEL_DEADLINE_MS });
     return `window ${info.max_input_tokens ?? 'not stated'} tokens`;

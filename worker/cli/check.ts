@@ -2,7 +2,6 @@ import { readFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { type Config, readProcessConfig } from '../../shared/base/config.ts';
 import { createLogger } from '../../shared/base/log.ts';
-import { startMcp } from '../tools/mcp/client.ts';
 import { type McpServer, readMcpConfig } from '../tools/mcp/config.ts';
 import { checkModel } from './check-model.ts';
 import { checkRedis } from './check-redis.ts';
@@ -54,6 +53,8 @@ async function readServers({ MCP_CONFIG: file }: Config): Promise<readonly McpSe
 
 /** An omitted tool is not a failure: the gateway runs without it. */
 async function checkTools(servers: readonly McpServer[]): Promise<Finding[]> {
+  if (servers.length === 0) return [];
+  const { startMcp } = await import('../tools/mcp/client.ts');
   const log = createLogger('silent');
   const tools = await startMcp(servers, { limits: { timeoutMs: TOOLS_DEADLINE_MS, startMs: TOOLS_DEADLINE_MS }, log });
   try {

@@ -1,14 +1,16 @@
 import { parseArgs } from 'node:util';
-import { audit } from './audit.ts';
-import { check } from './check.ts';
-import { dead } from './dead.ts';
 import { type CliOutput, UsageError } from './output.ts';
-import { session } from './session.ts';
 
 /** A verb of the command line. Returns the exit code; throws `UsageError` for invalid arguments. */
 type Verb = (args: string[], output: CliOutput) => Promise<number>;
 
-const VERBS: Readonly<Record<string, Verb>> = { audit, check, dead, session };
+/** Each verb is loaded alone: what the others need would make up most of its time. */
+const VERBS: Readonly<Record<string, () => Promise<Verb>>> = {
+  audit: async () => (await import('./audit.ts')).audit,
+  check: async () => (await import('./check.ts')).check,
+  dead: async () => (await import('./dead.ts')).dead,
+  session: async () => (await import('./session.ts')).session,
+};
 
 const HELP = `Usage: npm run cli -- <verb> [options]
 
@@ -36,8 +38,9 @@ async function main(args: string[]): Promise<number> {
     output.line(HELP);
     return args[0] === '--help' || args[0] === '-h' || name === 'help' ? 0 : 2;
   }
-  const verb = VERBS[name];
-  if (!verb) throw new UsageError(`There is no verb "${name}". The verbs are: ${Object.keys(VERBS).join(', ')}.`);
+  const load = VERBS[name];
+  if (!load) throw new UsageError(`There is no verb "${name}". The verbs are: ${Object.keys(VERBS).join(', ')}.`);
+  const verb = await load();
   return verb(args.slice(1), output);
 }
 

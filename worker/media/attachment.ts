@@ -20,7 +20,8 @@ export interface AttachmentLimits {
  * included itself, cut to its beginning where it is long. The bytes decide the kind of file; the name is only passed to
  * the model.
  *
- * Contract: never rejects, whatever the bytes are. The same bytes give the same block.
+ * Contract: never rejects, whatever the bytes are; like `fitPicture` it rejects when the decoder cannot be loaded. The
+ * same bytes give the same block.
  */
 export async function readAttachment(
   bytes: Buffer,

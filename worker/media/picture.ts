@@ -1,4 +1,5 @@
-import sharp, { type Metadata, type OutputInfo, type Sharp } from 'sharp';
+import type sharpLibrary from 'sharp';
+import type { Metadata, OutputInfo, Sharp } from 'sharp';
 import type { FileProblem } from '../../shared/texts/texts.ts';
 import { pictureFormat } from './kind.ts';
 
@@ -33,14 +34,33 @@ const SIDE_PX_MAX = 1568;
 const LOSSLESS_BYTES_MAX = 1_000_000;
 const QUALITIES = [85, 70, 50] as const;
 
-// These settings apply to the whole process. A cache would only keep what is never requested twice, and turns already
-// run side by side. SVG and every other format that the library might load is blocked: pictures come from strangers.
-sharp.cache(false);
-sharp.concurrency(1);
-sharp.block({ operation: ['VipsForeignLoad'] });
-sharp.unblock({
-  operation: ['Jpeg', 'Png', 'Nsgif', 'Webp', 'Heif', 'Tiff'].map((format) => `VipsForeignLoad${format}Buffer`),
-});
+type Decoder = typeof sharpLibrary;
+
+/** The decoder, once it was needed. */
+let loaded: Promise<Decoder> | undefined;
+
+/**
+ * Loads the decoder with the first picture. Rejects where it has no program for this machine, in words that say what to
+ * install.
+ */
+export function loadDecoder(): Promise<Decoder> {
+  loaded ??= import('sharp').then(({ default: sharp }) => restricted(sharp));
+  return loaded;
+}
+
+/**
+ * These settings apply to the whole process. A cache would only keep what is never requested twice, and turns already
+ * run side by side. SVG and every other format that the library might load is blocked: pictures come from strangers.
+ */
+function restricted(sharp: Decoder): Decoder {
+  sharp.cache(false);
+  sharp.concurrency(1);
+  sharp.block({ operation: ['VipsForeignLoad'] });
+  sharp.unblock({
+    operation: ['Jpeg', 'Png', 'Nsgif', 'Webp', 'Heif', 'Tiff'].map((format) => `VipsForeignLoad${format}Buffer`),
+  });
+  return sharp;
+}
 
 /** The end of the previous picture: one at a time, because the memory limit is that of the process. */
 let before: Promise<unknown> = Promise.resolve();
@@ -50,24 +70,26 @@ let before: Promise<unknown> = Promise.resolve();
  * whom). The result is a JPEG, or a PNG or WebP where the picture is transparent or not from a camera. Of an animation
  * it takes the first frame. The same bytes give the same result.
  *
- * Contract: never rejects. Bombs are refused before they are decoded, and decoding ends at its time limit where its
- * library can be interrupted.
+ * Contract: never rejects, whatever the bytes are; it rejects when the decoder cannot be loaded, which is no fault of the
+ * picture. Bombs are refused before they are decoded, and decoding ends at its time limit where its library can be
+ * interrupted.
  */
 export function fitPicture(bytes: Buffer, limits = PICTURE_LIMITS): Promise<FittedPicture> {
   const fitted = before.then(() => fitWithin(bytes, limits));
-  before = fitted.then(() => {});
+  before = fitted.catch(() => {});
   return fitted;
 }
 
 async function fitWithin(bytes: Buffer, limits: PictureLimits): Promise<FittedPicture> {
   const format = pictureFormat(bytes);
   if (format === undefined) return { ok: false, why: 'picture_format' };
+  const sharp = await loadDecoder();
   const startedAt = performance.now();
   try {
     const picture = sharp(bytes, { failOn: 'error', limitInputPixels: limits.pixelsMax });
     const header = await picture.metadata();
     if (memoryBytes(header) > limits.memoryBytesMax) return { ok: false, why: 'huge_picture' };
-    return await encode(await decode(picture, limits.timeoutS), header.format, limits.bytesMax);
+    return await encode(sharp, await decode(picture, limits.timeoutS), header.format, limits.bytesMax);
   } catch (error) {
     if (performance.now() - startedAt >= limits.timeoutS * 1000) return { ok: false, why: 'too_slow' };
     if (/pixel limit/.test(String(error))) return { ok: false, why: 'huge_picture' };
@@ -99,7 +121,12 @@ async function decode(picture: Sharp, timeoutS: number): Promise<Pixels> {
   return { data, raw: { width: info.width, height: info.height, channels: info.channels } };
 }
 
-async function encode(pixels: Pixels, from: Metadata['format'], bytesMax: number): Promise<FittedPicture> {
+async function encode(
+  sharp: Decoder,
+  pixels: Pixels,
+  from: Metadata['format'],
+  bytesMax: number,
+): Promise<FittedPicture> {
   const { raw } = pixels;
   const isOpaque = !isTransparent(pixels);
   const drawn = isOpaque ? sharp(pixels.data, { raw }).removeAlpha() : sharp(pixels.data, { raw });

@@ -1,3 +1,4 @@
+import type { Service } from '../../shared/base/lifecycle.ts';
 import type { SessionId } from '../../shared/redis/keys.ts';
 
 /** A tool as the model is shown it. */
@@ -44,6 +45,16 @@ export interface Toolbox {
   specs(): readonly ToolSpec[];
   call(call: ToolCall, signal: AbortSignal): Promise<ToolOutput>;
 }
+
+const NOTHING: readonly ToolSpec[] = [];
+
+/** A toolbox without tools. */
+export const NO_TOOLS: Toolbox & Service = {
+  name: 'no tools',
+  specs: () => NOTHING,
+  call: async () => toolError('There is no tool of this name.'),
+  stop: async () => {},
+};
 
 /** A result that only says what went wrong, as text for the model. */
 export function toolError(text: string): ToolOutput {

@@ -1,4 +1,4 @@
-import Anthropic from '@anthropic-ai/sdk';
+import type Anthropic from '@anthropic-ai/sdk';
 import type { ReachFailpoint } from '../../../shared/base/failpoint.ts';
 import { bindsThinking } from '../catalog.ts';
 import { rememberLimits, type StatedWindow } from '../limits.ts';
@@ -6,6 +6,7 @@ import { statedOutputLimit } from '../output-limit.ts';
 import type { Model, ModelLimits, ModelRequest, OnText } from '../port.ts';
 import { repairRequest } from '../rules/repair.ts';
 import { Call } from './call.ts';
+import { openClient } from './client.ts';
 import { askLimits } from './stated-limits.ts';
 import { wireRequest } from './wire-request.ts';
 import { refusedWishes, type Wish, without } from './wish.ts';
@@ -27,8 +28,9 @@ export interface ClaudeOptions {
  * silence of five minutes, so a longer `idleMs` has no effect.
  */
 export function createClaude(options: ClaudeOptions): Model {
-  const client = new Anthropic({ apiKey: options.apiKey, baseURL: options.baseURL, maxRetries: 0, logLevel: 'off' });
-  const limits = rememberLimits((model) => askLimits(client, model), options.statedWindow, options.now);
+  let opened: Promise<Anthropic> | undefined;
+  const client = () => (opened ??= openClient(options));
+  const limits = rememberLimits(async (model) => askLimits(await client(), model), options.statedWindow, options.now);
   const unwanted = new Map<string, readonly Wish[]>();
   const outputLimits = new Map<string, number>();
   const withOutputLimit = (model: string, known: ModelLimits | undefined): Partial<ModelLimits> => {
@@ -39,7 +41,7 @@ export function createClaude(options: ClaudeOptions): Model {
     const { maxOutputTokens } = withOutputLimit(request.model, limits.known(request.model));
     const facts = { bindsThinking: bindsThinking(request.model), ...(maxOutputTokens && { maxOutputTokens }) };
     const { request: wire, repairs } = repairRequest(wireRequest(request), facts);
-    const { result, error } = await new Call(request, options, signal, onText).send(client, wire);
+    const { result, error } = await new Call(request, options, signal, onText).send(await client(), wire);
     return { result: { ...result, repairs }, error };
   };
   return {

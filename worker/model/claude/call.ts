@@ -1,4 +1,5 @@
-import Anthropic from '@anthropic-ai/sdk';
+import type Anthropic from '@anthropic-ai/sdk';
+import { APIError } from '@anthropic-ai/sdk/core/error';
 import type { MessageStream } from '@anthropic-ai/sdk/lib/MessageStream';
 import type { Block } from '../block.ts';
 import { tokenizerFactor } from '../catalog.ts';
@@ -104,7 +105,7 @@ export class Call {
       const outputTokens = Math.max(stated.outputTokens, Math.ceil(estimateText(written) * tokenizerFactor(model)));
       return { ...stated, inputTokens: stated.inputTokens || estimateRequest(this.#request), outputTokens };
     }
-    const isRefused = error instanceof Anthropic.APIError && error.error !== undefined;
+    const isRefused = error instanceof APIError && error.error !== undefined;
     if (!wire.isTaken() || isRefused) return undefined;
     return { inputTokens: estimateRequest(this.#request), outputTokens: 0, cacheReadTokens: 0 };
   }

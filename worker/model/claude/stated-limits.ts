@@ -1,4 +1,5 @@
-import Anthropic from '@anthropic-ai/sdk';
+import type Anthropic from '@anthropic-ai/sdk';
+import { NotFoundError } from '@anthropic-ai/sdk/core/error';
 import type { Stated } from '../limits.ts';
 
 const STATED_KEEP_MS = 24 * 3600_000;
@@ -17,7 +18,7 @@ export async function askLimits(client: Anthropic, model: string): Promise<State
     const limits = { ...(windowTokens && { windowTokens }), ...(maxOutputTokens && { maxOutputTokens }) };
     return { limits, keepMs: STATED_KEEP_MS };
   } catch (error) {
-    if (error instanceof Anthropic.NotFoundError) return { limits: {}, keepMs: STATED_KEEP_MS };
+    if (error instanceof NotFoundError) return { limits: {}, keepMs: STATED_KEEP_MS };
     throw error;
   }
 }

@@ -1,4 +1,4 @@
-import Anthropic from '@anthropic-ai/sdk';
+import { APIError } from '@anthropic-ai/sdk/core/error';
 import type { ModelRequest } from '../port.ts';
 
 /** What a request can do without. */
@@ -17,7 +17,7 @@ export function refusedWishes(request: ModelRequest, error: unknown): Wish[] {
 }
 
 function isRefused(error: unknown, named: RegExp): boolean {
-  const isClients = error instanceof Anthropic.APIError && (error.status === 400 || error.status === 422);
+  const isClients = error instanceof APIError && (error.status === 400 || error.status === 422);
   return isClients && named.test(error.message);
 }
 

@@ -6,7 +6,7 @@ import { startPoller } from '../../../../producer/receive/poller.ts';
 import type { Term } from '../../../../producer/receive/term.ts';
 import { createFailpoints } from '../../../../shared/base/failpoint.ts';
 import { createLogger } from '../../../../shared/base/log.ts';
-import { startTelemetry } from '../../../../shared/base/telemetry.ts';
+import { traceIdsOnly } from '../../../../shared/base/telemetry.ts';
 import { UnreadableMessageError } from '../../../../shared/flow/message.ts';
 import type { Telegram } from '../../../../shared/telegram/client.ts';
 import { instantTelegram } from '../../../bench/instant.ts';
@@ -25,7 +25,7 @@ const PORTS = {
 
 /** Accepts into a scripted inbox. */
 function into(inbox: Inbox): AcceptUpdate {
-  const telemetry = startTelemetry({ serviceName: 'test', exporting: false });
+  const telemetry = traceIdsOnly();
   return createAccept({
     botId: 1,
     inbox,

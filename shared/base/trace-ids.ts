@@ -1,0 +1,86 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { randomBytes } from 'node:crypto';
+import {
+  type Context,
+  type ContextManager,
+  context,
+  isSpanContextValid,
+  propagation,
+  ROOT_CONTEXT,
+  type Span,
+  type SpanOptions,
+  type TextMapPropagator,
+  TraceFlags,
+  type Tracer,
+  trace,
+} from '@opentelemetry/api';
+
+const TRACE_ID_BYTES = 16;
+const SPAN_ID_BYTES = 8;
+/** W3C trace context: version, trace id, span id, flags. Later versions may add fields, version ff is forbidden. */
+const TRACEPARENT = /^(?!ff)[\da-f]{2}-([\da-f]{32})-([\da-f]{16})-([\da-f]{2})(?:-.*)?$/;
+
+/**
+ * Gives every span of this process its ids, and records none: what the OpenTelemetry SDK does when nothing is exported,
+ * without loading it. A span belongs to the trace of its parent, also across asynchronous steps and, as W3C
+ * traceparent, across processes. Idempotent; leaves what is already registered.
+ */
+export function registerTraceIds(): void {
+  context.setGlobalContextManager(asyncContext());
+  propagation.setGlobalPropagator(TRACEPARENT_ONLY);
+  trace.setGlobalTracerProvider({ getTracer: () => TRACER });
+}
+
+/** The context follows what is awaited. */
+function asyncContext(): ContextManager {
+  const storage = new AsyncLocalStorage<Context>();
+  const boundTo = (ctx: Context, target: object) =>
+    function bound(this: unknown, ...args: unknown[]): unknown {
+      return storage.run(ctx, () => Reflect.apply(target as () => unknown, this, args));
+    };
+  const manager: ContextManager = {
+    active: () => storage.getStore() ?? ROOT_CONTEXT,
+    with: (ctx, work, self, ...args) => storage.run(ctx, () => work.apply(self, args)),
+    bind: (ctx, target) => (typeof target === 'function' ? (boundTo(ctx, target) as typeof target) : target),
+    enable: () => manager,
+    disable: () => manager,
+  };
+  return manager;
+}
+
+const TRACER: Tracer = {
+  startSpan,
+  startActiveSpan<Work extends (span: Span) => unknown>(name: string, ...rest: unknown[]) {
+    const work = rest.at(-1) as Work;
+    const [options, given] = rest.slice(0, -1) as [SpanOptions?, Context?];
+    const parent = given ?? context.active();
+    const span = startSpan(name, options, parent);
+    return context.with(trace.setSpan(parent, span), () => work(span)) as ReturnType<Work>;
+  },
+};
+
+function startSpan(_name: string, options?: SpanOptions, ctx: Context = context.active()): Span {
+  const parent = options?.root ? undefined : trace.getSpanContext(ctx);
+  const isKnown = parent !== undefined && isSpanContextValid(parent);
+  return trace.wrapSpanContext({
+    traceId: isKnown ? parent.traceId : randomBytes(TRACE_ID_BYTES).toString('hex'),
+    spanId: randomBytes(SPAN_ID_BYTES).toString('hex'),
+    traceFlags: TraceFlags.NONE,
+  });
+}
+
+const TRACEPARENT_ONLY: TextMapPropagator = {
+  inject(ctx, carrier, setter) {
+    const span = trace.getSpanContext(ctx);
+    if (span === undefined || !isSpanContextValid(span)) return;
+    const flags = span.traceFlags.toString(16).padStart(2, '0');
+    setter.set(carrier, 'traceparent', `00-${span.traceId}-${span.spanId}-${flags}`);
+  },
+  extract(ctx, carrier, getter) {
+    const value = getter.get(carrier, 'traceparent');
+    const [, traceId = '', spanId = '', flags = ''] = TRACEPARENT.exec([value].flat()[0] ?? '') ?? [];
+    const span = { traceId, spanId, traceFlags: Number.parseInt(flags, 16), isRemote: true };
+    return isSpanContextValid(span) ? trace.setSpanContext(ctx, span) : ctx;
+  },
+  fields: () => ['traceparent'],
+};
