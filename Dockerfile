@@ -3,8 +3,8 @@
 FROM node:26.10.0-bookworm-slim AS dependencies
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
-# The optional packages are the private Node of a clone and native speed-ups that have plain fallbacks: none is needed.
-RUN npm ci --omit=dev --omit=optional --ignore-scripts
+# The decoder of pictures is an optional package for each platform. The private Node of a clone is one too, and not needed.
+RUN npm ci --omit=dev --ignore-scripts && rm -rf node_modules/node-linux-*
 
 FROM node:26.10.0-bookworm-slim
 ARG VERSION=unknown

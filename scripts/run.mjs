@@ -1,10 +1,13 @@
 /**
- * Starts every npm script: `node scripts/run.mjs [node flags...] <file> [args...]`.
+ * Starts every npm script: `node scripts/run.mjs [--as-shell] [node flags...] <file> [args...]`.
  *
  * A fresh clone on a machine with only Node and npm must work, so this installs the dependencies when they are missing
  * or differ from the lock, and runs the file with the Node that comes with them. It uses no dependency and runs on
  * Node 18, because it is what runs before there is anything else. Exit codes: those of the file; 1 when the install
  * fails; 2 when there is no Node that is new enough.
+ *
+ * With `--as-shell` it prints the last step, as one command for a POSIX shell, instead of taking it. A shell that runs
+ * the command becomes the file's process: nothing stays in memory beside a service, and its signals reach it directly.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -21,16 +24,26 @@ const compileCache = join(root, '.cache', 'compiled');
 const lockPollMs = 200;
 const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 
-const given = process.argv.slice(2);
-if (given.length === 0) stopWith(2, 'Usage: node scripts/run.mjs [node flags...] <file> [args...]');
+const asShell = process.argv[2] === '--as-shell';
+const given = process.argv.slice(asShell ? 3 : 2);
+if (given.length === 0) stopWith(2, 'Usage: node scripts/run.mjs [--as-shell] [node flags...] <file> [args...]');
 if (!isInstalled()) await installOnce();
 const node = pickNode();
 const path = [dirname(node), process.env.PATH ?? ''].join(delimiter);
 const flags = ['--disable-warning=ExperimentalWarning', ...given];
-process.exitCode = await runToEnd(node, flags, {
-  stdio: 'inherit',
-  env: { NODE_COMPILE_CACHE: compileCache, ...process.env, PATH: path },
-});
+const env = { NODE_COMPILE_CACHE: compileCache, ...process.env, PATH: path };
+if (asShell) process.stdout.write(shellCommand(env, [node, ...flags]));
+else process.exitCode = await runToEnd(node, flags, { stdio: 'inherit', env });
+
+/** What a shell runs to become that process. */
+function shellCommand({ NODE_COMPILE_CACHE, PATH }, words) {
+  const set = Object.entries({ NODE_COMPILE_CACHE, PATH }).map(([name, value]) => `${name}=${quoted(value)}`);
+  return `exec env ${[...set, ...words.map(quoted)].join(' ')}\n`;
+}
+
+function quoted(word) {
+  return `'${word.replaceAll("'", `'\\''`)}'`;
+}
 
 /** Whether node_modules holds what the lock says, however it was installed. npm writes its record of it last. */
 function isInstalled() {

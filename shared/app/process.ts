@@ -28,6 +28,10 @@ const FLUSH_MS = 2_500;
  * Draining takes 25 seconds at most; a process still running after this limit is ended, and its jobs are taken over.
  */
 const STOP_MS_MAX = 35_000;
+/** Nobody presses Ctrl-C twice in this time. */
+const SAME_CTRL_C_MS = 500;
+/** 128 plus the number of SIGINT, as shells count. */
+const EXIT_INTERRUPTED = 130;
 
 /**
  * Runs a role as a process. It reads the config (all problems at once, exit 2, nothing connected), finds a Redis, and
@@ -66,8 +70,7 @@ export async function runRoot(
     { name: 'redis', stop: () => redis.stop() },
     { name: 'telemetry', stop: () => telemetry.stop(FLUSH_MS) },
   );
-  process.once('SIGTERM', () => void stop(0));
-  process.once('SIGINT', () => void stop(0));
+  endOnSignals(stop);
   try {
     const problem = await otherShards(redis.url, config.SHARDS);
     if (problem !== undefined) {
@@ -93,6 +96,20 @@ export async function runRoot(
     log.fatal({ err: error }, 'could not start');
     await stop(1);
   }
+}
+
+/**
+ * SIGTERM and Ctrl-C stop the process; a second Ctrl-C ends it at once. Whoever signals a group of processes and one of
+ * them that hands signals on, as npm does, sends each twice: repeats of SIGTERM, and of Ctrl-C at once, mean the same.
+ */
+function endOnSignals(stop: (code: number) => Promise<void>): void {
+  process.on('SIGTERM', () => void stop(0));
+  let interruptedMs: number | undefined;
+  process.on('SIGINT', () => {
+    interruptedMs ??= performance.now();
+    if (performance.now() - interruptedMs > SAME_CTRL_C_MS) process.exit(EXIT_INTERRUPTED);
+    void stop(0);
+  });
 }
 
 /**

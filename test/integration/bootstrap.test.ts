@@ -31,17 +31,18 @@ const installedLock = JSON.stringify({
 });
 
 /** A folder that looks like a clone: the two start scripts, a lock, and programs of its own ahead on the PATH. */
-async function clone(files: Record<string, string>): Promise<string> {
-  const folder = await temporaryFolder();
-  cleanUps.push(() => rm(folder, { recursive: true, force: true }));
+async function clone(files: Record<string, string>, name = 'clone'): Promise<string> {
+  const around = await temporaryFolder();
+  cleanUps.push(() => rm(around, { recursive: true, force: true }));
+  const folder = join(around, name);
   for (const script of [join('scripts', 'run.mjs'), join('.ci', 'run')]) {
     await mkdir(dirname(join(folder, script)), { recursive: true });
     await copyFile(join(root, script), join(folder, script));
   }
-  for (const [name, content] of Object.entries({ 'package-lock.json': lock, ...files })) {
-    await mkdir(dirname(join(folder, name)), { recursive: true });
-    await writeFile(join(folder, name), content);
-    if (content.startsWith('#!')) await chmod(join(folder, name), 0o755);
+  for (const [file, content] of Object.entries({ 'package-lock.json': lock, ...files })) {
+    await mkdir(dirname(join(folder, file)), { recursive: true });
+    await writeFile(join(folder, file), content);
+    if (content.startsWith('#!')) await chmod(join(folder, file), 0o755);
   }
   return folder;
 }
@@ -132,6 +133,45 @@ test('forwards signals to the script, and exits with 128 plus the signal that en
   interrupted.starter.kill('SIGINT');
   expect((await ended(interrupted.starter)).code).toBe(128 + constants.signals.SIGINT);
   expect(isRunning(interrupted.pid)).toBe(false);
+});
+
+/** The npm scripts as they are, by name. */
+async function npmScripts(): Promise<Record<string, string>> {
+  return (JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as { scripts: Record<string, string> })
+    .scripts;
+}
+
+test('npm start, producer and worker leave nothing between npm and the process, and SIGTERM reaches it once', async () => {
+  const file = `
+    process.on('SIGTERM', () => { console.log('draining'); setTimeout(() => process.exit(9), 50); });
+    console.log(process.ppid); setInterval(() => undefined, 1000);`;
+  const folder = await clone({
+    ...installed,
+    'package.json': JSON.stringify({ type: 'module', scripts: await npmScripts() }),
+    'spillway.ts': file,
+    'producer/main.ts': file,
+    'worker/main.ts': file,
+  });
+  const starts = ['start', 'producer', 'worker'].map(async (script) => {
+    const npm = launch(folder, 'npm', ['run', '--silent', script]);
+    const [parent] = (await once(npm.stdout ?? npm, 'data')) as [Buffer];
+    expect([script, Number(parent)]).toEqual([script, npm.pid]);
+    npm.kill('SIGTERM');
+    expect(await ended(npm)).toMatchObject({ code: 9, stdout: 'draining\n' });
+  });
+  await Promise.all(starts);
+});
+
+test('npm start works in a folder with a quote and a space in its name, and fails as the install does', async () => {
+  const files = { 'bin/npm': '#!/bin/sh\nexit 146\n', 'spillway.ts': 'console.log(process.env.NODE_COMPILE_CACHE)' };
+  const folder = await clone(files, "it's here");
+  const start = (await npmScripts()).start ?? '';
+  expect(await ended(launch(folder, 'sh', ['-c', start]))).toMatchObject({ code: 1, stdout: '' });
+  await mkdir(join(folder, 'node_modules'));
+  await writeFile(join(folder, 'node_modules', '.package-lock.json'), installedLock);
+  const env = { NODE_COMPILE_CACHE: join(folder, 'compiled') };
+  const started = await ended(launch(folder, 'sh', ['-c', start], env));
+  expect(started).toEqual({ code: 0, stdout: `${env.NODE_COMPILE_CACHE}\n`, stderr: '' });
 });
 
 test('missing dependencies are installed once, although two scripts start at the same time', async () => {

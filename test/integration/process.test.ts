@@ -3,6 +3,7 @@ import { runFile } from '../fixture/command.ts';
 import { createWorld, type World } from '../fixture/gateway.ts';
 import { nextOutcome, settledOutcomes } from '../fixture/ledger.ts';
 import { type GatewayProcess, portOf, spawnGateway } from '../fixture/process.ts';
+import { until } from '../fixture/root.ts';
 
 const CHAT = 1001;
 
@@ -41,6 +42,31 @@ test('on SIGTERM a running turn ends, and the process exits with code 0', async 
   gateway.kill('SIGTERM');
   expect(await gateway.ended).toBe('0');
   expect(await settledOutcomes(world)).toEqual([expect.objectContaining({ outcome: 'answered', attempts: 1 })]);
+});
+
+test.each(['SIGTERM', 'SIGINT'] as const)(
+  'a %s that comes twice, from a terminal or a service manager and from npm, drains as one does',
+  async (signal) => {
+    world.claude.react(() => ({ do: 'answer', afterMs: 400 }));
+    gateway = await spawnGateway(world);
+    world.telegram.say(CHAT, 'finish me');
+    await world.claude.waitForCall(() => true);
+    gateway.kill(signal);
+    await until('a stop', () => gateway?.log.find((line) => line.includes('"msg":"stopping"')));
+    gateway.kill(signal);
+    expect(await gateway.ended).toBe('0');
+    expect(await settledOutcomes(world)).toEqual([expect.objectContaining({ outcome: 'answered', attempts: 1 })]);
+  },
+);
+
+test('a second Ctrl-C, later, ends the process at once', async () => {
+  world.claude.react(() => ({ do: 'hang' }));
+  gateway = await spawnGateway(world);
+  world.telegram.say(CHAT, 'never');
+  await world.claude.waitForCall(() => true);
+  const again = setInterval(() => gateway?.kill('SIGINT'), 100);
+  expect(await gateway.ended).toBe('130');
+  clearInterval(again);
 });
 
 test('a turn that outlives the drain time is handed back and uses up no attempt', async () => {

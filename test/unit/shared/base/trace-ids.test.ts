@@ -42,7 +42,8 @@ test('a span continues the trace of a parent in another process, and does not cl
   await telemetry.span(
     SPAN.turn,
     {},
-    async () => expect(traceparent()).toMatch(/^00-0af7651916cd43dd8448eb211c80319c-(?!b7ad6b7169203331)[\da-f]{16}-00$/),
+    async () =>
+      expect(traceparent()).toMatch(/^00-0af7651916cd43dd8448eb211c80319c-(?!b7ad6b7169203331)[\da-f]{16}-00$/),
     { parent: FOREIGN },
   );
 });
