@@ -1,39 +1,15 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { Queue, Worker } from 'bullmq';
+import { expect, test } from '@jest/globals';
+import { Worker } from 'bullmq';
 import { createLogger } from '../../shared/base/log.ts';
-import { traceIdsOnly } from '../../shared/base/telemetry.ts';
-import type { PrivateRedis } from '../../shared/private-redis/server.ts';
-import { connectRedis } from '../../shared/redis/connection.ts';
-import { chatKey, type EntryId, jobIdOf, type Keys, keysOf, TURNS_QUEUE } from '../../shared/redis/keys.ts';
+import { chatKey, type EntryId, jobIdOf, TURNS_QUEUE } from '../../shared/redis/keys.ts';
 import { createLane } from '../../worker/lane/lane.ts';
-import { openQueue, type TurnQueue } from '../../worker/lane/queue.ts';
 import { reconcile } from '../../worker/lane/reconciler.ts';
-import { freshRedis } from '../fixture/redis.ts';
+import { eachWithQueue, keys, queue, redis, seen } from '../fixture/each-queue.ts';
 
 const HOUR_MS = 3_600_000;
 const MINUTE_MS = 60_000;
 
-let server: PrivateRedis;
-let redis: ReturnType<typeof connectRedis>;
-let keys: Keys;
-let queue: TurnQueue;
-/** The same queue as BullMQ shows it to anybody. */
-let seen: Queue;
-
-beforeEach(async () => {
-  server = await freshRedis();
-  redis = connectRedis(server.url, 'patient');
-  keys = keysOf(0);
-  queue = openQueue(redis, keys, traceIdsOnly());
-  seen = new Queue(TURNS_QUEUE, { connection: redis, prefix: keys.queuePrefix });
-});
-
-afterEach(async () => {
-  await queue.close();
-  await seen.close();
-  redis.disconnect();
-  await server.stop();
-});
+eachWithQueue();
 
 /** A head that waits `delayMs`, set by a process whose clock is ahead by `aheadMs`. Answers the id of its job. */
 async function delayed(number: number, delayMs: number, aheadMs = 0): Promise<string> {

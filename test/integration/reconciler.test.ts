@@ -1,44 +1,17 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { Queue, Worker } from 'bullmq';
+import { expect, test } from '@jest/globals';
+import { Worker } from 'bullmq';
 import { createInbox } from '../../producer/accept/inbox.ts';
 import { createLogger } from '../../shared/base/log.ts';
-import { traceIdsOnly } from '../../shared/base/telemetry.ts';
-import type { PrivateRedis } from '../../shared/private-redis/server.ts';
-import { connectRedis } from '../../shared/redis/connection.ts';
-import { type EntryId, jobIdOf, type Keys, keysOf, TURNS_QUEUE } from '../../shared/redis/keys.ts';
-import { createLane, type Lane } from '../../worker/lane/lane.ts';
-import { openQueue, type TurnQueue } from '../../worker/lane/queue.ts';
+import { type EntryId, jobIdOf, TURNS_QUEUE } from '../../shared/redis/keys.ts';
+import type { Lane } from '../../worker/lane/lane.ts';
 import { reconcile, startReconciler } from '../../worker/lane/reconciler.ts';
+import { eachWithQueue, keys, lane, queue, redis, seen } from '../fixture/each-queue.ts';
 import { inboundText } from '../fixture/inbound.ts';
-import { freshRedis } from '../fixture/redis.ts';
 import { until } from '../fixture/root.ts';
 
 const LONG_MS = 60_000;
 
-let server: PrivateRedis;
-let redis: ReturnType<typeof connectRedis>;
-let keys: Keys;
-let lane: Lane;
-let queue: TurnQueue;
-/** The same queue as BullMQ shows it to anybody. */
-let seen: Queue;
-
-beforeEach(async () => {
-  server = await freshRedis();
-  redis = connectRedis(server.url, 'patient');
-  keys = keysOf(0);
-  lane = createLane(redis, keys);
-  queue = openQueue(redis, keys, traceIdsOnly());
-  seen = new Queue(TURNS_QUEUE, { connection: redis, prefix: keys.queuePrefix });
-  await lane.prepare();
-});
-
-afterEach(async () => {
-  await queue.close();
-  await seen.close();
-  redis.disconnect();
-  await server.stop();
-});
+eachWithQueue();
 
 const ports = () => ({ lane, queue, discard: async () => {}, log: createLogger('silent') });
 
