@@ -24,6 +24,11 @@ const SYSTEM_PROMPT =
 /** Builds the worker's adapters from the config and starts it. Rejects when a file that it names cannot be read. */
 export async function setUpWorker(root: Root, limits?: WorkerPorts['limits']) {
   const { config } = root;
+  const prompt = (await readText('SYSTEM_PROMPT_FILE', config.SYSTEM_PROMPT_FILE)) ?? SYSTEM_PROMPT;
+  const preserve = (await readText('COMPACTION_PRESERVE_FILE', config.COMPACTION_PRESERVE_FILE)) ?? '';
+  const prices = await loadPrices(config.MODEL_PRICES_FILE);
+  const tools = withExclusions(await startTools(root, limits?.toolServerDownMs ?? TOOL_SERVER_DOWN_MS));
+  // Connected only when every file could be read: nobody would close the connection of a start that failed.
   const notes = connectRedis(root.redisAddress, 'impatient');
   const claude = createClaude({
     apiKey: config.ANTHROPIC_API_KEY,
@@ -33,10 +38,6 @@ export async function setUpWorker(root: Root, limits?: WorkerPorts['limits']) {
     reach: root.reach,
   });
   const model = withBreaker(withProviderNotes(claude, notes, keysOf(0), root.log));
-  const prompt = (await readText('SYSTEM_PROMPT_FILE', config.SYSTEM_PROMPT_FILE)) ?? SYSTEM_PROMPT;
-  const preserve = (await readText('COMPACTION_PRESERVE_FILE', config.COMPACTION_PRESERVE_FILE)) ?? '';
-  const prices = await loadPrices(config.MODEL_PRICES_FILE);
-  const tools = withExclusions(await startTools(root, limits?.toolServerDownMs ?? TOOL_SERVER_DOWN_MS));
   const worker = await startWorker({
     ...root,
     instruments: root,
