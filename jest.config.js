@@ -6,5 +6,6 @@ export default {
   testTimeout: 30_000,
   // The tests wait more than they compute.
   maxWorkers: 4,
+  testSequencer: '<rootDir>/test/environment/sequencer.mjs',
   globalSetup: '<rootDir>/test/environment/redis-setup.ts',
 };

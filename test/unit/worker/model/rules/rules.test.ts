@@ -29,12 +29,11 @@ test('the table has every rule from 1 to 25 once, except 19 and 20, which need a
 });
 
 test.each(NAMES)('%s has a request that violates it, and its own fix finds and removes the violation', (rule) => {
-  const found = casesOf(rule).filter(({ request }) => fixedAlone(rule, request).found.includes(rule));
-  expect(found.length).toBeGreaterThan(0);
-  for (const { request } of found) {
-    const { fixed } = fixedAlone(rule, request);
-    expect(fixedAlone(rule, fixed).found).not.toContain(rule);
-  }
+  const violated = casesOf(rule)
+    .map(({ request }) => fixedAlone(rule, request))
+    .filter(({ found }) => found.includes(rule));
+  expect(violated.length).toBeGreaterThan(0);
+  for (const { fixed } of violated) expect(fixedAlone(rule, fixed).found).not.toContain(rule);
 });
 
 test.each(NAMES)('%s is reported wherever it is violated, and no violation remains after the repair', (rule) => {
