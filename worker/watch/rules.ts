@@ -91,15 +91,20 @@ function unanswered({ now }: Watch): Condition[] {
   return [unansweredAlert({ ...oldest, ageMs: now.nowMs - oldest.acceptedMs, messages, chats, waiting })];
 }
 
-/** A job is handed over within milliseconds, so two checks in a row that see none active are not a coincidence. */
+/**
+ * A job is handed over within milliseconds: when two checks in a row see none active and the same one waiting, nobody
+ * takes it. Two different ones are a busy shard that was seen twice between jobs.
+ */
 function idle({ now, before }: Watch): Condition[] {
   const isIdle = (shard: ShardSnapshot | undefined): boolean =>
     shard !== undefined && shard.jobsWaiting > 0 && shard.jobsActive === 0;
+  const wasIdle = ({ shard, nextJob }: ShardSnapshot, shards: readonly ShardSnapshot[] = []): boolean => {
+    const earlier = shards.find((other) => other.shard === shard);
+    return isIdle(earlier) && earlier?.nextJob === nextJob;
+  };
   // Another process may have opened it: its second check in a row counts as ours.
   const isKnown = now.open.has('idle');
-  const stuck = now.shards.filter(
-    (shard) => isIdle(shard) && (isKnown || isIdle(before?.shards.find((other) => other.shard === shard.shard))),
-  );
+  const stuck = now.shards.filter((shard) => isIdle(shard) && (isKnown || wasIdle(shard, before?.shards)));
   return stuck.length === 0
     ? []
     : [

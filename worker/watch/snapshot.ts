@@ -32,6 +32,8 @@ export interface ShardSnapshot {
   /** All messages that have no outcome yet. */
   unanswered: number;
   jobsWaiting: number;
+  /** The waiting job that a worker takes next. */
+  nextJob?: string;
   jobsActive: number;
   deadLetters: number;
 }
@@ -115,14 +117,23 @@ async function readShard(
   beforeMs: number,
 ): Promise<ShardSnapshot> {
   const keys = keysOf(shard);
-  const [unanswered, late, jobsWaiting, jobsActive, deadLetters] = await Promise.all([
+  const [unanswered, late, jobsWaiting, nextJob, jobsActive, deadLetters] = await Promise.all([
     redis.xlen(keys.inbound),
     overdue([keys.inbound, keys.absent], [`(${Math.max(1, beforeMs)}-0`, keys.turnPrefix, REPLIED, OVERDUE_MAX]),
     redis.llen(keys.jobsWaiting),
+    redis.lindex(keys.jobsWaiting, -1),
     redis.llen(keys.jobsActive),
     redis.xlen(keys.dead),
   ]);
-  return { shard, unanswered, overdue: overdueOf(late), jobsWaiting, jobsActive, deadLetters };
+  return {
+    shard,
+    unanswered,
+    overdue: overdueOf(late),
+    jobsWaiting,
+    ...(nextJob !== null && { nextJob }),
+    jobsActive,
+    deadLetters,
+  };
 }
 
 function overdueOf([messages, chats, entry, chat, traceparent]: OverdueReply): ShardSnapshot['overdue'] {

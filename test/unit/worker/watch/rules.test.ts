@@ -69,11 +69,14 @@ test('overdue messages of all shards are one condition, which names the oldest a
     expect(alert?.text).toContain(needed);
 });
 
-test('waiting jobs are idle only if two checks in a row see no active job, or the incident is already open', () => {
+test('waiting jobs are idle only if two checks in a row see the same one and no active job, or the incident is already open', () => {
   const idle = ofShard({ jobsWaiting: 5 });
   expect(found(idle)).toEqual([]);
   expect(found(idle, ofShard({ jobsWaiting: 5, jobsActive: 1 }))).toEqual([]);
   expect(found(idle, snapshot())).toEqual([]);
+  const one = ofShard({ jobsWaiting: 1, nextJob: '1-0' });
+  expect(found(one, ofShard({ jobsWaiting: 1, nextJob: '2-0' }))).toEqual([]);
+  expect(found(one, one)).toMatchObject([{ cause: 'idle' }]);
   expect(found(idle, idle)).toMatchObject([{ cause: 'idle', text: expect.stringContaining('5 jobs') }]);
   expect(causesOf({ ...idle, open: new Set(['idle']) })).toEqual(['idle']);
   expect(found(ofShard({ jobsWaiting: 5, jobsActive: 1 }), idle)).toEqual([]);
