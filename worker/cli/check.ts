@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { type Config, readProcessConfig } from '../../shared/base/config.ts';
 import { createLogger } from '../../shared/base/log.ts';
+import { loadDecoder } from '../media/picture.ts';
 import { type McpServer, readMcpConfig } from '../tools/mcp/config.ts';
 import { checkModel } from './check-model.ts';
 import { checkRedis } from './check-redis.ts';
@@ -34,7 +35,13 @@ export async function check(args: string[], output: CliOutput): Promise<number> 
   const { config } = reading;
   const servers = await readServers(config);
   const findings = (
-    await Promise.all([checkRedis(config), checkTelegram(config), checkModel(config), checkTools(servers)])
+    await Promise.all([
+      checkRedis(config),
+      checkTelegram(config),
+      checkModel(config),
+      checkTools(servers),
+      checkDecoder(),
+    ])
   ).flat();
   if (values.json) output.line(JSON.stringify({ ok: findings.every(({ ok }) => ok), parts: findings }));
   else for (const { part, ok, detail } of findings) output.line(`${ok ? 'ok    ' : 'FAILED'} ${part}: ${detail}`);
@@ -49,6 +56,17 @@ async function readServers({ MCP_CONFIG: file }: Config): Promise<readonly McpSe
   const reading = readMcpConfig(json);
   if (!reading.ok) throw new UsageError(`MCP_CONFIG is malformed:\n${reading.problems.join('\n')}`);
   return reading.servers;
+}
+
+/** A running gateway loads the decoder with the first picture; what is missing for it is reported here. */
+async function checkDecoder(): Promise<Finding[]> {
+  try {
+    await loadDecoder();
+    return [];
+  } catch (error) {
+    const detail = (error instanceof Error ? error.message : String(error)).split('\n')[0] ?? '';
+    return [{ part: 'pictures', ok: false, detail: `${detail}; install the optional packages too` }];
+  }
 }
 
 /** An omitted tool is not a failure: the gateway runs without it. */
