@@ -12,6 +12,8 @@ import { createMediaStore, type MediaStore } from './media/store.ts';
 import type { Endpoint } from './recovery/endpoint.ts';
 import { fixedPartsOf } from './recovery/fixed-parts.ts';
 import { createDrafts, DRAFTS_EVERY_MS, DRAFTS_REFRESH_MS } from './reply/drafts.ts';
+import { createProgressViews, type ProgressViews } from './reply/progress.ts';
+import { createStatusLines, STATUS_AFTER_MS, STATUS_EVERY_MS } from './reply/status-line.ts';
 import { createSessions } from './session/store.ts';
 import { settingsOf } from './settings.ts';
 import { joinToolboxes } from './tools/joined.ts';
@@ -47,12 +49,8 @@ export function startJobs(
   const memory = createChatMemory({ redis: shard.redis, keys: shard.keys, log });
   const ask = askPorts(ports, shared, shard, memory);
   const commands = commandPorts(ports, shard, memory, ask.store.media);
-  const drafts = createDrafts({
-    telegram: ports.telegram,
-    everyMs: ports.limits?.draftsEveryMs ?? DRAFTS_EVERY_MS,
-    refreshMs: DRAFTS_REFRESH_MS,
-  });
-  const turn = { ask, telegram: ports.telegram, drafts, lane, commands };
+  const progress = progressViews(ports);
+  const turn = { ask, telegram: ports.telegram, progress, lane, commands };
   const processor = createProcessor({ turn, queue, share, discard, ending: ending.signal });
   const limits = { ...QUEUE_LIMITS, ...ports.limits };
   const worker = openWorker(shard.queueRedis, shard.keys, telemetry, { share, limits }, processor);
@@ -95,6 +93,20 @@ function askPorts(ports: WorkerPorts, shared: ProcessPorts, { redis, keys }: Sha
   };
   const store = { sessions: createSessions(redis, keys), media };
   return { settings, endpoint, tools, store, instruments };
+}
+
+/** How the chats see that a turn runs. */
+function progressViews({ config, telegram, limits }: WorkerPorts): ProgressViews {
+  const everyMs = limits?.draftsEveryMs ?? DRAFTS_EVERY_MS;
+  return createProgressViews({
+    drafts: createDrafts({ telegram, everyMs, refreshMs: DRAFTS_REFRESH_MS }),
+    statusLines: createStatusLines({
+      telegram,
+      afterMs: limits?.statusAfterMs ?? STATUS_AFTER_MS,
+      everyMs: limits?.statusEveryMs ?? STATUS_EVERY_MS,
+    }),
+    streaming: config.TELEGRAM_STREAMING,
+  });
 }
 
 /** What commands work with in the chats of one shard. */

@@ -29,6 +29,8 @@ export interface WorkerPorts {
   limits?: Partial<
     QueueLimits & { reconcileEveryMs: number; drainMs: number; archiveEveryMs: number } & {
       draftsEveryMs: number;
+      statusAfterMs: number;
+      statusEveryMs: number;
       waitingNoticeMs: number;
       summaryPatienceMs: number;
       toolServerDownMs: number;

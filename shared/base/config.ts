@@ -37,6 +37,7 @@ const environment = z.object({
   TELEGRAM_API_ROOT: httpUrl.default('https://api.telegram.org'),
   TELEGRAM_ALLOWED_IDS: allowedIds.default(new Set<number>()),
   TELEGRAM_ANSWER_ALL_IDS: allowedIds.default(new Set<number>()),
+  TELEGRAM_STREAMING: z.enum(['draft', 'status', 'off'], { error: 'expected draft, status or off' }).default('draft'),
   TELEGRAM_RICH: z.enum(['auto', 'off', 'always'], { error: 'expected auto, off or always' }).default('auto'),
   TELEGRAM_ALERT_CHAT_ID: alertChat.optional(),
   TELEGRAM_WEBHOOK_URL: webhookUrl.optional(),

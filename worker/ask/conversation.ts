@@ -27,6 +27,8 @@ export interface Question {
   content: UserRecord['content'];
   /** Absent when nothing streams the text. */
   onText: OnText | undefined;
+  /** Called with the names of the tools that are running, and with none when they have ended. */
+  onTools: (names: readonly string[]) => void;
 }
 
 /** What the question is about. */
@@ -45,7 +47,7 @@ type About = Pick<FailedCall, 'attempt' | 'message' | 'pending' | 'opened' | 'mo
 export async function askModel(
   ports: AskPorts,
   begun: Attempt,
-  { message, content, onText }: Question,
+  { message, content, onText, onTools }: Question,
   time: TurnTime,
 ): Promise<Decision> {
   const { settings } = ports;
@@ -64,8 +66,11 @@ export async function askModel(
   const about = { message, pending, room, windowTokens, modelOutputTokens };
   let opened = await openSession(ports, attempt, pending, room.limitTokens);
   for (let round = attempt.rounds; ; round++) {
-    if (openCalls(opened, attempt).length > 0) {
+    const calls = openCalls(opened, attempt);
+    if (calls.length > 0) {
+      onTools(calls.map(({ name }) => name));
       const finished = await finishRound(ports, attempt, opened, round, signal);
+      onTools([]);
       if (!finished) return { kind: 'hand back' };
       opened = finished;
     }

@@ -29,6 +29,12 @@ export interface DraftsPorts {
 export const DRAFTS_EVERY_MS = 1_000;
 export const DRAFTS_REFRESH_MS = 20_000;
 
+/** A proxy that restarts says "not found" as well: only twice in a row does it mean that there are no drafts. */
+const MISSING_MAX = 2;
+const CERTAIN = /method not found/i;
+/** How long a server without drafts is not asked again. */
+const MISSING_MS = 24 * 3_600_000;
+
 const NOTHING: Draft = { write() {}, end: async () => {} };
 
 /**
@@ -36,18 +42,21 @@ const NOTHING: Draft = { write() {}, end: async () => {} };
  * draft is not part of the reply. So whatever happens to the process that shows it (killed, or frozen and resumed),
  * what was delivered stays as it is; editing the text into the reply's own message could not guarantee that.
  *
- * A server that does not offer drafts is not asked again. Any other failure ends only that answer's draft.
+ * A server that does not offer drafts is not asked again for a day. Any other failure ends only that answer's draft.
  */
 export function createDrafts(ports: DraftsPorts): Drafts {
-  let isOffered = true;
+  let missing = 0;
+  let missingUntilMs = 0;
   return {
     begin(attempt, message, to) {
-      if (message.chatType !== 'private' || !isOffered) return NOTHING;
+      if (message.chatType !== 'private' || Date.now() < missingUntilMs) return NOTHING;
       return startDraft(ports, async (soFar) => {
         await attempt.assertOwned();
         const { text, entities } = preview(soFar);
         const shown = await ports.telegram.sendDraft(to, message.messageId, text, entities);
-        if (!shown.ok && shown.failure.kind === 'not_offered') isOffered = false;
+        if (shown.ok || shown.failure.kind !== 'not_offered') missing = 0;
+        else missing += CERTAIN.test(shown.failure.description) ? MISSING_MAX : 1;
+        if (missing >= MISSING_MAX) missingUntilMs = Date.now() + MISSING_MS;
         return shown.ok;
       });
     },

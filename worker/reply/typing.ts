@@ -1,12 +1,28 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Telegram } from '../../shared/telegram/client.ts';
 import type { Destination } from '../../shared/telegram/messages.ts';
 
 /** Telegram shows the action for 5 seconds. */
 const REPEAT_MS = 4_500;
+/** A reply waits this long for a call in flight, which would show "typing…" below it. */
+const LAST_MS_MAX = 1_000;
 
-/** Shows "typing…" in a chat until the returned function is called. Failures are ignored. */
-export function showTyping(telegram: Telegram, to: Destination): () => void {
-  void telegram.sendTyping(to);
-  const timer = setInterval(() => void telegram.sendTyping(to), REPEAT_MS);
-  return () => clearInterval(timer);
+/**
+ * Shows "typing…" in a chat until the returned function is called; it resolves when nothing more is shown. Failures are
+ * ignored.
+ */
+export function showTyping(telegram: Pick<Telegram, 'sendTyping'>, to: Destination): () => Promise<void> {
+  let last: Promise<unknown> | undefined;
+  const show = () => {
+    const sent = telegram.sendTyping(to).finally(() => {
+      if (last === sent) last = undefined;
+    });
+    last = sent;
+  };
+  show();
+  const timer = setInterval(show, REPEAT_MS);
+  return async () => {
+    clearInterval(timer);
+    if (last) await Promise.race([last, delay(LAST_MS_MAX, undefined, { ref: false })]);
+  };
 }

@@ -1,5 +1,6 @@
 import type { InboundMessage } from '../../shared/flow/message.ts';
 import type { Destination } from '../../shared/telegram/messages.ts';
+import type { Texts } from '../../shared/texts/texts.ts';
 import { askModel } from '../ask/conversation.ts';
 import { pendingRecord } from '../ask/open-session.ts';
 import type { TurnTime } from '../ask/time.ts';
@@ -20,7 +21,7 @@ export interface Asked {
 const SAID_CHARS_MAX = 50_000;
 
 /**
- * Asks the model about a message and its pieces, while the user sees drafts. A message that is answered together with a
+ * Asks the model about a message and its pieces, while people see its progress. A message that is answered together with a
  * later one is only recorded: the later one's turn finds it in the conversation.
  *
  * Contract: throws `FencedError`, or what Redis throws.
@@ -52,19 +53,26 @@ async function askInSight(
   to: Destination,
   time: TurnTime,
 ): Promise<Decision> {
-  const draft = ports.drafts.begin(attempt, message, to);
+  const progress = ports.progress.begin(attempt, message, to);
   let said = '';
   const onText = (text: string): void => {
     said = text;
-    draft.write(text);
+    progress.write(text);
   };
+  const onTools = (names: readonly string[]): void => progress.doing(toolsInWords(attempt.texts, names));
   try {
-    return await askModel(ports.ask, attempt, { message, content, onText }, time);
+    return await askModel(ports.ask, attempt, { message, content, onText, onTools }, time);
   } finally {
     // A draft sent after its reply would stand below it.
-    await draft.end();
+    await progress.end();
     if (time.signal.aborted) await keepSaid(attempt, said);
   }
+}
+
+/** What tools do, in plain words, each once. */
+function toolsInWords({ usingTool, usingOwnTool }: Texts, names: readonly string[]): string {
+  const own: Readonly<Record<string, string>> = usingOwnTool;
+  return [...new Set(names.map((name) => own[name] ?? usingTool(name.replaceAll(/[_-]+/g, ' '))))].join('\n');
 }
 
 /** If the message was cancelled, its user gets the words so far. They are worth no retry: without them it is cancelled. */

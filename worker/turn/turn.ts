@@ -9,9 +9,9 @@ import { type Attempt, ageMs, CANCELLED, type Conclusion, MODEL, REFUSED, SAID }
 import type { Lane } from '../lane/lane.ts';
 import { cancelled, conclude, type Decision, failed, refused, type Verdict } from '../lane/verdict.ts';
 import { compactAfterReply } from '../recovery/stage-1.ts';
-import type { Drafts } from '../reply/drafts.ts';
 import { unsupportedKind } from '../reply/notices.ts';
 import { planned } from '../reply/plan.ts';
+import type { ProgressViews } from '../reply/progress.ts';
 import { showTyping } from '../reply/typing.ts';
 import type { ConversationStore } from '../session/store.ts';
 import { answer } from './answering.ts';
@@ -25,7 +25,7 @@ export interface TurnPorts {
   /** What the model is asked with. */
   ask: AskPorts & { store: ConversationStore };
   telegram: Telegram;
-  drafts: Drafts;
+  progress: ProgressViews;
   /** What commands work with besides. */
   commands: Omit<CommandPorts, 'ask'>;
   lane: Pick<Lane, 'behind' | 'conclusionOf' | 'refusedBehind'>;
@@ -44,8 +44,7 @@ const AFTER_REPLY_MS_MAX = 180_000;
 export async function runTurn(all: TurnPorts, attempt: Attempt, time: TurnTime): Promise<Verdict> {
   const ports = withChosenModel(all, attempt);
   const to = destinationOf(attempt);
-  if (attempt.conclusion)
-    return deliverConclusion(ports, attempt, attempt.conclusion, to, { isNew: false, isFollowed: false });
+  if (attempt.conclusion) return deliverAndClear(ports, attempt, attempt.conclusion, to, { isNew: false });
   const stopTyping = showTyping(ports.telegram, to);
   try {
     const decided = await decide(ports, attempt, to, time);
@@ -60,9 +59,9 @@ export async function runTurn(all: TurnPorts, attempt: Attempt, time: TurnTime):
     if (stored === 'repeated' && !(await isStored(ports, attempt, conclusion))) return { kind: 'again' };
     await ports.ask.endpoint.storm.ended(attempt, conclusion.outcome === 'answered');
     ports.ask.instruments.reach('answer stored');
-    stopTyping();
+    await stopTyping();
     const isFollowed = decided.afterReply !== undefined;
-    const verdict = await deliverConclusion(ports, attempt, conclusion, to, { isNew: true, isFollowed });
+    const verdict = await deliverAndClear(ports, attempt, conclusion, to, { isNew: true, isFollowed });
     // No user waits for this, and the chat's next message cannot run in between.
     if (verdict.kind === 'settle' && decided.afterReply) {
       const { opened, room } = decided.afterReply;
@@ -72,13 +71,28 @@ export async function runTurn(all: TurnPorts, attempt: Attempt, time: TurnTime):
         compactAfterReply(ports.ask, attempt, opened, about, { signal: own, deadline }),
       );
     }
-    // A button that was pressed has done what it was for. Nothing depends on this call.
-    if (attempt.message.ok && attempt.message.value.pressed !== undefined)
-      void ports.telegram.removeButtons(to, attempt.message.value.pressed);
     return verdict;
   } finally {
-    stopTyping();
+    await stopTyping();
   }
+}
+
+/** Delivers a conclusion, and takes away what showed that it was coming, or the button that asked for it. */
+async function deliverAndClear(
+  ports: TurnPorts,
+  attempt: Attempt,
+  conclusion: Conclusion,
+  to: Destination,
+  { isNew, isFollowed = false }: { isNew: boolean; isFollowed?: boolean },
+): Promise<Verdict> {
+  const isLeft = ports.progress.isLeft(attempt);
+  const verdict = await deliverConclusion(ports, attempt, conclusion, to, { isNew, isFollowed: isFollowed || isLeft });
+  if (verdict.kind !== 'settle') return verdict;
+  if (isLeft) await ports.progress.clear(attempt, to);
+  // Nothing depends on this call.
+  if (attempt.message.ok && attempt.message.value.pressed !== undefined)
+    void ports.telegram.removeButtons(to, attempt.message.value.pressed);
+  return verdict;
 }
 
 /** A chat may use another model than the default, as long as the operator allows that one. */

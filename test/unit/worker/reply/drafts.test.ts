@@ -10,7 +10,7 @@ const NEVER_MS = 3_600_000;
 const SHOWN: TelegramResult<void> = { ok: true, value: undefined };
 const failing = (kind: 'rejected' | 'not_offered'): TelegramResult<void> => ({
   ok: false,
-  failure: { kind, description: kind },
+  failure: { kind, description: kind === 'not_offered' ? 'Not Found: method not found' : kind },
 });
 
 /** A Telegram whose drafts a test answers by hand. */
@@ -153,4 +153,20 @@ test('a failure ends the draft of one answer, and not_offered ends all later dra
   third.answer(SHOWN);
   await Promise.all([last.end(), other.end()]);
   expect(calls.map(({ text }) => text)).toEqual(['One', 'One', 'other']);
+});
+
+test('a bare 404, as a proxy says it while it restarts, ends all later drafts only when it comes twice in a row', async () => {
+  const { telegram, calls, nth } = byHand();
+  const bare: TelegramResult<void> = { ok: false, failure: { kind: 'not_offered', description: 'Not Found' } };
+  const drafts = createDrafts({ telegram, everyMs: EVERY_MS, refreshMs: NEVER_MS });
+  for (const [at, result] of [bare, SHOWN, bare, bare].entries()) {
+    const draft = drafts.begin(attempt(), message(), TO);
+    draft.write('One');
+    (await nth(at + 1)).answer(result);
+    await draft.end();
+  }
+  const last = drafts.begin(attempt(), message(), TO);
+  last.write('One');
+  await last.end();
+  expect(calls).toHaveLength(4);
 });

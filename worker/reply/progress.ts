@@ -1,0 +1,69 @@
+import type { InboundMessage } from '../../shared/flow/message.ts';
+import type { Destination } from '../../shared/telegram/messages.ts';
+import type { Attempt } from '../lane/attempt.ts';
+import type { Drafts } from './drafts.ts';
+import type { StatusLines } from './status-line.ts';
+
+/** What people see of a turn before its answer. */
+export interface Progress {
+  /** Takes all text so far. Contract: returns at once and never throws. */
+  write(text: string): void;
+  /** Takes what is being done besides writing, in words; empty when that is over. Contract: as `write`. */
+  doing(words: string): void;
+  /** Resolves when nothing more will be shown. Contract: never rejects. */
+  end(): Promise<void>;
+}
+
+/** Shows the progress of the turns of a process. */
+export interface ProgressViews {
+  begin(attempt: Attempt, message: InboundMessage, to: Destination): Progress;
+  /** Whether something of it stays in the chat until it is cleared. */
+  isLeft(attempt: Attempt): boolean;
+  /** Takes that away, once the answer is there. Contract: throws nothing; what cannot be taken away stays. */
+  clear(attempt: Attempt, to: Destination): Promise<void>;
+}
+
+export interface ProgressPorts {
+  drafts: Drafts;
+  statusLines: StatusLines;
+  /** `draft`: a draft where the chat is private, else a status line; `status`: a status line everywhere. */
+  streaming: 'draft' | 'status' | 'off';
+}
+
+const NOTHING: Progress = { write() {}, doing() {}, end: async () => {} };
+
+/** Shows progress in the way that the operator has chosen and the chat allows. */
+export function createProgressViews({ drafts, statusLines, streaming }: ProgressPorts): ProgressViews {
+  return {
+    begin(attempt, message, to) {
+      if (streaming === 'off') return NOTHING;
+      if (streaming === 'draft' && message.chatType === 'private') return inDraft(drafts.begin(attempt, message, to));
+      return inStatusLine(statusLines.begin(attempt, to));
+    },
+    isLeft: (attempt) => statusLines.isShown(attempt),
+    clear: (attempt, to) => statusLines.remove(attempt, to),
+  };
+}
+
+/** The words stand below the text, until there is more text. */
+function inDraft(draft: ReturnType<Drafts['begin']>): Progress {
+  let said = '';
+  let done = '';
+  const show = () =>
+    draft.write([said, ...(done === '' ? [] : [`_${done}_`])].filter((part) => part !== '').join('\n\n'));
+  return {
+    write(text) {
+      said = text;
+      show();
+    },
+    doing(words) {
+      done = words;
+      show();
+    },
+    end: () => draft.end(),
+  };
+}
+
+function inStatusLine(line: ReturnType<StatusLines['begin']>): Progress {
+  return { write() {}, doing: (words) => line.doing(words), end: () => line.end() };
+}

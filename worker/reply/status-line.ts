@@ -1,0 +1,125 @@
+import type { Telegram } from '../../shared/telegram/client.ts';
+import type { Destination } from '../../shared/telegram/messages.ts';
+import type { Attempt } from '../lane/attempt.ts';
+
+/** The line of one attempt. Contract: `doing` returns at once; neither throws. */
+export interface StatusLine {
+  doing(words: string): void;
+  end(): Promise<void>;
+}
+
+/**
+ * A silent message of its own, with a button that stops: for chats without drafts, while a turn lasts. It never holds
+ * the answer, so a late edit of it does no harm.
+ */
+export interface StatusLines {
+  begin(attempt: Attempt, to: Destination): StatusLine;
+  /** Whether a message has a line. */
+  isShown(attempt: Attempt): boolean;
+  /** Deletes the line of a message, if it has one. Contract: throws nothing; a line that cannot be deleted stays. */
+  remove(attempt: Attempt, to: Destination): Promise<void>;
+}
+
+export interface StatusLinesPorts {
+  telegram: Pick<Telegram, 'sendMessage' | 'editMessage' | 'deleteMessage'>;
+  /** How long a turn lasts before it gets a line. */
+  afterMs: number;
+  /** The least time between changes: a group takes 20 messages a minute, of all bots' sends together. */
+  everyMs: number;
+}
+
+export const STATUS_AFTER_MS = 5_000;
+export const STATUS_EVERY_MS = 3_000;
+
+/**
+ * The turn's field for its line: the id of the message, or `sending` while that is not known. A line whose send has an
+ * unknown result is not sent again: one that stays is better than two.
+ */
+const LINE = 'statusLine';
+const SENDING = 'sending';
+
+/** The status lines of a process. The ids that a running attempt learns are kept beside what it has read. */
+export function createStatusLines({ telegram, afterMs, everyMs }: StatusLinesPorts): StatusLines {
+  const learnt = new WeakMap<Attempt, number>();
+  const idOf = (attempt: Attempt): number | undefined => {
+    const stored = attempt.field(LINE);
+    return learnt.get(attempt) ?? (stored === undefined || stored === SENDING ? undefined : Number(stored));
+  };
+  const show = async (attempt: Attempt, to: Destination, text: string): Promise<void> => {
+    const buttons = [[{ text: attempt.texts.stopButton, command: '/stop' }]];
+    const id = idOf(attempt);
+    if (id !== undefined) {
+      await attempt.assertOwned();
+      await telegram.editMessage(to, id, text, { buttons });
+    } else if (attempt.field(LINE) === undefined) {
+      const sent = await sendLine(telegram, attempt, to, text, buttons);
+      if (sent !== undefined) learnt.set(attempt, sent);
+    }
+  };
+  return {
+    begin: (attempt, to) => startLine({ afterMs, everyMs }, attempt, (text) => show(attempt, to, text)),
+    isShown: (attempt) => idOf(attempt) !== undefined,
+    async remove(attempt, to) {
+      const id = idOf(attempt);
+      if (id !== undefined) await telegram.deleteMessage(to, id);
+    },
+  };
+}
+
+/** Sends the line and stores its id. A worker that was overtaken meanwhile takes its own line away again. */
+async function sendLine(
+  telegram: StatusLinesPorts['telegram'],
+  { keys, entry, write }: Attempt,
+  to: Destination,
+  text: string,
+  buttons: readonly { text: string; command: string }[][],
+): Promise<number | undefined> {
+  const turn = keys.turn(entry);
+  await write('', [['HSET', turn, LINE, SENDING]]);
+  const sent = await telegram.sendMessage(to, text, { isSilent: true, buttons });
+  if (!sent.ok && sent.failure.kind !== 'unknown') await write('', [['HDEL', turn, LINE]]);
+  if (!sent.ok) return undefined;
+  const { messageId } = sent.value;
+  try {
+    await write('', [['HSET', turn, LINE, messageId]]);
+  } catch (error) {
+    await telegram.deleteMessage(to, messageId);
+    throw error;
+  }
+  return messageId;
+}
+
+/** Shows the newest words at intervals, never two calls at a time, until a call fails or the line ends. */
+function startLine(
+  { afterMs, everyMs }: Pick<StatusLinesPorts, 'afterMs' | 'everyMs'>,
+  { texts }: Attempt,
+  show: (text: string) => Promise<void>,
+): StatusLine {
+  let words = '';
+  let shown: string | undefined;
+  let showing = Promise.resolve();
+  let timer: NodeJS.Timeout | undefined;
+  const look = async (): Promise<void> => {
+    const newest = words === '' ? texts.working : `${texts.working}\n${words}`;
+    if (newest !== shown) {
+      shown = newest;
+      await show(newest);
+    }
+    if (timer !== undefined) timer = setTimeout(next, everyMs);
+  };
+  // If a failure here matters, the turn itself will meet it.
+  const next = () => {
+    showing = look().catch(() => undefined);
+  };
+  timer = setTimeout(next, afterMs);
+  return {
+    doing(newest) {
+      words = newest;
+    },
+    async end() {
+      clearTimeout(timer);
+      timer = undefined;
+      await showing;
+    },
+  };
+}
