@@ -1,4 +1,7 @@
+import { resolve } from 'node:path';
 import { z } from 'zod';
+import { type EnvFile, readEnvFile } from './env-file.ts';
+import { PROJECT_ROOT } from './project.ts';
 import { clusterNodes, sentinelMaster, sentinelNodes } from './redis-address.ts';
 import { missingSettings } from './required-settings.ts';
 import {
@@ -130,9 +133,39 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>, ro
   return { ok: true, config: parsed.data, warnings: warnings(parsed.data, set) };
 }
 
-/** Reads this process's own environment. The only place that touches `process.env`. */
+/**
+ * Reads this process's own environment, after what the settings file adds to it; a variable that is set already wins.
+ * The environment is changed, because telemetry reads it too.
+ */
 export function readProcessConfig(role: Role): ConfigReading {
-  return readConfig(process.env, role);
+  const { values, problems, warnings: noted } = readSettingsFile();
+  const missing = Object.entries(values).filter(([name]) => process.env[name] === undefined);
+  Object.assign(process.env, Object.fromEntries(missing));
+  const reading = readConfig(process.env, role);
+  if (problems.length === 0) return reading.ok ? { ...reading, warnings: [...noted, ...reading.warnings] } : reading;
+  // Without its file the rest would only be a list of all that it may have held.
+  const others = reading.ok || Object.keys(values).length === 0 ? [] : reading.problems;
+  return { ok: false, problems: [...problems, ...others] };
+}
+
+/** Where the settings file is: `.env` of the project, or what `SPILLWAY_ENV_FILE` names; undefined for `none`. */
+export function settingsFile(): string | undefined {
+  const named = process.env.SPILLWAY_ENV_FILE?.trim();
+  return named === 'none' ? undefined : resolve(PROJECT_ROOT, named || '.env');
+}
+
+/** Only a file that somebody named must be there. */
+function readSettingsFile(): EnvFile {
+  const file = settingsFile();
+  if (file === undefined) return { values: {}, problems: [], warnings: [] };
+  const read = readEnvFile(file);
+  if (read !== undefined) return read;
+  const isNamed = process.env.SPILLWAY_ENV_FILE?.trim();
+  return {
+    values: {},
+    problems: isNamed ? [`SPILLWAY_ENV_FILE names ${file}, which does not exist`] : [],
+    warnings: [],
+  };
 }
 
 /** The PATH of this process, for finding programs. */

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { readProcessConfig } from '../../shared/base/config.ts';
+import { readConfig } from '../../shared/base/config.ts';
 import { refuse } from '../../shared/base/project.ts';
 import { boundOf, type Expectation, type Judged, judgeAll } from './expectation.ts';
 import { EXPECTATIONS } from './expectations.ts';
@@ -23,7 +23,7 @@ if (values.help) say(HELP);
 else await begin();
 
 async function begin(): Promise<void> {
-  const reading = readProcessConfig('tool');
+  const reading = readConfig(process.env, 'tool');
   if (!reading.ok) return refuse(reading.problems);
   const { ANTHROPIC_API_KEY: apiKey, ANTHROPIC_BASE_URL: baseURL, MODEL: model } = reading.config;
   if (apiKey === '') return refuse(['ANTHROPIC_API_KEY is not set, so there is no endpoint to be asked.']);

@@ -46,6 +46,8 @@ export class Terminal {
       TELEGRAM_ALERT_CHAT_ID: ALERT_CHAT,
       ANTHROPIC_BASE_URL: this.#claude.url,
       ANTHROPIC_API_KEY: 'stand-in',
+      // A settings file may name a real Redis.
+      SPILLWAY_ENV_FILE: 'none',
     };
     const lines = Object.entries(environment).map(([name, value]) => `export ${name}=${value}\n`);
     this.#print(
