@@ -38,10 +38,11 @@ const ROOMS = [
   'worker/watch',
   'worker',
   'worker/cli',
+  'setup',
   '.',
 ] as const;
 /** Files that start a process. */
-const ROOTS = /^(?:spillway|producer\/main|worker\/main|worker\/cli\/main)\.ts$/;
+const ROOTS = /^(?:spillway|producer\/main|worker\/main|worker\/cli\/main|setup\/main)\.ts$/;
 /** A Redis of our own is for the demo, for tests and for a start without REDIS_URL. */
 const PRIVATE = 'shared/private-redis';
 const USERS_OF_PRIVATE: readonly string[] = [PRIVATE, 'shared/app'];
@@ -67,7 +68,7 @@ const PORTS_MAX = 8;
 const FORBIDDEN_FOLDERS = /(?:^|\/)(?:utils?|common|helpers?|types?|misc)(?:\/|\.ts$)/;
 
 const root = join(import.meta.dirname, '..');
-const product = ['producer', 'worker', 'shared'].flatMap((folder) => sourcesIn(folder)).concat('spillway.ts');
+const product = ['producer', 'worker', 'shared', 'setup'].flatMap((folder) => sourcesIn(folder)).concat('spillway.ts');
 const everything = [...product, ...sourcesIn('test')];
 
 function sourcesIn(folder: string): string[] {

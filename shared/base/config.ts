@@ -148,6 +148,11 @@ export function readProcessConfig(role: Role): ConfigReading {
   return { ok: false, problems: [...problems, ...others] };
 }
 
+/** This process's own environment as it was given, without what the settings file adds. */
+export function processEnvironment(): Readonly<Record<string, string | undefined>> {
+  return process.env;
+}
+
 /** Where the settings file is: `.env` of the project, or what `SPILLWAY_ENV_FILE` names; undefined for `none`. */
 export function settingsFile(): string | undefined {
   const named = process.env.SPILLWAY_ENV_FILE?.trim();

@@ -68,6 +68,15 @@ test('answers 401 to a request without a key and 400 to one with an invalid vers
   expect(claude.calls.map(({ reaction }) => reaction)).toEqual(['unauthorized', 'unauthorized']);
 });
 
+test('a stand-in with a key of its own refuses every other key, for calls and for models', async () => {
+  const { claude } = await start({ apiKey: 'good' });
+  const statusOf = async (key: string) => (await post(claude, JSON.stringify(ask('a')), { 'x-api-key': key })).status;
+  expect([await statusOf('bad'), await statusOf('good')]).toEqual([401, 200]);
+  const card = (authorization: string) =>
+    fetch(`${claude.url}/v1/models/claude-opus-5-5`, { headers: { authorization, 'anthropic-version': '2023-06-01' } });
+  expect([(await card('Bearer bad')).status, (await card('Bearer good')).status]).toEqual([401, 200]);
+});
+
 test('answers 400 to invalid JSON, a lone surrogate and invalid UTF-8, and 413 to a body over 32 MB', async () => {
   const { claude } = await start();
   const bodies = [

@@ -4,7 +4,7 @@ import { expect, test } from '@jest/globals';
 
 /** Holds the documents to the repository: what they point at exists, and what an operator can set or run is in them. */
 const ROOT = join(import.meta.dirname, '..', '..');
-const SOURCE_FOLDERS = ['.ci', 'docs', 'ops', 'producer', 'scripts', 'shared', 'test', 'worker'];
+const SOURCE_FOLDERS = ['.ci', 'docs', 'ops', 'producer', 'scripts', 'setup', 'shared', 'test', 'worker'];
 
 const read = (file: string): string => readFileSync(join(ROOT, file), 'utf8');
 const filesIn = (folder: string): string[] =>

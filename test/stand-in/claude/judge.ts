@@ -28,12 +28,15 @@ const UNREAD: MessagesRequest = { model: '', max_tokens: 0, messages: [] };
 
 /**
  * Who may not come in at all: no key, or no usable API version. The key comes as `x-api-key`, or as a bearer token:
- * the official client sends it so since its version 1.
+ * the official client sends it so since its version 1. Without an `apiKey` every key is accepted.
  */
-export function refusalAtDoor({ headers }: IncomingMessage): Refusal | undefined {
+export function refusalAtDoor({ headers }: IncomingMessage, apiKey?: string): Refusal | undefined {
   const version = headers['anthropic-version'];
-  const hasKey = Boolean(headers['x-api-key']) || /^Bearer \S/.test(headers.authorization ?? '');
-  if (!hasKey) return { status: 401, type: 'authentication_error', message: 'x-api-key header is required' };
+  const key = String(headers['x-api-key'] || /^Bearer (\S+)/.exec(headers.authorization ?? '')?.[1] || '');
+  if (key === '') return { status: 401, type: 'authentication_error', message: 'x-api-key header is required' };
+  if (apiKey !== undefined && key !== apiKey) {
+    return { status: 401, type: 'authentication_error', message: 'invalid x-api-key' };
+  }
   if (version === undefined) {
     return { status: 400, type: 'invalid_request_error', message: 'anthropic-version: header is required' };
   }

@@ -17,6 +17,8 @@ import { BODY_BYTES_MAX } from './rules.ts';
 export interface ClaudeOptions extends ModelOptions, Pace, GuardOptions {
   /** Default: a free one. */
   port?: number;
+  /** The only key that is accepted. Default: any. */
+  apiKey?: string;
   /** Whether `GET /v1/models/{id}` exists; a proxy may not have it. Default true. */
   servesModels?: boolean;
   /** The status of `GET /v1/models/{id}`. Default 200. */
@@ -138,7 +140,7 @@ class ClaudeServer implements ClaudeStandIn {
   #other(request: IncomingMessage, response: ServerResponse, pathname: string): void {
     const requestId = `req_standin_other${this.otherRequests.length}`;
     const model = /^\/v1\/models\/([^/]+)$/.exec(pathname)?.[1];
-    const refusal = refusalAtDoor(request);
+    const refusal = refusalAtDoor(request, this.#options.apiKey);
     const isCard = request.method === 'GET' && model !== undefined && this.modelsStatus !== 404;
     const missing = { status: 404, type: 'not_found_error', message: 'Not found' };
     const broken = { status: 500, type: 'api_error', message: 'Internal server error' };
@@ -149,7 +151,7 @@ class ClaudeServer implements ClaudeStandIn {
   }
 
   async #messages(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const refusal = refusalAtDoor(request);
+    const refusal = refusalAtDoor(request, this.#options.apiKey);
     const bytes = await readBody(request, BODY_BYTES_MAX);
     const betas = (header(request, 'anthropic-beta') ?? '').split(/,\s*/);
     const judgement = judge(bytes, (model) => this.#model.groundsFor(model, betas), this.#model.ratio);

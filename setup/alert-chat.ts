@@ -1,0 +1,57 @@
+import type { Telegram } from '../shared/telegram/client.ts';
+import { listen } from './listen.ts';
+import type { Progress } from './progress.ts';
+import type { RunStep, SetupPorts } from './step.ts';
+import type { Option, Terminal } from './terminal.ts';
+import { faultOf } from './value.ts';
+
+const ALERTS = 'TELEGRAM_ALERT_CHAT_ID';
+const TEST = 'Spillway is being set up. Alerts for its operator will arrive in this chat.';
+
+type Choice = 'own' | 'group' | 'type' | 'none';
+
+/** Finds out where alerts go, and sends a message there. */
+export const askAlertChat: RunStep = async (ports, progress) => {
+  const telegram = ports.connect(progress.settings);
+  const given = progress.settings[ALERTS] || undefined;
+  if (given !== undefined && (await ports.terminal.confirm(`${ALERTS} is set: ${given}. Keep it?`))) {
+    const kept = await reach(ports.terminal, telegram, given);
+    if (kept !== undefined) return { answers: { [ALERTS]: kept } };
+  }
+  for (;;) {
+    const chosen = await chooseChat(ports, telegram, progress);
+    const reached = chosen === undefined ? undefined : await reach(ports.terminal, telegram, chosen);
+    if (reached !== undefined) return { answers: { [ALERTS]: reached } };
+  }
+};
+
+async function chooseChat(ports: SetupPorts, telegram: Telegram, progress: Progress): Promise<string | undefined> {
+  const { ownerId, bot } = progress;
+  const own: Option<Choice>[] = [{ value: 'own', label: 'Your private chat with the bot' }];
+  const choice = await ports.terminal.choose<Choice>("Where shall the operator's alerts go?", [
+    ...(ownerId === undefined ? [] : own),
+    { value: 'group', label: 'A group', hint: 'better for a team' },
+    { value: 'type', label: 'A chat whose id you type' },
+    { value: 'none', label: 'Nowhere', hint: 'they are in the log alone' },
+  ]);
+  if (choice === 'own') return String(ownerId);
+  if (choice === 'none') return 'none';
+  const group = choice === 'group' ? await listen(ports, telegram, 'group', bot?.username ?? '') : undefined;
+  if (group !== undefined) return String(group);
+  return ports.terminal.ask({ message: 'The numeric id of the chat', faultOf: (value) => faultOf(ALERTS, value) });
+}
+
+/** The chat's id when a message arrives there; undefined when none does. A group may have become a supergroup. */
+async function reach(terminal: Terminal, telegram: Telegram, id: string): Promise<string | undefined> {
+  if (id === 'none') return id;
+  const sent = await telegram.sendMessage({ chatId: Number(id) }, TEST);
+  if (sent.ok) {
+    terminal.good('A test message is in that chat.');
+    return id;
+  }
+  const { kind, migratedTo, description } = sent.failure;
+  if (kind === 'migrated' && migratedTo !== undefined) return reach(terminal, telegram, String(migratedTo));
+  const advice = kind === 'gone' ? ' A bot cannot begin a chat: write to it first, or add it to the group.' : '';
+  terminal.warn(`The test message did not arrive: ${description}.${advice}`);
+  return undefined;
+}

@@ -1,0 +1,73 @@
+import type { BotProfile } from '../shared/telegram/client.ts';
+import type { TelegramFailure } from '../shared/telegram/failure.ts';
+import type { Settings } from './progress.ts';
+import type { RunStep, SetupPorts } from './step.ts';
+import { CancelledError } from './terminal.ts';
+import { faultOf } from './value.ts';
+
+const TOKEN = 'TELEGRAM_BOT_TOKEN';
+const SERVER = 'TELEGRAM_API_ROOT';
+
+/** Asks for the bot's token until Telegram accepts one. */
+export const askBot: RunStep = async (ports, { settings }) => {
+  const { terminal } = ports;
+  const given = settings[TOKEN] ?? '';
+  const isKept = given !== '' && (await terminal.confirm(`${TOKEN} is set. Keep it?`));
+  let token = isKept ? given : await askToken(ports);
+  for (;;) {
+    const me = await ports.connect({ ...settings, [TOKEN]: token }).getMe();
+    if (me.ok) {
+      terminal.good(`Telegram knows the bot: @${me.value.username}`);
+      terminal.explain('Groups', groupAdvice(me.value));
+      return { answers: { [TOKEN]: token, ...serverOf(settings) }, bot: me.value };
+    }
+    if (await wantsOtherToken(ports, settings, me.failure)) token = await askToken(ports);
+  }
+};
+
+/** A server that only this terminal's environment names would be forgotten. */
+function serverOf({ [SERVER]: server }: Settings): Settings {
+  return server ? { [SERVER]: server } : {};
+}
+
+function askToken({ terminal }: SetupPorts): Promise<string> {
+  return terminal.askSecret({
+    message: 'The token of your bot (write /newbot to @BotFather in Telegram to get one; it is not shown here)',
+    faultOf: (value) => faultOf(TOKEN, value),
+  });
+}
+
+async function wantsOtherToken(
+  { terminal }: SetupPorts,
+  settings: Settings,
+  failure: TelegramFailure,
+): Promise<boolean> {
+  if (failure.kind === 'unauthorized') {
+    terminal.warn(
+      'Telegram does not accept this token. Copy it once more from @BotFather: /mybots, your bot, API Token.',
+    );
+    return true;
+  }
+  const server = settings[SERVER] ?? 'https://api.telegram.org';
+  terminal.warn(`${URL.parse(server)?.host ?? 'The server'} cannot be asked about the token: ${failure.description}`);
+  const next = await terminal.choose('What now?', [
+    { value: 'again', label: 'Try again' },
+    { value: 'token', label: 'Give another token' },
+    { value: 'stop', label: 'Stop', hint: 'nothing is written' },
+  ]);
+  if (next === 'stop') throw new CancelledError();
+  return next === 'token';
+}
+
+function groupAdvice({ username, can_read_all_group_messages: readsAll }: BotProfile): string {
+  if (readsAll === true) {
+    return 'Privacy mode is off: the bot sees every message of its groups.\nIt answers what mentions it or replies to it.';
+  }
+  return [
+    'Privacy mode is on, as for every new bot: in groups it sees commands',
+    'and replies to its own messages, and no mentions.',
+    `If people shall write "@${username} …" in groups: send /setprivacy to`,
+    '@BotFather, choose Disable, then remove the bot from the group and add it again.',
+    'For private chats nothing needs to be done.',
+  ].join('\n');
+}

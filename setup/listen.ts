@@ -1,0 +1,118 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Telegram } from '../shared/telegram/client.ts';
+import type { TelegramFailure } from '../shared/telegram/failure.ts';
+import { type Place, randomCode, sightCode } from './code.ts';
+import type { SetupPorts } from './step.ts';
+import { CancelledError, type Terminal } from './terminal.ts';
+
+/** What waits stays until a gateway reads it, and is answered to every look at once. */
+const LOOK_EVERY_MS = 1_000;
+/** A look shows no more than these. */
+const UPDATES_MAX = 100;
+
+/**
+ * Learns a chat's id from a message with a one-time code that somebody writes there; undefined when the person would
+ * rather type the id. Messages of others stay for the gateway.
+ */
+export async function listen(
+  { terminal, signal }: SetupPorts,
+  telegram: Telegram,
+  place: Place,
+  username: string,
+): Promise<number | undefined> {
+  const code = randomCode();
+  terminal.explain(place === 'private' ? 'Who are you?' : 'Which group?', invitation(place, username, code));
+  terminal.say('Waiting for the message …');
+  const reported = new Set<string>();
+  const once = (words: string) => {
+    if (!reported.has(words)) terminal.warn(words);
+    reported.add(words);
+  };
+  for (;;) {
+    const got = await telegram.getUpdates(undefined, signal);
+    if (!got.ok) {
+      if (await settle(terminal, telegram, got.failure, signal)) continue;
+      return undefined;
+    }
+    const sighting = sightCode(got.value, code, place);
+    if (sighting.kind === 'found') {
+      if (sighting.isFirst) await telegram.getUpdates(sighting.updateId + 1, signal, 'at once');
+      return sighting.chatId;
+    }
+    for (const id of sighting.strangers) once(`Ignored: somebody with the id ${id} wrote to the bot without the code.`);
+    if (sighting.isMisplaced) once(`The code came, but not in a ${place} chat.`);
+    if (got.value.length >= UPDATES_MAX) {
+      terminal.warn(`${UPDATES_MAX} messages wait for the bot already, so a new one cannot be seen.`);
+      return undefined;
+    }
+    if (got.value.length > 0) await pause(LOOK_EVERY_MS, undefined, { signal }).catch(cancel);
+  }
+}
+
+function invitation(place: Place, username: string, code: string): string {
+  if (place === 'private') {
+    return [
+      `Open  https://t.me/${username}?start=${code}  and press START,`,
+      `or send this to @${username}:  ${code}`,
+    ].join('\n');
+  }
+  return [
+    `Open  https://t.me/${username}?startgroup=${code}  to add the bot to a group,`,
+    `or send this in a group that it is in:  /start@${username} ${code}`,
+  ].join('\n');
+}
+
+/** Whether to look again. False when the person types the id instead. Throws `CancelledError`. */
+async function settle(
+  terminal: Terminal,
+  telegram: Telegram,
+  { kind, description, retryAfterMs }: TelegramFailure,
+  signal: AbortSignal,
+): Promise<boolean> {
+  if (kind === 'aborted') throw new CancelledError();
+  if (kind === 'throttled') {
+    await pause(retryAfterMs ?? LOOK_EVERY_MS, undefined, { signal }).catch(cancel);
+    return true;
+  }
+  if (kind === 'webhook_set') return removeWebhook(terminal, telegram, signal);
+  terminal.warn(
+    kind === 'conflict'
+      ? 'Another program reads the messages of this bot: probably a gateway that runs already. Stop it, and try again.'
+      : `Telegram did not show the messages of the bot: ${description}`,
+  );
+  return wantsAnotherLook(terminal);
+}
+
+async function removeWebhook(terminal: Terminal, telegram: Telegram, signal: AbortSignal): Promise<boolean> {
+  const info = await telegram.getWebhookInfo(signal);
+  const host = info.ok ? URL.parse(info.value.url)?.host : undefined;
+  terminal.warn(
+    `Telegram delivers the messages of this bot to a webhook${host === undefined ? '' : ` at ${host}`}, so they cannot be read here.`,
+  );
+  if (
+    !(await terminal.confirm(
+      'Remove the webhook? Waiting messages are kept, and a gateway in webhook mode sets it again.',
+      false,
+    ))
+  ) {
+    return false;
+  }
+  const removed = await telegram.deleteWebhook(signal);
+  if (removed.ok) return true;
+  terminal.warn(`The webhook could not be removed: ${removed.failure.description}`);
+  return wantsAnotherLook(terminal);
+}
+
+async function wantsAnotherLook(terminal: Terminal): Promise<boolean> {
+  const next = await terminal.choose('What now?', [
+    { value: 'again', label: 'Try again' },
+    { value: 'type', label: 'Type the id' },
+    { value: 'stop', label: 'Stop', hint: 'nothing is written' },
+  ]);
+  if (next === 'stop') throw new CancelledError();
+  return next === 'again';
+}
+
+function cancel(): never {
+  throw new CancelledError();
+}

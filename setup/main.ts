@@ -1,0 +1,75 @@
+import { join } from 'node:path';
+import { type Config, processEnvironment, readConfig, settingsFile } from '../shared/base/config.ts';
+import { readEnvFile } from '../shared/base/env-file.ts';
+import { PROJECT_ROOT, refuse } from '../shared/base/project.ts';
+import { createTelegram } from '../shared/telegram/client.ts';
+import { checkModel } from '../worker/cli/check-model.ts';
+import { writeEnv } from './env-write.ts';
+import { guide } from './guide.ts';
+import { begin, overruled, type Settings } from './progress.ts';
+import type { SetupPorts } from './step.ts';
+import { CancelledError, openTerminal, type Terminal } from './terminal.ts';
+
+const NO_TERMINAL =
+  'npm run setup asks questions, so it needs a terminal. Without one, copy .env.example to .env, fill it in, ' +
+  'and try it with npm run cli -- check.';
+const NO_FILE = 'SPILLWAY_ENV_FILE is none, so there is no file to write the settings to.';
+/** What a shell reports for a program that Ctrl-C ended. */
+const EXIT_CANCELLED = 130;
+
+const stop = new AbortController();
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => stop.abort());
+await main();
+
+async function main(): Promise<void> {
+  const file = settingsFile();
+  if (file === undefined) return refuse([NO_FILE]);
+  const { values, problems } = readEnvFile(file) ?? { values: {}, problems: [] };
+  if (problems.length > 0)
+    return refuse([...problems, 'Mend that first; npm run setup would not understand the file.']);
+  if (!process.stdin.isTTY || !process.stdout.isTTY) return refuse([NO_TERMINAL]);
+  await talk(file, values, openTerminal(stop.signal));
+}
+
+async function talk(file: string, values: Settings, terminal: Terminal): Promise<void> {
+  const environment = processEnvironment();
+  let progress = begin(values, environment);
+  terminal.open('Spillway setup. Ctrl-C ends it; nothing is written before you are asked.');
+  try {
+    await guide(portsOf(file, terminal), progress, (now) => {
+      progress = now;
+    });
+    for (const name of overruled(progress, environment)) {
+      terminal.warn(`${name} is set in this terminal's environment too, and wins over the file.`);
+    }
+    terminal.close('Next: npm run cli -- check tries every connection, npm start starts the gateway.');
+  } catch (error) {
+    if (!(error instanceof CancelledError)) throw error;
+    terminal.close(`Ended. ${progress.done.includes('save') ? `${file} is written.` : 'Nothing was written.'}`);
+    process.exitCode = EXIT_CANCELLED;
+  }
+}
+
+function portsOf(file: string, terminal: Terminal): SetupPorts {
+  return {
+    terminal,
+    file,
+    signal: stop.signal,
+    connect: (settings) => {
+      const { TELEGRAM_BOT_TOKEN: token, TELEGRAM_API_ROOT: apiRoot } = configOf(settings, [
+        'TELEGRAM_BOT_TOKEN',
+        'TELEGRAM_API_ROOT',
+      ]);
+      return createTelegram({ token, apiRoot });
+    },
+    tryModel: (settings) => checkModel(configOf(settings, ['ANTHROPIC_API_KEY', 'ANTHROPIC_BASE_URL', 'MODEL'])),
+    save: (changes) => writeEnv(file, join(PROJECT_ROOT, '.env.example'), changes),
+  };
+}
+
+/** The settings of that name, checked; other settings of the file may be wrong without being in the way here. */
+function configOf(settings: Settings, names: readonly string[]): Config {
+  const reading = readConfig(Object.fromEntries(names.map((name) => [name, settings[name]])), 'tool');
+  if (!reading.ok) throw new Error(reading.problems.join('\n'));
+  return reading.config;
+}

@@ -1,0 +1,70 @@
+import { readConfig } from '../shared/base/config.ts';
+import type { Settings } from './progress.ts';
+import type { RunStep, SetupPorts } from './step.ts';
+import { CancelledError } from './terminal.ts';
+import { faultOf } from './value.ts';
+
+const KEY = 'ANTHROPIC_API_KEY';
+const ADDRESS = 'ANTHROPIC_BASE_URL';
+const MODEL = 'MODEL';
+
+/** Asks for the model's key, address and name, until a small call goes through or the person keeps them all the same. */
+export const askModel: RunStep = async (ports, { file, settings }) => {
+  const { terminal } = ports;
+  const given = settings[KEY] ?? '';
+  const isKept = given !== '' && (await terminal.confirm(`${KEY} is set. Keep it?`));
+  let answers: Settings = {
+    [KEY]: isKept ? given : await askKey(ports),
+    ...(await askPlace(ports, settings)),
+  };
+  for (;;) {
+    const { ok, detail } = await ports.tryModel(answers);
+    if (ok) terminal.good(`The model answers: ${detail}`);
+    else terminal.warn(`The model does not answer: ${detail}`);
+    const next = ok ? 'keep' : await chooseNext(ports);
+    if (next === 'stop') throw new CancelledError();
+    if (next === 'keep') return { answers: withoutDefaults(answers, file) };
+    if (next === 'key') answers = { ...answers, [KEY]: await askKey(ports) };
+    if (next === 'place') answers = { ...answers, ...(await askPlace(ports, answers)) };
+  }
+};
+
+function askKey({ terminal }: SetupPorts): Promise<string> {
+  return terminal.askSecret({
+    message: 'The API key of the model (it is not shown here)',
+    faultOf: (value) => (/\s/.test(value) ? 'A key holds no spaces.' : faultOf(KEY, value)),
+  });
+}
+
+async function askPlace({ terminal }: SetupPorts, settings: Settings): Promise<Settings> {
+  const usual = usualPlace();
+  const ask = (name: string, message: string) =>
+    terminal.ask({ message, initial: settings[name] || usual[name], faultOf: (value) => faultOf(name, value) });
+  return {
+    [ADDRESS]: await ask(ADDRESS, 'The address of the model (any endpoint that speaks the Messages API)'),
+    [MODEL]: await ask(MODEL, 'The model'),
+  };
+}
+
+function chooseNext({ terminal }: SetupPorts): Promise<'key' | 'place' | 'again' | 'keep' | 'stop'> {
+  return terminal.choose('What now?', [
+    { value: 'key', label: 'Give another key' },
+    { value: 'place', label: 'Give another address or model' },
+    { value: 'again', label: 'Try again' },
+    { value: 'keep', label: 'Keep it all the same' },
+    { value: 'stop', label: 'Stop', hint: 'nothing is written' },
+  ]);
+}
+
+/** What is the default anyway is written only where the file says it already, so that a later default takes effect. */
+function withoutDefaults(answers: Settings, file: Settings): Settings {
+  const usual = usualPlace();
+  return Object.fromEntries(
+    Object.entries(answers).filter(([name, value]) => value !== usual[name] || file[name] !== undefined),
+  );
+}
+
+function usualPlace(): Settings {
+  const reading = readConfig({}, 'tool');
+  return reading.ok ? { [ADDRESS]: reading.config.ANTHROPIC_BASE_URL, [MODEL]: reading.config.MODEL } : {};
+}

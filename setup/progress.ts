@@ -1,0 +1,64 @@
+import type { BotProfile } from '../shared/telegram/client.ts';
+
+/** Values of settings by their names. */
+export type Settings = Readonly<Record<string, string | undefined>>;
+
+/** The steps of a setup, in their order. */
+export const STEPS = ['bot', 'owner', 'alerts', 'model', 'zone', 'save', 'unit'] as const;
+export type Step = (typeof STEPS)[number];
+
+/** How far a setup has come. */
+export interface Progress {
+  /** What the settings file says. */
+  readonly file: Settings;
+  /** The same with what this process's environment says instead, and with the answers. */
+  readonly settings: Settings;
+  readonly answers: Settings;
+  readonly done: readonly Step[];
+  readonly bot?: BotProfile | undefined;
+  /** The private chat of the person who proved to own the bot. */
+  readonly ownerId?: number | undefined;
+}
+
+/** What a step found out. */
+export type Findings = { readonly answers?: Settings } & Partial<Pick<Progress, 'bot' | 'ownerId'>>;
+
+/** The beginning, from the settings file and the environment. Pure. */
+export function begin(file: Settings, environment: Settings): Progress {
+  const given = Object.entries(environment).filter(([, value]) => value?.trim());
+  return { file, settings: { ...file, ...Object.fromEntries(given) }, answers: {}, done: [] };
+}
+
+/** The step that comes next; undefined when all is done. A file that would stay as it is needs no saving. Pure. */
+export function nextStep(progress: Progress): Step | undefined {
+  return STEPS.find((step) => {
+    if (progress.done.includes(step)) return false;
+    return step !== 'save' || changesOf(progress).size > 0;
+  });
+}
+
+/** Adds what a step found out. Pure. */
+export function advance(progress: Progress, step: Step, { answers = {}, ...found }: Findings): Progress {
+  return {
+    ...progress,
+    ...found,
+    settings: { ...progress.settings, ...answers },
+    answers: { ...progress.answers, ...answers },
+    done: [...progress.done, step],
+  };
+}
+
+/** The answers that the file does not hold yet. Pure. */
+export function changesOf({ file, answers }: Progress): ReadonlyMap<string, string> {
+  return new Map(
+    Object.entries(answers).filter(
+      (entry): entry is [string, string] => entry[1] !== undefined && entry[1] !== (file[entry[0]] ?? ''),
+    ),
+  );
+}
+
+/** The names for which the environment of this terminal says something else than the file will say, and wins. Pure. */
+export function overruled(progress: Progress, environment: Settings): string[] {
+  const later: Settings = { ...progress.file, ...progress.answers };
+  return Object.keys(progress.answers).filter((name) => (environment[name] ?? later[name]) !== later[name]);
+}

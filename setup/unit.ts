@@ -1,0 +1,83 @@
+import { existsSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { userInfo } from 'node:os';
+import { dirname, join } from 'node:path';
+import { PROJECT_ROOT } from '../shared/base/project.ts';
+import type { RunStep } from './step.ts';
+
+const FILE = 'spillway.service';
+
+/** What a service is made of. */
+export interface Service {
+  user: string;
+  /** The folder of the project. */
+  folder: string;
+  node: string;
+  /** The settings file. */
+  envFile: string;
+}
+
+/** Offers a systemd unit. Installs nothing. */
+export const offerUnit: RunStep = async ({ terminal, file }) => {
+  if (process.platform !== 'linux') return {};
+  const place = join(dirname(file), FILE);
+  const choice = await terminal.choose('A systemd unit, so that the gateway runs as a service?', [
+    { value: 'no', label: 'No' },
+    { value: 'write', label: `Write ${place}`, hint: 'it is not installed' },
+    { value: 'print', label: 'Print it' },
+  ]);
+  if (choice === 'no') return {};
+  const service = { user: userInfo().username, folder: PROJECT_ROOT, node: process.execPath, envFile: file };
+  const text = unitOf({ ...service, folder: PROJECT_ROOT.replace(/\/$/, '') });
+  if (choice === 'print') {
+    terminal.say(text);
+    return {};
+  }
+  if (existsSync(place) && !(await terminal.confirm(`${place} exists. Replace it?`, false))) return {};
+  await writeFile(place, text);
+  terminal.good(
+    `Written: ${place}. To install it:\nsudo install -m 644 ${place} /etc/systemd/system/ && sudo systemctl enable --now spillway`,
+  );
+  return {};
+};
+
+/** A unit that runs the gateway from its folder. Pure. */
+export function unitOf({ user, folder, node, envFile }: Service): string {
+  return `[Unit]
+Description=Spillway, a Telegram gateway to Claude
+Wants=network-online.target
+After=network-online.target redis-server.service
+
+[Service]
+User=${plain(user)}
+WorkingDirectory=${plain(folder)}
+Environment=${quoted(`SPILLWAY_ENV_FILE=${envFile}`)}
+ExecStart=${quoted(node).replaceAll('$', '$$$$')} spillway.ts
+Restart=always
+RestartSec=2
+# 2 means that the configuration is wrong: another start would not help.
+RestartPreventExitStatus=2
+# Running turns get 25 s; the process ends itself after 35 s.
+TimeoutStopSec=40
+# SIGTERM goes to the gateway alone; it ends the tool servers that it started.
+KillMode=mixed
+NoNewPrivileges=yes
+ProtectSystem=strict
+# Without REDIS_URL the data is there.
+ReadWritePaths=${quoted(folder)}
+PrivateTmp=yes
+PrivateDevices=yes
+
+[Install]
+WantedBy=multi-user.target
+`;
+}
+
+/** A percent sign begins a specifier. */
+function plain(text: string): string {
+  return text.replaceAll('%', '%%');
+}
+
+function quoted(text: string): string {
+  return `"${plain(text).replace(/["\\]/g, '\\$&')}"`;
+}

@@ -1,0 +1,25 @@
+import { readConfig } from '../shared/base/config.ts';
+import { isWritable } from './env-edit.ts';
+
+/** What is wrong with a value of a setting, in words that do not quote it; undefined when nothing is. Pure. */
+export function faultOf(name: string, value: string): string | undefined {
+  if (value === '') return 'Something is expected here.';
+  if (!isWritable(value)) return 'A value cannot hold a quote.';
+  const reading = readConfig({ [name]: value }, 'tool');
+  const problem = reading.ok ? undefined : reading.problems.find((each) => each.startsWith(`${name} `));
+  return problem?.replace(/^.*?: /, '');
+}
+
+/** Adds an id to a list of ids. Pure. */
+export function withId(list: string | undefined, id: number): string {
+  const ids = (list ?? '').split(',').flatMap((each) => each.trim() || []);
+  return [...new Set([...ids, String(id)])].join(',');
+}
+
+/** The first person in a list of ids. Groups have negative ids. Pure. */
+export function firstPerson(list: string | undefined): number | undefined {
+  return (list ?? '')
+    .split(',')
+    .map(Number)
+    .find((id) => Number.isSafeInteger(id) && id > 0);
+}
