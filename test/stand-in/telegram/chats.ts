@@ -1,4 +1,5 @@
 import type { Entity } from './entities.ts';
+import type { ChatEvent } from './history.ts';
 import { badRequest, forbidden, RefusedError } from './refusal.ts';
 import type { RichBlock } from './rich-blocks.ts';
 import type { RichMessage } from './rich-message.ts';
@@ -47,6 +48,8 @@ export interface Chat {
   /** Those of them that were meant for the bot, so that an answer to them is too. */
   readonly meant: Set<number>;
   readonly shown: Map<number, ShownMessage>;
+  /** What happened in it, oldest first. */
+  readonly history: ChatEvent[];
   lastMessageId: number;
   membership: Membership;
   /** The supergroup that a group has become. */
@@ -100,6 +103,7 @@ export class Chats {
       others: new Map(),
       meant: new Set<number>(),
       shown: new Map<number, ShownMessage>(),
+      history: [],
       lastMessageId: 0,
       membership: 'member',
     };
@@ -157,6 +161,7 @@ export class Chats {
       ...(outgoing.document !== undefined && { document: outgoing.document }),
     };
     chat.shown.set(message.messageId, message);
+    chat.history.push({ kind: 'sent', at: message.at, message: { ...message } });
     return { chat, message };
   }
 
@@ -177,6 +182,7 @@ export class Chats {
       ...(rich && { rich: rich.blocks, ...(rich.is_rtl && { isRtl: true }) }),
       ...(replyMarkup !== undefined && { replyMarkup }),
     });
+    chat.history.push({ kind: 'edited', at: Date.now(), message: { ...message } });
     return { chat, message };
   }
 
@@ -186,6 +192,7 @@ export class Chats {
     refuseSame([replyMarkup], [message.replyMarkup]);
     if (replyMarkup === undefined) delete message.replyMarkup;
     else message.replyMarkup = replyMarkup;
+    chat.history.push({ kind: 'edited', at: Date.now(), message: { ...message } });
     return { chat, message };
   }
 
@@ -202,12 +209,18 @@ export class Chats {
     if (!chat.shown.delete(messageId) && !chat.others.delete(messageId)) {
       throw badRequest('message to delete not found');
     }
+    chat.history.push({ kind: 'deleted', at: Date.now(), messageId });
   }
 
   /** What stands in a chat now, in one topic of it when that is given. Empty for a chat that nobody opened. */
   shown(chatId: number, topicId?: number): ShownMessage[] {
     const messages = [...(this.#chats.get(chatId)?.shown.values() ?? [])];
     return topicId === undefined ? messages : messages.filter((message) => message.topicId === topicId);
+  }
+
+  /** What happened in a chat, oldest first. Empty for a chat that nobody opened. */
+  history(chatId: number): readonly ChatEvent[] {
+    return this.#chats.get(chatId)?.history ?? [];
   }
 
   /** Every chat that has something to show. */

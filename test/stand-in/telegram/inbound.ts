@@ -55,7 +55,9 @@ export function userMessage(
   chat.others.set(messageId, message);
   if (isMeant(message, chat, reader)) chat.meant.add(messageId);
   const kind = chat.type === 'channel' ? 'channel_post' : 'message';
-  return reaches(message, chat, reader) ? { [options.edited ? `edited_${kind}` : kind]: message } : undefined;
+  const isHeard = reaches(message, chat, reader);
+  chat.history.push({ kind: 'said', at: Date.now(), message, isHeard });
+  return isHeard ? { [options.edited ? `edited_${kind}` : kind]: message } : undefined;
 }
 
 function openTopic(chat: Chat, topicId: number | undefined): void {

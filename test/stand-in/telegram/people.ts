@@ -3,6 +3,7 @@ import { chatBody, messageBody } from './bodies.ts';
 import type { Chat, Membership, ShownMessage } from './chats.ts';
 import type { Desk } from './desk.ts';
 import { userBody } from './inbound.ts';
+import type { InlineButton } from './markup.ts';
 import { dataIn } from './rich-message.ts';
 
 const now = (): number => Math.floor(Date.now() / 1000);
@@ -19,6 +20,7 @@ export function press(
   if (message === undefined || !canPress(message, data)) {
     throw new Error(`Message ${messageId} of chat ${chat.id} has no button with the data ${JSON.stringify(data)}.`);
   }
+  chat.history.push({ kind: 'pressed', at: Date.now(), label: labelOf(message, data) });
   const queryId = desk.queries.open();
   const callback_query = {
     id: queryId,
@@ -32,6 +34,12 @@ export function press(
 
 function canPress({ replyMarkup, rich }: ShownMessage, data: string): boolean {
   return dataIn([replyMarkup, rich]).includes(data);
+}
+
+/** What stands on the button with that data; the data where it is a button in a rich message. */
+function labelOf({ replyMarkup }: ShownMessage, data: string): string {
+  const { inline_keyboard: rows = [] } = (replyMarkup ?? {}) as { inline_keyboard?: InlineButton[][] };
+  return rows.flat().find(({ callback_data }) => callback_data === data)?.text ?? data;
 }
 
 /** The update for a change of what the bot is in a chat; makes the change. */
@@ -54,6 +62,7 @@ export function serviceMessage({ chats }: Desk, chat: Chat, what: object): objec
 export function stopDraft(desk: Desk, chat: Chat, topicId: number | undefined): object | undefined {
   const stopped = desk.drafts.stop(chat, topicId);
   if (stopped === undefined) return undefined;
+  chat.history.push({ kind: 'pressed', at: Date.now(), label: 'Stop' });
   const place = { chat: chatBody(chat), ...(stopped.topicId !== undefined && { message_thread_id: stopped.topicId }) };
   return { stopped_message_generation: { ...place, draft_id: stopped.draftId } };
 }

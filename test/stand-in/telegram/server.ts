@@ -12,6 +12,7 @@ import { type DraftState, Drafts } from './drafts.ts';
 import type { Failure } from './failures.ts';
 import { Files } from './files.ts';
 import { Floods } from './floods.ts';
+import type { ChatEvent } from './history.ts';
 import { type SayOptions, userMessage } from './inbound.ts';
 import { type MenuItem, Menus } from './menus.ts';
 import type { Params } from './params.ts';
@@ -139,6 +140,10 @@ class TelegramServer implements TelegramStandIn {
 
   shown(chatId: number, topicId?: number): ShownMessage[] {
     return this.#desk.chats.shown(chatId, topicId);
+  }
+
+  history(chatId: number): readonly ChatEvent[] {
+    return this.#desk.chats.history(chatId);
   }
 
   confirmedUpTo(): number {

@@ -2,6 +2,7 @@ import type { TelegramCall } from './calls.ts';
 import type { ChatType, Membership, ShownMessage } from './chats.ts';
 import type { DraftState } from './drafts.ts';
 import type { Failure } from './failures.ts';
+import type { ChatEvent } from './history.ts';
 import type { SayOptions } from './inbound.ts';
 import type { MenuItem } from './menus.ts';
 import type { Params } from './params.ts';
@@ -74,6 +75,8 @@ export interface TelegramStandIn {
   redeliver(updateId: number): void;
   /** The bot's messages in a chat as a user sees them now, in one topic of it when that is given. */
   shown(chatId: number, topicId?: number): ShownMessage[];
+  /** All that happened in a chat, as its people saw it: what was said, sent, changed, deleted and pressed, oldest first. */
+  history(chatId: number): readonly ChatEvent[];
   /** The highest update id that was confirmed, 0 when none was. */
   confirmedUpTo(): number;
   /** How many updates are not confirmed. */

@@ -1,0 +1,7 @@
+import type { Scene } from './scene.ts';
+import { ANSWERS } from './scenes/answers.ts';
+import { GROUPS } from './scenes/groups.ts';
+import { TROUBLE } from './scenes/trouble.ts';
+
+/** Every scene, in the order of the page. */
+export const SCENES: readonly Scene[] = [...ANSWERS, ...GROUPS, ...TROUBLE];
