@@ -12,8 +12,8 @@ export interface EnvFile {
 const IGNORED = /^\s*(?:#|$)/;
 const NAMED = /^\s*(?:export\s+)?[A-Za-z_]\w*\s*=\s*(.*)$/;
 const EXPECTED = 'expected NAME=value, or a comment that begins with #';
-/** A quoted value ends with its line, with nothing but a comment behind it. */
-const QUOTED = /^(["'`])(?:(?!\1).)*\1\s*(?:#.*)?$/;
+/** A quoted value ends with its line, with nothing but a comment behind it. A shell would run what stands in backticks. */
+const QUOTED = /^(["'])(?:(?!\1).)*\1\s*(?:#.*)?$/;
 /** Shells and Compose read such a # as a part of the value, and Node as the beginning of a comment. */
 const INNER_HASH = /^[^#]*[^\s#]#/;
 const SECRET_NAME = /(?:TOKEN|KEY|SECRET|PASSWORD)$/;
@@ -48,7 +48,7 @@ function faultOf(line: string): string | undefined {
   const value = NAMED.exec(line)?.[1];
   if (value === undefined) return EXPECTED;
   if (/^["'`]/.test(value)) {
-    return QUOTED.test(value) ? undefined : 'expected a value whose quotes are closed at the end of its line';
+    return QUOTED.test(value) ? undefined : 'expected a value in \' or " that are closed at the end of its line';
   }
   return INNER_HASH.test(value) ? 'expected quotes around a value that holds a #' : undefined;
 }

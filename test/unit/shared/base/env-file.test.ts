@@ -20,11 +20,20 @@ test('names, quotes, comments, export, a byte order mark and Windows line ends a
 });
 
 test('each line that programs would read differently is named by its number, without its content', () => {
-  const text = ['A=1', 'sk-ant-secret', '1X=secret', "B='secret", 'C="secret"tail', 'D=pass#secret', 'E=2'].join('\n');
+  const text = [
+    'A=1',
+    'sk-ant-secret',
+    '1X=secret',
+    "B='secret",
+    'C="secret"tail',
+    'D=pass#secret',
+    'F=`secret`',
+    'E=2',
+  ].join('\n');
   const { values, problems } = parseEnvFile(text, '.env');
   expect(values).toEqual({ A: '1', E: '2' });
   expect(problems.map((problem) => problem.replace(/: .*/, ''))).toEqual(
-    [2, 3, 4, 5, 6].map((line) => `.env line ${line}`),
+    [2, 3, 4, 5, 6, 7].map((line) => `.env line ${line}`),
   );
   expect(problems.join()).not.toContain('secret');
 });
