@@ -68,7 +68,7 @@ test('a rich refusal in part 2 of 3 changes that part alone', async () => {
         .matchAll(/part (\d)/g),
     ].map(([, n]) => n),
   ).toEqual(['1', '2', '3']);
-  const kinds = messages.map(({ rich }) => rich !== undefined);
+  const kinds = messages.filter(({ document }) => document === undefined).map(({ rich }) => rich !== undefined);
   expect([kinds[0], kinds.at(-1)]).toEqual([true, true]);
   expect(kinds).toContain(false);
 });
@@ -123,6 +123,8 @@ test('an answer of 20,000 characters with code and tables arrives whole, in orde
   const whole = messages.map(({ text }) => text).join('\n');
   expect([...whole.matchAll(/Part (\d)/g)].map(([, n]) => Number(n))).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
   expect(messages.length).toBeGreaterThan(2);
+  expect(messages.at(-1)?.document?.name).toBe('answer.md');
+  expect(messages.filter(({ document }) => document !== undefined)).toHaveLength(1);
   expect(messages.filter(({ notified }) => notified !== undefined)).toHaveLength(1);
   expect(whole.match(/const x = 1;/g)).toHaveLength(320);
 });

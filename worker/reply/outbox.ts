@@ -8,9 +8,10 @@ import {
   markPart,
   notDelivered,
   type OutboxPorts,
+  type Place,
   sendMarked,
 } from './part.ts';
-import { contentAt, isFormatted, simplify } from './plan.ts';
+import { contentAt, isFormatted, ringingPart, simplify } from './plan.ts';
 import { isUnsure, repeatPart } from './repeat.ts';
 
 /** When a conclusion is delivered. */
@@ -26,7 +27,8 @@ export interface DeliveryTime {
  * never what is edited in. Each part is marked before it is sent and after; the outcome is the mark of the last one. A
  * part is not sent before the one before it is known to be. A send with an unknown result is repeated by the next
  * attempt, and says that it may be a repeat. A part whose format Telegram refuses is sent in a simpler one; a timeout never
- * changes the format. Only the first part rings.
+ * changes the format. Only the
+ * beginning of the answer rings.
  *
  * Contract: throws `FencedError`, or what Redis throws. The first part of a new conclusion was marked when the
  * conclusion was stored.
@@ -44,6 +46,7 @@ export async function deliver(
     const isRepeat = !isMarked && isUnsure(attempt, index);
     const isLast = index === conclusion.parts.length - 1;
     const content = contentAt(conclusion, index);
+    const isSilent = index !== ringingPart(conclusion);
     // Not every server and app takes the edit of a text to a rich message.
     if (isRepeat && content.kind === 'rich') {
       conclusion = await simplify(attempt, conclusion, index);
@@ -51,8 +54,11 @@ export async function deliver(
     }
     const sent =
       isRepeat && content.kind !== 'rich'
-        ? await repeatPart(ports, attempt, index, content, to)
-        : await sendPart(ports, attempt, index, content, to, { isMarked, isFollowed: isFollowed || !isLast });
+        ? await repeatPart(ports, attempt, { index, isSilent }, content, to)
+        : await sendPart(ports, attempt, { index, isSilent }, content, to, {
+            isMarked,
+            isFollowed: isFollowed || !isLast,
+          });
     isMarked = false;
     if (sent.kind === 'delivered') {
       index += 1;
@@ -79,13 +85,13 @@ export function markFirst(attempt: Attempt): Command {
 async function sendPart(
   ports: OutboxPorts,
   attempt: Attempt,
-  index: number,
+  { index, isSilent }: Place,
   content: Content,
   to: Destination,
   { isMarked, isFollowed }: { isMarked: boolean; isFollowed: boolean },
 ): Promise<Delivery> {
   if (attempt.part(index) === 'sent') return DELIVERED;
-  const sent = await sendMarked(ports, attempt, index, content, to, { isMarked, isFurther: index > 0 });
+  const sent = await sendMarked(ports, attempt, index, content, to, { isMarked, isSilent });
   if (!sent.ok) return notDelivered(sent.failure);
   ports.instruments.reach('part sent');
   if (!isFollowed) return DELIVERED;

@@ -44,8 +44,14 @@ export type Content = {
 export interface Sending {
   /** The mark was written before, with something else. */
   isMarked?: boolean;
-  /** A part after the first: it arrives in silence, and is no reply of its own. */
-  isFurther?: boolean;
+  /** It arrives in silence, and is no reply of its own. */
+  isSilent?: boolean;
+}
+
+/** Which part is sent, and whether it rings. */
+export interface Place {
+  index: number;
+  isSilent: boolean;
 }
 
 /**
@@ -58,11 +64,11 @@ export async function sendMarked(
   at: PartPlace,
   content: Content,
   to: Destination,
-  { isMarked = false, isFurther = false }: Sending = {},
+  { isMarked = false, isSilent = false }: Sending = {},
 ): Promise<TelegramResult<{ messageId: number }>> {
   const before = isMarked ? undefined : attempt.part(at);
   if (!isMarked) await attempt.write('', [markPart(attempt, at, before === 'sending' ? 'resent' : 'sending')]);
-  const shown = isFurther ? { isSilent: true } : { replyTo: askedIn(attempt) };
+  const shown = isSilent ? { isSilent: true } : { replyTo: askedIn(attempt) };
   const sent = await send(ports, content, to, { ...shown, buttons: content.buttons });
   if (!sent.ok && sent.failure.kind !== 'unknown') await attempt.write('', [restoreMark(attempt, at, before)]);
   return sent;

@@ -38,6 +38,17 @@ function lastMessage({ parts, layout = [] }: Conclusion): number {
   return parts.findLastIndex((_, index) => layout[index]?.path !== 'file');
 }
 
+/**
+ * The part whose arrival a phone tells of: the beginning of the answer, and not a notice before it. All others arrive in
+ * silence.
+ */
+export function ringingPart({ layout = [] }: Conclusion): number {
+  return Math.max(
+    0,
+    layout.findIndex((part) => part !== null && part.path !== 'file'),
+  );
+}
+
 /** Whether there is a simpler way to show a part. */
 export function isFormatted({ layout }: Conclusion, index: number): boolean {
   const part = layout?.[index] ?? undefined;

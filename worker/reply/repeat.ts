@@ -10,6 +10,7 @@ import {
   markPart,
   notDelivered,
   type OutboxPorts,
+  type Place,
   sendMarked,
 } from './part.ts';
 import { MESSAGE_CHARS_MAX } from './split.ts';
@@ -20,7 +21,7 @@ interface Places {
   text: PartPlace;
   /** Holds the id of the placeholder. */
   id: string;
-  isFurther: boolean;
+  isSilent: boolean;
 }
 
 type Text = Extract<Content, { kind: 'text' }>;
@@ -43,11 +44,11 @@ export function isUnsure(attempt: Attempt, index: number): boolean {
 export async function repeatPart(
   ports: OutboxPorts,
   attempt: Attempt,
-  index: number,
+  { index, isSilent }: Place,
   content: Text | File,
   to: Destination,
 ): Promise<Delivery> {
-  const places = placesOf(index);
+  const places = { ...placesOf(index), isSilent };
   if (attempt.part(places.text) === 'sent') return DELIVERED;
   if (content.kind === 'file') return sendOnce(ports, attempt, places, repeatedFile(attempt, content), to);
   const marked = withRepeatNotice(attempt, index, content);
@@ -137,7 +138,7 @@ function withRepeatNotice(attempt: Attempt, index: number, content: Text): Text 
   return { ...content, text: `${notice}${text}`, entities: shifted };
 }
 
-function placesOf(index: number): Places {
-  if (index === 0) return { placeholder: 'placeholder', text: 'text', id: 'reply', isFurther: false };
-  return { placeholder: `${index}:placeholder`, text: `${index}:text`, id: `reply:${index}`, isFurther: true };
+function placesOf(index: number): Omit<Places, 'isSilent'> {
+  if (index === 0) return { placeholder: 'placeholder', text: 'text', id: 'reply' };
+  return { placeholder: `${index}:placeholder`, text: `${index}:text`, id: `reply:${index}` };
 }
