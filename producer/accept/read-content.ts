@@ -1,7 +1,8 @@
 import { graphemePrefix } from '../../shared/base/text.ts';
-import type { InboundFile, InboundMessage } from '../../shared/flow/message.ts';
-import { isInteger, type RawMessage, wellFormed } from './raw-message.ts';
-import { inWords } from './read-kinds.ts';
+import type { InboundMessage } from '../../shared/flow/message.ts';
+import { type RawMessage, wellFormed } from './raw-message.ts';
+import { fileOf, MOVING } from './read-file.ts';
+import { inWords, mediaInWords } from './read-kinds.ts';
 import { richText } from './read-rich.ts';
 import { SERVICE_FIELDS } from './service-fields.ts';
 
@@ -20,18 +21,14 @@ const UNSUPPORTED = [
   'voice',
 ] as const;
 
-const NAME_CHARS = 128;
-const FILE_ID_CHARS = 512;
-/** Control characters, and those that reverse the text direction: `gpj.exe` must not read as `exe.jpg`. */
-const INVISIBLE = /[\p{Cc}\u2028-\u202e\u2066-\u2069]/gu;
-
 /** What a message says or brings; `undefined` for a service message. Long texts are cut. Pure, never throws. */
 export function contentOf(message: RawMessage, textMaxChars: number): InboundMessage['content'] | undefined {
   const text = writtenText(message.text);
   if (text !== '') return { kind: 'text', text: capped(text, textMaxChars) };
+  const caption = writtenText(message.caption);
   const file = fileOf(message);
-  if (file) return { kind: 'file', text: capped(writtenText(message.caption), textMaxChars), file };
-  const described = inWords(message) ?? richText(message.rich_message);
+  if (file) return { kind: 'file', text: capped(caption, textMaxChars), file };
+  const described = inWords(message) ?? unseen(message, caption) ?? richText(message.rich_message);
   if (described !== '') return { kind: 'text', text: capped(described, textMaxChars) };
   const what = UNSUPPORTED.find((kind) => kind in message);
   if (what !== undefined) return { kind: 'unsupported', what };
@@ -40,63 +37,16 @@ export function contentOf(message: RawMessage, textMaxChars: number): InboundMes
   return isNobodys ? undefined : { kind: 'unsupported', what: 'unknown' };
 }
 
+/** A video without a thumbnail: the model learns that there is one. */
+function unseen(message: RawMessage, caption: string): string | undefined {
+  const words = MOVING.some((kind) => kind in message) ? mediaInWords(message) : undefined;
+  return words && [`${words}\n(it cannot be shown)`, caption].filter((line) => line !== '').join('\n');
+}
+
 /** Blank text counts as absent. */
 function writtenText(text: unknown): string {
   const written = typeof text === 'string' ? wellFormed(text) : '';
   return written.trim() === '' ? '' : written;
-}
-
-/** Only its bytes show what kind of file it is, so a document is accepted whatever type its sender states. */
-function fileOf(message: RawMessage): InboundFile | undefined {
-  // Telegram also sends an animation as a document, for old bots.
-  if ('animation' in message) return undefined;
-  const photo = largestPhoto(message.photo);
-  if (photo) return { what: 'photo', fileId: photo.fileId, ...statedSize(photo.bytes) };
-  const { document } = message;
-  if (!hasFileId(document)) return undefined;
-  const { file_id: fileId, file_name: fileName, file_size: bytes, mime_type: mediaType } = document;
-  const name = typeof fileName === 'string' ? plainName(fileName) : '';
-  return {
-    what: 'document',
-    fileId,
-    ...(name !== '' && { name }),
-    ...(typeof mediaType === 'string' && { mediaType: graphemePrefix(wellFormed(mediaType), NAME_CHARS) }),
-    ...statedSize(bytes),
-  };
-}
-
-/** Telegram offers a photo in several sizes. */
-function largestPhoto(sizes: unknown): { fileId: string; bytes: unknown } | undefined {
-  if (!Array.isArray(sizes)) return undefined;
-  const [largest] = sizes
-    .filter(hasFileId)
-    .map(({ file_id: fileId, width, height, file_size: bytes }) => ({
-      fileId,
-      area: count(width) * count(height),
-      bytes,
-    }))
-    .sort((a, b) => b.area - a.area || count(b.bytes) - count(a.bytes));
-  return largest;
-}
-
-type RawFile = { file_id: string } & Partial<Record<string, unknown>>;
-
-function hasFileId(file: unknown): file is RawFile {
-  const { file_id: id } = (file ?? {}) as Partial<RawFile>;
-  return typeof id === 'string' && id !== '' && id.length <= FILE_ID_CHARS && id === wellFormed(id);
-}
-
-function statedSize(bytes: unknown): { bytes?: number } {
-  return isInteger(bytes) && bytes > 0 ? { bytes } : {};
-}
-
-function count(value: unknown): number {
-  return isInteger(value) && value > 0 ? value : 0;
-}
-
-/** The name on one line, without any folder. */
-function plainName(name: string): string {
-  return graphemePrefix(wellFormed(name).replaceAll(INVISIBLE, '').replaceAll(/[/\\]/g, '').trim(), NAME_CHARS);
 }
 
 /**

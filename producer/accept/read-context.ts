@@ -2,13 +2,18 @@ import { isFields } from '../../shared/base/fields.ts';
 import { graphemePrefix } from '../../shared/base/text.ts';
 import type { InboundMessage } from '../../shared/flow/message.ts';
 import { lineOf, type RawMessage, wellFormed } from './raw-message.ts';
+import { fileOf } from './read-file.ts';
+import { inWords, mediaInWords } from './read-kinds.ts';
 import { richText } from './read-rich.ts';
 
 type Fields = Record<string, unknown>;
 
 const QUOTED_CHARS = 1_000;
 
-/** What a message refers to: the message that it answers, the words that it quotes, where it was forwarded from. Pure. */
+/**
+ * What a message refers to: the message that it answers with its picture or file, the words that it quotes, where it was
+ * forwarded from. Pure.
+ */
 export function contextOf(message: RawMessage, botId: number): Pick<InboundMessage, 'answers' | 'forwardedFrom'> {
   const answers = answeredBy(message, botId);
   const origin = isFields(message.forward_origin) ? originOf(message.forward_origin) : undefined;
@@ -21,6 +26,7 @@ function answeredBy(message: RawMessage, botId: number): InboundMessage['answers
   if (replied === undefined || 'forum_topic_created' in replied) return undefined;
   const quote = isFields(message.quote) ? written(message.quote.text) : '';
   const text = quote === '' ? said(replied) : quote;
+  const file = fileOf(replied);
   const from = isFields(replied.from) ? replied.from : undefined;
   const by =
     from?.id === botId
@@ -31,11 +37,14 @@ function answeredBy(message: RawMessage, botId: number): InboundMessage['answers
     ...(from?.id === botId && { isOurs: true as const }),
     ...(quote !== '' && { isQuote: true as const }),
     text: graphemePrefix(text === '' ? '(no text)' : text, QUOTED_CHARS),
+    ...(file && { file }),
   };
 }
 
-function said({ text, caption, rich_message: rich }: Fields): string {
-  return [written(text), written(caption), richText(rich)].find((words) => words !== '') ?? '';
+function said(replied: Fields): string {
+  const { text, caption, rich_message: rich } = replied;
+  const words = [written(text), written(caption), richText(rich)].find((each) => each !== '');
+  return words ?? inWords(replied) ?? mediaInWords(replied) ?? '';
 }
 
 function written(text: unknown): string {

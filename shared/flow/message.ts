@@ -18,6 +18,10 @@ const file = z.object({
   name: z.string().optional(),
   mediaType: z.string().optional(),
   bytes: z.int().positive().optional(),
+  /** What it is only the thumbnail of, such as a `video`; that itself cannot be shown. */
+  thumbnailOf: z
+    .object({ what: z.string(), seconds: z.int().positive().optional(), name: z.string().optional() })
+    .optional(),
 });
 
 /** A message of a later version is left to a worker that knows that version. */
@@ -36,13 +40,17 @@ const schema = z.object({
   sentAtMs: z.int(),
   /** Telegram sends the files of an album one by one, each with the album's id. */
   album: z.string().min(1).optional(),
-  /** The message that this one answers: whose it was, and its words, or those of them that were picked as a quote. */
+  /**
+   * The message that this one answers: whose it was, its words, or those of them that were picked as a quote, and its
+   * picture or file.
+   */
   answers: z
     .object({
       by: z.string().optional(),
       isOurs: z.literal(true).optional(),
       isQuote: z.literal(true).optional(),
       text: z.string().min(1),
+      file: file.optional(),
     })
     .optional(),
   /** The message of ours whose button gave this command. */

@@ -1,3 +1,4 @@
+import type { InboundFile } from '../../shared/flow/message.ts';
 import { type Block, nameInBrackets, sizeInWords } from '../model/block.ts';
 
 /**
@@ -13,6 +14,24 @@ export function labelOf(block: Block): string {
     ...(isSize(bytes) ? [sizeInWords(bytes)] : typeof data === 'string' ? [sizeInWords((data.length * 3) / 4)] : []),
   ];
   return [title === '' ? kind : `${kind} ${title}`, ...size].join(', ');
+}
+
+const MOVING: Readonly<Record<string, string>> = {
+  animation: 'an animation',
+  video: 'a video',
+  video_note: 'a video note',
+};
+
+/** What a sent file is, in words for the model. Pure. */
+export function fileInWords({ what, name, thumbnailOf }: InboundFile): string {
+  if (thumbnailOf === undefined) return what === 'photo' ? 'a photo' : `a file${quotedName(name)}`;
+  const length = thumbnailOf.seconds === undefined ? '' : ` of ${thumbnailOf.seconds} s`;
+  const moving = MOVING[thumbnailOf.what] ?? 'a recording';
+  return `${moving}${length}${quotedName(thumbnailOf.name)}, of which only the thumbnail can be shown`;
+}
+
+function quotedName(name: string | undefined): string {
+  return name === undefined ? '' : ` "${nameInBrackets(name).replaceAll('"', "'")}"`;
 }
 
 function sourceOf({ source }: Block): Partial<Record<string, unknown>> {

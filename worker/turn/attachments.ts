@@ -1,127 +1,81 @@
-import type { InboundMessage } from '../../shared/flow/message.ts';
-import type { Telegram } from '../../shared/telegram/client.ts';
-import type { TelegramFailure } from '../../shared/telegram/failure.ts';
-import type { FileProblem } from '../../shared/texts/texts.ts';
-import type { Attempt, Command } from '../lane/attempt.ts';
-import { auditCommand } from '../lane/audit-trail.ts';
-import { backoffMs } from '../lane/backoff.ts';
-import type { Settings } from '../lane/settings.ts';
-import { conclude, type Decision, failed, refused } from '../lane/verdict.ts';
-import { readAttachment } from '../media/attachment.ts';
-import type { Block } from '../model/block.ts';
+import type { InboundFile, InboundMessage } from '../../shared/flow/message.ts';
+import { chatCode } from '../ask/header.ts';
+import type { Attempt } from '../lane/attempt.ts';
+import { conclude, type Decision, refused } from '../lane/verdict.ts';
+import { fileInWords } from '../media/label.ts';
+import { type Block, textBlock } from '../model/block.ts';
 import { unreadableFile } from '../reply/notices.ts';
 import type { UserRecord } from '../session/record.ts';
-import type { ConversationStore } from '../session/store.ts';
-
-/** What reading the files of a message works with. */
-export interface ContentPorts {
-  settings: Pick<Settings, 'textMaxChars' | 'maxAttempts'>;
-  telegram: Telegram;
-  store: Pick<ConversationStore, 'media'>;
-}
+import { type FilePorts, type FileToRead, readFile } from './file-block.ts';
 
 /** A message's content for the log, or the decision when there is none. */
-export type ContentReading = { kind: 'read'; content: UserRecord['content'] } | Unread;
+export type ContentReading = { kind: 'read'; content: UserRecord['content'] } | { kind: 'decided'; decision: Decision };
 
-type FileReading = { kind: 'read'; block: Block } | Unread;
+/** A file of a message, and the line that tells the model whose it is and what is shown of it. */
+interface Item extends FileToRead {
+  label: string | undefined;
+  /** The message is answered without it; a line says that it cannot be shown. */
+  isOptional: boolean;
+}
 
-/** There is no content, and this is what becomes of the message. */
-type Unread = { kind: 'decided'; decision: Decision };
-
-type File = Extract<InboundMessage['content'], { kind: 'file' }>;
-
-/** A bot cannot download more than this. */
-const DOWNLOAD_BYTES_MAX = 20 * 1024 * 1024;
-const PDF_PAGES_MAX = 100;
-/** The turn's field that holds the result of reading a file, so each file is downloaded once a message. */
-const FIELD = 'content';
+/** Trouble that lasts longer than one repeat does not hold up a message that can be answered without the file. */
+const OPTIONAL_TRIES = 2;
 
 /**
- * The content of a message and its further pieces: their text and the files that came with them. Files are downloaded,
- * identified by their bytes, resized to fit and stored outside the log. The text comes last: it asks about the files.
- * The user is notified of a file that cannot be read.
+ * The content of a message and its further pieces: their text, the files that came with them, and those of the messages
+ * that they answer. The text comes last: it asks about the files. The user is notified of a file that cannot be read,
+ * unless the message is answered without it.
  *
  * Contract: throws `FencedError`, or what Redis throws. On abort it decides to hand the message back.
  */
 export async function readContents(
-  ports: ContentPorts,
+  ports: FilePorts,
   attempt: Attempt,
   messages: readonly InboundMessage[],
   signal: AbortSignal,
 ): Promise<ContentReading> {
+  const code = chatCode(ports.settings.headerSecret, attempt.chat);
   const files: Block[] = [];
-  const texts: string[] = [];
-  for (const [at, { content }] of messages.entries()) {
-    if (content.kind === 'unsupported') continue;
-    if (content.text !== '') texts.push(content.text);
-    if (content.kind === 'text') continue;
-    const reading = await readFile(ports, attempt, content, at === 0 ? FIELD : `${FIELD}:${at}`, signal);
+  for (const item of messages.flatMap(itemsOf)) {
+    const reading = await readFile(ports, attempt, item, signal);
     if (reading.kind === 'decided') return reading;
-    files.push(reading.block);
+    if (reading.kind === 'unreadable' && !item.isOptional) {
+      const notice = unreadableFile(attempt.texts, reading.why, item.file.name);
+      return { kind: 'decided', decision: conclude(refused(`file_${reading.why}`, notice)) };
+    }
+    files.push(...labelled(item, code, reading.kind === 'read' ? reading.block : undefined));
   }
-  const text = texts.join('\n');
+  const text = messages.flatMap(wordsOf).join('\n');
   if (files.length === 0) return { kind: 'read', content: text };
-  return { kind: 'read', content: [...files, ...(text === '' ? [] : [{ type: 'text', text }])] };
+  return { kind: 'read', content: [...files, ...(text === '' ? [] : [textBlock(text)])] };
 }
 
-/** Reads a file once a message: a field of the turn keeps the result. */
-async function readFile(
-  ports: ContentPorts,
-  attempt: Attempt,
-  content: File,
-  field: string,
-  signal: AbortSignal,
-): Promise<FileReading> {
-  const kept = attempt.field(field);
-  // An earlier version stored the text after the file's block.
-  if (kept !== undefined) return { kind: 'read', block: (JSON.parse(kept) as [Block])[0] };
-  if ((content.file.bytes ?? 0) > DOWNLOAD_BYTES_MAX) return refusedFile(attempt, content, 'too_large');
-  const loaded = await ports.telegram.downloadFile(content.file.fileId, DOWNLOAD_BYTES_MAX, signal);
-  if (!loaded.ok) return undownloaded(ports, attempt, content, loaded.failure);
-  return keep(ports, attempt, content, field, loaded.value);
+function itemsOf({ answers, content }: InboundMessage, at: number): Item[] {
+  const own = content.kind === 'file' ? content.file : undefined;
+  const nth = at === 0 ? '' : `:${at}`;
+  return [
+    ...(answers?.file ? [answeredItem(answers.file, `answered${nth}`)] : []),
+    ...(own ? [ownItem(own, `content${nth}`, answers?.file !== undefined)] : []),
+  ];
 }
 
-async function keep(
-  ports: ContentPorts,
-  attempt: Attempt,
-  content: File,
-  field: string,
-  bytes: Buffer,
-): Promise<FileReading> {
-  const limits = { textMaxChars: ports.settings.textMaxChars, pdfPagesMax: PDF_PAGES_MAX };
-  const read = await readAttachment(bytes, content.file.name, limits);
-  if (!read.ok) return refusedFile(attempt, content, read.notice);
-  if (read.kept) await ports.store.media.keep(read.kept);
-  const capped: Command[] =
-    read.block.type === 'text' && read.kept
-      ? [auditCommand(attempt, { event: 'message.capped', kind: 'document', chars: read.kept.length })]
-      : [];
-  await attempt.write(field, [
-    ['HSET', attempt.keys.turn(attempt.entry), field, JSON.stringify([read.block])],
-    ...capped,
-  ]);
-  return { kind: 'read', block: read.block };
+function answeredItem(file: InboundFile, field: string): Item {
+  const label = `attached to the message that is answered: ${fileInWords(file)}`;
+  return { file, field, label, isOptional: true, triesMax: OPTIONAL_TRIES };
 }
 
-function refusedFile({ texts }: Attempt, { file }: File, why: FileProblem): FileReading {
-  return { kind: 'decided', decision: conclude(refused(`file_${why}`, unreadableFile(texts, why, file.name))) };
+function ownItem(file: InboundFile, field: string, hasNeighbour: boolean): Item {
+  const words = fileInWords(file);
+  if (file.thumbnailOf) return { file, field, label: words, isOptional: true, triesMax: OPTIONAL_TRIES };
+  return { file, field, label: hasNeighbour ? `attached to this message: ${words}` : undefined, isOptional: false };
 }
 
-/** A file that Telegram refuses will not arrive; any other trouble may pass. */
-function undownloaded(
-  { settings: { maxAttempts } }: ContentPorts,
-  attempt: Attempt,
-  content: File,
-  failure: TelegramFailure,
-): FileReading {
-  if (failure.kind === 'aborted') return { kind: 'decided', decision: { kind: 'hand back' } };
-  if (failure.kind === 'too_large') return refusedFile(attempt, content, 'too_large');
-  if (failure.kind === 'rejected' || failure.kind === 'gone') return refusedFile(attempt, content, 'not_downloaded');
-  if (attempt.attempts >= maxAttempts)
-    return {
-      kind: 'decided',
-      decision: failed(attempt, 'file_not_downloaded', attempt.texts.fileAway, failure.description),
-    };
-  const delayMs = backoffMs(attempt.attempts, failure.retryAfterMs);
-  return { kind: 'decided', decision: { kind: 'later', delayMs, reason: `telegram_${failure.kind}` } };
+/** A file after the line that says what it is; the line carries the chat's code, so that nobody can imitate it. */
+function labelled({ label }: Item, code: string, block: Block | undefined): Block[] {
+  if (block === undefined) return [textBlock(`[${code} ${label}; it cannot be shown]`)];
+  return label === undefined ? [block] : [textBlock(`[${code} ${label}]`), block];
+}
+
+function wordsOf({ content }: InboundMessage): string[] {
+  return content.kind === 'unsupported' || content.text === '' ? [] : [content.text];
 }

@@ -30,7 +30,7 @@ function fileFields({ fileId = 'file-none', bytes, mimeType, fileName, thumbnail
 }
 
 function photoSize(fileId: string): Fields {
-  return { file_id: fileId, file_unique_id: `u-${fileId}`, width: SIDE, height: SIDE };
+  return { file_id: fileId, file_unique_id: `u-${fileId}`, width: SIDE, height: SIDE, file_size: 9_000 };
 }
 
 const captioned = ({ caption }: MediaOptions): Fields => (caption === undefined ? {} : { caption });
@@ -69,6 +69,30 @@ export function livePhoto(stillId: string, options: MediaOptions = {}): Fields {
   const photo = [photoSize(stillId)];
   const size = { width: SIDE, height: SIDE, duration: options.durationS ?? 3 };
   return { live_photo: { photo, ...fileFields(options), ...size }, photo, ...captioned(options) };
+}
+
+/** A photo, which comes in several sizes. */
+export function photo(fileId: string, { caption, bytes }: MediaOptions = {}): Fields {
+  const small = {
+    file_id: `${fileId}-small`,
+    file_unique_id: `u-${fileId}-small`,
+    width: 90,
+    height: 60,
+    file_size: 900,
+  };
+  const large = {
+    file_id: fileId,
+    file_unique_id: `u-${fileId}`,
+    width: 1280,
+    height: 853,
+    file_size: bytes ?? 90_000,
+  };
+  return { photo: [small, large], ...captioned({ ...(caption !== undefined && { caption }) }) };
+}
+
+/** A file that was sent as such. */
+export function document(options: MediaOptions): Fields {
+  return { document: fileFields(options), ...captioned(options) };
 }
 
 export function sticker(emoji: string, setName?: string, options: MediaOptions = {}): Fields {

@@ -1,6 +1,15 @@
 import { expect, test } from '@jest/globals';
 import { contextOf } from '../../../../producer/accept/read-context.ts';
-import { externalReply, forwarded, quote, richMessage } from '../../../stand-in/telegram/inbound-kinds.ts';
+import {
+  audio,
+  externalReply,
+  forwarded,
+  quote,
+  richMessage,
+  sticker,
+  video,
+  voice,
+} from '../../../stand-in/telegram/inbound-kinds.ts';
 
 const BOT = 7;
 const ann = { id: 1, is_bot: false, first_name: 'Ann' };
@@ -32,6 +41,53 @@ test.each<[string, Parameters<typeof forwarded>[0], string]>([
 ])('a message that was forwarded from %s', (_, origin, name) => {
   expect(contextOf(forwarded(origin), BOT)).toEqual({ forwardedFrom: expect.any(String) });
   expect(name).not.toBe('');
+});
+
+const sizes = [
+  { file_id: 's', width: 90, height: 60 },
+  { file_id: 'l', width: 900, height: 600 },
+];
+
+test.each<[string, object, object]>([
+  ['a photo', { photo: sizes }, { text: '(a photo)', file: { what: 'photo', fileId: 'l' } }],
+  ['a photo with words', { photo: sizes, caption: 'look' }, { text: 'look', file: { what: 'photo', fileId: 'l' } }],
+  [
+    'a file',
+    { document: { file_id: 'd', file_name: 'a.pdf', file_size: 7 } },
+    { text: '(a file: a.pdf)', file: { what: 'document', fileId: 'd', name: 'a.pdf', bytes: 7 } },
+  ],
+  [
+    'a video',
+    video({ thumbnailId: 't', durationS: 9 }),
+    {
+      text: '(a video of 9 s)',
+      file: { what: 'photo', fileId: 't', thumbnailOf: { what: 'video', seconds: 9 } },
+    },
+  ],
+  ['a voice message', voice({ durationS: 4 }), { text: '(a voice message of 4 s)' }],
+  ['a song', audio({ title: 'Aria', performer: 'Bach' }), { text: '(an audio file of 3 s: Bach – Aria)' }],
+  ['a sticker', sticker('👍'), { text: '(a sticker: 👍)' }],
+  ['a photo without a usable id', { photo: [{ file_id: '' }, null] }, { text: '(a photo)' }],
+  ['a file that is none', { document: 'x', photo: 7 }, { text: '(no text)' }],
+])('a message that answers %s has what that one brought', (_, content, answered) => {
+  const { answers } = contextOf(replied({ text: undefined, ...content }), BOT);
+  const { bytes: _bytes, ...file } = answers?.file ?? { bytes: 0 };
+  const expected = answered as { file?: { bytes?: number } };
+  expect({ ...answers, ...(answers?.file && { file }) }).toEqual({
+    by: 'Ann',
+    ...expected,
+    ...(expected.file && { file: { ...expected.file, bytes: undefined } }),
+  });
+});
+
+test('a reply to a picture of another chat has the picture', () => {
+  const { answers } = contextOf(externalReply({ type: 'hidden_user', name: 'Carl' }, { photo: sizes }), BOT);
+  expect(answers).toMatchObject({ by: 'Carl', file: { fileId: 'l' } });
+});
+
+test('a quoted caption keeps the picture that it stands below', () => {
+  const message = { ...replied({ text: undefined, caption: 'look at this', photo: sizes }), ...quote('look') };
+  expect(contextOf(message, BOT).answers).toMatchObject({ isQuote: true, text: 'look', file: { fileId: 'l' } });
 });
 
 test('a name is one line, whatever its owner wrote', () => {

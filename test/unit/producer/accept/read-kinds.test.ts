@@ -10,7 +10,6 @@ import {
   richMessage,
   sticker,
   venue,
-  video,
   voice,
 } from '../../../stand-in/telegram/inbound-kinds.ts';
 
@@ -62,7 +61,6 @@ test.each<[string, object]>([
 
 test.each<[string, object, string]>([
   ['a voice message', voice(), 'voice'],
-  ['a video', video(), 'video'],
   ['something that Telegram invents tomorrow', { hologram: {} }, 'unknown'],
 ])('%s is answered with a sentence', (_, message, what) => {
   expect(read(message)).toEqual({ kind: 'unsupported', what });

@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { readUpdate } from '../../../../producer/accept/read-update.ts';
 import { decodeMessage, encodeMessage, type InboundMessage } from '../../../../shared/flow/message.ts';
+import { animation, type MediaOptions, video, videoNote } from '../../../stand-in/telegram/inbound-kinds.ts';
 
 const USER = 1001;
 const GATE = { allowed: new Set([USER]), answersAll: new Set<number>(), bot: { id: 1, name: undefined } };
@@ -80,9 +81,42 @@ test('accepts a document of any stated media type, since its bytes decide later'
   });
 });
 
-test('an animation is unsupported, although Telegram sends it as a document too', () => {
-  const file = { file_id: 'a', file_name: 'cat.mp4', mime_type: 'video/mp4' };
-  expect(contentOf({ animation: file, document: file })).toEqual({ kind: 'unsupported', what: 'animation' });
+test.each<[string, (options: MediaOptions) => object, object]>([
+  ['video', video, { what: 'video', seconds: 12, name: 'cat.mp4' }],
+  ['animation', animation, { what: 'animation', seconds: 12, name: 'cat.mp4' }],
+  ['video note', videoNote, { what: 'video_note', seconds: 12, name: 'cat.mp4' }],
+])('of a moving picture (%s) its thumbnail is taken, and what it is', (_, build, thumbnailOf) => {
+  const sent = build({ fileId: 'a', fileName: 'cat.mp4', durationS: 12, thumbnailId: 't', bytes: 30_000_000 });
+  expect(contentOf({ ...sent, caption: 'look' })).toEqual({
+    kind: 'file',
+    text: 'look',
+    file: { what: 'photo', fileId: 't', bytes: expect.any(Number), thumbnailOf },
+  });
+});
+
+test.each<[string, object]>([
+  ['none', {}],
+  ['no object', { thumbnail: 7 }],
+  ['without an id', { thumbnail: { width: 1 } }],
+])('a video whose thumbnail is %s is told in words, with its caption', (_, over) => {
+  const file = { file_id: 'a', file_name: 'cat\n.mp4', duration: 12, ...over };
+  expect(contentOf({ video: file, caption: 'look' })).toEqual({
+    kind: 'text',
+    text: '(a video of 12 s: cat .mp4)\n(it cannot be shown)\nlook',
+  });
+  expect(contentOf({ animation: file, document: file })).toMatchObject({
+    text: expect.stringMatching(/^\(an animation/),
+  });
+});
+
+test.each(['x', null, 7])('a video that is none (%j) is unsupported', (raw) => {
+  expect(contentOf({ video: raw })).toEqual({ kind: 'unsupported', what: 'video' });
+});
+
+test.each([[-1], [0.5], ['9'], [undefined], [1e99]])('a length that is none (%j) is not stated', (duration) => {
+  const moving = { file_id: 'a', duration, thumbnail: size('t', 9, 9) };
+  expect(contentOf({ video: moving })).toMatchObject({ file: { thumbnailOf: { what: 'video' } } });
+  expect(JSON.stringify(contentOf({ video: moving }))).not.toContain('seconds');
 });
 
 test('each picture of an album becomes a separate message', () => {

@@ -168,7 +168,7 @@ test.each<[string, unknown]>([
   expect(decide(raw)).toEqual({ accept: false, reason: 'malformed' });
 });
 
-const UNSUPPORTED = ['photo', 'document', 'animation', 'voice', 'video_note', 'paid_media'];
+const UNSUPPORTED = ['photo', 'document', 'voice', 'audio', 'paid_media'];
 
 test.each(UNSUPPORTED)('accepts unreadable content (%s), so that its sender can be notified', (kind) => {
   const stored = accepted(update({ text: undefined, caption: 'look', [kind]: {} }));

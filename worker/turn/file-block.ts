@@ -1,0 +1,103 @@
+import type { InboundFile } from '../../shared/flow/message.ts';
+import type { Telegram } from '../../shared/telegram/client.ts';
+import type { TelegramFailure } from '../../shared/telegram/failure.ts';
+import type { FileProblem } from '../../shared/texts/texts.ts';
+import type { Attempt, Command } from '../lane/attempt.ts';
+import { auditCommand } from '../lane/audit-trail.ts';
+import { backoffMs } from '../lane/backoff.ts';
+import type { Settings } from '../lane/settings.ts';
+import { type Decision, failed } from '../lane/verdict.ts';
+import { readAttachment } from '../media/attachment.ts';
+import type { Block } from '../model/block.ts';
+import type { ConversationStore } from '../session/store.ts';
+
+/** What reading the files of a message works with. */
+export interface FilePorts {
+  settings: Pick<Settings, 'textMaxChars' | 'maxAttempts' | 'headerSecret'>;
+  telegram: Telegram;
+  store: Pick<ConversationStore, 'media'>;
+}
+
+/** A file as a block, why it never will be one, or what becomes of the message meanwhile. */
+export type FileReading =
+  | { kind: 'read'; block: Block }
+  | { kind: 'unreadable'; why: FileProblem }
+  | { kind: 'decided'; decision: Decision };
+
+/** A file to read, and the turn's field that keeps the result, so that each file is downloaded once a message. */
+export interface FileToRead {
+  file: InboundFile;
+  field: string;
+  /** How often it is tried, where the message does not depend on it. */
+  triesMax?: number;
+}
+
+/** A bot cannot download more than this. */
+export const DOWNLOAD_BYTES_MAX = 20 * 1024 * 1024;
+const PDF_PAGES_MAX = 100;
+
+/**
+ * Downloads a file, identifies it by its bytes, resizes it to fit and stores it outside the log.
+ *
+ * Contract: throws `FencedError`, or what Redis throws. On abort it decides to hand the message back.
+ */
+export async function readFile(
+  ports: FilePorts,
+  attempt: Attempt,
+  toRead: FileToRead,
+  signal: AbortSignal,
+): Promise<FileReading> {
+  const kept = attempt.field(toRead.field);
+  // An earlier version stored the text after the file's block.
+  if (kept !== undefined) return { kind: 'read', block: (JSON.parse(kept) as [Block])[0] };
+  const loaded = await downloadOnce(ports, attempt, toRead, signal);
+  if (loaded.kind !== 'loaded') return loaded;
+  return keep(ports, attempt, toRead, loaded.bytes);
+}
+
+async function keep(ports: FilePorts, attempt: Attempt, { file, field }: FileToRead, bytes: Buffer) {
+  const limits = { textMaxChars: ports.settings.textMaxChars, pdfPagesMax: PDF_PAGES_MAX };
+  const read = await readAttachment(bytes, file.name, limits);
+  if (!read.ok) return { kind: 'unreadable', why: read.notice } as const;
+  if (read.kept) await ports.store.media.keep(read.kept);
+  const capped: Command[] =
+    read.block.type === 'text' && read.kept
+      ? [auditCommand(attempt, { event: 'message.capped', kind: 'document', chars: read.kept.length })]
+      : [];
+  await attempt.write(field, [
+    ['HSET', attempt.keys.turn(attempt.entry), field, JSON.stringify([read.block])],
+    ...capped,
+  ]);
+  return { kind: 'read', block: read.block } as const;
+}
+
+/** A file's bytes, or as `FileReading`. */
+export type Download = { kind: 'loaded'; bytes: Buffer } | Exclude<FileReading, { kind: 'read' }>;
+
+/** Downloads a file. One that Telegram refuses will not arrive; any other trouble may pass. */
+export async function downloadOnce(
+  { settings: { maxAttempts }, telegram }: Pick<FilePorts, 'settings' | 'telegram'>,
+  attempt: Attempt,
+  { file, triesMax = Number.POSITIVE_INFINITY }: Pick<FileToRead, 'file' | 'triesMax'>,
+  signal: AbortSignal,
+): Promise<Download> {
+  if ((file.bytes ?? 0) > DOWNLOAD_BYTES_MAX) return { kind: 'unreadable', why: 'too_large' };
+  const loaded = await telegram.downloadFile(file.fileId, DOWNLOAD_BYTES_MAX, signal);
+  if (loaded.ok) return { kind: 'loaded', bytes: loaded.value };
+  const { failure } = loaded;
+  if (failure.kind === 'aborted') return { kind: 'decided', decision: { kind: 'hand back' } };
+  const why = refusalOf(failure) ?? (attempt.attempts >= triesMax ? 'not_downloaded' : undefined);
+  if (why !== undefined) return { kind: 'unreadable', why };
+  if (attempt.attempts >= maxAttempts)
+    return {
+      kind: 'decided',
+      decision: failed(attempt, 'file_not_downloaded', attempt.texts.fileAway, failure.description),
+    };
+  const delayMs = backoffMs(attempt.attempts, failure.retryAfterMs);
+  return { kind: 'decided', decision: { kind: 'later', delayMs, reason: `telegram_${failure.kind}` } };
+}
+
+function refusalOf({ kind }: TelegramFailure): FileProblem | undefined {
+  if (kind === 'too_large') return 'too_large';
+  return kind === 'rejected' || kind === 'gone' ? 'not_downloaded' : undefined;
+}
