@@ -1,16 +1,17 @@
-import { SpanKind } from '@opentelemetry/api';
 import type { AllowedIds } from '../../shared/base/config.ts';
 import type { Instruments } from '../../shared/base/instruments.ts';
-import { METRIC, SPAN, traceparent } from '../../shared/base/telemetry.ts';
+import { METRIC } from '../../shared/base/telemetry.ts';
 import { type InboundMessage, UnreadableMessageError } from '../../shared/flow/message.ts';
 import type { OwnName } from '../receive/bot-profile.ts';
 import { FollowUps } from './follow-up.ts';
 import type { Gate } from './gate.ts';
 import type { Inbox } from './inbox.ts';
+import { isEdit, readEdit } from './read-edit.ts';
 import { type GroupMove, moveOf } from './read-move.ts';
 import { pressIdOf, readPress } from './read-press.ts';
 import { isStop, readStop } from './read-stop.ts';
 import { readUpdate, type UpdateReading } from './read-update.ts';
+import { store, storeEdit } from './store.ts';
 
 export interface AcceptPorts {
   botId: number;
@@ -25,18 +26,28 @@ export interface AcceptPorts {
 }
 
 /**
- * Takes in one update, from a poll or a delivery: puts it on the stream, or ignores it on purpose and counts that.
+ * Takes in one update, from a poll or a delivery: puts it on the stream, applies it to a message there, or ignores it on
+ * purpose and counts that.
  *
  * Contract: when it resolves, the update is dealt with and may be confirmed to Telegram; a second call has the same
  * result. Rejects when the update could not be stored; it must then come again. Idempotent per update id.
  */
 export type AcceptUpdate = (update: unknown) => Promise<void>;
 
+/** What is to be done with an update. */
+type Task =
+  | { kind: 'ignore'; reason: string }
+  | { kind: 'store'; message: InboundMessage; isEdit?: boolean; mayBeNew?: boolean };
+
 /** Accepts the updates of one bot into an inbox. Remembers which messages and groups belong to those it has taken. */
 export function createAccept(ports: AcceptPorts): AcceptUpdate {
   const { telemetry, log, reach } = ports.instruments;
   const open = followedGroups(ports);
   const followUps = new FollowUps();
+  const ignore = (reason: string) => {
+    telemetry.count(METRIC.ignored, { reason });
+    log.debug({ reason }, 'update ignored');
+  };
   return async (update) => {
     reach('update received');
     const gate = { ...open, bot: { id: ports.botId, name: ports.ownName.current() } };
@@ -45,31 +56,39 @@ export function createAccept(ports: AcceptPorts): AcceptUpdate {
       await ports.inbox.reportMove(move);
       open.follow(move);
     }
-    const decided = read(update, gate, ports.textMaxChars);
-    if (!decided.accept && !(decided.reason === 'not_addressed' && followUps.includes(decided.message))) {
-      telemetry.count(METRIC.ignored, { reason: decided.reason });
-      log.debug({ reason: decided.reason }, 'update ignored');
-      return;
-    }
+    const task = taskOf(update, gate, followUps, ports.textMaxChars);
+    if (task.kind === 'ignore') return ignore(task.reason);
+    const { message, mayBeNew = false } = task;
     const pressId = pressIdOf(update);
     try {
-      await store(ports, decided.message);
+      const result = task.isEdit ? await storeEdit(ports, message, mayBeNew) : await store(ports, message);
       // Only now: a press whose app goes on waiting is pressed again.
       if (pressId !== undefined) void ports.answerPress(pressId);
-      followUps.note(decided.message);
+      if (result !== 'accepted') return result === 'replaced' ? undefined : ignore(result);
+      followUps.note(message);
     } catch (error) {
       if (!(error instanceof UnreadableMessageError)) throw error;
       // A retry would fail again, and hold up every chat behind it.
       telemetry.count(METRIC.ignored, { reason: 'malformed' });
-      const { updateId } = decided.message;
-      log.error({ err: error, update: updateId }, 'an update that cannot be encoded was skipped');
+      log.error({ err: error, update: message.updateId }, 'an update that cannot be encoded was skipped');
       return;
     }
     reach('accepted');
   };
 }
 
-/** Decides about one update, by its kind. */
+function taskOf(update: unknown, gate: Gate, followUps: FollowUps, textMaxChars: number): Task {
+  if (isEdit(update)) {
+    const edit = readEdit(update, gate, textMaxChars);
+    return edit.accept ? { ...edit, kind: 'store', isEdit: true } : { ...edit, kind: 'ignore' };
+  }
+  const decided = read(update, gate, textMaxChars);
+  if (decided.accept || (decided.reason === 'not_addressed' && followUps.includes(decided.message)))
+    return { kind: 'store', message: decided.message };
+  return { kind: 'ignore', reason: decided.reason };
+}
+
+/** Decides about one update that is no edit, by its kind. */
 function read(update: unknown, gate: Gate, textMaxChars: number): UpdateReading {
   if (isStop(update)) return readStop(update, gate, Date.now());
   if (pressIdOf(update) !== undefined) return readPress(update, gate, Date.now());
@@ -88,25 +107,4 @@ function followedGroups({ allowed, answersAll }: AcceptPorts) {
       for (const ids of [groups.allowed, groups.answersAll]) if (ids !== 'everyone' && ids.has(from)) ids.add(to);
     },
   };
-}
-
-async function store({ botId, inbox, instruments }: AcceptPorts, message: InboundMessage): Promise<void> {
-  const { telemetry } = instruments;
-  const attributes = { 'messaging.system': 'telegram', 'spillway.update.id': message.updateId };
-  await telemetry.span(
-    SPAN.receive,
-    attributes,
-    () =>
-      telemetry.span(
-        SPAN.accept,
-        { 'messaging.system': 'redis', 'messaging.destination.name': 'inbound' },
-        async (span) => {
-          const { entry, duplicate } = await inbox.accept(botId, message, traceparent());
-          span.setAttributes({ 'messaging.message.id': entry, 'spillway.duplicate': duplicate });
-          if (!duplicate) telemetry.count(METRIC.accepted, {});
-        },
-        { kind: SpanKind.PRODUCER },
-      ),
-    { kind: SpanKind.CONSUMER, root: true },
-  );
 }

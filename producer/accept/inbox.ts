@@ -8,6 +8,9 @@ import { bindScript } from '../../shared/redis/script.ts';
 import { cancels, commandOf, isPermitted } from '../../shared/telegram/commands.ts';
 import type { GroupMove } from './read-move.ts';
 
+/** The result of an edit; see `edit.lua`. `repeated`: it became a message of its own before. */
+export type EditResult = 'new' | 'repeated' | 'replaced' | 'unchanged' | 'too late' | 'command' | 'unknown';
+
 /** Telegram redelivers for 24 hours; twice that covers clocks that disagree. */
 const SEEN_SECONDS = 48 * 3600;
 
@@ -22,6 +25,16 @@ export interface Inbox {
   /** Alerts that a group goes on under another id. Rejects when Redis cannot store the alert. */
   reportMove(move: GroupMove): Promise<void>;
   accept(botId: number, message: InboundMessage, traceparent: string): Promise<{ entry: EntryId; duplicate: boolean }>;
+  /**
+   * Replaces an accepted message by what it was edited into, as long as no attempt at it has begun: it keeps its entry and
+   * its place. Where it was never accepted, it is accepted now if it `mayBeNew`. Contract: as `accept`.
+   */
+  edit(
+    botId: number,
+    message: InboundMessage,
+    traceparent: string,
+    mayBeNew: boolean,
+  ): Promise<{ result: EditResult; entry: EntryId | '' }>;
 }
 
 /** The command with which a message cancels earlier messages of its chat; empty when it is no such command. */
@@ -33,7 +46,14 @@ function cancelledBy({ content, from }: InboundMessage): string {
 /** An inbox over a fail-fast connection. */
 export function createInbox(redis: RedisClient, shards: number): Inbox {
   const run = bindScript<[0 | 1, EntryId, number]>(redis, join(import.meta.dirname, 'accept.lua'));
+  const edit = bindScript<[EditResult, EntryId | '', number]>(redis, join(import.meta.dirname, 'edit.lua'));
   const lossTellers = new Map<number, TellLoss>();
+  // The message is stored whether or not this alert can be queued; the next acceptance tries again.
+  const lookForLoss = async (shard: number, state: Parameters<TellLoss>[0]): Promise<void> => {
+    const tellLoss = lossTellers.get(shard) ?? createLossTeller(redis, keysOf(shard));
+    lossTellers.set(shard, tellLoss);
+    await tellLoss(state).catch(() => undefined);
+  };
   return {
     async reportMove({ from, to }) {
       const text = `The group ${from} goes on under the id ${to}, because Telegram made it a supergroup. Its messages are taken until the next restart: put ${to} into TELEGRAM_ALLOWED_IDS.`;
@@ -41,16 +61,31 @@ export function createInbox(redis: RedisClient, shards: number): Inbox {
     },
     async accept(botId, message, traceparent) {
       const shard = shardOf(message.chatId, shards);
-      const keys = keysOf(shard);
-      const tellLoss = lossTellers.get(shard) ?? createLossTeller(redis, keys);
-      lossTellers.set(shard, tellLoss);
-      const [added, entry, accepted] = await run(
-        [keys.seen(botId, message.updateId), keys.inbound, keys.counts],
-        [SEEN_SECONDS, laneOf(message), encodeMessage(message), traceparent, cancelledBy(message)],
-      );
-      // The message is stored whether or not this alert can be queued; the next acceptance tries again.
-      await tellLoss({ accepted, hasGrown: added === 1 }).catch(() => undefined);
+      const [added, entry, accepted] = await run(keysFor(shard, botId, message), [
+        SEEN_SECONDS,
+        ...fieldsOf(message, traceparent),
+      ]);
+      await lookForLoss(shard, { accepted, hasGrown: added === 1 });
       return { entry, duplicate: added === 0 };
     },
+    async edit(botId, message, traceparent, mayBeNew) {
+      const shard = shardOf(message.chatId, shards);
+      const { absent, turnPrefix } = keysOf(shard);
+      const [result, entry, accepted] = await edit(
+        [...keysFor(shard, botId, message), absent],
+        [SEEN_SECONDS, ...fieldsOf(message, traceparent), turnPrefix, message.updateId, mayBeNew ? 1 : 0],
+      );
+      if (entry !== '') await lookForLoss(shard, { accepted, hasGrown: result === 'new' });
+      return { result, entry };
+    },
   };
+}
+
+function keysFor(shard: number, botId: number, { updateId, chatId, messageId }: InboundMessage): string[] {
+  const keys = keysOf(shard);
+  return [keys.seen(botId, updateId), keys.inbound, keys.counts, keys.written(botId, chatId, messageId)];
+}
+
+function fieldsOf(message: InboundMessage, traceparent: string): string[] {
+  return [laneOf(message), encodeMessage(message), traceparent, cancelledBy(message)];
 }

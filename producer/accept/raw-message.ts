@@ -6,6 +6,7 @@ export interface RawMessage {
   message_thread_id?: unknown;
   is_topic_message?: unknown;
   date?: unknown;
+  edit_date?: unknown;
   text?: unknown;
   entities?: unknown;
   caption?: unknown;

@@ -51,6 +51,8 @@ export interface Keys {
   readonly turnPrefix: string;
   readonly chatPrefix: string;
   seen(botId: number, updateId: number): string;
+  /** The entry of a message that was accepted, by its id in its chat; with a prefix where it was accepted as an edit. */
+  written(botId: number, chatId: number, messageId: number): string;
   lane(lane: LaneKey): string;
   turn(entry: EntryId): string;
   chat(chat: ChatKey): string;
@@ -157,6 +159,7 @@ export function keysOf(shard: number): Keys {
     chatPrefix: `${tag}:chat:`,
     admitted: (caller) => `${tag}:admitted:${caller}`,
     seen: (botId, updateId) => `${tag}:seen:${botId}:${updateId}`,
+    written: (botId, chatId, messageId) => `${tag}:written:${botId}:${chatId}:${messageId}`,
     lane: (lane) => `${tag}:lane:${lane}`,
     turn: (entry) => `${tag}:turn:${entry}`,
     chat: (chat) => `${tag}:chat:${chat}`,

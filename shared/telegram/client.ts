@@ -63,7 +63,7 @@ const POLL_GRACE_MS = 15_000;
 const DOWNLOAD_TIMEOUT_MS = 60_000;
 const UPDATES_MAX = 100;
 /** Telegram remembers these from one call to the next, so every call that can state them does. */
-const WANTED = { allowed_updates: ['message', 'callback_query', 'stopped_message_generation'] };
+const WANTED = { allowed_updates: ['message', 'edited_message', 'callback_query', 'stopped_message_generation'] };
 const UPDATES_WANTED = { limit: UPDATES_MAX, ...WANTED };
 
 const TOO_BIG = /file is too big/i;

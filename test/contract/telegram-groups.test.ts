@@ -66,8 +66,9 @@ test('in privacy mode a command in a caption and a service message reach the bot
   telegram.say(GROUP, '', { extra: { photo: [], caption: '/see this' } });
   telegram.say(GROUP, '', { extra: { photo: [], caption: `@${NAME} see` } });
   telegram.say(GROUP, '', { extra: { new_chat_title: 'New' } });
-  telegram.say(GROUP, 'changed', { edited: true });
-  telegram.say(GROUP, '/changed', { edited: true });
+  telegram.say(GROUP, 'plain', { messageId: 50 });
+  telegram.edit(GROUP, 50, 'changed');
+  telegram.edit(GROUP, 50, '/changed');
   const [caption, title, edit, ...others] = await updates();
   expect([caption?.message?.caption, title?.message?.new_chat_title]).toEqual(['/see this', 'New']);
   expect([edit?.edited_message?.text, others]).toEqual(['/changed', []]);

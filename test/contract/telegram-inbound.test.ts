@@ -134,11 +134,23 @@ test('an answer to a picture of a person has the picture, its sender, and not wh
 test('an edit is what later answers quote', async () => {
   const { telegram, updates } = await startBot();
   telegram.say(CHAT, 'frist', { messageId: 3 });
-  telegram.say(CHAT, 'first', { messageId: 3, edited: true });
+  telegram.edit(CHAT, 3, 'first');
   telegram.say(CHAT, 'see', { replyTo: 3 });
   const [, edit, answer] = await updates();
   expect(edit?.edited_message).toMatchObject({ message_id: 3, text: 'first', edit_date: expect.any(Number) });
   expect(answer?.message?.reply_to_message).toMatchObject({ text: 'first' });
+});
+
+test('an edit keeps the date, the sender, the place and the album of its message; of one that nobody wrote there is none', async () => {
+  const { telegram, updates } = await startBot();
+  const extra = { photo: [picture], caption: 'one', media_group_id: 'g' };
+  telegram.say(-5, '', { messageId: 3, date: 100, fromId: 9, topicId: 4, extra });
+  telegram.edit(-5, 3, '', { extra: { caption: '/two' } });
+  const { edit_date: _, caption_entities: marks, ...edited } = (await updates()).at(-1)?.edited_message ?? {};
+  expect(edited).toMatchObject({ message_id: 3, date: 100, from: { id: 9 }, message_thread_id: 4, caption: '/two' });
+  expect(edited).toMatchObject({ photo: [picture], media_group_id: 'g' });
+  expect(marks).toEqual([{ type: 'bot_command', offset: 0, length: 4 }]);
+  expect(() => telegram.edit(-5, 4, 'x')).toThrow(/no edit/);
 });
 
 test('a sender has a name, a user name and a language', async () => {

@@ -148,7 +148,7 @@ test('a user message looks like a real one: chat, sender, topic, command, quoted
   const { telegram, client } = await start();
   telegram.say(CHAT, '/start now', { firstName: 'Ada' });
   telegram.say(-100_500, 'in a topic', { fromId: 7, topicId: 3, replyTo: 99, extra: { media_group_id: 'g' } });
-  telegram.say(CHAT, 'changed', { edited: true, messageId: 1 });
+  telegram.edit(CHAT, 1, 'changed');
   const [command, topic, edited] = (await poll(client, 0)) as unknown as Record<string, Record<string, unknown>>[];
   expect(command?.message).toMatchObject({
     message_id: 1,

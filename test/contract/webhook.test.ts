@@ -2,13 +2,13 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterEach, expect, test } from '@jest/globals';
 import { createAccept } from '../../producer/accept/accept.ts';
-import type { Inbox } from '../../producer/accept/inbox.ts';
 import { createWebhook, type WebhookPorts } from '../../producer/receive/webhook.ts';
 import { serveHealth } from '../../shared/app/health.ts';
 import { createFailpoints } from '../../shared/base/failpoint.ts';
 import { createLogger } from '../../shared/base/log.ts';
 import { traceIdsOnly } from '../../shared/base/telemetry.ts';
 import { UnreadableMessageError } from '../../shared/flow/message.ts';
+import { inboxOf } from '../fixture/inbox.ts';
 import { keptLog } from '../fixture/log.ts';
 
 const SECRET = 'a_secret-of-the-test';
@@ -31,14 +31,11 @@ async function serve(
 ) {
   const accepted: number[] = [];
   const counted: [string, Record<string, unknown>][] = [];
-  const inbox: Inbox = {
-    async reportMove() {},
-    async accept(_botId, { updateId }) {
-      await accept(updateId);
-      accepted.push(updateId);
-      return { entry: `${updateId}-0` as never, duplicate: false };
-    },
-  };
+  const inbox = inboxOf(async (_botId, { updateId }) => {
+    await accept(updateId);
+    accepted.push(updateId);
+    return { entry: `${updateId}-0` as never, duplicate: false };
+  });
   const telemetry = {
     ...traceIdsOnly(),
     count: (metric: string, attributes: Record<string, unknown>) => void counted.push([metric, attributes]),

@@ -2,7 +2,7 @@ import { decodeMessage } from '../../shared/flow/message.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import { fieldsOf } from '../../shared/redis/fields.ts';
 import type { EntryId, Keys, LaneKey } from '../../shared/redis/keys.ts';
-import { CANCELLED, REFUSED } from './attempt.ts';
+import { CANCELLED, EDITED, REFUSED } from './attempt.ts';
 import type { Waiting } from './fragments.ts';
 
 /** What the ledger records of an entry besides its outcome. */
@@ -52,10 +52,10 @@ async function readGlance(redis: RedisClient, keys: Keys, entry: EntryId): Promi
 
 /** A message that still waits for its turn; undefined when it does not, or cannot be read. */
 async function readWaiting(redis: RedisClient, keys: Keys, entry: EntryId): Promise<Waiting | undefined> {
-  const [[found], marks] = await Promise.all([
+  const [[found], [edited, ...marks]] = await Promise.all([
     redis.xrange(keys.inbound, entry, entry),
-    redis.hmget(keys.turn(entry), CANCELLED, REFUSED),
+    redis.hmget(keys.turn(entry), EDITED, CANCELLED, REFUSED),
   ]);
-  const decoded = decodeMessage(fieldsOf(found?.[1] ?? []).get('message'));
+  const decoded = decodeMessage((found && edited) ?? fieldsOf(found?.[1] ?? []).get('message'));
   return decoded.ok && marks.every((mark) => mark === null) ? { entry, message: decoded.value } : undefined;
 }

@@ -166,7 +166,7 @@ export function createLane(redis: RedisClient, keys: Keys, messagesMax = LANE_ME
     refusedBehind: (lane) => readRefused(redis, keys, lane),
     glance: (entries) => readGlances(redis, keys, entries),
     async discard(entry, record, alert) {
-      const at = [keys.inbound, keys.outcomes, keys.dead, keys.alerts, keys.counts];
+      const at = [keys.inbound, keys.outcomes, keys.dead, keys.alerts, keys.counts, keys.turn(entry)];
       const isDiscarded = (await discard(at, [entry, INBOUND_GROUP, JSON.stringify(record), alert])) === 1;
       // A message that was begun has a turn; the next pass heals its lane.
       await redis.expire(keys.turn(entry), TURN_KEEP_SECONDS);

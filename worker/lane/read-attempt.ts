@@ -14,6 +14,7 @@ import {
   type Attempt,
   BLAMED,
   type Conclusion,
+  EDITED,
   LANGUAGE,
   type PartMark,
   type RecoveryStage,
@@ -40,7 +41,7 @@ export function readAttempt(reply: {
   const turn = fieldsOf(reply.turn);
   const session = fieldsOf(reply.sessionFields);
   const choices = fieldsOf(reply.chatFields);
-  const message = decodeMessage(fields.get('message'));
+  const message = decodeMessage(turn.get(EDITED) ?? fields.get('message'));
   const own = chatOf(reply.lane);
   const fencingToken = turn.get('fence') ?? '';
   const begunAtMs = performance.now();

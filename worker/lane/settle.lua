@@ -12,7 +12,7 @@ local function settle(entry, turn, record, found)
   count(KEYS[7], KEYS[1], 'settled')
   redis.call('XADD', KEYS[5], 'MINID', '~', ARGV[7], '*', 'outcome', ARGV[5], 'record', record)
   if ARGV[5] == 'failed' then
-    redis.call('XADD', KEYS[6], '*', 'entry', entry, 'record', record, unpack(found[1][2]))
+    redis.call('XADD', KEYS[6], '*', 'entry', entry, 'record', record, unpack(as_edited(found[1][2], redis.call('HGET', turn, 'edited'))))
   end
   redis.call('XACK', KEYS[1], ARGV[4], entry)
   redis.call('XDEL', KEYS[1], entry)

@@ -44,7 +44,10 @@ export async function gather({ lane }: GatherPorts, attempt: Attempt, message: I
     ['HSET', turn, TAKEN, JSON.stringify(pieces.map(({ entry }) => entry))],
     ...pieces.map(({ entry }) => ['HSET', attempt.keys.turn(entry), INTO, attempt.entry] as const),
   ]);
-  return { kind: 'gathered', pieces };
+  if (pieces.length === 0) return { kind: 'gathered', pieces };
+  // A piece may have been edited until it was marked; from now on it cannot.
+  const marked = new Set(pieces.map(({ entry }) => entry));
+  return { kind: 'gathered', pieces: (await lane.behind(attempt.lane)).filter(({ entry }) => marked.has(entry)) };
 }
 
 /** How a message ends that was merged into another one; undefined for any other. Its user is notified there. */

@@ -24,8 +24,6 @@ export interface SayOptions {
   replyTo?: number;
   /** Seconds since the epoch. Default: now. */
   date?: number;
-  /** Send it as `edited_message` instead of `message`. */
-  edited?: boolean;
   /** Somebody without a user name who is mentioned: the words in the text or caption that stand for them. */
   textMention?: { words: string; user: { id: number; [more: string]: unknown } };
   /** Further fields of the message, such as `photo`, `caption`, `media_group_id`, or what inbound-kinds.ts builds. */
@@ -57,7 +55,39 @@ export function userMessage(
   const kind = chat.type === 'channel' ? 'channel_post' : 'message';
   const isHeard = reaches(message, chat, reader);
   chat.history.push({ kind: 'said', at: Date.now(), message, isHeard });
-  return isHeard ? { [options.edited ? `edited_${kind}` : kind]: message } : undefined;
+  return isHeard ? { [kind]: message } : undefined;
+}
+
+/** How an edit differs from one of a text, now. */
+export interface EditOptions {
+  /** Seconds since the epoch. Default: now. */
+  editDate?: number;
+  /** Further fields of the message as it is then, such as a caption. */
+  extra?: Record<string, unknown>;
+}
+
+/**
+ * A user's message as it reads after an edit, as an update; undefined where it does not reach the bot. It keeps its id, its
+ * sender, its date and its place. Throws where there is no such message: nobody can edit that.
+ */
+export function editedMessage(
+  chat: Chat,
+  messageId: number,
+  text: string,
+  { editDate = Math.floor(Date.now() / 1000), extra = {} }: EditOptions,
+  reader: Reader,
+): Body | undefined {
+  const before = chat.others.get(messageId);
+  if (before === undefined) throw new Error(`Nobody wrote message ${messageId} of chat ${chat.id}, so it has no edit.`);
+  const { text: _text, entities: _entities, caption_entities: _marks, ...rest } = before;
+  const content: Body = { ...(text !== '' && { text }), ...extra };
+  const message = { ...rest, edit_date: editDate, ...content, ...markedFields({ ...rest, ...content }) };
+  chat.others.set(messageId, message);
+  if (isMeant(message, chat, reader)) chat.meant.add(messageId);
+  const kind = chat.type === 'channel' ? 'edited_channel_post' : 'edited_message';
+  const isHeard = reaches(message, chat, reader);
+  chat.history.push({ kind: 'said', at: Date.now(), message, isHeard });
+  return isHeard ? { [kind]: message } : undefined;
 }
 
 function openTopic(chat: Chat, topicId: number | undefined): void {
@@ -83,7 +113,6 @@ function bodyOf(chats: Chats, chat: Chat, text: string, options: SayOptions, rea
     ...senderOf(chat, options),
     chat: chatBody(chat),
     date: options.date ?? Math.floor(Date.now() / 1000),
-    ...(options.edited && { edit_date: Math.floor(Date.now() / 1000) }),
     ...placeOf(chat, options, reader),
     ...content,
     ...markedFields(content),

@@ -13,7 +13,7 @@ import type { Failure } from './failures.ts';
 import { Files } from './files.ts';
 import { Floods } from './floods.ts';
 import type { ChatEvent } from './history.ts';
-import { type SayOptions, userMessage } from './inbound.ts';
+import { type EditOptions, editedMessage, type SayOptions, userMessage } from './inbound.ts';
 import { type MenuItem, Menus } from './menus.ts';
 import type { Params } from './params.ts';
 import { changeMembership, press, serviceMessage, stopDraft } from './people.ts';
@@ -77,6 +77,11 @@ class TelegramServer implements TelegramStandIn {
 
   say(chatId: number, text: string, options: SayOptions = {}): number {
     const update = userMessage(this.#desk.chats, chatId, text, options, this.#desk);
+    return update === undefined ? 0 : this.push(update);
+  }
+
+  edit(chatId: number, messageId: number, text: string, options: EditOptions = {}): number {
+    const update = editedMessage(this.#desk.chats.open(chatId), messageId, text, options, this.#desk);
     return update === undefined ? 0 : this.push(update);
   }
 

@@ -3,7 +3,7 @@ import type { ChatType, Membership, ShownMessage } from './chats.ts';
 import type { DraftState } from './drafts.ts';
 import type { Failure } from './failures.ts';
 import type { ChatEvent } from './history.ts';
-import type { SayOptions } from './inbound.ts';
+import type { EditOptions, SayOptions } from './inbound.ts';
 import type { MenuItem } from './menus.ts';
 import type { Params } from './params.ts';
 import type { QueryAnswer } from './queries.ts';
@@ -44,6 +44,11 @@ export interface TelegramStandIn {
    * bot, because of its privacy mode or because it is not there.
    */
   say(chatId: number, text: string, options?: SayOptions): number;
+  /**
+   * A user edits a message; also what changes of it without their doing comes like that. Answers as `say`. Throws where
+   * nobody wrote that message.
+   */
+  edit(chatId: number, messageId: number, text: string, options?: EditOptions): number;
   /** Makes a chat known without a message in it, such as the operator's. */
   openChat(chatId: number, type?: ChatType): void;
   /** Somebody adds, promotes, removes or blocks the bot: it is told (`my_chat_member`). Answers the update's id. */

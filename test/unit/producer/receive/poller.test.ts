@@ -10,6 +10,7 @@ import { traceIdsOnly } from '../../../../shared/base/telemetry.ts';
 import { UnreadableMessageError } from '../../../../shared/flow/message.ts';
 import type { Telegram } from '../../../../shared/telegram/client.ts';
 import { instantTelegram } from '../../../bench/instant.ts';
+import { inboxOf } from '../../../fixture/inbox.ts';
 import { terms } from '../../../fixture/lease.ts';
 
 const UPDATES = [5, 6, 7].map((id) => ({
@@ -49,16 +50,13 @@ async function poll(polls: number, refuse: (updateId: number, tries: number) => 
   const offsets: (number | undefined)[] = [];
   const done = Promise.withResolvers<void>();
   let tries = 0;
-  const inbox: Inbox = {
-    async reportMove() {},
-    async accept(_botId, { updateId }) {
-      tries += 1;
-      const error = refuse(updateId, tries);
-      if (error) throw error;
-      accepted.push(updateId);
-      return { entry: `${updateId}-0` as never, duplicate: false };
-    },
-  };
+  const inbox = inboxOf(async (_botId, { updateId }) => {
+    tries += 1;
+    const error = refuse(updateId, tries);
+    if (error) throw error;
+    accepted.push(updateId);
+    return { entry: `${updateId}-0` as never, duplicate: false };
+  });
   const telegram: Telegram = {
     ...instantTelegram(),
     async getUpdates(offset, signal) {
@@ -109,13 +107,10 @@ function byHand() {
       return promise;
     },
   };
-  const inbox: Inbox = {
-    async reportMove() {},
-    async accept(_botId, { updateId }) {
-      accepted.push(updateId);
-      return { entry: `${updateId}-0` as never, duplicate: false };
-    },
-  };
+  const inbox = inboxOf(async (_botId, { updateId }) => {
+    accepted.push(updateId);
+    return { entry: `${updateId}-0` as never, duplicate: false };
+  });
   const nthPoll = async (nth: number) => {
     while (polls.length < nth) {
       const { promise, resolve } = Promise.withResolvers<void>();
@@ -246,10 +241,7 @@ test('polls again after an unexpected error', async () => {
       return { ok: false, failure: { kind: 'aborted', description: 'stopped' } };
     },
   };
-  const inbox: Inbox = {
-    reportMove: async () => {},
-    accept: async () => ({ entry: '1-0' as never, duplicate: false }),
-  };
+  const inbox = inboxOf(async () => ({ entry: '1-0' as never, duplicate: false }));
   const poller = startPoller({ ...PORTS, lease: held(), telegram, accept: into(inbox) });
   await again.promise;
   await poller.stop();

@@ -1,0 +1,57 @@
+-- Applies an edit: its message replaces the text that waits, until an attempt at it has begun. The stream keeps what was
+-- written first; the turn's field `edited` takes precedence. An edit of a message that was never accepted is a message
+-- of its own, if it may be one. A call that is repeated changes nothing more.
+-- KEYS  1 seen:<bot>:<update>   2 inbound   3 counts   4 written:<bot>:<chat id>:<message id>
+--       5 absent, for the key that is not named: see keys.ts
+-- ARGV  1 to 5 as in accept.lua   6 prefix of turn keys   7 update id   8 '1' if it may be a message of its own
+-- Reply {'new', entry, messages accepted so far} | {'repeated', entry, …}: it was new before
+--       {'replaced' | 'unchanged' | 'too late' | 'command' | 'unknown', '', 0}
+-- include: counts, entry, inbound
+local before = redis.call('GET', KEYS[1])
+if before then
+  return { 'repeated', before, tonumber(redis.call('HGET', KEYS[3], 'accepted') or 0) }
+end
+local written = redis.call('GET', KEYS[4])
+if not written then
+  if ARGV[8] ~= '1' then
+    return { 'unknown', '', 0 }
+  end
+  local accepted = count(KEYS[3], KEYS[2], 'accepted')
+  local entry = add_message(KEYS[2], ARGV[2], ARGV[3], ARGV[4], ARGV[5])
+  redis.call('SET', KEYS[1], entry, 'EX', ARGV[1])
+  redis.call('SET', KEYS[4], 'edited:' .. entry, 'EX', ARGV[1])
+  return { 'new', entry, accepted }
+end
+
+-- What of two messages a bot can see: Telegram also reports changes of what it cannot.
+local function is_same(one, other)
+  local isRead, a, b = pcall(function()
+    return cjson.decode(one).content, cjson.decode(other).content
+  end)
+  return isRead and a.kind == b.kind and a.text == b.text and (a.file or {}).fileId == (b.file or {}).fileId
+end
+
+local entry = written:match('^edited:(.+)') or written
+local found = redis.call('XRANGE', KEYS[2], entry, entry)
+if not found[1] then
+  return { 'too late', '', 0 }
+end
+-- A command may stand in a lane of its own, where no message for the model may be.
+if ARGV[5] ~= '' or field(found[1][2], 'cancels') or field(found[1][2], 'chat') ~= ARGV[2] then
+  return { 'command', '', 0 }
+end
+local turn = ARGV[6] .. entry
+for _, mark in ipairs(redis.call('HMGET', turn, 'fence', 'conclusion', 'mergedInto', 'cancelled', 'refused')) do
+  if mark then
+    return { 'too late', '', 0 }
+  end
+end
+local edited = redis.call('HMGET', turn, 'edited', 'editedBy')
+if tonumber(edited[2] or 0) > tonumber(ARGV[7]) then
+  return { 'too late', '', 0 }
+end
+if is_same(edited[1] or field(found[1][2], 'message') or '', ARGV[3]) then
+  return { 'unchanged', '', 0 }
+end
+redis.call('HSET', turn, 'edited', ARGV[3], 'editedBy', ARGV[7])
+return { 'replaced', '', 0 }

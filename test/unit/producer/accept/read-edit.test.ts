@@ -1,0 +1,49 @@
+import { expect, test } from '@jest/globals';
+import type { Gate } from '../../../../producer/accept/gate.ts';
+import { isEdit, readEdit } from '../../../../producer/accept/read-edit.ts';
+
+const USER = 1001;
+const GROUP = -5;
+const GATE: Gate = {
+  allowed: new Set([USER, GROUP]),
+  answersAll: new Set(),
+  bot: { id: 7, name: 'spillway_bot' },
+};
+const from = { id: USER, is_bot: false };
+const inPrivate = { message_id: 3, from, chat: { id: USER, type: 'private' }, date: 100, edit_date: 160, text: 'now' };
+const inGroup = { ...inPrivate, chat: { id: GROUP, type: 'supergroup' } };
+const read = (edited: unknown) => readEdit({ update_id: 5, edited_message: edited }, GATE, 100);
+
+test('an edit is read as the message that it makes', () => {
+  expect(isEdit({ update_id: 5, edited_message: inPrivate })).toBe(true);
+  expect(read(inPrivate)).toMatchObject({
+    accept: true,
+    mayBeNew: false,
+    message: { updateId: 5, messageId: 3, sentAtMs: 100_000, content: { kind: 'text', text: 'now' } },
+  });
+});
+
+test.each<[string, object, boolean]>([
+  ['now addresses the bot', { text: '/ask why' }, true],
+  ['addresses nobody', {}, false],
+  ['addresses the bot, over an hour later', { text: '/ask why', edit_date: 100 + 3_601 }, false],
+  ['addresses the bot, at a time that is none', { text: '/ask why', edit_date: 'now' }, false],
+])('in a group, an edit that %s may be a message of its own: %#', (_, over, mayBeNew) => {
+  expect(read({ ...inGroup, ...over })).toMatchObject({ accept: true, mayBeNew });
+});
+
+test.each<[string, unknown, string]>([
+  ['nothing', undefined, 'not_a_message'],
+  ['a list', [], 'malformed'],
+  ['a text', 'x', 'not_a_message'],
+  ['no sender', { ...inPrivate, from: null }, 'malformed'],
+  ['a stranger', { ...inPrivate, from: { id: 666 }, chat: { id: 666, type: 'private' } }, 'not_allowed'],
+  ['a blank text', { ...inPrivate, text: ' ' }, 'service_message'],
+  ['a command for another bot', { ...inGroup, text: '/ask@other_bot' }, 'for_another_bot'],
+])('an edit of %s is ignored: %#', (_, edited, reason) => {
+  expect(read(edited)).toEqual({ accept: false, reason });
+});
+
+test.each([null, 7, 'x', { message: {} }])('%j is no edit', (update) => {
+  expect(isEdit(update)).toBe(false);
+});
