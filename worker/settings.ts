@@ -43,6 +43,7 @@ export function settingsOf({
     headerSecret: config.TELEGRAM_BOT_TOKEN,
     compactAt: config.COMPACT_AT,
     summariesFromCache: config.COMPACTION_FROM_CACHE,
+    commentWaitMs: config.COMMENT_WAIT_MS,
     maxAttempts: config.MAX_ATTEMPTS,
     turnTimeoutMs: config.TURN_TIMEOUT_MS,
     recoveryTimeoutMs: config.RECOVERY_TIMEOUT_MS,

@@ -2,6 +2,7 @@
 -- KEYS  1 seen:<bot>:<update>   2 inbound   3 counts   4 written:<bot>:<chat id>:<message id>
 -- ARGV  1 seconds to remember the update and the message   2 chat key   3 message (JSON)   4 traceparent
 --       5 the command with which it cancels earlier messages of its chat, or ''
+--       6 '1' if it was forwarded, or ''
 -- Reply {0 | 1, entry id, messages accepted so far}: 1 when this call added the entry, 0 when an earlier one did.
 -- include: counts, inbound
 local before = redis.call('GET', KEYS[1])
@@ -13,7 +14,7 @@ if before or edited then
   return { 0, before or edited, tonumber(redis.call('HGET', KEYS[3], 'accepted') or 0) }
 end
 local accepted = count(KEYS[3], KEYS[2], 'accepted')
-local entry = add_message(KEYS[2], ARGV[2], ARGV[3], ARGV[4], ARGV[5])
+local entry = add_message(KEYS[2], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6])
 redis.call('SET', KEYS[1], entry, 'EX', ARGV[1])
 redis.call('SET', KEYS[4], entry, 'EX', ARGV[1], 'NX')
 return { 1, entry, accepted }

@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import { alertCommand } from '../../shared/flow/alert.ts';
 import { createLossTeller, type TellLoss } from '../../shared/flow/data-loss.ts';
-import { encodeMessage, type InboundMessage, laneOf } from '../../shared/flow/message.ts';
+import { commandIn, encodeMessage, type InboundMessage, laneOf } from '../../shared/flow/message.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import { type EntryId, keysOf, shardOf } from '../../shared/redis/keys.ts';
 import { bindScript } from '../../shared/redis/script.ts';
-import { cancels, commandOf, isPermitted } from '../../shared/telegram/commands.ts';
+import { cancels, isPermitted } from '../../shared/telegram/commands.ts';
 import type { GroupMove } from './read-move.ts';
 
 /** The result of an edit; see `edit.lua`. `repeated`: it became a message of its own before. */
@@ -38,9 +38,9 @@ export interface Inbox {
 }
 
 /** The command with which a message cancels earlier messages of its chat; empty when it is no such command. */
-function cancelledBy({ content, from }: InboundMessage): string {
-  const command = content.kind === 'text' ? commandOf(content.text) : undefined;
-  return command && cancels(command) && isPermitted(command, from) ? command.name : '';
+function cancelledBy(message: InboundMessage): string {
+  const command = commandIn(message);
+  return command && cancels(command) && isPermitted(command, message.from) ? command.name : '';
 }
 
 /** An inbox over a fail-fast connection. */
@@ -86,6 +86,12 @@ function keysFor(shard: number, botId: number, { updateId, chatId, messageId }: 
   return [keys.seen(botId, updateId), keys.inbound, keys.counts, keys.written(botId, chatId, messageId)];
 }
 
-function fieldsOf(message: InboundMessage, traceparent: string): string[] {
-  return [laneOf(message), encodeMessage(message), traceparent, cancelledBy(message)];
+function fieldsOf(message: InboundMessage, traceparent: string): (string | number)[] {
+  return [
+    laneOf(message),
+    encodeMessage(message),
+    traceparent,
+    cancelledBy(message),
+    message.forwardedFrom === undefined ? '' : 1,
+  ];
 }

@@ -15,6 +15,7 @@ import {
   port,
   positive,
   share,
+  shortWait,
   timeZone,
   webhookUrl,
 } from './setting.ts';
@@ -87,6 +88,7 @@ const environment = z.object({
   RECOVERY_TIMEOUT_MS: milliseconds.default(600_000),
   OUTAGE_PATIENCE_MS: milliseconds.default(900_000),
   MAX_ATTEMPTS: positive.default(5),
+  COMMENT_WAIT_MS: shortWait.default(250),
   LANE_MAX_MESSAGES: positive.default(50),
   CHAT_DAILY_TOKENS: positive.optional(),
   TOTAL_DAILY_TOKENS: positive.optional(),

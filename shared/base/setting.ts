@@ -16,6 +16,12 @@ export const milliseconds = positive.refine(
   `expected milliseconds, a positive integer of at most ${TIMER_MS_MAX}`,
 );
 
+/** A wait that a person does not notice, or none. */
+export const shortWait = z
+  .string()
+  .regex(/^\d{1,4}$/, 'expected milliseconds, 0 to 9999')
+  .transform(Number);
+
 /** A port to listen at; 0 is any free one. */
 export const port = z
   .string()

@@ -78,10 +78,15 @@ export type Decoded<T> =
   /** `isNewer`: written by a newer version, which may be running side by side with this one. */
   | { ok: false; problem: string; isNewer?: boolean };
 
+/** The command that a message gives. What somebody else wrote, and was forwarded, is none. Pure. */
+export function commandIn({ content, forwardedFrom }: Pick<InboundMessage, 'content' | 'forwardedFrom'>) {
+  return content.kind === 'text' && forwardedFrom === undefined ? commandOf(content.text) : undefined;
+}
+
 /** The lane that a message belongs to: that of its chat, unless it is a command that does not wait for what is answered. */
-export function laneOf({ chatId, topicId, content }: InboundMessage): LaneKey {
-  const chat = chatKey(chatId, topicId);
-  const command = content.kind === 'text' ? commandOf(content.text) : undefined;
+export function laneOf(message: InboundMessage): LaneKey {
+  const chat = chatKey(message.chatId, message.topicId);
+  const command = commandIn(message);
   return command && actsAtOnce(command) ? commandLaneOf(chat) : chat;
 }
 

@@ -45,6 +45,8 @@ export async function startBench(
       TELEGRAM_ALLOWED_IDS: '*',
       TELEGRAM_ALERT_CHAT_ID: '1',
       ANTHROPIC_API_KEY: 'bench',
+      // What is measured is the gateway's own time, without what it waits on purpose.
+      COMMENT_WAIT_MS: '0',
       WORKER_CONCURRENCY: String(CONCURRENCY),
       ...ports.env,
     },

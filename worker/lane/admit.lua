@@ -4,7 +4,8 @@
 -- KEYS  1 inbound   2 lanes   3 absent, for the keys that are not named: see keys.ts   4 last reply to this caller
 -- ARGV  1 group   2 consumer   3 most entries to read   4 prefix of lane keys   5 prefix of turn keys
 --       6 most messages of a lane: one more is marked as refused, unless the operator replayed it or it cancels others
---       7 name of this call, which no other call of this caller has
+--       7 how many more may be forwards, of which people send many at once that are answered as one
+--       8 name of this call, which no other call of this caller has
 -- Reply {what was read, ms since the epoch}; what was read is
 --       {id of the newest entry that the group has read, number of entries read now,
 --        {{head, chat, traceparent}, …} of every lane touched, {entry that names no chat, …},
@@ -15,7 +16,7 @@ local now = now_ms()
 local before = redis.call('GET', KEYS[4])
 if before then
   local call, reply = unpack(cmsgpack.unpack(before))
-  if call == ARGV[7] then
+  if call == ARGV[8] then
     return { reply, now }
   end
 end
@@ -51,7 +52,7 @@ for _, entry in ipairs(read[1][2]) do
     local cancels, replayed = field(entry[2], 'cancels'), field(entry[2], 'replayed')
     if cancels and not replayed then
       cancel(ARGV[4] .. chat, last, cancels)
-    elseif length > tonumber(ARGV[6]) and not replayed then
+    elseif length > ARGV[6] + (field(entry[2], 'forwarded') and ARGV[7] or 0) and not replayed then
       redis.call('HSET', ARGV[5] .. last, 'refused', 'lane_full')
     end
     if not touched[chat] then
@@ -73,5 +74,5 @@ for _, chat in ipairs(order) do
   end
 end
 local reply = { last, #read[1][2], heads, broken, cancelled }
-redis.call('SET', KEYS[4], cmsgpack.pack({ ARGV[7], reply }), 'EX', KEEP_SECONDS)
+redis.call('SET', KEYS[4], cmsgpack.pack({ ARGV[8], reply }), 'EX', KEEP_SECONDS)
 return { reply, now }

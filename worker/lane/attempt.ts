@@ -58,6 +58,8 @@ export const CANCELLED = 'cancelled';
 export const SAID = 'said';
 /** The turn's field for the reason why its message was refused at admission. */
 export const REFUSED = 'refused';
+/** The turn's field for the message into which its own was merged. */
+export const MERGED_INTO = 'mergedInto';
 /** The turn's field for its message as it was edited before the first attempt began: see `edit.lua`. */
 export const EDITED = 'edited';
 /** The turn's field that counts its timeouts. */

@@ -1,11 +1,12 @@
-import type { InboundMessage } from '../../shared/flow/message.ts';
+import { commandIn, type InboundMessage } from '../../shared/flow/message.ts';
 import type { EntryId } from '../../shared/redis/keys.ts';
-import { commandOf } from '../../shared/telegram/commands.ts';
 
 /** A message that waits in a lane. */
 export interface Waiting {
   entry: EntryId;
   message: InboundMessage;
+  /** It went into a message before it. */
+  isTaken?: true;
 }
 
 /**
@@ -13,33 +14,60 @@ export interface Waiting {
  */
 const CUT_CHARS_MAX = 4_096;
 const CUT_CHARS_MIN = 3_500;
-/** The app sends the pieces at once; Telegram dates them in seconds. */
-const CUT_MS_MAX = 2_000;
+/** The app sends what belongs together at once; Telegram dates it in seconds. */
+const AT_ONCE_MS_MAX = 2_000;
+/** As many messages as an app forwards at once. */
+export const BURST_MAX = 100;
 
-/** Whether further messages may complete this one: an album, or a long text that an app cut. Pure. */
-export function mayHavePieces({ album, content }: InboundMessage): boolean {
-  return album === undefined ? isCut(content) : content.kind === 'file';
+/** Whether further messages may complete this one: an album, a long text that an app cut, or forwards. Pure. */
+export function mayHavePieces(message: InboundMessage): boolean {
+  if (isForward(message)) return true;
+  const { album, content } = message;
+  return album === undefined ? isCut(message) : content.kind === 'file';
+}
+
+/** Whether this may be the comment that an app sends before the messages that it forwards. Pure. */
+export function mayBeComment(message: InboundMessage): boolean {
+  return message.content.kind === 'text' && !isForward(message) && commandIn(message) === undefined && !isCut(message);
 }
 
 /** The further pieces of a message among those waiting behind it, in order. Pure. */
 export function piecesOf(first: InboundMessage, behind: readonly Waiting[]): Waiting[] {
-  if (!mayHavePieces(first)) return [];
   const own = behind.filter(({ message }) => message.from.id === first.from.id);
+  if (isForward(first) || mayBeComment(first)) return run(first, own, isForward).slice(0, BURST_MAX);
+  if (!mayHavePieces(first)) return [];
   if (first.album !== undefined) return own.filter(({ message }) => isOfAlbum(message, first.album));
-  const rest = own.findIndex(({ message }, at) => !follows(message, own[at - 1]?.message ?? first));
-  return rest < 0 ? own : own.slice(0, rest);
+  return run(first, own, isRest);
+}
+
+/** Whether a message was forwarded. Pure. */
+export function isForward({ forwardedFrom }: InboundMessage): boolean {
+  return forwardedFrom !== undefined;
+}
+
+/** The messages up to the first that does not go on what came before it. */
+function run(
+  first: InboundMessage,
+  own: readonly Waiting[],
+  goesOn: (message: InboundMessage, before: InboundMessage) => boolean,
+): Waiting[] {
+  const end = own.findIndex(({ message }, at) => {
+    const before = own[at - 1]?.message ?? first;
+    return !goesOn(message, before) || message.sentAtMs - before.sentAtMs > AT_ONCE_MS_MAX;
+  });
+  return end < 0 ? [...own] : own.slice(0, end);
 }
 
 function isOfAlbum({ album, content }: InboundMessage, wanted: string | undefined): boolean {
   return album === wanted && content.kind === 'file';
 }
 
-function follows({ content, sentAtMs }: InboundMessage, before: InboundMessage): boolean {
-  if (content.kind !== 'text' || commandOf(content.text) !== undefined || !isCut(before.content)) return false;
-  return sentAtMs - before.sentAtMs <= CUT_MS_MAX;
+function isRest(message: InboundMessage, before: InboundMessage): boolean {
+  return message.content.kind === 'text' && commandIn(message) === undefined && !isForward(message) && isCut(before);
 }
 
-function isCut(content: InboundMessage['content']): boolean {
-  if (content.kind !== 'text' || commandOf(content.text) !== undefined) return false;
+function isCut(message: InboundMessage): boolean {
+  const { content } = message;
+  if (content.kind !== 'text' || commandIn(message) !== undefined) return false;
   return content.text.length >= CUT_CHARS_MIN && content.text.length <= CUT_CHARS_MAX;
 }

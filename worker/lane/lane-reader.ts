@@ -2,7 +2,7 @@ import { decodeMessage } from '../../shared/flow/message.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import { fieldsOf } from '../../shared/redis/fields.ts';
 import type { EntryId, Keys, LaneKey } from '../../shared/redis/keys.ts';
-import { CANCELLED, EDITED, REFUSED } from './attempt.ts';
+import { CANCELLED, EDITED, MERGED_INTO, REFUSED } from './attempt.ts';
 import type { Waiting } from './fragments.ts';
 
 /** What the ledger records of an entry besides its outcome. */
@@ -52,10 +52,11 @@ async function readGlance(redis: RedisClient, keys: Keys, entry: EntryId): Promi
 
 /** A message that still waits for its turn; undefined when it does not, or cannot be read. */
 async function readWaiting(redis: RedisClient, keys: Keys, entry: EntryId): Promise<Waiting | undefined> {
-  const [[found], [edited, ...marks]] = await Promise.all([
+  const [[found], [edited, into, ...marks]] = await Promise.all([
     redis.xrange(keys.inbound, entry, entry),
-    redis.hmget(keys.turn(entry), EDITED, CANCELLED, REFUSED),
+    redis.hmget(keys.turn(entry), EDITED, MERGED_INTO, CANCELLED, REFUSED),
   ]);
   const decoded = decodeMessage((found && edited) ?? fieldsOf(found?.[1] ?? []).get('message'));
-  return decoded.ok && marks.every((mark) => mark === null) ? { entry, message: decoded.value } : undefined;
+  if (!decoded.ok || marks.some((mark) => mark !== null)) return undefined;
+  return { entry, message: decoded.value, ...(into !== null && { isTaken: true }) };
 }

@@ -14,7 +14,7 @@ import { bindScript } from '../../shared/redis/script.ts';
 import { type Attempt, CANCELLED } from './attempt.ts';
 import { type BeginReply, beginAttempt } from './begin-attempt.ts';
 import { createClock } from './clock.ts';
-import type { Waiting } from './fragments.ts';
+import { BURST_MAX, type Waiting } from './fragments.ts';
 import { type Glance, readBehind, readGlances, readRefused } from './lane-reader.ts';
 import { createLedger, type Ledger } from './ledger.ts';
 import { type SettleReply, settleAttempt, TURN_KEEP_SECONDS } from './settle-attempt.ts';
@@ -143,13 +143,13 @@ export function createLane(redis: RedisClient, keys: Keys, messagesMax = LANE_ME
     },
     async admit(count) {
       const call = ++calls;
-      const args = [INBOUND_GROUP, 'dispatcher', count, keys.lanePrefix, keys.turnPrefix, messagesMax, call];
+      const args = [INBOUND_GROUP, 'dispatcher', count, keys.lanePrefix, keys.turnPrefix, messagesMax, BURST_MAX, call];
       const at = [keys.inbound, keys.lanes, keys.absent, admitted];
       const ask = () => admit(at, args);
       const [[newest, read, heads, broken, cancelled]] = await clock.learn(ask, ([, timeMs]) => timeMs);
       return { newest, read, heads: heads.map(headOf), broken, cancelled };
     },
-    behind: (lane) => readBehind(redis, keys, lane, messagesMax),
+    behind: (lane) => readBehind(redis, keys, lane, messagesMax + BURST_MAX),
     conclusionOf: (entry) => redis.hget(keys.turn(entry), 'conclusion'),
     isCancelled: async (entry) => (await redis.hexists(keys.turn(entry), CANCELLED)) === 1,
     async takePass(everyMs) {

@@ -35,6 +35,8 @@ export interface Settings extends RoomSettings {
   timeZone: string;
   /** Secret to this installation; the codes of message headers are made from it. */
   headerSecret: string;
+  /** How long a text waits for messages that are forwarded with it. */
+  commentWaitMs: number;
   maxAttempts: number;
   turnTimeoutMs: number;
   /** How long the recovery of a message may take in total. */

@@ -8,7 +8,7 @@ import { type Attempt, SAID } from '../lane/attempt.ts';
 import type { Waiting } from '../lane/fragments.ts';
 import { conclude, type Decision } from '../lane/verdict.ts';
 import type { UserRecord } from '../session/record.ts';
-import { readContents } from './attachments.ts';
+import { isBurst, readContents } from './attachments.ts';
 import { supersededBy } from './busy.ts';
 import type { TurnPorts } from './turn.ts';
 
@@ -38,11 +38,14 @@ export async function answer(
   const reading = await readContents({ settings, store, telegram: ports.telegram }, attempt, messages, time.signal);
   if (reading.kind === 'decided') return reading.decision;
   const into = await supersededBy(ports, attempt);
+  // Each of several forwards says by itself where it is from.
+  const { forwardedFrom: _, ...together } = message;
+  const asked = isBurst(messages) ? together : message;
   if (into !== undefined) {
-    await store.sessions.open(attempt, pendingRecord(settings, attempt, message, reading.content), 0);
+    await store.sessions.open(attempt, pendingRecord(settings, attempt, asked, reading.content), 0);
     return conclude({ outcome: 'merged', into, parts: [] });
   }
-  return askInSight(ports, attempt, { message, content: reading.content }, to, time);
+  return askInSight(ports, attempt, { message: asked, content: reading.content }, to, time);
 }
 
 /** Asks the model while the user sees what it writes. */

@@ -1,6 +1,7 @@
 import type { InboundFile, InboundMessage } from '../../shared/flow/message.ts';
-import { chatCode } from '../ask/header.ts';
+import { chatCode, plainName } from '../ask/header.ts';
 import type { Attempt } from '../lane/attempt.ts';
+import { isForward } from '../lane/fragments.ts';
 import { conclude, type Decision, refused } from '../lane/verdict.ts';
 import { fileInWords } from '../media/label.ts';
 import { type Block, textBlock } from '../model/block.ts';
@@ -18,13 +19,16 @@ interface Item extends FileToRead {
   isOptional: boolean;
 }
 
+/** Words, or a file. */
+type Piece = { kind: 'words'; text: string } | { kind: 'label'; text: string } | ({ kind: 'file' } & Item);
+
 /** Trouble that lasts longer than one repeat does not hold up a message that can be answered without the file. */
 const OPTIONAL_TRIES = 2;
 
 /**
  * The content of a message and its further pieces: their text, the files that came with them, and those of the messages
- * that they answer. The text comes last: it asks about the files. The user is notified of a file that cannot be read,
- * unless the message is answered without it.
+ * that they answer. The text comes last: it asks about the files. Of forwards each comes with its origin, and what was
+ * written with them last. The user is notified of a file that cannot be read, unless the message is answered without it.
  *
  * Contract: throws `FencedError`, or what Redis throws. On abort it decides to hand the message back.
  */
@@ -35,28 +39,62 @@ export async function readContents(
   signal: AbortSignal,
 ): Promise<ContentReading> {
   const code = chatCode(ports.settings.headerSecret, attempt.chat);
-  const files: Block[] = [];
-  for (const item of messages.flatMap(itemsOf)) {
-    const reading = await readFile(ports, attempt, item, signal);
-    if (reading.kind === 'decided') return reading;
-    if (reading.kind === 'unreadable' && !item.isOptional) {
-      const notice = unreadableFile(attempt.texts, reading.why, item.file.name);
-      return { kind: 'decided', decision: conclude(refused(`file_${reading.why}`, notice)) };
+  const blocks: Block[] = [];
+  const pieces = isBurst(messages) ? forwardedPieces(messages) : ownPieces(messages);
+  for (const piece of pieces) {
+    if (piece.kind === 'words') blocks.push(textBlock(piece.text));
+    else if (piece.kind === 'label') blocks.push(textBlock(`[${code} ${piece.text}]`));
+    else {
+      const reading = await readFile(ports, attempt, piece, signal);
+      if (reading.kind === 'decided') return reading;
+      if (reading.kind === 'unreadable' && !piece.isOptional) {
+        const notice = unreadableFile(attempt.texts, reading.why, piece.file.name);
+        return { kind: 'decided', decision: conclude(refused(`file_${reading.why}`, notice)) };
+      }
+      blocks.push(...labelled(piece, code, reading.kind === 'read' ? reading.block : undefined));
     }
-    files.push(...labelled(item, code, reading.kind === 'read' ? reading.block : undefined));
   }
-  const text = messages.flatMap(wordsOf).join('\n');
-  if (files.length === 0) return { kind: 'read', content: text };
-  return { kind: 'read', content: [...files, ...(text === '' ? [] : [textBlock(text)])] };
+  const hasWordsAlone = pieces.every(({ kind }) => kind === 'words');
+  return { kind: 'read', content: hasWordsAlone ? blocks.map(({ text }) => text).join('\n') : blocks };
 }
 
-function itemsOf({ answers, content }: InboundMessage, at: number): Item[] {
+/** Whether messages are forwards that came together, with or without a comment before them. Pure. */
+export function isBurst(messages: readonly InboundMessage[]): boolean {
+  return messages.length > 1 && messages.slice(1).every(isForward);
+}
+
+/** Files first, then the words of all. */
+function ownPieces(messages: readonly InboundMessage[]): Piece[] {
+  const text = messages.flatMap(wordsOf).join('\n');
+  return [...messages.flatMap(filesOf), ...(text === '' ? [] : [{ kind: 'words', text } as const])];
+}
+
+/** Each forward with its origin, in order; then the words that they were sent with. */
+function forwardedPieces(messages: readonly InboundMessage[]): Piece[] {
+  const forwards = messages.flatMap((message, at) =>
+    isForward(message) ? forwardOf(message, at) : filesOf(message, at),
+  );
+  const comment = messages.filter((message) => !isForward(message)).flatMap(wordsOf);
+  return [...forwards, ...comment.map((text) => ({ kind: 'words', text }) as const)];
+}
+
+function forwardOf(message: InboundMessage, at: number): Piece[] {
+  const { content, forwardedFrom } = message;
+  const unread = content.kind === 'unsupported' ? `: ${content.what.replaceAll('_', ' ')}, which cannot be read` : '';
+  return [
+    { kind: 'label', text: `forwarded from ${plainName(forwardedFrom)}${unread}` },
+    ...filesOf(message, at).map((file) => ({ ...file, isOptional: true, triesMax: OPTIONAL_TRIES })),
+    ...wordsOf(message).map((text) => ({ kind: 'words', text }) as const),
+  ];
+}
+
+function filesOf({ answers, content }: InboundMessage, at: number): ({ kind: 'file' } & Item)[] {
   const own = content.kind === 'file' ? content.file : undefined;
   const nth = at === 0 ? '' : `:${at}`;
   return [
     ...(answers?.file ? [answeredItem(answers.file, `answered${nth}`)] : []),
     ...(own ? [ownItem(own, `content${nth}`, answers?.file !== undefined)] : []),
-  ];
+  ].map((item) => ({ kind: 'file', ...item }));
 }
 
 function answeredItem(file: InboundFile, field: string): Item {
@@ -71,8 +109,8 @@ function ownItem(file: InboundFile, field: string, hasNeighbour: boolean): Item 
 }
 
 /** A file after the line that says what it is; the line carries the chat's code, so that nobody can imitate it. */
-function labelled({ label }: Item, code: string, block: Block | undefined): Block[] {
-  if (block === undefined) return [textBlock(`[${code} ${label}; it cannot be shown]`)];
+function labelled({ label, file }: Item, code: string, block: Block | undefined): Block[] {
+  if (block === undefined) return [textBlock(`[${code} ${label ?? fileInWords(file)}; it cannot be shown]`)];
   return label === undefined ? [block] : [textBlock(`[${code} ${label}]`), block];
 }
 

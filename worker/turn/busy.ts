@@ -1,5 +1,5 @@
+import { commandIn, type InboundMessage } from '../../shared/flow/message.ts';
 import type { EntryId } from '../../shared/redis/keys.ts';
-import { commandOf } from '../../shared/telegram/commands.ts';
 import { type Attempt, BUSY } from '../lane/attempt.ts';
 import type { Lane } from '../lane/lane.ts';
 import { userStep } from '../session/store.ts';
@@ -11,7 +11,7 @@ interface BusyPorts {
 
 /**
  * The message behind this one that it is answered together with, where its chat wants that: the nearest one for the
- * model. A chat that wants to be interrupted leaves a running turn as well; one that merges, only a turn that has not
+ * model that is no piece of it. A chat that wants to be interrupted leaves a running turn as well; one that merges, only a turn that has not
  * begun to think. A recovery is never left: it decides about the conversation, not about one message.
  */
 export async function supersededBy({ lane }: BusyPorts, attempt: Attempt): Promise<EntryId | undefined> {
@@ -20,7 +20,7 @@ export async function supersededBy({ lane }: BusyPorts, attempt: Attempt): Promi
   const isOpen = way === 'interrupt' || (way === 'merge' && !isBegun);
   if (!isOpen || attempt.stage !== 'none' || attempt.trial !== undefined || attempt.isBlamed) return undefined;
   const behind = await lane.behind(attempt.lane);
-  return behind.find(({ message: { content } }) => isForModel(content))?.entry;
+  return behind.find(({ message, isTaken }) => isForModel(message) && !isTaken)?.entry;
 }
 
 /** Whether the chat wants a new message to cut the running turn short. */
@@ -28,7 +28,6 @@ export function isInterruptible(attempt: Attempt): boolean {
   return attempt.choice(BUSY) === 'interrupt';
 }
 
-function isForModel(content: { kind: string; text?: string }): boolean {
-  if (content.kind === 'unsupported') return false;
-  return content.kind !== 'text' || commandOf(content.text ?? '') === undefined;
+function isForModel(message: InboundMessage): boolean {
+  return message.content.kind !== 'unsupported' && commandIn(message) === undefined;
 }

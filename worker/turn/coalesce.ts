@@ -1,20 +1,23 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import type { InboundMessage } from '../../shared/flow/message.ts';
 import type { EntryId } from '../../shared/redis/keys.ts';
-import type { Attempt, Conclusion } from '../lane/attempt.ts';
-import { mayHavePieces, piecesOf, type Waiting } from '../lane/fragments.ts';
+import { type Attempt, ageMs, type Conclusion, MERGED_INTO } from '../lane/attempt.ts';
+import { mayBeComment, mayHavePieces, piecesOf, type Waiting } from '../lane/fragments.ts';
 import type { Lane } from '../lane/lane.ts';
 import type { Decision } from '../lane/verdict.ts';
+import { userStep } from '../session/store.ts';
 
 /** What gathering works with. */
 export interface GatherPorts {
   lane: Pick<Lane, 'behind'>;
+  /** How long a text waits for messages that are forwarded with it. */
+  commentWaitMs: number;
 }
 
 /** The further pieces of a message, or the decision to wait because more may come. */
 export type Gathering = { kind: 'gathered'; pieces: readonly Waiting[] } | { kind: 'decided'; decision: Decision };
 
-/** The fields of a piece's turn: the message that it was merged into, and whether that one failed. */
-const INTO = 'mergedInto';
+/** The field of a piece's turn that says that the message into which it was merged failed. */
 const FAILED = 'mergedFailed';
 /** The fields of the turn of a message with pieces: how many it saw when it waited, and the entries that it took. */
 const SEEN = 'piecesSeen';
@@ -23,18 +26,27 @@ const TAKEN = 'pieces';
 const WAIT_MS = 1_000;
 
 /**
- * Takes the further pieces of a message (an album, or a pasted text that Telegram split) out of its lane; each of them
- * is then settled as merged in its turn. The list of pieces is stored in one step with the mark on each, so all later
+ * Takes the further pieces of a message (an album, a pasted text that Telegram split, messages that were forwarded
+ * together or with a comment) out of its lane; each of them is then settled as merged in its turn. The list of pieces is stored in one step with the mark on each, so all later
  * attempts take the same ones. A piece that comes too late is a message of its own.
  *
  * Contract: throws `FencedError`, or what Redis throws.
  */
-export async function gather({ lane }: GatherPorts, attempt: Attempt, message: InboundMessage): Promise<Gathering> {
+export async function gather(
+  { lane, commentWaitMs }: GatherPorts,
+  attempt: Attempt,
+  message: InboundMessage,
+  signal: AbortSignal,
+): Promise<Gathering> {
   const taken = entriesTaken(attempt);
-  if (taken === undefined && !mayHavePieces(message)) return { kind: 'gathered', pieces: [] };
+  const isComment = mayBeComment(message) && !isRecorded(attempt);
+  if (taken === undefined && !isComment && !mayHavePieces(message)) return { kind: 'gathered', pieces: [] };
+  if (taken === undefined && isComment) await waitFor(commentWaitMs - ageMs(attempt), signal);
   const behind = await lane.behind(attempt.lane);
   if (taken !== undefined) return { kind: 'gathered', pieces: behind.filter(({ entry }) => taken.includes(entry)) };
   const pieces = piecesOf(message, behind);
+  // Most texts are no comment, and are not held up.
+  if (isComment && pieces.length === 0) return { kind: 'gathered', pieces };
   const turn = attempt.keys.turn(attempt.entry);
   if (attempt.field(SEEN) !== String(pieces.length)) {
     await attempt.write('', [['HSET', turn, SEEN, pieces.length]]);
@@ -42,7 +54,7 @@ export async function gather({ lane }: GatherPorts, attempt: Attempt, message: I
   }
   await attempt.write('gathered', [
     ['HSET', turn, TAKEN, JSON.stringify(pieces.map(({ entry }) => entry))],
-    ...pieces.map(({ entry }) => ['HSET', attempt.keys.turn(entry), INTO, attempt.entry] as const),
+    ...pieces.map(({ entry }) => ['HSET', attempt.keys.turn(entry), MERGED_INTO, attempt.entry] as const),
   ]);
   if (pieces.length === 0) return { kind: 'gathered', pieces };
   // A piece may have been edited until it was marked; from now on it cannot.
@@ -50,9 +62,18 @@ export async function gather({ lane }: GatherPorts, attempt: Attempt, message: I
   return { kind: 'gathered', pieces: (await lane.behind(attempt.lane)).filter(({ entry }) => marked.has(entry)) };
 }
 
+/** A message that stands in its conversation without its forwards cannot take them any more. */
+function isRecorded({ field, session }: Attempt): boolean {
+  return field(`did:${userStep(session)}`) !== undefined;
+}
+
+async function waitFor(ms: number, signal: AbortSignal): Promise<void> {
+  if (ms > 0) await pause(ms, undefined, { signal }).catch(() => undefined);
+}
+
 /** How a message ends that was merged into another one; undefined for any other. Its user is notified there. */
 export function mergedConclusion(attempt: Attempt): Conclusion | undefined {
-  const into = attempt.field(INTO) as EntryId | undefined;
+  const into = attempt.field(MERGED_INTO) as EntryId | undefined;
   if (into === undefined) return undefined;
   if (attempt.field(FAILED) === undefined) return { outcome: 'merged', into, parts: [] };
   return { outcome: 'failed', reason: 'merged', into, parts: [] };

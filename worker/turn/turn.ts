@@ -1,5 +1,6 @@
+import { commandIn } from '../../shared/flow/message.ts';
 import type { Telegram } from '../../shared/telegram/client.ts';
-import { commandOf, isPermitted } from '../../shared/telegram/commands.ts';
+import { isPermitted } from '../../shared/telegram/commands.ts';
 import type { Destination } from '../../shared/telegram/messages.ts';
 import { conversationRequest } from '../ask/call.ts';
 import type { AskPorts } from '../ask/conversation.ts';
@@ -143,16 +144,17 @@ async function decide(ports: TurnPorts, attempt: Attempt, to: Destination, time:
       attempt,
       failed(attempt, 'attempts_used_up', attempt.texts.unavailable, 'each attempt was cut short'),
     );
-  if (message.content.kind === 'unsupported')
-    return conclude(refused('unsupported_kind', unsupportedKind(attempt.texts, message.content.what)));
-  const command = message.content.kind === 'text' ? commandOf(message.content.text) : undefined;
+  const command = commandIn(message);
   if (command && !isPermitted(command, message.from))
     return conclude(refused('not_permitted', attempt.texts.notPermitted));
   const isGroup = message.chatType !== 'private';
   if (command) return carryOut({ ...ports.commands, ask: ports.ask }, command, { attempt, isGroup, time });
-  const gathered = await gather(ports, attempt, message);
+  const { commentWaitMs } = ports.ask.settings;
+  const gathered = await gather({ lane: ports.lane, commentWaitMs }, attempt, message, time.signal);
   if (gathered.kind === 'decided') return gathered.decision;
   const { pieces } = gathered;
+  if (message.content.kind === 'unsupported' && pieces.length === 0)
+    return conclude(refused('unsupported_kind', unsupportedKind(attempt.texts, message.content.what)));
   return failTogether(attempt, await answer(ports, attempt, { message, pieces }, to, time), pieces);
 }
 

@@ -1,8 +1,10 @@
 -- Puts a message on the stream and returns its entry. Count it first: see counts.lua.
-local function add_message(inbound, chat, message, traceparent, cancels)
+local function add_message(inbound, chat, message, traceparent, cancels, forwarded)
   local fields = { 'chat', chat, 'message', message, 'traceparent', traceparent }
-  if cancels ~= '' then
-    fields[7], fields[8] = 'cancels', cancels
+  for name, value in pairs({ cancels = cancels, forwarded = forwarded }) do
+    if value ~= '' then
+      fields[#fields + 1], fields[#fields + 2] = name, value
+    end
   end
   return redis.call('XADD', inbound, '*', unpack(fields))
 end

@@ -23,6 +23,18 @@ test('the message right after a text that an app cut belongs to it, and no other
   for (const messageId of [5, 7, 51]) expect(followUps.includes(said({ messageId }))).toBe(false);
 });
 
+test('what is forwarded within two seconds of an addressed message belongs to it', () => {
+  const followUps = new FollowUps();
+  followUps.note(said({ sentAtMs: 10_000 }));
+  const forward = (over: Partial<InboundMessage>) => followUps.includes(said({ forwardedFrom: 'Ann', ...over }));
+  expect([10_000, 11_000, 12_000].every((sentAtMs) => forward({ sentAtMs }))).toBe(true);
+  expect([9_000, 13_000].some((sentAtMs) => forward({ sentAtMs }))).toBe(false);
+  expect([forward({ sentAtMs: 10_000, from: { id: 9 } }), followUps.includes(said({ sentAtMs: 10_000 }))]).toEqual([
+    false,
+    false,
+  ]);
+});
+
 test('remembers the newest thousand', () => {
   const followUps = new FollowUps();
   for (let id = 0; id <= 1_000; id++) followUps.note(said({ album: `a${id}` }));

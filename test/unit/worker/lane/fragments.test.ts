@@ -6,7 +6,7 @@ import { mayHavePieces, piecesOf, type Waiting } from '../../../../worker/lane/f
 const LONG = 'x'.repeat(4_096);
 const T0 = 1_800_000_000_000;
 
-type Change = Partial<Pick<InboundMessage, 'album' | 'sentAtMs'>> & { by?: number };
+type Change = Partial<Pick<InboundMessage, 'album' | 'sentAtMs' | 'forwardedFrom'>> & { by?: number };
 
 function message(content: InboundMessage['content'], { by = 1, ...change }: Change = {}): InboundMessage {
   const fixed = { v: 1, updateId: 1, chatId: 1, chatType: 'group', messageId: 1, sentAtMs: T0 } as const;
@@ -16,6 +16,7 @@ function message(content: InboundMessage['content'], { by = 1, ...change }: Chan
 const text = (words: string, change?: Change) => message({ kind: 'text', text: words }, change);
 const photo = (album?: string, change?: Change) =>
   message({ kind: 'file', text: '', file: { what: 'photo', fileId: 'f' } }, { ...change, ...(album && { album }) });
+const forward = (change?: Change) => text('they said', { forwardedFrom: 'Ann', ...change });
 const voice = (album?: string) => message({ kind: 'unsupported', what: 'voice' }, album ? { album } : {});
 
 const waiting = (...messages: InboundMessage[]): Waiting[] =>
@@ -28,6 +29,8 @@ test.each<[string, boolean, InboundMessage]>([
   ['a text of 3,500 characters', true, text('x'.repeat(3_500))],
   ['a text of 3,499 characters', false, text('x'.repeat(3_499))],
   ['a text that is longer than a message can be', false, text(`${LONG}x`)],
+  ['a forward', true, forward()],
+  ['a forwarded voice message', true, { ...voice(), forwardedFrom: 'Ann' }],
   ['a command with a long tail', false, text(`/new ${LONG}`)],
   ['an unreadable video of an album', false, voice('a')],
 ])('%s may have further pieces: %s', (_what, expected, first) => {
@@ -46,6 +49,18 @@ test.each<[string, string[], InboundMessage, InboundMessage[]]>([
   ['no command into a text', [], text(LONG), [text('/new')]],
   ['no photo into a text', [], text(LONG), [photo(), text('end')]],
   ['nothing into a short text', [], text('short'), [text('end')]],
+  ['forwards into a comment', ['1-0', '2-0'], text('look'), [forward(), forward(), text('next')]],
+  ['forwards of any kind into a forward', ['1-0', '2-0'], forward(), [photo('a', { forwardedFrom: 'B' }), forward()]],
+  ['no forward past something written', [], text('look'), [text('wait'), forward()]],
+  ['no forward of another person', [], text('look'), [forward({ by: 2 })]],
+  ['no forward into a command', [], text('/help'), [forward()]],
+  ['no forward that was sent 3 seconds later', [], text('look'), [forward({ sentAtMs: T0 + 3_000 })]],
+  ['no forward into a text that was cut', [], text(LONG), [forward()]],
 ])('a message merges %s', (_what, expected, first, behind) => {
   expect(piecesOf(first, waiting(...behind)).map(({ entry }) => entry)).toEqual(expected);
+});
+
+test('a comment takes at most a hundred forwards', () => {
+  const many = waiting(...Array.from({ length: 130 }, () => forward()));
+  expect(piecesOf(text('look'), many)).toHaveLength(100);
 });
