@@ -5,6 +5,7 @@ import { CHAT, eachInWorld, spawn, world } from '../fixture/each-test.ts';
 import { inboundText } from '../fixture/inbound.ts';
 import { nextOutcome, settledOutcomes, untilSettled } from '../fixture/ledger.ts';
 import { until } from '../fixture/root.ts';
+import { forwarded } from '../stand-in/telegram/inbound-kinds.ts';
 
 const TAKEN = 3;
 const WRITTEN = 20;
@@ -79,6 +80,70 @@ test('messages refused after the notice of others was stored get a notice of the
   await until('both notices', () => (notices().length === 2 ? true : undefined));
   expect(await reasons()).toEqual([...EXPECTED, 'lane_full', 'lane_full']);
   expect(notices()[1]).toContain('2 of them');
+});
+
+/** Refused messages that stand on both sides of others: forwards may exceed the limit. Answers how many there are. */
+function writeInterleaved(): number {
+  const date = Math.floor(Date.now() / 1000);
+  const extra = forwarded({ type: 'hidden_user', name: 'Ann' });
+  for (const text of ['1', '2', '3', 'r1', 'r2']) world.telegram.say(CHAT, text, { date });
+  for (const text of ['f1', 'f2']) world.telegram.say(CHAT, text, { date: date + 9, extra });
+  for (const text of ['r3', 'r4']) world.telegram.say(CHAT, text, { date: date + 9 });
+  return 9;
+}
+
+const BLOCKED = { status: 403, description: 'Forbidden: bot was blocked by the user' };
+
+test('messages over a full lane that stand apart get one notice for all, and each its outcome in its turn', async () => {
+  const written = writeInterleaved();
+  await spawn();
+  const settled = await untilSettled(world, written, 20_000);
+  expect(await reasons()).toEqual([
+    ...Array(TAKEN).fill('answered'),
+    ...['lane_full', 'lane_full', 'answered', 'merged', 'lane_full', 'lane_full'],
+  ]);
+  expect(notices()).toEqual([expect.stringContaining('4 of them')]);
+  expect(settled.map(({ entry }) => entry)).toEqual(settled.map(({ entry }) => entry).sort());
+  expect(settled.slice(-2).map(({ into }) => into)).toEqual([settled[3]?.entry, settled[3]?.entry]);
+});
+
+test.each(['answer stored', 'settled'])(
+  'killed at "%s" of the notice for messages that stand apart: no message is told twice, and none untold',
+  async (step) => {
+    const written = writeInterleaved();
+    const victim = await spawn({ SPILLWAY_FAIL_AT: `${step}:${TAKEN + 1}` });
+    expect(await victim.ended).toBe('SIGKILL');
+    await spawn({ SPILLWAY_FAIL_AT: '' });
+    await untilSettled(world, written, 20_000);
+    expect(notices().map((text) => /\d of them|this one/.exec(text)?.[0])).toEqual(['4 of them']);
+  },
+);
+
+test('where the notice cannot be delivered, the messages that stand apart are told by another one', async () => {
+  const written = writeInterleaved();
+  world.telegram.fail('sendMessage', BLOCKED, 1, ({ text }) => String(text).includes('Too many'));
+  await spawn();
+  await untilSettled(world, written, 20_000);
+  expect((await reasons()).slice(TAKEN)).toEqual([
+    ...['telegram_gone', 'telegram_gone', 'answered', 'merged', 'lane_full', 'lane_full'],
+  ]);
+  expect(notices()).toEqual([expect.stringContaining('2 of them')]);
+});
+
+test('a flood of hundreds gets one notice', async () => {
+  for (let number = 1; number <= 300; number++) world.telegram.say(CHAT, `message ${number}`);
+  await spawn();
+  await untilSettled(world, 300, 40_000);
+  expect(notices()).toEqual([expect.stringContaining(`${300 - TAKEN} of them`)]);
+});
+
+test('after a /stop, what a full lane did not take is told anew', async () => {
+  const date = Math.floor(Date.now() / 1000);
+  for (const text of ['1', '2', '3', 'r1', '/stop', 'r2']) world.telegram.say(CHAT, text, { date });
+  await spawn();
+  await untilSettled(world, 6, 20_000);
+  expect((await reasons()).slice(-2)).toEqual(['stop', 'lane_full']);
+  expect(notices()).toEqual([expect.stringContaining('this one')]);
 });
 
 test('when the bot is blocked every message ends as undeliverable, the refused ones in one job', async () => {

@@ -15,10 +15,12 @@ export interface Conclusion {
   outcome: Outcome;
   /** A short code for the ledger; absent for a plain answer. */
   reason?: string;
-  /** The message into which this one was merged, as a fragment of it. */
+  /** The message into which this one was merged, as a fragment of it, or whose reply reports on it. */
   into?: EntryId;
   /** The entries behind this one that end with it, in order: this message's parts report on them. */
   also?: readonly EntryId[];
+  /** Further entries behind this one that this message's parts report on; each ends in its own turn. */
+  told?: readonly EntryId[];
   /** What is sent, in order, as plain texts. */
   parts: readonly string[];
   /** How each part is shown; `null` for a plain text. Absent where all are, and before version 0.3. */
@@ -62,6 +64,8 @@ export const REFUSED = 'refused';
 export const MERGED_INTO = 'mergedInto';
 /** The turn's field for its message as it was edited before the first attempt began: see `edit.lua`. */
 export const EDITED = 'edited';
+/** The turn's field for the message whose reply reports on this one: see `Conclusion.told`. */
+export const TOLD = 'toldBy';
 /** The turn's field that counts its timeouts. */
 export const TIMEOUTS = 'timeouts';
 /** The turn's field that records a refusal because of the content of the message or its conversation. */

@@ -2,7 +2,7 @@ import { decodeMessage } from '../../shared/flow/message.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import { fieldsOf } from '../../shared/redis/fields.ts';
 import type { EntryId, Keys, LaneKey } from '../../shared/redis/keys.ts';
-import { CANCELLED, EDITED, MERGED_INTO, REFUSED } from './attempt.ts';
+import { CANCELLED, EDITED, MERGED_INTO, REFUSED, TOLD } from './attempt.ts';
 import type { Waiting } from './fragments.ts';
 
 /** What the ledger records of an entry besides its outcome. */
@@ -15,6 +15,16 @@ export interface Glance {
 
 /** A limit per step, because a script must not block the others for long; the rest end with the next message. */
 const REFUSED_AT_ONCE_MAX = 200;
+/** As many as one notice reports on. */
+const REFUSED_TOLD_MAX = 2_000;
+
+/** What was refused at admission and waits behind a lane's head, in order. */
+export interface Refused {
+  /** The entries directly behind it, up to a bound. */
+  adjacent: EntryId[];
+  /** Those behind other messages, and those over the bound. */
+  others: EntryId[];
+}
 
 /** The messages waiting behind a lane's head, in order, without refused, cancelled and unreadable ones. */
 export async function readBehind(
@@ -28,12 +38,16 @@ export async function readBehind(
   return waiting.filter((each) => each !== undefined);
 }
 
-/** The entries directly behind a lane's head that were refused at admission, in order, up to a bound. */
-export async function readRefused(redis: RedisClient, keys: Keys, lane: LaneKey): Promise<EntryId[]> {
-  const entries = (await redis.lrange(keys.lane(lane), 1, REFUSED_AT_ONCE_MAX)) as EntryId[];
-  const marks = await Promise.all(entries.map((entry) => redis.hmget(keys.turn(entry), REFUSED, CANCELLED)));
-  const end = marks.findIndex(([refused, cancelled]) => refused === null || cancelled !== null);
-  return end === -1 ? entries : entries.slice(0, end);
+/** What was refused at admission behind a lane's head: what a notice has reported on, or else what none has. */
+export async function readRefused(redis: RedisClient, keys: Keys, lane: LaneKey, isTold: boolean): Promise<Refused> {
+  const entries = (await redis.lrange(keys.lane(lane), 1, REFUSED_TOLD_MAX)) as EntryId[];
+  const marks = await Promise.all(entries.map((entry) => redis.hmget(keys.turn(entry), REFUSED, CANCELLED, TOLD)));
+  const isRefused = ([refused, cancelled, told]: (string | null)[]) =>
+    refused !== null && cancelled === null && (told !== null) === isTold;
+  const end = marks.findIndex((each) => !isRefused(each));
+  const adjacent = entries.slice(0, Math.min(end === -1 ? entries.length : end, REFUSED_AT_ONCE_MAX));
+  const others = entries.filter((_, at) => at >= adjacent.length && isRefused(marks[at] ?? []));
+  return { adjacent, others };
 }
 
 /** The traces and times of entries, in order; an entry that is gone is omitted. */

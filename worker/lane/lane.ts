@@ -15,7 +15,7 @@ import { type Attempt, CANCELLED } from './attempt.ts';
 import { type BeginReply, beginAttempt } from './begin-attempt.ts';
 import { createClock } from './clock.ts';
 import { BURST_MAX, type Waiting } from './fragments.ts';
-import { type Glance, readBehind, readGlances, readRefused } from './lane-reader.ts';
+import { type Glance, type Refused, readBehind, readGlances, readRefused } from './lane-reader.ts';
 import { createLedger, type Ledger } from './ledger.ts';
 import { type SettleReply, settleAttempt, TURN_KEEP_SECONDS } from './settle-attempt.ts';
 
@@ -76,8 +76,8 @@ export interface Lane {
   /** Restores pending entries that are in no lane to their place; returns the heads of all lanes. */
   readmit(): Promise<{ heads: Head[]; broken: EntryId[]; restored: number }>;
   begin(entry: EntryId, lane: LaneKey, newSession: SessionId): Promise<Begun>;
-  /** The entries directly behind a lane's head that were refused at admission, in order, up to a bound. */
-  refusedBehind(lane: LaneKey): Promise<EntryId[]>;
+  /** What was refused at admission behind a lane's head: what a notice has reported on, or else what none has. */
+  refusedBehind(lane: LaneKey, isTold: boolean): Promise<Refused>;
   /** The traces and times of entries, in order; an entry that is gone is omitted. */
   glance(entries: readonly EntryId[]): Promise<Glance[]>;
   /**
@@ -163,7 +163,7 @@ export function createLane(redis: RedisClient, keys: Keys, messagesMax = LANE_ME
     },
     begin: (entry, lane, newSession) => beginAttempt({ begin, write, keys, clock }, entry, lane, newSession),
     settle: (attempt, record, also = []) => settleAttempt(settle, keys, attempt, record, also),
-    refusedBehind: (lane) => readRefused(redis, keys, lane),
+    refusedBehind: (lane, isTold) => readRefused(redis, keys, lane, isTold),
     glance: (entries) => readGlances(redis, keys, entries),
     async discard(entry, record, alert) {
       const at = [keys.inbound, keys.outcomes, keys.dead, keys.alerts, keys.counts, keys.turn(entry)];

@@ -8,6 +8,7 @@ import { backoffMs } from '../lane/backoff.ts';
 import type { Verdict } from '../lane/verdict.ts';
 import { type DeliveryTime, deliver } from '../reply/outbox.ts';
 import { moveChat } from './moved-chat.ts';
+import { untold } from './not-taken.ts';
 import type { TurnPorts } from './turn.ts';
 
 /** A finished reply is already paid for, so it may outlast longer trouble than a model call. */
@@ -53,10 +54,12 @@ export async function deliverConclusion(
 /** The end of a message whose conclusion cannot be delivered: only the operator can be notified. */
 export async function undeliverable(
   attempt: Attempt,
-  { also }: Conclusion,
+  conclusion: Conclusion,
   reason: string,
   why: string,
 ): Promise<Verdict> {
-  await attempt.write('undeliverable', [alertCommand(attempt.keys, undeliverableAlert(attempt, why))]);
+  const { also } = conclusion;
+  const alert = alertCommand(attempt.keys, undeliverableAlert(attempt, why));
+  await attempt.write('undeliverable', [alert, ...untold(attempt, conclusion)]);
   return { kind: 'settle', conclusion: { outcome: 'undeliverable', reason, parts: [], ...(also && { also }) } };
 }

@@ -19,6 +19,7 @@ import { answer } from './answering.ts';
 import { failTogether, gather, mergedConclusion } from './coalesce.ts';
 import { deliverConclusion, undeliverable } from './delivery.ts';
 import { destinationOf } from './moved-chat.ts';
+import { notTaken } from './not-taken.ts';
 import { isStored, storeConclusion, withNotices } from './stored-conclusion.ts';
 
 /** What a turn works with. */
@@ -138,7 +139,7 @@ async function decide(ports: TurnPorts, attempt: Attempt, to: Destination, time:
   const message = attempt.message.value;
   const before = concludedBefore(attempt);
   if (before) return conclude(before);
-  if (attempt.field(REFUSED) !== undefined) return conclude(await notTaken(ports, attempt));
+  if (attempt.field(REFUSED) !== undefined) return notTaken(ports, attempt);
   if (attempt.attempts > ports.ask.settings.maxAttempts)
     return failTogether(
       attempt,
@@ -156,12 +157,6 @@ async function decide(ports: TurnPorts, attempt: Attempt, to: Destination, time:
   if (message.content.kind === 'unsupported' && pieces.length === 0)
     return conclude(refused('unsupported_kind', unsupportedKind(attempt.texts, message.content.what)));
   return failTogether(attempt, await answer(ports, attempt, { message, pieces }, to, time), pieces);
-}
-
-/** A message that was not accepted, and all those directly behind it: they end at once, with one notice. */
-async function notTaken({ lane }: TurnPorts, { lane: own, texts }: Attempt): Promise<Conclusion> {
-  const also = await lane.refusedBehind(own);
-  return { ...refused('lane_full', texts.laneFull(1 + also.length)), ...(also.length > 0 && { also }) };
 }
 
 /** What another message decided about this one while it waited. */
