@@ -1,3 +1,4 @@
+import type { Config } from '../shared/base/config.ts';
 import type { Service } from '../shared/base/lifecycle.ts';
 import type { RedisClient } from '../shared/redis/connection.ts';
 import type { EntryId, Keys } from '../shared/redis/keys.ts';
@@ -9,6 +10,7 @@ import type { Lane } from './lane/lane.ts';
 import { openWorker, QUEUE_LIMITS, type TurnQueue } from './lane/queue.ts';
 import { createUsageBook } from './lane/usage-book.ts';
 import { createMediaStore, type MediaStore } from './media/store.ts';
+import { createTranscriber, type Transcriber } from './media/transcriber.ts';
 import type { Endpoint } from './recovery/endpoint.ts';
 import { fixedPartsOf } from './recovery/fixed-parts.ts';
 import { createDrafts, DRAFTS_EVERY_MS, DRAFTS_REFRESH_MS } from './reply/drafts.ts';
@@ -35,6 +37,7 @@ export interface ShardPorts {
 
 /** How long running turns get when the process is asked to end; then they are handed back intact. */
 const DRAIN_MS = 25_000;
+const TRANSCRIPTION_MS_MAX = 120_000;
 
 /** Runs the jobs of a shard until it is stopped: running turns get a while, then they are handed back. */
 export function startJobs(
@@ -50,7 +53,8 @@ export function startJobs(
   const ask = askPorts(ports, shared, shard, memory);
   const commands = commandPorts(ports, shard, memory, ask.store.media);
   const progress = progressViews(ports);
-  const turn = { ask, telegram: ports.telegram, progress, lane, commands };
+  const transcriber = transcriberOf(ports.config);
+  const turn = { ask, telegram: ports.telegram, progress, lane, commands, transcriber };
   const processor = createProcessor({ turn, queue, share, discard, ending: ending.signal });
   const limits = { ...QUEUE_LIMITS, ...ports.limits };
   const worker = openWorker(shard.queueRedis, shard.keys, telemetry, { share, limits }, processor);
@@ -68,6 +72,14 @@ export function startJobs(
       clearTimeout(timer);
     },
   };
+}
+
+/** The endpoint that hears, if there is one. A call takes less than its turn, so that a slow one is known as the reason. */
+function transcriberOf(config: Config): Transcriber | undefined {
+  const { TRANSCRIPTION_BASE_URL: baseUrl, TRANSCRIPTION_API_KEY: apiKey, TRANSCRIPTION_MODEL: model } = config;
+  if (baseUrl === undefined || model === undefined) return undefined;
+  const timeoutMs = Math.min(TRANSCRIPTION_MS_MAX, Math.ceil(config.TURN_TIMEOUT_MS / 2));
+  return createTranscriber({ baseUrl, apiKey, model, timeoutMs });
 }
 
 /** What the model is asked with in the chats of one shard. */

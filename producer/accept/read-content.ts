@@ -4,6 +4,7 @@ import { type RawMessage, wellFormed } from './raw-message.ts';
 import { fileOf, MOVING } from './read-file.ts';
 import { inWords, mediaInWords } from './read-kinds.ts';
 import { richText } from './read-rich.ts';
+import { soundOf } from './read-sound.ts';
 import { SERVICE_FIELDS } from './service-fields.ts';
 
 /** Kinds of content that people send and deserve an answer to, although this version cannot read them. */
@@ -27,7 +28,13 @@ export function contentOf(message: RawMessage, textMaxChars: number): InboundMes
   if (text !== '') return { kind: 'text', text: capped(text, textMaxChars) };
   const caption = writtenText(message.caption);
   const file = fileOf(message);
-  if (file) return { kind: 'file', text: capped(caption, textMaxChars), file };
+  const spoken = soundOf(message);
+  const heard = spoken && { sound: spoken.sound };
+  if (file) return { kind: 'file', text: capped(caption, textMaxChars), file, ...heard };
+  if (spoken) {
+    const words = caption === '' ? {} : { text: capped(caption, textMaxChars) };
+    return { kind: 'unsupported', what: spoken.what, ...words, ...heard };
+  }
   const described = inWords(message) ?? unseen(message, caption) ?? richText(message.rich_message);
   if (described !== '') return { kind: 'text', text: capped(described, textMaxChars) };
   const what = UNSUPPORTED.find((kind) => kind in message);

@@ -76,6 +76,12 @@ const environment = z.object({
   SESSION_RETENTION_DAYS: positive.default(90),
   SYSTEM_PROMPT_FILE: z.string().optional(),
   COMPACTION_PRESERVE_FILE: z.string().optional(),
+  TRANSCRIPTION_BASE_URL: pingUrl.optional(),
+  TRANSCRIPTION_API_KEY: z
+    .string()
+    .regex(/^[\x21-\x7e]+$/, 'expected a key without spaces')
+    .optional(),
+  TRANSCRIPTION_MODEL: z.string().optional(),
   REDIS_URL: z.url({ protocol: /^rediss?$/, error: 'expected redis://… or rediss://…' }).optional(),
   REDIS_SENTINELS: sentinelNodes.optional(),
   REDIS_SENTINEL_MASTER: sentinelMaster.optional(),

@@ -10,7 +10,10 @@ const REQUIRED: Record<Role, readonly string[]> = {
 /** One without the other is a mistake: no deliveries, or deliveries that anyone could forge. */
 const WEBHOOK = ['TELEGRAM_WEBHOOK_URL', 'TELEGRAM_WEBHOOK_SECRET'] as const;
 const SENTINEL = ['REDIS_SENTINELS', 'REDIS_SENTINEL_MASTER'] as const;
+/** The key may be absent: some endpoints want none. */
+const TRANSCRIPTION = ['TRANSCRIPTION_BASE_URL', 'TRANSCRIPTION_MODEL'] as const;
 const RECEIVING: readonly Role[] = ['gateway', 'producer'];
+const HEARING: readonly Role[] = ['gateway', 'worker'];
 
 /** The problems of the settings that a role requires and that are not set, each with what it is for. */
 export function missingSettings(set: Readonly<Record<string, unknown>>, role: Role): string[] {
@@ -22,7 +25,9 @@ export function missingSettings(set: Readonly<Record<string, unknown>>, role: Ro
 /** The settings that are required together, where one of the webhook or of the sentinels is set. */
 function pairsOf(set: Readonly<Record<string, unknown>>, role: Role): readonly string[] {
   const pairs: (readonly string[])[] = RECEIVING.includes(role) ? [WEBHOOK, SENTINEL] : [SENTINEL];
-  return pairs.filter((pair) => pair.some((name) => set[name] !== undefined)).flat();
+  const wanted = pairs.filter((pair) => pair.some((name) => set[name] !== undefined)).flat();
+  const isForVoice = [...TRANSCRIPTION, 'TRANSCRIPTION_API_KEY'].some((name) => set[name] !== undefined);
+  return HEARING.includes(role) && isForVoice ? [...wanted, ...TRANSCRIPTION] : wanted;
 }
 
 function hint(name: string): string {
@@ -33,5 +38,8 @@ function hint(name: string): string {
   if (name === 'TELEGRAM_WEBHOOK_SECRET') return 'who has it may deliver, and TELEGRAM_WEBHOOK_URL is set';
   if (name === 'REDIS_SENTINELS') return 'where the sentinels are, since REDIS_SENTINEL_MASTER is set';
   if (name === 'REDIS_SENTINEL_MASTER') return 'the name that the sentinels know the master by';
+  if (name === 'TRANSCRIPTION_BASE_URL')
+    return 'where speech is turned into text, to which /audio/transcriptions is added';
+  if (name === 'TRANSCRIPTION_MODEL') return 'the name of the model behind TRANSCRIPTION_BASE_URL';
   return 'the API key of the model endpoint';
 }

@@ -24,6 +24,15 @@ const file = z.object({
     .optional(),
 });
 
+/** Something in which somebody may speak, which Telegram stores for us. */
+const sound = z.object({
+  fileId: z.string().min(1),
+  name: z.string().optional(),
+  mediaType: z.string().optional(),
+  bytes: z.int().positive().optional(),
+  seconds: z.int().positive().optional(),
+});
+
 /** A message of a later version is left to a worker that knows that version. */
 const VERSION = 1;
 
@@ -60,9 +69,17 @@ const schema = z.object({
   content: z.discriminatedUnion('kind', [
     z.object({ kind: z.literal('text'), text: z.string().min(1) }),
     /** A photo or a file, with its caption, which may be empty. It is downloaded only when it is answered. */
-    z.object({ kind: z.literal('file'), text: z.string(), file }),
-    /** A message of a kind that this version cannot read, e.g. `voice`; it is accepted so that the user is notified. */
-    z.object({ kind: z.literal('unsupported'), what: z.string() }),
+    z.object({ kind: z.literal('file'), text: z.string(), file, sound: sound.optional() }),
+    /**
+     * A message of a kind that cannot be read, e.g. `story`; it is accepted so that the user is notified. With a sound it
+     * can be heard, where there is an endpoint for that.
+     */
+    z.object({
+      kind: z.literal('unsupported'),
+      what: z.string(),
+      text: z.string().optional(),
+      sound: sound.optional(),
+    }),
   ]),
 });
 
@@ -71,6 +88,9 @@ export type InboundMessage = Readonly<z.infer<typeof schema>>;
 
 /** A photo or a file that a message brings. */
 export type InboundFile = Readonly<z.infer<typeof file>>;
+
+/** Something in which somebody may speak. */
+export type Sound = Readonly<z.infer<typeof sound>>;
 
 /** The result of decoding. `problem` names the field and what was expected, never the content. */
 export type Decoded<T> =

@@ -55,6 +55,11 @@ export const EN = {
     not_downloaded: 'it could not be downloaded from Telegram. Please send it again.',
   },
 
+  heard: (words: string) => `🎤 “${words}”`,
+  nothingHeard: 'I could not make out any words in this recording. Please send it again, or write to me.',
+  notTranscribed:
+    'I could not turn your recording into text just now. The operator has been notified. Please try again in a few minutes, or write to me.',
+
   newConversation: 'A new conversation starts here. The old one is kept.',
   notPermitted: 'Only people on my allow list can do this in a group.',
   stoppedHere: '⏹ Stopped here.',

@@ -10,6 +10,7 @@ import { conclude, type Decision } from '../lane/verdict.ts';
 import type { UserRecord } from '../session/record.ts';
 import { isBurst, readContents } from './attachments.ts';
 import { supersededBy } from './busy.ts';
+import { hear } from './transcripts.ts';
 import type { TurnPorts } from './turn.ts';
 
 /** A message for the model, with its further pieces. */
@@ -28,14 +29,18 @@ const SAID_CHARS_MAX = 50_000;
  */
 export async function answer(
   ports: TurnPorts,
-  attempt: Attempt,
+  begun: Attempt,
   { message, pieces }: Asked,
   to: Destination,
   time: TurnTime,
 ): Promise<Decision> {
   const { settings, store } = ports.ask;
   const messages = [message, ...pieces.map((piece) => piece.message)];
-  const reading = await readContents({ settings, store, telegram: ports.telegram }, attempt, messages, time.signal);
+  const { telegram, transcriber } = ports;
+  const hearing = await hear({ settings, telegram, transcriber }, begun, messages, time.signal);
+  if (hearing.kind === 'decided') return hearing.decision;
+  const { attempt, words } = hearing;
+  const reading = await readContents({ settings, store, telegram }, attempt, { messages, words }, time.signal);
   if (reading.kind === 'decided') return reading.decision;
   const into = await supersededBy(ports, attempt);
   // Each of several forwards says by itself where it is from.

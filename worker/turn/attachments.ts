@@ -8,9 +8,16 @@ import { type Block, textBlock } from '../model/block.ts';
 import { unreadableFile } from '../reply/notices.ts';
 import type { UserRecord } from '../session/record.ts';
 import { type FilePorts, type FileToRead, readFile } from './file-block.ts';
+import { soundIn } from './transcripts.ts';
 
 /** A message's content for the log, or the decision when there is none. */
 export type ContentReading = { kind: 'read'; content: UserRecord['content'] } | { kind: 'decided'; decision: Decision };
+
+/** A message with its further pieces, and what is said in some of them, by their place. */
+export interface ToRead {
+  messages: readonly InboundMessage[];
+  words: ReadonlyMap<number, string>;
+}
 
 /** A file of a message, and the line that tells the model whose it is and what is shown of it. */
 interface Item extends FileToRead {
@@ -24,6 +31,11 @@ type Piece = { kind: 'words'; text: string } | { kind: 'label'; text: string } |
 
 /** Trouble that lasts longer than one repeat does not hold up a message that can be answered without the file. */
 const OPTIONAL_TRIES = 2;
+const SPOKEN: Readonly<Record<string, string>> = {
+  voice: 'a voice message',
+  audio: 'an audio file',
+  video_note: 'a video note',
+};
 
 /**
  * The content of a message and its further pieces: their text, the files that came with them, and those of the messages
@@ -35,12 +47,12 @@ const OPTIONAL_TRIES = 2;
 export async function readContents(
   ports: FilePorts,
   attempt: Attempt,
-  messages: readonly InboundMessage[],
+  { messages, words }: ToRead,
   signal: AbortSignal,
 ): Promise<ContentReading> {
   const code = chatCode(ports.settings.headerSecret, attempt.chat);
   const blocks: Block[] = [];
-  const pieces = isBurst(messages) ? forwardedPieces(messages) : ownPieces(messages);
+  const pieces = isBurst(messages) ? forwardedPieces(messages, words) : ownPieces(messages, words);
   for (const piece of pieces) {
     if (piece.kind === 'words') blocks.push(textBlock(piece.text));
     else if (piece.kind === 'label') blocks.push(textBlock(`[${code} ${piece.text}]`));
@@ -64,26 +76,42 @@ export function isBurst(messages: readonly InboundMessage[]): boolean {
 }
 
 /** Files first, then the words of all. */
-function ownPieces(messages: readonly InboundMessage[]): Piece[] {
+function ownPieces(messages: readonly InboundMessage[], words: ToRead['words']): Piece[] {
   const text = messages.flatMap(wordsOf).join('\n');
-  return [...messages.flatMap(filesOf), ...(text === '' ? [] : [{ kind: 'words', text } as const])];
+  const heard = messages.flatMap((message, at) => heardOf(message, words.get(at)));
+  return [...messages.flatMap(filesOf), ...heard, ...(text === '' ? [] : [{ kind: 'words', text } as const])];
+}
+
+/** What is said in a message, below the line that says that somebody spoke it and a program wrote it down. */
+function heardOf(message: InboundMessage, said: string | undefined): Piece[] {
+  if (said === undefined) return [];
+  const { content } = message;
+  const what = content.kind === 'unsupported' ? content.what : 'video_note';
+  const seconds = soundIn(message)?.seconds;
+  const text = `${SPOKEN[what] ?? 'a recording'}${seconds === undefined ? '' : ` of ${seconds} s`}, as a program wrote it down`;
+  return [
+    { kind: 'label', text },
+    { kind: 'words', text: said },
+  ];
 }
 
 /** Each forward with its origin, in order; then the words that they were sent with. */
-function forwardedPieces(messages: readonly InboundMessage[]): Piece[] {
+function forwardedPieces(messages: readonly InboundMessage[], words: ToRead['words']): Piece[] {
   const forwards = messages.flatMap((message, at) =>
-    isForward(message) ? forwardOf(message, at) : filesOf(message, at),
+    isForward(message) ? forwardOf(message, at, words.get(at)) : filesOf(message, at),
   );
   const comment = messages.filter((message) => !isForward(message)).flatMap(wordsOf);
   return [...forwards, ...comment.map((text) => ({ kind: 'words', text }) as const)];
 }
 
-function forwardOf(message: InboundMessage, at: number): Piece[] {
+function forwardOf(message: InboundMessage, at: number, said: string | undefined): Piece[] {
   const { content, forwardedFrom } = message;
-  const unread = content.kind === 'unsupported' ? `: ${content.what.replaceAll('_', ' ')}, which cannot be read` : '';
+  const isUnread = content.kind === 'unsupported' && said === undefined;
+  const unread = isUnread ? `: ${content.what.replaceAll('_', ' ')}, which cannot be read` : '';
   return [
     { kind: 'label', text: `forwarded from ${plainName(forwardedFrom)}${unread}` },
     ...filesOf(message, at).map((file) => ({ ...file, isOptional: true, triesMax: OPTIONAL_TRIES })),
+    ...heardOf(message, said),
     ...wordsOf(message).map((text) => ({ kind: 'words', text }) as const),
   ];
 }
@@ -115,5 +143,5 @@ function labelled({ label, file }: Item, code: string, block: Block | undefined)
 }
 
 function wordsOf({ content }: InboundMessage): string[] {
-  return content.kind === 'unsupported' || content.text === '' ? [] : [content.text];
+  return content.text === undefined || content.text === '' ? [] : [content.text];
 }

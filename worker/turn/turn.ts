@@ -9,6 +9,7 @@ import { type CommandPorts, carryOut } from '../command/commands.ts';
 import { type Attempt, ageMs, CANCELLED, type Conclusion, MODEL, REFUSED, SAID } from '../lane/attempt.ts';
 import type { Lane } from '../lane/lane.ts';
 import { cancelled, conclude, type Decision, failed, refused, type Verdict } from '../lane/verdict.ts';
+import type { Transcriber } from '../media/transcriber.ts';
 import { compactAfterReply } from '../recovery/stage-1.ts';
 import { unsupportedKind } from '../reply/notices.ts';
 import { planned } from '../reply/plan.ts';
@@ -21,6 +22,7 @@ import { deliverConclusion, undeliverable } from './delivery.ts';
 import { destinationOf } from './moved-chat.ts';
 import { notTaken } from './not-taken.ts';
 import { isStored, storeConclusion, withNotices } from './stored-conclusion.ts';
+import { soundIn } from './transcripts.ts';
 
 /** What a turn works with. */
 export interface TurnPorts {
@@ -30,6 +32,8 @@ export interface TurnPorts {
   progress: ProgressViews;
   /** What commands work with besides. */
   commands: Omit<CommandPorts, 'ask'>;
+  /** Absent without an endpoint that turns speech into text. */
+  transcriber: Transcriber | undefined;
   lane: Pick<Lane, 'behind' | 'conclusionOf' | 'refusedBehind'>;
 }
 
@@ -154,7 +158,8 @@ async function decide(ports: TurnPorts, attempt: Attempt, to: Destination, time:
   const gathered = await gather({ lane: ports.lane, commentWaitMs }, attempt, message, time.signal);
   if (gathered.kind === 'decided') return gathered.decision;
   const { pieces } = gathered;
-  if (message.content.kind === 'unsupported' && pieces.length === 0)
+  const canHear = ports.transcriber !== undefined && soundIn(message) !== undefined;
+  if (message.content.kind === 'unsupported' && pieces.length === 0 && !canHear)
     return conclude(refused('unsupported_kind', unsupportedKind(attempt.texts, message.content.what)));
   return failTogether(attempt, await answer(ports, attempt, { message, pieces }, to, time), pieces);
 }

@@ -10,7 +10,6 @@ import {
   richMessage,
   sticker,
   venue,
-  voice,
 } from '../../../stand-in/telegram/inbound-kinds.ts';
 
 const read = (message: object) => contentOf(message, 4_000);
@@ -60,7 +59,7 @@ test.each<[string, object]>([
 });
 
 test.each<[string, object, string]>([
-  ['a voice message', voice(), 'voice'],
+  ['a story', { story: { id: 1 } }, 'story'],
   ['something that Telegram invents tomorrow', { hologram: {} }, 'unknown'],
 ])('%s is answered with a sentence', (_, message, what) => {
   expect(read(message)).toEqual({ kind: 'unsupported', what });

@@ -1,0 +1,108 @@
+/** Bytes in which somebody may speak. */
+export interface Recording {
+  bytes: Buffer;
+  /** A name with an ending, by which endpoints tell the format. */
+  name: string;
+  mediaType: string;
+}
+
+/**
+ * What was said, or why it is not known. `trouble` may pass; `refused` will not pass by itself. `detail` is for the
+ * operator, and holds none of the endpoint's own words.
+ */
+export type Transcription =
+  | { kind: 'heard'; text: string }
+  | { kind: 'trouble'; detail: string; retryAfterMs?: number }
+  | { kind: 'refused'; detail: string }
+  | { kind: 'aborted' };
+
+/**
+ * Turns speech into text.
+ *
+ * Contract: never rejects. Each call may be billed, also one that was aborted or whose answer was lost.
+ */
+export interface Transcriber {
+  transcribe(recording: Recording, signal: AbortSignal): Promise<Transcription>;
+}
+
+/** An OpenAI-compatible endpoint. */
+export interface TranscriptionEndpoint {
+  /** To which `/audio/transcriptions` is added. */
+  baseUrl: string;
+  apiKey: string | undefined;
+  model: string;
+  /** A call that takes longer is trouble. */
+  timeoutMs: number;
+}
+
+const ANSWER_BYTES_MAX = 4 * 1024 * 1024;
+/** These pass, besides all of the server's own. */
+const PASSING = new Set([408, 409, 425, 429]);
+
+/** A transcriber over an endpoint. Opens no connection yet. */
+export function createTranscriber({ baseUrl, apiKey, model, timeoutMs }: TranscriptionEndpoint): Transcriber {
+  const url = `${baseUrl.replace(/\/+$/, '')}/audio/transcriptions`;
+  return {
+    async transcribe(recording, signal) {
+      const timeout = AbortSignal.timeout(timeoutMs);
+      try {
+        const response = await fetch(url, {
+          method: 'POST',
+          body: formOf(recording, model),
+          headers: { accept: 'application/json', ...(apiKey !== undefined && { authorization: `Bearer ${apiKey}` }) },
+          // A redirect would lose the body, or take the key elsewhere.
+          redirect: 'error',
+          signal: AbortSignal.any([signal, timeout]),
+        });
+        if (!response.ok) return await refusalOf(response);
+        return heardIn(await readText(response));
+      } catch {
+        if (signal.aborted) return { kind: 'aborted' };
+        return trouble(timeout.aborted ? `no answer in ${timeoutMs} ms` : 'no connection');
+      }
+    },
+  };
+}
+
+function formOf({ bytes, name, mediaType }: Recording, model: string): FormData {
+  const form = new FormData();
+  form.append('file', new Blob([new Uint8Array(bytes)], { type: mediaType }), name);
+  form.append('model', model);
+  form.append('response_format', 'json');
+  return form;
+}
+
+async function refusalOf(response: Response): Promise<Transcription> {
+  await response.body?.cancel();
+  const detail = `status ${response.status}`;
+  if (response.status < 500 && !PASSING.has(response.status)) return { kind: 'refused', detail };
+  const waitS = Number(response.headers.get('retry-after'));
+  return { kind: 'trouble', detail, ...(waitS > 0 && { retryAfterMs: Math.round(waitS * 1000) }) };
+}
+
+/** A page of a proxy, and JSON that breaks off, are no transcript. */
+function heardIn(body: string | undefined): Transcription {
+  try {
+    const { text } = JSON.parse(body ?? '') as { text?: unknown };
+    if (typeof text === 'string') return { kind: 'heard', text: text.toWellFormed().replaceAll('\0', '').trim() };
+  } catch {
+    // As below.
+  }
+  return trouble('status 200 without a transcript');
+}
+
+function trouble(detail: string): Transcription {
+  return { kind: 'trouble', detail };
+}
+
+/** The body, unless it is longer than any transcript. */
+async function readText(response: Response): Promise<string | undefined> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.length;
+    if (bytes > ANSWER_BYTES_MAX) return undefined;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString();
+}

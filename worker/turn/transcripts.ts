@@ -1,0 +1,125 @@
+import { clip, graphemePrefix } from '../../shared/base/text.ts';
+import type { InboundMessage, Sound } from '../../shared/flow/message.ts';
+import type { Attempt } from '../lane/attempt.ts';
+import { backoffMs } from '../lane/backoff.ts';
+import { conclude, type Decision, failed, refused } from '../lane/verdict.ts';
+import type { Recording, Transcriber, Transcription } from '../media/transcriber.ts';
+import { unreadableFile } from '../reply/notices.ts';
+import { downloadOnce, type FilePorts } from './file-block.ts';
+
+/** What listening works with. */
+export interface HearPorts extends Pick<FilePorts, 'settings' | 'telegram'> {
+  /** Absent without an endpoint: then nothing is heard. */
+  transcriber: Transcriber | undefined;
+}
+
+/** What was said in each message, by its place; an attempt that shows it to the user; or what becomes of the message. */
+export type Hearing =
+  | { kind: 'heard'; words: ReadonlyMap<number, string>; attempt: Attempt }
+  | { kind: 'decided'; decision: Decision };
+
+type Heard = { kind: 'words'; text: string } | { kind: 'decided'; decision: Decision };
+
+const QUOTED_CHARS = 300;
+
+/**
+ * What is said in voice messages, audio files and video notes. The transcript is kept on the turn together with the
+ * notice that shows it to the user, so that no retry pays for it again. A message of which only this was to be read ends
+ * when nothing can be heard; one with something else goes on without it.
+ *
+ * Contract: throws `FencedError`, or what Redis throws. On abort it decides to hand the message back.
+ */
+export async function hear(
+  ports: HearPorts,
+  begun: Attempt,
+  messages: readonly InboundMessage[],
+  signal: AbortSignal,
+): Promise<Hearing> {
+  const words = new Map<number, string>();
+  let attempt = begun;
+  for (const [at, message] of messages.entries()) {
+    const sound = soundIn(message);
+    if (sound === undefined || ports.transcriber === undefined) continue;
+    const field = at === 0 ? 'heard' : `heard:${at}`;
+    const kept = attempt.field(field);
+    const heard: Heard =
+      kept === undefined
+        ? await listen({ ...ports, transcriber: ports.transcriber }, attempt, sound, signal)
+        : { kind: 'words', text: kept };
+    const isAlone = messages.length === 1 && message.content.kind === 'unsupported';
+    if (heard.kind === 'decided') {
+      if (isAlone || heard.decision.kind !== 'conclude') return heard;
+      continue;
+    }
+    if (heard.text === '' && isAlone)
+      return { kind: 'decided', decision: conclude(refused('nothing_heard', attempt.texts.nothingHeard)) };
+    if (kept === undefined) attempt = await keep(attempt, field, heard.text);
+    if (heard.text !== '') words.set(at, heard.text);
+  }
+  return { kind: 'heard', words, attempt };
+}
+
+/** What may be heard in a message. */
+export function soundIn({ content }: InboundMessage): Sound | undefined {
+  return content.kind === 'text' ? undefined : content.sound;
+}
+
+async function keep(attempt: Attempt, field: string, text: string): Promise<Attempt> {
+  const shown = text === '' ? [] : [attempt.texts.heard(clip(text.replace(/\s+/g, ' '), QUOTED_CHARS))];
+  const notices = [...attempt.notices, ...shown];
+  await attempt.write(field, [
+    ['HSET', attempt.keys.turn(attempt.entry), field, text, 'notices', JSON.stringify(notices)],
+  ]);
+  return { ...attempt, notices };
+}
+
+async function listen(
+  ports: HearPorts & { transcriber: Transcriber },
+  attempt: Attempt,
+  sound: Sound,
+  signal: AbortSignal,
+): Promise<Heard> {
+  const file = { what: 'document', ...sound } as const;
+  const loaded = await downloadOnce(ports, attempt, { file }, signal);
+  if (loaded.kind === 'decided') return loaded;
+  if (loaded.kind === 'unreadable') {
+    const notice = unreadableFile(attempt.texts, loaded.why, sound.name);
+    return { kind: 'decided', decision: conclude(refused(`file_${loaded.why}`, notice)) };
+  }
+  const said = await ports.transcriber.transcribe(recordingOf(sound, loaded.bytes), signal);
+  if (said.kind === 'heard') return { kind: 'words', text: graphemePrefix(said.text, ports.settings.textMaxChars) };
+  return { kind: 'decided', decision: unheard(ports, attempt, said) };
+}
+
+function unheard(
+  { settings: { maxAttempts } }: HearPorts,
+  attempt: Attempt,
+  said: Exclude<Transcription, { kind: 'heard' }>,
+): Decision {
+  if (said.kind === 'aborted') return { kind: 'hand back' };
+  if (said.kind === 'trouble' && attempt.attempts < maxAttempts)
+    return { kind: 'later', delayMs: backoffMs(attempt.attempts, said.retryAfterMs), reason: 'transcription' };
+  const detail = `the transcription endpoint: ${said.detail}`;
+  return failed(attempt, `transcription_${said.kind}`, attempt.texts.notTranscribed, detail);
+}
+
+/** Telegram's voice messages are OGG with Opus, its video notes MP4; both state no name. */
+function recordingOf({ name, mediaType }: Sound, bytes: Buffer): Recording {
+  const type =
+    mediaType !== undefined && /^[\w.+-]+\/[\w.+-]+$/.test(mediaType) ? mediaType : 'application/octet-stream';
+  const isMp4 = bytes.toString('latin1', 4, 8) === 'ftyp';
+  const ending = ENDINGS[type] ?? (isMp4 ? 'mp4' : 'ogg');
+  const plain = name?.replace(/[^\w.-]+/g, '_');
+  return { bytes, mediaType: type, name: plain?.includes('.') ? plain : `recording.${ending}` };
+}
+
+const ENDINGS: Readonly<Record<string, string>> = {
+  'audio/ogg': 'ogg',
+  'audio/mpeg': 'mp3',
+  'audio/mp4': 'm4a',
+  'audio/x-m4a': 'm4a',
+  'audio/wav': 'wav',
+  'audio/x-wav': 'wav',
+  'audio/flac': 'flac',
+  'video/mp4': 'mp4',
+};
