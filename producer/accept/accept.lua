@@ -6,12 +6,13 @@
 -- Reply {0 | 1, entry id, messages accepted so far}: 1 when this call added the entry, 0 when an earlier one did.
 -- include: counts, inbound
 local before = redis.call('GET', KEYS[1])
-local edited = not before and (redis.call('GET', KEYS[4]) or ''):match('^edited:(.+)')
+if before then
+  return { 0, before, tonumber(redis.call('HGET', KEYS[3], 'accepted') or 0) }
+end
+local edited = (redis.call('GET', KEYS[4]) or ''):match('^edited:(.+)')
 if edited then
   redis.call('SET', KEYS[1], edited, 'EX', ARGV[1])
-end
-if before or edited then
-  return { 0, before or edited, tonumber(redis.call('HGET', KEYS[3], 'accepted') or 0) }
+  return { 0, edited, tonumber(redis.call('HGET', KEYS[3], 'accepted') or 0) }
 end
 local accepted = count(KEYS[3], KEYS[2], 'accepted')
 local entry = add_message(KEYS[2], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6])

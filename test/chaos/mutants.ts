@@ -101,7 +101,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'an admission that is sent again answers with what is new since',
-    mutations: [{ file: 'worker/lane/admit.lua', from: 'if call == ARGV[7] then', to: 'if false then' }],
+    mutations: [{ file: 'worker/lane/admit.lua', from: 'if call == ARGV[8] then', to: 'if false then' }],
     scenario: 'line-cuts-admit',
     violates: 'I1',
   },

@@ -132,7 +132,8 @@ test('an attempt that meets a stored conclusion sends nothing, and the next one 
     sendTyping: async () => ({ ok: true }),
   };
   const telemetry = { span: (_name: string, _attributes: unknown, work: () => unknown) => work(), count: () => {} };
-  const ports = { telegram, lane, ask: { instruments: { telemetry, reach: () => {} } } } as unknown as TurnPorts;
+  const ask = { settings: { modelName: 'm', models: [] }, instruments: { telemetry, reach: () => {} } };
+  const ports = { telegram, lane, ask, progress: { isLeft: () => false } } as unknown as TurnPorts;
   const attempt = await begun(entry);
   const stored = { outcome: 'answered', parts: ['the stored answer'] };
   await redis.hset(keys.turn(entry), 'did:conclusion', 1, 'conclusion', JSON.stringify(stored));
