@@ -38,6 +38,15 @@ test.each(pages)('every path and file that %s names in backticks exists', (page)
   expect(named.filter((text) => !(isPath(text) ? existsSync(join(ROOT, text)) : names.has(text)))).toEqual([]);
 });
 
+test('every test that docs/features.md names exists', () => {
+  const named = all(read('docs/features.md'), /`((?:unit|integration|contract)\/[\w/*-]+)`/g);
+  const tests = new Set(filesIn('test').map((file) => file.replace(/^test\//, '').replace(/\.test\.ts$/, '')));
+  const exists = (name: string) =>
+    name.endsWith('/*') ? [...tests].some((file) => file.startsWith(name.slice(0, -1))) : tests.has(name);
+  expect(named.length).toBeGreaterThan(20);
+  expect(named.filter((name) => !exists(name))).toEqual([]);
+});
+
 test.each(pages)('every npm script that %s names exists', (page) => {
   const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
   const used = all(read(page), /npm run (?:-s )?([a-z][\w:-]*)/g);

@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict';
+import { EN } from '../../../shared/texts/en.ts';
+import { ANN, BEN, GROUP, type Scene, type Stage } from '../scene.ts';
+
+const CHATS = [{ id: ANN.id, title: 'Ann and Spillway' }];
+
+/** Presses a button under the newest message of a chat. */
+function press({ world }: Stage, chat: number, command: string): void {
+  world.telegram.press(chat, world.telegram.shown(chat).at(-1)?.messageId ?? 0, command);
+}
+
+/** What people can tell the gateway itself. */
+export const COMMANDS: readonly Scene[] = [
+  {
+    name: 'status',
+    title: 'How things stand',
+    about: '/status and /usage do not wait for an answer; the context is shown as a gauge, the cost in dollars.',
+    chats: CHATS,
+    async play(stage) {
+      stage.answersWith('The ferry leaves at 7:40 and at 9:10.');
+      await stage.write(ANN.id, 'When does the ferry leave?');
+      await stage.write(ANN.id, '/status', 'command');
+      await stage.write(ANN.id, '/usage', 'command');
+      assert.match(stage.world.telegram.shown(ANN.id).at(-1)?.text ?? '', /Today: 1 calls/);
+    },
+  },
+  {
+    name: 'retry',
+    title: 'A failure that can be tried again',
+    about: 'The notice of a failure has a button. It puts the message back once, whoever presses it and however often.',
+    chats: CHATS,
+    async play(stage) {
+      let isMended = false;
+      stage.world.claude.react(() =>
+        isMended ? undefined : { do: 'error', status: 401, type: 'authentication_error', message: 'no key' },
+      );
+      await stage.write(ANN.id, 'Which day suits us?', 'failed');
+      isMended = true;
+      press(stage, ANN.id, `/retry ${await newestEntry(stage)}`);
+      await stage.expectShown(ANN.id, /You said: Which day suits us\?/);
+    },
+  },
+  {
+    name: 'language',
+    title: 'In the language of the person',
+    about:
+      'Notices are in the language of the app; /lang chooses another one. Answers are in the language of the question.',
+    chats: CHATS,
+    async play(stage) {
+      const app = { languageCode: 'zh-hant' };
+      await stage.write(ANN.id, '/stop', 'command', app);
+      await stage.write(ANN.id, '/lang', 'command', app);
+      press(stage, ANN.id, '/lang en');
+      await stage.expectShown(ANN.id, /I write my notices in English/);
+    },
+  },
+  {
+    name: 'forget',
+    title: 'Erased for good',
+    about: '/forget says what it erases and asks with a button.',
+    chats: CHATS,
+    async play(stage) {
+      stage.answersWith('Noted: the safe is behind the clock.');
+      await stage.write(ANN.id, 'The safe is behind the clock.');
+      await stage.write(ANN.id, '/forget', 'command');
+      press(stage, ANN.id, '/forget yes');
+      await stage.expectShown(ANN.id, /^Erased\./);
+    },
+  },
+  {
+    name: 'progress',
+    title: 'A long turn in a group',
+    about:
+      'After five seconds a silent line says that a turn runs, and offers to stop it. It is gone after the answer.',
+    world: { env: { TELEGRAM_ALLOWED_IDS: `${ANN.id},${GROUP}` } },
+    limits: { statusAfterMs: 50, statusEveryMs: 50 },
+    chats: [{ id: GROUP, title: 'Release team' }],
+    async play({ world, write }) {
+      world.claude.react(() => ({ do: 'answer', text: 'All twelve checks are green.', afterMs: 500 }));
+      await write(GROUP, 'Run all checks, please.', 'answered', { fromId: BEN.id, firstName: BEN.name });
+      const texts = world.telegram.history(GROUP).flatMap((event) => ('text' in event ? [event.text] : []));
+      assert.ok(
+        JSON.stringify(world.telegram.history(GROUP)).includes(EN.working),
+        `no line among ${texts.join(' | ')}`,
+      );
+      assert.equal(world.telegram.shown(GROUP).length, 1);
+    },
+  },
+];
+
+async function newestEntry({ world }: Stage): Promise<string> {
+  const [letter] = await world.peek.xrevrange(world.keys.dead, '+', '-', 'COUNT', 1);
+  const fields = letter?.[1] ?? [];
+  return fields[fields.indexOf('entry') + 1] ?? '';
+}
