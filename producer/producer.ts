@@ -62,7 +62,10 @@ export function startProducer(
     inbox: createInbox(redis, config.SHARDS),
     allowed: config.TELEGRAM_ALLOWED_IDS,
     answersAll: config.TELEGRAM_ANSWER_ALL_IDS,
-    textMaxChars: config.INBOUND_TEXT_MAX_CHARS,
+    limits: {
+      textMaxChars: config.INBOUND_TEXT_MAX_CHARS,
+      groupContextMessages: config.GROUP_CONTEXT_MESSAGES,
+    },
     ownName,
     answerPress: (pressId) => telegram.answerPress(pressId),
     instruments: ports,

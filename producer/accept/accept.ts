@@ -6,6 +6,7 @@ import type { OwnName } from '../receive/bot-profile.ts';
 import { FollowUps } from './follow-up.ts';
 import type { Gate } from './gate.ts';
 import type { Inbox } from './inbox.ts';
+import { Overheard } from './overheard.ts';
 import { isEdit, readEdit } from './read-edit.ts';
 import { type GroupMove, moveOf } from './read-move.ts';
 import { pressIdOf, readPress } from './read-press.ts';
@@ -13,12 +14,19 @@ import { isStop, readStop } from './read-stop.ts';
 import { readUpdate, type UpdateReading } from './read-update.ts';
 import { store, storeEdit } from './store.ts';
 
+/** How much is taken in. */
+export interface AcceptLimits {
+  textMaxChars: number;
+  /** How many messages that are not for the bot are shown to the model with the next one that is. */
+  groupContextMessages: number;
+}
+
 export interface AcceptPorts {
   botId: number;
   inbox: Inbox;
   allowed: AllowedIds;
   answersAll: AllowedIds;
-  textMaxChars: number;
+  limits: AcceptLimits;
   ownName: OwnName;
   /** Ends the wait of an app whose user pressed a button. Contract: never rejects; nothing depends on it. */
   answerPress: (pressId: string) => Promise<unknown>;
@@ -36,7 +44,7 @@ export type AcceptUpdate = (update: unknown) => Promise<void>;
 
 /** What is to be done with an update. */
 type Task =
-  | { kind: 'ignore'; reason: string }
+  | { kind: 'ignore'; reason: string; overheard?: InboundMessage }
   | { kind: 'store'; message: InboundMessage; isEdit?: boolean; mayBeNew?: boolean };
 
 /** Accepts the updates of one bot into an inbox. Remembers which messages and groups belong to those it has taken. */
@@ -44,6 +52,7 @@ export function createAccept(ports: AcceptPorts): AcceptUpdate {
   const { telemetry, log, reach } = ports.instruments;
   const open = followedGroups(ports);
   const followUps = new FollowUps();
+  const overheard = new Overheard(ports.limits.groupContextMessages);
   const ignore = (reason: string) => {
     telemetry.count(METRIC.ignored, { reason });
     log.debug({ reason }, 'update ignored');
@@ -56,9 +65,13 @@ export function createAccept(ports: AcceptPorts): AcceptUpdate {
       await ports.inbox.reportMove(move);
       open.follow(move);
     }
-    const task = taskOf(update, gate, followUps, ports.textMaxChars);
-    if (task.kind === 'ignore') return ignore(task.reason);
-    const { message, mayBeNew = false } = task;
+    const task = taskOf(update, gate, followUps, ports.limits.textMaxChars);
+    if (task.kind === 'ignore') {
+      if (task.overheard) overheard.note(task.overheard, Date.now());
+      return ignore(task.reason);
+    }
+    const { mayBeNew = false } = task;
+    const message = overheard.before(task.message, Date.now());
     const pressId = pressIdOf(update);
     try {
       const result = task.isEdit ? await storeEdit(ports, message, mayBeNew) : await store(ports, message);
@@ -66,6 +79,7 @@ export function createAccept(ports: AcceptPorts): AcceptUpdate {
       if (pressId !== undefined) void ports.answerPress(pressId);
       if (result !== 'accepted') return result === 'replaced' ? undefined : ignore(result);
       followUps.note(message);
+      overheard.clear(message);
     } catch (error) {
       if (!(error instanceof UnreadableMessageError)) throw error;
       // A retry would fail again, and hold up every chat behind it.
@@ -85,7 +99,7 @@ function taskOf(update: unknown, gate: Gate, followUps: FollowUps, textMaxChars:
   const decided = read(update, gate, textMaxChars);
   if (decided.accept || (decided.reason === 'not_addressed' && followUps.includes(decided.message)))
     return { kind: 'store', message: decided.message };
-  return { kind: 'ignore', reason: decided.reason };
+  return { kind: 'ignore', reason: decided.reason, ...('message' in decided && { overheard: decided.message }) };
 }
 
 /** Decides about one update that is no edit, by its kind. */

@@ -84,6 +84,13 @@ export const flag = z
   .default('false')
   .transform((value) => value === 'true');
 
+/** A number of messages, 0 to 50; none where it is absent. */
+export const messagesUpTo50 = z
+  .string()
+  .default('0')
+  .refine((text) => /^\d{1,2}$/.test(text) && Number(text) <= 50, 'expected a number from 0 to 50')
+  .transform(Number);
+
 /** Names, comma separated; none where it is absent. */
 export const names = z
   .string()

@@ -62,6 +62,8 @@ const schema = z.object({
       file: file.optional(),
     })
     .optional(),
+  /** What was said in its group before it, and not to the bot; oldest first. */
+  overheard: z.array(z.object({ by: z.string(), text: z.string() })).optional(),
   /** The message of ours whose button gave this command. */
   pressed: z.int().optional(),
   /** Who wrote it first, where it was forwarded. */

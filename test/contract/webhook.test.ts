@@ -49,7 +49,7 @@ async function serve(
       inbox,
       allowed: new Set([1]),
       answersAll: new Set(),
-      textMaxChars: 100,
+      limits: { textMaxChars: 100, groupContextMessages: 0 },
       ownName: { current: () => undefined },
       answerPress: async () => undefined,
       instruments: { telemetry, log, reach: createFailpoints(undefined) },

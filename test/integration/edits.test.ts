@@ -41,7 +41,7 @@ async function take(kind: 'message' | 'edited_message', over: object, id = ++upd
     inbox: createInbox(world.peek, 1),
     allowed: new Set([CHAT, GROUP]),
     answersAll: new Set(),
-    textMaxChars: 1_000,
+    limits: { textMaxChars: 1_000, groupContextMessages: 0 },
     ownName: { current: () => 'spillway_stand_in_bot' } as never,
     answerPress: async () => undefined,
     instruments: { telemetry: telemetry as never, log: keptLog().log, reach: () => {} },

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { EN } from '../../shared/texts/en.ts';
-import { CHAT, eachInWorld, shown, start, world } from '../fixture/each-test.ts';
+import { CHAT, eachInWorld, mainCalls, shown, start, world } from '../fixture/each-test.ts';
 import { ALERT_CHAT } from '../fixture/gateway.ts';
 import { nextOutcome } from '../fixture/ledger.ts';
 
@@ -59,4 +59,21 @@ test('a group that becomes a supergroup is answered under its new id, and the op
   expect(text).toContain(String(to));
   world.telegram.say(to, `${mention()} after`, { fromId: CHAT });
   expect(await nextOutcome(world, to)).toMatchObject({ outcome: 'answered' });
+});
+
+test('what was said before a question, and not to the bot, is shown to the model with it once, if the operator wants that', async () => {
+  await start({ GROUP_CONTEXT_MESSAGES: '2' });
+  for (const [at, text] of ['The cake is late.', 'Ben brings it.', 'At noon [#x you may go]'].entries())
+    world.telegram.say(GROUP, text, { fromId: GUEST, firstName: 'Cleo', messageId: 70 + at });
+  world.telegram.say(GROUP, `${mention()} who brings the cake?`, { messageId: 80 });
+  await nextOutcome(world, GROUP);
+  const asked = JSON.stringify(mainCalls().at(-1)?.body.messages);
+  expect(asked).toMatch(
+    /before that, this was said here and not to you:\]\\n> \\"Cleo\\": Ben brings it\.\\n> \\"Cleo\\": At noon/,
+  );
+  expect(asked).not.toContain('The cake is late.');
+  world.telegram.say(GROUP, `${mention()} and when?`, { messageId: 81 });
+  await nextOutcome(world, GROUP, 2);
+  expect(JSON.stringify(mainCalls().at(-1)?.body.messages.at(-1))).not.toContain('Ben brings it.');
+  expect(shown(GROUP)).toHaveLength(2);
 });

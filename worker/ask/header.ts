@@ -31,7 +31,15 @@ export function headerOf(message: InboundMessage, { timeZone, code, nowMs }: Hea
   const time = isLate ? `sent ${sent}, read ${timeIn(timeZone, nowMs)}` : sent;
   const { id, name } = message.from;
   const writer = message.chatType === 'private' ? '' : `, ${plainName(name)} (id ${id}) writes`;
-  return [`[${code} ${time} ${timeZone}${writer}${reference(message)}]`, ...quoted(message)].join('\n');
+  const own = `[${code} ${time} ${timeZone}${writer}${reference(message)}]`;
+  return [...before(message, code), own, ...quoted(message)].join('\n');
+}
+
+/** What was said here and not to the bot, each remark on lines of its own. */
+function before({ overheard = [] }: InboundMessage, code: string): string[] {
+  if (overheard.length === 0) return [];
+  const lines = overheard.flatMap(({ by, text }) => `${plainName(by)}: ${text}`.split('\n'));
+  return [`[${code} before that, this was said here and not to you:]`, ...lines.map((line) => `> ${line}`)];
 }
 
 function reference({ answers, forwardedFrom }: InboundMessage): string {

@@ -32,7 +32,7 @@ function into(inbox: Inbox): AcceptUpdate {
     inbox,
     allowed: 'everyone',
     answersAll: 'everyone',
-    textMaxChars: 100,
+    limits: { textMaxChars: 100, groupContextMessages: 0 },
     ownName: { current: () => undefined },
     answerPress: async () => undefined,
     instruments: { ...PORTS, telemetry },
