@@ -37,6 +37,21 @@ export const EN = {
     const [which, them] = count === 1 ? ['this one', 'it'] : [`${count} of them`, 'them'];
     return `Too many of your messages are waiting, so I did not take ${which}. Please send ${them} again when I have caught up.`;
   },
+  /** By Telegram's names for them. */
+  kinds: {
+    animation: 'animation',
+    audio: 'audio file',
+    document: 'file',
+    game: 'game',
+    live_photo: 'live photo',
+    paid_media: 'paid media',
+    photo: 'photo',
+    story: 'story',
+    unknown: 'a kind that is new to me',
+    video: 'video',
+    video_note: 'video note',
+    voice: 'voice message',
+  },
   unsupportedKind: (what: string) =>
     `I cannot read this kind of message yet (${what}). I can read text, photos, PDF files and text files.`,
   unreadableFile: (why: string, name: string | undefined) =>

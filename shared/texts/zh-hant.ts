@@ -32,6 +32,20 @@ export const ZH_HANT: Texts = {
   cutAnswer: '［回答已達長度上限。請要我繼續。］',
   laneFull: (count) =>
     `等待中的訊息太多，所以${count === 1 ? '這一則' : `其中 ${count} 則`}我沒有收下。等我處理完後請再傳一次。`,
+  kinds: {
+    animation: '動畫',
+    audio: '音訊檔',
+    document: '檔案',
+    game: '遊戲',
+    live_photo: '原況照片',
+    paid_media: '付費媒體',
+    photo: '照片',
+    story: '限時動態',
+    unknown: '我不認識的種類',
+    video: '影片',
+    video_note: '影片留言',
+    voice: '語音訊息',
+  },
   unsupportedKind: (what) => `我還無法讀取這種訊息（${what}）。我可以讀文字、照片、PDF 和文字檔。`,
   unreadableFile: (why, name) => `我無法讀取${name ? `檔案「${name}」` : '這個檔案'}：${why}`,
   fileProblem: {

@@ -104,7 +104,7 @@ test('a voice message is refused with a notice that names its kind', async () =>
   });
   world.telegram.say(CHAT, 'hello', { messageId: 78 });
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'refused', reason: 'unsupported_kind' });
-  expect(shown(CHAT)[0]).toMatch(/cannot read this kind of message yet \(voice\)/);
+  expect(shown(CHAT)[0]).toMatch(/cannot read this kind of message yet \(voice message\)/);
 });
 
 test('/new starts a conversation without the old one and is not sent to the model', async () => {

@@ -4,7 +4,8 @@ const REMOVED_NAMED_MAX = 5;
 
 /** The notice for a message that holds no text. `what` is Telegram's name for its kind. */
 export function unsupportedKind(texts: Texts, what: string): string {
-  return texts.unsupportedKind(what.replaceAll('_', ' '));
+  const kinds: Readonly<Record<string, string>> = texts.kinds;
+  return texts.unsupportedKind(kinds[what] ?? what.replaceAll('_', ' '));
 }
 
 /** The notice for a file that cannot be read. `name` is the file's, where it has one. */
