@@ -8,7 +8,7 @@ import type { Evidence } from './evidence.ts';
 import type { Excuse } from './fault.ts';
 import { lateIn } from './hearing.ts';
 import { misremembered } from './remembering.ts';
-import { readChat, type Telling } from './telling.ts';
+import { actsAtOnce, readChat, type Telling } from './telling.ts';
 import { type Asked, marksIn } from './traffic.ts';
 
 /** The invariants of the design that a run is judged by. */
@@ -175,11 +175,13 @@ function isExcused({ faults }: Evidence, excuse: Excuse, fromMs: number, toMs: n
   );
 }
 
-/** I3: answers stand in the order of the questions, and came in that order. */
+/** I3: answers stand in the order of the questions, and came in that order, in each of a chat's two lanes. */
 function judgeOrder(readings: readonly [number, Telling][]): Violation[] {
   return readings.flatMap(([, { told, late }]) => {
-    const times = told.filter((each) => each.firstAtMs !== undefined);
-    const early = times.filter((each, index) => (times[index - 1]?.firstAtMs ?? 0) > (each.firstAtMs ?? 0));
+    const early = [false, true].flatMap((isAtOnce) => {
+      const times = told.filter((each) => actsAtOnce(each.asked) === isAtOnce && each.firstAtMs !== undefined);
+      return times.filter((each, index) => (times[index - 1]?.firstAtMs ?? 0) > (each.firstAtMs ?? 0));
+    });
     return [
       ...late.map(({ asked }) => ({ ...about(asked), seen: 'its answer stands behind that of a later message' })),
       ...early.map(({ asked }) => ({ ...about(asked), seen: 'its answer came before that of an earlier message' })),

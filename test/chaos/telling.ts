@@ -30,8 +30,26 @@ export interface Telling {
   late: readonly Told[];
 }
 
-/** Reads one chat. `asked` and `shown` are that chat's own. Pure. */
+/** Whether a message is carried out beside its chat's others: those are in order among themselves. */
+export const actsAtOnce = ({ kind }: Pick<Asked, 'kind'>): boolean => kind === 'help';
+
+/** Reads one chat, each of its two lanes for itself. `asked` and `shown` are that chat's own. Pure. */
 export function readChat(asked: readonly Asked[], shown: readonly ShownMessage[]): Telling {
+  const lanes = [false, true].map((isAtOnce) =>
+    readLane(
+      asked.filter((each) => actsAtOnce(each) === isAtOnce),
+      shown.filter(({ text }) => (commandOf(text) === 'help') === isAtOnce),
+    ),
+  );
+  return {
+    told: lanes.flatMap(({ told }) => told).toSorted((a, b) => a.asked.updateId - b.asked.updateId),
+    strays: lanes.flatMap(({ strays }) => strays),
+    foreign: lanes.flatMap(({ foreign }) => foreign),
+    late: lanes.flatMap(({ late }) => late),
+  };
+}
+
+function readLane(asked: readonly Asked[], shown: readonly ShownMessage[]): Telling {
   const reader = new ChatReader(asked.toSorted((a, b) => a.updateId - b.updateId));
   for (const message of shown.toSorted((a, b) => a.messageId - b.messageId)) reader.read(message);
   return reader.end();
