@@ -59,6 +59,18 @@ test('the stop button ends the turn, and the words so far stay as a message that
   expect(await nextOutcome(world, CHAT, 3)).toMatchObject({ outcome: 'answered' });
 });
 
+test('words that are stopped inside of bold text stay bold, and show no marks', async () => {
+  await begin({}, 200);
+  world.claude.react(() => ({ do: 'answer', text: `**${WORDS}**` }));
+  world.telegram.say(CHAT, 'tell me');
+  await world.telegram.waitForCall(({ method, ok }) => method === 'sendMessageDraft' && ok);
+  world.telegram.pressStop(CHAT);
+  await nextOutcome(world, CHAT, 2, 20_000);
+  const [words] = world.telegram.shown(CHAT);
+  expect(words?.text).toMatch(/^word 0/);
+  expect(words?.entities).toEqual([expect.objectContaining({ type: 'bold', offset: 0 })]);
+});
+
 test('drafts are formatted, and marks that are not closed yet are', async () => {
   await begin();
   world.claude.react(() => ({ do: 'answer', text: `Look: **${WORDS}**` }));

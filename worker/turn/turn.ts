@@ -11,6 +11,7 @@ import type { Lane } from '../lane/lane.ts';
 import { cancelled, conclude, type Decision, failed, refused, type Verdict } from '../lane/verdict.ts';
 import type { Transcriber } from '../media/transcriber.ts';
 import { compactAfterReply } from '../recovery/stage-1.ts';
+import { healed } from '../reply/format/heal.ts';
 import { unsupportedKind } from '../reply/notices.ts';
 import { planned } from '../reply/plan.ts';
 import type { ProgressViews } from '../reply/progress.ts';
@@ -174,5 +175,5 @@ function concludedBefore(attempt: Attempt): Conclusion | undefined {
 function stopped(attempt: Attempt, command: string): Conclusion {
   const said = attempt.field(SAID);
   if (said === undefined) return cancelled(command);
-  return { ...cancelled(command), ...planned([], `${said}\n\n${attempt.texts.stoppedHere}`, { rich: 'off' }) };
+  return { ...cancelled(command), ...planned([], `${healed(said)}\n\n${attempt.texts.stoppedHere}`, { rich: 'off' }) };
 }
