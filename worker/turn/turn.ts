@@ -121,10 +121,7 @@ export async function failTurn(ports: TurnPorts, attempt: Attempt, reason: strin
   if (decided.kind !== 'conclude') return decided;
   const stored = await storeConclusion(attempt, decided.conclusion, decided.commands);
   if (stored === 'repeated' && !(await isStored(ports, attempt, decided.conclusion))) return { kind: 'again' };
-  return deliverConclusion(ports, attempt, decided.conclusion, destinationOf(attempt), {
-    isNew: true,
-    isFollowed: false,
-  });
+  return deliverAndClear(ports, attempt, decided.conclusion, destinationOf(attempt), { isNew: true });
 }
 
 /**
