@@ -3,8 +3,9 @@ import type { Config } from '../shared/base/config.ts';
 import type { Instruments } from '../shared/base/instruments.ts';
 import { type Service, stopAll } from '../shared/base/lifecycle.ts';
 import type { RedisAddress } from '../shared/base/redis-address.ts';
-import { connectRedis } from '../shared/redis/connection.ts';
+import { connectRedis, type RedisClient } from '../shared/redis/connection.ts';
 import type { Telegram } from '../shared/telegram/client.ts';
+import { paceTelegram } from '../shared/telegram/pacing.ts';
 import type { QueueLimits } from './lane/queue.ts';
 import { createSlots, type Slots } from './lane/slots.ts';
 import type { Model } from './model/port.ts';
@@ -13,6 +14,7 @@ import { createFixedPartsCheck, type FixedPartsCheck } from './recovery/fixed-pa
 import { createStormGuard, STORM_LIMITS, type StormGuard, type StormLimits } from './recovery/storm.ts';
 import type { SettingFiles } from './settings.ts';
 import { connections, startShard } from './shard.ts';
+import { startWorkerCount } from './share.ts';
 import type { Exclusions } from './tools/exclusion.ts';
 import type { Toolbox } from './tools/toolbox.ts';
 
@@ -51,17 +53,18 @@ export interface ProcessPorts {
  * The worker of a process: for each shard a dispatcher, a job worker, a reconciler and an archivist, and one watchdog
  * and one alerter for all.
  */
-export async function startWorker(ports: WorkerPorts): Promise<Service & { readiness: ReadinessPart[] }> {
-  const { log } = ports.instruments;
-  const services: Service[] = [ports.tools];
-  const shards = Array.from({ length: ports.config.SHARDS }, (_, shard) => shard);
-  const stormRedis = connectRedis(ports.redisAddress, 'patient');
-  services.push(connections([stormRedis]));
+export async function startWorker(given: WorkerPorts): Promise<Service & { readiness: ReadinessPart[] }> {
+  const { log } = given.instruments;
+  const services: Service[] = [given.tools];
+  const shards = Array.from({ length: given.config.SHARDS }, (_, shard) => shard);
+  const redis = connectRedis(given.redisAddress, 'patient');
+  services.push(connections([redis]));
+  const ports = given.config.TELEGRAM_PACING ? paced(given, redis, services) : given;
   const shared: ProcessPorts = {
     slots: createSlots(ports.config.WORKER_CONCURRENCY),
     fixedParts: createFixedPartsCheck(),
     boundModels: new Set(),
-    storm: createStormGuard(stormRedis, { ...STORM_LIMITS, ...ports.limits }),
+    storm: createStormGuard(redis, { ...STORM_LIMITS, ...ports.limits }),
   };
   const started = await Promise.all(shards.map((shard) => startShard(ports, shared, shard)));
   const oversight = startOversight({ ...ports, log });
@@ -72,4 +75,11 @@ export async function startWorker(ports: WorkerPorts): Promise<Service & { readi
     stop: () =>
       stopAll(services, (name, error) => log.error({ err: error, service: name }, 'a service did not stop well')),
   };
+}
+
+/** What shows something in a chat is sent as fast as Telegram allows, and no faster. */
+function paced(ports: WorkerPorts, redis: RedisClient, services: Service[]): WorkerPorts {
+  const workers = startWorkerCount(redis);
+  services.unshift(workers);
+  return { ...ports, telegram: paceTelegram(ports.telegram, () => workers.current()) };
 }

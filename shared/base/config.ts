@@ -43,6 +43,10 @@ const environment = z.object({
   TELEGRAM_ALLOWED_IDS: allowedIds.default(new Set<number>()),
   TELEGRAM_ANSWER_ALL_IDS: allowedIds.default(new Set<number>()),
   TELEGRAM_STREAMING: z.enum(['draft', 'status', 'off'], { error: 'expected draft, status or off' }).default('draft'),
+  TELEGRAM_PACING: z
+    .enum(['true', 'false'], { error: 'expected true or false' })
+    .default('true')
+    .transform((value) => value === 'true'),
   TELEGRAM_RICH: z.enum(['auto', 'off', 'always'], { error: 'expected auto, off or always' }).default('auto'),
   TELEGRAM_ALERT_CHAT_ID: alertChat.optional(),
   TELEGRAM_WEBHOOK_URL: webhookUrl.optional(),

@@ -47,6 +47,7 @@ export async function startBench(
       ANTHROPIC_API_KEY: 'bench',
       // What is measured is the gateway's own time, without what it waits on purpose.
       COMMENT_WAIT_MS: '0',
+      TELEGRAM_PACING: 'false',
       WORKER_CONCURRENCY: String(CONCURRENCY),
       ...ports.env,
     },
