@@ -61,6 +61,8 @@ export async function createChaosWorld(server: FoundRedisServer, plan: WorldPlan
     TELEGRAM_API_ROOT: telegram.url,
     TELEGRAM_ALLOWED_IDS: Array.from({ length: plan.chats }, (_, index) => FIRST_CHAT + index).join(','),
     TELEGRAM_ALERT_CHAT_ID: String(ALERT_CHAT),
+    // The traffic of an hour comes in seconds.
+    TELEGRAM_PACING: 'false',
     ANTHROPIC_API_KEY: 'stand-in',
     ANTHROPIC_BASE_URL: claude.url,
     REDIS_URL: `redis://127.0.0.1:${proxy.port}`,
