@@ -11,6 +11,9 @@ import { type RedisProxy, startProxy } from './proxy.ts';
 import { type ChaosRedis, startChaosRedis } from './redis.ts';
 import { answers, FIRST_CHAT } from './traffic.ts';
 
+/** The traffic of an hour comes in seconds. */
+const UNPACED = { TELEGRAM_PACING: 'false' };
+
 /** Everything around the gateways, and the gateways: each part can be hurt. */
 export interface ChaosWorld {
   readonly claude: ClaudeStandIn;
@@ -61,8 +64,7 @@ export async function createChaosWorld(server: FoundRedisServer, plan: WorldPlan
     TELEGRAM_API_ROOT: telegram.url,
     TELEGRAM_ALLOWED_IDS: Array.from({ length: plan.chats }, (_, index) => FIRST_CHAT + index).join(','),
     TELEGRAM_ALERT_CHAT_ID: String(ALERT_CHAT),
-    // The traffic of an hour comes in seconds.
-    TELEGRAM_PACING: 'false',
+    ...UNPACED,
     ANTHROPIC_API_KEY: 'stand-in',
     ANTHROPIC_BASE_URL: claude.url,
     REDIS_URL: `redis://127.0.0.1:${proxy.port}`,

@@ -9,6 +9,7 @@ import { act, type Pace, type Stage, sendError, sendTooLarge } from './act.ts';
 import { type Finding, Guard, type GuardOptions } from './guard.ts';
 import { type Judgement, judge, refusalAtDoor } from './judge.ts';
 import { type ModelOptions, StandInModel } from './model.ts';
+import { type Rate, Rates, tooMany } from './rates.ts';
 import { type ClaudeCall, FORCED, type Reaction, type ReactionRule } from './reaction.ts';
 import { pendingText, systemText } from './request.ts';
 import { BODY_BYTES_MAX } from './rules.ts';
@@ -23,6 +24,8 @@ export interface ClaudeOptions extends ModelOptions, Pace, GuardOptions {
   servesModels?: boolean;
   /** The status of `GET /v1/models/{id}`. Default 200. */
   modelsStatus?: 200 | 404 | 500;
+  /** How many calls are taken; more get 429. Default: any number, and no header says how many. */
+  rate?: Rate;
 }
 
 /** A running Claude stand-in. */
@@ -68,6 +71,7 @@ class ClaudeServer implements ClaudeStandIn {
   modelsStatus: 200 | 404 | 500;
   readonly #model: StandInModel;
   readonly #options: ClaudeOptions;
+  readonly #rates: Rates | undefined;
   readonly #news = new News();
   readonly #rules: ReactionRule[] = [];
   readonly #server = createServer((request, response) => {
@@ -78,6 +82,7 @@ class ClaudeServer implements ClaudeStandIn {
     this.#options = options;
     this.#model = new StandInModel(options);
     this.guard = new Guard(options);
+    this.#rates = options.rate && new Rates(options.rate);
     this.modelsStatus = options.servesModels === false ? 404 : (options.modelsStatus ?? 200);
   }
 
@@ -158,9 +163,11 @@ class ClaudeServer implements ClaudeStandIn {
     const call = this.#record(judgement, header(request, 'traceparent'));
     const gone = this.#watchEnd(call, response);
     const reaction = this.#decide(call);
+    const waitS = this.#rates?.take(response);
     const stage = { call, response, model: this.#model, pace: this.#options, gone };
     if (reaction !== undefined && FORCED.includes(reaction.do)) await act(reaction, stage);
     else if (refusal !== undefined) this.#refuse(call, response, 'unauthorized', refusal);
+    else if (waitS !== undefined) await act(tooMany(waitS), stage);
     else await this.#judged(judgement, reaction, stage);
     this.#news.tell();
   }

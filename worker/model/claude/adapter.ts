@@ -7,6 +7,7 @@ import type { Model, ModelLimits, ModelRequest, OnText } from '../port.ts';
 import { repairRequest } from '../rules/repair.ts';
 import { Call } from './call.ts';
 import { openClient } from './client.ts';
+import { createQuota, type Quota } from './quota.ts';
 import { askLimits } from './stated-limits.ts';
 import { wireRequest } from './wire-request.ts';
 import { refusedWishes, type Wish, without } from './wish.ts';
@@ -33,6 +34,12 @@ export function createClaude(options: ClaudeOptions): Model {
   const limits = rememberLimits(async (model) => askLimits(await client(), model), options.statedWindow, options.now);
   const unwanted = new Map<string, readonly Wish[]>();
   const outputLimits = new Map<string, number>();
+  const quotas = new Map<string, Quota>();
+  const quotaOf = (model: string): Quota => {
+    const quota = quotas.get(model) ?? createQuota(options.now);
+    quotas.set(model, quota);
+    return quota;
+  };
   const withOutputLimit = (model: string, known: ModelLimits | undefined): Partial<ModelLimits> => {
     const limits = [known?.maxOutputTokens, outputLimits.get(model)].filter((tokens) => tokens !== undefined);
     return { ...known, ...(limits.length > 0 && { maxOutputTokens: Math.min(...limits) }) };
@@ -41,7 +48,11 @@ export function createClaude(options: ClaudeOptions): Model {
     const { maxOutputTokens } = withOutputLimit(request.model, limits.known(request.model));
     const facts = { bindsThinking: bindsThinking(request.model), ...(maxOutputTokens && { maxOutputTokens }) };
     const { request: wire, repairs } = repairRequest(wireRequest(request), facts);
-    const { result, error } = await new Call(request, options, signal, onText).send(await client(), wire);
+    const quota = quotaOf(request.model);
+    const held = await quota.pass(signal);
+    if (held) return { result: { ok: false, failure: held, repairs } as const, error: undefined };
+    const call = new Call(request, options, signal, onText);
+    const { result, error } = await call.send(await client(), wire, quota.note).finally(quota.ended);
     return { result: { ...result, repairs }, error };
   };
   return {

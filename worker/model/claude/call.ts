@@ -44,8 +44,8 @@ export class Call {
   }
 
   /** Sends the request and waits for its end; a failure is a value. */
-  async send(client: Anthropic, request: WireRequest): Promise<Sent> {
-    const wire = openWire(this.#options.idleMs);
+  async send(client: Anthropic, request: WireRequest, onHeaders: (headers: Headers) => void): Promise<Sent> {
+    const wire = openWire(this.#options.idleMs, onHeaders);
     const signal = AbortSignal.any([this.#signal, wire.silent]);
     try {
       const { messages } = client.withOptions({ fetch: wire.fetch });

@@ -19,8 +19,11 @@ const NO_STREAM = /^(?:application\/(?:\w+\+)?json|text\/html|application\/xhtml
 /** An error stands in the first lines of a body, or the body is not an error. */
 const FOREIGN_CHARS_MAX = 8_192;
 
-/** Opens the wire for one call. Every byte counts as a sign of life: a ping, a comment, the middle of an event. */
-export function openWire(idleMs: number): Wire {
+/**
+ * Opens the wire for one call. Every byte counts as a sign of life: a ping, a comment, the middle of an event.
+ * `onHeaders` gets the headers of the response.
+ */
+export function openWire(idleMs: number, onHeaders: (headers: Headers) => void = () => {}): Wire {
   const silence = new AbortController();
   let timer = setTimeout(() => silence.abort(), idleMs);
   let isOpen = true;
@@ -45,6 +48,7 @@ export function openWire(idleMs: number): Wire {
     async fetch(input, init) {
       const response = await fetch(input, init);
       hear();
+      onHeaders(response.headers);
       if (response.ok && NO_STREAM.test(response.headers.get('content-type') ?? '')) foreign = '';
       else taken = response.ok;
       return overheard(response, hear, read);
