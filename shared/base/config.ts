@@ -15,6 +15,7 @@ import {
   pingUrl,
   port,
   positive,
+  processes,
   share,
   shortWait,
   timeZone,
@@ -92,6 +93,7 @@ const environment = z.object({
   REDIS_SENTINELS: sentinelNodes.optional(),
   REDIS_SENTINEL_MASTER: sentinelMaster.optional(),
   REDIS_CLUSTER_NODES: clusterNodes.optional(),
+  WORKERS: processes,
   SHARDS: positive.refine((value) => value <= SHARDS_MAX, `expected at most ${SHARDS_MAX}`).default(1),
   WORKER_CONCURRENCY: positive
     .refine((value) => value <= CONCURRENCY_MAX, `expected at most ${CONCURRENCY_MAX}`)

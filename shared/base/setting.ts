@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { z } from 'zod';
 import type { AllowedIds } from './config.ts';
 
@@ -90,6 +91,18 @@ export const messagesUpTo50 = z
   .default('0')
   .refine((text) => /^\d{1,2}$/.test(text) && Number(text) <= 50, 'expected a number from 0 to 50')
   .transform(Number);
+
+const PROCESSES_MAX = 64;
+
+/** A number of processes; `auto` is one a core. */
+export const processes = z
+  .string()
+  .default('1')
+  .refine(
+    (text) => text === 'auto' || (/^[1-9]\d?$/.test(text) && Number(text) <= PROCESSES_MAX),
+    `expected a number of processes, 1 to ${PROCESSES_MAX}, or auto`,
+  )
+  .transform((text) => (text === 'auto' ? availableParallelism() : Number(text)));
 
 /** Names, comma separated; none where it is absent. */
 export const names = z
