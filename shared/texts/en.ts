@@ -3,13 +3,13 @@ export const EN = {
   languageName: 'English',
 
   freshSession:
-    'Our conversation had grown too large for the model, so I continue in a fresh session with a short summary of it. /recall and words finds what was said, /export sends all of it.',
+    'Our conversation had grown too large for the model, so I continue in a fresh session with a short summary of it. To find what was said, write /recall and words; /export sends all of it.',
   freshAfterPoison:
-    'The model did not accept our conversation any more, so I continue in a fresh session with a short summary of it. /recall and words finds what was said, /export sends all of it.',
+    'The model did not accept our conversation any more, so I continue in a fresh session with a short summary of it. To find what was said, write /recall and words; /export sends all of it.',
   bareAfterPoison:
     'The model did not accept our conversation any more, so I continue in a fresh session, without it. It is kept: /recall and words searches it, /export sends all of it.',
   compacted: (messages: number) =>
-    `To make room, I now work with a summary of the ${messages} oldest messages here. /recall and words finds what they said, /export sends all of it.`,
+    `To make room, I now work with a summary of the ${messages} oldest messages here. To find what they said, write /recall and words; /export sends all of it.`,
   scrubbed: 'Your message was too large for the model; I read only its beginning and its end.',
   removed: (names: readonly string[], hasMore: boolean) =>
     `The model could not take all of it, so I omitted ${names.join(', ')}${hasMore ? ' and more' : ''}. I am answering the rest. /export sends all that is kept.`,
