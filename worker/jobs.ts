@@ -14,6 +14,7 @@ import { createTranscriber, type Transcriber } from './media/transcriber.ts';
 import type { Endpoint } from './recovery/endpoint.ts';
 import { fixedPartsOf } from './recovery/fixed-parts.ts';
 import { createDrafts, DRAFTS_EVERY_MS, DRAFTS_REFRESH_MS } from './reply/drafts.ts';
+import { createNotedFiles } from './reply/noted-files.ts';
 import { createProgressViews, type ProgressViews } from './reply/progress.ts';
 import { createStatusLines, STATUS_AFTER_MS, STATUS_EVERY_MS } from './reply/status-line.ts';
 import { createSessions } from './session/store.ts';
@@ -21,6 +22,7 @@ import { settingsOf } from './settings.ts';
 import { joinToolboxes } from './tools/joined.ts';
 import { type ChatMemory, createChatMemory } from './tools/recall/chat-index.ts';
 import { createRecall } from './tools/recall/recall.ts';
+import { createSendFile } from './tools/send-file.ts';
 import { createProcessor } from './turn/processor.ts';
 import type { TurnPorts } from './turn/turn.ts';
 import type { ProcessPorts, WorkerPorts } from './worker.ts';
@@ -89,8 +91,10 @@ function askPorts(ports: WorkerPorts, shared: ProcessPorts, { redis, keys }: Sha
   const media = createMediaStore(redis, keys, config.SESSION_RETENTION_DAYS);
   const loadKept = async (sha256: string) => (await media.load([sha256])).get(sha256);
   const recall = createRecall({ memory, log: instruments.log, loadKept });
+  const files = createNotedFiles(redis, keys);
+  const sendFile = createSendFile({ files, keep: media.keep, loadKept });
   const { exclude, excluded } = ports.tools;
-  const tools = { ...joinToolboxes([recall, ports.tools]), exclude, excluded };
+  const tools = { ...joinToolboxes([recall, sendFile, ports.tools]), exclude, excluded };
   const budget = createBudget(redis, keys, {
     chatDailyTokens: config.CHAT_DAILY_TOKENS,
     totalDailyTokens: config.TOTAL_DAILY_TOKENS,
@@ -104,7 +108,7 @@ function askPorts(ports: WorkerPorts, shared: ProcessPorts, { redis, keys }: Sha
       shared.fixedParts(model, { ...fixedPartsOf(settings, tools.specs()), maxTokens }, failure, signal),
   };
   const store = { sessions: createSessions(redis, keys), media };
-  return { settings, endpoint, tools, store, instruments };
+  return { settings, endpoint, tools, store, files, instruments };
 }
 
 /** How the chats see that a turn runs. */

@@ -84,7 +84,7 @@ export const EN = {
   stopButton: '⏹ Stop',
   working: '⏳ Working …',
   usingTool: (name: string) => `Using ${name}`,
-  usingOwnTool: { recall: 'Searching what was said here' },
+  usingOwnTool: { recall: 'Searching what was said here', send_file: 'Preparing a file' },
   retryButton: '↻ Try again',
   retrying: 'I am trying that message again.',
   nothingToRetry: 'There is no message here that failed and could be tried again.',

@@ -75,7 +75,7 @@ export const ZH_HANT: Texts = {
   stopButton: '⏹ 停止',
   working: '⏳ 處理中 …',
   usingTool: (name) => `正在使用 ${name}`,
-  usingOwnTool: { recall: '正在搜尋這裡說過的內容' },
+  usingOwnTool: { recall: '正在搜尋這裡說過的內容', send_file: '正在準備檔案' },
   retryButton: '↻ 再試一次',
   retrying: '我正在重試那則訊息。',
   nothingToRetry: '這裡沒有失敗後可以重試的訊息。',

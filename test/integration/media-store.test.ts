@@ -45,6 +45,17 @@ test('a file kept twice is stored once, in its shard, and its TTL restarts', asy
   expect((await createMediaStore(redis, keysOf(1), 90).load([id])).size).toBe(0);
 });
 
+test('keeping for a time never cuts a longer one short, and reading leaves it as it is', async () => {
+  const store = createMediaStore(redis, keys, 90);
+  const id = await store.keep(Buffer.from('a file'), 60);
+  expect((await store.read(id))?.toString()).toBe('a file');
+  expect(await redis.ttl(keys.media(id))).toBeLessThanOrEqual(60);
+  await store.keep(Buffer.from('a file'));
+  await store.keep(Buffer.from('a file'), 60);
+  expect(await redis.ttl(keys.media(id))).toBeGreaterThan(90 * DAY_S - 10);
+  expect(await store.read('0'.repeat(64))).toBeUndefined();
+});
+
 test('load restarts the TTL of a file', async () => {
   const store = createMediaStore(redis, keys, 2);
   const id = await store.keep(Buffer.from('a file'));

@@ -178,6 +178,8 @@ test('the tool is repeatable, and a call of another name returns an error', asyn
       .specs()
       .map(({ name, repeatable }) => [name, repeatable]),
   ).toEqual([['recall', true]]);
-  const output = await history.recall().call({ name: 'other', input: {}, session: CURRENT }, ENDLESS);
+  const output = await history
+    .recall()
+    .call({ id: 'call', name: 'other', input: {}, attempt: { session: CURRENT } as never }, ENDLESS);
   expect(output.isError).toBe(true);
 });

@@ -10,6 +10,7 @@ import type { Prices } from '../model/prices.ts';
 import type { Room } from '../model/room.ts';
 import { isThinking } from '../model/rules/shapes.ts';
 import { trialWon } from '../recovery/trial.ts';
+import type { FilePart } from '../reply/file-part.ts';
 import { planned } from '../reply/plan.ts';
 import { sourcesOf, withSources } from '../reply/sources.ts';
 import { type AssistantRecord, textOf } from '../session/record.ts';
@@ -65,7 +66,7 @@ export function earlierWords({ window }: OpenedSession, { entry }: Attempt): str
 
 /** The decision to end a message with the model's answer. */
 export function answered(
-  { attempt, opened, room }: { attempt: Attempt; opened: OpenedSession; room: Room },
+  { attempt, opened, room, files }: { attempt: Attempt; opened: OpenedSession; room: Room; files: readonly FilePart[] },
   called: Answered,
   { rich, prices }: Pick<Settings, 'rich' | 'prices'>,
 ): Decision {
@@ -83,7 +84,7 @@ export function answered(
   const { notices } = endedTrial(attempt);
   return {
     kind: 'conclude',
-    conclusion: { outcome: 'answered', ...planned(notices, text, { rich }) },
+    conclusion: { outcome: 'answered', ...planned(notices, text, { rich }, files) },
     commands: [
       ...appendCommands(attempt.keys, attempt.session, [record]),
       ...costCommands(attempt, answer, prices),

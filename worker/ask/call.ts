@@ -15,6 +15,7 @@ import type { Repair } from '../model/rules/repair.ts';
 import type { Conversation } from '../recovery/cached-summary.ts';
 import type { Endpoint } from '../recovery/endpoint.ts';
 import { areLargerThan } from '../recovery/oversized.ts';
+import type { NotedFiles } from '../reply/noted-files.ts';
 import { asShown } from '../session/overlay.ts';
 import { type LogRecord, startsTurn } from '../session/record.ts';
 import type { OpenedSession } from '../session/store.ts';
@@ -25,6 +26,7 @@ import { type FillMessages, sendOrFallBack } from './fallback.ts';
 /** What a model call works with. */
 export interface CallPorts extends RoundPorts {
   settings: Settings;
+  files: Pick<NotedFiles, 'of'>;
   endpoint: Pick<Endpoint, 'model'>;
 }
 

@@ -86,7 +86,10 @@ export async function askModel(
       await attempt.write('', costCommands(attempt, called.answer, settings.prices, 'retry'));
       return reactTo(ports, now, { ...called, failure: hidden, isRepaired: false }, time);
     }
-    if (!goesOn(called.answer, round, settings)) return answered(now, called, settings);
+    if (!goesOn(called.answer, round, settings)) {
+      const files = attempt.rounds > 0 ? await ports.files.of(attempt) : [];
+      return answered({ ...now, files }, called, settings);
+    }
     opened = await recordRound(ports, attempt, opened, { called, room }, round + 1);
     attempt = { ...progressed(attempt, round + 1), ...(isCalm(called, room) && { compactionsInRow: 0 }) };
   }

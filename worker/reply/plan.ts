@@ -7,15 +7,16 @@ import { richBlocks } from './format/rich.ts';
 import type { Content } from './part.ts';
 import { splitReply } from './split.ts';
 
-/** The messages of a reply: plain notices, and a model's answer laid out for Telegram. */
+/** The messages of a reply: plain notices, a model's answer laid out for Telegram, and the files that come with it. */
 export function planned(
   notices: readonly string[],
   answer: string,
   options: LayoutOptions,
+  attached: readonly FilePart[] = [],
 ): Pick<Conclusion, 'parts' | 'layout'> {
   const laid = layOut(answer, options);
   const file = answerFile(answer);
-  const files = file === undefined ? [] : [file];
+  const files = [...(file === undefined ? [] : [file]), ...attached];
   return {
     parts: [...notices, ...laid.map(textOf), ...files.map(({ name }) => name)],
     layout: [...notices.map(() => null), ...laid, ...files],

@@ -28,11 +28,11 @@ export async function resultBlock(
   { parts: pieces, isError }: ToolOutput,
 ): Promise<{ block: Block; commands: Command[] }> {
   const text = pieces.flatMap((piece) => (piece.type === 'text' ? [piece.text] : [])).join('\n');
-  const pictures = await Promise.all(pieces.filter(isPicture).map((piece, at) => pictureBlock(ports, piece, at)));
+  const pictures = await Promise.all(pieces.filter(isPicture).map((piece, at) => pictureBlocks(ports, piece, at)));
   const isCut = text.length > ports.settings.toolResultMaxChars;
   const shown = isCut ? await cut(ports, text) : text;
   const words: Block[] = shown.trim() === '' ? [] : [{ type: 'text', text: shown }];
-  const content = [...words, ...pictures];
+  const content = [...words, ...pictures.flat()];
   return {
     block: {
       type: 'tool_result',
@@ -56,15 +56,21 @@ async function cut({ settings, store }: ResultPorts, text: string): Promise<stri
   return `${head}\n[result cut: ${text.length} characters in all; the tool "recall" reads on with {"ref":"${ref}","from":${head.length}}]`;
 }
 
-async function pictureBlock(
+/** A picture, and behind it the reference under which `send_file` finds it. */
+async function pictureBlocks(
   { store }: ResultPorts,
   { bytes }: Extract<ToolPart, { type: 'image' }>,
   at: number,
-): Promise<Block> {
-  if (at >= PICTURES_MAX) return { type: 'text', text: '[a picture, left out: too many in one result]' };
+): Promise<Block[]> {
+  if (at >= PICTURES_MAX) return [{ type: 'text', text: '[a picture, left out: too many in one result]' }];
   const fitted = await fitPicture(bytes);
-  if (!fitted.ok) return { type: 'text', text: `[a picture of ${bytes.length} bytes, left out: ${fitted.why}]` };
+  if (!fitted.ok) return [{ type: 'text', text: `[a picture of ${bytes.length} bytes, left out: ${fitted.why}]` }];
   const { bytes: kept, mediaType, width, height } = fitted;
   const sha256 = await store.media.keep(kept);
-  return { type: 'image', source: { type: 'kept', sha256, media_type: mediaType, bytes: kept.length, width, height } };
+  const source = { type: 'kept', sha256, media_type: mediaType, bytes: kept.length, width, height };
+  const text = `[the tool "send_file" sends this ${mediaType} with {"ref":"${sha256}"}]`;
+  return [
+    { type: 'image', source },
+    { type: 'text', text },
+  ];
 }

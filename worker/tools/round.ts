@@ -88,7 +88,9 @@ async function resultOf(
   const kept = attempt.field(field);
   if (kept !== undefined) return JSON.parse(kept) as Block;
   const output =
-    begun && !isRepeatable(ports.tools, call) ? toolError(INTERRUPTED) : await make(ports, attempt, call, signal);
+    begun && !isRepeatable(ports.tools, call)
+      ? toolError(INTERRUPTED)
+      : await make(ports, attempt, call, field, signal);
   if (signal.aborted) return undefined;
   const { block, commands } = await resultBlock(ports, attempt, call.id, output);
   await attempt.write('', [['HSET', attempt.keys.turn(attempt.entry), field, JSON.stringify(block)], ...commands]);
@@ -96,10 +98,16 @@ async function resultOf(
   return block;
 }
 
-function make(ports: RoundPorts, attempt: Attempt, call: ToolUse, signal: AbortSignal): Promise<ToolOutput> {
+function make(
+  ports: RoundPorts,
+  attempt: Attempt,
+  call: ToolUse,
+  id: string,
+  signal: AbortSignal,
+): Promise<ToolOutput> {
   const attributes = { 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': call.name };
   return ports.instruments.telemetry.span(SPAN.tool, attributes, async (span) => {
-    const output = await ports.tools.call({ name: call.name, input: call.input, session: attempt.session }, signal);
+    const output = await ports.tools.call({ ...call, id, attempt }, signal);
     if (output.isError) span.setAttribute('error.type', signal.aborted ? 'aborted' : 'tool_error');
     ports.instruments.telemetry.count(METRIC.tools, { tool: call.name, result: output.isError ? 'error' : 'ok' });
     ports.instruments.reach('tool called');

@@ -1,5 +1,5 @@
 import type { Service } from '../../shared/base/lifecycle.ts';
-import type { SessionId } from '../../shared/redis/keys.ts';
+import type { Attempt } from '../lane/attempt.ts';
 
 /** A tool as the model is shown it. */
 export interface ToolSpec {
@@ -18,11 +18,13 @@ export interface OmittedTool {
   why: string;
 }
 
-/** A call as the model wrote it, and the session that it belongs to. */
+/** A call as the model wrote it, and the attempt that makes it. */
 export interface ToolCall {
+  /** Unique within its message: a call that is repeated after a crash has the same id. */
+  id: string;
   name: string;
   input: Readonly<Record<string, unknown>>;
-  session: SessionId;
+  attempt: Attempt;
 }
 
 /** A piece of what a tool returned. */
@@ -39,7 +41,8 @@ export interface ToolOutput {
  *
  * Contract: nothing throws. `specs` is in a stable order and keeps a tool whose server is away, since it is part of
  * every request's prefix. `call` is idempotent only where the spec says so; it ends within its own time limit, and on
- * abort it returns an error result at once.
+ * abort it returns an error result at once. A tool of ours that writes to Redis writes under the attempt's fencing token;
+ * only then it throws, `FencedError` or what Redis throws.
  */
 export interface Toolbox {
   specs(): readonly ToolSpec[];
@@ -55,6 +58,11 @@ export const NO_TOOLS: Toolbox & Service = {
   call: async () => toolError('There is no tool of this name.'),
   stop: async () => {},
 };
+
+/** A result in words. */
+export function toolText(text: string): ToolOutput {
+  return { parts: [{ type: 'text', text }], isError: false };
+}
 
 /** A result that only says what went wrong, as text for the model. */
 export function toolError(text: string): ToolOutput {

@@ -25,8 +25,14 @@ export async function deliverConclusion(
 ): Promise<Verdict> {
   const attributes = { 'messaging.system': 'telegram', 'spillway.parts': conclusion.parts.length };
   const { instruments, store } = ports.ask;
-  const loadKept = async (sha256: string) => (await store.media.load([sha256])).get(sha256);
-  const work = () => deliver({ telegram: ports.telegram, instruments, loadKept }, attempt, conclusion, to, time);
+  const work = () =>
+    deliver(
+      { telegram: ports.telegram, instruments, loadKept: (id: string) => store.media.read(id) },
+      attempt,
+      conclusion,
+      to,
+      time,
+    );
   const delivery = await instruments.telemetry.span(SPAN.deliver, attributes, work, {
     kind: SpanKind.PRODUCER,
   });

@@ -1,0 +1,80 @@
+import type { FilePart } from '../reply/file-part.ts';
+import { FILES_MAX, type NotedFiles } from '../reply/noted-files.ts';
+import { fileName } from './file-name.ts';
+import { type Toolbox, type ToolSpec, toolError, toolText } from './toolbox.ts';
+
+export interface SendFilePorts {
+  files: Pick<NotedFiles, 'note'>;
+  /** Keeps bytes for so many seconds; returns their SHA-256. Contract: rejects when Redis cannot be reached. */
+  keep: (bytes: Buffer, seconds: number) => Promise<string>;
+  /** Loads kept bytes by their SHA-256, and keeps them on. Contract: rejects when Redis cannot be reached. */
+  loadKept: (sha256: string) => Promise<Buffer | undefined>;
+}
+
+const TEXT_BYTES_MAX = 1_000_000;
+/** Longer than an answer may wait to be delivered. */
+const KEEP_SECONDS = 24 * 3_600;
+const REF = /^[0-9a-f]{64}$/;
+
+const SPEC: ToolSpec = {
+  name: 'send_file',
+  description: `Sends a file with your answer, below its text: code, CSV, Markdown or any other text that people want to keep, or a picture of a tool's result. Give either "content" or "ref". At most ${FILES_MAX} files an answer. The file goes out when you answer, so do not repeat in the answer what it holds.`,
+  inputSchema: {
+    type: 'object',
+    properties: {
+      name: { type: 'string', description: 'Name with extension, such as "table.csv", without a folder.' },
+      content: { type: 'string', description: 'The text of the file, at most 1 MB.' },
+      ref: { type: 'string', description: 'The reference of kept bytes, as a tool result states it: 64 hex digits.' },
+    },
+    required: ['name'],
+    additionalProperties: false,
+  },
+  repeatable: true,
+};
+
+type Source = { content: string } | { ref: string };
+
+/**
+ * The built-in tool `send_file`: a file becomes a part of the reply. The call only notes it; the conclusion takes what
+ * was noted. A call that is repeated after a crash notes the same file once.
+ */
+export function createSendFile({ files, keep, loadKept }: SendFilePorts): Toolbox {
+  const bytesOf = async (source: Source): Promise<FilePart['sha256']> => {
+    if ('ref' in source) return (await loadKept(source.ref)) === undefined ? undefined : source.ref;
+    return keep(Buffer.from(source.content), KEEP_SECONDS);
+  };
+  return {
+    specs: () => [SPEC],
+    async call({ id, name: tool, input, attempt }) {
+      if (tool !== SPEC.name) return toolError(`There is no tool ${tool} here.`);
+      const name = typeof input.name === 'string' ? fileName(input.name) : undefined;
+      if (name === undefined) return toolError('"name" must be a file name with an extension, such as "table.csv".');
+      const source = sourceOf(input);
+      if (typeof source === 'string') return toolError(source);
+      const sha256 = await bytesOf(source);
+      if (sha256 === undefined) return toolError('No bytes are kept under this reference (any more).');
+      const noted = await files.note(attempt, id, { path: 'file', name, sha256 });
+      if (noted === 'full') return toolError(`An answer can bring at most ${FILES_MAX} files: this one is not sent.`);
+      return toolText(`"${name}" will be sent with your answer.`);
+    },
+  };
+}
+
+/** Where the bytes come from, or what is wrong. An empty field counts as absent: models fill in optional fields. */
+function sourceOf({ content, ref }: Readonly<Record<string, unknown>>): Source | string {
+  const [hasContent, hasRef] = [isGiven(content), isGiven(ref)];
+  if (hasContent === hasRef) return 'Give either "content", which must not be empty, or "ref".';
+  if (hasRef) {
+    const isRef = typeof ref === 'string' && REF.test(ref);
+    return isRef ? { ref } : '"ref" must be a reference as a tool result states it: 64 hex digits.';
+  }
+  if (typeof content !== 'string') return '"content" must be a text.';
+  const text = content.toWellFormed();
+  const bytes = Buffer.byteLength(text);
+  if (bytes > TEXT_BYTES_MAX) return `"content" has ${bytes} bytes; a file can have at most ${TEXT_BYTES_MAX}.`;
+  return { content: text };
+}
+
+function isGiven(value: unknown): boolean {
+  return value !== undefined && value !== null && value !== '';
+}
