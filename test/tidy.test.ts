@@ -31,6 +31,7 @@ const ROOMS = [
   'worker/tools',
   'worker/tools/mcp',
   'worker/tools/recall',
+  'worker/reminders',
   'worker/recovery',
   'worker/ask',
   'worker/command',

@@ -13,6 +13,8 @@ import { createMediaStore, type MediaStore } from './media/store.ts';
 import { createTranscriber, type Transcriber } from './media/transcriber.ts';
 import type { Endpoint } from './recovery/endpoint.ts';
 import { fixedPartsOf } from './recovery/fixed-parts.ts';
+import { createReminderBook } from './reminders/book.ts';
+import { createReminders } from './reminders/tool.ts';
 import { createDrafts, DRAFTS_EVERY_MS, DRAFTS_REFRESH_MS } from './reply/drafts.ts';
 import { createNotedFiles } from './reply/noted-files.ts';
 import { createProgressViews, type ProgressViews } from './reply/progress.ts';
@@ -93,8 +95,9 @@ function askPorts(ports: WorkerPorts, shared: ProcessPorts, { redis, keys }: Sha
   const recall = createRecall({ memory, log: instruments.log, loadKept });
   const files = createNotedFiles(redis, keys);
   const sendFile = createSendFile({ files, keep: media.keep, loadKept });
+  const reminders = createReminders({ book: createReminderBook(redis, keys), settings });
   const { exclude, excluded } = ports.tools;
-  const tools = { ...joinToolboxes([recall, sendFile, ports.tools]), exclude, excluded };
+  const tools = { ...joinToolboxes([recall, sendFile, reminders, ports.tools]), exclude, excluded };
   const budget = createBudget(redis, keys, {
     chatDailyTokens: config.CHAT_DAILY_TOKENS,
     totalDailyTokens: config.TOTAL_DAILY_TOKENS,
@@ -127,7 +130,7 @@ function progressViews({ config, telegram, limits }: WorkerPorts): ProgressViews
 
 /** What commands work with in the chats of one shard. */
 function commandPorts(
-  { telegram, instruments: { log } }: WorkerPorts,
+  { telegram }: WorkerPorts,
   { redis, keys }: ShardPorts,
   memory: ChatMemory,
   media: MediaStore,
@@ -139,10 +142,10 @@ function commandPorts(
     usageBook: createUsageBook(redis, keys),
     deadLetters,
     memory,
+    reminders: createReminderBook(redis, keys),
     seesGroups: async () => {
       const me = await telegram.getMe();
       return me.ok ? me.value.can_read_all_group_messages : undefined;
     },
-    log,
   };
 }

@@ -1,15 +1,18 @@
 import type { ReadinessPart } from '../shared/app/health.ts';
+import type { Config } from '../shared/base/config.ts';
 import type { Instruments } from '../shared/base/instruments.ts';
 import type { Service } from '../shared/base/lifecycle.ts';
 import { METRIC } from '../shared/base/telemetry.ts';
 import { connectRedis, isReadyFor, type RedisClient } from '../shared/redis/connection.ts';
-import { type EntryId, keysOf } from '../shared/redis/keys.ts';
+import { type ChatKey, type EntryId, keysOf, parseChatKey } from '../shared/redis/keys.ts';
 import { undecodableAlert } from './alerts/messages.ts';
 import { startJobs } from './jobs.ts';
 import { startDispatcher } from './lane/dispatcher.ts';
 import { createLane, type Lane } from './lane/lane.ts';
 import { openQueue } from './lane/queue.ts';
 import { RECONCILE_EVERY_MS, startReconciler } from './lane/reconciler.ts';
+import { createReminderBook } from './reminders/book.ts';
+import { REMINDERS_EVERY_MS, startReminding } from './reminders/reminding.ts';
 import { ARCHIVE_EVERY_MS, startArchivist } from './session/archivist.ts';
 import type { ProcessPorts, WorkerPorts } from './worker.ts';
 
@@ -44,6 +47,12 @@ export async function startShard(
         everyMs: ports.limits?.archiveEveryMs ?? ARCHIVE_EVERY_MS,
       }),
       startReconciler({ ...service, everyMs: ports.limits?.reconcileEveryMs ?? RECONCILE_EVERY_MS }),
+      startReminding({
+        book: createReminderBook(redis, keys),
+        isOpen: openChats(config),
+        instruments,
+        everyMs: ports.limits?.remindersEveryMs ?? REMINDERS_EVERY_MS,
+      }),
       startDispatcher({ ...service, keys, blocking: connect() }),
     ],
     readiness: {
@@ -72,6 +81,12 @@ function discardBroken(lane: Lane, { telemetry, log }: Instruments): (entries: r
       log.error({ entry }, 'undecodable entry put aside');
     }
   };
+}
+
+/** The chats that the bot still answers. A worker alone need not know the allow list: then it trusts what was accepted. */
+function openChats({ TELEGRAM_ALLOWED_IDS: allowed }: Config): (chat: ChatKey) => boolean {
+  if (allowed === 'everyone' || allowed.size === 0) return () => true;
+  return (chat) => allowed.has(parseChatKey(chat)?.chatId ?? 0);
 }
 
 /** Connections that end with what uses them. */

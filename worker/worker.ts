@@ -29,7 +29,7 @@ export interface WorkerPorts {
   tools: Toolbox & Service & Exclusions;
   /** Shorter than the defaults in tests of crashes. */
   limits?: Partial<
-    QueueLimits & { reconcileEveryMs: number; drainMs: number; archiveEveryMs: number } & {
+    QueueLimits & { reconcileEveryMs: number; drainMs: number; archiveEveryMs: number; remindersEveryMs: number } & {
       draftsEveryMs: number;
       statusAfterMs: number;
       statusEveryMs: number;

@@ -34,59 +34,75 @@ const sound = z.object({
 });
 
 /** A message of a later version is left to a worker that knows that version. */
-const VERSION = 1;
+const VERSION = 2;
+/** What a worker of an earlier version cannot read is written as the version that can: it then leaves it alone. */
+const VERSION_OF_REMINDERS = 2;
 
-const schema = z.object({
-  v: z.literal(VERSION),
-  updateId: z.int(),
-  chatId: z.int(),
-  topicId: z.int().optional(),
-  chatType: z.enum(['private', 'group', 'supergroup', 'channel']),
-  chatTitle: z.string().optional(),
-  messageId: z.int(),
-  from: sender,
-  /** When Telegram got it, in ms since the epoch. */
-  sentAtMs: z.int(),
-  /** Telegram sends the files of an album one by one, each with the album's id. */
-  album: z.string().min(1).optional(),
-  /**
-   * The message that this one answers: whose it was, its words, or those of them that were picked as a quote, and its
-   * picture or file.
-   */
-  answers: z
-    .object({
-      by: z.string().optional(),
-      isOurs: z.literal(true).optional(),
-      isQuote: z.literal(true).optional(),
-      text: z.string().min(1),
-      file: file.optional(),
-    })
-    .optional(),
-  /** What was said in its group before it, and not to the bot; oldest first. */
-  overheard: z.array(z.object({ by: z.string(), text: z.string() })).optional(),
-  /** The message of ours whose button gave this command. */
-  pressed: z.int().optional(),
-  /** Who wrote it first, where it was forwarded. */
-  forwardedFrom: z.string().optional(),
-  content: z.discriminatedUnion('kind', [
-    z.object({ kind: z.literal('text'), text: z.string().min(1) }),
-    /** A photo or a file, with its caption, which may be empty. It is downloaded only when it is answered. */
-    z.object({ kind: z.literal('file'), text: z.string(), file, sound: sound.optional() }),
+const schema = z
+  .object({
+    v: z.union([z.literal(1), z.literal(VERSION_OF_REMINDERS)]),
+    updateId: z.int(),
+    chatId: z.int(),
+    topicId: z.int().optional(),
+    chatType: z.enum(['private', 'group', 'supergroup', 'channel']),
+    chatTitle: z.string().optional(),
+    messageId: z.int(),
+    from: sender,
+    /** When Telegram got it, in ms since the epoch. */
+    sentAtMs: z.int(),
+    /** Telegram sends the files of an album one by one, each with the album's id. */
+    album: z.string().min(1).optional(),
     /**
-     * A message of a kind that cannot be read, e.g. `story`; it is accepted so that the user is notified. With a sound it
-     * can be heard, where there is an endpoint for that.
+     * The message that this one answers: whose it was, its words, or those of them that were picked as a quote, and its
+     * picture or file.
      */
-    z.object({
-      kind: z.literal('unsupported'),
-      what: z.string(),
-      text: z.string().optional(),
-      sound: sound.optional(),
-    }),
-  ]),
-});
+    answers: z
+      .object({
+        by: z.string().optional(),
+        isOurs: z.literal(true).optional(),
+        isQuote: z.literal(true).optional(),
+        text: z.string().min(1),
+        file: file.optional(),
+      })
+      .optional(),
+    /** What was said in its group before it, and not to the bot; oldest first. */
+    overheard: z.array(z.object({ by: z.string(), text: z.string() })).optional(),
+    /** The message of ours whose button gave this command. */
+    pressed: z.int().optional(),
+    /** Who wrote it first, where it was forwarded. */
+    forwardedFrom: z.string().optional(),
+    content: z.discriminatedUnion('kind', [
+      z.object({ kind: z.literal('text'), text: z.string().min(1) }),
+      /** A photo or a file, with its caption, which may be empty. It is downloaded only when it is answered. */
+      z.object({ kind: z.literal('file'), text: z.string(), file, sound: sound.optional() }),
+      /**
+       * A message of a kind that cannot be read, e.g. `story`; it is accepted so that the user is notified. With a sound it
+       * can be heard, where there is an endpoint for that.
+       */
+      z.object({
+        kind: z.literal('unsupported'),
+        what: z.string(),
+        text: z.string().optional(),
+        sound: sound.optional(),
+      }),
+      /** A reminder that is due: `from` had asked for it, with the message `messageId`. */
+      z.object({
+        kind: z.literal('reminder'),
+        id: z.string().min(1),
+        text: z.string().min(1),
+        dueAtMs: z.int(),
+        /** It comes well after its time. */
+        isLate: z.literal(true).optional(),
+      }),
+    ]),
+  })
+  .refine(({ v, content }) => content.kind !== 'reminder' || v === VERSION_OF_REMINDERS, 'a reminder of version 1');
 
 /** An update that was accepted, normalised. Versioned: a reader refuses a version that it does not know. */
 export type InboundMessage = Readonly<z.infer<typeof schema>>;
+
+/** A reminder that is due. */
+export type DueReminder = Extract<InboundMessage['content'], { kind: 'reminder' }>;
 
 /** A photo or a file that a message brings. */
 export type InboundFile = Readonly<z.infer<typeof file>>;

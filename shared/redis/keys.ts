@@ -47,15 +47,20 @@ export interface Keys {
   readonly absent: string;
   /** Sorted set of the messages whose attempts ended with their process, by age. */
   readonly poisonCandidates: string;
+  /** Sorted set of the reminders that are to come, `<chat>:<id>`, by their due time in ms. */
+  readonly reminders: string;
   readonly lanePrefix: string;
   readonly turnPrefix: string;
   readonly chatPrefix: string;
+  readonly remindersPrefix: string;
   seen(botId: number, updateId: number): string;
   /** The entry of a message that was accepted, by its id in its chat; with a prefix where it was accepted as an edit. */
   written(botId: number, chatId: number, messageId: number): string;
   lane(lane: LaneKey): string;
   turn(entry: EntryId): string;
   chat(chat: ChatKey): string;
+  /** Hash: the reminders of a chat, by id. */
+  remindersOf(chat: ChatKey): string;
   session(id: SessionId): string;
   log(id: SessionId): string;
   /** The bytes of a file, by their hash. */
@@ -154,15 +159,18 @@ export function keysOf(shard: number): Keys {
     shards: `${tag}:shards`,
     absent: `${tag}:absent`,
     poisonCandidates: `${tag}:suspects`,
+    reminders: `${tag}:reminders`,
     lanePrefix: `${tag}:lane:`,
     turnPrefix: `${tag}:turn:`,
     chatPrefix: `${tag}:chat:`,
+    remindersPrefix: `${tag}:reminders:`,
     admitted: (caller) => `${tag}:admitted:${caller}`,
     seen: (botId, updateId) => `${tag}:seen:${botId}:${updateId}`,
     written: (botId, chatId, messageId) => `${tag}:written:${botId}:${chatId}:${messageId}`,
     lane: (lane) => `${tag}:lane:${lane}`,
     turn: (entry) => `${tag}:turn:${entry}`,
     chat: (chat) => `${tag}:chat:${chat}`,
+    remindersOf: (chat) => `${tag}:reminders:${chat}`,
     session: (id) => `${tag}:session:${id}`,
     log: (id) => `${tag}:log:${id}`,
     media: (sha256) => `${tag}:media:${sha256}`,

@@ -1,7 +1,7 @@
 /** What a bot command does to the messages around it. */
 interface Manner {
-  /** It forgets or costs: in a group, only for people who are on the allow list themselves. */
-  isGuarded?: true;
+  /** It forgets, costs or decides: in a group, only for people who are on the allow list themselves. */
+  isGuarded?: true | 'with words';
   /** It does not wait for what is being answered. */
   isAtOnce?: true;
 }
@@ -22,6 +22,8 @@ const COMMANDS = {
   forget: { isGuarded: true },
   lang: { isGuarded: true, isAtOnce: true },
   busy: { isGuarded: true, isAtOnce: true },
+  reminders: { isGuarded: 'with words', isAtOnce: true },
+  timezone: { isGuarded: true, isAtOnce: true },
 } as const satisfies Record<string, Manner>;
 
 export type CommandName = keyof typeof COMMANDS;
@@ -47,9 +49,9 @@ export function commandOf(text: string): BotCommand | undefined {
 }
 
 /** Whether the sender may give a command. */
-export function isPermitted({ name }: BotCommand, { isGuest }: { isGuest?: true | undefined }): boolean {
+export function isPermitted({ name, words }: BotCommand, { isGuest }: { isGuest?: true | undefined }): boolean {
   const { isGuarded }: Manner = COMMANDS[name];
-  return isGuest !== true || isGuarded !== true;
+  return isGuest !== true || isGuarded === undefined || (isGuarded === 'with words' && words === '');
 }
 
 /** Whether a command is carried out beside what is being answered. */

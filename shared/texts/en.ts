@@ -84,7 +84,11 @@ export const EN = {
   stopButton: '⏹ Stop',
   working: '⏳ Working …',
   usingTool: (name: string) => `Using ${name}`,
-  usingOwnTool: { recall: 'Searching what was said here', send_file: 'Preparing a file' },
+  usingOwnTool: {
+    recall: 'Searching what was said here',
+    send_file: 'Preparing a file',
+    reminders: 'Looking after reminders',
+  },
   retryButton: '↻ Try again',
   retrying: 'I am trying that message again.',
   nothingToRetry: 'There is no message here that failed and could be tried again.',
@@ -128,6 +132,29 @@ export const EN = {
     unknown: 'Choose queue, merge or interrupt.',
   },
   busyButtons: { queue: 'One by one', merge: 'Together', interrupt: 'At once' },
+  reminders: {
+    title: (count: number, zone: string) =>
+      count === 1 ? `One reminder is to come (${zone}):` : `${count} reminders are to come (${zone}):`,
+    none: 'No reminder is to come here. Ask me in your own words, for example: remind me tomorrow at nine to call Ann.',
+    line: (when: string, again: string, text: string) => `${when}${again}: ${text}`,
+    cron: (cron: string, zone: string) => `, again by ${cron} (${zone})`,
+    every: (minutes: number) => `, again every ${minutes} minutes`,
+    cancelButton: (place: number) => `✕ Cancel ${place}`,
+    cancelled: (text: string) => `Cancelled: ${text}`,
+    unknown: 'There is no such reminder any more.',
+    usage: 'Write /reminders, and choose one to cancel.',
+    /** What a person reads when no answer of the model says it. */
+    plain: (text: string) => `⏰ Reminder: ${text}`,
+    late: (when: string) => `This reminder was due at ${when}. I could not give it then.`,
+    waiting: (text: string) => `⏰ Reminder: ${text}\n\nThe model cannot be reached just now. Its answer comes later.`,
+    left: (texts: readonly string[]) =>
+      `This group has a new id, and these reminders could not come with it. Please set them again:\n${texts.join('\n')}`,
+  },
+  timeZoneIs: (zone: string, now: string) => `The clocks of this chat show ${now} (${zone}).`,
+  timeZoneSet: (zone: string, now: string) =>
+    `The clocks of this chat show ${now} (${zone}) from now on. Reminders that were set before keep their times.`,
+  timeZoneUnknown: (word: string) =>
+    `I know no time zone "${word}". Write one such as: /timezone Europe/Berlin, or /timezone auto`,
   recallUsage: 'Write the words to search for behind the command, for example: /recall train to Tainan',
   recalled: (count: number) => (count === 1 ? 'I found one place:' : `I found ${count} places, the best first:`),
   nothingRecalled: 'I found nothing with these words. Only what is older than the present context is searched.',
@@ -137,7 +164,7 @@ export const EN = {
   nothingToExport: 'There is nothing to export yet.',
   exportTooLarge: 'This chat is too large for one file. Please ask the operator for it.',
   forgetAsks:
-    'This erases everything of this chat that I keep: all conversations, files, settings and failed messages. It cannot be undone. What Telegram shows stays until you delete it there.',
+    'This erases everything of this chat that I keep: all conversations, files, reminders, settings and failed messages. It cannot be undone. What Telegram shows stays until you delete it there.',
   forgetButton: 'Erase everything',
   forgotten: 'Erased. A new conversation starts here.',
 
@@ -156,6 +183,8 @@ export const EN = {
     recall: 'Search what was said here',
     export: 'Get this chat as files',
     usage: 'Calls, tokens and cost',
+    reminders: 'What I shall remind you of',
+    timezone: 'The time zone of this chat',
     busy: 'What happens to messages while I work',
     lang: 'The language of my notices',
     forget: 'Erase everything of this chat',

@@ -56,7 +56,13 @@ test('with WEB_SEARCH the provider searches the web, and the user gets the sourc
   );
   world.telegram.say(CHAT, 'Look it up');
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
-  expect(requests()[0]?.tools?.map(({ name }) => name)).toEqual(['recall', 'send_file', 'web_search', 'web_fetch']);
+  expect(requests()[0]?.tools?.map(({ name }) => name)).toEqual([
+    'recall',
+    'send_file',
+    'reminders',
+    'web_search',
+    'web_fetch',
+  ]);
   expect(world.telegram.shown(CHAT).at(-1)?.text).toMatch(/Sources:\n+• .*https?:\/\//);
   world.telegram.say(CHAT, 'And now?');
   expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered', recoveries: 0 });

@@ -185,7 +185,12 @@ test('a tool that the API would refuse is omitted, the chat is answered, and the
     await start({ MCP_CONFIG: config });
     world.telegram.say(CHAT, 'Are you there?');
     expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', attempts: 1 });
-    expect(mainCalls()[0]?.body.tools?.map(({ name }) => name)).toEqual(['recall', 'send_file', 'web__bound']);
+    expect(mainCalls()[0]?.body.tools?.map(({ name }) => name)).toEqual([
+      'recall',
+      'send_file',
+      'reminders',
+      'web__bound',
+    ]);
     expect(world.claude.violations()).toEqual([]);
     const alerts = () => world.telegram.shown(ALERT_CHAT).map((message) => message.text);
     await until('the alert', () => alerts()[0]);

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { clip } from '../../shared/base/text.ts';
-import type { InboundMessage } from '../../shared/flow/message.ts';
+import type { DueReminder, InboundMessage } from '../../shared/flow/message.ts';
 import type { ChatKey } from '../../shared/redis/keys.ts';
 
 /** What the header of a message states beyond the message itself. */
@@ -30,6 +30,7 @@ export function headerOf(message: InboundMessage, { timeZone, code, nowMs }: Hea
   const isLate = nowMs - message.sentAtMs > LATE_MS;
   const time = isLate ? `sent ${sent}, read ${timeIn(timeZone, nowMs)}` : sent;
   const { id, name } = message.from;
+  if (message.content.kind === 'reminder') return reminderHeader(message, message.content, { timeZone, code, nowMs });
   const writer = message.chatType === 'private' ? '' : `, ${plainName(name)} (id ${id}) writes`;
   const own = `[${code} ${time} ${timeZone}${writer}${reference(message)}]`;
   return [...before(message, code), own, ...quoted(message)].join('\n');
@@ -40,6 +41,17 @@ function before({ overheard = [] }: InboundMessage, code: string): string[] {
   if (overheard.length === 0) return [];
   const lines = overheard.flatMap(({ by, text }) => `${plainName(by)}: ${text}`.split('\n'));
   return [`[${code} before that, this was said here and not to you:]`, ...lines.map((line) => `> ${line}`)];
+}
+
+/** Nobody has written just now: the line says so, and that what follows is what somebody had asked for. */
+function reminderHeader(
+  { from, sentAtMs }: InboundMessage,
+  { dueAtMs, isLate }: DueReminder,
+  { timeZone, code }: HeaderFacts,
+): string {
+  const due = isLate ? `was due at ${timeIn(timeZone, dueAtMs)} and comes late` : 'is due now';
+  const asked = `a reminder that ${plainName(from.name)} (id ${from.id}) had asked for ${due}`;
+  return `[${code} ${timeIn(timeZone, sentAtMs)} ${timeZone}, ${asked}: say or do what it says]`;
 }
 
 function reference({ answers, forwardedFrom }: InboundMessage): string {

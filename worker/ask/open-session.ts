@@ -6,6 +6,7 @@ import { tornAlert } from '../alerts/messages.ts';
 import type { Attempt } from '../lane/attempt.ts';
 import { auditCommand } from '../lane/audit-trail.ts';
 import type { Settings } from '../lane/settings.ts';
+import { timeZoneOf } from '../lane/time-zone.ts';
 import type { UserRecord } from '../session/record.ts';
 import { type ConversationStore, newStamp, type OpenedSession } from '../session/store.ts';
 import { chatCode, headerOf } from './header.ts';
@@ -39,12 +40,13 @@ export async function openSession(
 
 /** The message as the log keeps it. */
 export function pendingRecord(
-  { timeZone, headerSecret }: Pick<Settings, 'timeZone' | 'headerSecret'>,
+  settings: Pick<Settings, 'timeZone' | 'headerSecret'>,
   attempt: Attempt,
   message: InboundMessage,
   content: UserRecord['content'],
 ): UserRecord {
-  const facts = { timeZone, code: chatCode(headerSecret, attempt.chat), nowMs: Date.now() };
+  const code = chatCode(settings.headerSecret, attempt.chat);
+  const facts = { timeZone: timeZoneOf(attempt, settings), code, nowMs: Date.now() };
   return {
     v: 1,
     t: 'user',

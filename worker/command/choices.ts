@@ -1,7 +1,10 @@
+import { clip } from '../../shared/base/text.ts';
 import { LANGUAGES, languageOf, TEXTS } from '../../shared/texts/language.ts';
-import { BUSY, BUSY_WAYS, type Choice, LANGUAGE, MODEL } from '../lane/attempt.ts';
+import { BUSY, BUSY_WAYS, type Choice, LANGUAGE, MODEL, TIME_ZONE } from '../lane/attempt.ts';
+import { readTimeZone, timeZoneOf } from '../lane/time-zone.ts';
 import type { CarryOut, Order } from './commands.ts';
 import { replied } from './reply.ts';
+import { inMinutes } from './words.ts';
 
 const AUTO = 'auto';
 
@@ -48,6 +51,24 @@ export const chooseModel: CarryOut = ({ ask: { settings } }, { attempt, words })
   if (chosen === undefined) return replied('model', texts.modelUnknown(models), { buttons: pressable });
   return replied('model', texts.modelSet(chosen), { commands: [keep(attempt, MODEL, chosen)] });
 };
+
+/** `/timezone <name|auto>`: the zone of the chat's times. Reminders keep the one in which they were set. */
+export const chooseTimeZone: CarryOut = ({ ask: { settings } }, { attempt, words }) => {
+  const { texts } = attempt;
+  const now = (zone: string) => inMinutes(attempt.nowMs(), zone);
+  const current = timeZoneOf(attempt, settings);
+  const usual = settings.timeZone;
+  if (words === '') return replied('timezone', texts.timeZoneIs(current, now(current)));
+  if (words.toLowerCase() === AUTO)
+    return replied('timezone', texts.timeZoneSet(usual, now(usual)), {
+      commands: [['HDEL', attempt.keys.chat(attempt.chat), TIME_ZONE]],
+    });
+  const zone = readTimeZone(words);
+  if (zone === undefined) return replied('timezone', texts.timeZoneUnknown(clip(words, ZONE_CHARS_MAX)));
+  return replied('timezone', texts.timeZoneSet(zone, now(zone)), { commands: [keep(attempt, TIME_ZONE, zone)] });
+};
+
+const ZONE_CHARS_MAX = 64;
 
 /** Telegram's bound for what a button sends. */
 const COMMAND_BYTES_MAX = 64;

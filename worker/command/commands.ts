@@ -1,4 +1,4 @@
-import type { Logger } from '../../shared/base/log.ts';
+import type { Instruments } from '../../shared/base/instruments.ts';
 import type { BotCommand, CommandName } from '../../shared/telegram/commands.ts';
 import type { AskPorts } from '../ask/conversation.ts';
 import type { TurnTime } from '../ask/time.ts';
@@ -6,16 +6,18 @@ import type { Attempt } from '../lane/attempt.ts';
 import type { DeadLetters } from '../lane/dead-letters.ts';
 import type { UsageBook } from '../lane/usage-book.ts';
 import type { Decision } from '../lane/verdict.ts';
+import type { ReminderBook } from '../reminders/book.ts';
 import type { ConversationStore } from '../session/store.ts';
 import type { ChatMemory } from '../tools/recall/chat-index.ts';
 import type { ChatArchive } from './chat-archive.ts';
 import type { ChatState } from './chat-state.ts';
-import { chooseBusy, chooseLanguage, chooseModel } from './choices.ts';
+import { chooseBusy, chooseLanguage, chooseModel, chooseTimeZone } from './choices.ts';
 import { compactNow } from './compact.ts';
 import { exportChat } from './export.ts';
 import { forgetChat } from './forget.ts';
 import { help, start } from './help.ts';
 import { recall } from './recall.ts';
+import { reminders } from './reminders.ts';
 import { retry } from './retry.ts';
 import { status } from './status.ts';
 import { newConversation, stop } from './stop.ts';
@@ -23,15 +25,15 @@ import { usage } from './usage.ts';
 
 /** What commands work with. */
 export interface CommandPorts {
-  ask: AskPorts & { store: ConversationStore };
+  ask: AskPorts & { store: ConversationStore; instruments: Pick<Instruments, 'log'> };
   state: ChatState;
   archive: ChatArchive;
   usageBook: UsageBook;
   deadLetters: DeadLetters;
   memory: ChatMemory;
+  reminders: Pick<ReminderBook, 'of' | 'cancelling'>;
   /** Whether the bot gets every message of a group. Contract: never rejects; `undefined` while Telegram does not say. */
   seesGroups: () => Promise<boolean | undefined>;
-  log: Logger;
 }
 
 /** A command as it is carried out. */
@@ -66,6 +68,8 @@ const CARRY_OUT: Readonly<Record<CommandName, CarryOut>> = {
   forget: forgetChat,
   lang: chooseLanguage,
   busy: chooseBusy,
+  timezone: chooseTimeZone,
+  reminders,
 };
 
 /** Carries out a command that its sender may give. Contract: as `CarryOut`. */

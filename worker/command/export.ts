@@ -1,3 +1,4 @@
+import { timeZoneOf } from '../lane/time-zone.ts';
 import { type LogRecord, textOf } from '../session/record.ts';
 import { exportLine } from '../session/transfer.ts';
 import type { CarryOut } from './commands.ts';
@@ -8,7 +9,9 @@ import { inMinutes, inThousands } from './words.ts';
 const FILE_BYTES_MAX = 45_000_000;
 
 /** `/export`: all that is kept of the chat, as the lines that `session import` reads and as a text to read. */
-export const exportChat: CarryOut = async ({ archive, ask: { settings } }, { attempt: { session, texts } }) => {
+export const exportChat: CarryOut = async ({ archive, ask: { settings } }, { attempt }) => {
+  const { session, texts } = attempt;
+  const timeZone = timeZoneOf(attempt, settings);
   const lines: string[] = [];
   const readable: string[] = [];
   let bytes = 0;
@@ -17,7 +20,7 @@ export const exportChat: CarryOut = async ({ archive, ask: { settings } }, { att
     bytes += Buffer.byteLength(line);
     if (bytes > FILE_BYTES_MAX) return replied('export', texts.exportTooLarge);
     lines.push(line);
-    readable.push(...paragraphOf(record, settings.timeZone));
+    readable.push(...paragraphOf(record, timeZone));
   }
   if (lines.length === 0) return replied('export', texts.nothingToExport);
   const keep = (text: string) => archive.keepForSending(Buffer.from(text));

@@ -1,4 +1,5 @@
 import { CONFIRMED } from '../../shared/telegram/commands.ts';
+import { BUSY, LANGUAGE, MODEL, TIME_ZONE } from '../lane/attempt.ts';
 import { newSessionId } from '../session/store.ts';
 import type { CarryOut } from './commands.ts';
 import { replied } from './reply.ts';
@@ -8,7 +9,7 @@ import { replied } from './reply.ts';
  * cancelled at its admission. The present session goes last, in one step with the reply that says so: a crash before that
  * repeats the erasing, and nothing is said to be erased that is not.
  */
-export const forgetChat: CarryOut = async ({ archive, usageBook }, { attempt, words }) => {
+export const forgetChat: CarryOut = async ({ archive, usageBook, reminders }, { attempt, words }) => {
   const { keys, chat, home, session, texts } = attempt;
   if (words !== CONFIRMED)
     return replied('forget', texts.forgetAsks, {
@@ -16,13 +17,15 @@ export const forgetChat: CarryOut = async ({ archive, usageBook }, { attempt, wo
     });
   await archive.erasePast(home, session);
   await usageBook.erase(home, attempt.nowMs());
+  const coming = await reminders.of(home);
   const files = await archive.filesOf(session);
   const own = [keys.session(session), keys.log(session), keys.archive(session), ...files.map(keys.media)];
   return replied('forget', texts.forgotten, {
     commands: [
       ['UNLINK', ...own],
       ['SREM', keys.archivable, session],
-      ['HDEL', keys.chat(chat), 'calibration', 'language', 'model', 'busy'],
+      ...reminders.cancelling(coming),
+      ['HDEL', keys.chat(chat), 'calibration', LANGUAGE, MODEL, BUSY, TIME_ZONE],
       ['HSET', keys.chat(chat), 'session', newSessionId()],
     ],
   });

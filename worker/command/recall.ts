@@ -5,7 +5,10 @@ import { replied } from './reply.ts';
 const QUERY_CHARS_MAX = 1_000;
 
 /** `/recall <words>`: what was said here before the present context, found by words, for the person who asks. */
-export const recall: CarryOut = async ({ memory, log }, { attempt: { session, texts, entry }, words }) => {
+export const recall: CarryOut = async (
+  { memory, ask: { instruments } },
+  { attempt: { session, texts, entry }, words },
+) => {
   if (words === '') return replied('recall', texts.recallUsage);
   try {
     const quotes = quotesIn(await memory.of(session), words.slice(0, QUERY_CHARS_MAX));
@@ -13,7 +16,7 @@ export const recall: CarryOut = async ({ memory, log }, { attempt: { session, te
     const lines = quotes.map(({ atMs, who, text }, place) => `${place + 1}. ${minute(atMs)}, ${who}:\n${text}`);
     return replied('recall', [texts.recalled(quotes.length), ...lines].join('\n\n'));
   } catch (error) {
-    log.warn({ err: error, entry }, 'recall failed');
+    instruments.log.warn({ err: error, entry }, 'recall failed');
     return replied('recall', texts.recallFailed);
   }
 };

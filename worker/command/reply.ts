@@ -13,5 +13,8 @@ interface Further {
 /** How a command ends: with a text of any length, and what is stored in the same step. Pure. */
 export function replied(name: string, text: string, { buttons, commands = [] }: Further = {}): Concluding {
   const parts = text.length <= MESSAGE_CHARS_MAX ? [text] : splitReply(text);
-  return conclude({ outcome: 'command', reason: name, parts, ...(buttons && { buttons }) }, commands);
+  return conclude(
+    { outcome: 'command', reason: name, parts, ...(buttons && buttons.length > 0 && { buttons }) },
+    commands,
+  );
 }

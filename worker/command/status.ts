@@ -1,4 +1,5 @@
 import type { Texts } from '../../shared/texts/texts.ts';
+import { timeZoneOf } from '../lane/time-zone.ts';
 import { roomOf } from '../model/room.ts';
 import type { SessionState, Work } from './chat-state.ts';
 import type { CarryOut, CommandPorts, Order } from './commands.ts';
@@ -20,7 +21,7 @@ export const status: CarryOut = async ({ ask, state, usageBook }, { attempt }) =
     [
       texts.status.model(settings.modelName),
       contextLine(texts, held.tokens, windowTokens),
-      ...conversationLines(texts, held, settings.timeZone),
+      ...conversationLines(texts, held, timeZoneOf(attempt, settings)),
       ...workLines(texts, work),
       texts.status.today(inDollars(today?.dollars ?? 0)),
     ].join('\n'),

@@ -3,7 +3,8 @@
 -- reply was lost gets the same reply again.
 -- KEYS  1 inbound   2 lanes   3 absent, for the keys that are not named: see keys.ts   4 last reply to this caller
 -- ARGV  1 group   2 consumer   3 most entries to read   4 prefix of lane keys   5 prefix of turn keys
---       6 most messages of a lane: one more is marked as refused, unless the operator replayed it or it cancels others
+--       6 most messages of a lane: one more is marked as refused, unless the operator replayed it, it cancels others, or
+--         it is a reminder, of which a chat has only so many
 --       7 how many more may be forwards, of which people send many at once that are answered as one
 --       8 name of this call, which no other call of this caller has
 -- Reply {what was read, ms since the epoch}; what was read is
@@ -52,7 +53,11 @@ for _, entry in ipairs(read[1][2]) do
     local cancels, replayed = field(entry[2], 'cancels'), field(entry[2], 'replayed')
     if cancels and not replayed then
       cancel(ARGV[4] .. chat, last, cancels)
-    elseif length > ARGV[6] + (field(entry[2], 'forwarded') and ARGV[7] or 0) and not replayed then
+    elseif
+      length > ARGV[6] + (field(entry[2], 'forwarded') and ARGV[7] or 0)
+      and not replayed
+      and not field(entry[2], 'reminder')
+    then
       redis.call('HSET', ARGV[5] .. last, 'refused', 'lane_full')
     end
     if not touched[chat] then

@@ -44,10 +44,11 @@ export interface Trial {
 }
 
 /** A field of a chat for what its people chose with a command. */
-export type Choice = typeof LANGUAGE | typeof MODEL | typeof BUSY;
+export type Choice = typeof LANGUAGE | typeof MODEL | typeof BUSY | typeof TIME_ZONE;
 export const LANGUAGE = 'language';
 export const MODEL = 'model';
 export const BUSY = 'busy';
+export const TIME_ZONE = 'timezone';
 /**
  * What becomes of messages that come while one is being answered: each waits for its turn, all that wait are answered
  * together, or the running turn is cut short and answered together with them.

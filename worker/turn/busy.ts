@@ -15,6 +15,7 @@ interface BusyPorts {
  * begun to think. A recovery is never left: it decides about the conversation, not about one message.
  */
 export async function supersededBy({ lane }: BusyPorts, attempt: Attempt): Promise<EntryId | undefined> {
+  if (attempt.message.ok && attempt.message.value.content.kind === 'reminder') return undefined;
   const way = attempt.choice(BUSY);
   const isBegun = attempt.field(`did:${userStep(attempt.session)}`) !== undefined;
   const isOpen = way === 'interrupt' || (way === 'merge' && !isBegun);
@@ -28,6 +29,8 @@ export function isInterruptible(attempt: Attempt): boolean {
   return attempt.choice(BUSY) === 'interrupt';
 }
 
+/** A reminder is answered by itself: nobody has written it, and what it says must not be lost in another answer. */
 function isForModel(message: InboundMessage): boolean {
-  return message.content.kind !== 'unsupported' && commandIn(message) === undefined;
+  const { kind } = message.content;
+  return kind !== 'unsupported' && kind !== 'reminder' && commandIn(message) === undefined;
 }

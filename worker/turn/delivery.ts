@@ -39,8 +39,8 @@ export async function deliverConclusion(
   if (delivery.kind === 'delivered') return { kind: 'settle', conclusion };
   const { failure } = delivery;
   if (failure.migratedTo !== undefined && failure.migratedTo !== to.chatId) {
-    await moveChat(ports, attempt, conclusion, failure.migratedTo);
-    return deliverConclusion(ports, attempt, conclusion, { chatId: failure.migratedTo }, { ...time, isNew: false });
+    const told = await moveChat(ports, attempt, conclusion, failure.migratedTo);
+    return deliverConclusion(ports, attempt, told, { chatId: failure.migratedTo }, { ...time, isNew: false });
   }
   // A rejected token affects every message, and is not this one's fault.
   if (failure.kind === 'unauthorized')

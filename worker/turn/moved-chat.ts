@@ -1,25 +1,47 @@
+import { clip } from '../../shared/base/text.ts';
 import { type ChatKey, chatKey, type Keys, parseChatKey, type SessionId, shardOf } from '../../shared/redis/keys.ts';
 import type { Destination } from '../../shared/telegram/messages.ts';
 import type { Attempt, Command, Conclusion } from '../lane/attempt.ts';
+import type { Coming } from '../reminders/book.ts';
 import type { TurnPorts } from './turn.ts';
 
 /** The turn's field that holds the chat's new id. */
 const MIGRATED_TO = 'migratedTo';
+/** Fifty of them fit into one message. */
+const LEFT_CHARS = 70;
 
-/** A group that became a supergroup continues under its new id, with its conversation. */
+/**
+ * A group that became a supergroup continues under its new id, with its conversation. Where that belongs to another shard
+ * nothing can come with it: its reminders end, and the conclusion says which. Returns the conclusion to deliver.
+ */
 export async function moveChat(
-  { ask: { settings } }: TurnPorts,
-  { keys, chat, home, entry, session, trial, write }: Attempt,
-  { outcome }: Conclusion,
+  { ask: { settings }, commands: { reminders } }: TurnPorts,
+  attempt: Attempt,
+  conclusion: Conclusion,
   to: number,
-): Promise<void> {
+): Promise<Conclusion> {
+  const { keys, chat, home, entry, session, trial, texts, write } = attempt;
   const moved = chatKey(to);
   const isSameShard = shardOf(to, settings.shards) === shardOf(parseChatKey(chat)?.chatId ?? 0, settings.shards);
-  const current = outcome === 'answered' ? session : (trial?.of ?? session);
+  const current = conclusion.outcome === 'answered' ? session : (trial?.of ?? session);
+  const left = isSameShard ? [] : await reminders.of(home);
+  const told = left.length === 0 ? conclusion : withLast(conclusion, texts.reminders.left(left.map(textOf)));
   await write('migrated', [
     ['HSET', keys.turn(entry), MIGRATED_TO, to],
     ...(isSameShard && home !== moved ? joinLanes(keys, chat, moved, current) : []),
+    ...(left.length === 0 ? [] : [['HSET', keys.turn(entry), 'conclusion', JSON.stringify(told)] as const]),
+    ...reminders.cancelling(left),
   ]);
+  return told;
+}
+
+function textOf({ reminder: { text } }: Coming): string {
+  return clip(text.replace(/\s+/gu, ' '), LEFT_CHARS);
+}
+
+/** A conclusion with one more plain part at its end. */
+function withLast({ layout, ...conclusion }: Conclusion, text: string): Conclusion {
+  return { ...conclusion, parts: [...conclusion.parts, text], ...(layout && { layout: [...layout, null] }) };
 }
 
 /** From then on, what waits under the old id comes first, in the session of the new one: see `begin.lua`. */

@@ -2,6 +2,7 @@ import type { Attempt, Conclusion, Written } from '../lane/attempt.ts';
 import type { Concluding } from '../lane/verdict.ts';
 import { removeTurn, trialLost } from '../recovery/trial.ts';
 import { markFirst } from '../reply/outbox.ts';
+import { inItsOwnWords } from './due-reminder.ts';
 import type { TurnPorts } from './turn.ts';
 
 /**
@@ -41,11 +42,23 @@ export async function isStored({ lane }: TurnPorts, { entry }: Attempt, conclusi
 
 /**
  * The user is notified of changes to the conversation however the message ends; an answer carries its notices already.
- * Under the notice of a failure stands a button that tries the message again.
+ * A reminder that gets no answer is given in its own words. Under the notice of a failure stands a button that tries the
+ * message again.
  */
-export function withNotices({ notices, texts, entry }: Attempt, conclusion: Conclusion): Conclusion {
+export function withNotices(attempt: Attempt, conclusion: Conclusion): Conclusion {
   if (conclusion.outcome === 'answered') return conclusion;
-  const told = notices.length === 0 ? conclusion : { ...conclusion, parts: [...notices, ...conclusion.parts] };
+  const told = after([...attempt.notices, ...inItsOwnWords(attempt, conclusion)], conclusion);
   if (conclusion.outcome !== 'failed' || conclusion.parts.length === 0) return told;
-  return { ...told, buttons: [[{ text: texts.retryButton, command: `/retry ${entry}` }]] };
+  return { ...told, buttons: [[{ text: attempt.texts.retryButton, command: `/retry ${attempt.entry}` }]] };
+}
+
+/** A conclusion with plain texts before it. */
+function after(texts: readonly string[], conclusion: Conclusion): Conclusion {
+  if (texts.length === 0) return conclusion;
+  const { parts, layout } = conclusion;
+  return {
+    ...conclusion,
+    parts: [...texts, ...parts],
+    ...(layout && { layout: [...texts.map(() => null), ...layout] }),
+  };
 }

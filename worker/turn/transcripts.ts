@@ -61,7 +61,7 @@ export async function hear(
 
 /** What may be heard in a message. */
 export function soundIn({ content }: InboundMessage): Sound | undefined {
-  return content.kind === 'text' ? undefined : content.sound;
+  return 'sound' in content ? content.sound : undefined;
 }
 
 async function keep(attempt: Attempt, field: string, text: string): Promise<Attempt> {

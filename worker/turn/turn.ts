@@ -3,7 +3,6 @@ import type { Telegram } from '../../shared/telegram/client.ts';
 import { isPermitted } from '../../shared/telegram/commands.ts';
 import type { Destination } from '../../shared/telegram/messages.ts';
 import { conversationRequest } from '../ask/call.ts';
-import type { AskPorts } from '../ask/conversation.ts';
 import type { TurnTime } from '../ask/time.ts';
 import { type CommandPorts, carryOut } from '../command/commands.ts';
 import { type Attempt, ageMs, CANCELLED, type Conclusion, MODEL, REFUSED, SAID } from '../lane/attempt.ts';
@@ -16,10 +15,10 @@ import { unsupportedKind } from '../reply/notices.ts';
 import { planned } from '../reply/plan.ts';
 import type { ProgressViews } from '../reply/progress.ts';
 import { showTyping } from '../reply/typing.ts';
-import type { ConversationStore } from '../session/store.ts';
 import { answer } from './answering.ts';
 import { failTogether, gather, mergedConclusion } from './coalesce.ts';
 import { deliverConclusion, undeliverable } from './delivery.ts';
+import { waitingNotice, withLateness } from './due-reminder.ts';
 import { destinationOf } from './moved-chat.ts';
 import { notTaken } from './not-taken.ts';
 import { isStored, storeConclusion, withNotices } from './stored-conclusion.ts';
@@ -28,7 +27,7 @@ import { soundIn } from './transcripts.ts';
 /** What a turn works with. */
 export interface TurnPorts {
   /** What the model is asked with. */
-  ask: AskPorts & { store: ConversationStore };
+  ask: CommandPorts['ask'];
   telegram: Telegram;
   progress: ProgressViews;
   /** What commands work with besides. */
@@ -48,7 +47,8 @@ const AFTER_REPLY_MS_MAX = 180_000;
  * One attempt at a message: conclude it unless an earlier attempt did, then deliver. Contract: throws `FencedError` when
  * another attempt took over, or what Redis throws; every other failure is a verdict.
  */
-export async function runTurn(all: TurnPorts, attempt: Attempt, time: TurnTime): Promise<Verdict> {
+export async function runTurn(all: TurnPorts, begun: Attempt, time: TurnTime): Promise<Verdict> {
+  const attempt = withLateness(begun, all.ask.settings);
   const ports = withChosenModel(all, attempt);
   const to = destinationOf(attempt);
   if (attempt.conclusion) return deliverAndClear(ports, attempt, attempt.conclusion, to, { isNew: false });
@@ -114,7 +114,8 @@ function withChosenModel(ports: TurnPorts, attempt: Attempt): TurnPorts {
  * Ends a message whose turn threw on every try. If it has a conclusion, it could not be delivered; otherwise it failed,
  * and its user is notified where that does not throw.
  */
-export async function failTurn(ports: TurnPorts, attempt: Attempt, reason: string, detail: string): Promise<Verdict> {
+export async function failTurn(ports: TurnPorts, begun: Attempt, reason: string, detail: string): Promise<Verdict> {
+  const attempt = withLateness(begun, ports.ask.settings);
   if (attempt.conclusion) return undeliverable(attempt, attempt.conclusion, reason, detail);
   const { conclusion, commands } = failed(attempt, reason, attempt.texts.unavailable, detail);
   const decided = failTogether(attempt, conclude(withNotices(attempt, conclusion), commands));
@@ -131,7 +132,7 @@ export async function failTurn(ports: TurnPorts, attempt: Attempt, reason: strin
 async function tellWaiting(ports: TurnPorts, attempt: Attempt, to: Destination, decided: Decision): Promise<void> {
   if (decided.kind !== 'later' || decided.isLongWait !== true) return;
   if ((await attempt.write('waiting told', [])) === 'repeated') return;
-  await ports.telegram.sendMessage(to, attempt.texts.waiting);
+  await ports.telegram.sendMessage(to, waitingNotice(attempt));
 }
 
 async function decide(ports: TurnPorts, attempt: Attempt, to: Destination, time: TurnTime): Promise<Decision> {
@@ -141,7 +142,7 @@ async function decide(ports: TurnPorts, attempt: Attempt, to: Destination, time:
   const message = attempt.message.value;
   const before = concludedBefore(attempt);
   if (before) return conclude(before);
-  if (attempt.field(REFUSED) !== undefined) return notTaken(ports, attempt);
+  if (attempt.field(REFUSED) !== undefined && message.content.kind !== 'reminder') return notTaken(ports, attempt);
   if (attempt.attempts > ports.ask.settings.maxAttempts)
     return failTogether(
       attempt,

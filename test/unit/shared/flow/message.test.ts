@@ -85,7 +85,7 @@ test('decodeMessage never throws: any text yields a message or a problem', () =>
 });
 
 test.each<[string, unknown, RegExp]>([
-  ['an unknown version', { ...MESSAGE, v: 2 }, /^v: /],
+  ['an unknown version', { ...MESSAGE, v: 3 }, /^v: /],
   ['no content', { ...MESSAGE, content: undefined }, /^content: /],
   ['an unknown kind of content', { ...MESSAGE, content: { kind: 'secret-kind' } }, /^content.kind: /],
   ['an empty text', { ...MESSAGE, content: { kind: 'text', text: '' } }, /^content.text: /],
@@ -136,4 +136,17 @@ test('each topic has its own lane, and a chat without topics has one', () => {
 test('channelOf names the type, title, id and topic of the chat', () => {
   expect(channelOf(MESSAGE)).toBe('Telegram supergroup "Ops" -100200, topic 9');
   expect(channelOf({ ...BARE, chatId: 5, chatType: 'private' })).toBe('Telegram private chat 5');
+});
+
+test('a reminder is a message of version 2, which a worker of version 1 leaves to a newer one', () => {
+  const content = { kind: 'reminder', id: 'r1', text: 'call Ann', dueAtMs: 1_000 } as const;
+  const reminder: InboundMessage = { ...MESSAGE, v: 2, content };
+  expect(decodeMessage(encodeMessage(reminder))).toEqual({ ok: true, value: reminder });
+  expect(() => encodeMessage({ ...reminder, v: 1 })).toThrow();
+  expect(laneOf({ ...reminder, content: { ...content, text: '/status' } })).toBe(laneOf(MESSAGE));
+});
+
+test('a message of a later version says so, and a damaged one of this version does not', () => {
+  expect(decodeMessage(JSON.stringify({ ...MESSAGE, v: 3 }))).toMatchObject({ ok: false, isNewer: true });
+  expect(decodeMessage(JSON.stringify({ ...MESSAGE, v: 2, content: {} }))).not.toHaveProperty('isNewer');
 });

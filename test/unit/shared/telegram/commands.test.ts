@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { type CommandName, commandOf } from '../../../../shared/telegram/commands.ts';
+import { type CommandName, commandOf, isPermitted } from '../../../../shared/telegram/commands.ts';
 import { cpuMs, LINEAR_MS_MAX, rawTexts, SEEDED } from '../../../fixture/texts.ts';
 
 test.each<[string, CommandName]>([
@@ -62,4 +62,15 @@ test('commandOf reads a text of a million characters in linear time', () => {
   for (const text of [`/new@${'a'.repeat(1_000_000)}`, '/new'.repeat(250_000), ' '.repeat(1_000_000)])
     expect(commandOf(text)).toBeUndefined();
   expect(cpuMs() - start).toBeLessThan(LINEAR_MS_MAX);
+});
+
+test('a guest may look at reminders, and neither cancel one nor choose the time zone', () => {
+  const may = (text: string) => isPermitted(commandOf(text) ?? { name: 'help', words: '' }, { isGuest: true });
+  expect(['/reminders', '/reminders cancel 1', '/timezone', '/timezone UTC', '/status'].map(may)).toEqual([
+    true,
+    false,
+    false,
+    false,
+    true,
+  ]);
 });

@@ -1,0 +1,119 @@
+import { expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { cronProblem, nextDueMs, type Repeat, type Schedule } from '../../../../worker/reminders/schedule.ts';
+
+const at = (text: string) => Date.parse(`${text}Z`);
+
+function schedule(first: string, repeat?: Repeat, timeZone = 'Europe/Berlin'): Schedule {
+  return { firstMs: at(first), timeZone, ...(repeat && { repeat }) };
+}
+
+/** The next times after one, in UTC. */
+function times(given: Schedule, after: string, count: number): string[] {
+  const found: string[] = [];
+  for (let atMs: number | undefined = at(after); found.length < count; ) {
+    atMs = nextDueMs(given, atMs);
+    if (atMs === undefined) break;
+    found.push(new Date(atMs).toISOString().slice(0, 16));
+  }
+  return found;
+}
+
+test('a reminder that comes once is due at its time, and never again', () => {
+  expect(times(schedule('2026-11-23T08:00'), '2026-11-22T08:00', 3)).toEqual(['2026-11-23T08:00']);
+});
+
+test('a cron expression follows the clocks of its zone through both changes', () => {
+  const daily = schedule('2026-03-27T08:00', { cron: '0 9 * * *' });
+  expect(times(daily, '2026-03-27T08:00', 3)).toEqual(['2026-03-28T08:00', '2026-03-29T07:00', '2026-03-30T07:00']);
+  expect(times(daily, '2026-10-23T08:00', 3)).toEqual(['2026-10-24T07:00', '2026-10-25T08:00', '2026-10-26T08:00']);
+});
+
+test('a time that the clocks skip comes at the next one that exists, once', () => {
+  const skipped = schedule('2026-03-28T01:30', { cron: '15,30,45 2 * * *' });
+  expect(times(skipped, '2026-03-28T01:46', 4)).toEqual([
+    '2026-03-29T01:00',
+    '2026-03-30T00:15',
+    '2026-03-30T00:30',
+    '2026-03-30T00:45',
+  ]);
+});
+
+test('a time that the clocks show twice comes once', () => {
+  const twice = schedule('2026-10-24T00:30', { cron: '30 2 * * *' });
+  expect(times(twice, '2026-10-24T00:30', 3)).toEqual(['2026-10-25T00:30', '2026-10-26T01:30', '2026-10-27T01:30']);
+  expect(times(twice, '2026-10-25T01:10', 1)).toEqual(['2026-10-26T01:30']);
+});
+
+test('a repeat of whole days keeps its time of day, any other its distance', () => {
+  const daily = schedule('2026-03-28T08:00', { everyMinutes: 1440 });
+  expect(times(daily, '2026-03-28T08:00', 2)).toEqual(['2026-03-29T07:00', '2026-03-30T07:00']);
+  const often = schedule('2026-03-28T08:00', { everyMinutes: 720 });
+  expect(times(often, '2026-03-28T08:00', 3)).toEqual(['2026-03-28T20:00', '2026-03-29T08:00', '2026-03-29T20:00']);
+});
+
+test('a repeat of whole days whose time is skipped once comes at that time again', () => {
+  const daily = schedule('2026-03-28T01:30', { everyMinutes: 1440 });
+  expect(times(daily, '2026-03-28T01:30', 2)).toEqual(['2026-03-29T01:00', '2026-03-30T00:30']);
+});
+
+test('times that were missed are skipped', () => {
+  expect(times(schedule('2026-11-01T08:00', { everyMinutes: 90 }), '2026-11-23T08:10', 1)).toEqual([
+    '2026-11-23T09:30',
+  ]);
+  expect(times(schedule('2026-01-01T08:00', { everyMinutes: 1440 }), '2026-11-23T08:00', 1)).toEqual([
+    '2026-11-24T08:00',
+  ]);
+  expect(times(schedule('2026-01-01T08:00', { cron: '0 9 * * 1' }), '2026-11-23T12:00', 1)).toEqual([
+    '2026-11-30T08:00',
+  ]);
+});
+
+test('whatever the schedule, its next time is later', () => {
+  const zones = fc.constantFrom('Europe/Berlin', 'America/New_York', 'Asia/Taipei', 'Australia/Lord_Howe');
+  const repeats = fc.oneof(
+    fc.record({ everyMinutes: fc.integer({ min: 10, max: 5_000 }) }),
+    fc.record({ cron: fc.constantFrom('*/10 * * * *', '30 2 * * *', '0 */3 * * *', '15,45 1-3 * 3,10 0') }),
+  );
+  const day = fc.integer({ min: at('2026-01-01T00:00'), max: at('2026-12-31T00:00') });
+  fc.assert(
+    fc.property(zones, repeats, day, (timeZone, repeat, firstMs) => {
+      const given = { firstMs, repeat, timeZone };
+      let before = firstMs;
+      for (let count = 0; count < 30; count++) {
+        const next = nextDueMs(given, before) ?? 0;
+        expect(next).toBeGreaterThan(before);
+        before = next;
+      }
+    }),
+    { numRuns: 50 },
+  );
+});
+
+test.each([
+  '0 9 * * *',
+  '*/10 * * * *',
+  '0,30 8-17 * * mon-fri',
+  '15 7 1 jan *',
+  '5,55 3 * * *',
+  '0 0 29 2 *',
+  '5,55 1-2 * * *',
+])('%j is taken', (cron) => {
+  expect(cronProblem(cron)).toBeUndefined();
+});
+
+test.each([
+  ['* * * * *', /every 10 minutes at most/],
+  ['*/9 * * * *', /every 10 minutes at most/],
+  ['0,59 23,0 * * *', /every 10 minutes at most/],
+  ['0 9 * *', /five fields/],
+  ['0 0 9 * * *', /five fields/],
+  ['@daily', /five fields/],
+  ['H 9 * * *', /five fields/],
+  ['0 9 L * *', /five fields/],
+  ['99 9 * * *', /no cron expression/],
+  ['0 0 31 2 *', /no cron expression/],
+  ['', /five fields/],
+])('%j is refused', (cron, why) => {
+  expect(cronProblem(cron)).toMatch(why);
+});

@@ -1,0 +1,58 @@
+import { clip } from '../../shared/base/text.ts';
+import type { Texts } from '../../shared/texts/texts.ts';
+import { timeZoneOf } from '../lane/time-zone.ts';
+import type { Coming } from '../reminders/book.ts';
+import type { CarryOut } from './commands.ts';
+import { replied } from './reply.ts';
+import { inMinutes } from './words.ts';
+
+const TEXT_CHARS = 200;
+const BUTTONS_A_ROW = 3;
+const CANCEL = /^cancel (\w{1,32})$/;
+
+/**
+ * `/reminders`: what is to come, each with a button that cancels it; `/reminders cancel <id>` is what the button sends. The
+ * cancellation is stored in one step with the reply that says so.
+ */
+export const reminders: CarryOut = async ({ ask: { settings }, reminders: book }, { attempt, words }) => {
+  const { texts, home } = attempt;
+  const coming = await book.of(home);
+  const zone = timeZoneOf(attempt, settings);
+  const id = CANCEL.exec(words)?.[1];
+  if (id === undefined && words !== '') return replied('reminders', texts.reminders.usage);
+  const chosen = coming.filter(({ reminder }) => reminder.id === id);
+  const { list, buttons } = listed(
+    texts,
+    coming.filter((each) => !chosen.includes(each)),
+    zone,
+  );
+  if (id === undefined) return replied('reminders', list, { buttons });
+  const [first] = chosen;
+  const said = first === undefined ? texts.reminders.unknown : texts.reminders.cancelled(shown(first));
+  return replied('reminders', `${said}\n\n${list}`, { buttons, commands: book.cancelling(chosen) });
+};
+
+function listed({ reminders: text }: Texts, coming: readonly Coming[], timeZone: string) {
+  if (coming.length === 0) return { list: text.none, buttons: [] };
+  const lines = coming.map((each, at) => `${at + 1}. ${lineOf(text, each, timeZone)}`);
+  const buttons = coming.map(({ reminder: { id } }, at) => ({
+    text: text.cancelButton(at + 1),
+    command: `/reminders cancel ${id}`,
+  }));
+  const rows = Array.from({ length: Math.ceil(buttons.length / BUTTONS_A_ROW) }, (_, row) =>
+    buttons.slice(row * BUTTONS_A_ROW, (row + 1) * BUTTONS_A_ROW),
+  );
+  return { list: [text.title(coming.length, timeZone), ...lines].join('\n'), buttons: rows };
+}
+
+function lineOf(text: Texts['reminders'], coming: Coming, timeZone: string): string {
+  const { repeat, timeZone: own } = coming.reminder;
+  const again =
+    repeat === undefined ? '' : 'cron' in repeat ? text.cron(repeat.cron, own) : text.every(repeat.everyMinutes);
+  return text.line(inMinutes(coming.dueAtMs, timeZone), again, shown(coming));
+}
+
+/** On one line, and not all of a long one. */
+function shown({ reminder }: Coming): string {
+  return clip(reminder.text.replace(/\s+/gu, ' '), TEXT_CHARS);
+}

@@ -1,0 +1,133 @@
+import { hash } from 'node:crypto';
+import { join } from 'node:path';
+import type { RedisClient } from '../../shared/redis/connection.ts';
+import type { ChatKey, EntryId, Keys } from '../../shared/redis/keys.ts';
+import { bindScript } from '../../shared/redis/script.ts';
+import { type Attempt, type Command, FencedError } from '../lane/attempt.ts';
+import type { Reminder } from './reminder.ts';
+
+/** A reminder that is to come. */
+export interface Coming {
+  reminder: Reminder;
+  dueAtMs: number;
+  /** The chat under which it is kept: differs from the one that was asked for where a group became a supergroup. */
+  chat: ChatKey;
+}
+
+/** A reminder that is due, as it is stored. */
+export interface Due {
+  chat: ChatKey;
+  /** What else the chat is called, where a group became a supergroup. */
+  otherChat: ChatKey | undefined;
+  id: string;
+  dueAtMs: number;
+  stored: string;
+}
+
+/**
+ * The reminders of the chats of one shard.
+ *
+ * Contract: each method rejects when Redis cannot be reached, and may be repeated at will. `set` throws `FencedError` when
+ * the turn was taken over.
+ */
+export interface ReminderBook {
+  /** Sets a reminder, once per call: repeated, it keeps its first time. `full`: the chat has as many as it may have. */
+  set(
+    attempt: Attempt,
+    call: string,
+    reminder: Omit<Reminder, 'id'>,
+    dueAtMs: number,
+  ): Promise<{ kind: 'set'; id: string; dueAtMs: number } | { kind: 'full' }>;
+  /** The reminders of a chat, the next one first. */
+  of(chat: ChatKey): Promise<Coming[]>;
+  /** The commands that cancel reminders, for a fenced write. */
+  cancelling(coming: readonly Coming[]): Command[];
+  /** Lists at most so many that are due, oldest first, and when the next one is. Times are those of Redis. */
+  due(count: number): Promise<{ nowMs: number; nextMs: number | undefined; due: Due[] }>;
+  /**
+   * Makes a message of a due reminder, once per due time, and sets when it comes again. Undefined when somebody else has
+   * done so, or it was cancelled.
+   */
+  enter(due: Due, message: string, nextMs: number | undefined, traceparent: string): Promise<EntryId | undefined>;
+  /** Puts a due reminder off. */
+  putOff(due: Due, untilMs: number): Promise<void>;
+}
+
+/** The most reminders of a chat. */
+export const REMINDERS_MAX = 50;
+const ID_CHARS = 8;
+
+/** When the reminder that a call has set is due; undefined when an earlier attempt at the message did not set it. */
+export function setBefore(attempt: Attempt, call: string): number | undefined {
+  const dueAtMs = attempt.field(`reminder:${call}`);
+  return dueAtMs === undefined ? undefined : Number(dueAtMs);
+}
+
+/** The reminders of a shard, over a connection. */
+export function createReminderBook(redis: RedisClient, keys: Keys): ReminderBook {
+  const script = <Reply>(name: string) => bindScript<Reply>(redis, join(import.meta.dirname, `${name}.lua`));
+  const set = script<['set' | 'full' | 'fenced', due: string]>('set');
+  const due = script<[number, string, [ChatKey, string, string, string, ChatKey | ''][]]>('due');
+  const enter = script<EntryId | ''>('enter');
+  const move = (each: Due, message: string, nextMs: number | undefined, traceparent: string) => {
+    const { chat, id, dueAtMs } = each;
+    const at = [keys.reminders, keys.remindersOf(chat), keys.inbound, keys.counts];
+    return enter(at, [memberOf(chat, id), id, dueAtMs, nextMs ?? '', chat, message, traceparent]);
+  };
+  return {
+    async set(attempt, call, reminder, dueAtMs) {
+      const { entry, home, fencingToken } = attempt;
+      const id = hash('sha256', `${entry} ${call}`).slice(0, ID_CHARS);
+      const at = [keys.turn(entry), keys.reminders, keys.remindersOf(home)];
+      const args = [memberOf(home, id), id, JSON.stringify({ id, ...reminder }), dueAtMs, REMINDERS_MAX];
+      const [kind, first] = await attempt.asWrite((number) => set(at, [fencingToken, number, call, ...args]));
+      if (kind === 'fenced') throw new FencedError();
+      return kind === 'full' ? { kind } : { kind, id, dueAtMs: Number(first) };
+    },
+    async of(chat) {
+      const from = (await redis.hget(keys.chat(chat), 'movedFrom')) as ChatKey | null;
+      const all = await Promise.all(
+        [chat, ...(from === null ? [] : [from])].map((each) => comingIn(redis, keys, each)),
+      );
+      return all.flat().sort((one, other) => one.dueAtMs - other.dueAtMs);
+    },
+    cancelling: (coming) =>
+      coming.flatMap(({ chat, reminder: { id } }) => [
+        ['HDEL', keys.remindersOf(chat), id],
+        ['ZREM', keys.reminders, memberOf(chat, id)],
+      ]),
+    async due(count) {
+      const [nowMs, next, found] = await due(
+        [keys.reminders, keys.absent],
+        [keys.remindersPrefix, count, keys.chatPrefix],
+      );
+      const listed = found.map(([chat, id, dueAt, stored, other]) => ({
+        chat,
+        otherChat: other || undefined,
+        id,
+        dueAtMs: Number(dueAt),
+        stored,
+      }));
+      return { nowMs, nextMs: next === '' ? undefined : Number(next), due: listed };
+    },
+    async enter(each, message, nextMs, traceparent) {
+      const entry = await move(each, message, nextMs, traceparent);
+      return entry === '' ? undefined : entry;
+    },
+    async putOff(each, untilMs) {
+      await move(each, '', untilMs, '');
+    },
+  };
+}
+
+function memberOf(chat: ChatKey, id: string): string {
+  return `${chat}:${id}`;
+}
+
+async function comingIn(redis: RedisClient, keys: Keys, chat: ChatKey): Promise<Coming[]> {
+  const stored = Object.values(await redis.hgetall(keys.remindersOf(chat)));
+  if (stored.length === 0) return [];
+  const reminders = stored.map((json) => JSON.parse(json) as Reminder);
+  const due = await redis.zmscore(keys.reminders, ...reminders.map(({ id }) => memberOf(chat, id)));
+  return reminders.flatMap((reminder, at) => (due[at] == null ? [] : [{ reminder, dueAtMs: Number(due[at]), chat }]));
+}

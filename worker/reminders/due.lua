@@ -1,0 +1,21 @@
+-- Lists the reminders that are due, oldest first, and forgets those that are erased.
+-- KEYS  1 reminders   2 absent, for the keys that are not named: see keys.ts
+-- ARGV  1 prefix of the keys of a chat's reminders   2 most reminders to list   3 prefix of chat keys
+-- Reply {ms since the epoch, when the next one is due in ms or '', {{chat, id, due, reminder (JSON), the chat's other
+--        id or ''}, …}}
+-- include: time
+local now = now_ms()
+local due = {}
+local found = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'WITHSCORES', 'LIMIT', 0, ARGV[2])
+for at = 1, #found, 2 do
+  local chat, id = found[at]:match('^(.*):([^:]*)$')
+  local reminder = chat and redis.call('HGET', ARGV[1] .. chat, id)
+  if reminder then
+    local moved = redis.call('HMGET', ARGV[3] .. chat, 'movedTo', 'movedFrom')
+    due[#due + 1] = { chat, id, found[at + 1], reminder, moved[1] or moved[2] or '' }
+  else
+    redis.call('ZREM', KEYS[1], found[at])
+  end
+end
+local next_one = redis.call('ZRANGEBYSCORE', KEYS[1], '(' .. now, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
+return { now, next_one[2] or '', due }

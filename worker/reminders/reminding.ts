@@ -1,0 +1,58 @@
+import { SpanKind } from '@opentelemetry/api';
+import type { Instruments } from '../../shared/base/instruments.ts';
+import type { Service } from '../../shared/base/lifecycle.ts';
+import { runLoop } from '../../shared/base/loop.ts';
+import { METRIC, SPAN, traceparent } from '../../shared/base/telemetry.ts';
+import type { ChatKey } from '../../shared/redis/keys.ts';
+import type { Due, ReminderBook } from './book.ts';
+import { entering } from './reminder.ts';
+
+export interface RemindingPorts {
+  book: Pick<ReminderBook, 'due' | 'enter' | 'putOff'>;
+  /** Whether the bot still answers in a chat. */
+  isOpen: (chat: ChatKey) => boolean;
+  instruments: Instruments;
+  /** How often to look for reminders that other processes have set. */
+  everyMs: number;
+}
+
+export const REMINDERS_EVERY_MS = 5_000;
+const BATCH = 100;
+const CLOSED_WAIT_MS = 3_600_000;
+
+/**
+ * Turns reminders that are due into messages of their chats, at the start and then at their times. Several processes may
+ * do so side by side: each due time becomes one message. What was due while none ran comes late, once.
+ */
+export function startReminding(ports: RemindingPorts): Service {
+  const { book, everyMs, instruments } = ports;
+  return runLoop({
+    name: 'reminding',
+    async round(signal) {
+      const { nowMs, nextMs, due } = await book.due(BATCH);
+      for (const each of due) if (!signal.aborted) await remind(ports, each, nowMs);
+      if (due.length === BATCH) return 0;
+      return nextMs === undefined ? everyMs : Math.min(everyMs, Math.max(1, nextMs - nowMs));
+    },
+    retryMs: everyMs,
+    onError: (error) => instruments.log.warn({ err: error }, 'reminding failed; it is tried again'),
+  });
+}
+
+async function remind({ book, isOpen, instruments }: RemindingPorts, due: Due, nowMs: number): Promise<void> {
+  const { chat, otherChat, id, dueAtMs, stored } = due;
+  const { telemetry, log, reach } = instruments;
+  if (!isOpen(chat) && !(otherChat && isOpen(otherChat))) {
+    log.warn({ chat, reminder: id }, 'a reminder waits: its chat is not on the allow list');
+    return book.putOff(due, nowMs + CLOSED_WAIT_MS);
+  }
+  const { message, nextMs } = entering(stored, dueAtMs, nowMs);
+  const attributes = { 'messaging.system': 'redis', 'spillway.reminder': id };
+  const entry = await telemetry.span(SPAN.accept, attributes, () => book.enter(due, message, nextMs, traceparent()), {
+    kind: SpanKind.PRODUCER,
+  });
+  if (entry === undefined) return;
+  reach('accepted');
+  telemetry.count(METRIC.accepted, {});
+  log.info({ chat, reminder: id, entry, lateMs: nowMs - dueAtMs }, 'a reminder is due');
+}

@@ -1,0 +1,74 @@
+import { CronExpressionParser } from 'cron-parser';
+import { instantOf, wallOf } from './wall-time.ts';
+
+/** When a repeat comes again: at the times of a cron expression of five fields, or so many minutes after each other. */
+export type Repeat = { readonly cron: string } | { readonly everyMinutes: number };
+
+/** When a reminder is due. Plain JSON. */
+export interface Schedule {
+  readonly firstMs: number;
+  /** Absent for a reminder that comes once. */
+  readonly repeat?: Repeat;
+  /** The zone whose clocks it follows. */
+  readonly timeZone: string;
+}
+
+/** The least time between two times of a repeat. */
+export const REPEAT_MINUTES_MIN = 10;
+
+const MINUTE_MS = 60_000;
+const DAY_MINUTES = 24 * 60;
+
+/**
+ * When a schedule is due next after a time; undefined when never. Times that were missed in between are skipped. A repeat
+ * of whole days and a cron expression follow the clocks of their zone. Throws on an expression that is none. Pure.
+ */
+export function nextDueMs({ firstMs, repeat, timeZone }: Schedule, afterMs: number): number | undefined {
+  if (firstMs > afterMs) return firstMs;
+  if (repeat === undefined) return undefined;
+  if ('cron' in repeat) return nextOfCron(repeat.cron, timeZone, afterMs);
+  const stepMs = repeat.everyMinutes * MINUTE_MS;
+  if (repeat.everyMinutes % DAY_MINUTES !== 0) return firstMs + (Math.floor((afterMs - firstMs) / stepMs) + 1) * stepMs;
+  const firstWall = wallOf(firstMs, timeZone);
+  for (
+    let wallMs = firstWall + Math.floor((wallOf(afterMs, timeZone) - firstWall) / stepMs) * stepMs;
+    ;
+    wallMs += stepMs
+  ) {
+    const atMs = instantOf(wallMs, timeZone);
+    if (atMs > afterMs) return atMs;
+  }
+}
+
+/** Clocks are changed after the expression was worked out: in its own time each day has all its hours, each once. */
+function nextOfCron(cron: string, timeZone: string, afterMs: number): number {
+  const times = CronExpressionParser.parse(cron, { currentDate: wallOf(afterMs, timeZone), tz: 'UTC' });
+  for (;;) {
+    const atMs = instantOf(times.next().getTime(), timeZone);
+    if (atMs > afterMs) return atMs;
+  }
+}
+
+const FIELD = /^(?:[\d*,/-]|mon|tue|wed|thu|fri|sat|sun|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)+$/i;
+
+/** What is wrong with a cron expression, in a sentence; undefined where nothing is. Pure. */
+export function cronProblem(cron: string): string | undefined {
+  const fields = cron.trim().split(/\s+/);
+  if (fields.length !== 5 || !fields.every((field) => FIELD.test(field)))
+    return '"cron" must have five fields (minute, hour, day of the month, month, day of the week), such as "0 9 * * 1-5".';
+  try {
+    const { minute, hour } = CronExpressionParser.parse(cron, { tz: 'UTC' }).fields;
+    const isOften = leastGap(minute.values as number[], hour.values as number[]) < REPEAT_MINUTES_MIN;
+    return isOften ? `A repeat can come every ${REPEAT_MINUTES_MIN} minutes at most.` : undefined;
+  } catch {
+    return '"cron" is no cron expression that ever comes.';
+  }
+}
+
+/** The least number of minutes between two times of a day, and over midnight. */
+function leastGap(minutes: readonly number[], hours: readonly number[]): number {
+  const areAdjacent = hours.some((hour) => hours.includes((hour + 1) % 24));
+  const [first = 0, last = 0] = [minutes.at(0), minutes.at(-1)];
+  const within = minutes.slice(1).map((minute, at) => minute - (minutes[at] ?? 0));
+  return Math.min(...within, areAdjacent ? 60 + first - last : 60);
+}

@@ -1,0 +1,96 @@
+import type { Attempt } from '../lane/attempt.ts';
+import type { Settings } from '../lane/settings.ts';
+import { timeZoneOf } from '../lane/time-zone.ts';
+import { type Toolbox, type ToolOutput, type ToolSpec, toolError, toolText } from '../tools/toolbox.ts';
+import { type Coming, REMINDERS_MAX, type ReminderBook, setBefore } from './book.ts';
+import { askedIn } from './reminder.ts';
+import { REPEAT_MINUTES_MIN } from './schedule.ts';
+import { wallOf, wallText } from './wall-time.ts';
+import { readWish } from './wish.ts';
+
+export interface RemindersPorts {
+  book: Pick<ReminderBook, 'set' | 'of' | 'cancelling'>;
+  settings: Pick<Settings, 'timeZone'>;
+}
+
+const SPEC: ToolSpec = {
+  name: 'reminders',
+  description: `Sets, lists and cancels reminders of this chat. When one is due you get its text back and your answer reaches the chat, so it can also be a task, such as a morning summary. Once: "at" or "in". Again and again: "cron", or "every" with its beginning in "at" or "in". Times are local times of the chat, as in the line before each message. At least ${REPEAT_MINUTES_MIN} minutes between repeats, two years ahead at most.`,
+  inputSchema: {
+    type: 'object',
+    properties: {
+      action: { type: 'string', enum: ['set', 'list', 'cancel'] },
+      text: {
+        type: 'string',
+        description: 'set: what to say or do then, complete in itself, at most 1000 characters.',
+      },
+      at: { type: 'string', description: 'set: a local time, such as "2026-11-23T09:00".' },
+      in: { type: 'integer', minimum: 1, description: 'set: minutes from now.' },
+      cron: { type: 'string', description: 'set: five fields in local time, such as "0 9 * * 1-5".' },
+      every: { type: 'integer', minimum: REPEAT_MINUTES_MIN, description: 'set: minutes between repeats.' },
+      id: { type: 'string', description: 'cancel: the id of the reminder.' },
+    },
+    required: ['action'],
+    additionalProperties: false,
+  },
+  repeatable: true,
+};
+
+const NOT_PERMITTED = 'Only people on the allow list can set and cancel reminders in this group. Tell the person so.';
+
+/** The built-in tool `reminders`. A call that is repeated after a crash has the effect of one. */
+export function createReminders(ports: RemindersPorts): Toolbox {
+  return {
+    specs: () => [SPEC],
+    async call({ id, name, input, attempt }) {
+      if (name !== SPEC.name) return toolError(`There is no tool ${name} here.`);
+      if (input.action === 'list') return list(ports, attempt);
+      if (input.action !== 'set' && input.action !== 'cancel')
+        return toolError('"action" must be set, list or cancel.');
+      if (!attempt.message.ok || attempt.message.value.from.isGuest) return toolError(NOT_PERMITTED);
+      return input.action === 'set' ? set(ports, attempt, id, input) : cancel(ports, attempt, id, input);
+    },
+  };
+}
+
+async function set({ book, settings }: RemindersPorts, attempt: Attempt, call: string, input: Input) {
+  if (!attempt.message.ok) return toolError(NOT_PERMITTED);
+  const message = attempt.message.value;
+  const timeZone = timeZoneOf(attempt, settings);
+  const before = setBefore(attempt, call);
+  if (before !== undefined) return toolText(`Set for ${wallText(wallOf(before, timeZone))} ${timeZone}.`);
+  // A reminder that sets the next one is a repeat as well.
+  const leastMinutes = message.content.kind === 'reminder' ? REPEAT_MINUTES_MIN : 1;
+  const wish = readWish(input, { nowMs: attempt.nowMs(), timeZone, leastMinutes });
+  if (!wish.ok) return toolError(wish.problem);
+  const { text, schedule, dueAtMs } = wish;
+  const done = await book.set(attempt, call, { ...schedule, text, asked: askedIn(message) }, dueAtMs);
+  if (done.kind === 'full') return toolError(`This chat has ${REMINDERS_MAX} reminders already. Cancel one first.`);
+  return toolText(`Set: ${line({ ...done, reminder: { ...schedule, id: done.id, text } }, timeZone)}`);
+}
+
+async function list({ book, settings }: RemindersPorts, attempt: Attempt): Promise<ToolOutput> {
+  const coming = await book.of(attempt.home);
+  const timeZone = timeZoneOf(attempt, settings);
+  return toolText(coming.map((each) => line(each, timeZone)).join('\n') || 'There are no reminders in this chat.');
+}
+
+/** Marked as a step of its own: repeated after a crash, it finds the reminder gone and the step done. */
+async function cancel({ book }: RemindersPorts, attempt: Attempt, call: string, { id }: Input): Promise<ToolOutput> {
+  const found = (await book.of(attempt.home)).filter(({ reminder }) => reminder.id === id);
+  const isDone = attempt.field(`did:reminder:${call}`) !== undefined;
+  if (found.length === 0 && !isDone) return toolError('There is no such reminder. "list" names those that there are.');
+  await attempt.write(`reminder:${call}`, book.cancelling(found));
+  return toolText(`Cancelled: ${id}.`);
+}
+
+type Input = Readonly<Record<string, unknown>>;
+type Shown = Pick<Coming, 'dueAtMs'> & { reminder: Omit<Coming['reminder'], 'asked'> };
+
+function line({ reminder: { id, text, repeat, timeZone: own }, dueAtMs }: Shown, timeZone: string): string {
+  const again =
+    repeat === undefined
+      ? ''
+      : `, then ${'cron' in repeat ? `by cron ${repeat.cron} in ${own}` : `every ${repeat.everyMinutes} minutes`}`;
+  return `${id}: ${wallText(wallOf(dueAtMs, timeZone))} ${timeZone}${again}: ${text}`;
+}

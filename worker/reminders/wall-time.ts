@@ -1,0 +1,65 @@
+/** Longer than any change of the clocks, and than any offset from UTC. */
+const DAY_MS = 24 * 3_600_000;
+
+/**
+ * What the clocks of a zone show at an instant: the ms since the epoch at which clocks in UTC show the same. Pure.
+ */
+export function wallOf(atMs: number, timeZone: string): number {
+  const parts = formatFor(timeZone).formatToParts(atMs);
+  const part = (type: Intl.DateTimeFormatPartTypes) => Number(parts.find((each) => each.type === type)?.value);
+  const [year, month, day] = [part('year'), part('month') - 1, part('day')];
+  const [hour, minute, second] = [part('hour'), part('minute'), part('second')];
+  return Date.UTC(year, month, day, hour, minute, second) + (((atMs % 1_000) + 1_000) % 1_000);
+}
+
+/**
+ * When the clocks of a zone show a time, in ms since the epoch. A time that they skip becomes the first one that they show
+ * after it, and of a time that they show twice it is the first. Pure.
+ */
+export function instantOf(wallMs: number, timeZone: string): number {
+  const offsetAt = (atMs: number) => wallOf(atMs, timeZone) - atMs;
+  const [before, after] = [offsetAt(wallMs - DAY_MS), offsetAt(wallMs + DAY_MS)];
+  const found = [wallMs - before, wallMs - after].filter((atMs) => wallOf(atMs, timeZone) === wallMs);
+  if (found.length > 0) return Math.min(...found);
+  let [still, changed] = [wallMs - after, wallMs - before];
+  while (changed - still > 1) {
+    const middle = Math.floor((still + changed) / 2);
+    if (offsetAt(middle) === after) changed = middle;
+    else still = middle;
+  }
+  return changed;
+}
+
+/** The wall time `2026-11-23 09:00`. Pure. */
+export function wallText(wallMs: number): string {
+  return new Date(wallMs).toISOString().slice(0, 16).replace('T', ' ');
+}
+
+const WALL = /^(\d{4})-(\d{2})-(\d{2})[T ](\d{2}):(\d{2})(?::(\d{2}))?$/;
+
+/** Reads `2026-11-23T09:00`, without a zone; undefined where it is no time. Pure. */
+export function readWall(text: string): number | undefined {
+  const match = WALL.exec(text.trim());
+  if (match === null) return undefined;
+  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = match
+    .slice(1)
+    .map((digits) => Number(digits ?? 0));
+  const wallMs = Date.UTC(year, month - 1, day, hour, minute, second);
+  const read = new Date(wallMs);
+  const isReal =
+    read.getUTCMonth() === month - 1 && read.getUTCDate() === day && hour < 24 && minute < 60 && second < 60;
+  return isReal ? wallMs : undefined;
+}
+
+const formats = new Map<string, Intl.DateTimeFormat>();
+
+function formatFor(timeZone: string): Intl.DateTimeFormat {
+  const known = formats.get(timeZone);
+  if (known) return known;
+  const numeric = 'numeric';
+  const date = { year: numeric, month: numeric, day: numeric } as const;
+  const time = { hour: numeric, minute: numeric, second: numeric, hourCycle: 'h23' } as const;
+  const format = new Intl.DateTimeFormat('en-US', { ...date, ...time, timeZone });
+  formats.set(timeZone, format);
+  return format;
+}
