@@ -65,6 +65,8 @@ function rulesOf(keys: Keys, botId: number): Rule[] {
     ['logs of sessions', 'kept of a session', true, keys.log('' as SessionId)],
     ['archives of sessions', 'kept', false, keys.archive('' as SessionId)],
     ['files', 'kept', false, keys.media('')],
+    ['reminders to come', 'kept', true, keys.reminders],
+    ['reminders of a chat', 'kept', true, keys.remindersOf('' as ChatKey)],
     ['tokens spent', 'kept', false, keys.spentByAll('')],
     ['use of a day', 'kept', false, keys.usage('', '' as ChatKey).slice(0, -':'.length)],
     ['ledger of outcomes', 'kept', true, keys.outcomes],

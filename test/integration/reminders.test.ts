@@ -225,6 +225,18 @@ test('a stored reminder that cannot be read is told like a message that cannot b
   expect(await coming()).toEqual([]);
 });
 
+test('a repeat ends where its chat is gone: each time would be a call of the model, and an alert', async () => {
+  await givenReminder({ repeat: { everyMinutes: 60 } });
+  const other = await givenReminder({ repeat: { everyMinutes: 60 } }, 7_200_000);
+  const blocked = { status: 403, description: 'Forbidden: bot was blocked by the user' };
+  world.telegram.fail('sendMessage', blocked, 100, ({ chat_id }) => String(chat_id) === String(CHAT));
+  await start({}, OFTEN);
+  const [first = ''] = await coming();
+  await world.peek.zadd(world.keys.reminders, String(Date.now() - 1_000), first);
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'undeliverable' });
+  expect(await coming()).toEqual([`${CHAT}:${other}`]);
+});
+
 test('a chat that is not on the allow list any more is not reminded; once it is again, it is', async () => {
   const stranger = 4_004;
   await givenReminder({}, 3_600_000, stranger);

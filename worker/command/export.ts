@@ -2,6 +2,7 @@ import { timeZoneOf } from '../lane/time-zone.ts';
 import { type LogRecord, textOf } from '../session/record.ts';
 import { exportLine } from '../session/transfer.ts';
 import type { CarryOut } from './commands.ts';
+import { lineOf } from './reminders.ts';
 import { replied } from './reply.ts';
 import { inMinutes, inThousands } from './words.ts';
 
@@ -9,8 +10,8 @@ import { inMinutes, inThousands } from './words.ts';
 const FILE_BYTES_MAX = 45_000_000;
 
 /** `/export`: all that is kept of the chat, as the lines that `session import` reads and as a text to read. */
-export const exportChat: CarryOut = async ({ archive, ask: { settings } }, { attempt }) => {
-  const { session, texts } = attempt;
+export const exportChat: CarryOut = async ({ archive, ask: { settings }, reminders }, { attempt }) => {
+  const { session, texts, home } = attempt;
   const timeZone = timeZoneOf(attempt, settings);
   const lines: string[] = [];
   const readable: string[] = [];
@@ -23,6 +24,8 @@ export const exportChat: CarryOut = async ({ archive, ask: { settings } }, { att
     readable.push(...paragraphOf(record, timeZone));
   }
   if (lines.length === 0) return replied('export', texts.nothingToExport);
+  const coming = await reminders.of(home);
+  if (coming.length > 0) readable.push('---\n', ...coming.map((each) => `- ${lineOf(texts, each, timeZone)}`));
   const keep = (text: string) => archive.keepForSending(Buffer.from(text));
   const files = [
     { path: 'file', name: 'chat.md', sha256: await keep(readable.join('\n')) },

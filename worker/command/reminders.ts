@@ -32,9 +32,10 @@ export const reminders: CarryOut = async ({ ask: { settings }, reminders: book }
   return replied('reminders', `${said}\n\n${list}`, { buttons, commands: book.cancelling(chosen) });
 };
 
-function listed({ reminders: text }: Texts, coming: readonly Coming[], timeZone: string) {
+function listed(texts: Texts, coming: readonly Coming[], timeZone: string) {
+  const { reminders: text } = texts;
   if (coming.length === 0) return { list: text.none, buttons: [] };
-  const lines = coming.map((each, at) => `${at + 1}. ${lineOf(text, each, timeZone)}`);
+  const lines = coming.map((each, at) => `${at + 1}. ${lineOf(texts, each, timeZone)}`);
   const buttons = coming.map(({ reminder: { id } }, at) => ({
     text: text.cancelButton(at + 1),
     command: `/reminders cancel ${id}`,
@@ -45,7 +46,8 @@ function listed({ reminders: text }: Texts, coming: readonly Coming[], timeZone:
   return { list: [text.title(coming.length, timeZone), ...lines].join('\n'), buttons: rows };
 }
 
-function lineOf(text: Texts['reminders'], coming: Coming, timeZone: string): string {
+/** A reminder on one line: when it comes, whether again, and what it says. Pure. */
+export function lineOf({ reminders: text }: Texts, coming: Coming, timeZone: string): string {
   const { repeat, timeZone: own } = coming.reminder;
   const again =
     repeat === undefined ? '' : 'cron' in repeat ? text.cron(repeat.cron, own) : text.every(repeat.everyMinutes);

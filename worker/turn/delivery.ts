@@ -3,10 +3,11 @@ import { SPAN } from '../../shared/base/telemetry.ts';
 import { alertCommand } from '../../shared/flow/alert.ts';
 import type { Destination } from '../../shared/telegram/messages.ts';
 import { undeliverableAlert } from '../alerts/messages.ts';
-import type { Attempt, Conclusion } from '../lane/attempt.ts';
+import type { Attempt, Command, Conclusion } from '../lane/attempt.ts';
 import { backoffMs } from '../lane/backoff.ts';
 import type { Verdict } from '../lane/verdict.ts';
 import { type DeliveryTime, deliver } from '../reply/outbox.ts';
+import { endingOwnRepeat } from './due-reminder.ts';
 import { moveChat } from './moved-chat.ts';
 import { untold } from './not-taken.ts';
 import type { TurnPorts } from './turn.ts';
@@ -54,7 +55,9 @@ export async function deliverConclusion(
     const delayMs = backoffMs(attempt.attempts, failure.retryAfterMs);
     return { kind: 'later', delayMs, reason: `telegram_${failure.kind}` };
   }
-  return undeliverable(attempt, conclusion, `telegram_${failure.kind}`, `${failure.kind}: ${failure.description}`);
+  const why = `${failure.kind}: ${failure.description}`;
+  const ended = failure.kind === 'gone' ? await endingOwnRepeat(ports, attempt) : [];
+  return undeliverable(attempt, conclusion, `telegram_${failure.kind}`, why, ended);
 }
 
 /** The end of a message whose conclusion cannot be delivered: only the operator can be notified. */
@@ -63,9 +66,10 @@ export async function undeliverable(
   conclusion: Conclusion,
   reason: string,
   why: string,
+  commands: readonly Command[] = [],
 ): Promise<Verdict> {
   const { also } = conclusion;
   const alert = alertCommand(attempt.keys, undeliverableAlert(attempt, why));
-  await attempt.write('undeliverable', [alert, ...untold(attempt, conclusion)]);
+  await attempt.write('undeliverable', [alert, ...untold(attempt, conclusion), ...commands]);
   return { kind: 'settle', conclusion: { outcome: 'undeliverable', reason, parts: [], ...(also && { also }) } };
 }

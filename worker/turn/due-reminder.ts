@@ -1,8 +1,9 @@
 import type { DueReminder } from '../../shared/flow/message.ts';
-import type { Attempt, Conclusion } from '../lane/attempt.ts';
+import type { Attempt, Command, Conclusion } from '../lane/attempt.ts';
 import type { Settings } from '../lane/settings.ts';
 import { timeZoneOf } from '../lane/time-zone.ts';
 import { wallOf, wallText } from '../reminders/wall-time.ts';
+import type { TurnPorts } from './turn.ts';
 
 /** An attempt at a reminder that comes late, with the notice that says so; any other attempt as it is. */
 export function withLateness(attempt: Attempt, settings: Pick<Settings, 'timeZone'>): Attempt {
@@ -27,6 +28,14 @@ export function inItsOwnWords(attempt: Attempt, { outcome, reason }: Conclusion)
 export function waitingNotice(attempt: Attempt): string {
   const reminder = reminderIn(attempt);
   return reminder === undefined ? attempt.texts.waiting : attempt.texts.reminders.waiting(reminder.text);
+}
+
+/** A reminder whose chat is gone does not come again: each time would be a call of the model, and an alert. */
+export async function endingOwnRepeat({ commands: { reminders } }: TurnPorts, attempt: Attempt): Promise<Command[]> {
+  const own = reminderIn(attempt);
+  if (own === undefined) return [];
+  const coming = await reminders.of(attempt.home);
+  return reminders.cancelling(coming.filter(({ reminder }) => reminder.id === own.id));
 }
 
 function reminderIn({ message }: Attempt): DueReminder | undefined {

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { EN } from '../../../shared/texts/en.ts';
+import type { ClaudeCall, Reaction } from '../../stand-in/claude/reaction.ts';
+import { call } from '../../stand-in/claude/specimens.ts';
 import { ANN, BEN, GROUP, type Scene, type Stage } from '../scene.ts';
 
 const CHATS = [{ id: ANN.id, title: 'Ann and Spillway' }];
@@ -55,6 +57,22 @@ export const COMMANDS: readonly Scene[] = [
     },
   },
   {
+    name: 'reminders',
+    title: 'Reminded in time',
+    about:
+      'Set in plain words, listed and cancelled with /reminders; a due one comes by itself, as an answer that rings.',
+    limits: { remindersEveryMs: 20 },
+    chats: CHATS,
+    async play(stage) {
+      stage.world.claude.react(remindsOfTheBoat);
+      await stage.write(ANN.id, 'Remind me tomorrow at nine to call Ben about the boat.');
+      await stage.write(ANN.id, '/reminders', 'command');
+      const [member = ''] = await stage.world.peek.zrange(stage.world.keys.reminders, '0', '-1');
+      await stage.world.peek.zadd(stage.world.keys.reminders, String(Date.now()), member);
+      await stage.expectShown(ANN.id, /^Time to call Ben/);
+    },
+  },
+  {
     name: 'forget',
     title: 'Erased for good',
     about: '/forget says what it erases and asks with a button.',
@@ -87,6 +105,15 @@ export const COMMANDS: readonly Scene[] = [
     },
   },
 ];
+
+function remindsOfTheBoat({ kind, pendingText, body }: ClaudeCall): Reaction | undefined {
+  if (kind !== 'main') return undefined;
+  if (pendingText.startsWith('call Ben')) return { do: 'answer', text: 'Time to call Ben about the boat.' };
+  const input = { action: 'set', in: 1_080, text: 'call Ben about the boat' };
+  return JSON.stringify(body.messages.at(-1)).includes('tool_result')
+    ? { do: 'answer', text: 'I will remind you tomorrow at nine.' }
+    : { do: 'answer', content: [call('r1', { name: 'reminders', input })] };
+}
 
 async function newestEntry({ world }: Stage): Promise<string> {
   const [letter] = await world.peek.xrevrange(world.keys.dead, '+', '-', 'COUNT', 1);
