@@ -199,5 +199,5 @@ test('without an endpoint a voice message is answered with a sentence, and a vid
   await start();
   speak();
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'refused', reason: 'unsupported_kind' });
-  expect(shown()).toEqual([expect.stringContaining('(voice)')]);
+  expect(shown()).toEqual([expect.stringContaining('(voice message)')]);
 });
