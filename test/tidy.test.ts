@@ -22,6 +22,7 @@ const ROOMS = [
   'worker/model',
   'worker/model/rules',
   'worker/model/claude',
+  'worker/blob',
   'worker/media',
   'worker/alerts',
   'worker/lane',
