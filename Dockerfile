@@ -18,15 +18,19 @@ LABEL org.opencontainers.image.title="Spillway" \
 # The health server is reached from outside the container, so it cannot stay on the container's own loopback.
 ENV NODE_ENV=production \
     HTTP_HOST=0.0.0.0 \
-    HTTP_PORT=8080
+    HTTP_PORT=8080 \
+    BLOB_URL=file:///data/blobs
 
 WORKDIR /app
-# Everything is owned by root and only read: the gateway keeps its state in Redis and writes no file.
+# Everything is owned by root and only read: the gateway keeps its state in Redis, and files only under /data.
 COPY --from=dependencies /app/node_modules ./node_modules
 COPY package.json spillway.ts ./
 COPY shared ./shared
 COPY producer ./producer
 COPY worker ./worker
+
+# A new volume that is mounted here gets this owner.
+RUN mkdir -p /data/blobs && chown node:node /data/blobs && chmod 700 /data/blobs
 
 USER node
 EXPOSE 8080

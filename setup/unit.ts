@@ -63,7 +63,7 @@ TimeoutStopSec=40
 KillMode=mixed
 NoNewPrivileges=yes
 ProtectSystem=strict
-# Without REDIS_URL the data is there.
+# The files of the chats are there, and without REDIS_URL the data too.
 ReadWritePaths=${quoted(folder)}
 PrivateTmp=yes
 PrivateDevices=yes

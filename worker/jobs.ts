@@ -3,6 +3,7 @@ import type { Service } from '../shared/base/lifecycle.ts';
 import type { RedisClient } from '../shared/redis/connection.ts';
 import type { EntryId, Keys } from '../shared/redis/keys.ts';
 import { createBudget, withBudget } from './ask/budget.ts';
+import type { Blobs } from './blob/blobs.ts';
 import { createChatArchive } from './command/chat-archive.ts';
 import { createChatState } from './command/chat-state.ts';
 import { createDeadLetters } from './lane/dead-letters.ts';
@@ -34,6 +35,8 @@ export interface ShardPorts {
   redis: RedisClient;
   queueRedis: RedisClient;
   keys: Keys;
+  /** Absent where the bytes of files and archives are kept in Redis. */
+  blobs: Blobs | undefined;
   lane: Lane;
   queue: TurnQueue;
   discard: (entries: readonly EntryId[]) => Promise<void>;
@@ -53,7 +56,7 @@ export function startJobs(
   const ending = new AbortController();
   const share = shared.slots.share();
   const { lane, queue, discard } = shard;
-  const memory = createChatMemory({ redis: shard.redis, keys: shard.keys, log });
+  const memory = createChatMemory({ redis: shard.redis, keys: shard.keys, blobs: shard.blobs, log });
   const ask = askPorts(ports, shared, shard, memory);
   const commands = commandPorts(ports, shard, memory, ask.store.media);
   const progress = progressViews(ports);
@@ -87,12 +90,14 @@ function transcriberOf(config: Config): Transcriber | undefined {
 }
 
 /** What the model is asked with in the chats of one shard. */
-function askPorts(ports: WorkerPorts, shared: ProcessPorts, { redis, keys }: ShardPorts, memory: ChatMemory) {
+function askPorts(ports: WorkerPorts, shared: ProcessPorts, shard: ShardPorts, memory: ChatMemory) {
   const { config, instruments } = ports;
+  const { redis, keys, blobs } = shard;
   const settings = settingsOf(ports);
-  const media = createMediaStore(redis, keys, config.SESSION_RETENTION_DAYS);
+  const { log, reach } = instruments;
+  const media = createMediaStore({ redis, keys, blobs, retentionDays: config.SESSION_RETENTION_DAYS, log, reach });
   const loadKept = async (sha256: string) => (await media.load([sha256])).get(sha256);
-  const recall = createRecall({ memory, log: instruments.log, loadKept });
+  const recall = createRecall({ memory, log, loadKept });
   const files = createNotedFiles(redis, keys);
   const sendFile = createSendFile({ files, keep: media.keep, loadKept });
   const reminders = createReminders({ book: createReminderBook(redis, keys), settings });
@@ -131,14 +136,14 @@ function progressViews({ config, telegram, limits }: WorkerPorts): ProgressViews
 /** What commands work with in the chats of one shard. */
 function commandPorts(
   { telegram }: WorkerPorts,
-  { redis, keys }: ShardPorts,
+  { redis, keys, blobs }: ShardPorts,
   memory: ChatMemory,
   media: MediaStore,
 ): TurnPorts['commands'] {
   const deadLetters = createDeadLetters(redis, keys);
   return {
     state: createChatState(redis, keys),
-    archive: createChatArchive({ redis, keys, keep: media.keep, eraseLetters: deadLetters.erase }),
+    archive: createChatArchive({ redis, keys, blobs, keep: media.keep, eraseLetters: deadLetters.erase }),
     usageBook: createUsageBook(redis, keys),
     deadLetters,
     memory,

@@ -14,9 +14,10 @@ import { RECONCILE_EVERY_MS, startReconciler } from './lane/reconciler.ts';
 import { createReminderBook } from './reminders/book.ts';
 import { REMINDERS_EVERY_MS, startReminding } from './reminders/reminding.ts';
 import { ARCHIVE_EVERY_MS, startArchivist } from './session/archivist.ts';
+import { openBlobs } from './shard-blobs.ts';
 import type { ProcessPorts, WorkerPorts } from './worker.ts';
 
-/** Starts the services of a shard: its dispatcher, job worker, reconciler and archivist. */
+/** Starts the services of a shard: its dispatcher, job worker, reconciler, archivist and blob keeper. */
 export async function startShard(
   ports: WorkerPorts,
   shared: ProcessPorts,
@@ -28,23 +29,25 @@ export async function startShard(
   const connect = () => connectRedis(ports.redisAddress, 'patient');
   const redis = connect();
   const queueRedis = connect();
+  const { blobs, keeper } = openBlobs(ports, redis, shard);
   const lane = createLane(redis, keys, config.LANE_MAX_MESSAGES);
   const queue = openQueue(queueRedis, keys, telemetry);
   await lane.prepare();
   const discard = discardBroken(lane, instruments);
   const service = { lane, queue, discard, log, reach };
-  const jobs = startJobs(ports, shared, { redis, queueRedis, keys, lane, queue, discard });
+  const jobs = startJobs(ports, shared, { redis, queueRedis, keys, blobs, lane, queue, discard });
   return {
     services: [
       connections([redis, queueRedis]),
       { name: 'queue', stop: () => queue.close() },
       jobs,
+      ...(keeper ? [keeper] : []),
       startArchivist({
-        redis,
-        keys,
+        source: { redis, keys, blobs },
         retentionDays: config.SESSION_RETENTION_DAYS,
         log,
         everyMs: ports.limits?.archiveEveryMs ?? ARCHIVE_EVERY_MS,
+        reach,
       }),
       startReconciler({ ...service, everyMs: ports.limits?.reconcileEveryMs ?? RECONCILE_EVERY_MS }),
       startReminding({

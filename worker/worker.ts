@@ -6,6 +6,7 @@ import type { RedisAddress } from '../shared/base/redis-address.ts';
 import { connectRedis, type RedisClient } from '../shared/redis/connection.ts';
 import type { Telegram } from '../shared/telegram/client.ts';
 import { paceTelegram } from '../shared/telegram/pacing.ts';
+import type { BlobLimits } from './blob/keeper.ts';
 import type { QueueLimits } from './lane/queue.ts';
 import { createSlots, type Slots } from './lane/slots.ts';
 import type { Model } from './model/port.ts';
@@ -36,7 +37,8 @@ export interface WorkerPorts {
       waitingNoticeMs: number;
       summaryPatienceMs: number;
       toolServerDownMs: number;
-    } & OversightLimits &
+    } & BlobLimits &
+      OversightLimits &
       StormLimits
   >;
 }
@@ -50,8 +52,8 @@ export interface ProcessPorts {
 }
 
 /**
- * The worker of a process: for each shard a dispatcher, a job worker, a reconciler and an archivist, and one watchdog
- * and one alerter for all.
+ * The worker of a process: for each shard a dispatcher, a job worker, a reconciler, an archivist and a blob keeper, and
+ * one watchdog and one alerter for all.
  */
 export async function startWorker(given: WorkerPorts): Promise<Service & { readiness: ReadinessPart[] }> {
   const { log } = given.instruments;

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
+import { blobPlace } from './blob-place.ts';
 import { type EnvFile, readEnvFile } from './env-file.ts';
 import { PROJECT_ROOT } from './project.ts';
 import { clusterNodes, sentinelMaster, sentinelNodes } from './redis-address.ts';
@@ -81,6 +82,7 @@ const environment = z.object({
   WEB_FETCH: flag,
   TZ: timeZone.default('UTC'),
   SESSION_RETENTION_DAYS: positive.default(90),
+  BLOB_URL: blobPlace.prefault('data/blobs'),
   SYSTEM_PROMPT_FILE: z.string().optional(),
   COMPACTION_PRESERVE_FILE: z.string().optional(),
   TRANSCRIPTION_BASE_URL: pingUrl.optional(),

@@ -20,6 +20,8 @@ export type Failpoint =
   | 'placeholder sent'
   | 'part sent'
   | 'part marked'
+  | 'file stored'
+  | 'segment stored'
   | 'settled'
   | 'next added';
 

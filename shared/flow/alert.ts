@@ -30,6 +30,7 @@ export type Cause =
   | 'group-moved'
   | 'memory'
   | 'persistence'
+  | 'blob-store'
   | 'alert-channel'
   /** Queued by an earlier version, which sent texts. */
   | 'earlier-version';

@@ -45,6 +45,10 @@ export interface Keys {
    * half-way at the first key that has moved.
    */
   readonly absent: string;
+  /** Hash: which blob store the data refers to. Used in shard 0 only. */
+  readonly blobStore: string;
+  /** Held while one process's pass of the blob keeper counts for all. */
+  readonly blobPass: string;
   /** Sorted set of the messages whose attempts ended with their process, by age. */
   readonly poisonCandidates: string;
   /** Sorted set of the reminders that are to come, `<chat>:<id>`, by their due time in ms. */
@@ -63,7 +67,9 @@ export interface Keys {
   remindersOf(chat: ChatKey): string;
   session(id: SessionId): string;
   log(id: SessionId): string;
-  /** The bytes of a file, by their hash. */
+  /** The pointer to a file's bytes in the blob store, by their hash. */
+  blob(sha256: string): string;
+  /** The bytes of a file themselves, where there is no blob store, or from before there was one. */
   media(sha256: string): string;
   archive(id: SessionId): string;
   /** The lease of the one process that polls for a bot. Used in shard 0 only. */
@@ -158,6 +164,8 @@ export function keysOf(shard: number): Keys {
     storm: `${tag}:storm`,
     shards: `${tag}:shards`,
     absent: `${tag}:absent`,
+    blobStore: `${tag}:blob-store`,
+    blobPass: `${tag}:blob-pass`,
     poisonCandidates: `${tag}:suspects`,
     reminders: `${tag}:reminders`,
     lanePrefix: `${tag}:lane:`,
@@ -173,6 +181,7 @@ export function keysOf(shard: number): Keys {
     remindersOf: (chat) => `${tag}:reminders:${chat}`,
     session: (id) => `${tag}:session:${id}`,
     log: (id) => `${tag}:log:${id}`,
+    blob: (sha256) => `${tag}:blob:${sha256}`,
     media: (sha256) => `${tag}:media:${sha256}`,
     archive: (id) => `${tag}:archive:${id}`,
     poller: (botId) => `${tag}:poller:${botId}`,

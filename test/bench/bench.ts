@@ -13,6 +13,7 @@ import type { Model } from '../../worker/model/port.ts';
 import { withExclusions } from '../../worker/tools/exclusion.ts';
 import { NO_TOOLS } from '../../worker/tools/toolbox.ts';
 import { startWorker, type WorkerPorts } from '../../worker/worker.ts';
+import { temporaryBlobs } from '../fixture/blobs.ts';
 
 /** A worker on real parts, with the model and the Telegram of the caller. */
 export interface Bench {
@@ -39,6 +40,7 @@ export async function startBench(
   const redis = connectRedis(redisAddress, 'patient');
   await untilReady(redis, 10_000);
   await redis.flushall();
+  const blobs = await temporaryBlobs();
   const reading = readConfig(
     {
       TELEGRAM_BOT_TOKEN: '1:bench',
@@ -49,6 +51,7 @@ export async function startBench(
       COMMENT_WAIT_MS: '0',
       TELEGRAM_PACING: 'false',
       WORKER_CONCURRENCY: String(CONCURRENCY),
+      ...blobs.env,
       ...ports.env,
     },
     'gateway',
@@ -72,6 +75,7 @@ export async function startBench(
     async stop() {
       await worker.stop();
       redis.disconnect();
+      await blobs.remove();
     },
   };
 }

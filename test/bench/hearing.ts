@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Redis } from 'ioredis';
+import { temporaryBlobs } from '../fixture/blobs.ts';
 import { type GatewayProcess, portOf, spawnRunning } from '../fixture/process.ts';
 import { startClaude } from '../stand-in/claude/server.ts';
 import { startTelegram } from '../stand-in/telegram/server.ts';
@@ -18,6 +19,7 @@ export async function hearing(redisUrl: string): Promise<{ readyMs: number; take
   await redis.flushall();
   redis.disconnect();
   const [telegram, claude] = await Promise.all([startTelegram(), startClaude()]);
+  const blobs = await temporaryBlobs();
   const env = {
     TELEGRAM_BOT_TOKEN: telegram.token,
     TELEGRAM_API_ROOT: telegram.url,
@@ -27,6 +29,7 @@ export async function hearing(redisUrl: string): Promise<{ readyMs: number; take
     ANTHROPIC_BASE_URL: claude.url,
     REDIS_URL: redisUrl,
     HTTP_PORT: '0',
+    ...blobs.env,
   };
   const readyMs: number[] = [];
   const takeoverMs: number[] = [];
@@ -45,7 +48,7 @@ export async function hearing(redisUrl: string): Promise<{ readyMs: number; take
     takeoverMs.push(performance.now() - killedMs);
     await heir.stop();
   }
-  await Promise.all([telegram.close(), claude.close()]);
+  await Promise.all([telegram.close(), claude.close(), blobs.remove()]);
   return { readyMs: percentile(readyMs, 0.5), takeoverMs: percentile(takeoverMs, 0.5) };
 }
 

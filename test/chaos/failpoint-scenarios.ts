@@ -14,13 +14,15 @@ import { type Scenario, type Stage, untilIdle } from './scenario.ts';
 import { FIRST_CHAT, numberIn, questionOf } from './traffic.ts';
 
 /** What a message must meet on its way so that the step is reached at all. */
-type Way = 'plain' | 'tools' | 'overflow' | 'overflow twice' | 'lost response';
+type Way = 'plain' | 'tools' | 'long results' | 'archive' | 'overflow' | 'overflow twice' | 'lost response';
 
 const WAYS: Readonly<Partial<Record<Failpoint, Way>>> = {
   'round stored': 'tools',
   'tool called': 'tools',
   'tool result stored': 'tools',
   'results stored': 'tools',
+  'file stored': 'long results',
+  'segment stored': 'archive',
   'summary part stored': 'overflow',
   'compaction stored': 'overflow',
   'moved to wait': 'overflow twice',
@@ -49,6 +51,8 @@ const ONCE: Readonly<Partial<Record<Failpoint, Once>>> = {
   'next added': { why: 'the entry is gone', later: true },
 };
 const LONG_SESSION_TURNS = 60;
+/** A session of some segments besides its newest part; it is closed, so that its archive waits for the next gateway. */
+const ARCHIVED_TURNS = 1_500;
 const CUT_STEPS: readonly string[] = ['answer stored'];
 
 /** Read off the source, so that a step that is added there cannot be forgotten here. */
@@ -72,20 +76,25 @@ function scenarioOf(step: Failpoint): Scenario {
     rules: rulesOf(way),
     ...(CUT_STEPS.includes(step) && { isInCut: true }),
     ...(way.startsWith('overflow') && { claude: { windowTokens: 20_000, statedWindowTokens: 200_000 } }),
-    ...(way === 'tools' && { prepare: prepareNotebook }),
+    ...(isOfTools(way) && { prepare: () => prepareNotebook(way) }),
     play: (stage) => killTwice(stage, step, way),
   };
 }
 
 function rulesOf(way: Way): Partial<Rules> {
   // Each of two rounds of tools has its own four calls; each overflow is a call that is made again.
-  if (way === 'tools') return { callsMax: 4 * 3 + 5 };
+  if (isOfTools(way)) return { callsMax: 4 * 3 + 5 };
   return way === 'overflow twice' ? { alertsMin: 1, alertsMax: 1, alertLike: /fresh session/ } : {};
 }
 
-async function prepareNotebook() {
+function isOfTools(way: Way): boolean {
+  return way === 'tools' || way === 'long results';
+}
+
+async function prepareNotebook(way: Way) {
   const { env, remove } = await openNotebook();
-  return { env, remove };
+  // Whatever a tool returns is then too long to be shown, so that the rest of it is kept.
+  return { env: { ...env, ...(way === 'long results' && { TOOL_RESULT_MAX_CHARS: '1' }) }, remove };
 }
 
 /**
@@ -135,10 +144,12 @@ const twoRounds: ReactionRule = (call) => {
 /** Makes sure that messages pass the step. */
 async function layOut({ world, traffic }: Stage, way: Way): Promise<void> {
   if (way === 'plain') return;
-  if (way === 'tools') return world.claude.react(twoRounds);
+  if (isOfTools(way)) return world.claude.react(twoRounds);
   if (way === 'lost response') return world.telegram.fail('sendMessage', { do: 'loseReply' });
-  const records = await parseLines(conversation(LONG_SESSION_TURNS, 1_000));
+  const records = await parseLines(conversation(way === 'archive' ? ARCHIVED_TURNS : LONG_SESSION_TURNS, 1_000));
   await importSession(world.peek, world.keys, chatKey(FIRST_CHAT), records);
+  if (way === 'archive')
+    return void (await importSession(world.peek, world.keys, chatKey(FIRST_CHAT), records.slice(0, 2)));
   if (way === 'overflow') return;
   const mains = () => world.claude.calls.filter(({ kind }) => kind === 'main').length;
   world.claude.react((call) =>

@@ -2,6 +2,7 @@ import type { Redis } from 'ioredis';
 import type { FoundRedisServer } from '../../shared/private-redis/install.ts';
 import { connectRedis } from '../../shared/redis/connection.ts';
 import { keysOf } from '../../shared/redis/keys.ts';
+import { temporaryBlobs } from '../fixture/blobs.ts';
 import { ALERT_CHAT } from '../fixture/gateway.ts';
 import { MANNERS } from '../fixture/manners.ts';
 import { type ClaudeOptions, type ClaudeStandIn, startClaude } from '../stand-in/claude/server.ts';
@@ -49,14 +50,15 @@ const worlds = new Set<ChaosWorld>();
 
 /** Builds a world without a running gateway. `close` removes all of it. */
 export async function createChaosWorld(server: FoundRedisServer, plan: WorldPlan): Promise<ChaosWorld> {
-  const [claude, telegram, redis] = await Promise.all([
+  const [claude, telegram, redis, blobs] = await Promise.all([
     startClaude({ ...MANNERS, ...plan.claude }),
     startTelegram(),
     startChaosRedis(server),
+    temporaryBlobs(),
   ]);
   const proxy = await startProxy(redis.port);
   let peek = connectRedis(redis.url, 'patient');
-  const more: { stop(): Promise<void>; abandon(): void }[] = [];
+  const more: { stop(): Promise<void>; abandon(): void }[] = [{ stop: () => blobs.remove(), abandon: () => {} }];
   telegram.openChat(ALERT_CHAT);
   claude.react(answers);
   const fleet = createFleet({
@@ -64,12 +66,11 @@ export async function createChaosWorld(server: FoundRedisServer, plan: WorldPlan
     TELEGRAM_API_ROOT: telegram.url,
     TELEGRAM_ALLOWED_IDS: Array.from({ length: plan.chats }, (_, index) => FIRST_CHAT + index).join(','),
     TELEGRAM_ALERT_CHAT_ID: String(ALERT_CHAT),
-    ...UNPACED,
     ANTHROPIC_API_KEY: 'stand-in',
     ANTHROPIC_BASE_URL: claude.url,
     REDIS_URL: `redis://127.0.0.1:${proxy.port}`,
     HTTP_PORT: '0',
-    ...plan.env,
+    ...{ ...UNPACED, ...blobs.env, ...plan.env },
   });
   const world: ChaosWorld = {
     claude,

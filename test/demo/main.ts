@@ -7,6 +7,7 @@ import { PROJECT_ROOT, refuse } from '../../shared/base/project.ts';
 import { connectRedis, untilReady } from '../../shared/redis/connection.ts';
 import { chatKey, keysOf } from '../../shared/redis/keys.ts';
 import { importSession, parseLines } from '../../worker/session/transfer.ts';
+import { temporaryBlobs } from '../fixture/blobs.ts';
 import { startClaude } from '../stand-in/claude/server.ts';
 import { startOtlp } from '../stand-in/otlp.ts';
 import { startTelegram } from '../stand-in/telegram/server.ts';
@@ -57,7 +58,8 @@ async function demo(): Promise<boolean> {
     operator: OPERATOR,
     question: QUESTION,
   };
-  const gateway = await startDemoGateway(stage, redis.url);
+  const blobs = await temporaryBlobs();
+  const gateway = await startDemoGateway(stage, redis.url, blobs.env.BLOB_URL);
   try {
     await writeIncident(stage);
     return await replay(stage);
@@ -66,6 +68,7 @@ async function demo(): Promise<boolean> {
     peek.disconnect();
     await Promise.all([claude.close(), telegram.close(), otlp.close()]);
     await redis.stop();
+    await blobs.remove();
   }
 }
 

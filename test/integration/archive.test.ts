@@ -1,10 +1,13 @@
+import { rm } from 'node:fs/promises';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { PrivateRedis } from '../../shared/private-redis/server.ts';
 import { connectRedis } from '../../shared/redis/connection.ts';
 import { type Keys, keysOf, type SessionId } from '../../shared/redis/keys.ts';
+import type { Blobs } from '../../worker/blob/blobs.ts';
+import { createFileBlobs } from '../../worker/blob/files.ts';
 import { buildSeed } from '../../worker/recovery/seed.ts';
-import { type Archive, createArchive, readArchive } from '../../worker/session/archive.ts';
+import { type Archive, createArchive, readArchive, type SessionSource } from '../../worker/session/archive.ts';
 import { archiveSession } from '../../worker/session/archivist.ts';
 import { decodeRecord, encodeRecord, type LogRecord } from '../../worker/session/record.ts';
 import { SEGMENT_BYTES_MAX, SEGMENT_RECORDS_MAX } from '../../worker/session/segment.ts';
@@ -12,7 +15,7 @@ import { appendCommands, createSessions, SEED_READ_BYTES_MAX } from '../../worke
 import { readSession } from '../../worker/session/transfer.ts';
 import { collected, filler, givenAttempt, givenLog, linesOf, said, segmentsOf } from '../fixture/archived-session.ts';
 import { records as anyRecords, userSays } from '../fixture/records.ts';
-import { freshRedis } from '../fixture/redis.ts';
+import { freshRedis, temporaryFolder } from '../fixture/redis.ts';
 import { rawTexts, SEEDED } from '../fixture/texts.ts';
 
 const SESSION = 's-1' as SessionId;
@@ -23,17 +26,22 @@ let server: PrivateRedis;
 let redis: ReturnType<typeof connectRedis>;
 let keys: Keys;
 let archive: Archive;
+let folder: string;
+let source: SessionSource & { redis: typeof redis; blobs: Blobs };
 
 beforeEach(async () => {
   server = await freshRedis();
   redis = connectRedis(server.url, 'patient');
   keys = keysOf(0);
-  archive = createArchive(redis, keys, RETENTION_SECONDS);
+  folder = await temporaryFolder();
+  source = { redis, keys, blobs: createFileBlobs(folder) };
+  archive = createArchive(source, RETENTION_SECONDS);
 });
 
 afterEach(async () => {
   redis.disconnect();
   await server.stop();
+  await rm(folder, { recursive: true, force: true });
 });
 
 const manyLines = (count: number, chars = 20) => Array.from({ length: count }, (_, n) => said(n, 'y'.repeat(chars)));
@@ -64,11 +72,9 @@ test('archive plus log equal the original log byte for byte, wherever the window
         about: { windowStart, ...(closed && { closedBy: 's-x' }) },
       });
       expect(await archiveSession(archive, session, ENDLESS)).toBe(closed ? log.length : windowStart);
-      expect((await linesOf(redis, keys, session)).map((each, n) => whole[n]?.equals(each))).toEqual(
-        whole.map(() => true),
-      );
+      expect((await linesOf(source, session)).map((each, n) => whole[n]?.equals(each))).toEqual(whole.map(() => true));
       const left = await redis.lrange(keys.log(session), 0, -1);
-      const records = [...(await collected(readArchive(redis, keys, session))), ...left.map(decodeRecord)];
+      const records = [...(await collected(readArchive(source, session))), ...left.map(decodeRecord)];
       expect(records).toEqual(whole.map((each) => decodeRecord(each.toString())));
       await redis.del(keys.log(session), keys.archive(session), keys.session(session));
     },
@@ -89,7 +95,7 @@ test('a segment is moved once, however often it is read and appended', async () 
     false,
   ]);
   expect(await archivedRecords()).toBe(first.records);
-  expect(textsOf(await linesOf(redis, keys, SESSION))).toEqual(lines);
+  expect(textsOf(await linesOf(source, SESSION))).toEqual(lines);
 });
 
 test('a segment of a session that was deleted meanwhile is not appended', async () => {
@@ -104,14 +110,14 @@ test('two archivists at once move 20,000 records in full segments, in order and 
   const lines = [...manyLines(20_000), filler()];
   await givenLog(redis, keys, SESSION, { lines, about: { windowStart: 19_800 } });
   const other = connectRedis(server.url, 'patient');
-  const archives = [archive, createArchive(other, keys, RETENTION_SECONDS)];
+  const archives = [archive, createArchive({ ...source, redis: other }, RETENTION_SECONDS)];
   const moved = await Promise.all(archives.map((each) => archiveSession(each, SESSION, ENDLESS)));
   other.disconnect();
   expect(moved.reduce((sum, records) => sum + records, 0)).toBe(19_800);
   expect(await archivedRecords()).toBe(19_800);
-  const segments = await segmentsOf(redis, keys, SESSION);
+  const segments = await segmentsOf(source, SESSION);
   expect(segments.slice(0, -1).every((segment) => segment.length === SEGMENT_RECORDS_MAX)).toBe(true);
-  expect(textsOf(await linesOf(redis, keys, SESSION))).toEqual(lines);
+  expect(textsOf(await linesOf(source, SESSION))).toEqual(lines);
 });
 
 test('a segment holds at most 1 MB; a larger record gets a segment of its own', async () => {
@@ -119,11 +125,11 @@ test('a segment holds at most 1 MB; a larger record gets a segment of its own', 
   const lines = [...sizes.map((chars, n) => said(n, 'z'.repeat(chars))), filler()];
   await givenLog(redis, keys, SESSION, { lines, about: { windowStart: sizes.length } });
   await archiveSession(archive, SESSION, ENDLESS);
-  const segments = await segmentsOf(redis, keys, SESSION);
+  const segments = await segmentsOf(source, SESSION);
   expect(segments.map((segment) => segment.length)).toEqual([2, 1, 1, 1, 1]);
   for (const segment of segments.filter(({ length }) => length > 1))
     expect(Buffer.concat(segment).length).toBeLessThanOrEqual(SEGMENT_BYTES_MAX);
-  expect(textsOf(await linesOf(redis, keys, SESSION))).toEqual(lines);
+  expect(textsOf(await linesOf(source, SESSION))).toEqual(lines);
 });
 
 test('a raw line break inside a damaged line shifts no other record', async () => {
@@ -133,7 +139,7 @@ test('a raw line break inside a damaged line shifts no other record', async () =
     about: { windowStart: 4 },
   });
   await archiveSession(archive, SESSION, ENDLESS);
-  const records = await collected(readArchive(redis, keys, SESSION));
+  const records = await collected(readArchive(source, SESSION));
   expect(records).toEqual([said(1), broken, 'a\nb', said(2)].map(decodeRecord));
 });
 
@@ -225,10 +231,10 @@ test('a damaged segment is reported and skipped, in the archive and in an export
   await redis.lset(keys.archive(SESSION), 2, packed ?? '');
   const reported: number[] = [];
   const note = (segment: number) => reported.push(segment);
-  expect(await collected(readArchive(redis, keys, SESSION, note))).toEqual(
+  expect(await collected(readArchive(source, SESSION, note))).toEqual(
     [...lines.slice(500, 1_000), ...lines.slice(1_500, 1_600)].map(decodeRecord),
   );
-  expect(await collected(readSession(redis, keys, SESSION, note))).toHaveLength(601);
+  expect(await collected(readSession(source, SESSION, note))).toHaveLength(601);
   expect(reported).toEqual([0, 2, 0, 2]);
 });
 
@@ -250,7 +256,7 @@ test.each([
     await archiveSession(archive, SESSION, ENDLESS);
     if (state === 'damaged') await redis.lset(keys.archive(SESSION), 0, 'no segment');
     const read: string[] = [];
-    for await (const record of readSession(redis, keys, SESSION)) {
+    for await (const record of readSession(source, SESSION)) {
       if (read.length === consumed) {
         await redis.hset(keys.session(SESSION), 'windowStart', 2_800);
         await archiveSession(archive, SESSION, ENDLESS);

@@ -36,9 +36,11 @@ afterEach(async () => {
   await world.close();
 });
 
+const source = () => ({ redis, keys, blobs: world.blobs });
+
 function givenArchivist(): void {
   const log = createLogger('silent');
-  services.push(startArchivist({ redis, keys, retentionDays: 30, log, everyMs: 10 }));
+  services.push(startArchivist({ source: source(), retentionDays: 30, log, everyMs: 10 }));
 }
 
 async function givenGateway(): Promise<void> {
@@ -66,7 +68,7 @@ test('archives a session of the set and removes it from the set; the archive exp
   givenArchivist();
   await visited(session);
   expect(await about(session)).toMatchObject({ archived: '1100', windowStart: '1100' });
-  expect((await linesOf(redis, keys, session)).map(String)).toEqual(lines(1_200));
+  expect((await linesOf(source(), session)).map(String)).toEqual(lines(1_200));
   expect(await redis.ttl(keys.archive(session))).toBeGreaterThan(29 * DAY_SECONDS);
   expect(await redis.ttl(keys.archive(session))).toBeLessThanOrEqual(30 * DAY_SECONDS);
   expect([await redis.ttl(keys.log(session)), await redis.ttl(keys.session(session))]).toEqual([-1, -1]);
@@ -75,7 +77,7 @@ test('archives a session of the set and removes it from the set; the archive exp
 test('each segment renews the TTL of the archive', async () => {
   const session = 's-1' as SessionId;
   await givenLog(redis, keys, session, { lines: lines(600), about: { windowStart: 600 } });
-  const archive = createArchive(redis, keys, 1_000);
+  const archive = createArchive(source(), 1_000);
   for (const _ of [1, 2]) {
     const segment = await archive.nextSegment(session, 600);
     await redis.expire(keys.archive(session), 10);
@@ -105,7 +107,7 @@ test.each([
   const session = 's-1' as SessionId;
   await givenLog(redis, keys, session, { lines: lines(10), about: { windowStart: 3 } });
   await redis.sadd(keys.archivable, session);
-  const archive = createArchive(redis, keys, 1_000);
+  const archive = createArchive(source(), 1_000);
   const plan = await archive.plan(session);
   await redis.hset(keys.session(session), change);
   await redis.sadd(keys.archivable, session);
@@ -139,7 +141,7 @@ test('after a compaction the gateway archives, the chat goes on in its session, 
   expect(JSON.stringify(world.claude.calls.at(-1)?.body)).toContain('Summary of the earlier conversation');
   expect(world.claude.violations()).toEqual([]);
   const shown = await runFile(CLI, ['session', 'show', String(CHAT), '--json'], world.env);
-  const records = (await linesOf(redis, keys, session)).length;
+  const records = (await linesOf(source(), session)).length;
   expect(JSON.parse(shown.stdout)).toMatchObject({ session, records });
   const exported = await runFile(CLI, ['session', 'export', String(CHAT)], world.env);
   const contents = exported.stdout

@@ -25,6 +25,7 @@ test('check tries every connection and starts nothing', async () => {
   expect(parts.map(({ part, ok }: { part: string; ok: boolean }) => [part, ok])).toEqual([
     ['redis', true],
     ['worker', true],
+    ['blobs', true],
     ['telegram', true],
     ['groups', true],
     ['alerts', true],
@@ -33,9 +34,10 @@ test('check tries every connection and starts nothing', async () => {
   expect(world.telegram.calls.map(({ method }) => method)).toEqual(['getMe', 'getWebhookInfo', 'sendChatAction']);
   expect(world.claude.calls).toHaveLength(1);
   expect(world.telegram.shown(ALERT_CHAT)).toEqual([]);
-  const [redis, worker, , , alerts, model] = parts.map(({ detail }: { detail: string }) => detail);
+  const [redis, worker, blobs, , , alerts, model] = parts.map(({ detail }: { detail: string }) => detail);
   expect(redis).toMatch(/^master, takes writes, \d+ MB used without a limit$/);
   expect(worker).toBe('none runs now');
+  expect(blobs).toBe(`${world.blobFolder}, takes files; workers on other machines need the same folder`);
   expect(alerts).toBe("the operator's chat can be written to; no second channel (ALERT_WEBHOOK_URL)");
   expect(model).toMatch(/window \d+ tokens; a call of a few tokens went through$/);
 });

@@ -26,7 +26,7 @@ afterAll(async () => {
 beforeEach(() => redis.flushall());
 
 test('load returns every byte as it was kept, binary files included', async () => {
-  const store = createMediaStore(redis, keys, 90);
+  const store = createMediaStore({ redis, keys, retentionDays: 90 });
   const bytes = Buffer.from(Array.from({ length: 512 }, (_, at) => at % 256));
   const files = [bytes, await jpegPhoto(30, 20), Buffer.alloc(0), Buffer.alloc(5_000_000, 7)];
   const ids = await Promise.all(files.map((file) => store.keep(file)));
@@ -36,17 +36,17 @@ test('load returns every byte as it was kept, binary files included', async () =
 });
 
 test('a file kept twice is stored once, in its shard, and its TTL restarts', async () => {
-  const store = createMediaStore(redis, keys, 90);
+  const store = createMediaStore({ redis, keys, retentionDays: 90 });
   const id = await store.keep(Buffer.from('a file'));
   await redis.expire(keys.media(id), 60);
   expect(await store.keep(Buffer.from('a file'))).toBe(id);
   expect(await redis.keys('*')).toEqual([`{sw:0}:media:${id}`]);
   expect(await redis.ttl(keys.media(id))).toBeGreaterThan(90 * DAY_S - 10);
-  expect((await createMediaStore(redis, keysOf(1), 90).load([id])).size).toBe(0);
+  expect((await createMediaStore({ redis, keys: keysOf(1), retentionDays: 90 }).load([id])).size).toBe(0);
 });
 
 test('keeping for a time never cuts a longer one short, and reading leaves it as it is', async () => {
-  const store = createMediaStore(redis, keys, 90);
+  const store = createMediaStore({ redis, keys, retentionDays: 90 });
   const id = await store.keep(Buffer.from('a file'), 60);
   expect((await store.read(id))?.toString()).toBe('a file');
   expect(await redis.ttl(keys.media(id))).toBeLessThanOrEqual(60);
@@ -57,7 +57,7 @@ test('keeping for a time never cuts a longer one short, and reading leaves it as
 });
 
 test('load restarts the TTL of a file', async () => {
-  const store = createMediaStore(redis, keys, 2);
+  const store = createMediaStore({ redis, keys, retentionDays: 2 });
   const id = await store.keep(Buffer.from('a file'));
   await redis.expire(keys.media(id), 60);
   await store.load([id]);
@@ -67,7 +67,7 @@ test('load restarts the TTL of a file', async () => {
 });
 
 test('load omits missing files and invalid ids, and returns the rest', async () => {
-  const store = createMediaStore(redis, keys, 90);
+  const store = createMediaStore({ redis, keys, retentionDays: 90 });
   const id = await store.keep(Buffer.from('a file'));
   await redis.set(keys.media('x'), 'not a file');
   const loaded = await store.load(['f'.repeat(64), 'x', '', id, id.toUpperCase(), `${id}\n`, id, '__proto__']);
@@ -78,5 +78,5 @@ test('load omits missing files and invalid ids, and returns the rest', async () 
 test('load throws WRONGTYPE when a key holds something other than a file', async () => {
   const id = mediaId(Buffer.from('a file'));
   await redis.rpush(keys.media(id), 'a list');
-  await expect(createMediaStore(redis, keys, 90).load([id])).rejects.toThrow('WRONGTYPE');
+  await expect(createMediaStore({ redis, keys, retentionDays: 90 }).load([id])).rejects.toThrow('WRONGTYPE');
 });

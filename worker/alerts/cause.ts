@@ -183,6 +183,12 @@ export const CAUSES: Readonly<Record<Cause, CauseRule>> = {
     over: 'Redis writes its files again.',
     endsBy: 'watch',
   },
+  'blob-store': {
+    title: 'The blob store cannot be used',
+    todo: 'Check the folder of BLOB_URL: its disk, who owns it, and that all workers have the same one.',
+    over: 'the blob store is used again.',
+    endsBy: 'quiet',
+  },
   'alert-channel': {
     title: 'Alerts cannot be sent',
     todo: 'Check TELEGRAM_ALERT_CHAT_ID, and set ALERT_WEBHOOK_URL as a second channel.',

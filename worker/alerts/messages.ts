@@ -199,6 +199,24 @@ export function toolServerAlert(server: string, problem: string | undefined): Al
   return { ...about, text: `The MCP server ${name} is down (${problem}): chats go on without its tools.` };
 }
 
+/** A store of files and archives that takes or gives nothing just now, as one process sees it. */
+export function blobStoreAlert(why: string, process: string): Alert {
+  return {
+    cause: 'blob-store',
+    level: why,
+    text: `The blob store (BLOB_URL) cannot be used (${why}), as ${process} sees it. Messages with files wait until it can, the others are answered; nothing is lost. Check the disk, and the owner of the folder.`,
+  };
+}
+
+/** A process with a store of its own: what the others put is not there. */
+export function otherBlobStoreAlert(process: string): Alert {
+  return {
+    cause: 'blob-store',
+    level: 'another store',
+    text: `The blob store (BLOB_URL) of ${process} is not the one that the data in Redis refers to: files and archives that were put there cannot be read by this process, nor its own by the others. Give all workers the same folder. If the earlier one is gone for good, see the runbook.`,
+  };
+}
+
 type Numbers = Readonly<Record<'accepted' | 'settled' | 'pending' | 'unaccounted', number>>;
 
 function whereOf(attempt: Attempt): Pick<Alert, 'chat' | 'entry' | 'traceId'> {

@@ -4,6 +4,7 @@ import { type Config, readProcessConfig } from '../../shared/base/config.ts';
 import { createLogger } from '../../shared/base/log.ts';
 import { loadDecoder } from '../media/picture.ts';
 import { type McpServer, readMcpConfig } from '../tools/mcp/config.ts';
+import { checkBlobs } from './check-blobs.ts';
 import { checkModel } from './check-model.ts';
 import { checkRedis } from './check-redis.ts';
 import { checkTelegram } from './check-telegram.ts';
@@ -13,7 +14,7 @@ import { type CliOutput, UsageError } from './output.ts';
 const HELP = `Usage: npm run cli -- check [--json]
 
 Reads the whole configuration and tries each connection that the gateway needs: Redis (its role, its memory, whether it
-takes writes), Telegram, the model endpoint (one call of a few tokens), the operator's chat (a typing action) and the servers of
+takes writes), the blob store (whether it takes a file, and is the one that the data refers to), Telegram, the model endpoint (one call of a few tokens), the operator's chat (a typing action) and the servers of
 MCP_CONFIG, whose tools are counted; those that the model cannot be told of are named with the reason. Says what a running
 gateway noted: how its calls of the model, its polls and its alerts go, and since when.
 Sends no message, and starts nothing but the MCP servers that are programs, which it ends again.
@@ -37,6 +38,7 @@ export async function check(args: string[], output: CliOutput): Promise<number> 
   const findings = (
     await Promise.all([
       checkRedis(config),
+      checkBlobs(config),
       checkTelegram(config),
       checkModel(config),
       checkTools(servers),

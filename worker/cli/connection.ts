@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { provideRedis } from '../../shared/app/find-redis.ts';
+import type { BlobPlace } from '../../shared/base/blob-place.ts';
 import { programPath, readProcessConfig } from '../../shared/base/config.ts';
 import { PROJECT_ROOT } from '../../shared/base/project.ts';
 import { redisAddressOf } from '../../shared/base/redis-address.ts';
@@ -14,11 +15,13 @@ const READY_MS = 10_000;
  * duration. Throws `UsageError` for an unusable configuration, a wrong `SHARDS` included, and an error when Redis does
  * not answer.
  */
-export async function withRedis(work: (redis: RedisClient, shards: number) => Promise<number>): Promise<number> {
+export async function withRedis(
+  work: (redis: RedisClient, shards: number, blobs: BlobPlace) => Promise<number>,
+): Promise<number> {
   const reading = readProcessConfig('tool');
   if (!reading.ok) throw new UsageError(reading.problems.join('\n'));
   const url = redisAddressOf(reading.config);
-  const { SHARDS: shards } = reading.config;
+  const { SHARDS: shards, BLOB_URL: blobs } = reading.config;
   const source = {
     root: PROJECT_ROOT,
     path: programPath(),
@@ -33,7 +36,7 @@ export async function withRedis(work: (redis: RedisClient, shards: number) => Pr
     await untilReady(redis, READY_MS);
     const problem = await shardsProblem(redis, shards);
     if (problem !== undefined) throw new UsageError(problem);
-    return await work(redis, shards);
+    return await work(redis, shards, blobs);
   } finally {
     redis.disconnect();
     await provided.stop();

@@ -5,6 +5,8 @@ import { parseArgs } from 'node:util';
 import { clip } from '../../shared/base/text.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import { type ChatKey, type Keys, keysOf, parseChatKey, type SessionId, shardOf } from '../../shared/redis/keys.ts';
+import type { Blobs } from '../blob/blobs.ts';
+import { blobsAt } from '../blob/open.ts';
 import { textOf } from '../session/record.ts';
 import { emptySessionCommands, newSessionId } from '../session/store.ts';
 import { exportLine, importSession, parseLines, readSession } from '../session/transfer.ts';
@@ -25,6 +27,7 @@ const SHOWN_CHARS = 160;
 interface SessionTask {
   redis: RedisClient;
   keys: Keys;
+  blobs: Blobs | undefined;
   chat: ChatKey;
   file: string | undefined;
   json: boolean;
@@ -56,9 +59,18 @@ export async function session(args: string[], output: CliOutput): Promise<number
   const action = ACTIONS[name];
   const parsed = parseChatKey(chatIds[0] ?? rest.shift() ?? '');
   if (!action || !parsed) throw new UsageError(HELP);
-  return withRedis((redis, shards) => {
-    const keys = keysOf(shardOf(parsed.chatId, shards));
-    return action({ redis, keys, chat: parsed.chat, file: rest[0], json: values.json === true, output });
+  return withRedis((redis, shards, place) => {
+    const shard = shardOf(parsed.chatId, shards);
+    const blobs = blobsAt(place, shard);
+    return action({
+      redis,
+      keys: keysOf(shard),
+      blobs,
+      chat: parsed.chat,
+      file: rest[0],
+      json: values.json === true,
+      output,
+    });
   });
 }
 
@@ -84,11 +96,11 @@ async function importAll({ redis, keys, chat, file, json, output }: SessionTask)
   return 0;
 }
 
-async function exportAll({ redis, keys, chat, output }: SessionTask): Promise<number> {
+async function exportAll({ redis, keys, blobs, chat, output }: SessionTask): Promise<number> {
   const id = await boundSession(redis, keys, chat);
   let written = 0;
   const onUnreadable = (segment: number) => output.note(`segment ${segment} of the archive is damaged and left out`);
-  for await (const record of readSession(redis, keys, id, onUnreadable)) {
+  for await (const record of readSession({ redis, keys, blobs }, id, onUnreadable)) {
     const text = exportLine(record);
     if (text === undefined) continue;
     output.line(text);

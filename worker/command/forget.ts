@@ -18,8 +18,8 @@ export const forgetChat: CarryOut = async ({ archive, usageBook, reminders }, { 
   await archive.erasePast(home, session);
   await usageBook.erase(home, attempt.nowMs());
   const coming = await reminders.of(home);
-  const files = await archive.filesOf(session);
-  const own = [keys.session(session), keys.log(session), keys.archive(session), ...files.map(keys.media)];
+  await archive.eraseBytes(session);
+  const own = [keys.session(session), keys.log(session), keys.archive(session)];
   return replied('forget', texts.forgotten, {
     commands: [
       ['UNLINK', ...own],

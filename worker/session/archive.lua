@@ -1,9 +1,12 @@
 -- Moves a session's oldest records out of its log: the segment that holds them goes to the archive in the same step.
 -- KEYS  1 session   2 log   3 archive
 -- ARGV  1 records archived when the segment was read   2 records in the segment   3 seconds to keep the archive
---       4 segment (binary)
--- Reply 1, or 0 when the log no longer begins where the segment does: then nothing changed
+--       4 segment (binary), or the pointer to it   5 latest second, by Redis' clock, at which the pointer may be written
+-- Reply 1, or 0 when the log no longer begins where the segment does, or it is too late: then nothing changed
 local count = tonumber(ARGV[2])
+if tonumber(redis.call('TIME')[1]) > tonumber(ARGV[5]) then
+  return 0
+end
 if (redis.call('HGET', KEYS[1], 'archived') or '0') ~= ARGV[1] or redis.call('LLEN', KEYS[2]) < count then
   return 0
 end

@@ -1,7 +1,10 @@
 import { join } from 'node:path';
+import type { ReachFailpoint } from '../../shared/base/failpoint.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { Keys, SessionId } from '../../shared/redis/keys.ts';
 import { bindScript, readScript } from '../../shared/redis/script.ts';
+import { type Blobs, DamagedBlobError } from '../blob/blobs.ts';
+import { decodePointer, encodePointer } from '../blob/pointer.ts';
 import { decodeRecord, type LogRecord } from './record.ts';
 import { packSegment, SEGMENT_BYTES_MAX, SEGMENT_RECORDS_MAX, unpackSegment } from './segment.ts';
 import { SEED_READ_BYTES_MAX } from './store.ts';
@@ -21,13 +24,23 @@ export interface Segment {
   from: number;
   records: number;
   packed: Buffer;
+  /** When it was read, in seconds by Redis' clock. */
+  readAtS: number;
+}
+
+/** Where sessions and their archives are. */
+export interface SessionSource {
+  redis: RedisClient;
+  keys: Keys;
+  /** Absent: segments are kept in Redis. */
+  blobs?: Blobs | undefined;
 }
 
 /**
  * The archives of one shard's sessions: records that left a session's window move from its log to compressed segments.
  *
  * Contract: no call changes what a view or a seed shows, so none of them is fenced by a turn; each may be repeated, and
- * several archivists may make it at once. Each rejects when Redis cannot be reached.
+ * several archivists may make it at once. Each rejects when Redis or the blob store cannot be used just now.
  */
 export interface Archive {
   /**
@@ -37,11 +50,18 @@ export interface Archive {
   plan(session: SessionId): Promise<ArchivePlan>;
   /** Reads and packs the log's oldest records, as many as fit into one segment; `undefined` when none may leave. */
   nextSegment(session: SessionId, until: number): Promise<Segment | undefined>;
-  /** Moves a segment, in one atomic step; `false` when the log no longer begins with it. */
+  /**
+   * Moves a segment: its bytes are stored first, and in one atomic step the archive points at them and the log ends
+   * before them. `false` when the log no longer begins with it, or it was read so long ago that its bytes may have been
+   * removed as an orphan's; then it must be read again.
+   */
   append(segment: Segment): Promise<boolean>;
   /** Ends a visit; a closed session's keys then last as long as the retention. `false` when there is more to do. */
   release(session: SessionId, plan: ArchivePlan): Promise<boolean>;
 }
+
+/** A blob is no orphan before it is twice as old as this. */
+export const APPEND_SECONDS_MAX = 1_800;
 
 /** Called for each unreadable segment, with its place in the archive. */
 export type OnUnreadable = (segment: number, error: unknown) => void;
@@ -51,8 +71,9 @@ const SCRIPTS = import.meta.dirname;
 const ARCHIVE = readScript(join(SCRIPTS, 'archive.lua'));
 const RANGE = readScript(join(SCRIPTS, 'range.lua'));
 
-/** Binds the archives of a shard to a connection. An archive lasts `retentionSeconds` from its last segment on. */
-export function createArchive(redis: RedisClient, keys: Keys, retentionSeconds: number): Archive {
+/** Binds the archives of a shard. An archive lasts `retentionSeconds` from its last segment on. */
+export function createArchive(source: SessionSource, retentionSeconds: number, reach?: ReachFailpoint): Archive {
+  const { redis, keys, blobs } = source;
   const tail = bindScript<[size: number, first: number]>(redis, join(SCRIPTS, 'tail.lua'));
   const release = bindScript<number>(redis, join(SCRIPTS, 'release.lua'));
   return {
@@ -65,20 +86,28 @@ export function createArchive(redis: RedisClient, keys: Keys, retentionSeconds: 
       return { until, windowStart: windowStart ?? '', closedBy: closedBy ?? '' };
     },
     async nextSegment(session, until) {
-      const { archived, lines } = await readRange(redis, keys, session, 0);
+      const { archived, lines, readAtS } = await readRange(source, session, 0);
       const leaving = lines.slice(0, Math.max(0, until - archived));
       if (leaving.length === 0) return undefined;
-      return { session, from: archived, records: leaving.length, packed: await packSegment(leaving) };
+      return { session, from: archived, records: leaving.length, packed: await packSegment(leaving), readAtS };
     },
-    async append({ session, from, records, packed }) {
+    async append({ session, from, records, packed, readAtS }) {
+      const item = blobs ? await pointerTo(blobs, session, records, packed) : packed;
+      reach?.('segment stored');
       const at = [keys.session(session), keys.log(session), keys.archive(session)];
-      return (await redis.eval(ARCHIVE, at.length, ...at, from, records, retentionSeconds, packed)) === 1;
+      const args = [from, records, retentionSeconds, item, readAtS + APPEND_SECONDS_MAX];
+      return (await redis.eval(ARCHIVE, at.length, ...at, ...args)) === 1;
     },
     async release(session, { windowStart, closedBy }) {
       const at = [keys.session(session), keys.log(session), keys.archive(session), keys.archivable];
       return (await release(at, [session, windowStart, closedBy, retentionSeconds])) === 1;
     },
   };
+}
+
+async function pointerTo(blobs: Blobs, session: SessionId, records: number, packed: Buffer): Promise<string> {
+  const sha256 = await blobs.put(session, packed);
+  return encodePointer({ sha256, records, bytes: packed.length });
 }
 
 /** Records of a log as stored in Redis, with the position where the log begins. */
@@ -88,30 +117,34 @@ export interface LogRange {
   /** Segments in the archive at the same moment. */
   segments: number;
   lines: Buffer[];
+  /** That moment, in seconds by Redis' clock. */
+  readAtS: number;
 }
 
 /** Reads about a segment's worth of records from an index on, or from the log's first record if that comes later. */
-export async function readRange(redis: RedisClient, keys: Keys, session: SessionId, from: number): Promise<LogRange> {
+export async function readRange({ redis, keys }: SessionSource, session: SessionId, from: number): Promise<LogRange> {
   const at = [keys.session(session), keys.log(session), keys.archive(session)];
   const args = [RANGE, at.length, ...at, from, SEGMENT_RECORDS_MAX, SEGMENT_BYTES_MAX];
-  const [archived, segments, lines] = (await redis.callBuffer('EVAL', args)) as [number, number, Buffer[]];
-  return { archived, segments, lines };
+  const reply = (await redis.callBuffer('EVAL', args)) as [number, number, Buffer[], number];
+  const [archived, segments, lines, readAtS] = reply;
+  return { archived, segments, lines, readAtS };
 }
 
 /**
- * Reads one segment by its place in the archive and returns its lines: none when it is damaged (which is reported),
- * `undefined` when the archive ends before it.
+ * Reads one segment by its place in the archive and returns its lines: none when it is damaged or its blob is missing
+ * (which is reported), `undefined` when the archive ends before it.
  */
 export async function readSegment(
-  redis: RedisClient,
-  keys: Keys,
+  { redis, keys, blobs }: SessionSource,
   session: SessionId,
   segment: number,
   onUnreadable: OnUnreadable,
 ): Promise<Buffer[] | undefined> {
-  const packed = await redis.lindexBuffer(keys.archive(session), segment);
-  if (packed === null) return undefined;
+  const item = await redis.lindexBuffer(keys.archive(session), segment);
+  if (item === null) return undefined;
+  const packed = await packedOf(blobs, session, item);
   try {
+    if (packed instanceof DamagedBlobError) throw packed;
     return await unpackSegment(packed);
   } catch (error) {
     onUnreadable(segment, error);
@@ -119,15 +152,30 @@ export async function readSegment(
   }
 }
 
+/** The bytes of a segment, which an earlier version kept in the list itself. */
+async function packedOf(
+  blobs: Blobs | undefined,
+  session: SessionId,
+  item: Buffer,
+): Promise<Buffer | DamagedBlobError> {
+  const pointer = decodePointer(item);
+  if (pointer === undefined) return item;
+  try {
+    return (await blobs?.get(session, pointer.sha256)) ?? new DamagedBlobError('the segment is not in the blob store');
+  } catch (error) {
+    if (error instanceof DamagedBlobError) return error;
+    throw error;
+  }
+}
+
 /** The archived records of a session, oldest first, one segment in memory at a time. Reports and skips damaged ones. */
 export async function* readArchive(
-  redis: RedisClient,
-  keys: Keys,
+  source: SessionSource,
   session: SessionId,
   onUnreadable: OnUnreadable = () => {},
 ): AsyncGenerator<LogRecord> {
   for (let segment = 0; ; segment++) {
-    const lines = await readSegment(redis, keys, session, segment, onUnreadable);
+    const lines = await readSegment(source, session, segment, onUnreadable);
     if (lines === undefined) return;
     for (const line of lines) yield decodeRecord(line.toString());
   }

@@ -1,17 +1,17 @@
+import type { ReachFailpoint } from '../../shared/base/failpoint.ts';
 import type { Service } from '../../shared/base/lifecycle.ts';
 import type { Logger } from '../../shared/base/log.ts';
 import { runLoop } from '../../shared/base/loop.ts';
-import type { RedisClient } from '../../shared/redis/connection.ts';
-import type { Keys, SessionId } from '../../shared/redis/keys.ts';
-import { type Archive, createArchive } from './archive.ts';
+import type { SessionId } from '../../shared/redis/keys.ts';
+import { type Archive, createArchive, type SessionSource } from './archive.ts';
 
 export interface ArchivistPorts {
-  redis: RedisClient;
-  keys: Keys;
+  source: SessionSource;
   /** How long an archive lasts after its last segment, and a closed session after it was archived. */
   retentionDays: number;
   log: Logger;
   everyMs: number;
+  reach?: ReachFailpoint;
 }
 
 export const ARCHIVE_EVERY_MS = 5_000;
@@ -23,8 +23,9 @@ const DAY_SECONDS = 24 * 3600;
  * set of sessions to visit until nothing more of it can move, so a crash at any point only repeats a visit. Several may
  * run side by side.
  */
-export function startArchivist({ redis, keys, retentionDays, log, everyMs }: ArchivistPorts): Service {
-  const archive = createArchive(redis, keys, retentionDays * DAY_SECONDS);
+export function startArchivist({ source, retentionDays, log, everyMs, reach }: ArchivistPorts): Service {
+  const { redis, keys } = source;
+  const archive = createArchive(source, retentionDays * DAY_SECONDS, reach);
   return runLoop({
     name: 'archivist',
     async round(signal) {

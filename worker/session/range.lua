@@ -1,7 +1,8 @@
 -- Reads records of a log, oldest first, up to a number of records and of bytes; the first one whatever its size.
 -- KEYS  1 session   2 log   3 archive
 -- ARGV  1 index to read from, counted since the session's first record   2 most records   3 most bytes
--- Reply {records archived, segments in the archive, {record, …}}, from that index or the log's first record on
+-- Reply {records archived, segments in the archive, {record, …}, the time in seconds}, from that index or the log's first
+--       record on
 local CHUNK = 32
 local archived = tonumber(redis.call('HGET', KEYS[1], 'archived') or 0)
 local at = math.max(0, tonumber(ARGV[1]) - archived)
@@ -22,4 +23,4 @@ while #records < room and left > 0 do
     break
   end
 end
-return { archived, redis.call('LLEN', KEYS[3]), records }
+return { archived, redis.call('LLEN', KEYS[3]), records, tonumber(redis.call('TIME')[1]) }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { ChatKey, Keys, SessionId } from '../../shared/redis/keys.ts';
-import { type OnUnreadable, readRange, readSegment } from './archive.ts';
+import { type OnUnreadable, readRange, readSegment, type SessionSource } from './archive.ts';
 import { decodeRecord, encodeRecord, type LogRecord } from './record.ts';
 import { newSessionId } from './store.ts';
 
@@ -101,8 +101,7 @@ export async function importSession(
  * is at work. A damaged segment is reported and skipped.
  */
 export async function* readSession(
-  redis: RedisClient,
-  keys: Keys,
+  source: SessionSource,
   session: SessionId,
   onUnreadable: OnUnreadable = () => {},
 ): AsyncGenerator<LogRecord> {
@@ -111,9 +110,9 @@ export async function* readSession(
   /** Index of that segment's first record: segments that appear later begin where the log began before. */
   let begins = 0;
   for (;;) {
-    const { archived, segments, lines } = await readRange(redis, keys, session, next);
+    const { archived, segments, lines } = await readRange(source, session, next);
     for (; next < archived && segment < segments; segment++) {
-      const packed = (await readSegment(redis, keys, session, segment, onUnreadable)) ?? [];
+      const packed = (await readSegment(source, session, segment, onUnreadable)) ?? [];
       for (const line of packed.slice(next - begins)) yield decodeRecord(line.toString());
       begins += packed.length;
       next = Math.max(next, begins);

@@ -1,3 +1,4 @@
+import type { Attempt } from '../lane/attempt.ts';
 import type { FilePart } from '../reply/file-part.ts';
 import { FILES_MAX, type NotedFiles } from '../reply/noted-files.ts';
 import { fileName } from './file-name.ts';
@@ -43,6 +44,7 @@ export function createSendFile({ files, keep, loadKept }: SendFilePorts): Toolbo
     if ('ref' in source) return (await loadKept(source.ref)) === undefined ? undefined : source.ref;
     return keep(Buffer.from(source.content), KEEP_SECONDS);
   };
+  const inOrder = createOrder();
   return {
     specs: () => [SPEC],
     async call({ id, name: tool, input, attempt }) {
@@ -51,12 +53,24 @@ export function createSendFile({ files, keep, loadKept }: SendFilePorts): Toolbo
       if (name === undefined) return toolError('"name" must be a file name with an extension, such as "table.csv".');
       const source = sourceOf(input);
       if (typeof source === 'string') return toolError(source);
-      const sha256 = await bytesOf(source);
-      if (sha256 === undefined) return toolError('No bytes are kept under this reference (any more).');
-      const noted = await files.note(attempt, id, { path: 'file', name, sha256 });
-      if (noted === 'full') return toolError(`An answer can bring at most ${FILES_MAX} files: this one is not sent.`);
-      return toolText(`"${name}" will be sent with your answer.`);
+      return inOrder(attempt, async () => {
+        const sha256 = await bytesOf(source);
+        if (sha256 === undefined) return toolError('No bytes are kept under this reference (any more).');
+        const noted = await files.note(attempt, id, { path: 'file', name, sha256 });
+        if (noted === 'full') return toolError(`An answer can bring at most ${FILES_MAX} files: this one is not sent.`);
+        return toolText(`"${name}" will be sent with your answer.`);
+      });
     },
+  };
+}
+
+/** Runs the work of calls of one attempt one after the other, as they came: a large file takes longer to keep. */
+function createOrder() {
+  const last = new WeakMap<Attempt, Promise<unknown>>();
+  return <Result>(attempt: Attempt, work: () => Promise<Result>): Promise<Result> => {
+    const mine = (last.get(attempt) ?? Promise.resolve()).then(work, work);
+    last.set(attempt, mine);
+    return mine;
   };
 }
 

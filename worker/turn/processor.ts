@@ -3,7 +3,8 @@ import type { Instruments } from '../../shared/base/instruments.ts';
 import { SPAN } from '../../shared/base/telemetry.ts';
 import { chatOf, type EntryId, parseChatKey } from '../../shared/redis/keys.ts';
 import { DEFAULT_LANGUAGE, TEXTS } from '../../shared/texts/language.ts';
-import { type Attempt, FencedError } from '../lane/attempt.ts';
+import { BlobStoreError } from '../blob/blobs.ts';
+import { type Attempt, ageMs, FencedError } from '../lane/attempt.ts';
 import { backoffMs } from '../lane/backoff.ts';
 import type { Begun, Lane } from '../lane/lane.ts';
 import type { TurnJob, TurnQueue } from '../lane/queue.ts';
@@ -41,6 +42,8 @@ const POISON_CANDIDATE_WAIT_MS = 1_000;
 /** How long a job that was taken waits for a slot. */
 const SLOT_TIMEOUT_MS = 2_000;
 const INTERNAL_ERROR = 'internal_error';
+const STORE_RETRY_MS_MIN = 1_000;
+const STORE_RETRY_MS_MAX = 30_000;
 /** How soon a running turn notices that its user cancelled it. */
 const CANCEL_LOOK_MS = 1_000;
 
@@ -110,14 +113,24 @@ async function begin(ports: ProcessorPorts, job: Job<TurnJob>): Promise<Begun | 
   }
 }
 
-/** A bug of ours, or an unusable value: retried as often as any failure of the model, then the user is notified. */
+/**
+ * A bug of ours, or an unusable value: retried as often as any failure of the model, then the user is notified. A blob
+ * store that fails is waited for, as Redis is.
+ */
 async function afterThrow(ports: ProcessorPorts, attempt: Attempt, error: unknown): Promise<Verdict> {
   if (isNobodysFault(error)) throw error;
+  if (error instanceof BlobStoreError)
+    return { kind: 'later', delayMs: storeRetryMs(attempt), reason: `blob_store_${error.code}`, isFree: true };
   const { entry, chat, attempts } = attempt;
   ports.turn.ask.instruments.log.error({ err: error, entry, chat, attempts }, 'a turn threw');
   if (attempts < ports.turn.ask.settings.maxAttempts)
     return { kind: 'later', delayMs: backoffMs(attempts), reason: INTERNAL_ERROR };
   return failTurn(ports.turn, attempt, INTERNAL_ERROR, error instanceof Error ? error.name : 'no error');
+}
+
+/** The longer a message has waited for the blob store, the longer the next wait: its file is downloaded anew each time. */
+function storeRetryMs(attempt: Attempt): number {
+  return Math.min(STORE_RETRY_MS_MAX, Math.max(STORE_RETRY_MS_MIN, ageMs(attempt) / 5));
 }
 
 /** Whether a later message ends the running turn: it cancels it, or is answered together with it. */

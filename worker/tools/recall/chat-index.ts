@@ -3,14 +3,12 @@ import type { Logger } from '../../../shared/base/log.ts';
 import type { RedisClient } from '../../../shared/redis/connection.ts';
 import type { Keys, SessionId } from '../../../shared/redis/keys.ts';
 import { bindScript } from '../../../shared/redis/script.ts';
-import { readSegment } from '../../session/archive.ts';
+import { readSegment, type SessionSource } from '../../session/archive.ts';
 import { decodeRecord } from '../../session/record.ts';
 import { PARENTS_MAX } from '../../session/store.ts';
 import { createMemoryIndex, type MemoryIndex } from './search-index.ts';
 
-export interface ChatMemoryPorts {
-  redis: RedisClient;
-  keys: Keys;
+export interface ChatMemoryPorts extends SessionSource {
   log?: Logger | undefined;
   /** Upper bound of what is read of a chat, newest first, and of what all indexes together hold; 64 MiB if absent. */
   bytesMax?: number;
@@ -69,7 +67,7 @@ interface Chat extends Omit<Remembered, 'shown'> {
 type ReadTail = (session: SessionId, before: number) => Promise<[size: number, first: number, newestFirst: string[]]>;
 
 /** Binds the memory of a shard's chats to a connection. */
-export function createChatMemory({ redis, keys, log, bytesMax = BYTES_MAX }: ChatMemoryPorts): ChatMemory {
+export function createChatMemory({ redis, keys, blobs, log, bytesMax = BYTES_MAX }: ChatMemoryPorts): ChatMemory {
   const script = join(import.meta.dirname, '..', '..', 'session', 'tail.lua');
   const tail = bindScript<[size: number, first: number, newestFirst: string[]]>(redis, script);
   const readTail: ReadTail = (session, before) =>
@@ -90,7 +88,7 @@ export function createChatMemory({ redis, keys, log, bytesMax = BYTES_MAX }: Cha
     async of(session) {
       const lineage = await lineageOf(redis, keys, session);
       const chat = take(lineage);
-      const reading = { redis, keys, log, readTail, bytesMax };
+      const reading = { redis, keys, blobs, log, readTail, bytesMax };
       const forget = () => chats.get(session) === chat && chats.delete(session);
       chat.updated = chat.updated.then(() => update(reading, chat, lineage));
       try {
@@ -191,7 +189,7 @@ async function readBack(reading: Reading, chat: Chat, { session, end }: Lineal, 
   let segment = segments;
   while (!hasMore && segment > floor && chat.bytes < bytesMax) {
     segment -= 1;
-    const lines = await readSegment(redis, keys, session, segment, (_place, error) => {
+    const lines = await readSegment(reading, session, segment, (_place, error) => {
       chat.unreadable += 1;
       reading.log?.warn({ err: error, session, segment }, 'a segment of an archive is damaged');
     });

@@ -125,7 +125,7 @@ function allKeysOf(shard: number): string[] {
     ],
     ...[keys.lane(chat), keys.chat(chat), keys.turn('1-0' as EntryId)],
     ...[keys.session('s-1' as SessionId), keys.log('s-1' as SessionId), keys.archive('s-1' as SessionId)],
-    ...[keys.seen(1, 2), keys.written(1, 2, 3), keys.media('s-1'), keys.poller(1)],
+    ...[keys.seen(1, 2), keys.written(1, 2, 3), keys.media('s-1'), keys.blob('s-1'), keys.poller(1)],
     ...[keys.jobsWaiting, keys.jobsActive],
   ];
 }

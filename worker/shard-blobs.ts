@@ -1,0 +1,70 @@
+import { hostname } from 'node:os';
+import type { Service } from '../shared/base/lifecycle.ts';
+import { type Alert, alertCommand } from '../shared/flow/alert.ts';
+import type { RedisClient } from '../shared/redis/connection.ts';
+import { keysOf } from '../shared/redis/keys.ts';
+import { blobStoreAlert, otherBlobStoreAlert } from './alerts/messages.ts';
+import type { Blobs } from './blob/blobs.ts';
+import { BLOB_LIMITS, type BlobTrouble, startBlobKeeper } from './blob/keeper.ts';
+import { blobsAt } from './blob/open.ts';
+import { reportedBlobs } from './blob/reported.ts';
+import { unpackSegment } from './session/segment.ts';
+import type { WorkerPorts } from './worker.ts';
+
+/** The blobs of a shard with the service that looks after them; neither where the bytes are kept in Redis. */
+export interface ShardBlobs {
+  blobs: Blobs | undefined;
+  keeper: Service | undefined;
+}
+
+/** One occurrence of trouble tells the operator enough for so long. */
+const TROUBLE_EVERY_MS = 10_000;
+
+/** Opens the blobs of a shard and starts their keeper. Touches no file yet: a disk that is not there is trouble, later. */
+export function openBlobs(
+  { config, instruments: { log }, limits }: WorkerPorts,
+  redis: RedisClient,
+  shard: number,
+): ShardBlobs {
+  const place = config.BLOB_URL;
+  const own = blobsAt(place, shard);
+  if (place.kind === 'redis' || own === undefined) return { blobs: undefined, keeper: undefined };
+  const tell = teller(async (alert) => void (await redis.call(...alertCommand(keysOf(0), alert))));
+  const keeper = startBlobKeeper({
+    redis,
+    keys: keysOf(shard),
+    blobs: own,
+    folder: place.folder,
+    log,
+    limits: { ...BLOB_LIMITS, ...limits },
+    countRecords,
+    onTrouble: tell,
+  });
+  return { blobs: reportedBlobs(own, tell), keeper };
+}
+
+/** Queues an alert for trouble, at most one in a while. A Redis that takes none has an alert of its own. */
+function teller(queue: (alert: Alert) => Promise<void>): (trouble: BlobTrouble) => void {
+  const process = processName();
+  let toldMs = Number.NEGATIVE_INFINITY;
+  return (trouble) => {
+    if (performance.now() - toldMs < TROUBLE_EVERY_MS) return;
+    toldMs = performance.now();
+    const alert = trouble === 'other store' ? otherBlobStoreAlert(process) : blobStoreAlert(trouble.code, process);
+    queue(alert).catch(() => {
+      toldMs = Number.NEGATIVE_INFINITY;
+    });
+  };
+}
+
+function processName(): string {
+  return `process ${process.pid} on ${hostname()}`;
+}
+
+async function countRecords(segment: Buffer): Promise<number | undefined> {
+  try {
+    return (await unpackSegment(segment)).length;
+  } catch {
+    return undefined;
+  }
+}
