@@ -253,6 +253,13 @@ test('a worker with another folder alerts, answers, and check names it; the fold
   Object.assign(world.env, { BLOB_URL: own });
 });
 
+test('check makes no folder, because it would belong to somebody else than the gateway', async () => {
+  const folder = join(world.blobFolder, 'later', 'blobs');
+  Object.assign(world.env, { BLOB_URL: `file://${folder}` });
+  expect((await cli('check')).stdout).toMatch(/^ok {4} blobs: .*, is made at the first start; /m);
+  expect(await readdir(world.blobFolder)).toEqual([]);
+});
+
 test('check fails for a folder that cannot be written', async () => {
   await writeFile(join(world.blobFolder, 'file'), '');
   Object.assign(world.env, { BLOB_URL: `file://${world.blobFolder}/file` });

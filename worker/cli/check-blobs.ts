@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { access, constants, rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import type { Config } from '../../shared/base/config.ts';
 import { redisAddressOf } from '../../shared/base/redis-address.ts';
 import { connectRedis, untilReady } from '../../shared/redis/connection.ts';
@@ -24,21 +24,35 @@ export async function checkBlobs(config: Config): Promise<Finding[]> {
     ];
   }
   try {
-    await writeProbe(place.folder);
     const own = await readStoreId(place.folder);
+    const isThere = await writeProbe(place.folder);
     if (noted !== undefined && own !== noted)
       return [{ part: 'blobs', ok: false, detail: `${place.folder}: ${OTHER_STORE}` }];
-    const detail = `${place.folder}, takes files; workers on other machines need the same folder`;
+    const state = isThere ? 'takes files' : 'is made at the first start';
+    const detail = `${place.folder}, ${state}; workers on other machines need the same folder`;
     return [{ part: 'blobs', ok: true, detail }];
   } catch (error) {
     return [{ part: 'blobs', ok: false, detail: `${place.folder}: ${(error as Error).message}` }];
   }
 }
 
-async function writeProbe(folder: string): Promise<void> {
+/** Makes no folder: it would belong to whoever runs the check, and not to the gateway. `false` when there is none yet. */
+async function writeProbe(folder: string): Promise<boolean> {
+  let existing = folder;
+  while (!(await exists(existing)) && existing !== dirname(existing)) existing = dirname(existing);
+  await access(existing, constants.W_OK);
+  if (existing !== folder) return false;
   const probe = join(folder, `${PARTIAL_PREFIX}${randomUUID()}`);
   await writeDurably(folder, probe, Buffer.from('check'));
   await rm(probe, { force: true });
+  return true;
+}
+
+async function exists(path: string): Promise<boolean> {
+  return access(path).then(
+    () => true,
+    (error: NodeJS.ErrnoException) => (error.code === 'ENOENT' ? false : Promise.reject(error)),
+  );
 }
 
 /** A Redis that does not answer is reported by its own check. */
