@@ -10,9 +10,9 @@ export function isWritable(value: string): boolean {
 }
 
 /**
- * Sets values in the text of a settings file and keeps everything else, comments and unknown lines included. A name that is
- * there keeps its place; one that is there as a comment gets the next line; others come last. Pure. Throws for a value that
- * is not writable.
+ * Sets values in the text of a settings file and keeps everything else, comments and unknown lines included. A name
+ * that is there keeps its place; one that is there as a comment gets the next line; others come last. Pure. Throws for
+ * a value that is not writable.
  */
 export function editEnv(text: string, changes: ReadonlyMap<string, string>): string {
   const end = text.includes('\r\n') ? '\r\n' : '\n';

@@ -7,8 +7,8 @@ const OWNER_ONLY = 0o600;
 
 /**
  * Sets values in a settings file; a missing file begins as a copy of `template`. The file is read anew, so that what
- * somebody else wrote meanwhile stays. It is replaced as a whole, readable by its owner alone: killed at any point, either
- * the old or the new text is there.
+ * somebody else wrote meanwhile stays. It is replaced as a whole, readable by its owner alone: killed at any point,
+ * either the old or the new text is there.
  */
 export async function writeEnv(file: string, template: string, changes: ReadonlyMap<string, string>): Promise<void> {
   const place = await realpath(file).catch(() => file);

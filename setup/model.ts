@@ -8,7 +8,9 @@ const KEY = 'ANTHROPIC_API_KEY';
 const ADDRESS = 'ANTHROPIC_BASE_URL';
 const MODEL = 'MODEL';
 
-/** Asks for the model's key, address and name, until a small call goes through or the person keeps them all the same. */
+/**
+ * Asks for the model's key, address and name, until a small call goes through or the person keeps them all the same.
+ */
 export const askModel: RunStep = async (ports, { file, settings }) => {
   const { terminal } = ports;
   const given = settings[KEY] ?? '';

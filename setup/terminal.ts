@@ -22,8 +22,8 @@ export interface Question {
 /**
  * The person at the terminal.
  *
- * Contract: a question that is cancelled throws `CancelledError`. Texts may hold anything: what could steer a terminal is
- * removed.
+ * Contract: a question that is cancelled throws `CancelledError`. Texts may hold anything: what could steer a terminal
+ * is removed.
  */
 export interface Terminal {
   open(title: string): void;

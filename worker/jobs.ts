@@ -81,7 +81,9 @@ export function startJobs(
   };
 }
 
-/** The endpoint that hears, if there is one. A call takes less than its turn, so that a slow one is known as the reason. */
+/**
+ * The endpoint that hears, if there is one. A call takes less than its turn, so that a slow one is known as the reason.
+ */
 function transcriberOf(config: Config): Transcriber | undefined {
   const { TRANSCRIPTION_BASE_URL: baseUrl, TRANSCRIPTION_API_KEY: apiKey, TRANSCRIPTION_MODEL: model } = config;
   if (baseUrl === undefined || model === undefined) return undefined;

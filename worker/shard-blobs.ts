@@ -20,7 +20,9 @@ export interface ShardBlobs {
 /** One occurrence of trouble tells the operator enough for so long. */
 const TROUBLE_EVERY_MS = 10_000;
 
-/** Opens the blobs of a shard and starts their keeper. Touches no file yet: a disk that is not there is trouble, later. */
+/**
+ * Opens the blobs of a shard and starts their keeper. Touches no file yet: a disk that is not there is trouble, later.
+ */
 export function openBlobs(
   { config, instruments: { log }, limits }: WorkerPorts,
   redis: RedisClient,

@@ -86,7 +86,9 @@ function discardBroken(lane: Lane, { telemetry, log }: Instruments): (entries: r
   };
 }
 
-/** The chats that the bot still answers. A worker alone need not know the allow list: then it trusts what was accepted. */
+/**
+ * The chats that the bot still answers. A worker alone need not know the allow list: then it trusts what was accepted.
+ */
 function openChats({ TELEGRAM_ALLOWED_IDS: allowed }: Config): (chat: ChatKey) => boolean {
   if (allowed === 'everyone' || allowed.size === 0) return () => true;
   return (chat) => allowed.has(parseChatKey(chat)?.chatId ?? 0);

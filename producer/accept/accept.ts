@@ -34,8 +34,8 @@ export interface AcceptPorts {
 }
 
 /**
- * Takes in one update, from a poll or a delivery: puts it on the stream, applies it to a message there, or ignores it on
- * purpose and counts that.
+ * Takes in one update, from a poll or a delivery: puts it on the stream, applies it to a message there, or ignores it
+ * on purpose and counts that.
  *
  * Contract: when it resolves, the update is dealt with and may be confirmed to Telegram; a second call has the same
  * result. Rejects when the update could not be stored; it must then come again. Idempotent per update id.

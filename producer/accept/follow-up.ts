@@ -8,8 +8,9 @@ const REMEMBERED_MAX = 1_000;
 
 /**
  * What belongs to an addressed message of a group without being addressed itself: the other pictures of an album, of
- * which only one has the caption, the rest of a pasted text that an app cut, and what is forwarded with a comment. Known to this process alone, and for
- * the newest messages: after a restart between two pieces the later one may be ignored.
+ * which only one has the caption, the rest of a pasted text that an app cut, and what is forwarded with a comment.
+ * Known to this process alone, and for the newest messages: after a restart between two pieces the later one may be
+ * ignored.
  */
 export class FollowUps {
   readonly #expected = new Set<string>();

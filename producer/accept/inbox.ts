@@ -26,8 +26,8 @@ export interface Inbox {
   reportMove(move: GroupMove): Promise<void>;
   accept(botId: number, message: InboundMessage, traceparent: string): Promise<{ entry: EntryId; duplicate: boolean }>;
   /**
-   * Replaces an accepted message by what it was edited into, as long as no attempt at it has begun: it keeps its entry and
-   * its place. Where it was never accepted, it is accepted now if it `mayBeNew`. Contract: as `accept`.
+   * Replaces an accepted message by what it was edited into, as long as no attempt at it has begun: it keeps its entry
+   * and its place. Where it was never accepted, it is accepted now if it `mayBeNew`. Contract: as `accept`.
    */
   edit(
     botId: number,

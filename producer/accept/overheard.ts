@@ -11,8 +11,8 @@ const LANES_MAX = 1_000;
 const AGE_MS_MAX = 3_600_000;
 
 /**
- * The newest messages of each group that were not for the bot, as context for the next one that is. They are in the memory
- * of this process alone, for an hour: what nobody asks about is never stored, and a restart forgets it.
+ * The newest messages of each group that were not for the bot, as context for the next one that is. They are in the
+ * memory of this process alone, for an hour: what nobody asks about is never stored, and a restart forgets it.
  */
 export class Overheard {
   readonly #remarks = new Map<LaneKey, { remark: Remark; atMs: number }[]>();

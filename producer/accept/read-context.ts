@@ -11,8 +11,8 @@ type Fields = Record<string, unknown>;
 const QUOTED_CHARS = 1_000;
 
 /**
- * What a message refers to: the message that it answers with its picture or file, the words that it quotes, where it was
- * forwarded from. Pure.
+ * What a message refers to: the message that it answers with its picture or file, the words that it quotes, where it
+ * was forwarded from. Pure.
  */
 export function contextOf(message: RawMessage, botId: number): Pick<InboundMessage, 'answers' | 'forwardedFrom'> {
   const answers = answeredBy(message, botId);

@@ -15,8 +15,8 @@ export type EditReading =
     };
 
 /**
- * Telegram reports changes of what a bot cannot see for ever. Whoever addresses the bot by an edit does it soon, and far
- * sooner than we forget what was accepted.
+ * Telegram reports changes of what a bot cannot see for ever. Whoever addresses the bot by an edit does it soon, and
+ * far sooner than we forget what was accepted.
  */
 const NEW_WITHIN_S = 3_600;
 

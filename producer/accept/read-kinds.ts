@@ -59,7 +59,9 @@ export function inWords(message: RawMessage | Fields): string | undefined {
   return described(message, DESCRIBED);
 }
 
-/** What a message brings besides words, as far as can be told without looking at it; nothing for other messages. Pure. */
+/**
+ * What a message brings besides words, as far as can be told without looking at it; nothing for other messages. Pure.
+ */
 export function mediaInWords(message: RawMessage | Fields): string | undefined {
   return described(message, MEDIA);
 }

@@ -4,8 +4,9 @@ import { isFields } from '../../shared/base/fields.ts';
 const DEPTH_MAX = 40;
 
 /**
- * The text of an inbound rich message: Premium users write them, and pasted web pages become one. Blocks are lines, items
- * have bullets, rows of tables have bars, code has fences. Of what we do not know its texts are read. Pure, total.
+ * The text of an inbound rich message: Premium users write them, and pasted web pages become one. Blocks are lines,
+ * items have bullets, rows of tables have bars, code has fences. Of what we do not know its texts are read. Pure,
+ * total.
  */
 export function richText(message: unknown): string {
   const blocks = isFields(message) ? message.blocks : undefined;

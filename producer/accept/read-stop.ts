@@ -16,8 +16,8 @@ export function isStop(update: unknown): boolean {
 }
 
 /**
- * Reads a press of the stop button as the message `/stop` of that chat and topic, so that it is as durable and as orderly
- * as any message. Drafts are shown in private chats alone, where the chat is the person. Pure, never throws.
+ * Reads a press of the stop button as the message `/stop` of that chat and topic, so that it is as durable and as
+ * orderly as any message. Drafts are shown in private chats alone, where the chat is the person. Pure, never throws.
  */
 export function readStop(update: unknown, gate: Gate, nowMs: number): UpdateReading {
   const { update_id: updateId, stopped_message_generation: stop } = update as {

@@ -1,6 +1,6 @@
 /**
- * The fields by which Telegram marks a message that nobody wrote: somebody joined, a title changed. Bot API 10.3. Such a
- * message gets no answer; a message without any of them, and without content that we know, does.
+ * The fields by which Telegram marks a message that nobody wrote: somebody joined, a title changed. Bot API 10.3. Such
+ * a message gets no answer; a message without any of them, and without content that we know, does.
  */
 export const SERVICE_FIELDS = [
   'boost_added',

@@ -12,8 +12,8 @@ const STEADY_MS = 60_000;
 
 /**
  * Runs a role in this process, or in as many as `WORKERS` says, which share the ports. Those are supervised: one that
- * crashes is started again, after a pause that grows while it fails at its start; one that refuses its configuration ends
- * all. SIGTERM and SIGINT end all, each as if it ran alone.
+ * crashes is started again, after a pause that grows while it fails at its start; one that refuses its configuration
+ * ends all. SIGTERM and SIGINT end all, each as if it ran alone.
  */
 export async function runSupervised(role: Role, run: () => Promise<void>): Promise<void> {
   const reading = readProcessConfig(role);

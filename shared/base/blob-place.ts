@@ -10,7 +10,9 @@ const EXPECTED = 'expected file:///an/absolute/folder, a folder relative to the 
 const NO_S3 =
   's3:// is not supported by this version; use a folder that all worker machines share (file:///…), or redis:';
 
-/** The setting that says where blobs are. A relative folder is one of the project, whatever the working directory is. */
+/**
+ * The setting that says where blobs are. A relative folder is one of the project, whatever the working directory is.
+ */
 export const blobPlace = z.string().transform((text, context): BlobPlace => {
   const place = placeOf(text.trim());
   if (typeof place !== 'string') return place;

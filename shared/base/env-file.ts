@@ -12,7 +12,9 @@ export interface EnvFile {
 const IGNORED = /^\s*(?:#|$)/;
 const NAMED = /^\s*(?:export\s+)?[A-Za-z_]\w*\s*=\s*(.*)$/;
 const EXPECTED = 'expected NAME=value, or a comment that begins with #';
-/** A quoted value ends with its line, with nothing but a comment behind it. A shell would run what stands in backticks. */
+/**
+ * A quoted value ends with its line, with nothing but a comment behind it. A shell would run what stands in backticks.
+ */
 const QUOTED = /^(["'])(?:(?!\1).)*\1\s*(?:#.*)?$/;
 /** Shells and Compose read such a # as a part of the value, and Node as the beginning of a comment. */
 const INNER_HASH = /^[^#]*[^\s#]#/;
@@ -20,8 +22,8 @@ const SECRET_NAME = /(?:TOKEN|KEY|SECRET|PASSWORD)$/;
 const READABLE_BY_ALL = 0o004;
 
 /**
- * Reads the lines `NAME=value`, with an optional `export`, quotes and comments; the last of a repeated name counts. Lines
- * that programs read differently are problems. Pure.
+ * Reads the lines `NAME=value`, with an optional `export`, quotes and comments; the last of a repeated name counts.
+ * Lines that programs read differently are problems. Pure.
  */
 export function parseEnvFile(text: string, file: string): Pick<EnvFile, 'values' | 'problems'> {
   const lines = text.replace(/^\uFEFF/, '').split(/\r?\n/);

@@ -76,8 +76,8 @@ const schema = z
       /** A photo or a file, with its caption, which may be empty. It is downloaded only when it is answered. */
       z.object({ kind: z.literal('file'), text: z.string(), file, sound: sound.optional() }),
       /**
-       * A message of a kind that cannot be read, e.g. `story`; it is accepted so that the user is notified. With a sound it
-       * can be heard, where there is an endpoint for that.
+       * A message of a kind that cannot be read, e.g. `story`; it is accepted so that the user is notified. With a
+       * sound it can be heard, where there is an endpoint for that.
        */
       z.object({
         kind: z.literal('unsupported'),
@@ -121,7 +121,9 @@ export function commandIn({ content, forwardedFrom }: Pick<InboundMessage, 'cont
   return content.kind === 'text' && forwardedFrom === undefined ? commandOf(content.text) : undefined;
 }
 
-/** The lane that a message belongs to: that of its chat, unless it is a command that does not wait for what is answered. */
+/**
+ * The lane that a message belongs to: that of its chat, unless it is a command that does not wait for what is answered.
+ */
 export function laneOf(message: InboundMessage): LaneKey {
   const chat = chatKey(message.chatId, message.topicId);
   const command = commandIn(message);

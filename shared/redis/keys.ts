@@ -58,7 +58,9 @@ export interface Keys {
   readonly chatPrefix: string;
   readonly remindersPrefix: string;
   seen(botId: number, updateId: number): string;
-  /** The entry of a message that was accepted, by its id in its chat; with a prefix where it was accepted as an edit. */
+  /**
+   * The entry of a message that was accepted, by its id in its chat; with a prefix where it was accepted as an edit.
+   */
   written(botId: number, chatId: number, messageId: number): string;
   lane(lane: LaneKey): string;
   turn(entry: EntryId): string;

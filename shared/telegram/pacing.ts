@@ -12,9 +12,9 @@ interface Allowance {
 type Gate = () => Promise<void>;
 
 /**
- * Telegram's own figures are 30 messages a second in all, one a second in a chat, where bursts go through, and 20 a minute
- * in a group. A call that waits for all others, or is held up on the way, comes closer to the next one of its chat: so
- * each is less by what that may be.
+ * Telegram's own figures are 30 messages a second in all, one a second in a chat, where bursts go through, and 20 a
+ * minute in a group. A call that waits for all others, or is held up on the way, comes closer to the next one of its
+ * chat: so each is less by what that may be.
  */
 const ALL: Allowance = { limit: 28, interval: 1_000 };
 const CHAT: Allowance = { limit: 5, interval: 7_000 };
@@ -71,7 +71,10 @@ function oneByOne(...gates: readonly Gate[]): Gate {
   };
 }
 
-/** The gate of all chats, for this process's share. When the share changes, the new gate knows nothing of the last second. */
+/**
+ * The gate of all chats, for this process's share. When the share changes, the new gate knows nothing of the last
+ * second.
+ */
 function shared(processes: () => number): Gate {
   let known = 1;
   let gate = gateFor(ALL);

@@ -8,8 +8,8 @@ export interface FormFile {
 }
 
 /**
- * Calls a method of the Bot API with a file, as a form. Values other than texts are sent as JSON, as the API expects. Not
- * by Telegraf: its forms never end on current versions of Node. Contract: as `CallMethod`.
+ * Calls a method of the Bot API with a file, as a form. Values other than texts are sent as JSON, as the API expects.
+ * Not by Telegraf: its forms never end on current versions of Node. Contract: as `CallMethod`.
  */
 export async function upload(
   url: URL,

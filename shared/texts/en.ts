@@ -1,4 +1,7 @@
-/** Every text that a user reads besides answers, in English: plain sentences, without a provider's words, numbers or internals. */
+/**
+ * Every text that a user reads besides answers, in English: plain sentences, without a provider's words, numbers or
+ * internals.
+ */
 export const EN = {
   languageName: 'English',
 

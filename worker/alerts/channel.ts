@@ -17,7 +17,8 @@ export type Sent =
 /**
  * A way to an operator.
  *
- * Contract: never throws; a message whose fate is unknown counts as not sent, so it may come twice. Ends within 30 seconds.
+ * Contract: never throws; a message whose fate is unknown counts as not sent, so it may come twice. Ends within 30
+ * seconds.
  */
 export interface AlertChannel {
   readonly name: string;

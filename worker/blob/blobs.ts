@@ -15,11 +15,13 @@ export interface OldBlobs {
  * always means the same bytes. Redis holds the pointers: a blob without one is an orphan, and is removed some time
  * later.
  *
- * Contract: each method may be repeated, and called by several processes at once. Each rejects with `BlobStoreError` when
- * the store cannot be used just now: then nothing is known about what was asked.
+ * Contract: each method may be repeated, and called by several processes at once. Each rejects with `BlobStoreError`
+ * when the store cannot be used just now: then nothing is known about what was asked.
  */
 export interface Blobs {
-  /** Stores bytes and returns their id. When it resolves they survive a crash of the machine, and count as new again. */
+  /**
+   * Stores bytes and returns their id. When it resolves they survive a crash of the machine, and count as new again.
+   */
   put(owner: BlobOwner, bytes: Buffer): Promise<string>;
   /** The bytes, verified; `undefined` when there are none. Rejects with `DamagedBlobError` when they are not intact. */
   get(owner: BlobOwner, sha256: string): Promise<Buffer | undefined>;

@@ -26,8 +26,8 @@ export interface BlobLimits {
 }
 
 /**
- * An orphan may still get its pointer for half an hour (`APPEND_SECONDS_MAX`). An empty Redis that a process was pointed
- * at by mistake refers to nothing, so a day passes before that is believed.
+ * An orphan may still get its pointer for half an hour (`APPEND_SECONDS_MAX`). An empty Redis that a process was
+ * pointed at by mistake refers to nothing, so a day passes before that is believed.
  */
 export const BLOB_LIMITS: BlobLimits = { blobEveryMs: 3_600_000, orphanMs: 3_600_000, boundMs: 24 * 3_600_000 };
 
@@ -36,8 +36,8 @@ const PASS_SHARE = 0.9;
 
 /**
  * Looks after the blobs of a shard, at the start and then regularly: compares the store with the one that the data
- * refers to, moves what is still in Redis, and removes what nothing points at. Idempotent; several may run side by side,
- * and all processes together make one pass each time.
+ * refers to, moves what is still in Redis, and removes what nothing points at. Idempotent; several may run side by
+ * side, and all processes together make one pass each time.
  */
 export function startBlobKeeper(ports: BlobKeeperPorts): Service {
   const { redis, keys, log, limits, onTrouble } = ports;

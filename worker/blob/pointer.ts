@@ -8,7 +8,9 @@ export interface SegmentPointer {
 const BRACE = 0x7b;
 const POINTER = /^\{"sha256":"([0-9a-f]{64})","records":(\d+),"bytes":(\d+)\}$/;
 
-/** A pointer as an archive's list holds it. Lua scripts and earlier versions tell it from bytes by its first character. */
+/**
+ * A pointer as an archive's list holds it. Lua scripts and earlier versions tell it from bytes by its first character.
+ */
 export function encodePointer({ sha256, records, bytes }: SegmentPointer): string {
   return JSON.stringify({ sha256, records, bytes });
 }

@@ -12,7 +12,9 @@ const REDIS_DEADLINE_MS = 5_000;
 const OTHER_STORE =
   'it is not the store that the data in Redis refers to: all workers need the same folder (see blob-store in the runbook)';
 
-/** Checks that the blob store takes a file, and that it is the one that the data refers to. Binds and changes nothing. */
+/**
+ * Checks that the blob store takes a file, and that it is the one that the data refers to. Binds and changes nothing.
+ */
 export async function checkBlobs(config: Config): Promise<Finding[]> {
   const { BLOB_URL: place } = config;
   const noted = await notedStore(config).catch(() => undefined);
@@ -36,7 +38,9 @@ export async function checkBlobs(config: Config): Promise<Finding[]> {
   }
 }
 
-/** Makes no folder: it would belong to whoever runs the check, and not to the gateway. `false` when there is none yet. */
+/**
+ * Makes no folder: it would belong to whoever runs the check, and not to the gateway. `false` when there is none yet.
+ */
 async function writeProbe(folder: string): Promise<boolean> {
   let existing = folder;
   while (!(await exists(existing)) && existing !== dirname(existing)) existing = dirname(existing);

@@ -6,7 +6,8 @@ import { readSession } from '../session/transfer.ts';
 /**
  * All that is kept of a chat: its session and every earlier one.
  *
- * Contract: rejects when Redis or the blob store cannot be used just now. Erasing may be repeated at will, and a part that is gone is no failure.
+ * Contract: rejects when Redis or the blob store cannot be used just now. Erasing may be repeated at will, and a part
+ * that is gone is no failure.
  */
 export interface ChatArchive {
   /** The messages of a chat, oldest first, each once. */

@@ -32,7 +32,9 @@ export interface CommandPorts {
   deadLetters: DeadLetters;
   memory: ChatMemory;
   reminders: Pick<ReminderBook, 'of' | 'cancelling'>;
-  /** Whether the bot gets every message of a group. Contract: never rejects; `undefined` while Telegram does not say. */
+  /**
+   * Whether the bot gets every message of a group. Contract: never rejects; `undefined` while Telegram does not say.
+   */
   seesGroups: () => Promise<boolean | undefined>;
 }
 

@@ -6,8 +6,8 @@ import { replied } from './reply.ts';
 
 /**
  * `/forget`: asks first, with a button; the button's command erases everything of the chat. What runs or waits was
- * cancelled at its admission. The present session goes last, in one step with the reply that says so: a crash before that
- * repeats the erasing, and nothing is said to be erased that is not.
+ * cancelled at its admission. The present session goes last, in one step with the reply that says so: a crash before
+ * that repeats the erasing, and nothing is said to be erased that is not.
  */
 export const forgetChat: CarryOut = async ({ archive, usageBook, reminders }, { attempt, words }) => {
   const { keys, chat, home, session, texts } = attempt;

@@ -11,8 +11,8 @@ const BUTTONS_A_ROW = 3;
 const CANCEL = /^cancel (\w{1,32})$/;
 
 /**
- * `/reminders`: what is to come, each with a button that cancels it; `/reminders cancel <id>` is what the button sends. The
- * cancellation is stored in one step with the reply that says so.
+ * `/reminders`: what is to come, each with a button that cancels it; `/reminders cancel <id>` is what the button sends.
+ * The cancellation is stored in one step with the reply that says so.
  */
 export const reminders: CarryOut = async ({ ask: { settings }, reminders: book }, { attempt, words }) => {
   const { texts, home } = attempt;

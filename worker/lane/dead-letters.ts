@@ -9,7 +9,9 @@ export type Replayed = ['replayed', entry: string] | ['gone' | 'chatless', ''];
 /** Puts a dead letter back at the end of its lane, once. Contract: rejects when Redis cannot be reached. Idempotent. */
 export type Replay = (keys: Pick<Keys, 'dead' | 'inbound' | 'counts'>, id: string) => Promise<Replayed>;
 
-/** The failed messages of one shard, as its chats see them. Contract: each method rejects when Redis cannot be reached. */
+/**
+ * The failed messages of one shard, as its chats see them. Contract: each method rejects when Redis cannot be reached.
+ */
 export interface DeadLetters {
   /** The id of the newest failed message of a chat, or of the one with that entry. */
   newest(chat: ChatKey, entry?: string): Promise<string | undefined>;

@@ -7,8 +7,8 @@ export function timeZoneOf({ choice }: Pick<Attempt, 'choice'>, { timeZone }: Pi
 }
 
 /**
- * A zone as it is spelled, by its name in any case; undefined where this Node knows none of that name. An offset such as
- * +08:00 follows no changes of the clocks, and is none. Pure.
+ * A zone as it is spelled, by its name in any case; undefined where this Node knows none of that name. An offset such
+ * as +08:00 follows no changes of the clocks, and is none. Pure.
  */
 export function readTimeZone(name: string): string | undefined {
   if (!/^[a-z][\w+/-]{0,63}$/i.test(name)) return undefined;

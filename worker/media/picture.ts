@@ -70,8 +70,8 @@ let before: Promise<unknown> = Promise.resolve();
  * whom). The result is a JPEG, or a PNG or WebP where the picture is transparent or not from a camera. Of an animation
  * it takes the first frame. The same bytes give the same result.
  *
- * Contract: never rejects, whatever the bytes are; it rejects when the decoder cannot be loaded, which is no fault of the
- * picture. Bombs are refused before they are decoded, and decoding ends at its time limit where its library can be
+ * Contract: never rejects, whatever the bytes are; it rejects when the decoder cannot be loaded, which is no fault of
+ * the picture. Bombs are refused before they are decoded, and decoding ends at its time limit where its library can be
  * interrupted.
  */
 export function fitPicture(bytes: Buffer, limits = PICTURE_LIMITS): Promise<FittedPicture> {

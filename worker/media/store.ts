@@ -15,8 +15,8 @@ export interface MediaStore {
   /** Keeps bytes for the retention time from now on, or for at least so many seconds, and returns their id. */
   keep(bytes: Buffer, seconds?: number): Promise<string>;
   /**
-   * Loads what is still kept, and restarts its retention time. Expired and invalid ids are absent from the result, and so
-   * are files whose bytes are damaged or gone, which is logged.
+   * Loads what is still kept, and restarts its retention time. Expired and invalid ids are absent from the result, and
+   * so are files whose bytes are damaged or gone, which is logged.
    */
   load(sha256s: readonly string[]): Promise<ReadonlyMap<string, Buffer>>;
   /** Reads what is still kept, and leaves its time as it is. */

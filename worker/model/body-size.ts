@@ -1,8 +1,8 @@
 const MB = 1024 * 1024;
 
 /*
- * The API refuses a body of 32 MB. What we allow grows from the history to the request, since each step adds what the one
- * before it does not weigh.
+ * The API refuses a body of 32 MB. What we allow grows from the history to the request, since each step adds what the
+ * one before it does not weigh.
  */
 
 /**

@@ -10,12 +10,15 @@ const UNKNOWN_IMAGE_TOKENS = 3_300;
 /** A picture's size is in its first bytes, unless a preview precedes it. */
 const IMAGE_HEADER_CHARS = 16 * 1024;
 const PER_BLOCK_TOKENS = 4;
-/** Sealed text is encrypted and in base64, so it is longer than what it hides: about four characters a token become five. */
+/**
+ * Sealed text is encrypted and in base64, so it is longer than what it hides: about four characters a token become
+ * five.
+ */
 const TOKENS_PER_SEAL_CHAR = 0.19;
 const BASE64_CHARS_PER_PDF_PAGE = 60_000;
 /**
- * A page counts as its text and as a picture of it. Reported for real pages: a scan 1,600, a page of words 2,100 to 2,350,
- * a table 2,300 to 2,500, the newest models the higher figures.
+ * A page counts as its text and as a picture of it. Reported for real pages: a scan 1,600, a page of words 2,100 to
+ * 2,350, a table 2,300 to 2,500, the newest models the higher figures.
  */
 const PER_PDF_PAGE_TOKENS = 2_500;
 

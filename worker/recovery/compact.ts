@@ -56,9 +56,9 @@ const SHRINK_MAX = 0.8;
 const CHUNK_SHARE = 0.45;
 
 /**
- * Stage 1: has the model summarise everything but the newest turns, in at most two calls. The newest turn and the newest
- * answered exchange are never summarised. Nothing is stored here. Contract: throws only what the summariser's ports throw;
- * a failed, empty or useless summary is a value.
+ * Stage 1: has the model summarise everything but the newest turns, in at most two calls. The newest turn and the
+ * newest answered exchange are never summarised. Nothing is stored here. Contract: throws only what the summariser's
+ * ports throw; a failed, empty or useless summary is a value.
  */
 export async function compact(
   window: Window,

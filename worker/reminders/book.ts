@@ -27,8 +27,8 @@ export interface Due {
 /**
  * The reminders of the chats of one shard.
  *
- * Contract: each method rejects when Redis cannot be reached, and may be repeated at will. `set` throws `FencedError` when
- * the turn was taken over.
+ * Contract: each method rejects when Redis cannot be reached, and may be repeated at will. `set` throws `FencedError`
+ * when the turn was taken over.
  */
 export interface ReminderBook {
   /** Sets a reminder, once per call: repeated, it keeps its first time. `full`: the chat has as many as it may have. */
@@ -45,8 +45,8 @@ export interface ReminderBook {
   /** Lists at most so many that are due, oldest first, and when the next one is. Times are those of Redis. */
   due(count: number): Promise<{ nowMs: number; nextMs: number | undefined; due: Due[] }>;
   /**
-   * Makes a message of a due reminder, once per due time, and sets when it comes again. Undefined when somebody else has
-   * done so, or it was cancelled.
+   * Makes a message of a due reminder, once per due time, and sets when it comes again. Undefined when somebody else
+   * has done so, or it was cancelled.
    */
   enter(due: Due, message: string, nextMs: number | undefined, traceparent: string): Promise<EntryId | undefined>;
   /** Puts a due reminder off. */

@@ -35,8 +35,8 @@ export function askedIn(message: InboundMessage): Asked {
 }
 
 /**
- * Makes a message of a stored reminder that is due. One that cannot be read becomes a message that cannot be read either:
- * then its chat and the operator are notified of it like of any other. Pure, never throws.
+ * Makes a message of a stored reminder that is due. One that cannot be read becomes a message that cannot be read
+ * either: then its chat and the operator are notified of it like of any other. Pure, never throws.
  */
 export function entering(stored: string, dueAtMs: number, nowMs: number): Entering {
   try {

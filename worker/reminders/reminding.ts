@@ -21,8 +21,8 @@ const BATCH = 100;
 const CLOSED_WAIT_MS = 3_600_000;
 
 /**
- * Turns reminders that are due into messages of their chats, at the start and then at their times. Several processes may
- * do so side by side: each due time becomes one message. What was due while none ran comes late, once.
+ * Turns reminders that are due into messages of their chats, at the start and then at their times. Several processes
+ * may do so side by side: each due time becomes one message. What was due while none ran comes late, once.
  */
 export function startReminding(ports: RemindingPorts): Service {
   const { book, everyMs, instruments } = ports;

@@ -20,8 +20,9 @@ const MINUTE_MS = 60_000;
 const DAY_MINUTES = 24 * 60;
 
 /**
- * When a schedule is due next after a time; undefined when never. Times that were missed in between are skipped. A repeat
- * of whole days and a cron expression follow the clocks of their zone. Throws on an expression that is none. Pure.
+ * When a schedule is due next after a time; undefined when never. Times that were missed in between are skipped. A
+ * repeat of whole days and a cron expression follow the clocks of their zone. Throws on an expression that is none.
+ * Pure.
  */
 export function nextDueMs({ firstMs, repeat, timeZone }: Schedule, afterMs: number): number | undefined {
   if (firstMs > afterMs) return firstMs;

@@ -13,8 +13,8 @@ export function wallOf(atMs: number, timeZone: string): number {
 }
 
 /**
- * When the clocks of a zone show a time, in ms since the epoch. A time that they skip becomes the first one that they show
- * after it, and of a time that they show twice it is the first. Pure.
+ * When the clocks of a zone show a time, in ms since the epoch. A time that they skip becomes the first one that they
+ * show after it, and of a time that they show twice it is the first. Pure.
  */
 export function instantOf(wallMs: number, timeZone: string): number {
   const offsetAt = (atMs: number) => wallOf(atMs, timeZone) - atMs;

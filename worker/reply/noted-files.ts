@@ -6,8 +6,8 @@ import { type Attempt, FencedError } from '../lane/attempt.ts';
 import type { FilePart } from './file-part.ts';
 
 /**
- * The files that the model wants to send with its answer. They are noted on the message's turn, so they survive a crash,
- * and end with it when there is no answer.
+ * The files that the model wants to send with its answer. They are noted on the message's turn, so they survive a
+ * crash, and end with it when there is no answer.
  *
  * Contract: rejects when Redis cannot be reached. `note` throws `FencedError` when the turn was taken over, and changes
  * nothing when the same call noted a file before; `full` says that the answer has as many files as it may have.

@@ -23,12 +23,11 @@ export interface DeliveryTime {
 }
 
 /**
- * Delivers the parts of a conclusion, in order, each as a message of its own: a phone's notification shows what is sent,
- * never what is edited in. Each part is marked before it is sent and after; the outcome is the mark of the last one. A
- * part is not sent before the one before it is known to be. A send with an unknown result is repeated by the next
- * attempt, and says that it may be a repeat. A part whose format Telegram refuses is sent in a simpler one; a timeout never
- * changes the format. Only the
- * beginning of the answer rings.
+ * Delivers the parts of a conclusion, in order, each as a message of its own: a phone's notification shows what is
+ * sent, never what is edited in. Each part is marked before it is sent and after; the outcome is the mark of the last
+ * one. A part is not sent before the one before it is known to be. A send with an unknown result is repeated by the
+ * next attempt, and says that it may be a repeat. A part whose format Telegram refuses is sent in a simpler one; a
+ * timeout never changes the format. Only the beginning of the answer rings.
  *
  * Contract: throws `FencedError`, or what Redis throws. The first part of a new conclusion was marked when the
  * conclusion was stored.

@@ -55,8 +55,8 @@ export interface Place {
 }
 
 /**
- * Sends a message once, marked before. Only a send whose result is unknown keeps its mark; any other failure certainly sent
- * nothing.
+ * Sends a message once, marked before. Only a send whose result is unknown keeps its mark; any other failure certainly
+ * sent nothing.
  */
 export async function sendMarked(
   ports: Pick<OutboxPorts, 'telegram' | 'loadKept'>,

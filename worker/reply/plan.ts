@@ -40,8 +40,8 @@ function lastMessage({ parts, layout = [] }: Conclusion): number {
 }
 
 /**
- * The part whose arrival a phone tells of: the beginning of the answer, and not a notice before it. All others arrive in
- * silence.
+ * The part whose arrival a phone tells of: the beginning of the answer, and not a notice before it. All others arrive
+ * in silence.
  */
 export function ringingPart({ layout = [] }: Conclusion): number {
   return Math.max(

@@ -38,8 +38,8 @@ export function isUnsure(attempt: Attempt, index: number): boolean {
 /**
  * Repeats a part whose first send has an unknown result. It may stand in the chat already, so it says that it may be a
  * repeat, and it must not become a third copy: a line is sent and its id is stored, and then the text is edited in. An
- * edit may be repeated. A file cannot be edited in: it is sent once more, marked. If two such lines are lost as well, the text is sent once as it is, and the operator is notified
- * when that is lost too.
+ * edit may be repeated. A file cannot be edited in: it is sent once more, marked. If two such lines are lost as well,
+ * the text is sent once as it is, and the operator is notified when that is lost too.
  */
 export async function repeatPart(
   ports: OutboxPorts,
@@ -127,7 +127,8 @@ function countUnknown({ instruments }: OutboxPorts, resent: boolean): void {
 }
 
 /**
- * A version before 0.3 sent a placeholder first: such a part is no repeat. Nor is there room for a notice in a full one.
+ * A version before 0.3 sent a placeholder first: such a part is no repeat. Nor is there room for a notice in a full
+ * one.
  */
 function withRepeatNotice(attempt: Attempt, index: number, content: Text): Text {
   const { text, entities } = content;

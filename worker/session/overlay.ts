@@ -80,7 +80,9 @@ function withoutThinking(block: Block): Block {
   return isThinking(block) ? NOTHING : block;
 }
 
-/** One line for an old result: which call it was, how much it returned, and how that began. Never longer than it was. */
+/**
+ * One line for an old result: which call it was, how much it returned, and how that began. Never longer than it was.
+ */
 function masked(block: Block, calls: ReadonlyMap<unknown, Block>): Block {
   if (block.type !== 'tool_result') return block;
   const text = resultText(block.content);

@@ -41,8 +41,8 @@ export interface ToolOutput {
  *
  * Contract: nothing throws. `specs` is in a stable order and keeps a tool whose server is away, since it is part of
  * every request's prefix. `call` is idempotent only where the spec says so; it ends within its own time limit, and on
- * abort it returns an error result at once. A tool of ours that writes to Redis writes under the attempt's fencing token;
- * only then it throws, `FencedError` or what Redis throws.
+ * abort it returns an error result at once. A tool of ours that writes to Redis writes under the attempt's fencing
+ * token; only then it throws, `FencedError` or what Redis throws.
  */
 export interface Toolbox {
   specs(): readonly ToolSpec[];

@@ -22,8 +22,8 @@ export interface Asked {
 const SAID_CHARS_MAX = 50_000;
 
 /**
- * Asks the model about a message and its pieces, while people see its progress. A message that is answered together with a
- * later one is only recorded: the later one's turn finds it in the conversation.
+ * Asks the model about a message and its pieces, while people see its progress. A message that is answered together
+ * with a later one is only recorded: the later one's turn finds it in the conversation.
  *
  * Contract: throws `FencedError`, or what Redis throws.
  */
@@ -83,7 +83,9 @@ function toolsInWords({ usingTool, usingOwnTool }: Texts, names: readonly string
   return [...new Set(names.map((name) => own[name] ?? usingTool(name.replaceAll(/[_-]+/g, ' '))))].join('\n');
 }
 
-/** If the message was cancelled, its user gets the words so far. They are worth no retry: without them it is cancelled. */
+/**
+ * If the message was cancelled, its user gets the words so far. They are worth no retry: without them it is cancelled.
+ */
 async function keepSaid({ keys, entry, write }: Attempt, said: string): Promise<void> {
   if (said.trim() === '') return;
   await write('', [['HSET', keys.turn(entry), SAID, said.slice(0, SAID_CHARS_MAX)]]).catch(() => undefined);

@@ -40,7 +40,8 @@ const SPOKEN: Readonly<Record<string, string>> = {
 /**
  * The content of a message and its further pieces: their text, the files that came with them, and those of the messages
  * that they answer. The text comes last: it asks about the files. Of forwards each comes with its origin, and what was
- * written with them last. The user is notified of a file that cannot be read, unless the message is answered without it.
+ * written with them last. The user is notified of a file that cannot be read, unless the message is answered without
+ * it.
  *
  * Contract: throws `FencedError`, or what Redis throws. On abort it decides to hand the message back.
  */

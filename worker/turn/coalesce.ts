@@ -27,8 +27,9 @@ const WAIT_MS = 1_000;
 
 /**
  * Takes the further pieces of a message (an album, a pasted text that Telegram split, messages that were forwarded
- * together or with a comment) out of its lane; each of them is then settled as merged in its turn. The list of pieces is stored in one step with the mark on each, so all later
- * attempts take the same ones. A piece that comes too late is a message of its own.
+ * together or with a comment) out of its lane; each of them is then settled as merged in its turn. The list of pieces
+ * is stored in one step with the mark on each, so all later attempts take the same ones. A piece that comes too late is
+ * a message of its own.
  *
  * Contract: throws `FencedError`, or what Redis throws.
  */

@@ -15,8 +15,8 @@ export function withLateness(attempt: Attempt, settings: Pick<Settings, 'timeZon
 }
 
 /**
- * What a reminder says by itself where no answer says it: nobody may miss it because the model is away, or because something
- * else was stopped. Whoever had all of the chat erased wants none of it.
+ * What a reminder says by itself where no answer says it: nobody may miss it because the model is away, or because
+ * something else was stopped. Whoever had all of the chat erased wants none of it.
  */
 export function inItsOwnWords(attempt: Attempt, { outcome, reason }: Conclusion): string[] {
   const reminder = reminderIn(attempt);

@@ -11,8 +11,8 @@ const MIGRATED_TO = 'migratedTo';
 const LEFT_CHARS = 70;
 
 /**
- * A group that became a supergroup continues under its new id, with its conversation. Where that belongs to another shard
- * nothing can come with it: its reminders end, and the conclusion says which. Returns the conclusion to deliver.
+ * A group that became a supergroup continues under its new id, with its conversation. Where that belongs to another
+ * shard nothing can come with it: its reminders end, and the conclusion says which. Returns the conclusion to deliver.
  */
 export async function moveChat(
   { ask: { settings }, commands: { reminders } }: TurnPorts,

@@ -12,8 +12,8 @@ const LOOKS_MAX = 10;
 
 /**
  * The end of a message that a full lane did not take. The first of them waits until a second was quiet; then its notice
- * counts all that wait in the lane. The others are marked as told in the same step, and end in their turn without a word.
- * Those directly behind end at once with it.
+ * counts all that wait in the lane. The others are marked as told in the same step, and end in their turn without a
+ * word. Those directly behind end at once with it.
  *
  * Contract: throws `FencedError`, or what Redis throws.
  */

@@ -128,7 +128,9 @@ async function afterThrow(ports: ProcessorPorts, attempt: Attempt, error: unknow
   return failTurn(ports.turn, attempt, INTERNAL_ERROR, error instanceof Error ? error.name : 'no error');
 }
 
-/** The longer a message has waited for the blob store, the longer the next wait: its file is downloaded anew each time. */
+/**
+ * The longer a message has waited for the blob store, the longer the next wait: its file is downloaded anew each time.
+ */
 function storeRetryMs(attempt: Attempt): number {
   return Math.min(STORE_RETRY_MS_MAX, Math.max(STORE_RETRY_MS_MIN, ageMs(attempt) / 5));
 }

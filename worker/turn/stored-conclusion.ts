@@ -42,8 +42,8 @@ export async function isStored({ lane }: TurnPorts, { entry }: Attempt, conclusi
 
 /**
  * The user is notified of changes to the conversation however the message ends; an answer carries its notices already.
- * A reminder that gets no answer is given in its own words. Under the notice of a failure stands a button that tries the
- * message again.
+ * A reminder that gets no answer is given in its own words. Under the notice of a failure stands a button that tries
+ * the message again.
  */
 export function withNotices(attempt: Attempt, conclusion: Conclusion): Conclusion {
   if (conclusion.outcome === 'answered') return conclusion;

@@ -13,7 +13,9 @@ export interface HearPorts extends Pick<FilePorts, 'settings' | 'telegram'> {
   transcriber: Transcriber | undefined;
 }
 
-/** What was said in each message, by its place; an attempt that shows it to the user; or what becomes of the message. */
+/**
+ * What was said in each message, by its place; an attempt that shows it to the user; or what becomes of the message.
+ */
 export type Hearing =
   | { kind: 'heard'; words: ReadonlyMap<number, string>; attempt: Attempt }
   | { kind: 'decided'; decision: Decision };
@@ -24,8 +26,8 @@ const QUOTED_CHARS = 300;
 
 /**
  * What is said in voice messages, audio files and video notes. The transcript is kept on the turn together with the
- * notice that shows it to the user, so that no retry pays for it again. A message of which only this was to be read ends
- * when nothing can be heard; one with something else goes on without it.
+ * notice that shows it to the user, so that no retry pays for it again. A message of which only this was to be read
+ * ends when nothing can be heard; one with something else goes on without it.
  *
  * Contract: throws `FencedError`, or what Redis throws. On abort it decides to hand the message back.
  */

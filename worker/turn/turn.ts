@@ -44,8 +44,8 @@ const NEWER_RETRY_MS = 2_000;
 const AFTER_REPLY_MS_MAX = 180_000;
 
 /**
- * One attempt at a message: conclude it unless an earlier attempt did, then deliver. Contract: throws `FencedError` when
- * another attempt took over, or what Redis throws; every other failure is a verdict.
+ * One attempt at a message: conclude it unless an earlier attempt did, then deliver. Contract: throws `FencedError`
+ * when another attempt took over, or what Redis throws; every other failure is a verdict.
  */
 export async function runTurn(all: TurnPorts, begun: Attempt, time: TurnTime): Promise<Verdict> {
   const attempt = withLateness(begun, all.ask.settings);

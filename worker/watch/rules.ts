@@ -42,7 +42,9 @@ export const POLL_AGE_MS = 120_000;
 /** Longer than a hiccup that retries hide, and short enough to notify within a minute. */
 export const PROVIDER_DOWN_MS = 35_000;
 
-/** Longer than the pause of a poller after a conflict (10 s) or a refused token (60 s), so that it counts as lasting. */
+/**
+ * Longer than the pause of a poller after a conflict (10 s) or a refused token (60 s), so that it counts as lasting.
+ */
 const REFUSAL_RECENT_MS = 120_000;
 /** An endpoint that received no call for this long is no longer known to be down. */
 const PROVIDER_RECENT_MS = 900_000;

@@ -25,7 +25,10 @@ export interface Quota {
   ended(): void;
 }
 
-/** What a call needs of each: of tokens nobody knows beforehand, as cached ones do not count, so only "none" holds it up. */
+/**
+ * What a call needs of each: of tokens nobody knows beforehand, as cached ones do not count, so only "none" holds it
+ * up.
+ */
 const KINDS = ['requests', 'input-tokens', 'tokens'] as const;
 /** A longer wait would hold a slot for nothing: the message comes back later. */
 const WAIT_MS_MAX = 20_000;

@@ -1,4 +1,7 @@
-/** Counts that an error about size states. Where both are known, `observed` is greater than `limit`, unless it has `output`. */
+/**
+ * Counts that an error about size states. Where both are known, `observed` is greater than `limit`, unless it has
+ * `output`.
+ */
 export interface TokenCounts {
   observed?: number;
   limit?: number;
@@ -58,7 +61,9 @@ const LIMIT_ALONE = [
   new RegExp(`${NUMBER} (?:tokens? )?(?:maximum context|context (?:window|length|limit))`, 'g'),
 ];
 
-/** The counts in an error about tokens, whatever its wording: "350k tokens > 180k maximum", "requested 8238 … is 8191". */
+/**
+ * The counts in an error about tokens, whatever its wording: "350k tokens > 180k maximum", "requested 8238 … is 8191".
+ */
 export function tokenCountsIn(text: string): TokenCounts {
   if (!/\d{3}|\d ?[km]\b/.test(text)) return {};
   const plain = text.replace(NO_COUNTS, ' ');

@@ -45,7 +45,9 @@ export const fixUnicode: Fix = (draft) => {
   }
 };
 
-/** Blocks that one side alone writes, and what is said when another one has to go; media leave a line in their place. */
+/**
+ * Blocks that one side alone writes, and what is said when another one has to go; media leave a line in their place.
+ */
 const SIDED: ReadonlyMap<string, { side: 'user' | 'assistant'; dropped?: Repair['what'] }> = new Map([
   ['tool_use', { side: 'assistant', dropped: 'dropped_call' }],
   ['server_tool_use', { side: 'assistant', dropped: 'dropped_block' }],

@@ -5,8 +5,8 @@ import { isMarked, unmarked } from './shapes.ts';
 export const BREAKPOINTS_MAX = 4;
 
 /**
- * `breakpoints-few`: the oldest breakpoints go, since each covers what stands before it. Nothing that thinking is bound to
- * changes by that, so no part is marked as changed.
+ * `breakpoints-few`: the oldest breakpoints go, since each covers what stands before it. Nothing that thinking is bound
+ * to changes by that, so no part is marked as changed.
  */
 export const fixBreakpoints: Fix = (draft) => {
   const { top } = draft;

@@ -24,8 +24,8 @@ export const fixNeighbours: Fix = (draft) => {
 };
 
 /**
- * `messages-present`, `user-first`, `user-last`: the user begins and ends. An answer of which nothing is left is dropped
- * at both ends, so that the newest words of the user stay the last. Expects roles to alternate.
+ * `messages-present`, `user-first`, `user-last`: the user begins and ends. An answer of which nothing is left is
+ * dropped at both ends, so that the newest words of the user stay the last. Expects roles to alternate.
  */
 export const fixEnds: Fix = (draft) => {
   const { turns } = draft;

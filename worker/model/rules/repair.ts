@@ -22,8 +22,8 @@ export interface Repair {
   /**
    * `closed_pair`: a call got a result that says that it was interrupted, or its own result was moved to where it must
    * stand. `placeholder`: words of ours stand for something that is not there. `well_formed`: the same thing in a form
-   * that the API takes (characters, names, ids, inputs, keys, roles). `lowered_output`: `max_tokens` was brought into its
-   * range. `shortened`: head and tail of a text were kept. The others say what was left out.
+   * that the API takes (characters, names, ids, inputs, keys, roles). `lowered_output`: `max_tokens` was brought into
+   * its range. `shortened`: head and tail of a text were kept. The others say what was left out.
    */
   what:
     | 'closed_pair'
@@ -81,9 +81,9 @@ export interface LogMessage {
 
 /**
  * The messages of a log as a request may hold them: blocks that the API takes, turns that alternate and say something,
- * whole pairs. Where they begin and end is the caller's business, and so are media, which may be references here. What is
- * sound stays the same object, and messages that are added at the end change none but the last. `onKept` is told which
- * block each block was before; words of ours come from none. Pure, total, deterministic.
+ * whole pairs. Where they begin and end is the caller's business, and so are media, which may be references here. What
+ * is sound stays the same object, and messages that are added at the end change none but the last. `onKept` is told
+ * which block each block was before; words of ours come from none. Pure, total, deterministic.
  */
 export function repairLog(
   messages: readonly LogMessage[],

@@ -34,7 +34,9 @@ export function hasNeeded(object: Fields, { must }: Shape): boolean {
   return true;
 }
 
-/** The object without the keys that its shape does not know or whose value cannot be: the same one when there are none. */
+/**
+ * The object without the keys that its shape does not know or whose value cannot be: the same one when there are none.
+ */
 export function trimmed<Kind extends Fields>(object: Kind, { may, must }: Shape): Kind {
   // What is needed is never taken away, whatever it is: that it is wrong is another fault.
   const isKept = (key: string): boolean =>

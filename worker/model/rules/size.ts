@@ -84,7 +84,10 @@ function lighten(age: Age, mayGive = isHeavy): Tier {
   };
 }
 
-/** Every UTF-16 unit that goes saves at least one byte, so a text need not lose more of them than there are bytes too many. */
+/**
+ * Every UTF-16 unit that goes saves at least one byte, so a text need not lose more of them than there are bytes too
+ * many.
+ */
 function lightened(block: Block, excess: number): Block {
   const text = longText(block);
   if (text === undefined) return placeholder(block, 'the whole request was too large');

@@ -38,7 +38,9 @@ function dropBehindChanges(draft: Draft): void {
   }
 }
 
-/** Which rule thinking violates that the model did not seal, or that lacks a part: an aborted stream leaves such blocks. */
+/**
+ * Which rule thinking violates that the model did not seal, or that lacks a part: an aborted stream leaves such blocks.
+ */
 export function thinkingFault({
   data,
   signature,

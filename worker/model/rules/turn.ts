@@ -28,7 +28,9 @@ export interface DraftTurn {
   suspect: boolean;
 }
 
-/** A part at its path: its own, or for one of ours that of a neighbour. What did not come with the request is a change. */
+/**
+ * A part at its path: its own, or for one of ours that of a neighbour. What did not come with the request is a change.
+ */
 export function partOf(block: Block, path: string, came?: Block): Part {
   return { block, came, path, out: false, changed: came === undefined };
 }

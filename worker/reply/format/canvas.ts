@@ -71,7 +71,9 @@ export function mark(canvas: Canvas, entity: Mark, draw: () => void): void {
   canvas.entities.push({ ...entity, offset, length: canvas.text.length - offset });
 }
 
-/** What was drawn, as Telegram takes it: trimmed, with sorted entities that mark something, and no more than allowed. */
+/**
+ * What was drawn, as Telegram takes it: trimmed, with sorted entities that mark something, and no more than allowed.
+ */
 export function finished({ text, entities }: Canvas): Formatted {
   const end = text.trimEnd().length;
   const start = startOf(text, entities);

@@ -108,7 +108,9 @@ const grammar = new Marked({
   },
 });
 
-/** Reads Markdown into the tokens of `marked`, with our own among them. May throw, e.g. when it is nested too deeply. */
+/**
+ * Reads Markdown into the tokens of `marked`, with our own among them. May throw, e.g. when it is nested too deeply.
+ */
 export function tokensOf(markdown: string): Token[] {
   return grammar.lexer(markdown);
 }

@@ -1,7 +1,10 @@
 import { type Align, type Cell, lettersOf, type Table } from './tree.ts';
 import { widthOf, wrapped } from './width.ts';
 
-/** About what a phone shows in one line of monospaced text; a wider one is broken by the client, and the columns with it. */
+/**
+ * About what a phone shows in one line of monospaced text; a wider one is broken by the client, and the columns with
+ * it.
+ */
 export const GRID_COLUMNS = 40;
 const COLUMN_MIN = 8;
 const BORDER = ' | ';

@@ -1,4 +1,6 @@
-/** Only what stands after the last blank line can be unfinished; and of a very long paragraph only its end is looked at. */
+/**
+ * Only what stands after the last blank line can be unfinished; and of a very long paragraph only its end is looked at.
+ */
 const TAIL_CHARS_MAX = 4_096;
 const FENCE = /^ {0,3}(`{3,}|~{3,})(.*)$/;
 /** Code and escaped characters, in which nothing is a mark; and the marks. */

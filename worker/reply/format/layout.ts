@@ -21,8 +21,8 @@ export interface LayoutOptions {
 }
 
 /**
- * Lays out a model's answer as messages that Telegram takes, in order. Total and linear. No part is blank; an answer that
- * is not blank has at least one.
+ * Lays out a model's answer as messages that Telegram takes, in order. Total and linear. No part is blank; an answer
+ * that is not blank has at least one.
  */
 export function layOut(markdown: string, { rich }: LayoutOptions): Part[] {
   const blocks = parse(markdown);

@@ -5,8 +5,9 @@ const INTERNAL = /^tg:\/\/[a-z0-9_-]+(?:[/?#]\S*)?$/i;
 const WEB = /^https?:\/\/\S+$/i;
 
 /**
- * The URL that Telegram takes as a link, or undefined. Telegram refuses the whole message for any other: a relative one, an
- * unknown scheme (`mailto:` too: an address stays text, which clients recognise), a host without a dot such as `localhost`.
+ * The URL that Telegram takes as a link, or undefined. Telegram refuses the whole message for any other: a relative
+ * one, an unknown scheme (`mailto:` too: an address stays text, which clients recognise), a host without a dot such as
+ * `localhost`.
  */
 export function linkUrl(href: string): string | undefined {
   const url = dereferenced(href).trim();

@@ -6,8 +6,8 @@ import { cutTable } from './table.ts';
 import { type Block, type Details, type Item, isBlank, type List, paragraph, type Quote } from './tree.ts';
 
 /**
- * Splits blocks into those of single messages, each within the ruler's limit: between blocks, else between items and rows,
- * else in a text. Linear: no block is measured that is far larger than a message. Ends for every tree.
+ * Splits blocks into those of single messages, each within the ruler's limit: between blocks, else between items and
+ * rows, else in a text. Linear: no block is measured that is far larger than a message. Ends for every tree.
  */
 export function pack(blocks: readonly Block[], ruler: Ruler): (readonly Block[])[] {
   const messages: (readonly Block[])[] = [];
@@ -54,7 +54,9 @@ function settled(head: readonly Block[], rest: readonly Block[]): Cut {
   return { head: head.slice(0, -1), rest: [last, ...rest] };
 }
 
-/** The message is still half empty, and the block is one that has seams, or would not fit into the next message either. */
+/**
+ * The message is still half empty, and the block is one that has seams, or would not fit into the next message either.
+ */
 function isWorthACut(block: Block, { ruler, left, place }: Room): boolean {
   if (ruler.limit.some((limit, index) => (left[index] ?? 0) * 2 < limit)) return false;
   const hasSeams = block.type === 'list' || block.type === 'quote' || block.type === 'details';

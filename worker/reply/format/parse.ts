@@ -23,8 +23,8 @@ interface Reading {
 }
 
 /**
- * Reads the Markdown of a model. Total: no text makes it throw, take long, or lose a word. What is too deeply nested, or
- * defeats the parser, becomes paragraphs of the text as it was written.
+ * Reads the Markdown of a model. Total: no text makes it throw, take long, or lose a word. What is too deeply nested,
+ * or defeats the parser, becomes paragraphs of the text as it was written.
  */
 export function parse(markdown: string): readonly Block[] {
   const text = markdown.toWellFormed().replaceAll(/\r\n?/g, '\n');

@@ -20,8 +20,8 @@ interface Line {
 }
 
 /**
- * Cuts a long text into pieces that can be read one by one: at blank lines, else at any line; a code block that a cut goes
- * through is closed and reopened. A short text is its own only piece.
+ * Cuts a long text into pieces that can be read one by one: at blank lines, else at any line; a code block that a cut
+ * goes through is closed and reopened. A short text is its own only piece.
  */
 export function piecesOf(text: string, maxChars = PIECE_CHARS_MAX): string[] {
   if (text.length <= maxChars) return [text];

@@ -16,8 +16,8 @@ export interface RichSize {
 }
 
 /**
- * The server takes more characters (32,768), but clients fold a message at about 7,350, some without a way to unfold it.
- * It cuts text in silence beyond about 5,800 runs.
+ * The server takes more characters (32,768), but clients fold a message at about 7,350, some without a way to unfold
+ * it. It cuts text in silence beyond about 5,800 runs.
  */
 export const RICH_MAX: RichSize = { chars: 7_000, blocks: 500, runs: 4_000, depth: 16, columns: 20 };
 

@@ -40,8 +40,8 @@ const SPEC: ToolSpec = {
 type Request = { query: string } | { ref: string; from: number };
 
 /**
- * The built-in tool `recall`: a chat's own memory, for the model. It reads only, and only the chat of the call's session
- * and texts whose reference the model was given.
+ * The built-in tool `recall`: a chat's own memory, for the model. It reads only, and only the chat of the call's
+ * session and texts whose reference the model was given.
  */
 export function createRecall({ memory, loadKept, log, ...limits }: RecallPorts): Toolbox {
   return {
