@@ -16,7 +16,7 @@ type Gate = () => Promise<void>;
  * minute in a group. A call that waits for all others, or is held up on the way, comes closer to the next one of its
  * chat: so each is less by what that may be.
  */
-const ALL: Allowance = { limit: 28, interval: 1_000 };
+const ALL: Allowance = { limit: 25, interval: 1_000 };
 const CHAT: Allowance = { limit: 5, interval: 7_000 };
 const GROUP: Allowance = { limit: 19, interval: 61_000 };
 /** The chats whose recent calls are remembered; one that was idle for longest is forgotten first. */
