@@ -19,23 +19,22 @@ import { registerTraceIds } from './trace-ids.ts';
  *
  * | name | kind | where | own attributes |
  * |---|---|---|---|
- * | `receive telegram` | consumer | one accepted update: the root of its trace | `messaging.system`,
- * `spillway.update.id` | | `send inbound` | producer | the entry is on the stream | `messaging.message.id`,
- * `spillway.duplicate` | | `send turns` | producer | the lane's head became a job | `messaging.message.id` | | `process
- * <queue>` | consumer | BullMQ's own, one per run of the job | BullMQ's | | `turn` | internal | one attempt at a
- * message | `spillway.attempt`, `spillway.recovery.stage`, `spillway.verdict`, `spillway.outcome` | | `session.open` |
- * internal | message recorded, window loaded | `spillway.window.records`, `spillway.window.bytes` | | `execute_tool` |
- * internal | one call of a tool | `gen_ai.tool.name`, `error.type` | | `anthropic.messages.create` | client | the SDK's
- * own, after the gen_ai conventions | gen_ai.* | | `anthropic.models.retrieve` | client | the SDK's own: the window was
- * asked for, once a day | | | `reply.deliver` | producer | parts sent to Telegram | `spillway.parts` | | `settle
- * inbound` | client | outcome written, entry acknowledged | `spillway.outcome` | | `queue.context_overflow.detected` |
- * internal | an overflow was classified | `spillway.overflow.kind`, `spillway.recovery.stage`,
- * `spillway.overflow.observed_tokens`, `spillway.overflow.limit_tokens` | | `queue.context_overflow.compacted` |
- * internal | stage 1 was attempted | `success`, `spillway.tokens.before`, `spillway.tokens.after`,
- * `spillway.compaction.calls` | | `queue.context_overflow.new_session` | internal | stage 2: fresh session bound |
- * `has_summary`, `summary_length`, `spillway.session.entries` | | `queue.context_overflow.recovery_failed` | internal |
- * a stage threw, was refused, or did not hold | `spillway.recovery.stage`, `error.type` | |
- * `daemon.context_overflow.recovery` | internal | seed built and delivered | `has_summary`, `summary_length` |
+ * | `receive telegram` | consumer | one accepted update: the root of its trace | `messaging.system`, `spillway.update.id` |
+ * | `send inbound` | producer | the entry is on the stream | `messaging.message.id`, `spillway.duplicate` |
+ * | `send turns` | producer | the lane's head became a job | `messaging.message.id` |
+ * | `process <queue>` | consumer | BullMQ's own, one per run of the job | BullMQ's |
+ * | `turn` | internal | one attempt at a message | `spillway.attempt`, `spillway.recovery.stage`, `spillway.verdict`, `spillway.outcome` |
+ * | `session.open` | internal | message recorded, window loaded | `spillway.window.records`, `spillway.window.bytes` |
+ * | `execute_tool` | internal | one call of a tool | `gen_ai.tool.name`, `error.type` |
+ * | `anthropic.messages.create` | client | the SDK's own, after the gen_ai conventions | gen_ai.* |
+ * | `anthropic.models.retrieve` | client | the SDK's own: the window was asked for, once a day | |
+ * | `reply.deliver` | producer | parts sent to Telegram | `spillway.parts` |
+ * | `settle inbound` | client | outcome written, entry acknowledged | `spillway.outcome` |
+ * | `queue.context_overflow.detected` | internal | an overflow was classified | `spillway.overflow.kind`, `spillway.recovery.stage`, `spillway.overflow.observed_tokens`, `spillway.overflow.limit_tokens` |
+ * | `queue.context_overflow.compacted` | internal | stage 1 was attempted | `success`, `spillway.tokens.before`, `spillway.tokens.after`, `spillway.compaction.calls` |
+ * | `queue.context_overflow.new_session` | internal | stage 2: fresh session bound | `has_summary`, `summary_length`, `spillway.session.entries` |
+ * | `queue.context_overflow.recovery_failed` | internal | a stage threw, was refused, or did not hold | `spillway.recovery.stage`, `error.type` |
+ * | `daemon.context_overflow.recovery` | internal | seed built and delivered | `has_summary`, `summary_length` |
  */
 export const SPAN = {
   receive: 'receive telegram',
@@ -57,9 +56,7 @@ export const SPAN = {
 export const METRIC = {
   /** Counter: overflows found. `kind`, `stage`. */
   overflows: 'spillway.context_overflow',
-  /**
-   * Counter: recovery steps. `action` (mask, compact, new_session, scrub, drop_thinking, lower_output, …), `result`.
-   */
+  /** Counter: recovery steps. `action` (mask, compact, new_session, scrub, drop_thinking, lower_output, …), `result`. */
   recoveries: 'spillway.recovery',
   /** Counter: violations fixed in requests before they were sent. `rule` (of the API contract), `what`. */
   repairs: 'spillway.request.repairs',
