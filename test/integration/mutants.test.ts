@@ -3,17 +3,20 @@ import { MUTANTS, surveyMutant } from '../chaos/mutants.ts';
 
 /**
  * The fault-injection suite is tested itself: without each of the safeguards that the promise rests on, it must go red.
- * The other mutants run with `npm run chaos -- --mutants`.
+ * On a busy machine the fault may miss the moment in which a safeguard matters: then it is played once more, with other
+ * traffic. The other mutants run with `npm run chaos -- --mutants`.
  */
-const SEED = 20_261_122;
-const MUTANT_MS = 90_000;
+const SEEDS = [20_261_122, 20_261_123, 20_261_124];
+const MUTANT_MS = 180_000;
 
 test.each(MUTANTS.filter(({ isInCut }) => isInCut).map((mutant) => [mutant.name, mutant.scenario, mutant] as const))(
   'the suite goes red when %s (%s)',
   async (_name, _scenario, mutant) => {
-    const { isCaught, printed } = await surveyMutant(mutant, SEED);
-    expect(printed).toContain('VIOLATED');
-    expect({ isCaught, printed }).toMatchObject({ isCaught: true });
+    for (const [at, seed] of SEEDS.entries()) {
+      const { isCaught, printed } = await surveyMutant(mutant, seed);
+      if (isCaught || at === SEEDS.length - 1) expect({ isCaught, printed }).toMatchObject({ isCaught: true });
+      if (isCaught) return expect(printed).toContain('VIOLATED');
+    }
   },
   MUTANT_MS,
 );
