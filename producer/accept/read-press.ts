@@ -2,7 +2,7 @@ import type { InboundMessage } from '../../shared/flow/message.ts';
 import { commandOf } from '../../shared/telegram/commands.ts';
 import { type Gate, isGuest, isOpen } from './gate.ts';
 import { isInteger, type RawMessage } from './raw-message.ts';
-import { chatType, languageIn, nameIn, topicOf, type UpdateReading } from './read-update.ts';
+import { chatType, personOf, placeOf, type UpdateReading } from './read-update.ts';
 
 /** What Telegram delivers when somebody presses a button under a message of ours. */
 interface RawPress {
@@ -35,20 +35,12 @@ export function readPress(update: unknown, gate: Gate, nowMs: number): UpdateRea
   const isPrivate = chatType(chat.type) === 'private';
   if (!isOpen(gate, from.id, chat.id, isPrivate)) return { accept: false, reason: 'not_allowed' };
   if (typeof data !== 'string' || commandOf(data) === undefined) return { accept: false, reason: 'malformed' };
-  const topicId = topicOf(message);
   const read: InboundMessage = {
     v: 1,
     updateId,
-    chatId: chat.id,
-    ...(topicId !== undefined && { topicId }),
-    chatType: chatType(chat.type),
+    ...placeOf(message, chat.id),
     messageId: message.message_id,
-    from: {
-      id: from.id,
-      ...nameIn(from),
-      ...languageIn(from),
-      ...(!isPrivate && isGuest(gate, from.id, chat.id, {}) && { isGuest: true }),
-    },
+    from: personOf(from, from.id, !isPrivate && isGuest(gate, from.id, chat.id, {})),
     sentAtMs: nowMs,
     pressed: message.message_id,
     content: { kind: 'text', text: data },

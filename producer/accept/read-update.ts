@@ -43,21 +43,13 @@ export function readUpdate(update: unknown, gate: Gate, textMaxChars: number): U
   if (!isPrivate && isForAnother(message, gate.bot)) return ignore('for_another_bot');
   const content = contentOf(message, textMaxChars);
   if (content === undefined) return ignore('service_message');
-  const topicId = topicOf(message);
   const read: InboundMessage = {
     v: 1,
     updateId,
-    chatId: chat.id,
-    ...(topicId !== undefined && { topicId }),
-    chatType: chatType(chat.type),
+    ...placeOf(message, chat.id),
     ...(typeof chat.title === 'string' && { chatTitle: graphemePrefix(wellFormed(chat.title), TITLE_CHARS) }),
     messageId: message.message_id,
-    from: {
-      id: from.id,
-      ...nameIn(from),
-      ...languageIn(from),
-      ...(!isPrivate && isGuest(gate, from.id, chat.id, message) && { isGuest: true }),
-    },
+    from: personOf(from, from.id, !isPrivate && isGuest(gate, from.id, chat.id, message)),
     sentAtMs: millisecondsOf(message.date),
     ...albumOf(message),
     ...contextOf(message, gate.bot.id),
@@ -72,19 +64,27 @@ function isOnBehalfOfChat({ sender_chat: senderChat }: RawMessage): boolean {
   return typeof senderChat === 'object' && senderChat !== null;
 }
 
-/** The topic that a message is in. */
-export function topicOf({ is_topic_message: isTopic, message_thread_id: id }: RawMessage): number | undefined {
-  return isTopic === true && isInteger(id) && id > 0 ? id : undefined;
+/** Where a message stands: its chat, and its topic where it has one. */
+export function placeOf(
+  { chat, is_topic_message: isTopic, message_thread_id: id }: RawMessage,
+  chatId: number,
+): Pick<InboundMessage, 'chatId' | 'topicId' | 'chatType'> {
+  const topic = isTopic === true && isInteger(id) && id > 0 ? { topicId: id } : {};
+  return { chatId, ...topic, chatType: chatType(chat?.type) };
 }
 
-/** The name of a person, cut to a line's length. */
-export function nameIn({ first_name: name }: NonNullable<RawMessage['from']>): { name?: string } {
-  return typeof name === 'string' ? { name: graphemePrefix(wellFormed(name), NAME_CHARS) } : {};
-}
-
-/** The language of a person's app. */
-export function languageIn({ language_code: code }: NonNullable<RawMessage['from']>): { language?: string } {
-  return typeof code === 'string' && LANGUAGE_CODE.test(code) ? { language: code } : {};
+/** Who wrote a message, or pressed a button: the name cut to a line's length, and the language of the person's app. */
+export function personOf(
+  { first_name: name, language_code: code }: NonNullable<RawMessage['from']>,
+  id: number,
+  isGuest: boolean,
+): InboundMessage['from'] {
+  return {
+    id,
+    ...(typeof name === 'string' && { name: graphemePrefix(wellFormed(name), NAME_CHARS) }),
+    ...(typeof code === 'string' && LANGUAGE_CODE.test(code) && { language: code }),
+    ...(isGuest && { isGuest }),
+  };
 }
 
 function albumOf({ media_group_id: id }: RawMessage): { album?: string } {

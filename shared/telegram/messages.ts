@@ -1,5 +1,13 @@
 import { failed, type TelegramResult } from './failure.ts';
-import { CALL_TIMEOUT_MS, type CallMethod, ofOptional, unlessMissing, withoutValue } from './method.ts';
+import {
+  CALL_TIMEOUT_MS,
+  type CallMethod,
+  METHOD_MISSING,
+  MISSING_MS,
+  ofOptional,
+  unlessMissing,
+  withoutValue,
+} from './method.ts';
 import type { FormFile } from './upload.ts';
 
 /** Where a text goes. */
@@ -77,12 +85,8 @@ export interface Messages {
   sendTyping(to: Destination): Promise<TelegramResult<void>>;
 }
 
-/** How long a server that lacks a method is not asked for it again. */
-const MISSING_MS = 24 * 3_600_000;
 /** A reply waits for a draft that is in flight. */
 const DRAFT_TIMEOUT_MS = 3_000;
-/** A bare 404 may come from a proxy, and is no reason not to ask again. */
-const METHOD_MISSING = /method not found/i;
 const NO_TOPIC = /message thread not found|TOPIC_(?:DELETED|CLOSED|ID_INVALID)/i;
 const SAME_TEXT = /message is not modified/i;
 const MESSAGE_GONE = /message to edit not found|message can't be edited|MESSAGE_ID_INVALID/i;

@@ -9,6 +9,10 @@ export type CallMethod = (
 ) => Promise<TelegramResult<unknown>>;
 
 export const CALL_TIMEOUT_MS = 30_000;
+/** Certainly the server's own words: a bare 404 may come from a proxy, and is no reason not to ask again. */
+export const METHOD_MISSING = /method not found/i;
+/** How long a server that lacks a method is not asked for it again. */
+export const MISSING_MS = 24 * 3_600_000;
 const NOT_OFFERED = /^not found(?:: method not found)?$/i;
 
 /** A missing method is answered with the status of a rejected token, in other words. */

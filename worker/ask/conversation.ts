@@ -6,7 +6,7 @@ import { tokenizerFactor } from '../model/catalog.ts';
 import { classifyAnswer } from '../model/errors/classify.ts';
 import type { Failure } from '../model/errors/failure.ts';
 import type { ModelAnswer, OnText } from '../model/port.ts';
-import { type Room, roomOf } from '../model/room.ts';
+import { chatRoom, type Room } from '../model/room.ts';
 import type { RecoverPorts } from '../recovery/effects.ts';
 import { STORM } from '../recovery/storm.ts';
 import type { UserRecord } from '../session/record.ts';
@@ -59,8 +59,7 @@ export async function askModel(
   const { windowTokens, maxOutputTokens: modelOutputTokens } = await ports.endpoint.model.limits(
     ports.settings.modelName,
   );
-  const learntTokens = attempt.limit?.tokens ?? windowTokens;
-  const room = roomOf(Math.min(windowTokens, learntTokens, settings.contextBudgetTokens), settings);
+  const room = chatRoom(windowTokens, attempt.limit?.tokens, settings);
   const calibration = attempt.calibration ?? tokenizerFactor(ports.settings.modelName);
   const pending = pendingRecord(settings, attempt, message, content);
   const about = { message, pending, room, windowTokens, modelOutputTokens };

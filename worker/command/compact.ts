@@ -1,9 +1,9 @@
 import { LOAD_BYTES_PER_TOKEN } from '../ask/open-session.ts';
-import { roomOf } from '../model/room.ts';
+import type { Room } from '../model/room.ts';
 import { compactSession, type Uncompacted } from '../recovery/session-compaction.ts';
 import type { CarryOut, CommandPorts, Order } from './commands.ts';
 import { replied } from './reply.ts';
-import { windowOf } from './status.ts';
+import { roomIn } from './status.ts';
 
 const STEP = 'compact';
 /** There was nothing to do, and nothing failed. */
@@ -13,29 +13,24 @@ const NOTHING: ReadonlySet<string> = new Set(['nothing_to_compact', 'did_not_shr
 export const compactNow: CarryOut = async (ports, order) => {
   const { attempt, time } = order;
   const { texts, session } = attempt;
-  const windowTokens = await windowOf(ports.ask, attempt);
+  const room = await roomIn(ports.ask, attempt);
   const isDone = attempt.field(`did:${STEP}`) !== undefined;
-  const failed = isDone ? undefined : await compact(ports, order, windowTokens);
+  const failed = isDone ? undefined : await compact(ports, order, room);
   if (failed !== undefined && time.signal.aborted) return { kind: 'hand back' };
   if (failed !== undefined)
     return replied('compact', NOTHING.has(failed.reason) ? texts.nothingToCompact : texts.notCompacted);
   const { tokens } = await ports.state.session(session);
-  return replied('compact', texts.compactedNow(Math.round((tokens / windowTokens) * 100)));
+  return replied('compact', texts.compactedNow(Math.round((tokens / room.limitTokens) * 100)));
 };
 
-function compact(
-  { ask }: CommandPorts,
-  { attempt, time }: Order,
-  windowTokens: number,
-): Promise<Uncompacted | undefined> {
+function compact({ ask }: CommandPorts, { attempt, time }: Order, room: Room): Promise<Uncompacted | undefined> {
   const { settings } = ask;
-  const room = roomOf(windowTokens, settings);
   // A person asked for it: it is no sign that the session refills at once.
   const effects = [
     ['HSET', attempt.keys.session(attempt.session), 'compactionsInRow', attempt.compactionsInRow],
   ] as const;
   return time.recovering(settings.recoveryTimeoutMs, async (signal) => {
-    const opened = await ask.store.sessions.load(attempt, windowTokens * LOAD_BYTES_PER_TOKEN);
+    const opened = await ask.store.sessions.load(attempt, room.limitTokens * LOAD_BYTES_PER_TOKEN);
     return compactSession(
       ask,
       { attempt, opened, room, step: STEP, effects, patienceMs: settings.summaryPatienceMs },

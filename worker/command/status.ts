@@ -1,6 +1,6 @@
 import type { Texts } from '../../shared/texts/texts.ts';
 import { timeZoneOf } from '../lane/time-zone.ts';
-import { roomOf } from '../model/room.ts';
+import { chatRoom, type Room } from '../model/room.ts';
 import type { SessionState, Work } from './chat-state.ts';
 import type { CarryOut, CommandPorts, Order } from './commands.ts';
 import { replied } from './reply.ts';
@@ -10,17 +10,17 @@ import { gaugeOf, inDollars, inMinutes, inThousands } from './words.ts';
 export const status: CarryOut = async ({ ask, state, usageBook }, { attempt }) => {
   const { chat, session, texts } = attempt;
   const { settings } = ask;
-  const [held, work, [today], windowTokens] = await Promise.all([
+  const [held, work, [today], { limitTokens }] = await Promise.all([
     state.session(session),
     state.work(chat, attempt.nowMs()),
     usageBook.ofDays(chat, 1, attempt.nowMs()),
-    windowOf(ask, attempt),
+    roomIn(ask, attempt),
   ]);
   return replied(
     'status',
     [
       texts.status.model(settings.modelName),
-      contextLine(texts, held.tokens, windowTokens),
+      contextLine(texts, held.tokens, limitTokens),
       ...conversationLines(texts, held, timeZoneOf(attempt, settings)),
       ...workLines(texts, work),
       texts.status.today(inDollars(today?.dollars ?? 0)),
@@ -28,14 +28,10 @@ export const status: CarryOut = async ({ ask, state, usageBook }, { attempt }) =
   );
 };
 
-/** The window that a chat's requests may fill, in tokens. */
-export async function windowOf(
-  { endpoint, settings }: CommandPorts['ask'],
-  { limit }: Order['attempt'],
-): Promise<number> {
+/** The room of a command's chat, with the model that it uses. */
+export async function roomIn({ endpoint, settings }: CommandPorts['ask'], { limit }: Order['attempt']): Promise<Room> {
   const { windowTokens } = await endpoint.model.limits(settings.modelName);
-  const bounded = Math.min(windowTokens, limit?.tokens ?? windowTokens, settings.contextBudgetTokens);
-  return roomOf(bounded, settings).limitTokens;
+  return chatRoom(windowTokens, limit?.tokens, settings);
 }
 
 function contextLine({ status: text }: Texts, tokens: number, windowTokens: number): string {

@@ -30,6 +30,15 @@ const KEPT_SHARE = 0.2;
 /** Half of the level at which a session is full, so the next compaction is many exchanges away. */
 const RETAINED_SHARE = 0.5;
 
+/** The room of a chat: the model's window, as far as errors have shown it and the operator allows it. Pure. */
+export function chatRoom(
+  windowTokens: number,
+  learntTokens: number | undefined,
+  settings: RoomSettings & { contextBudgetTokens: number },
+): Room {
+  return roomOf(Math.min(windowTokens, learntTokens ?? windowTokens, settings.contextBudgetTokens), settings);
+}
+
 /** Divides a window. Pure; every figure is positive for a window of at least 16 tokens. */
 export function roomOf(limitTokens: number, { maxOutputTokens, compactAt }: RoomSettings): Room {
   const usable = usableTokens(limitTokens, maxOutputTokens);

@@ -1,6 +1,7 @@
 import type { InboundMessage } from '../../shared/flow/message.ts';
 import type { Telegram } from '../../shared/telegram/client.ts';
 import type { Destination } from '../../shared/telegram/messages.ts';
+import { METHOD_MISSING, MISSING_MS } from '../../shared/telegram/method.ts';
 import type { Attempt } from '../lane/attempt.ts';
 import { preview } from './plan.ts';
 
@@ -31,9 +32,6 @@ export const DRAFTS_REFRESH_MS = 20_000;
 
 /** A proxy that restarts says "not found" as well: only twice in a row does it mean that there are no drafts. */
 const MISSING_MAX = 2;
-const CERTAIN = /method not found/i;
-/** How long a server without drafts is not asked again. */
-const MISSING_MS = 24 * 3_600_000;
 
 const NOTHING: Draft = { write() {}, end: async () => {} };
 
@@ -55,7 +53,7 @@ export function createDrafts(ports: DraftsPorts): Drafts {
         const { text, entities } = preview(soFar);
         const shown = await ports.telegram.sendDraft(to, message.messageId, text, entities);
         if (shown.ok || shown.failure.kind !== 'not_offered') missing = 0;
-        else missing += CERTAIN.test(shown.failure.description) ? MISSING_MAX : 1;
+        else missing += METHOD_MISSING.test(shown.failure.description) ? MISSING_MAX : 1;
         if (missing >= MISSING_MAX) missingUntilMs = Date.now() + MISSING_MS;
         return shown.ok;
       });
