@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import { createInbox, type Inbox } from '../../producer/accept/inbox.ts';
 import { readConfig } from '../../shared/base/config.ts';
@@ -25,6 +26,9 @@ export interface Bench {
 }
 
 export const CONCURRENCY = 50;
+const IN_FLIGHT = 10;
+const LOOK_MS = 5;
+const GIVE_UP_MS = 60_000;
 
 /** Starts a worker against a Redis that is emptied first. */
 export async function startBench(
@@ -106,4 +110,25 @@ export function messageOf(updateId: number, chatId: number, text: string): Inbou
 export function percentile(values: readonly number[], share: number): number {
   const sorted = values.toSorted((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
+}
+
+/** Does something a number of times, ten at once. */
+export async function inFlight(total: number, start: (n: number) => Promise<unknown>): Promise<void> {
+  let next = 0;
+  const lane = async () => {
+    while (next < total) {
+      next += 1;
+      await start(next - 1);
+    }
+  };
+  await Promise.all(Array.from({ length: IN_FLIGHT }, lane));
+}
+
+/** Waits until something holds. Rejects after a minute. */
+export async function until(holds: () => boolean): Promise<void> {
+  const deadline = performance.now() + GIVE_UP_MS;
+  while (!holds()) {
+    if (performance.now() > deadline) throw new Error('the bench waited for a minute in vain');
+    await pause(LOOK_MS);
+  }
 }

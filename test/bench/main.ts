@@ -1,39 +1,49 @@
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { provideRedis } from '../../shared/app/find-redis.ts';
 import { programPath } from '../../shared/base/config.ts';
 import { PROJECT_ROOT, refuse } from '../../shared/base/project.ts';
-import { hearing } from './hearing.ts';
-import { bareBullmq, latency, roundTrips, stageTwo, turns, viewing } from './measures.ts';
+import { type Ground, lineOf, type Measure, type Taken, takeRounds } from './figure.ts';
+import { MEASURES } from './figures.ts';
+import { drawFlameGraph } from './flame.ts';
+import { commandsOfATurn } from './round-trips.ts';
 
-const HELP = `Usage: npm run bench [-- --json]
+const ROUNDS = 3;
+const HELP = `Usage: npm run bench [-- options]
 
-Measures this machine, in one run, on a private Redis (AOF everysec) with real BullMQ; the model and Telegram answer at
-once inside the process. The last two figures are of real processes. Read the ratio, not the rates: a machine is noisy,
-and both sides of the ratio share the run.`;
+Measures this machine, on a private Redis (AOF everysec) with real BullMQ: each figure in ${ROUNDS} rounds, of which it prints
+the median and the spread. Read the ratios, not the rates: a machine is noisy, and both sides of a ratio share a round.
+Linux only. It takes about ten minutes.
 
-const JOBS = 6_000;
-const MESSAGES = 4_000;
-const CHATS = 100;
-const DEAF_MS = 3_000;
-/** About 4 MB of the incident's session. */
-const VIEWED_RECORDS = 1_800;
+  --json          for machines
+  --only a,b      only these: ${MEASURES.map(({ name }) => name).join(', ')}
+  --rounds N      default ${ROUNDS}
+  --before DIR    also measures the version in this folder (a checkout with its node_modules) beside this one
+  --flame FILE    only draws where a turn over HTTP spends its time, as an SVG`;
 
-/** A figure beside its aim. */
-interface Row {
-  name: string;
-  value: string;
-  aim: string;
-  met: boolean;
-}
+const { values } = parseArgs({
+  options: {
+    help: { type: 'boolean' },
+    json: { type: 'boolean', default: false },
+    only: { type: 'string' },
+    rounds: { type: 'string', default: String(ROUNDS) },
+    before: { type: 'string' },
+    flame: { type: 'string' },
+  },
+});
+const say = (text: string): void => void process.stdout.write(`${text}\n`);
+const chosen = values.only?.split(',') ?? MEASURES.map(({ name }) => name);
+const unknown = chosen.filter((name) => !MEASURES.some((measure) => measure.name === name));
+const rounds = Number(values.rounds);
 
-const { values } = parseArgs({ options: { json: { type: 'boolean' }, help: { type: 'boolean' } } });
-if (values.help) process.stdout.write(`${HELP}\n`);
-else await bench(values.json === true);
+if (values.help) say(HELP);
+else if (unknown.length > 0 || !Number.isInteger(rounds) || rounds < 1)
+  refuse([unknown.length > 0 ? `Nothing is named ${unknown.join(', ')}.` : '--rounds is a whole number from 1.', HELP]);
+else await bench();
 
-async function bench(json: boolean): Promise<void> {
+async function bench(): Promise<void> {
   const redis = await provideRedis({
     root: PROJECT_ROOT,
     path: programPath(),
@@ -43,95 +53,28 @@ async function bench(json: boolean): Promise<void> {
   });
   if (!redis.ok) return refuse([redis.problem]);
   try {
-    const measured = await measure(redis.url);
-    process.stdout.write(json ? `${JSON.stringify(measured, null, 2)}\n` : table(rowsOf(measured), measured.commands));
+    if (values.flame !== undefined) return await drawFlameGraph(redis.url, resolve(values.flame));
+    const ground = { redisUrl: redis.url, before: values.before && resolve(values.before) };
+    const measures = MEASURES.filter(({ name, isPossible }) => chosen.includes(name) && (isPossible?.(ground) ?? true));
+    if (values.json) await printJson(measures, ground);
+    else await printTable(measures, ground);
   } finally {
     await redis.stop();
   }
 }
 
-async function measure(url: string) {
-  await bareBullmq(url, JOBS / 4);
-  await turns(url, MESSAGES / 4, CHATS);
-  const bare = [await bareBullmq(url, JOBS), await bareBullmq(url, JOBS)];
-  const complete = [await turns(url, MESSAGES, CHATS), await turns(url, MESSAGES, CHATS)];
-  const barePerSecond = (Math.min(...bare) + Math.max(...bare)) / 2;
-  const turnsPerSecond = (Math.min(...complete) + Math.max(...complete)) / 2;
-  const waits = await latency(url, 20, 15);
-  const stage2 = await stageTwo(url, 5);
-  const viewed = await viewing(VIEWED_RECORDS, 200);
-  const commands = await roundTrips(url);
-  const hears = await hearing(url);
-  return {
-    barePerSecond,
-    turnsPerSecond,
-    ratio: turnsPerSecond / barePerSecond,
-    ...waits,
-    stage2,
-    ...viewed,
-    ...hears,
-    roundTrips: commands.length,
-    commands,
-  };
+async function printTable(measures: readonly Measure[], ground: Ground): Promise<void> {
+  for (const measure of measures) {
+    const { results, behind } = await takeRounds(measure, ground, rounds);
+    for (const result of results) say(lineOf(result));
+    const numbers = Object.entries(behind).map(([name, value]) => `${name} ${value.toPrecision(3)}`);
+    if (numbers.length > 0) say(`         ${numbers.join(', ')}`);
+    if (measure.name === 'round-trips') say(`         ${(await commandsOfATurn(ground.redisUrl)).join(', ')}`);
+  }
 }
 
-type Measured = Awaited<ReturnType<typeof measure>>;
-
-function rowsOf(measured: Measured): Row[] {
-  const { ratio, turnsPerSecond, barePerSecond, p50Ms, p99Ms, stage2, roundTrips: trips } = measured;
-  const { readyMs, takeoverMs, viewMs, viewBytes } = measured;
-  const megabytes = stage2.bytesRead / 1e6;
-  return [
-    {
-      name: `complete turns over bare BullMQ, ${CHATS} chats`,
-      value: `${ratio.toFixed(2)} (${turnsPerSecond.toFixed(0)}/s over ${barePerSecond.toFixed(0)}/s)`,
-      aim: 'at least 0.5',
-      met: ratio >= 0.5,
-    },
-    { name: 'accept -> model request at 20/s, p50', value: `${p50Ms.toFixed(1)} ms`, aim: '-', met: true },
-    {
-      name: 'accept -> model request at 20/s, p99',
-      value: `${p99Ms.toFixed(1)} ms`,
-      aim: 'at most 10 ms',
-      met: p99Ms <= 10,
-    },
-    {
-      name: 'stage 2 on the 35 MB session, median',
-      value: `${stage2.medianMs.toFixed(1)} ms`,
-      aim: 'at most 20 ms',
-      met: stage2.medianMs <= 20,
-    },
-    {
-      name: 'stage 2 on the 35 MB session, read',
-      value: `${megabytes.toFixed(2)} MB`,
-      aim: 'at most 1 MB',
-      met: megabytes <= 1,
-    },
-    {
-      name: `view of ${(viewBytes / 1e6).toFixed(1)} MB, median`,
-      value: `${viewMs.toFixed(1)} ms`,
-      aim: 'at most 5 ms',
-      met: viewMs <= 5,
-    },
-    { name: 'Redis round trips of a plain turn', value: String(trips), aim: 'at most 12', met: trips <= 12 },
-    {
-      name: 'start of a quiet bot -> ready',
-      value: `${readyMs.toFixed(0)} ms`,
-      aim: `at most ${DEAF_MS} ms`,
-      met: readyMs <= DEAF_MS,
-    },
-    {
-      name: 'kill -9 of the poller -> next poll',
-      value: `${takeoverMs.toFixed(0)} ms`,
-      aim: `at most ${DEAF_MS} ms`,
-      met: takeoverMs <= DEAF_MS,
-    },
-  ];
-}
-
-function table(rows: readonly Row[], commands: readonly string[]): string {
-  const lines = rows.map(
-    ({ name, value, aim, met }) => `${met ? 'ok    ' : 'MISSED'} ${name.padEnd(48)} ${value.padEnd(28)} ${aim}`,
-  );
-  return `${lines.join('\n')}\n\nThe round trips: ${commands.join(', ')}\n`;
+async function printJson(measures: readonly Measure[], ground: Ground): Promise<void> {
+  const taken: Record<string, Taken> = {};
+  for (const measure of measures) taken[measure.name] = await takeRounds(measure, ground, rounds);
+  say(JSON.stringify({ rounds, measures: taken }, null, 2));
 }

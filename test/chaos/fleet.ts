@@ -40,7 +40,7 @@ export function createFleet(env: Readonly<Record<string, string>>): Fleet {
       pids.add(spawned);
     };
     try {
-      const gateway = await spawnRunning(GATEWAY, { ...env, LOG_LEVEL: 'info', ...more }, onSpawn);
+      const gateway = await spawnRunning(GATEWAY, { ...env, LOG_LEVEL: 'info', ...more }, { onSpawn });
       running.push(gateway);
       void gateway.ended.then(() => {
         pids.delete(gateway.pid);

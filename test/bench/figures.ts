@@ -1,0 +1,24 @@
+import { chats } from './chats.ts';
+import type { Measure } from './figure.ts';
+import { latency } from './latency.ts';
+import { processes } from './processes.ts';
+import { roundTrips } from './round-trips.ts';
+import { stageTwo } from './stage-two.ts';
+import { starting, takeover } from './start.ts';
+import { throughput } from './throughput.ts';
+import { sideBySide, telemetry, wire } from './wire.ts';
+
+/** Everything that the bench measures, in the order of its table. */
+export const MEASURES: readonly Measure[] = [
+  throughput,
+  latency,
+  roundTrips,
+  stageTwo,
+  wire,
+  sideBySide,
+  telemetry,
+  processes,
+  chats,
+  starting,
+  takeover,
+];

@@ -1,0 +1,67 @@
+import { Queue, Worker } from 'bullmq';
+import { connectRedis } from '../../shared/redis/connection.ts';
+import { CONCURRENCY, inFlight, messageOf, startBench } from './bench.ts';
+import type { Measure } from './figure.ts';
+import { instantModel, instantTelegram } from './instant.ts';
+
+const WINDOW_TOKENS = 200_000;
+const JOBS = 6_000;
+const MESSAGES = 4_000;
+const CHATS = 100;
+
+/** Bare BullMQ: live add, ten in flight, to a worker that does nothing. Jobs a second. */
+async function bareBullmq(redisAddress: string, jobs: number): Promise<number> {
+  const redis = connectRedis(redisAddress, 'patient');
+  await redis.flushall();
+  const queue = new Queue('bare', { connection: redis, defaultJobOptions: { removeOnComplete: true } });
+  let done = 0;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const worker = new Worker('bare', async () => {}, { connection: redis, concurrency: CONCURRENCY });
+  worker.on('completed', () => {
+    done += 1;
+    if (done === jobs) resolve();
+  });
+  await worker.waitUntilReady();
+  const startedMs = performance.now();
+  await inFlight(jobs, (n) => queue.add('job', { n }));
+  await promise;
+  const perSecond = (jobs / (performance.now() - startedMs)) * 1000;
+  await worker.close();
+  await queue.close();
+  redis.disconnect();
+  return perSecond;
+}
+
+/** Complete turns a second, from the first accept to the last reply, over many chats; and what each took of the core. */
+async function turns(redisAddress: string, messages: number): Promise<{ perSecond: number; cpuMs: number }> {
+  let sent = 0;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const telegram = instantTelegram(() => {
+    sent += 1;
+    if (sent === messages) resolve();
+  });
+  const bench = await startBench(redisAddress, { model: instantModel(WINDOW_TOKENS), telegram });
+  const startedMs = performance.now();
+  const startedCpu = process.cpuUsage();
+  await inFlight(messages, (n) => bench.inbox.accept(1, messageOf(n + 1, 1000 + (n % CHATS), `message ${n}`), ''));
+  await promise;
+  const perSecond = (messages / (performance.now() - startedMs)) * 1000;
+  const { user, system } = process.cpuUsage(startedCpu);
+  await bench.stop();
+  return { perSecond, cpuMs: (user + system) / 1_000 / messages };
+}
+
+/** Turns without a network beside jobs that do nothing. */
+export const throughput: Measure = {
+  name: 'throughput',
+  figures: {
+    ratio: { name: `complete turns over bare BullMQ, ${CHATS} chats, in process`, unit: '', aim: { atLeast: 0.35 } },
+  },
+  async take({ redisUrl }) {
+    await bareBullmq(redisUrl, JOBS / 4);
+    await turns(redisUrl, MESSAGES / 4);
+    const barePerSecond = await bareBullmq(redisUrl, JOBS);
+    const { perSecond, cpuMs } = await turns(redisUrl, MESSAGES);
+    return { ratio: perSecond / barePerSecond, turnsPerSecond: perSecond, barePerSecond, cpuMs };
+  },
+};
