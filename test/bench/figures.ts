@@ -6,7 +6,7 @@ import { roundTrips } from './round-trips.ts';
 import { stageTwo } from './stage-two.ts';
 import { starting, takeover } from './start.ts';
 import { throughput } from './throughput.ts';
-import { sideBySide, telemetry, wire } from './wire.ts';
+import { cluster, sideBySide, telemetry, wire } from './wire.ts';
 
 /** Everything that the bench measures, in the order of its table. */
 export const MEASURES: readonly Measure[] = [
@@ -18,6 +18,7 @@ export const MEASURES: readonly Measure[] = [
   sideBySide,
   telemetry,
   processes,
+  cluster,
   chats,
   starting,
   takeover,

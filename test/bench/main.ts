@@ -5,6 +5,7 @@ import { parseArgs } from 'node:util';
 import { provideRedis } from '../../shared/app/find-redis.ts';
 import { programPath } from '../../shared/base/config.ts';
 import { PROJECT_ROOT, refuse } from '../../shared/base/project.ts';
+import setUpRedis from '../environment/redis-setup.ts';
 import { type Ground, lineOf, type Measure, type Taken, takeRounds } from './figure.ts';
 import { MEASURES } from './figures.ts';
 import { drawFlameGraph } from './flame.ts';
@@ -52,6 +53,7 @@ async function bench(): Promise<void> {
     keep: false,
   });
   if (!redis.ok) return refuse([redis.problem]);
+  await setUpRedis();
   try {
     if (values.flame !== undefined) return await drawFlameGraph(redis.url, resolve(values.flame));
     const ground = { redisUrl: redis.url, before: values.before && resolve(values.before) };

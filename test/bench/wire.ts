@@ -1,6 +1,7 @@
 import { Redis } from 'ioredis';
 import { PROJECT_ROOT } from '../../shared/base/project.ts';
 import { temporaryBlobs } from '../fixture/blobs.ts';
+import { startCluster } from '../fixture/cluster.ts';
 import { type GatewayProcess, spawnRunning } from '../fixture/process.ts';
 import type { Measure } from './figure.ts';
 import { type Outside, startOutside } from './outside.ts';
@@ -14,11 +15,17 @@ const FIRST_CHAT = 1_000;
 /** The measured chats are fresh ones. */
 const MEASURED_CHAT = 100_000;
 
-/** A gateway of this or another version, as a real process over real HTTP, and the time that each turn takes of its core. */
-export async function cpuMsPerTurn(
+/** What a turn costs, and how many a second there are when each is answered at once. */
+export interface Cost {
+  readonly cpuMs: number;
+  readonly perSecond: number;
+}
+
+/** A gateway of this or another version, as a real process over real HTTP, and what a turn costs it. */
+export async function costOverHttp(
   redisUrl: string,
   more: { root?: string; env?: (outside: Outside) => Record<string, string> } = {},
-): Promise<number> {
+): Promise<Cost> {
   await emptied(redisUrl);
   const [outside, blobs] = await Promise.all([startOutside(0), temporaryBlobs()]);
   const env = { ...outside.env, ...blobs.env, REDIS_URL: redisUrl, ...more.env?.(outside) };
@@ -31,12 +38,13 @@ export async function cpuMsPerTurn(
   }
 }
 
-/** What a turn costs a gateway that runs, in ms of processor time. */
-export async function turnCost(gateway: GatewayProcess, outside: Outside): Promise<number> {
+/** What a turn costs a gateway that runs. */
+export async function turnCost(gateway: GatewayProcess, outside: Outside): Promise<Cost> {
   await outside.write({ messages: WARM_UP, chats: CHATS, firstChat: FIRST_CHAT });
   const beforeMs = cpuMsOf(gateway.pid);
-  await outside.write({ messages: MESSAGES, chats: CHATS, firstChat: MEASURED_CHAT });
-  return (cpuMsOf(gateway.pid) - beforeMs) / MESSAGES;
+  const answeredAtMs = await outside.write({ messages: MESSAGES, chats: CHATS, firstChat: MEASURED_CHAT });
+  const tookMs = (answeredAtMs.at(-1) ?? 0) - (answeredAtMs[0] ?? 0);
+  return { cpuMs: (cpuMsOf(gateway.pid) - beforeMs) / MESSAGES, perSecond: (MESSAGES * 1_000) / tookMs };
 }
 
 /** Empties a Redis. */
@@ -56,7 +64,7 @@ export const wire: Measure = {
       aim: { atMost: 2.5 },
     },
   },
-  take: async ({ redisUrl }) => ({ cpuMs: await cpuMsPerTurn(redisUrl) }),
+  take: async ({ redisUrl }) => ({ ...(await costOverHttp(redisUrl)) }),
 };
 
 /** The same turn beside another version's, one after the other. */
@@ -67,8 +75,8 @@ export const sideBySide: Measure = {
   },
   isPossible: ({ before }) => before !== undefined,
   async take({ redisUrl, before = PROJECT_ROOT }) {
-    const beforeMs = await cpuMsPerTurn(redisUrl, { root: before });
-    const nowMs = await cpuMsPerTurn(redisUrl);
+    const { cpuMs: beforeMs } = await costOverHttp(redisUrl, { root: before });
+    const { cpuMs: nowMs } = await costOverHttp(redisUrl);
     return { ratio: nowMs / beforeMs, nowMs, beforeMs };
   },
 };
@@ -80,13 +88,36 @@ export const telemetry: Measure = {
     ratio: { name: 'CPU of a turn, telemetry on over off', unit: '', aim: { atMost: 1.1 } },
   },
   async take({ redisUrl }) {
-    const offMs = await cpuMsPerTurn(redisUrl);
-    const onMs = await cpuMsPerTurn(redisUrl, {
+    const { cpuMs: offMs } = await costOverHttp(redisUrl);
+    const { cpuMs: onMs } = await costOverHttp(redisUrl, {
       env: ({ otlpUrl }) => ({
         OTEL_EXPORTER_OTLP_ENDPOINT: otlpUrl,
         OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
       }),
     });
     return { ratio: onMs / offMs, onMs, offMs };
+  },
+};
+
+const SHARDS = 12;
+
+/** A real cluster of three masters beside one Redis. On one machine they share its cores, so it shows what shards cost. */
+export const cluster: Measure = {
+  name: 'cluster',
+  figures: {
+    cpu: { name: `CPU of a turn, three masters with ${SHARDS} shards over one Redis`, unit: '', aim: undefined },
+    rate: { name: 'the same, turns a second', unit: '', aim: undefined },
+  },
+  async take({ redisUrl }) {
+    const one = await costOverHttp(redisUrl);
+    const masters = await startCluster();
+    const env = () => ({ REDIS_URL: '', REDIS_CLUSTER_NODES: masters.nodes, SHARDS: String(SHARDS) });
+    const three = await costOverHttp(redisUrl, { env }).finally(() => masters.stop());
+    return {
+      cpu: three.cpuMs / one.cpuMs,
+      rate: three.perSecond / one.perSecond,
+      onePerSecond: one.perSecond,
+      threePerSecond: three.perSecond,
+    };
   },
 };
