@@ -38,6 +38,13 @@ test('spans side by side have traces of their own', async () => {
   expect(new Set(seen).size).toBe(3);
 });
 
+test('ids of a thousand spans are whole and differ', async () => {
+  const spans = Array.from({ length: 1_000 }, () => trace.getTracer('test').startSpan('x').spanContext());
+  expect(new Set(spans.map(({ traceId }) => traceId)).size).toBe(spans.length);
+  expect(new Set(spans.map(({ spanId }) => spanId)).size).toBe(spans.length);
+  expect(spans.filter(({ traceId, spanId }) => !/^[\da-f]{32}-[\da-f]{16}$/.test(`${traceId}-${spanId}`))).toEqual([]);
+});
+
 test('a span continues the trace of a parent in another process, and does not claim that it is recorded', async () => {
   await telemetry.span(
     SPAN.turn,
