@@ -1,4 +1,5 @@
 import { Queue, Worker } from 'bullmq';
+import type { Redis } from 'ioredis';
 import { connectRedis } from '../../shared/redis/connection.ts';
 import { CONCURRENCY, inFlight, messageOf, startBench } from './bench.ts';
 import type { Measure } from './figure.ts';
@@ -32,8 +33,15 @@ async function bareBullmq(redisAddress: string, jobs: number): Promise<number> {
   return perSecond;
 }
 
-/** Complete turns a second, from the first accept to the last reply, over many chats; and what each took of the core. */
-async function turns(redisAddress: string, messages: number): Promise<{ perSecond: number; cpuMs: number }> {
+/** What turns came to: how many a second, and what each took of the gateway's core and of Redis'. */
+interface Turns {
+  perSecond: number;
+  cpuMs: number;
+  redisCpuMs: number;
+}
+
+/** Plays complete turns over many chats, from the first accept to the last reply. */
+async function turns(redisAddress: string, messages: number): Promise<Turns> {
   let sent = 0;
   const { promise, resolve } = Promise.withResolvers<void>();
   const telegram = instantTelegram(() => {
@@ -41,14 +49,22 @@ async function turns(redisAddress: string, messages: number): Promise<{ perSecon
     if (sent === messages) resolve();
   });
   const bench = await startBench(redisAddress, { model: instantModel(WINDOW_TOKENS), telegram });
+  const redisBeforeMs = await redisCpuMs(bench.redis);
   const startedMs = performance.now();
   const startedCpu = process.cpuUsage();
   await inFlight(messages, (n) => bench.inbox.accept(1, messageOf(n + 1, 1000 + (n % CHATS), `message ${n}`), ''));
   await promise;
   const perSecond = (messages / (performance.now() - startedMs)) * 1000;
   const { user, system } = process.cpuUsage(startedCpu);
+  const redisSpentMs = (await redisCpuMs(bench.redis)) - redisBeforeMs;
   await bench.stop();
-  return { perSecond, cpuMs: (user + system) / 1_000 / messages };
+  return { perSecond, cpuMs: (user + system) / 1_000 / messages, redisCpuMs: redisSpentMs / messages };
+}
+
+/** The processor time that a Redis has used so far. */
+async function redisCpuMs(redis: Redis): Promise<number> {
+  const seconds = (await redis.info('cpu')).matchAll(/^used_cpu_(?:user|sys):([\d.]+)/gm);
+  return [...seconds].reduce((sum, [, value]) => sum + Number(value) * 1_000, 0);
 }
 
 /** Turns without a network beside jobs that do nothing. */
@@ -61,7 +77,7 @@ export const throughput: Measure = {
     await bareBullmq(redisUrl, JOBS / 4);
     await turns(redisUrl, MESSAGES / 4);
     const barePerSecond = await bareBullmq(redisUrl, JOBS);
-    const { perSecond, cpuMs } = await turns(redisUrl, MESSAGES);
-    return { ratio: perSecond / barePerSecond, turnsPerSecond: perSecond, barePerSecond, cpuMs };
+    const { perSecond, ...spent } = await turns(redisUrl, MESSAGES);
+    return { ratio: perSecond / barePerSecond, turnsPerSecond: perSecond, barePerSecond, ...spent };
   },
 };
