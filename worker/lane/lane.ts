@@ -89,6 +89,8 @@ export interface Lane {
     record: OutcomeRecord,
     also?: readonly OutcomeRecord[],
   ): Promise<{ result: 'settled' | 'repeated' | 'fenced'; next?: Head }>;
+  /** Removes the consumers of earlier versions that are gone, each with nothing pending; returns how many. */
+  forgetConsumers(idleMs?: number): Promise<number>;
   /** Dead-letters an entry that names no chat, or that cannot be begun. */
   discard(entry: EntryId, record: OutcomeRecord, alert: string): Promise<boolean>;
 }
@@ -114,6 +116,12 @@ export type Begun =
   /** The reply was lost, and another attempt took over before the command was re-sent. */
   | { kind: 'fenced' };
 
+/** Every dispatcher reads as this consumer. */
+const CONSUMER = 'dispatcher';
+/** Each process of an earlier version read the alerts as a consumer of its own; today they are read by position. */
+const EARLIER_ALERT_GROUP = 'alerter';
+/** A consumer that has not read for so long is gone. One that reads again is made anew. */
+const CONSUMER_GONE_MS = 3_600_000;
 const READMIT_MAX = 1_000;
 const LANE_MESSAGES_MAX = 50;
 type HeadReply = [EntryId, LaneKey, string];
@@ -133,6 +141,7 @@ export function createLane(redis: RedisClient, keys: Keys, messagesMax = LANE_ME
   const write = script<string>('write');
   const settle = script<SettleReply>('settle');
   const discard = script<number>('discard');
+  const forget = script<number>('forget-consumers');
   return {
     nowMs: clock.nowMs,
     ledger: createLedger(redis, keys),
@@ -143,7 +152,7 @@ export function createLane(redis: RedisClient, keys: Keys, messagesMax = LANE_ME
     },
     async admit(count) {
       const call = ++calls;
-      const args = [INBOUND_GROUP, 'dispatcher', count, keys.lanePrefix, keys.turnPrefix, messagesMax, BURST_MAX, call];
+      const args = [INBOUND_GROUP, CONSUMER, count, keys.lanePrefix, keys.turnPrefix, messagesMax, BURST_MAX, call];
       const at = [keys.inbound, keys.lanes, keys.absent, admitted];
       const ask = () => admit(at, args);
       const [[newest, read, heads, broken, cancelled]] = await clock.learn(ask, ([, timeMs]) => timeMs);
@@ -165,6 +174,10 @@ export function createLane(redis: RedisClient, keys: Keys, messagesMax = LANE_ME
     settle: (attempt, record, also = []) => settleAttempt(settle, keys, attempt, record, also),
     refusedBehind: (lane, isTold) => readRefused(redis, keys, lane, isTold),
     glance: (entries) => readGlances(redis, keys, entries),
+    async forgetConsumers(idleMs = CONSUMER_GONE_MS) {
+      const ofInbound = await forget([keys.inbound], [INBOUND_GROUP, CONSUMER, idleMs, '']);
+      return ofInbound + (await forget([keys.alerts], [EARLIER_ALERT_GROUP, '', idleMs, 1]));
+    },
     async discard(entry, record, alert) {
       const at = [keys.inbound, keys.outcomes, keys.dead, keys.alerts, keys.counts, keys.turn(entry)];
       const isDiscarded = (await discard(at, [entry, INBOUND_GROUP, JSON.stringify(record), alert])) === 1;

@@ -50,6 +50,8 @@ export async function reconcile(ports: Omit<ReconcilerPorts, 'everyMs'>): Promis
   const delays = await ports.queue.correctDelays(ports.lane.nowMs());
   if (delays.begunAnew > 0) ports.log.warn(delays, 'delays of a clock that was ahead began anew');
   await ports.discard(broken);
+  const gone = await ports.lane.forgetConsumers();
+  if (gone > 0) ports.log.info({ gone }, 'consumers that are gone were removed');
   await proveLedger(ports);
 }
 
