@@ -3,7 +3,7 @@ import { alertCommand } from '../../shared/flow/alert.ts';
 import { createLossTeller, type TellLoss } from '../../shared/flow/data-loss.ts';
 import { commandIn, encodeMessage, type InboundMessage, laneOf } from '../../shared/flow/message.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
-import { type EntryId, keysOf, shardOf } from '../../shared/redis/keys.ts';
+import { type EntryId, fieldOfUpdate, keysOf, shardOf } from '../../shared/redis/keys.ts';
 import { bindScript } from '../../shared/redis/script.ts';
 import { cancels, isPermitted } from '../../shared/telegram/commands.ts';
 import type { GroupMove } from './read-move.ts';
@@ -83,7 +83,8 @@ export function createInbox(redis: RedisClient, shards: number): Inbox {
 
 function keysFor(shard: number, botId: number, { updateId, chatId, messageId }: InboundMessage): string[] {
   const keys = keysOf(shard);
-  return [keys.seen(botId, updateId), keys.inbound, keys.counts, keys.written(botId, chatId, messageId)];
+  const of = [keys.updates(botId, updateId), keys.inbound, keys.counts, keys.written(botId, chatId, messageId)];
+  return [...of, keys.seenBefore(botId, updateId)];
 }
 
 function fieldsOf(message: InboundMessage, traceparent: string): (string | number)[] {
@@ -93,5 +94,6 @@ function fieldsOf(message: InboundMessage, traceparent: string): (string | numbe
     traceparent,
     cancelledBy(message),
     message.forwardedFrom === undefined ? '' : 1,
+    fieldOfUpdate(message.updateId),
   ];
 }

@@ -57,7 +57,10 @@ export interface Keys {
   readonly turnPrefix: string;
   readonly chatPrefix: string;
   readonly remindersPrefix: string;
-  seen(botId: number, updateId: number): string;
+  /** Hash: the entries of neighbouring updates, by `fieldOfUpdate`. */
+  updates(botId: number, updateId: number): string;
+  /** The entry of an update, where a process of an earlier version looks for it. */
+  seenBefore(botId: number, updateId: number): string;
   /**
    * The entry of a message that was accepted, by its id in its chat; with a prefix where it was accepted as an edit.
    */
@@ -96,6 +99,9 @@ export type SessionId = string & { readonly session: unique symbol };
 /** The stream's consumer group; every dispatcher reads as the same consumer, because admission is one atomic step. */
 export const INBOUND_GROUP = 'dispatcher';
 
+/** A hash of no more fields than this is one short string for every version of Redis: a sixth of what keys of their own take. */
+const UPDATES_OF_A_BUCKET = 128;
+
 /** Name of the BullMQ queue of each shard. */
 export const TURNS_QUEUE = 'turns';
 
@@ -112,6 +118,11 @@ export function commandLaneOf(chat: ChatKey): LaneKey {
 /** The chat of a lane. */
 export function chatOf(lane: LaneKey): ChatKey {
   return (lane.endsWith('!') ? lane.slice(0, -1) : lane) as ChatKey;
+}
+
+/** The field of an update in its bucket; see `Keys.updates`. */
+export function fieldOfUpdate(updateId: number): number {
+  return updateId % UPDATES_OF_A_BUCKET;
 }
 
 /** Reads a chat key from external text; `undefined` when it is none. */
@@ -175,7 +186,8 @@ export function keysOf(shard: number): Keys {
     chatPrefix: `${tag}:chat:`,
     remindersPrefix: `${tag}:reminders:`,
     admitted: (caller) => `${tag}:admitted:${caller}`,
-    seen: (botId, updateId) => `${tag}:seen:${botId}:${updateId}`,
+    updates: (botId, updateId) => `${tag}:updates:${botId}:${Math.floor(updateId / UPDATES_OF_A_BUCKET)}`,
+    seenBefore: (botId, updateId) => `${tag}:seen:${botId}:${updateId}`,
     written: (botId, chatId, messageId) => `${tag}:written:${botId}:${chatId}:${messageId}`,
     lane: (lane) => `${tag}:lane:${lane}`,
     turn: (entry) => `${tag}:turn:${entry}`,

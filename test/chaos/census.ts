@@ -58,7 +58,8 @@ function rulesOf(keys: Keys, botId: number): Rule[] {
     ["queue's log of events", 'single', true, `${queue}:events`],
     ["queue's own", 'single', true, `${queue}:`],
     ['turns', 'kept', false, keys.turn('' as EntryId)],
-    ['updates seen', 'kept', false, seenPrefix(keys, botId)],
+    ['updates seen', 'kept', false, keys.updates(botId, 0).slice(0, -1)],
+    ['updates seen, each', 'kept', false, keys.seenBefore(botId, 0).slice(0, -1)],
     ['entries by message', 'kept', false, keys.written(botId, 0, 0).slice(0, -'0:0'.length)],
     ['chats', 'kept', true, keys.chat('' as ChatKey)],
     ['sessions', 'kept of a session', true, keys.session('' as SessionId)],
@@ -92,8 +93,6 @@ function rulesOf(keys: Keys, botId: number): Rule[] {
     ['storm of overflows', 'single', false, keys.storm],
   ];
 }
-
-const seenPrefix = (keys: Keys, botId: number): string => keys.seen(botId, 0).slice(0, -1);
 
 /** Sorts keys into families. Pure. */
 export function familyTeller(keys: Keys, botId: number): (key: string) => Family {

@@ -1,4 +1,4 @@
-import { TURNS_QUEUE } from '../../shared/redis/keys.ts';
+import { fieldOfUpdate, TURNS_QUEUE } from '../../shared/redis/keys.ts';
 import { createBookStore } from '../../worker/alerts/book-store.ts';
 import { ALERT_CHAT } from '../fixture/gateway.ts';
 import type { ClaudeCall } from '../stand-in/claude/reaction.ts';
@@ -49,7 +49,9 @@ export interface Evidence {
 export async function entriesOf(world: ChaosWorld, asked: readonly Asked[]): Promise<Map<number, string>> {
   const { peek, keys, telegram } = world;
   if (asked.length === 0) return new Map();
-  const found = await peek.mget(asked.map(({ updateId }) => keys.seen(telegram.botId, updateId)));
+  const entryOf = (updateId: number) =>
+    peek.hget(keys.updates(telegram.botId, updateId), String(fieldOfUpdate(updateId)));
+  const found = await Promise.all(asked.map(({ updateId }) => entryOf(updateId)));
   const pairs = asked.map(({ updateId }, index): [number, string | null] => [updateId, found[index] ?? null]);
   return new Map(pairs.filter((pair): pair is [number, string] => pair[1] !== null));
 }

@@ -110,7 +110,7 @@ test('familyTeller maps a key to its family', () => {
   const keys = keysOf(0);
   const familyOf = familyTeller(keys, BOT);
   expect(familyOf(keys.inbound).purpose).toBe('under way');
-  expect(familyOf(keys.seen(BOT, 501)).name).toBe('updates seen');
+  expect(familyOf(keys.updates(BOT, 501)).name).toBe('updates seen');
   expect(familyOf(`${keys.lanePrefix}1001`).name).toBe('lane of a chat');
   expect(familyOf(`${keys.turnPrefix}1-0`)).toMatchObject({ name: 'turns', lasts: false });
   expect(familyOf(`${keys.queuePrefix}:${TURNS_QUEUE}:${jobIdOf('1-0' as EntryId)}:lock`).name).toBe('jobs');

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import {
   chatKey,
   type EntryId,
+  fieldOfUpdate,
   jobIdOf,
   keysOf,
   parseChatKey,
@@ -125,7 +126,14 @@ function allKeysOf(shard: number): string[] {
     ],
     ...[keys.lane(chat), keys.chat(chat), keys.turn('1-0' as EntryId)],
     ...[keys.session('s-1' as SessionId), keys.log('s-1' as SessionId), keys.archive('s-1' as SessionId)],
-    ...[keys.seen(1, 2), keys.written(1, 2, 3), keys.media('s-1'), keys.blob('s-1'), keys.poller(1)],
+    ...[
+      keys.updates(1, 2),
+      keys.seenBefore(1, 2),
+      keys.written(1, 2, 3),
+      keys.media('s-1'),
+      keys.blob('s-1'),
+      keys.poller(1),
+    ],
     ...[keys.jobsWaiting, keys.jobsActive],
   ];
 }
@@ -145,9 +153,12 @@ test('a key prefix followed by an id is the key that the code builds for that id
   expect(`${keys.turnPrefix}17-0`).toBe(keys.turn('17-0' as EntryId));
 });
 
-test('the seen key is different for each bot and each update', () => {
-  const { seen } = keysOf(0);
-  expect(new Set([seen(1, 23), seen(12, 3), seen(1, 2), seen(2, 1)]).size).toBe(4);
+test('every update of every bot has a place of its own', () => {
+  const { updates } = keysOf(0);
+  const places = [1, 2, 12].flatMap((bot) =>
+    Array.from({ length: 600 }, (_, update) => `${updates(bot, update)} ${fieldOfUpdate(update)}`),
+  );
+  expect(new Set(places).size).toBe(places.length);
 });
 
 test('every entry has a job id that BullMQ accepts, and no two entries share one', () => {
