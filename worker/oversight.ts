@@ -87,6 +87,7 @@ function watchdogPorts(
       pollAgeMs: limits?.pollAgeMs ?? POLL_AGE_MS,
       providerDownMs: limits?.providerDownMs ?? PROVIDER_DOWN_MS,
       totalDailyTokens: config.TOTAL_DAILY_TOKENS,
+      deadLettersMax: config.DEAD_LETTERS_MAX,
     },
     trouble: watchRedis({ channels, log, afterMs: limits?.redisTroubleMs ?? REDIS_TROUBLE_MS }),
     ...(config.DEADMAN_URL !== undefined && { deadMan }),

@@ -106,6 +106,7 @@ const environment = z.object({
   MAX_ATTEMPTS: positive.default(5),
   COMMENT_WAIT_MS: shortWait.default(250),
   LANE_MAX_MESSAGES: positive.default(50),
+  DEAD_LETTERS_MAX: positive.default(10_000),
   CHAT_DAILY_TOKENS: positive.optional(),
   TOTAL_DAILY_TOKENS: positive.optional(),
   UNANSWERED_ALERT_MS: milliseconds.default(120_000),

@@ -123,14 +123,29 @@ export function budgetCondition(spentTokens: number, totalTokens: number): Condi
   };
 }
 
-/** Failed messages that no operator has handled. */
-export function deadLettersAlert(letters: number): Condition {
-  return {
-    cause: 'dead-letters',
-    text: `Dead letters pile up: ${letters} failed messages wait for somebody to replay or purge them.`,
-    messages: letters,
-  };
+/** The level at which a shard has as many dead letters as it may, and the oldest begin to go. */
+export const LETTERS_FULL = 'full';
+
+/**
+ * Failed messages that no operator has handled. `fullest` is the largest number of a shard, `max` the most that it may
+ * have.
+ */
+export function deadLettersAlert(pile: { letters: number; fullest: number; max: number; dropped: number }): Condition {
+  const { letters, fullest, max, dropped } = pile;
+  const [level, more] =
+    fullest >= max
+      ? [LETTERS_FULL, `The oldest are removed for good from now on, ${dropped} so far.`]
+      : fullest >= max * LETTERS_SHARE
+        ? ['nearly full', `From ${max} on the oldest are removed for good.`]
+        : ['', ''];
+  const text = `Dead letters pile up: ${letters} failed messages wait for somebody to replay or purge them.`;
+  if (level === '') return { cause: 'dead-letters', text, messages: letters };
+  const fill = `A shard has ${fullest} of at most ${max} (DEAD_LETTERS_MAX). ${more}`;
+  return { cause: 'dead-letters', level, text: `${text} ${fill}`, messages: letters };
 }
+
+/** The share of the most dead letters at which the operator is warned. */
+export const LETTERS_SHARE = 0.8;
 
 /** A channel that takes no alerts. */
 export function alertChannelAlert(lastsMs: number, why: string): Condition {

@@ -3,6 +3,7 @@ import type { RedisClient } from '../../shared/redis/connection.ts';
 import { type Keys, keysOf } from '../../shared/redis/keys.ts';
 import { compareStreamIds, msOf } from '../../shared/redis/stream-id.ts';
 import { bindReplay } from '../lane/dead-letters.ts';
+import { LETTERS_DROPPED } from '../watch/snapshot.ts';
 import { withRedis } from './connection.ts';
 import { aboutOf, allLetters, fieldOf, findLetter, LETTER_NAME, lineOf, objectOf } from './dead-letter.ts';
 import { type CliOutput, UsageError } from './output.ts';
@@ -83,15 +84,22 @@ function parsed(args: string[], action: Action): Pick<DeadTask, 'id' | 'options'
 async function list({ redis, shards, options, output }: DeadTask): Promise<number> {
   const limit = Number(options.limit ?? LIMIT_DEFAULT);
   const letters = await allLetters(redis, shards);
+  const dropped = await droppedOf(redis, shards);
   const newest = letters.sort((one, other) => compareStreamIds(other.id, one.id)).slice(0, limit);
-  if (options.json) output.line(JSON.stringify({ total: letters.length, letters: newest.map(aboutOf) }));
+  if (options.json) output.line(JSON.stringify({ total: letters.length, dropped, letters: newest.map(aboutOf) }));
   else {
     output.line(
       `${letters.length} dead letters${letters.length > newest.length ? `, the newest ${newest.length}` : ''}`,
     );
     for (const letter of newest) output.line(lineOf(letter));
+    if (dropped > 0) output.line(`${dropped} older ones were removed, because there were too many (DEAD_LETTERS_MAX)`);
   }
   return 0;
+}
+
+async function droppedOf(redis: RedisClient, shards: readonly Keys[]): Promise<number> {
+  const counts = await Promise.all(shards.map(({ counts }) => redis.hget(counts, LETTERS_DROPPED)));
+  return counts.reduce((sum, count) => sum + Number(count ?? 0), 0);
 }
 
 async function show({ redis, shards, id, options, output }: DeadTask): Promise<number> {

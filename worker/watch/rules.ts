@@ -4,6 +4,7 @@ import {
   conflictAlert,
   deadLettersAlert,
   idleAlert,
+  LETTERS_SHARE,
   memoryAlert,
   noDeliveryAlert,
   noPollAlert,
@@ -36,6 +37,8 @@ export interface RuleLimits {
   providerDownMs: number;
   /** The day's budget of all chats; `undefined` when there is none. */
   totalDailyTokens: number | undefined;
+  /** The most dead letters of a shard. */
+  deadLettersMax: number;
 }
 
 export const POLL_AGE_MS = 120_000;
@@ -166,9 +169,12 @@ function spentBudget({ now: { spentTokens }, limits: { totalDailyTokens } }: Wat
   return [budgetCondition(spentTokens, totalDailyTokens)];
 }
 
-function manyDeadLetters({ now }: Watch): Condition[] {
+function manyDeadLetters({ now, limits: { deadLettersMax: max } }: Watch): Condition[] {
   const letters = sum(now.shards, (shard) => shard.deadLetters);
-  return letters >= DEAD_LETTERS_MANY ? [deadLettersAlert(letters)] : [];
+  const fullest = Math.max(0, ...now.shards.map((shard) => shard.deadLetters));
+  if (letters < DEAD_LETTERS_MANY && fullest < max * LETTERS_SHARE) return [];
+  const dropped = sum(now.shards, (shard) => shard.lettersDropped);
+  return [deadLettersAlert({ letters, fullest, max, dropped })];
 }
 
 /**

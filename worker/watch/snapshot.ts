@@ -36,6 +36,8 @@ export interface ShardSnapshot {
   nextJob?: string;
   jobsActive: number;
   deadLetters: number;
+  /** How many were ever removed because there were too many. */
+  lettersDropped: number;
 }
 
 /** A message that has no outcome yet. */
@@ -58,6 +60,8 @@ export interface RedisState {
 }
 
 const OVERDUE_MAX = 2_000;
+/** The field of the counts; see `drop-letters.lua`. */
+export const LETTERS_DROPPED = 'lettersDropped';
 
 type OverdueReply = [messages: number, chats: number, entry: string, chat: string, traceparent: string];
 
@@ -117,13 +121,14 @@ async function readShard(
   beforeMs: number,
 ): Promise<ShardSnapshot> {
   const keys = keysOf(shard);
-  const [unanswered, late, jobsWaiting, nextJob, jobsActive, deadLetters] = await Promise.all([
+  const [unanswered, late, jobsWaiting, nextJob, jobsActive, deadLetters, dropped] = await Promise.all([
     redis.xlen(keys.inbound),
     overdue([keys.inbound, keys.absent], [`(${Math.max(1, beforeMs)}-0`, keys.turnPrefix, REPLIED, OVERDUE_MAX]),
     redis.llen(keys.jobsWaiting),
     redis.lindex(keys.jobsWaiting, -1),
     redis.llen(keys.jobsActive),
     redis.xlen(keys.dead),
+    redis.hget(keys.counts, LETTERS_DROPPED),
   ]);
   return {
     shard,
@@ -133,6 +138,7 @@ async function readShard(
     ...(nextJob !== null && { nextJob }),
     jobsActive,
     deadLetters,
+    lettersDropped: Number(dropped ?? 0),
   };
 }
 

@@ -12,6 +12,7 @@ import { type BookStore, createBookStore, type ShardNews, type StoredBook } from
 import type { Condition } from '../alerts/incident.ts';
 import type { RedisTrouble } from '../alerts/redis-trouble.ts';
 import { createDeadMan, type DeadMan } from './dead-man.ts';
+import { createLetterCap } from './letter-cap.ts';
 import type { Watching } from './readiness.ts';
 import { conditionsOf, isPolled, type RuleLimits } from './rules.ts';
 import { createSnapshotReader, type Snapshot } from './snapshot.ts';
@@ -91,6 +92,7 @@ function createLook(ports: WatchdogPorts, deadMan: DeadMan | undefined, seen: Se
   const readSnapshot = createSnapshotReader(ports.redis, ports.shards, ports.limits.unansweredMs);
   /** Reports this process, which proves that Redis takes writes; returns Redis' time. */
   const showWorker = bindScript<number>(ports.redis, join(import.meta.dirname, 'show-worker.lua'));
+  const capLetters = createLetterCap({ ...ports, lettersMax: ports.limits.deadLettersMax });
   const workerId = `${hostname()} ${process.pid} ${randomUUID()}`;
   let sinceMs: number | undefined;
   let nextLookMs = performance.now() + ports.everyMs;
@@ -104,6 +106,7 @@ function createLook(ports: WatchdogPorts, deadMan: DeadMan | undefined, seen: Se
     const watch = now && { now, before: seen.last, sinceMs, limits: ports.limits };
     const conditions = watch && conditionsOf(watch);
     await keepBook({ ...ports, store }, stored, { nowMs, ...(conditions && { conditions }) });
+    if (now) await capLetters(now, stored.book);
     ports.trouble.worked();
     if (watch && conditions?.length === 0 && isPolled(watch)) deadMan?.ping();
     seen.last = now ?? seen.last;

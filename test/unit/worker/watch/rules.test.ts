@@ -5,7 +5,13 @@ import { conditionsOf, isPolled } from '../../../../worker/watch/rules.ts';
 import type { ShardSnapshot, Snapshot } from '../../../../worker/watch/snapshot.ts';
 
 const NOW = 1_800_000_000_000;
-const LIMITS = { unansweredMs: 60_000, pollAgeMs: 120_000, providerDownMs: 35_000, totalDailyTokens: 1_000 };
+const LIMITS = {
+  unansweredMs: 60_000,
+  pollAgeMs: 120_000,
+  providerDownMs: 35_000,
+  totalDailyTokens: 1_000,
+  deadLettersMax: 1_000,
+};
 const QUIET: ShardSnapshot = {
   shard: 0,
   overdue: { messages: 0, chats: 0 },
@@ -13,6 +19,7 @@ const QUIET: ShardSnapshot = {
   jobsWaiting: 0,
   jobsActive: 0,
   deadLetters: 0,
+  lettersDropped: 0,
 };
 const POLLED: PollRecord = { firstMs: NOW - 9_000_000, lastAnswerMs: NOW - 50_000 };
 
@@ -178,4 +185,14 @@ test('isPolled is true only if Telegram answered a poll in the last two minutes'
   expect(polled(ofPoll({ lastAnswerMs: NOW - 120_000 }))).toBe(false);
   expect(polled(snapshot({ poll: undefined }))).toBe(false);
   expect(polled(snapshot({ poll: { firstMs: NOW } }))).toBe(false);
+});
+
+test('dead letters warn at 80 % of what a shard may have, and say when the oldest go', () => {
+  const at = (deadLetters: number) => found(ofShard({ deadLetters, lettersDropped: 3 }))[0];
+  expect(at(799)?.level).toBeUndefined();
+  expect(at(800)).toMatchObject({ level: 'nearly full', text: expect.stringContaining('800 of at most 1000') });
+  expect(at(1_000)).toMatchObject({ level: 'full', text: expect.stringContaining('3 so far') });
+  const few = { ...LIMITS, deadLettersMax: 10 };
+  const [warned] = conditionsOf({ now: ofShard({ deadLetters: 8 }), before: undefined, sinceMs: 0, limits: few });
+  expect(warned).toMatchObject({ cause: 'dead-letters', level: 'nearly full' });
 });

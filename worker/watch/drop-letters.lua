@@ -1,0 +1,16 @@
+-- Removes the oldest dead letters of a shard that has too many, and counts them.
+-- KEYS  1 dead   2 counts
+-- ARGV  1 most dead letters   2 most to remove at once
+-- Reply {ledger record (JSON) of each that was removed}
+-- include: entry
+local surplus = math.min(redis.call('XLEN', KEYS[1]) - tonumber(ARGV[1]), tonumber(ARGV[2]))
+if surplus <= 0 then
+  return {}
+end
+local records = {}
+redis.call('HINCRBY', KEYS[2], 'lettersDropped', surplus)
+for _, letter in ipairs(redis.call('XRANGE', KEYS[1], '-', '+', 'COUNT', surplus)) do
+  redis.call('XDEL', KEYS[1], letter[1])
+  records[#records + 1] = field(letter[2], 'record') or ''
+end
+return records

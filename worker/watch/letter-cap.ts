@@ -1,0 +1,53 @@
+import { join } from 'node:path';
+import type { Logger } from '../../shared/base/log.ts';
+import type { RedisClient } from '../../shared/redis/connection.ts';
+import { fieldsOf } from '../../shared/redis/fields.ts';
+import { keysOf } from '../../shared/redis/keys.ts';
+import { bindScript } from '../../shared/redis/script.ts';
+import type { Book, Notice } from '../alerts/book.ts';
+import { LETTERS_FULL } from '../alerts/conditions.ts';
+import { incidentOf } from '../alerts/incident.ts';
+import type { Snapshot } from './snapshot.ts';
+
+export interface LetterCapPorts {
+  redis: RedisClient;
+  log: Logger;
+  /** Of each shard. */
+  lettersMax: number;
+}
+
+const DROPPED_AT_ONCE = 100;
+const INCIDENT = incidentOf({ cause: 'dead-letters' });
+
+/**
+ * Keeps the dead letters of each shard to a number: the oldest go, counted and logged without their content, but only
+ * once an operator has been notified that this begins. Until then, and while no alert can be sent, all stay.
+ *
+ * Contract: the returned function may be repeated and run by several processes at once. It rejects when Redis cannot be
+ * reached.
+ */
+export function createLetterCap({ redis, log, lettersMax }: LetterCapPorts) {
+  const drop = bindScript<string[]>(redis, join(import.meta.dirname, 'drop-letters.lua'));
+  return async (now: Pick<Snapshot, 'shards' | 'alerting'>, book: Book): Promise<void> => {
+    const over = now.shards.filter(({ deadLetters }) => deadLetters > lettersMax);
+    if (over.length === 0 || now.alerting.failing !== undefined || !(await isNotified(redis, book))) return;
+    for (const { shard } of over) {
+      const keys = keysOf(shard);
+      const records = await drop([keys.dead, keys.counts], [lettersMax, DROPPED_AT_ONCE]);
+      for (const record of records)
+        log.warn({ shard, record }, 'the oldest dead letter was removed: there are too many');
+    }
+  };
+}
+
+/** A notice leaves its queue when an operator has it. */
+async function isNotified(redis: RedisClient, book: Book): Promise<boolean> {
+  const incident = book.get(INCIDENT);
+  if (!incident?.isOpen || incident.notified?.level !== LETTERS_FULL) return false;
+  const waiting = await redis.xrange(keysOf(0).notices, '-', '+');
+  return waiting.every(([, fields]) => incidentIn(fieldsOf(fields).get('notice')) !== INCIDENT);
+}
+
+function incidentIn(notice: string | undefined): string {
+  return (JSON.parse(notice ?? '{}') as Partial<Notice>).incident ?? '';
+}
