@@ -6,7 +6,7 @@ import { keysOf } from '../shared/redis/keys.ts';
 import { blobStoreAlert, otherBlobStoreAlert } from './alerts/messages.ts';
 import type { Blobs } from './blob/blobs.ts';
 import { BLOB_LIMITS, type BlobTrouble, startBlobKeeper } from './blob/keeper.ts';
-import { blobsAt } from './blob/open.ts';
+import { openBlobStore } from './blob/open.ts';
 import { reportedBlobs } from './blob/reported.ts';
 import { unpackSegment } from './session/segment.ts';
 import type { WorkerPorts } from './worker.ts';
@@ -21,22 +21,22 @@ export interface ShardBlobs {
 const TROUBLE_EVERY_MS = 10_000;
 
 /**
- * Opens the blobs of a shard and starts their keeper. Touches no file yet: a disk that is not there is trouble, later.
+ * Opens the blobs of a shard and starts their keeper. Touches nothing yet: a disk or a server that is not there is trouble, later.
  */
 export function openBlobs(
   { config, instruments: { log }, limits }: WorkerPorts,
   redis: RedisClient,
   shard: number,
 ): ShardBlobs {
-  const place = config.BLOB_URL;
-  const own = blobsAt(place, shard);
-  if (place.kind === 'redis' || own === undefined) return { blobs: undefined, keeper: undefined };
+  const store = openBlobStore(config.BLOB_URL);
+  if (store === undefined) return { blobs: undefined, keeper: undefined };
+  const own = store.blobsOf(shard);
   const tell = teller(async (alert) => void (await redis.call(...alertCommand(keysOf(0), alert))));
   const keeper = startBlobKeeper({
     redis,
     keys: keysOf(shard),
     blobs: own,
-    folder: place.folder,
+    storeId: store.id,
     log,
     limits: { ...BLOB_LIMITS, ...limits },
     countRecords,

@@ -3,12 +3,29 @@ import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { PROJECT_ROOT } from './project.ts';
 
-/** Where the bytes of files and archives are: in a folder, or in Redis itself. */
-export type BlobPlace = { readonly kind: 'files'; readonly folder: string } | { readonly kind: 'redis' };
+/** Where the bytes of files and archives are: in a folder, in a bucket of an S3-compatible store, or in Redis itself. */
+export type BlobPlace = { readonly kind: 'files'; readonly folder: string } | BucketPlace | { readonly kind: 'redis' };
 
-const EXPECTED = 'expected file:///an/absolute/folder, a folder relative to the project such as data/blobs, or redis:';
-const NO_S3 =
-  's3:// is not supported by this version; use a folder that all worker machines share (file:///…), or redis:';
+/** A part of a bucket. Who may use it is not said here: the client finds its keys in the environment. */
+export interface BucketPlace {
+  readonly kind: 's3';
+  readonly bucket: string;
+  /** What the names of our objects begin with: empty, or with a slash at its end. */
+  readonly prefix: string;
+  /** `undefined` for Amazon's own. */
+  readonly endpoint: string | undefined;
+  readonly region: string;
+}
+
+const EXPECTED =
+  'expected file:///an/absolute/folder, a folder relative to the project such as data/blobs, s3://bucket/prefix?region=…, or redis:';
+const EXPECTED_S3 =
+  'expected s3://bucket or s3://bucket/prefix, with ?region=… for Amazon, or ?endpoint=https://… for another server';
+const NO_KEYS = 'the keys of s3:// belong into AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY';
+const BUCKET = /^[a-z\d][a-z\d.-]{1,61}[a-z\d]$/;
+const PREFIX = /^(?:[\w.-]+\/)*$/;
+/** What servers call the region that has no name. */
+const ANY_REGION = 'us-east-1';
 
 /**
  * The setting that says where blobs are. A relative folder is one of the project, whatever the working directory is.
@@ -23,7 +40,7 @@ export const blobPlace = z.string().transform((text, context): BlobPlace => {
 /** The place, or what is wrong with it. */
 function placeOf(text: string): BlobPlace | string {
   if (/^redis:(?:\/\/)?$/.test(text)) return { kind: 'redis' };
-  if (text.startsWith('s3:')) return NO_S3;
+  if (text.startsWith('s3:')) return URL.canParse(text) ? bucketOf(new URL(text)) : EXPECTED_S3;
   if (/^file:\/\//.test(text)) return /^file:\/\/\/[^/]/.test(text) ? absolute(text) : EXPECTED;
   const folder = text.replace(/^file:/, '');
   if (folder === '' || folder.includes('\0') || /^[a-z][a-z\d+.-]*:/i.test(folder)) return EXPECTED;
@@ -36,4 +53,21 @@ function absolute(url: string): BlobPlace | string {
   } catch {
     return EXPECTED;
   }
+}
+
+function bucketOf({ username, password, host, pathname, searchParams, hash }: URL): BucketPlace | string {
+  if (username !== '' || password !== '') return NO_KEYS;
+  const prefix = pathname.replace(/^\/+|\/+$/g, '').replace(/.$/, '$&/');
+  const { endpoint, region, ...others } = Object.fromEntries(searchParams);
+  const isNamed = BUCKET.test(host) && PREFIX.test(prefix) && hash === '' && Object.keys(others).length === 0;
+  const isPlaced = endpoint === undefined ? region !== undefined : isHttp(endpoint);
+  if (!isNamed || !isPlaced || region === '') return EXPECTED_S3;
+  return { kind: 's3', bucket: host, prefix, endpoint, region: region ?? ANY_REGION };
+}
+
+/** An address without keys: it is shown to the operator. */
+function isHttp(text: string): boolean {
+  if (!URL.canParse(text)) return false;
+  const { protocol, username, password, search } = new URL(text);
+  return /^https?:$/.test(protocol) && username === '' && password === '' && search === '';
 }

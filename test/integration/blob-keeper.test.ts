@@ -91,12 +91,21 @@ async function givenOldArchive(segments: number): Promise<string[]> {
 }
 
 async function bound(): Promise<void> {
-  await createBinding(redis, folder)();
+  await createBinding(redis, () => storeIdOf(folder))();
 }
 
 function keeper(limits: Partial<BlobLimits> = {}, onTrouble: (trouble: BlobTrouble) => void = () => {}) {
   const all = { blobEveryMs: 20, orphanMs: HOUR_MS, boundMs: 0, ...limits };
-  const service = startBlobKeeper({ redis, keys, blobs, log, countRecords, folder, limits: all, onTrouble });
+  const service = startBlobKeeper({
+    redis,
+    keys,
+    blobs,
+    log,
+    countRecords,
+    storeId: () => storeIdOf(folder),
+    limits: all,
+    onTrouble,
+  });
   stops.push(() => service.stop());
 }
 
@@ -237,7 +246,9 @@ test('the keeper moves at the start, and the sweep follows', async () => {
 });
 
 test('a process with another folder moves and removes nothing, and says so each time', async () => {
-  await storeIdOf(await temporaryFolder().then((other) => createBinding(redis, other)().then(() => other)));
+  await storeIdOf(
+    await temporaryFolder().then((other) => createBinding(redis, () => storeIdOf(other))().then(() => other)),
+  );
   await givenOldFile(Buffer.from('a file'));
   await blobs.put('media', Buffer.from('no orphan for all it knows'));
   await aged();
@@ -253,7 +264,7 @@ test('processes that begin at once in an empty folder agree on one id', async ()
   const ids = await Promise.all(Array.from({ length: 8 }, () => storeIdOf(folder)));
   expect(new Set(ids).size).toBe(1);
   expect((await filesIn()).map(({ name }) => name)).toEqual(['store-id']);
-  const bindings = await Promise.all([1, 2, 3].map(() => createBinding(redis, folder)()));
+  const bindings = await Promise.all([1, 2, 3].map(() => createBinding(redis, () => storeIdOf(folder))()));
   expect(bindings.map(({ isOther }) => isOther)).toEqual([false, false, false]);
 });
 

@@ -249,7 +249,7 @@ test('a worker with another folder alerts, answers, and check names it; the fold
   expect(check.code).toBe(1);
   await rm((world.env.BLOB_URL ?? '').slice('file://'.length), { recursive: true });
   Object.assign(world.env, { BLOB_URL: 'redis:' });
-  expect((await cli('check')).stdout).toMatch(/^FAILED blobs: kept in Redis, but the data refers to a folder/m);
+  expect((await cli('check')).stdout).toMatch(/^FAILED blobs: kept in Redis, but the data refers to a store/m);
   Object.assign(world.env, { BLOB_URL: own });
 });
 

@@ -37,7 +37,7 @@ test('check tries every connection and starts nothing', async () => {
   const [redis, worker, blobs, , , alerts, model] = parts.map(({ detail }: { detail: string }) => detail);
   expect(redis).toMatch(/^master, takes writes, \d+ MB used without a limit$/);
   expect(worker).toBe('none runs now');
-  expect(blobs).toBe(`${world.blobFolder}, takes files; workers on other machines need the same folder`);
+  expect(blobs).toBe(`${world.blobFolder}, takes files; workers on other machines need the same`);
   expect(alerts).toBe("the operator's chat can be written to; no second channel (ALERT_WEBHOOK_URL)");
   expect(model).toMatch(/window \d+ tokens; a call of a few tokens went through$/);
 });

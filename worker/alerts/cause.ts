@@ -185,7 +185,7 @@ export const CAUSES: Readonly<Record<Cause, CauseRule>> = {
   },
   'blob-store': {
     title: 'The blob store cannot be used',
-    todo: 'Check the folder of BLOB_URL: its disk, who owns it, and that all workers have the same one.',
+    todo: 'Check BLOB_URL: the disk and the owner of its folder, or its bucket and the keys for it; all workers need the same one.',
     over: 'the blob store is used again.',
     endsBy: 'quiet',
   },

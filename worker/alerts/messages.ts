@@ -204,7 +204,7 @@ export function blobStoreAlert(why: string, process: string): Alert {
   return {
     cause: 'blob-store',
     level: why,
-    text: `The blob store (BLOB_URL) cannot be used (${why}), as ${process} sees it. Messages with files wait until it can, the others are answered; nothing is lost. Check the disk, and the owner of the folder.`,
+    text: `The blob store (BLOB_URL) cannot be used (${why}), as ${process} sees it. Messages with files wait until it can, the others are answered; nothing is lost. Check the disk and the owner of the folder, or the bucket and its keys.`,
   };
 }
 
@@ -213,7 +213,7 @@ export function otherBlobStoreAlert(process: string): Alert {
   return {
     cause: 'blob-store',
     level: 'another store',
-    text: `The blob store (BLOB_URL) of ${process} is not the one that the data in Redis refers to: files and archives that were put there cannot be read by this process, nor its own by the others. Give all workers the same folder. If the earlier one is gone for good, see the runbook.`,
+    text: `The blob store (BLOB_URL) of ${process} is not the one that the data in Redis refers to: files and archives that were put there cannot be read by this process, nor its own by the others. Give all workers the same store. If the earlier one is gone for good, see the runbook.`,
   };
 }
 

@@ -1,14 +1,13 @@
-import { hash, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { readdir, readFile, rename, rm, rmdir, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import type { SessionId } from '../../shared/redis/keys.ts';
+import { archiveFolder, blobName, SHA256_NAME } from './blob-name.ts';
 import { type BlobOwner, type Blobs, blobId, DamagedBlobError, inStore } from './blobs.ts';
 import { PARTIAL_PREFIX, writeDurably } from './durable-file.ts';
 
 /** How a file is named while it is being removed. */
 const DYING_PREFIX = '.dying-';
-const SHA256 = /^[0-9a-f]{64}$/;
-const SESSION = /^[\w-]{1,100}$/;
 const MEDIA = 'media';
 const ARCHIVE = 'archive';
 
@@ -30,7 +29,7 @@ export function createFileBlobs(root: string): Blobs {
       return bytes;
     },
     delete: (owner, sha256) => inStore(() => rm(pathOf(root, owner, sha256), { force: true })),
-    deleteArchive: (session) => inStore(() => rm(folderOf(root, session, ''), { recursive: true, force: true })),
+    deleteArchive: (session) => inStore(() => rm(join(root, archiveFolder(session)), { recursive: true, force: true })),
     async *oldBlobs(beforeMs) {
       for await (const folder of leavesOf(join(root, MEDIA), 2)) {
         const sha256s = await inStore(() => oldIn(folder, beforeMs));
@@ -48,15 +47,7 @@ export function createFileBlobs(root: string): Blobs {
 }
 
 function pathOf(root: string, owner: BlobOwner, sha256: string): string {
-  if (!SHA256.test(sha256)) throw new TypeError('a blob is named by a SHA-256 in hex');
-  return join(folderOf(root, owner, sha256), sha256);
-}
-
-function folderOf(root: string, owner: BlobOwner, sha256: string): string {
-  if (owner === MEDIA) return join(root, MEDIA, sha256.slice(0, 2), sha256.slice(2, 4));
-  if (!SESSION.test(owner)) throw new TypeError('a session is named by letters and digits');
-  const digest = hash('sha256', owner);
-  return join(root, ARCHIVE, digest.slice(0, 2), digest.slice(2, 4), owner);
+  return join(root, blobName(owner, sha256));
 }
 
 /** A bad sector is damage to one blob; whatever else goes wrong says nothing about it. */
@@ -81,8 +72,8 @@ async function oldIn(folder: string, beforeMs: number): Promise<string[]> {
   const names = await namesIn(folder);
   const old = await Promise.all(names.map((name) => isOld(join(folder, name), beforeMs)));
   const oldNames = names.filter((_, at) => old[at]);
-  for (const name of oldNames) if (!SHA256.test(name)) await tidy(folder, name, beforeMs);
-  return oldNames.filter((name) => SHA256.test(name));
+  for (const name of oldNames) if (!SHA256_NAME.test(name)) await tidy(folder, name, beforeMs);
+  return oldNames.filter((name) => SHA256_NAME.test(name));
 }
 
 async function namesIn(folder: string): Promise<string[]> {

@@ -6,8 +6,8 @@ import { createBinding } from './store-mark.ts';
 import { sweep } from './sweep.ts';
 
 export interface BlobKeeperPorts extends MoverPorts {
-  /** The folder that holds the blobs of all shards. */
-  folder: string;
+  /** The id of the store that holds the blobs. Contract: as `BlobStore`. */
+  storeId: () => Promise<string>;
   limits: BlobLimits;
   /** Called for each round that found another store, or could not use it. Contract: never throws. */
   onTrouble: (trouble: BlobTrouble) => void;
@@ -41,7 +41,7 @@ const PASS_SHARE = 0.9;
  */
 export function startBlobKeeper(ports: BlobKeeperPorts): Service {
   const { redis, keys, log, limits, onTrouble } = ports;
-  const bind = createBinding(redis, ports.folder);
+  const bind = createBinding(redis, ports.storeId);
   const move = createMover(ports);
   return runLoop({
     name: 'blob keeper',

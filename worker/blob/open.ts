@@ -1,9 +1,10 @@
-import { join } from 'node:path';
 import type { BlobPlace } from '../../shared/base/blob-place.ts';
-import type { Blobs } from './blobs.ts';
-import { createFileBlobs } from './files.ts';
+import { openBucketStore } from './bucket-store.ts';
+import { openFolderStore } from './folder-store.ts';
+import type { BlobStore } from './store.ts';
 
-/** The blobs of a shard; `undefined` where bytes are kept in Redis. Touches no file yet. */
-export function blobsAt(place: BlobPlace, shard: number): Blobs | undefined {
-  return place.kind === 'redis' ? undefined : createFileBlobs(join(place.folder, String(shard)));
+/** The store at a place; `undefined` where bytes are kept in Redis. Touches nothing yet. */
+export function openBlobStore(place: BlobPlace): BlobStore | undefined {
+  if (place.kind === 'redis') return undefined;
+  return place.kind === 's3' ? openBucketStore(place) : openFolderStore(place.folder);
 }

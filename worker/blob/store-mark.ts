@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import { keysOf } from '../../shared/redis/keys.ts';
 import { bindScript, type RunScript } from '../../shared/redis/script.ts';
-import { inStore } from './blobs.ts';
 import { PARTIAL_PREFIX, writeDurably } from './durable-file.ts';
 
 /** What the data says of the store of a process. */
@@ -16,13 +15,14 @@ export interface Binding {
 }
 
 const MARK = 'store-id';
-const UUID = /^[\da-f-]{36}$/;
+/** What the id of a store looks like. */
+export const STORE_ID = /^[\da-f-]{36}$/;
 
 /** The id of a folder of blobs; `undefined` when it has none yet, or does not exist. */
 export async function readStoreId(folder: string): Promise<string | undefined> {
   try {
     const id = (await readFile(join(folder, MARK), 'utf8')).trim();
-    if (!UUID.test(id)) throw new Error(`${join(folder, MARK)} does not hold the id of a blob store`);
+    if (!STORE_ID.test(id)) throw new Error(`${join(folder, MARK)} does not hold the id of a blob store`);
     return id;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
@@ -51,10 +51,10 @@ export async function storeIdOf(folder: string): Promise<string> {
  *
  * Contract: the returned function may be repeated, and rejects when Redis cannot be reached, and with `BlobStoreError`.
  */
-export function createBinding(redis: RedisClient, folder: string): () => Promise<Binding> {
+export function createBinding(redis: RedisClient, storeId: () => Promise<string>): () => Promise<Binding> {
   const bind: RunScript<[id: string, seconds: number]> = bindScript(redis, join(import.meta.dirname, 'bind.lua'));
   return async () => {
-    const own = await inStore(() => storeIdOf(folder));
+    const own = await storeId();
     const [id, seconds] = await bind([keysOf(0).blobStore], [own]);
     return { isOther: id !== own, seconds };
   };

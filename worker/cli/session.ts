@@ -6,7 +6,7 @@ import { clip } from '../../shared/base/text.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import { type ChatKey, type Keys, keysOf, parseChatKey, type SessionId, shardOf } from '../../shared/redis/keys.ts';
 import type { Blobs } from '../blob/blobs.ts';
-import { blobsAt } from '../blob/open.ts';
+import { openBlobStore } from '../blob/open.ts';
 import { textOf } from '../session/record.ts';
 import { emptySessionCommands, newSessionId } from '../session/store.ts';
 import { exportLine, importSession, parseLines, readSession } from '../session/transfer.ts';
@@ -61,7 +61,7 @@ export async function session(args: string[], output: CliOutput): Promise<number
   if (!action || !parsed) throw new UsageError(HELP);
   return withRedis((redis, shards, place) => {
     const shard = shardOf(parsed.chatId, shards);
-    const blobs = blobsAt(place, shard);
+    const blobs = openBlobStore(place)?.blobsOf(shard);
     return action({
       redis,
       keys: keysOf(shard),

@@ -29,9 +29,39 @@ test.each(['https://example.org/blobs', 'file://host/blobs', 'file://', 'file:',
   },
 );
 
-test('s3:// is refused with what to use instead', () => {
-  const problems = [
-    expect.stringMatching(/^BLOB_URL is malformed: s3:\/\/ is not supported by this version; use a folder/),
-  ];
-  expect(read('s3://bucket/prefix')).toEqual({ ok: false, problems });
+test.each([
+  ['s3://files?region=eu-west-1', { bucket: 'files', prefix: '', region: 'eu-west-1' }],
+  ['s3://my.files/a/b/?region=eu-west-1', { bucket: 'my.files', prefix: 'a/b/', region: 'eu-west-1' }],
+  [
+    's3://files/a?endpoint=http://127.0.0.1:7070',
+    { bucket: 'files', prefix: 'a/', region: 'us-east-1', endpoint: 'http://127.0.0.1:7070' },
+  ],
+  [
+    's3://files?endpoint=https%3A%2F%2Fs3.example.org&region=garage',
+    { bucket: 'files', prefix: '', region: 'garage', endpoint: 'https://s3.example.org' },
+  ],
+])('BLOB_URL %s is a part of a bucket', (value, place) => {
+  expect(read(value)).toMatchObject({ ok: true, config: { BLOB_URL: { kind: 's3', ...place } } });
+});
+
+test.each([
+  's3:',
+  's3://',
+  's3://files',
+  's3://Files?region=x',
+  's3://files/a b?region=x',
+  's3://files/a//b?region=x',
+  's3://files?region=',
+  's3://files?region=x&acl=public',
+  's3://files?endpoint=ftp://host',
+  's3://files?endpoint=https://key:secret@host',
+])('BLOB_URL %s is malformed, and the problem says what a bucket needs', (value) => {
+  const problems = [expect.stringMatching(/^BLOB_URL is malformed: expected s3:\/\/bucket or .*endpoint/)];
+  expect(read(value)).toEqual({ ok: false, problems });
+});
+
+test('keys in BLOB_URL are refused, and not shown', () => {
+  const reading = read('s3://AKIAKEY:secret-word@files?region=x');
+  expect(reading).toEqual({ ok: false, problems: [expect.stringContaining('AWS_SECRET_ACCESS_KEY')] });
+  expect(JSON.stringify(reading)).not.toContain('secret-word');
 });
