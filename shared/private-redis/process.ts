@@ -5,6 +5,7 @@ import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { REDIS_SETTINGS } from '../base/redis-settings.ts';
 import type { FoundRedisServer } from './install.ts';
 import { openProbe, type RedisProbe } from './probe.ts';
 
@@ -59,10 +60,9 @@ function argumentsFor(how: RedisProcessSettings): string[] {
     port: String(how.port),
     'protected-mode': 'yes',
     daemonize: 'no',
-    appendonly: 'yes',
+    ...Object.fromEntries(REDIS_SETTINGS.filter(({ of }) => of === 'all').map(({ name, value }) => [name, value])),
     appendfsync: how.fsync,
     save: '',
-    'maxmemory-policy': 'noeviction',
     ...how.settings,
   };
   return Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value]);

@@ -133,16 +133,8 @@ test('Grafana requires a password, without a default one, and allows no anonymou
   expect(all(grafana, /GF_SECURITY_ADMIN_PASSWORD: (.*)/g)).toEqual([`\${GRAFANA_ADMIN_PASSWORD:-}`]);
 });
 
-test('Redis fsyncs every write, never evicts, and keeps its data in a volume', () => {
-  const redis = services().get('redis') ?? '';
-  for (const needed of [
-    '--appendonly yes',
-    '--appendfsync always',
-    '--maxmemory-policy noeviction',
-    'redis-data:/data',
-  ]) {
-    expect(redis).toContain(needed);
-  }
+test('Redis keeps its data in a volume', () => {
+  expect(services().get('redis') ?? '').toContain('redis-data:/data');
 });
 
 test('the collector has no deprecated key, and memory_limiter is first in every pipeline', () => {

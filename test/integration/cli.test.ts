@@ -24,6 +24,7 @@ test('check tries every connection and starts nothing', async () => {
   const { parts } = JSON.parse(ended.stdout);
   expect(parts.map(({ part, ok }: { part: string; ok: boolean }) => [part, ok])).toEqual([
     ['redis', true],
+    ['redis settings', true],
     ['worker', true],
     ['blobs', true],
     ['telegram', true],
@@ -34,8 +35,9 @@ test('check tries every connection and starts nothing', async () => {
   expect(world.telegram.calls.map(({ method }) => method)).toEqual(['getMe', 'getWebhookInfo', 'sendChatAction']);
   expect(world.claude.calls).toHaveLength(1);
   expect(world.telegram.shown(ALERT_CHAT)).toEqual([]);
-  const [redis, worker, blobs, , , alerts, model] = parts.map(({ detail }: { detail: string }) => detail);
+  const [redis, settings, worker, blobs, , , alerts, model] = parts.map(({ detail }: { detail: string }) => detail);
   expect(redis).toMatch(/^master, takes writes, \d+ MB used without a limit$/);
+  expect(settings).toMatch(/^appendfsync is no: .*; CONFIG SET appendfsync always, and put it into redis.conf$/);
   expect(worker).toBe('none runs now');
   expect(blobs).toBe(`${world.blobFolder}, takes files; workers on other machines need the same`);
   expect(alerts).toBe("the operator's chat can be written to; no second channel (ALERT_WEBHOOK_URL)");

@@ -7,6 +7,7 @@ import { keysOf } from '../../shared/redis/keys.ts';
 import { shardsProblem } from '../../shared/redis/shards.ts';
 import { alertsCheck, providerCheck, redisCheck, telegramCheck } from '../watch/readiness.ts';
 import { countWorkers, createSnapshotReader } from '../watch/snapshot.ts';
+import { checkSettings, evictionProblem } from './check-settings.ts';
 import type { Finding } from './finding.ts';
 
 const REDIS_DEADLINE_MS = 5_000;
@@ -28,23 +29,13 @@ export async function checkRedis(config: Config): Promise<Finding[]> {
     const problem =
       (await evictionProblem(redis)) ?? (await shardsProblem(redis, config.SHARDS)) ?? (await writeProblem(redis));
     if (problem !== undefined) return [{ part: 'redis', ok: false, detail: problem }];
-    return await noted(redis, config);
+    const [redisItself, ...others] = await noted(redis, config);
+    return [...(redisItself ? [redisItself] : []), await checkSettings(redis), ...others];
   } catch (error) {
     return [{ part: 'redis', ok: false, detail: (error as Error).message }];
   } finally {
     redis.disconnect();
   }
-}
-
-/** What is wrong with a server that evicts data when it is full; a server that does not say is trusted. */
-async function evictionProblem(redis: RedisClient): Promise<string | undefined> {
-  const replies = await Promise.all(
-    serversOf(redis).map((server) => server.config('GET', 'maxmemory-policy').catch(() => [])),
-  );
-  const evicting = (replies as string[][])
-    .map(([, policy]) => policy)
-    .find((policy) => policy && policy !== 'noeviction');
-  return evicting && `maxmemory-policy is ${evicting}; set it to noeviction, or messages can be lost`;
 }
 
 /** A server can answer and still refuse writes: a replica, a full one, one without a disk. */

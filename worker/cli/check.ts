@@ -14,7 +14,7 @@ import { type CliOutput, UsageError } from './output.ts';
 const HELP = `Usage: npm run cli -- check [--json]
 
 Reads the whole configuration and tries each connection that the gateway needs: Redis (its role, its memory, whether it
-takes writes), the blob store (whether it takes a file, and is the one that the data refers to), Telegram, the model endpoint (one call of a few tokens), the operator's chat (a typing action) and the servers of
+takes writes, which of its settings are not the recommended ones), the blob store (whether it takes a file, and is the one that the data refers to), Telegram, the model endpoint (one call of a few tokens), the operator's chat (a typing action) and the servers of
 MCP_CONFIG, whose tools are counted; those that the model cannot be told of are named with the reason. Says what a running
 gateway noted: how its calls of the model, its polls and its alerts go, and since when.
 Sends no message, and starts nothing but the MCP servers that are programs, which it ends again.
@@ -46,8 +46,14 @@ export async function check(args: string[], output: CliOutput): Promise<number> 
     ])
   ).flat();
   if (values.json) output.line(JSON.stringify({ ok: findings.every(({ ok }) => ok), parts: findings }));
-  else for (const { part, ok, detail } of findings) output.line(`${ok ? 'ok    ' : 'FAILED'} ${part}: ${detail}`);
+  else for (const finding of findings) output.line(`${markOf(finding)} ${finding.part}: ${finding.detail}`);
   return findings.every(({ ok }) => ok) ? 0 : 1;
+}
+
+/** Of the same width each. */
+function markOf({ ok, isAdvice }: Finding): string {
+  if (!ok) return 'FAILED';
+  return isAdvice ? 'advice' : 'ok    ';
 }
 
 /** The servers of MCP_CONFIG. Throws `UsageError` with every problem in it. */
