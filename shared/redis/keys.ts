@@ -99,7 +99,7 @@ export type SessionId = string & { readonly session: unique symbol };
 /** The stream's consumer group; every dispatcher reads as the same consumer, because admission is one atomic step. */
 export const INBOUND_GROUP = 'dispatcher';
 
-/** A hash of no more fields than this is one short string for every version of Redis: a sixth of what keys of their own take. */
+/** A hash of no more fields than this is one short string for every version of Redis: an eighth of what keys of their own take. */
 const UPDATES_OF_A_BUCKET = 128;
 
 /** Name of the BullMQ queue of each shard. */

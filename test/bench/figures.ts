@@ -1,6 +1,7 @@
 import { chats } from './chats.ts';
 import type { Measure } from './figure.ts';
 import { latency } from './latency.ts';
+import { memory } from './memory.ts';
 import { processes } from './processes.ts';
 import { roundTrips } from './round-trips.ts';
 import { stageTwo } from './stage-two.ts';
@@ -22,4 +23,5 @@ export const MEASURES: readonly Measure[] = [
   chats,
   starting,
   takeover,
+  memory,
 ];

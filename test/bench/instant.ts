@@ -1,17 +1,22 @@
 import type { Telegram } from '../../shared/telegram/client.ts';
 import type { Model, ModelRequest, ModelResult } from '../../worker/model/port.ts';
 
-const ANSWER: ModelResult = {
-  ok: true,
-  repairs: [],
-  answer: {
-    content: [{ type: 'text', text: 'An instant answer.' }],
-    text: 'An instant answer.',
-    stopReason: 'end_turn',
-    model: 'instant',
-    usage: { inputTokens: 100, outputTokens: 5, cacheReadTokens: 0 },
-  },
-};
+const ANSWER = instantAnswer('An instant answer.');
+
+/** An answer with a text. */
+export function instantAnswer(text: string): ModelResult {
+  return {
+    ok: true,
+    repairs: [],
+    answer: {
+      content: [{ type: 'text', text }],
+      text,
+      stopReason: 'end_turn',
+      model: 'instant',
+      usage: { inputTokens: 100, outputTokens: 5, cacheReadTokens: 0 },
+    },
+  };
+}
 
 /** A model that answers at once, in this process: what is left is our own time. */
 export function instantModel(

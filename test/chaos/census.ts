@@ -107,8 +107,13 @@ export function familyTeller(keys: Keys, botId: number): (key: string) => Family
   };
 }
 
+/** What is needed of a world. */
+interface Counted extends Pick<ChaosWorld, 'peek' | 'keys'> {
+  telegram: { botId: number };
+}
+
 /** Counts all keys of a world. The server is asked in portions, so that nobody waits long for it. */
-export async function takeCensus({ peek, keys, telegram }: ChaosWorld): Promise<Census> {
+export async function takeCensus({ peek, keys, telegram }: Counted): Promise<Census> {
   const familyOf = familyTeller(keys, telegram.botId);
   const sizes = new Map<string, Size>();
   const settled = await peek.xlen(keys.outcomes);
