@@ -190,7 +190,10 @@ export interface Attempt {
   afterWrites<T>(send: (last: number) => Promise<T>): Promise<T>;
 }
 
-/** How long an attempt's message has waited: its entry id is the time of its acceptance. */
-export function ageMs({ entry, nowMs }: Attempt): number {
-  return nowMs() - msOf(entry);
+/**
+ * How long an attempt's message has waited: its entry id is the time of its acceptance. Never below 0: a clock that was
+ * learnt from a slow reply may be behind by half of that reply's time.
+ */
+export function ageMs({ entry, nowMs }: Pick<Attempt, 'entry' | 'nowMs'>): number {
+  return Math.max(0, nowMs() - msOf(entry));
 }
