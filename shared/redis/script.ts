@@ -22,11 +22,20 @@ export function bindScript<Reply>(redis: RedisClient, file: string): RunScript<R
   return (keys, args) => run.call(redis, keys.length, ...keys, ...args);
 }
 
+/** Every shard binds the same files. */
+const texts = new Map<string, string>();
+
 /**
  * The text of a Lua file as Redis runs it: the functions of the named pieces replace the line `-- include: one, other`.
- * Throws an error that names the script and the piece when a piece is missing.
+ * A file is read once in a process. Throws an error that names the script and the piece when a piece is missing.
  */
 export function readScript(file: string): string {
+  const known = texts.get(file) ?? assemble(file);
+  texts.set(file, known);
+  return known;
+}
+
+function assemble(file: string): string {
   const pieceOf = (name: string): string => {
     const path = join(PIECES_FOLDER, `${name}.lua`);
     if (!existsSync(path)) throw new Error(`${basename(file)} includes the piece "${name}", and there is none`);
