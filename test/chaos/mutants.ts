@@ -236,16 +236,27 @@ export const MUTANTS: readonly Mutant[] = [
 
 /** Makes a copy with the mutant in it, and runs its scenario there. Rejects when a text to replace is not found once. */
 export async function surveyMutant(mutant: Mutant, seed: number): Promise<Survey> {
+  const { name, scenario, violates } = mutant;
+  const given = ['--only', scenario, '--seed', String(seed), '--patience', String(PATIENCE_S)];
+  const { code, printed } = await inMutantCopy(mutant, 'test/chaos/main.ts', given, MUTANT_MS);
+  // Only that violation counts: a copy that does not start would be red for nothing.
+  const isCaught = code === 1 && printed.includes('VIOLATED') && printed.includes(`\n  ${violates}, `);
+  return { name, scenario, violates, isCaught, printed };
+}
+
+/** Runs a program of a copy with the mutant in it. Rejects when a text to replace is not found once. */
+export async function inMutantCopy(
+  { mutations }: Mutant,
+  program: string,
+  args: readonly string[],
+  timeoutMs: number,
+): Promise<{ code: number | null; printed: string }> {
   const folder = await temporaryFolder();
   try {
     for (const name of COPIED) await cp(join(PROJECT_ROOT, name), join(folder, name), { recursive: true });
     for (const name of LINKED) await symlink(join(PROJECT_ROOT, name), join(folder, name));
-    for (const mutation of mutant.mutations) await mutate(folder, mutation);
-    const { code, printed } = await play(folder, mutant.scenario, seed);
-    const { name, scenario, violates } = mutant;
-    // Only that violation counts: a copy that does not start would be red for nothing.
-    const isCaught = code === 1 && printed.includes('VIOLATED') && printed.includes(`\n  ${violates}, `);
-    return { name, scenario, violates, isCaught, printed };
+    for (const mutation of mutations) await mutate(folder, mutation);
+    return await run(join(folder, program), args, timeoutMs);
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
@@ -262,15 +273,17 @@ async function mutate(folder: string, { file, from, to }: Mutation): Promise<voi
   );
 }
 
-async function play(folder: string, scenario: string, seed: number): Promise<{ code: number | null; printed: string }> {
-  const given = ['--only', scenario, '--seed', String(seed), '--patience', String(PATIENCE_S)];
-  const child = spawn(
-    process.execPath,
-    ['--disable-warning=ExperimentalWarning', join(folder, 'test', 'chaos', 'main.ts'), ...given],
-    { env: BARE_ENV, stdio: ['ignore', 'pipe', 'pipe'] },
-  );
+async function run(
+  program: string,
+  args: readonly string[],
+  timeoutMs: number,
+): Promise<{ code: number | null; printed: string }> {
+  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', program, ...args], {
+    env: BARE_ENV,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   // SIGTERM lets it end what it started.
-  const timer = setTimeout(() => child.kill('SIGTERM'), MUTANT_MS);
+  const timer = setTimeout(() => child.kill('SIGTERM'), timeoutMs);
   const end = (): void => void child.kill('SIGTERM');
   process.once('exit', end);
   const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);

@@ -4,7 +4,18 @@ import Sequencer from '@jest/test-sequencer';
  * The suites that take longest. Jest knows how long each took only after a first run in a clone, and would begin one of
  * them when the others are almost over. Some compute and some wait, so they go well together.
  */
-const LONGEST = ['long-chat', 'outage', 'chaos', 'outbox', 'cluster', 'mutants', 'watchdog', 'crash', 'tools-crash'];
+const LONGEST = [
+  'long-chat',
+  'schedules',
+  'outage',
+  'chaos',
+  'outbox',
+  'cluster',
+  'mutants',
+  'watchdog',
+  'crash',
+  'tools-crash',
+];
 
 /** Starts the longest suites first, and then goes by what Jest knows. */
 export default class LongestFirst extends Sequencer {

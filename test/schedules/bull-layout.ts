@@ -1,0 +1,95 @@
+import type { Redis } from 'ioredis';
+import { traceIdsOnly } from '../../shared/base/telemetry.ts';
+import { type Keys, keysOf, TURNS_QUEUE } from '../../shared/redis/keys.ts';
+import type { Head } from '../../worker/lane/lane.ts';
+import { openQueue, type TurnQueue } from '../../worker/lane/queue.ts';
+import type { JobQueue, QueuedJob } from './job-queue.ts';
+
+const LOCK_MS = 60_000;
+const UNITS = 0x1000;
+/** What the product takes for the disagreement of good clocks. */
+const SLACK_MS = 2_000;
+const PLACES = ['wait', 'active', 'delayed', 'completed', 'failed'];
+
+/** The product's own queues, one a shard, kept for all schedules: to open one takes longer than a schedule. */
+const opened = new WeakMap<Redis, Map<string, TurnQueue>>();
+
+/**
+ * The jobs of a schedule, written down as BullMQ keeps them, for the product's own scripts that repair them. They are
+ * written before each pass and read back after it.
+ */
+export class BullLayout {
+  readonly #redis: Redis;
+  readonly #queue: TurnQueue;
+  readonly #prefix: string;
+  readonly #jobs: JobQueue;
+  /** Delays that a pass ended before their time. */
+  readonly cutDelays: string[] = [];
+
+  constructor(redis: Redis, shard: number, jobs: JobQueue) {
+    this.#redis = redis;
+    this.#jobs = jobs;
+    this.#queue = queueOf(redis, keysOf(shard));
+    this.#prefix = `${keysOf(shard).queuePrefix}:${TURNS_QUEUE}:`;
+  }
+
+  /** As `TurnQueue.missing`. */
+  async missing(heads: readonly Head[]): Promise<{ heads: Head[]; broken: number }> {
+    await this.#write();
+    const found = await this.#queue.missing(heads);
+    await this.#readBack();
+    return found;
+  }
+
+  /** As `TurnQueue.correctDelays`. */
+  async correctDelays(nowMs: number): Promise<{ begunAnew: number; ended: number }> {
+    await this.#write();
+    const corrected = await this.#queue.correctDelays(nowMs);
+    const pending = this.#jobs.all().filter(({ state }) => state === 'delayed');
+    const scores = await Promise.all(pending.map(({ id }) => this.#redis.zscore(`${this.#prefix}delayed`, id)));
+    for (const [at, job] of pending.entries()) this.#judgeDelay(job, scores[at] ?? null);
+    return corrected;
+  }
+
+  #judgeDelay(job: QueuedJob, score: string | null): void {
+    const { setAtMs = 0, forMs = 0 } = job.delay ?? {};
+    const dueMs = score === null ? Date.now() : Math.floor(Number(score) / UNITS);
+    if (dueMs < setAtMs + forMs - SLACK_MS)
+      this.cutDelays.push(`a delay of ${forMs} ms is over ${setAtMs + forMs - dueMs} ms too early`);
+  }
+
+  async #write(): Promise<void> {
+    const to = this.#redis.pipeline();
+    to.del(...PLACES.map((place) => this.#prefix + place));
+    for (const job of this.#jobs.all()) {
+      const { id, state, token, delay } = job;
+      to.hset(this.#prefix + id, 'data', '{}', 'delay', delay?.forMs ?? 0);
+      if (token !== undefined) to.set(`${this.#prefix}${id}:lock`, token, 'PX', LOCK_MS);
+      else to.del(`${this.#prefix}${id}:lock`);
+      if (!job.isListed) continue;
+      const dueMs = (delay?.setAtMs ?? 0) + (delay?.forMs ?? 0);
+      if (state === 'delayed') to.zadd(`${this.#prefix}delayed`, dueMs * UNITS, id);
+      else to.rpush(this.#prefix + (state === 'waiting' ? 'wait' : 'active'), id);
+    }
+    await to.exec();
+  }
+
+  /** What the repair removed is gone, and what it put back is in its list. */
+  async #readBack(): Promise<void> {
+    const lost = this.#jobs.all().filter(({ isListed }) => !isListed);
+    if (lost.length === 0) return;
+    const active = await this.#redis.lrange(`${this.#prefix}active`, 0, -1);
+    for (const job of lost) {
+      if ((await this.#redis.exists(this.#prefix + job.id)) === 0) this.#jobs.remove(job);
+      else if (active.includes(job.id)) job.isListed = true;
+    }
+  }
+}
+
+function queueOf(redis: Redis, keys: Keys): TurnQueue {
+  const known = opened.get(redis) ?? new Map<string, TurnQueue>();
+  opened.set(redis, known);
+  const queue = known.get(keys.queuePrefix) ?? openQueue(redis, keys, traceIdsOnly());
+  known.set(keys.queuePrefix, queue);
+  return queue;
+}

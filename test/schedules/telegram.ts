@@ -1,0 +1,133 @@
+import type { Telegram } from '../../shared/telegram/client.ts';
+import { failed } from '../../shared/telegram/failure.ts';
+import { instantTelegram } from '../bench/instant.ts';
+import type { Process } from './process.ts';
+
+/** A message as its chat shows it. */
+export interface Shown {
+  readonly chatId: number;
+  readonly id: number;
+  text: string;
+}
+
+/** A text on its way to a chat. */
+export interface Send {
+  /** The process that sends it. */
+  readonly by: string;
+  readonly text: string;
+  /** Whether its result is lost. */
+  isUnknown: boolean;
+}
+
+/** A message that somebody writes. */
+export interface Written {
+  readonly updateId: number;
+  readonly chatId: number;
+  /** The name of its chat, `A` or `B`: ids differ from run to run. */
+  readonly chat: string;
+  /** Which of its chat's messages it is, from 1. */
+  readonly number: number;
+}
+
+function unknown(send: Send) {
+  send.isUnknown = true;
+  return failed('unknown', 'the reply was lost');
+}
+const THROTTLED = () => failed('throttled', 'Too Many Requests');
+
+/** Telegram, as far as schedules need it: it keeps updates until they are confirmed, and what its chats show. */
+export class ChatHistory {
+  readonly shown: Shown[] = [];
+  /** Updates that nobody has confirmed yet, in order. */
+  readonly unconfirmed: Written[];
+  readonly #redelivered: Written[] = [];
+  readonly sends: Send[] = [];
+  #confirmedBelow = 0;
+
+  constructor(written: readonly Written[]) {
+    this.unconfirmed = [...written];
+  }
+
+  /** Whether a poll would return, or confirm something. */
+  hasNews(offset: number | undefined): boolean {
+    return this.#redelivered.length > 0 || this.unconfirmed.length > 0 || (offset ?? 0) > this.#confirmedBelow;
+  }
+
+  /** What a poll returns. It confirms every update below its offset. */
+  poll(offset: number | undefined): Written[] {
+    while (this.unconfirmed[0] !== undefined && this.unconfirmed[0].updateId < (offset ?? 0)) this.unconfirmed.shift();
+    this.#confirmedBelow = Math.max(this.#confirmedBelow, offset ?? 0);
+    return [...this.#redelivered.splice(0), ...this.unconfirmed];
+  }
+
+  /** An update that was confirmed comes once more. */
+  redeliver(written: Written): void {
+    this.#redelivered.push(written);
+  }
+
+  send(chatId: number, text: string): { messageId: number } {
+    const id = this.shown.push({ chatId, id: this.shown.length + 1, text });
+    return { messageId: id };
+  }
+
+  /** Notes that a text is about to be sent, or edited in. */
+  note(by: string, text: string): Send {
+    const send = { by, text, isUnknown: false };
+    this.sends.push(send);
+    return send;
+  }
+
+  edit(id: number, text: string): void {
+    const found = this.shown[id - 1];
+    if (found) found.text = text;
+  }
+}
+
+/** The words of a message, which tell which one it is. */
+export function wordsOf({ chat, number }: Pick<Written, 'chat' | 'number'>): string {
+  return `Question ${chat}-${number}?`;
+}
+
+function updateOf(written: Written): object {
+  const { chatId, updateId } = written;
+  const from = { id: chatId, is_bot: false, first_name: 'A' };
+  const message = { message_id: updateId, date: 1_700_000_000, chat: { id: chatId, type: 'private' }, from };
+  return { update_id: updateId, message: { ...message, text: wordsOf(written) } };
+}
+
+/** Telegram, as one process reaches it. */
+export function telegramOf(process: Process, history: ChatHistory): Telegram {
+  return {
+    ...instantTelegram(),
+    getUpdates: (offset) =>
+      process.effect({
+        kind: 'telegram',
+        words: 'getUpdates',
+        isReady: () => history.hasNews(offset),
+        apply: () => ({ ok: true, value: history.poll(offset).map(updateOf) }),
+      }),
+    sendMessage(to, text) {
+      const noted = history.note(process.name, text);
+      return process.effect({
+        kind: 'telegram',
+        words: 'sendMessage',
+        apply: () => ({ ok: true, value: history.send(to.chatId, text) }),
+        unknown: () => unknown(noted),
+        refused: THROTTLED,
+      });
+    },
+    editMessage(_to, id, text) {
+      const noted = history.note(process.name, text);
+      return process.effect({
+        kind: 'telegram',
+        words: 'editMessage',
+        apply() {
+          history.edit(id, text);
+          return { ok: true, value: undefined };
+        },
+        unknown: () => unknown(noted),
+        refused: THROTTLED,
+      });
+    },
+  };
+}

@@ -1,0 +1,94 @@
+import type { Redis } from 'ioredis';
+import { readConfig } from '../../shared/base/config.ts';
+import type { Instruments } from '../../shared/base/instruments.ts';
+import type { Keys } from '../../shared/redis/keys.ts';
+import type { Telegram } from '../../shared/telegram/client.ts';
+import { createChatArchive } from '../../worker/command/chat-archive.ts';
+import { createChatState } from '../../worker/command/chat-state.ts';
+import { createDeadLetters } from '../../worker/lane/dead-letters.ts';
+import type { Lane } from '../../worker/lane/lane.ts';
+import type { Settings } from '../../worker/lane/settings.ts';
+import { createUsageBook } from '../../worker/lane/usage-book.ts';
+import { createMediaStore } from '../../worker/media/store.ts';
+import type { Model } from '../../worker/model/port.ts';
+import { createStormGuard, STORM_LIMITS } from '../../worker/recovery/storm.ts';
+import { createReminderBook } from '../../worker/reminders/book.ts';
+import { createDrafts } from '../../worker/reply/drafts.ts';
+import { createNotedFiles } from '../../worker/reply/noted-files.ts';
+import { createProgressViews } from '../../worker/reply/progress.ts';
+import { createStatusLines } from '../../worker/reply/status-line.ts';
+import { createSessions } from '../../worker/session/store.ts';
+import { settingsOf } from '../../worker/settings.ts';
+import { withExclusions } from '../../worker/tools/exclusion.ts';
+import { createChatMemory } from '../../worker/tools/recall/chat-index.ts';
+import { NO_TOOLS } from '../../worker/tools/toolbox.ts';
+import type { ProcessorPorts } from '../../worker/turn/processor.ts';
+
+/** Nothing shows before an answer in a schedule. */
+const NEVER_MS = 1_000_000_000;
+const RETENTION_DAYS = 1;
+
+const SETTINGS: Settings = settingsOf({
+  config: configOf(),
+  files: { systemPrompt: 'Answer.', preserve: '', prices: new Map() as never },
+});
+
+function configOf() {
+  const reading = readConfig(
+    {
+      TELEGRAM_BOT_TOKEN: '1:schedules',
+      TELEGRAM_ALLOWED_IDS: '*',
+      TELEGRAM_ALERT_CHAT_ID: '1',
+      ANTHROPIC_API_KEY: 'schedules',
+      REDIS_URL: 'redis://localhost:1',
+      COMMENT_WAIT_MS: '0',
+      BLOB_URL: 'redis:',
+    },
+    'gateway',
+  );
+  if (!reading.ok) throw new Error(reading.problems.join('\n'));
+  return reading.config;
+}
+
+/** What a turn works with, as the product's worker puts it together; only the model and Telegram are not its own. */
+export function turnPorts(
+  redis: Redis,
+  keys: Keys,
+  lane: Lane,
+  instruments: Instruments,
+  { model, telegram }: { model: Model; telegram: Telegram },
+): ProcessorPorts['turn'] {
+  const { log } = instruments;
+  const media = createMediaStore({ redis, keys, retentionDays: RETENTION_DAYS });
+  const deadLetters = createDeadLetters(redis, keys);
+  const drafts = createDrafts({ telegram, everyMs: NEVER_MS, refreshMs: NEVER_MS });
+  const statusLines = createStatusLines({ telegram, afterMs: NEVER_MS, everyMs: NEVER_MS });
+  return {
+    ask: {
+      settings: SETTINGS,
+      endpoint: {
+        model,
+        storm: createStormGuard(redis, STORM_LIMITS),
+        boundModels: new Set(),
+        takesFixedParts: async () => ({ kind: 'taken', wasAsked: false }),
+      },
+      tools: withExclusions(NO_TOOLS),
+      store: { sessions: createSessions(redis, keys), media },
+      files: createNotedFiles(redis, keys),
+      instruments,
+    },
+    telegram,
+    progress: createProgressViews({ drafts, statusLines, streaming: 'off' }),
+    commands: {
+      state: createChatState(redis, keys),
+      archive: createChatArchive({ redis, keys, blobs: undefined, keep: media.keep, eraseLetters: deadLetters.erase }),
+      usageBook: createUsageBook(redis, keys),
+      deadLetters,
+      memory: createChatMemory({ redis, keys, blobs: undefined, log }),
+      reminders: createReminderBook(redis, keys),
+      seesGroups: async () => undefined,
+    },
+    transcriber: undefined,
+    lane,
+  };
+}
