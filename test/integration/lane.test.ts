@@ -7,6 +7,7 @@ import { type Attempt, FencedError } from '../../worker/lane/attempt.ts';
 import { createLane, type Lane, type OutcomeRecord } from '../../worker/lane/lane.ts';
 import { encodeRecord } from '../../worker/session/record.ts';
 import { createSessions } from '../../worker/session/store.ts';
+import { gather } from '../../worker/turn/coalesce.ts';
 import { inboundText } from '../fixture/inbound.ts';
 import { userSays } from '../fixture/records.ts';
 import { freshRedis } from '../fixture/redis.ts';
@@ -66,6 +67,21 @@ test('a message that is not the head of its lane does not start', async () => {
   const [first, second] = [await accepted(1), await accepted(2)];
   await lane.admit(100);
   expect(await lane.begin(second, CHAT, SESSION)).toMatchObject({ kind: 'waiting', head: { entry: first } });
+});
+
+test('a text that nothing waits behind is answered without another look at its lane, and one before forwards is not', async () => {
+  const texts = [inboundText(1), { ...inboundText(2), forwardedFrom: 'Ada' }];
+  const [comment] = [await accepted(1), await inbox.accept(7, texts[1] ?? inboundText(2), '')];
+  await lane.admit(100);
+  const gathered = (attempt: Attempt, looked: Pick<Lane, 'behind'>) =>
+    gather({ lane: looked, commentWaitMs: 0 }, attempt, inboundText(1), new AbortController().signal);
+  expect(await gathered(await begun(comment), lane)).toMatchObject({ decision: { reason: 'gathering' } });
+  const alone = await accepted(3, 1002);
+  await lane.admit(100);
+  const other = await lane.begin(alone, chatKey(1002), SESSION);
+  if (other.kind !== 'begun') throw new Error('not begun');
+  const blind = { behind: () => Promise.reject(new Error('looked')) };
+  expect(await gathered(other.attempt, blind)).toEqual({ kind: 'gathered', pieces: [] });
 });
 
 test('after a newer attempt took over, the older one cannot write, settle or open a session', async () => {

@@ -134,6 +134,8 @@ export interface Attempt {
   /** Tool rounds recorded for this message, in any session. */
   readonly rounds: number;
   readonly message: Decoded<InboundMessage>;
+  /** Whether nothing waited behind the message when the attempt began. */
+  readonly isAloneAtBegin: boolean;
   readonly traceparent: string;
   readonly session: SessionId;
   /**

@@ -17,7 +17,7 @@ export type BeginReply =
   | ['settled' | 'waiting', head: EntryId | '', traceparent: string, lane: LaneKey]
   | ['fenced']
   | ['poison candidate', timeMs: number]
-  | ['begun', timeMs: number, home: ChatKey, string[], string[], SessionId, string[], string[]];
+  | ['begun', timeMs: number, home: ChatKey, string[], string[], SessionId, string[], string[], behind: number];
 
 /** One crash may be any message's fault, or none's. */
 const SUSPECT_DEATHS = 2;
@@ -46,8 +46,8 @@ export async function beginAttempt(
   const args = [entry, newSession, keys.session('' as SessionId), ...ids];
   const reply = await clock.learn(() => parts.begin(at, args), timeOf);
   if (reply[0] !== 'begun') return notBegun(reply);
-  const [, , home, fields, turn, session, sessionFields, chatFields] = reply;
-  const read = { fields, turn, session, sessionFields, chatFields };
+  const [, , home, fields, turn, session, sessionFields, chatFields, behind] = reply;
+  const read = { fields, turn, session, sessionFields, chatFields, behind };
   return { kind: 'begun', attempt: readAttempt({ keys, write, nowMs: clock.nowMs, entry, lane, home, ...read }) };
 }
 

@@ -16,7 +16,8 @@
 --       {'waiting', head, its traceparent, its lane}        another message of the chat comes first
 --       {'poison candidate', ms since the epoch}           an older poison candidate runs, or will
 --       {'fenced'}                                sent again, and another attempt has taken over meanwhile
---       {'begun', ms since the epoch, chat whose session it is, entry fields, turn fields, session id, session fields, chat fields}
+--       {'begun', ms since the epoch, chat whose session it is, entry fields, turn fields, session id, session fields, chat fields,
+--        entries behind it in its lane}
 -- include: entry, time
 local found = redis.call('XRANGE', KEYS[1], ARGV[1], ARGV[1])
 local head = redis.call('LINDEX', KEYS[3], 0)
@@ -64,6 +65,7 @@ local function begun()
     session,
     redis.call('HGETALL', ARGV[3] .. session),
     redis.call('HGETALL', pointer),
+    redis.call('LLEN', KEYS[3]) - 1,
   }
 end
 

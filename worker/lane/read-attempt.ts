@@ -36,6 +36,7 @@ export function readAttempt(reply: {
   session: SessionId;
   sessionFields: string[];
   chatFields: string[];
+  behind: number;
 }): Attempt {
   const fields = fieldsOf(reply.fields);
   const turn = fieldsOf(reply.turn);
@@ -62,6 +63,7 @@ export function readAttempt(reply: {
     tried: turn.get('tried')?.split(',') ?? [],
     rounds: Number(turn.get('rounds') ?? 0),
     message,
+    isAloneAtBegin: reply.behind === 0,
     traceparent: fields.get('traceparent') ?? '',
     session: reply.session,
     limit: limitOf(session),

@@ -42,7 +42,13 @@ export async function gather(
   const taken = entriesTaken(attempt);
   const isComment = mayBeComment(message) && !isRecorded(attempt);
   if (taken === undefined && !isComment && !mayHavePieces(message)) return { kind: 'gathered', pieces: [] };
-  if (taken === undefined && isComment) await waitFor(commentWaitMs - ageMs(attempt), signal);
+  if (taken === undefined && isComment) {
+    // Nothing came with it in time, as a message that is old enough showed when it began.
+    // Ages are known to the millisecond: that of a new message may come out below zero.
+    const ageAtBeginMs = Math.max(0, ageMs(attempt) - attempt.elapsedMs());
+    if (attempt.isAloneAtBegin && ageAtBeginMs >= commentWaitMs) return { kind: 'gathered', pieces: [] };
+    await waitFor(commentWaitMs - ageMs(attempt), signal);
+  }
   const behind = await lane.behind(attempt.lane);
   if (taken !== undefined) return { kind: 'gathered', pieces: behind.filter(({ entry }) => taken.includes(entry)) };
   const pieces = piecesOf(message, behind);
