@@ -1,6 +1,7 @@
 import { Cluster, Command, Redis } from 'ioredis';
 import { pause } from '../base/lifecycle.ts';
 import type { RedisAddress, SentinelAddress } from '../base/redis-address.ts';
+import { writeOncePerTick } from './cork.ts';
 import { PrimaryConnector, reconnectOn } from './failover.ts';
 
 /** A connection to a server, or to all servers of a cluster. A command, script or transaction addresses one shard. */
@@ -51,6 +52,7 @@ export function connectRedis(address: RedisAddress, use: ConnectionUse): RedisCl
   const redis = connectTo(address, use);
   // Without a listener ioredis prints to the console; the callers see the same errors on their commands.
   redis.on('error', () => {});
+  writeOncePerTick(redis);
   return redis;
 }
 
