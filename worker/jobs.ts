@@ -119,7 +119,7 @@ function askPorts(ports: WorkerPorts, shared: ProcessPorts, shard: ShardPorts, m
     takesFixedParts: (failure, maxTokens, signal) =>
       shared.fixedParts(model, { ...fixedPartsOf(settings, tools.specs()), maxTokens }, failure, signal),
   };
-  const store = { sessions: createSessions(redis, keys), media };
+  const store = { sessions: createSessions(redis, keys, shared.windows), media };
   return { settings, endpoint, tools, store, files, instruments };
 }
 

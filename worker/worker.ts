@@ -13,6 +13,7 @@ import type { Model } from './model/port.ts';
 import { type OversightLimits, startOversight } from './oversight.ts';
 import { createFixedPartsCheck, type FixedPartsCheck } from './recovery/fixed-parts.ts';
 import { createStormGuard, STORM_LIMITS, type StormGuard, type StormLimits } from './recovery/storm.ts';
+import { WindowCache } from './session/window-cache.ts';
 import type { SettingFiles } from './settings.ts';
 import { connections, startShard } from './shard.ts';
 import { startWorkerCount } from './share.ts';
@@ -49,6 +50,8 @@ export interface ProcessPorts {
   fixedParts: FixedPartsCheck;
   boundModels: Set<string>;
   storm: StormGuard;
+  /** What is decoded of the sessions of all shards. */
+  windows: WindowCache;
 }
 
 /**
@@ -67,6 +70,7 @@ export async function startWorker(given: WorkerPorts): Promise<Service & { readi
     fixedParts: createFixedPartsCheck(),
     boundModels: new Set(),
     storm: createStormGuard(redis, { ...STORM_LIMITS, ...ports.limits }),
+    windows: new WindowCache(),
   };
   const started = await Promise.all(shards.map((shard) => startShard(ports, shared, shard)));
   const oversight = startOversight({ ...ports, log });

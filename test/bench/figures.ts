@@ -1,5 +1,6 @@
 import { chats } from './chats.ts';
 import type { Measure } from './figure.ts';
+import { flat } from './flat.ts';
 import { latency } from './latency.ts';
 import { memory } from './memory.ts';
 import { processes } from './processes.ts';
@@ -15,6 +16,7 @@ export const MEASURES: readonly Measure[] = [
   latency,
   roundTrips,
   stageTwo,
+  flat,
   wire,
   sideBySide,
   telemetry,

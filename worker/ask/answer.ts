@@ -13,8 +13,9 @@ import { trialWon } from '../recovery/trial.ts';
 import type { FilePart } from '../reply/file-part.ts';
 import { planned } from '../reply/plan.ts';
 import { sourcesOf, withSources } from '../reply/sources.ts';
+import type { OpenedSession } from '../session/held-window.ts';
 import { type AssistantRecord, textOf } from '../session/record.ts';
-import { appendCommands, newStamp, type OpenedSession } from '../session/store.ts';
+import { appendCommands, newStamp } from '../session/store.ts';
 import { withRecord } from '../tools/round.ts';
 import type { Called } from './call.ts';
 

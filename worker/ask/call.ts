@@ -16,9 +16,9 @@ import type { Conversation } from '../recovery/cached-summary.ts';
 import type { Endpoint } from '../recovery/endpoint.ts';
 import { areLargerThan } from '../recovery/oversized.ts';
 import type { NotedFiles } from '../reply/noted-files.ts';
+import type { OpenedSession } from '../session/held-window.ts';
 import { asShown } from '../session/overlay.ts';
 import { type LogRecord, startsTurn } from '../session/record.ts';
-import type { OpenedSession } from '../session/store.ts';
 import { view } from '../session/view.ts';
 import type { RoundPorts } from '../tools/round.ts';
 import { type FillMessages, sendOrFallBack } from './fallback.ts';
@@ -140,8 +140,15 @@ async function filled({ store }: CallPorts, messages: MessageParam[]): Promise<M
 
 /** When the user's newest messages arrived. */
 function turnTimesMs(records: readonly LogRecord[]): number[] {
-  const turns = records.filter(startsTurn).slice(-TURN_TIMES);
-  return turns.map(({ at }) => Date.parse(at)).filter((ms) => !Number.isNaN(ms));
+  const newestFirst: LogRecord[] = [];
+  for (let at = records.length - 1; at >= 0 && newestFirst.length < TURN_TIMES; at--) {
+    const record = records[at];
+    if (record !== undefined && startsTurn(record)) newestFirst.push(record);
+  }
+  return newestFirst
+    .map(({ at }) => Date.parse(at))
+    .filter((ms) => !Number.isNaN(ms))
+    .reverse();
 }
 
 /** A repair is not a failure, but each one hides a bug of ours that the operator should see. */

@@ -7,8 +7,9 @@ import type { Attempt } from '../lane/attempt.ts';
 import { auditCommand } from '../lane/audit-trail.ts';
 import type { Settings } from '../lane/settings.ts';
 import { timeZoneOf } from '../lane/time-zone.ts';
+import type { OpenedSession } from '../session/held-window.ts';
 import type { UserRecord } from '../session/record.ts';
-import { type ConversationStore, newStamp, type OpenedSession } from '../session/store.ts';
+import { type ConversationStore, newStamp } from '../session/store.ts';
 import { chatCode, headerOf } from './header.ts';
 
 /**

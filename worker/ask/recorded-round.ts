@@ -2,7 +2,8 @@ import { type Attempt, OUTAGE_FIELDS, type RecoveryStage, TIMEOUTS } from '../la
 import type { Room } from '../model/room.ts';
 import type { RecoverPorts } from '../recovery/effects.ts';
 import { trialWon } from '../recovery/trial.ts';
-import { appendCommands, type OpenedSession } from '../session/store.ts';
+import type { OpenedSession } from '../session/held-window.ts';
+import { appendCommands } from '../session/store.ts';
 import { withRecord } from '../tools/round.ts';
 import { type Answered, costCommands, endedTrial, isCalm, recordOf } from './answer.ts';
 

@@ -1,7 +1,7 @@
 import { alertCommand } from '../../shared/flow/alert.ts';
 import { failedAlert } from '../alerts/messages.ts';
 import type { Room } from '../model/room.ts';
-import type { OpenedSession } from '../session/store.ts';
+import type { OpenedSession } from '../session/held-window.ts';
 import type { Attempt, Command, Conclusion } from './attempt.ts';
 
 /** What the processor must do with the job. The turn itself never touches the queue. */

@@ -1,5 +1,6 @@
 import type { Block } from '../model/block.ts';
 import type { MessageParam } from '../model/port.ts';
+import { runningSum } from '../model/running-sum.ts';
 import { labelOf } from './label.ts';
 
 /** A source as the log holds it: a reference to bytes that are kept elsewhere. */
@@ -11,13 +12,19 @@ interface KeptSource {
 
 /** The ids of all kept bytes that messages refer to, each once, in order of first occurrence. Pure. */
 export function keptIn(messages: readonly MessageParam[]): string[] {
-  const ids = new Set<string>();
-  const note = (block: Block): Block => {
-    if (isKept(block) && typeof block.source.sha256 === 'string') ids.add(block.source.sha256);
+  // Each request asks, and most conversations hold no files.
+  return references(messages) === 0 ? [] : [...new Set(messages.flatMap(keptInMessage))];
+}
+
+const references = runningSum<MessageParam>((message) => keptInMessage(message).length);
+
+function keptInMessage(message: MessageParam): string[] {
+  const ids: string[] = [];
+  withBlocks(message, (block) => {
+    if (isKept(block) && typeof block.source.sha256 === 'string') ids.push(block.source.sha256);
     return block;
-  };
-  for (const message of messages) withBlocks(message, note);
-  return [...ids];
+  });
+  return ids;
 }
 
 /**

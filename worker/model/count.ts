@@ -3,6 +3,7 @@ import type { Window } from '../session/view.ts';
 import { isSameModel, tokenizerFactor } from './catalog.ts';
 import { estimateContent, estimateText } from './estimate.ts';
 import type { MessageParam, ModelRequest } from './port.ts';
+import { runningSum } from './running-sum.ts';
 
 /** What a request will cost, as far as it can be known before it is sent. */
 export interface Count {
@@ -74,9 +75,8 @@ export function estimateRequest({ model, system, messages, tools = [] }: ModelRe
   return Math.ceil((REQUEST_TOKENS + fixed + estimateMessages(messages)) * tokenizerFactor(model));
 }
 
-function estimateMessages(messages: readonly MessageParam[]): number {
-  return messages.reduce((sum, message) => sum + MESSAGE_TOKENS + estimateContent(message.content), 0);
-}
+/** Each request asks, and most of its messages are those of the request before. */
+const estimateMessages = runningSum<MessageParam>(({ content }) => MESSAGE_TOKENS + estimateContent(content));
 
 /**
  * The calibration after a request whose real cost is known: the mean of the old value and the observed one; bounded. A

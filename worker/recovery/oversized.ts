@@ -1,6 +1,7 @@
 import { clipMiddle } from '../../shared/base/text.ts';
 import { labelOf } from '../media/label.ts';
 import { type Block, textBlock } from '../model/block.ts';
+import { runningSum } from '../model/running-sum.ts';
 import {
   type AssistantRecord,
   type LogRecord,
@@ -98,7 +99,7 @@ export function mediaParts(records: readonly LogRecord[]): Part[] {
 
 /** The size of the records in a request, counting what users and tools sent. */
 export function bytesOf(records: readonly LogRecord[]): number {
-  return sumOver(records, weigh);
+  return records.reduce((sum, record) => sum + sizeOf(record, weigh), 0);
 }
 
 /**
@@ -106,17 +107,15 @@ export function bytesOf(records: readonly LogRecord[]): number {
  * longer than to view it, so it is weighed only where the length of its texts leaves that open. Pure.
  */
 export function areLargerThan(bytesMax: number, records: readonly LogRecord[]): boolean {
-  return sumOver(records, bytesAtMost) > bytesMax && bytesOf(records) > bytesMax;
+  return bytesAtMostOf(records) > bytesMax && bytesOf(records) > bytesMax;
 }
 
-function sumOver(records: readonly LogRecord[], sizeOf: (block: Block) => number): number {
-  let sum = 0;
-  for (const record of records) {
-    if (record.t !== 'user' && record.t !== 'assistant') continue;
-    const blocks = typeof record.content === 'string' ? [textBlock(record.content)] : record.content;
-    for (const block of blocks) sum += sizeOf(block);
-  }
-  return sum;
+const bytesAtMostOf = runningSum<LogRecord>((record) => sizeOf(record, bytesAtMost));
+
+function sizeOf(record: LogRecord, sizeOfBlock: (block: Block) => number): number {
+  if (record.t !== 'user' && record.t !== 'assistant') return 0;
+  const blocks = typeof record.content === 'string' ? [textBlock(record.content)] : record.content;
+  return blocks.reduce((sum, block) => sum + sizeOfBlock(block), 0);
 }
 
 /** No less than `weigh` says: of a stored file there is the number of its bytes. */

@@ -5,8 +5,9 @@ import { type AuditEvent, auditCommand, failedCallEvent } from '../lane/audit-tr
 import { usageCommands } from '../lane/usage-book.ts';
 import type { FailedCall } from '../model/port.ts';
 import { type Room, roomOf } from '../model/room.ts';
+import type { OpenedSession } from '../session/held-window.ts';
 import { type LogRecord, startsTurn } from '../session/record.ts';
-import { appendCommands, archivableCommand, newStamp, type OpenedSession } from '../session/store.ts';
+import { appendCommands, archivableCommand, newStamp } from '../session/store.ts';
 import type { Window } from '../session/view.ts';
 import type { Conversation } from './cached-summary.ts';
 import { finishedPart, PART, summariserOf } from './chat-summariser.ts';

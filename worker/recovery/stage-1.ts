@@ -1,6 +1,6 @@
 import { type Attempt, REPLIED } from '../lane/attempt.ts';
 import { type Room, roomOf } from '../model/room.ts';
-import type { OpenedSession } from '../session/store.ts';
+import type { OpenedSession } from '../session/held-window.ts';
 import type { Conversation } from './cached-summary.ts';
 import {
   type LearntLimit,

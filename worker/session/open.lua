@@ -2,11 +2,16 @@
 -- only loads.
 -- KEYS  1 turn   2 session   3 log
 -- ARGV  1 fence   2 step   3 record (JSON), or ''   4 most bytes to load   5 number of this write, as in write.lua
+--       6 index behind the newest record that the caller holds, or 0   7 SHA-1 of that record's line
+--       8 index of the head that the caller holds, or -1
 -- Reply {'fenced'} or
 --       {'opened', records of the session, index of the first record loaded, index at which the window begins,
---        head record | '', {record, …}}
+--        head record | '', {record, …}, index of the head | -1, index of the oldest record that may be shown,
+--        index of the message | the number of records, 1 when what the caller holds stands in this log}
 -- The head is the record that opens the window, a compaction or a seed; it is loaded whatever lies between.
 -- All indexes count from the session's first record; the log begins behind those that are archived.
+-- A log only grows at its end, and each line has an id of its own. So where the caller's newest line still stands in its
+-- place, everything before it does, and neither these records nor the head that the caller holds are loaded again.
 -- include: fence
 local CHUNK = 32
 if not begin_write(KEYS[1], ARGV[1], tonumber(ARGV[5])) then
@@ -25,11 +30,15 @@ local pending = ARGV[3] == '' and size or tonumber(redis.call('HGET', KEYS[1], '
 
 local window = tonumber(redis.call('HGET', KEYS[2], 'windowStart') or 0)
 local start = math.max(archived, window)
+local held = tonumber(ARGV[6])
+local line = held > archived and held <= size and redis.call('LINDEX', KEYS[3], held - 1 - archived)
+local isHeld = line and redis.sha1hex(line) == ARGV[7]
+local floor = isHeld and math.max(start, held) or start
 local left = tonumber(ARGV[4])
 local loaded = {}
 local first = size
-while first > start and (left > 0 or first > pending) do
-  local from = math.max(start, first - CHUNK)
+while first > floor and (left > 0 or first > pending) do
+  local from = math.max(floor, first - CHUNK)
   local chunk = redis.call('LRANGE', KEYS[3], from - archived, first - 1 - archived)
   for i = #chunk, 1, -1 do
     left = left - #chunk[i]
@@ -47,5 +56,9 @@ for i = #loaded, 1, -1 do
 end
 -- A head never leaves the log while it is in use; an index before the log names no head.
 local head = tonumber(redis.call('HGET', KEYS[2], 'head') or -1)
-local opening = head >= archived and redis.call('LINDEX', KEYS[3], head - archived) or ''
-return { 'opened', size, first, window, opening, records }
+if head < archived then
+  head = -1
+end
+local isKnown = head < 0 or isHeld and head == tonumber(ARGV[8])
+local opening = not isKnown and redis.call('LINDEX', KEYS[3], head - archived) or ''
+return { 'opened', size, first, window, opening, records, head, start, pending, isHeld and 1 or 0 }

@@ -5,18 +5,9 @@ import type { ChatKey, Keys, SessionId } from '../../shared/redis/keys.ts';
 import { bindScript } from '../../shared/redis/script.ts';
 import { type Attempt, type Command, FencedError } from '../lane/attempt.ts';
 import type { MediaStore } from '../media/store.ts';
+import { type HeldWindow, type OpenedSession, type OpenReply, placeOf, readWindow } from './held-window.ts';
 import { decodeRecord, encodeRecord, isEntry, type LogRecord, type UserRecord } from './record.ts';
-import type { Window } from './view.ts';
-
-/** What was loaded for a turn, with its cost. */
-export interface OpenedSession {
-  window: Window;
-  /** Records of the whole session, archived ones and the pending message included. */
-  logRecords: number;
-  /** Index of the window's first record, counted since the session's first. */
-  firstIndex: number;
-  bytes: number;
-}
+import { WindowCache } from './window-cache.ts';
 
 /** The newest part of a session's history, its parents included. */
 export interface Tail {
@@ -28,7 +19,8 @@ export interface Tail {
 }
 
 /**
- * Session logs of one shard.
+ * Session logs of one shard. What a load has read is kept in `windows`, and the next load reads only what is new: the
+ * result is the same.
  *
  * Contract: loading is O(window), never O(session). Each method rejects when Redis cannot be reached; `open` and `load`
  * throw `FencedError` when the turn was taken over.
@@ -60,18 +52,25 @@ export const PARENTS_MAX = 8;
 /** The newest part of a log, which is never archived: a seed is built from no more than this. */
 export const SEED_READ_BYTES_MAX = 512 * 1024;
 
-/** Binds the session logs of a shard to a connection. */
-export function createSessions(redis: RedisClient, keys: Keys): Sessions {
+/** Binds the session logs of a shard to a connection. `windows` may be shared by all shards of the process. */
+export function createSessions(redis: RedisClient, keys: Keys, windows = new WindowCache()): Sessions {
   const scripts = import.meta.dirname;
   const open = bindScript<OpenReply>(redis, join(scripts, 'open.lua'));
   const tail = bindScript<[number, number, string[]]>(redis, join(scripts, 'tail.lua'));
   const opened = async (attempt: Attempt, pending: string, bytesMax: number): Promise<OpenedSession> => {
     const { session } = attempt;
     const at = [keys.turn(attempt.entry), keys.session(session), keys.log(session)];
-    const args = [attempt.fencingToken, userStep(session), pending, bytesMax];
-    const reply = await attempt.asWrite((number) => open(at, [...args, number]));
+    const ask = (held: HeldWindow | undefined) => {
+      const args = [attempt.fencingToken, userStep(session), pending, bytesMax];
+      return attempt.asWrite((number) => open(at, [...args, number, ...placeOf(held)]));
+    };
+    const held = windows.of(session);
+    const reply = await ask(held);
     if (reply[0] === 'fenced') throw new FencedError();
-    return openedOf(reply);
+    const read = readWindow(held, reply, bytesMax) ?? readWindow(undefined, await ask(undefined), bytesMax);
+    if (read === undefined) throw new FencedError();
+    windows.hold(session, read.held);
+    return read.opened;
   };
   return {
     open: (attempt, pending, bytesMax) => opened(attempt, encodeRecord(pending), bytesMax),
@@ -90,19 +89,6 @@ export function createSessions(redis: RedisClient, keys: Keys): Sessions {
     },
   };
 }
-
-function openedOf([, logRecords, firstIndex, windowStart, head, lines]: Extract<
-  OpenReply,
-  ['opened', ...unknown[]]
->): OpenedSession {
-  // A window without its head knows nothing of the earlier records.
-  const omitted = Math.max(0, head === '' ? firstIndex : firstIndex - windowStart);
-  const window = { head: head === '' ? undefined : decodeRecord(head), records: lines.map(decodeRecord), omitted };
-  const bytes = lines.reduce((sum, line) => sum + Buffer.byteLength(line), head.length);
-  return { window, logRecords, firstIndex, bytes };
-}
-
-type OpenReply = ['fenced'] | ['opened', number, number, number, string, string[]];
 
 /**
  * The step under which a message is recorded in a session; a fresh session that already holds it sets the same mark.

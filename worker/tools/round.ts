@@ -2,8 +2,9 @@ import type { Instruments } from '../../shared/base/instruments.ts';
 import { METRIC, SPAN } from '../../shared/base/telemetry.ts';
 import type { Attempt } from '../lane/attempt.ts';
 import type { Block } from '../model/block.ts';
+import type { OpenedSession } from '../session/held-window.ts';
 import type { LogRecord } from '../session/record.ts';
-import { appendCommands, newStamp, type OpenedSession } from '../session/store.ts';
+import { appendCommands, newStamp } from '../session/store.ts';
 import { type ResultPorts, resultBlock } from './result.ts';
 import { type Toolbox, type ToolOutput, toolError } from './toolbox.ts';
 

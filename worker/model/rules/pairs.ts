@@ -20,8 +20,8 @@ const NOTHING_ASKED: Asked = { caller: undefined, calls: new Map() };
  * roles to alternate. What a call is named does not depend on later messages, so that a prefix stays one.
  */
 export const fixPairs: Fix = (draft) => {
-  const ids = new Renaming();
-  const used = new Set<unknown>();
+  const ids = new Renaming(draft.idsBefore);
+  const used = new Set<unknown>(draft.idsBefore);
   let asked = NOTHING_ASKED;
   for (const turn of draft.turns) {
     if (turn.role === 'user') {

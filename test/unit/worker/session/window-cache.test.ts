@@ -1,0 +1,57 @@
+import { expect, jest, test } from '@jest/globals';
+import type { SessionId } from '../../../../shared/redis/keys.ts';
+import type { HeldWindow } from '../../../../worker/session/held-window.ts';
+import { WindowCache } from '../../../../worker/session/window-cache.ts';
+import { userSays } from '../../../fixture/records.ts';
+
+const MB = 1024 * 1024;
+const QUARTER_HOUR_MS = 15 * 60_000;
+
+const idOf = (n: number) => `s-${n}` as SessionId;
+
+function windowOf(bytes: number): HeldWindow {
+  return { records: [userSays('words')], sizes: [bytes], firstIndex: 0, newestSha1: 'a', head: undefined };
+}
+
+function heldIn(cache: WindowCache, count: number): number[] {
+  return Array.from({ length: count }, (_, n) => n).filter((n) => cache.of(idOf(n)) !== undefined);
+}
+
+test('what was used longest ago makes room for what is new', () => {
+  const cache = new WindowCache({ roomBytes: 5 * MB, recordsMin: 0 });
+  for (const n of [0, 1, 2, 3]) cache.hold(idOf(n), windowOf(MB));
+  cache.hold(idOf(0), windowOf(MB));
+  cache.hold(idOf(4), windowOf(MB));
+  expect(heldIn(cache, 5)).toEqual([0, 2, 3, 4]);
+});
+
+test('a window is held once, and one that is larger than the room is not held', () => {
+  const cache = new WindowCache({ roomBytes: 5 * MB, recordsMin: 0 });
+  for (let turn = 0; turn < 100; turn++) cache.hold(idOf(0), windowOf(MB));
+  for (const n of [1, 2, 3]) cache.hold(idOf(n), windowOf(MB));
+  expect(heldIn(cache, 4)).toEqual([0, 1, 2, 3]);
+  cache.hold(idOf(3), windowOf(6 * MB));
+  expect(heldIn(cache, 4)).toEqual([0, 1, 2]);
+});
+
+test('a short window is not held', () => {
+  const cache = new WindowCache();
+  cache.hold(idOf(0), windowOf(MB));
+  expect(heldIn(cache, 1)).toEqual([]);
+});
+
+test('a conversation that rests leaves the memory', () => {
+  jest.useFakeTimers();
+  try {
+    const cache = new WindowCache({ recordsMin: 0 });
+    cache.hold(idOf(0), windowOf(MB));
+    jest.advanceTimersByTime(QUARTER_HOUR_MS - 1_000);
+    cache.hold(idOf(1), windowOf(MB));
+    jest.advanceTimersByTime(QUARTER_HOUR_MS);
+    expect(heldIn(cache, 2)).toEqual([1]);
+    jest.advanceTimersByTime(QUARTER_HOUR_MS);
+    expect(heldIn(cache, 2)).toEqual([]);
+  } finally {
+    jest.useRealTimers();
+  }
+});

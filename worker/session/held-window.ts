@@ -1,0 +1,125 @@
+import { hash } from 'node:crypto';
+import { decodeRecord, type LogRecord } from './record.ts';
+import type { Window } from './view.ts';
+
+/** What was loaded for a turn, with its cost. */
+export interface OpenedSession {
+  window: Window;
+  /** Records of the whole session, archived ones and the pending message included. */
+  logRecords: number;
+  /** Index of the window's first record, counted since the session's first. */
+  firstIndex: number;
+  bytes: number;
+}
+
+/** The newest records of a log as a load left them, with their sizes: the next load goes on behind them. */
+export interface HeldWindow {
+  /** Oldest first, without a gap. */
+  readonly records: readonly LogRecord[];
+  /** The bytes of each record's line. */
+  readonly sizes: readonly number[];
+  /** Index of the first of them, counted since the session's first record. */
+  readonly firstIndex: number;
+  /** SHA-1 of the newest line. It holds a random id, so no other log has it in that place. */
+  readonly newestSha1: string;
+  readonly head: Head | undefined;
+}
+
+interface Head {
+  readonly index: number;
+  readonly record: LogRecord;
+  readonly bytes: number;
+}
+
+/** The reply of `open.lua`. */
+export type OpenReply =
+  | ['fenced']
+  | [
+      'opened',
+      logRecords: number,
+      first: number,
+      windowStart: number,
+      head: string,
+      lines: string[],
+      headIndex: number,
+      start: number,
+      pending: number,
+      isHeld: 0 | 1,
+    ];
+
+/** Where a held window ends, as `open.lua` is told. */
+export function placeOf(held: HeldWindow | undefined): [end: number, newestSha1: string, headIndex: number] {
+  if (held === undefined) return [0, '', -1];
+  return [held.firstIndex + held.records.length, held.newestSha1, held.head?.index ?? -1];
+}
+
+/**
+ * The window that a load has read: what is new, behind what was held where that still stands in the log. Exactly what a
+ * load of everything would give. Undefined when more of the log is wanted than was held, and after a reply of a turn
+ * that was taken over. Pure.
+ */
+export function readWindow(
+  held: HeldWindow | undefined,
+  reply: OpenReply,
+  bytesMax: number,
+): { opened: OpenedSession; held: HeldWindow } | undefined {
+  if (reply[0] === 'fenced') return undefined;
+  const [, logRecords, newFirst, windowStart, headLine, lines, headIndex, start, pending, isHeld] = reply;
+  const sizes = lines.map((line) => Buffer.byteLength(line));
+  const before = isHeld === 1 ? held : undefined;
+  const head = headOf(headIndex, headLine, before);
+  // The load went on to the end of what is held, or ended before it.
+  const isJoined = before !== undefined && newFirst === before.firstIndex + before.records.length;
+  const oldFirst = isJoined ? firstShown(before, { start, pending, left: bytesMax - sum(sizes) }) : newFirst;
+  if (oldFirst === undefined) return undefined;
+  const fresh = lines.map(decodeRecord);
+  const all = isJoined ? joined(before, start, fresh, sizes) : { records: fresh, sizes, firstIndex: newFirst };
+  const records = oldFirst === all.firstIndex ? all.records : all.records.slice(oldFirst - all.firstIndex);
+  const shownSizes = all.sizes.slice(oldFirst - all.firstIndex);
+  // A window without its head knows nothing of the earlier records.
+  const omitted = Math.max(0, head === undefined ? oldFirst : oldFirst - windowStart);
+  const bytes = sum(shownSizes) + (head?.bytes ?? 0);
+  const newest = lines.at(-1);
+  const newestSha1 = newest === undefined ? (before?.newestSha1 ?? '') : hash('sha1', newest);
+  return {
+    opened: { window: { head: head?.record, records, omitted }, logRecords, firstIndex: oldFirst, bytes },
+    held: { ...all, newestSha1, head },
+  };
+}
+
+function headOf(index: number, line: string, before: HeldWindow | undefined): Head | undefined {
+  if (line !== '') return { index, record: decodeRecord(line), bytes: Buffer.byteLength(line) };
+  return index < 0 ? undefined : before?.head;
+}
+
+/** How far back a load of everything would have gone; undefined when that is beyond what is held. As in `open.lua`. */
+function firstShown(
+  { records, sizes, firstIndex }: HeldWindow,
+  { start, pending, left }: { start: number; pending: number; left: number },
+): number | undefined {
+  let first = firstIndex + records.length;
+  for (let rest = left; first > start; first -= 1) {
+    if (rest <= 0 && first <= pending) return first;
+    const size = sizes[first - 1 - firstIndex];
+    if (size === undefined) return undefined;
+    rest -= size;
+    if (rest < 0 && first <= pending) return first;
+  }
+  return first;
+}
+
+/** What is held and may still be shown, with what is new. */
+function joined(held: HeldWindow, start: number, fresh: readonly LogRecord[], sizes: readonly number[]) {
+  const gone = Math.max(0, start - held.firstIndex);
+  return {
+    records: [...held.records.slice(gone), ...fresh],
+    sizes: [...held.sizes.slice(gone), ...sizes],
+    firstIndex: held.firstIndex + gone,
+  };
+}
+
+function sum(sizes: readonly number[]): number {
+  let bytes = 0;
+  for (const size of sizes) bytes += size;
+  return bytes;
+}
