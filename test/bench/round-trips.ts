@@ -31,12 +31,16 @@ export async function commandsOfATurn(redisUrl: string): Promise<string[]> {
   await until(() => sent === 1);
   await pause(QUIET_MS);
   const ours = scriptNames();
+  const nameOf = (sha: string) => ours.get(sha) ?? 'a script of BullMQ';
   const seen: string[] = [];
+  let isInBatch = false;
   const onCommand = (message: unknown) => {
-    const { command, args, batchMode, batchSize } = message as Traced;
-    if (batchMode === undefined)
-      seen.push(command === 'evalsha' ? (ours.get(String(args?.[0])) ?? 'a script of BullMQ') : String(command));
-    else if (batchSize !== undefined) seen.push(`${batchMode} of ${batchSize}`);
+    const { command, args, batchSize } = message as Traced;
+    // The commands of a transaction are sent together.
+    if (batchSize !== undefined) isInBatch = true;
+    if (batchSize !== undefined) seen.push(`a transaction of ${batchSize}`);
+    else if (!isInBatch) seen.push(command === 'evalsha' ? nameOf(String(args?.[0])) : String(command));
+    if (command === 'exec') isInBatch = false;
   };
   subscribe('tracing:ioredis:command:start', onCommand);
   subscribe('tracing:ioredis:batch:start', onCommand);
@@ -52,7 +56,6 @@ export async function commandsOfATurn(redisUrl: string): Promise<string[]> {
 interface Traced {
   command?: string;
   args?: unknown[];
-  batchMode?: string;
   batchSize?: number;
 }
 

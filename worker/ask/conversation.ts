@@ -61,7 +61,7 @@ export async function askModel(
   );
   const room = chatRoom(windowTokens, attempt.limit?.tokens, settings);
   const calibration = attempt.calibration ?? tokenizerFactor(ports.settings.modelName);
-  const pending = pendingRecord(settings, attempt, message, content);
+  const pending = attempt.opened?.record ?? pendingRecord(settings, attempt, message, content);
   const about = { message, pending, room, windowTokens, modelOutputTokens };
   let opened = await openSession(ports, attempt, pending, room.limitTokens);
   for (let round = attempt.rounds; ; round++) {

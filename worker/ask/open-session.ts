@@ -42,7 +42,7 @@ export async function openSession(
 /** The message as the log keeps it. */
 export function pendingRecord(
   settings: Pick<Settings, 'timeZone' | 'headerSecret'>,
-  attempt: Attempt,
+  attempt: Pick<Attempt, 'chat' | 'entry' | 'choice'>,
   message: InboundMessage,
   content: UserRecord['content'],
 ): UserRecord {

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
+import type { InboundMessage } from '../../shared/flow/message.ts';
 import type { Outcome } from '../../shared/flow/outcome.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import {
@@ -14,9 +15,11 @@ import { bindScript } from '../../shared/redis/script.ts';
 import { type Attempt, CANCELLED } from './attempt.ts';
 import { type BeginReply, beginAttempt } from './begin-attempt.ts';
 import { createClock } from './clock.ts';
+import { ForeseenMessages } from './foreseen.ts';
 import { BURST_MAX, type Waiting } from './fragments.ts';
 import { type Glance, type Refused, readBehind, readGlances, readRefused } from './lane-reader.ts';
 import { createLedger, type Ledger } from './ledger.ts';
+import type { Opening } from './opening.ts';
 import { type SettleReply, settleAttempt, TURN_KEEP_SECONDS } from './settle-attempt.ts';
 
 /** The oldest unanswered message of a lane: the only one of it that may be a job. */
@@ -57,6 +60,8 @@ export interface Lane {
   nowMs(): number;
   /** How many messages entered and left these lanes, and whether that adds up. */
   readonly ledger: Ledger;
+  /** The message of a head of which this process was told, once: whoever asks begins it. */
+  foreseen(entry: EntryId): InboundMessage | undefined;
   /** Creates the consumer group if it is missing. */
   prepare(): Promise<void>;
   /**
@@ -75,7 +80,11 @@ export interface Lane {
   takePass(everyMs: number): Promise<number>;
   /** Restores pending entries that are in no lane to their place; returns the heads of all lanes. */
   readmit(): Promise<{ heads: Head[]; broken: EntryId[]; restored: number }>;
-  begin(entry: EntryId, lane: LaneKey, newSession: SessionId): Promise<Begun>;
+  /**
+   * Begins an attempt. With an opening, a first attempt records the message and loads its window in the same step, as
+   * long as the opening is what the attempt would record.
+   */
+  begin(entry: EntryId, lane: LaneKey, newSession: SessionId, opening?: Opening): Promise<Begun>;
   /** What was refused at admission behind a lane's head: what a notice has reported on, or else what none has. */
   refusedBehind(lane: LaneKey, isTold: boolean): Promise<Refused>;
   /** The traces and times of entries, in order; an entry that is gone is omitted. */
@@ -124,7 +133,7 @@ const EARLIER_ALERT_GROUP = 'alerter';
 const CONSUMER_GONE_MS = 3_600_000;
 const READMIT_MAX = 1_000;
 const LANE_MESSAGES_MAX = 50;
-type HeadReply = [EntryId, LaneKey, string];
+type HeadReply = [EntryId, LaneKey, traceparent: string, message?: string];
 
 /**
  * Binds the lanes of one shard to a connection. A message that finds `messagesMax` others in its lane is marked as
@@ -142,20 +151,19 @@ export function createLane(redis: RedisClient, keys: Keys, messagesMax = LANE_ME
   const settle = script<SettleReply>('settle');
   const discard = script<number>('discard');
   const forget = script<number>('forget-consumers');
+  const foreseen = new ForeseenMessages();
   return {
     nowMs: clock.nowMs,
+    foreseen: (entry) => foreseen.take(entry),
     ledger: createLedger(redis, keys),
-    async prepare() {
-      await redis.xgroup('CREATE', keys.inbound, INBOUND_GROUP, '0', 'MKSTREAM').catch((error: Error) => {
-        if (!error.message.startsWith('BUSYGROUP')) throw error;
-      });
-    },
+    prepare: () => createGroup(redis, keys),
     async admit(count) {
       const call = ++calls;
       const args = [INBOUND_GROUP, CONSUMER, count, keys.lanePrefix, keys.turnPrefix, messagesMax, BURST_MAX, call];
       const at = [keys.inbound, keys.lanes, keys.absent, admitted];
       const ask = () => admit(at, args);
       const [[newest, read, heads, broken, cancelled]] = await clock.learn(ask, ([, timeMs]) => timeMs);
+      for (const [entry, , , message = ''] of heads) foreseen.note(entry, message);
       return { newest, read, heads: heads.map(headOf), broken, cancelled };
     },
     behind: (lane) => readBehind(redis, keys, lane, messagesMax + BURST_MAX),
@@ -170,8 +178,9 @@ export function createLane(redis: RedisClient, keys: Keys, messagesMax = LANE_ME
       const [heads, broken, restored] = await readmit([keys.inbound, keys.lanes, keys.absent], args);
       return { heads: heads.map(headOf), broken, restored };
     },
-    begin: (entry, lane, newSession) => beginAttempt({ begin, write, keys, clock }, entry, lane, newSession),
-    settle: (attempt, record, also = []) => settleAttempt(settle, keys, attempt, record, also),
+    begin: (entry, lane, newSession, opening) =>
+      beginAttempt({ begin, write, keys, clock }, entry, lane, newSession, opening),
+    settle: (attempt, record, also = []) => settleAttempt(settle, keys, attempt, record, also, foreseen),
     refusedBehind: (lane, isTold) => readRefused(redis, keys, lane, isTold),
     glance: (entries) => readGlances(redis, keys, entries),
     async forgetConsumers(idleMs = CONSUMER_GONE_MS) {
@@ -186,6 +195,12 @@ export function createLane(redis: RedisClient, keys: Keys, messagesMax = LANE_ME
       return isDiscarded;
     },
   };
+}
+
+async function createGroup(redis: RedisClient, keys: Keys): Promise<void> {
+  await redis.xgroup('CREATE', keys.inbound, INBOUND_GROUP, '0', 'MKSTREAM').catch((error: Error) => {
+    if (!error.message.startsWith('BUSYGROUP')) throw error;
+  });
 }
 
 function headOf([entry, chat, traceparent]: HeadReply): Head {

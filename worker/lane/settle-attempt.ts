@@ -1,6 +1,7 @@
 import { type EntryId, INBOUND_GROUP, type Keys, type LaneKey } from '../../shared/redis/keys.ts';
 import type { RunScript } from '../../shared/redis/script.ts';
 import type { Attempt } from './attempt.ts';
+import type { ForeseenMessages } from './foreseen.ts';
 import type { OutcomeRecord } from './lane.ts';
 
 /** How long a turn is kept once its message has ended. */
@@ -8,7 +9,13 @@ export const TURN_KEEP_SECONDS = 3600;
 const LEDGER_KEEP_MS = 90 * 24 * 3600_000;
 
 /** The reply of `settle.lua`. */
-export type SettleReply = ['settled' | 'repeated' | 'fenced', head: EntryId | '', traceparent: string, lane: LaneKey];
+export type SettleReply = [
+  'settled' | 'repeated' | 'fenced',
+  head: EntryId | '',
+  traceparent: string,
+  lane: LaneKey,
+  message: string,
+];
 
 /** Settles a message after all writes of its attempt: runs `settle.lua`, and names the lane's next head. */
 export async function settleAttempt(
@@ -17,6 +24,7 @@ export async function settleAttempt(
   attempt: Attempt,
   record: OutcomeRecord,
   also: readonly OutcomeRecord[],
+  foreseen: ForeseenMessages,
 ) {
   const { entry, lane, chat, fencingToken } = attempt;
   const at = [
@@ -46,6 +54,8 @@ export async function settleAttempt(
     keys.turnPrefix,
     ...also.flatMap((each) => [each.entry, JSON.stringify(each)]),
   ];
-  const [result, head, traceparent, next] = await attempt.afterWrites((lastWrite) => settle(at, argsAfter(lastWrite)));
+  const reply = await attempt.afterWrites((lastWrite) => settle(at, argsAfter(lastWrite)));
+  const [result, head, traceparent, next, message] = reply;
+  if (head !== '') foreseen.note(head, message);
   return { result, ...(head !== '' && { next: { entry: head, chat: next, traceparent } }) };
 }

@@ -6,7 +6,7 @@
 --       8 seconds to keep the turn   9 number of the attempt's last write, as in write.lua
 --       10 prefix of lane keys   11 prefix of turn keys,
 --       then the entry and the ledger record (JSON) of each that ends with it
--- Reply {'settled' | 'repeated' | 'fenced', next head | '', its traceparent, its chat}
+-- Reply {'settled' | 'repeated' | 'fenced', next head | '', its traceparent, its chat, its message | ''}
 -- include: counts, entry, fence
 local function settle(entry, turn, record, found)
   count(KEYS[7], KEYS[1], 'settled')
@@ -25,7 +25,7 @@ local found = redis.call('XRANGE', KEYS[1], ARGV[1], ARGV[1])
 local result = 'repeated'
 if found[1] then
   if not owns(KEYS[4], ARGV[3], tonumber(ARGV[9])) then
-    return { 'fenced', '', '', '' }
+    return { 'fenced', '', '', '', '' }
   end
   result = 'settled'
   settle(ARGV[1], KEYS[4], ARGV[6], found)
@@ -45,6 +45,6 @@ if not head then
   head = chat and redis.call('LINDEX', ARGV[10] .. chat, 0)
 end
 if not head then
-  return { result, '', '', '' }
+  return { result, '', '', '', '' }
 end
-return { result, head, traceparent_of(KEYS[1], head), chat }
+return { result, head, traceparent_of(KEYS[1], head), chat, short_message(KEYS[1], head, ARGV[11] .. head) }

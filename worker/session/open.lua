@@ -12,53 +12,9 @@
 -- All indexes count from the session's first record; the log begins behind those that are archived.
 -- A log only grows at its end, and each line has an id of its own. So where the caller's newest line still stands in its
 -- place, everything before it does, and neither these records nor the head that the caller holds are loaded again.
--- include: fence
-local CHUNK = 32
+-- include: fence, window
 if not begin_write(KEYS[1], ARGV[1], tonumber(ARGV[5])) then
   return { 'fenced' }
 end
-local archived = tonumber(redis.call('HGET', KEYS[2], 'archived') or 0)
-local size = archived + redis.call('LLEN', KEYS[3])
-if ARGV[3] ~= '' and redis.call('HSETNX', KEYS[1], 'did:' .. ARGV[2], size) == 1 then
-  redis.call('RPUSH', KEYS[3], ARGV[3])
-  redis.call('HINCRBY', KEYS[2], 'bytes', #ARGV[3])
-  redis.call('HINCRBY', KEYS[2], 'entries', 1)
-  size = size + 1
-end
--- The message itself is loaded whatever followed it: a scrub, or tool results.
-local pending = ARGV[3] == '' and size or tonumber(redis.call('HGET', KEYS[1], 'did:' .. ARGV[2]))
-
-local window = tonumber(redis.call('HGET', KEYS[2], 'windowStart') or 0)
-local start = math.max(archived, window)
-local held = tonumber(ARGV[6])
-local line = held > archived and held <= size and redis.call('LINDEX', KEYS[3], held - 1 - archived)
-local isHeld = line and redis.sha1hex(line) == ARGV[7]
-local floor = isHeld and math.max(start, held) or start
-local left = tonumber(ARGV[4])
-local loaded = {}
-local first = size
-while first > floor and (left > 0 or first > pending) do
-  local from = math.max(floor, first - CHUNK)
-  local chunk = redis.call('LRANGE', KEYS[3], from - archived, first - 1 - archived)
-  for i = #chunk, 1, -1 do
-    left = left - #chunk[i]
-    if left < 0 and first <= pending then
-      break
-    end
-    loaded[#loaded + 1] = chunk[i]
-    first = first - 1
-  end
-end
-
-local records = {}
-for i = #loaded, 1, -1 do
-  records[#records + 1] = loaded[i]
-end
--- A head never leaves the log while it is in use; an index before the log names no head.
-local head = tonumber(redis.call('HGET', KEYS[2], 'head') or -1)
-if head < archived then
-  head = -1
-end
-local isKnown = head < 0 or isHeld and head == tonumber(ARGV[8])
-local opening = not isKnown and redis.call('LINDEX', KEYS[3], head - archived) or ''
-return { 'opened', size, first, window, opening, records, head, start, pending, isHeld and 1 or 0 }
+local keys = { turn = KEYS[1], session = KEYS[2], log = KEYS[3] }
+return { 'opened', unpack(open_window(keys, ARGV[2], ARGV[3], ARGV[4], { ARGV[6], ARGV[7], ARGV[8] })) }

@@ -74,7 +74,8 @@ function isRecorded({ field, session }: Attempt): boolean {
   return field(`did:${userStep(session)}`) !== undefined;
 }
 
-async function waitFor(ms: number, signal: AbortSignal): Promise<void> {
+/** Waits, or until the signal says that there is no time. */
+export async function waitFor(ms: number, signal: AbortSignal): Promise<void> {
   if (ms > 0) await pause(ms, undefined, { signal }).catch(() => undefined);
 }
 
