@@ -51,8 +51,8 @@ const USERS_OF_PRIVATE: readonly string[] = [PRIVATE, 'shared/app'];
 
 /** Where code that many installations never use is loaded only when it is first needed: it costs start time and memory. */
 const LOADED_LATE: Readonly<Record<string, readonly string[]>> = {
-  'shared/base/telemetry.ts': ['./exporter.ts'],
   'worker/blob/bucket-store.ts': ['./bucket.ts'],
+  'shared/base/telemetry.ts': ['./exporter.ts', './prometheus.ts'],
   'worker/adapters.ts': ['./tools/mcp/client.ts'],
   'worker/media/picture.ts': ['sharp'],
   'worker/model/claude/client.ts': ['@anthropic-ai/sdk'],

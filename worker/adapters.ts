@@ -2,15 +2,18 @@ import { readFile } from 'node:fs/promises';
 import type { Root } from '../shared/app/process.ts';
 import type { Config } from '../shared/base/config.ts';
 import type { Service } from '../shared/base/lifecycle.ts';
+import type { GaugeReading } from '../shared/base/meters.ts';
+import { METRIC } from '../shared/base/telemetry.ts';
 import { type Alert, alertCommand } from '../shared/flow/alert.ts';
 import { connectRedis } from '../shared/redis/connection.ts';
 import { keysOf } from '../shared/redis/keys.ts';
 import { omittedToolsAlert } from './alerts/messages.ts';
 import { TOOL_SERVER_DOWN_MS, TOOL_SERVERS_EVERY_MS, watchToolServers } from './alerts/tool-servers.ts';
 import { HEADER_NOTE } from './ask/header.ts';
-import { withBreaker } from './model/breaker.ts';
+import { type Breaker, withBreaker } from './model/breaker.ts';
 import { createClaude } from './model/claude/adapter.ts';
 import type { StatedWindow } from './model/limits.ts';
+import { withMeasures } from './model/measured.ts';
 import { loadPrices } from './model/price-file.ts';
 import { withExclusions } from './tools/exclusion.ts';
 import { readMcpConfig } from './tools/mcp/config.ts';
@@ -37,7 +40,9 @@ export async function setUpWorker(root: Root, limits?: WorkerPorts['limits']) {
     idleMs: config.MODEL_IDLE_TIMEOUT_MS,
     reach: root.reach,
   });
-  const model = withBreaker(withProviderNotes(claude, notes, keysOf(0), root.log));
+  const measured = withMeasures(claude, root.telemetry, prices);
+  const model = withBreaker(withProviderNotes(measured, notes, keysOf(0), root.log));
+  const hidden = root.telemetry.observe([METRIC.breaker], async () => breakerGauges(model));
   const worker = await startWorker({
     ...root,
     instruments: root,
@@ -50,9 +55,18 @@ export async function setUpWorker(root: Root, limits?: WorkerPorts['limits']) {
     ...worker,
     async stop() {
       await worker.stop();
+      hidden();
       notes.disconnect();
     },
   };
+}
+
+function breakerGauges({ open }: Breaker): GaugeReading[] {
+  return [...open()].map(([model, isOpen]) => ({
+    metric: METRIC.breaker,
+    value: isOpen ? 1 : 0,
+    attributes: { model },
+  }));
 }
 
 /** CONTEXT_WINDOW_TOKENS applies to MODEL alone: the other models have windows of their own. */

@@ -3,6 +3,7 @@ import type { Config } from '../shared/base/config.ts';
 import { type Service, stopAll } from '../shared/base/lifecycle.ts';
 import type { Logger } from '../shared/base/log.ts';
 import type { RedisAddress } from '../shared/base/redis-address.ts';
+import type { Telemetry } from '../shared/base/telemetry.ts';
 import { connectRedis } from '../shared/redis/connection.ts';
 import { keysOf } from '../shared/redis/keys.ts';
 import type { Telegram } from '../shared/telegram/client.ts';
@@ -11,6 +12,7 @@ import { telegramChannel, webhookChannel } from './alerts/channel.ts';
 import { type Channels, RETRY_MS, SECOND_AFTER_MS } from './alerts/deliver.ts';
 import { REDIS_TROUBLE_MS, watchRedis } from './alerts/redis-trouble.ts';
 import { DEAD_MAN_EVERY_MS } from './watch/dead-man.ts';
+import { startStateGauges } from './watch/gauges.ts';
 import { readinessOf } from './watch/readiness.ts';
 import { POLL_AGE_MS, PROVIDER_DOWN_MS } from './watch/rules.ts';
 import { NEWS_EVERY_MS, startWatchdog, WATCH_EVERY_MS } from './watch/watchdog.ts';
@@ -19,6 +21,7 @@ export interface OversightPorts {
   config: Config;
   redisAddress: RedisAddress;
   telegram: Telegram;
+  telemetry: Telemetry;
   log: Logger;
   limits?: Partial<OversightLimits>;
 }
@@ -48,12 +51,14 @@ export function startOversight(ports: OversightPorts): Service & { readiness: re
     everyMs: limits?.alertEveryMs ?? ALERT_EVERY_MS,
     takeOverMs: limits?.alertTakeOverMs ?? ALERT_TAKE_OVER_MS,
   });
-  const watchdog = startWatchdog(watchdogPorts(ports, channels));
+  const watching = watchdogPorts(ports, channels);
+  const watchdog = startWatchdog(watching);
+  const gauges = startStateGauges({ ...watching, telemetry: ports.telemetry });
   return {
     name: 'oversight',
     readiness: readinessOf(watchdog),
     stop: () =>
-      stopAll([alerter, watchdog], (name, error) =>
+      stopAll([alerter, watchdog, gauges], (name, error) =>
         log.error({ err: error, service: name }, 'a service did not stop well'),
       ),
   };

@@ -73,7 +73,7 @@ export async function startWorker(given: WorkerPorts): Promise<Service & { readi
     windows: new WindowCache(),
   };
   const started = await Promise.all(shards.map((shard) => startShard(ports, shared, shard)));
-  const oversight = startOversight({ ...ports, log });
+  const oversight = startOversight({ ...ports, telemetry: given.instruments.telemetry, log });
   services.push(...started.flatMap((shard) => shard.services), oversight);
   return {
     name: 'worker',

@@ -1,3 +1,4 @@
+import cluster from 'node:cluster';
 import { join } from 'node:path';
 import { type Config, programPath, type Role, readProcessConfig } from '../base/config.ts';
 import { createFailpoints, type ReachFailpoint } from '../base/failpoint.ts';
@@ -12,6 +13,7 @@ import { createTelegram, type Telegram } from '../telegram/client.ts';
 import { guardToken } from '../telegram/token-guard.ts';
 import { provideRedis } from './find-redis.ts';
 import { type ReadinessPart, type Route, serveHealth } from './health.ts';
+import { metricsRoute } from './metrics-route.ts';
 
 /** What a root process is made of; each role adds its own services. */
 export interface Root {
@@ -77,19 +79,15 @@ export async function runRoot(
       refuse([problem]);
       return await stop(2);
     }
-    const root = {
-      config,
-      redisAddress: redis.url,
-      telegram,
-      telemetry,
-      log,
-      reach: createFailpoints(config.SPILLWAY_FAIL_AT),
-    };
-    const assembled = await assemble(root);
+    const reach = createFailpoints(config.SPILLWAY_FAIL_AT);
+    const assembled = await assemble({ config, redisAddress: redis.url, telegram, telemetry, log, reach });
     services.push(...assembled);
-    const parts = assembled.flatMap((service) => service.readiness);
-    const routes = assembled.flatMap((service) => service.routes ?? []);
-    const health = await serveHealth({ host: config.HTTP_HOST, port: config.HTTP_PORT, parts, routes });
+    const health = await serveHealth({
+      host: config.HTTP_HOST,
+      port: config.HTTP_PORT,
+      parts: assembled.flatMap((service) => service.readiness),
+      routes: [metricsRoute(telemetry, cluster.isWorker), ...assembled.flatMap((service) => service.routes ?? [])],
+    });
     services.push(health);
     log.info({ role, redis: shown(redis.url), healthPort: health.port }, 'running');
   } catch (error) {

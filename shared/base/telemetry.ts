@@ -1,17 +1,11 @@
-import {
-  type Attributes,
-  type Context,
-  context,
-  metrics,
-  propagation,
-  ROOT_CONTEXT,
-  type Span,
-  SpanKind,
-  SpanStatusCode,
-  trace,
-} from '@opentelemetry/api';
+import { type Attributes, type Context, context, metrics, propagation, trace } from '@opentelemetry/api';
 import type { Telemetry as QueueTelemetry } from 'bullmq';
 import type { Exporter } from './exporter.ts';
+import { createMeters, type Meters, type MetricShapes, type ReadGauges } from './meters.ts';
+import type { Scraper } from './prometheus.ts';
+import { createRunningTurns } from './running-turns.ts';
+import { observeRuntime } from './runtime-metrics.ts';
+import { createSpans, type RunInSpan } from './spans.ts';
 import { registerTraceIds } from './trace-ids.ts';
 
 /**
@@ -26,6 +20,7 @@ import { registerTraceIds } from './trace-ids.ts';
  * | `turn` | internal | one attempt at a message | `spillway.attempt`, `spillway.recovery.stage`, `spillway.verdict`, `spillway.outcome` |
  * | `session.open` | internal | message recorded, window loaded | `spillway.window.records`, `spillway.window.bytes` |
  * | `execute_tool` | internal | one call of a tool | `gen_ai.tool.name`, `error.type` |
+ * | `model.call` | internal | one call of a model, around the SDK's own span | `gen_ai.request.model`, `gen_ai.conversation.id`, `gen_ai.response.finish_reasons`, `spillway.purpose`, `spillway.cost.dollars`, `error.type` |
  * | `anthropic.messages.create` | client | the SDK's own, after the gen_ai conventions | gen_ai.* |
  * | `anthropic.models.retrieve` | client | the SDK's own: the window was asked for, once a day | |
  * | `reply.deliver` | producer | parts sent to Telegram | `spillway.parts` |
@@ -43,6 +38,7 @@ export const SPAN = {
   turn: 'turn',
   open: 'session.open',
   tool: 'execute_tool',
+  call: 'model.call',
   deliver: 'reply.deliver',
   settle: 'settle inbound',
   overflowDetected: 'queue.context_overflow.detected',
@@ -52,7 +48,10 @@ export const SPAN = {
   overflowRecovery: 'daemon.context_overflow.recovery',
 } as const;
 
-/** The metrics that we emit, with their attributes. */
+/**
+ * The metrics that we emit, with their attributes. Gauges "of the installation" are the same in every worker process: take
+ * their maximum over processes, never their sum. A unit becomes the end of the name in Prometheus: s is `_seconds`.
+ */
 export const METRIC = {
   /** Counter: overflows found. `kind`, `stage`. */
   overflows: 'spillway.context_overflow',
@@ -60,7 +59,7 @@ export const METRIC = {
   recoveries: 'spillway.recovery',
   /** Counter: violations fixed in requests before they were sent. `rule` (of the API contract), `what`. */
   repairs: 'spillway.request.repairs',
-  /** Counter: finished tool calls. `tool`, `result` (ok, error). */
+  /** Counter: finished tool calls. `tool` (unknown for a name that we do not offer), `result` (ok, error). */
   tools: 'spillway.tool.calls',
   /** Counter: outcomes. `outcome`. */
   outcomes: 'spillway.outcomes',
@@ -74,31 +73,109 @@ export const METRIC = {
   unknownSends: 'spillway.sends.unknown',
   /** Histogram, ms: from the time Telegram got a message to its outcome. `outcome`. */
   latency: 'spillway.message.latency',
+  /** Counter: calls of a model. `model`, `purpose` (answer, summary, probe), `result` (ok, or the reason of the failure). */
+  modelCalls: 'spillway.model.calls',
+  /** Counter: tokens that calls were billed. `model`, `purpose`, `kind` (input, cache_read, cache_write, output). */
+  modelTokens: 'spillway.model.tokens',
+  /** Counter: dollars that calls cost; calls of a model without a known price are left out. `model`, `purpose`. */
+  modelCost: 'spillway.model.cost.dollars',
+  /** Gauge: messages without an outcome. Of the installation. */
+  pending: 'spillway.messages.pending',
+  /** Gauge, s: age of the oldest message whose user has no answer, 0 when there is none. Of the installation. */
+  unansweredAge: 'spillway.messages.unanswered.age',
+  /** Gauge: lanes that hold messages. Of the installation. */
+  lanes: 'spillway.lanes',
+  /** Gauge: messages in the longest lane. Of the installation. */
+  laneDepth: 'spillway.lane.depth',
+  /** Gauge: jobs. `state` (waiting, active, delayed). Of the installation. */
+  jobs: 'spillway.jobs',
+  /** Gauge: dead letters. Of the installation. */
+  deadLetters: 'spillway.dead_letters',
+  /** Gauge: alerts and notices that have not reached the operator. Of the installation. */
+  alertBacklog: 'spillway.alerts.backlog',
+  /** Gauge: open incidents. `cause`. Of the installation. */
+  incidents: 'spillway.incidents.open',
+  /** Gauge, s: time since Telegram last answered a poll or a webhook check. Of the installation. */
+  pollAge: 'spillway.poll.age',
+  /** Gauge, s: for how long no model call has gone through, 0 while they do. Of the installation. */
+  providerFailing: 'spillway.provider.failing.age',
+  /** Gauge: share of Redis' memory limit in use, from 0 to 1; 0 without a limit. Of the installation. */
+  redisMemoryShare: 'spillway.redis.memory.share',
+  /** Gauge, By: memory that Redis uses. Of the installation. */
+  redisMemory: 'spillway.redis.memory.used',
+  /** Gauge: 1 while Redis cannot write its files, else 0. Of the installation. */
+  redisUnwritten: 'spillway.redis.unwritten',
+  /** Gauge: 1 when this process could read the state of the installation, else 0: those gauges then stay as they were. */
+  redisUp: 'spillway.redis.up',
+  /** Gauge: worker processes that reported lately. Of the installation. */
+  workers: 'spillway.workers',
+  /** Gauge: turns that run in this process. `step`: the name of the span that they are in. */
+  turns: 'spillway.turns.running',
+  /** Gauge, s: age of the oldest attempt that runs in this process, 0 when none does. */
+  turnAge: 'spillway.turns.running.age',
+  /** Gauge: 1 while this process makes no calls of a model because its endpoint fails, else 0. `model`. */
+  breaker: 'spillway.breaker.open',
+  /** Gauge, s: 99th percentile of the delay of the event loop since the last reading. */
+  loopDelay: 'nodejs.eventloop.delay.p99',
+  /** Gauge: share of time that the event loop was busy since the last reading, from 0 to 1. */
+  loopUse: 'nodejs.eventloop.utilization',
+  /** Gauge, By: heap in use. */
+  heapUsed: 'v8js.memory.heap.used',
+  /** Gauge, By: the most that the heap may grow to. */
+  heapLimit: 'v8js.memory.heap.limit',
+  /** Counter, s: time that garbage collection took. */
+  gcTime: 'v8js.gc.time',
+  /** Counter, s: processor time of this process. */
+  cpuTime: 'process.cpu.time',
+  /** Gauge, By: memory of this process (RSS). */
+  memory: 'process.memory.usage',
 } as const;
 
-const SCOPE = 'spillway';
-/** Up to the turn timeout and beyond: a message may wait behind others of its chat. */
-const LATENCY_BUCKETS_MS = [50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 60_000, 150_000, 300_000, 900_000];
+/** The name of one of our metrics. */
+export type MetricName = (typeof METRIC)[keyof typeof METRIC];
 
-/** Spans and counters of this process. Every method is safe when nothing is exported. */
+const SCOPE = 'spillway';
+
+/** The units that the table states, and what else the SDK has to know of a metric. */
+export const SHAPES: MetricShapes = {
+  units: {
+    [METRIC.latency]: 'ms',
+    [METRIC.unansweredAge]: 's',
+    [METRIC.pollAge]: 's',
+    [METRIC.providerFailing]: 's',
+    [METRIC.redisMemory]: 'By',
+    [METRIC.turnAge]: 's',
+    [METRIC.loopDelay]: 's',
+    [METRIC.heapUsed]: 'By',
+    [METRIC.heapLimit]: 'By',
+    [METRIC.gcTime]: 's',
+    [METRIC.cpuTime]: 's',
+    [METRIC.memory]: 'By',
+  },
+  observedCounters: new Set([METRIC.gcTime, METRIC.cpuTime]),
+  // Up to the turn timeout and beyond: a message may wait behind others of its chat.
+  bucketsMs: [50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 60_000, 150_000, 300_000, 900_000],
+};
+
+/** Spans and metrics of this process. Every method is safe when nothing is exported. */
 export interface Telemetry {
+  /** Whether spans leave this process: where they do not, an attribute that takes effort need not be computed. */
+  readonly isExporting: boolean;
   /** Runs `work` in a span; an error marks the span as failed and is rethrown. */
-  span<T>(name: string, attributes: Attributes, work: (span: Span) => Promise<T>, options?: SpanOptions): Promise<T>;
+  readonly span: RunInSpan;
   /** A span without duration: something happened. */
   mark(name: string, attributes: Attributes): void;
-  count(metric: (typeof METRIC)[keyof typeof METRIC], attributes: Attributes): void;
+  /** Adds to a counter; by default 1. */
+  count(metric: MetricName, attributes: Attributes, by?: number): void;
   recordMs(metric: typeof METRIC.latency, valueMs: number, attributes: Attributes): void;
+  /** Reads these gauges whenever metrics are exported or scraped, and never otherwise. Returns what ends that. */
+  observe(gauges: readonly MetricName[], read: ReadGauges): () => void;
+  /** The metrics as Prometheus' text. Counts begin with the first scrape where nothing else is exported. */
+  scrape(): Promise<string>;
   /** For BullMQ; absent when nothing is exported, which saves BullMQ the work. */
   readonly queue: QueueTelemetry | undefined;
   /** Flushes, for at most `deadlineMs`: a dead collector must not hold up an exit. */
   stop(deadlineMs: number): Promise<void>;
-}
-
-export interface SpanOptions {
-  kind?: SpanKind;
-  /** W3C traceparent of the parent; the active span when absent. */
-  parent?: string | undefined;
-  root?: boolean;
 }
 
 /**
@@ -109,35 +186,48 @@ export interface SpanOptions {
 export async function startTelemetry(options: { serviceName: string; exporting: boolean }): Promise<Telemetry> {
   if (!options.exporting) return traceIdsOnly();
   const { startExporter } = await import('./exporter.ts');
-  return telemetryOver(startExporter(options.serviceName, SCOPE));
+  const exporter = startExporter(options.serviceName, SCOPE);
+  const meters = createMeters(SHAPES);
+  meters.attach(metrics.getMeter(SCOPE));
+  return telemetryOver(exporter, meters, true);
 }
 
 /** Telemetry that exports nothing, as `startTelemetry` starts it then. */
 export function traceIdsOnly(): Telemetry {
   registerTraceIds();
-  return telemetryOver({ queue: undefined, shutdown: async () => {} });
+  return telemetryOver({ queue: undefined, shutdown: async () => {} }, createMeters(SHAPES), false);
 }
 
-function telemetryOver({ queue, shutdown }: Exporter): Telemetry {
-  const meter = metrics.getMeter(SCOPE);
-  const counters = new Map<string, ReturnType<typeof meter.createCounter>>();
-  const advice = { explicitBucketBoundaries: LATENCY_BUCKETS_MS };
-  const latency = meter.createHistogram(METRIC.latency, { unit: 'ms', advice });
+function telemetryOver({ queue, shutdown }: Exporter, meters: Meters, isExporting: boolean): Telemetry {
+  const { count, recordMs, observe } = meters;
+  const turns = createRunningTurns();
+  observe([METRIC.turns, METRIC.turnAge], async () => turns.read(METRIC));
+  observeRuntime(meters, METRIC);
+  let scraper: Promise<Scraper> | undefined;
   return {
-    span: inSpan,
-    mark: (name, attributes) => trace.getTracer(SCOPE).startSpan(name, { attributes }).end(),
-    count(metric, attributes) {
-      const counter = counters.get(metric) ?? meter.createCounter(metric);
-      counters.set(metric, counter);
-      counter.add(1, attributes);
+    isExporting,
+    span: createSpans(SCOPE, { turns, turnName: SPAN.turn, isExporting }),
+    mark(name, attributes) {
+      if (isExporting) trace.getTracer(SCOPE).startSpan(name, { attributes }).end();
     },
-    recordMs: (_metric, valueMs, attributes) => latency.record(valueMs, attributes),
+    count,
+    recordMs,
+    observe,
+    async scrape() {
+      scraper ??= openScraper(meters);
+      return (await scraper).scrape();
+    },
     queue,
     async stop(deadlineMs) {
       const flushed = shutdown().catch(() => {});
       await Promise.race([flushed, new Promise((done) => setTimeout(done, deadlineMs).unref())]);
     },
   };
+}
+
+async function openScraper(meters: Meters): Promise<Scraper> {
+  const { createScraper } = await import('./prometheus.ts');
+  return createScraper(meters, SCOPE);
 }
 
 /** The W3C traceparent of the active span, or of `ctx`. */
@@ -155,34 +245,4 @@ export function traceIdOf(parent: string): string {
 /** What BullMQ stores with a job so that its `process` span joins the message's trace. */
 export function jobTelemetry(parent: string): { metadata: string; omitContext: boolean } {
   return { metadata: JSON.stringify(parent ? { traceparent: parent } : {}), omitContext: false };
-}
-
-async function inSpan<T>(
-  name: string,
-  attributes: Attributes,
-  work: (span: Span) => Promise<T>,
-  options: SpanOptions = {},
-): Promise<T> {
-  const parent = parentContext(options);
-  const span = trace
-    .getTracer(SCOPE)
-    .startSpan(name, { attributes, kind: options.kind ?? SpanKind.INTERNAL, root: options.root ?? false }, parent);
-  try {
-    return await context.with(trace.setSpan(parent, span), () => work(span));
-  } catch (error) {
-    span.setStatus({ code: SpanStatusCode.ERROR, message: error instanceof Error ? error.name : 'error' });
-    throw error;
-  } finally {
-    span.end();
-  }
-}
-
-/**
- * A job's own span is already active inside BullMQ's; an explicit parent counts only when it belongs to another trace.
- */
-function parentContext(options: SpanOptions): Context {
-  const active = context.active();
-  if (!options.parent) return active;
-  if (trace.getSpanContext(active)?.traceId === traceIdOf(options.parent)) return active;
-  return propagation.extract(ROOT_CONTEXT, { traceparent: options.parent });
 }

@@ -17,9 +17,10 @@ export interface Keys {
   readonly pass: string;
   /** Set of the sessions that the archivist is to visit. */
   readonly archivable: string;
-  /** BullMQ's lists: the jobs that wait, and the jobs that run. */
+  /** BullMQ's lists of the jobs that wait and of those that run, and its sorted set of those that are delayed. */
   readonly jobsWaiting: string;
   readonly jobsActive: string;
+  readonly jobsDelayed: string;
   /** Hash: what the poller last got from Telegram. Used in shard 0 only. */
   readonly poll: string;
   /** Hash: the book of incidents. Used in shard 0 only. */
@@ -165,6 +166,7 @@ export function keysOf(shard: number): Keys {
     archivable: `${tag}:archivable`,
     jobsWaiting: `${tag}:${TURNS_QUEUE}:wait`,
     jobsActive: `${tag}:${TURNS_QUEUE}:active`,
+    jobsDelayed: `${tag}:${TURNS_QUEUE}:delayed`,
     poll: `${tag}:poll`,
     incidents: `${tag}:incidents`,
     notices: `${tag}:notices`,

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
-import { SPAN } from '../../shared/base/telemetry.ts';
+import { METRIC, SHAPES, SPAN } from '../../shared/base/telemetry.ts';
 import { CAUSES } from '../../worker/alerts/cause.ts';
 
 /** Holds the files of the deployment true without a Docker engine. They are read as text: we have no YAML parser. */
@@ -28,8 +28,9 @@ const FOREIGN_METRICS = [
   'up',
   'ALERTS',
 ];
+const UNIT_WORDS: Readonly<Record<string, string>> = { ms: 'milliseconds', s: 'seconds', By: 'bytes' };
 const PROMQL_WORDS =
-  'sum count rate increase histogram_quantile count_over_time vector absent by on without unless or and offset bool'.split(
+  'sum max count rate increase histogram_quantile count_over_time vector absent by on without unless or and offset bool'.split(
     ' ',
   );
 const RECOVERY_SPANS = [
@@ -44,6 +45,11 @@ test('dashboards and alert rules use only metrics that exist', () => {
   const known = new Set([...ourMetrics(), ...FOREIGN_METRICS]);
   const used = new Set([...dashboardQueries(), ...alertQueries()].flatMap(metricsIn));
   expect([...used].filter((name) => !known.has(name))).toEqual([]);
+});
+
+test('the units that the SDK gets are those of the table of metrics', () => {
+  const stated = rowsOfMetrics().flatMap(({ unit, name }) => (unit === undefined ? [] : [[name, unit]]));
+  expect(SHAPES.units).toEqual(Object.fromEntries(stated));
 });
 
 test('dashboards show every Spillway metric, and alert rules watch outcomes, recovery and unknown sends', () => {
@@ -162,15 +168,20 @@ test('mounted and copied files exist, and .dockerignore lets every copied file t
 
 /** Our metrics as the collector shows them to Prometheus; kinds and units are those that `telemetry.ts` states. */
 function ourMetrics(): string[] {
-  const rows = [...telemetry.matchAll(/\/\*\* (Counter|Histogram, ms|Gauge):[^*]*\*\/\s+\w+: '([\w.]+)'/g)];
-  const stated = all(telemetry, /^ {2}\w+: '(spillway\.[\w.]+)'/gm);
-  expect(rows.map(([, , name]) => name)).toEqual(stated);
-  return rows.flatMap(([, kind, name = '']) => {
-    const base = name.replaceAll('.', '_');
+  return rowsOfMetrics().flatMap(({ kind, unit, name }) => {
+    const base = [name.replaceAll('.', '_'), ...(unit === undefined ? [] : [UNIT_WORDS[unit]])].join('_');
     if (kind === 'Counter') return [`${base}_total`];
-    if (kind === 'Gauge') return [base];
-    return ['bucket', 'sum', 'count'].map((part) => `${base}_milliseconds_${part}`);
+    return kind === 'Gauge' ? [base] : ['bucket', 'sum', 'count'].map((part) => `${base}_${part}`);
   });
+}
+
+/** The rows of the table of metrics: each has a comment of one line that begins with its kind and unit. */
+function rowsOfMetrics(): { kind: string; unit?: string | undefined; name: string }[] {
+  const rows = [
+    ...telemetry.matchAll(/\/\*\* (Counter|Histogram|Gauge)(?:, (ms|s|By))?: [^*\n]*\*\/\n {2}\w+: '([\w.]+)'/g),
+  ];
+  expect(rows.map(([, , , name]) => name)).toEqual(Object.values(METRIC));
+  return rows.map(([, kind = '', unit, name = '']) => ({ kind, unit, name }));
 }
 
 function spansOfTheTable(): string[] {

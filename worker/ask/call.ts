@@ -122,6 +122,7 @@ function conversationOf(
 ): Conversation {
   return {
     chat: attempt.chat,
+    session: attempt.session,
     model: ports.settings.modelName,
     system: ports.settings.systemPrompt,
     messages,

@@ -13,6 +13,12 @@ interface Circuit {
   probing: boolean;
 }
 
+/** What a breaker shows. */
+export interface Breaker {
+  /** Each model that was called, and whether calls of it are withheld now. */
+  open(): ReadonlyMap<string, boolean>;
+}
+
 /** Failures in a row, across chats, that cannot be chance: each chat alone gives up earlier. */
 const FAILURES_MAX = 8;
 const PAUSE_MS = 5_000;
@@ -37,7 +43,11 @@ export function isEndpointTrouble(reason: FailureReason): boolean {
  * not all retry at once, and their messages use up no attempts meanwhile. Each model has its own circuit. A call that
  * is not made fails as `paused`, with the remaining wait.
  */
-export function withBreaker(model: Model, now: () => number = Date.now, random: () => number = Math.random): Model {
+export function withBreaker(
+  model: Model,
+  now: () => number = Date.now,
+  random: () => number = Math.random,
+): Model & Breaker {
   const circuits = new Map<string, Circuit>();
   const circuitOf = (name: string): Circuit => {
     const known = circuits.get(name) ?? { failures: 0, trips: 0, pausedUntilMs: 0, probing: false };
@@ -46,6 +56,7 @@ export function withBreaker(model: Model, now: () => number = Date.now, random: 
   };
   return {
     limits: (name) => model.limits(name),
+    open: () => new Map([...circuits].map(([name, { trips }]) => [name, trips > 0])),
     async send(request, signal, onText) {
       const circuit = circuitOf(request.model);
       const isOpen = circuit.trips > 0;

@@ -1,5 +1,5 @@
 import type { MessageParam } from '@anthropic-ai/sdk/resources/messages';
-import type { ChatKey } from '../../shared/redis/keys.ts';
+import type { ChatKey, SessionId } from '../../shared/redis/keys.ts';
 import type { ServerTool } from '../tools/server-tools.ts';
 import type { ToolSpec } from '../tools/toolbox.ts';
 import type { Block } from './block.ts';
@@ -19,11 +19,18 @@ export interface ModelLimits {
   maxOutputTokens?: number;
 }
 
+/** What a call is for: an answer, a summary of a conversation, or a probe of what the endpoint takes. */
+export type Purpose = 'answer' | 'summary' | 'probe';
+
 /** A request as the flow builds it; the adapter adds what the wire needs. */
 export interface ModelRequest {
   model: string;
   /** The chat whose budget pays for the call; absent where the call serves all chats. Never sent. */
   chat?: ChatKey;
+  /** The session that it continues, if any. Never sent. */
+  session?: SessionId;
+  /** What the call is for; absent: an answer. Never sent. */
+  purpose?: Purpose;
   maxTokens: number;
   system: string;
   messages: MessageParam[];

@@ -53,5 +53,5 @@ export async function summariseFromCache(
   };
   await summariser.beforeCall();
   const messages = [...conversation.messages, task];
-  return summaryOf(await summariser.model.send({ ...conversation, messages, maxTokens }, signal));
+  return summaryOf(await summariser.model.send({ ...conversation, purpose: 'summary', messages, maxTokens }, signal));
 }

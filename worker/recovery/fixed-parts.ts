@@ -46,6 +46,7 @@ export function createFixedPartsCheck(now: () => number = Date.now): FixedPartsC
   const ask = async (cause: string, model: Model, fixed: FixedParts, signal: AbortSignal) => {
     const request = {
       ...fixed,
+      purpose: 'probe' as const,
       wordsOnly: true,
       caches: true,
       messages: [{ role: 'user' as const, content: QUESTION }],

@@ -121,7 +121,7 @@ async function askEither(
   asked: ModelRequest,
   signal: AbortSignal,
 ): Promise<ModelResult> {
-  const request = chat === undefined ? asked : { ...asked, chat };
+  const request = { ...asked, purpose: 'summary' as const, ...(chat !== undefined && { chat }) };
   await beforeCall();
   const first = await model.send(request, signal);
   if (first.ok || first.failure.kind !== 'transient' || fallbackName === undefined || signal.aborted) return first;

@@ -106,14 +106,20 @@ function make(
   id: string,
   signal: AbortSignal,
 ): Promise<ToolOutput> {
-  const attributes = { 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': call.name };
+  // A name that we do not offer is the model's own text: it belongs neither in a span nor in a label.
+  const tool = isOffered(ports.tools, call) ? call.name : 'unknown';
+  const attributes = { 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': tool };
   return ports.instruments.telemetry.span(SPAN.tool, attributes, async (span) => {
     const output = await ports.tools.call({ ...call, id, attempt }, signal);
     if (output.isError) span.setAttribute('error.type', signal.aborted ? 'aborted' : 'tool_error');
-    ports.instruments.telemetry.count(METRIC.tools, { tool: call.name, result: output.isError ? 'error' : 'ok' });
+    ports.instruments.telemetry.count(METRIC.tools, { tool, result: output.isError ? 'error' : 'ok' });
     ports.instruments.reach('tool called');
     return output;
   });
+}
+
+function isOffered(tools: Toolbox, { name }: ToolUse): boolean {
+  return tools.specs().some((spec) => spec.name === name);
 }
 
 function isRepeatable(tools: Toolbox, { name }: ToolUse): boolean {

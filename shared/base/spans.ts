@@ -1,0 +1,72 @@
+import {
+  type Attributes,
+  type Context,
+  context,
+  propagation,
+  ROOT_CONTEXT,
+  type Span,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+} from '@opentelemetry/api';
+import type { RunningTurns } from './running-turns.ts';
+
+export interface SpanOptions {
+  kind?: SpanKind;
+  /** W3C traceparent of the parent; the active span when absent. */
+  parent?: string | undefined;
+  root?: boolean;
+}
+
+/** Runs `work` in a span; an error marks the span as failed and is rethrown. */
+export type RunInSpan = <T>(
+  name: string,
+  attributes: Attributes,
+  work: (span: Span) => Promise<T>,
+  options?: SpanOptions,
+) => Promise<T>;
+
+/**
+ * Spans of one scope; what runs inside the span of a turn is noted as its step. Where nothing is exported, only a message's
+ * first span gets ids of its own: the others share its trace without a span.
+ */
+export function createSpans(
+  scope: string,
+  { turns, turnName, isExporting }: { turns: RunningTurns; turnName: string; isExporting: boolean },
+): RunInSpan {
+  return async (name, attributes, work, options = {}) => {
+    const parent = parentContext(options);
+    const known = isExporting || options.root ? undefined : trace.getSpan(parent);
+    const kind = options.kind ?? SpanKind.INTERNAL;
+    const span =
+      known ?? trace.getTracer(scope).startSpan(name, { attributes, kind, root: options.root ?? false }, parent);
+    const ctx = known === undefined ? trace.setSpan(parent, span) : parent;
+    const step = name === turnName ? turns.begin(ctx, name) : { ctx, end: turns.enter(ctx, name) };
+    try {
+      return await context.with(step.ctx, () => work(span));
+    } catch (error) {
+      failSpan(span, error instanceof Error ? error.name : 'error');
+      throw error;
+    } finally {
+      step.end();
+      if (known === undefined) span.end();
+    }
+  };
+}
+
+/** Marks a span as failed, with a short code and never with words that may quote content. */
+export function failSpan(span: Span, why: string): void {
+  span.setAttribute('error.type', why);
+  span.setStatus({ code: SpanStatusCode.ERROR, message: why });
+}
+
+/**
+ * A job's own span is already active inside BullMQ's; an explicit parent counts only when it belongs to another trace.
+ */
+function parentContext({ parent }: SpanOptions): Context {
+  const active = context.active();
+  if (!parent) return active;
+  const stated = propagation.extract(ROOT_CONTEXT, { traceparent: parent });
+  const isSame = trace.getSpanContext(active)?.traceId === trace.getSpanContext(stated)?.traceId;
+  return isSame ? active : stated;
+}
