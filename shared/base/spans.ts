@@ -36,7 +36,7 @@ export function createSpans(
 ): RunInSpan {
   return async (name, attributes, work, options = {}) => {
     const parent = parentContext(options);
-    const known = isExporting || options.root ? undefined : trace.getSpan(parent);
+    const known = isExporting || options.root ? undefined : ownSpan(parent);
     const kind = options.kind ?? SpanKind.INTERNAL;
     const span =
       known ?? trace.getTracer(scope).startSpan(name, { attributes, kind, root: options.root ?? false }, parent);
@@ -52,6 +52,12 @@ export function createSpans(
       if (known === undefined) span.end();
     }
   };
+}
+
+/** The active span, unless it is another process's: that one may be recorded, and this one must not claim to be. */
+function ownSpan(ctx: Context): Span | undefined {
+  const span = trace.getSpan(ctx);
+  return span?.spanContext().isRemote === true ? undefined : span;
 }
 
 /** Marks a span as failed, with a short code and never with words that may quote content. */
