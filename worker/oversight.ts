@@ -85,8 +85,7 @@ function watchdogPorts(
     redis: connectRedis(redisAddress, 'impatient'),
     shards: config.SHARDS,
     log,
-    newsEveryMs: limits?.alertEveryMs ?? NEWS_EVERY_MS,
-    everyMs: limits?.watchEveryMs ?? WATCH_EVERY_MS,
+    everyMs: { news: limits?.alertEveryMs ?? NEWS_EVERY_MS, look: limits?.watchEveryMs ?? WATCH_EVERY_MS },
     limits: {
       unansweredMs: config.UNANSWERED_ALERT_MS,
       pollAgeMs: limits?.pollAgeMs ?? POLL_AGE_MS,
@@ -94,6 +93,7 @@ function watchdogPorts(
       totalDailyTokens: config.TOTAL_DAILY_TOKENS,
       deadLettersMax: config.DEAD_LETTERS_MAX,
     },
+    links: { trace: config.TRACE_URL_TEMPLATE, runbook: config.RUNBOOK_URL },
     trouble: watchRedis({ channels, log, afterMs: limits?.redisTroubleMs ?? REDIS_TROUBLE_MS }),
     ...(config.DEADMAN_URL !== undefined && { deadMan }),
   };

@@ -1,6 +1,7 @@
 import { SpanKind } from '@opentelemetry/api';
 import { METRIC, SPAN, traceparent } from '../../shared/base/telemetry.ts';
 import type { InboundMessage } from '../../shared/flow/message.ts';
+import { chatKey } from '../../shared/redis/keys.ts';
 import type { AcceptPorts } from './accept.ts';
 import type { EditResult, Inbox } from './inbox.ts';
 
@@ -38,7 +39,11 @@ async function traced<Stored extends { entry: string; duplicate: boolean }>(
   message: InboundMessage,
   put: (inbox: Inbox) => Promise<Stored>,
 ): Promise<Stored> {
-  const attributes = { 'messaging.system': 'telegram', 'spillway.update.id': message.updateId };
+  const attributes = {
+    'messaging.system': 'telegram',
+    'spillway.update.id': message.updateId,
+    ...telemetry.chat(chatKey(message.chatId, message.topicId)),
+  };
   return telemetry.span(
     SPAN.receive,
     attributes,

@@ -1,5 +1,6 @@
 import cluster from 'node:cluster';
 import { join } from 'node:path';
+import { createChatNames } from '../base/chat-name.ts';
 import { type Config, programPath, type Role, readProcessConfig } from '../base/config.ts';
 import { createFailpoints, type ReachFailpoint } from '../base/failpoint.ts';
 import { type Service, stopAll } from '../base/lifecycle.ts';
@@ -10,6 +11,7 @@ import { startTelemetry, type Telemetry } from '../base/telemetry.ts';
 import { connectRedis } from '../redis/connection.ts';
 import { noteShards } from '../redis/shards.ts';
 import { createTelegram, type Telegram } from '../telegram/client.ts';
+import { observeCalls } from '../telegram/observe.ts';
 import { guardToken } from '../telegram/token-guard.ts';
 import { provideRedis } from './find-redis.ts';
 import { type ReadinessPart, type Route, serveHealth } from './health.ts';
@@ -65,9 +67,13 @@ export async function runRoot(
     onProgress: (line) => log.info(line),
   });
   if (!redis.ok) return refuse([redis.problem]);
-  const telemetry = await startTelemetry({ serviceName, exporting: config.OTEL_EXPORTER_OTLP_ENDPOINT !== undefined });
   const { TELEGRAM_BOT_TOKEN: token, TELEGRAM_API_ROOT: apiRoot } = config;
-  const telegram = guardToken(createTelegram({ token, apiRoot }));
+  const telemetry = await startTelemetry({
+    serviceName,
+    exporting: config.OTEL_EXPORTER_OTLP_ENDPOINT !== undefined,
+    nameChat: createChatNames({ key: token, plain: config.TELEMETRY_CHAT_IDS }),
+  });
+  const telegram = guardToken(createTelegram({ token, apiRoot, observe: observeCalls(telemetry) }));
   services.push(
     { name: 'redis', stop: () => redis.stop() },
     { name: 'telemetry', stop: () => telemetry.stop(FLUSH_MS) },

@@ -20,6 +20,7 @@ import {
   share,
   shortWait,
   timeZone,
+  traceUrl,
   webhookUrl,
 } from './setting.ts';
 
@@ -121,6 +122,9 @@ const environment = z.object({
     .default('info'),
   LOG_CONTENT: flag,
   OTEL_EXPORTER_OTLP_ENDPOINT: httpUrl.optional(),
+  TELEMETRY_CHAT_IDS: flag,
+  TRACE_URL_TEMPLATE: traceUrl.optional(),
+  RUNBOOK_URL: httpUrl.optional(),
   SPILLWAY_FAIL_AT: z
     .string()
     .regex(/^[a-z -]+:[1-9]\d*$/, 'expected name:nth')

@@ -46,8 +46,14 @@ export const pingUrl = httpUrl.refine(
   'expected an http or https URL without a user name',
 );
 
+/** Where a trace can be seen: `{traceId}` stands for its id. */
+export const traceUrl = httpUrl.refine(
+  (url) => url.includes('{traceId}') || url.includes('%7BtraceId%7D'),
+  'expected an http or https URL with {traceId} in it',
+);
+
 /** Health uses these paths on the same listener. */
-const OWN_PATHS = new Set(['/healthz', '/readyz']);
+const OWN_PATHS = new Set(['/healthz', '/readyz', '/metrics']);
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
 
 /** Where Telegram is to deliver. */
@@ -56,7 +62,10 @@ export const webhookUrl = httpUrl
     (url) => url.startsWith('https:') || LOOPBACK.test(URL.parse(url)?.hostname ?? ''),
     'expected an https URL, or an http one on loopback',
   )
-  .refine((url) => !OWN_PATHS.has(URL.parse(url)?.pathname ?? ''), 'expected another path than /healthz and /readyz')
+  .refine(
+    (url) => !OWN_PATHS.has(URL.parse(url)?.pathname ?? ''),
+    'expected another path than /healthz, /readyz and /metrics',
+  )
   .refine((url) => URL.parse(url)?.username === '', 'expected a URL without a user name')
   // Telegram reports the URL as we gave it, so we give it in the one form that can be compared.
   .transform((url) => new URL(url).href);

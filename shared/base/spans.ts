@@ -54,6 +54,23 @@ export function createSpans(
   };
 }
 
+/** When a span that is over began, and in which trace. */
+export interface MarkOptions {
+  sinceMs?: number;
+  untilMs?: number;
+  /** W3C traceparent of the parent; the active span when absent. */
+  parent?: string;
+}
+
+/** Spans that are over. */
+export function createMarks(scope: string): (name: string, attributes: Attributes, at?: MarkOptions) => void {
+  return (name, attributes, { sinceMs, untilMs, parent } = {}) => {
+    const options = { attributes, ...(sinceMs !== undefined && { startTime: sinceMs }) };
+    const ctx = parent === undefined ? context.active() : propagation.extract(ROOT_CONTEXT, { traceparent: parent });
+    trace.getTracer(scope).startSpan(name, options, ctx).end(untilMs);
+  };
+}
+
 /** The active span, unless it is another process's: that one may be recorded, and this one must not claim to be. */
 function ownSpan(ctx: Context): Span | undefined {
   const span = trace.getSpan(ctx);

@@ -1,11 +1,12 @@
-import { type Attributes, type Context, context, metrics, propagation, trace } from '@opentelemetry/api';
+import { type Attributes, type Context, context, metrics, propagation } from '@opentelemetry/api';
 import type { Telemetry as QueueTelemetry } from 'bullmq';
+import type { NameChat } from './chat-name.ts';
 import type { Exporter } from './exporter.ts';
 import { createMeters, type Meters, type MetricShapes, type ReadGauges } from './meters.ts';
 import type { Scraper } from './prometheus.ts';
 import { createRunningTurns } from './running-turns.ts';
 import { observeRuntime } from './runtime-metrics.ts';
-import { createSpans, type RunInSpan } from './spans.ts';
+import { createMarks, createSpans, type MarkOptions, type RunInSpan } from './spans.ts';
 import { registerTraceIds } from './trace-ids.ts';
 
 /**
@@ -13,17 +14,21 @@ import { registerTraceIds } from './trace-ids.ts';
  *
  * | name | kind | where | own attributes |
  * |---|---|---|---|
- * | `receive telegram` | consumer | one accepted update: the root of its trace | `messaging.system`, `spillway.update.id` |
+ * | `receive telegram` | consumer | one accepted update: the root of its trace | `messaging.system`, `spillway.update.id`, `spillway.chat` |
  * | `send inbound` | producer | the entry is on the stream | `messaging.message.id`, `spillway.duplicate` |
  * | `send turns` | producer | the lane's head became a job | `messaging.message.id` |
  * | `process <queue>` | consumer | BullMQ's own, one per run of the job | BullMQ's |
- * | `turn` | internal | one attempt at a message | `spillway.attempt`, `spillway.recovery.stage`, `spillway.verdict`, `spillway.outcome` |
+ * | `lane.wait` | internal | a message waited for 50 ms or more to be answered first | `spillway.wait.reason`: `lane` (until it was the first of its lane, and a job), `queue` (until a worker had a slot) |
+ * | `retry.wait` | internal | the time since the attempt before | `spillway.reason`: why that one ended |
+ * | `turn.started` | internal | an attempt runs: exported at once, so that it shows while it does | those of `turn` at its start |
+ * | `turn` | internal | one attempt at a message; failed when its outcome is | `spillway.chat`, `spillway.session`, `gen_ai.conversation.id`, `spillway.entry`, `spillway.attempt`, `spillway.recovery.stage`, `spillway.verdict`, `spillway.reason`, `spillway.retry.delay_ms`, `spillway.outcome`, `error.type` |
  * | `session.open` | internal | message recorded, window loaded | `spillway.window.records`, `spillway.window.bytes` |
  * | `execute_tool` | internal | one call of a tool | `gen_ai.tool.name`, `error.type` |
  * | `model.call` | internal | one call of a model, around the SDK's own span | `gen_ai.request.model`, `gen_ai.conversation.id`, `gen_ai.response.finish_reasons`, `spillway.purpose`, `spillway.cost.dollars`, `error.type` |
  * | `anthropic.messages.create` | client | the SDK's own, after the gen_ai conventions | gen_ai.* |
  * | `anthropic.models.retrieve` | client | the SDK's own: the window was asked for, once a day | |
- * | `reply.deliver` | producer | parts sent to Telegram | `spillway.parts` |
+ * | `reply.deliver` | producer | parts sent to Telegram | `spillway.parts`, `error.type` |
+ * | `telegram.call` | client | one call of the Bot API within another span | `spillway.telegram.method`, `error.type` |
  * | `settle inbound` | client | outcome written, entry acknowledged | `spillway.outcome` |
  * | `queue.context_overflow.detected` | internal | an overflow was classified | `spillway.overflow.kind`, `spillway.recovery.stage`, `spillway.overflow.observed_tokens`, `spillway.overflow.limit_tokens` |
  * | `queue.context_overflow.compacted` | internal | stage 1 was attempted | `success`, `spillway.tokens.before`, `spillway.tokens.after`, `spillway.compaction.calls` |
@@ -35,11 +40,15 @@ export const SPAN = {
   receive: 'receive telegram',
   accept: 'send inbound',
   enqueue: 'send turns',
+  laneWait: 'lane.wait',
+  retryWait: 'retry.wait',
+  started: 'turn.started',
   turn: 'turn',
   open: 'session.open',
   tool: 'execute_tool',
   call: 'model.call',
   deliver: 'reply.deliver',
+  telegram: 'telegram.call',
   settle: 'settle inbound',
   overflowDetected: 'queue.context_overflow.detected',
   overflowCompacted: 'queue.context_overflow.compacted',
@@ -79,6 +88,10 @@ export const METRIC = {
   modelTokens: 'spillway.model.tokens',
   /** Counter: dollars that calls cost; calls of a model without a known price are left out. `model`, `purpose`. */
   modelCost: 'spillway.model.cost.dollars',
+  /** Counter: calls of the Bot API. `method`, `result` (ok, or the kind of the failure). */
+  telegramCalls: 'spillway.telegram.calls',
+  /** Counter: attempts that ended without an outcome. `reason`. */
+  retries: 'spillway.turns.postponed',
   /** Gauge: messages without an outcome. Of the installation. */
   pending: 'spillway.messages.pending',
   /** Gauge, s: age of the oldest message whose user has no answer, 0 when there is none. Of the installation. */
@@ -163,8 +176,10 @@ export interface Telemetry {
   readonly isExporting: boolean;
   /** Runs `work` in a span; an error marks the span as failed and is rethrown. */
   readonly span: RunInSpan;
-  /** A span without duration: something happened. */
-  mark(name: string, attributes: Attributes): void;
+  /** A span that is over: something happened, or lasted from `sinceMs` on. */
+  mark(name: string, attributes: Attributes, at?: MarkOptions): void;
+  /** The attribute that names a chat, hashed with a key of the installation; nothing where nothing is exported. */
+  chat(chat: string): Attributes;
   /** Adds to a counter; by default 1. */
   count(metric: MetricName, attributes: Attributes, by?: number): void;
   recordMs(metric: typeof METRIC.latency, valueMs: number, attributes: Attributes): void;
@@ -183,22 +198,27 @@ export interface Telemetry {
  * every message still has its trace id, for logs, alerts and the ledger. All other settings are the standard `OTEL_*`.
  * The SDK, which is larger than the gateway, is loaded only to export.
  */
-export async function startTelemetry(options: { serviceName: string; exporting: boolean }): Promise<Telemetry> {
+export async function startTelemetry(options: {
+  serviceName: string;
+  exporting: boolean;
+  nameChat: NameChat;
+}): Promise<Telemetry> {
   if (!options.exporting) return traceIdsOnly();
   const { startExporter } = await import('./exporter.ts');
   const exporter = startExporter(options.serviceName, SCOPE);
   const meters = createMeters(SHAPES);
   meters.attach(metrics.getMeter(SCOPE));
-  return telemetryOver(exporter, meters, true);
+  return telemetryOver(exporter, meters, options.nameChat);
 }
 
 /** Telemetry that exports nothing, as `startTelemetry` starts it then. */
 export function traceIdsOnly(): Telemetry {
   registerTraceIds();
-  return telemetryOver({ queue: undefined, shutdown: async () => {} }, createMeters(SHAPES), false);
+  return telemetryOver({ queue: undefined, shutdown: async () => {} }, createMeters(SHAPES), undefined);
 }
 
-function telemetryOver({ queue, shutdown }: Exporter, meters: Meters, isExporting: boolean): Telemetry {
+function telemetryOver({ queue, shutdown }: Exporter, meters: Meters, nameChat: NameChat | undefined): Telemetry {
+  const isExporting = nameChat !== undefined;
   const { count, recordMs, observe } = meters;
   const turns = createRunningTurns();
   observe([METRIC.turns, METRIC.turnAge], async () => turns.read(METRIC));
@@ -207,9 +227,8 @@ function telemetryOver({ queue, shutdown }: Exporter, meters: Meters, isExportin
   return {
     isExporting,
     span: createSpans(SCOPE, { turns, turnName: SPAN.turn, isExporting }),
-    mark(name, attributes) {
-      if (isExporting) trace.getTracer(SCOPE).startSpan(name, { attributes }).end();
-    },
+    mark: isExporting ? createMarks(SCOPE) : () => {},
+    chat: nameChat ? (chat) => ({ 'spillway.chat': nameChat(chat) }) : () => ({}),
     count,
     recordMs,
     observe,

@@ -6,6 +6,7 @@ import { DESCRIPTION_CHARS, failed, failureOf, type TelegramFailure, type Telegr
 import type { Menu } from './menu.ts';
 import { type Messages, messagesOver } from './messages.ts';
 import { CALL_TIMEOUT_MS, ofOptional, unlessMissing, withoutValue } from './method.ts';
+import { type ObserveCall, UNOBSERVED } from './observe.ts';
 import { brokenBy, upload } from './upload.ts';
 
 /** The bot itself, in Telegram's own names. */
@@ -76,12 +77,18 @@ const LOCAL_MODE =
  * Opens a client over Telegraf's; `apiRoot` may be any Bot API server. Opens no connection yet. A download may take
  * `downloadTimeoutMs`, by default a minute.
  */
-export function createTelegram(options: { token: string; apiRoot: string; downloadTimeoutMs?: number }): Telegram {
+export function createTelegram(options: {
+  token: string;
+  apiRoot: string;
+  downloadTimeoutMs?: number;
+  observe?: ObserveCall;
+}): Telegram {
+  const { observe = UNOBSERVED } = options;
   const Agent = options.apiRoot.startsWith('https:') ? HttpsAgent : HttpAgent;
   const agent = new Agent({ keepAlive: true });
   const client = new TelegrafClient(options.token, { apiRoot: options.apiRoot, agent });
   const call = (method: string, payload: object, timeoutMs: number, signal?: AbortSignal) =>
-    callApi(client, method, payload, timeoutMs, signal);
+    observe(method, () => callApi(client, method, payload, timeoutMs, signal));
   return {
     botId: Number(options.token.split(':')[0]),
     getMe: () => call('getMe', {}, CALL_TIMEOUT_MS) as Promise<TelegramResult<BotProfile>>,
@@ -99,7 +106,9 @@ export function createTelegram(options: { token: string; apiRoot: string; downlo
       return info.ok ? { ok: true, value: webhookInfoOf(info.value) } : info;
     },
     ...messagesOver(call, (method, fields, file, timeoutMs) =>
-      upload(new URL(`./bot${options.token}/${method}`, options.apiRoot), fields, file, timeoutMs),
+      observe(method, () =>
+        upload(new URL(`./bot${options.token}/${method}`, options.apiRoot), fields, file, timeoutMs),
+      ),
     ),
     async setCommands({ commands, scope, language }) {
       const named = language === undefined ? {} : { language_code: language };
@@ -116,7 +125,9 @@ export function createTelegram(options: { token: string; apiRoot: string; downlo
       if (ABSOLUTE_PATH.test(path)) return failed('rejected', LOCAL_MODE);
       const at = `./file/bot${options.token}/${path.toWellFormed().split('/').map(encodeURIComponent).join('/')}`;
       const url = new URL(at, options.apiRoot);
-      return download(url, bytesMax, options.downloadTimeoutMs ?? DOWNLOAD_TIMEOUT_MS, signal);
+      return observe('download', () =>
+        download(url, bytesMax, options.downloadTimeoutMs ?? DOWNLOAD_TIMEOUT_MS, signal),
+      );
     },
   };
 }

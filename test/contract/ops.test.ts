@@ -100,6 +100,14 @@ test('the runbook has a section for each incident cause except earlier-version, 
   expect(sections.toSorted()).toEqual([...causes, 'redis-writes'].toSorted());
 });
 
+test('a kill -9 loses spans of a second and counts of five at most', () => {
+  const gateway = services().get('gateway') ?? '';
+  const set = (name: string) => Number(new RegExp(`OTEL_${name}: "(\\d+)"`).exec(gateway)?.[1]);
+  expect(set('BSP_SCHEDULE_DELAY')).toBeLessThanOrEqual(1_000);
+  expect(set('METRIC_EXPORT_INTERVAL')).toBeLessThanOrEqual(5_000);
+  expect(set('METRIC_EXPORT_TIMEOUT')).toBeLessThan(set('METRIC_EXPORT_INTERVAL'));
+});
+
 test('every published port is bound to 127.0.0.1', () => {
   const lists = all(compose, /^ {4}ports:(.*(?:\n {6}.*)*)/gm);
   const ports = lists.flatMap((list) => list.split(/[[\],\n]/).map((item) => item.replace(/^[\s-]+|["'\s]/g, '')));

@@ -60,11 +60,11 @@ async function work({ env = {}, log = createLogger('silent'), ...limits }: WorkO
 function watch(log = createLogger('silent'), everyMs = 100, deadMan?: { url: string; everyMs: number }): void {
   started.push(
     startWatchdog({
+      links: {},
       redis: connectRedis(world.redis.url, 'impatient'),
       shards: 1,
       log,
-      newsEveryMs: 50,
-      everyMs,
+      everyMs: { news: 50, look: everyMs },
       limits: {
         unansweredMs: 60_000,
         pollAgeMs: 60_000,

@@ -12,7 +12,7 @@ import {
   occurred,
   seen,
 } from './incident.ts';
-import { noticeText } from './notice-text.ts';
+import { type Links, linkLines, noticeText } from './notice-text.ts';
 
 /** The incidents of the installation, by name: the open ones and those that ended recently. */
 export type Book = ReadonlyMap<string, Incident>;
@@ -39,13 +39,17 @@ const INCIDENTS_MAX = 1_000;
  * Enters an observation into the book, and returns what the operator must be notified of. Pure: the same observation of
  * the same book gives the same result, so of several watching processes the first to write does the work of all.
  */
-export function enter(book: Book, { alerts, conditions, nowMs }: Observation): { book: Book; notices: Notice[] } {
+export function enter(
+  book: Book,
+  { alerts, conditions, nowMs }: Observation,
+  links: Links = {},
+): { book: Book; notices: Notice[] } {
   const incidents = new Map(book);
   const notices: Notice[] = [];
   const put = (incident: Incident): void => {
     const kind = dueNotice(incident, nowMs);
     const id = incidentOf(incident);
-    if (kind) notices.push({ incident: id, kind, text: noticeText(incident, kind) });
+    if (kind) notices.push({ incident: id, kind, text: linked(incident, kind, links) });
     incidents.set(id, kind ? notifiedOf(incident, kind, nowMs) : incident);
   };
   for (const alert of alerts) {
@@ -62,6 +66,12 @@ export function enter(book: Book, { alerts, conditions, nowMs }: Observation): {
   }
   forget(incidents, nowMs);
   return { book: incidents, notices };
+}
+
+/** An end needs no reading on. */
+function linked(incident: Incident, kind: NoticeKind, links: Links): string {
+  const lines = kind === 'resolved' ? [] : linkLines(incident, links);
+  return [noticeText(incident, kind), ...lines].join('\n');
 }
 
 /** The whole book is read every second, so it must stay small; the oldest ended incidents are removed first. */

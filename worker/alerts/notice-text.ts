@@ -2,8 +2,26 @@ import { clip } from '../../shared/base/text.ts';
 import { CAUSES } from './cause.ts';
 import { type Incident, incidentOf, type NoticeKind } from './incident.ts';
 
+/** A URL may have been written with its braces encoded. */
+const TRACE_ID = /\{traceId\}|%7BtraceId%7D/i;
 const OCCURRENCES_CHARS_MAX = 3_000;
 const LATEST_CHARS_MAX = 700;
+
+/** Where an operator reads on; each is absent where nobody set it. */
+export interface Links {
+  /** The page of a trace, with `{traceId}` in it. */
+  trace?: string | undefined;
+  /** The runbook, whose headings are the causes. */
+  runbook?: string | undefined;
+}
+
+/** The lines under a notice that lead to the trace of its message, and to the runbook's section about it. Pure. */
+export function linkLines({ cause, traceId }: Incident, { trace, runbook }: Links): string[] {
+  return [
+    ...(trace !== undefined && traceId !== undefined ? [`Trace: ${trace.replace(TRACE_ID, traceId)}`] : []),
+    ...(runbook === undefined ? [] : [`Runbook: ${runbook}#${cause}`]),
+  ];
+}
 
 /** The operator's notice: plain text that says what happened, since when, how much of it, and what to do. Pure. */
 export function noticeText(incident: Incident, kind: NoticeKind): string {

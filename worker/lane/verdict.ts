@@ -19,7 +19,7 @@ export type Verdict =
       isLongWait?: boolean;
     }
   /** Interrupted from outside: handed back without using an attempt. */
-  | { kind: 'hand back' };
+  | { kind: 'hand back'; reason?: string };
 
 /** How a message ends, with what is stored in the same step. */
 export interface Concluding {

@@ -1,4 +1,5 @@
-import { SpanKind } from '@opentelemetry/api';
+import { type Span, SpanKind } from '@opentelemetry/api';
+import { failSpan } from '../../shared/base/spans.ts';
 import { SPAN } from '../../shared/base/telemetry.ts';
 import { alertCommand } from '../../shared/flow/alert.ts';
 import type { Destination } from '../../shared/telegram/messages.ts';
@@ -26,14 +27,12 @@ export async function deliverConclusion(
 ): Promise<Verdict> {
   const attributes = { 'messaging.system': 'telegram', 'spillway.parts': conclusion.parts.length };
   const { instruments, store } = ports.ask;
-  const work = () =>
-    deliver(
-      { telegram: ports.telegram, instruments, loadKept: (id: string) => store.media.read(id) },
-      attempt,
-      conclusion,
-      to,
-      time,
-    );
+  const adapters = { telegram: ports.telegram, instruments, loadKept: (id: string) => store.media.read(id) };
+  const work = async (span: Span) => {
+    const delivered = await deliver(adapters, attempt, conclusion, to, time);
+    if (delivered.kind !== 'delivered') failSpan(span, delivered.failure.kind);
+    return delivered;
+  };
   const delivery = await instruments.telemetry.span(SPAN.deliver, attributes, work, {
     kind: SpanKind.PRODUCER,
   });

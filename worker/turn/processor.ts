@@ -11,6 +11,7 @@ import type { TurnJob, TurnQueue } from '../lane/queue.ts';
 import type { Share } from '../lane/slots.ts';
 import type { Verdict } from '../lane/verdict.ts';
 import { newSessionId } from '../session/store.ts';
+import { attemptAttributes, showVerdict, showWait } from './attempt-span.ts';
 import { isInterruptible, supersededBy } from './busy.ts';
 import { startDeadline } from './deadline.ts';
 import { foreseeOpening } from './foreseen-opening.ts';
@@ -77,17 +78,18 @@ async function run(
   }
   ports.turn.ask.instruments.reach('attempt begun');
   const { attempt } = begun;
-  const attributes = { 'spillway.attempt': attempt.attempts, 'spillway.recovery.stage': attempt.stage };
-  const verdict = await ports.turn.ask.instruments.telemetry.span(
+  const { telemetry } = ports.turn.ask.instruments;
+  const attributes = attemptAttributes(telemetry, attempt);
+  showWait(telemetry, attempt, job);
+  const verdict = await telemetry.span(
     SPAN.turn,
     attributes,
     async (span) => {
+      // The span of an attempt is exported when it ends; until then this shows that it runs.
+      telemetry.mark(SPAN.started, attributes);
       const decided = await attemptTurn(ports, attempt, lockLost).catch((error) => afterThrow(ports, attempt, error));
-      span.setAttribute('spillway.verdict', decided.kind);
-      if (decided.kind === 'settle') {
-        span.setAttribute('spillway.outcome', decided.conclusion.outcome);
-        await settle(ports, attempt, decided.conclusion);
-      }
+      showVerdict(telemetry, span, decided);
+      if (decided.kind === 'settle') await settle(ports, attempt, decided.conclusion);
       return decided;
     },
     { parent: attempt.traceparent },
@@ -137,6 +139,12 @@ function storeRetryMs(attempt: Attempt): number {
   return Math.min(STORE_RETRY_MS_MAX, Math.max(STORE_RETRY_MS_MIN, ageMs(attempt) / 5));
 }
 
+/** What ended an attempt from outside. */
+function whyCutShort({ ending }: ProcessorPorts, lockLost: AbortSignal | undefined): string {
+  if (ending.aborted) return 'process_ends';
+  return lockLost?.aborted === true ? 'lock_lost' : 'overtaken';
+}
+
 /** Whether a later message ends the running turn: it cancels it, or is answered together with it. */
 async function isOvertaken({ turn: { lane } }: ProcessorPorts, attempt: Attempt): Promise<boolean> {
   if (await lane.isCancelled(attempt.entry)) return true;
@@ -160,7 +168,8 @@ async function attemptTurn(
   if (sources.some((source) => source.aborted)) cutShort();
   try {
     const verdict = await runTurn(ports.turn, attempt, deadline);
-    if (verdict.kind !== 'hand back' || !deadline.isTimedOut()) return verdict;
+    if (verdict.kind !== 'hand back') return verdict;
+    if (!deadline.isTimedOut()) return { ...verdict, reason: whyCutShort(ports, lockLost) };
     return { kind: 'later', delayMs: 1_000, reason: TURN_TIMEOUT };
   } finally {
     deadline.end();

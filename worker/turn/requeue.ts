@@ -1,5 +1,5 @@
 import { DelayedError, type Job, WaitingError } from 'bullmq';
-import { type Attempt, TIMEOUTS } from '../lane/attempt.ts';
+import { type Attempt, ENDED, TIMEOUTS } from '../lane/attempt.ts';
 import type { TurnJob } from '../lane/queue.ts';
 import type { Verdict } from '../lane/verdict.ts';
 import type { ProcessorPorts } from './processor.ts';
@@ -7,6 +7,12 @@ import type { ProcessorPorts } from './processor.ts';
 const NO_SLOT_WAIT_MS = 20;
 /** How long a process without a slot leaves the job to others; without that it may win it back each time. */
 const STAND_BACK_MS = 500;
+
+/** Why an attempt ended without an outcome, as a short code. */
+export function reasonOf(verdict: Exclude<Verdict, { kind: 'settle' }>): string {
+  if (verdict.kind === 'later') return verdict.reason;
+  return verdict.kind === 'hand back' ? (verdict.reason ?? 'handed_back') : 'recovery';
+}
 
 /** The reason of a retry after the turn's time ran out: such an end is counted. */
 export const TURN_TIMEOUT = 'turn_timeout';
@@ -42,7 +48,7 @@ export async function obey(
  * reply.
  */
 async function endAttempt(
-  { keys, entry, fencingToken, write }: Attempt,
+  { keys, entry, fencingToken, write, nowMs }: Attempt,
   verdict: Exclude<Verdict, { kind: 'settle' }>,
 ): Promise<void> {
   const turn = keys.turn(entry);
@@ -50,6 +56,7 @@ async function endAttempt(
   const isTimeout = verdict.kind === 'later' && verdict.reason === TURN_TIMEOUT;
   await write(`ended:${fencingToken}`, [
     ['HDEL', turn, 'running', 'deaths'],
+    ['HSET', turn, ENDED, `${nowMs()} ${reasonOf(verdict)}`],
     ['ZREM', keys.poisonCandidates, entry],
     ...(isFree ? [['HINCRBY', turn, 'attempts', -1] as const] : []),
     ...(isTimeout ? [['HINCRBY', turn, TIMEOUTS, 1] as const] : []),

@@ -10,6 +10,7 @@ import { bindScript } from '../../shared/redis/script.ts';
 import { enter } from '../alerts/book.ts';
 import { type BookStore, createBookStore, type ShardNews, type StoredBook } from '../alerts/book-store.ts';
 import type { Condition } from '../alerts/incident.ts';
+import type { Links } from '../alerts/notice-text.ts';
 import type { RedisTrouble } from '../alerts/redis-trouble.ts';
 import { createDeadMan, type DeadMan } from './dead-man.ts';
 import { createLetterCap } from './letter-cap.ts';
@@ -22,11 +23,11 @@ export interface WatchdogPorts {
   redis: RedisClient;
   shards: number;
   log: Logger;
-  /** How often alerts are entered into the book. */
-  newsEveryMs: number;
-  /** How often the state is checked. */
-  everyMs: number;
+  /** How often alerts are entered into the book, and how often the state is checked. */
+  everyMs: { news: number; look: number };
   limits: RuleLimits;
+  /** What a notice links to. */
+  links: Links;
   trouble: RedisTrouble;
   /** Pinged after every check that found nothing, where one is configured. */
   deadMan?: { url: string; everyMs: number };
@@ -59,18 +60,18 @@ export function startWatchdog(ports: WatchdogPorts): Service & Watching {
   const loop = runLoop({
     name: 'watchdog',
     // The first check waits, so that work left over from the last run can be done first.
-    firstAfterMs: ports.newsEveryMs,
+    firstAfterMs: ports.everyMs.news,
     async round(signal) {
       try {
         await look();
-        return ports.newsEveryMs;
+        return ports.everyMs.news;
       } catch (error) {
         seen.last = undefined;
         if (!signal.aborted) ports.trouble.failed(error);
         throw error;
       }
     },
-    retryMs: ports.newsEveryMs,
+    retryMs: ports.everyMs.news,
     onError: (error) => ports.log.warn({ err: error }, 'the watchdog could not look; it tries again'),
   });
   return {
@@ -95,10 +96,10 @@ function createLook(ports: WatchdogPorts, deadMan: DeadMan | undefined, seen: Se
   const capLetters = createLetterCap({ ...ports, lettersMax: ports.limits.deadLettersMax });
   const workerId = `${hostname()} ${process.pid} ${randomUUID()}`;
   let sinceMs: number | undefined;
-  let nextLookMs = performance.now() + ports.everyMs;
+  let nextLookMs = performance.now() + ports.everyMs.look;
   return async () => {
     const isLook = performance.now() >= nextLookMs;
-    if (isLook) nextLookMs = performance.now() + ports.everyMs;
+    if (isLook) nextLookMs = performance.now() + ports.everyMs.look;
     const nowMs = await showWorker([keysOf(0).workers], [workerId, WORKER_GONE_MS]);
     sinceMs ??= nowMs;
     const stored = await store.read();
@@ -115,7 +116,7 @@ function createLook(ports: WatchdogPorts, deadMan: DeadMan | undefined, seen: Se
 
 /** Enters what is new, and logs each occurrence. When another process wrote first, the rest is entered next time. */
 async function keepBook(
-  { store, shards, log }: { store: BookStore; shards: number; log: Logger },
+  { store, shards, log, links }: { store: BookStore; shards: number; log: Logger; links: Links },
   stored: StoredBook,
   seen: { nowMs: number; conditions?: readonly Condition[] },
 ): Promise<void> {
@@ -123,7 +124,7 @@ async function keepBook(
     Array.from({ length: shards }, (_, shard) => store.news(shard, stored.cursors.get(shard))),
   );
   const news: ShardNews[] = all.filter((each) => each !== undefined);
-  const { book, notices } = enter(stored.book, { ...seen, alerts: news.flatMap(({ alerts }) => alerts) });
+  const { book, notices } = enter(stored.book, { ...seen, alerts: news.flatMap(({ alerts }) => alerts) }, links);
   const isSame = book.size === stored.book.size && [...book].every(([id, each]) => stored.book.get(id) === each);
   if (isSame && news.length === 0) return;
   if (!(await store.record(stored, book, notices, news))) return;

@@ -217,3 +217,16 @@ test('every cause has a title, and every cause except a fact has a text for its 
     expect(over !== '').toBe(endsBy !== 'fact');
   }
 });
+
+test('a notice links to the trace and to the section of the runbook, and its end to neither', () => {
+  const links = { trace: 'https://jaeger/trace/{traceId}', runbook: 'https://docs/runbook.md' };
+  const { notices, book } = enter(new Map(), { alerts: [failure(1)], nowMs: START }, links);
+  expect(notices[0]?.text.split('\n').slice(-2)).toEqual([
+    'Trace: https://jaeger/trace/abc',
+    'Runbook: https://docs/runbook.md#failed',
+  ]);
+  const later = enter(book, { alerts: [], nowMs: START + QUIET_MS + 1 }, links);
+  expect(later.notices.map(({ kind, text }) => [kind, text.includes('https:')])).toEqual([['resolved', false]]);
+  const untraced = enter(new Map(), { alerts: [], conditions: [condition()], nowMs: START }, links);
+  expect(untraced.notices[0]?.text).toMatch(/^[^\n]*\nRunbook: \S+#no-poll$/);
+});

@@ -1,0 +1,68 @@
+import type { Attributes, Span } from '@opentelemetry/api';
+import type { Job } from 'bullmq';
+import { failSpan } from '../../shared/base/spans.ts';
+import { METRIC, SPAN, type Telemetry } from '../../shared/base/telemetry.ts';
+import { msOf } from '../../shared/redis/stream-id.ts';
+import { type Attempt, ENDED } from '../lane/attempt.ts';
+import type { TurnJob } from '../lane/queue.ts';
+import type { Verdict } from '../lane/verdict.ts';
+import { reasonOf } from './requeue.ts';
+
+/** A shorter wait is how the flow works, and no gap in a trace. */
+const WAIT_MS_MIN = 50;
+
+/** What the span of an attempt says at its start. */
+export function attemptAttributes({ isExporting, chat }: Telemetry, attempt: Attempt): Attributes {
+  if (!isExporting) return {};
+  return {
+    'spillway.attempt': attempt.attempts,
+    'spillway.recovery.stage': attempt.stage,
+    'spillway.entry': attempt.entry,
+    'spillway.session': attempt.session,
+    'gen_ai.conversation.id': attempt.session,
+    ...chat(attempt.chat),
+  };
+}
+
+/** Shows what the message waited for until this attempt: the attempt before says why, else its lane and the queue. */
+export function showWait(
+  { isExporting, mark }: Telemetry,
+  attempt: Attempt,
+  job: Pick<Job<TurnJob>, 'timestamp'>,
+): void {
+  if (!isExporting) return;
+  const { traceparent: parent } = attempt;
+  const untilMs = Date.now();
+  // Entry ids and the turn's record go by Redis' clock, spans by this machine's.
+  const aheadMs = untilMs - attempt.nowMs();
+  const [endedMs, reason] = attempt.field(ENDED)?.split(' ') ?? [];
+  if (endedMs !== undefined) {
+    const sinceMs = Math.min(untilMs, Number(endedMs) + aheadMs);
+    mark(SPAN.retryWait, { 'spillway.reason': reason ?? 'unknown' }, { sinceMs, untilMs, parent });
+    return;
+  }
+  const acceptedMs = Math.min(untilMs, msOf(attempt.entry) + aheadMs);
+  const jobMs = Math.min(untilMs, Math.max(acceptedMs, job.timestamp));
+  const wait = (why: string, sinceMs: number, endMs: number): void => {
+    const isLong = endMs - sinceMs >= WAIT_MS_MIN;
+    if (isLong) mark(SPAN.laneWait, { 'spillway.wait.reason': why }, { sinceMs, untilMs: endMs, parent });
+  };
+  wait('lane', acceptedMs, jobMs);
+  wait('queue', jobMs, untilMs);
+}
+
+/** Notes why an attempt ended; a message that failed makes its span one that failed. */
+export function showVerdict({ count }: Telemetry, span: Span, verdict: Verdict): void {
+  span.setAttribute('spillway.verdict', verdict.kind);
+  if (verdict.kind !== 'settle') {
+    const reason = reasonOf(verdict);
+    span.setAttribute('spillway.reason', reason);
+    if (verdict.kind === 'later') span.setAttribute('spillway.retry.delay_ms', verdict.delayMs);
+    count(METRIC.retries, { reason });
+    return;
+  }
+  const { outcome, reason } = verdict.conclusion;
+  span.setAttribute('spillway.outcome', outcome);
+  if (reason !== undefined) span.setAttribute('spillway.reason', reason);
+  if (outcome === 'failed' || outcome === 'undeliverable') failSpan(span, reason ?? outcome);
+}
