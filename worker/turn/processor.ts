@@ -1,6 +1,7 @@
 import type { Job } from 'bullmq';
 import type { Instruments } from '../../shared/base/instruments.ts';
-import { SPAN } from '../../shared/base/telemetry.ts';
+import { loggingAbout } from '../../shared/base/log-context.ts';
+import { SPAN, traceIdOf } from '../../shared/base/telemetry.ts';
 import { chatOf, type EntryId, parseChatKey } from '../../shared/redis/keys.ts';
 import { DEFAULT_LANGUAGE, TEXTS } from '../../shared/texts/language.ts';
 import { BlobStoreError } from '../blob/blobs.ts';
@@ -78,7 +79,22 @@ async function run(
   }
   ports.turn.ask.instruments.reach('attempt begun');
   const { attempt } = begun;
-  const { telemetry } = ports.turn.ask.instruments;
+  const { entry, chat, traceparent } = attempt;
+  await loggingAbout({ traceId: traceIdOf(traceparent), chat, entry }, () =>
+    carryOutAttempt(ports, attempt, job, token, lockLost),
+  );
+}
+
+/** Runs a begun attempt and obeys its verdict; each line that is logged meanwhile names the message. */
+async function carryOutAttempt(
+  ports: ProcessorPorts,
+  attempt: Attempt,
+  job: Job<TurnJob>,
+  token: string | undefined,
+  lockLost: AbortSignal | undefined,
+): Promise<void> {
+  const { telemetry, log } = ports.turn.ask.instruments;
+  log.info({ attempt: attempt.attempts, stage: attempt.stage, session: attempt.session }, 'attempt began');
   const attributes = attemptAttributes(telemetry, attempt);
   showWait(telemetry, attempt, job);
   const verdict = await telemetry.span(

@@ -29,14 +29,14 @@ export async function obey(
   verdict: Verdict,
 ): Promise<void> {
   if (verdict.kind === 'settle') return;
+  const { log } = ports.turn.ask.instruments;
+  const ended = { reason: reasonOf(verdict), tookMs: Math.round(attempt.elapsedMs()) };
   if (verdict.kind === 'later') {
-    ports.turn.ask.instruments.log[verdict.isFree ? 'info' : 'warn'](
-      { entry: attempt.entry, chat: attempt.chat, reason: verdict.reason, delayMs: verdict.delayMs },
-      'tried again later',
-    );
+    log[verdict.isFree ? 'info' : 'warn']({ ...ended, delayMs: verdict.delayMs }, 'tried again later');
     await endAttempt(attempt, verdict);
     return postpone(ports, job, token, verdict.delayMs);
   }
+  log.info(ended, verdict.kind === 'again' ? 'tried again at once' : 'handed back');
   await endAttempt(attempt, verdict);
   await job.moveToWait(token);
   ports.turn.ask.instruments.reach('moved to wait');
