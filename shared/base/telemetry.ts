@@ -18,9 +18,9 @@ import { registerTraceIds } from './trace-ids.ts';
  * | `send inbound` | producer | the entry is on the stream | `messaging.message.id`, `spillway.duplicate` |
  * | `send turns` | producer | the lane's head became a job | `messaging.message.id` |
  * | `process <queue>` | consumer | BullMQ's own, one per run of the job | BullMQ's |
- * | `lane.wait` | internal | a message waited for 50 ms or more to be answered first | `spillway.wait.reason`: `lane` (until it was the first of its lane, and a job), `queue` (until a worker had a slot) |
+ * | `lane.wait` | internal | a message waited for its first attempt, 50 ms or more | `spillway.wait.reason`: what took longer, `lane` (until it was the first of its lane, and a job) or `queue` (until a worker had a slot); `spillway.wait.lane_ms` |
  * | `retry.wait` | internal | the time since the attempt before | `spillway.reason`: why that one ended |
- * | `turn.started` | internal | an attempt runs: exported at once, so that it shows while it does | those of `turn` at its start |
+ * | `turn.started` | internal | an attempt runs for a second already: so that it shows while it does | those of `turn` at its start |
  * | `turn` | internal | one attempt at a message; failed when its outcome is | `spillway.chat`, `spillway.session`, `gen_ai.conversation.id`, `spillway.entry`, `spillway.attempt`, `spillway.recovery.stage`, `spillway.verdict`, `spillway.reason`, `spillway.retry.delay_ms`, `spillway.outcome`, `error.type` |
  * | `session.open` | internal | message recorded, window loaded | `spillway.window.records`, `spillway.window.bytes` |
  * | `execute_tool` | internal | one call of a tool | `gen_ai.tool.name`, `error.type` |
@@ -28,7 +28,7 @@ import { registerTraceIds } from './trace-ids.ts';
  * | `anthropic.messages.create` | client | the SDK's own, after the gen_ai conventions | gen_ai.* |
  * | `anthropic.models.retrieve` | client | the SDK's own: the window was asked for, once a day | |
  * | `reply.deliver` | producer | parts sent to Telegram | `spillway.parts`, `error.type` |
- * | `telegram.call` | client | one call of the Bot API within another span | `spillway.telegram.method`, `error.type` |
+ * | `telegram.call` | client | one call of the Bot API within another span; of drafts and "typing" only one that failed | `spillway.telegram.method`, `error.type` |
  * | `settle inbound` | client | outcome written, entry acknowledged | `spillway.outcome` |
  * | `queue.context_overflow.detected` | internal | an overflow was classified | `spillway.overflow.kind`, `spillway.recovery.stage`, `spillway.overflow.observed_tokens`, `spillway.overflow.limit_tokens` |
  * | `queue.context_overflow.compacted` | internal | stage 1 was attempted | `success`, `spillway.tokens.before`, `spillway.tokens.after`, `spillway.compaction.calls` |

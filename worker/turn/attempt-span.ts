@@ -10,6 +10,8 @@ import { reasonOf } from './requeue.ts';
 
 /** A shorter wait is how the flow works, and no gap in a trace. */
 const WAIT_MS_MIN = 50;
+/** Most attempts end within this time, and need no other span. */
+const RUNNING_MS = 1_000;
 
 /** What the span of an attempt says at its start. */
 export function attemptAttributes({ isExporting, chat }: Telemetry, attempt: Attempt): Attributes {
@@ -42,13 +44,22 @@ export function showWait(
     return;
   }
   const acceptedMs = Math.min(untilMs, msOf(attempt.entry) + aheadMs);
-  const jobMs = Math.min(untilMs, Math.max(acceptedMs, job.timestamp));
-  const wait = (why: string, sinceMs: number, endMs: number): void => {
-    const isLong = endMs - sinceMs >= WAIT_MS_MIN;
-    if (isLong) mark(SPAN.laneWait, { 'spillway.wait.reason': why }, { sinceMs, untilMs: endMs, parent });
-  };
-  wait('lane', acceptedMs, jobMs);
-  wait('queue', jobMs, untilMs);
+  if (untilMs - acceptedMs < WAIT_MS_MIN) return;
+  const laneMs = Math.min(untilMs, Math.max(acceptedMs, job.timestamp)) - acceptedMs;
+  const queueMs = untilMs - acceptedMs - laneMs;
+  const longer = laneMs > queueMs ? 'lane' : 'queue';
+  const attributes = { 'spillway.wait.reason': longer, 'spillway.wait.lane_ms': laneMs };
+  mark(SPAN.laneWait, attributes, { sinceMs: acceptedMs, untilMs, parent });
+}
+
+/**
+ * The span of an attempt is exported when it ends. One that still runs after a second shows itself by a span of its own.
+ * Returns what ends that.
+ */
+export function showRunning({ isExporting, mark }: Telemetry, attributes: Attributes): () => void {
+  if (!isExporting) return () => {};
+  const timer = setTimeout(() => mark(SPAN.started, attributes), RUNNING_MS);
+  return () => clearTimeout(timer);
 }
 
 /** Notes why an attempt ended; a message that failed makes its span one that failed. */

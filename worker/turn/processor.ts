@@ -12,7 +12,7 @@ import type { TurnJob, TurnQueue } from '../lane/queue.ts';
 import type { Share } from '../lane/slots.ts';
 import type { Verdict } from '../lane/verdict.ts';
 import { newSessionId } from '../session/store.ts';
-import { attemptAttributes, showVerdict, showWait } from './attempt-span.ts';
+import { attemptAttributes, showRunning, showVerdict, showWait } from './attempt-span.ts';
 import { isInterruptible, supersededBy } from './busy.ts';
 import { startDeadline } from './deadline.ts';
 import { foreseeOpening } from './foreseen-opening.ts';
@@ -101,9 +101,10 @@ async function carryOutAttempt(
     SPAN.turn,
     attributes,
     async (span) => {
-      // The span of an attempt is exported when it ends; until then this shows that it runs.
-      telemetry.mark(SPAN.started, attributes);
-      const decided = await attemptTurn(ports, attempt, lockLost).catch((error) => afterThrow(ports, attempt, error));
+      const ended = showRunning(telemetry, attributes);
+      const decided = await attemptTurn(ports, attempt, lockLost)
+        .catch((error) => afterThrow(ports, attempt, error))
+        .finally(ended);
       showVerdict(telemetry, span, decided);
       if (decided.kind === 'settle') await settle(ports, attempt, decided.conclusion);
       return decided;
