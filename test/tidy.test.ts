@@ -38,6 +38,7 @@ const ROOMS = [
   'worker/command',
   'worker/turn',
   'worker/watch',
+  'worker/report',
   'worker',
   'worker/cli',
   'setup',
@@ -56,7 +57,7 @@ const LOADED_LATE: Readonly<Record<string, readonly string[]>> = {
   'worker/adapters.ts': ['./tools/mcp/client.ts'],
   'worker/media/picture.ts': ['sharp'],
   'worker/model/claude/client.ts': ['@anthropic-ai/sdk'],
-  'worker/cli/main.ts': ['./audit.ts', './check.ts', './dead.ts', './session.ts'],
+  'worker/cli/main.ts': ['./audit.ts', './check.ts', './dead.ts', './message.ts', './session.ts', './status.ts'],
   'worker/cli/check.ts': ['../tools/mcp/client.ts'],
 };
 

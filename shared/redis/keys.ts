@@ -11,6 +11,10 @@ export interface Keys {
   readonly counts: string;
   /** Set of the lanes that hold at least one unanswered message. */
   readonly lanes: string;
+  /** Hash: the chats that the operator has paused, and `*` for all of them. */
+  readonly paused: string;
+  /** Stream: what operators did with the command line. Used in shard 0 only. */
+  readonly actions: string;
   /** The result of the last admission, for its caller alone. */
   admitted(caller: string): string;
   /** Held while one process's pass of the reconciler counts for all. */
@@ -162,6 +166,8 @@ export function keysOf(shard: number): Keys {
     dead: `${tag}:dead`,
     counts: `${tag}:counts`,
     lanes: `${tag}:lanes`,
+    paused: `${tag}:paused`,
+    actions: `${tag}:actions`,
     pass: `${tag}:pass`,
     archivable: `${tag}:archivable`,
     jobsWaiting: `${tag}:${TURNS_QUEUE}:wait`,

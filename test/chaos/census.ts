@@ -83,6 +83,8 @@ function rulesOf(keys: Keys, botId: number): Rule[] {
     ['absent', 'under way', false, keys.absent],
     ['how polling goes', 'single', true, keys.poll],
     ['book of incidents', 'single', true, keys.incidents],
+    ['pauses', 'single', false, keys.paused],
+    ['actions of operators', 'kept', false, keys.actions],
     ['notices', 'under way', true, keys.notices],
     ['lock of the alerter', 'under way', false, keys.alertingLock],
     ['how alerting goes', 'single', true, keys.alerting],

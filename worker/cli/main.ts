@@ -9,11 +9,15 @@ const VERBS: Readonly<Record<string, () => Promise<Verb>>> = {
   audit: async () => (await import('./audit.ts')).audit,
   check: async () => (await import('./check.ts')).check,
   dead: async () => (await import('./dead.ts')).dead,
+  message: async () => (await import('./message.ts')).message,
   session: async () => (await import('./session.ts')).session,
+  status: async () => (await import('./status.ts')).status,
 };
 
 const HELP = `Usage: npm run cli -- <verb> [options]
 
+  status [--watch]          the state of everything on one screen: green or red, and why
+  message <id>              the life of one message, where it is now, and what can be done
   check                     checks the configuration and every connection, tool servers included
   audit [--days N]          outcomes, the proof, context safety, latency, tokens and their cost
   dead list|show|replay|purge   messages that failed
@@ -23,7 +27,7 @@ const HELP = `Usage: npm run cli -- <verb> [options]
   session reset <chat>      starts an empty session; the old one is kept
 
 A chat is its numeric id, with .<topic> where it has topics. Each verb takes --help, and --json for machines.
-Exit codes: 0 done, 1 failed, 2 configuration or usage.
+Exit codes: 0 done, 1 failed, red or not found, 2 configuration or usage.
 `;
 
 const output: CliOutput = {

@@ -70,8 +70,6 @@ export const EDITED = 'edited';
 export const TOLD = 'toldBy';
 /** The turn's field that counts its timeouts. */
 export const TIMEOUTS = 'timeouts';
-/** The turn's field for when and why the last attempt ended without an outcome: ms since the epoch, and a short code. */
-export const ENDED = 'ended';
 /** The turn's field that records a refusal because of the content of the message or its conversation. */
 export const BLAMED = 'blamed';
 /** The turn's field that is set while its session is compacted after the user got the answer. */

@@ -122,6 +122,7 @@ if fences[2] == ARGV[5] then
 end
 if redis.call('HDEL', KEYS[2], 'running') == 1 then
   redis.call('HINCRBY', KEYS[2], 'deaths', 1)
+  redis.call('HINCRBY', KEYS[2], 'crashes', 1)
 end
 if tonumber(redis.call('HGET', KEYS[2], 'deaths') or 0) >= tonumber(ARGV[4]) then
   redis.call('ZADD', KEYS[5], ARGV[1]:match('^%d+'), ARGV[1])
@@ -138,6 +139,7 @@ if fences[1] then
   redis.call('HSET', KEYS[2], 'fenceBefore', fences[1])
   redis.call('HDEL', KEYS[2], 'did:ended:' .. fences[1])
 end
-redis.call('HSET', KEYS[2], 'running', 1, 'fence', ARGV[5], 'writes', 0)
+redis.call('HSET', KEYS[2], 'running', now, 'fence', ARGV[5], 'writes', 0)
+redis.call('HSETNX', KEYS[2], 'firstBegunAt', now)
 redis.call('HINCRBY', KEYS[2], 'attempts', 1)
 return begun()

@@ -3,7 +3,8 @@ import type { Job } from 'bullmq';
 import { failSpan } from '../../shared/base/spans.ts';
 import { METRIC, SPAN, type Telemetry } from '../../shared/base/telemetry.ts';
 import { msOf } from '../../shared/redis/stream-id.ts';
-import { type Attempt, ENDED } from '../lane/attempt.ts';
+import type { Attempt } from '../lane/attempt.ts';
+import { ENDED, endsIn } from '../lane/ended-attempts.ts';
 import type { TurnJob } from '../lane/queue.ts';
 import type { Verdict } from '../lane/verdict.ts';
 import { reasonOf } from './requeue.ts';
@@ -37,10 +38,10 @@ export function showWait(
   const untilMs = Date.now();
   // Entry ids and the turn's record go by Redis' clock, spans by this machine's.
   const aheadMs = untilMs - attempt.nowMs();
-  const [endedMs, reason] = attempt.field(ENDED)?.split(' ') ?? [];
-  if (endedMs !== undefined) {
-    const sinceMs = Math.min(untilMs, Number(endedMs) + aheadMs);
-    mark(SPAN.retryWait, { 'spillway.reason': reason ?? 'unknown' }, { sinceMs, untilMs, parent });
+  const before = endsIn(attempt.field(ENDED)).at(-1);
+  if (before) {
+    const sinceMs = Math.min(untilMs, before.atMs + aheadMs);
+    mark(SPAN.retryWait, { 'spillway.reason': before.reason }, { sinceMs, untilMs, parent });
     return;
   }
   const acceptedMs = Math.min(untilMs, msOf(attempt.entry) + aheadMs);

@@ -1,5 +1,6 @@
 import { DelayedError, type Job, WaitingError } from 'bullmq';
-import { type Attempt, ENDED, TIMEOUTS } from '../lane/attempt.ts';
+import { type Attempt, TIMEOUTS } from '../lane/attempt.ts';
+import { ENDED, withEnd } from '../lane/ended-attempts.ts';
 import type { TurnJob } from '../lane/queue.ts';
 import type { Verdict } from '../lane/verdict.ts';
 import type { ProcessorPorts } from './processor.ts';
@@ -48,15 +49,17 @@ export async function obey(
  * reply.
  */
 async function endAttempt(
-  { keys, entry, fencingToken, write, nowMs }: Attempt,
+  { keys, entry, fencingToken, write, attempts, nowMs, field }: Attempt,
   verdict: Exclude<Verdict, { kind: 'settle' }>,
 ): Promise<void> {
+  const end = { atMs: nowMs(), attempt: attempts, reason: reasonOf(verdict) };
+  const put = verdict.kind === 'later' ? { ...end, delayMs: verdict.delayMs } : end;
   const turn = keys.turn(entry);
   const isFree = verdict.kind === 'hand back' || (verdict.kind === 'later' && verdict.isFree === true);
   const isTimeout = verdict.kind === 'later' && verdict.reason === TURN_TIMEOUT;
   await write(`ended:${fencingToken}`, [
     ['HDEL', turn, 'running', 'deaths'],
-    ['HSET', turn, ENDED, `${nowMs()} ${reasonOf(verdict)}`],
+    ['HSET', turn, ENDED, withEnd(field(ENDED), put)],
     ['ZREM', keys.poisonCandidates, entry],
     ...(isFree ? [['HINCRBY', turn, 'attempts', -1] as const] : []),
     ...(isTimeout ? [['HINCRBY', turn, TIMEOUTS, 1] as const] : []),

@@ -1,0 +1,85 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { type Config, readProcessConfig } from '../../shared/base/config.ts';
+import type { ReportSource } from '../report/source.ts';
+import { readStatus } from '../report/status.ts';
+import { withRedis } from './connection.ts';
+import { FLAG, readOptions, TEXT } from './options.ts';
+import { type CliOutput, UsageError } from './output.ts';
+import { statusLines } from './status-text.ts';
+
+const HELP = `Usage: npm run cli -- status [--watch [--every SECONDS]] [--json]
+
+The state of everything on one screen. The first line says green or red, and why. Reads only.
+--watch shows it anew every two seconds until Ctrl-C; with --json it prints one line each time.
+Exit code 0 when green, 1 when red or when Redis does not answer, 2 for usage or configuration.
+
+  npm run cli -- status
+  npm run -s cli -- status --json | jq .troubles`;
+
+const EVERY_S_DEFAULT = 2;
+const DEADLINE_MS = 10_000;
+/** Home, and erase to the end of each line and of the screen: nothing flickers. */
+const HOME = '\x1b[H';
+const ERASE_LINE = '\x1b[K\n';
+const ERASE_BELOW = '\x1b[J';
+
+/** Prints the state of everything; the exit code is 1 when it is red. */
+export async function status(args: string[], output: CliOutput): Promise<number> {
+  const { values } = readOptions(args, HELP, { options: { watch: FLAG, every: TEXT } });
+  if (values.help) {
+    output.line(HELP);
+    return 0;
+  }
+  const everyMs = everyMsOf(values.every as string | undefined);
+  const config = configOf();
+  return withRedis(async (redis, shards) => {
+    const source = { redis, shards };
+    if (!values.watch) return show(source, config, output, values.json === true);
+    for (;;) {
+      await show(source, config, values.json ? output : inPlace(output), values.json === true).catch((error: Error) =>
+        output.line(`RED  ${error.message}`),
+      );
+      await pause(everyMs);
+    }
+  });
+}
+
+/** The configuration of this process; `withRedis` says what is wrong with an unusable one. */
+export function configOf(): Config {
+  const reading = readProcessConfig('tool');
+  if (!reading.ok) throw new UsageError(reading.problems.join('\n'));
+  return reading.config;
+}
+
+async function show(source: ReportSource, config: Config, output: CliOutput, isJson: boolean): Promise<number> {
+  const now = await within(readStatus(source, config));
+  output.line(isJson ? JSON.stringify(now) : statusLines(now).join('\n'));
+  return now.isGreen ? 0 : 1;
+}
+
+/** The connection waits for a Redis that is away, and an operator does not. */
+async function within<T>(work: Promise<T>): Promise<T> {
+  const late = new AbortController();
+  const isLate = pause(DEADLINE_MS, undefined, { signal: late.signal }).then(() => {
+    throw new Error(`Redis does not answer within ${DEADLINE_MS / 1000} s.`);
+  });
+  try {
+    return await Promise.race([work, isLate]);
+  } finally {
+    isLate.catch(() => {});
+    late.abort();
+  }
+}
+
+function inPlace(output: CliOutput): CliOutput {
+  return {
+    ...output,
+    line: (text) => output.line(`${HOME}${text.replaceAll('\n', ERASE_LINE)}${ERASE_LINE}${ERASE_BELOW}`),
+  };
+}
+
+function everyMsOf(text: string | undefined): number {
+  const seconds = text === undefined ? EVERY_S_DEFAULT : Number(text);
+  if (!(seconds >= 1 && seconds <= 3600)) throw new UsageError('--every is a number of seconds, from 1 to 3600.');
+  return seconds * 1000;
+}

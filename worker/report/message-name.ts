@@ -1,0 +1,74 @@
+import type { EntryId, Keys } from '../../shared/redis/keys.ts';
+import { msOf } from '../../shared/redis/stream-id.ts';
+import type { OutcomeRecord } from '../lane/lane.ts';
+import { inboundOf } from './inbound.ts';
+import { newestRecords, recordsSince } from './records.ts';
+import { type ReportSource, shardsOf } from './source.ts';
+
+/** Where a message is kept: its shard, and its entry. */
+export interface MessageName {
+  shard: number;
+  keys: Keys;
+  entry: EntryId;
+}
+
+/** An entry id, after its shard where several have the same: what alerts, spans and the log call `entry`. */
+export const ENTRY_NAME = /^(?:(\d{1,5})\/)?(\d{1,16}-\d{1,10})$/;
+export const TRACE_NAME = /^[\da-f]{32}$/;
+
+const PAGE = 500;
+/** The ledger of a busy month. */
+const LOOKED_AT_MAX = 2_000_000;
+
+/**
+ * The messages that a text names: an entry, a trace id, or the id of a dead letter, as alerts and lists have them. None
+ * when nothing is known of it; more than one when several shards have an entry of this id.
+ */
+export async function findMessages(source: ReportSource, text: string): Promise<MessageName[]> {
+  if (TRACE_NAME.test(text)) return findByTrace(source, text);
+  const [, shard, id] = ENTRY_NAME.exec(text) ?? [];
+  if (id === undefined) return [];
+  const asked = shardsOf(source).map((keys, at) => ({ shard: at, keys }));
+  const shards = shard === undefined ? asked : asked.filter(({ shard: at }) => at === Number(shard));
+  const found = await Promise.all(
+    shards.map(async (each) => ({ ...each, entry: await entryIn(source, each.keys, id) })),
+  );
+  return found.flatMap(({ entry, ...each }) => (entry === undefined ? [] : [{ ...each, entry }]));
+}
+
+async function entryIn(source: ReportSource, keys: Keys, id: string): Promise<EntryId | undefined> {
+  const { redis } = source;
+  if ((await redis.xrange(keys.inbound, id, id)).length > 0) return id as EntryId;
+  if ((await redis.exists(keys.turn(id as EntryId))) === 1) return id as EntryId;
+  const [letter] = await redis.xrange(keys.dead, id, id);
+  if (letter) return letter[1][letter[1].indexOf('entry') + 1] as EntryId;
+  for await (const { entry } of recordsSince<OutcomeRecord>(redis, keys.outcomes, msOf(id)))
+    if (entry === id) return id as EntryId;
+  return undefined;
+}
+
+/** What is under way first, then the ledger from its end: an alert is about something recent. */
+async function findByTrace(source: ReportSource, traceId: string): Promise<MessageName[]> {
+  for (const [shard, keys] of shardsOf(source).entries()) {
+    const entry = (await pendingOfTrace(source, keys, traceId)) ?? (await settledOfTrace(source, keys, traceId));
+    if (entry !== undefined) return [{ shard, keys, entry }];
+  }
+  return [];
+}
+
+async function pendingOfTrace({ redis }: ReportSource, keys: Keys, traceId: string): Promise<EntryId | undefined> {
+  for (let from = '-'; ; ) {
+    const page = await redis.xrange(keys.inbound, from, '+', 'COUNT', PAGE);
+    const found = page.map(inboundOf).find((each) => each.traceId === traceId);
+    if (found) return found.entry;
+    const last = page.at(-1)?.[0];
+    if (last === undefined || page.length < PAGE) return undefined;
+    from = `(${last}`;
+  }
+}
+
+async function settledOfTrace({ redis }: ReportSource, keys: Keys, traceId: string): Promise<EntryId | undefined> {
+  for await (const record of newestRecords<OutcomeRecord>(redis, keys.outcomes, LOOKED_AT_MAX))
+    if (record.traceId === traceId) return record.entry;
+  return undefined;
+}

@@ -1,0 +1,62 @@
+import type { RedisClient } from '../../shared/redis/connection.ts';
+import { type EntryId, jobIdOf, type Keys, type LaneKey } from '../../shared/redis/keys.ts';
+import type { Turn } from './turn.ts';
+
+/** Where a message without an outcome is. Times are ms since the epoch. */
+export type Place =
+  /** Accepted; the dispatcher has not read it yet. */
+  | { at: 'stream' }
+  /** Behind others of its chat: `position` 1 is next. */
+  | { at: 'lane'; position: number; behind: EntryId }
+  /** At the head of its lane, and its job waits for a worker. */
+  | { at: 'queue' }
+  | { at: 'running'; sinceMs?: number; step: string; attempt: number }
+  | { at: 'delayed'; untilMs: number; reason?: string }
+  /** At the head of its lane without a job: the reconciler makes one within seconds. */
+  | { at: 'no job' };
+
+/** BullMQ orders the jobs that are put off by their time, shifted by this factor. */
+const UNITS = 0x1000;
+
+/** Where a message is. */
+export async function readPlace(
+  redis: RedisClient,
+  keys: Keys,
+  message: { entry: EntryId; lane: LaneKey },
+  turn: Turn | undefined,
+): Promise<Place> {
+  const { entry, lane } = message;
+  const [position, head] = await Promise.all([
+    redis.lpos(keys.lane(lane), entry),
+    redis.lindex(keys.lane(lane), 0) as Promise<EntryId | null>,
+  ]);
+  if (position === null || head === null) return { at: 'stream' };
+  if (position > 0) return { at: 'lane', position, behind: head };
+  return readJobPlace(redis, keys, entry, turn);
+}
+
+async function readJobPlace(redis: RedisClient, keys: Keys, entry: EntryId, turn: Turn | undefined): Promise<Place> {
+  const id = jobIdOf(entry);
+  const [due, active, waiting] = await Promise.all([
+    redis.zscore(keys.jobsDelayed, id),
+    redis.lpos(keys.jobsActive, id),
+    redis.lpos(keys.jobsWaiting, id),
+  ]);
+  if (active !== null) return runningPlace(turn);
+  if (due !== null) {
+    const reason = turn?.ended.at(-1)?.reason;
+    return { at: 'delayed', untilMs: dueMsOf(due), ...(reason !== undefined && { reason }) };
+  }
+  return waiting === null ? { at: 'no job' } : { at: 'queue' };
+}
+
+function runningPlace(turn: Turn | undefined): Place {
+  if (turn === undefined) return { at: 'running', step: 'beginning', attempt: 0 };
+  const { runningSinceMs, step, attempt } = turn;
+  return { at: 'running', ...(runningSinceMs !== undefined && { sinceMs: runningSinceMs }), step, attempt };
+}
+
+/** When a job that was put off is due. Pure. */
+export function dueMsOf(score: string): number {
+  return Math.floor(Number(score) / UNITS);
+}

@@ -1,0 +1,152 @@
+import type { Config } from '../../shared/base/config.ts';
+import type { RedisClient } from '../../shared/redis/connection.ts';
+import { keysOf } from '../../shared/redis/keys.ts';
+import { REPLIED } from '../lane/attempt.ts';
+import { type Balance, createLedger } from '../lane/ledger.ts';
+import { type Pause, readPauses } from '../lane/pauses.ts';
+import { alertsCheck, providerCheck, telegramCheck } from '../watch/readiness.ts';
+import { conditionsOf, POLL_AGE_MS } from '../watch/rules.ts';
+import { countWorkers, createSnapshotReader, type Snapshot } from '../watch/snapshot.ts';
+import { WORKER_GONE_MS } from '../watch/watchdog.ts';
+import { type InboundEntry, readOldest } from './inbound.ts';
+import { type IncidentReport, readIncidents } from './incidents.ts';
+import { type Lanes, readLanes } from './lanes.ts';
+import { type JobCounts, type RunningTurn, readJobCounts, readRunning } from './running.ts';
+import { nowOf, type ReportSource, shardsOf } from './source.ts';
+import { type Trouble, troublesOf } from './verdict.ts';
+
+/** How one thing that the gateway needs fares, in words. */
+export interface PartState {
+  isWell: boolean;
+  detail: string;
+}
+
+/** The state of the whole installation at one moment. Times are ms since the epoch, by Redis' clock. */
+export interface Status {
+  atMs: number;
+  isGreen: boolean;
+  /** Why it is red, the worst first. */
+  troubles: Trouble[];
+  ledger: Balance;
+  /** The oldest message whose user has no answer. */
+  oldest?: InboundEntry;
+  lanes: Lanes;
+  jobs: JobCounts;
+  running: RunningTurn[];
+  /** How receiving goes, and which process does it; `ageMs` is that of the last answer. */
+  receiving: PartState & { ageMs?: number; by?: string };
+  provider: PartState;
+  alerts: PartState;
+  incidents: IncidentReport[];
+  deadLetters: number;
+  /** `share` is 0 to 1; absent where Redis has no limit. */
+  redis: { usedBytes: number; maxBytes: number; share?: number; takesWrites: boolean };
+  workers: number;
+  pauses: Pause[];
+}
+
+/** What the verdict depends on besides the state. */
+export type StatusLimits = Pick<
+  Config,
+  'UNANSWERED_ALERT_MS' | 'TOTAL_DAILY_TOKENS' | 'DEAD_LETTERS_MAX' | 'TELEGRAM_BOT_TOKEN'
+>;
+
+/** Reads the state of everything. */
+export async function readStatus(source: ReportSource, limits: StatusLimits): Promise<Status> {
+  const { redis } = source;
+  const first = keysOf(0);
+  const nowMs = await nowOf(redis, first.workers);
+  const snapshotAt = createSnapshotReader(redis, source.shards, limits.UNANSWERED_ALERT_MS);
+  const [incidents, workers, takesWrites, by, ledger, pauses, oldest, lanes, jobs, running] = await Promise.all([
+    readIncidents(source),
+    countWorkers(redis, first, nowMs - WORKER_GONE_MS),
+    canWrite(redis),
+    redis.get(first.poller(Number(limits.TELEGRAM_BOT_TOKEN.split(':')[0]))),
+    readLedger(source),
+    readAllPauses(source),
+    readOldestOfAll(source),
+    readLanes(source),
+    readJobCounts(source),
+    readRunning(source),
+  ]);
+  const open = new Set(incidents.filter(({ isOpen }) => isOpen).map(({ name }) => name));
+  const now = await snapshotAt({ nowMs, open });
+  const conditions = conditionsOf({ now, before: undefined, sinceMs: 0, limits: ruleLimits(limits) });
+  const judged = { workers, takesWrites, unaccounted: ledger.unaccounted, pauses, conditions, incidents };
+  const troubles = troublesOf(judged);
+  return {
+    ...{ atMs: nowMs, isGreen: troubles.length === 0, troubles, ledger, ...(oldest && { oldest }) },
+    ...{ lanes, jobs, running, incidents, workers, pauses },
+    ...partsOf(now, by),
+    deadLetters: now.shards.reduce((sum, { deadLetters }) => sum + deadLetters, 0),
+    redis: memoryOf(now, takesWrites),
+  };
+}
+
+/** Whoever asks wants to know at once: no grace for an endpoint that fails, nor for a poller that has just started. */
+function ruleLimits(limits: StatusLimits) {
+  const { UNANSWERED_ALERT_MS: unansweredMs, TOTAL_DAILY_TOKENS: totalDailyTokens } = limits;
+  const deadLettersMax = limits.DEAD_LETTERS_MAX;
+  return { unansweredMs, totalDailyTokens, deadLettersMax, pollAgeMs: POLL_AGE_MS, providerDownMs: 0 };
+}
+
+function partsOf(now: Snapshot, by: string | null): Pick<Status, 'receiving' | 'provider' | 'alerts'> {
+  const stateOf = ({ ready, isDegraded, detail = '' }: ReturnType<typeof providerCheck>): PartState => ({
+    isWell: ready && isDegraded !== true,
+    detail,
+  });
+  const answeredMs = now.poll?.lastAnswerMs;
+  return {
+    receiving: {
+      ...stateOf(telegramCheck(now)),
+      ...(answeredMs !== undefined && { ageMs: Math.max(0, now.nowMs - answeredMs) }),
+      ...(by !== null && { by: holderOf(by) }),
+    },
+    provider: stateOf(providerCheck(now)),
+    alerts: stateOf(alertsCheck(now)),
+  };
+}
+
+/** Who receives, by host and process id, from what the lease says of its holder. */
+function holderOf(lease: string): string {
+  try {
+    const { host, pid } = JSON.parse(lease) as { host?: unknown; pid?: unknown };
+    return `${String(host)}, process ${String(pid)}`;
+  } catch {
+    return 'an unknown process';
+  }
+}
+
+function memoryOf({ redis: { usedBytes, maxBytes } }: Snapshot, takesWrites: boolean): Status['redis'] {
+  return { usedBytes, maxBytes, ...(maxBytes > 0 && { share: usedBytes / maxBytes }), takesWrites };
+}
+
+/** The only write of a report, which expires at once: a server can answer and still refuse writes. */
+async function canWrite(redis: RedisClient): Promise<boolean> {
+  const write = redis.set(keysOf(0).checked, '', 'PX', 1_000);
+  return write.then(
+    () => true,
+    () => false,
+  );
+}
+
+async function readLedger(source: ReportSource): Promise<Balance> {
+  const all = await Promise.all(shardsOf(source).map((keys) => createLedger(source.redis, keys).read()));
+  const sum = (name: keyof Balance) => all.reduce((total, reading) => total + reading[name], 0);
+  return {
+    accepted: sum('accepted'),
+    settled: sum('settled'),
+    pending: sum('pending'),
+    unaccounted: all.find(({ unaccounted }) => unaccounted !== 0)?.unaccounted ?? 0,
+  };
+}
+
+async function readAllPauses(source: ReportSource): Promise<Pause[]> {
+  const all = (await Promise.all(shardsOf(source).map((keys) => readPauses(source.redis, keys)))).flat();
+  return all.filter(({ chat }, at) => all.findIndex((other) => other.chat === chat) === at);
+}
+
+async function readOldestOfAll(source: ReportSource): Promise<InboundEntry | undefined> {
+  const each = await Promise.all(shardsOf(source).map((keys) => readOldest(source.redis, keys, REPLIED)));
+  return each.filter((one) => one !== undefined).sort((one, other) => one.acceptedMs - other.acceptedMs)[0];
+}

@@ -1,0 +1,85 @@
+import type { AuditEvent } from '../lane/audit-trail.ts';
+import type { EndedAttempt } from '../lane/ended-attempts.ts';
+import type { OutcomeRecord } from '../lane/lane.ts';
+import type { InboundEntry } from './inbound.ts';
+import type { Turn } from './turn.ts';
+
+/** One thing that happened to a message. */
+export interface Step {
+  /** Ms since the epoch; absent when only that it happened is known. */
+  atMs?: number;
+  kind: 'accepted' | 'waited' | 'begun' | 'attempt' | 'crash' | 'model' | 'recovery' | 'parts' | 'outcome';
+  text: string;
+}
+
+/** An event of the audit trail, as it is kept. */
+export type KeptEvent = AuditEvent & { entry: string; chat: string; traceId: string; atMs: number };
+
+/** All that is kept of one message. */
+export interface Trail {
+  acceptedMs: number;
+  inbound: InboundEntry | undefined;
+  turn: Turn | undefined;
+  /** Of this message, in order. */
+  events: readonly KeptEvent[];
+  /** Of its chat: what ended after this one was accepted, and before it could begin. */
+  before: readonly OutcomeRecord[];
+  outcome: OutcomeRecord | undefined;
+}
+
+/** What happened to a message, in the order of time. Pure. */
+export function timelineOf({ acceptedMs, inbound, turn, events, before, outcome }: Trail): Step[] {
+  const replay = inbound?.replayOf === undefined ? '' : `; put back, it had failed as ${inbound.replayOf}`;
+  const steps: Step[] = [
+    { atMs: acceptedMs, kind: 'accepted', text: `accepted${replay}` },
+    ...before.map(waitedBehind),
+    ...(turn?.firstBegunMs === undefined
+      ? []
+      : [{ atMs: turn.firstBegunMs, kind: 'begun', text: 'the first attempt began' } as const]),
+    ...(turn?.ended.map(attemptStep) ?? []),
+    ...events.map(eventStep),
+    ...(outcome ? [outcomeStep(outcome)] : []),
+  ];
+  const timed = steps.toSorted((one, other) => (one.atMs ?? 0) - (other.atMs ?? 0));
+  return [...timed, ...untimed(turn)];
+}
+
+function waitedBehind({ entry, settledAtMs, outcome }: OutcomeRecord): Step {
+  return { atMs: settledAtMs, kind: 'waited', text: `until then it waited behind ${entry}, which ended as ${outcome}` };
+}
+
+function attemptStep({ atMs, attempt, reason, delayMs }: EndedAttempt): Step {
+  const then = delayMs === undefined ? 'it went on at once' : `put off for ${(delayMs / 1000).toFixed(1)} s`;
+  return { atMs, kind: 'attempt', text: `attempt ${attempt} ended: ${reason}; ${then}` };
+}
+
+function eventStep(kept: KeptEvent): Step {
+  const { event, entry, chat, traceId, atMs, ...about } = kept;
+  const kind = event.startsWith('model.') ? 'model' : 'recovery';
+  return { atMs, kind, text: `${event} ${detailsOf(about)}`.trim() };
+}
+
+/** The numbers and codes of an event; it holds nothing that anybody wrote. */
+function detailsOf(about: object): string {
+  return Object.entries(about)
+    .filter(([, value]) => value !== 0 && value !== '' && value !== undefined)
+    .map(([name, value]) => `${name} ${typeof value === 'object' ? JSON.stringify(value) : String(value)}`)
+    .join(', ');
+}
+
+function outcomeStep({ settledAtMs, outcome, reason, attempts, recoveries, into }: OutcomeRecord): Step {
+  const why = reason === undefined ? '' : ` (${reason})`;
+  const where = into === undefined ? '' : `, into ${into}`;
+  const text = `${outcome}${why}${where}: ${attempts} attempts, ${recoveries} recoveries`;
+  return { atMs: settledAtMs, kind: 'outcome', text };
+}
+
+function untimed(turn: Turn | undefined): Step[] {
+  if (turn === undefined) return [];
+  const steps: (Step | false)[] = [
+    turn.crashes > 0 && { kind: 'crash', text: `its process ended in the middle of an attempt, ${turn.crashes} times` },
+    turn.toolRounds > 0 && { kind: 'model', text: `${turn.toolRounds} rounds of tools` },
+    turn.parts !== undefined && { kind: 'parts', text: `${turn.parts.sent} of ${turn.parts.total} parts delivered` },
+  ];
+  return steps.filter((step) => step !== false);
+}

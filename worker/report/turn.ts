@@ -1,0 +1,81 @@
+import type { RedisClient } from '../../shared/redis/connection.ts';
+import type { EntryId, Keys } from '../../shared/redis/keys.ts';
+import { CANCELLED, MERGED_INTO, OUTAGE_TRIES, REFUSED, REPLIED } from '../lane/attempt.ts';
+import { ENDED, type EndedAttempt, endsIn } from '../lane/ended-attempts.ts';
+
+/** What is known of a message's turn. It is kept for an hour after the outcome. Times are ms since the epoch. */
+export interface Turn {
+  /** 1 for the first attempt; restarts after a recovery step. 0: none was begun. */
+  attempt: number;
+  firstBegunMs?: number;
+  /** Since when an attempt runs; absent while none does. A killed process leaves it until the next one begins. */
+  runningSinceMs?: number;
+  /** What the attempt is at, or was when it ended. */
+  step: string;
+  /** How the newest attempts ended that did not end the message. */
+  ended: EndedAttempt[];
+  /** How often its process ended in the middle of an attempt. */
+  crashes: number;
+  recoveries: number;
+  toolRounds: number;
+  outageTries: number;
+  /** The parts of the stored answer; absent before there is one. */
+  parts?: { total: number; sent: number };
+  /** What was decided about it before its turn: `cancelled`, `refused`, `merged`. */
+  marks: string[];
+}
+
+/** Reads the turn of a message; `undefined` when none was begun or it is no longer kept. */
+export async function readTurn(redis: RedisClient, keys: Keys, entry: EntryId): Promise<Turn | undefined> {
+  const fields = await redis.hgetall(keys.turn(entry));
+  return Object.keys(fields).length === 0 ? undefined : turnOf(fields);
+}
+
+/** A turn from the fields of its hash. Pure. */
+export function turnOf(fields: Readonly<Record<string, string>>): Turn {
+  const number = (name: string): number => Number(fields[name] ?? 0);
+  const parts = partsOf(fields);
+  // A version before this one wrote no time.
+  const runningSince = number('running') > 1 ? { runningSinceMs: number('running') } : {};
+  return {
+    attempt: number('attempts'),
+    ...(fields.firstBegunAt !== undefined && { firstBegunMs: number('firstBegunAt') }),
+    ...(fields.running !== undefined && runningSince),
+    step: stepOf(fields, parts),
+    ended: endsIn(fields[ENDED]),
+    crashes: number('crashes'),
+    recoveries: number('recoveries'),
+    toolRounds: number('rounds'),
+    outageTries: number(OUTAGE_TRIES),
+    ...(parts && { parts }),
+    marks: MARKS.filter(([field]) => fields[field] !== undefined).map(([, mark]) => mark),
+  };
+}
+
+const MARKS = [
+  [CANCELLED, 'cancelled'],
+  [REFUSED, 'refused'],
+  [MERGED_INTO, 'merged'],
+] as const;
+
+function stepOf(fields: Readonly<Record<string, string>>, parts: Turn['parts']): string {
+  if (fields[REPLIED] !== undefined) return 'compacting after the answer';
+  if (parts) return `delivering, ${parts.sent} of ${parts.total} parts sent`;
+  const round = Number(fields.rounds ?? 0);
+  const isCalling = fields[`did:calls:${round}`] !== undefined && fields[`did:results:${round}`] === undefined;
+  if (isCalling) return `calling tools, round ${round}`;
+  if (fields.stage !== undefined && fields.stage !== 'none')
+    return `asking the model after a recovery (${fields.stage})`;
+  return round > 0 ? `asking the model after ${round} rounds of tools` : 'asking the model';
+}
+
+function partsOf(fields: Readonly<Record<string, string>>): Turn['parts'] {
+  if (fields.conclusion === undefined) return undefined;
+  const sent = Object.entries(fields).filter(([name, value]) => /^part:\d+$/.test(name) && value === 'sent').length;
+  try {
+    const { parts } = JSON.parse(fields.conclusion) as { parts?: unknown };
+    return { total: Array.isArray(parts) ? parts.length : 0, sent };
+  } catch {
+    return { total: 0, sent };
+  }
+}
