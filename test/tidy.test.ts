@@ -57,7 +57,16 @@ const LOADED_LATE: Readonly<Record<string, readonly string[]>> = {
   'worker/adapters.ts': ['./tools/mcp/client.ts'],
   'worker/media/picture.ts': ['sharp'],
   'worker/model/claude/client.ts': ['@anthropic-ai/sdk'],
-  'worker/cli/main.ts': ['./audit.ts', './check.ts', './dead.ts', './message.ts', './session.ts', './status.ts'],
+  'worker/cli/main.ts': [
+    './audit.ts',
+    './chat.ts',
+    './check.ts',
+    './dead.ts',
+    './incidents.ts',
+    './message.ts',
+    './session.ts',
+    './status.ts',
+  ],
   'worker/cli/check.ts': ['../tools/mcp/client.ts'],
 };
 

@@ -43,11 +43,17 @@ test('audit sums up outcomes, recoveries, tokens and cost, and proves that no me
     latencyMs: { answered: 1 },
     contextSafety: { exceeded: { token: { refused: 1 } }, compacted: 1, newSessions: 0 },
     tokens: { answer: expect.any(Object), summary: expect.any(Object) },
-    cost: { byPurpose: { answer: expect.any(Number), summary: expect.any(Number) }, unpricedModels: [] },
+    cost: {
+      byPurpose: { answer: expect.any(Number), summary: expect.any(Number) },
+      byModel: expect.any(Object),
+      unpricedModels: [],
+    },
+    topChats: [{ chat: String(CHAT), messages: 2, calls: expect.any(Number), dollars: expect.any(Number) }],
   });
   const words = await audit();
   expect(words.stdout).toMatch(/accepted 2 - settled 2 - pending 0 = 0/);
   expect(words.stdout).toMatch(/exceeded, token: refused 1/);
+  expect(words.stdout).toMatch(new RegExp(`Chats that cost most\\n {2}chat ${CHAT}: 2 messages, `));
   expect(words.stdout).toMatch(/Cost: \$\d+\.\d+ \((?:answer|summary) \$\d/);
 });
 

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { keysOf } from '../../shared/redis/keys.ts';
 import { runFile } from '../fixture/command.ts';
 import { CHAT, eachInWorld, moveToWorld, start, world } from '../fixture/each-test.ts';
-import { nextOutcome } from '../fixture/ledger.ts';
+import { nextOutcome, settledOutcomes } from '../fixture/ledger.ts';
 
 eachInWorld();
 
@@ -73,6 +73,24 @@ test('replay --all replays messages in the order in which they were written', as
       .slice(-3)
       .map(({ text }) => text),
   ).toEqual(['one', 'two', 'three']);
+});
+
+test('show, replay and purge take the entry that an alert names, and filters mean chat, reason and time', async () => {
+  await givenFailed('by its entry', 'stays');
+  const [outcome] = await settledOutcomes(world);
+  const entry = String(outcome?.entry);
+  const [id = '', other = ''] = await ids();
+  expect(JSON.parse((await dead('show', entry)).stdout)).toMatchObject({ id, entry });
+  const total = async (...filters: string[]) => JSON.parse((await dead('list', '--json', ...filters)).stdout).total;
+  expect(await total('--chat', String(CHAT), '--reason', 'authentication', '--since', '1h')).toBe(2);
+  expect(await total('--chat', '-100555')).toBe(0);
+  expect(await total('--reason', 'undecodable')).toBe(0);
+  expect(await total('--since', new Date(Date.now() + 3600_000).toISOString())).toBe(0);
+  expect(JSON.parse((await dead('replay', '--all', '--chat', '1002', '--json')).stdout)).toMatchObject({ replayed: 0 });
+  world.claude.react((call) => ({ do: 'answer', text: call.pendingText }));
+  expect(await dead('replay', entry)).toMatchObject({ code: 0, stdout: expect.stringMatching(/back at the end/) });
+  await nextOutcome(world, CHAT, 3);
+  expect(await ids()).toEqual([other]);
 });
 
 test('two replays of a message at the same time yield one answer', async () => {
@@ -147,12 +165,16 @@ test.each([
   [['replay', '--all', '--limit', '1']],
   [['purge', '--all', '--yes', '--limit', '1']],
   [['purge', '--before', '0']],
+  [['list', '--since', 'yesterday']],
+  [['list', '--chat', 'bob']],
+  [['show', '5-0', '--chat', '1001']],
+  [['purge', '--all', '--chat', '1001']],
   [['fly']],
   [['list', '--wings']],
 ])('dead with %j exits 2, prints the usage and changes nothing', async (args) => {
   await world.peek.xadd(world.keys.dead, '5-0', 'entry', '1-0', 'record', '{}', 'chat', '1001', 'message', '{}');
   const { code, stderr } = await dead(...args);
   expect(code).toBe(2);
-  expect(stderr).toMatch(/Usage: npm run cli -- dead/);
+  expect(stderr).toMatch(/Usage: npm run cli -- dead|--since is|--chat is|add --yes/);
   expect(await ids()).toEqual(['5-0']);
 });

@@ -4,6 +4,7 @@ import type { Usage } from '../model/port.ts';
 import { costOf, type Prices } from '../model/prices.ts';
 import { addToSafety, type ContextSafety, emptySafety } from './context-safety.ts';
 import { type Counts, count } from './counts.ts';
+import { type ChatTotals, createTopChats } from './top-chats.ts';
 
 /** What calls of one model for one purpose cost. `dollars` is absent when the price is unknown. */
 export interface Spending extends Required<Usage> {
@@ -22,22 +23,30 @@ export interface RollUp {
   /** By purpose, then by model. `retry`: what was billed without an answer that was used. */
   tokens: Record<string, Record<string, Spending>>;
   /** At list prices, or the operator's own; excludes models without a price. */
-  cost: { dollars: number; byPurpose: Record<string, number>; unpricedModels: string[] };
+  cost: {
+    dollars: number;
+    byPurpose: Record<string, number>;
+    byModel: Record<string, number>;
+    unpricedModels: string[];
+  };
+  /** The chats that cost most. */
+  topChats: ChatTotals[];
   /** Calls without an answer, by reason; `billed` counts those that cost something even so. */
   failedCalls: { byReason: Counts; billed: number };
   /** Damaged records; none of the numbers above includes them. */
   unreadable: number;
 }
 
-/** Adds up records one by one; memory grows only with the number of answers, by one number each. */
+/** Adds up records one by one; memory grows only with the number of answers and of chats. */
 export interface RollUpBuilder {
   addOutcome(record: OutcomeRecord): void;
-  addEvent(event: AuditEvent): void;
+  addEvent(event: AuditEvent & { chat?: string }): void;
   /** Counts a record that cannot be read. */
   addUnreadable(): void;
   result(): RollUp;
 }
 
+const TOP_CHATS = 10;
 const NOTHING_SPENT: Spending = {
   calls: 0,
   inputTokens: 0,
@@ -57,10 +66,12 @@ export function createRollUp(prices?: Prices): RollUpBuilder {
   const safety = emptySafety();
   const tokens: RollUp['tokens'] = {};
   const failedCalls: RollUp['failedCalls'] = { byReason: {}, billed: 0 };
+  const chats = createTopChats();
   let unreadable = 0;
   return {
-    addOutcome({ outcome, reason, attempts: tried, recoveries: recovered, sentAtMs, settledAtMs }) {
+    addOutcome({ chat, outcome, reason, attempts: tried, recoveries: recovered, sentAtMs, settledAtMs }) {
       outcomes.total += 1;
+      if (chat !== undefined) chats.message(chat);
       count(outcomes.byOutcome, outcome);
       if (reason !== undefined) count(outcomes.byReason, reason);
       count(attempts, String(tried));
@@ -68,9 +79,13 @@ export function createRollUp(prices?: Prices): RollUpBuilder {
       if (outcome === 'answered' && sentAtMs !== undefined) latencies.push(Math.max(0, settledAtMs - sentAtMs));
     },
     addEvent(event) {
-      if (event.event === 'model.answered') spend(tokens, event.purpose, event, prices);
+      const spent = (purpose: string, usage: Usage & { model: string }): void => {
+        spend(tokens, purpose, usage, prices);
+        if (event.chat !== undefined) chats.call(event.chat, usage, costOf(usage.model, usage, prices));
+      };
+      if (event.event === 'model.answered') spent(event.purpose, event);
       else if (event.event === 'model.failed') {
-        if (event.billed) spend(tokens, 'retry', event, prices);
+        if (event.billed) spent('retry', event);
         failedCalls.billed += event.billed ? 1 : 0;
         count(failedCalls.byReason, event.reason);
       } else addToSafety(safety, event);
@@ -86,6 +101,7 @@ export function createRollUp(prices?: Prices): RollUpBuilder {
       contextSafety: safety,
       tokens,
       cost: costIn(tokens),
+      topChats: chats.top(TOP_CHATS),
       failedCalls,
       unreadable,
     }),
@@ -114,13 +130,17 @@ function spend(tokens: RollUp['tokens'], purpose: string, event: Usage & { model
 
 function costIn(tokens: RollUp['tokens']): RollUp['cost'] {
   const byPurpose: Record<string, number> = {};
+  const byModel: Record<string, number> = {};
   const unpriced = new Set<string>();
   for (const [purpose, models] of Object.entries(tokens))
     for (const [model, { dollars }] of Object.entries(models))
       if (dollars === undefined) unpriced.add(model);
-      else byPurpose[purpose] = rounded((byPurpose[purpose] ?? 0) + dollars);
+      else {
+        byPurpose[purpose] = rounded((byPurpose[purpose] ?? 0) + dollars);
+        byModel[model] = rounded((byModel[model] ?? 0) + dollars);
+      }
   const dollars = rounded(Object.values(byPurpose).reduce((sum, each) => sum + each, 0));
-  return { dollars, byPurpose, unpricedModels: [...unpriced].sort() };
+  return { dollars, byPurpose, byModel, unpricedModels: [...unpriced].sort() };
 }
 
 /** To a millionth of a cent: sums of fractions have meaningless trailing digits. */

@@ -1,6 +1,7 @@
 import type { LedgerReading } from '../lane/ledger.ts';
 import type { RollUp, Spending } from './audit-summary.ts';
 import type { Counts } from './counts.ts';
+import { money } from './words.ts';
 
 /** The proof over all shards, as of now: it is not per day. */
 export interface Proof extends Omit<LedgerReading, 'alarmedAtMs'> {
@@ -41,6 +42,7 @@ export function linesOf(rollUp: RollUp): string[] {
     cost,
     failedCalls,
     unreadable,
+    topChats,
   } = rollUp;
   const exceeded = Object.entries(safety.exceeded).map(([kind, phases]) => `  exceeded, ${kind}: ${inWords(phases)}`);
   const scrubbed = Object.entries(safety.scrubbed).map(
@@ -64,11 +66,13 @@ export function linesOf(rollUp: RollUp): string[] {
     `  requests mended: ${inWords(safety.repaired)}`,
     '',
     `Cost: ${money(cost.dollars)} (${inWords(cost.byPurpose, money)})`,
+    `  by model: ${inWords(cost.byModel, money)}`,
     ...(cost.unpricedModels.length > 0 ? [`  no price is known of: ${cost.unpricedModels.join(', ')}`] : []),
     `  calls without an answer: ${inWords(failedCalls.byReason)}; billed all the same: ${failedCalls.billed}`,
     ...Object.entries(tokens).flatMap(([purpose, models]) =>
       Object.entries(models).map(([model, spent]) => `  ${purpose}, ${model}: ${spendingOf(spent)}`),
     ),
+    ...topLines(topChats),
   ];
 }
 
@@ -81,9 +85,10 @@ function spendingOf(spent: Spending): string {
   return `${calls} calls, input ${inputTokens} (${cached}), output ${outputTokens}${thought}, ${price}`;
 }
 
-/** Tenths of a cent for small amounts: a message costs no more than that. */
-function money(dollars: number): string {
-  return `$${dollars.toFixed(dollars < 1 ? 4 : 2)}`;
+function topLines(chats: RollUp['topChats']): string[] {
+  const line = ({ chat, messages, calls, tokens, dollars }: RollUp['topChats'][number]) =>
+    `  chat ${chat}: ${messages} messages, ${calls} calls, ${tokens} tokens, ${money(dollars)}`;
+  return chats.length === 0 ? [] : ['', 'Chats that cost most', ...chats.map(line)];
 }
 
 function inWords(counts: Counts, format: (value: number) => string = String): string {

@@ -1,11 +1,11 @@
 import { parseArgs } from 'node:util';
 import { readProcessConfig } from '../../shared/base/config.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
-import { fieldsOf } from '../../shared/redis/fields.ts';
 import { type Keys, keysOf } from '../../shared/redis/keys.ts';
 import { createLedger, type LedgerReading } from '../lane/ledger.ts';
 import { loadPrices } from '../model/price-file.ts';
 import type { Prices } from '../model/prices.ts';
+import { recordTexts } from '../report/records.ts';
 import { createRollUp, type RollUpBuilder } from './audit-summary.ts';
 import { linesOf, opening, type Proof } from './audit-text.ts';
 import { withRedis } from './connection.ts';
@@ -15,12 +15,11 @@ const HELP = `Usage: npm run cli -- audit [--days N] [--json]
 
 Adds up the last N days (7, at most 90) of the ledger and of the audit trail: outcomes, the proof that no message was
 acknowledged without an outcome, what was done to requests that did not fit, latency, tokens and what they cost by purpose:
-answers, summaries, and what was billed without an answer. Exit code 1 when the proof fails.`;
+answers, summaries, and what was billed without an answer; cost by model, and the chats that cost most. Exit code 1 when the proof fails.`;
 
 const DAYS_DEFAULT = 7;
 const DAYS_MAX = 90;
 const DAY_MS = 24 * 3600_000;
-const PAGE = 1_000;
 
 /** Prints the audit; the exit code is 1 when messages are unaccounted for. */
 export async function audit(args: string[], output: CliOutput): Promise<number> {
@@ -75,8 +74,8 @@ function daysOf(text: string | undefined): number {
 }
 
 async function addShard(redis: RedisClient, keys: Keys, fromMs: number, builder: RollUpBuilder): Promise<void> {
-  for await (const record of recordsOf(redis, keys.outcomes, fromMs)) add(record, builder.addOutcome, builder);
-  for await (const record of recordsOf(redis, keys.events, fromMs)) add(record, builder.addEvent, builder);
+  for await (const record of recordTexts(redis, keys.outcomes, fromMs)) add(record, builder.addOutcome, builder);
+  for await (const record of recordTexts(redis, keys.events, fromMs)) add(record, builder.addEvent, builder);
 }
 
 /** Counts a record that cannot be read, or lacks a part, as unreadable: it must not hide all the others. */
@@ -87,17 +86,6 @@ function add<T extends object>(text: string, take: (record: T) => void, builder:
     take(record as T);
   } catch {
     builder.addUnreadable();
-  }
-}
-
-/** The `record` field of a stream's entries since a given time, read in pages. */
-async function* recordsOf(redis: RedisClient, stream: string, fromMs: number): AsyncGenerator<string> {
-  for (let from = `${fromMs}-0`; ; ) {
-    const page = await redis.xrange(stream, from, '+', 'COUNT', PAGE);
-    for (const [, fields] of page) yield fieldsOf(fields).get('record') ?? '';
-    const last = page.at(-1)?.[0];
-    if (last === undefined || page.length < PAGE) return;
-    from = `(${last}`;
   }
 }
 

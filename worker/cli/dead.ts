@@ -1,21 +1,28 @@
-import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
+import type { ParseArgsOptionsConfig } from 'node:util';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import { type Keys, keysOf } from '../../shared/redis/keys.ts';
 import { compareStreamIds, msOf } from '../../shared/redis/stream-id.ts';
 import { bindReplay } from '../lane/dead-letters.ts';
+import { allLetters, type DeadLetter, fieldOf, findLetter, LETTER_NAME, objectOf } from '../report/dead-letters.ts';
 import { LETTERS_DROPPED } from '../watch/snapshot.ts';
 import { withRedis } from './connection.ts';
-import { aboutOf, allLetters, fieldOf, findLetter, LETTER_NAME, lineOf, objectOf } from './dead-letter.ts';
+import { aboutOf, lineOf } from './dead-text.ts';
+import { type FilterOptions, filterOf } from './letter-filter.ts';
+import { FLAG, readOptions, TEXT } from './options.ts';
 import { type CliOutput, UsageError } from './output.ts';
 
-const HELP = `Usage: npm run cli -- dead list [--limit N] [--json]
+const HELP = `Usage: npm run cli -- dead list [filters] [--limit N] [--json]
        npm run cli -- dead show <id> [--content] [--json]
-       npm run cli -- dead replay <id> | --all [--json]
-       npm run cli -- dead purge <id> | --before DAYS | --all --yes [--json]
+       npm run cli -- dead replay <id> | --all [filters] [--json]
+       npm run cli -- dead purge <id> | --before DAYS [filters] | --all --yes [filters] [--json]
 
 Messages that failed are kept as dead letters. replay puts one back at the end of its chat's lane: it is answered once, after
-what waits there already. purge removes it for good. An id is what list shows: 1700000000000-0, or 1/1700000000000-0 where
-there are several shards.`;
+what waits there already. purge removes it for good. An id is what list shows, 1700000000000-0, or 1/1700000000000-0 where
+there are several shards; or the entry of the message, as alerts and the log have it.
+Filters: --chat <chat>, --reason <reason>, --since 90m|2h|3d|<ISO time>. All of them must hold.
+
+  npm run cli -- dead list --reason authentication --since 2h
+  npm run cli -- dead replay --all --chat 123456789`;
 
 const LIMIT_DEFAULT = 50;
 const DAY_MS = 24 * 3600_000;
@@ -26,7 +33,14 @@ interface DeadTask {
   /** Of all shards. */
   shards: readonly Keys[];
   id: string | undefined;
-  options: { json?: boolean; all?: boolean; yes?: boolean; content?: boolean; limit?: string; before?: string };
+  options: FilterOptions & {
+    json?: boolean;
+    all?: boolean;
+    yes?: boolean;
+    content?: boolean;
+    limit?: string;
+    before?: string;
+  };
   output: CliOutput;
 }
 
@@ -36,15 +50,14 @@ interface Action {
   options: ParseArgsOptionsConfig;
 }
 
-const FLAG = { type: 'boolean' } as const;
-const TEXT = { type: 'string' } as const;
+const FILTERS = { chat: TEXT, reason: TEXT, since: TEXT } as const;
 
 /** An action refuses an unknown option, or `purge --all --yes --limit 5` would remove everything. */
 const ACTIONS: Readonly<Record<string, Action>> = {
-  list: { run: list, takesId: false, options: { limit: TEXT } },
+  list: { run: list, takesId: false, options: { ...FILTERS, limit: TEXT } },
   show: { run: show, takesId: true, options: { content: FLAG } },
-  replay: { run: replay, takesId: true, options: { all: FLAG } },
-  purge: { run: purge, takesId: true, options: { all: FLAG, yes: FLAG, before: TEXT } },
+  replay: { run: replay, takesId: true, options: { ...FILTERS, all: FLAG } },
+  purge: { run: purge, takesId: true, options: { ...FILTERS, all: FLAG, yes: FLAG, before: TEXT } },
 };
 
 /** Lists, shows, replays or removes dead letters. */
@@ -64,26 +77,26 @@ export async function dead(args: string[], output: CliOutput): Promise<number> {
 }
 
 function parsed(args: string[], action: Action): Pick<DeadTask, 'id' | 'options'> {
-  try {
-    const { values, positionals } = parseArgs({
-      args,
-      options: { json: FLAG, ...action.options },
-      allowPositionals: action.takesId,
-    });
-    const options = values as DeadTask['options'];
-    const [id, ...more] = positionals;
-    const numbers = [options.limit, options.before].filter((each) => each !== undefined);
-    const isWellFormed = more.length === 0 && (id === undefined || LETTER_NAME.test(id));
-    if (isWellFormed && numbers.every((each) => AT_LEAST_ONE.test(each))) return { id, options };
-  } catch {
-    // The message of parseArgs about an option says less than the help.
-  }
+  const { values, positionals } = readOptions(args, HELP, { words: action.takesId ? 1 : 0, options: action.options });
+  const options = values as DeadTask['options'];
+  const [id] = positionals;
+  const numbers = [options.limit, options.before].filter((each) => each !== undefined);
+  const isFiltered = Object.keys(FILTERS).some((name) => values[name] !== undefined);
+  const isNamed = id === undefined || (LETTER_NAME.test(id) && !isFiltered);
+  if (isNamed && numbers.every((each) => AT_LEAST_ONE.test(each))) return { id, options };
   throw new UsageError(HELP);
 }
 
-async function list({ redis, shards, options, output }: DeadTask): Promise<number> {
+/** The letter that was named, or all that the filters mean, oldest first: in the order in which they were sent. */
+async function meantLetters({ redis, shards, id, options }: DeadTask): Promise<DeadLetter[]> {
+  if (id !== undefined) return [await findLetter(redis, shards, id)];
+  return allLetters(redis, shards, filterOf(options, Date.now()));
+}
+
+async function list(task: DeadTask): Promise<number> {
+  const { redis, shards, options, output } = task;
   const limit = Number(options.limit ?? LIMIT_DEFAULT);
-  const letters = await allLetters(redis, shards);
+  const letters = await meantLetters(task);
   const dropped = await droppedOf(redis, shards);
   const newest = letters.sort((one, other) => compareStreamIds(other.id, one.id)).slice(0, limit);
   if (options.json) output.line(JSON.stringify({ total: letters.length, dropped, letters: newest.map(aboutOf) }));
@@ -116,13 +129,13 @@ async function show({ redis, shards, id, options, output }: DeadTask): Promise<n
   return 0;
 }
 
-async function replay({ redis, shards, id, options, output }: DeadTask): Promise<number> {
+async function replay(task: DeadTask): Promise<number> {
+  const { redis, id, options, output } = task;
   if ((id === undefined) === !options.all) throw new UsageError(HELP);
   const run = bindReplay(redis);
-  const letters = id === undefined ? await allLetters(redis, shards) : [await findLetter(redis, shards, id)];
+  const letters = await meantLetters(task);
   const ids: string[] = [];
   let chatless = 0;
-  // Oldest first, so that they are answered in the order in which they were sent.
   for (const letter of letters) {
     const [result, entry] = await run(letter.keys, letter.id);
     if (result === 'replayed') ids.push(letter.name);
@@ -138,13 +151,14 @@ function resultInWords(result: 'replayed' | 'gone' | 'chatless', entry: string):
   return result === 'gone' ? 'was replayed or removed meanwhile' : 'names no chat, so nobody can be answered: it stays';
 }
 
-async function purge({ redis, shards, id, options, output }: DeadTask): Promise<number> {
+async function purge(task: DeadTask): Promise<number> {
+  const { redis, id, options, output } = task;
   const ways = [id !== undefined, options.before !== undefined, options.all === true].filter(Boolean);
   if (ways.length !== 1) throw new UsageError(HELP);
   if (options.all && !options.yes) throw new UsageError('purge --all removes every dead letter for good: add --yes.');
   const untilMs =
     options.before === undefined ? Number.POSITIVE_INFINITY : Date.now() - Number(options.before) * DAY_MS;
-  const letters = id === undefined ? await allLetters(redis, shards) : [await findLetter(redis, shards, id)];
+  const letters = await meantLetters(task);
   const ids: string[] = [];
   for (const letter of letters.filter((each) => msOf(each.id) < untilMs)) {
     // A concurrent command may have replayed it.

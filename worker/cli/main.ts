@@ -7,8 +7,10 @@ type Verb = (args: string[], output: CliOutput) => Promise<number>;
 /** Each verb is loaded alone: what the others need would make up most of its time. */
 const VERBS: Readonly<Record<string, () => Promise<Verb>>> = {
   audit: async () => (await import('./audit.ts')).audit,
+  chat: async () => (await import('./chat.ts')).chat,
   check: async () => (await import('./check.ts')).check,
   dead: async () => (await import('./dead.ts')).dead,
+  incidents: async () => (await import('./incidents.ts')).incidents,
   message: async () => (await import('./message.ts')).message,
   session: async () => (await import('./session.ts')).session,
   status: async () => (await import('./status.ts')).status,
@@ -18,9 +20,11 @@ const HELP = `Usage: npm run cli -- <verb> [options]
 
   status [--watch]          the state of everything on one screen: green or red, and why
   message <id>              the life of one message, where it is now, and what can be done
+  chat <chat>               the state of one chat: lane, session, newest outcomes, cost of today
+  incidents                 what is wrong or lately was: cause, since when, how many, what to do
   check                     checks the configuration and every connection, tool servers included
-  audit [--days N]          outcomes, the proof, context safety, latency, tokens and their cost
-  dead list|show|replay|purge   messages that failed
+  audit [--days N]          outcomes, the proof, context safety, latency, tokens, cost, top chats
+  dead list|show|replay|purge   messages that failed; by chat, reason and time
   session show <chat>       what the chat's session is made of
   session export <chat>     writes the session as JSON lines to standard output
   session import <chat> [file]   reads JSON lines (a file, or standard input) as the chat's new session

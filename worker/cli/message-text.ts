@@ -39,7 +39,8 @@ function placeLine({ place, outcome, pause, letter }: MessageReport, nowMs: numb
   return `Now: ${whereOf(place, nowMs)}${rests}`;
 }
 
-function whereOf(place: NonNullable<MessageReport['place']>, nowMs: number): string {
+/** Where a message is, in words. Pure. */
+export function whereOf(place: NonNullable<MessageReport['place']>, nowMs: number): string {
   switch (place.at) {
     case 'stream':
       return 'accepted, and not in its lane yet: no dispatcher has read it';

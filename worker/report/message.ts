@@ -2,7 +2,7 @@ import { type ChatKey, chatOf, type EntryId, type Keys } from '../../shared/redi
 import { msOf } from '../../shared/redis/stream-id.ts';
 import type { OutcomeRecord } from '../lane/lane.ts';
 import { EVERY_CHAT, type Pause, readPauses } from '../lane/pauses.ts';
-import { deadLetterOf } from './dead-letter-of.ts';
+import { letterOfMessage } from './dead-letters.ts';
 import { type InboundEntry, readInbound } from './inbound.ts';
 import type { MessageName } from './message-name.ts';
 import { type Place, readPlace } from './place.ts';
@@ -46,7 +46,7 @@ export async function readMessage(
     readTurn(redis, keys, entry),
     readLedgerOf(redis, keys, entry),
     readEventsOf(redis, keys, entry),
-    deadLetterOf(redis, keys, entry),
+    letterOfMessage(redis, keys, entry),
   ]);
   const { outcome } = ledger;
   const turn = kept && delivered(kept, outcome);

@@ -7,7 +7,7 @@ const PAGE = 1_000;
 export async function* recordTexts(redis: RedisClient, stream: string, fromMs: number): AsyncGenerator<string> {
   for (let from = `${Math.max(0, fromMs)}-0`; ; ) {
     const page = await redis.xrange(stream, from, '+', 'COUNT', PAGE);
-    for (const [, fields] of page) yield fieldsOf(fields).get('record') ?? '';
+    for (const [, fields] of page) yield recordIn(fields);
     const last = page.at(-1)?.[0];
     if (last === undefined || page.length < PAGE) return;
     from = `(${last}`;
@@ -35,13 +35,18 @@ export async function* newestRecords<T extends object>(
   for (let [to, looked] = ['+', 0]; looked < max; looked += PAGE) {
     const page = await redis.xrevrange(stream, to, '-', 'COUNT', PAGE);
     for (const [, fields] of page) {
-      const record = readable<T>(fieldsOf(fields).get('record') ?? '');
+      const record = readable<T>(recordIn(fields));
       if (record) yield record;
     }
     const last = page.at(-1)?.[0];
     if (last === undefined || page.length < PAGE) return;
     to = `(${last}`;
   }
+}
+
+/** Our own fields stand first; those of a dead letter's message follow, and may have any name. */
+function recordIn(fields: readonly string[]): string {
+  return fieldsOf(fields.slice(0, 4)).get('record') ?? '';
 }
 
 function readable<T extends object>(text: string): T | undefined {

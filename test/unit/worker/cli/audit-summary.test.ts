@@ -128,6 +128,7 @@ test('sums the cost of each call by purpose; billed calls without an answer have
   expect(cost).toEqual({
     dollars: 11.855,
     byPurpose: { answer: 5.1, summary: 0.755, retry: 6 },
+    byModel: { 'claude-opus-5-5': 10.9, 'claude-haiku-5-5': 0.755, 'anthropic/claude-opus-5.5': 0.2 },
     unpricedModels: ['llama'],
   });
   expect(tokens.retry?.[model]).toMatchObject({ calls: 1, inputTokens: MILLION, dollars: 6 });
@@ -167,4 +168,19 @@ test('for any records, outcomes, attempts and recoveries each sum up to the tota
     }),
     SEEDED,
   );
+});
+
+test('top chats are those that cost most, then those with most tokens; what names no chat is in none', () => {
+  const builder = createRollUp();
+  const usage = { inputTokens: 1_000_000, outputTokens: 0, cacheReadTokens: 0 };
+  const call = { event: 'model.answered', purpose: 'answer', ...usage } as const;
+  builder.addEvent({ ...call, model: 'llama', chat: '1' });
+  builder.addEvent({ ...call, model: 'claude-opus-5-5', chat: '2' });
+  builder.addEvent({ ...call, model: 'claude-opus-5-5' });
+  builder.addEvent({ ...call, event: 'model.failed', reason: 'timeout', billed: false, model: 'llama', chat: '3' });
+  const { topChats } = builder.result();
+  expect(topChats.map(({ chat, calls }) => [chat, calls])).toEqual([
+    ['2', 1],
+    ['1', 1],
+  ]);
 });
