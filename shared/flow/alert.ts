@@ -21,6 +21,7 @@ export type Cause =
   | 'conflict'
   | 'token'
   | 'unanswered'
+  | 'paused'
   | 'idle'
   | 'ledger'
   | 'lost-data'

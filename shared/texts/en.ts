@@ -81,6 +81,7 @@ export const EN = {
   newConversation: 'A new conversation starts here. The old one is kept.',
   notPermitted: 'Only people on my allow list can do this in a group.',
   stoppedHere: '⏹ Stopped here.',
+  stoppedByOperator: '⏹ The operator of this bot stopped this message. It will not be answered.',
   stopped: 'Stopped. I will not answer what you wrote before this.',
   nothingToStop: 'There was nothing to stop.',
   fileNotSent: (name: string) => `I could not send the file "${name}": Telegram did not take it.`,

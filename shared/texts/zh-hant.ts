@@ -69,6 +69,7 @@ export const ZH_HANT: Texts = {
   newConversation: '新的對話從這裡開始。先前的對話會保留。',
   notPermitted: '在群組裡，只有允許名單上的人可以這麼做。',
   stoppedHere: '⏹ 已在此停止。',
+  stoppedByOperator: '⏹ 這則訊息已由機器人的管理者停止，不會得到回覆。',
   stopped: '已停止。在這之前的訊息我不會再回答。',
   nothingToStop: '沒有可以停止的工作。',
   fileNotSent: (name) => `我無法傳送檔案「${name}」：Telegram 沒有接受它。`,

@@ -127,6 +127,12 @@ export const CAUSES: Readonly<Record<Cause, CauseRule>> = {
     over: 'messages are answered again.',
     endsBy: 'watch',
   },
+  paused: {
+    title: 'Messages wait in chats that an operator has paused',
+    todo: '"cli status" says who paused what, and why; "cli resume" goes on.',
+    over: 'no message waits for a pause any more.',
+    endsBy: 'watch',
+  },
   idle: {
     title: 'Jobs wait and none is active',
     todo: 'Restart the worker.',

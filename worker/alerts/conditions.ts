@@ -24,6 +24,16 @@ export function unansweredAlert(seen: {
   };
 }
 
+/** Messages of chats that an operator has paused. */
+export function pausedAlert(messages: number, chats: number): Condition {
+  return {
+    cause: 'paused',
+    text: `${messages} messages of ${chats} chats wait because an operator has paused them.`,
+    messages,
+    chats,
+  };
+}
+
 /** Jobs that no worker runs. */
 export function idleAlert(jobsWaiting: number, shards: readonly number[]): Condition {
   return {

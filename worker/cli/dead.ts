@@ -3,12 +3,14 @@ import type { RedisClient } from '../../shared/redis/connection.ts';
 import { type Keys, keysOf } from '../../shared/redis/keys.ts';
 import { compareStreamIds, msOf } from '../../shared/redis/stream-id.ts';
 import { bindReplay } from '../lane/dead-letters.ts';
+import { writeDown } from '../operator/trail.ts';
 import { allLetters, type DeadLetter, fieldOf, findLetter, LETTER_NAME, objectOf } from '../report/dead-letters.ts';
 import { LETTERS_DROPPED } from '../watch/snapshot.ts';
 import { withRedis } from './connection.ts';
 import { aboutOf, lineOf } from './dead-text.ts';
 import { type FilterOptions, filterOf } from './letter-filter.ts';
 import { FLAG, readOptions, TEXT } from './options.ts';
+import { ORDER_HELP, ORDER_OPTIONS, orderOf } from './order.ts';
 import { type CliOutput, UsageError } from './output.ts';
 
 const HELP = `Usage: npm run cli -- dead list [filters] [--limit N] [--json]
@@ -20,6 +22,7 @@ Messages that failed are kept as dead letters. replay puts one back at the end o
 what waits there already. purge removes it for good. An id is what list shows, 1700000000000-0, or 1/1700000000000-0 where
 there are several shards; or the entry of the message, as alerts and the log have it.
 Filters: --chat <chat>, --reason <reason>, --since 90m|2h|3d|<ISO time>. All of them must hold.
+replay and purge: ${ORDER_HELP}
 
   npm run cli -- dead list --reason authentication --since 2h
   npm run cli -- dead replay --all --chat 123456789`;
@@ -40,6 +43,8 @@ interface DeadTask {
     content?: boolean;
     limit?: string;
     before?: string;
+    by?: string;
+    why?: string;
   };
   output: CliOutput;
 }
@@ -56,8 +61,8 @@ const FILTERS = { chat: TEXT, reason: TEXT, since: TEXT } as const;
 const ACTIONS: Readonly<Record<string, Action>> = {
   list: { run: list, takesId: false, options: { ...FILTERS, limit: TEXT } },
   show: { run: show, takesId: true, options: { content: FLAG } },
-  replay: { run: replay, takesId: true, options: { ...FILTERS, all: FLAG } },
-  purge: { run: purge, takesId: true, options: { ...FILTERS, all: FLAG, yes: FLAG, before: TEXT } },
+  replay: { run: replay, takesId: true, options: { ...FILTERS, ...ORDER_OPTIONS, all: FLAG } },
+  purge: { run: purge, takesId: true, options: { ...FILTERS, ...ORDER_OPTIONS, all: FLAG, yes: FLAG, before: TEXT } },
 };
 
 /** Lists, shows, replays or removes dead letters. */
@@ -134,6 +139,7 @@ async function replay(task: DeadTask): Promise<number> {
   if ((id === undefined) === !options.all) throw new UsageError(HELP);
   const run = bindReplay(redis);
   const letters = await meantLetters(task);
+  if (letters.length > 0) await writeDown(redis, 'replay', targetOf(letters), orderOf(options));
   const ids: string[] = [];
   let chatless = 0;
   for (const letter of letters) {
@@ -144,6 +150,12 @@ async function replay(task: DeadTask): Promise<number> {
   }
   if (options.json) output.line(JSON.stringify({ replayed: ids.length, chatless, ids }));
   return chatless > 0 ? 1 : 0;
+}
+
+/** What is meant, for the list of actions. */
+function targetOf(letters: readonly DeadLetter[]): string {
+  const [first] = letters;
+  return letters.length === 1 && first ? first.name : `${letters.length} dead letters`;
 }
 
 function resultInWords(result: 'replayed' | 'gone' | 'chatless', entry: string): string {
@@ -158,9 +170,10 @@ async function purge(task: DeadTask): Promise<number> {
   if (options.all && !options.yes) throw new UsageError('purge --all removes every dead letter for good: add --yes.');
   const untilMs =
     options.before === undefined ? Number.POSITIVE_INFINITY : Date.now() - Number(options.before) * DAY_MS;
-  const letters = await meantLetters(task);
+  const letters = (await meantLetters(task)).filter((each) => msOf(each.id) < untilMs);
+  if (letters.length > 0) await writeDown(redis, 'purge', targetOf(letters), orderOf(options));
   const ids: string[] = [];
-  for (const letter of letters.filter((each) => msOf(each.id) < untilMs)) {
+  for (const letter of letters) {
     // A concurrent command may have replayed it.
     if ((await redis.xdel(letter.keys.dead, letter.id)) === 0) continue;
     ids.push(letter.name);

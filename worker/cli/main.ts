@@ -6,12 +6,17 @@ type Verb = (args: string[], output: CliOutput) => Promise<number>;
 
 /** Each verb is loaded alone: what the others need would make up most of its time. */
 const VERBS: Readonly<Record<string, () => Promise<Verb>>> = {
+  actions: async () => (await import('./actions.ts')).actions,
   audit: async () => (await import('./audit.ts')).audit,
+  cancel: async () => (await import('./cancel.ts')).cancel,
   chat: async () => (await import('./chat.ts')).chat,
   check: async () => (await import('./check.ts')).check,
   dead: async () => (await import('./dead.ts')).dead,
   incidents: async () => (await import('./incidents.ts')).incidents,
   message: async () => (await import('./message.ts')).message,
+  pause: async () => (await import('./pause.ts')).pause,
+  resume: async () => (await import('./pause.ts')).resume,
+  retry: async () => (await import('./retry.ts')).retry,
   session: async () => (await import('./session.ts')).session,
   status: async () => (await import('./status.ts')).status,
 };
@@ -22,6 +27,10 @@ const HELP = `Usage: npm run cli -- <verb> [options]
   message <id>              the life of one message, where it is now, and what can be done
   chat <chat>               the state of one chat: lane, session, newest outcomes, cost of today
   incidents                 what is wrong or lately was: cause, since when, how many, what to do
+  cancel <id>|<chat>        ends one message, or all that a chat waits for, as /stop does
+  retry <id>                tries a message again now: one that was put off, or one that failed
+  pause|resume [chat]       lets a chat, or every chat, rest; messages are accepted and wait
+  actions                   who did what, when and why
   check                     checks the configuration and every connection, tool servers included
   audit [--days N]          outcomes, the proof, context safety, latency, tokens, cost, top chats
   dead list|show|replay|purge   messages that failed; by chat, reason and time

@@ -7,10 +7,12 @@ import type { RedisClient } from '../../shared/redis/connection.ts';
 import { type ChatKey, type Keys, keysOf, parseChatKey, type SessionId, shardOf } from '../../shared/redis/keys.ts';
 import type { Blobs } from '../blob/blobs.ts';
 import { openBlobStore } from '../blob/open.ts';
+import { type Order, writeDown } from '../operator/trail.ts';
 import { textOf } from '../session/record.ts';
 import { emptySessionCommands, newSessionId } from '../session/store.ts';
 import { exportLine, importSession, parseLines, readSession } from '../session/transfer.ts';
 import { withRedis } from './connection.ts';
+import { ORDER_HELP, ORDER_OPTIONS, orderOf } from './order.ts';
 import { type CliOutput, UsageError } from './output.ts';
 
 const HELP = `Usage: npm run cli -- session show|export|reset <chat> [--json]
@@ -19,7 +21,8 @@ const HELP = `Usage: npm run cli -- session show|export|reset <chat> [--json]
 import reads JSON lines, {"role":"user"|"assistant","content": text or Messages API blocks, "at"?: ISO time}, from a file
 or from standard input, and binds the chat to them as a new session. A bad line is named by its number, and then nothing
 is imported. export writes the same lines with more fields. show says what the session is made of. reset starts an empty
-session, as /new does; the old one is kept. A message that is being answered now ends in the old one.`;
+session, as /new does; the old one is kept. A message that is being answered now ends in the old one.
+import and reset: ${ORDER_HELP}`;
 
 const SHOWN_RECORDS = 6;
 const SHOWN_CHARS = 160;
@@ -31,6 +34,7 @@ interface SessionTask {
   chat: ChatKey;
   file: string | undefined;
   json: boolean;
+  order: Order;
   output: CliOutput;
 }
 
@@ -43,7 +47,7 @@ const ACTIONS: Readonly<Record<string, (task: SessionTask) => Promise<number>>> 
 
 /** Shows, exports, imports or resets the session of a chat. */
 export async function session(args: string[], output: CliOutput): Promise<number> {
-  const options = { help: { type: 'boolean' }, json: { type: 'boolean' } } as const;
+  const options = { help: { type: 'boolean' }, json: { type: 'boolean' }, ...ORDER_OPTIONS } as const;
   // A chat id of a group starts with a minus sign, which is no option.
   const chatIds = args.filter((arg) => /^-\d/.test(arg));
   const { values, positionals } = parseArgs({
@@ -69,12 +73,13 @@ export async function session(args: string[], output: CliOutput): Promise<number
       chat: parsed.chat,
       file: rest[0],
       json: values.json === true,
+      order: orderOf(values),
       output,
     });
   });
 }
 
-async function importAll({ redis, keys, chat, file, json, output }: SessionTask): Promise<number> {
+async function importAll({ redis, keys, chat, file, json, order, output }: SessionTask): Promise<number> {
   if (file !== undefined) await access(file).catch(() => Promise.reject(new UsageError(`${file} cannot be read.`)));
   const records = await parseLines(
     createInterface({
@@ -82,6 +87,7 @@ async function importAll({ redis, keys, chat, file, json, output }: SessionTask)
       crlfDelay: Number.POSITIVE_INFINITY,
     }),
   );
+  await writeDown(redis, 'import', chat, order);
   let shownAtMs = Date.now();
   const id = await importSession(redis, keys, chat, records, (done, bytes) => {
     if (Date.now() - shownAtMs < 500 && done < records.length) return;
@@ -133,9 +139,10 @@ async function show({ redis, keys, chat, json, output }: SessionTask): Promise<n
   return 0;
 }
 
-async function reset({ redis, keys, chat, json, output }: SessionTask): Promise<number> {
+async function reset({ redis, keys, chat, json, order, output }: SessionTask): Promise<number> {
   const from = await boundSession(redis, keys, chat);
   const to = newSessionId();
+  await writeDown(redis, 'reset', chat, order);
   const transaction = redis.multi();
   for (const [name, ...words] of emptySessionCommands(keys, chat, from, to)) transaction.call(String(name), ...words);
   await transaction.exec();

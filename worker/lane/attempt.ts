@@ -58,6 +58,8 @@ export const BUSY_WAYS = ['queue', 'merge', 'interrupt'] as const;
 
 /** The turn's field for the command that cancelled its message. */
 export const CANCELLED = 'cancelled';
+/** What that field holds when an operator cancelled this message alone: then no reply of a command notifies the user. */
+export const BY_OPERATOR = 'operator';
 /** The turn's field for what the model had said when the turn was cut short. */
 export const SAID = 'said';
 /** The turn's field for the reason why its message was refused at admission. */

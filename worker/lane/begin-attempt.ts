@@ -17,6 +17,7 @@ import { readAttempt } from './read-attempt.ts';
 export type BeginReply =
   | ['settled' | 'waiting', head: EntryId | '', traceparent: string, lane: LaneKey]
   | ['fenced']
+  | ['paused']
   | ['poison candidate', timeMs: number]
   | [
       'begun',
@@ -55,7 +56,8 @@ export async function beginAttempt(
 ): Promise<Begun> {
   const { keys, clock, write } = parts;
   const chat = chatOf(lane);
-  const at = [keys.inbound, keys.turn(entry), keys.lane(lane), keys.chat(chat), keys.poisonCandidates, keys.absent];
+  const { inbound, poisonCandidates, absent, paused } = keys;
+  const at = [inbound, keys.turn(entry), keys.lane(lane), keys.chat(chat), poisonCandidates, absent, paused];
   const { chatPrefix, lanePrefix, turnPrefix } = keys;
   const prefixes = [chatPrefix, lanePrefix, turnPrefix];
   const ids = [SUSPECT_DEATHS, randomUUID(), lane, ...prefixes, chat];
@@ -84,7 +86,7 @@ function timeOf(reply: BeginReply): number | undefined {
 
 /** Why an attempt was not begun. */
 function notBegun(reply: Exclude<BeginReply, ['begun', ...unknown[]]>): Begun {
-  if (reply[0] === 'poison candidate' || reply[0] === 'fenced') return { kind: reply[0] };
+  if (reply[0] === 'poison candidate' || reply[0] === 'fenced' || reply[0] === 'paused') return { kind: reply[0] };
   const [kind, head, traceparent, lane] = reply;
   return head === '' ? { kind: 'settled' } : { kind, head: { entry: head, chat: lane, traceparent } };
 }

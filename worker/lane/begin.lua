@@ -8,6 +8,7 @@
 -- message under the new id may continue if it began before the change was known. So only one of the two lanes has a
 -- message that may begin. The command lane of a chat waits for no other.
 -- KEYS  1 inbound   2 turn   3 lane   4 chat   5 suspects   6 absent, for the key that is not named: see keys.ts
+--       7 paused: an attempt that runs goes on, and none begins
 -- ARGV  1 entry   2 id for a session, used when the chat has none yet   3 prefix of session keys
 --       4 ends without a verdict that make a poison candidate   5 fence, which no other attempt has
 --       6 lane   7 prefix of chat keys   8 prefix of lane keys   9 prefix of turn keys
@@ -18,6 +19,7 @@
 -- Reply {'settled', head | '', its traceparent, its lane}   the entry is gone: its outcome is written
 --       {'waiting', head, its traceparent, its lane}        another message of the chat comes first
 --       {'poison candidate', ms since the epoch}           an older poison candidate runs, or will
+--       {'paused'}                                an operator has paused the chat, or every chat
 --       {'fenced'}                                sent again, and another attempt has taken over meanwhile
 --       {'begun', ms since the epoch, chat whose session it is, entry fields, turn fields, session id, session fields, chat fields,
 --        entries behind it in its lane, what open.lua replies behind 'opened' | {}}
@@ -119,6 +121,11 @@ if fences[1] == ARGV[5] then
 end
 if fences[2] == ARGV[5] then
   return { 'fenced' }
+end
+for _, pause in ipairs({ '*', ARGV[10], home, moved[2] or '*' }) do
+  if redis.call('HEXISTS', KEYS[7], pause) == 1 then
+    return { 'paused' }
+  end
 end
 if redis.call('HDEL', KEYS[2], 'running') == 1 then
   redis.call('HINCRBY', KEYS[2], 'deaths', 1)

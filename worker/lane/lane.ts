@@ -78,7 +78,7 @@ export interface Lane {
   isCancelled(entry: EntryId): Promise<boolean>;
   /** Takes the reconciler's pass for the next `everyMs`. Returns 0, or for how long another process still has it. */
   takePass(everyMs: number): Promise<number>;
-  /** Restores pending entries that are in no lane to their place; returns the heads of all lanes. */
+  /** Restores pending entries that are in no lane to their place; returns the heads of all lanes that are not paused. */
   readmit(): Promise<{ heads: Head[]; broken: EntryId[]; restored: number }>;
   /**
    * Begins an attempt. With an opening, a first attempt records the message and loads its window in the same step, as
@@ -122,6 +122,8 @@ export type Begun =
   | { kind: 'waiting'; head: Head }
   /** The message may have killed processes, and an older poison candidate comes first. */
   | { kind: 'poison candidate' }
+  /** An operator has paused the chat: the reconciler makes it a job again when that is over. */
+  | { kind: 'paused' }
   /** The reply was lost, and another attempt took over before the command was re-sent. */
   | { kind: 'fenced' };
 
@@ -175,7 +177,7 @@ export function createLane(redis: RedisClient, keys: Keys, messagesMax = LANE_ME
     },
     async readmit() {
       const args = [INBOUND_GROUP, keys.lanePrefix, READMIT_MAX];
-      const [heads, broken, restored] = await readmit([keys.inbound, keys.lanes, keys.absent], args);
+      const [heads, broken, restored] = await readmit([keys.inbound, keys.lanes, keys.absent, keys.paused], args);
       return { heads: heads.map(headOf), broken, restored };
     },
     begin: (entry, lane, newSession, opening) =>

@@ -1,8 +1,9 @@
 -- Repairs the effects of a crash, a lost write or a flushed queue: puts every pending entry into its lane, at its
 -- place.
 -- KEYS  1 inbound   2 lanes   3 absent, for the keys that are not named: see keys.ts
+--       4 paused
 -- ARGV  1 group   2 prefix of lane keys   3 most pending entries to look at
--- Reply {{{head, chat, traceparent}, …} of all lanes, {entry that names no chat, …}, number of entries put back}
+-- Reply {{{head, chat, traceparent}, …} of all lanes that are not paused, {entry that names no chat, …}, number of entries put back}
 -- include: chat, entry
 local function older(a, b)
   local ams, an = a:match('^(%d+)%-(%d+)$')
@@ -39,6 +40,14 @@ for _, pending in ipairs(redis.call('XPENDING', KEYS[1], ARGV[1], '-', '+', ARGV
   end
 end
 
+local paused = {}
+for _, pause in ipairs(redis.call('HKEYS', KEYS[4])) do
+  paused[pause] = true
+end
+local function is_paused(lane)
+  return paused['*'] or paused[chat_of(lane)]
+end
+
 local heads = {}
 for _, chat in ipairs(redis.call('SMEMBERS', KEYS[2])) do
   local head = redis.call('LINDEX', ARGV[2] .. chat, 0)
@@ -50,7 +59,7 @@ for _, chat in ipairs(redis.call('SMEMBERS', KEYS[2])) do
   end
   if not head then
     redis.call('SREM', KEYS[2], chat)
-  elseif is_lane(chat) then
+  elseif is_lane(chat) and not is_paused(chat) then
     heads[#heads + 1] = { head, chat, field(found[1][2], 'traceparent') or '' }
   end
 end

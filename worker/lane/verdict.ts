@@ -46,9 +46,9 @@ export function failed(attempt: Attempt, reason: string, notice: string, detail:
   return conclude({ outcome: 'failed', reason, parts: [notice] }, [alert]);
 }
 
-/** How a message ends that a later command cancelled: that command's reply notifies the user. */
-export function cancelled(command: string): Conclusion {
-  return { outcome: 'cancelled', reason: command, parts: [] };
+/** How a message ends that was cancelled; where a later command did, that command's reply notifies the user. */
+export function cancelled(by: string, parts: readonly string[] = []): Conclusion {
+  return { outcome: 'cancelled', reason: by, parts };
 }
 
 /** How a message ends that is not answered, with a notice that gives the user the reason. */

@@ -1,6 +1,7 @@
 import { CAUSES } from '../alerts/cause.ts';
 import type { Condition } from '../alerts/incident.ts';
 import { EVERY_CHAT, type Pause } from '../lane/pauses.ts';
+import { isIntended } from '../watch/rules.ts';
 import type { IncidentReport } from './incidents.ts';
 
 /** Why the installation is not well. */
@@ -26,10 +27,14 @@ export interface Judged {
 export function troublesOf(judged: Judged): Trouble[] {
   const { conditions, incidents } = judged;
   const seen = new Set<string>(conditions.map(({ cause }) => cause));
-  const open = incidents.filter(({ isOpen, cause }) => isOpen && endsWhenMended(cause) && !seen.has(cause));
+  const open = incidents.filter(
+    ({ isOpen, cause }) => isOpen && cause !== 'paused' && endsWhenMended(cause) && !seen.has(cause),
+  );
   return [
     ...ofProcesses(judged),
-    ...conditions.map(({ cause, text }) => ({ cause, text, todo: CAUSES[cause].todo })),
+    ...conditions
+      .filter((each) => !isIntended(each))
+      .map(({ cause, text }) => ({ cause, text, todo: CAUSES[cause].todo })),
     ...open.map(({ cause, latest, todo }) => ({ cause, text: latest, todo })),
   ];
 }

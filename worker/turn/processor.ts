@@ -72,6 +72,8 @@ async function run(
   const begun = await begin(ports, job);
   if (begun.kind === 'put aside') return;
   if (begun.kind === 'poison candidate') return postpone(ports, job, token, POISON_CANDIDATE_WAIT_MS);
+  // The job ends, and its message stays the head of its lane.
+  if (begun.kind === 'paused') return;
   if (begun.kind === 'fenced') throw new FencedError();
   if (begun.kind !== 'begun') {
     if (begun.head) await ports.queue.add([begun.head]);

@@ -5,7 +5,7 @@ import type { Destination } from '../../shared/telegram/messages.ts';
 import { conversationRequest } from '../ask/call.ts';
 import type { TurnTime } from '../ask/time.ts';
 import { type CommandPorts, carryOut } from '../command/commands.ts';
-import { type Attempt, ageMs, CANCELLED, type Conclusion, MODEL, REFUSED, SAID } from '../lane/attempt.ts';
+import { type Attempt, ageMs, BY_OPERATOR, CANCELLED, type Conclusion, MODEL, REFUSED, SAID } from '../lane/attempt.ts';
 import type { Lane } from '../lane/lane.ts';
 import { cancelled, conclude, type Decision, failed, refused, type Verdict } from '../lane/verdict.ts';
 import type { Transcriber } from '../media/transcriber.ts';
@@ -172,6 +172,6 @@ function concludedBefore(attempt: Attempt): Conclusion | undefined {
 /** A message that its user cancelled. What the model had said until then is kept, and says that it is not all. */
 function stopped(attempt: Attempt, command: string): Conclusion {
   const said = attempt.field(SAID);
-  if (said === undefined) return cancelled(command);
+  if (said === undefined) return cancelled(command, command === BY_OPERATOR ? [attempt.texts.stoppedByOperator] : []);
   return { ...cancelled(command), ...planned([], `${healed(said)}\n\n${attempt.texts.stoppedHere}`, { rich: 'off' }) };
 }

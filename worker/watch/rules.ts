@@ -8,6 +8,7 @@ import {
   memoryAlert,
   noDeliveryAlert,
   noPollAlert,
+  pausedAlert,
   persistenceAlert,
   providerAlert,
   takenWebhookAlert,
@@ -65,6 +66,7 @@ export function conditionsOf(watch: Watch): Condition[] {
 
 const RULES: readonly ((watch: Watch) => Condition[])[] = [
   unanswered,
+  resting,
   idle,
   providerDown,
   notReceiving,
@@ -94,6 +96,23 @@ function unanswered({ now }: Watch): Condition[] {
   const chats = sum(late, (overdue) => overdue.chats);
   const waiting = sum(now.shards, (shard) => shard.unanswered);
   return [unansweredAlert({ ...oldest, ageMs: now.nowMs - oldest.acceptedMs, messages, chats, waiting })];
+}
+
+/** Messages that wait because an operator said so are no outage, and must not be forgotten. */
+function resting({ now }: Watch): Condition[] {
+  const all = now.shards.flatMap((shard) => shard.resting ?? []);
+  if (all.length === 0) return [];
+  return [
+    pausedAlert(
+      sum(all, ({ messages }) => messages),
+      sum(all, ({ chats }) => chats),
+    ),
+  ];
+}
+
+/** Whether a condition is what an operator wanted. */
+export function isIntended({ cause }: Condition): boolean {
+  return cause === 'paused';
 }
 
 /**

@@ -29,6 +29,8 @@ export interface ShardSnapshot {
   shard: number;
   /** The messages that have waited too long, and their chats; beyond a few thousand only the oldest are counted. */
   overdue: { messages: number; chats: number; oldest?: Unanswered };
+  /** As many have waited too long because an operator has paused their chats; absent where none has. */
+  resting?: { messages: number; chats: number };
   /** All messages that have no outcome yet. */
   unanswered: number;
   jobsWaiting: number;
@@ -63,7 +65,15 @@ const OVERDUE_MAX = 2_000;
 /** The field of the counts; see `drop-letters.lua`. */
 export const LETTERS_DROPPED = 'lettersDropped';
 
-type OverdueReply = [messages: number, chats: number, entry: string, chat: string, traceparent: string];
+type OverdueReply = [
+  messages: number,
+  chats: number,
+  entry: string,
+  chat: string,
+  traceparent: string,
+  restingMessages: number,
+  restingChats: number,
+];
 
 /** Reads the state of the flow. Contract: rejects when Redis cannot be reached. */
 export type ReadSnapshot = (at: { nowMs: number; open: ReadonlySet<string> }) => Promise<Snapshot>;
@@ -123,7 +133,10 @@ async function readShard(
   const keys = keysOf(shard);
   const [unanswered, late, jobsWaiting, nextJob, jobsActive, deadLetters, dropped] = await Promise.all([
     redis.xlen(keys.inbound),
-    overdue([keys.inbound, keys.absent], [`(${Math.max(1, beforeMs)}-0`, keys.turnPrefix, REPLIED, OVERDUE_MAX]),
+    overdue(
+      [keys.inbound, keys.absent, keys.paused],
+      [`(${Math.max(1, beforeMs)}-0`, keys.turnPrefix, REPLIED, OVERDUE_MAX],
+    ),
     redis.llen(keys.jobsWaiting),
     redis.lindex(keys.jobsWaiting, -1),
     redis.llen(keys.jobsActive),
@@ -134,6 +147,7 @@ async function readShard(
     shard,
     unanswered,
     overdue: overdueOf(late),
+    ...restingOf(late),
     jobsWaiting,
     ...(nextJob !== null && { nextJob }),
     jobsActive,
@@ -146,6 +160,10 @@ function overdueOf([messages, chats, entry, chat, traceparent]: OverdueReply): S
   if (entry === '') return { messages, chats };
   const oldest = { entry: entry as EntryId, chat: chat as ChatKey };
   return { messages, chats, oldest: { ...oldest, traceId: traceIdOf(traceparent), acceptedMs: msOf(entry) } };
+}
+
+function restingOf([, , , , , messages, chats]: OverdueReply): Pick<ShardSnapshot, 'resting'> {
+  return messages === 0 ? {} : { resting: { messages, chats } };
 }
 
 /** How many worker processes reported recently. */

@@ -15,7 +15,7 @@ import type { RedisTrouble } from '../alerts/redis-trouble.ts';
 import { createDeadMan, type DeadMan } from './dead-man.ts';
 import { createLetterCap } from './letter-cap.ts';
 import type { Watching } from './readiness.ts';
-import { conditionsOf, isPolled, type RuleLimits } from './rules.ts';
+import { conditionsOf, isIntended, isPolled, type RuleLimits } from './rules.ts';
 import { createSnapshotReader, type Snapshot } from './snapshot.ts';
 
 export interface WatchdogPorts {
@@ -50,7 +50,7 @@ interface Seen {
  * installation: several watchdogs may run side by side, and any of them closes what another opened. A failed check is
  * logged and repeated; when Redis takes no writes for long, the operator is notified without it.
  *
- * The dead-man's switch is pinged only when no condition holds at all and Telegram was polled recently. A single
+ * The dead-man's switch is pinged only when no condition holds at all, but what an operator has paused, and Telegram was polled recently. A single
  * message of one user that waits too long also stops the pings: where a bot has one user, that is an outage.
  */
 export function startWatchdog(ports: WatchdogPorts): Service & Watching {
@@ -109,7 +109,7 @@ function createLook(ports: WatchdogPorts, deadMan: DeadMan | undefined, seen: Se
     await keepBook({ ...ports, store }, stored, { nowMs, ...(conditions && { conditions }) });
     if (now) await capLetters(now, stored.book);
     ports.trouble.worked();
-    if (watch && conditions?.length === 0 && isPolled(watch)) deadMan?.ping();
+    if (watch && conditions?.every(isIntended) && isPolled(watch)) deadMan?.ping();
     seen.last = now ?? seen.last;
   };
 }

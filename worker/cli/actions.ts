@@ -1,0 +1,34 @@
+import { readActions } from '../operator/trail.ts';
+import { withRedis } from './connection.ts';
+import { readOptions, TEXT } from './options.ts';
+import { type CliOutput, UsageError } from './output.ts';
+import { clock } from './words.ts';
+
+const HELP = `Usage: npm run cli -- actions [--limit N] [--json]
+
+What operators did, the newest first: when, who, what, why. Each is written down before it is done; the newest 10,000 or
+so are kept. Exit code 0, or 2 for usage or configuration.
+
+  npm run cli -- actions --limit 10`;
+
+const LIMIT_DEFAULT = 50;
+
+/** Prints what operators did. */
+export async function actions(args: string[], output: CliOutput): Promise<number> {
+  const { values } = readOptions(args, HELP, { options: { limit: TEXT } });
+  if (values.help) {
+    output.line(HELP);
+    return 0;
+  }
+  const limit = values.limit === undefined ? LIMIT_DEFAULT : Number(values.limit);
+  if (!Number.isInteger(limit) || limit < 1 || limit > 10_000) throw new UsageError(HELP);
+  return withRedis(async (redis) => {
+    const kept = await readActions(redis, limit);
+    if (values.json) output.line(JSON.stringify(kept));
+    else if (kept.length === 0) output.line('Nothing was done yet.');
+    else
+      for (const { atMs, by, deed, target, why } of kept)
+        output.line(`${clock(atMs)}  ${by}  ${deed} ${target}${why === '' ? '' : `  (${why})`}`);
+    return 0;
+  });
+}

@@ -1,0 +1,17 @@
+-- Marks one message as cancelled by an operator, as a later /stop does; its own turn then ends it and tells its user.
+-- KEYS  1 inbound   2 turn
+-- ARGV  1 entry   2 what cancels it
+-- Reply 'cancelled' | 'repeated' | 'gone': it has its outcome | 'answered': its answer is being delivered
+--       | 'command': it cancels others itself
+-- include: entry
+local found = redis.call('XRANGE', KEYS[1], ARGV[1], ARGV[1])
+if not found[1] then
+  return 'gone'
+end
+if field(found[1][2], 'cancels') then
+  return 'command'
+end
+if redis.call('HEXISTS', KEYS[2], 'conclusion') == 1 then
+  return 'answered'
+end
+return redis.call('HSETNX', KEYS[2], 'cancelled', ARGV[2]) == 1 and 'cancelled' or 'repeated'

@@ -1,0 +1,46 @@
+import { bindReplay, type Replayed } from '../lane/dead-letters.ts';
+import { letterOfMessage } from '../report/dead-letters.ts';
+import { readMessage } from '../report/message.ts';
+import type { MessageName } from '../report/message-name.ts';
+import type { Installation } from './pause.ts';
+import { type Order, writeDown } from './trail.ts';
+import { tryNow } from './try-now.ts';
+
+/** What became of a message that was to be tried again. */
+export type Retried =
+  /** It was put off, and is tried now. */
+  | { kind: 'now' }
+  /** It had failed, and is back at the end of its lane as another entry. */
+  | { kind: 'replayed'; entry: string }
+  /** Its letter was put back or removed in the meantime, or names no chat. */
+  | { kind: 'gone' | 'chatless' }
+  /** It runs, or waits for its turn: nothing is to be done. */
+  | { kind: 'under way'; isPaused: boolean }
+  | { kind: 'ended'; outcome: string }
+  | { kind: 'unknown' };
+
+/**
+ * Tries a message again now: one that was put off at once, one that failed through its dead letter.
+ *
+ * Contract: rejects when Redis cannot be reached. Idempotent; each way is one atomic step, so a process that is killed
+ * has done all of it or nothing.
+ */
+export async function retryMessage(at: Installation, name: MessageName, order: Order): Promise<Retried> {
+  const letter = await letterOfMessage(at.redis, name.keys, name.entry);
+  if (letter !== undefined) {
+    await writeDown(at.redis, 'retry', name.entry, order);
+    return replayed(await bindReplay(at.redis)(name.keys, letter));
+  }
+  const report = await readMessage(at, name);
+  if (report === undefined) return { kind: 'unknown' };
+  if (report.outcome !== undefined) return { kind: 'ended', outcome: report.outcome.outcome };
+  const isPaused = report.pause !== undefined;
+  if (isPaused || report.place?.at !== 'delayed') return { kind: 'under way', isPaused };
+  await writeDown(at.redis, 'retry', name.entry, order);
+  await tryNow(at.redis, name.keys, name.entry);
+  return { kind: 'now' };
+}
+
+function replayed([result, entry]: Replayed): Retried {
+  return result === 'replayed' ? { kind: result, entry } : { kind: result };
+}
