@@ -175,6 +175,19 @@ test('readmit puts pending entries that are in no lane back in their place', asy
   expect(await redis.lrange(keys.lane(CHAT), 0, -1)).toEqual(entries);
 });
 
+test('a paused chat has no head to run and begins no attempt, paused by itself or with every other', async () => {
+  const entry = await accepted(1);
+  await lane.admit(100);
+  for (const pause of [CHAT, '*']) {
+    await redis.hset(keys.paused, pause, '{}');
+    expect((await lane.readmit()).heads).toEqual([]);
+    expect(await lane.begin(entry, CHAT, SESSION)).toEqual({ kind: 'paused' });
+    await redis.del(keys.paused);
+  }
+  expect((await lane.readmit()).heads).toMatchObject([{ entry }]);
+  expect(await lane.begin(entry, CHAT, SESSION)).toMatchObject({ kind: 'begun', attempt: { attempts: 1 } });
+});
+
 test('a message is in the pending list from its admission to its outcome', async () => {
   const pending = async () => ((await redis.xpending(keys.inbound, INBOUND_GROUP)) as [number])[0];
   const entry = await accepted(1);
