@@ -30,7 +30,7 @@ const FOREIGN_METRICS = [
 ];
 const UNIT_WORDS: Readonly<Record<string, string>> = { ms: 'milliseconds', s: 'seconds', By: 'bytes' };
 const PROMQL_WORDS =
-  'sum max count rate increase histogram_quantile count_over_time vector absent by on without unless or and offset bool'.split(
+  'sum max count rate increase histogram_quantile count_over_time min_over_time vector absent by on without unless or and offset bool'.split(
     ' ',
   );
 const RECOVERY_SPANS = [
@@ -91,6 +91,16 @@ test('every alert rule has a section in the runbook, and every Spillway section 
   expect(names.length).toBeGreaterThan(0);
   expect(names.filter((name) => !sections.includes(name))).toEqual([]);
   expect(sections.filter((name) => name.startsWith('Spillway') && !names.includes(name))).toEqual([]);
+});
+
+test('every alert rule states its severity, one sentence and the address of its own section in the runbook', () => {
+  const rules = alerts.split('- alert: ').slice(1);
+  for (const rule of rules) {
+    const name = /^\S+/.exec(rule)?.[0] ?? '';
+    expect(`${name}: ${/severity: (\S+)/.exec(rule)?.[1]}`).toMatch(/: (critical|warning|info)$/);
+    expect(rule).toMatch(/ {10}summary: \S.*\.$/m);
+    expect(rule).toContain(`runbook_url: docs/runbook.md#${name.toLowerCase()}\n`);
+  }
 });
 
 test('the runbook has a section for each incident cause except earlier-version, plus redis-writes', () => {
