@@ -62,6 +62,21 @@ test('dashboards show every Spillway metric, and alert rules watch outcomes, rec
   }
 });
 
+test('there is a dashboard for each view, with a uid of its own, and every panel on it has an id of its own', () => {
+  const boards = dashboards.map((text) => JSON.parse(text) as { uid: string; panels: { id: number }[] });
+  const views = ['spillway', 'spillway-recovery', 'spillway-delivery', 'spillway-provider', 'spillway-cost'];
+  expect(boards.map(({ uid }) => uid).toSorted()).toEqual(views.toSorted());
+  for (const { panels } of boards) expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
+});
+
+test('every panel of a histogram leads to traces by its exemplars', () => {
+  type Target = { expr?: string; exemplar?: boolean };
+  const panels = dashboards.flatMap((text) => (JSON.parse(text) as { panels: { targets?: Target[] }[] }).panels);
+  const targets = panels.flatMap(({ targets = [] }) => targets).filter(({ expr = '' }) => expr.includes('_bucket'));
+  expect(targets.length).toBeGreaterThan(0);
+  expect(targets.filter(({ exemplar }) => exemplar !== true)).toEqual([]);
+});
+
 test('dashboards and alert rules use only spans that exist, including the five of the recovery and the turn', () => {
   const known = new Set<string>([...Object.values(SPAN), ...spansOfTheTable()]);
   const used = [...dashboardQueries(), ...alertQueries()].flatMap(spansIn);
