@@ -51,9 +51,12 @@ export async function setUpWorker(root: Root, limits?: WorkerPorts['limits']) {
     tools,
     ...(limits && { limits }),
   });
+  const seen = await startConsole(root);
   return {
     ...worker,
+    routes: seen?.routes ?? [],
     async stop() {
+      await seen?.stop();
       await worker.stop();
       hidden();
       notes.disconnect();
@@ -67,6 +70,14 @@ function breakerGauges({ open }: Breaker): GaugeReading[] {
     value: isOpen ? 1 : 0,
     attributes: { model },
   }));
+}
+
+/** The operator's console, where there is a token for it. */
+async function startConsole({ config, redisAddress, log }: Root) {
+  const { OPERATOR_TOKEN: token } = config;
+  if (token === undefined) return undefined;
+  const console = await import('./console/console.ts');
+  return console.startConsole({ config, token, redisAddress, log });
 }
 
 /** CONTEXT_WINDOW_TOKENS applies to MODEL alone: the other models have windows of their own. */

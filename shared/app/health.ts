@@ -15,6 +15,8 @@ export interface ReadinessPart {
 /** A path that is served beside health, such as the webhook's. */
 export interface Route {
   readonly path: string;
+  /** Every path below it is served too. */
+  readonly isTree?: true;
   /** Contract: must not throw; answers, unless the sender has gone away. */
   handle(request: IncomingMessage, response: ServerResponse): Promise<void>;
 }
@@ -42,7 +44,7 @@ const STOP_GRACE_MS = 2_000;
  * and lets requests in progress be answered.
  */
 export async function serveHealth(options: HealthOptions): Promise<Service & { port: number }> {
-  const routes = new Map([healthRoute(), readinessRoute(options.parts), ...(options.routes ?? [])].map(byPath));
+  const routeOf = router([healthRoute(), readinessRoute(options.parts), ...(options.routes ?? [])]);
   const inHand = new Set<ServerResponse>();
   const requestTimeout = options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS;
   const server = createServer({
@@ -55,7 +57,7 @@ export async function serveHealth(options: HealthOptions): Promise<Service & { p
     inHand.add(response);
     response.once('close', () => inHand.delete(response));
     if (!server.listening) closeAfter(response);
-    const route = routes.get(request.url?.split('?')[0] ?? '');
+    const route = routeOf(request.url?.split('?')[0] ?? '');
     if (route === undefined) response.writeHead(404).end();
     else void route.handle(request, response);
   });
@@ -103,8 +105,11 @@ function onlyGet(path: string, look: () => Promise<{ ready: boolean; body: objec
   };
 }
 
-function byPath(route: Route): [string, Route] {
-  return [route.path, route];
+/** Finds the route of a path. Pure. */
+function router(routes: readonly Route[]): (path: string) => Route | undefined {
+  const exact = new Map(routes.map((route) => [route.path, route]));
+  const trees = routes.filter(({ isTree }) => isTree);
+  return (path) => exact.get(path) ?? trees.find((tree) => path.startsWith(`${tree.path}/`));
 }
 
 /** A keep-alive connection would outlive the server. */

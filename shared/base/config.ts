@@ -28,7 +28,7 @@ import {
 export type Role = 'gateway' | 'producer' | 'worker' | 'tool';
 
 /** Names that the interface reserves for features that this version does not have yet. */
-const NOT_YET = ['PINNED_MAX_CHARS', 'OPERATOR_TOKEN'];
+const NOT_YET = ['PINNED_MAX_CHARS'];
 const PLACES = ['REDIS_URL', 'REDIS_SENTINELS', 'REDIS_CLUSTER_NODES'] as const;
 
 /** Each shard has its own connections and services, and each parallel chat holds a request in memory. */
@@ -115,6 +115,13 @@ const environment = z.object({
   ALERT_WEBHOOK_URL: pingUrl.optional(),
   HTTP_PORT: port.default(8080),
   HTTP_HOST: z.string().default('127.0.0.1'),
+  OPERATOR_TOKEN: z
+    .string()
+    .regex(
+      /^[\x21-\x7e]{24,256}$/,
+      'expected 24 to 256 characters without spaces, as `openssl rand -hex 32` makes them',
+    )
+    .optional(),
   LOG_LEVEL: z
     .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], {
       error: 'expected fatal, error, warn, info, debug, trace or silent',

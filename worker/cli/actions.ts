@@ -2,7 +2,7 @@ import { readActions } from '../operator/trail.ts';
 import { withRedis } from './connection.ts';
 import { readOptions, TEXT } from './options.ts';
 import { type CliOutput, UsageError } from './output.ts';
-import { clock } from './words.ts';
+import { clock } from '../report/words.ts';
 
 const HELP = `Usage: npm run cli -- actions [--limit N] [--json]
 

@@ -1,6 +1,6 @@
 import type { ChatReport } from '../report/chat.ts';
+import { clock, counted, inWords, money } from '../report/words.ts';
 import { whereOf } from './message-text.ts';
-import { clock, counted, inWords, money } from './words.ts';
 
 /** The state of a chat in lines, and what can be done. Pure. */
 export function chatLines(report: ChatReport, nowMs: number): string[] {

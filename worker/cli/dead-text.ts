@@ -1,6 +1,6 @@
 import { msOf } from '../../shared/redis/stream-id.ts';
 import type { DeadLetter } from '../report/dead-letters.ts';
-import { inWords } from './words.ts';
+import { inWords } from '../report/words.ts';
 
 /** A letter as JSON shows it. */
 export function aboutOf({ name, id, record }: DeadLetter) {

@@ -1,10 +1,10 @@
 import { keysOf } from '../../shared/redis/keys.ts';
 import { type IncidentReport, readIncidents } from '../report/incidents.ts';
 import { nowOf } from '../report/source.ts';
+import { clock, inWords } from '../report/words.ts';
 import { withRedis } from './connection.ts';
 import { FLAG, readOptions } from './options.ts';
 import type { CliOutput } from './output.ts';
-import { clock, inWords } from './words.ts';
 
 const HELP = `Usage: npm run cli -- incidents [--open] [--json]
 

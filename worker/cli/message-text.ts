@@ -1,5 +1,5 @@
 import type { MessageReport, Remedy } from '../report/message.ts';
-import { clock, inWords } from './words.ts';
+import { clock, inWords } from '../report/words.ts';
 
 /** The life of a message in lines: where it is now first, then its timeline, then what can be done. Pure. */
 export function messageLines(report: MessageReport, nowMs: number): string[] {

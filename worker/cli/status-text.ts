@@ -1,7 +1,7 @@
 import { EVERY_CHAT, type Pause } from '../lane/pauses.ts';
 import type { RunningTurn } from '../report/running.ts';
 import type { Status } from '../report/status.ts';
-import { clock, counted, inWords } from './words.ts';
+import { clock, counted, inWords } from '../report/words.ts';
 
 const RUNNING_SHOWN = 10;
 const INCIDENTS_SHOWN = 8;

@@ -1,0 +1,75 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { getRequestListener } from '@hono/node-server';
+import { Hono } from 'hono';
+import { bodyLimit } from 'hono/body-limit';
+import type { Route } from '../../shared/app/health.ts';
+import type { Service } from '../../shared/base/lifecycle.ts';
+import type { Logger } from '../../shared/base/log.ts';
+import type { RedisAddress } from '../../shared/base/redis-address.ts';
+import { connectRedis, untilReady } from '../../shared/redis/connection.ts';
+import { safeHeaders } from './headers.ts';
+import { guard, serveLogin } from './login.ts';
+import { HOME } from './pages/layout.ts';
+import { problemPage } from './pages/login.ts';
+import { serveReports } from './reports.ts';
+import { tokenOf } from './token.ts';
+import { type ConsoleConfig, type DeskPorts, show, type Visit, type VisitEnv } from './visit.ts';
+
+export interface ConsolePorts {
+  config: ConsoleConfig & { SHARDS: number };
+  /** The operator's token: whoever has it may read and act. */
+  token: string;
+  redisAddress: RedisAddress;
+  log: Logger;
+}
+
+/** A form of ours is far smaller. */
+const FORM_BYTES_MAX = 16 * 1024;
+/** A connection that is lost comes back within this, if it comes back soon. */
+const READY_MS = 2_000;
+
+/**
+ * The operator's console, as a route of the HTTP port. It keeps nothing of its own: every process of an installation
+ * serves the same pages to the same login. While Redis does not answer, the pages say so.
+ */
+export function startConsole(ports: ConsolePorts): Service & { routes: Route[] } {
+  const { config, log } = ports;
+  const redis = connectRedis(ports.redisAddress, 'impatient');
+  const source = { redis, shards: config.SHARDS };
+  const app = consoleApp({ config, redis, source, token: tokenOf(ports.token), log });
+  // The process has a Request and a Response of its own, which must stay as they are.
+  const listener = getRequestListener(app.fetch, { overrideGlobalObjects: false });
+  return {
+    name: 'console',
+    routes: [{ path: HOME, isTree: true, handle: async (request, response) => listener(request, response) }],
+    async stop() {
+      redis.disconnect();
+    },
+  };
+}
+
+function consoleApp(desk: DeskPorts): Hono<VisitEnv> {
+  const { token, log } = desk;
+  const style = readFileSync(join(import.meta.dirname, 'style.css'), 'utf8');
+  const app = new Hono<VisitEnv>({ strict: false });
+  app.use(safeHeaders);
+  app.use(bodyLimit({ maxSize: FORM_BYTES_MAX, onError: (visit) => visit.text('Too large.', 413) }));
+  app.get(`${HOME}/style.css`, (visit) => visit.body(style, 200, { 'content-type': 'text/css; charset=utf-8' }));
+  app.use(guard(desk));
+  serveLogin(app, desk);
+  app.use(async (_, next) => {
+    await untilReady(desk.redis, READY_MS);
+    await next();
+  });
+  serveReports(app, desk);
+  app.notFound((visit) =>
+    show(visit as Visit, token, { title: 'Not found', body: problemPage('Not found', 'There is no such page.') }, 404),
+  );
+  app.onError((error, visit) => {
+    log.warn({ err: error }, 'a page of the console could not be made');
+    const text = 'Redis did not answer as it should, so nothing is known. The log of this process says more.';
+    return show(visit, token, { title: 'Red', body: problemPage('Red: Redis does not answer', text) }, 503);
+  });
+  return app;
+}

@@ -1,0 +1,84 @@
+import type { Hono, MiddlewareHandler } from 'hono';
+import { deleteCookie, getCookie, setCookie } from 'hono/cookie';
+import { createLoginLimit } from './login-limit.ts';
+import { HOME } from './pages/layout.ts';
+import { loginPage, problemPage } from './pages/login.ts';
+import { isHttps, isSameOrigin, pathAfterLogin } from './same-origin.ts';
+import { SESSION_MS } from './token.ts';
+import { type DeskPorts, show, type Visit, type VisitEnv } from './visit.ts';
+
+const COOKIE = 'spillway_console';
+const LOGIN = `${HOME}/login`;
+
+type Door = Pick<DeskPorts, 'token' | 'log'>;
+
+/**
+ * Lets nobody in without a session: whoever has none gets the form for the token in place of the page. A request that
+ * changes something must come from one of our own pages, and carry the key of the session.
+ */
+export function guard({ token, log }: Door): MiddlewareHandler<VisitEnv> {
+  return async (visit, next) => {
+    const { method, path } = visit.req;
+    const changes = method !== 'GET' && method !== 'HEAD';
+    if (changes && !isOurs(visit)) return refuse(visit, { token, log });
+    const session = getCookie(visit, COOKIE);
+    if (path === LOGIN && changes) return next();
+    if (!token.isSession(session, Date.now())) {
+      const to = changes ? HOME : path === LOGIN ? HOME : path;
+      return show(visit, token, { title: 'Log in', body: loginPage(to) }, 401);
+    }
+    visit.set('session', session);
+    if (changes && !token.isFormKey(session, await fieldOf(visit, 'form'))) return refuse(visit, { token, log });
+    return next();
+  };
+}
+
+/** Serves the login and its end. */
+export function serveLogin(app: Hono<VisitEnv>, { token, log }: Door): void {
+  const limit = createLoginLimit();
+  app.post(LOGIN, async (visit) => {
+    const address = visit.env.incoming.socket.remoteAddress ?? '';
+    const nowMs = Date.now();
+    const waitSeconds = limit.waitSeconds(address, nowMs);
+    const to = pathAfterLogin(await fieldOf(visit, 'to'), HOME);
+    if (waitSeconds > 0) {
+      visit.header('retry-after', String(waitSeconds));
+      const problem = `Too many wrong tokens. Try again in ${waitSeconds} seconds.`;
+      return show(visit, token, { title: 'Log in', body: loginPage(to, problem) }, 429);
+    }
+    if (!token.isGiven((await fieldOf(visit, 'token')).trim())) {
+      limit.note(address, nowMs);
+      log.warn({ address }, 'the console was asked with a wrong token');
+      return show(visit, token, { title: 'Log in', body: loginPage(to, 'This is not the token.') }, 401);
+    }
+    log.info({ address }, 'somebody logged in to the console');
+    setCookie(visit, COOKIE, token.session(nowMs), {
+      ...{ path: HOME, httpOnly: true, sameSite: 'Strict', maxAge: SESSION_MS / 1000 },
+      secure: isHttps(visit.req.header('x-forwarded-proto')),
+    });
+    return visit.redirect(to, 303);
+  });
+  app.get(LOGIN, (visit) => visit.redirect(HOME, 303));
+  app.post(`${HOME}/logout`, (visit) => {
+    deleteCookie(visit, COOKIE, { path: HOME });
+    return visit.redirect(HOME, 303);
+  });
+}
+
+/** A field of a form as text; empty when there is none. */
+export async function fieldOf(visit: Visit, name: string): Promise<string> {
+  const form = await visit.req.parseBody().catch(() => ({}) as Record<string, unknown>);
+  const value: unknown = form[name];
+  return typeof value === 'string' ? value : '';
+}
+
+function isOurs({ req }: Visit): boolean {
+  const host = req.header('x-forwarded-host') ?? req.header('host');
+  return isSameOrigin({ origin: req.header('origin'), fetchSite: req.header('sec-fetch-site'), host });
+}
+
+function refuse(visit: Visit, { token, log }: Door) {
+  log.warn({ path: visit.req.path }, 'the console refused a form that was not its own');
+  const body = problemPage('Not done', 'This form was not sent by a page of this console. Load the page again.');
+  return show(visit, token, { title: 'Not done', body }, 403);
+}

@@ -1,0 +1,69 @@
+import { html } from 'hono/html';
+
+/** A piece of a page; everything that was put into it is escaped. */
+export type Html = ReturnType<typeof html>;
+
+/** Where the console is. */
+export const HOME = '/console';
+
+/** What a page is made of. */
+export interface Page {
+  title: string;
+  body: Html;
+  /** The link of the navigation that is marked as the current one. */
+  at?: string;
+  /** The key of the session's forms; absent before a login. */
+  formKey?: string;
+  /** The page is loaded again after so many seconds. */
+  refreshSeconds?: number;
+}
+
+const LINKS = [
+  [HOME, 'Status'],
+  [`${HOME}/incidents`, 'Incidents'],
+  [`${HOME}/dead`, 'Dead letters'],
+  [`${HOME}/recoveries`, 'Recoveries'],
+  [`${HOME}/cost`, 'Cost'],
+  [`${HOME}/queue`, 'Queue'],
+] as const;
+
+/** A whole page. Pure. */
+export function pageOf({ title, body, at, formKey, refreshSeconds }: Page): Html {
+  return html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="robots" content="noindex">
+${refreshSeconds === undefined ? '' : html`<meta http-equiv="refresh" content="${refreshSeconds}">`}
+<title>${title} · Spillway</title>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="${HOME}/style.css">
+</head>
+<body>
+${formKey === undefined ? '' : header(at, formKey)}
+<main>
+${body}
+</main>
+</body>
+</html>
+`;
+}
+
+function header(at: string | undefined, formKey: string): Html {
+  return html`<header>
+<span class="brand">Spillway</span>
+<nav aria-label="Pages">${LINKS.map(([path, name]) => link(path, name, path === at))}</nav>
+<form method="post" action="${HOME}/logout">${formKeyField(formKey)}<button class="plain">Log out</button></form>
+</header>`;
+}
+
+function link(path: string, name: string, isCurrent: boolean): Html {
+  return isCurrent ? html`<a href="${path}" aria-current="page">${name}</a>` : html`<a href="${path}">${name}</a>`;
+}
+
+/** The field that shows that a form is one of ours. Pure. */
+export function formKeyField(formKey: string): Html {
+  return html`<input type="hidden" name="form" value="${formKey}">`;
+}
