@@ -57,6 +57,7 @@ const USERS_OF_PRIVATE: readonly string[] = [PRIVATE, 'shared/app'];
 const LOADED_LATE: Readonly<Record<string, readonly string[]>> = {
   'worker/blob/bucket-store.ts': ['./bucket.ts'],
   'shared/base/telemetry.ts': ['./exporter.ts', './prometheus.ts'],
+  'worker/console/console.ts': ['./board.ts'],
   'worker/adapters.ts': ['./console/console.ts', './tools/mcp/client.ts'],
   'worker/media/picture.ts': ['sharp'],
   'worker/model/claude/client.ts': ['@anthropic-ai/sdk'],

@@ -1,8 +1,8 @@
 import { readActions } from '../operator/trail.ts';
+import { clock } from '../report/words.ts';
 import { withRedis } from './connection.ts';
 import { readOptions, TEXT } from './options.ts';
 import { type CliOutput, UsageError } from './output.ts';
-import { clock } from '../report/words.ts';
 
 const HELP = `Usage: npm run cli -- actions [--limit N] [--json]
 

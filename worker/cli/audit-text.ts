@@ -1,7 +1,7 @@
 import type { LedgerReading } from '../lane/ledger.ts';
+import type { Counts } from '../report/counts.ts';
+import type { RollUp, Spending } from '../report/roll-up.ts';
 import { money } from '../report/words.ts';
-import type { RollUp, Spending } from './audit-summary.ts';
-import type { Counts } from './counts.ts';
 
 /** The proof over all shards, as of now: it is not per day. */
 export interface Proof extends Omit<LedgerReading, 'alarmedAtMs'> {

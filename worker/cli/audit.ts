@@ -1,12 +1,10 @@
 import { parseArgs } from 'node:util';
 import { readProcessConfig } from '../../shared/base/config.ts';
-import type { RedisClient } from '../../shared/redis/connection.ts';
-import { type Keys, keysOf } from '../../shared/redis/keys.ts';
+import { keysOf } from '../../shared/redis/keys.ts';
 import { createLedger, type LedgerReading } from '../lane/ledger.ts';
 import { loadPrices } from '../model/price-file.ts';
 import type { Prices } from '../model/prices.ts';
-import { recordTexts } from '../report/records.ts';
-import { createRollUp, type RollUpBuilder } from './audit-summary.ts';
+import { readRollUp } from '../report/period.ts';
 import { linesOf, opening, type Proof } from './audit-text.ts';
 import { withRedis } from './connection.ts';
 import { type CliOutput, UsageError } from './output.ts';
@@ -33,14 +31,11 @@ export async function audit(args: string[], output: CliOutput): Promise<number> 
   return withRedis(async (redis, shards) => {
     const toMs = Date.now();
     const fromMs = toMs - days * DAY_MS;
-    const builder = createRollUp(prices);
     let proof: Proof = { accepted: 0, settled: 0, pending: 0, unaccounted: 0, isCounted: true, failedShards: [] };
     for (let shard = 0; shard < shards; shard++) {
-      const keys = keysOf(shard);
-      await addShard(redis, keys, fromMs, builder);
-      proof = added(proof, shard, await createLedger(redis, keys).read());
+      proof = added(proof, shard, await createLedger(redis, keysOf(shard)).read());
     }
-    const rollUp = builder.result();
+    const rollUp = await readRollUp({ redis, shards }, fromMs, prices);
     const period = { days, from: new Date(fromMs).toISOString(), to: new Date(toMs).toISOString() };
     if (values.json) output.line(JSON.stringify({ ...period, proof, ...rollUp }));
     else for (const line of [...opening(period, proof), ...linesOf(rollUp)]) output.line(line);
@@ -71,22 +66,6 @@ function daysOf(text: string | undefined): number {
   const days = /^\d{1,3}$/.test(text) ? Number(text) : 0;
   if (days < 1 || days > DAYS_MAX) throw new UsageError(`--days must be a number from 1 to ${DAYS_MAX}.`);
   return days;
-}
-
-async function addShard(redis: RedisClient, keys: Keys, fromMs: number, builder: RollUpBuilder): Promise<void> {
-  for await (const record of recordTexts(redis, keys.outcomes, fromMs)) add(record, builder.addOutcome, builder);
-  for await (const record of recordTexts(redis, keys.events, fromMs)) add(record, builder.addEvent, builder);
-}
-
-/** Counts a record that cannot be read, or lacks a part, as unreadable: it must not hide all the others. */
-function add<T extends object>(text: string, take: (record: T) => void, builder: RollUpBuilder): void {
-  try {
-    const record: unknown = JSON.parse(text);
-    if (typeof record !== 'object' || record === null) throw new TypeError('a record is an object');
-    take(record as T);
-  } catch {
-    builder.addUnreadable();
-  }
 }
 
 function added(before: Proof, shard: number, reading: LedgerReading): Proof {

@@ -1,6 +1,6 @@
 import type { ChatReport } from '../report/chat.ts';
+import { whereOf } from '../report/place-words.ts';
 import { clock, counted, inWords, money } from '../report/words.ts';
-import { whereOf } from './message-text.ts';
 
 /** The state of a chat in lines, and what can be done. Pure. */
 export function chatLines(report: ChatReport, nowMs: number): string[] {

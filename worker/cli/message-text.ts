@@ -1,4 +1,5 @@
 import type { MessageReport, Remedy } from '../report/message.ts';
+import { whereOf } from '../report/place-words.ts';
 import { clock, inWords } from '../report/words.ts';
 
 /** The life of a message in lines: where it is now first, then its timeline, then what can be done. Pure. */
@@ -37,28 +38,6 @@ function placeLine({ place, outcome, pause, letter }: MessageReport, nowMs: numb
   if (place === undefined) return 'Nothing says where it is.';
   const rests = pause === undefined ? '' : `; PAUSED by ${pause.by} ${inWords(nowMs - pause.sinceMs)} ago`;
   return `Now: ${whereOf(place, nowMs)}${rests}`;
-}
-
-/** Where a message is, in words. Pure. */
-export function whereOf(place: NonNullable<MessageReport['place']>, nowMs: number): string {
-  switch (place.at) {
-    case 'stream':
-      return 'accepted, and not in its lane yet: no dispatcher has read it';
-    case 'lane':
-      return `waits in its lane, ${place.position} before it, the first is ${place.behind}`;
-    case 'queue':
-      return 'first of its lane, and its job waits for a worker';
-    case 'no job':
-      return 'first of its lane without a job: the reconciler makes one within seconds';
-    case 'delayed':
-      return `put off${place.reason === undefined ? '' : ` (${place.reason})`}, next try ${whenOf(place.untilMs, nowMs)}`;
-    case 'running':
-      return `${place.step}, attempt ${place.attempt}${place.sinceMs === undefined ? '' : `, for ${inWords(nowMs - place.sinceMs)}`}`;
-  }
-}
-
-function whenOf(atMs: number, nowMs: number): string {
-  return atMs <= nowMs ? 'now' : `in ${inWords(atMs - nowMs)} (${clock(atMs)})`;
 }
 
 function stamp(atMs: number, fromMs: number): string {

@@ -8,9 +8,10 @@ import type { Service } from '../../shared/base/lifecycle.ts';
 import type { Logger } from '../../shared/base/log.ts';
 import type { RedisAddress } from '../../shared/base/redis-address.ts';
 import { connectRedis, untilReady } from '../../shared/redis/connection.ts';
-import { safeHeaders } from './headers.ts';
+import { BOARD_POLICY, safeHeaders } from './headers.ts';
 import { guard, serveLogin } from './login.ts';
-import { HOME } from './pages/layout.ts';
+import { serveMessages } from './messages.ts';
+import { BOARD, HOME } from './pages/layout.ts';
 import { problemPage } from './pages/login.ts';
 import { serveReports } from './reports.ts';
 import { tokenOf } from './token.ts';
@@ -63,13 +64,32 @@ function consoleApp(desk: DeskPorts): Hono<VisitEnv> {
     await next();
   });
   serveReports(app, desk);
+  serveMessages(app, desk);
+  serveBoard(app, desk);
   app.notFound((visit) =>
     show(visit as Visit, token, { title: 'Not found', body: problemPage('Not found', 'There is no such page.') }, 404),
   );
   app.onError((error, visit) => {
     log.warn({ err: error }, 'a page of the console could not be made');
-    const text = 'Redis did not answer as it should, so nothing is known. The log of this process says more.';
+    if (desk.redis.status === 'ready') {
+      const text = 'Something could not be read. The log of this process says more.';
+      return show(visit, token, { title: 'Not shown', body: problemPage('This page cannot be shown', text) }, 500);
+    }
+    const text = 'So nothing is known. The runbook says what to do: redis.';
     return show(visit, token, { title: 'Red', body: problemPage('Red: Redis does not answer', text) }, 503);
   });
   return app;
+}
+
+/** The board is loaded when somebody first looks at it: it is larger than all the rest. */
+function serveBoard(app: Hono<VisitEnv>, { source }: DeskPorts): void {
+  let board: Promise<Hono> | undefined;
+  app.on('GET', [BOARD, `${BOARD}/*`], async (visit) => {
+    board ??= import('./board.ts').then(({ createBoard }) => createBoard(source));
+    const { status, headers, body } = await (await board).fetch(visit.req.raw, visit.env);
+    return new Response(body, {
+      status,
+      headers: { ...Object.fromEntries(headers), 'content-security-policy': BOARD_POLICY },
+    });
+  });
 }

@@ -35,8 +35,9 @@ const HEADERS: Readonly<Record<string, string>> = {
   'cache-control': 'no-store',
 };
 
-/** Sets what every answer of the console says to a browser, errors included. */
+/** Adds what every answer of the console says to a browser, errors included; a page may have said otherwise of itself. */
 export const safeHeaders: MiddlewareHandler<VisitEnv> = async (visit, next) => {
-  for (const [name, value] of Object.entries(HEADERS)) visit.header(name, value);
   await next();
+  const { headers } = visit.res;
+  for (const [name, value] of Object.entries(HEADERS)) if (!headers.has(name)) headers.set(name, value);
 };

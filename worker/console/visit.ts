@@ -31,7 +31,7 @@ export interface DeskPorts {
   log: Logger;
 }
 
-type Status = 200 | 401 | 403 | 404 | 429 | 503;
+type Status = 200 | 401 | 403 | 404 | 429 | 500 | 503;
 
 /** Answers with a page in which forms belong to the visitor's session. */
 export function show(visit: Visit, token: Token, page: Omit<Page, 'formKey'>, status: Status = 200) {

@@ -60,7 +60,7 @@ function eventStep(kept: KeptEvent): Step {
 }
 
 /** The numbers and codes of an event; it holds nothing that anybody wrote. */
-function detailsOf(about: object): string {
+export function detailsOf(about: object): string {
   return Object.entries(about)
     .filter(([, value]) => value !== 0 && value !== '' && value !== undefined)
     .map(([name, value]) => `${name} ${typeof value === 'object' ? JSON.stringify(value) : String(value)}`)

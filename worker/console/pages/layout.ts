@@ -5,6 +5,8 @@ export type Html = ReturnType<typeof html>;
 
 /** Where the console is. */
 export const HOME = '/console';
+/** Where Bull Board is. */
+export const BOARD = `${HOME}/queue`;
 
 /** What a page is made of. */
 export interface Page {
@@ -24,7 +26,7 @@ const LINKS = [
   [`${HOME}/dead`, 'Dead letters'],
   [`${HOME}/recoveries`, 'Recoveries'],
   [`${HOME}/cost`, 'Cost'],
-  [`${HOME}/queue`, 'Queue'],
+  [BOARD, 'Queue'],
 ] as const;
 
 /** A whole page. Pure. */

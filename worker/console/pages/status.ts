@@ -19,15 +19,18 @@ ${section('In flight', inFlight(status))}
 ${section('Lanes', lanes(status))}
 ${status.pauses.length === 0 ? '' : section('Paused', pauses(status))}
 ${section('Connections', connections(status))}
+<form class="search" action="${HOME}/find"><input name="name" aria-label="Message or chat" placeholder="Entry, trace id or chat"><button>Find</button></form>
 <p class="note">As of ${clock(atMs)}. This page loads itself again every 15 seconds.</p>`;
 }
 
 function verdict({ isGreen, troubles, workers }: Status): Html {
   if (isGreen)
-    return html`<div class="verdict good" role="status"><h1>Green: all is well</h1>
-<p>${counted(workers, 'worker')} at work, no incident is open that needs an end.</p></div>`;
+    return html`<div class="verdict good" role="status"><h1>Green</h1>
+<p class="reason">All is well.</p>
+<p>${counted(workers, 'worker')} at work.</p></div>`;
   const [worst, ...others] = troubles;
-  return html`<div class="verdict bad" role="status"><h1>Red: ${worst?.text ?? 'unknown'}</h1>
+  return html`<div class="verdict bad" role="status"><h1>Red</h1>
+<p class="reason">${worst?.text ?? 'The reason is unknown.'}</p>
 <p>${worst?.todo ?? ''} Runbook: <b>${worst?.cause ?? ''}</b></p>
 ${others.length === 0 ? '' : html`<ul>${others.map(({ text, cause }) => html`<li>${text} <span class="note">Runbook: ${cause}</span></li>`)}</ul>`}</div>`;
 }

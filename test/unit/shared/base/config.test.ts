@@ -280,3 +280,13 @@ test.each([
   expect(problemsOf({ ...GATEWAY, [name]: most })).toEqual([]);
   expect(problemsOf({ ...GATEWAY, [name]: more })).toEqual([`${name} is malformed: expected at most ${most}`]);
 });
+
+test('OPERATOR_TOKEN is off unless set, and a short one or one with spaces is refused without being quoted', () => {
+  expect(configOf(GATEWAY).OPERATOR_TOKEN).toBeUndefined();
+  expect(configOf({ ...GATEWAY, OPERATOR_TOKEN: 'x'.repeat(24) }).OPERATOR_TOKEN).toBe('x'.repeat(24));
+  for (const value of ['secret', 'x'.repeat(23), 'x'.repeat(257), `${'x'.repeat(24)} y`]) {
+    const problems = problemsOf({ ...GATEWAY, OPERATOR_TOKEN: value });
+    expect([value, namesIn(problems)]).toEqual([value, ['OPERATOR_TOKEN']]);
+    expect(problems.join()).not.toContain(value);
+  }
+});

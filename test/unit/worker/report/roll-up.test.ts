@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { createRollUp } from '../../../../worker/cli/audit-summary.ts';
 import { type AuditEvent, failedCallEvent } from '../../../../worker/lane/audit-trail.ts';
 import type { OutcomeRecord } from '../../../../worker/lane/lane.ts';
+import { createRollUp } from '../../../../worker/report/roll-up.ts';
 import { SEEDED } from '../../../fixture/texts.ts';
 
 const BASE = { entry: '1-0', traceId: 't', settledAtMs: 10_000, attempts: 1, recoveries: 0 } as OutcomeRecord;
