@@ -61,8 +61,11 @@ test('cancel of a chat ends all that waits as /stop does, with one reply and a b
   for (const words of ['hang', 'two', 'three']) world.telegram.say(CHAT, words);
   await lane(3);
   await world.claude.waitForCall(({ pendingText }) => pendingText === 'hang');
+  // In a paused chat nothing ends between the two.
+  await runFile('worker/cli/main.ts', ['pause', String(CHAT)], world.env);
   const both = await Promise.all([cancel(String(CHAT)), cancel(String(CHAT))]);
   expect(both.map(({ code }) => code)).toEqual([0, 0]);
+  await runFile('worker/cli/main.ts', ['resume', String(CHAT)], world.env);
   await nextOutcome(world, CHAT, 4);
   const outcomes = await settledOutcomes(world);
   expect(outcomes.map(({ outcome }) => outcome)).toEqual(['cancelled', 'cancelled', 'cancelled', 'command']);
