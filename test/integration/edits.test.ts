@@ -33,6 +33,7 @@ async function take(kind: 'message' | 'edited_message', over: object, id = ++upd
   const telemetry = {
     span: async (_name: string, _attributes: object, run: (span: object) => unknown) =>
       run({ setAttributes: () => {} }),
+    chat: () => ({}),
     count: (metric: string, { reason }: { reason?: string }) =>
       metric === METRIC.ignored && ignored.push(String(reason)),
   };

@@ -5,7 +5,6 @@ import { jobTelemetry, SPAN, type Telemetry, traceparent } from '../../shared/ba
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import { type EntryId, jobIdOf, type Keys, type LaneKey, TURNS_QUEUE } from '../../shared/redis/keys.ts';
 import { bindScript } from '../../shared/redis/script.ts';
-import { Handover } from './handover.ts';
 import type { Head } from './lane.ts';
 import type { Share } from './slots.ts';
 
@@ -61,13 +60,8 @@ export interface TurnQueue {
   close(): Promise<void>;
 }
 
-/** Opens the queue of a shard for adding. With a hand-over, a worker in this process takes a job as it is added. */
-export function openQueue(
-  redis: RedisClient,
-  keys: Keys,
-  telemetry: Telemetry,
-  handover = new Handover(redis),
-): TurnQueue {
+/** Opens the queue of a shard for adding. */
+export function openQueue(redis: RedisClient, keys: Keys, telemetry: Telemetry): TurnQueue {
   const options = {
     connection: redis,
     prefix: keys.queuePrefix,
@@ -81,7 +75,7 @@ export function openQueue(
       removeOnFail: true,
     },
   };
-  const queue = new Queue<TurnJob>(TURNS_QUEUE, options, handover.queueSide);
+  const queue = new Queue<TurnJob>(TURNS_QUEUE, options);
   queue.on('error', () => {});
   const scripts = import.meta.dirname;
   const missing = bindScript<[number[], number]>(redis, join(scripts, 'missing.lua'));
@@ -142,7 +136,7 @@ export function openWorker(
   redis: RedisClient,
   keys: Keys,
   telemetry: Telemetry,
-  options: { share: Share; limits: QueueLimits; handover: Handover },
+  options: { share: Share; limits: QueueLimits },
   processor: (job: Job<TurnJob>, token: string | undefined, signal: AbortSignal | undefined) => Promise<void>,
 ): Worker<TurnJob> {
   // BullMQ gives a processor its abort signal only when it declares three parameters.
@@ -162,7 +156,7 @@ export function openWorker(
     removeOnComplete: { count: 0 },
     removeOnFail: { count: 0 },
   };
-  const worker = new Worker<TurnJob>(TURNS_QUEUE, run, settings, options.handover.workerSide);
+  const worker = new Worker<TurnJob>(TURNS_QUEUE, run, settings);
   worker.on('lockRenewalFailed', (ids: string[]) => {
     for (const id of ids) worker.cancelJob(id, 'lock lost');
   });
