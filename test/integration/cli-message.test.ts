@@ -28,7 +28,9 @@ async function isDeep(messages: number): Promise<true | undefined> {
 }
 
 test('a message that was put off says why, after which attempt, when it is tried next, and what can be done', async () => {
-  world.claude.react(() => ({ do: 'error', status: 529, type: 'overloaded_error', message: 'Overloaded' }));
+  // Longer than two looks from the command line take on a busy machine.
+  const headers = { 'retry-after': '60' };
+  world.claude.react(() => ({ do: 'error', status: 529, type: 'overloaded_error', message: 'Overloaded', headers }));
   await start();
   world.telegram.say(CHAT, 'my secret question');
   await until('delayed job', async () => (await world.peek.zcard(world.keys.jobsDelayed)) === 1 || undefined);
