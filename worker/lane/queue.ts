@@ -62,7 +62,7 @@ export interface TurnQueue {
 
 /** Opens the queue of a shard for adding. */
 export function openQueue(redis: RedisClient, keys: Keys, telemetry: Telemetry): TurnQueue {
-  const options = {
+  const queue = new Queue<TurnJob>(TURNS_QUEUE, {
     connection: redis,
     prefix: keys.queuePrefix,
     ...(telemetry.queue && { telemetry: telemetry.queue }),
@@ -74,8 +74,7 @@ export function openQueue(redis: RedisClient, keys: Keys, telemetry: Telemetry):
       removeOnComplete: true,
       removeOnFail: true,
     },
-  };
-  const queue = new Queue<TurnJob>(TURNS_QUEUE, options);
+  });
   queue.on('error', () => {});
   const scripts = import.meta.dirname;
   const missing = bindScript<[number[], number]>(redis, join(scripts, 'missing.lua'));
@@ -140,8 +139,7 @@ export function openWorker(
   processor: (job: Job<TurnJob>, token: string | undefined, signal: AbortSignal | undefined) => Promise<void>,
 ): Worker<TurnJob> {
   // BullMQ gives a processor its abort signal only when it declares three parameters.
-  const run = (job: Job<TurnJob>, token?: string, signal?: AbortSignal) => processor(job, token, signal);
-  const settings = {
+  const worker = new Worker<TurnJob>(TURNS_QUEUE, (job, token, signal) => processor(job, token, signal), {
     connection: redis,
     prefix: keys.queuePrefix,
     ...(telemetry.queue && { telemetry: telemetry.queue }),
@@ -155,8 +153,7 @@ export function openWorker(
     runRetryDelay: RETRY_MS,
     removeOnComplete: { count: 0 },
     removeOnFail: { count: 0 },
-  };
-  const worker = new Worker<TurnJob>(TURNS_QUEUE, run, settings);
+  });
   worker.on('lockRenewalFailed', (ids: string[]) => {
     for (const id of ids) worker.cancelJob(id, 'lock lost');
   });
