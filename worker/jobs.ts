@@ -7,6 +7,7 @@ import type { Blobs } from './blob/blobs.ts';
 import { createChatArchive } from './command/chat-archive.ts';
 import { createChatState } from './command/chat-state.ts';
 import { createDeadLetters } from './lane/dead-letters.ts';
+import type { Handover } from './lane/handover.ts';
 import type { Lane } from './lane/lane.ts';
 import { openWorker, QUEUE_LIMITS, type TurnQueue } from './lane/queue.ts';
 import { createUsageBook } from './lane/usage-book.ts';
@@ -39,6 +40,7 @@ export interface ShardPorts {
   blobs: Blobs | undefined;
   lane: Lane;
   queue: TurnQueue;
+  handover: Handover;
   discard: (entries: readonly EntryId[]) => Promise<void>;
 }
 
@@ -55,7 +57,7 @@ export function startJobs(
   const { telemetry, log } = ports.instruments;
   const ending = new AbortController();
   const share = shared.slots.share();
-  const { lane, queue, discard } = shard;
+  const { lane, queue, handover, discard } = shard;
   const memory = createChatMemory({ redis: shard.redis, keys: shard.keys, blobs: shard.blobs, log });
   const ask = askPorts(ports, shared, shard, memory);
   const commands = commandPorts(ports, shard, memory, ask.store.media);
@@ -64,7 +66,7 @@ export function startJobs(
   const turn = { ask, telegram: ports.telegram, progress, lane, commands, transcriber };
   const processor = createProcessor({ turn, queue, share, discard, ending: ending.signal });
   const limits = { ...QUEUE_LIMITS, ...ports.limits };
-  const worker = openWorker(shard.queueRedis, shard.keys, telemetry, { share, limits }, processor);
+  const worker = openWorker(shard.queueRedis, shard.keys, telemetry, { share, limits, handover }, processor);
   worker.on('error', (error) => log.warn({ err: error }, 'the job worker had trouble'));
   worker.on('failed', (job, error) =>
     log.error({ err: error, entry: job?.data.entry }, 'a job failed; it is run again'),

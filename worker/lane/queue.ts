@@ -5,6 +5,7 @@ import { jobTelemetry, SPAN, type Telemetry, traceparent } from '../../shared/ba
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import { type EntryId, jobIdOf, type Keys, type LaneKey, TURNS_QUEUE } from '../../shared/redis/keys.ts';
 import { bindScript } from '../../shared/redis/script.ts';
+import { Handover } from './handover.ts';
 import type { Head } from './lane.ts';
 import type { Share } from './slots.ts';
 
@@ -60,9 +61,14 @@ export interface TurnQueue {
   close(): Promise<void>;
 }
 
-/** Opens the queue of a shard for adding. */
-export function openQueue(redis: RedisClient, keys: Keys, telemetry: Telemetry): TurnQueue {
-  const queue = new Queue<TurnJob>(TURNS_QUEUE, {
+/** Opens the queue of a shard for adding. With a hand-over, a worker in this process takes a job as it is added. */
+export function openQueue(
+  redis: RedisClient,
+  keys: Keys,
+  telemetry: Telemetry,
+  handover = new Handover(redis),
+): TurnQueue {
+  const options = {
     connection: redis,
     prefix: keys.queuePrefix,
     ...(telemetry.queue && { telemetry: telemetry.queue }),
@@ -74,7 +80,8 @@ export function openQueue(redis: RedisClient, keys: Keys, telemetry: Telemetry):
       removeOnComplete: true,
       removeOnFail: true,
     },
-  });
+  };
+  const queue = new Queue<TurnJob>(TURNS_QUEUE, options, handover.queueSide);
   queue.on('error', () => {});
   const scripts = import.meta.dirname;
   const missing = bindScript<[number[], number]>(redis, join(scripts, 'missing.lua'));
@@ -135,11 +142,12 @@ export function openWorker(
   redis: RedisClient,
   keys: Keys,
   telemetry: Telemetry,
-  options: { share: Share; limits: QueueLimits },
+  options: { share: Share; limits: QueueLimits; handover: Handover },
   processor: (job: Job<TurnJob>, token: string | undefined, signal: AbortSignal | undefined) => Promise<void>,
 ): Worker<TurnJob> {
   // BullMQ gives a processor its abort signal only when it declares three parameters.
-  const worker = new Worker<TurnJob>(TURNS_QUEUE, (job, token, signal) => processor(job, token, signal), {
+  const run = (job: Job<TurnJob>, token?: string, signal?: AbortSignal) => processor(job, token, signal);
+  const settings = {
     connection: redis,
     prefix: keys.queuePrefix,
     ...(telemetry.queue && { telemetry: telemetry.queue }),
@@ -153,7 +161,8 @@ export function openWorker(
     runRetryDelay: RETRY_MS,
     removeOnComplete: { count: 0 },
     removeOnFail: { count: 0 },
-  });
+  };
+  const worker = new Worker<TurnJob>(TURNS_QUEUE, run, settings, options.handover.workerSide);
   worker.on('lockRenewalFailed', (ids: string[]) => {
     for (const id of ids) worker.cancelJob(id, 'lock lost');
   });
