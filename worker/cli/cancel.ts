@@ -2,9 +2,8 @@ import { type ChatKey, parseChatKey } from '../../shared/redis/keys.ts';
 import { type Cancelled, cancelChat, cancelMessage } from '../operator/cancel.ts';
 import type { Installation } from '../operator/pause.ts';
 import type { Order } from '../operator/trail.ts';
-import { findMessages } from '../report/message-name.ts';
 import { withRedis } from './connection.ts';
-import { assertName, oneOf, unknownMessage } from './message.ts';
+import { assertName, namedMessage } from './named-message.ts';
 import { readOptions } from './options.ts';
 import { ORDER_HELP, ORDER_OPTIONS, orderOf } from './order.ts';
 import type { CliOutput } from './output.ts';
@@ -58,7 +57,6 @@ async function ofChat(at: Installation, chat: ChatKey, order: Order): Promise<Re
 }
 
 async function ofMessage(at: Installation, id: string, order: Order): Promise<Result> {
-  const name = oneOf(await findMessages(at, id), id);
-  if (!name) throw new Error(unknownMessage(id));
+  const name = await namedMessage(at, id);
   return { kind: await cancelMessage(at, name, order), what: `Message ${name.entry}` };
 }

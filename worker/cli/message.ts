@@ -1,11 +1,12 @@
 import { keysOf } from '../../shared/redis/keys.ts';
 import { readMessage } from '../report/message.ts';
-import { ENTRY_NAME, findMessages, TRACE_NAME } from '../report/message-name.ts';
+import { TRACE_NAME } from '../report/message-name.ts';
 import { nowOf } from '../report/source.ts';
 import { withRedis } from './connection.ts';
 import { messageLines } from './message-text.ts';
+import { assertName, namedMessage, unknownMessage } from './named-message.ts';
 import { readOptions } from './options.ts';
-import { type CliOutput, UsageError } from './output.ts';
+import type { CliOutput } from './output.ts';
 
 const HELP = `Usage: npm run cli -- message <id> [--json]
 
@@ -30,32 +31,10 @@ export async function message(args: string[], output: CliOutput): Promise<number
   return withRedis(async (redis, shards) => {
     const source = { redis, shards };
     if (TRACE_NAME.test(id)) output.note('looking for the trace, from the newest message back');
-    const name = oneOf(await findMessages(source, id), id);
-    const report = name && (await readMessage(source, name));
-    if (!report) throw new Error(unknownMessage(id));
+    const report = await readMessage(source, await namedMessage(source, id));
+    if (!report) throw unknownMessage(id);
     const nowMs = await nowOf(redis, keysOf(0).workers);
     output.line(values.json ? JSON.stringify(report) : messageLines(report, nowMs).join('\n'));
     return 0;
   });
-}
-
-/** Throws `UsageError` when a text cannot name a message. */
-export function assertName(id: string, help: string): void {
-  if (ENTRY_NAME.test(id) || TRACE_NAME.test(id)) return;
-  throw new UsageError(id === '' ? help : `"${id}" is no id of a message.\n\n${help}`);
-}
-
-/** The one message of a name; throws when there are several. */
-export function oneOf<Name extends { shard: number; entry: string }>(
-  names: readonly Name[],
-  id: string,
-): Name | undefined {
-  if (names.length < 2) return names[0];
-  const all = names.map(({ shard, entry }) => `${shard}/${entry}`).join(', ');
-  throw new Error(`There are ${names.length} messages ${id}: say which one, ${all}.`);
-}
-
-/** What is said about a message that is not known. */
-export function unknownMessage(id: string): string {
-  return `Nothing is kept of a message ${id}. An id is an entry such as 1700000000000-0, a trace id of 32 hexadecimal digits, or the id of a dead letter; the ledger goes back 90 days.`;
 }

@@ -1,7 +1,6 @@
 import { type Retried, retryMessage } from '../operator/retry.ts';
-import { findMessages } from '../report/message-name.ts';
 import { withRedis } from './connection.ts';
-import { assertName, oneOf, unknownMessage } from './message.ts';
+import { assertName, namedMessage } from './named-message.ts';
 import { readOptions } from './options.ts';
 import { ORDER_HELP, ORDER_OPTIONS, orderOf } from './order.ts';
 import type { CliOutput } from './output.ts';
@@ -26,8 +25,7 @@ export async function retry(args: string[], output: CliOutput): Promise<number> 
   assertName(id, HELP);
   return withRedis(async (redis, shards) => {
     const at = { redis, shards };
-    const name = oneOf(await findMessages(at, id), id);
-    if (!name) throw new Error(unknownMessage(id));
+    const name = await namedMessage(at, id);
     const result = await retryMessage(at, name, orderOf(values));
     output.line(
       values.json ? JSON.stringify({ entry: name.entry, ...result }) : `Message ${name.entry} ${wordsOf(result)}.`,
