@@ -1,4 +1,3 @@
-import cluster from 'node:cluster';
 import { join } from 'node:path';
 import { createChatNames } from '../base/chat-name.ts';
 import { type Config, programPath, type Role, readProcessConfig } from '../base/config.ts';
@@ -92,7 +91,7 @@ export async function runRoot(
       host: config.HTTP_HOST,
       port: config.HTTP_PORT,
       parts: assembled.flatMap((service) => service.readiness),
-      routes: [metricsRoute(telemetry, cluster.isWorker), ...assembled.flatMap((service) => service.routes ?? [])],
+      routes: [metricsRoute(telemetry), ...assembled.flatMap((service) => service.routes ?? [])],
     });
     services.push(health);
     log.info({ role, redis: shown(redis.url), healthPort: health.port }, 'running');

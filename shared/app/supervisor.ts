@@ -2,6 +2,7 @@ import cluster, { type Worker } from 'node:cluster';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Config, type Role, readProcessConfig } from '../base/config.ts';
 import { createLogger, type Logger } from '../base/log.ts';
+import { superviseMetrics } from './metrics-exchange.ts';
 
 /** What a process that refuses its configuration exits with: another start would refuse it, too. */
 const REFUSED = 2;
@@ -25,31 +26,36 @@ export async function runSupervised(role: Role, run: () => Promise<void>): Promi
 function supervise({ WORKERS: count }: Config, log: Logger): void {
   let exitCode = 0;
   let isStopping = false;
-  const live = () => Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined);
+  /** The processes that run, each in its place. */
+  const live = new Map<string, Worker>();
+  const endOnceAlone = (): void => {
+    if (live.size === 0) process.exit(exitCode);
+  };
   const stop = (signal: NodeJS.Signals): void => {
     isStopping = true;
-    for (const worker of live()) worker.process.kill(signal);
+    for (const worker of live.values()) worker.process.kill(signal);
+    endOnceAlone();
   };
-  const start = (failures: number): void => {
+  const start = (place: string, failures: number): void => {
     const startedMs = performance.now();
-    cluster.fork().once('exit', async (code: number, signal: string | null) => {
+    const worker = cluster.fork();
+    live.set(place, worker);
+    worker.once('exit', async (code: number, signal: string | null) => {
+      live.delete(place);
       if (code === REFUSED && !isStopping) {
         exitCode = REFUSED;
         stop('SIGTERM');
       }
-      if (isStopping) return;
+      if (isStopping) return endOnceAlone();
       const failed = performance.now() - startedMs < STEADY_MS ? failures + 1 : 1;
       const waitMs = Math.min(RESTART_MS * 2 ** (failed - 1), RESTART_MS_MAX);
       log.error({ code, signal, waitMs }, 'a process ended; it is started again');
       await pause(waitMs);
-      if (!isStopping) start(failed);
+      if (!isStopping) start(place, failed);
     });
   };
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => stop(signal));
-  cluster.on('exit', (worker: Worker) => {
-    const others = live().filter(({ id }) => id !== worker.id);
-    if (isStopping && others.length === 0) process.exit(exitCode);
-  });
+  superviseMetrics(() => live);
   log.info({ processes: count }, 'supervising');
-  for (let started = 0; started < count; started++) start(0);
+  for (let started = 0; started < count; started++) start(String(started), 0);
 }

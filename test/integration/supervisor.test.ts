@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { afterEach, expect, test } from '@jest/globals';
 import { eachInWorld, shown, world } from '../fixture/each-test.ts';
 import { nextOutcome } from '../fixture/ledger.ts';
+import { scrape } from '../fixture/metrics.ts';
 import { type GatewayProcess, spawnRunning } from '../fixture/process.ts';
 import { until } from '../fixture/root.ts';
 
@@ -41,6 +42,25 @@ test('two processes answer; one that is killed is started again, and SIGTERM end
   gateway.kill('SIGTERM');
   expect(await gateway.ended).toBe('0');
   expect([second, third].filter(isAlive)).toEqual([]);
+}, 60_000);
+
+test('a scrape shows the metrics of all processes, also of one that was started again; one that is frozen is left out', async () => {
+  gateway = await spawnRunning('spillway.ts', { ...world.env, LOG_LEVEL: 'info', WORKERS: '2' });
+  await until('two processes', () => running() === 2 || undefined);
+  const up = (...places: string[]) => places.map((place) => `spillway_redis_up{process="${place}"}`);
+  const shownUp = async () =>
+    [...(await scrape(gateway as GatewayProcess)).keys()].filter((name) => /^spillway_redis_up/.test(name));
+  expect((await shownUp()).toSorted()).toEqual(up('0', '1'));
+  const [first = 0, second = 0] = children();
+  process.kill(first, 'SIGKILL');
+  await until('a process in its place', () => running() === 3 || undefined, 20_000);
+  expect((await shownUp()).toSorted()).toEqual(up('0', '1'));
+  process.kill(second, 'SIGSTOP');
+  try {
+    await until('a scrape', async () => ((await shownUp().catch(() => [])).length === 1 ? true : undefined), 20_000);
+  } finally {
+    process.kill(second, 'SIGCONT');
+  }
 }, 60_000);
 
 test('a configuration that is refused is said once, and nothing is started again', async () => {

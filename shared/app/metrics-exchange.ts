@@ -1,0 +1,96 @@
+import cluster, { type Worker } from 'node:cluster';
+import { joinMetrics } from '../base/joint-metrics.ts';
+
+/** A process that stands still must not make the others invisible; it is missing in the answer. */
+const TELL_MS = 2_000;
+/** Longer than the supervisor waits for a process. */
+const ANSWER_MS = 4_000;
+
+/**
+ * What a supervisor and its processes send each other. A process wants the metrics of all (`wanted`); the supervisor asks
+ * each one (`asked`), is told (`told`), and sends what they make together (`joined`).
+ */
+interface Message {
+  readonly metrics: 'wanted' | 'asked' | 'told' | 'joined';
+  /** Of the question that this belongs to. */
+  readonly id: number;
+  readonly text?: string;
+}
+
+/** Questions that wait for an answer. */
+class Questions {
+  readonly #waiting = new Map<number, (text: string) => void>();
+  #last = 0;
+
+  /** Asks, and waits for the text; undefined when none comes in time. */
+  async ask(send: (id: number) => void, patienceMs: number): Promise<string | undefined> {
+    const id = ++this.#last;
+    const answer = Promise.withResolvers<string | undefined>();
+    const timer = setTimeout(() => answer.resolve(undefined), patienceMs);
+    this.#waiting.set(id, answer.resolve);
+    try {
+      send(id);
+      return await answer.promise;
+    } finally {
+      clearTimeout(timer);
+      this.#waiting.delete(id);
+    }
+  }
+
+  answer({ id, text = '' }: Message): void {
+    this.#waiting.get(id)?.(text);
+  }
+}
+
+/**
+ * Lets each process of a supervisor show the metrics of all of them. `processes` names those that run. A process that
+ * does not answer within two seconds is left out.
+ */
+export function superviseMetrics(processes: () => ReadonlyMap<string, Worker>): void {
+  const questions = new Questions();
+  const textOf = (worker: Worker) => questions.ask((id) => send(worker, { metrics: 'asked', id }), TELL_MS);
+  cluster.on('message', async (asking: Worker, message: unknown) => {
+    if (!isMessage(message)) return;
+    if (message.metrics === 'told') return questions.answer(message);
+    if (message.metrics !== 'wanted') return;
+    const told = await Promise.all(
+      [...processes()].map(async ([name, worker]) => [name, await textOf(worker)] as const),
+    );
+    const texts = new Map(told.flatMap(([name, text]) => (text === undefined ? [] : [[name, text] as const])));
+    send(asking, { metrics: 'joined', id: message.id, text: joinMetrics(texts) });
+  });
+}
+
+/**
+ * Tells the supervisor of this process its metrics whenever it asks.
+ *
+ * Contract: what is returned resolves with the metrics of all processes as Prometheus' text, and rejects when the
+ * supervisor does not answer.
+ */
+export function exchangeMetrics(scrape: () => Promise<string>): () => Promise<string> {
+  const questions = new Questions();
+  const tell = (message: Message) => void process.send?.(message);
+  process.on('message', async (message: unknown) => {
+    if (!isMessage(message)) return;
+    if (message.metrics === 'joined') return questions.answer(message);
+    // A process that cannot read its metrics does not answer.
+    if (message.metrics === 'asked')
+      await scrape().then((text) => tell({ metrics: 'told', id: message.id, text }), noop);
+  });
+  return async () => {
+    const text = await questions.ask((id) => tell({ metrics: 'wanted', id }), ANSWER_MS);
+    if (text === undefined) throw new Error('the supervisor does not answer');
+    return text;
+  };
+}
+
+/** A process that has just ended cannot be asked. */
+function send(worker: Worker, message: Message): void {
+  if (worker.isConnected()) worker.send(message, noop);
+}
+
+function isMessage(message: unknown): message is Message {
+  return typeof message === 'object' && message !== null && 'metrics' in message && 'id' in message;
+}
+
+function noop(): void {}
