@@ -93,7 +93,7 @@ test('an attempt whose start is resent counts as one attempt and no crash', asyn
   expect(await attempt.write('step', [['SET', 'by', 'it']])).toBe('written');
 });
 
-test('an attempt whose start is resent after another took over is fenced', async () => {
+test.each([1, 3])('an attempt whose start is resent after %i others took over is fenced', async (others) => {
   const [other, entry] = [await accepted(1, 1002), await accepted(2)];
   await lane.admit(2);
   await begun(other, lane, chatKey(1002));
@@ -101,11 +101,13 @@ test('an attempt whose start is resent after another took over is fenced', async
   const done = proxy.cutReplyTo(createHash('sha1').update(source).digest('hex'));
   const late = lane.begin(entry, CHAT, SESSION);
   await done.then(() => proxy.refuse());
+  for (let before = 1; before < others; before++) await begun(entry, createLane(redis, keys));
   const heir = await begun(entry, createLane(redis, keys));
   proxy.forward();
   expect(await late).toEqual({ kind: 'fenced' });
   expect(await heir.write('step', [['SET', 'by', 'heir']])).toBe('written');
-  expect(await redis.hget(keys.turn(entry), 'deaths')).toBe('1');
+  expect(heir.attempts).toBe(others + 1);
+  expect(await redis.hmget(keys.turn(entry), 'deaths', 'attempts')).toEqual([String(others), String(others + 1)]);
 });
 
 test('an attempt that Redis has lost writes nothing into the turn of the next one', async () => {

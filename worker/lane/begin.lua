@@ -26,6 +26,10 @@
 -- A message is recorded, and its window loaded, in the step that begins its first attempt, where nothing is known of it
 -- but itself: the record is the one that `open.lua` would be given. Sent again, it is recorded once.
 -- include: entry, time, window
+
+-- A call is re-sent as soon as its connection is back; so many others do not begin meanwhile.
+local FENCES_KEPT = 16
+
 local found = redis.call('XRANGE', KEYS[1], ARGV[1], ARGV[1])
 local head = redis.call('LINDEX', KEYS[3], 0)
 if not found[1] then
@@ -115,11 +119,12 @@ end
 
 -- A full Redis refuses this, the first write, and with it the whole script: nothing is counted.
 redis.call('HSETNX', pointer, 'session', ARGV[2])
-local fences = redis.call('HMGET', KEYS[2], 'fence', 'fenceBefore')
+local fences = redis.call('HMGET', KEYS[2], 'fence', 'fencesBefore')
+local before = fences[2] or ''
 if fences[1] == ARGV[5] then
   return begun()
 end
-if fences[2] == ARGV[5] then
+if before:find(ARGV[5], 1, true) then
   return { 'fenced' }
 end
 for _, pause in ipairs({ '*', ARGV[10], home, moved[2] or '*' }) do
@@ -143,7 +148,7 @@ if tonumber(redis.call('HGET', KEYS[2], 'deaths') or 0) >= tonumber(ARGV[4]) the
   end
 end
 if fences[1] then
-  redis.call('HSET', KEYS[2], 'fenceBefore', fences[1])
+  redis.call('HSET', KEYS[2], 'fencesBefore', (fences[1] .. ' ' .. before):sub(1, FENCES_KEPT * (#fences[1] + 1)))
   redis.call('HDEL', KEYS[2], 'did:ended:' .. fences[1])
 end
 redis.call('HSET', KEYS[2], 'running', now, 'fence', ARGV[5], 'writes', 0)
