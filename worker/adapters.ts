@@ -36,6 +36,7 @@ export async function setUpWorker(root: Root, limits?: WorkerPorts['limits']) {
   const claude = createClaude({
     apiKey: config.ANTHROPIC_API_KEY,
     baseURL: config.ANTHROPIC_BASE_URL,
+    isTraced: root.telemetry.isExporting,
     statedWindow: statedWindow(config),
     idleMs: config.MODEL_IDLE_TIMEOUT_MS,
     reach: root.reach,

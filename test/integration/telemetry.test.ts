@@ -31,6 +31,8 @@ beforeEach(async () => {
       OTEL_BSP_SCHEDULE_DELAY: '100',
       OTEL_METRIC_EXPORT_INTERVAL: '500',
       OTEL_METRIC_EXPORT_TIMEOUT: '400',
+      // The SDK would put the words of both sides into its spans.
+      ANTHROPIC_OPEN_TELEMETRY_TRACES_CONTENT_MODE: 'content',
     },
   });
   gateway = await spawnGateway(world);

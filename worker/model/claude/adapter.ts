@@ -6,15 +6,13 @@ import { statedOutputLimit } from '../output-limit.ts';
 import type { Model, ModelLimits, ModelRequest, OnText } from '../port.ts';
 import { repairRequest } from '../rules/repair.ts';
 import { Call } from './call.ts';
-import { openClient } from './client.ts';
+import { type ClientOptions, openClient } from './client.ts';
 import { createQuota, type Quota } from './quota.ts';
 import { askLimits } from './stated-limits.ts';
 import { wireRequest } from './wire-request.ts';
 import { refusedWishes, type Wish, without } from './wish.ts';
 
-export interface ClaudeOptions {
-  apiKey: string;
-  baseURL: string;
+export interface ClaudeOptions extends ClientOptions {
   /** Overrides what the endpoint states, for this one model. */
   statedWindow?: StatedWindow | undefined;
   /** Longest silence on the wire, measured in bytes and not in events; includes the wait for the headers. */
