@@ -67,11 +67,20 @@ function sourceTokens(block: Block): number {
   return source.type === 'base64' ? pdfTokens(source.data) : valueTokens(source.data ?? source.content);
 }
 
+/** A conversation's blocks are counted with every request, and nothing changes them once they have arrived. */
+const tokensByBlock = new WeakMap<Block, number>();
+
 /**
  * Ids and encrypted payloads are transport, not text that the model reads: they cost nothing. A thought that its
  * signature carries is counted apart, since it is known in the model's own tokens.
  */
 function blockTokens(block: Block): number {
+  const tokens = tokensByBlock.get(block) ?? countBlock(block);
+  tokensByBlock.set(block, tokens);
+  return tokens;
+}
+
+function countBlock(block: Block): number {
   switch (block.type) {
     case 'text':
       return BLOCK_OVERHEAD_TOKENS + valueTokens(block.text);

@@ -50,10 +50,15 @@ export function judge(bytes: Buffer | undefined, groundsFor: (model: string) => 
   if (bytes === undefined) return { body: UNREAD, inputTokens: 0, violation: bodyViolation() };
   const parsed = parse(bytes);
   if ('violation' in parsed) return { body: UNREAD, inputTokens: 0, violation: parsed.violation };
-  const grounds = groundsFor(isObject(parsed.value) ? String(parsed.value.model) : '');
-  const violation = firstViolation(parsed.value, grounds);
+  return judgeBody(parsed.value, groundsFor, ratio);
+}
+
+/** Judges a body that was read as JSON. Nothing may change it any more. */
+export function judgeBody(value: unknown, groundsFor: (model: string) => Grounds, ratio: number): Judgement {
+  const grounds = groundsFor(isObject(value) ? String(value.model) : '');
+  const violation = firstViolation(value, grounds);
   // A malformed body is kept for the ledger as it came: whoever looks into it has been told by `violation`.
-  const body = (isObject(parsed.value) ? parsed.value : UNREAD) as MessagesRequest;
+  const body = (isObject(value) ? value : UNREAD) as MessagesRequest;
   if (violation !== undefined) return { body, inputTokens: 0, violation };
   const inputTokens = countTokens(body, ratio);
   const window = windowViolation(inputTokens, body.max_tokens, grounds);

@@ -59,9 +59,22 @@ function split(request: MessagesRequest): readonly Segment[] {
   return segments;
 }
 
+interface Extended {
+  readonly start: string;
+  readonly print: string;
+}
+
+/** Whoever sends the same blocks again, after the same prefix, needs no new hash. */
+const extendedByBlock = new WeakMap<Record<string, unknown>, Extended>();
+
 /** Continues a prefix's fingerprint by one segment. Cache markers and null fields do not count as a change. */
 export function extendFingerprint(before: string, role: string, block: Record<string, unknown>): string {
-  return hash('sha1', `${before}${role}${canonical(block)}`, 'base64');
+  const start = `${before}${role}`;
+  const known = extendedByBlock.get(block);
+  if (known?.start === start) return known.print;
+  const print = hash('sha1', `${start}${canonical(block)}`, 'base64');
+  extendedByBlock.set(block, { start, print });
+  return print;
 }
 
 /** The fingerprint of the prefix up to and including each segment. */
@@ -77,8 +90,16 @@ export function fingerprints(segments: readonly Segment[]): readonly string[] {
   return prints;
 }
 
-/** A block as text that does not depend on key order, cache markers or null fields. */
+const canonicalByBlock = new WeakMap<Record<string, unknown>, string>();
+
+/** A block as text that does not depend on key order, cache markers or null fields. The block may not change any more. */
 export function canonical(block: Record<string, unknown>): string {
+  const text = canonicalByBlock.get(block) ?? writeCanonical(block);
+  canonicalByBlock.set(block, text);
+  return text;
+}
+
+function writeCanonical(block: Record<string, unknown>): string {
   const kept = Object.entries(block)
     .filter(([key, value]) => key !== 'cache_control' && value !== null && value !== undefined)
     .sort(([a], [b]) => (a < b ? -1 : 1));
