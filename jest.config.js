@@ -1,6 +1,6 @@
 /** Node strips the types itself (see docs/adr/0002), so no file is transformed. */
 export default {
-  testEnvironment: 'node',
+  testEnvironment: '<rootDir>/test/environment/realm.ts',
   transform: {},
   testMatch: ['<rootDir>/test/**/*.test.ts'],
   testTimeout: 30_000,

@@ -15,6 +15,12 @@ const LONGEST = [
   'watchdog',
   'crash',
   'tools-crash',
+  'lane-full',
+  'send-file',
+  'sequences',
+  'reminders-crash',
+  'stop-killed',
+  'forwards',
 ];
 
 /** Starts the longest suites first, and then goes by what Jest knows. */
