@@ -188,6 +188,16 @@ test('the collector has no deprecated key, and memory_limiter is first in every 
   expect(pipelines.filter((processors) => !processors.startsWith('memory_limiter'))).toEqual([]);
 });
 
+test('the collector shows a dead process for longer than the usual export interval, and no longer than two minutes', () => {
+  const [stated = ''] = all(section(collector, 'exporters'), /metric_expiration: (\d+)s/g);
+  expect(Number(stated)).toBeGreaterThan(60);
+  expect(Number(stated)).toBeLessThanOrEqual(120);
+});
+
+test('Jaeger does not trace its own queries', () => {
+  expect(withoutComments(read('ops', 'jaeger.yaml'))).toContain('\n    enable_tracing: false\n');
+});
+
 test('mounted and copied files exist, and .dockerignore lets every copied file through', () => {
   const mounted = all(compose, /(\.\/[\w./-]+):/g);
   const copied = dockerfile
