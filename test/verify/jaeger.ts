@@ -1,0 +1,43 @@
+/** A span as Jaeger gives it back. */
+export interface FoundSpan {
+  traceID: string;
+  operationName: string;
+  duration: number;
+  startTime: number;
+  tags: readonly { key: string; value: unknown }[];
+}
+
+/** The API of a running Jaeger. */
+export interface Jaeger {
+  readonly url: string;
+  /** All spans of a trace; none when it is not known. */
+  trace(traceId: string): Promise<FoundSpan[]>;
+  /** The newest traces that hold an operation. */
+  search(service: string, operation: string, limit: number): Promise<FoundSpan[][]>;
+  services(): Promise<string[]>;
+}
+
+interface Traces {
+  data: { spans: FoundSpan[] }[] | null;
+}
+
+/** Binds the API at a url. Every method rejects when it cannot be reached. */
+export function jaegerAt(url: string): Jaeger {
+  const ask = async <T>(path: string): Promise<T> => (await (await fetch(`${url}/api/${path}`)).json()) as T;
+  return {
+    url,
+    async trace(traceId) {
+      const { data } = await ask<Traces>(`traces/${traceId}`);
+      return (data ?? []).flatMap(({ spans }) => spans);
+    },
+    async search(service, operation, limit) {
+      const search = new URLSearchParams({ service, operation, limit: String(limit), lookback: '1h' });
+      const { data } = await ask<Traces>(`traces?${search}`);
+      return (data ?? []).map(({ spans }) => spans);
+    },
+    async services() {
+      const { data } = await ask<{ data: string[] | null }>('services');
+      return data ?? [];
+    },
+  };
+}

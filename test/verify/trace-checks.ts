@@ -1,0 +1,136 @@
+import assert from 'node:assert/strict';
+import { SPAN } from '../../shared/base/telemetry.ts';
+import { until } from '../fixture/root.ts';
+import type { Panel } from './board.ts';
+import { type Checked, checked, notRun } from './check.ts';
+import type { FoundSpan, Jaeger } from './jaeger.ts';
+import type { Prometheus, Span } from './prometheus.ts';
+
+/** What the traces are checked with. */
+export interface TraceGround {
+  jaeger: Jaeger | undefined;
+  prometheus: Prometheus;
+  span: Span;
+  panels: readonly Panel[];
+  /** The notices that the operator got. */
+  notices: readonly string[];
+}
+
+const TURN = [
+  SPAN.receive,
+  SPAN.accept,
+  SPAN.enqueue,
+  'process turns',
+  SPAN.turn,
+  SPAN.open,
+  'anthropic.messages.create',
+  SPAN.deliver,
+  SPAN.settle,
+];
+const STAGE_TWO = [
+  SPAN.overflowDetected,
+  SPAN.overflowCompacted,
+  SPAN.overflowRecoveryFailed,
+  SPAN.overflowRecovery,
+  SPAN.overflowNewSession,
+];
+const FOUND_MS = 10_000;
+const TRACES = 300;
+const LATENCY = 'spillway_message_latency_milliseconds_bucket';
+
+/** Fetches traces back from Jaeger, by every way that an operator has. Never rejects. */
+export async function checkTraces(ground: TraceGround): Promise<Checked[]> {
+  const { jaeger } = ground;
+  const checks = Object.entries(CHECKS);
+  if (jaeger === undefined) return checks.map(([name]) => notRun(name, 'Jaeger was not found'));
+  const all: Checked[] = [];
+  for (const [name, run] of checks) all.push(await checked(name, () => run({ ...ground, jaeger })));
+  return all;
+}
+
+type Run = (ground: TraceGround & { jaeger: Jaeger }) => Promise<string>;
+
+const CHECKS: Readonly<Record<string, Run>> = {
+  'the link in an alert about a fresh session opens its trace, with every span of the turn and of both stages': byAlert,
+  'the dot of an exemplar on the latency panel opens a trace': byExemplar,
+  "a panel's search for traces finds some": byPanel,
+  'each message is one trace with one root': oneRoot,
+  '`send turns` is in a trace once, unless the message was put back': announcedOnce,
+  'Jaeger holds the traces of the gateway alone': oursAlone,
+};
+
+async function byAlert({ jaeger, notices }: TraceGround & { jaeger: Jaeger }): Promise<string> {
+  const stageTwo = notices.filter((text) => /second_overflow|moved to a fresh session/.test(text));
+  const links = stageTwo.flatMap((text) => /^Trace: \S+\/trace\/([0-9a-f]{32})$/m.exec(text)?.[1] ?? []);
+  assert.ok(links.length > 0, 'no notice about a fresh session has a link');
+  for (const traceId of links) {
+    const names = namesIn(await untilTrace(jaeger, traceId));
+    if (![...TURN, ...STAGE_TWO].every((name) => names.has(name))) continue;
+    return `${names.size} kinds of spans, among them ${STAGE_TWO.join(', ')}`;
+  }
+  throw new Error(`of ${links.length} traces none has all of ${[...TURN, ...STAGE_TWO].join(', ')}`);
+}
+
+async function byExemplar({ jaeger, prometheus, span }: TraceGround & { jaeger: Jaeger }): Promise<string> {
+  const traceIds = await prometheus.exemplars(LATENCY, span);
+  assert.ok(traceIds.length > 0, 'there are no exemplars');
+  let found = 0;
+  for (const traceId of traceIds.slice(-20)) found += (await jaeger.trace(traceId)).length > 0 ? 1 : 0;
+  assert.ok(found > 0, `of ${traceIds.length} exemplars none has a trace`);
+  return `${traceIds.length} exemplars; of the last 20, ${found} have their trace`;
+}
+
+async function byPanel({ jaeger, panels }: TraceGround & { jaeger: Jaeger }): Promise<string> {
+  const searches = panels.flatMap((panel) => panel.searches);
+  const counts = await Promise.all(
+    searches.map(async ({ service, operation }) => (await jaeger.search(service, operation, 20)).length),
+  );
+  assert.ok(
+    counts.some((count) => count > 0),
+    'no search finds any',
+  );
+  return searches.map(({ service }, index) => `service ${service}: ${counts[index]}`).join(', ');
+}
+
+async function oneRoot({ jaeger }: TraceGround & { jaeger: Jaeger }): Promise<string> {
+  const traces = await jaeger.search('spillway', SPAN.settle, TRACES);
+  const roots = traces.map((spans) => spans.filter(({ operationName }) => operationName === SPAN.receive).length);
+  const whole = roots.filter((count) => count === 1).length;
+  assert.ok(traces.length > 0, 'there are no traces');
+  assert.ok(whole >= traces.length * 0.95, `of ${traces.length} settled messages only ${whole} have one root`);
+  return `${whole} of the last ${traces.length} settled messages; a kill -9 loses spans of a second`;
+}
+
+async function announcedOnce({ jaeger }: TraceGround & { jaeger: Jaeger }): Promise<string> {
+  const traces = await jaeger.search('spillway', SPAN.enqueue, TRACES);
+  const repeated = traces.filter((spans) => count(spans, SPAN.enqueue) > 1);
+  assert.equal(repeated.length, 0, `repeated in ${repeated.length} of ${traces.length} traces`);
+  return `${traces.length} traces`;
+}
+
+async function oursAlone({ jaeger }: TraceGround & { jaeger: Jaeger }): Promise<string> {
+  const services = await jaeger.services();
+  assert.deepEqual(
+    services.filter((name) => !name.startsWith('spillway')),
+    [],
+    services.join(', '),
+  );
+  return services.join(', ');
+}
+
+/** A trace is stored a moment after it ends. */
+function untilTrace(jaeger: Jaeger, traceId: string): Promise<FoundSpan[]> {
+  const look = async () => {
+    const spans = await jaeger.trace(traceId);
+    return spans.length > 0 ? spans : undefined;
+  };
+  return until(`trace ${traceId}`, look, FOUND_MS);
+}
+
+function namesIn(spans: readonly FoundSpan[]): Set<string> {
+  return new Set(spans.map(({ operationName }) => operationName));
+}
+
+function count(spans: readonly FoundSpan[], name: string): number {
+  return spans.filter(({ operationName }) => operationName === name).length;
+}
