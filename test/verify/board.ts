@@ -7,6 +7,8 @@ import { shorterDuration } from './shorter.ts';
 export interface Target {
   expr: string;
   legend: string;
+  /** Whether it leads to traces by dots on its lines. */
+  hasExemplars: boolean;
 }
 
 /** One panel of a dashboard. Those that search for traces have no expressions. */
@@ -23,6 +25,7 @@ export interface Panel {
 interface RawTarget {
   expr?: string;
   legendFormat?: string;
+  exemplar?: boolean;
   service?: string;
   operation?: string;
 }
@@ -48,8 +51,8 @@ export function panelsOf(json: string): Panel[] {
     title: panel.title,
     kind: panel.type,
     unit: panel.fieldConfig?.defaults?.unit ?? 'short',
-    targets: (panel.targets ?? []).flatMap(({ expr, legendFormat }) =>
-      expr === undefined ? [] : [{ expr, legend: legendFormat ?? '' }],
+    targets: (panel.targets ?? []).flatMap(({ expr, legendFormat, exemplar = false }) =>
+      expr === undefined ? [] : [{ expr, legend: legendFormat ?? '', hasExemplars: exemplar }],
     ),
     searches: (panel.targets ?? []).flatMap(({ service, operation }) =>
       service === undefined || operation === undefined ? [] : [{ service, operation }],

@@ -37,7 +37,33 @@ async function crowd({ telegram }: Ground): Promise<void> {
   for (let n = 0; n < CROWD_MESSAGES; n++) telegram.say(CHATS.crowd + (n % CROWD), `Is anybody there? (${n})`);
 }
 
+/**
+ * The outage comes first: an incident that was open within the hour is told again only after five minutes, and then no alert
+ * would wait for an operator who cannot be reached.
+ */
 export const FAILURE_HOURS: readonly Hour[] = [
+  {
+    name: 'the provider is overloaded, a crowd writes, and the operator cannot be reached',
+    fires: [
+      'SpillwayProviderFailing',
+      'SpillwayProviderErrors',
+      'SpillwaySilent',
+      'SpillwayUnanswered',
+      'SpillwayBacklog',
+      'SpillwayAlertBacklog',
+    ],
+    async play({ ground, untilFiring }) {
+      failIn(ground.telegram, ALERT_CHAT, 'sendMessage', { do: 'html502' }, FOR_EVER);
+      ground.hook.isDown = true;
+      const outage = ground.react(overloaded);
+      await crowd(ground);
+      await untilFiring(this.fires);
+      outage.end();
+      ground.telegram.heal();
+      ground.hook.isDown = false;
+      await ground.untilQuiet(120_000);
+    },
+  },
   {
     name: 'strangers write, users have blocked the bot, and the results of sends are lost',
     fires: ['SpillwayStrangers', 'SpillwayUndeliverable', 'SpillwaySendsUnknown', 'SpillwaySendGivenUp'],
@@ -62,28 +88,6 @@ export const FAILURE_HOURS: readonly Hour[] = [
       await untilFiring(this.fires);
       refused.end();
       await ground.untilQuiet();
-    },
-  },
-  {
-    name: 'the provider is overloaded, a crowd writes, and the operator cannot be reached',
-    fires: [
-      'SpillwayProviderFailing',
-      'SpillwayProviderErrors',
-      'SpillwaySilent',
-      'SpillwayUnanswered',
-      'SpillwayBacklog',
-      'SpillwayAlertBacklog',
-    ],
-    async play({ ground, untilFiring }) {
-      failIn(ground.telegram, ALERT_CHAT, 'sendMessage', { do: 'html502' }, FOR_EVER);
-      ground.hook.isDown = true;
-      const outage = ground.react(overloaded);
-      await crowd(ground);
-      await untilFiring(this.fires);
-      outage.end();
-      ground.telegram.heal();
-      ground.hook.isDown = false;
-      await ground.untilQuiet(120_000);
     },
   },
   {

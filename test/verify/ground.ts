@@ -56,7 +56,6 @@ const OTEL = {
   OTEL_BSP_SCHEDULE_DELAY: '250',
   OTEL_METRIC_EXPORT_INTERVAL: '1000',
   OTEL_METRIC_EXPORT_TIMEOUT: '900',
-  OTEL_METRICS_EXEMPLAR_FILTER: 'trace_based',
 };
 
 /** Builds it; no gateway runs yet. */

@@ -37,7 +37,8 @@ export const INCIDENTS: readonly NightIncident[] = [
   {
     name: 'one chat overflows again and again',
     alert: /Context overflow: chat 1301|overflow/,
-    cause: /[2-9] recoveries lately|messages [2-9], chats 1: 1301|(?:chat 1301\b.*){2}/is,
+    // The number in words, or so many rows of a table.
+    cause: /[2-9] recoveries lately|(?:context\.\S+.{0,200}?\b1301\b.*?){3}/s,
     async begin(ground) {
       const refused = ground.react(refusingEach());
       for (let n = 1; n <= LOOP_MESSAGES; n++) {
@@ -77,7 +78,7 @@ export const INCIDENTS: readonly NightIncident[] = [
   },
   {
     name: 'one chat is stuck',
-    alert: /A message is unanswered.*1305/,
+    alert: /A message is unanswered.*1305|SpillwayUnanswered/,
     cause: /asking the model/,
     async begin(ground) {
       const stuck = ground.react((call) => (about(call, STUCK) ? { do: 'hang' } : undefined));

@@ -2,9 +2,6 @@
 export interface FoundSpan {
   traceID: string;
   operationName: string;
-  duration: number;
-  startTime: number;
-  tags: readonly { key: string; value: unknown }[];
 }
 
 /** The API of a running Jaeger. */

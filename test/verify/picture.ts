@@ -26,8 +26,9 @@ export function pictureOf(panels: readonly AskedPanel[], span: Span, bands: read
   const rows = Math.ceil(shown.length / COLUMNS);
   const size = `0 0 ${CELL.width * COLUMNS} ${CELL.height * rows}`;
   return [
-    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="${size}"><style>${STYLE}</style>`,
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="${size}">`,
     '<title>Six panels over the played day; the numbers below are the hours</title>',
+    `<style>${STYLE}</style>`,
     '<rect width="100%" height="100%" fill="#fff"/>',
     ...shown.map((each, index) => cellOf(each, index, span, bands)),
     '</svg>',
@@ -48,7 +49,7 @@ function legendOf(each: AskedPanel): string {
     .map(([, colour = '', name = ''], index) => {
       const x = 52 + (index % LEGEND_COLUMNS) * 122;
       const y = CELL.head + 158 + Math.floor(index / LEGEND_COLUMNS) * LEGEND_LINE;
-      return `<rect x="${x}" y="${y - 6}" width="6" height="6" fill="${colour}"/><text x="${x + 9}" y="${y}">${name.slice(0, 26)}</text>`;
+      return `<rect x="${x}" y="${y - 6}" width="6" height="6" fill="${colour}"/><text x="${x + 9}" y="${y}">${name.slice(0, 22)}</text>`;
     })
     .join('');
 }

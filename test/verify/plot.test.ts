@@ -9,7 +9,7 @@ const panel = { board: 'Overview', title: 'Ages & more', kind: 'timeseries', uni
 const series = [{ labels: { job: 'a"b' }, points: [[0, 0] as const, [100_000, 10] as const] }];
 
 function panelWith(more: Partial<AskedPanel['panel']>, verdict: 'data' | 'EMPTY' = 'data'): AskedPanel {
-  const targets = [{ expr: 'up', legend: '{{job}}' }];
+  const targets = [{ expr: 'up', legend: '{{job}}', hasExemplars: false }];
   const asked = [{ expr: 'up', legend: '{{job}}', verdict, series: verdict === 'data' ? series : [] }];
   return { panel: { ...panel, targets, ...more }, asked };
 }

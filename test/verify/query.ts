@@ -38,7 +38,11 @@ export async function askPanels(panels: readonly Panel[], prometheus: Prometheus
 }
 
 /** Asks one expression. */
-export async function ask({ expr, legend }: Target, prometheus: Prometheus, span: Span): Promise<Asked> {
+export async function ask(
+  { expr, legend }: Pick<Target, 'expr' | 'legend'>,
+  prometheus: Prometheus,
+  span: Span,
+): Promise<Asked> {
   const answer = await prometheus.range(filledIn(expr, span), span);
   if (!answer.ok) return { expr, legend, verdict: 'ERROR', series: [], why: answer.problem };
   const series = answer.series.filter(({ points }) => points.length > 0);

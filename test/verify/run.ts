@@ -66,8 +66,7 @@ export async function runAll(ports: RunPorts): Promise<{ verified: Shown; span: 
   const scene = { ...ports, hook, stack };
   try {
     const day = await onGround(scene, (ground) => dayOf(scene, ground));
-    // The day leaves incidents that stay open for ten minutes, and would hide those to come.
-    const found = await onGround(scene, (ground) => findAll(scene, ground));
+    const found = await findAll(scene);
     return { ...day, verified: { ...day.verified, found } };
   } finally {
     await stack.close();
@@ -130,11 +129,13 @@ async function askAll(
   return { panels, rules, checks };
 }
 
-async function findAll({ runbook, stack, only, say }: Scene, ground: Ground): Promise<Found[]> {
+/** Each incident has a ground of its own: what was open lately is not told again, and would hide what comes. */
+async function findAll(scene: Scene): Promise<Found[]> {
+  const { runbook, stack, only, say } = scene;
   const firing = async (): Promise<string[]> => (await stack.prometheus?.firing()) ?? [];
   const all: Found[] = [];
   for (const incident of INCIDENTS.filter(({ name }) => name.includes(only))) {
-    const found = await findByHand(incident, { ground, runbook, firing });
+    const found = await onGround(scene, (ground) => findByHand(incident, { ground, runbook, firing }));
     all.push(found);
     say(`${(found.foundAt ?? 'NOT FOUND').padEnd(40)} ${found.name}`);
   }

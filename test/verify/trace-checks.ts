@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { SPAN } from '../../shared/base/telemetry.ts';
 import { until } from '../fixture/root.ts';
-import type { Panel } from './board.ts';
+import { filledIn, type Panel } from './board.ts';
 import { type Checked, checked, notRun } from './check.ts';
 import type { FoundSpan, Jaeger } from './jaeger.ts';
 import type { Prometheus, Span } from './prometheus.ts';
@@ -36,7 +36,7 @@ const STAGE_TWO = [
 ];
 const FOUND_MS = 10_000;
 const TRACES = 300;
-const LATENCY = 'spillway_message_latency_milliseconds_bucket';
+const EXEMPLARS = 20;
 
 /** Fetches traces back from Jaeger, by every way that an operator has. Never rejects. */
 export async function checkTraces(ground: TraceGround): Promise<Checked[]> {
@@ -52,10 +52,10 @@ type Run = (ground: TraceGround & { jaeger: Jaeger }) => Promise<string>;
 
 const CHECKS: Readonly<Record<string, Run>> = {
   'the link in an alert about a fresh session opens its trace, with every span of the turn and of both stages': byAlert,
-  'the dot of an exemplar on the latency panel opens a trace': byExemplar,
+  'on each panel that shows exemplars, a dot opens a trace': byExemplar,
   "a panel's search for traces finds some": byPanel,
   'each message is one trace with one root': oneRoot,
-  '`send turns` is in a trace once, unless the message was put back': announcedOnce,
+  'a message that became a job twice (`send turns`) ended once': settledOnce,
   'Jaeger holds the traces of the gateway alone': oursAlone,
 };
 
@@ -71,13 +71,19 @@ async function byAlert({ jaeger, notices }: TraceGround & { jaeger: Jaeger }): P
   throw new Error(`of ${links.length} traces none has all of ${[...TURN, ...STAGE_TWO].join(', ')}`);
 }
 
-async function byExemplar({ jaeger, prometheus, span }: TraceGround & { jaeger: Jaeger }): Promise<string> {
-  const traceIds = await prometheus.exemplars(LATENCY, span);
-  assert.ok(traceIds.length > 0, 'there are no exemplars');
-  let found = 0;
-  for (const traceId of traceIds.slice(-20)) found += (await jaeger.trace(traceId)).length > 0 ? 1 : 0;
-  assert.ok(found > 0, `of ${traceIds.length} exemplars none has a trace`);
-  return `${traceIds.length} exemplars; of the last 20, ${found} have their trace`;
+async function byExemplar({ jaeger, prometheus, span, panels }: TraceGround & { jaeger: Jaeger }): Promise<string> {
+  const seen: string[] = [];
+  for (const { title, targets } of panels) {
+    const [target] = targets.filter(({ hasExemplars }) => hasExemplars);
+    if (target === undefined) continue;
+    const traceIds = (await prometheus.exemplars(filledIn(target.expr, span), span)).slice(-EXEMPLARS);
+    const traces = await Promise.all(traceIds.map((traceId) => jaeger.trace(traceId)));
+    const found = traces.filter((spans) => spans.length > 0).length;
+    assert.ok(found > 0, `"${title}" has ${traceIds.length} exemplars, and ${found} of them have their trace`);
+    seen.push(`"${title}": ${found} of the last ${traceIds.length}`);
+  }
+  assert.ok(seen.length > 0, 'no panel shows exemplars');
+  return seen.join(', ');
 }
 
 async function byPanel({ jaeger, panels }: TraceGround & { jaeger: Jaeger }): Promise<string> {
@@ -101,11 +107,16 @@ async function oneRoot({ jaeger }: TraceGround & { jaeger: Jaeger }): Promise<st
   return `${whole} of the last ${traces.length} settled messages; a kill -9 loses spans of a second`;
 }
 
-async function announcedOnce({ jaeger }: TraceGround & { jaeger: Jaeger }): Promise<string> {
+/**
+ * Processes that start at the same time, or a dispatcher and a reconciler, may both make the head of a lane a job: the queue
+ * takes one, by its id, and both have their span. It looks odd in a trace, and nothing may come of it.
+ */
+async function settledOnce({ jaeger }: TraceGround & { jaeger: Jaeger }): Promise<string> {
   const traces = await jaeger.search('spillway', SPAN.enqueue, TRACES);
   const repeated = traces.filter((spans) => count(spans, SPAN.enqueue) > 1);
-  assert.equal(repeated.length, 0, `repeated in ${repeated.length} of ${traces.length} traces`);
-  return `${traces.length} traces`;
+  const twice = repeated.filter((spans) => count(spans, SPAN.settle) > 1).length;
+  assert.equal(twice, 0, `of ${repeated.length} messages that were announced again ${twice} ended twice`);
+  return `announced again: ${repeated.length} of the last ${traces.length}; ended twice: none`;
 }
 
 async function oursAlone({ jaeger }: TraceGround & { jaeger: Jaeger }): Promise<string> {
