@@ -48,11 +48,12 @@ const say = (line: string): void => void process.stdout.write(`${line}\n`);
 let work = '';
 
 // Whatever ends this process, nothing that it started may live on, and nothing that it wrote may stay.
+// A signal comes twice where npm hands it on: the second must not end the clearing up.
 process.once('exit', () => {
   abandonRuns();
   if (work !== '') rmSync(work, { recursive: true, force: true });
 });
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(130));
 
 if (values.help) say(HELP);
 else await verify();
