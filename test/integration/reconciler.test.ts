@@ -47,6 +47,24 @@ test.each(['completed', 'failed'])('a head whose job ended as %s becomes a job a
   expect(await redis.zcard(seen.toKey(state))).toBe(0);
 });
 
+test('a head that somebody is about to make a job is announced once', async () => {
+  await createInbox(redis, 1).accept(7, inboundText(1, 1001), '');
+  const admitted = await lane.admit(1);
+  let isLookedAt = false;
+  const addedMeanwhile: typeof queue = {
+    ...queue,
+    async missing(heads) {
+      const missing = await queue.missing(heads);
+      if (!isLookedAt) await queue.add(admitted.heads);
+      isLookedAt = true;
+      return missing;
+    },
+  };
+  await reconcile({ ...ports(), queue: addedMeanwhile });
+  expect(await waiting()).toEqual(admitted.heads.map(({ entry }) => jobIdOf(entry)));
+  expect(await eventsOf('duplicated')).toBe(0);
+});
+
 test('an id without its job and a job without its data are recreated', async () => {
   const [first, second] = (await heads(2)).map(jobIdOf) as [string, string];
   await redis.del(seen.toKey(first));

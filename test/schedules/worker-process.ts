@@ -61,7 +61,7 @@ export class WorkerProcess {
 
   reconcile(): Promise<void> {
     const { instruments } = this.#ground;
-    const ports = { lane: this.#lane, queue: this.#queue, discard: async () => {}, log: instruments.log };
+    const ports = { lane: this.#lane, queue: this.#queue, discard: async () => {}, log: instruments.log, graceMs: 0 };
     return this.process.run(() => reconcile(ports)).catch(ignoreEnd);
   }
 

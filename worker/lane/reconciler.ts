@@ -1,8 +1,8 @@
-import type { Service } from '../../shared/base/lifecycle.ts';
+import { pause, type Service } from '../../shared/base/lifecycle.ts';
 import type { Logger } from '../../shared/base/log.ts';
 import { runLoop } from '../../shared/base/loop.ts';
 import type { EntryId } from '../../shared/redis/keys.ts';
-import type { Lane } from './lane.ts';
+import type { Head, Lane } from './lane.ts';
 import type { TurnQueue } from './queue.ts';
 
 export interface ReconcilerPorts {
@@ -11,12 +11,16 @@ export interface ReconcilerPorts {
   discard: (entries: readonly EntryId[]) => Promise<void>;
   log: Logger;
   everyMs: number;
+  /** How long a head may be no job before nobody is about to make it one. */
+  graceMs?: number;
 }
 
 /** A worker killed between admitting a message and making it a job delays it by no more than this. */
 export const RECONCILE_EVERY_MS = 5_000;
 /** Another process may be about to take a pass that is due. */
 const ASK_AGAIN_MS = 20;
+/** Longer than it takes to make a job of what was just admitted, or of what follows a settled message. */
+const GRACE_MS = 250;
 
 /**
  * Closes every gap between two steps of the flow, at the start and then regularly: pending entries are in their lane,
@@ -44,7 +48,7 @@ export function startReconciler(ports: ReconcilerPorts): Service {
 export async function reconcile(ports: Omit<ReconcilerPorts, 'everyMs'>): Promise<void> {
   const { heads, broken, restored } = await ports.lane.readmit();
   if (restored > 0) ports.log.warn({ restored }, 'pending entries were in no lane and were put back');
-  const missing = await ports.queue.missing(heads);
+  const missing = await abandonedOf(heads, ports);
   if (missing.broken > 0) ports.log.error({ broken: missing.broken }, 'jobs stood in no list of the queue');
   await ports.queue.add(missing.heads);
   const delays = await ports.queue.correctDelays(ports.lane.nowMs());
@@ -53,6 +57,21 @@ export async function reconcile(ports: Omit<ReconcilerPorts, 'everyMs'>): Promis
   const gone = await ports.lane.forgetConsumers();
   if (gone > 0) ports.log.info({ gone }, 'consumers that are gone were removed');
   await proveLedger(ports);
+}
+
+/**
+ * The heads that nobody makes a job. A head that is none yet is looked at again, by processes that started together at
+ * different times: else they, or a dispatcher, would all announce it, and its trace would show it several times.
+ */
+async function abandonedOf(
+  heads: readonly Head[],
+  { queue, graceMs = GRACE_MS }: Pick<ReconcilerPorts, 'queue' | 'graceMs'>,
+) {
+  const missing = await queue.missing(heads);
+  if (missing.heads.length === 0) return missing;
+  await pause(graceMs * (1 + Math.random()));
+  const abandoned = await queue.missing(missing.heads);
+  return { heads: abandoned.heads, broken: missing.broken + abandoned.broken };
 }
 
 /** Runs last, so that an unreadable ledger prevents no repair. */
