@@ -70,6 +70,7 @@ export async function startBench(
     instruments: { telemetry: ports.telemetry ?? silentTelemetry(), log, reach: createFailpoints(undefined) },
     files: { systemPrompt: 'bench', preserve: '', prices: new Map() },
     tools: ports.tools ?? withExclusions(NO_TOOLS),
+    limits: { summaryPatienceMs: 0 },
   });
   return {
     redis,

@@ -16,7 +16,7 @@ const HELP = `Usage: npm run bench [-- options]
 
 Measures this machine, on a private Redis (AOF everysec) with real BullMQ: each figure in ${ROUNDS} rounds, of which it prints
 the median and the spread. Read the ratios, not the rates: a machine is noisy, and both sides of a ratio share a round.
-Linux only. It takes about ten minutes.
+Linux only. It takes about twenty minutes.
 
   --json          for machines
   --only a,b      only these: ${MEASURES.map(({ name }) => name).join(', ')}
