@@ -6,6 +6,7 @@ import type { ShownMessage } from '../stand-in/telegram/chats.ts';
 import type { Evidence } from './evidence.ts';
 import { judge, USUAL_RULES } from './judge.ts';
 import { answer, CHAT, call, line, question, reply, sent, shown, sound, user } from './sound.ts';
+import { readChat } from './telling.ts';
 import type { Asked } from './traffic.ts';
 
 const SUMMARY = '[Summary of the earlier conversation, for reference.]';
@@ -219,6 +220,17 @@ test('a message is cancelled only by /stop, and a cancelled message must have no
   expect(violated({ ...cancelled, ledger: [line(1, 'failed'), line(2, 'command')] })).toEqual(['I1']);
   const untold = { ...cancelled, ...chatShows(answer(2)), asked: [question(1), question(2)] };
   expect(violated({ ...untold, ledger: [line(1, 'cancelled'), line(2)] })).toContain('I1');
+});
+
+test('a reply to a command that stands twice is not taken for that of a later command, unless that was written by then', () => {
+  const command = (number: number, atMs: number): Asked => ({ ...question(number), kind: 'new', text: '/new', atMs });
+  const asked = [command(1, 0), question(2), command(3, 350)];
+  const reply = (messageId: number) => shown(messageId, EN.newConversation);
+  const repeated = readChat(asked, [reply(1), reply(2), answer(2, 3), reply(4)]);
+  expect(repeated.late).toEqual([]);
+  expect(repeated.told.map(({ parts }) => parts.get(1))).toEqual([2, 1, 1]);
+  const overtaken = readChat([command(1, 0), question(2), command(3, 150)], [reply(1), reply(2), answer(2, 3)]);
+  expect(overtaken.late.map((told) => told.asked.number)).toEqual([2]);
 });
 
 test('an answer with a part that may be missing needs an alert and counts as unanswered', () => {

@@ -73,7 +73,7 @@ function gatewayPart(samples: Soaked['samples']): string[] {
   return [
     '## The gateway',
     '',
-    `It is the one that no fault killed or froze, with a heap of at most ${HEAP_MB} MB; handles are its open files and sockets. \`waiting\` is with Telegram, \`unanswered\` on the stream. The last third of the run may have ${percent(BOUNDS.shareOfMemory)} more memory and ${percent(BOUNDS.shareOfHandles)} more handles than the first, after ${BOUNDS.warmUpSeconds} seconds to warm up.`,
+    `It is the one that no fault killed or froze, with a heap of at most ${HEAP_MB} MB; handles are its open files and sockets. \`waiting\` is with Telegram, \`unanswered\` on the stream. The last third of the run may have ${percent(BOUNDS.shareOfMemory)} more memory, ${BOUNDS.windowsMb} MB for the windows that it holds, and ${percent(BOUNDS.shareOfHandles)} more handles than the first, after ${BOUNDS.warmUpSeconds} seconds to warm up.`,
     '',
     '| seconds | asked | waiting | unanswered | settled | gateway MB | handles | Redis MB | Redis keys |',
     '|---|---|---|---|---|---|---|---|---|',

@@ -77,8 +77,8 @@ test.each<[string, Use, RegExp]>([
   ],
   [
     'too many bytes are kept for each message',
-    use({ censuses: [census(0), census(100), census(500, size(LOGS, 1, 2e6)), census(1_000, size(LOGS, 1, 4e6))] }),
-    /^8000 bytes are kept of a message/,
+    use({ censuses: [census(0), census(100), census(500, size(LOGS, 1, 3e6)), census(1_000, size(LOGS, 1, 6e6))] }),
+    /^10000 bytes are kept of a message/,
   ],
   [
     'later messages leave more bytes than earlier ones',

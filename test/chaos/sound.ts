@@ -18,6 +18,7 @@ export const question = (number: number): Asked => ({
   kind: 'text',
   text: `[m00000${number}] lane entry?`,
   updateId: 500 + number,
+  atMs: 0,
 });
 
 /** A text that stands in the chat. */

@@ -95,10 +95,14 @@ class ChatReader {
     else this.#note(told, index, part, of, message);
   }
 
-  /** A reply to a command carries no number: it is the next such command's, or a repetition of the last one's. */
+  /**
+   * A reply to a command carries no number: it is that of the next such command, or where none was written yet, a
+   * repetition of the last one's.
+   */
   #readCommand(kind: AskKind, message: ShownMessage): void {
-    const ahead = this.#told.findIndex(({ asked }, index) => index >= this.#next && asked.kind === kind);
-    const index = ahead >= 0 ? ahead : this.#told.findLastIndex(({ asked }) => asked.kind === kind);
+    const isOf = ({ asked }: Told): boolean => asked.kind === kind && asked.atMs <= message.at;
+    const ahead = this.#told.findIndex((each, index) => index >= this.#next && isOf(each));
+    const index = ahead >= 0 ? ahead : this.#told.findLastIndex(isOf);
     const told = this.#told[index];
     if (told === undefined) this.#foreign.push(message);
     else this.#note(told, index, 1, 1, message);

@@ -14,6 +14,8 @@ export interface Asked {
   kind: AskKind;
   text: string;
   updateId: number;
+  /** When it was written. */
+  atMs: number;
 }
 
 /** What is written, and by how many. */
@@ -57,7 +59,7 @@ export function createTraffic(telegram: TelegramStandIn, plan: TrafficPlan, rand
   const ask = (chatId: number, kind: AskKind): void => {
     const number = asked.length + 1;
     const text = textOf(number, kind, random);
-    asked.push({ number, chatId, kind, text, updateId: telegram.say(chatId, text) });
+    asked.push({ number, chatId, kind, text, atMs: Date.now(), updateId: telegram.say(chatId, text) });
     for (const wait of waiting) if (asked.length >= wait.count) wait.resolve();
   };
   return {
