@@ -84,6 +84,22 @@ async function started(slots: number): Promise<Process> {
   return process;
 }
 
+/** A queue and the worker's side of its hand-over, without the worker. */
+async function withoutWorker() {
+  const redis = connectRedis(server.url, 'patient');
+  const handover = new Handover(redis);
+  const queue = openQueue(redis, keys, traceIdsOnly(), handover);
+  const options: QueueOptions = { connection: redis, prefix: keys.queuePrefix };
+  const backend = handover.workerSide(TURNS_QUEUE, options, { withBlockingConnection: true });
+  await backend.waitUntilReady();
+  const close = async (): Promise<void> => {
+    await queue.close();
+    await backend.close();
+    redis.disconnect();
+  };
+  return { redis, queue, backend, close };
+}
+
 async function blocked(): Promise<number> {
   return Number(/blocked_clients:(\d+)/.exec(await peek.info('clients'))?.[1]);
 }
@@ -136,35 +152,33 @@ test('a job of another process wakes a worker that waits', async () => {
   await whenRan(own, 1);
 });
 
-test('a wake-up that a full Redis does not take back ends the next wait', async () => {
-  const redis = connectRedis(server.url, 'patient');
-  const handover = new Handover(redis);
-  const queue = openQueue(redis, keys, traceIdsOnly(), handover);
-  const options: QueueOptions = { connection: redis, prefix: keys.queuePrefix };
-  const backend = handover.workerSide(TURNS_QUEUE, options, { withBlockingConnection: true });
-  await backend.waitUntilReady();
-  const woken = backend.waitForJob(LONG_S);
-  await until('blocking read', async () => ((await blocked()) > 0 ? true : undefined));
-  const added = queue.add([head(1)]);
-  await woken;
-  // The read goes on, and nobody waits. It gets a wake-up in the moment in which Redis becomes full.
-  await peek.multi().zadd(backend.toKey('marker'), 7, '1').config('SET', 'maxmemory', '1').exec();
-  await until('end of the read', async () => ((await blocked()) > 0 ? undefined : true));
-  expect(await backend.waitForJob(LONG_S)).toEqual({ member: '1', score: 7 });
-  await peek.config('SET', 'maxmemory', '0');
-  await added;
-  await queue.close();
-  await backend.close();
-  redis.disconnect();
-});
+test.each(['before it begins', 'meanwhile or before'])(
+  'a wake-up that a full Redis does not take back, %s, ends the next wait',
+  async (when) => {
+    const { redis, queue, backend, close } = await withoutWorker();
+    const woken = backend.waitForJob(LONG_S);
+    await until('blocking read', async () => ((await blocked()) > 0 ? true : undefined));
+    const added = queue.add([head(1)]);
+    await woken;
+    // The read goes on, and nobody waits. It gets a wake-up in the moment in which Redis becomes full.
+    await peek.multi().zadd(backend.toKey('marker'), 7, '1').config('SET', 'maxmemory', '1').exec();
+    await until('end of the read', async () => ((await blocked()) > 0 ? undefined : true));
+    if (when === 'before it begins') {
+      await until(
+        'refusal',
+        async () => /cmdstat_zadd:.*rejected_calls=1/.test(await peek.info('commandstats')) || undefined,
+      );
+      await redis.ping();
+    }
+    expect(await backend.waitForJob(LONG_S)).toEqual({ member: '1', score: 7 });
+    await peek.config('SET', 'maxmemory', '0');
+    await added;
+    await close();
+  },
+);
 
 test('a job is added although the worker that was to take it does not, and its next wait is as long as it says', async () => {
-  const redis = connectRedis(server.url, 'patient');
-  const handover = new Handover(redis);
-  const queue = openQueue(redis, keys, traceIdsOnly(), handover);
-  const options: QueueOptions = { connection: redis, prefix: keys.queuePrefix };
-  const backend = handover.workerSide(TURNS_QUEUE, options, { withBlockingConnection: true });
-  await backend.waitUntilReady();
+  const { queue, backend, close } = await withoutWorker();
   const woken = backend.waitForJob(5);
   const added = queue.add([head(1)]);
   expect(await woken).toEqual({ member: '0', score: 0 });
@@ -173,9 +187,7 @@ test('a job is added although the worker that was to take it does not, and its n
   expect(performance.now() - startedMs).toBeLessThan(SOON_MS);
   await added;
   expect(await seen.getJobState('m-1-0')).toBe('waiting');
-  await queue.close();
-  await backend.close();
-  redis.disconnect();
+  await close();
 });
 
 test('a job is added once although the step in which a worker was to take it fails', async () => {

@@ -122,7 +122,8 @@ export class Handover {
 
   async #waitForJob(backend: RedisQueueBackend, listen: Listen, seconds: number): Promise<News> {
     this.#idleUntilMs = undefined;
-    const kept = this.#takeKeptNews();
+    const kept = this.#keptNews;
+    this.#keptNews = undefined;
     if (kept) return kept;
     const wait = Promise.withResolvers<News>();
     this.#wait = wait;
@@ -146,7 +147,8 @@ export class Handover {
     try {
       const news = await listen(seconds);
       this.#isListening = false;
-      if (this.#wait) this.#endWait()?.resolve(news);
+      const wait = this.#endWait();
+      if (wait) wait.resolve(news);
       else if (news) await this.#passOn(backend, news);
     } catch (error) {
       this.#isListening = false;
@@ -163,12 +165,6 @@ export class Handover {
       if (wait) wait.resolve(news);
       else this.#keptNews = news;
     }
-  }
-
-  #takeKeptNews(): News {
-    const news = this.#keptNews ?? null;
-    this.#keptNews = undefined;
-    return news;
   }
 }
 
