@@ -28,6 +28,8 @@ COPY package.json spillway.ts ./
 COPY shared ./shared
 COPY producer ./producer
 COPY worker ./worker
+COPY scripts/bundle.mjs ./scripts/
+RUN node scripts/bundle.mjs
 
 # A new volume that is mounted here gets this owner.
 RUN mkdir -p /data/blobs && chown node:node /data/blobs && chmod 700 /data/blobs
@@ -38,7 +40,7 @@ EXPOSE 8080
 HEALTHCHECK --interval=15s --timeout=5s --start-period=20s --retries=3 \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.HTTP_PORT}/healthz`).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
 
-# Node itself is process 1, so that SIGTERM reaches the gateway and starts its drain. Other roles: producer/main.ts,
-# worker/main.ts, and worker/cli/main.ts for the command line.
+# Node itself is process 1, so that SIGTERM reaches the gateway and starts its drain. Other roles: .cache/bundle/producer/main.js
+# and .cache/bundle/worker/main.js. The command line is worker/cli/main.ts.
 ENTRYPOINT ["node"]
-CMD ["spillway.ts"]
+CMD [".cache/bundle/spillway.js"]

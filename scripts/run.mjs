@@ -14,6 +14,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } 
 import { constants } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { bundle, PROGRAMS } from './bundle.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const oldestNodeMajor = 24;
@@ -30,10 +31,23 @@ if (given.length === 0) stopWith(2, 'Usage: node scripts/run.mjs [--as-shell] [n
 if (!isInstalled()) await installOnce();
 const node = pickNode();
 const path = [dirname(node), process.env.PATH ?? ''].join(delimiter);
-const flags = ['--disable-warning=ExperimentalWarning', ...given];
+const flags = ['--disable-warning=ExperimentalWarning', ...(await bundled(given))];
 const env = { NODE_COMPILE_CACHE: compileCache, ...process.env, PATH: path };
 if (asShell) process.stdout.write(shellCommand(env, [node, ...flags]));
 else process.exitCode = await runToEnd(node, flags, { stdio: 'inherit', env });
+
+/** The same words, with a program's bundle in its place. */
+async function bundled(words) {
+  if (!words.some((word) => PROGRAMS.includes(word))) return words;
+  try {
+    const built = await bundle(root);
+    return words.map((word) => built[word] ?? word);
+  } catch (error) {
+    const why = error.message.split('\n', 1)[0];
+    process.stderr.write(`No bundle was made (${why}), so the sources run: the start takes longer and more memory.\n`);
+    return words;
+  }
+}
 
 /** What a shell runs to become that process. */
 function shellCommand({ NODE_COMPILE_CACHE, PATH }, words) {

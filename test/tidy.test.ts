@@ -77,6 +77,7 @@ const LOADED_LATE: Readonly<Record<string, readonly string[]>> = {
     './status.ts',
   ],
   'worker/cli/check.ts': ['../tools/mcp/client.ts'],
+  'test/integration/bundle.test.ts': ['part'],
 };
 
 const FILE_LINES_MAX = 300;
@@ -218,6 +219,10 @@ test('the product is short: median file 80 lines, nine of ten files 180 and nine
 
 test('only shared/base/config.ts reads process.env', () => {
   expect(product.filter((file) => file !== 'shared/base/config.ts' && /\bprocess\.env\b/.test(read(file)))).toEqual([]);
+});
+
+test('a source of the product asks for its own folder alone, which is all that a bundle keeps true of its place', () => {
+  expect(product.filter((file) => /\bimport\.meta\.(?!dirname\b)/.test(read(file)))).toEqual([]);
 });
 
 test('no module mocks, default exports or meaningless folder names such as utils', () => {

@@ -2,22 +2,8 @@
  * Tests the suite itself: each mutant is a copy of the product with one safeguard taken out, and the scenario that should
  * notice must go red. A mutation whose text is not found is an error, so that this list stays true.
  */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { cp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
-import { PROJECT_ROOT } from '../../shared/base/project.ts';
-import { BARE_ENV } from '../fixture/environment.ts';
-import { temporaryFolder } from '../fixture/redis.ts';
 import type { Invariant } from './judge.ts';
-
-/** One text that is replaced in a file of the product. */
-export interface Mutation {
-  file: string;
-  from: string;
-  to: string;
-}
+import { inMutantCopy, type Mutation } from './mutant-copy.ts';
 
 /** A safeguard that is taken out, and the scenario that should notice. */
 export interface Mutant {
@@ -40,8 +26,6 @@ export interface Survey {
   printed: string;
 }
 
-const COPIED = ['producer', 'worker', 'shared', 'test', 'package.json', 'tsconfig.json', 'spillway.ts'];
-const LINKED = ['node_modules', '.cache'];
 /** Many times what the sound product needs in these scenarios. */
 const PATIENCE_S = 6;
 const MUTANT_MS = 150_000;
@@ -238,56 +222,8 @@ export const MUTANTS: readonly Mutant[] = [
 export async function surveyMutant(mutant: Mutant, seed: number): Promise<Survey> {
   const { name, scenario, violates } = mutant;
   const given = ['--only', scenario, '--seed', String(seed), '--patience', String(PATIENCE_S)];
-  const { code, printed } = await inMutantCopy(mutant, 'test/chaos/main.ts', given, MUTANT_MS);
+  const { code, printed } = await inMutantCopy(mutant.mutations, 'test/chaos/main.ts', given, MUTANT_MS);
   // Only that violation counts: a copy that does not start would be red for nothing.
   const isCaught = code === 1 && printed.includes('VIOLATED') && printed.includes(`\n  ${violates}, `);
   return { name, scenario, violates, isCaught, printed };
-}
-
-/** Runs a program of a copy with the mutant in it. Rejects when a text to replace is not found once. */
-export async function inMutantCopy(
-  { mutations }: Mutant,
-  program: string,
-  args: readonly string[],
-  timeoutMs: number,
-): Promise<{ code: number | null; printed: string }> {
-  const folder = await temporaryFolder();
-  try {
-    for (const name of COPIED) await cp(join(PROJECT_ROOT, name), join(folder, name), { recursive: true });
-    for (const name of LINKED) await symlink(join(PROJECT_ROOT, name), join(folder, name));
-    for (const mutation of mutations) await mutate(folder, mutation);
-    return await run(join(folder, program), args, timeoutMs);
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
-}
-
-async function mutate(folder: string, { file, from, to }: Mutation): Promise<void> {
-  const path = join(folder, file);
-  const before = await readFile(path, 'utf8');
-  const found = before.split(from).length - 1;
-  if (found !== 1) throw new Error(`${file} holds the text to replace ${found} times, not once: ${from}`);
-  await writeFile(
-    path,
-    before.replace(from, () => to),
-  );
-}
-
-async function run(
-  program: string,
-  args: readonly string[],
-  timeoutMs: number,
-): Promise<{ code: number | null; printed: string }> {
-  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', program, ...args], {
-    env: BARE_ENV,
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  // SIGTERM lets it end what it started.
-  const timer = setTimeout(() => child.kill('SIGTERM'), timeoutMs);
-  const end = (): void => void child.kill('SIGTERM');
-  process.once('exit', end);
-  const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);
-  clearTimeout(timer);
-  process.off('exit', end);
-  return { code, printed: `${stdout}${stderr}` };
 }

@@ -1,12 +1,14 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { chmod, copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { constants } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, expect, test } from '@jest/globals';
+import { PROGRAMS } from '../../scripts/bundle.mjs';
 import { isRunning } from '../../shared/base/machine.ts';
+import { bundledNode, giveBundler, installedLock, writeClone } from '../fixture/clone.ts';
 import { environmentWith, searchPath } from '../fixture/environment.ts';
 import { temporaryFolder } from '../fixture/redis.ts';
 
@@ -17,34 +19,11 @@ afterEach(async () => {
   for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
 });
 
-const bundledNode = join('node_modules', `node-${process.platform}-${process.arch}`, 'bin', 'node');
-const lock = JSON.stringify({
-  packages: {
-    '': { name: 'clone' },
-    'node_modules/needed': { version: '1.0.0' },
-    'node_modules/test-only': { version: '1.0.0', dev: true },
-    'node_modules/other-platform': { version: '1.0.0', optional: true },
-  },
-});
-const installedLock = JSON.stringify({
-  packages: { 'node_modules/needed': { version: '1.0.0' }, 'node_modules/test-only': { version: '1.0.0' } },
-});
-
-/** A folder that looks like a clone: the two start scripts, a lock, and programs of its own ahead on the PATH. */
+/** A clone in a folder of its own. */
 async function clone(files: Record<string, string>, name = 'clone'): Promise<string> {
   const around = await temporaryFolder();
   cleanUps.push(() => rm(around, { recursive: true, force: true }));
-  const folder = join(around, name);
-  for (const script of [join('scripts', 'run.mjs'), join('.ci', 'run')]) {
-    await mkdir(dirname(join(folder, script)), { recursive: true });
-    await copyFile(join(root, script), join(folder, script));
-  }
-  for (const [file, content] of Object.entries({ 'package-lock.json': lock, ...files })) {
-    await mkdir(dirname(join(folder, file)), { recursive: true });
-    await writeFile(join(folder, file), content);
-    if (content.startsWith('#!')) await chmod(join(folder, file), 0o755);
-  }
-  return folder;
+  return writeClone(join(around, name), files);
 }
 
 const installed = { 'node_modules/.package-lock.json': installedLock };
@@ -108,6 +87,28 @@ test('falls back to the Node that started it when the one from node_modules does
   expect(await run(folder, ['file.ts'])).toEqual({ code: 7, stdout: `${process.execPath}\n`, stderr: '' });
 });
 
+/** All programs go into one bundle, which those that a test does not start are part of. */
+const programs = Object.fromEntries(PROGRAMS.map((file) => [file, '']));
+const saysWhere = { 'worker/main.ts': 'const where: string = import.meta.url;\nconsole.log(where);\n' };
+
+test('runs the bundle of a program', async () => {
+  const folder = await clone({ ...installed, ...programs, ...saysWhere });
+  await giveBundler(folder);
+  const { code, stdout, stderr } = await run(folder, ['worker/main.ts']);
+  expect({ code, stdout, stderr }).toEqual({
+    code: 0,
+    stdout: `file://${join(folder, '.cache', 'bundle', 'worker', 'main.js')}\n`,
+    stderr: '',
+  });
+});
+
+test('runs the source of a program where no bundle can be made, and says so', async () => {
+  const folder = await clone({ ...installed, ...saysWhere });
+  const { code, stdout, stderr } = await run(folder, ['worker/main.ts']);
+  expect({ code, stdout }).toEqual({ code: 0, stdout: `file://${join(folder, 'worker', 'main.ts')}\n` });
+  expect(stderr).toMatch(/^No bundle was made \(.*esbuild.*\), so the sources run: .*\n$/);
+});
+
 test('forwards signals to the script, and exits with 128 plus the signal that ended it', async () => {
   const file = `
     process.on('SIGTERM', () => { console.log('draining'); setTimeout(() => process.exit(9), 50); });
@@ -163,12 +164,13 @@ test('npm start, producer and worker leave nothing between npm and the process, 
 });
 
 test('npm start works in a folder with a quote and a space in its name, and fails as the install does', async () => {
-  const files = { 'bin/npm': '#!/bin/sh\nexit 146\n', 'spillway.ts': 'console.log(process.env.NODE_COMPILE_CACHE)' };
-  const folder = await clone(files, "it's here");
+  const says = { 'spillway.ts': 'console.log(process.env.NODE_COMPILE_CACHE)' };
+  const folder = await clone({ 'bin/npm': '#!/bin/sh\nexit 146\n', ...programs, ...says }, "it's here");
   const start = (await npmScripts()).start ?? '';
   expect(await ended(launch(folder, 'sh', ['-c', start]))).toMatchObject({ code: 1, stdout: '' });
   await mkdir(join(folder, 'node_modules'));
   await writeFile(join(folder, 'node_modules', '.package-lock.json'), installedLock);
+  await giveBundler(folder);
   const env = { NODE_COMPILE_CACHE: join(folder, 'compiled') };
   const started = await ended(launch(folder, 'sh', ['-c', start], env));
   expect(started).toEqual({ code: 0, stdout: `${env.NODE_COMPILE_CACHE}\n`, stderr: '' });

@@ -1,6 +1,6 @@
 import { basename } from 'node:path';
 import { Redis } from 'ioredis';
-import type { Mutation } from '../chaos/mutants.ts';
+import type { Mutation } from '../chaos/mutant-copy.ts';
 import { freshRedis } from '../fixture/redis.ts';
 
 /** Runs work over a Redis of its own that writes no file. Its scripts are the product's, with these mutations. */

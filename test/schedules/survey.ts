@@ -1,4 +1,5 @@
-import { inMutantCopy, type Mutant } from '../chaos/mutants.ts';
+import { inMutantCopy } from '../chaos/mutant-copy.ts';
+import type { Mutant } from '../chaos/mutants.ts';
 import { onRedis } from './connection.ts';
 import { explore, shrink } from './explore.ts';
 import { firstSeen, linesOf } from './report.ts';
@@ -34,7 +35,7 @@ async function surveyScripts({ name, mutations }: Mutant, seed: number, count: n
 
 async function surveyCopy(mutant: Mutant, seed: number, count: number): Promise<Survey> {
   const args = ['--until-red', '--seed', String(seed), '--count', String(count)];
-  const { code, printed } = await inMutantCopy(mutant, 'test/schedules/main.ts', args, TIMEOUT_MS);
+  const { code, printed } = await inMutantCopy(mutant.mutations, 'test/schedules/main.ts', args, TIMEOUT_MS);
   const [, schedules, seen = ''] = FOUND.exec(printed) ?? [];
   // A copy that does not start is red for nothing.
   const isFound = code === 1 && schedules !== undefined;

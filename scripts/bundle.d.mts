@@ -1,0 +1,8 @@
+export declare const PROGRAMS: readonly string[];
+
+/** The file to run in place of each program, up to date with the sources and the lock. */
+export declare function bundle(
+  root: string,
+  programs?: readonly string[],
+  folder?: string,
+): Promise<Record<string, string>>;

@@ -1,0 +1,124 @@
+import { execFile } from 'node:child_process';
+import { mkdir, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { bundle } from '../../scripts/bundle.mjs';
+import { PROJECT_ROOT } from '../../shared/base/project.ts';
+import { BARE_ENV } from '../fixture/environment.ts';
+import { bundlePrograms } from '../fixture/programs.ts';
+import { temporaryFolder } from '../fixture/redis.ts';
+
+const LATE = 'await import';
+const DAY_MS = 24 * 60 * 60_000;
+let folder: string;
+
+beforeEach(async () => {
+  folder = await temporaryFolder();
+});
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+const write = async (file: string, content: string): Promise<void> => {
+  await mkdir(join(folder, file, '..'), { recursive: true });
+  await writeFile(join(folder, file), content);
+};
+const made = async (program = 'a/main.ts'): Promise<string> =>
+  (await bundle(folder, [program], 'bundle'))[program] ?? '';
+const run = async (program: string): Promise<string> =>
+  (await promisify(execFile)(process.execPath, [program], { env: { ...BARE_ENV } })).stdout.trim();
+const parts = async (): Promise<string[]> =>
+  (await readdir(join(folder, 'bundle'), { recursive: true, withFileTypes: true }))
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name));
+
+/** A program with a part that it loads late. */
+async function givenProgram(words: string): Promise<void> {
+  await write('package-lock.json', '{}');
+  await write('scripts/bundle.mjs', '');
+  await write('a/main.ts', `const { said } = ${LATE}('../b/late.ts');\nconsole.log(said, import.meta.dirname);\n`);
+  await write('b/late.ts', `export const said: string = '${words}';\n`);
+}
+
+test('a bundle does what its sources do, and each source knows its own folder', async () => {
+  await givenProgram('first');
+  expect(await run(await made())).toBe(`first ${join(folder, 'a')}`);
+});
+
+test('a bundle is made once, and anew when a source or the lock changes', async () => {
+  await givenProgram('first');
+  await made();
+  const stamp = join(folder, 'bundle', 'stamp.json');
+  const { mtimeMs } = await stat(stamp);
+  await made();
+  expect((await stat(stamp)).mtimeMs).toBe(mtimeMs);
+  await write('b/late.ts', `export const said = 'second';\n`);
+  expect(await run(await made())).toBe(`second ${join(folder, 'a')}`);
+  const second = (await stat(stamp)).mtimeMs;
+  await write('package-lock.json', '{"packages":{}}');
+  await made();
+  expect((await stat(stamp)).mtimeMs).toBeGreaterThan(second);
+});
+
+test('a source that is gone is an error, and the bundle of before does not stand in for it', async () => {
+  await givenProgram('first');
+  await made();
+  await rm(join(folder, 'b'), { recursive: true });
+  await expect(made()).rejects.toThrow(/late\.ts/);
+});
+
+test('a process that runs with an older bundle finds for a month what it has yet to load', async () => {
+  await givenProgram('first');
+  await made();
+  const first = (await parts()).filter((part) => part.includes('late'));
+  const longAgo = new Date(Date.now() - 40 * DAY_MS);
+  for (const part of await parts()) await utimes(part, longAgo, longAgo);
+  await write('b/late.ts', `export const said = 'second';\n`);
+  await made();
+  expect(await parts()).toEqual(expect.arrayContaining(first));
+  for (const part of first) await utimes(part, longAgo, longAgo);
+  await write('b/late.ts', `export const said = 'third';\n`);
+  await made();
+  expect(await parts()).not.toEqual(expect.arrayContaining(first));
+  expect(await run(await made())).toBe(`third ${join(folder, 'a')}`);
+});
+
+test('many starts at once get one whole bundle', async () => {
+  await givenProgram('first');
+  const programs = await Promise.all(Array.from({ length: 5 }, () => made()));
+  expect(await Promise.all(programs.map(run))).toEqual(programs.map(() => `first ${join(folder, 'a')}`));
+  expect((await parts()).filter((part) => part.endsWith('.part'))).toEqual([]);
+});
+
+test('a logged error names the place in the source', async () => {
+  await givenProgram('first');
+  await write(
+    'a/main.ts',
+    `import { describeError } from '${join(PROJECT_ROOT, 'shared/base/log.ts')}';
+interface Gone {
+  words: string;
+}
+function fail(gone?: Gone) {
+  throw new Error(gone?.words ?? 'gone');
+}
+try {
+  fail();
+} catch (error) {
+  console.log(describeError(error).stack);
+}
+`,
+  );
+  const place = join(folder, 'a', 'main.ts');
+  expect(await run(await made())).toMatch(new RegExp(`at fail \\(file://${place}:6:9\\)\\n.* at file://${place}:9:`));
+});
+
+test('every part of the programs loads, also those that are needed late', async () => {
+  const programs = new Set(Object.values(await bundlePrograms()));
+  const stamp = await readFile(join(PROJECT_ROOT, '.cache', 'bundle-of-tests', 'stamp.json'), 'utf8');
+  const { files } = JSON.parse(stamp) as { files: string[] };
+  const loadable = files.filter((part) => part.endsWith('.js') && !programs.has(part));
+  expect(loadable.length).toBeGreaterThan(10);
+  const load = 'for (const part of process.argv.slice(1)) await import(part);';
+  const args = ['--disable-warning=ExperimentalWarning', '--input-type=module', '-e', load, '--', ...loadable];
+  const { stderr } = await promisify(execFile)(process.execPath, args, { env: { ...BARE_ENV } });
+  expect(stderr).toBe('');
+});
