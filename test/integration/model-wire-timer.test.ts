@@ -1,4 +1,4 @@
-import { once } from 'node:events';
+import { getEventListeners, once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
 import { openWire } from '../../worker/model/claude/silence.ts';
@@ -26,25 +26,25 @@ afterEach(async () => {
 const post = (signal: AbortSignal) => ({ method: 'POST', body: '{}', signal });
 
 test('each chunk restarts the idle timer, and its end aborts the call', async () => {
-  const wire = openWire(IDLE_MS);
-  const body = (await wire.fetch(endpoint.url, post(wire.silent))).body?.getReader();
+  const wire = openWire(IDLE_MS, new AbortController().signal);
+  const body = (await wire.fetch(endpoint.url, post(wire.signal))).body?.getReader();
   for (let n = 0; n < 5; n++) {
     await body?.read();
     jest.advanceTimersByTime(IDLE_MS - 1);
-    expect(wire.silent.aborted).toBe(false);
+    expect(wire.isSilent()).toBe(false);
     sendEvent(response, 'ping');
   }
   await body?.read();
   jest.advanceTimersByTime(IDLE_MS);
-  expect(wire.silent.aborted).toBe(true);
+  expect(wire.isSilent()).toBe(true);
   await expect(body?.read()).rejects.toThrow();
   wire.close();
   expect(jest.getTimerCount()).toBe(0);
 });
 
 test('a chunk that comes after the end of the call starts no timer', async () => {
-  const wire = openWire(IDLE_MS);
-  const body = (await wire.fetch(endpoint.url, post(wire.silent))).body?.getReader();
+  const wire = openWire(IDLE_MS, new AbortController().signal);
+  const body = (await wire.fetch(endpoint.url, post(wire.signal))).body?.getReader();
   await body?.read();
   wire.close();
   sendEvent(response, 'ping');
@@ -53,10 +53,26 @@ test('a chunk that comes after the end of the call starts no timer', async () =>
 });
 
 test('cancelling the body closes the connection', async () => {
-  const wire = openWire(IDLE_MS);
-  const taken = await wire.fetch(endpoint.url, post(wire.silent));
+  const wire = openWire(IDLE_MS, new AbortController().signal);
+  const taken = await wire.fetch(endpoint.url, post(wire.signal));
   const closed = once(response, 'close');
   await taken.body?.cancel();
   await closed;
   wire.close();
+});
+
+test('the end of the caller aborts the call, and leaves nothing with a caller who lives on', async () => {
+  const caller = new AbortController();
+  const wire = openWire(IDLE_MS, caller.signal);
+  const body = (await wire.fetch(endpoint.url, post(wire.signal))).body?.getReader();
+  await body?.read();
+  caller.abort();
+  await expect(body?.read()).rejects.toThrow();
+  expect([wire.signal.aborted, wire.isSilent()]).toEqual([true, false]);
+  wire.close();
+  expect(openWire(IDLE_MS, caller.signal).signal.aborted).toBe(true);
+
+  const living = new AbortController();
+  openWire(IDLE_MS, living.signal).close();
+  expect(getEventListeners(living.signal, 'abort')).toEqual([]);
 });

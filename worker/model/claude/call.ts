@@ -13,7 +13,7 @@ import type { WireRequest } from '../rules/rules.ts';
 import { readUsage } from '../usage.ts';
 import type { ClaudeOptions } from './adapter.ts';
 import { classifyForeign } from './foreign-body.ts';
-import { openWire, type Wire } from './silence.ts';
+import { openWire, over, type Wire } from './silence.ts';
 
 /** The result of one call, and what the SDK threw where there is no answer. */
 interface Sent {
@@ -45,11 +45,10 @@ export class Call {
 
   /** Sends the request and waits for its end; a failure is a value. */
   async send(client: Anthropic, request: WireRequest, onHeaders: (headers: Headers) => void): Promise<Sent> {
-    const wire = openWire(this.#options.idleMs, onHeaders);
-    const signal = AbortSignal.any([this.#signal, wire.silent]);
+    const wire = openWire(this.#options.idleMs, this.#signal, onHeaders);
     try {
-      const { messages } = client.withOptions({ fetch: wire.fetch });
-      const stream = messages.stream(request as unknown as Parameters<typeof messages.stream>[0], { signal });
+      const { messages } = client;
+      const stream = messages.stream(request as unknown as Parameters<typeof messages.stream>[0], over(wire));
       this.#listen(stream);
       return { result: { ok: true, answer: answerOf(await stream.finalMessage()) } };
     } catch (error) {
@@ -78,7 +77,7 @@ export class Call {
 
   #failureOf(wire: Wire, error: unknown): Failure {
     if (this.#signal.aborted) return { kind: 'transient', reason: 'aborted' };
-    if (wire.silent.aborted) return { kind: 'transient', reason: 'timeout' };
+    if (wire.isSilent()) return { kind: 'transient', reason: 'timeout' };
     const foreign = wire.foreign();
     if (foreign !== undefined && !this.#draft.message) return classifyForeign(foreign);
     const failure = classify(error);

@@ -1,4 +1,5 @@
 import type Anthropic from '@anthropic-ai/sdk';
+import { fetchOverWire } from './silence.ts';
 
 /** Where the SDK calls. */
 export interface ClientOptions {
@@ -15,5 +16,6 @@ export interface ClientOptions {
  */
 export async function openClient({ apiKey, baseURL, isTraced = false }: ClientOptions): Promise<Anthropic> {
   const { default: Client } = await import('@anthropic-ai/sdk');
-  return new Client({ apiKey, baseURL, maxRetries: 0, logLevel: 'off', openTelemetry: { traces: isTraced } });
+  const openTelemetry = { traces: isTraced };
+  return new Client({ apiKey, baseURL, fetch: fetchOverWire, maxRetries: 0, logLevel: 'off', openTelemetry });
 }

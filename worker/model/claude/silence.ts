@@ -1,12 +1,16 @@
+import type Anthropic from '@anthropic-ai/sdk';
+
 /**
  * What one call shows below the SDK. The SDK hides pings, waits for ever on a stream that falls silent, and takes any
  * body of a 200 for a stream of events.
  */
 export interface Wire {
-  /** Passed to the SDK for this one call. */
+  /** The requests of this one call. */
   readonly fetch: typeof fetch;
-  /** Aborts when no byte came for too long, the wait for the headers included. */
-  readonly silent: AbortSignal;
+  /** Aborts when the caller does, and when no byte came for too long, the wait for the headers included. */
+  readonly signal: AbortSignal;
+  /** Whether no byte came for too long. */
+  isSilent(): boolean;
   /** Whether the server has taken the call: it has begun a stream. */
   isTaken(): boolean;
   /** The beginning of a body that is a page or plain JSON instead of a stream; bounded. */
@@ -15,35 +19,56 @@ export interface Wire {
   close(): void;
 }
 
+/** What the SDK passes on to `fetch` with a request. */
+type Wired = RequestInit & { wire?: Wire };
+
 const NO_STREAM = /^(?:application\/(?:\w+\+)?json|text\/html|application\/xhtml)/i;
 /** An error stands in the first lines of a body, or the body is not an error. */
 const FOREIGN_CHARS_MAX = 8_192;
 
+/** The options of a request that goes over this wire, whichever client sends it: a client for each call is dear. */
+export function over(wire: Wire): Anthropic.RequestOptions {
+  const wired: Wired = { wire };
+  return { signal: wire.signal, fetchOptions: wired as NonNullable<Anthropic.RequestOptions['fetchOptions']> };
+}
+
+/** The client's `fetch`: each request goes over the wire that its call has opened for it. */
+export const fetchOverWire: typeof fetch = (input, init) => {
+  const { wire, ...rest }: Wired = init ?? {};
+  return (wire?.fetch ?? fetch)(input, rest);
+};
+
 /**
- * Opens the wire for one call. Every byte counts as a sign of life: a ping, a comment, the middle of an event.
- * `onHeaders` gets the headers of the response.
+ * Opens the wire for one call, which `caller` can abort. Every byte counts as a sign of life: a ping, a comment, the
+ * middle of an event. `onHeaders` gets the headers of the response.
  */
-export function openWire(idleMs: number, onHeaders: (headers: Headers) => void = () => {}): Wire {
-  const silence = new AbortController();
-  let timer = setTimeout(() => silence.abort(), idleMs);
+export function openWire(idleMs: number, caller: AbortSignal, onHeaders: (headers: Headers) => void = () => {}): Wire {
+  const ended = new AbortController();
+  const end = (): void => ended.abort();
+  if (caller.aborted) end();
+  else caller.addEventListener('abort', end);
+  let isSilent = false;
+  const timer = setTimeout(() => {
+    isSilent = true;
+    end();
+  }, idleMs);
   let isOpen = true;
   let taken = false;
   let foreign: string | undefined;
-  const hear = (): void => {
-    clearTimeout(timer);
-    // A chunk may still arrive after the call has ended, and nothing would stop the timer that it starts.
-    if (isOpen) timer = setTimeout(() => silence.abort(), idleMs);
-  };
+  // A chunk may still arrive after the call has ended, and nothing would stop the timer that it starts.
+  const hear = (): void => void (isOpen && timer.refresh());
   const read = (chunk: Uint8Array, decoder: TextDecoder): void => {
     if (foreign !== undefined && foreign.length < FOREIGN_CHARS_MAX) foreign += decoder.decode(chunk, { stream: true });
   };
   return {
-    silent: silence.signal,
+    signal: ended.signal,
+    isSilent: () => isSilent,
     isTaken: () => taken,
     foreign: () => foreign?.slice(0, FOREIGN_CHARS_MAX),
     close() {
       isOpen = false;
       clearTimeout(timer);
+      caller.removeEventListener('abort', end);
     },
     async fetch(input, init) {
       const response = await fetch(input, init);
@@ -56,22 +81,28 @@ export function openWire(idleMs: number, onHeaders: (headers: Headers) => void =
   };
 }
 
-/** The same response, reporting each chunk of its body before it is read. An abort and an error pass through. */
+/** The same response, reporting each chunk of its body before it is read. An abort, a cancel and an error pass through. */
 function overheard(
   response: Response,
   hear: () => void,
   read: (chunk: Uint8Array, decoder: TextDecoder) => void,
 ): Response {
   const decoder = new TextDecoder();
-  const body = response.body?.pipeThrough(
-    new TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>({
-      transform(chunk, out) {
+  const reader = response.body?.getReader();
+  if (!reader) return response;
+  const body = new ReadableStream<Uint8Array<ArrayBuffer>>(
+    {
+      async pull(out) {
+        const { done, value } = await reader.read();
+        if (done) return out.close();
         hear();
-        read(chunk, decoder);
-        out.enqueue(chunk);
+        read(value, decoder);
+        out.enqueue(value);
       },
-    }),
+      cancel: (reason) => reader.cancel(reason),
+    },
+    { highWaterMark: 0 },
   );
   const { status, statusText, headers } = response;
-  return body ? new Response(body, { status, statusText, headers }) : response;
+  return new Response(body, { status, statusText, headers });
 }
