@@ -88,7 +88,6 @@ async function write(root, programs, into, stamp) {
     platform: 'node',
     format: 'esm',
     target: 'node24',
-    keepNames: true,
     sourcemap: 'external',
     sourcesContent: false,
     external: LEFT_IN_PLACE,

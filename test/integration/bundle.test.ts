@@ -111,14 +111,38 @@ try {
   expect(await run(await made())).toMatch(new RegExp(`at fail \\(file://${place}:6:9\\)\\n.* at file://${place}:9:`));
 });
 
-test('every part of the programs loads, also those that are needed late', async () => {
+/** The parts of what tests spawn, and those among them that start something. */
+async function givenPrograms(): Promise<{ parts: readonly string[]; programs: ReadonlySet<string> }> {
   const programs = new Set(Object.values(await bundlePrograms()));
   const stamp = await readFile(join(PROJECT_ROOT, '.cache', 'bundle-of-tests', 'stamp.json'), 'utf8');
   const { files } = JSON.parse(stamp) as { files: string[] };
-  const loadable = files.filter((part) => part.endsWith('.js') && !programs.has(part));
+  return { programs, parts: files.filter((file) => file.endsWith('.js')) };
+}
+
+test('every part of the programs loads, also those that are needed late', async () => {
+  const { parts, programs } = await givenPrograms();
+  const loadable = parts.filter((part) => !programs.has(part));
   expect(loadable.length).toBeGreaterThan(10);
   const load = 'for (const part of process.argv.slice(1)) await import(part);';
   const args = ['--disable-warning=ExperimentalWarning', '--input-type=module', '-e', load, '--', ...loadable];
   const { stderr } = await promisify(execFile)(process.execPath, args, { env: { ...BARE_ENV } });
   expect(stderr).toBe('');
+});
+
+test.each([
+  'ReplyError',
+  'UnrecoverableError',
+  'DelayedError',
+  'WaitingError',
+  'WaitingChildrenError',
+  'RateLimitError',
+])('the bundle keeps the name of the class %s, which somebody reads', async (name) => {
+  const { parts } = await givenPrograms();
+  const texts = await Promise.all(parts.map((part) => readFile(part, 'utf8')));
+  const declared = texts.flatMap((text) =>
+    [...text.matchAll(/\b(?:var \w+ = )?class (?:\w+ )?extends \w+ \{/g)].map(([found]) => found),
+  );
+  const own = declared.filter((found) => new RegExp(`\\b_?${name}\\d*\\b`).test(found));
+  expect(own.length).toBeGreaterThan(0);
+  expect(own.filter((found) => !new RegExp(`^(?:var ${name} = class|class ${name}) extends`).test(found))).toEqual([]);
 });
