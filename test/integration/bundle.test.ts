@@ -129,20 +129,18 @@ test('every part of the programs loads, also those that are needed late', async 
   expect(stderr).toBe('');
 });
 
-test.each([
-  'ReplyError',
-  'UnrecoverableError',
-  'DelayedError',
-  'WaitingError',
-  'WaitingChildrenError',
-  'RateLimitError',
-])('the bundle keeps the name of the class %s, which somebody reads', async (name) => {
-  const { parts } = await givenPrograms();
-  const texts = await Promise.all(parts.map((part) => readFile(part, 'utf8')));
-  const declared = texts.flatMap((text) =>
-    [...text.matchAll(/\b(?:var \w+ = )?class (?:\w+ )?extends \w+ \{/g)].map(([found]) => found),
-  );
-  const own = declared.filter((found) => new RegExp(`\\b_?${name}\\d*\\b`).test(found));
-  expect(own.length).toBeGreaterThan(0);
-  expect(own.filter((found) => !new RegExp(`^(?:var ${name} = class|class ${name}) extends`).test(found))).toEqual([]);
-});
+test.each(['ReplyError', 'UnrecoverableError', 'DelayedError', 'WaitingError', 'WaitingChildrenError'])(
+  'the bundle keeps the name of the class %s, which somebody reads',
+  async (name) => {
+    const { parts } = await givenPrograms();
+    const texts = await Promise.all(parts.map((part) => readFile(part, 'utf8')));
+    const declared = texts.flatMap((text) =>
+      [...text.matchAll(/\b(?:var \w+ = )?class (?:\w+ )?extends \w+ \{/g)].map(([found]) => found),
+    );
+    const own = declared.filter((found) => new RegExp(`\\b_?${name}\\d*\\b`).test(found));
+    expect(own.length).toBeGreaterThan(0);
+    expect(own.filter((found) => !new RegExp(`^(?:var ${name} = class|class ${name}) extends`).test(found))).toEqual(
+      [],
+    );
+  },
+);
