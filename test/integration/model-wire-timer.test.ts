@@ -1,7 +1,7 @@
 import { getEventListeners, once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
-import { openWire } from '../../worker/model/claude/silence.ts';
+import { openWire, type Wire } from '../../worker/model/claude/silence.ts';
 import { type ScriptedEndpoint, sendEvent, startEndpoint } from '../fixture/scripted-endpoint.ts';
 
 const IDLE_MS = 60_000;
@@ -23,11 +23,15 @@ afterEach(async () => {
   await endpoint.close();
 });
 
-const post = (signal: AbortSignal) => ({ method: 'POST', body: '{}', signal });
+/** Posts as the SDK does: the wire goes with the request. */
+function post(wire: Wire): Promise<Response> {
+  const request = { url: endpoint.url, method: 'POST', body: '{}', headers: new Headers(), signal: wire.signal };
+  return Promise.resolve(wire.listen(request, ({ url, ...init }) => fetch(url, init), {} as never));
+}
 
 test('each chunk restarts the idle timer, and its end aborts the call', async () => {
   const wire = openWire(IDLE_MS, new AbortController().signal);
-  const body = (await wire.fetch(endpoint.url, post(wire.signal))).body?.getReader();
+  const body = (await post(wire)).body?.getReader();
   for (let n = 0; n < 5; n++) {
     await body?.read();
     jest.advanceTimersByTime(IDLE_MS - 1);
@@ -44,7 +48,7 @@ test('each chunk restarts the idle timer, and its end aborts the call', async ()
 
 test('a chunk that comes after the end of the call starts no timer', async () => {
   const wire = openWire(IDLE_MS, new AbortController().signal);
-  const body = (await wire.fetch(endpoint.url, post(wire.signal))).body?.getReader();
+  const body = (await post(wire)).body?.getReader();
   await body?.read();
   wire.close();
   sendEvent(response, 'ping');
@@ -54,7 +58,7 @@ test('a chunk that comes after the end of the call starts no timer', async () =>
 
 test('cancelling the body closes the connection', async () => {
   const wire = openWire(IDLE_MS, new AbortController().signal);
-  const taken = await wire.fetch(endpoint.url, post(wire.signal));
+  const taken = await post(wire);
   const closed = once(response, 'close');
   await taken.body?.cancel();
   await closed;
@@ -64,7 +68,7 @@ test('cancelling the body closes the connection', async () => {
 test('the end of the caller aborts the call, and leaves nothing with a caller who lives on', async () => {
   const caller = new AbortController();
   const wire = openWire(IDLE_MS, caller.signal);
-  const body = (await wire.fetch(endpoint.url, post(wire.signal))).body?.getReader();
+  const body = (await post(wire)).body?.getReader();
   await body?.read();
   caller.abort();
   await expect(body?.read()).rejects.toThrow();

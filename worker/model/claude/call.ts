@@ -13,7 +13,7 @@ import type { WireRequest } from '../rules/rules.ts';
 import { readUsage } from '../usage.ts';
 import type { ClaudeOptions } from './adapter.ts';
 import { classifyForeign } from './foreign-body.ts';
-import { openWire, over, type Wire } from './silence.ts';
+import { openWire, type Wire } from './silence.ts';
 
 /** The result of one call, and what the SDK threw where there is no answer. */
 interface Sent {
@@ -48,7 +48,8 @@ export class Call {
     const wire = openWire(this.#options.idleMs, this.#signal, onHeaders);
     try {
       const { messages } = client;
-      const stream = messages.stream(request as unknown as Parameters<typeof messages.stream>[0], over(wire));
+      const body = request as unknown as Parameters<typeof messages.stream>[0];
+      const stream = messages.stream(body, { signal: wire.signal, middleware: [wire.listen] });
       this.#listen(stream);
       return { result: { ok: true, answer: answerOf(await stream.finalMessage()) } };
     } catch (error) {

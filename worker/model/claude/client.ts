@@ -1,5 +1,4 @@
 import type Anthropic from '@anthropic-ai/sdk';
-import { fetchOverWire } from './silence.ts';
 
 /** Where the SDK calls. */
 export interface ClientOptions {
@@ -16,6 +15,5 @@ export interface ClientOptions {
  */
 export async function openClient({ apiKey, baseURL, isTraced = false }: ClientOptions): Promise<Anthropic> {
   const { default: Client } = await import('@anthropic-ai/sdk');
-  const openTelemetry = { traces: isTraced };
-  return new Client({ apiKey, baseURL, fetch: fetchOverWire, maxRetries: 0, logLevel: 'off', openTelemetry });
+  return new Client({ apiKey, baseURL, maxRetries: 0, logLevel: 'off', openTelemetry: { traces: isTraced } });
 }

@@ -1,12 +1,12 @@
-import type Anthropic from '@anthropic-ai/sdk';
+import type { Middleware } from '@anthropic-ai/sdk/core/middleware';
 
 /**
  * What one call shows below the SDK. The SDK hides pings, waits for ever on a stream that falls silent, and takes any
  * body of a 200 for a stream of events.
  */
 export interface Wire {
-  /** The requests of this one call. */
-  readonly fetch: typeof fetch;
+  /** Goes with the request of this one call. */
+  readonly listen: Middleware;
   /** Aborts when the caller does, and when no byte came for too long, the wait for the headers included. */
   readonly signal: AbortSignal;
   /** Whether no byte came for too long. */
@@ -19,24 +19,9 @@ export interface Wire {
   close(): void;
 }
 
-/** What the SDK passes on to `fetch` with a request. */
-type Wired = RequestInit & { wire?: Wire };
-
 const NO_STREAM = /^(?:application\/(?:\w+\+)?json|text\/html|application\/xhtml)/i;
 /** An error stands in the first lines of a body, or the body is not an error. */
 const FOREIGN_CHARS_MAX = 8_192;
-
-/** The options of a request that goes over this wire, whichever client sends it: a client for each call is dear. */
-export function over(wire: Wire): Anthropic.RequestOptions {
-  const wired: Wired = { wire };
-  return { signal: wire.signal, fetchOptions: wired as NonNullable<Anthropic.RequestOptions['fetchOptions']> };
-}
-
-/** The client's `fetch`: each request goes over the wire that its call has opened for it. */
-export const fetchOverWire: typeof fetch = (input, init) => {
-  const { wire, ...rest }: Wired = init ?? {};
-  return (wire?.fetch ?? fetch)(input, rest);
-};
 
 /**
  * Opens the wire for one call, which `caller` can abort. Every byte counts as a sign of life: a ping, a comment, the
@@ -70,8 +55,8 @@ export function openWire(idleMs: number, caller: AbortSignal, onHeaders: (header
       clearTimeout(timer);
       caller.removeEventListener('abort', end);
     },
-    async fetch(input, init) {
-      const response = await fetch(input, init);
+    async listen(request, next) {
+      const response = await next(request);
       hear();
       onHeaders(response.headers);
       if (response.ok && NO_STREAM.test(response.headers.get('content-type') ?? '')) foreign = '';
