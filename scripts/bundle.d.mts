@@ -1,3 +1,4 @@
+/** What a user starts. */
 export declare const PROGRAMS: readonly string[];
 
 /** The file to run in place of each program, up to date with the sources and the lock. */

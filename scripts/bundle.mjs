@@ -18,7 +18,7 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /** What a user starts. */
@@ -55,34 +55,51 @@ const KEPT_MS = 30 * 24 * 60 * 60_000;
 export async function bundle(root, programs = PROGRAMS, folder = join('.cache', 'bundle')) {
   const into = join(root, folder);
   const stamp = join(into, 'stamp.json');
-  if (!isCurrent(root, programs, stamp)) await write(root, programs, into, stamp);
+  const old = readStamp(stamp);
+  if (!isCurrent(root, programs, old)) await write(root, programs, into, stamp, old);
   return Object.fromEntries(programs.map((program) => [program, entryOf(into, program)]));
 }
 
-function isCurrent(root, programs, stamp) {
-  if (!existsSync(stamp)) return false;
-  const { sources, digest } = JSON.parse(readFileSync(stamp, 'utf8'));
-  return digest === digestOf(root, programs, sources);
+/** What the bundle was made of and consists of. A machine that lost its power may have left a stamp that says nothing. */
+function readStamp(stamp) {
+  try {
+    return JSON.parse(readFileSync(stamp, 'utf8'));
+  } catch {
+    return { files: {} };
+  }
 }
 
-function digestOf(root, programs, sources) {
+function isCurrent(root, programs, { sources, digest, files }) {
+  if (digest === undefined) return false;
+  const contents = sources.map((source) => [source, contentOf(root, source)]);
+  return digest === digestOf(root, programs, contents) && Object.entries(files).every(isWhole);
+}
+
+function isWhole([file, bytes]) {
+  return statSync(file, { throwIfNoEntry: false })?.size === bytes;
+}
+
+function contentOf(root, source) {
+  const file = join(root, source);
+  return existsSync(file) ? readFileSync(file, 'utf8') : 'absent';
+}
+
+function digestOf(root, programs, contents) {
   const hash = createHash('sha256').update(JSON.stringify([root, programs, LEFT_IN_PLACE]));
-  for (const source of ['package-lock.json', 'scripts/bundle.mjs', ...sources]) {
-    const file = join(root, source);
-    hash.update(existsSync(file) ? readFileSync(file) : 'absent').update('\0');
-  }
+  for (const [source, content] of contents) hash.update(`${source}\0${content}\0`);
   return hash.digest('hex');
 }
 
-async function write(root, programs, into, stamp) {
+async function write(root, programs, into, stamp, old) {
+  // What is built is what was read: a source may change meanwhile.
+  const read = new Map(['package-lock.json', 'scripts/bundle.mjs'].map((name) => [name, contentOf(root, name)]));
   const { build } = await import('esbuild');
-  const { outputFiles, metafile } = await build({
+  const { outputFiles } = await build({
     absWorkingDir: root,
     entryPoints: programs,
     outbase: '.',
     outdir: into,
     write: false,
-    metafile: true,
     bundle: true,
     splitting: true,
     platform: 'node',
@@ -93,18 +110,18 @@ async function write(root, programs, into, stamp) {
     external: LEFT_IN_PLACE,
     banner: { js: REQUIRE },
     logLevel: 'silent',
-    plugins: [inPlace(root)],
+    plugins: [inPlace(root, read)],
   });
-  const sources = Object.keys(metafile.inputs).filter(isOurs);
-  const files = outputFiles.filter(({ path, text }) => !path.endsWith('.map') || JSON.parse(text).sources.some(isOurs));
+  const written = outputFiles.filter(
+    ({ path, text }) => !path.endsWith('.map') || JSON.parse(text).sources.some(isOurs),
+  );
   const entries = programs.map((program) => entryOf(into, program));
   // A program comes after the parts that it imports: somebody else may start it at this moment.
-  files.sort((a, b) => entries.includes(a.path) - entries.includes(b.path));
-  const old = existsSync(stamp) ? JSON.parse(readFileSync(stamp, 'utf8')).files : [];
-  for (const { path, contents } of files) writeWhole(path, contents);
-  const names = files.map(({ path }) => path);
-  writeWhole(stamp, JSON.stringify({ digest: digestOf(root, programs, sources), sources, files: names }));
-  sweep(into, old, new Set([stamp, ...names]));
+  written.sort((a, b) => entries.includes(a.path) - entries.includes(b.path));
+  for (const { path, contents } of written) writeWhole(path, contents);
+  const files = Object.fromEntries(written.map(({ path, contents }) => [path, contents.length]));
+  writeWhole(stamp, JSON.stringify({ digest: digestOf(root, programs, read), sources: [...read.keys()], files }));
+  sweep(into, Object.keys(old.files), new Set([stamp, ...Object.keys(files)]));
 }
 
 function isOurs(source) {
@@ -115,15 +132,17 @@ function entryOf(into, program) {
   return join(into, program.replace(/\.ts$/, '.js'));
 }
 
-/** A source knows its own folder, from which it reads what lies beside it, such as Lua. */
-function inPlace(root) {
+/** A source knows its own folder, from which it reads what lies beside it, such as Lua. Notes what it reads. */
+function inPlace(root, read) {
   return {
     name: 'in-place',
     setup({ onLoad }) {
       onLoad({ filter: /\.ts$/ }, ({ path }) => {
-        if (!isOurs(path.slice(root.length))) return undefined;
-        const source = readFileSync(path, 'utf8');
-        return { loader: 'ts', contents: source.replaceAll('import.meta.dirname', JSON.stringify(dirname(path))) };
+        const source = relative(root, path);
+        if (!isOurs(source)) return undefined;
+        const content = readFileSync(path, 'utf8');
+        read.set(source, content);
+        return { loader: 'ts', contents: content.replaceAll('import.meta.dirname', JSON.stringify(dirname(path))) };
       });
     },
   };

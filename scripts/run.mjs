@@ -36,12 +36,13 @@ const env = { NODE_COMPILE_CACHE: compileCache, ...process.env, PATH: path };
 if (asShell) process.stdout.write(shellCommand(env, [node, ...flags]));
 else process.exitCode = await runToEnd(node, flags, { stdio: 'inherit', env });
 
-/** The same words, with a program's bundle in its place. */
+/** The same words, with the bundle of the program that they start in its place. */
 async function bundled(words) {
-  if (!words.some((word) => PROGRAMS.includes(word))) return words;
+  const at = words.findIndex((word) => !word.startsWith('-'));
+  if (!PROGRAMS.includes(words[at])) return words;
   try {
     const built = await bundle(root);
-    return words.map((word) => built[word] ?? word);
+    return [...words.slice(0, at), built[words[at]], ...words.slice(at + 1)];
   } catch (error) {
     const why = error.message.split('\n', 1)[0];
     process.stderr.write(`No bundle was made (${why}), so the sources run: the start takes longer and more memory.\n`);

@@ -43,7 +43,6 @@ export const offerUnit: RunStep = async ({ terminal, file }) => {
 
 /** A unit that runs the gateway from its folder. Pure. */
 export function unitOf({ user, folder, node, envFile }: Service): string {
-  const started = quoted(node).replaceAll('$', '$$$$');
   return `[Unit]
 Description=Spillway, a Telegram gateway to Claude
 Wants=network-online.target
@@ -53,9 +52,7 @@ After=network-online.target redis-server.service
 User=${plain(user)}
 WorkingDirectory=${plain(folder)}
 Environment=${quoted(`SPILLWAY_ENV_FILE=${envFile}`)}
-# Makes the bundle when the sources have changed.
-ExecStartPre=${started} scripts/bundle.mjs
-ExecStart=${started} .cache/bundle/spillway.js
+ExecStart=${quoted(node).replaceAll('$', '$$$$')} spillway.ts
 Restart=always
 RestartSec=2
 # 2 means that the configuration is wrong: another start would not help.

@@ -102,6 +102,12 @@ test('runs the bundle of a program', async () => {
   });
 });
 
+test('hands an argument on as it is, also when it names a program', async () => {
+  const folder = await clone({ ...installed, ...programs, 'file.ts': 'console.log(process.argv[2]);\n' });
+  await giveBundler(folder);
+  expect((await run(folder, ['file.ts', 'worker/main.ts'])).stdout).toBe('worker/main.ts\n');
+});
+
 test('runs the source of a program where no bundle can be made, and says so', async () => {
   const folder = await clone({ ...installed, ...saysWhere });
   const { code, stdout, stderr } = await run(folder, ['worker/main.ts']);

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdir, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, stat, truncate, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
@@ -66,6 +66,34 @@ test('a source that is gone is an error, and the bundle of before does not stand
   await expect(made()).rejects.toThrow(/late\.ts/);
 });
 
+test('a source that changes while the bundle is made is in the next one', async () => {
+  await givenProgram('first');
+  await write('a/main.ts', `import '../b/slow.ts';\nconsole.log('before');\n`);
+  const slow = join(folder, 'b', 'slow.ts');
+  await promisify(execFile)('mkfifo', [slow]);
+  // The pipe opens when the bundler reads it, which is after it has read the program that imports it.
+  const change = `exec 3> '${slow}'; echo "console.log('after');" > '${join(folder, 'a', 'main.ts')}'; echo 'export {};' >&3`;
+  const changed = promisify(execFile)('sh', ['-c', change]);
+  expect(await run(await made())).toBe('before');
+  await changed;
+  await rm(slow);
+  await write('b/slow.ts', 'export {};\n');
+  expect(await run(await made())).toBe('after');
+});
+
+test.each<[string, (part: string) => Promise<void>]>([
+  ['is gone', (part) => rm(part)],
+  ['is empty, as after a loss of power', (part) => truncate(part)],
+])('a bundle of which a file %s is made anew', async (_what, injure) => {
+  await givenProgram('first');
+  const program = await made();
+  for (const part of await parts()) {
+    await injure(part);
+    expect(await made()).toBe(program);
+    expect(await run(program)).toBe(`first ${join(folder, 'a')}`);
+  }
+});
+
 test('a process that runs with an older bundle finds for a month what it has yet to load', async () => {
   await givenProgram('first');
   await made();
@@ -115,8 +143,8 @@ try {
 async function givenPrograms(): Promise<{ parts: readonly string[]; programs: ReadonlySet<string> }> {
   const programs = new Set(Object.values(await bundlePrograms()));
   const stamp = await readFile(join(PROJECT_ROOT, '.cache', 'bundle-of-tests', 'stamp.json'), 'utf8');
-  const { files } = JSON.parse(stamp) as { files: string[] };
-  return { programs, parts: files.filter((file) => file.endsWith('.js')) };
+  const { files } = JSON.parse(stamp) as { files: Record<string, number> };
+  return { programs, parts: Object.keys(files).filter((file) => file.endsWith('.js')) };
 }
 
 test('every part of the programs loads, also those that are needed late', async () => {

@@ -5,13 +5,12 @@ test('a unit runs the gateway from its folder, as its owner, with its settings f
   const unit = unitOf({ user: 'me', folder: '/opt/spillway', node: '/usr/bin/node', envFile: '/opt/spillway/.env' });
   expect(unit).toContain('\nUser=me\nWorkingDirectory=/opt/spillway\n');
   expect(unit).toContain('\nEnvironment="SPILLWAY_ENV_FILE=/opt/spillway/.env"\n');
-  expect(unit).toContain('\nExecStartPre="/usr/bin/node" scripts/bundle.mjs\n');
-  expect(unit).toContain('\nExecStart="/usr/bin/node" .cache/bundle/spillway.js\n');
+  expect(unit).toContain('\nExecStart="/usr/bin/node" spillway.ts\n');
 });
 
 test('what systemd would expand in a path is escaped', () => {
   const unit = unitOf({ user: 'me', folder: '/a b/100%', node: '/n$x/"node"', envFile: '/e' });
   expect(unit).toContain('\nWorkingDirectory=/a b/100%%\n');
   expect(unit).toContain('\nReadWritePaths="/a b/100%%"\n');
-  expect(unit).toContain('\nExecStart="/n$$x/\\"node\\"" .cache/bundle/spillway.js\n');
+  expect(unit).toContain('\nExecStart="/n$$x/\\"node\\"" spillway.ts\n');
 });
