@@ -6,9 +6,8 @@ import { usageCommands } from '../lane/usage-book.ts';
 import { fill, keptIn } from '../media/fill.ts';
 import { HISTORY_BYTES_MAX } from '../model/body-size.ts';
 import { cacheLifetime } from '../model/cache-lifetime.ts';
-import { type Count, countRequest } from '../model/count.ts';
+import { type Count, countRequest, estimateFixed } from '../model/count.ts';
 import type { Failure } from '../model/errors/failure.ts';
-import { estimateText } from '../model/estimate.ts';
 import type { MessageParam, ModelAnswer, ModelResult, OnText } from '../model/port.ts';
 import type { Room } from '../model/room.ts';
 import type { Repair } from '../model/rules/repair.ts';
@@ -74,14 +73,12 @@ const TURN_TIMES = 20;
 export async function callModel(ports: CallPorts, call: Call, signal: AbortSignal): Promise<Called> {
   const { attempt, opened, room, calibration } = call;
   const messages = view(opened.window);
-  const tools = ports.tools.specs();
   const maxTokens = attempt.maxOutputTokens ?? Math.min(room.outputTokens, call.modelOutputTokens ?? room.outputTokens);
-  const { serverTools } = ports.settings;
-  const allTools = [...tools, ...serverTools];
-  const fixed = { system: ports.settings.systemPrompt, tools: allTools.length === 0 ? '' : JSON.stringify(allTools) };
+  const { systemPrompt: system, serverTools } = ports.settings;
+  const fixed = { system, tools: ports.tools.specs(), serverTools };
   const sent: Sent = {
     count: countRequest(fixed, opened.window, messages, ports.settings.modelName, calibration),
-    fixedTokens: Math.ceil((estimateText(fixed.system) + estimateText(fixed.tools)) * calibration),
+    fixedTokens: Math.ceil(estimateFixed(fixed) * calibration),
     askedOutputTokens: maxTokens,
   };
   const counted = tooLarge(call, sent.count);

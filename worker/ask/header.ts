@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto';
+import { BoundedMap } from '../../shared/base/bounded-map.ts';
 import { clip } from '../../shared/base/text.ts';
 import type { DueReminder, InboundMessage } from '../../shared/flow/message.ts';
 import type { ChatKey } from '../../shared/redis/keys.ts';
@@ -18,6 +19,9 @@ export const HEADER_NOTE =
 
 const NAME_CHARS = 64;
 const CODE_CHARS = 6;
+const CODES_KEPT = 1_000;
+const MINUTE_MS = 60_000;
+const TIMES_KEPT = 100;
 /** A message that waited longer than this shows both times. */
 const LATE_MS = 5 * 60_000;
 
@@ -71,11 +75,30 @@ function quoted({ answers }: InboundMessage): string[] {
  * changes, so it needs no storage.
  */
 export function chatCode(secret: string, chat: ChatKey): string {
-  return `#${createHmac('sha256', secret).update(chat).digest('base64url').slice(0, CODE_CHARS)}`;
+  const of = `${chat} ${secret}`;
+  const known = codes.get(of);
+  if (known !== undefined) return known;
+  const code = `#${createHmac('sha256', secret).update(chat).digest('base64url').slice(0, CODE_CHARS)}`;
+  codes.set(of, code);
+  return code;
 }
 
-/** "Sunday 2026-11-22 15:20". */
+/** Every message of a chat has its code. */
+const codes = new BoundedMap<string, string>(CODES_KEPT);
+
+/** "Sunday 2026-11-22 15:20". What arrives in one minute shares it. */
 function timeIn(timeZone: string, ms: number): string {
+  const of = `${Math.floor(ms / MINUTE_MS)} ${timeZone}`;
+  const known = times.get(of);
+  if (known !== undefined) return known;
+  const time = formatted(timeZone, ms);
+  times.set(of, time);
+  return time;
+}
+
+const times = new BoundedMap<string, string>(TIMES_KEPT);
+
+function formatted(timeZone: string, ms: number): string {
   const parts = formatFor(timeZone).formatToParts(ms);
   const part = (type: Intl.DateTimeFormatPartTypes) => parts.find((each) => each.type === type)?.value ?? '';
   return `${part('weekday')} ${part('year')}-${part('month')}-${part('day')} ${part('hour')}:${part('minute')}`;

@@ -56,7 +56,9 @@ export class Handover {
   /** Makes the queue's access to Redis. */
   readonly queueSide: BackendFactory<RedisQueueBackend> = (...given) => {
     const backend = createRedisBackend(...given);
-    const addJobs: AddJobs = backend.addJobs.bind(backend);
+    // What is sent in one tick is one write anyway, and BullMQ's pipelines cost more than the commands in them.
+    const addJobs: AddJobs = (jobs) =>
+      Promise.all(jobs.map(({ job, jobId, parentKeyOpts }) => backend.addJob(job, jobId, parentKeyOpts)));
     backend.addJobs = (jobs) => this.#offerTo(jobs, addJobs) ?? addJobs(jobs);
     return backend;
   };

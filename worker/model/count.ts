@@ -18,8 +18,9 @@ export interface Count {
 /** Everything that is sent but not stored in the window. */
 export interface FixedParts {
   system: string;
-  /** The tools' definitions, serialised. */
-  tools: string;
+  /** The same list for as long as the tools are the same. */
+  tools: readonly object[];
+  serverTools: readonly object[];
 }
 
 /** Records that change how earlier records are sent. */
@@ -64,9 +65,20 @@ export function countRequest(
     const estimated = window.records.slice(at + 1).reduce((sum, record) => sum + estimateRecord(record), 0);
     return { tokens: Math.ceil(known + estimated * calibration), known, estimated };
   }
-  const estimated =
-    REQUEST_TOKENS + estimateText(fixed.system) + estimateText(fixed.tools) + estimateMessages(messages);
+  const estimated = REQUEST_TOKENS + estimateFixed(fixed) + estimateMessages(messages);
   return { tokens: Math.ceil(estimated * calibration), known: 0, estimated };
+}
+
+const fixedBefore = new WeakMap<readonly object[], FixedParts & { tokens: number }>();
+
+/** Estimates the fixed parts. They are those of the request before, nearly always, and are then not read again. Pure. */
+export function estimateFixed({ system, tools, serverTools }: FixedParts): number {
+  const before = fixedBefore.get(tools);
+  if (before?.system === system && before.serverTools === serverTools) return before.tokens;
+  const all = [...tools, ...serverTools];
+  const tokens = estimateText(system) + (all.length === 0 ? 0 : estimateText(JSON.stringify(all)));
+  fixedBefore.set(tools, { system, tools, serverTools, tokens });
+  return tokens;
 }
 
 /** What a whole request may cost as input, without knowing its chat. Pure. */

@@ -1,3 +1,4 @@
+import { steadyList } from './steady-list.ts';
 import { type OmittedTool, type Toolbox, type ToolSpec, toolError } from './toolbox.ts';
 
 /** A toolbox from which tools can be removed. */
@@ -17,13 +18,8 @@ export interface Exclusions {
  */
 export function withExclusions<Box extends Toolbox>(box: Box): Box & Exclusions {
   const excluded = new Map<string, string>();
-  let shown: readonly ToolSpec[] = [];
-  const specs = () => {
-    const now = box.specs().filter(({ name }) => !excluded.has(name));
-    const isSame = now.length === shown.length && now.every((spec, at) => spec === shown[at]);
-    if (!isSame) shown = now;
-    return shown;
-  };
+  const steady = steadyList<ToolSpec>();
+  const specs = () => steady(box.specs().filter(({ name }) => !excluded.has(name)));
   return {
     ...box,
     specs,

@@ -30,6 +30,18 @@ test('midnight is hour 0, and times are right on both sides of a clock change', 
   expect(at(Date.UTC(2026, 9, 25, 1, 30))).toContain('2026-10-25 02:30');
 });
 
+test('the messages of one minute share their time, and those of the next have their own', () => {
+  const at = (ms: number, timeZone = 'UTC') => header({ sentAtMs: ms }, { timeZone, nowMs: ms });
+  const minuteMs = Date.UTC(2026, 10, 22, 14, 21);
+  expect([minuteMs - 1, minuteMs, minuteMs + 59_999, minuteMs + 60_000].map((ms) => at(ms).slice(-10))).toEqual([
+    '14:20 UTC]',
+    '14:21 UTC]',
+    '14:21 UTC]',
+    '14:22 UTC]',
+  ]);
+  expect(at(minuteMs, 'Asia/Taipei')).toContain('22:21 Asia/Taipei');
+});
+
 test('the header of a message that waited also states when it is read', () => {
   expect(header({}, { nowMs: SENT_MS + 3 * 3600_000 })).toBe(
     '[#q7f3xA sent Sunday 2026-11-22 14:20, read Sunday 2026-11-22 17:20 UTC]',

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { tokenizerFactor } from '../../../../worker/model/catalog.ts';
-import { type Count, calibrate, countRequest, usableTokens } from '../../../../worker/model/count.ts';
+import { type Count, calibrate, countRequest, estimateFixed, usableTokens } from '../../../../worker/model/count.ts';
 import type { LogRecord } from '../../../../worker/session/record.ts';
 import { view, type Window } from '../../../../worker/session/view.ts';
 import { KINDS, textOfKind } from '../../../fixture/mixed-corpus.ts';
@@ -30,7 +30,7 @@ function realTokens(window: Window, model: string, ratio: number): number {
 }
 
 function counted(window: Window, model: string, calibration: number): Count {
-  return countRequest({ system: SYSTEM, tools: '' }, window, view(window), model, calibration);
+  return countRequest({ system: SYSTEM, tools: [], serverTools: [] }, window, view(window), model, calibration);
 }
 
 /** Plays conversations of mixed content; returns the relative error of the first and of the last count of each. */
@@ -125,4 +125,16 @@ test('a calibration is at most 2.5, moves half the way, and ignores small or neg
   expect(calibrate(undefined, count(1_000), 1_000_000)).toBe(2.5);
   expect(calibrate(1.1, count(50), 500)).toBe(1.1);
   expect(calibrate(1.1, count(1_000, 9_000), 8_000)).toBe(1.1);
+});
+
+test('the fixed parts are estimated again when the prompt, the tools or the server tools have changed', () => {
+  const [tools, serverTools] = [[{ name: 'a' }], [{ type: 'web_search' }]];
+  const fixed = { system: SYSTEM, tools, serverTools };
+  const tokens = estimateFixed(fixed);
+  expect(estimateFixed({ ...fixed })).toBe(tokens);
+  expect(estimateFixed({ ...fixed, system: `${SYSTEM} ${SYSTEM}` })).toBeGreaterThan(tokens);
+  expect(estimateFixed({ ...fixed, tools: [...tools, { name: 'another' }] })).toBeGreaterThan(tokens);
+  expect(estimateFixed({ ...fixed, serverTools: [] })).toBeLessThan(tokens);
+  expect(estimateFixed(fixed)).toBe(tokens);
+  expect(estimateFixed({ system: '', tools: [], serverTools: [] })).toBe(0);
 });

@@ -62,7 +62,7 @@ test.each<[string, { inputTokens: number; outputTokens: number } | undefined]>([
 ])('usage: %s is ignored by the next count [pi#1382, #5526]', (_, usage) => {
   const answer = { ...assistantSays('half an ans'), model: MODEL, ...(usage && { usage }) } as LogRecord;
   const window = { head: undefined, records: [userSays('x'.repeat(9_000)), answer, userSays('go on')], omitted: 0 };
-  const count = countRequest({ system: '', tools: '' }, window, view(window), MODEL, 1);
+  const count = countRequest({ system: '', tools: [], serverTools: [] }, window, view(window), MODEL, 1);
   expect(count.known).toBe(0);
   expect(count.tokens).toBeGreaterThan(1_000);
 });
@@ -72,7 +72,7 @@ test('usage: a count from before a compaction is ignored after it [pi#1860]', ()
   const answer = { ...assistantSays('long'), model: MODEL, usage } as LogRecord;
   const compacted: LogRecord = { ...STAMP, t: 'compaction', summary: 'short', records: 0 };
   const window = { head: compacted, records: [userSays('a'), answer, compacted, userSays('go on')], omitted: 0 };
-  const count = countRequest({ system: '', tools: '' }, window, view(window), MODEL, 1);
+  const count = countRequest({ system: '', tools: [], serverTools: [] }, window, view(window), MODEL, 1);
   expect(count.tokens).toBeLessThan(1_000);
 });
 

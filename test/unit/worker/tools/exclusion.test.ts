@@ -69,3 +69,13 @@ test('keeps the other members of a toolbox, such as stop() and its name', async 
   await box.stop();
   expect([box.name, stopped]).toEqual(['mcp', 1]);
 });
+
+test('joined toolboxes list the same array until a tool comes or goes', () => {
+  const first = boxOf('a');
+  const box = joinToolboxes([first, boxOf('b')]);
+  const before = box.specs();
+  expect(box.specs()).toBe(before);
+  first.list = [...first.list, spec('c')];
+  expect(box.specs().map(({ name }) => name)).toEqual(['a', 'c', 'b']);
+  expect(box.specs()).not.toBe(before);
+});
