@@ -73,8 +73,8 @@ export function answered(
 ): Decision {
   const { answer, sent, byFallback } = called;
   const record = recordOf(attempt, called);
-  const words =
-    [answer.text, earlierWords(opened, attempt), attempt.texts.nothingToAdd].find((said) => said.trim() !== '') ?? '';
+  const said = answer.text.trim() === '' ? earlierWords(opened, attempt) : answer.text;
+  const words = said === '' ? attempt.texts.nothingToAdd : said;
   const sourced = withSources(words, sourcesOf([...ownBlocks(opened, attempt), ...answer.content]));
   const { texts, untold } = attempt;
   const compacted = untold > 0 ? [`_${texts.compacted(untold)}_`] : [];
