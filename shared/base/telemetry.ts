@@ -18,6 +18,7 @@ import { registerTraceIds } from './trace-ids.ts';
  * | `send inbound` | producer | the entry is on the stream | `messaging.message.id`, `spillway.duplicate` |
  * | `send turns` | producer | the lane's head became a job | `messaging.message.id` |
  * | `process <queue>` | consumer | BullMQ's own, one per run of the job | BullMQ's |
+ * | `delay <queue>` | internal | BullMQ's own: a run that threw is tried again | BullMQ's |
  * | `lane.wait` | internal | a message waited for its first attempt, 50 ms or more | `spillway.wait.reason`: what took longer, `lane` (until it was the first of its lane, and a job) or `queue` (until a worker had a slot); `spillway.wait.lane_ms` |
  * | `retry.wait` | internal | the time since the attempt before | `spillway.reason`: why that one ended |
  * | `turn.started` | internal | an attempt runs for a second already: so that it shows while it does | those of `turn` at its start |

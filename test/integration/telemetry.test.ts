@@ -105,7 +105,6 @@ test('every emitted span is in the table, and each message has its own trace', a
     'anthropic.messages.create',
     'anthropic.models.retrieve',
     'process turns',
-    'complete turns',
   ]);
   expect([...new Set(otlp.spans.map(({ name }) => name))].filter((name) => !table.has(name))).toEqual([]);
   for (const traceId of traces) {

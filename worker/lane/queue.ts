@@ -6,6 +6,7 @@ import type { RedisClient } from '../../shared/redis/connection.ts';
 import { type EntryId, jobIdOf, type Keys, type LaneKey, TURNS_QUEUE } from '../../shared/redis/keys.ts';
 import { bindScript } from '../../shared/redis/script.ts';
 import { Handover } from './handover.ts';
+import { keepJobSpans } from './job-spans.ts';
 import type { Head } from './lane.ts';
 import type { Share } from './slots.ts';
 
@@ -82,6 +83,7 @@ export function openQueue(
     },
   };
   const queue = new Queue<TurnJob>(TURNS_QUEUE, options, handover.queueSide);
+  keepJobSpans(queue);
   queue.on('error', () => {});
   const scripts = import.meta.dirname;
   const missing = bindScript<[number[], number]>(redis, join(scripts, 'missing.lua'));
@@ -163,6 +165,7 @@ export function openWorker(
     removeOnFail: { count: 0 },
   };
   const worker = new Worker<TurnJob>(TURNS_QUEUE, run, settings, options.handover.workerSide);
+  keepJobSpans(worker);
   worker.on('lockRenewalFailed', (ids: string[]) => {
     for (const id of ids) worker.cancelJob(id, 'lock lost');
   });
