@@ -2,7 +2,6 @@ import {
   type Attributes,
   type Context,
   context,
-  propagation,
   ROOT_CONTEXT,
   type Span,
   SpanKind,
@@ -10,6 +9,7 @@ import {
   trace,
 } from '@opentelemetry/api';
 import type { RunningTurns } from './running-turns.ts';
+import { readTraceparent } from './traceparent.ts';
 
 export interface SpanOptions {
   kind?: SpanKind;
@@ -34,12 +34,12 @@ export function createSpans(
   scope: string,
   { turns, turnName, isExporting }: { turns: RunningTurns; turnName: string; isExporting: boolean },
 ): RunInSpan {
+  const tracer = trace.getTracer(scope);
   return async (name, attributes, work, options = {}) => {
     const parent = parentContext(options);
     const known = isExporting || options.root ? undefined : ownSpan(parent);
     const kind = options.kind ?? SpanKind.INTERNAL;
-    const span =
-      known ?? trace.getTracer(scope).startSpan(name, { attributes, kind, root: options.root ?? false }, parent);
+    const span = known ?? tracer.startSpan(name, { attributes, kind, root: options.root ?? false }, parent);
     const ctx = known === undefined ? trace.setSpan(parent, span) : parent;
     const step = name === turnName ? turns.begin(ctx, name) : { ctx, end: turns.enter(ctx, name) };
     try {
@@ -64,10 +64,12 @@ export interface MarkOptions {
 
 /** Spans that are over. */
 export function createMarks(scope: string): (name: string, attributes: Attributes, at?: MarkOptions) => void {
+  const tracer = trace.getTracer(scope);
   return (name, attributes, { sinceMs, untilMs, parent } = {}) => {
     const options = { attributes, ...(sinceMs !== undefined && { startTime: sinceMs }) };
-    const ctx = parent === undefined ? context.active() : propagation.extract(ROOT_CONTEXT, { traceparent: parent });
-    trace.getTracer(scope).startSpan(name, options, ctx).end(untilMs);
+    const stated = readTraceparent(parent ?? '');
+    const ctx = stated === undefined ? context.active() : trace.setSpanContext(ROOT_CONTEXT, stated);
+    tracer.startSpan(name, options, ctx).end(untilMs);
   };
 }
 
@@ -88,8 +90,7 @@ export function failSpan(span: Span, why: string): void {
  */
 function parentContext({ parent }: SpanOptions): Context {
   const active = context.active();
-  if (!parent) return active;
-  const stated = propagation.extract(ROOT_CONTEXT, { traceparent: parent });
-  const isSame = trace.getSpanContext(active)?.traceId === trace.getSpanContext(stated)?.traceId;
-  return isSame ? active : stated;
+  const stated = readTraceparent(parent ?? '');
+  const isKnown = stated === undefined || stated.traceId === trace.getSpanContext(active)?.traceId;
+  return isKnown ? active : trace.setSpanContext(ROOT_CONTEXT, stated);
 }

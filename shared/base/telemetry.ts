@@ -1,4 +1,4 @@
-import { type Attributes, type Context, context, metrics, propagation } from '@opentelemetry/api';
+import { type Attributes, metrics, trace } from '@opentelemetry/api';
 import type { Telemetry as QueueTelemetry } from 'bullmq';
 import type { NameChat } from './chat-name.ts';
 import type { Exporter } from './exporter.ts';
@@ -8,6 +8,7 @@ import { createRunningTurns } from './running-turns.ts';
 import { observeRuntime } from './runtime-metrics.ts';
 import { createMarks, createSpans, type MarkOptions, type RunInSpan } from './spans.ts';
 import { registerTraceIds } from './trace-ids.ts';
+import { writeTraceparent } from './traceparent.ts';
 
 /**
  * The spans that we emit: a contract with dashboards and alert rules, held by a test against a real run.
@@ -250,11 +251,9 @@ async function openScraper(meters: Meters): Promise<Scraper> {
   return createScraper(meters, SCOPE);
 }
 
-/** The W3C traceparent of the active span, or of `ctx`. */
-export function traceparent(ctx: Context = context.active()): string {
-  const carrier: { traceparent?: string } = {};
-  propagation.inject(ctx, carrier);
-  return carrier.traceparent ?? '';
+/** The W3C traceparent of the active span; empty when there is none. */
+export function traceparent(): string {
+  return writeTraceparent(trace.getActiveSpan()?.spanContext());
 }
 
 /** The trace id inside a traceparent; empty when there is none. */

@@ -14,11 +14,10 @@ import {
   type Tracer,
   trace,
 } from '@opentelemetry/api';
+import { readTraceparent, writeTraceparent } from './traceparent.ts';
 
 const TRACE_ID_BYTES = 16;
 const SPAN_ID_BYTES = 8;
-/** W3C trace context: version, trace id, span id, flags. Later versions may add fields, version ff is forbidden. */
-const TRACEPARENT = /^(?!ff)[\da-f]{2}-([\da-f]{32})-([\da-f]{16})-([\da-f]{2})(?:-.*)?$/;
 
 /**
  * Gives every span of this process its ids, and records none: what the OpenTelemetry SDK does when nothing is exported,
@@ -82,16 +81,12 @@ function randomId(bytes: number): string {
 
 const TRACEPARENT_ONLY: TextMapPropagator = {
   inject(ctx, carrier, setter) {
-    const span = trace.getSpanContext(ctx);
-    if (span === undefined || !isSpanContextValid(span)) return;
-    const flags = span.traceFlags.toString(16).padStart(2, '0');
-    setter.set(carrier, 'traceparent', `00-${span.traceId}-${span.spanId}-${flags}`);
+    const traceparent = writeTraceparent(trace.getSpanContext(ctx));
+    if (traceparent !== '') setter.set(carrier, 'traceparent', traceparent);
   },
   extract(ctx, carrier, getter) {
-    const value = getter.get(carrier, 'traceparent');
-    const [, traceId = '', spanId = '', flags = ''] = TRACEPARENT.exec([value].flat()[0] ?? '') ?? [];
-    const span = { traceId, spanId, traceFlags: Number.parseInt(flags, 16), isRemote: true };
-    return isSpanContextValid(span) ? trace.setSpanContext(ctx, span) : ctx;
+    const span = readTraceparent([getter.get(carrier, 'traceparent')].flat()[0] ?? '');
+    return span ? trace.setSpanContext(ctx, span) : ctx;
   },
   fields: () => ['traceparent'],
 };
