@@ -53,6 +53,7 @@ const GATEWAY = 'test/verify/gateway-process.ts';
 const UNANSWERED_ALERT_MS = 120_000;
 const WAIT_MS = 60_000;
 const OTEL = {
+  OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
   OTEL_BSP_SCHEDULE_DELAY: '250',
   OTEL_METRIC_EXPORT_INTERVAL: '1000',
   OTEL_METRIC_EXPORT_TIMEOUT: '900',
