@@ -5,28 +5,24 @@ import {
   type ContextManager,
   context,
   isSpanContextValid,
-  propagation,
   ROOT_CONTEXT,
   type Span,
   type SpanOptions,
-  type TextMapPropagator,
   TraceFlags,
   type Tracer,
   trace,
 } from '@opentelemetry/api';
-import { readTraceparent, writeTraceparent } from './traceparent.ts';
 
 const TRACE_ID_BYTES = 16;
 const SPAN_ID_BYTES = 8;
 
 /**
  * Gives every span of this process its ids, and records none: what the OpenTelemetry SDK does when nothing is exported,
- * without loading it. A span belongs to the trace of its parent, also across asynchronous steps and, as W3C
- * traceparent, across processes. Idempotent; leaves what is already registered.
+ * without loading it. A span belongs to the trace of its parent, also across asynchronous steps. Idempotent; leaves what is
+ * already registered.
  */
 export function registerTraceIds(): void {
   context.setGlobalContextManager(asyncContext());
-  propagation.setGlobalPropagator(TRACEPARENT_ONLY);
   trace.setGlobalTracerProvider({ getTracer: () => TRACER });
 }
 
@@ -78,15 +74,3 @@ function randomId(bytes: number): string {
   pool = pool.subarray(bytes);
   return id;
 }
-
-const TRACEPARENT_ONLY: TextMapPropagator = {
-  inject(ctx, carrier, setter) {
-    const traceparent = writeTraceparent(trace.getSpanContext(ctx));
-    if (traceparent !== '') setter.set(carrier, 'traceparent', traceparent);
-  },
-  extract(ctx, carrier, getter) {
-    const span = readTraceparent([getter.get(carrier, 'traceparent')].flat()[0] ?? '');
-    return span ? trace.setSpanContext(ctx, span) : ctx;
-  },
-  fields: () => ['traceparent'],
-};
