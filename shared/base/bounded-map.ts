@@ -18,6 +18,12 @@ export class BoundedMap<Key, Value> {
     if (this.#map.size > this.#max && !oldest.done) this.#map.delete(oldest.value);
   }
 
+  /** The value, computed and set where there is none. */
+  getOrInsertComputed(key: Key, compute: () => Value): Value {
+    if (!this.#map.has(key)) this.set(key, compute());
+    return this.#map.get(key) as Value;
+  }
+
   /** The value, which is gone from the map. */
   take(key: Key): Value | undefined {
     const value = this.#map.get(key);

@@ -75,12 +75,10 @@ function quoted({ answers }: InboundMessage): string[] {
  * changes, so it needs no storage.
  */
 export function chatCode(secret: string, chat: ChatKey): string {
-  const of = `${chat} ${secret}`;
-  const known = codes.get(of);
-  if (known !== undefined) return known;
-  const code = `#${createHmac('sha256', secret).update(chat).digest('base64url').slice(0, CODE_CHARS)}`;
-  codes.set(of, code);
-  return code;
+  return codes.getOrInsertComputed(`${chat} ${secret}`, () => {
+    const digest = createHmac('sha256', secret).update(chat).digest('base64url');
+    return `#${digest.slice(0, CODE_CHARS)}`;
+  });
 }
 
 /** Every message of a chat has its code. */
@@ -88,12 +86,8 @@ const codes = new BoundedMap<string, string>(CODES_KEPT);
 
 /** "Sunday 2026-11-22 15:20". What arrives in one minute shares it. */
 function timeIn(timeZone: string, ms: number): string {
-  const of = `${Math.floor(ms / MINUTE_MS)} ${timeZone}`;
-  const known = times.get(of);
-  if (known !== undefined) return known;
-  const time = formatted(timeZone, ms);
-  times.set(of, time);
-  return time;
+  const minute = Math.floor(ms / MINUTE_MS);
+  return times.getOrInsertComputed(`${minute} ${timeZone}`, () => formatted(timeZone, ms));
 }
 
 const times = new BoundedMap<string, string>(TIMES_KEPT);

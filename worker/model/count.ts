@@ -69,21 +69,26 @@ export function countRequest(
   return { tokens: Math.ceil(estimated * calibration), known: 0, estimated };
 }
 
-const fixedBefore = new WeakMap<readonly object[], FixedParts & { tokens: number }>();
+/** What the fixed parts were and cost, by their two lists. */
+const fixedBefore = new WeakMap<readonly object[], WeakMap<readonly object[], { system: string; tokens: number }>>();
 
 /** Estimates the fixed parts. They are those of the request before, nearly always, and are then not read again. Pure. */
 export function estimateFixed({ system, tools, serverTools }: FixedParts): number {
-  const before = fixedBefore.get(tools);
-  if (before?.system === system && before.serverTools === serverTools) return before.tokens;
+  const ofTools = fixedBefore.get(tools) ?? new WeakMap();
+  fixedBefore.set(tools, ofTools);
+  const before = ofTools.get(serverTools);
+  if (before?.system === system) return before.tokens;
   const all = [...tools, ...serverTools];
   const tokens = estimateText(system) + (all.length === 0 ? 0 : estimateText(JSON.stringify(all)));
-  fixedBefore.set(tools, { system, tools, serverTools, tokens });
+  ofTools.set(serverTools, { system, tokens });
   return tokens;
 }
 
+const NONE: readonly never[] = [];
+
 /** What a whole request may cost as input, without knowing its chat. Pure. */
-export function estimateRequest({ model, system, messages, tools = [] }: ModelRequest): number {
-  const fixed = estimateText(system) + (tools.length === 0 ? 0 : estimateText(JSON.stringify(tools)));
+export function estimateRequest({ model, system, messages, tools = NONE }: ModelRequest): number {
+  const fixed = estimateFixed({ system, tools, serverTools: NONE });
   return Math.ceil((REQUEST_TOKENS + fixed + estimateMessages(messages)) * tokenizerFactor(model));
 }
 

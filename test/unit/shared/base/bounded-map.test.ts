@@ -13,3 +13,11 @@ test('a bounded map keeps what was set last, and gives out what is taken once', 
   expect(['a', 'b', 'c'].map((key) => map.get(key))).toEqual([3, undefined, 4]);
   expect([map.take('a'), map.take('a')]).toEqual([3, undefined]);
 });
+
+test('a value is computed once while it is kept', () => {
+  const map = new BoundedMap<string, number | undefined>(2);
+  let computed = 0;
+  const of = (key: string) => map.getOrInsertComputed(key, () => (++computed > 1 ? computed : undefined));
+  expect([of('a'), of('a'), of('b'), of('a'), of('c')]).toEqual([undefined, undefined, 2, undefined, 3]);
+  expect(of('a')).toBe(4);
+});
