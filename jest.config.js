@@ -1,6 +1,7 @@
 /** Node strips the types itself (see docs/adr/0002), so no file is transformed. */
 export default {
   testEnvironment: '<rootDir>/test/environment/realm.ts',
+  runtime: '<rootDir>/test/environment/runtime.mjs',
   transform: {},
   testMatch: ['<rootDir>/test/**/*.test.ts'],
   testTimeout: 30_000,

@@ -4,7 +4,7 @@ import { expect, test } from '@jest/globals';
 /** What Node's own realm has under a name. */
 const outside = (name: string): unknown => runInThisContext(name);
 
-test('a suite has a global object and builtins of its own, and what it changes in them stays with it', () => {
+test('suites have a global object and builtins apart from those of Node, which stay as they are', () => {
   expect(outside('globalThis') === globalThis).toBe(false);
   for (const name of ['Object', 'Array', 'Promise', 'Error', 'Date']) {
     expect(outside(name) === Reflect.get(globalThis, name)).toBe(false);
