@@ -6,4 +6,5 @@ export declare function bundle(
   root: string,
   programs?: readonly string[],
   folder?: string,
+  external?: readonly string[],
 ): Promise<Record<string, string>>;

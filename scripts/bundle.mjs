@@ -51,12 +51,14 @@ const KEPT_MS = 30 * 24 * 60 * 60_000;
  * @param root the project's folder
  * @param programs files relative to it
  * @param folder where the bundle is kept, relative to it
+ * @param external packages that are loaded from node_modules
  */
-export async function bundle(root, programs = PROGRAMS, folder = join('.cache', 'bundle')) {
+export async function bundle(root, programs = PROGRAMS, folder = join('.cache', 'bundle'), external = LEFT_IN_PLACE) {
   const into = join(root, folder);
   const stamp = join(into, 'stamp.json');
   const old = readStamp(stamp);
-  if (!isCurrent(root, programs, old)) await write(root, programs, into, stamp, old);
+  const parts = { root, programs, external };
+  if (!isCurrent(parts, old)) await write(parts, into, stamp, old);
   return Object.fromEntries(programs.map((program) => [program, entryOf(into, program)]));
 }
 
@@ -69,10 +71,10 @@ function readStamp(stamp) {
   }
 }
 
-function isCurrent(root, programs, { sources, digest, files }) {
+function isCurrent(parts, { sources, digest, files }) {
   if (digest === undefined) return false;
-  const contents = sources.map((source) => [source, contentOf(root, source)]);
-  return digest === digestOf(root, programs, contents) && Object.entries(files).every(isWhole);
+  const contents = sources.map((source) => [source, contentOf(parts.root, source)]);
+  return digest === digestOf(parts, contents) && Object.entries(files).every(isWhole);
 }
 
 function isWhole([file, bytes]) {
@@ -84,13 +86,14 @@ function contentOf(root, source) {
   return existsSync(file) ? readFileSync(file, 'utf8') : 'absent';
 }
 
-function digestOf(root, programs, contents) {
-  const hash = createHash('sha256').update(JSON.stringify([root, programs, LEFT_IN_PLACE]));
+function digestOf(parts, contents) {
+  const hash = createHash('sha256').update(JSON.stringify(parts));
   for (const [source, content] of contents) hash.update(`${source}\0${content}\0`);
   return hash.digest('hex');
 }
 
-async function write(root, programs, into, stamp, old) {
+async function write(parts, into, stamp, old) {
+  const { root, programs, external } = parts;
   // What is built is what was read: a source may change meanwhile.
   const read = new Map(['package-lock.json', 'scripts/bundle.mjs'].map((name) => [name, contentOf(root, name)]));
   const { build } = await import('esbuild');
@@ -107,7 +110,7 @@ async function write(root, programs, into, stamp, old) {
     target: 'node24',
     sourcemap: 'external',
     sourcesContent: false,
-    external: LEFT_IN_PLACE,
+    external,
     banner: { js: REQUIRE },
     logLevel: 'silent',
     plugins: [inPlace(root, read)],
@@ -120,7 +123,7 @@ async function write(root, programs, into, stamp, old) {
   written.sort((a, b) => entries.includes(a.path) - entries.includes(b.path));
   for (const { path, contents } of written) writeWhole(path, contents);
   const files = Object.fromEntries(written.map(({ path, contents }) => [path, contents.length]));
-  writeWhole(stamp, JSON.stringify({ digest: digestOf(root, programs, read), sources: [...read.keys()], files }));
+  writeWhole(stamp, JSON.stringify({ digest: digestOf(parts, read), sources: [...read.keys()], files }));
   sweep(into, Object.keys(old.files), new Set([stamp, ...Object.keys(files)]));
 }
 
