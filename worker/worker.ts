@@ -2,7 +2,9 @@ import type { ReadinessPart } from '../shared/app/health.ts';
 import type { Config } from '../shared/base/config.ts';
 import type { Instruments } from '../shared/base/instruments.ts';
 import { type Service, stopAll } from '../shared/base/lifecycle.ts';
+import type { Logger } from '../shared/base/log.ts';
 import type { RedisAddress } from '../shared/base/redis-address.ts';
+import { untilAway } from '../shared/redis/away.ts';
 import { connectRedis, type RedisClient } from '../shared/redis/connection.ts';
 import type { Telegram } from '../shared/telegram/client.ts';
 import { paceTelegram } from '../shared/telegram/pacing.ts';
@@ -54,6 +56,10 @@ export interface ProcessPorts {
   windows: WindowCache;
 }
 
+/** Longer than the longest wait between two tries to connect. */
+const AWAY_MS = 5_000;
+const LEFT = 'Redis is away, so running turns are left: they run again when their locks have expired';
+
 /**
  * The worker of a process: for each shard a dispatcher, a job worker, a reconciler, an archivist and a blob keeper, and
  * one watchdog and one alerter for all.
@@ -79,8 +85,18 @@ export async function startWorker(given: WorkerPorts): Promise<Service & { readi
     name: 'worker',
     readiness: [...started.map((shard) => shard.readiness), ...oversight.readiness],
     stop: () =>
-      stopAll(services, (name, error) => log.error({ err: error, service: name }, 'a service did not stop well')),
+      stopWith(redis, log, () =>
+        stopAll(services, (name, error) => log.error({ err: error, service: name }, 'a service did not stop well')),
+      ),
   };
+}
+
+/** Stops what waits for Redis; while Redis is away that would wait for ever, and could not hand anything back. */
+async function stopWith(redis: RedisClient, log: Logger, stop: () => Promise<void>): Promise<void> {
+  const over = new AbortController();
+  const isAway = untilAway(redis, AWAY_MS, over.signal).then(() => !over.signal.aborted);
+  if (await Promise.race([stop(), isAway])) log.warn(LEFT);
+  over.abort();
 }
 
 /** What shows something in a chat is sent as fast as Telegram allows, and no faster. */

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { Queue, type QueueOptions, type Worker } from 'bullmq';
+import { Queue, type QueueOptions, type RedisQueueBackend, type Worker } from 'bullmq';
 import { traceIdsOnly } from '../../shared/base/telemetry.ts';
 import type { PrivateRedis } from '../../shared/private-redis/server.ts';
 import { connectRedis } from '../../shared/redis/connection.ts';
@@ -198,4 +198,13 @@ test('a job is added once although the step in which a worker was to take it fai
   await peek.del(`${keys.queuePrefix}:turns:delayed`);
   await until('job that runs', async () => (own.ran.length === 1 ? true : undefined), 20_000);
   expect(own.ran).toEqual(['1-0']);
+});
+
+test('a worker that waits ends when it is asked to, although Redis is away', async () => {
+  const own = await started(5);
+  const { backend } = own.worker as unknown as { backend: RedisQueueBackend };
+  const blocking = await backend.blockingClient;
+  server.kill9();
+  await until('connection that is to be tried again', async () => blocking?.status === 'reconnecting' || undefined);
+  await own.worker.close();
 });

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { type BackendFactory, createRedisBackend, type RedisQueueBackend } from 'bullmq';
+import { type BackendFactory, ConnectionClosedError, createRedisBackend, type RedisQueueBackend } from 'bullmq';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import { bindScript } from '../../shared/redis/script.ts';
 
@@ -25,6 +25,7 @@ interface Offer {
 const WAKE_UP: News = { member: '0', score: 0 };
 /** A worker that was woken takes a job at once. If it does not, the jobs are added without it. */
 const OFFER_MS = 1_000;
+const ENDED = 'The worker ends, and waits no more.';
 
 /**
  * Saves round trips between a shard's queue and its worker in this process. A worker that waits takes a job in the step
@@ -75,6 +76,11 @@ export class Handover {
       return send(client, name, args);
     };
     backend.waitForJob = (seconds) => this.#waitForJob(backend, listen, seconds);
+    // BullMQ ends a wait with its socket, and waits for ever where Redis is away: a connection that is to be tried again
+    // has none (https://github.com/taskforcesh/bullmq/issues/4656). This one ends without its socket.
+    const close = backend.close.bind(backend);
+    backend.disconnectBlocking = async () => this.#endWait()?.reject(new ConnectionClosedError(ENDED));
+    backend.close = () => close(true);
     return backend;
   };
 
