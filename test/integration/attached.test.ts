@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { saidIn } from '../fixture/asked.ts';
-import { CHAT, eachInWorld, mainCalls, shown, spawn, start, world } from '../fixture/each-test.ts';
+import { CHAT, eachInWorld, mainCalls, shown, spawn, start, takeOver, world } from '../fixture/each-test.ts';
 import { jpegPhoto, pdfOf } from '../fixture/files.ts';
 import { nextOutcome } from '../fixture/ledger.ts';
 import { document, photo, video, videoNote, voice } from '../stand-in/telegram/inbound-kinds.ts';
@@ -91,7 +91,7 @@ test('killed after both files were read: neither is downloaded again', async () 
   const victim = await spawn({ SPILLWAY_FAIL_AT: 'model called:1' });
   world.telegram.say(CHAT, '', { replyTo: FIRST, extra: photo(await send(), { caption: 'And this?' }) });
   expect(await victim.ended).toBe('SIGKILL');
-  await spawn({ SPILLWAY_FAIL_AT: '' });
+  await takeOver();
   expect(await nextOutcome(world, CHAT, 2, 25_000)).toMatchObject({ outcome: 'answered' });
   expect(downloads() - before).toBe(2);
   expect(seen()).toHaveLength(5);

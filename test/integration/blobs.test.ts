@@ -9,7 +9,17 @@ import { importSession, parseLines } from '../../worker/session/transfer.ts';
 import { filler, givenLog, linesOf, said } from '../fixture/archived-session.ts';
 import { saidIn } from '../fixture/asked.ts';
 import { runFile } from '../fixture/command.ts';
-import { CHAT, eachInWorld, mainCalls, shown, spawn, start, stopGateways, world } from '../fixture/each-test.ts';
+import {
+  CHAT,
+  eachInWorld,
+  mainCalls,
+  shown,
+  spawn,
+  start,
+  stopGateways,
+  takeOver,
+  world,
+} from '../fixture/each-test.ts';
 import { jpegPhoto } from '../fixture/files.ts';
 import { ALERT_CHAT } from '../fixture/gateway.ts';
 import { conversation } from '../fixture/history.ts';
@@ -48,11 +58,11 @@ async function saySecond(): Promise<void> {
 }
 
 test('the bytes of a picture are a file and not in Redis, and another process shows the model the same picture', async () => {
-  await spawn();
+  await takeOver();
   sendPhoto(await jpegPhoto(900, 600), 'What is this?');
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
   await stopGateways();
-  await spawn();
+  await takeOver();
   await saySecond();
   expect(pictureIn(1)).toEqual(pictureIn(0));
   expect(pictureIn(0)).toMatchObject({ type: 'base64', media_type: 'image/jpeg' });
@@ -68,7 +78,7 @@ test('killed between the bytes and their pointer: one answer with the picture, a
   expect(await doomed.ended).toBe('SIGKILL');
   expect(await blobFiles()).toHaveLength(1);
   expect(await world.peek.keys('*:blob:*')).toEqual([]);
-  await spawn();
+  await takeOver();
   expect(await nextOutcome(world, CHAT, 1, PATIENCE_MS)).toMatchObject({ outcome: 'answered' });
   expect(pictureIn(0)).toMatchObject({ type: 'base64' });
   expect(await blobFiles()).toHaveLength(1);
@@ -85,7 +95,7 @@ test('killed between a segment and its pointer: no record is lost or doubled, an
   expect((await linesOf(source(), session)).map(String)).toEqual(lines);
   expect(await world.peek.llen(world.keys.archive(session))).toBe(1);
   expect(await blobFiles()).toHaveLength(2);
-  await spawn();
+  await takeOver();
   await until('archived', async () => ((await world.peek.llen(world.keys.archive(session))) === 2 ? true : undefined));
   expect((await linesOf(source(), session)).map(String)).toEqual(lines);
   expect(await blobFiles()).toHaveLength(2);

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect } from '@jest/globals';
 import { saidIn } from '../fixture/asked.ts';
 import { runFile } from '../fixture/command.ts';
 import { eachWithBucket, s3, testWithS3 } from '../fixture/each-bucket.ts';
-import { CHAT, eachInWorld, mainCalls, spawn, stopGateways, world } from '../fixture/each-test.ts';
+import { CHAT, eachInWorld, mainCalls, spawn, stopGateways, takeOver, world } from '../fixture/each-test.ts';
 import { jpegPhoto } from '../fixture/files.ts';
 import { ALERT_CHAT } from '../fixture/gateway.ts';
 import { nextOutcome, settledOutcomes } from '../fixture/ledger.ts';
@@ -35,11 +35,11 @@ async function sendPhoto(caption: string): Promise<void> {
 }
 
 testWithS3('the bytes of a picture are an object, and another process shows the model the same picture', async () => {
-  await spawn();
+  await takeOver();
   await sendPhoto('What is this?');
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
   await stopGateways();
-  await spawn();
+  await takeOver();
   world.telegram.say(CHAT, 'And now?');
   expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
   const [first, second] = mainCalls().map((call) => saidIn(call, 0)[0]?.source);

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import type { Failpoint } from '../../shared/base/failpoint.ts';
 import { chatKey } from '../../shared/redis/keys.ts';
 import { importSession, parseLines } from '../../worker/session/transfer.ts';
-import { CHAT, eachInWorld, mainCalls, spawn, world } from '../fixture/each-test.ts';
+import { CHAT, eachInWorld, mainCalls, takeOver, world } from '../fixture/each-test.ts';
 import { ALERT_CHAT } from '../fixture/gateway.ts';
 import { conversation } from '../fixture/history.ts';
 import { nextOutcome, settledOutcomes } from '../fixture/ledger.ts';
@@ -17,7 +17,7 @@ async function killedAt(step: Failpoint, nth = 1) {
   const victim = await spawnGateway(world, { SPILLWAY_FAIL_AT: `${step}:${nth}` });
   world.telegram.say(CHAT, 'Do not lose me');
   expect(await victim.ended).toBe('SIGKILL');
-  await spawn();
+  await takeOver();
   return nextOutcome(world, CHAT, 1, PATIENCE_MS);
 }
 

@@ -4,7 +4,7 @@ import { createInbox } from '../../producer/accept/inbox.ts';
 import { METRIC } from '../../shared/base/telemetry.ts';
 import { chatKey, type EntryId } from '../../shared/redis/keys.ts';
 import { runFile } from '../fixture/command.ts';
-import { CHAT, eachInWorld, mainCalls, shown, spawn, start, world } from '../fixture/each-test.ts';
+import { CHAT, eachInWorld, mainCalls, shown, spawn, start, takeOver, world } from '../fixture/each-test.ts';
 import { nextOutcome, settledOutcomes, untilSettled } from '../fixture/ledger.ts';
 import { keptLog } from '../fixture/log.ts';
 import { until } from '../fixture/root.ts';
@@ -141,7 +141,7 @@ test('killed after it began, an edited message goes on with the text that it beg
   const victim = await spawn({ SPILLWAY_FAIL_AT: 'attempt begun:1' });
   expect(await victim.ended).toBe('SIGKILL');
   await take('edited_message', { text: 'too late' });
-  await spawn({ SPILLWAY_FAIL_AT: '' });
+  await takeOver();
   await nextOutcome(world, CHAT, 1, 25_000);
   expect(asked()).toEqual(['first']);
   expect(ignored).toEqual(['edit_too_late']);

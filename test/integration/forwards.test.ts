@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import type { Failpoint } from '../../shared/base/failpoint.ts';
 import { chatKey } from '../../shared/redis/keys.ts';
 import { HEADER, saidIn } from '../fixture/asked.ts';
-import { CHAT, eachInWorld, mainCalls, shown, spawn, start, world } from '../fixture/each-test.ts';
+import { CHAT, eachInWorld, mainCalls, shown, spawn, start, takeOver, world } from '../fixture/each-test.ts';
 import { jpegPhoto } from '../fixture/files.ts';
 import { nextOutcome, settledOutcomes, untilSettled } from '../fixture/ledger.ts';
 import { until } from '../fixture/root.ts';
@@ -154,7 +154,7 @@ test.each<[Failpoint, number]>([
   world.telegram.say(CHAT, 'Who is right?', { date: NOW_S });
   forwardMany(3);
   expect(await victim.ended).toBe('SIGKILL');
-  await spawn({ SPILLWAY_FAIL_AT: '' });
+  await takeOver();
   await untilSettled(world, 4, PATIENCE_MS);
   expect(await outcomes()).toEqual(['answered', ...merged(3)]);
   expect(seen()).toHaveLength(7);
@@ -165,7 +165,7 @@ test('forwards that come after the model was asked are a message of their own, a
   world.telegram.say(CHAT, 'Who is right?', { date: NOW_S });
   expect(await victim.ended).toBe('SIGKILL');
   forwardMany(2);
-  await spawn({ SPILLWAY_FAIL_AT: '' });
+  await takeOver();
   await untilSettled(world, 3, PATIENCE_MS);
   expect(await outcomes()).toEqual(['answered', 'answered', 'merged']);
   expect(seen(-1)).toEqual(['[# forwarded from "P1"]', 'text 1', '[# forwarded from "P2"]', 'text 2']);

@@ -3,7 +3,7 @@ import { beforeEach, expect, test } from '@jest/globals';
 import type { Failpoint } from '../../shared/base/failpoint.ts';
 import { saidIn } from '../fixture/asked.ts';
 import { runFile } from '../fixture/command.ts';
-import { CHAT, eachInWorld, mainCalls, spawn, start, world } from '../fixture/each-test.ts';
+import { CHAT, eachInWorld, mainCalls, start, takeOver, world } from '../fixture/each-test.ts';
 import { jpegPhoto } from '../fixture/files.ts';
 import { nextOutcome, settledOutcomes } from '../fixture/ledger.ts';
 import { spawnGateway } from '../fixture/process.ts';
@@ -93,7 +93,7 @@ test.each<[Failpoint, number]>([
   const victim = await spawnGateway(world, { SPILLWAY_FAIL_AT: `${step}:${nth}` });
   sendAlbum(['What is this?', '']);
   expect(await victim.ended).toBe('SIGKILL');
-  await spawn();
+  await takeOver();
   await nextOutcome(world, CHAT, 2, PATIENCE_MS);
   expect(await outcomes()).toEqual(['answered', 'merged true']);
   expect(asked().map(({ type }) => type)).toEqual(['image', 'image', 'text']);

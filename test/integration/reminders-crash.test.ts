@@ -5,7 +5,17 @@ import { EN } from '../../shared/texts/en.ts';
 import { createReminderBook } from '../../worker/reminders/book.ts';
 import { entering } from '../../worker/reminders/reminder.ts';
 import { outcomes } from '../fixture/commands.ts';
-import { CHAT, eachInWorld, mainCalls, shown, spawn, start, stopGateways, world } from '../fixture/each-test.ts';
+import {
+  CHAT,
+  eachInWorld,
+  mainCalls,
+  shown,
+  spawn,
+  start,
+  stopGateways,
+  takeOver,
+  world,
+} from '../fixture/each-test.ts';
 import { nextOutcome, settledOutcomes } from '../fixture/ledger.ts';
 import { callsTools } from '../fixture/notebook.ts';
 import { asks, coming, givenReminder, makeDue, OFTEN, TEXT } from '../fixture/reminders.ts';
@@ -25,7 +35,7 @@ test.each<[Failpoint, number]>([
   world.telegram.say(CHAT, 'Remind me');
   expect(await victim.ended).toBe('SIGKILL');
   expect(await coming()).toHaveLength(1);
-  await spawn();
+  await takeOver();
   await nextOutcome(world, CHAT, 1, PATIENCE_MS);
   expect(await coming()).toHaveLength(1);
 });
@@ -37,7 +47,7 @@ test('killed after it was set, and due before the message goes on: it comes once
   world.telegram.say(CHAT, 'Remind me');
   expect(await victim.ended).toBe('SIGKILL');
   await makeDue();
-  await spawn();
+  await takeOver();
   await nextOutcome(world, CHAT, 2, PATIENCE_MS);
   expect(await coming()).toEqual([]);
   expect(
@@ -58,7 +68,7 @@ test('killed after a cancellation: the model is told that it is done', async () 
   const victim = await spawn({ SPILLWAY_FAIL_AT: 'tool called:1' });
   world.telegram.say(CHAT, 'Cancel it');
   expect(await victim.ended).toBe('SIGKILL');
-  await spawn();
+  await takeOver();
   await nextOutcome(world, CHAT, 1, PATIENCE_MS);
   expect(result).toContain(`Cancelled: ${id}.`);
 });
@@ -70,7 +80,7 @@ test.each<Failpoint>(['accepted', 'admitted', 'job added', 'attempt begun', 'mod
     const victim = await spawn({ SPILLWAY_FAIL_AT: `${step}:1` });
     await makeDue();
     expect(await victim.ended).toBe('SIGKILL');
-    await spawn();
+    await takeOver();
     expect(await nextOutcome(world, CHAT, 1, PATIENCE_MS)).toMatchObject({ outcome: 'answered' });
     world.telegram.say(CHAT, 'and the next');
     await nextOutcome(world, CHAT, 2, PATIENCE_MS);

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { Failpoint } from '../../shared/base/failpoint.ts';
 import { EN } from '../../shared/texts/en.ts';
 import { outcomes } from '../fixture/commands.ts';
-import { CHAT, eachInWorld, mainCalls, shown, spawn, start, world } from '../fixture/each-test.ts';
+import { CHAT, eachInWorld, mainCalls, shown, spawn, start, takeOver, world } from '../fixture/each-test.ts';
 import { nextOutcome } from '../fixture/ledger.ts';
 import { callsTools, type Notebook, openNotebook, resultsIn, use } from '../fixture/notebook.ts';
 import { call, text } from '../stand-in/claude/specimens.ts';
@@ -133,7 +133,7 @@ test.each<[Failpoint, number]>([
   const victim = await spawn({ SPILLWAY_FAIL_AT: `${step}:${nth}` });
   world.telegram.say(CHAT, 'Send it');
   expect(await victim.ended).toBe('SIGKILL');
-  await spawn();
+  await takeOver();
   await nextOutcome(world, CHAT, 1, PATIENCE_MS);
   expect(documents().map(({ name }) => name)).toEqual(['cities.csv', 'notes.md']);
   expect(shown().filter((said) => said.includes('Done after'))).toHaveLength(1);
@@ -149,7 +149,7 @@ test.each([2, 3])('killed after part %i was sent: that file alone comes once mor
   const victim = await spawn({ SPILLWAY_FAIL_AT: `part sent:${nth}` });
   world.telegram.say(CHAT, 'Send it');
   expect(await victim.ended).toBe('SIGKILL');
-  await spawn();
+  await takeOver();
   await nextOutcome(world, CHAT, 1, PATIENCE_MS);
   const names = ['cities.csv', 'notes.md'];
   expect(documents().map(({ name }) => name)).toEqual(

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { EN } from '../../shared/texts/en.ts';
-import { CHAT, eachInWorld, mainCalls, shown, spawn, world } from '../fixture/each-test.ts';
+import { CHAT, eachInWorld, mainCalls, shown, spawn, takeOver, world } from '../fixture/each-test.ts';
 import { nextOutcome, settledOutcomes } from '../fixture/ledger.ts';
 
 const WORDS = Array.from({ length: 200 }, (_, at) => `word ${at}`).join(', ');
@@ -36,7 +36,7 @@ test.each([
   if (way === 'button' && first === 'draft') world.telegram.pressStop(CHAT);
   else world.telegram.say(CHAT, '/stop');
   expect(await victim.ended).toBe('SIGKILL');
-  await spawn();
+  await takeOver();
   await nextOutcome(world, CHAT, 2, 40_000);
   const outcomes = (await settledOutcomes(world)).map(({ outcome }) => outcome);
   expect(outcomes).toEqual([expect.stringMatching(/^(?:cancelled|answered)$/), 'command']);

@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import { EN } from '../../shared/texts/en.ts';
-import { CHAT, eachInWorld, shown, spawn, start, world } from '../fixture/each-test.ts';
+import { CHAT, eachInWorld, shown, start, takeOver, world } from '../fixture/each-test.ts';
 import { ALERT_CHAT } from '../fixture/gateway.ts';
 import { nextOutcome, settledOutcomes } from '../fixture/ledger.ts';
 import { spawnGateway } from '../fixture/process.ts';
@@ -121,7 +121,7 @@ test('killed after /stop was admitted: the next gateway cancels without another 
   await untilAsked(HANG);
   world.telegram.say(CHAT, '/stop');
   expect(await victim.ended).toBe('SIGKILL');
-  await spawn();
+  await takeOver();
   await nextOutcome(world, CHAT, 2, 25_000);
   expect(await outcomesOf(CHAT)).toEqual(['cancelled stop', 'command stop']);
   expect(world.claude.calls).toHaveLength(1);

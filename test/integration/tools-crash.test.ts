@@ -1,38 +1,30 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { Failpoint } from '../../shared/base/failpoint.ts';
-import { createWorld, type World } from '../fixture/gateway.ts';
+import { CHAT, eachInWorld, spawn, takeOver, world } from '../fixture/each-test.ts';
 import { nextOutcome, settledOutcomes } from '../fixture/ledger.ts';
 import { callsTools, type Notebook, openNotebook, resultsIn, use } from '../fixture/notebook.ts';
-import { type GatewayProcess, spawnGateway } from '../fixture/process.ts';
 import type { Block } from '../stand-in/claude/request.ts';
 import { text } from '../stand-in/claude/specimens.ts';
 
-const CHAT = 1001;
 const PATIENCE_MS = 25_000;
 
-let world: World;
 let notebook: Notebook;
-let spawned: GatewayProcess[] = [];
 
 beforeEach(async () => {
   notebook = await openNotebook();
-  world = await createWorld({ env: notebook.env });
 });
 
-afterEach(async () => {
-  await Promise.all(spawned.map((gateway) => gateway.stop()));
-  spawned = [];
-  await world.close();
-  await notebook.remove();
-});
+eachInWorld(() => ({ env: notebook.env }));
+
+afterEach(() => notebook.remove());
 
 /** Runs a gateway that kills itself at a step of a tool round, then one that does not, until the message has its outcome. */
 async function killedAt(step: Failpoint, nth: number, ...rounds: Block[][]) {
   world.claude.react(callsTools(...rounds));
-  const victim = await spawnGateway(world, { SPILLWAY_FAIL_AT: `${step}:${nth}` });
+  const victim = await spawn({ SPILLWAY_FAIL_AT: `${step}:${nth}` });
   world.telegram.say(CHAT, 'Do it');
   expect(await victim.ended).toBe('SIGKILL');
-  spawned.push(await spawnGateway(world));
+  await takeOver();
   expect(await nextOutcome(world, CHAT, 1, PATIENCE_MS)).toMatchObject({ outcome: 'answered' });
   expect(world.telegram.shown(CHAT).map((message) => message.text)).toEqual([`Done after ${rounds.length} rounds.`]);
   expect(await settledOutcomes(world)).toHaveLength(1);
@@ -80,14 +72,14 @@ test.each<[Failpoint, number]>([
 
 test('SIGTERM during a call: the turn is handed back without using up an attempt, and the next process ends it', async () => {
   world.claude.react(callsTools([use('t1', 'hang'), use('t2', 'write')]));
-  const first = await spawnGateway(world, { TOOL_TIMEOUT_MS: '60000' });
+  const first = await spawn({ TOOL_TIMEOUT_MS: '60000' });
   world.telegram.say(CHAT, 'Do it');
   await world.claude.waitForCall((call) => call.kind === 'main');
   const deadline = Date.now() + PATIENCE_MS;
   while ((await notebook.notes()).length < 2 && Date.now() < deadline) await new Promise(setImmediate);
   await first.stop();
   expect(await first.ended).toBe('0');
-  spawned.push(await spawnGateway(world));
+  await takeOver();
   expect(await nextOutcome(world, CHAT, 1, PATIENCE_MS)).toMatchObject({ outcome: 'answered', attempts: 1 });
   expect((await notebook.notes()).filter((note) => note === 'write t2')).toHaveLength(1);
 });

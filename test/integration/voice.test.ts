@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { saidIn } from '../fixture/asked.ts';
 import { runFile } from '../fixture/command.ts';
-import { CHAT, eachInWorld, mainCalls, shown, spawn, start, world } from '../fixture/each-test.ts';
+import { CHAT, eachInWorld, mainCalls, shown, spawn, start, takeOver, world } from '../fixture/each-test.ts';
 import { jpegPhoto } from '../fixture/files.ts';
 import { ALERT_CHAT } from '../fixture/gateway.ts';
 import { nextOutcome, settledOutcomes } from '../fixture/ledger.ts';
@@ -155,7 +155,7 @@ test('killed after it was heard, a message is not paid for again, and is shown b
   const victim = await spawn({ SPILLWAY_FAIL_AT: 'model called:1' });
   speak();
   expect(await victim.ended).toBe('SIGKILL');
-  await spawn({ SPILLWAY_FAIL_AT: '' });
+  await takeOver();
   expect(await nextOutcome(world, CHAT, 1, 25_000)).toMatchObject({ outcome: 'answered' });
   expect(endpoint.calls).toHaveLength(1);
   expect(shown().filter((text) => text.startsWith('🎤'))).toHaveLength(1);
