@@ -1,13 +1,22 @@
 import { expect, test } from '@jest/globals';
-import { eachInWorld, start, stopGateways, world } from '../fixture/each-test.ts';
+import { eachInWorld, mainCalls, start, stopGateways, world } from '../fixture/each-test.ts';
 import { nextOutcome } from '../fixture/ledger.ts';
 
 const CHATS = Array.from({ length: 60 }, (_, at) => 1001 + at);
 
-eachInWorld({ telegram: { floods: true } });
+eachInWorld({ telegram: { floods: true }, env: { WORKER_CONCURRENCY: String(CHATS.length) } });
 
-/** Everybody's next message is answered. Returns how many calls were refused so far. */
+/**
+ * Everybody's next message is answered, and all answers come at once, however fast the machine. Returns how many calls
+ * were refused so far.
+ */
 async function everybodyAsks(nth: number): Promise<number> {
+  const asked = Promise.withResolvers<void>();
+  const isAll = (): boolean => mainCalls().length >= nth * CHATS.length;
+  world.claude.react(() => {
+    if (isAll()) asked.resolve();
+    return { do: 'answer', after: asked.promise };
+  });
   for (const chat of CHATS) world.telegram.say(chat, 'hello');
   for (const chat of CHATS) await nextOutcome(world, chat, nth, 30_000);
   return world.telegram.calls.filter(({ status }) => status === 429).length;

@@ -1,4 +1,5 @@
 /** Carries a reaction out on the wire. */
+import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sendJson } from '../loopback.ts';
@@ -91,7 +92,8 @@ function refuse(
 
 async function answer(reaction: Extract<Reaction, { do: 'answer' }>, stage: Stage): Promise<void> {
   const { call, model, pace, gone } = stage;
-  const { prefill = pace.prefill, pondering = pace.pondering } = reaction;
+  const { after, prefill = pace.prefill, pondering = pace.pondering } = reaction;
+  if (after !== undefined && !gone.aborted) await Promise.race([after, once(gone, 'abort')]);
   await passes((reaction.afterMs ?? 0) + (pace.msPerInputToken ?? 0) * call.inputTokens, gone);
   if (gone.aborted) return;
   if (call.body.stream !== true) return answerWhole(reaction, stage, (prefill?.forMs ?? 0) + (pondering?.forMs ?? 0));

@@ -25,7 +25,7 @@ export interface Pinging {
  *
  * - `answer`: a message; `content` (raw blocks, sent as they are) wins over `text`. A tool_use whose `input` is a
  *   string streams that string as its JSON, so that a cut call can be shown. Text over the limits is cut.
- *   `afterMs` passes before the headers, `prefill` after them and before the message, `pondering` inside each thinking
+ *   `after` is awaited, and `afterMs` passes, before the headers; `prefill` after them and before the message, `pondering` inside each thinking
  *   block; without a stream all of them are silence. `stopDetails` goes with a refusal.
  * - `error`: an error envelope. `overflow`: the 400 of a prompt that is too long.
  * - `hang`: no headers, ever. `silent`: some deltas, and then nothing while the socket stays open.
@@ -39,6 +39,7 @@ export type Reaction =
       content?: unknown[];
       stopReason?: string;
       stopDetails?: { category: string | null; explanation: string | null };
+      after?: Promise<unknown>;
       afterMs?: number;
       prefill?: Pinging;
       pondering?: Pinging;
