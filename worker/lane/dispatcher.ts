@@ -47,8 +47,10 @@ export function startDispatcher(ports: DispatcherPorts): Service {
     name: loop.name,
     async stop() {
       const stopped = loop.stop();
+      const isBetweenTries = ports.blocking.status === 'reconnecting';
       ports.blocking.disconnect();
-      await stopped;
+      // ioredis then neither sends a read that waits for the next try, nor lets it fail.
+      if (!isBetweenTries) await stopped;
     },
   };
 }
