@@ -88,7 +88,8 @@ test('a segment is moved once, however often it is read and appended', async () 
   const { until } = await archive.plan(SESSION);
   const [first, again] = [await archive.nextSegment(SESSION, until), await archive.nextSegment(SESSION, until)];
   if (!first || !again) throw new Error('nothing to move');
-  expect(again).toEqual(first);
+  // Read one after the other, they may differ in the second.
+  expect(again).toEqual({ ...first, readAtS: again.readAtS });
   expect([await archive.append(first), await archive.append(first), await archive.append(again)]).toEqual([
     true,
     false,
