@@ -203,7 +203,8 @@ test('a lock that a dead process left behind does not delay a start', async () =
 });
 
 test('a server that cannot start is reported with the end of its log', async () => {
-  const taken = createServer();
+  // A socket that nobody reads does not see that its other end is gone, and keeps the process alive.
+  const taken = createServer((socket) => void socket.resume());
   await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
   cleanUps.push(() => taken.close());
   const { port } = taken.address() as AddressInfo;
