@@ -84,18 +84,17 @@ export async function startWorker(given: WorkerPorts): Promise<Service & { readi
   return {
     name: 'worker',
     readiness: [...started.map((shard) => shard.readiness), ...oversight.readiness],
-    stop: () =>
-      stopWith(redis, log, () =>
-        stopAll(services, (name, error) => log.error({ err: error, service: name }, 'a service did not stop well')),
-      ),
+    stop: () => stopUnlessAway(redis, services, log),
   };
 }
 
-/** Stops what waits for Redis; while Redis is away that would wait for ever, and could not hand anything back. */
-async function stopWith(redis: RedisClient, log: Logger, stop: () => Promise<void>): Promise<void> {
+/** Stops services. While Redis is away they would wait for it without end, and could hand nothing back: they are left. */
+async function stopUnlessAway(redis: RedisClient, services: readonly Service[], log: Logger): Promise<void> {
   const over = new AbortController();
   const isAway = untilAway(redis, AWAY_MS, over.signal).then(() => !over.signal.aborted);
-  if (await Promise.race([stop(), isAway])) log.warn(LEFT);
+  const onError = (service: string, error: unknown) =>
+    log.error({ err: error, service }, 'a service did not stop well');
+  if (await Promise.race([stopAll(services, onError), isAway])) log.warn(LEFT);
   over.abort();
 }
 
