@@ -30,9 +30,9 @@ async function bullmqAlone(redisAddress: string, jobs: number, padding: Padding)
   const redis = new Redis(redisAddress, { maxRetriesPerRequest: null });
   await redis.flushall();
   redis.defineCommand('pad', { numberOfKeys: 1, lua: SCRIPT });
-  const { pad } = redis as unknown as { pad(key: string, text: string): Promise<1> };
+  const scripted = redis as unknown as { pad(key: string, text: string): Promise<1> };
   const padded = async (times: number, n: number): Promise<void> => {
-    for (let time = 0; time < times; time++) await pad.call(redis, `pad:${n % CHATS}`, TEXT);
+    for (let time = 0; time < times; time++) await scripted.pad(`pad:${n % CHATS}`, TEXT);
   };
   const queue = new Queue('bare', { connection: redis, defaultJobOptions: { removeOnComplete: true } });
   let done = 0;
