@@ -58,7 +58,7 @@ async function saySecond(): Promise<void> {
 }
 
 test('the bytes of a picture are a file and not in Redis, and another process shows the model the same picture', async () => {
-  await takeOver();
+  await spawn();
   sendPhoto(await jpegPhoto(900, 600), 'What is this?');
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
   await stopGateways();

@@ -35,7 +35,7 @@ async function sendPhoto(caption: string): Promise<void> {
 }
 
 testWithS3('the bytes of a picture are an object, and another process shows the model the same picture', async () => {
-  await takeOver();
+  await spawn();
   await sendPhoto('What is this?');
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
   await stopGateways();

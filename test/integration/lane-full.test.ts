@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { createInbox } from '../../producer/accept/inbox.ts';
 import { TURNS_QUEUE } from '../../shared/redis/keys.ts';
-import { CHAT, eachInWorld, spawn, takeOver, world } from '../fixture/each-test.ts';
+import { CHAT, eachInWorld, spawn, start, takeOver, world } from '../fixture/each-test.ts';
 import { inboundText } from '../fixture/inbound.ts';
 import { nextOutcome, settledOutcomes, untilSettled } from '../fixture/ledger.ts';
 import { until } from '../fixture/root.ts';
@@ -32,7 +32,7 @@ async function jobsAdded(): Promise<number> {
 
 test('messages over a full lane end with one job and one notice for all, and one outcome each', async () => {
   writeMany();
-  await takeOver();
+  await start();
   const outcomes = await untilSettled(world, WRITTEN, 20_000);
   expect(await reasons()).toEqual(EXPECTED);
   expect(outcomes.map(({ entry }) => entry)).toEqual(outcomes.map(({ entry }) => entry).sort());
@@ -96,7 +96,7 @@ const BLOCKED = { status: 403, description: 'Forbidden: bot was blocked by the u
 
 test('messages over a full lane that stand apart get one notice for all, and each its outcome in its turn', async () => {
   const written = writeInterleaved();
-  await takeOver();
+  await start();
   const settled = await untilSettled(world, written, 20_000);
   expect(await reasons()).toEqual([
     ...Array(TAKEN).fill('answered'),
@@ -122,7 +122,7 @@ test.each(['answer stored', 'settled'])(
 test('where the notice cannot be delivered, the messages that stand apart are told by another one', async () => {
   const written = writeInterleaved();
   world.telegram.fail('sendMessage', BLOCKED, 1, ({ text }) => String(text).includes('Too many'));
-  await takeOver();
+  await start();
   await untilSettled(world, written, 20_000);
   expect((await reasons()).slice(TAKEN)).toEqual([
     ...['telegram_gone', 'telegram_gone', 'answered', 'merged', 'lane_full', 'lane_full'],
@@ -132,7 +132,7 @@ test('where the notice cannot be delivered, the messages that stand apart are to
 
 test('a flood of hundreds gets one notice', async () => {
   for (let number = 1; number <= 300; number++) world.telegram.say(CHAT, `message ${number}`);
-  await takeOver();
+  await start();
   await untilSettled(world, 300, 40_000);
   expect(notices()).toEqual([expect.stringContaining(`${300 - TAKEN} of them`)]);
 });
@@ -140,7 +140,7 @@ test('a flood of hundreds gets one notice', async () => {
 test('after a /stop, what a full lane did not take is told anew', async () => {
   const date = Math.floor(Date.now() / 1000);
   for (const text of ['1', '2', '3', 'r1', '/stop', 'r2']) world.telegram.say(CHAT, text, { date });
-  await takeOver();
+  await start();
   await untilSettled(world, 6, 20_000);
   expect((await reasons()).slice(-2)).toEqual(['stop', 'lane_full']);
   expect(notices()).toEqual([expect.stringContaining('this one')]);
@@ -154,7 +154,7 @@ test('when the bot is blocked every message ends as undeliverable, the refused o
     ({ chat_id }) => String(chat_id) === String(CHAT),
   );
   writeMany();
-  await takeOver();
+  await start();
   const outcomes = await untilSettled(world, WRITTEN, 20_000);
   expect(outcomes.every(({ outcome }) => outcome === 'undeliverable')).toBe(true);
   expect(await jobsAdded()).toBe(TAKEN + 1);
