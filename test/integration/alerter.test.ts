@@ -10,8 +10,8 @@ import { enter } from '../../worker/alerts/book.ts';
 import { createBookStore } from '../../worker/alerts/book-store.ts';
 import { type AlertChannel, type Sent, webhookChannel } from '../../worker/alerts/channel.ts';
 import type { Channels } from '../../worker/alerts/deliver.ts';
+import { lentRedis } from '../fixture/lent-redis.ts';
 import { keptLog } from '../fixture/log.ts';
-import { freshRedis } from '../fixture/redis.ts';
 import { until } from '../fixture/root.ts';
 import { closeServer, listen } from '../stand-in/loopback.ts';
 
@@ -23,7 +23,7 @@ let keys: Keys;
 const started: { stop(): Promise<void> }[] = [];
 
 beforeEach(async () => {
-  server = await freshRedis();
+  server = await lentRedis();
   redis = connectRedis(server.url, 'patient');
   keys = keysOf(0);
 });

@@ -14,8 +14,9 @@ import { SEGMENT_BYTES_MAX, SEGMENT_RECORDS_MAX } from '../../worker/session/seg
 import { appendCommands, createSessions, SEED_READ_BYTES_MAX } from '../../worker/session/store.ts';
 import { readSession } from '../../worker/session/transfer.ts';
 import { collected, filler, givenAttempt, givenLog, linesOf, said, segmentsOf } from '../fixture/archived-session.ts';
+import { lentRedis } from '../fixture/lent-redis.ts';
 import { records as anyRecords, userSays } from '../fixture/records.ts';
-import { freshRedis, temporaryFolder } from '../fixture/redis.ts';
+import { temporaryFolder } from '../fixture/redis.ts';
 import { rawTexts, SEEDED } from '../fixture/texts.ts';
 
 const SESSION = 's-1' as SessionId;
@@ -30,7 +31,7 @@ let folder: string;
 let source: SessionSource & { redis: typeof redis; blobs: Blobs };
 
 beforeEach(async () => {
-  server = await freshRedis();
+  server = await lentRedis();
   redis = connectRedis(server.url, 'patient');
   keys = keysOf(0);
   folder = await temporaryFolder();

@@ -18,7 +18,8 @@ import { archiveSession } from '../../worker/session/archivist.ts';
 import { packSegment, unpackSegment } from '../../worker/session/segment.ts';
 import { readSession } from '../../worker/session/transfer.ts';
 import { collected, filler, givenLog, linesOf, said } from '../fixture/archived-session.ts';
-import { freshRedis, temporaryFolder } from '../fixture/redis.ts';
+import { lentRedis } from '../fixture/lent-redis.ts';
+import { temporaryFolder } from '../fixture/redis.ts';
 import { until } from '../fixture/root.ts';
 
 const SESSION = 's-1' as SessionId;
@@ -34,7 +35,7 @@ let blobs: Blobs;
 let stops: (() => Promise<void>)[];
 
 beforeEach(async () => {
-  server = await freshRedis();
+  server = await lentRedis();
   redis = connectRedis(server.url, 'patient');
   keys = keysOf(0);
   folder = await temporaryFolder();

@@ -6,7 +6,7 @@ import { blobName } from '../../worker/blob/blob-name.ts';
 import { type Blobs, blobId } from '../../worker/blob/blobs.ts';
 import { type BlobTrouble, startBlobKeeper } from '../../worker/blob/keeper.ts';
 import { eachWithBucket, s3, storeAt, testWithS3 } from '../fixture/each-bucket.ts';
-import { freshRedis } from '../fixture/redis.ts';
+import { lentRedis } from '../fixture/lent-redis.ts';
 import { until } from '../fixture/root.ts';
 
 const HOUR_MS = 3_600_000;
@@ -17,7 +17,7 @@ eachWithBucket();
 testWithS3(
   'the keeper moves what lies in Redis into the bucket, and removes old objects that nothing points at',
   async () => {
-    const server = await freshRedis();
+    const server = await lentRedis();
     const redis = connectRedis(server.url, 'patient');
     const store = storeAt(s3.url);
     const blobs: Blobs = store.blobsOf(0);

@@ -5,14 +5,14 @@ import { openConsole, TOKEN, type Visitor, visitorOf } from '../fixture/console.
 import { eachInWorld, spawn, world } from '../fixture/each-test.ts';
 import { portOf } from '../fixture/process.ts';
 
-eachInWorld();
-
 let opened: Service[] = [];
 
 afterEach(async () => {
   await Promise.all(opened.map((service) => service.stop()));
   opened = [];
 });
+
+eachInWorld();
 
 async function visit(): Promise<Visitor> {
   const served = await openConsole(world);

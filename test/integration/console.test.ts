@@ -6,14 +6,14 @@ import { CHAT, eachInWorld, start, world } from '../fixture/each-test.ts';
 import { nextOutcome } from '../fixture/ledger.ts';
 import { until } from '../fixture/root.ts';
 
-eachInWorld();
-
 let close: (() => Promise<void>)[] = [];
 
 afterEach(async () => {
   await Promise.all(close.map((each) => each()));
   close = [];
 });
+
+eachInWorld();
 
 /** Somebody who has logged in to a console of the world. */
 async function operator(env: Record<string, string> = {}): Promise<Visitor> {

@@ -5,13 +5,13 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import type { PrivateRedis } from '../../shared/private-redis/server.ts';
 import { connectRedis } from '../../shared/redis/connection.ts';
-import { freshRedis } from '../fixture/redis.ts';
+import { lentRedis } from '../fixture/lent-redis.ts';
 
 let server: PrivateRedis;
 let redis: Redis;
 
 beforeEach(async () => {
-  server = await freshRedis();
+  server = await lentRedis();
   redis = connectRedis(server.url, 'patient');
   await redis.ping();
 });

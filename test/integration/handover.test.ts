@@ -8,7 +8,7 @@ import { Handover } from '../../worker/lane/handover.ts';
 import type { Head } from '../../worker/lane/lane.ts';
 import { openQueue, openWorker, QUEUE_LIMITS, type TurnJob, type TurnQueue } from '../../worker/lane/queue.ts';
 import { createSlots } from '../../worker/lane/slots.ts';
-import { freshRedis } from '../fixture/redis.ts';
+import { lentRedis } from '../fixture/lent-redis.ts';
 import { until } from '../fixture/root.ts';
 
 /** Far below the five seconds after which a worker looks by itself. */
@@ -35,7 +35,7 @@ interface Process {
 }
 
 beforeEach(async () => {
-  server = await freshRedis();
+  server = await lentRedis();
   keys = keysOf(0);
   peek = connectRedis(server.url, 'patient');
   seen = new Queue(TURNS_QUEUE, { connection: peek, prefix: keys.queuePrefix });

@@ -9,8 +9,8 @@ import { encodeRecord, type LogRecord } from '../../worker/session/record.ts';
 import { createSessions, type Sessions } from '../../worker/session/store.ts';
 import { WindowCache } from '../../worker/session/window-cache.ts';
 import { givenAttempt } from '../fixture/archived-session.ts';
+import { lentRedis } from '../fixture/lent-redis.ts';
 import { records as anyRecords, userSays } from '../fixture/records.ts';
-import { freshRedis } from '../fixture/redis.ts';
 import { SEEDED } from '../fixture/texts.ts';
 
 const BYTES_MAX = 10_000_000;
@@ -22,7 +22,7 @@ let session: SessionId;
 let chat = 1_000;
 
 beforeEach(async () => {
-  server = await freshRedis();
+  server = await lentRedis();
   redis = connectRedis(server.url, 'patient');
   keys = keysOf(0);
 });

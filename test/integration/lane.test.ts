@@ -9,8 +9,8 @@ import { encodeRecord } from '../../worker/session/record.ts';
 import { createSessions } from '../../worker/session/store.ts';
 import { gather } from '../../worker/turn/coalesce.ts';
 import { inboundText } from '../fixture/inbound.ts';
+import { lentRedis } from '../fixture/lent-redis.ts';
 import { userSays } from '../fixture/records.ts';
-import { freshRedis } from '../fixture/redis.ts';
 
 const CHAT = chatKey(1001);
 const SESSION = 's-1' as SessionId;
@@ -22,7 +22,7 @@ let lane: Lane;
 let inbox: Inbox;
 
 beforeEach(async () => {
-  server = await freshRedis();
+  server = await lentRedis();
   redis = connectRedis(server.url, 'patient');
   keys = keysOf(0);
   lane = createLane(redis, keys);

@@ -11,7 +11,7 @@ import { reconcile } from '../../worker/lane/reconciler.ts';
 import { ALERT_CHAT, createWorld, startGateway } from '../fixture/gateway.ts';
 import { inboundText } from '../fixture/inbound.ts';
 import { nextOutcome } from '../fixture/ledger.ts';
-import { freshRedis } from '../fixture/redis.ts';
+import { lentRedis } from '../fixture/lent-redis.ts';
 
 const CHAT = chatKey(1001);
 const SESSION = 's-1' as SessionId;
@@ -24,7 +24,7 @@ let lane: Lane;
 let inbox: Inbox;
 
 beforeEach(async () => {
-  server = await freshRedis();
+  server = await lentRedis();
   redis = connectRedis(server.url, 'patient');
   keys = keysOf(0);
   lane = createLane(redis, keys);

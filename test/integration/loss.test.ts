@@ -4,7 +4,7 @@ import type { PrivateRedis } from '../../shared/private-redis/server.ts';
 import { connectRedis } from '../../shared/redis/connection.ts';
 import { type Keys, keysOf } from '../../shared/redis/keys.ts';
 import { inboundText } from '../fixture/inbound.ts';
-import { freshRedis } from '../fixture/redis.ts';
+import { lentRedis } from '../fixture/lent-redis.ts';
 
 let server: PrivateRedis;
 let redis: ReturnType<typeof connectRedis>;
@@ -12,7 +12,7 @@ let keys: Keys;
 let inbox: Inbox;
 
 beforeEach(async () => {
-  server = await freshRedis();
+  server = await lentRedis();
   redis = connectRedis(server.url, 'patient');
   keys = keysOf(0);
   inbox = createInbox(redis, 1);

@@ -10,7 +10,7 @@ import { type Attempt, FencedError } from '../../worker/lane/attempt.ts';
 import { createLane, type Lane } from '../../worker/lane/lane.ts';
 import { createSessions, newStamp } from '../../worker/session/store.ts';
 import { inboundText } from '../fixture/inbound.ts';
-import { freshRedis } from '../fixture/redis.ts';
+import { lentRedis } from '../fixture/lent-redis.ts';
 
 const CHAT = chatKey(1001);
 
@@ -21,7 +21,7 @@ let lane: Lane;
 let entry: EntryId;
 
 beforeEach(async () => {
-  server = await freshRedis();
+  server = await lentRedis();
   redis = connectRedis(server.url, 'patient');
   keys = keysOf(0);
   lane = createLane(redis, keys);

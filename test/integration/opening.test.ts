@@ -10,8 +10,8 @@ import type { Ground, Opening } from '../../worker/lane/opening.ts';
 import { encodeRecord } from '../../worker/session/record.ts';
 import { createSessions, newStamp, type Sessions } from '../../worker/session/store.ts';
 import { WindowCache } from '../../worker/session/window-cache.ts';
+import { lentRedis } from '../fixture/lent-redis.ts';
 import { userSays } from '../fixture/records.ts';
-import { freshRedis } from '../fixture/redis.ts';
 
 const CHAT = 1_001;
 const CHAT_KEY = chatKey(CHAT);
@@ -26,7 +26,7 @@ let sessions: Sessions;
 let updateId = 0;
 
 beforeEach(async () => {
-  server = await freshRedis();
+  server = await lentRedis();
   redis = connectRedis(server.url, 'patient');
   keys = keysOf(0);
   lane = createLane(redis, keys);

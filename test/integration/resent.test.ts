@@ -13,7 +13,7 @@ import { createLane, type Lane } from '../../worker/lane/lane.ts';
 import { runTurn, type TurnPorts } from '../../worker/turn/turn.ts';
 import { type RedisProxy, startProxy } from '../chaos/proxy.ts';
 import { inboundText } from '../fixture/inbound.ts';
-import { freshRedis } from '../fixture/redis.ts';
+import { lentRedis } from '../fixture/lent-redis.ts';
 
 const CHAT = chatKey(1001);
 const SESSION = 's-1' as SessionId;
@@ -27,7 +27,7 @@ let keys: Keys;
 let lane: Lane;
 
 beforeEach(async () => {
-  server = await freshRedis();
+  server = await lentRedis();
   proxy = await startProxy(Number(new URL(server.url).port));
   cut = connectRedis(`redis://127.0.0.1:${proxy.port}`, 'patient');
   redis = connectRedis(server.url, 'patient');
