@@ -61,7 +61,7 @@ const LOADED_LATE: Readonly<Record<string, readonly string[]>> = {
   'worker/adapters.ts': ['./console/console.ts', './tools/mcp/client.ts'],
   'worker/media/picture.ts': ['sharp'],
   'worker/model/claude/client.ts': ['@anthropic-ai/sdk'],
-  'worker/cli/main.ts': [
+  'worker/cli/verbs.ts': [
     './actions.ts',
     './audit.ts',
     './cancel.ts',

@@ -8,13 +8,12 @@ import { createArchive } from '../../worker/session/archive.ts';
 import { startArchivist } from '../../worker/session/archivist.ts';
 import { importSession, parseLines } from '../../worker/session/transfer.ts';
 import { filler, givenLog, linesOf, said } from '../fixture/archived-session.ts';
-import { runFile } from '../fixture/command.ts';
+import { runCli } from '../fixture/cli.ts';
 import { createWorld, startGateway, type World } from '../fixture/gateway.ts';
 import { conversation } from '../fixture/history.ts';
 import { nextOutcome } from '../fixture/ledger.ts';
 
 const CHAT = 1001;
-const CLI = 'worker/cli/main.ts';
 const DAY_SECONDS = 24 * 3600;
 /** The gateway's own limits in tests, and visits at once. */
 const OFTEN = { lockMs: 1_500, archiveEveryMs: 20 };
@@ -140,10 +139,10 @@ test('after a compaction the gateway archives, the chat goes on in its session, 
   expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered', recoveries: 0, session });
   expect(JSON.stringify(world.claude.calls.at(-1)?.body)).toContain('Summary of the earlier conversation');
   expect(world.claude.violations()).toEqual([]);
-  const shown = await runFile(CLI, ['session', 'show', String(CHAT), '--json'], world.env);
+  const shown = await runCli(['session', 'show', String(CHAT), '--json'], world.env);
   const records = (await linesOf(source(), session)).length;
   expect(JSON.parse(shown.stdout)).toMatchObject({ session, records });
-  const exported = await runFile(CLI, ['session', 'export', String(CHAT)], world.env);
+  const exported = await runCli(['session', 'export', String(CHAT)], world.env);
   const contents = exported.stdout
     .trim()
     .split('\n')

@@ -8,7 +8,7 @@ import { packSegment } from '../../worker/session/segment.ts';
 import { importSession, parseLines } from '../../worker/session/transfer.ts';
 import { filler, givenLog, linesOf, said } from '../fixture/archived-session.ts';
 import { saidIn } from '../fixture/asked.ts';
-import { runFile } from '../fixture/command.ts';
+import { runCli } from '../fixture/cli.ts';
 import {
   CHAT,
   eachInWorld,
@@ -50,7 +50,7 @@ const pictureIn = (at: number) => {
   const [first] = saidIn(mainCalls()[at], 0);
   return first?.source ?? first?.text;
 };
-const cli = (...args: string[]) => runFile('worker/cli/main.ts', args, world.env);
+const cli = (...args: string[]) => runCli(args, world.env);
 
 async function saySecond(): Promise<void> {
   world.telegram.say(CHAT, 'And now?');

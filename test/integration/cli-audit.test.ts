@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { chatKey, keysOf } from '../../shared/redis/keys.ts';
 import { importSession, parseLines } from '../../worker/session/transfer.ts';
-import { runFile } from '../fixture/command.ts';
+import { runCli } from '../fixture/cli.ts';
 import { createWorld, startGateway, type World } from '../fixture/gateway.ts';
 import { conversation } from '../fixture/history.ts';
 import { nextOutcome } from '../fixture/ledger.ts';
@@ -22,7 +22,7 @@ afterEach(async () => {
 });
 
 function audit(...args: string[]) {
-  return runFile('worker/cli/main.ts', ['audit', ...args], world.env);
+  return runCli(['audit', ...args], world.env);
 }
 
 test('audit sums up outcomes, recoveries, tokens and cost, and proves that no message is unaccounted for', async () => {

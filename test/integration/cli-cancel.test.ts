@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { chatKey } from '../../shared/redis/keys.ts';
-import { runFile } from '../fixture/command.ts';
+import { runCli } from '../fixture/cli.ts';
 import { CHAT, eachInWorld, shown, start, world } from '../fixture/each-test.ts';
 import { nextOutcome, settledOutcomes } from '../fixture/ledger.ts';
 import { until } from '../fixture/root.ts';
@@ -8,7 +8,7 @@ import { until } from '../fixture/root.ts';
 eachInWorld();
 
 function cancel(...args: string[]) {
-  return runFile('worker/cli/main.ts', ['cancel', ...args], world.env);
+  return runCli(['cancel', ...args], world.env);
 }
 
 async function lane(messages: number): Promise<string[]> {
@@ -62,10 +62,10 @@ test('cancel of a chat ends all that waits as /stop does, with one reply and a b
   await lane(3);
   await world.claude.waitForCall(({ pendingText }) => pendingText === 'hang');
   // In a paused chat nothing ends between the two.
-  await runFile('worker/cli/main.ts', ['pause', String(CHAT)], world.env);
+  await runCli(['pause', String(CHAT)], world.env);
   const both = await Promise.all([cancel(String(CHAT)), cancel(String(CHAT))]);
   expect(both.map(({ code }) => code)).toEqual([0, 0]);
-  await runFile('worker/cli/main.ts', ['resume', String(CHAT)], world.env);
+  await runCli(['resume', String(CHAT)], world.env);
   await nextOutcome(world, CHAT, 4);
   const outcomes = await settledOutcomes(world);
   expect(outcomes.map(({ outcome }) => outcome)).toEqual(['cancelled', 'cancelled', 'cancelled', 'command']);

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { chatKey } from '../../shared/redis/keys.ts';
-import { runFile } from '../fixture/command.ts';
+import { runCli } from '../fixture/cli.ts';
 import { CHAT, eachInWorld, start, world } from '../fixture/each-test.ts';
 import { nextOutcome } from '../fixture/ledger.ts';
 import { until } from '../fixture/root.ts';
@@ -8,7 +8,7 @@ import { until } from '../fixture/root.ts';
 eachInWorld();
 
 function chat(...args: string[]) {
-  return runFile('worker/cli/main.ts', ['chat', ...args], world.env);
+  return runCli(['chat', ...args], world.env);
 }
 
 test('chat states lane, session, newest outcomes and what today cost, and no words', async () => {

@@ -1,13 +1,13 @@
 import { expect, test } from '@jest/globals';
 import { keysOf } from '../../shared/redis/keys.ts';
-import { runFile } from '../fixture/command.ts';
+import { runCli } from '../fixture/cli.ts';
 import { CHAT, eachInWorld, moveToWorld, start, world } from '../fixture/each-test.ts';
 import { nextOutcome, settledOutcomes } from '../fixture/ledger.ts';
 
 eachInWorld();
 
 function dead(...args: string[]) {
-  return runFile('worker/cli/main.ts', ['dead', ...args], world.env);
+  return runCli(['dead', ...args], world.env);
 }
 
 /** A gateway whose provider refuses the key, and messages that failed for it. */

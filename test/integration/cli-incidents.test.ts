@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { runFile } from '../fixture/command.ts';
+import { runCli } from '../fixture/cli.ts';
 import { CHAT, eachInWorld, start, world } from '../fixture/each-test.ts';
 import { nextOutcome } from '../fixture/ledger.ts';
 import { until } from '../fixture/root.ts';
@@ -7,7 +7,7 @@ import { until } from '../fixture/root.ts';
 eachInWorld();
 
 function incidents(...args: string[]) {
-  return runFile('worker/cli/main.ts', ['incidents', ...args], world.env);
+  return runCli(['incidents', ...args], world.env);
 }
 
 test('incidents exits 0 when none is open, and 1 with cause, count and what to do when one is', async () => {

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { chatKey, type EntryId } from '../../shared/redis/keys.ts';
 import type { MessageReport } from '../../worker/report/message.ts';
-import { runFile } from '../fixture/command.ts';
+import { runCli } from '../fixture/cli.ts';
 import { CHAT, eachInWorld, start, world } from '../fixture/each-test.ts';
 import { nextOutcome } from '../fixture/ledger.ts';
 import { until } from '../fixture/root.ts';
@@ -9,7 +9,7 @@ import { until } from '../fixture/root.ts';
 eachInWorld();
 
 function message(...args: string[]) {
-  return runFile('worker/cli/main.ts', ['message', ...args], world.env);
+  return runCli(['message', ...args], world.env);
 }
 
 async function reported(id: string): Promise<MessageReport> {

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { chatKey } from '../../shared/redis/keys.ts';
-import { runFile } from '../fixture/command.ts';
+import { runCli } from '../fixture/cli.ts';
 import { CHAT, eachInWorld, shown, start, stopGateways, world } from '../fixture/each-test.ts';
 import { nextOutcome } from '../fixture/ledger.ts';
 import { until } from '../fixture/root.ts';
@@ -11,7 +11,7 @@ const OTHER = 1002;
 const FAST = { reconcileEveryMs: 100, watchEveryMs: 100, alertEveryMs: 50 };
 
 function cli(...args: string[]) {
-  return runFile('worker/cli/main.ts', args, world.env);
+  return runCli(args, world.env);
 }
 
 /** Waits until a chat's message is accepted, first of its lane, and no job. */
@@ -59,6 +59,7 @@ test('a pause of everything survives a restart, holds commands too, and status i
   world.telegram.say(CHAT, 'hello');
   world.telegram.say(CHAT, '/help');
   await untilItRests(CHAT);
+  await until('worker that says that it lives', async () => (await world.peek.zcard(world.keys.workers)) || undefined);
   expect(world.claude.calls).toEqual([]);
   expect(await cli('status')).toMatchObject({
     code: 1,

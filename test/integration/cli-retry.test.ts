@@ -1,19 +1,18 @@
 import { spawn as spawnProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
-import { runFile } from '../fixture/command.ts';
+import { PROJECT_ROOT } from '../../shared/base/project.ts';
+import { runCli } from '../fixture/cli.ts';
 import { CHAT, eachInWorld, start, world } from '../fixture/each-test.ts';
 import { BARE_ENV } from '../fixture/environment.ts';
 import { nextOutcome, settledOutcomes } from '../fixture/ledger.ts';
+import { programAt } from '../fixture/programs.ts';
 import { until } from '../fixture/root.ts';
 
 eachInWorld();
 
-const CLI = 'worker/cli/main.ts';
-
 function retry(...args: string[]) {
-  return runFile(CLI, ['retry', ...args], world.env);
+  return runCli(['retry', ...args], world.env);
 }
 
 async function givenFailed(): Promise<string> {
@@ -65,7 +64,7 @@ test.each<[string, () => Promise<unknown>]>([
   const entry = await givenFailed();
   const child = spawnProcess(
     process.execPath,
-    ['--disable-warning=ExperimentalWarning', join(import.meta.dirname, '..', '..', CLI), 'retry', entry],
+    ['--disable-warning=ExperimentalWarning', await programAt(PROJECT_ROOT, 'worker/cli/main.ts'), 'retry', entry],
     { env: { ...BARE_ENV, ...world.env }, stdio: 'ignore' },
   );
   const ended = once(child, 'exit');
@@ -80,7 +79,7 @@ test.each<[string, () => Promise<unknown>]>([
 });
 
 test('retry without Redis says so; an unknown id exits 1 and says what ids look like; what is no id exits 2', async () => {
-  const away = await runFile(CLI, ['retry', '1-0'], { ...world.env, REDIS_URL: 'redis://127.0.0.1:1' });
+  const away = await runCli(['retry', '1-0'], { ...world.env, REDIS_URL: 'redis://127.0.0.1:1' });
   expect(away).toMatchObject({ code: 1, stderr: expect.stringMatching(/Redis/i) });
   expect(await retry('1700000000000-0')).toMatchObject({ code: 1, stderr: expect.stringMatching(/such as 17/) });
   for (const args of [[], ['hello'], ['1-0', '--wings']]) expect((await retry(...args)).code).toBe(2);

@@ -1,13 +1,12 @@
 import { expect, test } from '@jest/globals';
-import { runFile } from '../fixture/command.ts';
+import { runCli } from '../fixture/cli.ts';
 import { eachInWorld, world } from '../fixture/each-test.ts';
 import { freshRedis } from '../fixture/redis.ts';
 import { replicate, untilCaughtUp } from '../fixture/replicas.ts';
 
 eachInWorld();
 
-const check = async (env: Record<string, string> = {}) =>
-  (await runFile('worker/cli/main.ts', ['check'], { ...world.env, ...env })).stdout;
+const check = async (env: Record<string, string> = {}) => (await runCli(['check'], { ...world.env, ...env })).stdout;
 
 test('check advises on what a server has otherwise, with the risk and what to do, and is content with the rest', async () => {
   await world.peek.config('SET', 'appendonly', 'no');

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { chatKey } from '../../shared/redis/keys.ts';
 import type { Status } from '../../worker/report/status.ts';
-import { runFile } from '../fixture/command.ts';
+import { runCli } from '../fixture/cli.ts';
 import { CHAT, eachInWorld, mainCalls, start, stopGateways, world } from '../fixture/each-test.ts';
 import { nextOutcome, untilSettled } from '../fixture/ledger.ts';
 import { until } from '../fixture/root.ts';
@@ -9,7 +9,7 @@ import { until } from '../fixture/root.ts';
 eachInWorld();
 
 function status(...args: string[]) {
-  return runFile('worker/cli/main.ts', ['status', ...args], world.env);
+  return runCli(['status', ...args], world.env);
 }
 
 async function stated(): Promise<Status> {
@@ -82,7 +82,7 @@ test('status and audit state the numbers of the stand-ins in a run with faults',
   const outcomes = await untilSettled(world, 8, 60_000);
   const now = await stated();
   expect(now.ledger).toEqual({ accepted: 8, settled: 8, pending: 0, unaccounted: 0 });
-  const { stdout } = await runFile('worker/cli/main.ts', ['audit', '--json'], world.env);
+  const { stdout } = await runCli(['audit', '--json'], world.env);
   const audited = JSON.parse(stdout);
   const answered = outcomes.filter(({ outcome }) => outcome === 'answered').length;
   const shown = chats.flatMap((chat) => world.telegram.shown(chat)).filter(({ text }) => text.startsWith('answer to'));
@@ -96,7 +96,7 @@ test('status and audit state the numbers of the stand-ins in a run with faults',
 });
 
 test('status without Redis says so, and exits 1', async () => {
-  const ended = await runFile('worker/cli/main.ts', ['status'], { ...world.env, REDIS_URL: 'redis://127.0.0.1:1' });
+  const ended = await runCli(['status'], { ...world.env, REDIS_URL: 'redis://127.0.0.1:1' });
   expect(ended).toMatchObject({ code: 1, stdout: '' });
   expect(ended.stderr).toMatch(/Redis/i);
 });

@@ -169,6 +169,19 @@ test.each([
   expect(await world.peek.exists(world.keys.chat(chatKey(CHAT)))).toBe(0);
 });
 
+test('each verb that the help names is there in the program that a user starts, and prints its own help', async () => {
+  const { stdout } = await cli(['help'], {});
+  const verbs = [...stdout.matchAll(/^ {2}([a-z|]+)/gm)].flatMap(([, names = '']) => names.split('|'));
+  expect(verbs.length).toBeGreaterThan(10);
+  const ended = await Promise.all(
+    [...new Set(verbs)].map(async (verb) => ({ verb, ...(await cli([verb, '--help'], {})) })),
+  );
+  for (const { verb, ...seen } of ended) {
+    const help = expect.stringContaining(`Usage: npm run cli -- ${verb}`);
+    expect({ verb, ...seen }).toEqual({ verb, code: 0, stdout: help, stderr: '' });
+  }
+});
+
 test.each([['session'], ['session', 'show'], ['session', 'dance', '1'], ['fly']])(
   'the incomplete or unknown command %s exits 2 and prints the usage',
   async (...args) => {

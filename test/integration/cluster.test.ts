@@ -5,8 +5,8 @@ import { chatKey, keysOf, shardOf } from '../../shared/redis/keys.ts';
 import { EN } from '../../shared/texts/en.ts';
 import type { OutcomeRecord } from '../../worker/lane/lane.ts';
 import { importSession, parseLines } from '../../worker/session/transfer.ts';
+import { runCli } from '../fixture/cli.ts';
 import { type RedisCluster, startCluster } from '../fixture/cluster.ts';
-import { runFile } from '../fixture/command.ts';
 import { ALERT_CHAT, createWorld, type World } from '../fixture/gateway.ts';
 import { conversation } from '../fixture/history.ts';
 import { type GatewayProcess, spawnGateway } from '../fixture/process.ts';
@@ -96,7 +96,7 @@ async function expectAnswered(rounds: number): Promise<void> {
 }
 
 function cli(...args: string[]) {
-  return runFile('worker/cli/main.ts', args, world.env);
+  return runCli(args, world.env);
 }
 
 test('chats of all shards are answered in order, from several nodes', async () => {

@@ -3,7 +3,7 @@ import { createAccept } from '../../producer/accept/accept.ts';
 import { createInbox } from '../../producer/accept/inbox.ts';
 import { METRIC } from '../../shared/base/telemetry.ts';
 import { chatKey, type EntryId } from '../../shared/redis/keys.ts';
-import { runFile } from '../fixture/command.ts';
+import { runCli } from '../fixture/cli.ts';
 import { CHAT, eachInWorld, mainCalls, shown, spawn, start, takeOver, world } from '../fixture/each-test.ts';
 import { nextOutcome, settledOutcomes, untilSettled } from '../fixture/ledger.ts';
 import { keptLog } from '../fixture/log.ts';
@@ -222,7 +222,7 @@ test('a dead letter and its replay have the text as it was edited', async () => 
   await start();
   await nextOutcome(world, CHAT);
   world.claude.react(() => undefined);
-  const replayed = await runFile('worker/cli/main.ts', ['dead', 'replay', '--all', '--json'], world.env);
+  const replayed = await runCli(['dead', 'replay', '--all', '--json'], world.env);
   expect(JSON.parse(replayed.stdout)).toMatchObject({ replayed: 1 });
   await nextOutcome(world, CHAT, 2);
   expect(asked().at(-1)).toBe('first');

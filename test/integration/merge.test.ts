@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { beforeEach, expect, test } from '@jest/globals';
 import type { Failpoint } from '../../shared/base/failpoint.ts';
 import { saidIn } from '../fixture/asked.ts';
-import { runFile } from '../fixture/command.ts';
+import { runCli } from '../fixture/cli.ts';
 import { CHAT, eachInWorld, mainCalls, start, takeOver, world } from '../fixture/each-test.ts';
 import { jpegPhoto } from '../fixture/files.ts';
 import { nextOutcome, settledOutcomes } from '../fixture/ledger.ts';
@@ -141,7 +141,7 @@ test('a failed album gets one notice and a dead letter per piece, and is merged 
   expect(await outcomes()).toEqual(['failed', 'failed true']);
   expect(world.telegram.shown(CHAT)).toHaveLength(1);
   isRefused = false;
-  const replayed = await runFile('worker/cli/main.ts', ['dead', 'replay', '--all', '--json'], world.env);
+  const replayed = await runCli(['dead', 'replay', '--all', '--json'], world.env);
   expect(JSON.parse(replayed.stdout)).toMatchObject({ replayed: 2 });
   await nextOutcome(world, CHAT, 4);
   expect((await settledOutcomes(world)).slice(2).map(({ outcome }) => outcome)).toEqual(['answered', 'merged']);

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { CAUSES } from '../../worker/alerts/cause.ts';
-import { runFile } from '../fixture/command.ts';
+import { runCli } from '../fixture/cli.ts';
 import { eachInWorld, world } from '../fixture/each-test.ts';
 
 /** Holds the runbook to the command line and to the causes of incidents. */
@@ -39,7 +39,7 @@ test.each(['docs/runbook.md', 'docs/operations.md'])(
       const args = filledIn(command);
       if (!args || ELSEWHERE.test(command)) continue;
       tried += 1;
-      const { code, stderr } = await runFile('worker/cli/main.ts', args, world.env);
+      const { code, stderr } = await runCli(args, world.env);
       if (code === USAGE || code === null) wrong.push(`${command}: ${stderr.split('\n')[0]}`);
     }
     expect(wrong).toEqual([]);
@@ -67,7 +67,7 @@ test('the triage has five lines', () => {
 });
 
 test('what incidents say is to be done names verbs that exist', async () => {
-  const { stdout } = await runFile('worker/cli/main.ts', ['help'], {});
+  const { stdout } = await runCli(['help'], {});
   const verbs = new Set([...stdout.matchAll(/^ {2}([a-z|]+)/gm)].flatMap(([, names = '']) => names.split('|')));
   const named = Object.values(CAUSES).flatMap(({ todo }) =>
     [...todo.matchAll(/"cli ([a-z]+)/g)].map(([, verb = '']) => verb),

@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { keysOf } from '../../shared/redis/keys.ts';
 import { noteShards, shardsProblem } from '../../shared/redis/shards.ts';
+import { runCli } from '../fixture/cli.ts';
 import { runFile } from '../fixture/command.ts';
 import { eachInWorld, world } from '../fixture/each-test.ts';
 
@@ -31,9 +32,7 @@ test.each(['spillway.ts', 'worker/main.ts', 'producer/main.ts'])(
 
 test('audit exits 2 and check exits 1 when SHARDS differs from the data', async () => {
   await noteShards(world.peek, 4);
-  const [audit, check] = await Promise.all(
-    [['audit'], ['check']].map((args) => runFile('worker/cli/main.ts', args, world.env)),
-  );
+  const [audit, check] = await Promise.all([['audit'], ['check']].map((args) => runCli(args, world.env)));
   expect(audit).toMatchObject({ code: 2, stderr: expect.stringMatching(/SHARDS is 1/) });
   expect(check).toMatchObject({ code: 1, stdout: expect.stringMatching(/FAILED redis: SHARDS is 1/) });
 });

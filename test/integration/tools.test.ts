@@ -2,7 +2,7 @@ import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { createBookStore } from '../../worker/alerts/book-store.ts';
-import { runFile } from '../fixture/command.ts';
+import { runCli } from '../fixture/cli.ts';
 import { CHAT, eachInWorld, mainCalls, moveToWorld, shown, start, stopGateways, world } from '../fixture/each-test.ts';
 import { ALERT_CHAT } from '../fixture/gateway.ts';
 import { nextOutcome, settledOutcomes } from '../fixture/ledger.ts';
@@ -207,7 +207,7 @@ test('a tool that the API would refuse is omitted, the chat is answered, and the
         /^2 tools of the MCP server "web" are omitted, .*\n- odd: .*\/properties\/a\/type.*\n- choice: /,
       ),
     ]);
-    const checked = await runFile('worker/cli/main.ts', ['check'], world.env);
+    const checked = await runCli(['check'], world.env);
     expect(checked).toMatchObject({ code: 0 });
     expect(checked.stdout).toMatch(/^ok {4} tools of web: 1 tools; 2 left out: "odd" \(.*type.*\), "choice" \(.*\)$/m);
   } finally {
@@ -220,7 +220,7 @@ test('check names an MCP server that does not start, and what is wrong in MCP_CO
   const folder = await temporaryFolder();
   const check = async (json: string) => {
     await writeFile(join(folder, 'mcp.json'), json);
-    return runFile('worker/cli/main.ts', ['check'], { ...world.env, MCP_CONFIG: join(folder, 'mcp.json') });
+    return runCli(['check'], { ...world.env, MCP_CONFIG: join(folder, 'mcp.json') });
   };
   const missing = await check('{"mcpServers":{"gone":{"command":"no-such-program-anywhere"}}}');
   expect(missing.code).toBe(1);

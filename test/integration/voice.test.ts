@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { saidIn } from '../fixture/asked.ts';
-import { runFile } from '../fixture/command.ts';
+import { runCli } from '../fixture/cli.ts';
 import { CHAT, eachInWorld, mainCalls, shown, spawn, start, takeOver, world } from '../fixture/each-test.ts';
 import { jpegPhoto } from '../fixture/files.ts';
 import { ALERT_CHAT } from '../fixture/gateway.ts';
@@ -126,7 +126,7 @@ test('trouble that lasts ends with a sentence, an alert and a dead letter, witho
   const alert = await world.telegram.waitForText(ALERT_CHAT, /transcription/);
   expect(alert.text + shown().join()).not.toContain('secret words');
   endpoint.heal();
-  const replayed = await runFile('worker/cli/main.ts', ['dead', 'replay', '--all', '--json'], world.env);
+  const replayed = await runCli(['dead', 'replay', '--all', '--json'], world.env);
   expect(JSON.parse(replayed.stdout)).toMatchObject({ replayed: 1 });
   expect(await nextOutcome(world, CHAT, 2, 30_000)).toMatchObject({ outcome: 'answered' });
 });

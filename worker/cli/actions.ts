@@ -2,7 +2,7 @@ import { readActions } from '../operator/trail.ts';
 import { clock } from '../report/words.ts';
 import { withRedis } from './connection.ts';
 import { readOptions, TEXT } from './options.ts';
-import { type CliOutput, UsageError } from './output.ts';
+import { type Terminal, UsageError } from './terminal.ts';
 
 const HELP = `Usage: npm run cli -- actions [--limit N] [--json]
 
@@ -14,21 +14,21 @@ so are kept. Exit code 0, or 2 for usage or configuration.
 const LIMIT_DEFAULT = 50;
 
 /** Prints what operators did. */
-export async function actions(args: string[], output: CliOutput): Promise<number> {
+export async function actions(args: string[], terminal: Terminal): Promise<number> {
   const { values } = readOptions(args, HELP, { options: { limit: TEXT } });
   if (values.help) {
-    output.line(HELP);
+    terminal.line(HELP);
     return 0;
   }
   const limit = values.limit === undefined ? LIMIT_DEFAULT : Number(values.limit);
   if (!Number.isInteger(limit) || limit < 1 || limit > 10_000) throw new UsageError(HELP);
-  return withRedis(async (redis) => {
+  return withRedis(terminal, async (redis) => {
     const kept = await readActions(redis, limit);
-    if (values.json) output.line(JSON.stringify(kept));
-    else if (kept.length === 0) output.line('Nothing was done yet.');
+    if (values.json) terminal.line(JSON.stringify(kept));
+    else if (kept.length === 0) terminal.line('Nothing was done yet.');
     else
       for (const { atMs, by, deed, target, why } of kept)
-        output.line(`${clock(atMs)}  ${by}  ${deed} ${target}${why === '' ? '' : `  (${why})`}`);
+        terminal.line(`${clock(atMs)}  ${by}  ${deed} ${target}${why === '' ? '' : `  (${why})`}`);
     return 0;
   });
 }

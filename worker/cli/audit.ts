@@ -1,5 +1,4 @@
 import { parseArgs } from 'node:util';
-import { readProcessConfig } from '../../shared/base/config.ts';
 import { keysOf } from '../../shared/redis/keys.ts';
 import { createLedger, type LedgerReading } from '../lane/ledger.ts';
 import { loadPrices } from '../model/price-file.ts';
@@ -7,7 +6,7 @@ import type { Prices } from '../model/prices.ts';
 import { readRollUp } from '../report/period.ts';
 import { linesOf, opening, type Proof } from './audit-text.ts';
 import { withRedis } from './connection.ts';
-import { type CliOutput, UsageError } from './output.ts';
+import { configOf, type Terminal, UsageError } from './terminal.ts';
 
 const HELP = `Usage: npm run cli -- audit [--days N] [--json]
 
@@ -20,15 +19,15 @@ const DAYS_MAX = 90;
 const DAY_MS = 24 * 3600_000;
 
 /** Prints the audit; the exit code is 1 when messages are unaccounted for. */
-export async function audit(args: string[], output: CliOutput): Promise<number> {
+export async function audit(args: string[], terminal: Terminal): Promise<number> {
   const { values } = parsed(args);
   if (values.help) {
-    output.line(HELP);
+    terminal.line(HELP);
     return 0;
   }
   const days = daysOf(values.days);
-  const prices = await pricesOf();
-  return withRedis(async (redis, shards) => {
+  const prices = await pricesOf(terminal);
+  return withRedis(terminal, async (redis, shards) => {
     const toMs = Date.now();
     const fromMs = toMs - days * DAY_MS;
     let proof: Proof = { accepted: 0, settled: 0, pending: 0, unaccounted: 0, isCounted: true, failedShards: [] };
@@ -37,8 +36,8 @@ export async function audit(args: string[], output: CliOutput): Promise<number> 
     }
     const rollUp = await readRollUp({ redis, shards }, fromMs, prices);
     const period = { days, from: new Date(fromMs).toISOString(), to: new Date(toMs).toISOString() };
-    if (values.json) output.line(JSON.stringify({ ...period, proof, ...rollUp }));
-    else for (const line of [...opening(period, proof), ...linesOf(rollUp)]) output.line(line);
+    if (values.json) terminal.line(JSON.stringify({ ...period, proof, ...rollUp }));
+    else for (const line of [...opening(period, proof), ...linesOf(rollUp)]) terminal.line(line);
     return proof.failedShards.length === 0 ? 0 : 1;
   });
 }
@@ -53,10 +52,8 @@ function parsed(args: string[]) {
 }
 
 /** The operator's own prices. An unusable file is a configuration error. */
-async function pricesOf(): Promise<Prices> {
-  const reading = readProcessConfig('tool');
-  if (!reading.ok) throw new UsageError(reading.problems.join('\n'));
-  return loadPrices(reading.config.MODEL_PRICES_FILE).catch((error: Error) => {
+async function pricesOf(terminal: Terminal): Promise<Prices> {
+  return loadPrices(configOf(terminal).MODEL_PRICES_FILE).catch((error: Error) => {
     throw new UsageError(error.message);
   });
 }

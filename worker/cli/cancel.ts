@@ -6,7 +6,7 @@ import { withRedis } from './connection.ts';
 import { assertName, namedMessage } from './named-message.ts';
 import { readOptions } from './options.ts';
 import { ORDER_HELP, ORDER_OPTIONS, orderOf } from './order.ts';
-import type { CliOutput } from './output.ts';
+import type { Terminal } from './terminal.ts';
 
 const HELP = `Usage: npm run cli -- cancel <id>|<chat> [--why TEXT] [--by NAME] [--json]
 
@@ -35,19 +35,19 @@ interface Result {
 }
 
 /** Cancels one message, or all that a chat waits for; the exit code is 1 when there was nothing to cancel. */
-export async function cancel(args: string[], output: CliOutput): Promise<number> {
+export async function cancel(args: string[], terminal: Terminal): Promise<number> {
   const { values, positionals } = readOptions(args, HELP, { words: 1, options: ORDER_OPTIONS });
   if (values.help) {
-    output.line(HELP);
+    terminal.line(HELP);
     return 0;
   }
   const [name = ''] = positionals;
   const chat = parseChatKey(name)?.chat;
   if (!chat) assertName(name, HELP);
-  return withRedis(async (redis, shards) => {
+  return withRedis(terminal, async (redis, shards) => {
     const at = { redis, shards };
     const { kind, what } = chat ? await ofChat(at, chat, orderOf(values)) : await ofMessage(at, name, orderOf(values));
-    output.line(values.json ? JSON.stringify({ target: name, result: kind }) : `${what} ${WORDS[kind]}.`);
+    terminal.line(values.json ? JSON.stringify({ target: name, result: kind }) : `${what} ${WORDS[kind]}.`);
     return DONE.has(kind) ? 0 : 1;
   });
 }

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
-import { type Config, readProcessConfig } from '../../shared/base/config.ts';
+import type { Config } from '../../shared/base/config.ts';
 import { createLogger } from '../../shared/base/log.ts';
 import { loadDecoder } from '../media/picture.ts';
 import { type McpServer, readMcpConfig } from '../tools/mcp/config.ts';
@@ -9,7 +9,7 @@ import { checkModel } from './check-model.ts';
 import { checkRedis } from './check-redis.ts';
 import { checkTelegram } from './check-telegram.ts';
 import type { Finding } from './finding.ts';
-import { type CliOutput, UsageError } from './output.ts';
+import { type Terminal, UsageError } from './terminal.ts';
 
 const HELP = `Usage: npm run cli -- check [--json]
 
@@ -24,15 +24,15 @@ Exit code 0 when all is well, 1 when a connection fails, 2 for configuration.`;
 const TOOLS_DEADLINE_MS = 30_000;
 
 /** Checks the configuration and every connection. */
-export async function check(args: string[], output: CliOutput): Promise<number> {
+export async function check(args: string[], terminal: Terminal): Promise<number> {
   const { values } = parseArgs({ args, options: { help: { type: 'boolean' }, json: { type: 'boolean' } } });
   if (values.help) {
-    output.line(HELP);
+    terminal.line(HELP);
     return 0;
   }
-  const reading = readProcessConfig('gateway');
+  const reading = terminal.readConfig('gateway');
   if (!reading.ok) throw new UsageError(reading.problems.join('\n'));
-  for (const warning of reading.warnings) output.note(`warning: ${warning}`);
+  for (const warning of reading.warnings) terminal.note(`warning: ${warning}`);
   const { config } = reading;
   const servers = await readServers(config);
   const findings = (
@@ -45,8 +45,8 @@ export async function check(args: string[], output: CliOutput): Promise<number> 
       checkDecoder(),
     ])
   ).flat();
-  if (values.json) output.line(JSON.stringify({ ok: findings.every(({ ok }) => ok), parts: findings }));
-  else for (const finding of findings) output.line(`${markOf(finding)} ${finding.part}: ${finding.detail}`);
+  if (values.json) terminal.line(JSON.stringify({ ok: findings.every(({ ok }) => ok), parts: findings }));
+  else for (const finding of findings) terminal.line(`${markOf(finding)} ${finding.part}: ${finding.detail}`);
   return findings.every(({ ok }) => ok) ? 0 : 1;
 }
 

@@ -1,12 +1,12 @@
 import { join } from 'node:path';
 import { provideRedis } from '../../shared/app/find-redis.ts';
 import type { BlobPlace } from '../../shared/base/blob-place.ts';
-import { programPath, readProcessConfig } from '../../shared/base/config.ts';
+import { programPath } from '../../shared/base/config.ts';
 import { PROJECT_ROOT } from '../../shared/base/project.ts';
 import { redisAddressOf } from '../../shared/base/redis-address.ts';
 import { connectRedis, type RedisClient, untilReady } from '../../shared/redis/connection.ts';
 import { shardsProblem } from '../../shared/redis/shards.ts';
-import { UsageError } from './output.ts';
+import { configOf, type Terminal, UsageError } from './terminal.ts';
 
 const READY_MS = 10_000;
 
@@ -16,12 +16,12 @@ const READY_MS = 10_000;
  * not answer.
  */
 export async function withRedis(
+  terminal: Terminal,
   work: (redis: RedisClient, shards: number, blobs: BlobPlace) => Promise<number>,
 ): Promise<number> {
-  const reading = readProcessConfig('tool');
-  if (!reading.ok) throw new UsageError(reading.problems.join('\n'));
-  const url = redisAddressOf(reading.config);
-  const { SHARDS: shards, BLOB_URL: blobs } = reading.config;
+  const config = configOf(terminal);
+  const url = redisAddressOf(config);
+  const { SHARDS: shards, BLOB_URL: blobs } = config;
   const source = {
     root: PROJECT_ROOT,
     path: programPath(),

@@ -11,7 +11,7 @@ import { aboutOf, lineOf } from './dead-text.ts';
 import { type FilterOptions, filterOf } from './letter-filter.ts';
 import { FLAG, readOptions, TEXT } from './options.ts';
 import { ORDER_HELP, ORDER_OPTIONS, orderOf } from './order.ts';
-import { type CliOutput, UsageError } from './output.ts';
+import { type Terminal, UsageError } from './terminal.ts';
 
 const HELP = `Usage: npm run cli -- dead list [filters] [--limit N] [--json]
        npm run cli -- dead show <id> [--content] [--json]
@@ -46,7 +46,7 @@ interface DeadTask {
     by?: string;
     why?: string;
   };
-  output: CliOutput;
+  terminal: Terminal;
 }
 
 interface Action {
@@ -66,18 +66,18 @@ const ACTIONS: Readonly<Record<string, Action>> = {
 };
 
 /** Lists, shows, replays or removes dead letters. */
-export async function dead(args: string[], output: CliOutput): Promise<number> {
+export async function dead(args: string[], terminal: Terminal): Promise<number> {
   if (args.includes('--help')) {
-    output.line(HELP);
+    terminal.line(HELP);
     return 0;
   }
   const [name = '', ...rest] = args;
   const action = ACTIONS[name];
   if (!action) throw new UsageError(HELP);
   const { id, options } = parsed(rest, action);
-  return withRedis((redis, count) => {
+  return withRedis(terminal, (redis, count) => {
     const shards = Array.from({ length: count }, (_, shard) => keysOf(shard));
-    return action.run({ redis, shards, id, options, output });
+    return action.run({ redis, shards, id, options, terminal });
   });
 }
 
@@ -99,18 +99,19 @@ async function meantLetters({ redis, shards, id, options }: DeadTask): Promise<D
 }
 
 async function list(task: DeadTask): Promise<number> {
-  const { redis, shards, options, output } = task;
+  const { redis, shards, options, terminal } = task;
   const limit = Number(options.limit ?? LIMIT_DEFAULT);
   const letters = await meantLetters(task);
   const dropped = await droppedOf(redis, shards);
   const newest = letters.sort((one, other) => compareStreamIds(other.id, one.id)).slice(0, limit);
-  if (options.json) output.line(JSON.stringify({ total: letters.length, dropped, letters: newest.map(aboutOf) }));
+  if (options.json) terminal.line(JSON.stringify({ total: letters.length, dropped, letters: newest.map(aboutOf) }));
   else {
-    output.line(
+    terminal.line(
       `${letters.length} dead letters${letters.length > newest.length ? `, the newest ${newest.length}` : ''}`,
     );
-    for (const letter of newest) output.line(lineOf(letter));
-    if (dropped > 0) output.line(`${dropped} older ones were removed, because there were too many (DEAD_LETTERS_MAX)`);
+    for (const letter of newest) terminal.line(lineOf(letter));
+    if (dropped > 0)
+      terminal.line(`${dropped} older ones were removed, because there were too many (DEAD_LETTERS_MAX)`);
   }
   return 0;
 }
@@ -120,7 +121,7 @@ async function droppedOf(redis: RedisClient, shards: readonly Keys[]): Promise<n
   return counts.reduce((sum, count) => sum + Number(count ?? 0), 0);
 }
 
-async function show({ redis, shards, id, options, output }: DeadTask): Promise<number> {
+async function show({ redis, shards, id, options, terminal }: DeadTask): Promise<number> {
   if (id === undefined) throw new UsageError(HELP);
   const letter = await findLetter(redis, shards, id);
   const [entry] = await redis.xrange(letter.keys.dead, letter.id, letter.id);
@@ -129,13 +130,13 @@ async function show({ redis, shards, id, options, output }: DeadTask): Promise<n
   const { content, ...rest } = objectOf(text) ?? { content: text };
   const message = options.content && content !== undefined ? { ...rest, content } : rest;
   const shown = { ...aboutOf(letter), message };
-  output.line(options.json ? JSON.stringify(shown) : JSON.stringify(shown, undefined, 2));
-  if (content !== undefined && !options.content) output.note('the content is not shown without --content');
+  terminal.line(options.json ? JSON.stringify(shown) : JSON.stringify(shown, undefined, 2));
+  if (content !== undefined && !options.content) terminal.note('the content is not shown without --content');
   return 0;
 }
 
 async function replay(task: DeadTask): Promise<number> {
-  const { redis, id, options, output } = task;
+  const { redis, id, options, terminal } = task;
   if ((id === undefined) === !options.all) throw new UsageError(HELP);
   const run = bindReplay(redis);
   const letters = await meantLetters(task);
@@ -146,9 +147,9 @@ async function replay(task: DeadTask): Promise<number> {
     const [result, entry] = await run(letter.keys, letter.id);
     if (result === 'replayed') ids.push(letter.name);
     if (result === 'chatless') chatless += 1;
-    if (!options.json) output.line(`${letter.name}: ${resultInWords(result, entry)}`);
+    if (!options.json) terminal.line(`${letter.name}: ${resultInWords(result, entry)}`);
   }
-  if (options.json) output.line(JSON.stringify({ replayed: ids.length, chatless, ids }));
+  if (options.json) terminal.line(JSON.stringify({ replayed: ids.length, chatless, ids }));
   return chatless > 0 ? 1 : 0;
 }
 
@@ -164,7 +165,7 @@ function resultInWords(result: 'replayed' | 'gone' | 'chatless', entry: string):
 }
 
 async function purge(task: DeadTask): Promise<number> {
-  const { redis, id, options, output } = task;
+  const { redis, id, options, terminal } = task;
   const ways = [id !== undefined, options.before !== undefined, options.all === true].filter(Boolean);
   if (ways.length !== 1) throw new UsageError(HELP);
   if (options.all && !options.yes) throw new UsageError('purge --all removes every dead letter for good: add --yes.');
@@ -177,8 +178,8 @@ async function purge(task: DeadTask): Promise<number> {
     // A concurrent command may have replayed it.
     if ((await redis.xdel(letter.keys.dead, letter.id)) === 0) continue;
     ids.push(letter.name);
-    if (!options.json) output.line(`removed ${lineOf(letter)}`);
+    if (!options.json) terminal.line(`removed ${lineOf(letter)}`);
   }
-  output.line(options.json ? JSON.stringify({ removed: ids.length, ids }) : `${ids.length} removed`);
+  terminal.line(options.json ? JSON.stringify({ removed: ids.length, ids }) : `${ids.length} removed`);
   return 0;
 }

@@ -4,7 +4,7 @@ import { nowOf } from '../report/source.ts';
 import { clock, inWords } from '../report/words.ts';
 import { withRedis } from './connection.ts';
 import { FLAG, readOptions } from './options.ts';
-import type { CliOutput } from './output.ts';
+import type { Terminal } from './terminal.ts';
 
 const HELP = `Usage: npm run cli -- incidents [--open] [--json]
 
@@ -16,19 +16,19 @@ Exit code 0 when none is open, 1 when one is, 2 for usage or configuration.
   npm run -s cli -- incidents --open --json | jq -r '.[].name'`;
 
 /** Prints the incidents; the exit code is 1 when one is open. */
-export async function incidents(args: string[], output: CliOutput): Promise<number> {
+export async function incidents(args: string[], terminal: Terminal): Promise<number> {
   const { values } = readOptions(args, HELP, { options: { open: FLAG } });
   if (values.help) {
-    output.line(HELP);
+    terminal.line(HELP);
     return 0;
   }
-  return withRedis(async (redis, shards) => {
+  return withRedis(terminal, async (redis, shards) => {
     const all = await readIncidents({ redis, shards });
     const shown = all.filter(({ isOpen }) => isOpen || !values.open);
     const nowMs = await nowOf(redis, keysOf(0).workers);
-    if (values.json) output.line(JSON.stringify(shown));
-    else if (shown.length === 0) output.line('No incident is open.');
-    else for (const incident of shown) output.line(`${linesOf(incident, nowMs).join('\n')}\n`);
+    if (values.json) terminal.line(JSON.stringify(shown));
+    else if (shown.length === 0) terminal.line('No incident is open.');
+    else for (const incident of shown) terminal.line(`${linesOf(incident, nowMs).join('\n')}\n`);
     return all.some(({ isOpen }) => isOpen) ? 1 : 0;
   });
 }

@@ -1,6 +1,6 @@
 import { parseChatKey } from '../../shared/redis/keys.ts';
 import type { LetterFilter } from '../report/dead-letters.ts';
-import { UsageError } from './output.ts';
+import { UsageError } from './terminal.ts';
 
 /** The options with which an operator says which dead letters are meant. */
 export interface FilterOptions {

@@ -6,7 +6,7 @@ import { withRedis } from './connection.ts';
 import { messageLines } from './message-text.ts';
 import { assertName, namedMessage, unknownMessage } from './named-message.ts';
 import { readOptions } from './options.ts';
-import type { CliOutput } from './output.ts';
+import type { Terminal } from './terminal.ts';
 
 const HELP = `Usage: npm run cli -- message <id> [--json]
 
@@ -20,21 +20,21 @@ Exit code 0 when it is found, 1 when it is not, 2 for usage or configuration.
   npm run -s cli -- message 0af7651916cd43dd8448eb211c80319c --json | jq .place`;
 
 /** Prints the life of a message; the exit code is 1 when nothing is known of it. */
-export async function message(args: string[], output: CliOutput): Promise<number> {
+export async function message(args: string[], terminal: Terminal): Promise<number> {
   const { values, positionals } = readOptions(args, HELP, { words: 1 });
   if (values.help) {
-    output.line(HELP);
+    terminal.line(HELP);
     return 0;
   }
   const [id = ''] = positionals;
   assertName(id, HELP);
-  return withRedis(async (redis, shards) => {
+  return withRedis(terminal, async (redis, shards) => {
     const source = { redis, shards };
-    if (TRACE_NAME.test(id)) output.note('looking for the trace, from the newest message back');
+    if (TRACE_NAME.test(id)) terminal.note('looking for the trace, from the newest message back');
     const report = await readMessage(source, await namedMessage(source, id));
     if (!report) throw unknownMessage(id);
     const nowMs = await nowOf(redis, keysOf(0).workers);
-    output.line(values.json ? JSON.stringify(report) : messageLines(report, nowMs).join('\n'));
+    terminal.line(values.json ? JSON.stringify(report) : messageLines(report, nowMs).join('\n'));
     return 0;
   });
 }

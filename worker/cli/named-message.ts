@@ -1,6 +1,6 @@
 import { ENTRY_NAME, findMessages, type MessageName, TRACE_NAME } from '../report/message-name.ts';
 import type { ReportSource } from '../report/source.ts';
-import { UsageError } from './output.ts';
+import { UsageError } from './terminal.ts';
 
 /** Throws `UsageError` when a text cannot name a message. */
 export function assertName(id: string, help: string): void {

@@ -1,5 +1,5 @@
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
-import { UsageError } from './output.ts';
+import { UsageError } from './terminal.ts';
 
 /** What stood behind a verb. */
 export interface Options {

@@ -4,7 +4,7 @@ import { pause as pauseAt, resume as resumeAt } from '../operator/pause.ts';
 import { withRedis } from './connection.ts';
 import { readOptions } from './options.ts';
 import { ORDER_HELP, ORDER_OPTIONS, orderOf } from './order.ts';
-import { type CliOutput, UsageError } from './output.ts';
+import { type Terminal, UsageError } from './terminal.ts';
 
 const PAUSE_HELP = `Usage: npm run cli -- pause [chat] [--why TEXT] [--by NAME] [--json]
 
@@ -27,8 +27,8 @@ Exit code 0 when it is resumed, 1 when it was not paused, 2 for usage or configu
   npm run cli -- resume`;
 
 /** Pauses a chat, or every chat. */
-export async function pause(args: string[], output: CliOutput): Promise<number> {
-  return withChat(args, output, PAUSE_HELP, async (at, chat, order) => {
+export async function pause(args: string[], terminal: Terminal): Promise<number> {
+  return withChat(args, terminal, PAUSE_HELP, async (at, chat, order) => {
     const isNew = await pauseAt(at, chat, order);
     const words = isNew ? 'is paused: its messages wait' : 'was paused already';
     return { code: 0, result: isNew ? 'paused' : 'repeated', words: `${nameOf(chat)} ${words}.` };
@@ -36,8 +36,8 @@ export async function pause(args: string[], output: CliOutput): Promise<number> 
 }
 
 /** Ends a pause; the exit code is 1 when there was none. */
-export async function resume(args: string[], output: CliOutput): Promise<number> {
-  return withChat(args, output, RESUME_HELP, async (at, chat, order) => {
+export async function resume(args: string[], terminal: Terminal): Promise<number> {
+  return withChat(args, terminal, RESUME_HELP, async (at, chat, order) => {
     const wasPaused = await resumeAt(at, chat, order);
     const words = wasPaused ? 'goes on within seconds' : 'was not paused; "npm run cli -- status" names what is';
     return {
@@ -54,18 +54,18 @@ type Act = (
   order: Parameters<typeof pauseAt>[2],
 ) => Promise<{ code: number; result: string; words: string }>;
 
-async function withChat(args: string[], output: CliOutput, help: string, act: Act): Promise<number> {
+async function withChat(args: string[], terminal: Terminal, help: string, act: Act): Promise<number> {
   const { values, positionals } = readOptions(args, help, { words: 1, options: ORDER_OPTIONS });
   if (values.help) {
-    output.line(help);
+    terminal.line(help);
     return 0;
   }
   const [name] = positionals;
   const chat = name === undefined ? EVERY_CHAT : parseChatKey(name)?.chat;
   if (chat === undefined) throw new UsageError(help);
-  return withRedis(async (redis, shards) => {
+  return withRedis(terminal, async (redis, shards) => {
     const { code, result, words } = await act({ redis, shards }, chat, orderOf(values));
-    output.line(values.json ? JSON.stringify({ chat, result }) : words);
+    terminal.line(values.json ? JSON.stringify({ chat, result }) : words);
     return code;
   });
 }

@@ -3,7 +3,7 @@ import { withRedis } from './connection.ts';
 import { assertName, namedMessage } from './named-message.ts';
 import { readOptions } from './options.ts';
 import { ORDER_HELP, ORDER_OPTIONS, orderOf } from './order.ts';
-import type { CliOutput } from './output.ts';
+import type { Terminal } from './terminal.ts';
 
 const HELP = `Usage: npm run cli -- retry <id> [--why TEXT] [--by NAME] [--json]
 
@@ -15,19 +15,19 @@ Exit code 0 when it is tried again or under way, 1 when it cannot be, 2 for usag
   npm run cli -- retry 1700000000000-0 --why "the provider is back"`;
 
 /** Tries a message again; the exit code is 1 when there is nothing to try. */
-export async function retry(args: string[], output: CliOutput): Promise<number> {
+export async function retry(args: string[], terminal: Terminal): Promise<number> {
   const { values, positionals } = readOptions(args, HELP, { words: 1, options: ORDER_OPTIONS });
   if (values.help) {
-    output.line(HELP);
+    terminal.line(HELP);
     return 0;
   }
   const [id = ''] = positionals;
   assertName(id, HELP);
-  return withRedis(async (redis, shards) => {
+  return withRedis(terminal, async (redis, shards) => {
     const at = { redis, shards };
     const name = await namedMessage(at, id);
     const result = await retryMessage(at, name, orderOf(values));
-    output.line(
+    terminal.line(
       values.json ? JSON.stringify({ entry: name.entry, ...result }) : `Message ${name.entry} ${wordsOf(result)}.`,
     );
     return ['now', 'replayed', 'under way'].includes(result.kind) ? 0 : 1;

@@ -13,7 +13,7 @@ import { emptySessionCommands, newSessionId } from '../session/store.ts';
 import { exportLine, importSession, parseLines, readSession } from '../session/transfer.ts';
 import { withRedis } from './connection.ts';
 import { ORDER_HELP, ORDER_OPTIONS, orderOf } from './order.ts';
-import { type CliOutput, UsageError } from './output.ts';
+import { type Terminal, UsageError } from './terminal.ts';
 
 const HELP = `Usage: npm run cli -- session show|export|reset <chat> [--json]
        npm run cli -- session import <chat> [file] [--json]
@@ -35,7 +35,7 @@ interface SessionTask {
   file: string | undefined;
   json: boolean;
   order: Order;
-  output: CliOutput;
+  terminal: Terminal;
 }
 
 const ACTIONS: Readonly<Record<string, (task: SessionTask) => Promise<number>>> = {
@@ -46,7 +46,7 @@ const ACTIONS: Readonly<Record<string, (task: SessionTask) => Promise<number>>> 
 };
 
 /** Shows, exports, imports or resets the session of a chat. */
-export async function session(args: string[], output: CliOutput): Promise<number> {
+export async function session(args: string[], terminal: Terminal): Promise<number> {
   const options = { help: { type: 'boolean' }, json: { type: 'boolean' }, ...ORDER_OPTIONS } as const;
   // A chat id of a group starts with a minus sign, which is no option.
   const chatIds = args.filter((arg) => /^-\d/.test(arg));
@@ -56,14 +56,14 @@ export async function session(args: string[], output: CliOutput): Promise<number
     allowPositionals: true,
   });
   if (values.help) {
-    output.line(HELP);
+    terminal.line(HELP);
     return 0;
   }
   const [name = '', ...rest] = positionals;
   const action = ACTIONS[name];
   const parsed = parseChatKey(chatIds[0] ?? rest.shift() ?? '');
   if (!action || !parsed) throw new UsageError(HELP);
-  return withRedis((redis, shards, place) => {
+  return withRedis(terminal, (redis, shards, place) => {
     const shard = shardOf(parsed.chatId, shards);
     const blobs = openBlobStore(place)?.blobsOf(shard);
     return action({
@@ -74,16 +74,16 @@ export async function session(args: string[], output: CliOutput): Promise<number
       file: rest[0],
       json: values.json === true,
       order: orderOf(values),
-      output,
+      terminal,
     });
   });
 }
 
-async function importAll({ redis, keys, chat, file, json, order, output }: SessionTask): Promise<number> {
+async function importAll({ redis, keys, chat, file, json, order, terminal }: SessionTask): Promise<number> {
   if (file !== undefined) await access(file).catch(() => Promise.reject(new UsageError(`${file} cannot be read.`)));
   const records = await parseLines(
     createInterface({
-      input: file === undefined ? process.stdin : createReadStream(file),
+      input: file === undefined ? terminal.input : createReadStream(file),
       crlfDelay: Number.POSITIVE_INFINITY,
     }),
   );
@@ -92,9 +92,9 @@ async function importAll({ redis, keys, chat, file, json, order, output }: Sessi
   const id = await importSession(redis, keys, chat, records, (done, bytes) => {
     if (Date.now() - shownAtMs < 500 && done < records.length) return;
     shownAtMs = Date.now();
-    output.note(`${done} of ${records.length} records, ${(bytes / 1e6).toFixed(1)} MB`);
+    terminal.note(`${done} of ${records.length} records, ${(bytes / 1e6).toFixed(1)} MB`);
   });
-  output.line(
+  terminal.line(
     json
       ? JSON.stringify({ session: id, records: records.length })
       : `Chat ${chat} is bound to session ${id}: ${records.length} records.`,
@@ -102,51 +102,51 @@ async function importAll({ redis, keys, chat, file, json, order, output }: Sessi
   return 0;
 }
 
-async function exportAll({ redis, keys, blobs, chat, output }: SessionTask): Promise<number> {
+async function exportAll({ redis, keys, blobs, chat, terminal }: SessionTask): Promise<number> {
   const id = await boundSession(redis, keys, chat);
   let written = 0;
-  const onUnreadable = (segment: number) => output.note(`segment ${segment} of the archive is damaged and left out`);
+  const onUnreadable = (segment: number) => terminal.note(`segment ${segment} of the archive is damaged and left out`);
   for await (const record of readSession({ redis, keys, blobs }, id, onUnreadable)) {
     const text = exportLine(record);
     if (text === undefined) continue;
-    output.line(text);
+    terminal.line(text);
     written += 1;
-    if (written % 5_000 === 0) output.note(`${written} records`);
+    if (written % 5_000 === 0) terminal.note(`${written} records`);
   }
   return 0;
 }
 
-async function show({ redis, keys, chat, json, output }: SessionTask): Promise<number> {
+async function show({ redis, keys, chat, json, terminal }: SessionTask): Promise<number> {
   const id = await boundSession(redis, keys, chat);
   const about = await redis.hgetall(keys.session(id));
   const records = Number(about.archived ?? 0) + (await redis.llen(keys.log(id)));
   if (json) {
-    output.line(JSON.stringify({ chat, session: id, ...about, records }));
+    terminal.line(JSON.stringify({ chat, session: id, ...about, records }));
     return 0;
   }
-  output.line(`Chat ${chat}, session ${id}`);
-  output.line(
+  terminal.line(`Chat ${chat}, session ${id}`);
+  terminal.line(
     `${records} records, ${(Number(about.bytes ?? 0) / 1e6).toFixed(2)} MB, window from record ${about.windowStart ?? 0}`,
   );
-  if (about.parent) output.line(`went on from session ${about.parent}`);
-  if (about.limitTokens) output.line(`known window: ${about.limitTokens} tokens`);
+  if (about.parent) terminal.line(`went on from session ${about.parent}`);
+  if (about.limitTokens) terminal.line(`known window: ${about.limitTokens} tokens`);
   const newest = await redis.lrange(keys.log(id), -SHOWN_RECORDS, -1);
   for (const text of newest) {
     const record = JSON.parse(text) as { t: string; at: string; content?: never; text?: string; summary?: string };
     const said = record.content === undefined ? (record.text ?? record.summary ?? '') : textOf(record.content);
-    output.line(`  ${record.at} ${record.t}: ${clip(said.replace(/\s+/g, ' '), SHOWN_CHARS)}`);
+    terminal.line(`  ${record.at} ${record.t}: ${clip(said.replace(/\s+/g, ' '), SHOWN_CHARS)}`);
   }
   return 0;
 }
 
-async function reset({ redis, keys, chat, json, order, output }: SessionTask): Promise<number> {
+async function reset({ redis, keys, chat, json, order, terminal }: SessionTask): Promise<number> {
   const from = await boundSession(redis, keys, chat);
   const to = newSessionId();
   await writeDown(redis, 'reset', chat, order);
   const transaction = redis.multi();
   for (const [name, ...words] of emptySessionCommands(keys, chat, from, to)) transaction.call(String(name), ...words);
   await transaction.exec();
-  output.line(
+  terminal.line(
     json
       ? JSON.stringify({ chat, session: to, parent: from })
       : `Chat ${chat} begins anew in session ${to}; ${from} is kept.`,

@@ -1,11 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { type Config, readProcessConfig } from '../../shared/base/config.ts';
+import type { Config } from '../../shared/base/config.ts';
 import type { ReportSource } from '../report/source.ts';
 import { readStatus } from '../report/status.ts';
 import { withRedis } from './connection.ts';
 import { FLAG, readOptions, TEXT } from './options.ts';
-import { type CliOutput, UsageError } from './output.ts';
 import { statusLines } from './status-text.ts';
+import { configOf, type Terminal, UsageError } from './terminal.ts';
 
 const HELP = `Usage: npm run cli -- status [--watch [--every SECONDS]] [--json]
 
@@ -24,36 +24,29 @@ const ERASE_LINE = '\x1b[K\n';
 const ERASE_BELOW = '\x1b[J';
 
 /** Prints the state of everything; the exit code is 1 when it is red. */
-export async function status(args: string[], output: CliOutput): Promise<number> {
+export async function status(args: string[], terminal: Terminal): Promise<number> {
   const { values } = readOptions(args, HELP, { options: { watch: FLAG, every: TEXT } });
   if (values.help) {
-    output.line(HELP);
+    terminal.line(HELP);
     return 0;
   }
   const everyMs = everyMsOf(values.every as string | undefined);
-  const config = configOf();
-  return withRedis(async (redis, shards) => {
+  const config = configOf(terminal);
+  return withRedis(terminal, async (redis, shards) => {
     const source = { redis, shards };
-    if (!values.watch) return show(source, config, output, values.json === true);
+    if (!values.watch) return show(source, config, terminal, values.json === true);
     for (;;) {
-      await show(source, config, values.json ? output : inPlace(output), values.json === true).catch((error: Error) =>
-        output.line(`RED  ${error.message}`),
+      await show(source, config, values.json ? terminal : inPlace(terminal), values.json === true).catch(
+        (error: Error) => terminal.line(`RED  ${error.message}`),
       );
       await pause(everyMs);
     }
   });
 }
 
-/** The configuration of this process; `withRedis` says what is wrong with an unusable one. */
-export function configOf(): Config {
-  const reading = readProcessConfig('tool');
-  if (!reading.ok) throw new UsageError(reading.problems.join('\n'));
-  return reading.config;
-}
-
-async function show(source: ReportSource, config: Config, output: CliOutput, isJson: boolean): Promise<number> {
+async function show(source: ReportSource, config: Config, terminal: Terminal, isJson: boolean): Promise<number> {
   const now = await within(readStatus(source, config));
-  output.line(isJson ? JSON.stringify(now) : statusLines(now).join('\n'));
+  terminal.line(isJson ? JSON.stringify(now) : statusLines(now).join('\n'));
   return now.isGreen ? 0 : 1;
 }
 
@@ -71,10 +64,10 @@ async function within<T>(work: Promise<T>): Promise<T> {
   }
 }
 
-function inPlace(output: CliOutput): CliOutput {
+function inPlace(terminal: Terminal): Terminal {
   return {
-    ...output,
-    line: (text) => output.line(`${HOME}${text.replaceAll('\n', ERASE_LINE)}${ERASE_LINE}${ERASE_BELOW}`),
+    ...terminal,
+    line: (text) => terminal.line(`${HOME}${text.replaceAll('\n', ERASE_LINE)}${ERASE_LINE}${ERASE_BELOW}`),
   };
 }
 

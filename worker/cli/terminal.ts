@@ -1,0 +1,25 @@
+import type { Config, ConfigReading, Role } from '../../shared/base/config.ts';
+
+/** What a verb has of the process that runs it. */
+export interface Terminal {
+  /** The settings as a role needs them. Contract: never throws; says what is wrong with unusable ones. */
+  readConfig(role: Role): ConfigReading;
+  /** Standard input. */
+  readonly input: NodeJS.ReadableStream;
+  /** Writes a line of the result, to standard output. */
+  line(text: string): void;
+  /** Writes a line about progress or a problem, to standard error. */
+  note(text: string): void;
+}
+
+/** Invalid arguments, or an invalid configuration. The message says what was expected. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError';
+}
+
+/** The settings of a verb. Throws `UsageError` with all problems of unusable ones. */
+export function configOf(terminal: Terminal): Config {
+  const reading = terminal.readConfig('tool');
+  if (!reading.ok) throw new UsageError(reading.problems.join('\n'));
+  return reading.config;
+}
