@@ -243,7 +243,7 @@ test('an existing file keeps its other lines and comments; a value changes only 
   await ran.sees(/The model answers: claude-haiku-4-5/);
   await ran.sees(/The time zone/);
   ran.types('\x15UTC');
-  await ran.sees(/ANTHROPIC_API_KEY {2}\(replaces what is there\)/);
+  await ran.sees(/ANTHROPIC_API_KEY {2}\(replaces what is there\)[\s\S]*Write these settings\?/);
   ran.presses(ENTER);
   await ran.sees(/A systemd unit[\s\S]*Print it/);
   ran.presses(`${DOWN}${ENTER}`);
