@@ -1,12 +1,18 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { expect, test } from '@jest/globals';
+import { PROJECT_ROOT } from '../../shared/base/project.ts';
 import { chatKey, type SessionId } from '../../shared/redis/keys.ts';
 import { runFile } from '../fixture/command.ts';
 import { CHAT, eachInWorld, moveToWorld, world } from '../fixture/each-test.ts';
+import { BARE_ENV } from '../fixture/environment.ts';
 import { ALERT_CHAT, startGateway } from '../fixture/gateway.ts';
 import { conversation } from '../fixture/history.ts';
 import { nextOutcome } from '../fixture/ledger.ts';
+import { programAt } from '../fixture/programs.ts';
 import { temporaryFolder } from '../fixture/redis.ts';
 import { until } from '../fixture/root.ts';
 
@@ -180,6 +186,26 @@ test('each verb that the help names is there in the program that a user starts, 
     const help = expect.stringContaining(`Usage: npm run cli -- ${verb}`);
     expect({ verb, ...seen }).toEqual({ verb, code: 0, stdout: help, stderr: '' });
   }
+});
+
+test.each([
+  ['session export, which is not over yet', ['session', 'export', String(CHAT)]],
+  ['status --watch, which has no end', ['status', '--watch', '--every', '1']],
+])('%s, says nothing and ends well when its reader leaves, as head does', async (_, args) => {
+  const lines = Array.from({ length: 3_000 }, (_, at) =>
+    JSON.stringify({ role: 'user', content: `${at} ${'x'.repeat(100)}` }),
+  );
+  await cli(['session', 'import', String(CHAT)], world.env, lines.join('\n'));
+  const gateway = await startGateway(world, { watchEveryMs: 100 });
+  await until('worker that says that it lives', async () => (await world.peek.zcard(world.keys.workers)) || undefined);
+  const child = spawn(process.execPath, [await programAt(PROJECT_ROOT, CLI), ...args], {
+    env: { ...BARE_ENV, ...world.env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  child.stdout.once('data', () => child.stdout.destroy());
+  const [stderr, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')]);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  await gateway.stop();
 });
 
 test.each([['session'], ['session', 'show'], ['session', 'dance', '1'], ['fly']])(

@@ -107,6 +107,7 @@ async function exportAll({ redis, keys, blobs, chat, terminal }: SessionTask): P
   let written = 0;
   const onUnreadable = (segment: number) => terminal.note(`segment ${segment} of the archive is damaged and left out`);
   for await (const record of readSession({ redis, keys, blobs }, id, onUnreadable)) {
+    if (!terminal.isRead()) break;
     const text = exportLine(record);
     if (text === undefined) continue;
     terminal.line(text);

@@ -35,12 +35,13 @@ export async function status(args: string[], terminal: Terminal): Promise<number
   return withRedis(terminal, async (redis, shards) => {
     const source = { redis, shards };
     if (!values.watch) return show(source, config, terminal, values.json === true);
-    for (;;) {
+    while (terminal.isRead()) {
       await show(source, config, values.json ? terminal : inPlace(terminal), values.json === true).catch(
         (error: Error) => terminal.line(`RED  ${error.message}`),
       );
       await pause(everyMs);
     }
+    return 0;
   });
 }
 

@@ -6,6 +6,8 @@ export interface Terminal {
   readConfig(role: Role): ConfigReading;
   /** Standard input. */
   readonly input: NodeJS.ReadableStream;
+  /** Whether somebody still reads the result. A verb that only reads ends when nobody does. */
+  isRead(): boolean;
   /** Writes a line of the result, to standard output. */
   line(text: string): void;
   /** Writes a line about progress or a problem, to standard error. */
