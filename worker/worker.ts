@@ -6,6 +6,7 @@ import type { Logger } from '../shared/base/log.ts';
 import type { RedisAddress } from '../shared/base/redis-address.ts';
 import { untilAway } from '../shared/redis/away.ts';
 import { connectRedis, type RedisClient } from '../shared/redis/connection.ts';
+import { keysOf } from '../shared/redis/keys.ts';
 import type { Telegram } from '../shared/telegram/client.ts';
 import { paceTelegram } from '../shared/telegram/pacing.ts';
 import type { BlobLimits } from './blob/keeper.ts';
@@ -67,7 +68,6 @@ const LEFT = 'Redis is away, so running turns are left: they run again when thei
 export async function startWorker(given: WorkerPorts): Promise<Service & { readiness: ReadinessPart[] }> {
   const { log } = given.instruments;
   const services: Service[] = [given.tools];
-  const shards = Array.from({ length: given.config.SHARDS }, (_, shard) => shard);
   const redis = connectRedis(given.redisAddress, 'patient');
   services.push(connections([redis]));
   const ports = given.config.TELEGRAM_PACING ? paced(given, redis, services) : given;
@@ -78,24 +78,44 @@ export async function startWorker(given: WorkerPorts): Promise<Service & { readi
     storm: createStormGuard(redis, { ...STORM_LIMITS, ...ports.limits }),
     windows: new WindowCache(),
   };
-  const started = await Promise.all(shards.map((shard) => startShard(ports, shared, shard)));
+  const shards = await Promise.all(
+    Array.from({ length: given.config.SHARDS }, (_, shard) => startShard(ports, shared, shard)),
+  );
   const oversight = startOversight({ ...ports, telemetry: given.instruments.telemetry, log });
-  services.push(...started.flatMap((shard) => shard.services), oversight);
   return {
     name: 'worker',
-    readiness: [...started.map((shard) => shard.readiness), ...oversight.readiness],
-    stop: () => stopUnlessAway(redis, services, log),
+    readiness: [...shards.map((shard) => shard.readiness), ...oversight.readiness],
+    async stop() {
+      const stop = (shard: number, own: readonly Service[]) => stopUnlessAway(redis, shard, own, onErrorOf(log));
+      // All at once: in each shard turns may take their time to end.
+      const ends = await Promise.all([...shards.map((shard, at) => stop(at, shard.services)), stop(0, [oversight])]);
+      // Turns that are left still use the rest.
+      if (ends.includes('left')) log.warn(LEFT);
+      else await stopAll(services, onErrorOf(log));
+    },
   };
 }
 
-/** Stops services. While Redis is away they would wait for it without end, and could hand nothing back: they are left. */
-async function stopUnlessAway(redis: RedisClient, services: readonly Service[], log: Logger): Promise<void> {
+/**
+ * Stops services of a shard. While its server is away they would wait for it without end, and could hand nothing back:
+ * they are left.
+ */
+async function stopUnlessAway(
+  redis: RedisClient,
+  shard: number,
+  services: readonly Service[],
+  onError: ReturnType<typeof onErrorOf>,
+): Promise<'stopped' | 'left'> {
   const over = new AbortController();
-  const isAway = untilAway(redis, AWAY_MS, over.signal).then(() => !over.signal.aborted);
-  const onError = (service: string, error: unknown) =>
-    log.error({ err: error, service }, 'a service did not stop well');
-  if (await Promise.race([stopAll(services, onError), isAway])) log.warn(LEFT);
+  const stopped = stopAll(services, onError).then(() => 'stopped' as const);
+  const away = untilAway(redis, keysOf(shard).inbound, AWAY_MS, over.signal).then(() => 'left' as const);
+  const end = await Promise.race([stopped, away]);
   over.abort();
+  return end;
+}
+
+function onErrorOf(log: Logger): (service: string, error: unknown) => void {
+  return (service, error) => log.error({ err: error, service }, 'a service did not stop well');
 }
 
 /** What shows something in a chat is sent as fast as Telegram allows, and no faster. */

@@ -3,11 +3,31 @@ import type { RedisClient } from './connection.ts';
 
 const LOOK_MS = 250;
 
-/** Resolves when a connection was unusable for `awayMs` without a break, or when `signal` is aborted. Never rejects. */
-export async function untilAway(redis: RedisClient, awayMs: number, signal: AbortSignal): Promise<void> {
-  let usableMs = performance.now();
-  while (!signal.aborted && performance.now() - usableMs < awayMs) {
+/**
+ * Resolves when the server that holds a key answered nothing for `awayMs`, or when `signal` is aborted. The server can be
+ * gone, stand still, or be the only one of a cluster that is lost. Never rejects.
+ */
+export async function untilAway(redis: RedisClient, key: string, awayMs: number, signal: AbortSignal): Promise<void> {
+  // Looks are counted, and no time: where this process itself stood still, an answer may wait to be read.
+  let silentLooks = 0;
+  let isAsked = false;
+  const ask = async (): Promise<void> => {
+    isAsked = true;
+    if (await isAnswered(redis, key)) silentLooks = 0;
+    isAsked = false;
+  };
+  while (!signal.aborted && silentLooks * LOOK_MS < awayMs) {
+    if (!isAsked) void ask();
+    silentLooks += 1;
     await pause(LOOK_MS, signal);
-    if (redis.status === 'ready') usableMs = performance.now();
+  }
+}
+
+async function isAnswered(redis: RedisClient, key: string): Promise<boolean> {
+  try {
+    await redis.exists(key);
+    return true;
+  } catch {
+    return false;
   }
 }

@@ -148,6 +148,17 @@ test('a master is killed under load and comes back: every message has one outcom
   await expectAnswered(4);
 });
 
+test('a gateway that is asked to end while one master is away ends in seconds; another one answers what is left', async () => {
+  await givenBusyGateway();
+  const victim = await cluster.holderOf(keysOfChat(CHAT).inbound);
+  victim.kill9();
+  gateway?.kill('SIGTERM');
+  expect(await gateway?.ended).toBe('0');
+  await victim.restart();
+  gateway = await spawnGateway(world);
+  await expectAnswered(2);
+});
+
 test('all servers are killed at once and come back: every message has one outcome, in order', async () => {
   await givenBusyGateway();
   for (const server of cluster.servers) server.kill9();

@@ -81,21 +81,27 @@ test('a turn that outlives the drain time is handed back and uses up no attempt'
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', attempts: 1 });
 });
 
-test('a process that is asked to end while Redis is away ends in seconds, and its turn runs again', async () => {
-  world.claude.react((call) => (call.index === 0 ? { do: 'hang' } : undefined));
-  gateway = await spawnGateway(world);
-  world.telegram.say(CHAT, 'hello');
-  await world.claude.waitForCall(() => true);
-  const ready = `http://127.0.0.1:${portOf(gateway)}/readyz`;
-  world.redis.kill9();
-  await until('loss of Redis', async () => (await fetch(ready)).status === 503 || undefined);
-  gateway.kill('SIGTERM');
-  expect(await gateway.ended).toBe('0');
-  expect(gateway.log.join()).toContain('Redis is away');
-  await world.redis.restart();
-  gateway = await spawnGateway(world);
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
-});
+test.each<[string, () => void, () => Promise<void> | void]>([
+  ['is away', () => world.redis.kill9(), () => world.redis.restart()],
+  ['stands still', () => signalRedis('SIGSTOP'), () => signalRedis('SIGCONT')],
+])(
+  'a process that is asked to end while Redis %s ends in seconds, and its turn runs again',
+  async (_, lose, giveBack) => {
+    world.claude.react((call) => (call.index === 0 ? { do: 'hang' } : undefined));
+    gateway = await spawnGateway(world);
+    world.telegram.say(CHAT, 'hello');
+    await world.claude.waitForCall(() => true);
+    const ready = `http://127.0.0.1:${portOf(gateway)}/readyz`;
+    lose();
+    await until('loss of Redis', async () => (await fetch(ready)).status === 503 || undefined);
+    gateway.kill('SIGTERM');
+    expect(await gateway.ended).toBe('0');
+    expect(gateway.log.join()).toContain('Redis is away');
+    await giveBack();
+    gateway = await spawnGateway(world);
+    expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+  },
+);
 
 test('neither the bot token nor the text of a message is logged, even at level trace', async () => {
   gateway = await spawnGateway(world, { LOG_LEVEL: 'trace' });
@@ -137,3 +143,7 @@ test('a port that is taken ends the process with exit code 1 and names HTTP_PORT
   expect(ended.code).toBe(1);
   expect(ended.stderr).toMatch(/Set HTTP_PORT/);
 });
+
+function signalRedis(signal: NodeJS.Signals): void {
+  process.kill(world.redis.pid, signal);
+}
