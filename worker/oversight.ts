@@ -57,10 +57,7 @@ export function startOversight(ports: OversightPorts): Service & { readiness: re
   return {
     name: 'oversight',
     readiness: readinessOf(watchdog),
-    stop: () =>
-      stopAll([alerter, watchdog, gauges], (name, error) =>
-        log.error({ err: error, service: name }, 'a service did not stop well'),
-      ),
+    stop: () => stopAll([alerter, watchdog, gauges], log),
   };
 }
 

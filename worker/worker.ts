@@ -86,12 +86,12 @@ export async function startWorker(given: WorkerPorts): Promise<Service & { readi
     name: 'worker',
     readiness: [...shards.map((shard) => shard.readiness), ...oversight.readiness],
     async stop() {
-      const stop = (shard: number, own: readonly Service[]) => stopUnlessAway(redis, shard, own, onErrorOf(log));
+      const stop = (shard: number, own: readonly Service[]) => stopUnlessAway(redis, shard, own, log);
       // All at once: in each shard turns may take their time to end.
       const ends = await Promise.all([...shards.map((shard, at) => stop(at, shard.services)), stop(0, [oversight])]);
       // Turns that are left still use the rest.
       if (ends.includes('left')) log.warn(LEFT);
-      else await stopAll(services, onErrorOf(log));
+      else await stopAll(services, log);
     },
   };
 }
@@ -104,18 +104,14 @@ async function stopUnlessAway(
   redis: RedisClient,
   shard: number,
   services: readonly Service[],
-  onError: ReturnType<typeof onErrorOf>,
+  log: Logger,
 ): Promise<'stopped' | 'left'> {
   const over = new AbortController();
-  const stopped = stopAll(services, onError).then(() => 'stopped' as const);
+  const stopped = stopAll(services, log).then(() => 'stopped' as const);
   const away = untilAway(redis, keysOf(shard).inbound, AWAY_MS, over.signal).then(() => 'left' as const);
   const end = await Promise.race([stopped, away]);
   over.abort();
   return end;
-}
-
-function onErrorOf(log: Logger): (service: string, error: unknown) => void {
-  return (service, error) => log.error({ err: error, service }, 'a service did not stop well');
 }
 
 /** What shows something in a chat is sent as fast as Telegram allows, and no faster. */

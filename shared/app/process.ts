@@ -158,7 +158,7 @@ function stopOnce(services: readonly Service[], log: Logger): (code: number) => 
     stopping = true;
     log.info('stopping');
     setTimeout(() => process.exit(1), STOP_MS_MAX).unref();
-    await stopAll(services, (name, error) => log.error({ err: error, service: name }, 'a service did not stop well'));
+    await stopAll(services, log);
     process.exit(code);
   };
 }

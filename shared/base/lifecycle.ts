@@ -1,16 +1,18 @@
+import type { Logger } from './log.ts';
+
 /** Something that runs until it is stopped. Contract: `stop` may be called twice, and before the start has finished. */
 export interface Service {
   readonly name: string;
   stop(): Promise<void>;
 }
 
-/** Stops services in reverse order, one after the other; one that fails does not keep the others running. */
-export async function stopAll(services: readonly Service[], onError: (name: string, error: unknown) => void) {
+/** Stops services in reverse order, one after the other; one that fails is logged and does not keep the others running. */
+export async function stopAll(services: readonly Service[], log: Logger): Promise<void> {
   for (const service of services.toReversed()) {
     try {
       await service.stop();
     } catch (error) {
-      onError(service.name, error);
+      log.error({ err: error, service: service.name }, 'a service did not stop well');
     }
   }
 }

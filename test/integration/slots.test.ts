@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { Service } from '../../shared/base/lifecycle.ts';
-import { keysOf, shardOf } from '../../shared/redis/keys.ts';
+import { keysOf } from '../../shared/redis/keys.ts';
 import { createSlots } from '../../worker/lane/slots.ts';
-import { createWorld, startGateway, type World } from '../fixture/gateway.ts';
+import { chatsOfShard, createWorld, startGateway, type World } from '../fixture/gateway.ts';
 import { until } from '../fixture/root.ts';
 
 const SHARDS = 4;
@@ -25,8 +25,7 @@ const start = async (env: Record<string, string> = {}) =>
 
 /** So many allowed chats of a shard. */
 function chatsOf(shard: number, count: number): number[] {
-  const all = Array.from({ length: 200 }, (_, at) => 1001 + at);
-  return all.filter((chat) => shardOf(chat, SHARDS) === shard).slice(0, count);
+  return chatsOfShard(shard, SHARDS).slice(0, count);
 }
 
 /** Messages of all shards whose call is under way for `ms`; answers the most that were under way at once. */

@@ -30,9 +30,10 @@ afterEach(async () => {
 
 /** A producer with its listener, behind nothing yet. It polls where `env` is empty. */
 async function produce(env: Record<string, string> = front.env, lookEveryMs = 100) {
-  const producer = startProducer(rootOf(world, { env }), { ...SHORT, lookEveryMs });
+  const root = rootOf(world, { env });
+  const producer = startProducer(root, { ...SHORT, lookEveryMs });
   const server = await serveHealth({ host: '127.0.0.1', port: 0, parts: producer.readiness, routes: producer.routes });
-  const service = { port: server.port, stop: () => stopAll([producer, server], () => {}) };
+  const service = { port: server.port, stop: () => stopAll([producer, server], root.log) };
   started.push(service);
   return service;
 }

@@ -6,7 +6,7 @@ import type { Prices } from '../model/prices.ts';
 import { readRollUp } from '../report/period.ts';
 import { linesOf, opening, type Proof } from './audit-text.ts';
 import { withRedis } from './connection.ts';
-import { configOf, type Terminal, UsageError } from './terminal.ts';
+import { type Terminal, UsageError, usableConfig } from './terminal.ts';
 
 const HELP = `Usage: npm run cli -- audit [--days N] [--json]
 
@@ -53,7 +53,8 @@ function parsed(args: string[]) {
 
 /** The operator's own prices. An unusable file is a configuration error. */
 async function pricesOf(terminal: Terminal): Promise<Prices> {
-  return loadPrices(configOf(terminal).MODEL_PRICES_FILE).catch((error: Error) => {
+  const { config } = usableConfig(terminal, 'tool');
+  return loadPrices(config.MODEL_PRICES_FILE).catch((error: Error) => {
     throw new UsageError(error.message);
   });
 }

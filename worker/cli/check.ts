@@ -9,7 +9,7 @@ import { checkModel } from './check-model.ts';
 import { checkRedis } from './check-redis.ts';
 import { checkTelegram } from './check-telegram.ts';
 import type { Finding } from './finding.ts';
-import { type Terminal, UsageError } from './terminal.ts';
+import { type Terminal, UsageError, usableConfig } from './terminal.ts';
 
 const HELP = `Usage: npm run cli -- check [--json]
 
@@ -30,10 +30,8 @@ export async function check(args: string[], terminal: Terminal): Promise<number>
     terminal.line(HELP);
     return 0;
   }
-  const reading = terminal.readConfig('gateway');
-  if (!reading.ok) throw new UsageError(reading.problems.join('\n'));
-  for (const warning of reading.warnings) terminal.note(`warning: ${warning}`);
-  const { config } = reading;
+  const { config, warnings } = usableConfig(terminal, 'gateway');
+  for (const warning of warnings) terminal.note(`warning: ${warning}`);
   const servers = await readServers(config);
   const findings = (
     await Promise.all([

@@ -6,7 +6,7 @@ import { PROJECT_ROOT } from '../../shared/base/project.ts';
 import { redisAddressOf } from '../../shared/base/redis-address.ts';
 import { connectRedis, type RedisClient, untilReady } from '../../shared/redis/connection.ts';
 import { shardsProblem } from '../../shared/redis/shards.ts';
-import { configOf, type Terminal, UsageError } from './terminal.ts';
+import { type Terminal, UsageError, usableConfig } from './terminal.ts';
 
 const READY_MS = 10_000;
 
@@ -19,7 +19,7 @@ export async function withRedis(
   terminal: Terminal,
   work: (redis: RedisClient, shards: number, blobs: BlobPlace) => Promise<number>,
 ): Promise<number> {
-  const config = configOf(terminal);
+  const { config } = usableConfig(terminal, 'tool');
   const url = redisAddressOf(config);
   const { SHARDS: shards, BLOB_URL: blobs } = config;
   const source = {

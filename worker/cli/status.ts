@@ -5,7 +5,7 @@ import { readStatus } from '../report/status.ts';
 import { withRedis } from './connection.ts';
 import { FLAG, readOptions, TEXT } from './options.ts';
 import { statusLines } from './status-text.ts';
-import { configOf, type Terminal, UsageError } from './terminal.ts';
+import { type Terminal, UsageError, usableConfig } from './terminal.ts';
 
 const HELP = `Usage: npm run cli -- status [--watch [--every SECONDS]] [--json]
 
@@ -31,7 +31,7 @@ export async function status(args: string[], terminal: Terminal): Promise<number
     return 0;
   }
   const everyMs = everyMsOf(values.every as string | undefined);
-  const config = configOf(terminal);
+  const { config } = usableConfig(terminal, 'tool');
   return withRedis(terminal, async (redis, shards) => {
     const source = { redis, shards };
     if (!values.watch) return show(source, config, terminal, values.json === true);

@@ -1,4 +1,4 @@
-import type { Config, ConfigReading, Role } from '../../shared/base/config.ts';
+import type { ConfigReading, Role } from '../../shared/base/config.ts';
 
 /** What a verb has of the process that runs it. */
 export interface Terminal {
@@ -19,9 +19,9 @@ export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
-/** The settings of a verb. Throws `UsageError` with all problems of unusable ones. */
-export function configOf(terminal: Terminal): Config {
-  const reading = terminal.readConfig('tool');
+/** The settings as a role needs them. Throws `UsageError` with all problems of unusable ones. */
+export function usableConfig(terminal: Terminal, role: Role): Extract<ConfigReading, { ok: true }> {
+  const reading = terminal.readConfig(role);
   if (!reading.ok) throw new UsageError(reading.problems.join('\n'));
-  return reading.config;
+  return reading;
 }
