@@ -1,14 +1,13 @@
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
-import { setTimeout as pause } from 'node:timers/promises';
 import {
   askToShutDown,
   freePort,
-  hasClients,
   hasExited,
   lastLogLines,
   spawnRedis,
+  staysInUse,
   untilReady,
   urlOf,
 } from './process.ts';
@@ -17,8 +16,6 @@ import type { PrivateRedis, PrivateRedisOptions } from './server.ts';
 
 const portAttempts = 5;
 const stopTimeoutMs = 10_000;
-const clientLooks = 10;
-const clientLookMs = 30;
 
 /** A server that this process has started. Every method but `startFirst` is described at `PrivateRedis`. */
 export class OwnedServer implements PrivateRedis {
@@ -81,19 +78,10 @@ export class OwnedServer implements PrivateRedis {
     }
     // Under the lock, so that no start can attach between the client check and the shutdown.
     await withServerLock(this.dir, async () => {
-      if (this.isDown() || (await this.isUsed())) return;
+      if (this.isDown() || (await staysInUse(this.port))) return;
       await this.end('ask');
       await removeState(this.dir);
     });
-  }
-
-  /** The server notices a closed client a moment later, and our own clients closed just now. */
-  private async isUsed(): Promise<boolean> {
-    for (let look = 1; await hasClients(this.port); look += 1) {
-      if (look === clientLooks) return true;
-      await pause(clientLookMs);
-    }
-    return false;
   }
 
   private isDown(): boolean {

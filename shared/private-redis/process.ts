@@ -29,6 +29,8 @@ const answerTimeoutMs = 20_000;
 const loadTimeoutMs = 300_000;
 const pollMs = 5;
 const logLinesShown = 8;
+const clientLooks = 10;
+const clientLookMs = 30;
 
 /** Spawns the server in `dir`; resolves with the child once it exists, rejects when it cannot be executed. */
 export async function spawnRedis(how: RedisProcessSettings): Promise<ChildProcess> {
@@ -121,10 +123,19 @@ async function untilLoaded(probe: RedisProbe): Promise<void> {
   }
 }
 
+/** Whether somebody is connected. The server notices a closed client a moment later, and our own closed just now. */
+export async function staysInUse(port: number): Promise<boolean> {
+  for (let look = 1; await hasClients(port); look += 1) {
+    if (look === clientLooks) return true;
+    await pause(clientLookMs);
+  }
+  return false;
+}
+
 /**
  * Whether any client besides this probe is connected; a server that does not answer has no clients worth waiting for.
  */
-export async function hasClients(port: number): Promise<boolean> {
+async function hasClients(port: number): Promise<boolean> {
   const probe = await openProbe(port, probeTimeoutMs).catch(() => undefined);
   if (probe === undefined) return false;
   try {

@@ -1,12 +1,9 @@
-import { spawn as spawnProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { expect, test } from '@jest/globals';
-import { PROJECT_ROOT } from '../../shared/base/project.ts';
 import { runCli } from '../fixture/cli.ts';
+import { spawnFile } from '../fixture/command.ts';
 import { CHAT, eachInWorld, start, world } from '../fixture/each-test.ts';
-import { BARE_ENV } from '../fixture/environment.ts';
 import { nextOutcome, settledOutcomes } from '../fixture/ledger.ts';
-import { programAt } from '../fixture/programs.ts';
 import { until } from '../fixture/root.ts';
 
 eachInWorld();
@@ -62,11 +59,7 @@ test.each<[string, () => Promise<unknown>]>([
   ],
 ])('retry that is killed %s loses nothing: it can be done again, and is answered once', async (_when, moment) => {
   const entry = await givenFailed();
-  const child = spawnProcess(
-    process.execPath,
-    ['--disable-warning=ExperimentalWarning', await programAt(PROJECT_ROOT, 'worker/cli/main.ts'), 'retry', entry],
-    { env: { ...BARE_ENV, ...world.env }, stdio: 'ignore' },
-  );
+  const child = await spawnFile('worker/cli/main.ts', ['retry', entry], world.env);
   const ended = once(child, 'exit');
   await moment();
   child.kill('SIGKILL');

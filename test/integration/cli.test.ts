@@ -1,18 +1,14 @@
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { expect, test } from '@jest/globals';
-import { PROJECT_ROOT } from '../../shared/base/project.ts';
 import { chatKey, type SessionId } from '../../shared/redis/keys.ts';
-import { runFile } from '../fixture/command.ts';
+import { runFile, spawnFile } from '../fixture/command.ts';
 import { CHAT, eachInWorld, moveToWorld, world } from '../fixture/each-test.ts';
-import { BARE_ENV } from '../fixture/environment.ts';
 import { ALERT_CHAT, startGateway } from '../fixture/gateway.ts';
 import { conversation } from '../fixture/history.ts';
 import { nextOutcome } from '../fixture/ledger.ts';
-import { programAt } from '../fixture/programs.ts';
 import { temporaryFolder } from '../fixture/redis.ts';
 import { until } from '../fixture/root.ts';
 
@@ -198,10 +194,7 @@ test.each([
   await cli(['session', 'import', String(CHAT)], world.env, lines.join('\n'));
   const gateway = await startGateway(world, { watchEveryMs: 100 });
   await until('worker that says that it lives', async () => (await world.peek.zcard(world.keys.workers)) || undefined);
-  const child = spawn(process.execPath, [await programAt(PROJECT_ROOT, CLI), ...args], {
-    env: { ...BARE_ENV, ...world.env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
+  const child = await spawnFile(CLI, args, world.env);
   child.stdout.once('data', () => child.stdout.destroy());
   const [stderr, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')]);
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
