@@ -184,6 +184,11 @@ test('each verb that the help names is there in the program that a user starts, 
   }
 });
 
+test('input that a verb does not read is no error', async () => {
+  const ended = await runFile(CLI, ['help'], {}, { input: 'x'.repeat(1_000_000) });
+  expect(ended).toMatchObject({ code: 0, stdout: expect.stringContaining('Usage'), stderr: '' });
+});
+
 test.each([
   ['session export, which is not over yet', ['session', 'export', String(CHAT)]],
   ['status --watch, which has no end', ['status', '--watch', '--every', '1']],
