@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { expect, test } from '@jest/globals';
 import { chatKey, type SessionId } from '../../shared/redis/keys.ts';
+import { runCli } from '../fixture/cli.ts';
 import { runFile, spawnFile } from '../fixture/command.ts';
 import { CHAT, eachInWorld, moveToWorld, world } from '../fixture/each-test.ts';
 import { ALERT_CHAT, startGateway } from '../fixture/gateway.ts';
@@ -204,6 +205,12 @@ test.each([
   const [stderr, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')]);
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   await gateway.stop();
+});
+
+test('session export ends with the last line that is read', async () => {
+  await cli(['session', 'import', String(CHAT)], world.env, conversation(50, 20).join('\n'));
+  const { code, stdout } = await runCli(['session', 'export', String(CHAT)], world.env, { linesRead: 3 });
+  expect({ code, lines: stdout.trim().split('\n').length }).toEqual({ code: 0, lines: 3 });
 });
 
 test.each([['session'], ['session', 'show'], ['session', 'dance', '1'], ['fly']])(
