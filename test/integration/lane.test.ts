@@ -115,7 +115,7 @@ test('a write whose condition does not hold changes nothing', async () => {
   await lane.admit(100);
   const attempt = await begun(entry);
   await redis.hset(keys.chat(CHAT), 'session', 's-other');
-  expect(await attempt.write('move', [['INCR', 'count']], [keys.chat(CHAT), 'session', SESSION])).toBe('moved');
+  expect(await attempt.write('move', [['INCR', 'count']], [[keys.chat(CHAT), 'session', SESSION]])).toBe('unmet');
   expect(await redis.exists('count')).toBe(0);
 });
 

@@ -52,6 +52,7 @@ test.each(FINDABLE.map((mutant) => [mutant.name, mutant] as const))(
 );
 
 test('each mutant of the fault-injection suite is found, or it is said why it lies outside', () => {
-  expect(FINDABLE.length + OUTSIDE.length).toBe(MUTANTS.length);
+  const decided = new Set([...FINDABLE, ...OUTSIDE].map(({ name }) => name));
+  expect(MUTANTS.filter(({ name }) => !decided.has(name))).toEqual([]);
   expect(OUTSIDE.length).toBeLessThan(FINDABLE.length);
 });

@@ -4,6 +4,7 @@ import { CHAT, eachInWorld, shown, start, takeOver, world } from '../fixture/eac
 import { ALERT_CHAT } from '../fixture/gateway.ts';
 import { nextOutcome, settledOutcomes } from '../fixture/ledger.ts';
 import { spawnGateway } from '../fixture/process.ts';
+import { until } from '../fixture/root.ts';
 
 const OTHER = 1002;
 const HANG = 'think for ever';
@@ -18,6 +19,9 @@ const outcomesOf = async (chat: number) =>
   (await settledOutcomes(world))
     .filter((record) => record.chat === String(chat))
     .map(({ outcome, reason }) => (reason === undefined ? outcome : `${outcome} ${reason}`));
+
+/** The key of the turn that began first. */
+const firstTurn = async () => (await world.peek.keys(`${world.keys.turnPrefix}*`)).sort()[0] ?? '';
 
 const untilAsked = (text: string) => world.claude.waitForCall(({ pendingText }) => pendingText === text);
 
@@ -113,6 +117,25 @@ test('an answer that is concluded when /stop comes is delivered', async () => {
   await nextOutcome(world, CHAT, 2);
   expect(await outcomesOf(CHAT)).toEqual(['answered', 'command stop']);
   expect(shown(CHAT)).toEqual([expect.stringContaining('first'), EN.nothingToStop]);
+});
+
+test('an answer that comes after /stop, and before its turn has noticed, keeps what was said and is no answer', async () => {
+  const admitted = Promise.withResolvers<void>();
+  world.claude.react(() => ({ do: 'answer', text: 'The whole answer.', after: admitted.promise }));
+  await start();
+  world.telegram.say(CHAT, 'first');
+  await untilAsked('first');
+  world.telegram.say(CHAT, '/stop');
+  const isMarked = async () => (await world.peek.hexists(await firstTurn(), 'cancelled')) === 1 || undefined;
+  await until('message that is marked', isMarked);
+  admitted.resolve();
+  await nextOutcome(world, CHAT, 2);
+  expect(await outcomesOf(CHAT)).toEqual(['cancelled stop', 'command stop']);
+  expect(shown(CHAT)).toEqual([`The whole answer.\n\n${EN.stoppedHere}`, EN.stopped]);
+  expect(world.claude.calls).toHaveLength(1);
+  // What it cost is booked all the same.
+  const [book = ''] = await world.peek.keys(`*:usage:*:${CHAT}`);
+  expect(await world.peek.hget(book, 'calls')).toBe('1');
 });
 
 test('killed after /stop was admitted: the next gateway cancels without another model call', async () => {

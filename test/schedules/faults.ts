@@ -5,6 +5,7 @@ import type { QueuedJob } from './job-queue.ts';
 import { applied, type Move } from './moves.ts';
 import type { Fault, Plan } from './plan.ts';
 import type { Process } from './process.ts';
+import { nameOf } from './telegram.ts';
 
 /** A fault that can be played now. */
 export interface FaultMove extends Omit<Move, 'weight' | 'words'> {
@@ -229,6 +230,6 @@ function redeliveries({ ground: { history }, plan }: Gateway, random: () => numb
   const confirmed = plan.written.filter((each) => !history.unconfirmed.includes(each));
   const again = confirmed[randomInt(random, Math.max(1, confirmed.length))];
   if (again === undefined) return [];
-  const words = `Telegram delivers ${again.chat}-${again.number} once more`;
+  const words = `Telegram delivers ${nameOf(again)} once more`;
   return [{ fault: 'redelivery', isCostly: false, words, play: () => history.redeliver(again) }];
 }

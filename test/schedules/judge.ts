@@ -1,4 +1,5 @@
 import type { EntryId } from '../../shared/redis/keys.ts';
+import { EN } from '../../shared/texts/en.ts';
 import type { Evidence } from './evidence.ts';
 import type { Ground } from './ground.ts';
 import { saidIn } from './oracle.ts';
@@ -12,38 +13,82 @@ export interface Violation {
 
 type Seen = Pick<Ground, 'history' | 'calls' | 'runs' | 'layout'>;
 
+/** A message that has to have an outcome, and what became of it. */
+interface Message extends Written {
+  readonly name: string;
+  readonly entry: EntryId | undefined;
+  readonly outcome: string | undefined;
+  /** What the model had to be shown of it. */
+  readonly words: string;
+}
+
 const TRACE = /^(?!0{32})[0-9a-f]{32}$/;
+/** What a chat is told of a command; of a stop, by whether it cancelled something. */
+const REPLIES: Readonly<Record<Written['kind'], readonly string[]>> = {
+  question: [],
+  edit: [],
+  stop: [EN.nothingToStop, EN.stopped],
+  new: [EN.newConversation],
+};
 
 /** Judges what a schedule came to, once it is at rest. Pure. */
 export function judge(written: readonly Written[], ground: Seen, evidence: Evidence): Violation[] {
+  const messages = messagesOf(written, ground, evidence);
+  const chats = [...new Set(messages.map(({ chatId }) => chatId))];
+  const ofChats = chats.map((chatId) => messages.filter((each) => each.chatId === chatId));
   return [
-    ...judgeOutcomes(written, evidence),
+    ...judgeOutcomes(messages, evidence),
     ...judgeAttempts(ground, evidence),
     ...judgeRest(evidence, ground),
-    ...written.flatMap((each) => judgeCopies(each, ground)),
-    ...[...new Set(written.map(({ chat }) => chat))].flatMap((chat) => judgeOrder(chat, ground.history.shown)),
-    ...judgeMemory(written, ground, evidence),
+    ...messages.flatMap((each) => judgeCopies(each, ground)),
+    ...ofChats.flatMap((own) => [...judgeOrder(own, ground.history.shown), ...judgeCommands(own, ground)]),
+    ...judgeCalls(messages, ground),
+    ...ofChats.flatMap((own) => judgeLog(own, ground, evidence)),
     ...ground.layout.cutDelays.map((seen) => ({ invariant: 'I4' as const, seen })),
   ];
 }
 
+/** The messages, in the order in which they were written, with what became of them: entries of a chat are in its order. */
+function messagesOf(written: readonly Written[], { runs }: Seen, { outcomes, edited }: Evidence): Message[] {
+  return written
+    .filter(({ kind }) => kind !== 'edit')
+    .map((each) => {
+      const { chat, chatId, number } = each;
+      const entries = [...new Set(runs.filter(({ job }) => job.chat === `${chatId}`).map(({ job }) => job.entry))];
+      const entry = entries.sort(inOrder)[number - 1];
+      return {
+        ...each,
+        ...{ name: `${chat}-${number}`, entry },
+        outcome: outcomes.find((record) => record.entry === entry)?.outcome,
+        words: wordsOf(entry !== undefined && edited.has(entry) ? { ...each, kind: 'edit' } : each),
+      };
+    });
+}
+
 /** I1, I3, I9: each message has one outcome, all were answered, those of a chat in order, and each names its trace. */
-function judgeOutcomes(written: readonly Written[], { outcomes }: Evidence): Violation[] {
+function judgeOutcomes(messages: readonly Message[], { outcomes }: Evidence): Violation[] {
   const entries = outcomes.map(({ entry }) => entry);
   const of = new Map<string, EntryId[]>();
   for (const { chat = '', entry } of outcomes) of.set(chat, [...(of.get(chat) ?? []), entry]);
   const isSorted = (ids: readonly EntryId[]) => ids.every((id, at) => at === 0 || inOrder(ids[at - 1] ?? id, id) < 0);
   return [
-    ...(entries.length === written.length
+    ...(entries.length === messages.length
       ? []
-      : violation('I1', `${written.length} messages have ${entries.length} outcomes`)),
+      : violation('I1', `${messages.length} messages have ${entries.length} outcomes`)),
     ...(new Set(entries).size === entries.length ? [] : violation('I1', 'a message has two outcomes')),
-    ...outcomes
-      .filter(({ outcome }) => outcome !== 'answered')
-      .flatMap(({ outcome, reason = '' }) => violation('I1', `a message ended as ${outcome} ${reason}`)),
+    ...messages
+      .filter((each) => !mayEndAs(each, messages))
+      .flatMap(({ outcome, name }) => violation('I1', `${name} ended as ${outcome}`)),
     ...outcomes.filter(({ traceId }) => !TRACE.test(traceId)).flatMap(() => violation('I9', 'an outcome has no trace')),
     ...[...of.values()].filter((ids) => !isSorted(ids)).flatMap(() => violation('I3', 'outcomes are out of order')),
   ];
+}
+
+/** A question is answered, or cancelled by a command behind it. */
+function mayEndAs({ chat, kind, number, outcome }: Message, messages: readonly Message[]): boolean {
+  if (kind !== 'question') return outcome === 'command';
+  const isBehind = (each: Message) => each.kind !== 'question' && each.chat === chat && each.number > number;
+  return outcome === 'answered' || (outcome === 'cancelled' && messages.some(isBehind));
 }
 
 /** I4: an attempt is counted once, and the model is asked no more often than a message was tried. */
@@ -78,58 +123,87 @@ function judgeRest(evidence: Evidence, { runs }: Seen): Violation[] {
   ];
 }
 
-/** I2: an answer stands once; once more only where nobody could know what came of a send. Never two answers. */
-function judgeCopies({ chat, chatId, number }: Written, { history, runs }: Seen): Violation[] {
-  const answers = history.shown
-    .flatMap(({ text }) => answersIn(text))
-    .filter((said) => said.endsWith(`to ${chat}-${number}.`));
-  const lane = `${chatId}`;
-  const entries = [...new Set(runs.filter(({ job }) => job.chat === lane).map(({ job }) => job.entry))].sort(inOrder);
-  const own = runs.filter(({ job, wasCut }) => wasCut && job.entry === entries[number - 1]);
+/**
+ * I2: a reply stands once; once more only where nobody could know what came of a send. Never two answers. Of what was
+ * cancelled nothing stands, or what was said until then.
+ */
+function judgeCopies(message: Message, { history, runs }: Seen): Violation[] {
+  const { chatId, entry, name, outcome } = message;
+  const isReply = (each: { chatId: number; text: string }) =>
+    each.chatId === chatId && repliesIn(each.text, message).length > 0;
+  const texts = history.shown.filter(isReply).map(({ text }) => text);
+  const replies = texts.flatMap((text) => repliesIn(text, message));
+  const own = runs.filter(({ job, wasCut }) => wasCut && job.entry === entry);
   const cut = new Set(own.map(({ by }) => by.name));
-  const sends = history.sends.filter(({ text }) => answersIn(text).some((said) => answers.includes(said)));
-  const doubtful = sends.filter(({ by, isUnknown }) => isUnknown || cut.has(by)).length;
-  const name = `${chat}-${number}`;
+  const doubtful = history.sends.filter((send) => isReply(send) && (send.isUnknown || cut.has(send.by))).length;
+  const isCancelled = outcome === 'cancelled';
   return [
-    ...(answers.length > 0 ? [] : violation('I1', `${name} shows no answer`)),
-    ...(new Set(answers).size <= 1 ? [] : violation('I2', `${name} shows two answers: ${answers.join(' ')}`)),
-    ...(answers.length <= 1 + doubtful ? [] : violation('I2', `the answer to ${name} stands ${answers.length} times`)),
+    ...(replies.length > 0 || isCancelled ? [] : violation('I1', `${name} shows no reply`)),
+    ...(new Set(replies).size <= 1 ? [] : violation('I2', `${name} shows two replies: ${replies.join(' ')}`)),
+    ...(replies.length <= 1 + doubtful ? [] : violation('I2', `the reply to ${name} stands ${replies.length} times`)),
+    ...(texts.every((text) => text.includes(EN.stoppedHere) === isCancelled)
+      ? []
+      : violation('I2', `${name} is ${outcome}, and shows ${texts.join(' ')}`)),
   ];
 }
 
-/** I3: the answers of a chat stand in the order of its messages. */
-function judgeOrder(chat: string, shown: readonly Shown[]): Violation[] {
-  const numbers = shown.flatMap(({ text }) => answersIn(text)).flatMap((said) => numberIn(said, chat));
+/** I3: the replies of a chat stand in the order of its messages. */
+function judgeOrder(messages: readonly Message[], shown: readonly Shown[]): Violation[] {
+  const [{ chat = '', chatId = 0 } = {}] = messages;
+  const numbers = shown
+    .filter((each) => each.chatId === chatId)
+    .flatMap(({ text }) => messages.filter((each) => repliesIn(text, each).length > 0).map(({ number }) => number));
   const first = [...new Set(numbers)];
   return first.every((number, at) => at === 0 || number > (first[at - 1] ?? 0))
     ? []
-    : violation('I3', `the answers of ${chat} came as ${first.join(', ')}`);
+    : violation('I3', `the replies of ${chat} came as ${first.join(', ')}`);
 }
 
-/** I10, I11: the model was shown the conversation as its people saw it, and the log keeps it. */
-function judgeMemory(written: readonly Written[], { calls, history }: Seen, { logs }: Evidence): Violation[] {
-  const answerTo = (each: Written) =>
-    history.shown
-      .flatMap(({ text }) => answersIn(text))
-      .find((said) => said.endsWith(`to ${each.chat}-${each.number}.`)) ?? '';
-  const ofChat = (chat: string) => written.filter((each) => each.chat === chat);
-  const told = (each: Written) => [wordsOf(each), answerTo(each)];
+/** I1: a stop says whether it cancelled something. */
+function judgeCommands(messages: readonly Message[], { history }: Seen): Violation[] {
+  const told = messages.filter(({ outcome }) => outcome === 'cancelled').length > 0 ? EN.stopped : EN.nothingToStop;
+  return messages
+    .filter(({ kind }) => kind === 'stop')
+    .flatMap((stop) => history.shown.filter(({ chatId }) => chatId === stop.chatId).map(({ text }) => ({ stop, text })))
+    .flatMap(({ stop, text }) => repliesIn(text, stop).filter((reply) => reply !== told))
+    .flatMap((reply) => violation('I1', `a stop says "${reply}", where "${told}" is true`));
+}
+
+/** I10, I11: the model was shown the conversation as its people saw it. What was cancelled may stand in it, or not. */
+function judgeCalls(messages: readonly Message[], { calls, history }: Seen): Violation[] {
+  return calls.flatMap(({ shown }) => {
+    const asked = messages.find(({ words }) => words === shown.at(-1));
+    if (asked === undefined) return violation('I11', `the model was asked ${shown.at(-1)}`);
+    const own = messages.filter(({ chat, number }) => chat === asked.chat && number < asked.number);
+    const expected = [...conversation(own, history.shown), asked.words].join(' ');
+    const seen = [...withoutCancelled(shown.slice(0, -1), own), asked.words].join(' ');
+    return seen === expected ? [] : violation('I10', `the model saw "${seen}", not "${expected}"`);
+  });
+}
+
+/** I10: the log keeps the conversation. */
+function judgeLog(messages: readonly Message[], { history }: Seen, { logs }: Evidence): Violation[] {
+  const [{ chatId = 0 } = {}] = messages;
+  const held = saidIn(logs.get(chatId) ?? '');
+  const [is, expected] = [withoutCancelled(held, messages).join(' '), conversation(messages, history.shown).join(' ')];
+  const twice = held.find((said, at) => held.indexOf(said) !== at);
   return [
-    ...calls.flatMap(({ shown }) => {
-      const last = written.find((each) => wordsOf(each) === shown.at(-1));
-      if (last === undefined) return violation('I11', `the model was asked ${shown.at(-1)}`);
-      const before = ofChat(last.chat).filter(({ number }) => number < last.number);
-      const expected = [...before.flatMap(told), wordsOf(last)].join(' ');
-      return shown.join(' ') === expected
-        ? []
-        : violation('I10', `the model saw "${shown.join(' ')}", not "${expected}"`);
-    }),
-    ...[...logs].flatMap(([chatId, log]) => {
-      const own = written.filter((each) => each.chatId === chatId);
-      const [is, expected] = [saidIn(log).join(' '), own.flatMap(told).join(' ')];
-      return is === expected ? [] : violation('I10', `the log holds "${is}", not "${expected}"`);
-    }),
+    ...(is === expected ? [] : violation('I10', `the log holds "${is}", not "${expected}"`)),
+    ...(twice === undefined ? [] : violation('I11', `the log holds "${twice}" twice`)),
   ];
+}
+
+/** What was asked and answered in a chat since its last `/new`. */
+function conversation(messages: readonly Message[], shown: readonly Shown[]): string[] {
+  const since = messages.slice(messages.findLastIndex(({ kind }) => kind === 'new') + 1);
+  return since
+    .filter(({ kind, outcome }) => kind === 'question' && outcome !== 'cancelled')
+    .flatMap((each) => [each.words, shown.flatMap(({ text }) => repliesIn(text, each))[0] ?? '']);
+}
+
+function withoutCancelled(said: readonly string[], messages: readonly Message[]): string[] {
+  const cancelled = messages.filter(({ outcome }) => outcome === 'cancelled').map(({ words }) => words);
+  return said.filter((each) => !cancelled.includes(each));
 }
 
 /** Compares entries by their age. */
@@ -139,13 +213,10 @@ function inOrder(one: EntryId, other: EntryId): number {
   return ms - otherMs || nth - otherNth;
 }
 
-function answersIn(text: string): string[] {
-  return saidIn(text).filter((said) => said.startsWith('Answer'));
-}
-
-function numberIn(said: string, chat: string): number[] {
-  const found = new RegExp(`to ${chat}-(\\d)\\.`).exec(said)?.[1];
-  return found === undefined ? [] : [Number(found)];
+/** What a text says to a message of its chat. */
+function repliesIn(text: string, { kind, name }: Message): string[] {
+  if (kind !== 'question') return REPLIES[kind].filter((reply) => text.includes(reply));
+  return saidIn(text).filter((said) => said.startsWith('Answer') && said.endsWith(`to ${name}.`));
 }
 
 function violation(invariant: Violation['invariant'], seen: string): Violation[] {

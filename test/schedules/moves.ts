@@ -1,3 +1,4 @@
+import { CANCELLED } from '../../worker/lane/attempt.ts';
 import type { Waiting } from './effect.ts';
 import type { Gateway } from './gateway.ts';
 import type { Process } from './process.ts';
@@ -20,7 +21,7 @@ const DELAY = 0.04;
 /** What can happen next without any fault; empty when all is at rest. */
 export function naturalMoves(gateway: Gateway): Move[] {
   const moves = effects(gateway);
-  moves.push(...takes(gateway), ...times(gateway), ...restarts(gateway));
+  moves.push(...takes(gateway), ...looks(gateway), ...times(gateway), ...restarts(gateway));
   return moves;
 }
 
@@ -74,6 +75,21 @@ function takes(gateway: Gateway): Move[] {
       words: () => `${worker.process.name}: takes the job of ${gateway.nameOf(job.entry)}`,
       weight: worker.process.speed,
       play: () => worker.take(job),
+    }));
+}
+
+/** A running turn looks whether it was cancelled. If it was, it hands itself back, as it does when its lock is lost. */
+function looks(gateway: Gateway): Move[] {
+  const { keys, redis, runs } = gateway.ground;
+  if (!gateway.plan.written.some(({ kind }) => kind === 'stop' || kind === 'new')) return [];
+  return runs
+    .filter(({ by, isOver, lockLost }) => !isOver && !by.isDead && !by.isFrozen && !lockLost.signal.aborted)
+    .map(({ by, job: { entry }, lockLost }) => ({
+      words: () => `${by.name}: the turn of ${gateway.nameOf(entry)} looks whether it was cancelled`,
+      weight: SELDOM,
+      async play() {
+        if ((await redis.hexists(keys.turn(entry), CANCELLED)) === 1) lockLost.abort();
+      },
     }));
 }
 

@@ -8,7 +8,7 @@ export interface Call {
 }
 
 const WINDOW_TOKENS = 200_000;
-const SAID = /Question [AB]-\d\?|Answer \d+ to [AB]-\d\./g;
+const SAID = /Question [AB]-\d(?: anew)?\?|Answer \d+ to [AB]-\d\./g;
 const BUSY: ModelResult = { ok: false, repairs: [], failure: { kind: 'transient', reason: 'overloaded', status: 529 } };
 const ABORTED: ModelResult = { ok: false, repairs: [], failure: { kind: 'transient', reason: 'aborted' } };
 

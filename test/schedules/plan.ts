@@ -37,20 +37,22 @@ export interface Plan {
 /** Each message has 5 attempts. */
 const COSTLY_MAX = 3;
 const CHEAP_MAX = 5;
-const LENGTHS = [1, 1, 1, 2, 2, 3];
+const LENGTHS = [1, 1, 2, 2, 2, 3];
+/** What follows a question. */
+const NEXT = ['question', 'question', 'question', 'edit', 'stop', 'new'] as const;
 const RATES = [0.03, 0.08, 0.15];
 
 /** Draws a plan. Some faults are left out, so that each is also played alone. */
 export function drawPlan(random: () => number, chats: readonly number[]): Plan {
   const one = <T>(of: readonly T[]): T => of[randomInt(random, of.length)] as T;
   const chatCount = one([1, 1, 2]);
-  const counts = new Map<number, number>();
-  const written = Array.from({ length: one(LENGTHS) }, (_, at) => {
+  const written: Written[] = [];
+  for (let updateId = 1, left = one(LENGTHS); left > 0; updateId++, left--) {
     const chat = randomInt(random, chatCount);
-    const number = (counts.get(chat) ?? 0) + 1;
-    counts.set(chat, number);
-    return { updateId: at + 1, chatId: chats[chat] ?? 0, chat: chat === 0 ? 'A' : 'B', number };
-  });
+    const before = written.filter(({ chatId }) => chatId === chats[chat]);
+    const at = { updateId, chatId: chats[chat] ?? 0, chat: chat === 0 ? 'A' : 'B' };
+    written.push({ ...at, ...nextAfter(before, one(NEXT), updateId) });
+  }
   const share = one([0.25, 0.5, 1]);
   const faults = new Set(FAULTS.filter(() => random() < share));
   return {
@@ -62,4 +64,19 @@ export function drawPlan(random: () => number, chats: readonly number[]): Plan {
     reconciles: random() < 0.3,
     producers: one([1, 1, 1, 2]),
   };
+}
+
+/** What somebody does next: a chat begins with a question, and has one edit and one command at most. */
+function nextAfter(
+  before: readonly Written[],
+  kind: Written['kind'],
+  messageId: number,
+): Pick<Written, 'kind' | 'number' | 'messageId'> {
+  const messages = before.filter((each) => each.kind !== 'edit');
+  const last = messages.at(-1);
+  if (kind === 'edit' && last?.kind === 'question' && messages.length === before.length)
+    return { kind, number: last.number, messageId: last.messageId };
+  const isCommand = (of: Written['kind']) => of === 'stop' || of === 'new';
+  const canCommand = isCommand(kind) && last !== undefined && !messages.some((each) => isCommand(each.kind));
+  return { kind: canCommand ? kind : 'question', number: messages.length + 1, messageId };
 }

@@ -55,7 +55,13 @@ export async function playSchedule(
     const chats = [...new Set(plan.written.map(({ chatId }) => chatId))];
     const evidence = await readEvidence(ground, chats);
     const violations = [...schedule.violations, ...judge(plan.written, ground, evidence)];
-    return { seed, violations, trace: schedule.trace, faults: schedule.faults, messages: plan.written.length };
+    return {
+      seed,
+      violations,
+      trace: schedule.trace,
+      faults: schedule.faults,
+      messages: plan.written.filter(({ kind }) => kind !== 'edit').length,
+    };
   } finally {
     gateway.end();
   }

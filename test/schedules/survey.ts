@@ -1,7 +1,7 @@
 import { inMutantCopy } from '../chaos/mutant-copy.ts';
-import type { Mutant } from '../chaos/mutants.ts';
 import { onRedis } from './connection.ts';
 import { explore, shrink } from './explore.ts';
+import type { FindableMutant } from './mutants.ts';
 import { firstSeen, linesOf } from './report.ts';
 
 /** What came of a mutant. */
@@ -16,13 +16,13 @@ const TIMEOUT_MS = 300_000;
 const FOUND = /^RED after (\d+) schedules: (.+)$/m;
 
 /** Plays schedules against the product without a safeguard, until one is red. */
-export async function surveyMutant(mutant: Mutant, seed: number, count: number): Promise<Survey> {
+export async function surveyMutant(mutant: FindableMutant, seed: number, count: number): Promise<Survey> {
   const isInScripts = mutant.mutations.every(({ file }) => file.endsWith('.lua') && !file.startsWith('shared/'));
   return isInScripts ? surveyScripts(mutant, seed, count) : surveyCopy(mutant, seed, count);
 }
 
 /** A mutation of whole scripts needs no copy of the product: the connection sends them mutated. */
-async function surveyScripts({ name, mutations }: Mutant, seed: number, count: number): Promise<Survey> {
+async function surveyScripts({ name, mutations }: FindableMutant, seed: number, count: number): Promise<Survey> {
   return onRedis(async (redis) => {
     const explored = await explore(redis, { seed, count, untilRed: true });
     const { firstRed } = explored;
@@ -33,7 +33,7 @@ async function surveyScripts({ name, mutations }: Mutant, seed: number, count: n
   }, mutations);
 }
 
-async function surveyCopy(mutant: Mutant, seed: number, count: number): Promise<Survey> {
+async function surveyCopy(mutant: FindableMutant, seed: number, count: number): Promise<Survey> {
   const args = ['--until-red', '--seed', String(seed), '--count', String(count)];
   const { code, printed } = await inMutantCopy(mutant.mutations, 'test/schedules/main.ts', args, TIMEOUT_MS);
   const [, schedules, seen = ''] = FOUND.exec(printed) ?? [];

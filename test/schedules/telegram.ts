@@ -14,19 +14,23 @@ export interface Shown {
 export interface Send {
   /** The process that sends it. */
   readonly by: string;
+  readonly chatId: number;
   readonly text: string;
   /** Whether its result is lost. */
   isUnknown: boolean;
 }
 
-/** A message that somebody writes. */
+/** What somebody does in a chat: asks, edits a question, or gives a command that cancels what waits. */
 export interface Written {
+  readonly kind: 'question' | 'edit' | 'stop' | 'new';
   readonly updateId: number;
   readonly chatId: number;
   /** The name of its chat, `A` or `B`: ids differ from run to run. */
   readonly chat: string;
-  /** Which of its chat's messages it is, from 1. */
+  /** Which of its chat's messages it is, from 1; an edit has the number of the question that it edits. */
   readonly number: number;
+  /** The update that brought the message, which an edit has in common with its question. */
+  readonly messageId: number;
 }
 
 function unknown(send: Send) {
@@ -71,8 +75,8 @@ export class ChatHistory {
   }
 
   /** Notes that a text is about to be sent, or edited in. */
-  note(by: string, text: string): Send {
-    const send = { by, text, isUnknown: false };
+  note(by: string, chatId: number, text: string): Send {
+    const send = { by, chatId, text, isUnknown: false };
     this.sends.push(send);
     return send;
   }
@@ -83,16 +87,26 @@ export class ChatHistory {
   }
 }
 
-/** The words of a message, which tell which one it is. */
-export function wordsOf({ chat, number }: Pick<Written, 'chat' | 'number'>): string {
-  return `Question ${chat}-${number}?`;
+/** The words of a message; those of a question tell which one it is. */
+export function wordsOf({ kind, chat, number }: Pick<Written, 'kind' | 'chat' | 'number'>): string {
+  if (kind === 'stop' || kind === 'new') return `/${kind}`;
+  return kind === 'edit' ? `Question ${chat}-${number} anew?` : `Question ${chat}-${number}?`;
 }
 
+/** An update as a trace names it. */
+export function nameOf({ kind, chat, number }: Written): string {
+  return kind === 'edit' ? `the edit of ${chat}-${number}` : `${chat}-${number}`;
+}
+
+const WRITTEN_S = 1_700_000_000;
+
 function updateOf(written: Written): object {
-  const { chatId, updateId } = written;
+  const { chatId, kind, messageId, updateId } = written;
   const from = { id: chatId, is_bot: false, first_name: 'A' };
-  const message = { message_id: updateId, date: 1_700_000_000, chat: { id: chatId, type: 'private' }, from };
-  return { update_id: updateId, message: { ...message, text: wordsOf(written) } };
+  const chat = { id: chatId, type: 'private' };
+  const message = { message_id: messageId, date: WRITTEN_S, chat, from, text: wordsOf(written) };
+  if (kind === 'edit') return { update_id: updateId, edited_message: { ...message, edit_date: WRITTEN_S + 1 } };
+  return { update_id: updateId, message };
 }
 
 /** Telegram, as one process reaches it. */
@@ -107,7 +121,7 @@ export function telegramOf(process: Process, history: ChatHistory): Telegram {
         apply: () => ({ ok: true, value: history.poll(offset).map(updateOf) }),
       }),
     sendMessage(to, text) {
-      const noted = history.note(process.name, text);
+      const noted = history.note(process.name, to.chatId, text);
       return process.effect({
         kind: 'telegram',
         words: 'sendMessage',
@@ -116,8 +130,8 @@ export function telegramOf(process: Process, history: ChatHistory): Telegram {
         refused: THROTTLED,
       });
     },
-    editMessage(_to, id, text) {
-      const noted = history.note(process.name, text);
+    editMessage(to, id, text) {
+      const noted = history.note(process.name, to.chatId, text);
       return process.effect({
         kind: 'telegram',
         words: 'editMessage',

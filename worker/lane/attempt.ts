@@ -100,7 +100,10 @@ export type PartPlace = number | 'placeholder' | 'text' | `${number}:${'placehol
 export type Command = readonly [name: string, ...args: (string | number)[]];
 
 /** The result of a fenced write; see `write.lua`. */
-export type Written = 'written' | 'repeated' | 'fenced' | 'moved';
+export type Written = 'written' | 'repeated' | 'fenced' | 'unmet';
+
+/** A field of a hash that must have this value when something is written, or none where that is empty. */
+export type Expected = readonly [key: string, field: string, value: string];
 
 /** Thrown when another attempt took the turn over, or must: this attempt has to stop without further effects. */
 export class FencedError extends Error {
@@ -182,12 +185,12 @@ export interface Attempt {
   field(name: string): string | undefined;
   /**
    * Applies commands atomically, once per step. An empty step may repeat.
-   * Contract: throws `FencedError` when the turn was taken over; `moved` only when `expect` was given and is not met.
+   * Contract: throws `FencedError` when the turn was taken over; `unmet` only when something was expected that is not so.
    */
   write(
     step: string,
     commands: readonly Command[],
-    expect?: readonly [key: string, field: string, value: string],
+    expected?: readonly Expected[],
   ): Promise<Exclude<Written, 'fenced'>>;
   /** Checks ownership just before an effect outside Redis. Contract: throws `FencedError`. */
   assertOwned(): Promise<void>;

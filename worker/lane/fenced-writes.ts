@@ -23,11 +23,11 @@ export function fencedWrites(
       writes = last + 1;
       return send(writes);
     });
-  const write: Attempt['write'] = (step, commands, expect = ['', '', '']) => {
+  const write: Attempt['write'] = (step, commands, expected = []) => {
     const words = commands.flatMap((command) => [command.length, ...command]);
     const onlyChecks = step === '' && commands.length === 0;
     return (onlyChecks ? afterWrites : asWrite)(async (number) => {
-      const args = [fencingToken, number, step, ...expect, ...words];
+      const args = [fencingToken, number, step, expected.length, ...expected.flat(), ...words];
       const written = (await run(at, args)) as Written;
       if (written === 'fenced') throw new FencedError();
       return written;

@@ -26,6 +26,8 @@ export interface Concluding {
   kind: 'conclude';
   conclusion: Conclusion;
   commands: Command[];
+  /** What is stored in place of all that if the message was cancelled meanwhile. */
+  ifCancelled?: Command[];
   /** The session is nearly full: it is compacted once the user has the answer. */
   afterReply?: { opened: OpenedSession; room: Room };
 }

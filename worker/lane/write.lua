@@ -1,13 +1,14 @@
 -- A fenced write: applies a list of commands atomically, once per step, if this attempt still owns the turn.
 -- KEYS  1 turn   2 absent, for the keys that are not named: see keys.ts
 -- ARGV  1 fence   2 which of this attempt's writes it is, from 1; sent again it has the same number
---       3 step, or '' for a write that may repeat   4 key, 5 field, 6 value that must hold, or ''
+--       3 step, or '' for a write that may repeat   4 how many values must hold, then the key, the field and the value of
+--       each, '' where there must be none
 --       then each command as: number of words, words…; with no step and no command it only checks, after write number 2
 -- Reply 'written' | 'repeated' (this step was written before) | 'fenced' (another attempt took over, or Redis has lost an
---       earlier write of this one) | 'moved' (the value that must hold does not)
+--       earlier write of this one) | 'unmet' (a value that must hold does not)
 -- include: fence
 local number = tonumber(ARGV[2])
-if ARGV[3] == '' and #ARGV == 6 then
+if ARGV[3] == '' and #ARGV == 4 then
   return owns(KEYS[1], ARGV[1], number) and 'written' or 'fenced'
 end
 if not begin_write(KEYS[1], ARGV[1], number) then
@@ -16,13 +17,16 @@ end
 if ARGV[3] ~= '' and redis.call('HEXISTS', KEYS[1], 'did:' .. ARGV[3]) == 1 then
   return 'repeated'
 end
-if ARGV[4] ~= '' and redis.call('HGET', ARGV[4], ARGV[5]) ~= ARGV[6] then
-  return 'moved'
+local at = 5
+for _ = 1, tonumber(ARGV[4]) do
+  if (redis.call('HGET', ARGV[at], ARGV[at + 1]) or '') ~= ARGV[at + 2] then
+    return 'unmet'
+  end
+  at = at + 3
 end
 if ARGV[3] ~= '' then
   redis.call('HSET', KEYS[1], 'did:' .. ARGV[3], 1)
 end
-local at = 7
 while at <= #ARGV do
   local words = tonumber(ARGV[at])
   redis.call(unpack(ARGV, at + 1, at + words))

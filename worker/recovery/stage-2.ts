@@ -91,7 +91,7 @@ export async function startFreshSession(
           tookMs: Math.round((performance.now() - startedMs) * 10) / 10,
         }),
       ],
-      [keys.chat(chat), 'session', attempt.session],
+      [[keys.chat(chat), 'session', attempt.session]],
     );
     span.setAttributes(summary);
     ports.instruments.telemetry.mark(SPAN.overflowNewSession, { ...summary, 'spillway.session.entries': entries });

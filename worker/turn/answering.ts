@@ -1,10 +1,11 @@
 import type { InboundMessage } from '../../shared/flow/message.ts';
 import type { Destination } from '../../shared/telegram/messages.ts';
 import type { Texts } from '../../shared/texts/texts.ts';
+import { saidCommand } from '../ask/answer.ts';
 import { askModel } from '../ask/conversation.ts';
 import { pendingRecord } from '../ask/open-session.ts';
 import type { TurnTime } from '../ask/time.ts';
-import { type Attempt, SAID } from '../lane/attempt.ts';
+import type { Attempt } from '../lane/attempt.ts';
 import type { Waiting } from '../lane/fragments.ts';
 import { conclude, type Decision } from '../lane/verdict.ts';
 import type { UserRecord } from '../session/record.ts';
@@ -18,8 +19,6 @@ export interface Asked {
   message: InboundMessage;
   pieces: readonly Waiting[];
 }
-
-const SAID_CHARS_MAX = 50_000;
 
 /**
  * Asks the model about a message and its pieces, while people see its progress. A message that is answered together
@@ -86,7 +85,7 @@ function toolsInWords({ usingTool, usingOwnTool }: Texts, names: readonly string
 /**
  * If the message was cancelled, its user gets the words so far. They are worth no retry: without them it is cancelled.
  */
-async function keepSaid({ keys, entry, write }: Attempt, said: string): Promise<void> {
+async function keepSaid(attempt: Attempt, said: string): Promise<void> {
   if (said.trim() === '') return;
-  await write('', [['HSET', keys.turn(entry), SAID, said.slice(0, SAID_CHARS_MAX)]]).catch(() => undefined);
+  await attempt.write('', [saidCommand(attempt, said)]).catch(() => undefined);
 }

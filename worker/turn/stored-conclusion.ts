@@ -1,4 +1,4 @@
-import type { Attempt, Conclusion, Written } from '../lane/attempt.ts';
+import { type Attempt, CANCELLED, type Conclusion, type Expected, type Written } from '../lane/attempt.ts';
 import type { Concluding } from '../lane/verdict.ts';
 import { removeTurn, trialLost } from '../recovery/trial.ts';
 import { markFirst } from '../reply/outbox.ts';
@@ -6,7 +6,8 @@ import { inItsOwnWords } from './due-reminder.ts';
 import type { TurnPorts } from './turn.ts';
 
 /**
- * Stores how a message will end, once, before anything of it is delivered.
+ * Stores how a message will end, once, before anything of it is delivered. `unmet`: it was cancelled after this attempt
+ * had begun, and its user was promised that it will not be answered; the next attempt ends it as cancelled.
  *
  * If a message ends other than answered while its session is on trial, nothing was shown against the previous session.
  */
@@ -21,18 +22,19 @@ export async function storeConclusion(
     markFirst(attempt),
     ...commands,
   ];
+  const uncancelled: Expected[] = attempt.field(CANCELLED) === undefined ? [[keys.turn(entry), CANCELLED, '']] : [];
   const isGuilty = attempt.isBlamed && conclusion.outcome !== 'answered';
   if (attempt.trial === undefined || conclusion.outcome === 'answered') {
     // Otherwise the next message would be refused because of this one, and the innocent history would be set aside.
-    return attempt.write('conclusion', [...stored, ...(isGuilty ? removeTurn(attempt) : [])]);
+    return attempt.write('conclusion', [...stored, ...(isGuilty ? removeTurn(attempt) : [])], uncancelled);
   }
   const back = await attempt.write(
     'conclusion',
     [...stored, ...removeTurn(attempt), ...trialLost(attempt)],
-    [keys.chat(chat), 'session', session],
+    [[keys.chat(chat), 'session', session], ...uncancelled],
   );
   // The chat was bound to another session in the meantime: that binding stands.
-  return back === 'moved' ? attempt.write('conclusion', stored) : back;
+  return back === 'unmet' ? attempt.write('conclusion', stored, uncancelled) : back;
 }
 
 /** Whether the stored conclusion is this one: its reply was lost, and the command was repeated. */

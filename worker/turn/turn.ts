@@ -62,6 +62,10 @@ export async function runTurn(all: TurnPorts, begun: Attempt, time: TurnTime): P
     }
     const conclusion = withNotices(attempt, decided.conclusion);
     const stored = await storeConclusion(attempt, conclusion, decided.commands);
+    if (stored === 'unmet') {
+      await attempt.write('cancelled meanwhile', decided.ifCancelled ?? []);
+      return { kind: 'hand back' };
+    }
     // Two different answers must never be sent: the next attempt delivers the stored one.
     if (stored === 'repeated' && !(await isStored(ports, attempt, conclusion))) return { kind: 'again' };
     await ports.ask.endpoint.storm.ended(attempt, conclusion.outcome === 'answered');
@@ -121,6 +125,7 @@ export async function failTurn(ports: TurnPorts, begun: Attempt, reason: string,
   const decided = failTogether(attempt, conclude(withNotices(attempt, conclusion), commands));
   if (decided.kind !== 'conclude') return decided;
   const stored = await storeConclusion(attempt, decided.conclusion, decided.commands);
+  if (stored === 'unmet') return { kind: 'again' };
   if (stored === 'repeated' && !(await isStored(ports, attempt, decided.conclusion))) return { kind: 'again' };
   return deliverAndClear(ports, attempt, decided.conclusion, destinationOf(attempt), { isNew: true });
 }
