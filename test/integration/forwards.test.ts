@@ -1,7 +1,9 @@
 import { expect, test } from '@jest/globals';
 import type { Failpoint } from '../../shared/base/failpoint.ts';
 import { chatKey } from '../../shared/redis/keys.ts';
+import { EN } from '../../shared/texts/en.ts';
 import { HEADER, saidIn } from '../fixture/asked.ts';
+import { runCli } from '../fixture/cli.ts';
 import { CHAT, eachInWorld, mainCalls, shown, spawn, start, takeOver, world } from '../fixture/each-test.ts';
 import { jpegPhoto } from '../fixture/files.ts';
 import { nextOutcome, settledOutcomes, untilSettled } from '../fixture/ledger.ts';
@@ -44,6 +46,20 @@ test('a comment and the fifty messages that were forwarded with it are one messa
   expect(mainCalls().map(({ pendingText }) => pendingText)).toEqual(['Who is right?']);
   expect(shown()).toHaveLength(1);
   expect(world.claude.violations()).toEqual([]);
+});
+
+test('while a burst is answered, neither /stop nor an operator can cancel a piece of it, and both are told so', async () => {
+  world.telegram.fail('sendMessage', { do: 'slow', ms: 2_500 }, 1);
+  forwardMany(2);
+  await start();
+  await world.telegram.waitForCall(({ method }) => method === 'sendMessage');
+  const [, piece = ''] = await world.peek.lrange(world.keys.lane(chatKey(CHAT)), 0, -1);
+  const asked = await runCli(['cancel', piece], world.env);
+  expect(asked).toMatchObject({ code: 1, stdout: expect.stringContaining('went into the message before it') });
+  world.telegram.say(CHAT, '/stop');
+  await nextOutcome(world, CHAT, 3);
+  expect(await outcomes()).toEqual(['answered', 'merged', 'command']);
+  expect(shown()).toEqual([expect.stringContaining('text 2'), EN.nothingToStop]);
 });
 
 test('forwards without a comment are one message, and its first line names none of their authors', async () => {

@@ -42,7 +42,10 @@ function mutateScripts(redis: Redis, mutations: readonly Mutation[]): void {
   const define = redis.defineCommand.bind(redis);
   redis.defineCommand = (name, definition) => {
     const own = mutations.filter(({ file }) => name === `spillway:${basename(file, '.lua')}`);
-    const lua = own.reduce((text, { from, to }) => text.replace(from, () => to), definition.lua);
+    const lua = own.reduce((text, { from, to, file }) => {
+      if (!text.includes(from)) throw new Error(`${file} does not hold: ${from}`);
+      return text.replace(from, () => to);
+    }, definition.lua);
     define(name, { ...definition, lua });
   };
 }

@@ -2,8 +2,9 @@ import type { EntryId } from '../../shared/redis/keys.ts';
 import { EN } from '../../shared/texts/en.ts';
 import type { Evidence } from './evidence.ts';
 import type { Ground } from './ground.ts';
+import { type Asked, inOrder, isCommand, messagesOf, repliesIn } from './message.ts';
 import { saidIn } from './oracle.ts';
-import { type Shown, type Written, wordsOf } from './telegram.ts';
+import type { Shown, Written } from './telegram.ts';
 
 /** An invariant of the design that does not hold, with what was seen. */
 export interface Violation {
@@ -13,27 +14,10 @@ export interface Violation {
 
 type Seen = Pick<Ground, 'history' | 'calls' | 'runs' | 'layout'>;
 
-/** A message that has to have an outcome, and what became of it. */
-interface Message extends Written {
-  readonly name: string;
-  readonly entry: EntryId | undefined;
-  readonly outcome: string | undefined;
-  /** What the model had to be shown of it. */
-  readonly words: string;
-}
-
 const TRACE = /^(?!0{32})[0-9a-f]{32}$/;
-/** What a chat is told of a command; of a stop, by whether it cancelled something. */
-const REPLIES: Readonly<Record<Written['kind'], readonly string[]>> = {
-  question: [],
-  edit: [],
-  stop: [EN.nothingToStop, EN.stopped],
-  new: [EN.newConversation],
-};
-
 /** Judges what a schedule came to, once it is at rest. Pure. */
 export function judge(written: readonly Written[], ground: Seen, evidence: Evidence): Violation[] {
-  const messages = messagesOf(written, ground, evidence);
+  const messages = messagesOf(written, ground.runs, evidence);
   const chats = [...new Set(messages.map(({ chatId }) => chatId))];
   const ofChats = chats.map((chatId) => messages.filter((each) => each.chatId === chatId));
   return [
@@ -48,25 +32,8 @@ export function judge(written: readonly Written[], ground: Seen, evidence: Evide
   ];
 }
 
-/** The messages, in the order in which they were written, with what became of them: entries of a chat are in its order. */
-function messagesOf(written: readonly Written[], { runs }: Seen, { outcomes, edited }: Evidence): Message[] {
-  return written
-    .filter(({ kind }) => kind !== 'edit')
-    .map((each) => {
-      const { chat, chatId, number } = each;
-      const entries = [...new Set(runs.filter(({ job }) => job.chat === `${chatId}`).map(({ job }) => job.entry))];
-      const entry = entries.sort(inOrder)[number - 1];
-      return {
-        ...each,
-        ...{ name: `${chat}-${number}`, entry },
-        outcome: outcomes.find((record) => record.entry === entry)?.outcome,
-        words: wordsOf(entry !== undefined && edited.has(entry) ? { ...each, kind: 'edit' } : each),
-      };
-    });
-}
-
 /** I1, I3, I9: each message has one outcome, all were answered, those of a chat in order, and each names its trace. */
-function judgeOutcomes(messages: readonly Message[], { outcomes }: Evidence): Violation[] {
+function judgeOutcomes(messages: readonly Asked[], { outcomes }: Evidence): Violation[] {
   const entries = outcomes.map(({ entry }) => entry);
   const of = new Map<string, EntryId[]>();
   for (const { chat = '', entry } of outcomes) of.set(chat, [...(of.get(chat) ?? []), entry]);
@@ -84,11 +51,16 @@ function judgeOutcomes(messages: readonly Message[], { outcomes }: Evidence): Vi
   ];
 }
 
-/** A question is answered, or cancelled by a command behind it. */
-function mayEndAs({ chat, kind, number, outcome }: Message, messages: readonly Message[]): boolean {
-  if (kind !== 'question') return outcome === 'command';
-  const isBehind = (each: Message) => each.kind !== 'question' && each.chat === chat && each.number > number;
-  return outcome === 'answered' || (outcome === 'cancelled' && messages.some(isBehind));
+/** A question is answered, goes into the one before it, or is cancelled by a command behind it. */
+function mayEndAs(message: Asked, messages: readonly Asked[]): boolean {
+  const { chat, into, kind, number, outcome } = message;
+  if (isCommand(message)) return outcome === 'command';
+  const own = messages.filter((each) => each.chat === chat);
+  if (outcome === 'cancelled') return own.some((each) => isCommand(each) && each.number > number);
+  if (outcome !== 'merged') return outcome === 'answered';
+  const first = own.find(({ entry }) => entry === into);
+  const between = own.filter((each) => each.number > (first?.number ?? number) && each.number <= number);
+  return kind === 'forward' && between.length > 0 && between.every((each) => each.kind === 'forward');
 }
 
 /** I4: an attempt is counted once, and the model is asked no more often than a message was tried. */
@@ -127,7 +99,7 @@ function judgeRest(evidence: Evidence, { runs }: Seen): Violation[] {
  * I2: a reply stands once; once more only where nobody could know what came of a send. Never two answers. Of what was
  * cancelled nothing stands, or what was said until then.
  */
-function judgeCopies(message: Message, { history, runs }: Seen): Violation[] {
+function judgeCopies(message: Asked, { history, runs }: Seen): Violation[] {
   const { chatId, entry, name, outcome } = message;
   const isReply = (each: { chatId: number; text: string }) =>
     each.chatId === chatId && repliesIn(each.text, message).length > 0;
@@ -137,6 +109,7 @@ function judgeCopies(message: Message, { history, runs }: Seen): Violation[] {
   const cut = new Set(own.map(({ by }) => by.name));
   const doubtful = history.sends.filter((send) => isReply(send) && (send.isUnknown || cut.has(send.by))).length;
   const isCancelled = outcome === 'cancelled';
+  if (outcome === 'merged') return [];
   return [
     ...(replies.length > 0 || isCancelled ? [] : violation('I1', `${name} shows no reply`)),
     ...(new Set(replies).size <= 1 ? [] : violation('I2', `${name} shows two replies: ${replies.join(' ')}`)),
@@ -148,7 +121,7 @@ function judgeCopies(message: Message, { history, runs }: Seen): Violation[] {
 }
 
 /** I3: the replies of a chat stand in the order of its messages. */
-function judgeOrder(messages: readonly Message[], shown: readonly Shown[]): Violation[] {
+function judgeOrder(messages: readonly Asked[], shown: readonly Shown[]): Violation[] {
   const [{ chat = '', chatId = 0 } = {}] = messages;
   const numbers = shown
     .filter((each) => each.chatId === chatId)
@@ -160,7 +133,7 @@ function judgeOrder(messages: readonly Message[], shown: readonly Shown[]): Viol
 }
 
 /** I1: a stop says whether it cancelled something. */
-function judgeCommands(messages: readonly Message[], { history }: Seen): Violation[] {
+function judgeCommands(messages: readonly Asked[], { history }: Seen): Violation[] {
   const told = messages.filter(({ outcome }) => outcome === 'cancelled').length > 0 ? EN.stopped : EN.nothingToStop;
   return messages
     .filter(({ kind }) => kind === 'stop')
@@ -170,19 +143,21 @@ function judgeCommands(messages: readonly Message[], { history }: Seen): Violati
 }
 
 /** I10, I11: the model was shown the conversation as its people saw it. What was cancelled may stand in it, or not. */
-function judgeCalls(messages: readonly Message[], { calls, history }: Seen): Violation[] {
+function judgeCalls(messages: readonly Asked[], { calls, history }: Seen): Violation[] {
+  const first = messages.filter(({ outcome }) => outcome !== 'merged');
   return calls.flatMap(({ shown }) => {
-    const asked = messages.find(({ words }) => words === shown.at(-1));
+    const asked = first.find((each) => each.shown.at(-1) === shown.at(-1));
     if (asked === undefined) return violation('I11', `the model was asked ${shown.at(-1)}`);
     const own = messages.filter(({ chat, number }) => chat === asked.chat && number < asked.number);
-    const expected = [...conversation(own, history.shown), asked.words].join(' ');
-    const seen = [...withoutCancelled(shown.slice(0, -1), own), asked.words].join(' ');
+    const at = shown.length - asked.shown.length;
+    const expected = [...conversation(own, history.shown), ...asked.shown].join(' ');
+    const seen = [...withoutCancelled(shown.slice(0, at), own), ...shown.slice(at)].join(' ');
     return seen === expected ? [] : violation('I10', `the model saw "${seen}", not "${expected}"`);
   });
 }
 
 /** I10: the log keeps the conversation. */
-function judgeLog(messages: readonly Message[], { history }: Seen, { logs }: Evidence): Violation[] {
+function judgeLog(messages: readonly Asked[], { history }: Seen, { logs }: Evidence): Violation[] {
   const [{ chatId = 0 } = {}] = messages;
   const held = saidIn(logs.get(chatId) ?? '');
   const [is, expected] = [withoutCancelled(held, messages).join(' '), conversation(messages, history.shown).join(' ')];
@@ -194,29 +169,16 @@ function judgeLog(messages: readonly Message[], { history }: Seen, { logs }: Evi
 }
 
 /** What was asked and answered in a chat since its last `/new`. */
-function conversation(messages: readonly Message[], shown: readonly Shown[]): string[] {
+function conversation(messages: readonly Asked[], shown: readonly Shown[]): string[] {
   const since = messages.slice(messages.findLastIndex(({ kind }) => kind === 'new') + 1);
   return since
-    .filter(({ kind, outcome }) => kind === 'question' && outcome !== 'cancelled')
-    .flatMap((each) => [each.words, shown.flatMap(({ text }) => repliesIn(text, each))[0] ?? '']);
+    .filter(({ outcome }) => outcome === 'answered')
+    .flatMap((each) => [...each.shown, shown.flatMap(({ text }) => repliesIn(text, each))[0] ?? '']);
 }
 
-function withoutCancelled(said: readonly string[], messages: readonly Message[]): string[] {
-  const cancelled = messages.filter(({ outcome }) => outcome === 'cancelled').map(({ words }) => words);
+function withoutCancelled(said: readonly string[], messages: readonly Asked[]): string[] {
+  const cancelled = messages.filter(({ outcome }) => outcome === 'cancelled').flatMap(({ shown }) => shown);
   return said.filter((each) => !cancelled.includes(each));
-}
-
-/** Compares entries by their age. */
-function inOrder(one: EntryId, other: EntryId): number {
-  const [ms = 0, nth = 0] = one.split('-').map(Number);
-  const [otherMs = 0, otherNth = 0] = other.split('-').map(Number);
-  return ms - otherMs || nth - otherNth;
-}
-
-/** What a text says to a message of its chat. */
-function repliesIn(text: string, { kind, name }: Message): string[] {
-  if (kind !== 'question') return REPLIES[kind].filter((reply) => text.includes(reply));
-  return saidIn(text).filter((said) => said.startsWith('Answer') && said.endsWith(`to ${name}.`));
 }
 
 function violation(invariant: Violation['invariant'], seen: string): Violation[] {

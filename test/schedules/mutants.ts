@@ -40,7 +40,11 @@ const OWN: readonly FindableMutant[] = [
   },
   {
     name: 'a message is cancelled although its answer is being delivered',
-    mutations: [{ file: 'worker/lane/admit.lua', from: " and redis.call('HEXISTS', turn, 'conclusion') == 0", to: '' }],
+    mutations: [{ file: 'worker/lane/admit.lua', from: ' and not decided[1]', to: '' }],
+  },
+  {
+    name: 'a message is cancelled although it went into another',
+    mutations: [{ file: 'worker/lane/admit.lua', from: ' and not decided[2]', to: '' }],
   },
   {
     name: 'a message is edited although an attempt at it has begun',

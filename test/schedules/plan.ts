@@ -37,22 +37,30 @@ export interface Plan {
 /** Each message has 5 attempts. */
 const COSTLY_MAX = 3;
 const CHEAP_MAX = 5;
-const LENGTHS = [1, 1, 2, 2, 2, 3];
-/** What follows a question. */
-const NEXT = ['question', 'question', 'question', 'edit', 'stop', 'new'] as const;
+/** What somebody does in a chat, one thing after the other. */
+const SCENES: readonly (readonly Written['kind'][])[] = [
+  ...Array.from({ length: 4 }, () => ['question'] as const),
+  ['question', 'question'],
+  ['question', 'question'],
+  ['question', 'question', 'question'],
+  ['question', 'edit'],
+  ['question', 'question', 'edit'],
+  ['question', 'forward'],
+  ['forward', 'forward'],
+  ['question', 'forward', 'stop'],
+  ['question', 'stop'],
+  ['question', 'question', 'stop'],
+  ['question', 'new', 'question'],
+];
+/** How often somebody else asks something in another chat. */
+const OTHER_CHAT = 0.25;
 const RATES = [0.03, 0.08, 0.15];
 
 /** Draws a plan. Some faults are left out, so that each is also played alone. */
 export function drawPlan(random: () => number, chats: readonly number[]): Plan {
   const one = <T>(of: readonly T[]): T => of[randomInt(random, of.length)] as T;
-  const chatCount = one([1, 1, 2]);
-  const written: Written[] = [];
-  for (let updateId = 1, left = one(LENGTHS); left > 0; updateId++, left--) {
-    const chat = randomInt(random, chatCount);
-    const before = written.filter(({ chatId }) => chatId === chats[chat]);
-    const at = { updateId, chatId: chats[chat] ?? 0, chat: chat === 0 ? 'A' : 'B' };
-    written.push({ ...at, ...nextAfter(before, one(NEXT), updateId) });
-  }
+  const other = random() < OTHER_CHAT ? [['question'] as const] : [];
+  const written = interleaved([one(SCENES), ...other], chats, random);
   const share = one([0.25, 0.5, 1]);
   const faults = new Set(FAULTS.filter(() => random() < share));
   return {
@@ -66,17 +74,24 @@ export function drawPlan(random: () => number, chats: readonly number[]): Plan {
   };
 }
 
-/** What somebody does next: a chat begins with a question, and has one edit and one command at most. */
-function nextAfter(
-  before: readonly Written[],
-  kind: Written['kind'],
-  messageId: number,
-): Pick<Written, 'kind' | 'number' | 'messageId'> {
-  const messages = before.filter((each) => each.kind !== 'edit');
-  const last = messages.at(-1);
-  if (kind === 'edit' && last?.kind === 'question' && messages.length === before.length)
-    return { kind, number: last.number, messageId: last.messageId };
-  const isCommand = (of: Written['kind']) => of === 'stop' || of === 'new';
-  const canCommand = isCommand(kind) && last !== undefined && !messages.some((each) => isCommand(each.kind));
-  return { kind: canCommand ? kind : 'question', number: messages.length + 1, messageId };
+/** What happens in several chats, in one order of updates. */
+function interleaved(
+  scenes: readonly (readonly Written['kind'][])[],
+  chats: readonly number[],
+  random: () => number,
+): Written[] {
+  const left = scenes.map((kinds, at) => ({ kinds: [...kinds], chatId: chats[at] ?? 0, chat: 'AB'[at] ?? '' }));
+  const written: Written[] = [];
+  for (;;) {
+    const open = left.filter(({ kinds }) => kinds.length > 0);
+    const next = open[randomInt(random, Math.max(1, open.length))];
+    const kind = next?.kinds.shift();
+    if (next === undefined || kind === undefined) return written;
+    const { chatId, chat } = next;
+    const messages = written.filter((each) => each.chatId === chatId && each.kind !== 'edit');
+    const last = messages.at(-1);
+    const updateId = written.length + 1;
+    if (kind === 'edit' && last) written.push({ ...last, kind, updateId });
+    else written.push({ kind, updateId, chatId, chat, number: messages.length + 1, messageId: updateId });
+  }
 }

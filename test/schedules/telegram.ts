@@ -20,9 +20,9 @@ export interface Send {
   isUnknown: boolean;
 }
 
-/** What somebody does in a chat: asks, edits a question, or gives a command that cancels what waits. */
+/** What somebody does in a chat: asks, forwards a question, edits one, or gives a command that cancels what waits. */
 export interface Written {
-  readonly kind: 'question' | 'edit' | 'stop' | 'new';
+  readonly kind: 'question' | 'forward' | 'edit' | 'stop' | 'new';
   readonly updateId: number;
   readonly chatId: number;
   /** The name of its chat, `A` or `B`: ids differ from run to run. */
@@ -87,7 +87,7 @@ export class ChatHistory {
   }
 }
 
-/** The words of a message; those of a question tell which one it is. */
+/** The words of a message; those for the model tell which one it is. */
 export function wordsOf({ kind, chat, number }: Pick<Written, 'kind' | 'chat' | 'number'>): string {
   if (kind === 'stop' || kind === 'new') return `/${kind}`;
   return kind === 'edit' ? `Question ${chat}-${number} anew?` : `Question ${chat}-${number}?`;
@@ -106,7 +106,8 @@ function updateOf(written: Written): object {
   const chat = { id: chatId, type: 'private' };
   const message = { message_id: messageId, date: WRITTEN_S, chat, from, text: wordsOf(written) };
   if (kind === 'edit') return { update_id: updateId, edited_message: { ...message, edit_date: WRITTEN_S + 1 } };
-  return { update_id: updateId, message };
+  const origin = { type: 'hidden_user', sender_user_name: 'B', date: WRITTEN_S };
+  return { update_id: updateId, message: kind === 'forward' ? { ...message, forward_origin: origin } : message };
 }
 
 /** Telegram, as one process reaches it. */

@@ -25,6 +25,7 @@ const WORDS: Readonly<Record<Cancelled | 'idle', string>> = {
   gone: 'has ended; nothing is to be cancelled',
   answered: 'is answered: the answer is being delivered, and is not taken back',
   command: 'is a command that cancels others itself; it is carried out',
+  merged: 'went into the message before it, and ends with that one: cancel that, or the chat',
   idle: 'waits for nothing',
 };
 const DONE: ReadonlySet<string> = new Set(['cancelled', 'repeated']);

@@ -32,12 +32,13 @@ if before then
 end
 
 -- Marks the lane's messages before its last entry that have no conclusion yet. Another cancelling command among them is
--- carried out all the same.
+-- carried out all the same, and what went into another message ends as that one does.
 local function cancel(lane, last, command)
   for _, entry in ipairs(redis.call('LRANGE', lane, 0, -2)) do
     local turn = ARGV[5] .. entry
     local found = redis.call('XRANGE', KEYS[1], entry, entry)
-    if found[1] and not field(found[1][2], 'cancels') and redis.call('HEXISTS', turn, 'conclusion') == 0 then
+    local decided = redis.call('HMGET', turn, 'conclusion', 'mergedInto')
+    if found[1] and not field(found[1][2], 'cancels') and not decided[1] and not decided[2] then
       redis.call('HSETNX', turn, 'cancelled', command)
       redis.call('HINCRBY', ARGV[5] .. last, 'cancelledOthers', 1)
     end

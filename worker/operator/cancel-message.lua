@@ -2,7 +2,7 @@
 -- KEYS  1 inbound   2 turn
 -- ARGV  1 entry   2 what cancels it
 -- Reply 'cancelled' | 'repeated' | 'gone': it has its outcome | 'answered': its answer is being delivered
---       | 'command': it cancels others itself
+--       | 'command': it cancels others itself | 'merged': it went into another message, and ends as that one does
 -- include: entry
 local found = redis.call('XRANGE', KEYS[1], ARGV[1], ARGV[1])
 if not found[1] then
@@ -13,5 +13,8 @@ if field(found[1][2], 'cancels') then
 end
 if redis.call('HEXISTS', KEYS[2], 'conclusion') == 1 then
   return 'answered'
+end
+if redis.call('HEXISTS', KEYS[2], 'mergedInto') == 1 then
+  return 'merged'
 end
 return redis.call('HSETNX', KEYS[2], 'cancelled', ARGV[2]) == 1 and 'cancelled' or 'repeated'

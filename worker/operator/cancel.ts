@@ -11,7 +11,7 @@ import { type Order, writeDown } from './trail.ts';
 import { tryNow } from './try-now.ts';
 
 /** What became of a message that was to be cancelled. */
-export type Cancelled = 'cancelled' | 'repeated' | 'gone' | 'answered' | 'command';
+export type Cancelled = 'cancelled' | 'repeated' | 'gone' | 'answered' | 'command' | 'merged';
 
 /**
  * Cancels one message: its turn ends it at once when it runs, or else when its turn comes, and its user is told. What is

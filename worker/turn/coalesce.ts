@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { InboundMessage } from '../../shared/flow/message.ts';
 import type { EntryId } from '../../shared/redis/keys.ts';
-import { type Attempt, ageMs, type Conclusion, MERGED_INTO } from '../lane/attempt.ts';
+import { type Attempt, ageMs, CANCELLED, type Conclusion, MERGED_INTO } from '../lane/attempt.ts';
 import { mayBeComment, mayHavePieces, piecesOf, type Waiting } from '../lane/fragments.ts';
 import type { Lane } from '../lane/lane.ts';
 import type { Decision } from '../lane/verdict.ts';
@@ -59,10 +59,16 @@ export async function gather(
     await attempt.write('', [['HSET', turn, SEEN, pieces.length]]);
     return { kind: 'decided', decision: { kind: 'later', delayMs: WAIT_MS, reason: 'gathering', isFree: true } };
   }
-  await attempt.write('gathered', [
-    ['HSET', turn, TAKEN, JSON.stringify(pieces.map(({ entry }) => entry))],
-    ...pieces.map(({ entry }) => ['HSET', attempt.keys.turn(entry), MERGED_INTO, attempt.entry] as const),
-  ]);
+  const taking = await attempt.write(
+    'gathered',
+    [
+      ['HSET', turn, TAKEN, JSON.stringify(pieces.map(({ entry }) => entry))],
+      ...pieces.map(({ entry }) => ['HSET', attempt.keys.turn(entry), MERGED_INTO, attempt.entry] as const),
+    ],
+    pieces.map(({ entry }) => [attempt.keys.turn(entry), CANCELLED, ''] as const),
+  );
+  // One that was cancelled meanwhile is no piece of anything: the next attempt does not see it.
+  if (taking === 'unmet') return { kind: 'decided', decision: { kind: 'hand back' } };
   if (pieces.length === 0) return { kind: 'gathered', pieces };
   // A piece may have been edited until it was marked; from now on it cannot.
   const marked = new Set(pieces.map(({ entry }) => entry));

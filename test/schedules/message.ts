@@ -1,0 +1,76 @@
+import type { EntryId } from '../../shared/redis/keys.ts';
+import { EN } from '../../shared/texts/en.ts';
+import type { Evidence } from './evidence.ts';
+import type { Run } from './ground.ts';
+import { saidIn } from './oracle.ts';
+import { type Written, wordsOf } from './telegram.ts';
+
+/** A message that has to have an outcome, and what became of it. */
+export interface Message extends Written {
+  readonly name: string;
+  readonly entry: EntryId | undefined;
+  readonly outcome: string | undefined;
+  /** The message into which it went. */
+  readonly into: EntryId | undefined;
+  /** What the model has to be shown of it. */
+  readonly words: string;
+}
+
+/** A message with what went into it. */
+export interface Asked extends Message {
+  /** What the model has to be shown of all of it, in order: forwards before the comment that came with them. */
+  readonly shown: readonly string[];
+  /** The name of what is shown last, which an answer names. */
+  readonly answerTo: string;
+}
+
+/** What a chat is told of a command; of a stop, by whether it cancelled something. */
+const REPLIES: Readonly<Record<Written['kind'], readonly string[]>> = {
+  question: [],
+  forward: [],
+  edit: [],
+  stop: [EN.nothingToStop, EN.stopped],
+  new: [EN.newConversation],
+};
+
+/** The messages, in the order in which they were written, with what became of them: entries of a chat are in its order. */
+export function messagesOf(written: readonly Written[], runs: readonly Run[], evidence: Evidence): Asked[] {
+  const messages = written.filter(({ kind }) => kind !== 'edit').map((each) => messageOf(each, runs, evidence));
+  return messages.map((each) => {
+    const pieces = messages.filter(({ into }) => into !== undefined && into === each.entry);
+    const asked = each.kind === 'question' ? [...pieces, each] : [each, ...pieces];
+    return { ...each, shown: asked.map(({ words }) => words), answerTo: asked.at(-1)?.name ?? '' };
+  });
+}
+
+function messageOf(written: Written, runs: readonly Run[], { outcomes, edited }: Evidence): Message {
+  const { chat, chatId, number } = written;
+  const entries = [...new Set(runs.filter(({ job }) => job.chat === `${chatId}`).map(({ job }) => job.entry))];
+  const entry = entries.sort(inOrder)[number - 1];
+  const record = outcomes.find((of) => of.entry === entry);
+  const isEdited = entry !== undefined && edited.has(entry);
+  return {
+    ...written,
+    ...{ name: `${chat}-${number}`, entry, outcome: record?.outcome, into: record?.into },
+    words: wordsOf(isEdited ? { ...written, kind: 'edit' } : written),
+  };
+}
+
+/** Whether a message is a command. */
+export function isCommand({ kind }: Message): boolean {
+  return kind === 'stop' || kind === 'new';
+}
+
+/** What a text says to a message of its chat: nothing, where it went into another. */
+export function repliesIn(text: string, { answerTo, kind, outcome }: Asked): string[] {
+  if (outcome === 'merged') return [];
+  if (REPLIES[kind].length > 0) return REPLIES[kind].filter((reply) => text.includes(reply));
+  return saidIn(text).filter((said) => said.startsWith('Answer') && said.endsWith(`to ${answerTo}.`));
+}
+
+/** Compares entries by their age. */
+export function inOrder(one: EntryId, other: EntryId): number {
+  const [ms = 0, nth = 0] = one.split('-').map(Number);
+  const [otherMs = 0, otherNth = 0] = other.split('-').map(Number);
+  return ms - otherMs || nth - otherNth;
+}
