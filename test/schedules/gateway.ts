@@ -1,4 +1,5 @@
-import type { EntryId } from '../../shared/redis/keys.ts';
+import { chatKey, type EntryId } from '../../shared/redis/keys.ts';
+import { BUSY } from '../../worker/lane/attempt.ts';
 import { createLane } from '../../worker/lane/lane.ts';
 import { randomInt } from '../fixture/random.ts';
 import type { Waiting } from './effect.ts';
@@ -34,7 +35,10 @@ export class Gateway {
 
   /** All processes, as if they had run for long. */
   async begin(): Promise<void> {
-    await createLane(this.ground.redis, this.ground.keys).prepare();
+    const { keys, redis } = this.ground;
+    await createLane(redis, keys).prepare();
+    const chats = new Set(this.plan.written.map(({ chatId }) => chatKey(chatId)));
+    if (this.plan.merges) for (const chat of chats) await redis.hset(keys.chat(chat), BUSY, 'merge');
     for (let at = 0; at < WORKERS; at++) this.#addWorker().run();
     while (!this.isWhole()) this.#startProducer();
   }

@@ -4,7 +4,8 @@ import type { Evidence } from './evidence.ts';
 import type { Ground } from './ground.ts';
 import { type Asked, inOrder, isCommand, messagesOf, repliesIn } from './message.ts';
 import { saidIn } from './oracle.ts';
-import type { Shown, Written } from './telegram.ts';
+import type { Plan } from './plan.ts';
+import type { Shown } from './telegram.ts';
 
 /** An invariant of the design that does not hold, with what was seen. */
 export interface Violation {
@@ -12,16 +13,18 @@ export interface Violation {
   readonly seen: string;
 }
 
+/** What somebody did, and how they wanted it answered. */
+type Told = Pick<Plan, 'written' | 'merges'>;
 type Seen = Pick<Ground, 'history' | 'calls' | 'runs' | 'layout'>;
 
 const TRACE = /^(?!0{32})[0-9a-f]{32}$/;
 /** Judges what a schedule came to, once it is at rest. Pure. */
-export function judge(written: readonly Written[], ground: Seen, evidence: Evidence): Violation[] {
-  const messages = messagesOf(written, ground.runs, evidence);
+export function judge(plan: Told, ground: Seen, evidence: Evidence): Violation[] {
+  const messages = messagesOf(plan.written, ground.runs, evidence);
   const chats = [...new Set(messages.map(({ chatId }) => chatId))];
   const ofChats = chats.map((chatId) => messages.filter((each) => each.chatId === chatId));
   return [
-    ...judgeOutcomes(messages, evidence),
+    ...judgeOutcomes(plan, messages, evidence),
     ...judgeAttempts(ground, evidence),
     ...judgeRest(evidence, ground),
     ...messages.flatMap((each) => judgeCopies(each, ground)),
@@ -33,7 +36,7 @@ export function judge(written: readonly Written[], ground: Seen, evidence: Evide
 }
 
 /** I1, I3, I9: each message has one outcome, all were answered, those of a chat in order, and each names its trace. */
-function judgeOutcomes(messages: readonly Asked[], { outcomes }: Evidence): Violation[] {
+function judgeOutcomes(plan: Told, messages: readonly Asked[], { outcomes }: Evidence): Violation[] {
   const entries = outcomes.map(({ entry }) => entry);
   const of = new Map<string, EntryId[]>();
   for (const { chat = '', entry } of outcomes) of.set(chat, [...(of.get(chat) ?? []), entry]);
@@ -44,22 +47,26 @@ function judgeOutcomes(messages: readonly Asked[], { outcomes }: Evidence): Viol
       : violation('I1', `${messages.length} messages have ${entries.length} outcomes`)),
     ...(new Set(entries).size === entries.length ? [] : violation('I1', 'a message has two outcomes')),
     ...messages
-      .filter((each) => !mayEndAs(each, messages))
+      .filter((each) => !mayEndAs(plan, each, messages))
       .flatMap(({ outcome, name }) => violation('I1', `${name} ended as ${outcome}`)),
     ...outcomes.filter(({ traceId }) => !TRACE.test(traceId)).flatMap(() => violation('I9', 'an outcome has no trace')),
     ...[...of.values()].filter((ids) => !isSorted(ids)).flatMap(() => violation('I3', 'outcomes are out of order')),
   ];
 }
 
-/** A question is answered, goes into the one before it, or is cancelled by a command behind it. */
-function mayEndAs(message: Asked, messages: readonly Asked[]): boolean {
+/**
+ * A message is answered, or cancelled by a command behind it. A forward may go into what is before it, and where a chat
+ * wants that, a message is answered together with a later one.
+ */
+function mayEndAs({ merges }: Told, message: Asked, messages: readonly Asked[]): boolean {
   const { chat, into, kind, number, outcome } = message;
   if (isCommand(message)) return outcome === 'command';
   const own = messages.filter((each) => each.chat === chat);
   if (outcome === 'cancelled') return own.some((each) => isCommand(each) && each.number > number);
   if (outcome !== 'merged') return outcome === 'answered';
   const first = own.find(({ entry }) => entry === into);
-  const between = own.filter((each) => each.number > (first?.number ?? number) && each.number <= number);
+  if (first === undefined || first.number > number) return merges && first !== undefined && !isCommand(first);
+  const between = own.filter((each) => each.number > first.number && each.number <= number);
   return kind === 'forward' && between.length > 0 && between.every((each) => each.kind === 'forward');
 }
 

@@ -18,7 +18,10 @@ export interface Message extends Written {
 
 /** A message with what went into it. */
 export interface Asked extends Message {
-  /** What the model has to be shown of all of it, in order: forwards before the comment that came with them. */
+  /**
+   * What the model has to be shown of all of it, in order: what was written before it and is answered with it, then
+   * forwards, and the comment that came with them.
+   */
   readonly shown: readonly string[];
   /** The name of what is shown last, which an answer names. */
   readonly answerTo: string;
@@ -37,10 +40,17 @@ const REPLIES: Readonly<Record<Written['kind'], readonly string[]>> = {
 export function messagesOf(written: readonly Written[], runs: readonly Run[], evidence: Evidence): Asked[] {
   const messages = written.filter(({ kind }) => kind !== 'edit').map((each) => messageOf(each, runs, evidence));
   return messages.map((each) => {
-    const pieces = messages.filter(({ into }) => into !== undefined && into === each.entry);
-    const asked = each.kind === 'question' ? [...pieces, each] : [each, ...pieces];
+    const asked = askedWith(each, messages);
     return { ...each, shown: asked.map(({ words }) => words), answerTo: asked.at(-1)?.name ?? '' };
   });
+}
+
+function askedWith(message: Message, messages: readonly Message[]): Message[] {
+  const pieces = messages.filter(({ into }) => into !== undefined && into === message.entry);
+  const isEarlier = ({ number }: Message) => number < message.number;
+  const earlier = pieces.filter(isEarlier).flatMap((each) => askedWith(each, messages));
+  const forwards = pieces.filter((each) => !isEarlier(each));
+  return message.kind === 'question' ? [...earlier, ...forwards, message] : [...earlier, message, ...forwards];
 }
 
 function messageOf(written: Written, runs: readonly Run[], { outcomes, edited }: Evidence): Message {

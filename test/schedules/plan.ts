@@ -32,6 +32,8 @@ export interface Plan {
   /** Whether the reconciler passes again after the start of a process. Where no process dies, nothing may depend on it. */
   readonly reconciles: boolean;
   readonly producers: number;
+  /** Whether the chats want what they write in a row to be answered together. */
+  readonly merges: boolean;
 }
 
 /** Each message has 5 attempts. */
@@ -54,6 +56,7 @@ const SCENES: readonly (readonly Written['kind'][])[] = [
 ];
 /** How often somebody else asks something in another chat. */
 const OTHER_CHAT = 0.25;
+const MERGES = 0.2;
 const RATES = [0.03, 0.08, 0.15];
 
 /** Draws a plan. Some faults are left out, so that each is also played alone. */
@@ -71,6 +74,7 @@ export function drawPlan(random: () => number, chats: readonly number[]): Plan {
     cheap: randomInt(random, CHEAP_MAX + 1),
     reconciles: random() < 0.3,
     producers: one([1, 1, 1, 2]),
+    merges: random() < MERGES,
   };
 }
 

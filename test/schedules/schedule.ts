@@ -54,7 +54,7 @@ export async function playSchedule(
     await schedule.play();
     const chats = [...new Set(plan.written.map(({ chatId }) => chatId))];
     const evidence = await readEvidence(ground, chats);
-    const violations = [...schedule.violations, ...judge(plan.written, ground, evidence)];
+    const violations = [...schedule.violations, ...judge(plan, ground, evidence)];
     return {
       seed,
       violations,
