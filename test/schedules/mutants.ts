@@ -43,10 +43,6 @@ const OWN: readonly FindableMutant[] = [
     mutations: [{ file: 'worker/lane/admit.lua', from: ' and not decided[1]', to: '' }],
   },
   {
-    name: 'a message is cancelled although it went into another',
-    mutations: [{ file: 'worker/lane/admit.lua', from: ' and not decided[2]', to: '' }],
-  },
-  {
     name: 'a message is edited although an attempt at it has begun',
     mutations: [{ file: 'producer/accept/edit.lua', from: "'fence', 'conclusion'", to: "'conclusion'" }],
   },

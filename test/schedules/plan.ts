@@ -50,6 +50,7 @@ const SCENES: readonly (readonly Written['kind'][])[] = [
   ['question', 'forward'],
   ['forward', 'forward'],
   ['question', 'forward', 'stop'],
+  ['forward', 'forward', 'stop'],
   ['question', 'stop'],
   ['question', 'question', 'stop'],
   ['question', 'new', 'question'],
