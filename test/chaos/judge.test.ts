@@ -222,6 +222,23 @@ test('a message is cancelled only by /stop, and a cancelled message must have no
   expect(violated({ ...untold, ledger: [line(1, 'cancelled'), line(2)] })).toContain('I1');
 });
 
+test('the words so far of a message that was stopped are no answer, in however many parts they stand', () => {
+  const stop: Asked = { ...question(2), kind: 'stop', text: '/stop' };
+  const part = (number: number, words = '') => ({ ...shown(number, `<#000001 ${number}/3> words${words}`) });
+  const stopped = {
+    ...sound(),
+    asked: [question(1), stop],
+    calls: [call(1)],
+    ledger: [line(1, 'cancelled'), line(2, 'command')],
+    ...chatShows(part(1), part(2), part(3, `\n\n${EN.stoppedHere}`), shown(4, EN.stopped)),
+  };
+  expect(violated(stopped)).toEqual([]);
+  expect(violated({ ...stopped, ledger: [line(1), line(2, 'command')] })).toEqual(['I1']);
+  expect(violated({ ...stopped, ...chatShows(part(1), part(2), part(3), shown(4, EN.stopped)) })).toEqual(['I1']);
+  const cutEarlier = chatShows(part(1), part(2), shown(3, `rest\n\n${EN.stoppedHere}`), shown(4, EN.stopped));
+  expect(violated({ ...stopped, ...cutEarlier })).toEqual([]);
+});
+
 test('a reply to a command that stands twice is not taken for that of a later command, unless that was written by then', () => {
   const command = (number: number, atMs: number): Asked => ({ ...question(number), kind: 'new', text: '/new', atMs });
   const asked = [command(1, 0), question(2), command(3, 350)];

@@ -1,7 +1,7 @@
 /** Reads a chat as its user does: which message got which answer, in which order, and what stands there for no reason. */
 import { EN } from '../../shared/texts/en.ts';
 import type { ShownMessage } from '../stand-in/telegram/chats.ts';
-import { type Asked, type AskKind, marksIn } from './traffic.ts';
+import { type Asked, type AskKind, type Mark, marksIn } from './traffic.ts';
 
 /** What a user was told about one message. */
 export interface Told {
@@ -76,7 +76,7 @@ class ChatReader {
   read(message: ShownMessage): void {
     const marks = marksIn(message.text);
     const command = commandOf(message.text);
-    if (message.text.includes(EN.stoppedHere)) this.#notices += 1;
+    if (message.text.includes(EN.stoppedHere)) this.#readStopped(marks);
     else if (message.text === EN.repeat) this.#strays.push(message);
     else if (command !== undefined) this.#readCommand(command, message);
     else if (marks.length > 0) for (const mark of marks) this.#readAnswer(mark, message);
@@ -86,6 +86,18 @@ class ChatReader {
   end(): Telling {
     this.#spendNotices(this.#told.length);
     return { told: this.#told, strays: this.#strays, foreign: this.#foreign, late: [...this.#late] };
+  }
+
+  /** Words that were cut short are no answer, in however many messages they stand: the last of these says so. */
+  #readStopped([mark]: readonly Mark[]): void {
+    const isBegun = ({ asked, of, parts }: Told) => (mark ? asked.number === mark.number : parts.size < of);
+    const told = this.#told.findLast((each) => each.of > 0 && isBegun(each));
+    if (told === undefined) this.#notices += 1;
+    else {
+      told.parts.clear();
+      told.of = 0;
+      told.noticed = true;
+    }
   }
 
   #readAnswer({ number, part, of }: { number: number; part: number; of: number }, message: ShownMessage): void {
