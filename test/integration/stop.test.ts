@@ -20,7 +20,7 @@ const outcomesOf = async (chat: number) =>
     .filter((record) => record.chat === String(chat))
     .map(({ outcome, reason }) => (reason === undefined ? outcome : `${outcome} ${reason}`));
 
-/** The key of the turn that began first. */
+/** The key of the first message's turn. */
 const firstTurn = async () => (await world.peek.keys(`${world.keys.turnPrefix}*`)).sort()[0] ?? '';
 
 const untilAsked = (text: string) => world.claude.waitForCall(({ pendingText }) => pendingText === text);

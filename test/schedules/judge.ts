@@ -2,10 +2,10 @@ import type { EntryId } from '../../shared/redis/keys.ts';
 import { EN } from '../../shared/texts/en.ts';
 import type { Evidence } from './evidence.ts';
 import type { Ground } from './ground.ts';
-import { type Asked, inOrder, isCommand, messagesOf, repliesIn } from './message.ts';
+import { type Asked, inOrder, messagesOf, repliesIn } from './message.ts';
 import { saidIn } from './oracle.ts';
 import type { Plan } from './plan.ts';
-import type { Shown } from './telegram.ts';
+import { isCommand, type Shown } from './telegram.ts';
 
 /** An invariant of the design that does not hold, with what was seen. */
 export interface Violation {

@@ -66,11 +66,6 @@ function messageOf(written: Written, runs: readonly Run[], { outcomes, edited }:
   };
 }
 
-/** Whether a message is a command. */
-export function isCommand({ kind }: Message): boolean {
-  return kind === 'stop' || kind === 'new';
-}
-
 /** What a text says to a message of its chat: nothing, where it went into another. */
 export function repliesIn(text: string, { answerTo, kind, outcome }: Asked): string[] {
   if (outcome === 'merged') return [];

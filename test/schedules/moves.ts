@@ -2,6 +2,7 @@ import { CANCELLED } from '../../worker/lane/attempt.ts';
 import type { Waiting } from './effect.ts';
 import type { Gateway } from './gateway.ts';
 import type { Process } from './process.ts';
+import { isCommand } from './telegram.ts';
 
 /** Something that can happen next. */
 export interface Move {
@@ -81,7 +82,7 @@ function takes(gateway: Gateway): Move[] {
 /** A running turn looks whether it was cancelled. If it was, it hands itself back, as it does when its lock is lost. */
 function looks(gateway: Gateway): Move[] {
   const { keys, redis, runs } = gateway.ground;
-  if (!gateway.plan.written.some(({ kind }) => kind === 'stop' || kind === 'new')) return [];
+  if (!gateway.plan.written.some(isCommand)) return [];
   return runs
     .filter(({ by, isOver, lockLost }) => !isOver && !by.isDead && !by.isFrozen && !lockLost.signal.aborted)
     .map(({ by, job: { entry }, lockLost }) => ({

@@ -57,6 +57,7 @@ const SCENES: readonly (readonly Written['kind'][])[] = [
 ];
 /** How often somebody else asks something in another chat. */
 const OTHER_CHAT = 0.25;
+/** How often chats want what waits answered together. */
 const MERGES = 0.2;
 const RATES = [0.03, 0.08, 0.15];
 

@@ -89,8 +89,13 @@ export class ChatHistory {
 
 /** The words of a message; those for the model tell which one it is. */
 export function wordsOf({ kind, chat, number }: Pick<Written, 'kind' | 'chat' | 'number'>): string {
-  if (kind === 'stop' || kind === 'new') return `/${kind}`;
+  if (isCommand({ kind })) return `/${kind}`;
   return kind === 'edit' ? `Question ${chat}-${number} anew?` : `Question ${chat}-${number}?`;
+}
+
+/** Whether it is a command, which cancels what waits. */
+export function isCommand({ kind }: Pick<Written, 'kind'>): boolean {
+  return kind === 'stop' || kind === 'new';
 }
 
 /** An update as a trace names it. */
