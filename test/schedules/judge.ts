@@ -5,7 +5,7 @@ import type { Ground } from './ground.ts';
 import { type Asked, inOrder, messagesOf, repliesIn } from './message.ts';
 import { saidIn } from './oracle.ts';
 import type { Plan } from './plan.ts';
-import { isCommand, type Shown } from './telegram.ts';
+import { isCommand, type Send, type Shown } from './telegram.ts';
 
 /** An invariant of the design that does not hold, with what was seen. */
 export interface Violation {
@@ -18,6 +18,7 @@ type Told = Pick<Plan, 'written' | 'merges'>;
 type Seen = Pick<Ground, 'history' | 'calls' | 'runs' | 'layout'>;
 
 const TRACE = /^(?!0{32})[0-9a-f]{32}$/;
+
 /** Judges what a schedule came to, once it is at rest. Pure. */
 export function judge(plan: Told, ground: Seen, evidence: Evidence): Violation[] {
   const messages = messagesOf(plan.written, ground.runs, evidence);
@@ -65,7 +66,8 @@ function mayEndAs({ merges }: Told, message: Asked, messages: readonly Asked[]):
   if (outcome === 'cancelled') return own.some((each) => isCommand(each) && each.number > number);
   if (outcome !== 'merged') return outcome === 'answered';
   const first = own.find(({ entry }) => entry === into);
-  if (first === undefined || first.number > number) return merges && first !== undefined && !isCommand(first);
+  if (first === undefined || isCommand(first)) return false;
+  if (first.number > number) return merges;
   const between = own.filter((each) => each.number > first.number && each.number <= number);
   return kind === 'forward' && between.length > 0 && between.every((each) => each.kind === 'forward');
 }
@@ -107,16 +109,15 @@ function judgeRest(evidence: Evidence, { runs }: Seen): Violation[] {
  * cancelled nothing stands, or what was said until then.
  */
 function judgeCopies(message: Asked, { history, runs }: Seen): Violation[] {
-  const { chatId, entry, name, outcome } = message;
-  const isReply = (each: { chatId: number; text: string }) =>
-    each.chatId === chatId && repliesIn(each.text, message).length > 0;
+  const { entry, name, outcome } = message;
+  if (outcome === 'merged') return [];
+  const isReply = (each: Shown | Send) => repliesIn(each, message).length > 0;
   const texts = history.shown.filter(isReply).map(({ text }) => text);
-  const replies = texts.flatMap((text) => repliesIn(text, message));
+  const replies = history.shown.flatMap((each) => repliesIn(each, message));
   const own = runs.filter(({ job, wasCut }) => wasCut && job.entry === entry);
   const cut = new Set(own.map(({ by }) => by.name));
   const doubtful = history.sends.filter((send) => isReply(send) && (send.isUnknown || cut.has(send.by))).length;
   const isCancelled = outcome === 'cancelled';
-  if (outcome === 'merged') return [];
   return [
     ...(replies.length > 0 || isCancelled ? [] : violation('I1', `${name} shows no reply`)),
     ...(new Set(replies).size <= 1 ? [] : violation('I2', `${name} shows two replies: ${replies.join(' ')}`)),
@@ -129,10 +130,9 @@ function judgeCopies(message: Asked, { history, runs }: Seen): Violation[] {
 
 /** I3: the replies of a chat stand in the order of its messages. */
 function judgeOrder(messages: readonly Asked[], shown: readonly Shown[]): Violation[] {
-  const [{ chat = '', chatId = 0 } = {}] = messages;
-  const numbers = shown
-    .filter((each) => each.chatId === chatId)
-    .flatMap(({ text }) => messages.filter((each) => repliesIn(text, each).length > 0).map(({ number }) => number));
+  const [{ chat = '' } = {}] = messages;
+  const repliedTo = (text: Shown) => messages.filter((each) => repliesIn(text, each).length > 0);
+  const numbers = shown.flatMap(repliedTo).map(({ number }) => number);
   const first = [...new Set(numbers)];
   return first.every((number, at) => at === 0 || number > (first[at - 1] ?? 0))
     ? []
@@ -144,8 +144,8 @@ function judgeCommands(messages: readonly Asked[], { history }: Seen): Violation
   const told = messages.filter(({ outcome }) => outcome === 'cancelled').length > 0 ? EN.stopped : EN.nothingToStop;
   return messages
     .filter(({ kind }) => kind === 'stop')
-    .flatMap((stop) => history.shown.filter(({ chatId }) => chatId === stop.chatId).map(({ text }) => ({ stop, text })))
-    .flatMap(({ stop, text }) => repliesIn(text, stop).filter((reply) => reply !== told))
+    .flatMap((stop) => history.shown.flatMap((each) => repliesIn(each, stop)))
+    .filter((reply) => reply !== told)
     .flatMap((reply) => violation('I1', `a stop says "${reply}", where "${told}" is true`));
 }
 
@@ -180,7 +180,7 @@ function conversation(messages: readonly Asked[], shown: readonly Shown[]): stri
   const since = messages.slice(messages.findLastIndex(({ kind }) => kind === 'new') + 1);
   return since
     .filter(({ outcome }) => outcome === 'answered')
-    .flatMap((each) => [...each.shown, shown.flatMap(({ text }) => repliesIn(text, each))[0] ?? '']);
+    .flatMap((each) => [...each.shown, shown.flatMap((text) => repliesIn(text, each))[0] ?? '']);
 }
 
 function withoutCancelled(said: readonly string[], messages: readonly Asked[]): string[] {

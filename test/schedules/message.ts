@@ -3,7 +3,7 @@ import { EN } from '../../shared/texts/en.ts';
 import type { Evidence } from './evidence.ts';
 import type { Run } from './ground.ts';
 import { saidIn } from './oracle.ts';
-import { type Written, wordsOf } from './telegram.ts';
+import { isCommand, type Shown, type Written, wordsOf } from './telegram.ts';
 
 /** A message that has to have an outcome, and what became of it. */
 export interface Message extends Written {
@@ -66,10 +66,14 @@ function messageOf(written: Written, runs: readonly Run[], { outcomes, edited }:
   };
 }
 
-/** What a text says to a message of its chat: nothing, where it went into another. */
-export function repliesIn(text: string, { answerTo, kind, outcome }: Asked): string[] {
+/**
+ * What a text says to a message: nothing, where that went into another. An answer names its message, in whichever chat it
+ * stands; a reply to a command does not.
+ */
+export function repliesIn({ chatId, text }: Pick<Shown, 'chatId' | 'text'>, message: Asked): string[] {
+  const { answerTo, kind, outcome } = message;
   if (outcome === 'merged') return [];
-  if (REPLIES[kind].length > 0) return REPLIES[kind].filter((reply) => text.includes(reply));
+  if (isCommand(message)) return REPLIES[kind].filter((reply) => chatId === message.chatId && text.includes(reply));
   return saidIn(text).filter((said) => said.startsWith('Answer') && said.endsWith(`to ${answerTo}.`));
 }
 
