@@ -4,6 +4,8 @@ import type { Prices } from './model/prices.ts';
 import { serverTools } from './tools/server-tools.ts';
 
 const WAITING_NOTICE_MS = 60_000;
+/** Long enough for a proxy to have chosen another server, short enough for a person who waits. */
+const DOUBT_WAIT_MS = 2_000;
 /** A summary that takes longer is not waited for: the seed needs no model. */
 const SUMMARY_PATIENCE_MS = 60_000;
 
@@ -24,10 +26,12 @@ export function settingsOf({
 }: {
   config: Config;
   files: SettingFiles;
-  limits?: Partial<Pick<Settings, 'waitingNoticeMs' | 'summaryPatienceMs'>>;
+  limits?: Partial<Pick<Settings, 'waitingNoticeMs' | 'summaryPatienceMs' | 'doubtWaitMs'>>;
 }): Settings {
   return {
     modelName: config.MODEL,
+    endpoint: config.ANTHROPIC_BASE_URL,
+    statedWindowTokens: config.CONTEXT_WINDOW_TOKENS,
     models: [...new Set([config.MODEL, ...config.MODELS])],
     prices: files.prices,
     fallbackModel: config.FALLBACK_MODEL,
@@ -49,6 +53,7 @@ export function settingsOf({
     recoveryTimeoutMs: config.RECOVERY_TIMEOUT_MS,
     outagePatienceMs: config.OUTAGE_PATIENCE_MS,
     waitingNoticeMs: limits?.waitingNoticeMs ?? WAITING_NOTICE_MS,
+    doubtWaitMs: limits?.doubtWaitMs ?? DOUBT_WAIT_MS,
     summaryPatienceMs: limits?.summaryPatienceMs ?? SUMMARY_PATIENCE_MS,
     toolResultMaxChars: config.TOOL_RESULT_MAX_CHARS,
     toolRoundsMax: config.TOOL_ROUNDS_MAX,

@@ -40,6 +40,7 @@ export interface WorkerPorts {
       statusEveryMs: number;
       waitingNoticeMs: number;
       summaryPatienceMs: number;
+      doubtWaitMs: number;
       toolServerDownMs: number;
     } & BlobLimits &
       OversightLimits &

@@ -5,6 +5,7 @@ export type Cause =
   | 'fresh-session'
   | 'history-refused'
   | 'overflow-storm'
+  | 'window'
   | 'gave-up'
   | 'failed'
   | 'fixed-parts'

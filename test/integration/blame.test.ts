@@ -11,6 +11,8 @@ import { GUARDRAILS, type Guardrail } from '../stand-in/claude/guardrails.ts';
 const GUILTY = /GUILTY/;
 const EVERY_GUARDRAIL = Object.keys(GUARDRAILS) as Guardrail[];
 const PROBE = /test of the connection/;
+/** Each refusal is asked once more, twice if a whole history may be to blame, with a probe of the fixed parts between. */
+const CALLS_MAX = 7;
 
 eachWithGateway();
 
@@ -29,7 +31,7 @@ test.each(EVERY_GUARDRAIL)(
     world.claude.guard.rejectsText = { pattern: GUILTY, respond };
     world.telegram.say(CHAT, 'Hello?');
     expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
-    expect(mainCalls().length).toBeLessThanOrEqual(4);
+    expect(mainCalls().length).toBeLessThanOrEqual(CALLS_MAX);
     expect(shown()).toEqual([
       expect.stringMatching(/did not accept our conversation/),
       expect.stringContaining('Hello?'),
@@ -48,7 +50,7 @@ test.each(EVERY_GUARDRAIL)('refused by %s for a message: it fails, and the chat 
   world.claude.guard.rejectsText = { pattern: /EVIL/, respond };
   world.telegram.say(CHAT, 'Something EVIL');
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'failed' });
-  expect(mainCalls().length).toBeLessThanOrEqual(4);
+  expect(mainCalls().length).toBeLessThanOrEqual(CALLS_MAX);
   expect(shown()).toEqual([expect.stringMatching(/could not answer this message.*go on writing/)]);
   await world.telegram.waitForText(ALERT_CHAT, /does not take it, even in a fresh session/);
   expect(await sessionOf(CHAT)).toBe(old);
@@ -66,7 +68,7 @@ test('when the seed quotes the refused text, the chat goes on in a session witho
   world.telegram.say(CHAT, 'Hello?');
   const { outcome, session } = await nextOutcome(world, CHAT);
   expect(outcome).toBe('answered');
-  expect(asked().map(({ status }) => status)).toEqual([400, 400, 200]);
+  expect(asked().map(({ status }) => status)).toEqual([400, 400, 400, 400, 200]);
   expect(shown()[0]).toMatch(/without it/);
   expect(isGuiltySeen()).toBe(false);
   expect(session && (await world.peek.hget(world.keys.session(session), 'parent'))).toBe(old);
@@ -84,7 +86,7 @@ test('an endpoint that refuses every request changes none of 5 sessions and caus
     expect(shown(chat)).toEqual([expect.stringMatching(/cannot answer at the moment/)]);
     expect(await sessionOf(chat)).toBe(sessions[at]);
   }
-  expect(asked()).toHaveLength(chats.length);
+  expect(asked()).toHaveLength(2 * chats.length);
   expect(probes()).toHaveLength(1);
   await world.telegram.waitForText(ALERT_CHAT, /refuses every request/);
   expect(world.telegram.shown(ALERT_CHAT)).toHaveLength(1);

@@ -21,21 +21,21 @@ test('stage 1: an overflow is compacted by the model and the message is answered
   world.telegram.say(CHAT, 'What did we decide?');
   const outcome = await nextOutcome(world, CHAT);
   expect(outcome).toMatchObject({ outcome: 'answered', recoveries: 1, session });
-  expect(mainCalls().map((call) => call.status)).toEqual([400, 200]);
+  expect(mainCalls().map((call) => call.status)).toEqual([400, 400, 200]);
   expect(compactionCalls().length).toBeGreaterThan(0);
-  expect(mainCalls()[1]?.pendingText).toBe('What did we decide?');
+  expect(mainCalls()[2]?.pendingText).toBe('What did we decide?');
   expect(world.telegram.shown(CHAT).map(({ text }) => text)).toEqual([expect.stringContaining('What did we decide?')]);
   expect(world.claude.violations()).toEqual([]);
 });
 
 test('stage 2: a second overflow starts a fresh session from a seed, replays the message, notifies user and operator', async () => {
   const old = await givenHistory(100, 1_000);
-  world.claude.react((call) => (call.kind === 'main' && mainCalls().length <= 2 ? { do: 'overflow' } : undefined));
+  world.claude.react((call) => (call.kind === 'main' && mainCalls().length <= 3 ? { do: 'overflow' } : undefined));
   world.telegram.say(CHAT, 'Go on, please');
   const outcome = await nextOutcome(world, CHAT);
   expect(outcome).toMatchObject({ outcome: 'answered', recoveries: 2 });
-  expect(mainCalls().map((call) => call.status)).toEqual([400, 400, 200]);
-  const replayed = mainCalls()[2];
+  expect(mainCalls().map((call) => call.status)).toEqual([400, 400, 400, 200]);
+  const replayed = mainCalls()[3];
   expect(replayed?.pendingText).toBe('Go on, please');
   const seen = JSON.stringify(replayed?.body);
   expect(seen).toContain('Recovery note');
@@ -62,19 +62,19 @@ test.each([
   world.claude.react((call) => (call.kind === 'compaction' ? reaction : undefined));
   world.telegram.say(CHAT, 'Still there?');
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', recoveries: 1 });
-  expect(mainCalls().map((call) => call.status)).toEqual([400, 200]);
+  expect(mainCalls().map((call) => call.status)).toEqual([400, 400, 200]);
   expect(compactionCalls().length).toBeLessThanOrEqual(2);
   await world.telegram.waitForText(ALERT_CHAT, /Context overflow/);
 });
 
-test('an overflow that nothing fixes fails with a notice within 4 calls, and the next message is answered', async () => {
+test('an overflow that nothing fixes fails with a notice within 5 calls, and the next message is answered', async () => {
   await givenHistory(100, 1_000);
   world.claude.react((call) =>
     call.kind === 'main' && call.pendingText !== 'And now?' ? { do: 'overflow' } : undefined,
   );
   world.telegram.say(CHAT, 'Impossible');
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'failed', reason: 'prompt_too_long' });
-  expect(mainCalls().length).toBeLessThanOrEqual(4);
+  expect(mainCalls().length).toBeLessThanOrEqual(5);
   expect(compactionCalls().length).toBeLessThanOrEqual(2);
   expect(world.telegram.shown(CHAT).at(-1)?.text).toMatch(/could not answer this message/);
   await world.telegram.waitForText(ALERT_CHAT, /does not fit the model even in a fresh session/);

@@ -55,7 +55,7 @@ test('a second refusal in a row is blamed on the history: a fresh session answer
   await world.peek.hset(world.keys.session(old as never), 'refusalsInRow', 1);
   world.claude.guard.refusesText = /You said: Hello/;
   expect(await outcomeOf('What about it?', 2)).toMatchObject({ outcome: 'answered' });
-  expect(mainCalls().map(({ reaction }) => reaction)).toHaveLength(4);
+  expect(mainCalls().map(({ reaction }) => reaction)).toHaveLength(5);
   expect(await sessionNow()).not.toBe(old);
   expect(shown().at(-2)).toMatch(/did not accept our conversation/);
   expect(await outcomeOf('And now?', 3)).toMatchObject({ outcome: 'answered', recoveries: 0 });

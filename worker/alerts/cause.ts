@@ -37,6 +37,12 @@ export const CAUSES: Readonly<Record<Cause, CauseRule>> = {
     over: 'chats that overflowed are answered again.',
     endsBy: 'quiet',
   },
+  window: {
+    title: 'The endpoint takes less than CONTEXT_WINDOW_TOKENS',
+    todo: 'Lower CONTEXT_WINDOW_TOKENS, or remove it: until then every message of a longer chat is refused first.',
+    over: 'no more requests are refused below CONTEXT_WINDOW_TOKENS.',
+    endsBy: 'quiet',
+  },
   'gave-up': {
     title: 'Messages could not be answered',
     todo: 'The messages are dead letters: "cli dead list" names them.',

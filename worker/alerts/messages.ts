@@ -65,6 +65,16 @@ export function overflowStormOver(): Alert {
   return { cause: 'overflow-storm', isOver: true, text: 'Resolved: chats that overflowed are answered again.' };
 }
 
+/** A window that the operator states, and that the endpoint does not take. Notified once for all chats. */
+export function windowAlert(attempt: Attempt, model: string, stated: number, taken: number): Alert {
+  return {
+    cause: 'window',
+    key: model,
+    ...whereOf(attempt),
+    text: `The endpoint says that ${model} takes ${taken} tokens, but CONTEXT_WINDOW_TOKENS is ${stated}. The setting stays in force; this message is recovered for the smaller window. First seen: chat ${attempt.chat}. Trace ${traceIdOf(attempt.traceparent)}`,
+  };
+}
+
 /** What every request holds is refused: no chat is to blame. Notified once for all chats. */
 export function fixedPartsAlert(attempt: Attempt, why: string, status: number | undefined): Alert {
   return {

@@ -1,6 +1,6 @@
 import type { InboundMessage } from '../../shared/flow/message.ts';
 import type { Attempt } from '../lane/attempt.ts';
-import type { Settings } from '../lane/settings.ts';
+import { learntWindow, type Settings } from '../lane/settings.ts';
 import type { Decision } from '../lane/verdict.ts';
 import { tokenizerFactor } from '../model/catalog.ts';
 import { classifyAnswer } from '../model/errors/classify.ts';
@@ -59,7 +59,7 @@ export async function askModel(
   const { windowTokens, maxOutputTokens: modelOutputTokens } = await ports.endpoint.model.limits(
     ports.settings.modelName,
   );
-  const room = chatRoom(windowTokens, attempt.limit?.tokens, settings);
+  const room = chatRoom(windowTokens, learntWindow(attempt.limit, settings), settings);
   const calibration = attempt.calibration ?? tokenizerFactor(ports.settings.modelName);
   const pending = attempt.opened?.record ?? pendingRecord(settings, attempt, message, content);
   const about = { message, pending, room, windowTokens, modelOutputTokens };

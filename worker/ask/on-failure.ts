@@ -1,6 +1,6 @@
 import { alertCommand } from '../../shared/flow/alert.ts';
 import { budgetAlert } from '../alerts/messages.ts';
-import type { Attempt } from '../lane/attempt.ts';
+import { type Attempt, OUTAGE_TRIES } from '../lane/attempt.ts';
 import { backoffMs } from '../lane/backoff.ts';
 import { conclude, type Decision, failed, refused } from '../lane/verdict.ts';
 import type { Failure } from '../model/errors/failure.ts';
@@ -9,24 +9,43 @@ import type { Overflow, RecoverPorts, Recovery } from '../recovery/effects.ts';
 import type { Trigger } from '../recovery/policy.ts';
 import { recover } from '../recovery/recover.ts';
 import { isOutage, noteWait, waitOut } from './outage.ts';
+import { askOnceMore } from './second-witness.ts';
 import type { TurnTime } from './time.ts';
 
 /** A failed call, with any kind of failure. */
 export type FailedCall = Omit<Overflow, 'failure'> & { failure: Failure };
 
+/** How often a call is tried again where the endpoint does not say when it may be. */
+const RATE_TRIES_MIN = 3;
 /** The turn's field with the time already spent on recovery: a sum of durations, since clocks can be wrong. */
 const RECOVERY_SPENT = 'recoverySpentMs';
 
-/** Decides about a failed call: retry later, notify the user, or recover. */
+/** Decides about a failed call: ask once more, retry later, notify the user, or recover. */
 export async function react(ports: RecoverPorts, failedCall: FailedCall, time: TurnTime): Promise<Decision> {
   const { attempt, failure } = failedCall;
   if (isOverBudget(failure.reason)) return overBudget(attempt, failure.reason);
+  const again = await askOnceMore(ports.settings, attempt, failure, failedCall);
+  if (again) return again;
   if (failure.kind === 'terminal')
     return failed(attempt, failure.reason, attempt.texts.misconfigured, `status ${failure.status ?? 'none'}`);
   if (failure.kind !== 'transient') return recoverFrom(ports, failedCall, failure.kind, time);
+  const rateFailure = rateTooLow(failedCall);
+  if (rateFailure) return recoverFrom(ports, { ...failedCall, failure: rateFailure }, 'token', time);
   const later = await passing(ports, attempt, failure);
   // The endpoint may be healthy and only this conversation be in trouble: asking for less shows which.
   return later ?? recoverFrom(ports, failedCall, 'unknown', time);
+}
+
+/**
+ * A rate that is smaller than the request lets it never through, however long it waits, unless most of it is cached:
+ * then it would have gone through after the wait that was asked for. Returns that as a failure.
+ */
+function rateTooLow({ attempt, failure, sentTokens }: FailedCall): Failure | undefined {
+  const { rateTokens, retryAfterMs } = failure;
+  if (rateTokens === undefined || rateTokens >= sentTokens) return undefined;
+  const tries = Number(attempt.field(OUTAGE_TRIES) ?? 0);
+  if (tries < (retryAfterMs === undefined ? RATE_TRIES_MIN : 1)) return undefined;
+  return { kind: 'token', reason: 'rate_below_size', observedTokens: sentTokens, limitTokens: rateTokens };
 }
 
 /**

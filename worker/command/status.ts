@@ -1,4 +1,5 @@
 import type { Texts } from '../../shared/texts/texts.ts';
+import { learntWindow } from '../lane/settings.ts';
 import { timeZoneOf } from '../lane/time-zone.ts';
 import { chatRoom, type Room } from '../model/room.ts';
 import type { SessionState, Work } from './chat-state.ts';
@@ -31,7 +32,7 @@ export const status: CarryOut = async ({ ask, state, usageBook }, { attempt }) =
 /** The room of a command's chat, with the model that it uses. */
 export async function roomIn({ endpoint, settings }: CommandPorts['ask'], { limit }: Order['attempt']): Promise<Room> {
   const { windowTokens } = await endpoint.model.limits(settings.modelName);
-  return chatRoom(windowTokens, limit?.tokens, settings);
+  return chatRoom(windowTokens, learntWindow(limit, settings), settings);
 }
 
 function contextLine({ status: text }: Texts, tokens: number, windowTokens: number): string {

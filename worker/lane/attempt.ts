@@ -147,9 +147,9 @@ export interface Attempt {
   readonly traceparent: string;
   readonly session: SessionId;
   /**
-   * The window learnt from a provider's error in this session, if any; a guess holds until `untilMs`, which is else 0.
+   * The window learnt from a provider's errors in this session, if any: whose it is, and until when it holds.
    */
-  readonly limit: { readonly tokens: number; readonly untilMs: number } | undefined;
+  readonly limit: { readonly tokens: number; readonly untilMs: number; readonly of: string } | undefined;
   /** The factor for our estimates of this chat, learnt from real usage; absent before the first answer. */
   readonly calibration: number | undefined;
   /** Messages of this session that a summary stands for since its last answer; the answer says so. */

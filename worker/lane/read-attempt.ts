@@ -93,8 +93,8 @@ export function readAttempt(reply: {
 function limitOf(session: ReadonlyMap<string, string>): Attempt['limit'] {
   const tokens = optionalNumber(session.get('limitTokens'));
   const untilMs = Number(session.get('limitUntilMs') ?? 0);
-  if (tokens === undefined || (untilMs > 0 && untilMs < Date.now())) return undefined;
-  return { tokens, untilMs };
+  if (tokens === undefined || untilMs <= Date.now()) return undefined;
+  return { tokens, untilMs, of: session.get('limitOf') ?? '' };
 }
 
 function optionalNumber(text: string | undefined): number | undefined {

@@ -6,6 +6,10 @@ import type { ServerTool } from '../tools/server-tools.ts';
 /** The operator's settings, as turns use them. One value for the process, which never changes while it runs. */
 export interface Settings extends RoomSettings {
   modelName: string;
+  /** Where the models are asked. */
+  endpoint: string;
+  /** The window that the operator states for `modelName`, which no error makes smaller; absent where none is stated. */
+  statedWindowTokens: number | undefined;
   /** The models that a chat may choose from; the first is the default. */
   models: readonly string[];
   /** Prices that override the listed ones. */
@@ -47,10 +51,26 @@ export interface Settings extends RoomSettings {
   outagePatienceMs: number;
   /** A user whose message waits longer is notified, once. */
   waitingNoticeMs: number;
+  /** How long after a refusal the same request is sent once more, before the refusal is believed. */
+  doubtWaitMs: number;
   /** How long a summary waits for an endpoint in trouble. */
   summaryPatienceMs: number;
   /** The number of shards: a chat's keys cannot leave theirs. */
   shards: number;
   /** Whether the words of a message and its reply may be logged. */
   logContent: boolean;
+}
+
+/** The window that errors showed, where it is this endpoint's and model's and the operator states no other. */
+export function learntWindow(
+  limit: { tokens: number; of: string } | undefined,
+  settings: Pick<Settings, 'modelName' | 'endpoint' | 'statedWindowTokens'>,
+): number | undefined {
+  if (settings.statedWindowTokens !== undefined || limit?.of !== limitOwner(settings)) return undefined;
+  return limit.tokens;
+}
+
+/** Whose window an error shows: another endpoint or model has another one. */
+export function limitOwner({ modelName, endpoint }: Pick<Settings, 'modelName' | 'endpoint'>): string {
+  return `${modelName} ${endpoint}`;
 }

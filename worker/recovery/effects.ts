@@ -2,7 +2,7 @@ import type { Instruments } from '../../shared/base/instruments.ts';
 import { SPAN } from '../../shared/base/telemetry.ts';
 import type { InboundMessage } from '../../shared/flow/message.ts';
 import { type Attempt, type Command, OUTAGE_FIELDS, type RecoveryStage, TIMEOUTS } from '../lane/attempt.ts';
-import type { Settings } from '../lane/settings.ts';
+import { limitOwner, type Settings } from '../lane/settings.ts';
 import type { Concluding } from '../lane/verdict.ts';
 import { bindsThinking } from '../model/catalog.ts';
 import type { Failure } from '../model/errors/failure.ts';
@@ -13,6 +13,7 @@ import { newStamp } from '../session/store.ts';
 import type { Exclusions } from '../tools/exclusion.ts';
 import type { Toolbox } from '../tools/toolbox.ts';
 import type { Endpoint } from './endpoint.ts';
+import type { LearntLimit } from './learnt-limit.ts';
 import type { Part } from './oversized.ts';
 import type { Trigger } from './policy.ts';
 
@@ -96,27 +97,19 @@ export function thinkingTrim(
   return bindsThinking(modelName) || boundModels.has(modelName) ? [trimOf('thinking', records)] : [];
 }
 
-/** An error that states a smaller window than this is nonsense. */
-export const LIMIT_TOKENS_MIN = 1_000;
+/** How long a learnt window holds: what was true of an endpoint once need not be true for ever. */
+const LEARNT_KEEP_MS = 24 * 3600_000;
 
-/** A window learned from an error: stated, or guessed where the error had no numbers. */
-export interface LearntLimit {
-  limitTokens: number;
-  isGuess: boolean;
-}
-
-/** A guess may be wrong, and would otherwise shrink a chat for ever. */
-const GUESS_KEEP_MS = 24 * 3600_000;
-
-/** The command that keeps a window which an error showed to be smaller than known. */
+/** The commands that keep a window which errors showed to be smaller than known, for this endpoint and model. */
 export function learnLimit(
-  { keys, session }: Attempt,
-  knownTokens: number,
-  { limitTokens, isGuess }: LearntLimit,
+  { keys, session }: Pick<Attempt, 'keys' | 'session'>,
+  settings: Settings,
+  { keptTokens }: LearntLimit,
 ): Command[] {
-  if (limitTokens >= knownTokens) return [];
-  const untilMs = isGuess ? Date.now() + GUESS_KEEP_MS : 0;
-  return [['HSET', keys.session(session), 'limitTokens', limitTokens, 'limitUntilMs', untilMs]];
+  if (keptTokens === undefined) return [];
+  const untilMs = Date.now() + LEARNT_KEEP_MS;
+  const of = limitOwner(settings);
+  return [['HSET', keys.session(session), 'limitTokens', keptTokens, 'limitUntilMs', untilMs, 'limitOf', of]];
 }
 
 /** Reports that a stage threw, was refused or did not hold. */

@@ -16,6 +16,8 @@ interface FinishedCall {
  */
 const SHOWN_CHARS = [800, 400, 200, 100, 50, 20];
 const OUTCOME_FACTOR = 1.5;
+/** So little of each is shown where what was quoted may be what was refused. */
+const BARE_SHOWN_CHARS = [100, 50, 20];
 const NAME_CHARS = 64;
 /** No more of a long outcome is scanned. */
 const SCAN_CHARS = 4_000;
@@ -23,15 +25,14 @@ const SCAN_CHARS = 4_000;
 /**
  * One line for each call that was already made for the pending message, with its arguments and its outcome, in
  * `tokensMax` as we estimate them: the more calls, the less of each. Where not even that fits, the oldest are only
- * counted. `isBare` omits all but the names. The same call in two sessions counts once. Pure.
+ * counted. `isBare` shows little of each. The same call in two sessions counts once. Pure.
  */
 export function finishedCalls(
   records: readonly LogRecord[],
   { pending, tokensMax, isBare }: { pending: string; tokensMax: number; isBare: boolean },
 ): string[] {
   const calls = callsOf(records, pending);
-  if (isBare) return calls.map(({ name }) => `${name}: done`);
-  for (const chars of SHOWN_CHARS) {
+  for (const chars of isBare ? BARE_SHOWN_CHARS : SHOWN_CHARS) {
     const lines = calls.map((call) => lineOf(call, chars));
     if (estimateText(lines.join('\n')) <= tokensMax) return lines;
   }

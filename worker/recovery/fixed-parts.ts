@@ -16,10 +16,10 @@ export type FixedPartsVerdict =
 
 /**
  * Asks the endpoint, with one short request, whether it takes the fixed parts alone. One call serves all chats of the
- * process that fail for the same cause: concurrent callers share its answer, which is cached for a while.
+ * process that fail for the same cause. What blames a chat is younger than the failure that it judges: callers share
+ * only a call that begins after they asked. That the fixed parts are refused blames none, and is cached for a while.
  *
- * Contract: never throws. Not idempotent: a call is billed, at most one per cause and caching period. On abort the
- * verdict is `unclear`.
+ * Contract: never throws. Not idempotent: a call is billed. On abort the verdict is `unclear`.
  */
 export type FixedPartsCheck = (
   model: Model,
@@ -31,7 +31,6 @@ export type FixedPartsCheck = (
 /** What every request holds, for any chat. */
 export type FixedParts = Pick<ModelRequest, 'model' | 'system' | 'tools' | 'serverTools' | 'maxTokens' | 'effort'>;
 
-const TAKEN_KEEP_MS = 10 * 60_000;
 /**
  * An operator who has fixed the endpoint should not have to wait, and neither should a chat whose own trouble looks
  * alike.
@@ -39,10 +38,15 @@ const TAKEN_KEEP_MS = 10 * 60_000;
 const REFUSED_KEEP_MS = 15_000;
 const QUESTION = 'This is a test of the connection. Answer with the word "ready".';
 
-/** A check that caches its answers; one serves a whole process. */
+/** A check that shares its answers; one serves a whole process. */
 export function createFixedPartsCheck(now: () => number = Date.now): FixedPartsCheck {
-  const known = new Map<string, { verdict: FixedPartsVerdict; untilMs: number }>();
-  const asking = new Map<string, Promise<FixedPartsVerdict>>();
+  const refused = new Map<string, { verdict: FixedPartsVerdict; untilMs: number }>();
+  const running = new Map<string, Promise<FixedPartsVerdict>>();
+  const next = new Map<string, Promise<FixedPartsVerdict>>();
+  const knownRefusal = (cause: string): FixedPartsVerdict | undefined => {
+    const kept = refused.get(cause);
+    return kept && now() < kept.untilMs ? { ...kept.verdict, wasAsked: false } : undefined;
+  };
   const ask = async (cause: string, model: Model, fixed: FixedParts, signal: AbortSignal) => {
     const request = {
       ...fixed,
@@ -52,18 +56,25 @@ export function createFixedPartsCheck(now: () => number = Date.now): FixedPartsC
       messages: [{ role: 'user' as const, content: QUESTION }],
     };
     const verdict = verdictOf(await model.send(request, signal));
-    const keepMs = verdict.kind === 'taken' ? TAKEN_KEEP_MS : REFUSED_KEEP_MS;
-    if (verdict.kind !== 'unclear') known.set(cause, { verdict, untilMs: now() + keepMs });
+    if (verdict.kind === 'refused') refused.set(cause, { verdict, untilMs: now() + REFUSED_KEEP_MS });
     return verdict;
   };
   return async (model, fixed, failure, signal) => {
     const cause = `${failure.status ?? 'none'} ${failure.reason} ${digestOf(fixed)}`;
-    const kept = known.get(cause);
-    if (kept && now() < kept.untilMs) return { ...kept.verdict, wasAsked: false };
-    const running = asking.get(cause);
-    if (running) return { ...(await running), wasAsked: false };
-    const asked = ask(cause, model, fixed, signal).finally(() => asking.delete(cause));
-    asking.set(cause, asked);
+    const kept = knownRefusal(cause);
+    if (kept) return kept;
+    const shared = next.get(cause);
+    if (shared) return { ...(await shared), wasAsked: false };
+    const asked = (async () => {
+      await running.get(cause);
+      next.delete(cause);
+      const known = knownRefusal(cause);
+      if (known) return known;
+      const call = ask(cause, model, fixed, signal).finally(() => running.delete(cause));
+      running.set(cause, call);
+      return call;
+    })();
+    next.set(cause, asked);
     return asked;
   };
 }

@@ -18,16 +18,20 @@ export async function lowerOutput(
   return room >= OUTPUT_TOKENS_MIN && askFor(ports, overflow, room);
 }
 
-/** Asks for more output where thinking took all of it. `false` when the model or the window allows no more. */
+/**
+ * Asks for more output where thinking took all of it; where the model or the window allows no more, for as much, once.
+ * `false` when that did not help.
+ */
 export async function raiseOutput(
   ports: RecoverPorts,
   overflow: Overflow,
   limitTokens: number,
 ): Promise<Recovery | false> {
-  const { askedOutputTokens, modelOutputTokens = Number.POSITIVE_INFINITY, sentTokens } = overflow;
+  const { attempt, askedOutputTokens, modelOutputTokens = Number.POSITIVE_INFINITY, sentTokens } = overflow;
   const room = limitTokens - sentTokens - MARGIN_TOKENS;
   const wanted = Math.min(askedOutputTokens * RAISE_FACTOR, modelOutputTokens, room);
-  return wanted > askedOutputTokens && askFor(ports, overflow, wanted);
+  if (wanted > askedOutputTokens) return askFor(ports, overflow, wanted);
+  return !attempt.tried.includes('output') && askFor(ports, overflow, askedOutputTokens);
 }
 
 async function askFor(ports: RecoverPorts, { attempt, failure }: Overflow, maxOutputTokens: number): Promise<Recovery> {

@@ -1,20 +1,13 @@
 import { METRIC, SPAN } from '../../shared/base/telemetry.ts';
 import { alertCommand } from '../../shared/flow/alert.ts';
-import { fixedPartsAlert } from '../alerts/messages.ts';
+import { fixedPartsAlert, windowAlert } from '../alerts/messages.ts';
 import { type Attempt, BLAMED } from '../lane/attempt.ts';
 import { auditCommand } from '../lane/audit-trail.ts';
-import { isEndpointTrouble } from '../model/breaker.ts';
-import {
-  type LearntLimit,
-  LIMIT_TOKENS_MIN,
-  type Overflow,
-  type RecoverPorts,
-  type Recovery,
-  type RecoveryTime,
-  reportFailedStage,
-} from './effects.ts';
+import { isOfAccount } from '../model/errors/failure.ts';
+import { type Overflow, type RecoverPorts, type Recovery, type RecoveryTime, reportFailedStage } from './effects.ts';
 import type { FixedPartsVerdict } from './fixed-parts.ts';
 import { giveUp, refuseTurn } from './give-up.ts';
+import { type LearntLimit, learnt as learntFrom } from './learnt-limit.ts';
 import { leaveOutTools } from './named-tools.ts';
 import { lowerOutput, raiseOutput } from './output.ts';
 import { asksForBlame, nextStep, OTHERWISE, type Step } from './policy.ts';
@@ -23,10 +16,6 @@ import { compactForRetry } from './stage-1.ts';
 import { startFreshSession } from './stage-2.ts';
 import { isRefusedForLength } from './storm.ts';
 
-/** No supported model has a smaller window, so a smaller request was not refused for its length. */
-const GUESS_TOKENS_MIN = 2_000;
-/** A refusal without numbers shows that the window is smaller than what was sent; our count may be off. */
-const GUESS_SHARE = 0.9;
 /** With less room than this beside the fixed parts, no answer fits. */
 const ANSWER_TOKENS_MIN = 1_024;
 /** Listed among the kinds that were tried. */
@@ -48,7 +37,8 @@ export async function recover(ports: RecoverPorts, overflow: Overflow, time: Rec
   await report(ports, overflow);
   const storm = isRefusedForLength(failure) ? await ports.endpoint.storm.enter(attempt) : undefined;
   if (storm) return { kind: 'wait', failure: storm };
-  const learnt = learn(overflow);
+  const learnt = learntFrom(overflow, ports.settings.statedWindowTokens);
+  await reportContradiction(ports, attempt, learnt);
   if (failure.kind === 'token' && !learnt.isGuess && overflow.fixedTokens > learnt.limitTokens - ANSWER_TOKENS_MIN) {
     // If our count is right, nothing that a chat could give up would help: the endpoint knows.
     const verdict = await askFixedParts(ports, overflow, time.signal);
@@ -64,6 +54,16 @@ export async function recover(ports: RecoverPorts, overflow: Overflow, time: Rec
   if (taken) return taken;
   const other = taken === false ? OTHERWISE[attempt.stage][failure.kind] : step;
   return take(ports, overflow, other, learnt, time);
+}
+
+async function reportContradiction(
+  { settings: { modelName, statedWindowTokens = 0 } }: RecoverPorts,
+  attempt: Attempt,
+  { contradictingTokens }: LearntLimit,
+): Promise<void> {
+  if (contradictingTokens === undefined) return;
+  const alert = windowAlert(attempt, modelName, statedWindowTokens, contradictingTokens);
+  await attempt.write(`window:${contradictingTokens}`, [alertCommand(attempt.keys, alert)]);
 }
 
 function askFixedParts(ports: RecoverPorts, overflow: Overflow, signal: AbortSignal): Promise<FixedPartsVerdict> {
@@ -139,7 +139,11 @@ async function compactOrStartFresh(
   return orReport(ports, attempt, () => startFreshSession(ports, overflow, learnt, 'fresh'));
 }
 
-/** The cause of an unlisted refusal is unknown: the history is left only where the fixed parts alone are taken. */
+/**
+ * The cause of an unlisted refusal is unknown. The history is left only where the fixed parts alone are taken, and the
+ * whole request is refused once more after that: an endpoint in trouble may have recovered in the meantime. It is never
+ * left where credit, key or rights are what the refusal names.
+ */
 async function tryWithoutHistory(
   ports: RecoverPorts,
   overflow: Overflow,
@@ -150,8 +154,8 @@ async function tryWithoutHistory(
   const verdict = await askFixedParts(ports, overflow, signal);
   if (verdict.kind === 'unclear') return { kind: 'wait', failure: verdict.failure };
   if (verdict.kind === 'refused') return concludeFixedParts(overflow, verdict.failure.reason);
-  // An endpoint in trouble may have recovered in the meantime: check that before leaving a history.
-  if (isEndpointTrouble(failure.reason) && !attempt.tried.includes(ASKED_AGAIN)) return askAgain(attempt);
+  if (!attempt.tried.includes(ASKED_AGAIN)) return askAgain(attempt);
+  if (isOfAccount(failure.reason)) return giveUp(ports, overflow);
   const spent = verdict.wasAsked ? 1 : 0;
   return orReport(ports, attempt, () => startFreshSession(ports, overflow, learnt, 'fresh', spent));
 }
@@ -203,16 +207,4 @@ async function report({ instruments: { telemetry } }: RecoverPorts, { attempt, f
     ...(failure.observedTokens !== undefined && { 'spillway.overflow.observed_tokens': failure.observedTokens }),
     ...(failure.limitTokens !== undefined && { 'spillway.overflow.limit_tokens': failure.limitTokens }),
   });
-}
-
-/**
- * A smaller window that an error states is believed, unless it is nonsense; without numbers, what was sent sets the
- * window.
- */
-function learn({ failure, limitTokens: knownTokens, sentTokens }: Overflow): LearntLimit {
-  const stated = failure.limitTokens;
-  if (stated !== undefined && stated >= LIMIT_TOKENS_MIN)
-    return { limitTokens: Math.min(knownTokens, stated), isGuess: false };
-  const isGuess = failure.reason === 'prompt_too_long' && stated === undefined && sentTokens >= GUESS_TOKENS_MIN;
-  return { limitTokens: isGuess ? Math.min(knownTokens, Math.floor(sentTokens * GUESS_SHARE)) : knownTokens, isGuess };
 }

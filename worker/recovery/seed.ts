@@ -29,40 +29,44 @@ const CHANNEL_CHARS = 300;
 const ISO_TIME = /^\d{4}-\d\d-\d\dT[\d:.]{5,15}(?:Z|[+-]\d\d:\d\d)$/;
 const END = '[END of the recovery note. Answer the message that follows.]';
 /** What remains of a note in a window that is smaller than the note's own frame. */
-const SHORTEST = `[Recovery note. The earlier conversation was set aside.]\n${END}`;
+const SHORTEST = '[Recovery note. The earlier conversation was set aside.]';
 const BECAUSE = {
   outgrown: 'outgrew the context window and was set aside',
   refused: 'was not taken by the model any more and was set aside',
 } as const;
 /** Share of the note's budget for what was already done for the pending message. */
 const FINISHED_SHARE = 0.5;
+/** However small the note's budget: what is not listed is done twice. */
+const FINISHED_TOKENS_MIN = 400;
 
 /**
  * The text that opens a fresh session, built without a model. Pure: the same source gives the same bytes. It says that
  * it is a lossy reference, quotes the newest asks and replies in an escaped block, and never quotes an earlier seed, so
  * it stays bounded after any number of rounds. When it exceeds its budget, the later, less important parts are dropped
- * first, and the oldest lines of each part.
+ * first, and the oldest lines of each part; what was done for the pending message is never dropped.
  */
 export function buildSeed(source: SeedSource): string {
   const { boundary, pending, tokensMax, isBare } = source;
-  const records = withoutRepeats(withScrubs(source.records)).filter(
-    (record) => record.t !== 'user' || record.entry !== pending,
-  );
+  const shown = withScrubs(source.records);
+  const records = withoutRepeats(shown).filter((record) => record.t !== 'user' || record.entry !== pending);
   const header = headerOf(source, records);
   const channel = `Last active channel: ${quote(source.channel, CHANNEL_CHARS)}`;
-  const fixed = [...(isBare ? [] : [channel]), ...finishedSection(source)];
+  const finished = finishedSection({ ...source, records: shown });
+  const fixed = [...(isBare ? [] : [channel]), ...finished];
   let sections = isBare ? [] : sectionsOf(records).filter(({ items }) => items.length > 0);
   for (;;) {
     const seed = framed(header, [...fixed, ...sections.flatMap(listed)], boundary);
     if (estimateText(seed) <= tokensMax) return seed;
-    if (sections.length === 0) return SHORTEST;
+    if (sections.length === 0)
+      return finished.length === 0 ? `${SHORTEST}\n${END}` : framed(SHORTEST, finished, boundary);
     sections = shortened(sections);
   }
 }
 
-/** What was done for the pending message must not be repeated, so it is dropped last. */
+/** What was done for the pending message must not be repeated. */
 function finishedSection({ records, pending, tokensMax, isBare }: SeedSource): string[] {
-  const items = finishedCalls(records, { pending, isBare, tokensMax: Math.floor(tokensMax * FINISHED_SHARE) });
+  const ownTokensMax = Math.max(FINISHED_TOKENS_MIN, Math.floor(tokensMax * FINISHED_SHARE));
+  const items = finishedCalls(records, { pending, isBare, tokensMax: ownTokensMax });
   if (items.length === 0) return [];
   const title =
     'Calls of tools that were already made for the message that follows, oldest first. Each is done; do not make it again';

@@ -18,7 +18,8 @@ import {
   type CompactionResult,
   compact,
 } from './compact.ts';
-import { LIMIT_TOKENS_MIN, learnLimit, type RecoverPorts, thinkingTrim } from './effects.ts';
+import { type RecoverPorts, thinkingTrim } from './effects.ts';
+import { LIMIT_TOKENS_MIN } from './learnt-limit.ts';
 import { maskResults, trimOldRounds } from './mask.ts';
 
 /** Why a session was not compacted, with the failed call where that was the cause. */
@@ -145,16 +146,13 @@ function messagesIn({ records, omitted }: Window, keptFrom: number): number {
 
 /** Retries a summariser that overflows and states a smaller window once, with what fits that window. */
 function measuredAnew(ports: RecoverPorts, subject: Subject, failed: CompactionFailure): Subject | undefined {
-  const { attempt, room, effects, callsMade = 0 } = subject;
+  const { room, callsMade = 0 } = subject;
   const limitTokens = failed.failed?.failure.limitTokens ?? 0;
   const isNews = limitTokens >= LIMIT_TOKENS_MIN && limitTokens < room.limitTokens;
   if (!isNews || callsMade + failed.calls >= COMPACTION_CALLS_MAX) return undefined;
-  const isOwn = ports.settings.compactionModel === ports.settings.modelName;
-  const learnt = isOwn ? learnLimit(attempt, room.limitTokens, { limitTokens, isGuess: false }) : [];
   return {
     ...subject,
     room: roomOf(limitTokens, ports.settings),
-    effects: [...effects, ...learnt],
     callsMade: callsMade + failed.calls,
   };
 }

@@ -2,14 +2,8 @@ import { type Attempt, REPLIED } from '../lane/attempt.ts';
 import { type Room, roomOf } from '../model/room.ts';
 import type { OpenedSession } from '../session/held-window.ts';
 import type { Conversation } from './cached-summary.ts';
-import {
-  type LearntLimit,
-  learnLimit,
-  moveTo,
-  type Overflow,
-  type RecoverPorts,
-  type RecoveryTime,
-} from './effects.ts';
+import { learnLimit, moveTo, type Overflow, type RecoverPorts, type RecoveryTime } from './effects.ts';
+import type { LearntLimit } from './learnt-limit.ts';
 import { compactSession, type Uncompacted } from './session-compaction.ts';
 
 /** A session that was compacted this often in a row refills at once: another compaction would not help. */
@@ -26,13 +20,13 @@ const VAIN_COMPACTIONS_MAX = 2;
  */
 export async function compactForRetry(
   ports: RecoverPorts,
-  { attempt, opened, limitTokens }: Overflow,
+  { attempt, opened }: Overflow,
   learnt: LearntLimit,
   signal: AbortSignal,
 ): Promise<Uncompacted | undefined> {
   if (attempt.compactionsInRow >= COMPACTIONS_IN_ROW_MAX) return { reason: 'refills_at_once' };
   const step = `recover:${attempt.recoveries}`;
-  const effects = [...moveTo(attempt, 'compacted'), ...learnLimit(attempt, limitTokens, learnt)];
+  const effects = [...moveTo(attempt, 'compacted'), ...learnLimit(attempt, ports.settings, learnt)];
   const room = roomOf(learnt.limitTokens, ports.settings);
   const patienceMs = ports.settings.summaryPatienceMs;
   return compactSession(ports, { attempt, opened, room, step, effects, patienceMs }, signal);

@@ -6,6 +6,7 @@ import type { SessionId } from '../../shared/redis/keys.ts';
 import { freshSessionAlert } from '../alerts/messages.ts';
 import type { Attempt, Command, Trial } from '../lane/attempt.ts';
 import { auditCommand } from '../lane/audit-trail.ts';
+import type { Settings } from '../lane/settings.ts';
 import type { LogRecord } from '../session/record.ts';
 import {
   appendCommands,
@@ -15,13 +16,17 @@ import {
   SEED_READ_BYTES_MAX,
   userStep,
 } from '../session/store.ts';
-import { type LearntLimit, learnLimit, moveTo, type Overflow, type RecoverPorts, type Recovery } from './effects.ts';
+import { learnLimit, moveTo, type Overflow, type RecoverPorts, type Recovery } from './effects.ts';
+import type { LearntLimit } from './learnt-limit.ts';
 import { asksForBlame } from './policy.ts';
 import { buildSeed } from './seed.ts';
 import { TRIAL } from './trial.ts';
 
 const SEED_TOKENS_MAX = 8_000;
 const SEED_SHARE = 0.1;
+/** A seed of less says nothing; it takes this much even of a window that is only guessed to be small. */
+const SEED_TOKENS_MIN = 1_000;
+const SEED_SHARE_MAX = 0.25;
 /** Where the pending message stands in a fresh log: behind the seed. */
 const PENDING_INDEX = 1;
 
@@ -61,7 +66,7 @@ export async function startFreshSession(
       pending: attempt.entry,
       channel: channelOf(message),
       boundary: randomBytes(9).toString('base64url'),
-      tokensMax: Math.min(SEED_TOKENS_MAX, Math.floor(learnt.limitTokens * SEED_SHARE)),
+      tokensMax: seedTokensMax(learnt.limitTokens),
       because: attempt.trial || (asksForBlame(failure) && failure.kind !== 'token') ? 'refused' : 'outgrown',
       isBare: stage === 'bare',
     });
@@ -75,7 +80,7 @@ export async function startFreshSession(
       [
         ['HSET', keys.chat(chat), 'session', move.to],
         ['HSET', keys.session(move.to), 'parent', from, 'createdAt', seed.at, 'head', 0, 'windowStart', 1],
-        ...inheritedLimit(attempt, move.to, learnt, overflow.limitTokens),
+        ...inheritedLimit(attempt, move.to, learnt, ports.settings),
         ...appendCommands(keys, move.to, [seed, pending]),
         ['HSET', keys.turn(attempt.entry), `did:${userStep(move.to)}`, PENDING_INDEX],
         ...moveTo(attempt, stage),
@@ -99,6 +104,11 @@ export async function startFreshSession(
     ports.instruments.reach('fresh session stored');
     return { kind: 'again' };
   });
+}
+
+function seedTokensMax(limitTokens: number): number {
+  const least = Math.min(SEED_TOKENS_MIN, limitTokens * SEED_SHARE_MAX);
+  return Math.floor(Math.min(SEED_TOKENS_MAX, Math.max(least, limitTokens * SEED_SHARE)));
 }
 
 function trialOf(
@@ -132,10 +142,10 @@ function announced(attempt: Attempt, { from, to, entries, trial }: Move): Comman
   ];
 }
 
-/** A window that an error once stated or implied holds for the next session, too. */
-function inheritedLimit(attempt: Attempt, to: SessionId, learnt: LearntLimit, knownTokens: number): Command[] {
-  if (learnt.limitTokens < knownTokens) return learnLimit({ ...attempt, session: to }, knownTokens, learnt);
+/** A learnt window holds in the next session as well, for what is left of its time. */
+function inheritedLimit(attempt: Attempt, to: SessionId, learnt: LearntLimit, settings: Settings): Command[] {
+  if (learnt.keptTokens !== undefined) return learnLimit({ keys: attempt.keys, session: to }, settings, learnt);
   if (attempt.limit === undefined) return [];
-  const { tokens, untilMs } = attempt.limit;
-  return [['HSET', attempt.keys.session(to), 'limitTokens', tokens, 'limitUntilMs', untilMs]];
+  const { tokens, untilMs, of } = attempt.limit;
+  return [['HSET', attempt.keys.session(to), 'limitTokens', tokens, 'limitUntilMs', untilMs, 'limitOf', of]];
 }

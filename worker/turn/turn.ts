@@ -111,7 +111,7 @@ function withChosenModel(ports: TurnPorts, attempt: Attempt): TurnPorts {
   const { settings } = ports.ask;
   const modelName = attempt.choice(MODEL) ?? settings.modelName;
   if (modelName === settings.modelName || !settings.models.includes(modelName)) return ports;
-  return { ...ports, ask: { ...ports.ask, settings: { ...settings, modelName } } };
+  return { ...ports, ask: { ...ports.ask, settings: { ...settings, modelName, statedWindowTokens: undefined } } };
 }
 
 /**

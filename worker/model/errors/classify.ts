@@ -62,12 +62,16 @@ export function classifyAnswer(answer: AnswerUsage): Failure | undefined {
   return { kind: 'token', reason: 'silent_overflow', observedTokens: input, limitTokens: window };
 }
 
-function withFacts(found: FailureClass, { status, requestId, path, sizes, retryAfterMs }: Evidence): Failure {
+function withFacts(
+  found: FailureClass,
+  { status, requestId, path, sizes, retryAfterMs, rateTokens }: Evidence,
+): Failure {
   const failure: Failure = { ...found };
   if (status !== undefined) failure.status = status;
   if (requestId !== undefined) failure.requestId = requestId;
   if (path !== undefined) failure.path = path;
   if (found.kind === 'transient' && retryAfterMs !== undefined) failure.retryAfterMs = retryAfterMs;
+  if (found.reason === 'rate_limited' && rateTokens !== undefined) failure.rateTokens = rateTokens;
   if (found.kind !== 'token' && found.kind !== 'fit') return failure;
   if (sizes.observed !== undefined) failure.observedTokens = sizes.observed;
   if (sizes.limit !== undefined) failure.limitTokens = sizes.limit;

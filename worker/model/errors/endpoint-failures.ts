@@ -33,7 +33,9 @@ export function whenDenied(error: Evidence): FailureClass | undefined {
   if (says(error, failed.BILLING) && !opensAgain) return { kind, reason: 'billing' };
   if (status === 429) return undefined;
   if (says(error, failed.AUTHENTICATION)) return { kind, reason: 'authentication' };
-  return status === 403 || says(error, failed.PERMISSION) ? { kind, reason: 'permission' } : undefined;
+  // A firewall's page speaks of access as well, but what it does not let through is the request.
+  if (says(error, failed.PERMISSION) && !error.isPage) return { kind, reason: 'permission' };
+  return status === 403 ? { kind, reason: 'refused' } : undefined;
 }
 
 /** The account asks too much of the endpoint for now, unless what it throttles is the size of this one request. */
@@ -42,9 +44,8 @@ export function whenThrottled(error: Evidence): FailureClass | undefined {
   const worded = says(error, failed.RATE_LIMITED);
   if (!worded && error.status !== 429) return undefined;
   if (worded && mentionsThrottleInPassing(error)) return undefined;
-  if (worded ? overflowed.exceedsWholeBudget(error.plain) : statesExcess(error)) {
-    return { kind: 'token', reason: 'prompt_too_long' };
-  }
+  if (worded ? overflowed.exceedsWholeBudget(error.plain) : statesExcess(error))
+    return { kind: 'token', reason: 'rate_below_size' };
   return { kind: 'transient', reason: 'rate_limited' };
 }
 

@@ -16,8 +16,12 @@ export interface Evidence {
   firstSentence: string;
   /** It has a status, a type or an error envelope, so it cannot be a person's prose. */
   structured: boolean;
+  /** It is a page for a browser: a proxy or a firewall speaks, and not the API. */
+  isPage: boolean;
   sizes: TokenCounts;
   retryAfterMs: number | undefined;
+  /** The input tokens that an account may send within a minute. */
+  rateTokens: number | undefined;
   requestId: string | undefined;
   path: { message: number; block?: number } | undefined;
 }
@@ -40,8 +44,10 @@ export function readEvidence(error: unknown, now: () => number): Evidence {
     sentences: [...labels.split('\n'), ...sentencesOf(plain)].filter((sentence) => sentence.trim() !== ''),
     structured:
       status !== undefined || isEnveloped(raw) || parts.some((part) => typeof field(part, 'type') === 'string'),
+    isPage: /<!doctype html|<html[\s>]/i.test(raw),
     sizes: tokenCountsIn(plain),
     retryAfterMs: firstDefined(parts, (part) => retryAfterHeader(part, now)) ?? retryAfterText(plain),
+    rateTokens: firstDefined(parts, rateHeader) ?? rateText(plain),
     requestId: firstDefined(parts, requestIdOf) ?? /\breq_\w{6,60}/.exec(raw)?.[0],
     path: pathIn(plain),
   };
@@ -96,7 +102,7 @@ function textOf(parts: readonly unknown[]): string {
 }
 
 /** Names that any error has, or that only restate the status. */
-const SAYS_NOTHING = /^(?:error|(?:API|BadRequest|ContentTooLarge)?Error)$/;
+const SAYS_NOTHING = /^(?:error|(?:API|BadRequest|PermissionDenied|ContentTooLarge)?Error)$/;
 
 function labelsOf(parts: readonly unknown[], raw: string): string {
   const stated = parts.flatMap((part) =>
@@ -119,4 +125,17 @@ function pathIn(plain: string): Evidence['path'] {
   const found = /messages[.[](\d{1,6})\]?(?:\.content[.[](\d{1,6}))?/.exec(plain);
   if (found === null) return undefined;
   return { message: Number(found[1]), ...(found[2] !== undefined && { block: Number(found[2]) }) };
+}
+
+function rateHeader(part: unknown): number | undefined {
+  const stated = Number(header(part, 'anthropic-ratelimit-input-tokens-limit') ?? Number.NaN);
+  return Number.isSafeInteger(stated) && stated > 0 ? stated : undefined;
+}
+
+/** "rate limit of 30,000 input tokens per minute", "tokens per min (TPM): Limit 30000" */
+function rateText(plain: string): number | undefined {
+  const stated =
+    /(?<![\w.,])(\d[\d,]{2,12}) (?:input |prompt )?tokens per min/.exec(plain) ??
+    /tokens per min\w{0,3}\b[^.\d]{0,20}limit:? (\d[\d,]{2,12})/.exec(plain);
+  return stated?.[1] === undefined ? undefined : Number(stated[1].replaceAll(',', ''));
 }

@@ -17,6 +17,8 @@ export type FailureKind =
 /** A short stable code for spans, logs and alerts. The kind decides what to do, the reason says why. */
 export type FailureReason =
   | 'prompt_too_long'
+  /** A limit of rates that is smaller than the request: waiting cannot help, but it is no window. */
+  | 'rate_below_size'
   | 'silent_overflow'
   /** Our own count said so before the call was made. */
   | 'counted_too_long'
@@ -67,6 +69,8 @@ export interface Failure {
   path?: { message: number; block?: number };
   /** The tool that the error names, where it is about one of the request's tools. */
   tool?: string;
+  /** How many tokens of input the provider takes within a minute, where it says so; only for `rate_limited`. */
+  rateTokens?: number;
   /** How long the provider asks to wait, uncapped; only for `transient`. */
   retryAfterMs?: number;
   requestId?: string;
@@ -74,6 +78,13 @@ export interface Failure {
 
 /** What a failure is classified as; the rest of it are facts that the error states. */
 export type FailureClass = Pick<Failure, 'kind' | 'reason'>;
+
+const OF_ACCOUNT: ReadonlySet<FailureReason> = new Set(['authentication', 'permission', 'billing']);
+
+/** Whether a failure is about credit, key or rights: whatever a request holds, its history is not to blame. */
+export function isOfAccount(reason: FailureReason): boolean {
+  return OF_ACCOUNT.has(reason);
+}
 
 /** Whether a failure means that a budget is used up. */
 export function isOverBudget(reason: FailureReason): boolean {

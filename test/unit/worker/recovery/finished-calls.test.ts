@@ -54,21 +54,21 @@ test('counts the oldest calls if even shortened ones do not fit', () => {
   expect(lines.at(-1)).toContain('user-59');
 });
 
-test('a listed call has no credential and no line break, and in a bare session only its name', () => {
+test('a listed call has no credential and no line break, and in a bare session little of both', () => {
   const log = [question, ...round('t1', { key: 'sk-ant-verysecretkey' }, 'line one\nline two')];
   const [line] = finishedCalls(log, BUDGET);
   expect(line).toContain('[secret]');
   expect(line).not.toMatch(/verysecretkey|\n/);
-  expect(finishedCalls(log, { ...BUDGET, isBare: true })).toEqual(['send_mail: done']);
+  expect(finishedCalls(log, { ...BUDGET, isBare: true })).toEqual([expect.stringMatching(/^send_mail .{1,250}$/)]);
 });
 
-test('a seed of 400 tokens lists the finished calls inside its boundary, and without results if it is bare', () => {
+test('a seed of 400 tokens lists the finished calls inside its boundary, bare or not', () => {
   const log = [question, ...round('t1', { to: 'ann' }, 'sent to ann')];
   const source = { records: log, total: 3, pending: PENDING, channel: 'Telegram', boundary: 'b0undary' };
   for (const isBare of [false, true]) {
     const seed = buildSeed({ ...source, tokensMax: 400, because: 'refused', isBare });
     const [, quoted] = seed.split('---- b0undary ----');
     expect(quoted).toMatch(/already made for the message that follows[\s\S]*send_mail/);
-    expect(quoted?.includes('sent to ann')).toBe(!isBare);
+    expect(quoted).toContain('sent to ann');
   }
 });

@@ -7,7 +7,6 @@ type SendResult = Awaited<ReturnType<Model['send']>>;
 
 const FIXED: FixedParts = { model: 'm', system: 'Be kind.', tools: [], serverTools: [], maxTokens: 1 };
 const CAUSE: Failure = { kind: 'unknown', reason: 'bad_request', status: 400 };
-const TAKEN_KEEP_MS = 10 * 60_000;
 const REFUSED_KEEP_MS = 15_000;
 const { signal } = new AbortController();
 
@@ -35,15 +34,21 @@ test('the check sends the fixed parts and one message, and nothing of any chat',
   ]);
 });
 
-test('a taken result is reused for the same cause for ten minutes', async () => {
-  let nowMs = 0;
-  const check = createFixedPartsCheck(() => nowMs);
-  const { model, asked } = modelThat(taken);
+test('a taken result is not reused: what blames a chat is younger than the failure', async () => {
+  const check = createFixedPartsCheck();
+  const { model, asked } = modelThat(taken, refused(CAUSE));
   expect(await check(model, FIXED, CAUSE, signal)).toEqual({ kind: 'taken', wasAsked: true });
-  nowMs = TAKEN_KEEP_MS - 1;
-  expect(await check(model, FIXED, CAUSE, signal)).toEqual({ kind: 'taken', wasAsked: false });
-  nowMs = TAKEN_KEEP_MS;
-  expect(await check(model, FIXED, CAUSE, signal)).toMatchObject({ wasAsked: true });
+  expect(await check(model, FIXED, CAUSE, signal)).toMatchObject({ kind: 'refused', wasAsked: true });
+  expect(asked.length).toBe(2);
+});
+
+test('who asks while a call runs gets the result of a call that begins later, together with all who wait', async () => {
+  const check = createFixedPartsCheck();
+  const { model, asked } = modelThat(taken);
+  const first = check(model, FIXED, CAUSE, signal);
+  await Promise.resolve();
+  const later = [check(model, FIXED, CAUSE, signal), check(model, FIXED, CAUSE, signal)];
+  expect((await Promise.all([first, ...later])).map(({ wasAsked }) => wasAsked)).toEqual([true, true, false]);
   expect(asked.length).toBe(2);
 });
 

@@ -1,0 +1,59 @@
+import type { Overflow } from './effects.ts';
+
+/** The room that a refusal for size leaves. */
+export interface LearntLimit {
+  /** What the message is recovered for, in tokens of the whole window. */
+  limitTokens: number;
+  /** What the session's later messages are held to as well; absent where nothing is to be kept. */
+  keptTokens?: number;
+  /** The window that the endpoint states, where it is smaller than the one that the operator has set. */
+  contradictingTokens?: number;
+  /** Whether it is only known that what was sent is too much. */
+  isGuess: boolean;
+}
+
+/** An error that states a smaller window than this is nonsense. */
+export const LIMIT_TOKENS_MIN = 1_000;
+/** No supported model has a smaller window, so a smaller request was not refused for its length. */
+const GUESS_TOKENS_MIN = 2_000;
+/** A refusal without numbers shows that the window is smaller than what was sent; our count may be off. */
+const GUESS_SHARE = 0.9;
+/** However often a refusal has no numbers, it teaches no less than this share of what was known. */
+const GUESS_KEPT_SHARE = 0.5;
+/** Our count and a provider's own differ by less. */
+const COUNT_FACTOR = 2;
+
+/**
+ * What a believed refusal shows about the window. A stated limit counts only where the numbers are about the request
+ * that was sent; otherwise what was sent bounds the recovery of this message, and later ones only by half of what was
+ * known. A limit of rates is no window, and nothing that is learnt goes below `statedWindowTokens`, which the operator
+ * has set. Pure.
+ */
+export function learnt(
+  { failure, limitTokens: knownTokens, sentTokens, askedOutputTokens }: LearntFrom,
+  statedWindowTokens: number | undefined,
+): LearntLimit {
+  const { limitTokens: stated, reason } = failure;
+  const isStated =
+    stated !== undefined && stated >= LIMIT_TOKENS_MIN && isAboutRequest(failure, sentTokens, askedOutputTokens);
+  const isGuess = !isStated && reason === 'prompt_too_long' && sentTokens >= GUESS_TOKENS_MIN;
+  if (!isStated && !isGuess) return { limitTokens: knownTokens, isGuess: false };
+  const limitTokens = Math.min(knownTokens, isStated ? stated : Math.floor(sentTokens * GUESS_SHARE));
+  if (limitTokens >= knownTokens || reason === 'rate_below_size') return { limitTokens, isGuess };
+  if (statedWindowTokens === undefined) {
+    const keptTokens = isStated ? limitTokens : Math.max(limitTokens, Math.floor(knownTokens * GUESS_KEPT_SHARE));
+    return { limitTokens, isGuess, keptTokens };
+  }
+  const isContradicted = isStated && stated < statedWindowTokens;
+  return { limitTokens, isGuess, ...(isContradicted && { contradictingTokens: stated }) };
+}
+
+type LearntFrom = Pick<Overflow, 'limitTokens' | 'sentTokens' | 'askedOutputTokens'> & {
+  failure: Pick<Overflow['failure'], 'reason' | 'limitTokens' | 'observedTokens'>;
+};
+
+/** Some providers count what is asked for as well. */
+function isAboutRequest({ observedTokens, limitTokens = 0 }: LearntFrom['failure'], sent: number, asked: number) {
+  if (observedTokens === undefined) return limitTokens < (sent + asked) * COUNT_FACTOR;
+  return observedTokens * COUNT_FACTOR >= sent && observedTokens <= (sent + asked) * COUNT_FACTOR;
+}
