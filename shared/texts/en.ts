@@ -13,6 +13,12 @@ export const EN = {
     'The model did not accept our conversation any more, so I continue in a fresh session, without it. It is kept: /recall and words searches it, /export sends all of it.',
   compacted: (messages: number) =>
     `To make room, I now work with a summary of the ${messages} oldest messages here. To find what they said, write /recall and words; /export sends all of it.`,
+  shortenedText: (name: string | undefined, percent: number) =>
+    `${name ? `“${name}”` : 'Your message'} is too long for me to read at once, so I read ${percent} % of it: the beginning and the end.`,
+  shortenedPages: (name: string | undefined, pages: number, all: number) =>
+    `${name ? `“${name}”` : 'Your PDF'} is too large for me to read at once, so I read the text of ${pages === 1 ? 'the first page' : `the first ${pages} pages`} of ${all}, without pictures.`,
+  pagesWithoutText: (name: string | undefined) =>
+    `${name ? `“${name}”` : 'Your PDF'} is too large for me to read at once, and I found no text on its pages, so I did not read it. Please send fewer pages.`,
   scrubbed: 'Your message was too large for the model; I read only its beginning and its end.',
   removed: (names: readonly string[], hasMore: boolean) =>
     `The model could not take all of it, so I omitted ${names.join(', ')}${hasMore ? ' and more' : ''}. I am answering the rest. /export sends all that is kept.`,

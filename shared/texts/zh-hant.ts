@@ -12,6 +12,12 @@ export const ZH_HANT: Texts = {
     '模型不再接受我們的對話，所以我開始新的對話，不帶入先前的內容。內容都還保留著：輸入 /recall 加上關鍵字可以搜尋，/export 會把全部內容傳給你。',
   compacted: (messages) =>
     `為了騰出空間，最早的 ${messages} 則訊息我改用摘要來記。輸入 /recall 加上關鍵字可以找回內容，/export 會把全部內容傳給你。`,
+  shortenedText: (name, percent) =>
+    `${name ? `「${name}」` : '你的訊息'}太長，我無法一次讀完，所以只讀了 ${percent} %：開頭和結尾。`,
+  shortenedPages: (name, pages, all) =>
+    `${name ? `「${name}」` : '你的 PDF'}太大，我無法一次讀完，所以只讀了前 ${pages} 頁的文字（共 ${all} 頁），沒有看圖片。`,
+  pagesWithoutText: (name) =>
+    `${name ? `「${name}」` : '你的 PDF'}太大，我無法一次讀完，而且在頁面上找不到文字，所以沒有讀它。請傳頁數較少的檔案。`,
   scrubbed: '你的訊息對模型來說太長，我只讀了開頭和結尾。',
   removed: (names, hasMore) =>
     `模型無法讀取全部內容，所以我略過了 ${names.join('、')}${hasMore ? ' 等' : ''}。其餘部分我會回答。/export 會把保留的內容全部傳給你。`,

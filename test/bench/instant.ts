@@ -26,6 +26,7 @@ export function instantModel(
   return {
     send: async (request) => onSend(request) ?? ANSWER,
     limits: async () => ({ windowTokens }),
+    countTokens: async () => undefined,
   };
 }
 

@@ -242,7 +242,7 @@ test('waitForCall times out with a list of the calls that it saw', async () => {
 });
 
 test('answers 404 for models when it does not serve them, and for every other path', async () => {
-  const { claude, client } = await start({ servesModels: false });
+  const { claude, client } = await start({ servesModels: false, countsTokens: false });
   expect(await failure(client.models.retrieve('x'))).toMatchObject({ status: 404, type: 'not_found_error' });
   expect(await failure(client.messages.countTokens(ask('a')))).toMatchObject({ status: 404 });
   expect(claude.otherRequests).toEqual(['GET /v1/models/x -> 404', 'POST /v1/messages/count_tokens -> 404']);

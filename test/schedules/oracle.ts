@@ -21,6 +21,7 @@ export function saidIn(text: string): string[] {
 export function modelOf(process: Process, calls: Call[]): Model {
   return {
     limits: async () => ({ windowTokens: WINDOW_TOKENS }),
+    countTokens: async () => undefined,
     send: (request, signal) =>
       process.effect({
         kind: 'model',

@@ -73,6 +73,7 @@ export function createBudget(
 export function withBudget(model: Model, budget: Budget): Model {
   return {
     limits: (name) => model.limits(name),
+    countTokens: (request, signal) => model.countTokens(request, signal),
     async send(request, signal, onText) {
       const { chat } = request;
       if (chat === undefined) return model.send(request, signal, onText);

@@ -13,6 +13,7 @@ import type { Room } from '../model/room.ts';
 import type { Repair } from '../model/rules/repair.ts';
 import type { Conversation } from '../recovery/cached-summary.ts';
 import type { Endpoint } from '../recovery/endpoint.ts';
+import { isCountedToFit } from '../recovery/exact-count.ts';
 import { areLargerThan } from '../recovery/oversized.ts';
 import type { NotedFiles } from '../reply/noted-files.ts';
 import type { OpenedSession } from '../session/held-window.ts';
@@ -112,6 +113,16 @@ export async function conversationRequest(
   return conversationOf(ports, about, await filled(ports, view(about.opened.window)));
 }
 
+/** The tokens of the request that a turn sends, as the endpoint counts them. Contract: as `Model.countTokens`. */
+export async function countExactly(
+  ports: CallPorts,
+  about: Pick<Call, 'attempt' | 'opened'>,
+  signal: AbortSignal,
+): Promise<number | undefined> {
+  const request = { ...(await conversationRequest(ports, about)), maxTokens: 1 };
+  return ports.endpoint.model.countTokens(request, signal);
+}
+
 function conversationOf(
   ports: CallPorts,
   { attempt, opened: { window } }: Pick<Call, 'attempt' | 'opened'>,
@@ -164,7 +175,8 @@ async function recordRepairs(ports: CallPorts, attempt: Attempt, repairs: ModelR
  */
 function tooLarge({ attempt, opened, room }: Call, { tokens }: Count): Failure | undefined {
   if (attempt.stage === 'scrubbed') return undefined;
-  if (tokens > room.usableTokens || opened.window.omitted > 0)
+  const isTooLong = tokens > room.usableTokens && !isCountedToFit(attempt);
+  if (isTooLong || opened.window.omitted > 0)
     return { kind: 'token', reason: 'counted_too_long', observedTokens: tokens, limitTokens: room.limitTokens };
   const isShortened = attempt.stage !== 'none' && attempt.stage !== 'compacted';
   if (attempt.timeouts >= TIMEOUTS_MAX && !isShortened)

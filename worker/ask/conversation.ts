@@ -3,16 +3,19 @@ import type { Attempt } from '../lane/attempt.ts';
 import { learntWindow, type Settings } from '../lane/settings.ts';
 import type { Decision } from '../lane/verdict.ts';
 import { tokenizerFactor } from '../model/catalog.ts';
+import { countContent } from '../model/count.ts';
 import { classifyAnswer } from '../model/errors/classify.ts';
 import type { Failure } from '../model/errors/failure.ts';
 import type { ModelAnswer, OnText } from '../model/port.ts';
-import { chatRoom, type Room } from '../model/room.ts';
+import { budgetFor, chatRoom, type Room } from '../model/room.ts';
 import type { RecoverPorts } from '../recovery/effects.ts';
 import { STORM } from '../recovery/storm.ts';
-import type { UserRecord } from '../session/record.ts';
+import type { OpenedSession } from '../session/held-window.ts';
+import { asShown } from '../session/overlay.ts';
+import { startsTurn, type UserRecord } from '../session/record.ts';
 import { finishRound, openCalls } from '../tools/round.ts';
 import { answered, costCommands, earlierWords, isCalm, isCut } from './answer.ts';
-import { type Called, type CallPorts, callModel } from './call.ts';
+import { type Called, type CallPorts, callModel, countExactly } from './call.ts';
 import { type FailedCall, react, waitOrFail } from './on-failure.ts';
 import { openSession, pendingRecord } from './open-session.ts';
 import { progressed, recordRound } from './recorded-round.ts';
@@ -32,8 +35,11 @@ export interface Question {
 }
 
 /** What the question is about. */
-type About = Pick<FailedCall, 'attempt' | 'message' | 'pending' | 'opened' | 'modelOutputTokens'> & {
+type About = Pick<FailedCall, 'attempt' | 'message' | 'pending' | 'opened' | 'modelOutputTokens' | 'messageTokens'> & {
+  /** What the chat may fill in the long run. */
   room: Room;
+  /** What this call may fill. */
+  callRoom: Room;
   /** What the model itself takes, even if the chat may use less of it. */
   windowTokens: number;
 };
@@ -59,7 +65,8 @@ export async function askModel(
   const { windowTokens, maxOutputTokens: modelOutputTokens } = await ports.endpoint.model.limits(
     ports.settings.modelName,
   );
-  const room = chatRoom(windowTokens, learntWindow(attempt.limit, settings), settings);
+  const learntTokens = learntWindow(attempt.limit, settings);
+  const room = chatRoom(windowTokens, learntTokens, settings);
   const calibration = attempt.calibration ?? tokenizerFactor(ports.settings.modelName);
   const pending = attempt.opened?.record ?? pendingRecord(settings, attempt, message, content);
   const about = { message, pending, room, windowTokens, modelOutputTokens };
@@ -73,12 +80,11 @@ export async function askModel(
       if (!finished) return { kind: 'hand back' };
       opened = finished;
     }
-    const now = { ...about, opened, attempt };
-    const called = await callModel(
-      ports,
-      { ...now, calibration, onText, wordsOnly: round >= settings.toolRoundsMax },
-      signal,
-    );
+    const messageTokens = newestTokens(opened, calibration);
+    const callRoom = chatRoom(windowTokens, learntTokens, budgetFor(settings, messageTokens));
+    const now = { ...about, callRoom, messageTokens, opened, attempt };
+    const wordsOnly = round >= settings.toolRoundsMax;
+    const called = await callModel(ports, { ...now, room: callRoom, calibration, onText, wordsOnly }, signal);
     if (!called.ok) return reactTo(ports, now, called, time);
     const hidden = failureOf(ports, now, called.answer, round);
     if (hidden) {
@@ -97,14 +103,21 @@ export async function askModel(
 /** Reacts to a failed call; hands the message back if we aborted the call ourselves. */
 async function reactTo(
   ports: AskPorts,
-  { room, windowTokens: _, ...about }: About,
+  { room: _, callRoom, windowTokens: __, ...about }: About,
   { failure, isRepaired, sent }: Pick<Extract<Called, { ok: false }>, 'failure' | 'isRepaired' | 'sent'>,
   time: TurnTime,
 ): Promise<Decision> {
   if (time.signal.aborted) return { kind: 'hand back' };
   const { count, fixedTokens, askedOutputTokens } = sent;
-  const counts = { limitTokens: room.limitTokens, sentTokens: count.tokens, fixedTokens, askedOutputTokens };
-  return react(ports, { ...about, ...counts, failure, isRepaired }, time);
+  const counts = { limitTokens: callRoom.limitTokens, sentTokens: count.tokens, fixedTokens, askedOutputTokens };
+  const countTokens = (signal: AbortSignal) => countExactly(ports, about, signal);
+  return react(ports, { ...about, ...counts, countTokens, failure, isRepaired }, time);
+}
+
+/** What the newest message alone costs, as it is shown. */
+function newestTokens({ window }: OpenedSession, calibration: number): number {
+  const newest = asShown(window.records).findLast(startsTurn);
+  return newest?.t === 'user' ? countContent(newest.content, calibration) : 0;
 }
 
 /** An answer can hide a failure: a refusal, a window exceeded without an error, or no text. */

@@ -3,7 +3,7 @@ import type { FileProblem } from '../../shared/texts/texts.ts';
 import { type Block, nameInBrackets, sizeInWords } from '../model/block.ts';
 import { readPdf } from '../model/pdf-header.ts';
 import { kindOf } from './kind.ts';
-import { countPages } from './pdf.ts';
+import { readPdfPages } from './pdf.ts';
 import { fitPicture } from './picture.ts';
 import { mediaId } from './store.ts';
 
@@ -56,7 +56,7 @@ async function readPages(bytes: Buffer, name: string | undefined, pagesMax: numb
   if (header === undefined) return unreadable('broken_pdf');
   if (header.encrypted) return unreadable('locked_pdf');
   if (header.pages > pagesMax) return unreadable('too_many_pages');
-  const counted = await countPages(bytes);
+  const counted = await readPdfPages(bytes);
   if (!counted.ok) return unreadable(counted.why);
   const { pages } = counted;
   if (pages < 1) return unreadable('broken_pdf');
@@ -74,6 +74,11 @@ function readText(text: string, bytes: number, name: string | undefined, maxChar
   const from = JSON.stringify({ ref: mediaId(kept), from: head.length });
   const marker = `[document cut: ${text.length} characters in all; the tool "recall" reads on with ${from}]`;
   return { ok: true, block: { type: 'text', text: `${opening}\n${head}\n${marker}` }, kept };
+}
+
+/** The name of the file whose text this is; absent where it is no file's, or has none. */
+export function documentNameIn(text: string): string | undefined {
+  return /^\[Document ([^\]\n]{1,200}), [\d.,]+ [A-Za-z]+\]\n/.exec(text)?.[1];
 }
 
 function keptSource(bytes: Buffer, mediaType: string) {

@@ -56,6 +56,7 @@ export function withBreaker(
   };
   return {
     limits: (name) => model.limits(name),
+    countTokens: (request, signal) => model.countTokens(request, signal),
     open: () => new Map([...circuits].map(([name, { trips }]) => [name, trips > 0])),
     async send(request, signal, onText) {
       const circuit = circuitOf(request.model);

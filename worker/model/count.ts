@@ -1,7 +1,7 @@
 import type { AssistantRecord, LogRecord } from '../session/record.ts';
 import type { Window } from '../session/view.ts';
 import { isSameModel, tokenizerFactor } from './catalog.ts';
-import { estimateContent, estimateText } from './estimate.ts';
+import { estimateContent, estimateMedia, estimateText } from './estimate.ts';
 import type { MessageParam, ModelRequest } from './port.ts';
 import { runningSum } from './running-sum.ts';
 
@@ -11,8 +11,10 @@ export interface Count {
   tokens: number;
   /** The certain part: the real usage of an earlier answer; 0 without one. */
   known: number;
-  /** Our estimate of the rest, before calibration; compared with the real figure afterwards. */
+  /** Our estimate of the rest, before calibration, without media; compared with the real figure afterwards. */
   estimated: number;
+  /** The pictures and pages in the rest: no calibration applies to them. */
+  media: number;
 }
 
 /** Everything that is sent but not stored in the window. */
@@ -62,11 +64,20 @@ export function countRequest(
   const anchor = window.records[at];
   if (anchor?.t === 'assistant' && anchor.usage !== undefined) {
     const known = anchor.usage.inputTokens + anchor.usage.outputTokens;
-    const estimated = window.records.slice(at + 1).reduce((sum, record) => sum + estimateRecord(record), 0);
-    return { tokens: Math.ceil(known + estimated * calibration), known, estimated };
+    const after = window.records.slice(at + 1);
+    const media = after.reduce((sum, record) => sum + estimateMedia(contentOf(record)), 0);
+    const estimated = after.reduce((sum, record) => sum + estimateRecord(record), 0) - media;
+    return { tokens: Math.ceil(known + estimated * calibration + media), known, estimated, media };
   }
-  const estimated = REQUEST_TOKENS + estimateFixed(fixed) + estimateMessages(messages);
-  return { tokens: Math.ceil(estimated * calibration), known: 0, estimated };
+  const media = estimateMediaOf(messages);
+  const estimated = REQUEST_TOKENS + estimateFixed(fixed) + estimateMessages(messages) - media;
+  return { tokens: Math.ceil(estimated * calibration + media), known: 0, estimated, media };
+}
+
+/** What a message alone costs as input. Pure. */
+export function countContent(content: unknown, calibration: number): number {
+  const media = estimateMedia(content);
+  return Math.ceil((MESSAGE_TOKENS + estimateContent(content) - media) * calibration + media);
 }
 
 /** What the fixed parts were and cost, by their two lists. */
@@ -89,11 +100,13 @@ const NONE: readonly never[] = [];
 /** What a whole request may cost as input, without knowing its chat. Pure. */
 export function estimateRequest({ model, system, messages, tools = NONE }: ModelRequest): number {
   const fixed = estimateFixed({ system, tools, serverTools: NONE });
-  return Math.ceil((REQUEST_TOKENS + fixed + estimateMessages(messages)) * tokenizerFactor(model));
+  const media = estimateMediaOf(messages);
+  return Math.ceil((REQUEST_TOKENS + fixed + estimateMessages(messages) - media) * tokenizerFactor(model) + media);
 }
 
 /** Each request asks, and most of its messages are those of the request before. */
 const estimateMessages = runningSum<MessageParam>(({ content }) => MESSAGE_TOKENS + estimateContent(content));
+const estimateMediaOf = runningSum<MessageParam>(({ content }) => estimateMedia(content));
 
 /**
  * The calibration after a request whose real cost is known: the mean of the old value and the observed one; bounded. A
@@ -101,10 +114,10 @@ const estimateMessages = runningSum<MessageParam>(({ content }) => MESSAGE_TOKEN
  */
 export function calibrate(
   before: number | undefined,
-  { known, estimated }: Count,
+  { known, estimated, media }: Count,
   realTokens: number,
 ): number | undefined {
-  const rest = realTokens - known;
+  const rest = realTokens - known - media;
   if (estimated < CALIBRATION_TOKENS_MIN || rest <= 0) return before;
   const seen = Math.min(CALIBRATION_MAX, Math.max(CALIBRATION_MIN, rest / estimated));
   return before === undefined ? seen : (before + seen) / 2;
@@ -128,5 +141,10 @@ function isTrusted({ usage, model }: AssistantRecord, asked: string): boolean {
 }
 
 function estimateRecord(record: LogRecord): number {
-  return record.t === 'user' || record.t === 'assistant' ? MESSAGE_TOKENS + estimateContent(record.content) : 0;
+  const content = contentOf(record);
+  return content === undefined ? 0 : MESSAGE_TOKENS + estimateContent(content);
+}
+
+function contentOf(record: LogRecord): unknown {
+  return record.t === 'user' || record.t === 'assistant' ? record.content : undefined;
 }

@@ -20,7 +20,7 @@ const BASE64_CHARS_PER_PDF_PAGE = 60_000;
  * A page counts as its text and as a picture of it. Reported for real pages: a scan 1,600, a page of words 2,100 to
  * 2,350, a table 2,300 to 2,500, the newest models the higher figures.
  */
-const PER_PDF_PAGE_TOKENS = 2_500;
+export const PER_PDF_PAGE_TOKENS = 2_500;
 
 /** Tokens per UTF-16 unit by kind of character, from measured figures. */
 const LETTER = 1 / 4.2;
@@ -45,6 +45,24 @@ export function estimateContent(content: unknown): number {
   if (typeof content === 'string') return estimateText(content);
   if (!Array.isArray(content)) return 0;
   return content.reduce((sum: number, block) => sum + PER_BLOCK_TOKENS + estimateBlock(block), 0);
+}
+
+/**
+ * The part of an estimate that stands for pictures and pages: how many tokens they cost does not depend on how a
+ * tokenizer cuts words.
+ */
+export function estimateMedia(content: unknown): number {
+  if (!Array.isArray(content)) return 0;
+  return content.reduce((sum: number, block) => sum + mediaOf(block), 0);
+}
+
+function mediaOf(block: unknown): number {
+  const { type, content, source } = (block ?? {}) as Partial<Record<string, unknown>>;
+  if (type === 'image') return estimateImage(source);
+  if (type === 'tool_result') return estimateMedia(content);
+  if (type !== 'document') return 0;
+  const { type: kind, content: nested } = (source ?? {}) as Partial<Record<string, unknown>>;
+  return kind === 'text' || kind === 'content' ? estimateMedia(nested) : estimateDocument(source);
 }
 
 function asciiTokens(unit: number): number {

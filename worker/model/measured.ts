@@ -11,6 +11,7 @@ import { costOf, type Prices } from './prices.ts';
 export function withMeasures(model: Model, telemetry: Telemetry, prices: Prices): Model {
   return {
     limits: (name) => model.limits(name),
+    countTokens: (request, signal) => model.countTokens(request, signal),
     send: (request, signal, onText) =>
       telemetry.span(SPAN.call, attributesOf(request), async (span) => {
         const result = await model.send(request, signal, onText);

@@ -102,6 +102,11 @@ export type OnText = (text: string) => void;
  */
 export interface Model {
   send(request: ModelRequest, signal: AbortSignal, onText?: OnText): Promise<ModelResult>;
+  /**
+   * The input tokens of a request, as the endpoint itself counts them: free of charge. Absent where the endpoint does
+   * not offer it, or cannot be asked just now.
+   */
+  countTokens(request: ModelRequest, signal: AbortSignal): Promise<number | undefined>;
   /** The limits of a model, as the endpoint states them; its window else from a table, else 200,000. */
   limits(model: string): Promise<ModelLimits>;
 }

@@ -30,6 +30,16 @@ const KEPT_SHARE = 0.2;
 /** Half of the level at which a session is full, so the next compaction is many exchanges away. */
 const RETAINED_SHARE = 0.5;
 
+/** The newest message counts towards the budget up to this share of it: a large file is no reason to forget a chat. */
+const MESSAGE_SHARE = 0.25;
+
+/** The settings with a budget that the newest message may exceed where the model's window allows it. Pure. */
+export function budgetFor<S extends { contextBudgetTokens: number }>(settings: S, messageTokens: number): S {
+  const { contextBudgetTokens } = settings;
+  const excess = Math.max(0, messageTokens - Math.floor(contextBudgetTokens * MESSAGE_SHARE));
+  return excess === 0 ? settings : { ...settings, contextBudgetTokens: contextBudgetTokens + excess };
+}
+
 /** The room of a chat: the model's window, as far as errors have shown it and the operator allows it. Pure. */
 export function chatRoom(
   windowTokens: number,

@@ -120,7 +120,7 @@ function accepted(
 
 /**
  * The size of a window before and after a change, where the change is worth a new attempt. The newest question and its
- * answer may have any size, and the newest round of tools may be as large as the window allows; earlier tool results
+ * answer may have any size and do not count, and the newest round of tools may be as large as the window allows; earlier tool results
  * must fit like everything else.
  */
 export function progressOf(
@@ -130,14 +130,22 @@ export function progressOf(
 ): { tokensBefore: number; tokensAfter: number } | undefined {
   const tokensBefore = viewTokens(before);
   const tokensAfter = viewTokens(after);
-  const newest = asShown(after.records).slice(newestTurn(after.records));
-  const words = newest.filter(
+  const restBefore = tokensBefore - recordTokens(newestWords(before));
+  const rest = tokensAfter - recordTokens(newestWords(after));
+  const retained = rest - recordTokens(newestRound(shownTurn(after)));
+  const isEnough = rest <= restBefore * SHRINK_MAX && rest <= fullTokens && retained <= retainedTokens;
+  return isEnough ? { tokensBefore, tokensAfter } : undefined;
+}
+
+function shownTurn({ records }: Window): readonly LogRecord[] {
+  return asShown(records).slice(newestTurn(records));
+}
+
+/** The newest question, and its answer. */
+function newestWords(window: Window): readonly LogRecord[] {
+  return shownTurn(window).filter(
     (record, at) => at === 0 || (record.t === 'assistant' && record.stopReason !== 'tool_use'),
   );
-  const rest = tokensAfter - recordTokens(words);
-  const retained = rest - recordTokens(newestRound(newest));
-  const isEnough = tokensAfter <= tokensBefore * SHRINK_MAX && rest <= fullTokens && retained <= retainedTokens;
-  return isEnough ? { tokensBefore, tokensAfter } : undefined;
 }
 
 /** The newest tool calls in a turn, with their results. */

@@ -22,7 +22,7 @@ export interface RecoverPorts {
   settings: Settings;
   endpoint: Endpoint;
   tools: Toolbox & Exclusions;
-  store: Pick<ConversationStore, 'sessions'>;
+  store: Pick<ConversationStore, 'sessions' | 'media'>;
   instruments: Pick<Instruments, 'telemetry' | 'reach'>;
 }
 
@@ -43,6 +43,10 @@ export interface Overflow {
   modelOutputTokens: number | undefined;
   /** What the request asked for. */
   askedOutputTokens: number;
+  /** What the newest message alone costs, by our count. */
+  messageTokens: number;
+  /** What the endpoint itself counts; absent where it does not say. Contract: never rejects. */
+  countTokens: (signal: AbortSignal) => Promise<number | undefined>;
   /** Whether the request was repaired before it was sent: then it differs from what the view made. */
   isRepaired: boolean;
 }
@@ -72,8 +76,8 @@ export function moveTo(attempt: Attempt, stage: RecoveryStage): Command[] {
   ];
 }
 
-/** The command that records that a kind of failure was answered with its own step. */
-export function noteTried(attempt: Attempt, kind: Trigger): Command {
+/** The command that records that a kind of failure was answered with its own step, or a step of its own was taken. */
+export function noteTried(attempt: Attempt, kind: Trigger | 'counted' | 'shortened'): Command {
   return ['HSET', attempt.keys.turn(attempt.entry), 'tried', [...attempt.tried, kind].join(',')];
 }
 

@@ -124,6 +124,11 @@ export function asksForBlame({ kind, reason }: { kind: Trigger; reason: FailureR
   return BLAMED.has(kind) || reason === 'counted_too_slow';
 }
 
+/** Whether a failure is about the tokens of a request. */
+export function isOfSize(kind: Trigger): boolean {
+  return kind === 'token' || kind === 'fit';
+}
+
 /** Re-enqueues by recovery for one call: with the first that makes at most 4 calls beyond transient retries. */
 export const RECOVERIES_MAX = 3;
 

@@ -4,14 +4,17 @@ import { fixedPartsAlert, windowAlert } from '../alerts/messages.ts';
 import { type Attempt, BLAMED } from '../lane/attempt.ts';
 import { auditCommand } from '../lane/audit-trail.ts';
 import { isOfAccount } from '../model/errors/failure.ts';
+import { roomOf } from '../model/room.ts';
 import { type Overflow, type RecoverPorts, type Recovery, type RecoveryTime, reportFailedStage } from './effects.ts';
+import { tryAsCounted } from './exact-count.ts';
 import type { FixedPartsVerdict } from './fixed-parts.ts';
 import { giveUp, refuseTurn } from './give-up.ts';
 import { type LearntLimit, learnt as learntFrom } from './learnt-limit.ts';
 import { leaveOutTools } from './named-tools.ts';
 import { lowerOutput, raiseOutput } from './output.ts';
-import { asksForBlame, nextStep, OTHERWISE, type Step } from './policy.ts';
+import { asksForBlame, isOfSize, nextStep, OTHERWISE, type Step } from './policy.ts';
 import { dropThinking, scrubLargest, scrubMedia, scrubMessage, scrubResults } from './scrub.ts';
+import { isAloneTooLarge, isLarge, shortenMessage } from './shorten.ts';
 import { compactForRetry } from './stage-1.ts';
 import { startFreshSession } from './stage-2.ts';
 import { isRefusedForLength } from './storm.ts';
@@ -45,6 +48,8 @@ export async function recover(ports: RecoverPorts, overflow: Overflow, time: Rec
     if (verdict.kind === 'refused') return concludeFixedParts(overflow, verdict.failure.reason);
     if (verdict.kind === 'unclear') return { kind: 'wait', failure: verdict.failure };
   }
+  const lighter = failure.kind === 'token' && (await lightenAlone(ports, overflow, learnt, time));
+  if (lighter) return lighter;
   const withoutTools =
     failure.tool === undefined ? undefined : await leaveOutTools(ports, overflow, failure.tool, time);
   if (withoutTools) return withoutTools;
@@ -68,6 +73,32 @@ async function reportContradiction(
 
 function askFixedParts(ports: RecoverPorts, overflow: Overflow, signal: AbortSignal): Promise<FixedPartsVerdict> {
   return ports.endpoint.takesFixedParts(overflow.failure, overflow.askedOutputTokens, signal);
+}
+
+/** The newest message is asked first: where it is too large even alone, the conversation is not what has to go. */
+async function lightenAlone(
+  ports: RecoverPorts,
+  overflow: Overflow,
+  learnt: LearntLimit,
+  { signal }: RecoveryTime,
+): Promise<Recovery | undefined> {
+  const { usableTokens } = roomOf(learnt.limitTokens, ports.settings);
+  if (!isAloneTooLarge(overflow, usableTokens)) return undefined;
+  return (await tryAsCounted(overflow, usableTokens, signal)) ?? shortenMessage(ports, overflow, learnt);
+}
+
+/** A session is left for its size only where the endpoint's own count and a shorter message cannot spare it. */
+async function leaveForSize(
+  ports: RecoverPorts,
+  overflow: Overflow,
+  learnt: LearntLimit,
+  { signal }: RecoveryTime,
+): Promise<Recovery> {
+  const { usableTokens } = roomOf(learnt.limitTokens, ports.settings);
+  const asCounted = await tryAsCounted(overflow, usableTokens, signal);
+  if (asCounted) return asCounted;
+  const shorter = isLarge(overflow, usableTokens) ? await shortenMessage(ports, overflow, learnt) : undefined;
+  return shorter ?? orReport(ports, overflow.attempt, () => startFreshSession(ports, overflow, learnt, 'fresh'));
 }
 
 /** A step that belongs to one kind of failure. `false` when it has nothing to do. */
@@ -106,6 +137,7 @@ async function take(
       return compactOrStartFresh(ports, overflow, learnt, time);
     case 'start fresh session':
       if (attempt.stage === 'compacted') reportFailedStage(ports, 'compacted', 'second_overflow');
+      if (isOfSize(overflow.failure.kind)) return leaveForSize(ports, overflow, learnt, time);
       return orReport(ports, attempt, () => startFreshSession(ports, overflow, learnt, 'fresh'));
     case 'try without history':
       return tryWithoutHistory(ports, overflow, learnt, time);
@@ -125,9 +157,9 @@ async function compactOrStartFresh(
   ports: RecoverPorts,
   overflow: Overflow,
   learnt: LearntLimit,
-  { signal, deadline }: RecoveryTime,
+  time: RecoveryTime,
 ): Promise<Recovery> {
-  const { attempt } = overflow;
+  const { signal, deadline } = time;
   const failed = deadline.aborted
     ? { reason: 'recovery_timeout', failed: undefined }
     : await compactForRetry(ports, overflow, learnt, signal);
@@ -136,7 +168,7 @@ async function compactOrStartFresh(
   const { failure } = failed.failed ?? {};
   if (failure && NOT_ASKED.has(failure.reason)) return { kind: 'wait', failure };
   reportFailedStage(ports, 'none', deadline.aborted ? 'recovery_timeout' : failed.reason);
-  return orReport(ports, attempt, () => startFreshSession(ports, overflow, learnt, 'fresh'));
+  return leaveForSize(ports, overflow, learnt, time);
 }
 
 /**

@@ -43,6 +43,7 @@ export function withProviderNotes(model: Model, redis: RedisClient, keys: Keys, 
   };
   return {
     limits: (name) => model.limits(name),
+    countTokens: (request, signal) => model.countTokens(request, signal),
     async send(request, signal, onText) {
       const result = await model.send(request, signal, onText);
       const why = troubleOf(result);

@@ -24,6 +24,8 @@ export interface ClaudeOptions extends ModelOptions, Pace, GuardOptions {
   servesModels?: boolean;
   /** The status of `GET /v1/models/{id}`. Default 200. */
   modelsStatus?: 200 | 404 | 500;
+  /** Whether `POST /v1/messages/count_tokens` exists; a proxy may not have it. Default true. */
+  countsTokens?: boolean;
   /** How many calls are taken; more get 429. Default: any number, and no header says how many. */
   rate?: Rate;
 }
@@ -136,8 +138,10 @@ class ClaudeServer implements ClaudeStandIn {
   async #route(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { pathname } = new URL(request.url ?? '/', this.url);
     if (request.method === 'POST' && pathname === '/v1/messages') return this.#messages(request, response);
-    await readBody(request, BODY_BYTES_MAX);
-    this.#other(request, response, pathname);
+    const bytes = await readBody(request, BODY_BYTES_MAX);
+    const isCount = request.method === 'POST' && pathname === '/v1/messages/count_tokens';
+    if (isCount && this.#options.countsTokens !== false) this.#count(request, response, bytes);
+    else this.#other(request, response, pathname);
     this.otherRequests.push(`${request.method} ${pathname} -> ${response.statusCode}`);
     this.#news.tell();
   }
@@ -153,6 +157,25 @@ class ClaudeServer implements ClaudeStandIn {
     else if (!isCard) sendError(response, requestId, missing);
     else if (this.modelsStatus === 500) sendError(response, requestId, broken);
     else sendJson(response, 200, this.#model.card(decodeURIComponent(model)), { 'request-id': requestId });
+  }
+
+  /** Counts what a request would cost, however large it is. It takes no key that is about the answer. */
+  #count(request: IncomingMessage, response: ServerResponse, bytes: Buffer | undefined): void {
+    const requestId = `req_standin_count${this.otherRequests.length}`;
+    const refusal = refusalAtDoor(request, this.#options.apiKey);
+    const body = JSON.parse(bytes?.toString() || '{}') as Record<string, unknown>;
+    const extra = ['max_tokens', 'stream', 'temperature', 'metadata'].find((key) => key in body);
+    const asked = Buffer.from(JSON.stringify({ ...body, max_tokens: 1, stream: true }));
+    const { violation, inputTokens } = judge(asked, (model) => this.#model.groundsFor(model, []), this.#model.ratio);
+    if (refusal !== undefined) sendError(response, requestId, refusal);
+    else if (extra !== undefined)
+      sendError(response, requestId, {
+        status: 400,
+        type: 'invalid_request_error',
+        message: `${extra}: Extra inputs are not permitted`,
+      });
+    else if (violation !== undefined) sendError(response, requestId, violation);
+    else sendJson(response, 200, { input_tokens: inputTokens }, { 'request-id': requestId });
   }
 
   async #messages(request: IncomingMessage, response: ServerResponse): Promise<void> {

@@ -7,6 +7,7 @@ import type { Model, ModelLimits, ModelRequest, OnText } from '../port.ts';
 import { repairRequest } from '../rules/repair.ts';
 import { Call } from './call.ts';
 import { type ClientOptions, openClient } from './client.ts';
+import { createTokenCount } from './counted.ts';
 import { createQuota, type Quota } from './quota.ts';
 import { askLimits } from './stated-limits.ts';
 import { wireRequest } from './wire-request.ts';
@@ -54,6 +55,7 @@ export function createClaude(options: ClaudeOptions): Model {
     return { result: { ...result, repairs }, error };
   };
   return {
+    countTokens: createTokenCount(client, options.now),
     async limits(model) {
       const known = await limits.of(model);
       return { ...known, ...withOutputLimit(model, known) };

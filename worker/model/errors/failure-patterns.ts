@@ -70,7 +70,7 @@ export const BILLING: readonly Rule[] = [
   {
     example: 'Your credit balance is too low to access the Anthropic API.',
     all: [
-      /credit balance|insufficient (?:credit|fund|balance|quota)|out of (?:extra usage|credits?)|\bbilling\b|payment required|spend(?:ing)? (?:limit|cap)|(?<!context |token )usage limits?\b|exceeded your current quota|余额|餘額|欠费|充值|средств/,
+      /credit balance|insufficient (?:credit|fund|balance|quota)|out of (?:extra usage|credits?)|billing (?:hard |soft )?(?:limit|account|details|error|issue|problem)|payment required|spend(?:ing)? (?:limit|cap)|(?<!context |token )usage limits?\b|exceeded your current quota|余额|餘額|欠费|充值|средств/,
     ],
   },
 ];
@@ -79,7 +79,7 @@ export const AUTHENTICATION: readonly Rule[] = [
   {
     example: '401 unauthorized: invalid api key',
     all: [
-      /authentication (?:error|failed)|unauthori[sz]ed|unauthenticated|(?:invalid|incorrect|missing|expired) (?:x )?(?:api key|bearer|access token|auth)|api key (?:not|is in|inv|exp)|token (?:has )?expired|invalid authentication/,
+      /authentication (?:error|failed)|unauthori[sz]ed|unauthenticated|(?:invalid|incorrect|missing|expired) (?:x )?(?:api key|bearer|access token|auth)|api key (?:not|is inv|inv|exp)|token (?:has )?expired|invalid authentication/,
     ],
   },
 ];

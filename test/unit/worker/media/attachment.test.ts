@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { EN } from '../../../../shared/texts/en.ts';
 import type { FileProblem } from '../../../../shared/texts/texts.ts';
 import { type Attachment, readAttachment } from '../../../../worker/media/attachment.ts';
-import { countPages } from '../../../../worker/media/pdf.ts';
+import { readPdfPages } from '../../../../worker/media/pdf.ts';
 import { mediaId } from '../../../../worker/media/store.ts';
 import type { Block } from '../../../../worker/model/block.ts';
 import { judgeMedia } from '../../../../worker/model/rules/media.ts';
@@ -100,7 +100,7 @@ test('a busy PDF parser does not block the event loop, and its thread ends at th
   const threads: Worker[] = [];
   const note = (message: unknown): unknown => threads.push((message as { worker: Worker }).worker);
   subscribe('worker_threads', note);
-  expect(await countPages(endless, 400)).toEqual({ ok: false, why: 'too_slow' });
+  expect(await readPdfPages(endless, 0, 400)).toEqual({ ok: false, why: 'too_slow' });
   clearInterval(ticking);
   unsubscribe('worker_threads', note);
   expect(threads.map(({ threadId }) => threadId)).toEqual([ENDED]);
@@ -108,8 +108,8 @@ test('a busy PDF parser does not block the event loop, and its thread ends at th
   expect(turns).toBeGreaterThan(3);
 });
 
-test('countPages reports a locked PDF as locked_pdf', async () => {
-  expect(await countPages(pdfOf(1, { locked: true }))).toEqual({ ok: false, why: 'locked_pdf' });
+test('readPdfPages reports a locked PDF as locked_pdf', async () => {
+  expect(await readPdfPages(pdfOf(1, { locked: true }))).toEqual({ ok: false, why: 'locked_pdf' });
 });
 
 test('a text is shown with its name and size', async () => {

@@ -13,6 +13,7 @@ function broken(reason: FailureReason | undefined) {
   const answering = scripted('fine');
   const model = withBreaker(
     {
+      countTokens: async () => undefined,
       limits: answering.limits,
       async send(asked, signal): Promise<ModelResult> {
         world.calls += 1;

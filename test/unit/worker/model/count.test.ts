@@ -119,7 +119,7 @@ test('estimates only what came after the last known usage', () => {
 });
 
 test('a calibration is at most 2.5, moves half the way, and ignores small or negative samples', () => {
-  const count = (estimated: number, known = 0): Count => ({ tokens: 0, known, estimated });
+  const count = (estimated: number, known = 0): Count => ({ tokens: 0, known, estimated, media: 0 });
   expect(calibrate(undefined, count(1_000), 1_200)).toBe(1.2);
   expect(calibrate(1, count(1_000), 2_000)).toBe(1.5);
   expect(calibrate(undefined, count(1_000), 1_000_000)).toBe(2.5);

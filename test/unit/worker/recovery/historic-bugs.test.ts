@@ -87,7 +87,7 @@ test('negative window: a reserve larger than the window leaves at least half of 
 });
 
 test('calibration: one extreme figure leaves the factor between 0.5 and 2.5', () => {
-  const count = { tokens: 1_000, known: 0, estimated: 1_000 };
+  const count = { tokens: 1_000, known: 0, estimated: 1_000, media: 0 };
   for (const real of [1, 900_000]) {
     const factor = calibrate(undefined, count, real) ?? Number.NaN;
     expect(factor).toBeGreaterThanOrEqual(0.5);

@@ -1,0 +1,40 @@
+import type { Attempt } from '../lane/attempt.ts';
+import { noteTried, type Overflow, type Recovery } from './effects.ts';
+
+/** The turn's field for the request that the endpoint itself counted to fit, although we did not. */
+const FITS = 'countedToFit';
+/** Listed among the kinds that were tried. */
+const COUNTED = 'counted';
+
+/** Whether the endpoint's own count says that the present request fits. */
+export function isCountedToFit(attempt: Attempt): boolean {
+  return attempt.field(FITS) === requestOf(attempt);
+}
+
+/**
+ * Before a step that costs a session, or a part of a message: the endpoint's own count is asked, where it offers one.
+ * Says that the request fits in `usableTokens`, it is sent as it is: at once where only our own count was against it,
+ * and once more, after a wait, where the endpoint had refused it. Returns nothing where the step has to be taken.
+ */
+export async function tryAsCounted(
+  { attempt, failure, opened, countTokens }: Overflow,
+  usableTokens: number,
+  signal: AbortSignal,
+): Promise<Recovery | undefined> {
+  const isOwnCount = failure.reason === 'counted_too_long';
+  if (isOwnCount ? isCountedToFit(attempt) || opened.window.omitted > 0 : attempt.tried.includes(COUNTED))
+    return undefined;
+  const tokens = await countTokens(signal);
+  if (tokens === undefined || tokens > usableTokens) return undefined;
+  const { keys, entry } = attempt;
+  if (isOwnCount) {
+    await attempt.write('', [['HSET', keys.turn(entry), FITS, requestOf(attempt)]]);
+    return { kind: 'again' };
+  }
+  await attempt.write('', [noteTried(attempt, COUNTED)]);
+  return { kind: 'wait', failure: { kind: 'transient', reason: 'unknown' } };
+}
+
+function requestOf({ session, rounds, recoveries }: Attempt): string {
+  return `${session} ${rounds} ${recoveries}`;
+}
