@@ -46,6 +46,8 @@ export interface Alert {
   key?: string;
   /** Plain text: what happened, the chat id, numbers as digits, the trace id. */
   text: string;
+  /** The same in a few words, for a list of many; absent where the text is short. */
+  line?: string;
   chat?: ChatKey;
   entry?: EntryId;
   traceId?: string;

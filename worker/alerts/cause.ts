@@ -13,7 +13,7 @@ export interface CauseRule {
    * while (`quiet`); nothing can (`fact`).
    */
   endsBy: 'watch' | 'alert' | 'quiet' | 'fact';
-  /** Whether only the operator is notified of an occurrence, so that each is named and not only counted. */
+  /** Whether each occurrence is named and not only counted: only the operator is notified of it, or it cost a history. */
   namesEach?: true;
 }
 
@@ -24,12 +24,14 @@ export const CAUSES: Readonly<Record<Cause, CauseRule>> = {
     todo: 'The old sessions stay readable. If it happens to many chats, compare the window of the model with CONTEXT_BUDGET_TOKENS.',
     over: 'no more chats are moved to fresh sessions.',
     endsBy: 'quiet',
+    namesEach: true,
   },
   'history-refused': {
     title: 'The model refused conversations',
     todo: 'Look at the guardrails of the proxy in front of the model, if there is one.',
     over: 'no more conversations are refused.',
     endsBy: 'quiet',
+    namesEach: true,
   },
   'overflow-storm': {
     title: 'Many chats overflow at the same time',

@@ -82,7 +82,7 @@ export function occurred(before: Incident | undefined, alert: Alert, nowMs: numb
     messages: incident.messages + 1,
     chats: incident.chats + (isNewChat && hasRoom ? 1 : 0),
     ...(isNewChat && hasRoom && { chatNames: [...incident.chatNames, String(alert.chat)] }),
-    ...(names && oneMoreUnnamed(incident, alert.text)),
+    ...(names && oneMoreUnnamed(incident, alert.line ?? alert.text)),
   };
 }
 

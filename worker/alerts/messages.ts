@@ -15,6 +15,7 @@ export function freshSessionAlert(attempt: Attempt, entries: number, to: string)
   return {
     cause: 'fresh-session',
     ...whereOf(attempt),
+    line: `Chat ${attempt.chat}: a fresh session; ${entries} entries stay in ${attempt.session}. Trace ${traceIdOf(attempt.traceparent)}`,
     text: `Context overflow: chat ${attempt.chat} was moved to a fresh session and the message is replayed. The old session ${attempt.session} had ${entries} entries and stays readable; the new one is ${to}. Trace ${traceIdOf(attempt.traceparent)}`,
   };
 }
@@ -34,6 +35,7 @@ export function historyRefusedAlert(about: {
     chat: about.chat,
     entry: about.entry,
     traceId: traceIdOf(about.traceparent),
+    line: `Chat ${about.chat}: refused (${about.why}); ${about.entries} entries stay in ${about.from}. Trace ${traceIdOf(about.traceparent)}`,
     text: `The model refused the conversation of chat ${about.chat} (${about.why}), and takes the message without it: the chat goes on in a fresh session. The old session ${about.from} had ${about.entries} entries and stays readable; the new one is ${about.to}. Trace ${traceIdOf(about.traceparent)}`,
   };
 }

@@ -26,12 +26,18 @@ export function linkLines({ cause, traceId }: Incident, { trace, runbook }: Link
 /** The operator's notice: plain text that says what happened, since when, how much of it, and what to do. Pure. */
 export function noticeText(incident: Incident, kind: NoticeKind): string {
   const { todo } = CAUSES[incident.cause];
-  if (kind === 'opened') return sentences(incident.first, others(incident), todo);
-  if (kind === 'reopened') return sentences(incident.first, others(incident), backAgain(incident), todo);
+  if (kind === 'opened') return withOthers(sentences(incident.first, others(incident), todo), incident);
+  if (kind === 'reopened')
+    return withOthers(sentences(incident.first, others(incident), backAgain(incident), todo), incident);
   if (kind === 'changed') return sentences(`Changed: ${incident.latest}`, extent(incident), todo);
   if (kind === 'lasts') return sentences(`Still open: ${incident.latest}`, extent(incident), todo);
   if (kind === 'spread') return spreadText(incident);
   return resolvedText(incident);
+}
+
+/** The first words name one occurrence; those that came before they were sent are named below. */
+function withOthers(text: string, incident: Incident): string {
+  return [text, ...named({ ...incident, unnamed: incident.unnamed.slice(1) })].join('\n');
 }
 
 function spreadText(incident: Incident): string {
@@ -41,7 +47,7 @@ function spreadText(incident: Incident): string {
 }
 
 /** Each occurrence that was not notified yet, as far as there is room; the others are in the log. */
-function named({ unnamed, unnamedMore }: Incident): string[] {
+function named({ unnamed, unnamedMore }: Pick<Incident, 'unnamed' | 'unnamedMore'>): string[] {
   const lines: string[] = [];
   let chars = 0;
   for (const text of unnamed) {
