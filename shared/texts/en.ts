@@ -21,16 +21,16 @@ export const EN = {
     `${name ? `“${name}”` : 'Your PDF'} is too large for me to read at once, and I found no text on its pages, so I did not read it. Please send fewer pages.`,
   scrubbed: 'Your message was too large for the model; I read only its beginning and its end.',
   removed: (names: readonly string[], hasMore: boolean) =>
-    `The model could not take all of it, so I omitted ${names.join(', ')}${hasMore ? ' and more' : ''}. I am answering the rest. /export sends all that is kept.`,
+    `The model could not take all of it, so I omitted ${names.join(', ')}${hasMore ? ' and more' : ''}. /export sends all that is kept.`,
 
   endlessThought:
     'I could not finish thinking about this message within my limits. Please ask in smaller steps. You can go on writing here.',
   waiting: 'The model cannot be reached just now. Your message is kept and waits; there is no need to send it again.',
   repeat: '↻ The connection broke while I was sending this, so it may be a repeat:',
   gaveUp:
-    'I could not answer this message: it is too large for the model, even in a fresh session. Please send it in smaller parts. You can go on writing here.',
+    'I could not answer this message: it is too large for the model. Please send it in smaller parts. You can go on writing here.',
   notTaken:
-    'I could not answer this message: the model does not accept it, even in a fresh session. The operator has been notified. You can go on writing here.',
+    'I could not answer this message: the model does not accept it. The operator has been notified. You can go on writing here.',
   unreadable: 'I could not read this message. The operator has been notified. Please send it again.',
   fileAway:
     'I could not get your file from Telegram. The operator has been notified. Please send it again in a few minutes.',

@@ -13,7 +13,11 @@ const CHATS = Array.from({ length: 6 }, (_, at) => CHAT + at);
 /** Each chat is named with its entries, in so many messages at most. */
 async function expectNamed(entriesOf: (chat: number) => number, messagesMax: number): Promise<void> {
   for (const chat of CHATS)
-    await world.telegram.waitForText(ALERT_CHAT, new RegExp(`[Cc]hat ${chat}\\b[^\\n]*\\b${entriesOf(chat)} entries`), 15_000);
+    await world.telegram.waitForText(
+      ALERT_CHAT,
+      new RegExp(`[Cc]hat ${chat}\\b[^\\n]*\\b${entriesOf(chat)} entries`),
+      15_000,
+    );
   expect(world.telegram.shown(ALERT_CHAT).length).toBeLessThanOrEqual(messagesMax);
 }
 

@@ -88,10 +88,11 @@ export function fixedPartsAlert(attempt: Attempt, why: string, status: number | 
 
 /** A recovery that ended without an answer. */
 export function gaveUpAlert(attempt: Attempt, reason: string, fault: 'size' | 'message' | 'output'): Alert {
+  const tried = attempt.stage === 'none' || attempt.stage === 'compacted' ? '' : ', even in a fresh session';
   const what =
     fault === 'size'
-      ? `the request does not fit the model even in a fresh session (${reason}). Check the size of the system prompt and the model's window`
-      : `the model does not take it, even in a fresh session (${reason}). It was removed from its conversation`;
+      ? `the request does not fit the model${tried} (${reason}). Check the size of the system prompt and the model's window`
+      : `the model does not take it${tried} (${reason}). It was removed from its conversation`;
   const cause = fault === 'output' ? `its thinking used up all the output, three times (${reason})` : what;
   return {
     cause: 'gave-up',

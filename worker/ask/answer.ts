@@ -88,7 +88,7 @@ export function answered(
   const { notices } = endedTrial(attempt);
   return {
     kind: 'conclude',
-    conclusion: { outcome: 'answered', ...planned(notices, text, { rich }, files) },
+    conclusion: { outcome: 'answered', ...planned([...notices, ...attempt.readingNotices], text, { rich }, files) },
     commands: [
       ...appendCommands(attempt.keys, attempt.session, [record]),
       ...cost,

@@ -171,6 +171,8 @@ export interface Attempt {
   readonly conclusion: Conclusion | undefined;
   /** Lines to show the user before the answer, e.g. that a fresh session was started. */
   readonly notices: readonly string[];
+  /** Lines that say how much of this message was read: they belong to its answer, and to nothing else. */
+  readonly readingNotices: readonly string[];
   /** The texts of the chat's language: chosen with a command, or else the language of the sender's app. */
   readonly texts: Texts;
   /** What the chat chose with a command, by its field. */

@@ -82,6 +82,7 @@ export function readAttempt(reply: {
     maxOutputTokens: optionalNumber(turn.get('maxOutputTokens')),
     conclusion: parsed<Conclusion>(turn.get('conclusion')),
     notices: parsed<string[]>(turn.get('notices')) ?? [],
+    readingNotices: parsed<string[]>(turn.get('readingNotices')) ?? [],
     part: (at) => turn.get(`part:${at}`) as PartMark | undefined,
     elapsedMs: () => performance.now() - begunAtMs,
     nowMs: reply.nowMs,

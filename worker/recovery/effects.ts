@@ -81,6 +81,11 @@ export function noteTried(attempt: Attempt, kind: Trigger | 'counted' | 'shorten
   return ['HSET', attempt.keys.turn(attempt.entry), 'tried', [...attempt.tried, kind].join(',')];
 }
 
+/** The command that keeps what the answer says of how its message was read; a later reading replaces an earlier one. */
+export function tellReading({ keys, entry }: Attempt, notices: readonly string[]): Command {
+  return ['HSET', keys.turn(entry), 'readingNotices', JSON.stringify([...new Set(notices)])];
+}
+
 /** The record that trims everything up to the newest record. */
 export function trimOf(what: TrimRecord['what'], records: readonly LogRecord[]): TrimRecord {
   return { v: 1, t: 'trim', ...newStamp(), what, through: records.findLast(({ id }) => id !== '')?.id ?? '' };

@@ -89,12 +89,12 @@ export function resultsOfTurn(records: readonly LogRecord[]): Part[] {
 
 /** Every picture and file of the records, those that tools returned included. Pure. */
 export function mediaParts(records: readonly LogRecord[]): Part[] {
-  return records.flatMap((record) =>
-    partsOf(record, 0, KEPT_CHARS).filter(({ block }) => {
-      const content = record.t === 'user' && typeof record.content !== 'string' ? record.content : [];
-      return holdsMedia(content[block ?? -1]);
-    }),
-  );
+  return records.flatMap((record) => partsOf(record, 0, KEPT_CHARS).filter(isMedia));
+}
+
+/** Whether a part is, or holds, a picture or a file. Pure. */
+export function isMedia({ record, block }: Part): boolean {
+  return typeof record.content !== 'string' && holdsMedia(record.content[block ?? -1]);
 }
 
 /** The size of the records in a request, counting what users and tools sent. */

@@ -1,4 +1,5 @@
 import { METRIC } from '../../shared/base/telemetry.ts';
+import type { Attempt, Command } from '../lane/attempt.ts';
 import { auditCommand } from '../lane/audit-trail.ts';
 import { TRIMMED_HISTORY_BYTES_MAX } from '../model/body-size.ts';
 import { isThinking } from '../model/rules/shapes.ts';
@@ -13,10 +14,11 @@ import {
   type RecoverPorts,
   type Recovery,
   scrubOf,
+  tellReading,
   thinkingTrim,
   trimOf,
 } from './effects.ts';
-import { bytesOf, largePartsOfTurn, largestParts, mediaParts, type Part, resultsOfTurn } from './oversized.ts';
+import { bytesOf, isMedia, largePartsOfTurn, largestParts, mediaParts, type Part, resultsOfTurn } from './oversized.ts';
 
 const KEPT_CHARS_MAX = 2_000;
 const KEPT_CHARS_MIN = 200;
@@ -31,7 +33,12 @@ export async function scrubMessage(ports: RecoverPorts, overflow: Overflow, limi
   const { attempt, opened } = overflow;
   const keptChars = Math.max(KEPT_CHARS_MIN, Math.min(KEPT_CHARS_MAX, Math.floor(limitTokens * KEPT_CHARS_PER_TOKEN)));
   const left = largePartsOfTurn(asShown(opened.window.records), keptChars);
-  await store(ports, overflow, left, attempt.texts.scrubbed, moveTo(attempt, 'scrubbed'));
+  const omitted = left.filter(isMedia).map(({ name }) => name);
+  const read = [
+    ...(left.length > omitted.length ? [attempt.texts.scrubbed] : []),
+    ...(omitted.length > 0 ? [removedNotice(attempt.texts, omitted)] : []),
+  ];
+  await store(ports, overflow, left, [tellReading(attempt, read), ...moveTo(attempt, 'scrubbed')]);
   return { kind: 'again' };
 }
 
@@ -93,12 +100,23 @@ export async function scrubResults(ports: RecoverPorts, overflow: Overflow): Pro
 
 async function storeOwn(ports: RecoverPorts, overflow: Overflow, left: readonly Part[]): Promise<Recovery> {
   const { attempt, failure } = overflow;
-  const names = left.map(({ name }) => name);
-  await store(ports, overflow, left, removedNotice(attempt.texts, names), [
+  const notice = removedNotice(
+    attempt.texts,
+    left.map(({ name }) => name),
+  );
+  await store(ports, overflow, left, [
+    tellRemoved(attempt, notice),
     ...moveTo(attempt, attempt.stage),
     noteTried(attempt, failure.kind),
   ]);
   return { kind: 'again' };
+}
+
+/** What is removed from a session on trial is in no conversation any more if the trial is lost. */
+function tellRemoved(attempt: Attempt, notice: string): Command {
+  if (attempt.trial) return tellReading(attempt, [...attempt.readingNotices, notice]);
+  const notices = [...new Set([...attempt.notices, notice])];
+  return ['HSET', attempt.keys.turn(attempt.entry), 'notices', JSON.stringify(notices)];
 }
 
 /** Each scrub is kept under the message's own id, so no later load shows the part again. */
@@ -106,14 +124,12 @@ async function store(
   ports: RecoverPorts,
   { attempt, opened, failure }: Overflow,
   left: readonly Part[],
-  notice: string,
-  effects: ReturnType<typeof moveTo>,
+  effects: readonly Command[],
 ): Promise<void> {
   const scrubs = left.map(scrubOf);
   const records = [...scrubs, ...thinkingTrim(ports, opened.window.records)];
   await attempt.write(`recover:${attempt.recoveries}`, [
     ...(records.length > 0 ? appendCommands(attempt.keys, attempt.session, records) : []),
-    ['HSET', attempt.keys.turn(attempt.entry), 'notices', JSON.stringify([...new Set([...attempt.notices, notice])])],
     ...effects,
     auditCommand(attempt, {
       event: 'context.scrubbed',

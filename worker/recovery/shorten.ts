@@ -18,6 +18,7 @@ import {
   type RecoverPorts,
   type Recovery,
   scrubOf,
+  tellReading,
   thinkingTrim,
 } from './effects.ts';
 import type { LearntLimit } from './learnt-limit.ts';
@@ -69,13 +70,15 @@ export async function shortenMessage(
   const wanted = Math.max(least, usableTokens - fixedTokens - conversationTokens) * MARGIN;
   const parts = await shortenedParts(ports, attempt.texts, record, Math.min(1, wanted / messageTokens));
   if (parts.length === 0) return undefined;
-  const notices = [...new Set([...attempt.notices, ...parts.map(({ notice }) => notice)])];
   await attempt.write(`recover:${attempt.recoveries}`, [
     ...appendCommands(attempt.keys, attempt.session, [
       ...parts.map(scrubOf),
       ...thinkingTrim(ports, opened.window.records),
     ]),
-    ['HSET', attempt.keys.turn(attempt.entry), 'notices', JSON.stringify(notices)],
+    tellReading(
+      attempt,
+      parts.map(({ notice }) => notice),
+    ),
     ...moveTo(attempt, attempt.stage),
     noteTried(attempt, 'shortened'),
     auditCommand(attempt, {

@@ -137,7 +137,10 @@ function announced(attempt: Attempt, { from, to, entries, trial }: Move): Comman
   if (trial) return [['HSET', turn, TRIAL, JSON.stringify(trial)], ...(attempt.trial ? closed(session) : [])];
   return [
     ...closed(from),
-    ['HSET', turn, 'notices', JSON.stringify([...attempt.notices, attempt.texts.freshSession])],
+    // Where nothing was said before, nothing is lost.
+    ...(entries > 0
+      ? [['HSET', turn, 'notices', JSON.stringify([...attempt.notices, attempt.texts.freshSession])] as const]
+      : []),
     alertCommand(keys, freshSessionAlert(attempt, entries, to)),
   ];
 }

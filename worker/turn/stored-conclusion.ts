@@ -2,6 +2,7 @@ import { type Attempt, CANCELLED, type Conclusion, type Expected, type Written }
 import type { Concluding } from '../lane/verdict.ts';
 import { removeTurn, trialLost } from '../recovery/trial.ts';
 import { markFirst } from '../reply/outbox.ts';
+import { MESSAGE_CHARS_MAX } from '../reply/split.ts';
 import { inItsOwnWords } from './due-reminder.ts';
 import type { TurnPorts } from './turn.ts';
 
@@ -43,24 +44,27 @@ export async function isStored({ lane }: TurnPorts, { entry }: Attempt, conclusi
 }
 
 /**
- * The user is notified of changes to the conversation however the message ends; an answer carries its notices already.
- * A reminder that gets no answer is given in its own words. Under the notice of a failure stands a button that tries
- * the message again.
+ * A message that ends without an answer gets one message. It says how the message ended, and what is so now of the
+ * conversation; an answer carries its notices already. A reminder that gets no answer is given in its own words first.
+ * Under the notice of a failure stands a button that tries the message again.
  */
 export function withNotices(attempt: Attempt, conclusion: Conclusion): Conclusion {
   if (conclusion.outcome === 'answered') return conclusion;
-  const told = after([...attempt.notices, ...inItsOwnWords(attempt, conclusion)], conclusion);
+  const told = inOneMessage(inItsOwnWords(attempt, conclusion), conclusion, attempt.notices);
   if (conclusion.outcome !== 'failed' || conclusion.parts.length === 0) return told;
   return { ...told, buttons: [[{ text: attempt.texts.retryButton, command: `/retry ${attempt.entry}` }]] };
 }
 
-/** A conclusion with plain texts before it. */
-function after(texts: readonly string[], conclusion: Conclusion): Conclusion {
-  if (texts.length === 0) return conclusion;
+/** A conclusion with plain texts before and after its own; one message where they fit into one. */
+function inOneMessage(before: readonly string[], conclusion: Conclusion, after: readonly string[]): Conclusion {
+  if (before.length + after.length === 0) return conclusion;
   const { parts, layout } = conclusion;
+  const whole = [...before, ...parts, ...after].join('\n\n');
+  if (layout === undefined && whole.length <= MESSAGE_CHARS_MAX) return { ...conclusion, parts: [whole] };
+  const nulls = (texts: readonly string[]) => texts.map(() => null);
   return {
     ...conclusion,
-    parts: [...texts, ...parts],
-    ...(layout && { layout: [...texts.map(() => null), ...layout] }),
+    parts: [...before, ...parts, ...after],
+    ...(layout && { layout: [...nulls(before), ...layout, ...nulls(after)] }),
   };
 }

@@ -34,7 +34,7 @@ export interface RuleLimits {
   unansweredMs: number;
   /** A poll without updates lasts 50 seconds, so silence means trouble only much later. */
   pollAgeMs: number;
-  /** An endpoint that fails for this long is down; one that refuses our key is down at once. */
+  /** An endpoint that fails for this long is down; one that refuses our key twice is down at once. */
   providerDownMs: number;
   /** The day's budget of all chats; `undefined` when there is none. */
   totalDailyTokens: number | undefined;
@@ -142,8 +142,8 @@ function idle({ now, before }: Watch): Condition[] {
 function providerDown({ now, limits }: Watch): Condition[] {
   const { failing } = now.provider;
   if (failing === undefined || now.nowMs - failing.lastMs > PROVIDER_RECENT_MS) return [];
-  const isLong = now.nowMs - failing.sinceMs >= limits.providerDownMs && failing.failures >= PROVIDER_FAILURES_MIN;
-  if (!isLong && !AT_ONCE.has(failing.why)) return [];
+  const isLong = now.nowMs - failing.sinceMs >= limits.providerDownMs;
+  if (failing.failures < PROVIDER_FAILURES_MIN || !(isLong || AT_ONCE.has(failing.why))) return [];
   return [
     providerAlert(
       failing,

@@ -90,10 +90,13 @@ test('waiting jobs are idle only if two checks in a row see the same one and no 
 });
 
 test.each(['auth', 'billing', 'model'] as const)(
-  'an endpoint that refuses us for %s is down at the first call',
+  'an endpoint that refuses us for %s is down at the second call, and not at one',
   (why) => {
     const failing = { sinceMs: NOW - 100, lastMs: NOW - 100, failures: 1, why, status: '401' };
-    expect(found(snapshot({ provider: { failing } }))).toMatchObject([{ cause: 'provider', level: why }]);
+    expect(found(snapshot({ provider: { failing: { ...failing, failures: 1 } } }))).toEqual([]);
+    expect(found(snapshot({ provider: { failing: { ...failing, failures: 2 } } }))).toMatchObject([
+      { cause: 'provider', level: why },
+    ]);
   },
 );
 
