@@ -7,8 +7,8 @@ import { closeServer, header, listen, readBody, sendJson } from '../loopback.ts'
 import { listed, News } from '../news.ts';
 import { act, type Pace, type Stage, sendError, sendTooLarge } from './act.ts';
 import { type Finding, Guard, type GuardOptions } from './guard.ts';
-import { type Judgement, judge, refusalAtDoor } from './judge.ts';
-import { type ModelOptions, StandInModel } from './model.ts';
+import { type Judgement, judge, type Refusal, refusalAtDoor } from './judge.ts';
+import { type ModelOptions, StandInModel, type StatedLife } from './model.ts';
 import { type Rate, Rates, tooMany } from './rates.ts';
 import { type ClaudeCall, FORCED, type Reaction, type ReactionRule } from './reaction.ts';
 import { pendingText, systemText } from './request.ts';
@@ -42,6 +42,8 @@ export interface ClaudeStandIn {
   ratio: number;
   /** What is refused because of what a request says; set its rules, or lift them, at any time. */
   readonly guard: Guard;
+  /** What the models endpoint states of a model's life; a retired model is not found by any call. */
+  readonly lives: Map<string, StatedLife>;
   /** The status of `GET /v1/models/{id}` from now on. */
   modelsStatus: 200 | 404 | 500;
   /** What the provider bills for the calls that match, or for all, in US dollars. */
@@ -105,6 +107,10 @@ class ClaudeServer implements ClaudeStandIn {
 
   set ratio(ratio: number) {
     this.#model.ratio = ratio;
+  }
+
+  get lives(): Map<string, StatedLife> {
+    return this.#model.lives;
   }
 
   violations(): ClaudeCall[] {
@@ -176,7 +182,9 @@ class ClaudeServer implements ClaudeStandIn {
   async #judged(judgement: Judgement, reaction: Reaction | undefined, stage: Stage): Promise<void> {
     const { call, response } = stage;
     const rejection = this.guard.rejection(call.body);
-    if (rejection !== undefined) await this.#convict(rejection, stage);
+    const retired = retiredModel(call, this.lives);
+    if (retired !== undefined) this.#refuse(call, response, 'retired', retired);
+    else if (rejection !== undefined) await this.#convict(rejection, stage);
     else if (judgement.violation?.status === 413) this.#refuseLarge(call, response, judgement.violation.message);
     else if (judgement.violation !== undefined) this.#refuse(call, response, 'violation', judgement.violation);
     else if (judgement.window !== undefined) this.#refuse(call, response, windowName(judgement), judgement.window);
@@ -253,6 +261,11 @@ class ClaudeServer implements ClaudeStandIn {
     call.status = 413;
     sendTooLarge(response, message);
   }
+}
+
+function retiredModel({ body: { model } }: ClaudeCall, lives: ReadonlyMap<string, StatedLife>): Refusal | undefined {
+  if (lives.get(model)?.lifecycle !== 'retired') return undefined;
+  return { status: 404, type: 'not_found_error', message: `model: ${model}` };
 }
 
 const windowName = ({ window }: Judgement): string => (window?.rule === 20 ? 'fit' : 'window');
