@@ -41,6 +41,7 @@ export interface WorkerPorts {
       waitingNoticeMs: number;
       summaryPatienceMs: number;
       toolServerDownMs: number;
+      modelLivesEveryMs: number;
     } & BlobLimits &
       OversightLimits &
       StormLimits

@@ -185,6 +185,14 @@ export const MUTANTS: readonly Mutant[] = [
     violates: 'I8',
   },
   {
+    name: 'a model is gone by one 404',
+    mutations: [
+      { file: 'worker/ask/model-gone.ts', from: 'if (field(MODEL_ASKED_AGAIN) !== modelName) {', to: 'if (false) {' },
+    ],
+    scenario: 'claude-forgets-model',
+    violates: 'I8',
+  },
+  {
     name: 'a dead poller is known by time alone',
     mutations: [
       {

@@ -13,6 +13,7 @@ import type { UserRecord } from '../session/record.ts';
 import { finishRound, openCalls } from '../tools/round.ts';
 import { answered, costCommands, earlierWords, isCalm, isCut } from './answer.ts';
 import { type Called, type CallPorts, callModel } from './call.ts';
+import { leaveGoneModel, whenModelUnknown } from './model-gone.ts';
 import { type FailedCall, react, waitOrFail } from './on-failure.ts';
 import { openSession, pendingRecord } from './open-session.ts';
 import { progressed, recordRound } from './recorded-round.ts';
@@ -73,12 +74,13 @@ export async function askModel(
       if (!finished) return { kind: 'hand back' };
       opened = finished;
     }
-    const now = { ...about, opened, attempt };
     const called = await callModel(
       ports,
-      { ...now, calibration, onText, wordsOnly: round >= settings.toolRoundsMax },
+      { ...about, opened, attempt, calibration, onText, wordsOnly: round >= settings.toolRoundsMax },
       signal,
     );
+    if (called.ok) attempt = await leaveGoneModel(settings, attempt);
+    const now = { ...about, opened, attempt };
     if (!called.ok) return reactTo(ports, now, called, time);
     const hidden = failureOf(ports, now, called.answer, round);
     if (hidden) {
@@ -102,6 +104,8 @@ async function reactTo(
   time: TurnTime,
 ): Promise<Decision> {
   if (time.signal.aborted) return { kind: 'hand back' };
+  const decided = await whenModelUnknown(ports.settings, about.attempt, failure);
+  if (decided) return decided;
   const { count, fixedTokens, askedOutputTokens } = sent;
   const counts = { limitTokens: room.limitTokens, sentTokens: count.tokens, fixedTokens, askedOutputTokens };
   return react(ports, { ...about, ...counts, failure, isRepaired }, time);

@@ -83,7 +83,12 @@ export const REPLIED = 'replied';
  */
 export const OUTAGE_WAITED = 'outageWaitedMs';
 export const OUTAGE_TRIES = 'outageTries';
-export const OUTAGE_FIELDS = [OUTAGE_WAITED, OUTAGE_TRIES] as const;
+/** The turn's field for the model that its endpoint did not know, and that was asked once more. */
+export const MODEL_ASKED_AGAIN = 'modelAskedAgain';
+/** What a call that goes through ends. */
+export const OUTAGE_FIELDS = [OUTAGE_WAITED, OUTAGE_TRIES, MODEL_ASKED_AGAIN] as const;
+/** The turn's field for the model that its chat chose and its endpoint does not know: the usual one is asked instead. */
+export const MODEL_GONE = 'modelGone';
 
 /**
  * State of a part of a reply: `sending` means that an attempt was about to send it, `resent` that a second attempt was.

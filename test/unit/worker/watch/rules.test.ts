@@ -1,16 +1,20 @@
 import { expect, test } from '@jest/globals';
 import type { PollRecord } from '../../../../shared/flow/receiver-health.ts';
 import type { ChatKey, EntryId } from '../../../../shared/redis/keys.ts';
-import { conditionsOf, isPolled } from '../../../../worker/watch/rules.ts';
+import type { Lifecycle } from '../../../../worker/model/lifecycle.ts';
+import { conditionsOf, isIntended, isPolled } from '../../../../worker/watch/rules.ts';
 import type { ShardSnapshot, Snapshot } from '../../../../worker/watch/snapshot.ts';
 
 const NOW = 1_800_000_000_000;
+const DAY_MS = 24 * 3600_000;
+const dayOf = (ms: number) => new Date(ms).toISOString().slice(0, 10);
 const LIMITS = {
   unansweredMs: 60_000,
   pollAgeMs: 120_000,
   providerDownMs: 35_000,
   totalDailyTokens: 1_000,
   deadLettersMax: 1_000,
+  models: new Map([['claude-1', ['MODEL', 'MODELS']]]),
 };
 const QUIET: ShardSnapshot = {
   shard: 0,
@@ -29,6 +33,7 @@ function snapshot(part: Partial<Snapshot> = {}): Snapshot {
     shards: [QUIET],
     poll: POLLED,
     provider: {},
+    models: new Map(),
     alerting: { sentMs: [] },
     redis: { role: 'master', usedBytes: 900, maxBytes: 0 },
     spentTokens: 0,
@@ -89,13 +94,39 @@ test('waiting jobs are idle only if two checks in a row see the same one and no 
   expect(found(ofShard({ jobsWaiting: 5, jobsActive: 1 }), idle)).toEqual([]);
 });
 
-test.each(['auth', 'billing', 'model'] as const)(
-  'an endpoint that refuses us for %s is down at the first call',
-  (why) => {
-    const failing = { sinceMs: NOW - 100, lastMs: NOW - 100, failures: 1, why, status: '401' };
-    expect(found(snapshot({ provider: { failing } }))).toMatchObject([{ cause: 'provider', level: why }]);
-  },
-);
+test.each(['auth', 'billing'] as const)('an endpoint that refuses us for %s is down at the first call', (why) => {
+  const failing = { sinceMs: NOW - 100, lastMs: NOW - 100, failures: 1, why, status: '401' };
+  expect(found(snapshot({ provider: { failing } }))).toMatchObject([{ cause: 'provider', level: why }]);
+});
+
+test('an endpoint that does not know the model may be mistaken once', () => {
+  const failing = { sinceMs: NOW - 2_100, lastMs: NOW - 100, failures: 1, why: 'model' as const, status: '404' };
+  expect(found(snapshot({ provider: { failing } }))).toEqual([]);
+  expect(found(snapshot({ provider: { failing: { ...failing, failures: 2 } } }))).toMatchObject([{ level: 'model' }]);
+});
+
+test.each<[string, Lifecycle, object[]]>([
+  ['is active', { stage: 'active' }, []],
+  ['is deprecated without a date', { stage: 'deprecated' }, []],
+  ['retires in 31 days', { stage: 'deprecated', retiresAtMs: NOW + 31 * DAY_MS }, []],
+  [
+    'retires in 30 days',
+    { stage: 'deprecated', retiresAtMs: NOW + 30 * DAY_MS },
+    [{ cause: 'model-retires', key: `claude-1 ${dayOf(NOW + 30 * DAY_MS)}` }],
+  ],
+  [
+    'should have been retired, and was not',
+    { stage: 'deprecated', retiresAtMs: NOW - DAY_MS },
+    [{ cause: 'model-retires', key: `claude-1 ${dayOf(NOW - DAY_MS)}` }],
+  ],
+  ['is retired', { stage: 'retired' }, [{ cause: 'model-retires', key: 'claude-1', level: 'retired' }]],
+])('a model in use that %s', (_, life, conditions) => {
+  const seen = found(snapshot({ models: new Map([['claude-1', life]]) }));
+  expect(seen).toMatchObject(conditions);
+  expect(seen).toHaveLength(conditions.length);
+  expect(seen.every(isIntended)).toBe(true);
+  expect(found(snapshot({ models: new Map([['claude-2', life]]) }))).toEqual([]);
+});
 
 test.each(['overloaded', 'network'] as const)(
   'an endpoint that is %s is down after several failures over 35 seconds, the last of them recent',
