@@ -1,6 +1,17 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import type { Failpoint } from '../../shared/base/failpoint.ts';
 import { chatKey } from '../../shared/redis/keys.ts';
-import { CHAT, eachInWorld, mainCalls, shown, start, stopGateways, world } from '../fixture/each-test.ts';
+import {
+  CHAT,
+  eachInWorld,
+  mainCalls,
+  shown,
+  spawn,
+  start,
+  stopGateways,
+  takeOver,
+  world,
+} from '../fixture/each-test.ts';
 import { ALERT_CHAT } from '../fixture/gateway.ts';
 import { nextOutcome } from '../fixture/ledger.ts';
 import { callsTools, type Notebook, openNotebook, use } from '../fixture/notebook.ts';
@@ -134,6 +145,29 @@ test('a model that is retired between two rounds of tools is left in the middle 
   expect(shown().at(-2)).toContain('no longer available');
   expect(world.claude.violations()).toEqual([]);
 });
+
+test.each<[Failpoint, number]>([
+  ['model called', 2],
+  ['model called', 3],
+  ['answer streaming', 1],
+  ['answer stored', 1],
+])(
+  'killed at %s %d while the chosen model is left: one answer, one notice, and the choice has ended',
+  async (step, nth) => {
+    world.claude.lives.set(CHOSEN, { lifecycle: 'retired' });
+    await world.peek.hset(world.keys.chat(chatKey(CHAT)), 'model', CHOSEN);
+    const victim = await spawn({ SPILLWAY_FAIL_AT: `${step}:${nth}` });
+    world.telegram.say(CHAT, 'Hello');
+    expect(await victim.ended).toBe('SIGKILL');
+    await takeOver();
+    expect(await nextOutcome(world, CHAT, 1, 30_000)).toMatchObject({ outcome: 'answered' });
+    expect(await choice()).toBeNull();
+    expect(shown().filter((text) => text.includes('You said'))).toHaveLength(1);
+    expect(shown().filter((text) => text.includes('is no longer available'))).toHaveLength(1);
+    expect(models().length).toBeLessThanOrEqual(4);
+  },
+  60_000,
+);
 
 test('two 404s with an answer between them say nothing about the model', async () => {
   await startChosen();
