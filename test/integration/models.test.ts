@@ -179,17 +179,25 @@ test('two 404s with an answer between them say nothing about the model', async (
   expect(await choice()).toBe(CHOSEN);
 });
 
-test('one stray 404 for MODEL costs no message; a lasting one is told to the user and the operator', async () => {
+test.each(FORMS)('one stray 404 %s for MODEL costs no message, and no conversation', async (_, form) => {
   await start();
-  world.claude.react(({ index }) => (index === 0 ? NOT_FOUND : undefined));
   world.telegram.say(CHAT, 'Hello');
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+  const { session } = await nextOutcome(world, CHAT);
+  world.claude.react(({ index }) => (index === 1 ? form : undefined));
+  world.telegram.say(CHAT, 'And now?');
+  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered', recoveries: 0, session });
+  expect(models()).toEqual([USUAL, USUAL, USUAL]);
+  expect(shown()).toHaveLength(2);
+});
+
+test('a MODEL that is gone is told to the user and the operator', async () => {
+  await start();
   world.claude.lives.set(USUAL, { lifecycle: 'retired' });
   world.telegram.say(CHAT, 'And now?');
-  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'failed', reason: 'not_found' });
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'failed', reason: 'not_found' });
   expect(shown().at(-1)).toMatch(/cannot answer at the moment/);
   await world.telegram.waitForText(ALERT_CHAT, /does not know the model/);
-  expect(models()).toHaveLength(4);
+  expect(models()).toEqual([USUAL, USUAL]);
 });
 
 test('a chosen model that MODELS does not name any more is left at once, and comes back with its name', async () => {

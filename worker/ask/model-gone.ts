@@ -19,10 +19,10 @@ const ASK_AGAIN_MS = 2_000;
 export async function whenModelUnknown(
   { modelName, models: [usual] }: Pick<Settings, 'modelName' | 'models'>,
   { keys, entry, field, write }: Attempt,
-  { kind, reason }: Failure,
+  { reason }: Failure,
 ): Promise<Decision | undefined> {
   const isChosen = modelName !== usual;
-  if (reason !== 'not_found' || !(isChosen || kind === 'terminal')) return undefined;
+  if (reason !== 'not_found') return undefined;
   const turn = keys.turn(entry);
   if (field(MODEL_ASKED_AGAIN) !== modelName) {
     await write('', [['HSET', turn, MODEL_ASKED_AGAIN, modelName]]);
