@@ -12,12 +12,14 @@ import { TOOL_SERVER_DOWN_MS, TOOL_SERVERS_EVERY_MS, watchToolServers } from './
 import { HEADER_NOTE } from './ask/header.ts';
 import { type Breaker, withBreaker } from './model/breaker.ts';
 import { createClaude } from './model/claude/adapter.ts';
+import { modelsInUse } from './model/lifecycle.ts';
 import type { StatedWindow } from './model/limits.ts';
 import { withMeasures } from './model/measured.ts';
 import { loadPrices } from './model/price-file.ts';
 import { withExclusions } from './tools/exclusion.ts';
 import { readMcpConfig } from './tools/mcp/config.ts';
 import { NO_TOOLS, type Toolbox } from './tools/toolbox.ts';
+import { LIVES_EVERY_MS, watchModelLives } from './watch/model-lives.ts';
 import { withProviderNotes } from './watch/provider.ts';
 import { startWorker, type WorkerPorts } from './worker.ts';
 
@@ -52,12 +54,21 @@ export async function setUpWorker(root: Root, limits?: WorkerPorts['limits']) {
     tools,
     ...(limits && { limits }),
   });
+  const lives = watchModelLives({
+    redis: notes,
+    keys: keysOf(0),
+    ask: claude.lifecycle,
+    models: modelsInUse(config),
+    everyMs: limits?.modelLivesEveryMs ?? LIVES_EVERY_MS,
+    log: root.log,
+  });
   const seen = await startConsole(root);
   return {
     ...worker,
     routes: seen?.routes ?? [],
     async stop() {
       await seen?.stop();
+      await lives.stop();
       await worker.stop();
       hidden();
       notes.disconnect();

@@ -11,6 +11,7 @@ import { ALERT_EVERY_MS, ALERT_TAKE_OVER_MS, startAlerter } from './alerts/alert
 import { telegramChannel, webhookChannel } from './alerts/channel.ts';
 import { type Channels, RETRY_MS, SECOND_AFTER_MS } from './alerts/deliver.ts';
 import { REDIS_TROUBLE_MS, watchRedis } from './alerts/redis-trouble.ts';
+import { modelsInUse } from './model/lifecycle.ts';
 import { DEAD_MAN_EVERY_MS } from './watch/dead-man.ts';
 import { startStateGauges } from './watch/gauges.ts';
 import { readinessOf } from './watch/readiness.ts';
@@ -89,6 +90,7 @@ function watchdogPorts(
       providerDownMs: limits?.providerDownMs ?? PROVIDER_DOWN_MS,
       totalDailyTokens: config.TOTAL_DAILY_TOKENS,
       deadLettersMax: config.DEAD_LETTERS_MAX,
+      models: modelsInUse(config),
     },
     links: { trace: config.TRACE_URL_TEMPLATE, runbook: config.RUNBOOK_URL },
     trouble: watchRedis({ channels, log, afterMs: limits?.redisTroubleMs ?? REDIS_TROUBLE_MS }),

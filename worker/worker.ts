@@ -42,6 +42,7 @@ export interface WorkerPorts {
       summaryPatienceMs: number;
       doubtWaitMs: number;
       toolServerDownMs: number;
+      modelLivesEveryMs: number;
     } & BlobLimits &
       OversightLimits &
       StormLimits

@@ -1,6 +1,7 @@
 import type { AllowedIds } from '../../shared/base/config.ts';
 import { addresseeOf, isCommand } from '../../shared/telegram/commands.ts';
 import type { RawMessage } from './raw-message.ts';
+import { mentionsInRich, readRich } from './read-rich.ts';
 
 /** Who may talk to the bot, and what counts as talking to it. */
 export interface Gate {
@@ -48,24 +49,36 @@ export function isGuest(
 }
 
 /** Whether a command names another bot. Without a name of our own, every command is ours. */
-export function isForAnother({ text }: RawMessage, { name }: Gate['bot']): boolean {
-  const addressee = typeof text === 'string' ? addresseeOf(text) : undefined;
+export function isForAnother(message: RawMessage, { name }: Gate['bot']): boolean {
+  const addressee = addresseeOf(textOf(message));
   return addressee !== undefined && name !== undefined && addressee.toLowerCase() !== name.toLowerCase();
 }
 
 /**
- * Whether a message of a group is for the bot: a command, a reply to the bot, or a mention in the text or the caption.
+ * Whether a message of a group is for the bot: a command, a reply to the bot, or a mention in the text, the caption or
+ * anywhere in a rich message.
  * Only the server's marks count as mentions: a name inside code or a link is none. Without a name of our own, every
  * mention counts: what we cannot tell apart is answered rather than lost.
  */
 export function isAddressed(message: RawMessage, chatId: number, { answersAll, bot }: Gate): boolean {
   if (answersAll === 'everyone' || answersAll.has(chatId)) return true;
-  if (typeof message.text === 'string' && isCommand(message.text)) return true;
+  if (isCommand(textOf(message))) return true;
   return (
     isReplyTo(message, bot.id) ||
     mentions(message.text, message.entities, bot) ||
-    mentions(message.caption, message.caption_entities, bot)
+    mentions(message.caption, message.caption_entities, bot) ||
+    mentionsInRich(message.rich_message, (mention) => isOurName(mention, bot))
   );
+}
+
+/** A command may stand in the text, or in the first line of a rich message. */
+function textOf({ text, rich_message: rich }: RawMessage): string {
+  return typeof text === 'string' ? text : readRich(rich).text;
+}
+
+function isOurName({ type, username, user }: Record<string, unknown>, { id, name }: Gate['bot']): boolean {
+  if (type === 'text_mention') return (user as RawEntity['user'])?.id === id;
+  return name === undefined || String(username).replace(/^@/, '').toLowerCase() === name.toLowerCase();
 }
 
 function isReplyTo({ reply_to_message: replied }: RawMessage, botId: number): boolean {

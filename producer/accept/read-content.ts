@@ -3,7 +3,7 @@ import type { InboundMessage } from '../../shared/flow/message.ts';
 import { type RawMessage, wellFormed } from './raw-message.ts';
 import { fileOf, MOVING } from './read-file.ts';
 import { inWords, mediaInWords } from './read-kinds.ts';
-import { richText } from './read-rich.ts';
+import { type RichContent, readRich } from './read-rich.ts';
 import { soundOf } from './read-sound.ts';
 import { SERVICE_FIELDS } from './service-fields.ts';
 
@@ -35,13 +35,19 @@ export function contentOf(message: RawMessage, textMaxChars: number): InboundMes
     const words = caption === '' ? {} : { text: capped(caption, textMaxChars) };
     return { kind: 'unsupported', what: spoken.what, ...words, ...heard };
   }
-  const described = inWords(message) ?? unseen(message, caption) ?? richText(message.rich_message);
-  if (described !== '') return { kind: 'text', text: capped(described, textMaxChars) };
+  const described = inWords(message) ?? unseen(message, caption);
+  if (described !== undefined) return { kind: 'text', text: capped(described, textMaxChars) };
+  const rich = readRich(message.rich_message);
+  if (rich.text !== '') return { kind: 'text', ...richOf(rich, textMaxChars) };
   const what = UNSUPPORTED.find((kind) => kind in message);
   if (what !== undefined) return { kind: 'unsupported', what };
   // A blank text is nothing to answer. What is neither that nor a service message is new to us, and somebody wrote it.
   const isNobodys = 'text' in message || SERVICE_FIELDS.some((field) => field in message);
   return isNobodys ? undefined : { kind: 'unsupported', what: 'unknown' };
+}
+
+function richOf({ text, files, sound }: RichContent, textMaxChars: number) {
+  return { text: capped(wellFormed(text), textMaxChars), ...(files.length > 0 && { files }), ...(sound && { sound }) };
 }
 
 /** A video without a thumbnail: the model learns that there is one. */

@@ -4,7 +4,7 @@ import type { InboundMessage } from '../../shared/flow/message.ts';
 import { lineOf, type RawMessage, wellFormed } from './raw-message.ts';
 import { fileOf } from './read-file.ts';
 import { inWords, mediaInWords } from './read-kinds.ts';
-import { richText } from './read-rich.ts';
+import { readRich } from './read-rich.ts';
 
 type Fields = Record<string, unknown>;
 
@@ -26,7 +26,7 @@ function answeredBy(message: RawMessage, botId: number): InboundMessage['answers
   if (replied === undefined || 'forum_topic_created' in replied) return undefined;
   const quote = isFields(message.quote) ? written(message.quote.text) : '';
   const text = quote === '' ? said(replied) : quote;
-  const file = fileOf(replied);
+  const file = fileOf(replied) ?? readRich(replied.rich_message).files[0];
   const from = isFields(replied.from) ? replied.from : undefined;
   const by =
     from?.id === botId
@@ -43,7 +43,7 @@ function answeredBy(message: RawMessage, botId: number): InboundMessage['answers
 
 function said(replied: Fields): string {
   const { text, caption, rich_message: rich } = replied;
-  const words = [written(text), written(caption), richText(rich)].find((each) => each !== '');
+  const words = [written(text), written(caption), readRich(rich).text].find((each) => each !== '');
   return words ?? inWords(replied) ?? mediaInWords(replied) ?? '';
 }
 

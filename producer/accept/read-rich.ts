@@ -1,29 +1,57 @@
 import { isFields } from '../../shared/base/fields.ts';
+import type { InboundFile, Sound } from '../../shared/flow/message.ts';
+import { fileOf } from './read-file.ts';
+import { inWords, mediaInWords } from './read-kinds.ts';
+import { soundOf } from './read-sound.ts';
+
+type Fields = Record<string, unknown>;
+
+/** What a rich message says, in words, and what is to be seen and heard in it. */
+export interface RichContent {
+  /** Empty when there is nothing to read. */
+  text: string;
+  files: InboundFile[];
+  /** The first recording; any other is only named. */
+  sound: Sound | undefined;
+}
 
 /** Deeper than Telegram allows. */
 const DEPTH_MAX = 40;
+/** As many as an album has. */
+const FILES_MAX = 10;
+/** What a block holds besides words, by the block's type, under the name that it has in a message of its own. */
+const MEDIA: Readonly<Record<string, string>> = {
+  photo: 'photo',
+  video: 'video',
+  animation: 'animation',
+  document: 'document',
+  audio: 'audio',
+  voice_note: 'voice',
+};
 
 /**
- * The text of an inbound rich message: Premium users write them, and pasted web pages become one. Blocks are lines,
- * items have bullets, rows of tables have bars, code has fences. Of what we do not know its texts are read. Pure,
- * total.
+ * Reads an inbound rich message: Premium users write them, and pasted web pages become one. Blocks are lines, items have
+ * bullets, rows of tables have bars, code has fences. Pictures, files and recordings are named where they stand. Of what
+ * we do not know its texts are read. Pure, total.
  */
-export function richText(message: unknown): string {
+export function readRich(message: unknown): RichContent {
+  const read: RichContent = { text: '', files: [], sound: undefined };
   const blocks = isFields(message) ? message.blocks : undefined;
-  return Array.isArray(blocks) ? lines(blocks, 0).join('\n').trim() : '';
+  if (Array.isArray(blocks)) read.text = lines(blocks, 0, read).join('\n').trim();
+  return read;
 }
 
-function lines(blocks: readonly unknown[], depth: number): string[] {
-  return depth > DEPTH_MAX ? [] : blocks.flatMap((block) => (isFields(block) ? linesOf(block, depth) : []));
+function lines(blocks: readonly unknown[], depth: number, read: RichContent): string[] {
+  return depth > DEPTH_MAX ? [] : blocks.flatMap((block) => (isFields(block) ? linesOf(block, depth, read) : []));
 }
 
-function linesOf(block: Record<string, unknown>, depth: number): string[] {
+function linesOf(block: Fields, depth: number, read: RichContent): string[] {
   const { type, text, language, items, cells, summary, blocks, caption, expression } = block;
   switch (type) {
     case 'pre':
       return [`\`\`\`${plain(language)}`, plain(text), '```'];
     case 'list':
-      return list(items, depth);
+      return list(items, depth, read);
     case 'table':
       return rows(cells);
     case 'divider':
@@ -32,20 +60,38 @@ function linesOf(block: Record<string, unknown>, depth: number): string[] {
       return [`$$${plain(expression)}$$`];
     default:
       return [
-        ...[summary, text].map(plain).filter((line) => line !== ''),
-        ...(Array.isArray(blocks) ? lines(blocks, depth + 1) : []),
+        ...[mediumIn(block, read), summary, text].map((each) => plain(each)).filter((line) => line !== ''),
+        ...(Array.isArray(blocks) ? lines(blocks, depth + 1, read) : []),
         ...(isFields(caption) ? [plain(caption.text)].filter((line) => line !== '') : []),
       ];
   }
 }
 
-function list(items: unknown, depth: number): string[] {
+/** The medium of a block in words, which is kept where there is room for it; empty for other blocks. */
+function mediumIn({ type, location, ...block }: Fields, read: RichContent): string {
+  if (type === 'map' && isFields(location)) return inWords({ location }) ?? '';
+  const kind = typeof type === 'string' ? MEDIA[type] : undefined;
+  if (kind === undefined) return '';
+  const medium = { [kind]: block[String(type)] };
+  const words = mediaInWords(medium) ?? '';
+  const file = fileOf(medium);
+  const heard = soundOf(medium);
+  if (heard !== undefined && read.sound === undefined) {
+    read.sound = { ...heard.sound, kind: heard.what };
+    return words;
+  }
+  if (file === undefined || read.files.length >= FILES_MAX) return words && `${words.slice(0, -1)}; left out)`;
+  read.files.push(file);
+  return words;
+}
+
+function list(items: unknown, depth: number, read: RichContent): string[] {
   if (!Array.isArray(items)) return [];
   return items.flatMap((item: unknown) => {
     if (!isFields(item) || !Array.isArray(item.blocks)) return [];
     const task = item.has_checkbox === true ? `[${item.is_checked === true ? 'x' : ' '}] ` : '';
     const marker = typeof item.label === 'string' && item.label !== '' ? item.label : '-';
-    const [first = '', ...others] = lines(item.blocks, depth + 1);
+    const [first = '', ...others] = lines(item.blocks, depth + 1, read);
     return [`${marker} ${task}${first}`, ...others.map((line) => `  ${line}`)];
   });
 }
@@ -64,4 +110,16 @@ function plain(text: unknown, depth = 0): string {
   if (Array.isArray(text)) return text.map((each) => plain(each, depth + 1)).join('');
   if (!isFields(text)) return '';
   return plain(text.text ?? text.alternative_text ?? text.expression, depth + 1);
+}
+
+/** Whether anything in a rich message is a mention that fits: the server's marks alone are mentions. Pure, total. */
+export function mentionsInRich(message: unknown, fits: (mention: Fields) => boolean): boolean {
+  return isFields(message) && hasMention(message.blocks, fits, 0);
+}
+
+function hasMention(part: unknown, fits: (mention: Fields) => boolean, depth: number): boolean {
+  // Blocks and texts are nested in each other.
+  if (depth > 2 * DEPTH_MAX || typeof part !== 'object' || part === null) return false;
+  const isMention = isFields(part) && (part.type === 'mention' || part.type === 'text_mention');
+  return (isMention && fits(part)) || Object.values(part).some((each) => hasMention(each, fits, depth + 1));
 }

@@ -17,6 +17,8 @@ export type Cause =
   | 'tools-omitted'
   | 'tool-server'
   | 'provider'
+  | 'model-retires'
+  | 'model-gone'
   | 'no-poll'
   | 'no-delivery'
   | 'conflict'

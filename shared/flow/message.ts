@@ -26,6 +26,8 @@ const file = z.object({
 
 /** Something in which somebody may speak, which Telegram stores for us. */
 const sound = z.object({
+  /** Its kind, where the message does not say it: `voice`, `audio` or `video_note`. */
+  kind: z.string().optional(),
   fileId: z.string().min(1),
   name: z.string().optional(),
   mediaType: z.string().optional(),
@@ -72,7 +74,13 @@ const schema = z
     /** Who wrote it first, where it was forwarded. */
     forwardedFrom: z.string().optional(),
     content: z.discriminatedUnion('kind', [
-      z.object({ kind: z.literal('text'), text: z.string().min(1) }),
+      /** The files and the recording of a rich message are named in its text, too: an earlier worker reads that alone. */
+      z.object({
+        kind: z.literal('text'),
+        text: z.string().min(1),
+        files: z.array(file).optional(),
+        sound: sound.optional(),
+      }),
       /** A photo or a file, with its caption, which may be empty. It is downloaded only when it is answered. */
       z.object({ kind: z.literal('file'), text: z.string(), file, sound: sound.optional() }),
       /**

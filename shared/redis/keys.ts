@@ -35,6 +35,8 @@ export interface Keys {
   readonly alertingLock: string;
   /** Hash: how calls to the model succeed and fail. Used in shard 0 only. */
   readonly provider: string;
+  /** Hash: where each model is in its life, as the endpoint states it. Used in shard 0 only. */
+  readonly models: string;
   /** Sorted set of the chats that overflowed lately, and the hash of the storm that they make. Used in shard 0 only. */
   readonly overflows: string;
   readonly storm: string;
@@ -179,6 +181,7 @@ export function keysOf(shard: number): Keys {
     alerting: `${tag}:alerting`,
     alertingLock: `${tag}:alerting-lock`,
     provider: `${tag}:provider`,
+    models: `${tag}:models`,
     workers: `${tag}:workers`,
     checked: `${tag}:checked`,
     overflows: `${tag}:overflows`,

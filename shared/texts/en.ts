@@ -131,6 +131,8 @@ export const EN = {
   },
   modelIs: (name: string) => `This chat uses ${name}.`,
   modelSet: (name: string) => `From the next message on, this chat uses ${name}.`,
+  modelGone: (gone: string, now: string) =>
+    `The model ${gone} is no longer available, so this chat uses ${now} from now on. To choose another one, write /model.`,
   modelUnknown: (names: readonly string[]) => `I can use only these models here: ${names.join(', ')}.`,
   languageIs: 'I write my notices in English here. This does not change the language of answers.',
   languageUnknown: (names: readonly string[]) => `I know only these languages: ${names.join(', ')}, or auto.`,

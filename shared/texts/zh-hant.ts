@@ -114,6 +114,7 @@ export const ZH_HANT: Texts = {
   },
   modelIs: (name) => `這個聊天室使用 ${name}。`,
   modelSet: (name) => `從下一則訊息起，這個聊天室使用 ${name}。`,
+  modelGone: (gone, now) => `模型 ${gone} 已無法使用，這個聊天室從現在起改用 ${now}。想換別的模型，請輸入 /model。`,
   modelUnknown: (names) => `在這裡我只能使用這些模型：${names.join('、')}。`,
   languageIs: '我在這裡用繁體中文寫通知。這不會改變回答的語言。',
   languageUnknown: (names) => `我只會這些語言：${names.join('、')}，或 auto。`,

@@ -1,9 +1,11 @@
 /** What can happen to the provider of the model. */
 import { setTimeout as pause } from 'node:timers/promises';
+import { chatKey } from '../../shared/redis/keys.ts';
 import { randomInt } from '../fixture/random.ts';
 import type { Reaction } from '../stand-in/claude/reaction.ts';
 import { killGateway } from './gateway-scenarios.ts';
 import { type Scenario, type Stage, untilShare } from './scenario.ts';
+import { FIRST_CHAT, questionOf } from './traffic.ts';
 
 const PACE_MS = 15;
 const BROWNOUT_MS = 3_000;
@@ -135,5 +137,48 @@ const guarded: Scenario = {
   },
 };
 
+const CHOSEN = 'claude-haiku-4-5-20251001';
+const UNKNOWN: readonly Reaction[] = [
+  { do: 'error', status: 404, type: 'not_found_error', message: `model: ${CHOSEN}` },
+  { do: 'raw', status: 404, headers: { 'content-type': 'text/html' }, body: '<html><h1>404 Not Found</h1></html>' },
+];
+
+const forgetful: Scenario = {
+  name: 'claude-forgets-model',
+  about:
+    'every chat has chosen another model, and now and then one call of it is answered with 404, while a gateway is killed: each message is answered, and nobody hears of it',
+  traffic: { messages: 100, chats: 16 },
+  env: { MODELS: CHOSEN },
+  async play(stage) {
+    const { world, traffic, random } = stage;
+    for (let at = 0; at < 16; at++) await world.peek.hset(world.keys.chat(chatKey(FIRST_CHAT + at)), 'model', CHOSEN);
+    let hit: string | undefined;
+    let strays = 0;
+    world.claude.react((call) => {
+      const question = questionOf(call);
+      if (hit === question) hit = undefined;
+      else if (hit === undefined && random() < 0.3) {
+        hit = question;
+        return UNKNOWN[strays++ % UNKNOWN.length];
+      }
+      return undefined;
+    });
+    await Promise.all([world.fleet.start(), world.fleet.start()]);
+    const pouring = traffic.pour({ everyMs: 4 * PACE_MS });
+    await untilShare(stage, 0.5);
+    await killGateway(stage);
+    await pouring;
+    if (strays === 0) throw new Error('No call was answered with 404.');
+  },
+};
+
 /** Everything about the provider. */
-export const CLAUDE_SCENARIOS: readonly Scenario[] = [mixed, away, hanging, unauthorized, overflowing, guarded];
+export const CLAUDE_SCENARIOS: readonly Scenario[] = [
+  mixed,
+  away,
+  hanging,
+  unauthorized,
+  overflowing,
+  guarded,
+  forgetful,
+];

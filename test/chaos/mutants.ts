@@ -185,6 +185,18 @@ export const MUTANTS: readonly Mutant[] = [
     violates: 'I8',
   },
   {
+    name: 'a model is gone by one 404',
+    mutations: [
+      {
+        file: 'worker/ask/second-witness.ts',
+        from: 'if (doubted.includes(refusal)) return undefined;',
+        to: 'return undefined;',
+      },
+    ],
+    scenario: 'claude-forgets-model',
+    violates: 'I8',
+  },
+  {
     name: 'a dead poller is known by time alone',
     mutations: [
       {

@@ -21,6 +21,7 @@ const LONGEST = [
   'reminders-crash',
   'stop-killed',
   'forwards',
+  'models',
 ];
 
 /** Starts the longest suites first, and then goes by what Jest knows. */

@@ -17,6 +17,8 @@ const CLI = 'worker/cli/main.ts';
 
 eachInWorld();
 
+const DAY_MS = 24 * 3600_000;
+
 function cli(args: readonly string[], env: Record<string, string> = world.env, input?: string) {
   return runFile(CLI, args, env, input === undefined ? {} : { input });
 }
@@ -34,6 +36,7 @@ test('check tries every connection and starts nothing', async () => {
     ['groups', true],
     ['alerts', true],
     ['model', true],
+    ['lifecycle of claude-opus-5-5', true],
   ]);
   expect(world.telegram.calls.map(({ method }) => method)).toEqual(['getMe', 'getWebhookInfo', 'sendChatAction']);
   expect(world.claude.calls).toHaveLength(1);
@@ -45,6 +48,29 @@ test('check tries every connection and starts nothing', async () => {
   expect(blobs).toBe(`${world.blobFolder}, takes files; workers on other machines need the same`);
   expect(alerts).toBe("the operator's chat can be written to; no second channel (ALERT_WEBHOOK_URL)");
   expect(model).toMatch(/window \d+ tokens; a call of a few tokens went through$/);
+});
+
+test('check says how long each model lives that a setting names, and fails for one that is retired', async () => {
+  const [soon, later] = [new Date(Date.now() + 9.5 * DAY_MS), new Date(Date.now() - DAY_MS)];
+  world.claude.lives
+    .set('soon', { lifecycle: 'deprecated', retires_at: soon.toISOString() })
+    .set('late', { lifecycle: 'deprecated', retires_at: later.toISOString() })
+    .set('odd', { lifecycle: 'eternal', retires_at: 'soon' })
+    .set('gone', { lifecycle: 'retired', retires_at: later.toISOString() });
+  const named = { MODELS: 'soon,late,odd', COMPACTION_MODEL: 'soon', FALLBACK_MODEL: 'odd' };
+  const sound = await cli(['check'], { ...world.env, ...named });
+  expect(sound.code).toBe(0);
+  expect(sound.stdout.split('\n').filter((line) => line.includes('lifecycle'))).toEqual([
+    'ok     lifecycle of claude-opus-5-5: MODEL; active',
+    'ok     lifecycle of odd: FALLBACK_MODEL, MODELS; the endpoint does not say',
+    `advice lifecycle of soon: COMPACTION_MODEL, MODELS; deprecated, to be retired on ${soon.toISOString().slice(0, 10)}, in 10 days`,
+    `advice lifecycle of late: MODELS; deprecated, to be retired on ${later.toISOString().slice(0, 10)}, which has passed`,
+  ]);
+  const failing = await cli(['check'], { ...world.env, FALLBACK_MODEL: 'gone' });
+  expect(failing.code).toBe(1);
+  expect(failing.stdout).toMatch(
+    /FAILED lifecycle of gone: FALLBACK_MODEL; retired, calls of it fail; name another model/,
+  );
 });
 
 test('check names what is wrong with an endpoint, a Redis or a chat that answers but does not work', async () => {

@@ -26,6 +26,25 @@ test('marks of Markdown are shown as entities, and the notification has no marks
   });
 });
 
+test('marks beside Chinese punctuation are shown as entities, and not as asterisks', async () => {
+  const [message] = await answered('**重點：**請先備份。這是**重要。**請看**（括號）**與*注意：*請');
+  expect(message).toMatchObject({
+    text: '重點：請先備份。這是重要。請看（括號）與注意：請',
+    entities: [
+      { type: 'bold', offset: 0, length: 3 },
+      { type: 'bold', offset: 10, length: 3 },
+      { type: 'bold', offset: 15, length: 4 },
+      { type: 'italic', offset: 20, length: 3 },
+    ],
+  });
+});
+
+test('marks beside Chinese punctuation are marks in a rich message, too', async () => {
+  const [message] = await answered(`**重點：**請\n\n${TABLE}`);
+  expect(JSON.stringify(message?.rich)).toMatch(/"bold".*重點：/);
+  expect(JSON.stringify(message?.rich)).not.toContain('**');
+});
+
 test('a table is a rich message, whose notification is its text', async () => {
   const [message] = await answered(TABLE);
   expect(message?.rich).toEqual([

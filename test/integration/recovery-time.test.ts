@@ -100,6 +100,18 @@ test('a summariser that stays overloaded is replaced by the fallback model, and 
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', recoveries: 1, session });
 });
 
+test.each([
+  ['with', { FALLBACK_MODEL: 'claude-haiku-4-5' }],
+  ['without', {}],
+])('a COMPACTION_MODEL that is retired costs no chat its session, %s a fallback', async (_, env) => {
+  const own = { ...world.env, COMPACTION_MODEL: 'claude-old', ...env };
+  world.claude.lives.set('claude-old', { lifecycle: 'retired' });
+  gateway = await startGateway({ ...world, env: own });
+  const session = await givenHistory(60);
+  world.telegram.say(CHAT, 'Still there?');
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', recoveries: 1, session });
+});
+
 test('a long summary that was cut is used, and says that it was cut', async () => {
   gateway = await startGateway(world);
   const session = await givenHistory(60);

@@ -71,6 +71,7 @@ function watch(log = createLogger('silent'), everyMs = 100, deadMan?: { url: str
         providerDownMs: 60_000,
         totalDailyTokens: 1_000,
         deadLettersMax: 1_000,
+        models: new Map(),
       },
       trouble: watchRedis({ channels: [], log, afterMs: 60_000 }),
       ...(deadMan && { deadMan }),

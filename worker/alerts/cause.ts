@@ -15,6 +15,8 @@ export interface CauseRule {
   endsBy: 'watch' | 'alert' | 'quiet' | 'fact';
   /** Whether each occurrence is named and not only counted: only the operator is notified of it, or it cost a history. */
   namesEach?: true;
+  /** Whether it tells of what is to come: then nothing is wrong yet, and the operator is not reminded of it. */
+  isAhead?: true;
 }
 
 /** The causes of incidents: one incident at a time for each cause and key, for the whole installation. */
@@ -104,6 +106,19 @@ export const CAUSES: Readonly<Record<Cause, CauseRule>> = {
     todo: '',
     over: 'the model endpoint answers again, or nobody has asked it for a while.',
     endsBy: 'watch',
+  },
+  'model-retires': {
+    title: 'A model is to be retired',
+    todo: 'Name another model in the setting.',
+    over: 'no setting names the model any more, or its date has moved.',
+    endsBy: 'watch',
+    isAhead: true,
+  },
+  'model-gone': {
+    title: 'A model that chats chose is gone',
+    todo: 'Take it out of MODELS, so that nobody chooses it again.',
+    over: 'no more chats find their model gone.',
+    endsBy: 'quiet',
   },
   'no-poll': {
     title: 'Nobody polls Telegram',

@@ -1,4 +1,5 @@
 import type { ChatKey, EntryId } from '../../shared/redis/keys.ts';
+import { dayOfRetirement, type Lifecycle } from '../model/lifecycle.ts';
 import { PROVIDER_SAID, type ProviderTrouble } from '../model/provider-trouble.ts';
 import type { Condition } from './incident.ts';
 
@@ -65,6 +66,18 @@ export function providerAlert(
     level: why,
     sinceMs,
   };
+}
+
+/** The level at which a model is retired, and no longer only to be. */
+export const RETIRED = 'retired';
+
+/** A model in use that its provider retires, or has retired; one incident for each model and date. */
+export function retirementCondition(model: string, settings: readonly string[], life: Lifecycle): Condition {
+  const day = life.retiresAtMs === undefined ? undefined : dayOfRetirement(life.retiresAtMs);
+  const about = { cause: 'model-retires' as const, key: day === undefined ? model : `${model} ${day}` };
+  const named = `The model ${model} (${settings.join(', ')})`;
+  if (life.stage === 'retired') return { ...about, level: RETIRED, text: `${named} is retired: calls of it fail.` };
+  return { ...about, text: `${named} is to be retired; the day that is announced is ${day}. Then calls of it fail.` };
 }
 
 /** No process polls Telegram for messages. */

@@ -164,8 +164,9 @@ export function dueNotice(incident: Incident, nowMs: number): NoticeKind | undef
   if (notified.level !== incident.level && sinceMs >= NAMING_GAP_MS) return 'changed';
   if (incident.unnamed.length > 0 && sinceMs >= NAMING_GAP_MS) return 'spread';
   if (hasSpread(incident, notified) && sinceMs >= SPREAD_GAP_MS) return 'spread';
-  const isWatched = CAUSES[incident.cause].endsBy === 'watch' || CAUSES[incident.cause].endsBy === 'alert';
-  return isWatched && sinceMs >= (REMINDERS_MS[Math.min(notified.reminders, 3)] ?? 0) ? 'lasts' : undefined;
+  const { endsBy, isAhead } = CAUSES[incident.cause];
+  const isReminded = (endsBy === 'watch' || endsBy === 'alert') && isAhead === undefined;
+  return isReminded && sinceMs >= (REMINDERS_MS[Math.min(notified.reminders, 3)] ?? 0) ? 'lasts' : undefined;
 }
 
 /** The incident after the operator was notified. */

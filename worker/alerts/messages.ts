@@ -112,6 +112,16 @@ export function failedAlert(attempt: Attempt, reason: string, detail: string): A
   };
 }
 
+/** A model that chats chose, and that the endpoint does not know although it answers by another one. */
+export function modelGoneAlert(attempt: Attempt, gone: string, now: string): Alert {
+  return {
+    cause: 'model-gone',
+    key: gone,
+    ...whereOf(attempt),
+    text: `The endpoint does not know the model ${gone} any more, which chat ${attempt.chat} had chosen. The chat goes on with ${now}, and its user was told. Trace ${traceIdOf(attempt.traceparent)}`,
+  };
+}
+
 /** A conclusion that Telegram rejects: only the operator can be notified. */
 export function undeliverableAlert(attempt: Attempt, why: string): Alert {
   return {

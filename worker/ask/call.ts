@@ -21,7 +21,7 @@ import { asShown } from '../session/overlay.ts';
 import { type LogRecord, startsTurn } from '../session/record.ts';
 import { view } from '../session/view.ts';
 import type { RoundPorts } from '../tools/round.ts';
-import { type FillMessages, sendOrFallBack } from './fallback.ts';
+import { type Fetched, type FillMessages, sendOrFallBack } from './fallback.ts';
 
 /** What a model call works with. */
 export interface CallPorts extends RoundPorts {
@@ -54,7 +54,7 @@ export interface Sent {
 
 /** What a call came to. */
 export type Called = { sent: Sent } & (
-  | { ok: true; answer: ModelAnswer; byFallback: boolean }
+  | { ok: true; answer: ModelAnswer; byFallback: boolean; isSeconded?: true | undefined }
   | { ok: false; failure: Failure; isRepaired: boolean }
 );
 
@@ -96,12 +96,16 @@ export async function callModel(ports: CallPorts, call: Call, signal: AbortSigna
     signal,
   );
   await recordRepairs(ports, attempt, result.repairs);
+  await recordBesides(ports, attempt, result.besides);
   if (!result.ok && result.spent)
     await attempt.write('', [
       auditCommand(attempt, failedCallEvent('answer', ports.settings.modelName, result)),
       ...usageCommands(attempt, ports.settings.modelName, result.spent, ports.settings.prices),
     ]);
-  if (result.ok) return { ok: true, answer: result.answer, byFallback: result.byFallback, sent };
+  if (result.ok) {
+    const { answer, byFallback, isSeconded } = result;
+    return { ok: true, answer, byFallback, isSeconded, sent };
+  }
   return { ok: false, failure: result.failure, isRepaired: result.repairs.length > 0, sent };
 }
 
@@ -166,6 +170,16 @@ async function recordRepairs(ports: CallPorts, attempt: Attempt, repairs: ModelR
   for (const { rule, what } of repairs) ports.instruments.telemetry.count(METRIC.repairs, { rule, what });
   const kept: readonly Repair[] = repairs.slice(0, REPAIRS_KEPT);
   await attempt.write('', [auditCommand(attempt, { event: 'request.repaired', repairs: kept })]);
+}
+
+/** Of a model and its fallback, both may have been billed: the result holds the cost of one. */
+async function recordBesides(ports: CallPorts, attempt: Attempt, besides: Fetched['besides']): Promise<void> {
+  if (besides === undefined) return;
+  const { model, usage } = besides;
+  await attempt.write('', [
+    auditCommand(attempt, { event: 'model.answered', purpose: 'retry', model, ...usage }),
+    ...usageCommands(attempt, model, usage, ports.settings.prices),
+  ]);
 }
 
 /**

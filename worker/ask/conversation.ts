@@ -16,6 +16,7 @@ import { startsTurn, type UserRecord } from '../session/record.ts';
 import { finishRound, openCalls } from '../tools/round.ts';
 import { answered, costCommands, earlierWords, isCalm, isCut } from './answer.ts';
 import { type Called, type CallPorts, callModel, countExactly } from './call.ts';
+import { leaveGoneModel } from './model-gone.ts';
 import { type FailedCall, react, waitOrFail } from './on-failure.ts';
 import { openSession, pendingRecord } from './open-session.ts';
 import { progressed, recordRound } from './recorded-round.ts';
@@ -82,14 +83,17 @@ export async function askModel(
     }
     const messageTokens = newestTokens(opened, calibration);
     const callRoom = chatRoom(windowTokens, learntTokens, budgetFor(settings, messageTokens));
-    const now = { ...about, callRoom, messageTokens, opened, attempt };
+    const asked = { ...about, callRoom, messageTokens, opened, attempt };
     const wordsOnly = round >= settings.toolRoundsMax;
-    const called = await callModel(ports, { ...now, room: callRoom, calibration, onText, wordsOnly }, signal);
+    const called = await callModel(ports, { ...asked, room: callRoom, calibration, onText, wordsOnly }, signal);
+    if (called.ok) attempt = await leaveGoneModel(settings, attempt);
+    const now = { ...asked, attempt };
     if (!called.ok) return reactTo(ports, now, called, time);
     const hidden = failureOf(ports, now, called.answer, round);
     if (hidden) {
       await attempt.write('', costCommands(attempt, called.answer, settings.prices, 'retry'));
-      return reactTo(ports, now, { ...called, failure: hidden, isRepaired: false }, time);
+      const failure = called.isSeconded ? { ...hidden, isSeconded: called.isSeconded } : hidden;
+      return reactTo(ports, now, { ...called, failure, isRepaired: false }, time);
     }
     if (!goesOn(called.answer, round, settings)) {
       const files = attempt.rounds > 0 ? await ports.files.of(attempt) : [];

@@ -8,6 +8,7 @@ import { isOverBudget } from '../model/errors/failure.ts';
 import type { Overflow, RecoverPorts, Recovery } from '../recovery/effects.ts';
 import type { Trigger } from '../recovery/policy.ts';
 import { recover } from '../recovery/recover.ts';
+import { setChoiceAside } from './model-gone.ts';
 import { isOutage, noteWait, waitOut } from './outage.ts';
 import { askOnceMore } from './second-witness.ts';
 import type { TurnTime } from './time.ts';
@@ -26,6 +27,8 @@ export async function react(ports: RecoverPorts, failedCall: FailedCall, time: T
   if (isOverBudget(failure.reason)) return overBudget(attempt, failure.reason);
   const again = await askOnceMore(ports.settings, attempt, failure, failedCall);
   if (again) return again;
+  const aside = await setChoiceAside(ports.settings, attempt, failure);
+  if (aside) return aside;
   if (failure.kind === 'terminal')
     return failed(attempt, failure.reason, attempt.texts.misconfigured, `status ${failure.status ?? 'none'}`);
   if (failure.kind !== 'transient') return recoverFrom(ports, failedCall, failure.kind, time);

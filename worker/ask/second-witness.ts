@@ -4,7 +4,7 @@ import type { Decision } from '../lane/verdict.ts';
 import type { Failure, FailureKind } from '../model/errors/failure.ts';
 
 /** The turn's field that lists the refusals that were met once, so far, by kind and tool round. */
-const DOUBTED = 'doubted';
+export const DOUBTED = 'doubted';
 /** What these lead to takes nothing from a chat. */
 const COSTS_NOTHING: ReadonlySet<FailureKind> = new Set<FailureKind>(['transient', 'fit', 'output']);
 /** A request that we count as this much of the window, or more, may well be too long: our own count agrees. */
@@ -18,12 +18,12 @@ const AGREES_SHARE = 0.8;
  * Returns nothing when the refusal is to be believed. Contract: throws `FencedError`, or what Redis throws.
  */
 export async function askOnceMore(
-  settings: Pick<Settings, 'doubtWaitMs' | 'fallbackModel'>,
+  settings: Pick<Settings, 'doubtWaitMs'>,
   attempt: Attempt,
   failure: Failure,
   size: { sentTokens: number; limitTokens: number },
 ): Promise<Decision | undefined> {
-  if (isSeconded(settings, failure, size)) return undefined;
+  if (hasSecond(failure, size)) return undefined;
   const doubted = attempt.field(DOUBTED)?.split(',') ?? [];
   const refusal = `${failure.kind}@${attempt.rounds}`;
   if (doubted.includes(refusal)) return undefined;
@@ -32,13 +32,10 @@ export async function askOnceMore(
 }
 
 /** Whether it needs no second observation, or has one. */
-function isSeconded(
-  { fallbackModel }: Pick<Settings, 'fallbackModel'>,
-  { kind, reason }: Failure,
+function hasSecond(
+  { kind, reason, isSeconded }: Failure,
   { sentTokens, limitTokens }: { sentTokens: number; limitTokens: number },
 ): boolean {
-  if (COSTS_NOTHING.has(kind) || reason.startsWith('counted_')) return true;
-  // Another model was asked as well.
-  if (kind === 'refusal') return fallbackModel !== undefined;
+  if (isSeconded === true || COSTS_NOTHING.has(kind) || reason.startsWith('counted_')) return true;
   return kind === 'token' && sentTokens >= limitTokens * AGREES_SHARE;
 }

@@ -1,10 +1,13 @@
 import type { Config } from '../../shared/base/config.ts';
 import { createClaude } from '../model/claude/adapter.ts';
 import { openClient } from '../model/claude/client.ts';
+import { askLifecycle } from '../model/claude/stated-lifecycle.ts';
+import { dayOfRetirement, type Lifecycle, modelsInUse } from '../model/lifecycle.ts';
 import { PROVIDER_SAID, providerTroubleOf } from '../model/provider-trouble.ts';
 import type { Finding } from './finding.ts';
 
 const MODEL_DEADLINE_MS = 10_000;
+const DAY_MS = 24 * 3600_000;
 const CALL_DEADLINE_MS = 30_000;
 /** Enough for a word of most models. */
 const CALL_TOKENS = 16;
@@ -27,6 +30,30 @@ async function statedWindow(config: Config): Promise<string> {
   } catch {
     return 'the endpoint does not say what it is';
   }
+}
+
+/** Asks how long each model lives that a setting names. A retired one fails every call, so it fails the check. */
+export async function checkLives(config: Config, nowMs = Date.now()): Promise<Finding[]> {
+  const client = await openClient({ apiKey: config.ANTHROPIC_API_KEY, baseURL: config.ANTHROPIC_BASE_URL });
+  return Promise.all(
+    [...modelsInUse(config)].map(async ([model, settings]) => {
+      const life = await askLifecycle(client, model).catch(() => undefined);
+      return { part: `lifecycle of ${model}`, ...judgeLife(life, settings.join(', '), nowMs) };
+    }),
+  );
+}
+
+function judgeLife(life: Lifecycle | undefined, settings: string, nowMs: number): Omit<Finding, 'part'> {
+  if (life === undefined) return { ok: true, detail: `${settings}; the endpoint does not say` };
+  const { stage, retiresAtMs } = life;
+  if (stage === 'active') return { ok: true, detail: `${settings}; active` };
+  if (stage === 'retired') return { ok: false, detail: `${settings}; retired, calls of it fail; name another model` };
+  if (retiresAtMs === undefined)
+    return { ok: true, isAdvice: true, detail: `${settings}; deprecated, no date of its retirement is stated` };
+  const days = Math.ceil((retiresAtMs - nowMs) / DAY_MS);
+  const when = days > 0 ? `in ${days} days` : 'which has passed';
+  const detail = `${settings}; deprecated, to be retired on ${dayOfRetirement(retiresAtMs)}, ${when}`;
+  return { ok: true, isAdvice: true, detail };
 }
 
 /** Why a call fails; `undefined` when it succeeds, or is refused for something specific to this call. */

@@ -83,7 +83,10 @@ export const REPLIED = 'replied';
  */
 export const OUTAGE_WAITED = 'outageWaitedMs';
 export const OUTAGE_TRIES = 'outageTries';
+/** What a call that goes through ends. */
 export const OUTAGE_FIELDS = [OUTAGE_WAITED, OUTAGE_TRIES] as const;
+/** The turn's field for the model that its chat chose and its endpoint does not know: the usual one is asked instead. */
+export const MODEL_GONE = 'modelGone';
 
 /**
  * State of a part of a reply: `sending` means that an attempt was about to send it, `resent` that a second attempt was.

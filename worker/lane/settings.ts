@@ -14,7 +14,7 @@ export interface Settings extends RoomSettings {
   models: readonly string[];
   /** Prices that override the listed ones. */
   prices: Prices;
-  /** Used when the first model has transient trouble; never for an overflow. */
+  /** Used when the first model has transient trouble, or declines; never for an overflow. */
   fallbackModel: string | undefined;
   compactionModel: string;
   systemPrompt: string;

@@ -16,7 +16,7 @@ export async function summariserOf(ports: RecoverPorts, subject: Subject): Promi
     model: ports.endpoint.model,
     chat: attempt.chat,
     name: ports.settings.compactionModel,
-    fallbackName: ports.settings.fallbackModel,
+    fallbackName: ports.settings.fallbackModel ?? ports.settings.modelName,
     limitTokens: Math.min(windowTokens, room.limitTokens),
     outputTokens: maxOutputTokens ?? Number.POSITIVE_INFINITY,
     summaryTokens: Math.max(1, room.retainedTokens - room.keptTokens),

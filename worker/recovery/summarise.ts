@@ -13,7 +13,7 @@ export interface Summariser {
   /** The chat whose budget pays for the calls. */
   chat?: ChatKey;
   name: string;
-  /** Asked when the first model is in transient trouble. */
+  /** Asked when the first model is in transient trouble, or gone. */
   fallbackName: string | undefined;
   /** The smaller of its own window and the chat's, in tokens. */
   limitTokens: number;
@@ -124,7 +124,8 @@ async function askEither(
   const request = { ...asked, purpose: 'summary' as const, ...(chat !== undefined && { chat }) };
   await beforeCall();
   const first = await model.send(request, signal);
-  if (first.ok || first.failure.kind !== 'transient' || fallbackName === undefined || signal.aborted) return first;
+  const isHelpless = first.ok || (first.failure.kind !== 'transient' && first.failure.reason !== 'not_found');
+  if (isHelpless || fallbackName === undefined || fallbackName === request.model || signal.aborted) return first;
   await beforeCall();
   const second = await model.send({ ...request, model: fallbackName }, signal);
   return second.ok ? second : first;

@@ -4,6 +4,7 @@ import { keysOf } from '../../shared/redis/keys.ts';
 import { REPLIED } from '../lane/attempt.ts';
 import { type Balance, createLedger } from '../lane/ledger.ts';
 import { type Pause, readPauses } from '../lane/pauses.ts';
+import { type ModelSettings, modelsInUse } from '../model/lifecycle.ts';
 import { alertsCheck, providerCheck, telegramCheck } from '../watch/readiness.ts';
 import { conditionsOf, POLL_AGE_MS } from '../watch/rules.ts';
 import { countWorkers, createSnapshotReader, type Snapshot } from '../watch/snapshot.ts';
@@ -49,7 +50,8 @@ export interface Status {
 export type StatusLimits = Pick<
   Config,
   'UNANSWERED_ALERT_MS' | 'TOTAL_DAILY_TOKENS' | 'DEAD_LETTERS_MAX' | 'TELEGRAM_BOT_TOKEN'
->;
+> &
+  ModelSettings;
 
 /** Reads the state of everything. */
 export async function readStatus(source: ReportSource, limits: StatusLimits): Promise<Status> {
@@ -87,7 +89,8 @@ export async function readStatus(source: ReportSource, limits: StatusLimits): Pr
 function ruleLimits(limits: StatusLimits) {
   const { UNANSWERED_ALERT_MS: unansweredMs, TOTAL_DAILY_TOKENS: totalDailyTokens } = limits;
   const deadLettersMax = limits.DEAD_LETTERS_MAX;
-  return { unansweredMs, totalDailyTokens, deadLettersMax, pollAgeMs: POLL_AGE_MS, providerDownMs: 0 };
+  const own = { pollAgeMs: POLL_AGE_MS, providerDownMs: 0, models: modelsInUse(limits) };
+  return { unansweredMs, totalDailyTokens, deadLettersMax, ...own };
 }
 
 function partsOf(now: Snapshot, by: string | null): Pick<Status, 'receiving' | 'provider' | 'alerts'> {

@@ -28,7 +28,7 @@ export function troublesOf(judged: Judged): Trouble[] {
   const { conditions, incidents } = judged;
   const seen = new Set<string>(conditions.map(({ cause }) => cause));
   const open = incidents.filter(
-    ({ isOpen, cause }) => isOpen && cause !== 'paused' && endsWhenMended(cause) && !seen.has(cause),
+    (each) => each.isOpen && !isIntended(each) && endsWhenMended(each.cause) && !seen.has(each.cause),
   );
   return [
     ...ofProcesses(judged),

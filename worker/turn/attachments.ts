@@ -87,8 +87,9 @@ function ownPieces(messages: readonly InboundMessage[], words: ToRead['words']):
 function heardOf(message: InboundMessage, said: string | undefined): Piece[] {
   if (said === undefined) return [];
   const { content } = message;
-  const what = content.kind === 'unsupported' ? content.what : 'video_note';
-  const seconds = soundIn(message)?.seconds;
+  const sound = soundIn(message);
+  const what = content.kind === 'unsupported' ? content.what : (sound?.kind ?? 'video_note');
+  const seconds = sound?.seconds;
   const text = `${SPOKEN[what] ?? 'a recording'}${seconds === undefined ? '' : ` of ${seconds} s`}, as a program wrote it down`;
   return [
     { kind: 'label', text },
@@ -123,6 +124,9 @@ function filesOf({ answers, content }: InboundMessage, at: number): ({ kind: 'fi
   return [
     ...(answers?.file ? [answeredItem(answers.file, `answered${nth}`)] : []),
     ...(own ? [ownItem(own, `content${nth}`, answers?.file !== undefined)] : []),
+    ...(content.kind === 'text' ? (content.files ?? []) : []).map((each, place) =>
+      partOf(each, `content${nth}.${place}`),
+    ),
   ].map((item) => ({ kind: 'file', ...item }));
 }
 
@@ -135,6 +139,11 @@ function ownItem(file: InboundFile, field: string, hasNeighbour: boolean): Item 
   const words = fileInWords(file);
   if (file.thumbnailOf) return { file, field, label: words, isOptional: true, triesMax: OPTIONAL_TRIES };
   return { file, field, label: hasNeighbour ? `attached to this message: ${words}` : undefined, isOptional: false };
+}
+
+/** A file of a rich message, which is answered without it if need be: the message has words, too. */
+function partOf(file: InboundFile, field: string): Item {
+  return { file, field, label: `in this message: ${fileInWords(file)}`, isOptional: true, triesMax: OPTIONAL_TRIES };
 }
 
 /** A file after the line that says what it is; the line carries the chat's code, so that nobody can imitate it. */

@@ -28,7 +28,8 @@ export async function foreseeOpening(
   const chat = chatOf(at);
   if (message === undefined || at !== chat) return undefined;
   const { content, answers } = message;
-  if (content.kind !== 'text' || !mayBeComment(message) || answers?.file !== undefined) return undefined;
+  if (content.kind !== 'text' || content.files || content.sound) return undefined;
+  if (!mayBeComment(message) || answers?.file !== undefined) return undefined;
   await waitFor(ask.settings.commentWaitMs - Math.max(0, lane.nowMs() - msOf(entry)), signal);
   const ground = ask.store.sessions.groundOf(chat);
   if (ground === undefined) return undefined;

@@ -5,7 +5,17 @@ import type { Destination } from '../../shared/telegram/messages.ts';
 import { conversationRequest } from '../ask/call.ts';
 import type { TurnTime } from '../ask/time.ts';
 import { type CommandPorts, carryOut } from '../command/commands.ts';
-import { type Attempt, ageMs, BY_OPERATOR, CANCELLED, type Conclusion, MODEL, REFUSED, SAID } from '../lane/attempt.ts';
+import {
+  type Attempt,
+  ageMs,
+  BY_OPERATOR,
+  CANCELLED,
+  type Conclusion,
+  MODEL,
+  MODEL_GONE,
+  REFUSED,
+  SAID,
+} from '../lane/attempt.ts';
 import type { Lane } from '../lane/lane.ts';
 import { cancelled, conclude, type Decision, failed, refused, type Verdict } from '../lane/verdict.ts';
 import type { Transcriber } from '../media/transcriber.ts';
@@ -106,11 +116,12 @@ async function deliverAndClear(
   return verdict;
 }
 
-/** A chat may use another model than the default, as long as the operator allows that one. */
+/** A chat may use another model than the default, as long as the operator allows that one and the endpoint knows it. */
 function withChosenModel(ports: TurnPorts, attempt: Attempt): TurnPorts {
   const { settings } = ports.ask;
   const modelName = attempt.choice(MODEL) ?? settings.modelName;
   if (modelName === settings.modelName || !settings.models.includes(modelName)) return ports;
+  if (attempt.field(MODEL_GONE) === modelName) return ports;
   return { ...ports, ask: { ...ports.ask, settings: { ...settings, modelName, statedWindowTokens: undefined } } };
 }
 

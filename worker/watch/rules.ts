@@ -1,3 +1,4 @@
+import { CAUSES } from '../alerts/cause.ts';
 import {
   alertChannelAlert,
   budgetCondition,
@@ -11,11 +12,13 @@ import {
   pausedAlert,
   persistenceAlert,
   providerAlert,
+  retirementCondition,
   takenWebhookAlert,
   tokenAlert,
   unansweredAlert,
 } from '../alerts/conditions.ts';
 import { type Condition, incidentOf } from '../alerts/incident.ts';
+import type { ModelsInUse } from '../model/lifecycle.ts';
 import type { ProviderTrouble } from '../model/provider-trouble.ts';
 import type { ShardSnapshot, Snapshot } from './snapshot.ts';
 
@@ -40,6 +43,8 @@ export interface RuleLimits {
   totalDailyTokens: number | undefined;
   /** The most dead letters of a shard. */
   deadLettersMax: number;
+  /** The models that the settings name. */
+  models: ModelsInUse;
 }
 
 export const POLL_AGE_MS = 120_000;
@@ -57,6 +62,8 @@ const ALERT_CHANNEL_MS = 120_000;
 const MEMORY_SHARE = 0.8;
 const BUDGET_SHARE = 0.8;
 const DEAD_LETTERS_MANY = 100;
+/** Time to choose another model. */
+const RETIREMENT_AHEAD_MS = 30 * 24 * 3600_000;
 const AT_ONCE: ReadonlySet<ProviderTrouble> = new Set(['auth', 'billing', 'model']);
 
 /** Every condition of a snapshot that an operator must be notified of. Pure. */
@@ -69,6 +76,7 @@ const RULES: readonly ((watch: Watch) => Condition[])[] = [
   resting,
   idle,
   providerDown,
+  retiringModels,
   notReceiving,
   conflict,
   refusedToken,
@@ -110,9 +118,9 @@ function resting({ now }: Watch): Condition[] {
   ];
 }
 
-/** Whether a condition is what an operator wanted. */
-export function isIntended({ cause }: Condition): boolean {
-  return cause === 'paused';
+/** Whether a condition is no trouble now: an operator wanted it, or it tells of what is to come. */
+export function isIntended({ cause }: Pick<Condition, 'cause'>): boolean {
+  return cause === 'paused' || CAUSES[cause]?.isAhead === true;
 }
 
 /**
@@ -151,6 +159,16 @@ function providerDown({ now, limits }: Watch): Condition[] {
       sum(now.shards, (shard) => shard.unanswered),
     ),
   ];
+}
+
+/** Models in use that are retired, or will be soon; the date can pass before the model is. */
+function retiringModels({ now, limits: { models } }: Watch): Condition[] {
+  return [...models].flatMap(([model, settings]) => {
+    const life = now.models.get(model);
+    if (life === undefined || life.stage === 'active') return [];
+    const isNear = (life.retiresAtMs ?? Number.POSITIVE_INFINITY) - now.nowMs <= RETIREMENT_AHEAD_MS;
+    return isNear || life.stage === 'retired' ? [retirementCondition(model, settings, life)] : [];
+  });
 }
 
 /** A gateway that was off for a night starts with an old heartbeat: it first gets time to receive. */

@@ -7,6 +7,7 @@ import { bindScript, type RunScript } from '../../shared/redis/script.ts';
 import { msOf } from '../../shared/redis/stream-id.ts';
 import { type AlertingRecord, readAlerting } from '../alerts/alerting.ts';
 import { REPLIED } from '../lane/attempt.ts';
+import { type ModelLives, readModelLives } from './model-lives.ts';
 import { type ProviderRecord, readProvider } from './provider.ts';
 
 /** The state of the flow at one moment, by Redis' clock. */
@@ -16,6 +17,7 @@ export interface Snapshot {
   /** `undefined` when nothing was ever received. */
   poll: PollRecord | undefined;
   provider: ProviderRecord;
+  models: ModelLives;
   alerting: AlertingRecord;
   redis: RedisState;
   /** Tokens that all chats have spent in this UTC day. */
@@ -84,15 +86,26 @@ export function createSnapshotReader(redis: RedisClient, shards: number, unanswe
   const keys = keysOf(0);
   return async ({ nowMs, open }) => {
     const day = new Date(nowMs).toISOString().slice(0, 10);
-    const [poll, provider, alerting, state, spent, ...seen] = await Promise.all([
+    const [poll, provider, models, alerting, state, spent, ...seen] = await Promise.all([
       readHeartbeat(redis, keys),
       readProvider(redis, keys),
+      readModelLives(redis, keys),
       readAlerting(redis, keys),
       readRedis(redis),
       redis.get(keys.spentByAll(day)),
       ...Array.from({ length: shards }, (_, shard) => readShard(redis, overdue, shard, nowMs - unansweredMs)),
     ]);
-    return { nowMs, open, poll, provider, alerting, redis: state, spentTokens: Number(spent ?? 0), shards: seen };
+    return {
+      nowMs,
+      open,
+      poll,
+      provider,
+      models,
+      alerting,
+      redis: state,
+      spentTokens: Number(spent ?? 0),
+      shards: seen,
+    };
   };
 }
 

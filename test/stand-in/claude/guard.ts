@@ -8,6 +8,8 @@ export interface RefusedText {
   readonly pattern: RegExp;
   /** Default `general_harms`. */
   readonly category?: string | null;
+  /** The models that refuse it. Default: all. */
+  readonly models?: RegExp;
   /** What it says before it stops. Default: nothing. */
   readonly said?: string;
 }
@@ -66,15 +68,16 @@ export class Guard implements GuardOptions {
   }
 
   /** Asked in place of an answer to a sound request. */
-  refusal({ messages }: Record<string, unknown>): Finding | undefined {
+  refusal({ messages, model }: Record<string, unknown>): Finding | undefined {
     const { refusesText } = this;
     if (refusesText === undefined) return undefined;
     const {
       pattern,
       category = 'general_harms',
       said,
+      models,
     } = refusesText instanceof RegExp ? { pattern: refusesText } : refusesText;
-    const place = placeOf(messages, pattern, 'messages');
+    const place = models?.test(String(model)) === false ? undefined : placeOf(messages, pattern, 'messages');
     if (place === undefined) return undefined;
     const content = said === undefined ? [] : [{ type: 'text', text: said }];
     const stopDetails = { category, explanation: null };

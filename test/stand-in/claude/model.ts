@@ -47,6 +47,13 @@ export interface ModelOptions {
   prices?: Prices;
 }
 
+/** What the models endpoint says of a model's life, in its own words or in any others. */
+export interface StatedLife {
+  lifecycle?: unknown;
+  deprecated_at?: unknown;
+  retires_at?: unknown;
+}
+
 type AnswerReaction = Extract<Reaction, { do: 'answer' }>;
 
 /** The shortest prefix that the 5 and 5.5 lines keep. */
@@ -78,6 +85,8 @@ export class StandInModel {
   readonly thinks: boolean;
   readonly alwaysThinks: boolean;
   readonly #thinks: Thinks | undefined;
+  /** What is stated of models that are not active. A retired one answers no call. */
+  readonly lives = new Map<string, StatedLife>();
   readonly #prices: Prices;
   readonly #limits: ModelOptions['limits'];
   readonly #cache: PrefixCache;
@@ -175,9 +184,11 @@ export class StandInModel {
       created_at: '2026-01-01T00:00:00Z',
       lifecycle: 'active',
       deprecated_at: null,
+      retires_at: null,
       line: null,
       capabilities: null,
       ...this.#statedLimits(),
+      ...this.lives.get(id),
     };
   }
 }

@@ -6,9 +6,10 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { closeServer, header, listen, readBody, sendJson } from '../loopback.ts';
 import { listed, News } from '../news.ts';
 import { act, type Pace, type Stage, sendError, sendTooLarge } from './act.ts';
+import { countedTokens } from './counted.ts';
 import { type Finding, Guard, type GuardOptions } from './guard.ts';
-import { type Judgement, judge, refusalAtDoor } from './judge.ts';
-import { type ModelOptions, StandInModel } from './model.ts';
+import { type Judgement, judge, type Refusal, refusalAtDoor } from './judge.ts';
+import { type ModelOptions, StandInModel, type StatedLife } from './model.ts';
 import { type Rate, Rates, tooMany } from './rates.ts';
 import { type ClaudeCall, FORCED, type Reaction, type ReactionRule } from './reaction.ts';
 import { pendingText, systemText } from './request.ts';
@@ -44,6 +45,8 @@ export interface ClaudeStandIn {
   ratio: number;
   /** What is refused because of what a request says; set its rules, or lift them, at any time. */
   readonly guard: Guard;
+  /** What the models endpoint states of a model's life; a retired model is not found by any call. */
+  readonly lives: Map<string, StatedLife>;
   /** The status of `GET /v1/models/{id}` from now on. */
   modelsStatus: 200 | 404 | 500;
   /** What the provider bills for the calls that match, or for all, in US dollars. */
@@ -109,6 +112,10 @@ class ClaudeServer implements ClaudeStandIn {
     this.#model.ratio = ratio;
   }
 
+  get lives(): Map<string, StatedLife> {
+    return this.#model.lives;
+  }
+
   violations(): ClaudeCall[] {
     return this.calls.filter((call) => call.violation !== undefined);
   }
@@ -159,23 +166,12 @@ class ClaudeServer implements ClaudeStandIn {
     else sendJson(response, 200, this.#model.card(decodeURIComponent(model)), { 'request-id': requestId });
   }
 
-  /** Counts what a request would cost, however large it is. It takes no key that is about the answer. */
   #count(request: IncomingMessage, response: ServerResponse, bytes: Buffer | undefined): void {
     const requestId = `req_standin_count${this.otherRequests.length}`;
     const refusal = refusalAtDoor(request, this.#options.apiKey);
-    const body = JSON.parse(bytes?.toString() || '{}') as Record<string, unknown>;
-    const extra = ['max_tokens', 'stream', 'temperature', 'metadata'].find((key) => key in body);
-    const asked = Buffer.from(JSON.stringify({ ...body, max_tokens: 1, stream: true }));
-    const { violation, inputTokens } = judge(asked, (model) => this.#model.groundsFor(model, []), this.#model.ratio);
-    if (refusal !== undefined) sendError(response, requestId, refusal);
-    else if (extra !== undefined)
-      sendError(response, requestId, {
-        status: 400,
-        type: 'invalid_request_error',
-        message: `${extra}: Extra inputs are not permitted`,
-      });
-    else if (violation !== undefined) sendError(response, requestId, violation);
-    else sendJson(response, 200, { input_tokens: inputTokens }, { 'request-id': requestId });
+    const counted = refusal ?? countedTokens(bytes, this.#model);
+    if ('status' in counted) sendError(response, requestId, counted);
+    else sendJson(response, 200, counted, { 'request-id': requestId });
   }
 
   async #messages(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -199,7 +195,9 @@ class ClaudeServer implements ClaudeStandIn {
   async #judged(judgement: Judgement, reaction: Reaction | undefined, stage: Stage): Promise<void> {
     const { call, response } = stage;
     const rejection = this.guard.rejection(call.body);
-    if (rejection !== undefined) await this.#convict(rejection, stage);
+    const retired = retiredModel(call, this.lives);
+    if (retired !== undefined) this.#refuse(call, response, 'retired', retired);
+    else if (rejection !== undefined) await this.#convict(rejection, stage);
     else if (judgement.violation?.status === 413) this.#refuseLarge(call, response, judgement.violation.message);
     else if (judgement.violation !== undefined) this.#refuse(call, response, 'violation', judgement.violation);
     else if (judgement.window !== undefined) this.#refuse(call, response, windowName(judgement), judgement.window);
@@ -276,6 +274,11 @@ class ClaudeServer implements ClaudeStandIn {
     call.status = 413;
     sendTooLarge(response, message);
   }
+}
+
+function retiredModel({ body: { model } }: ClaudeCall, lives: ReadonlyMap<string, StatedLife>): Refusal | undefined {
+  if (lives.get(model)?.lifecycle !== 'retired') return undefined;
+  return { status: 404, type: 'not_found_error', message: `model: ${model}` };
 }
 
 const windowName = ({ window }: Judgement): string => (window?.rule === 20 ? 'fit' : 'window');

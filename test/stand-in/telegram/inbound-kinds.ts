@@ -140,6 +140,23 @@ export function richMessage(blocks: readonly object[], isRtl = false): Fields {
   return { rich_message: { blocks, ...(isRtl && { is_rtl: true }) } };
 }
 
+/** A block of a rich message with what `photo`, `video`, `voice` and the like of this file made. */
+export function mediaBlock(media: Fields, caption?: string): Fields {
+  const [kind = '', medium] = Object.entries(media)[0] ?? [];
+  const type = kind === 'voice' ? 'voice_note' : kind;
+  return { type, [type]: medium, ...(caption !== undefined && { caption: { text: caption } }) };
+}
+
+/** A name in a rich text that the server took for a mention. */
+export function richMention(username: string): Fields {
+  return { type: 'mention', text: `@${username}`, username };
+}
+
+/** A group joins a community, or leaves it: nobody wrote that. */
+export function communityEvent(what: 'added' | 'removed'): Fields {
+  return { [`community_chat_${what}`]: { community: { id: 77, title: 'Neighbours' } } };
+}
+
 /** Where a message was first. */
 export type Origin =
   | { type: 'user'; id: number; firstName: string }

@@ -1,6 +1,7 @@
 import type Anthropic from '@anthropic-ai/sdk';
 import type { ReachFailpoint } from '../../../shared/base/failpoint.ts';
 import { bindsThinking } from '../catalog.ts';
+import type { Lifecycle } from '../lifecycle.ts';
 import { rememberLimits, type StatedWindow } from '../limits.ts';
 import { statedOutputLimit } from '../output-limit.ts';
 import type { Model, ModelLimits, ModelRequest, OnText } from '../port.ts';
@@ -9,6 +10,7 @@ import { Call } from './call.ts';
 import { type ClientOptions, openClient } from './client.ts';
 import { createTokenCount } from './counted.ts';
 import { createQuota, type Quota } from './quota.ts';
+import { askLifecycle } from './stated-lifecycle.ts';
 import { askLimits } from './stated-limits.ts';
 import { wireRequest } from './wire-request.ts';
 import { refusedWishes, type Wish, without } from './wish.ts';
@@ -22,12 +24,18 @@ export interface ClaudeOptions extends ClientOptions {
   now?: () => number;
 }
 
+/** The model behind the Messages API, and what its endpoint says about models. */
+export interface Claude extends Model {
+  /** Where a model is in its life; `undefined` where the endpoint does not say. Rejects when it cannot be asked. */
+  lifecycle(model: string, signal?: AbortSignal): Promise<Lifecycle | undefined>;
+}
+
 /**
  * The Messages API over the official SDK: streamed, without the SDK's retries (it would sleep for minutes inside a
  * job), and with a watch on the bytes, since the SDK waits for ever on a stream that falls silent. Undici itself ends a
  * silence of five minutes, so a longer `idleMs` has no effect.
  */
-export function createClaude(options: ClaudeOptions): Model {
+export function createClaude(options: ClaudeOptions): Claude {
   let opened: Promise<Anthropic> | undefined;
   const client = () => (opened ??= openClient(options));
   const limits = rememberLimits(async (model) => askLimits(await client(), model), options.statedWindow, options.now);
@@ -56,6 +64,7 @@ export function createClaude(options: ClaudeOptions): Model {
   };
   return {
     countTokens: createTokenCount(client, options.now),
+    lifecycle: async (model, signal) => askLifecycle(await client(), model, signal),
     async limits(model) {
       const known = await limits.of(model);
       return { ...known, ...withOutputLimit(model, known) };

@@ -74,6 +74,8 @@ export interface Failure {
   /** How long the provider asks to wait, uncapped; only for `transient`. */
   retryAfterMs?: number;
   requestId?: string;
+  /** Whether another model was asked the same, and declined as well. */
+  isSeconded?: true;
 }
 
 /** What a failure is classified as; the rest of it are facts that the error states. */

@@ -1,4 +1,5 @@
-import { Marked, type Token, type TokenizerAndRendererExtension, type Tokens } from 'marked';
+import { Marked, type Token, Tokenizer, type TokenizerAndRendererExtension, type Tokens } from 'marked';
+import { letsBegin, withoutObstacles } from './beside-cjk.ts';
 
 /** What we add to Markdown: tokens of our own. */
 export type OwnToken =
@@ -105,7 +106,14 @@ const grammar = new Marked({
     // HTML is shown as it is written: it becomes part of a paragraph.
     html: () => undefined,
     def: (src: string): false | undefined => (DEFINITION.test(src) ? false : undefined),
+    emStrong(src: string, masked: string, before = '') {
+      return Tokenizer.prototype.emStrong.call(this, src, masked, letsBegin(src, before));
+    },
+    del(src: string, masked: string, before = '') {
+      return Tokenizer.prototype.del.call(this, src, masked, letsBegin(src, before));
+    },
   },
+  hooks: { emStrongMask: withoutObstacles },
 });
 
 /**

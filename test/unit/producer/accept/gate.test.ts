@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 import type { Gate } from '../../../../producer/accept/gate.ts';
 import { readUpdate } from '../../../../producer/accept/read-update.ts';
+import { mediaBlock, photo, richMention, richMessage } from '../../../stand-in/telegram/inbound-kinds.ts';
 
 const USER = 1001;
 const GUEST = 1002;
@@ -20,6 +21,13 @@ const inGroup = (over: object) => ({
 });
 const mention = (text: string, name: string) => ({ type: 'mention', offset: text.indexOf(name), length: name.length });
 const naming = (text: string, name: string) => ({ text, entities: [mention(text, name)] });
+const paragraph = (...text: unknown[]) => ({ type: 'paragraph', text });
+const mentionInBold = () => paragraph('so ', { type: 'bold', text: ['ask ', richMention('spillway_bot')] });
+function nested(depth: number): object {
+  let block: object = paragraph(richMention('spillway_bot'));
+  for (let at = 0; at < depth; at++) block = { type: 'blockquote', blocks: [block] };
+  return block;
+}
 const isTaken = (over: object, gate = GATE) => readUpdate(inGroup(over), gate, 4_000).accept;
 
 test.each<[string, object]>([
@@ -36,6 +44,30 @@ test.each<[string, object]>([
   ],
   ['a reply to the bot', { text: 'and then?', reply_to_message: { message_id: 3, from: { id: BOT, is_bot: true } } }],
   ['a command', { text: '/help' }],
+  ['a mention in a rich message', richMessage([paragraph('Hey ', richMention('Spillway_bot'), ', what is this?')])],
+  [
+    'a mention deep inside a rich message',
+    richMessage([
+      {
+        type: 'details',
+        summary: 'More',
+        blocks: [{ type: 'list', items: [{ label: '1.', blocks: [mentionInBold()] }] }],
+      },
+    ]),
+  ],
+  [
+    'a mention in the caption of a rich picture',
+    richMessage([{ ...mediaBlock(photo('f')), caption: { text: richMention('spillway_bot') } }]),
+  ],
+  ['a mention in a cell', richMessage([{ type: 'table', cells: [[{ text: richMention('spillway_bot') }]] }])],
+  [
+    'a mention of a bot without a name in a rich message',
+    richMessage([paragraph({ type: 'text_mention', text: 'bot', user: { id: BOT } })]),
+  ],
+  [
+    'a command in a rich message',
+    richMessage([paragraph({ type: 'bot_command', text: '/help', bot_command: '/help' })]),
+  ],
   ['a command for this bot', { text: '/stop@spillway_bot' }],
 ])('in a group, accepts %s', (_, over) => {
   expect(isTaken(over)).toBe(true);
@@ -54,6 +86,13 @@ test.each<[string, object]>([
   ],
   ['a path that is no command', { text: '/etc/hosts is broken' }],
   ['marks that are no list', { text: '@spillway_bot', entities: { type: 'mention' } }],
+  ['a rich message that names somebody else', richMessage([paragraph(richMention('somebody'))])],
+  ['a rich message with the name in code', richMessage([{ type: 'pre', text: '@spillway_bot' }])],
+  [
+    'a rich message with broken marks',
+    richMessage([paragraph({ type: 'mention' }, { type: 'text_mention', user: 7 }, null)]),
+  ],
+  ['an endless nest of rich blocks', richMessage([nested(5_000)])],
   ['broken marks', { text: '@spillway_bot', entities: [null, 7, { type: 'mention', offset: 'x' }] }],
 ])('in a group, ignores %s', (_, over) => {
   expect(readUpdate(inGroup(over), GATE, 4_000)).toMatchObject({ accept: false, reason: 'not_addressed' });

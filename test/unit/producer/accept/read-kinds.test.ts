@@ -1,15 +1,22 @@
 import { expect, test } from '@jest/globals';
 import { contentOf } from '../../../../producer/accept/read-content.ts';
 import {
+  audio,
   checklist,
+  communityEvent,
   contact,
   dice,
+  document,
   livePhoto,
   location,
+  mediaBlock,
+  photo,
   poll,
   richMessage,
   sticker,
   venue,
+  video,
+  voice,
 } from '../../../stand-in/telegram/inbound-kinds.ts';
 
 const read = (message: object) => contentOf(message, 4_000);
@@ -51,6 +58,61 @@ test('a rich message is read: paragraphs, lists, tables, code, and the text of w
   });
 });
 
+test('what a rich message holds besides words is named where it stands, and kept', () => {
+  const blocks = [
+    { type: 'paragraph', text: 'Look:' },
+    mediaBlock(photo('p1'), 'The cat'),
+    { type: 'collage', blocks: [mediaBlock(video({ durationS: 5, thumbnailId: 't1' })), mediaBlock(photo('p2'))] },
+    mediaBlock(video({ fileName: 'b.mp4' })),
+    mediaBlock(document({ fileId: 'd1', fileName: 'a.pdf' })),
+    mediaBlock(voice({ fileId: 'v1', durationS: 7 })),
+    mediaBlock(audio({ fileId: 'a1', title: 'Song' })),
+    { type: 'map', location: { latitude: 52.5, longitude: 13.4 }, zoom: 13 },
+  ];
+  expect(read(richMessage(blocks))).toEqual({
+    kind: 'text',
+    text: [
+      'Look:',
+      '(a photo)',
+      'The cat',
+      '(a video of 5 s)',
+      '(a photo)',
+      '(a video of 3 s: b.mp4; left out)',
+      '(a file: a.pdf)',
+      '(a voice message of 7 s)',
+      '(an audio file of 3 s: Song; left out)',
+      '(a location: 52.5, 13.4)',
+    ].join('\n'),
+    files: [
+      { what: 'photo', fileId: 'p1', bytes: 90_000 },
+      { what: 'photo', fileId: 't1', bytes: 9_000, thumbnailOf: { what: 'video', seconds: 5 } },
+      { what: 'photo', fileId: 'p2', bytes: 90_000 },
+      { what: 'document', fileId: 'd1', name: 'a.pdf' },
+    ],
+    sound: { kind: 'voice', fileId: 'v1', mediaType: 'audio/ogg', seconds: 7 },
+  });
+});
+
+test('of more media than an album has, the rest is named', () => {
+  const read12 = read(richMessage(Array.from({ length: 12 }, (_, at) => mediaBlock(photo(`p${at}`)))));
+  expect(read12).toMatchObject({
+    text: expect.stringMatching(/^(?:\(a photo\)\n){10}\(a photo; left out\)\n\(a photo; left out\)$/),
+  });
+  expect(read12).toHaveProperty('files.length', 10);
+});
+
+test.each<[string, object]>([
+  ['no photo', { type: 'photo', photo: 'x' }],
+  ['sizes without ids', { type: 'photo', photo: [{ width: 1 }] }],
+  ['a video that is none', { type: 'video', video: null }],
+  ['a voice without an id', { type: 'voice_note', voice_note: { duration: 1 } }],
+])('a rich block with %s throws nothing and keeps nothing', (_, block) => {
+  const content = read(richMessage([{ type: 'paragraph', text: 'Hi' }, block]));
+  expect(content).toMatchObject({ kind: 'text', text: expect.stringMatching(/^Hi/) });
+  expect(content).not.toHaveProperty('files');
+  expect(content).not.toHaveProperty('sound');
+});
+
 test.each<[string, object]>([
   ['blocks that are none', { rich_message: { blocks: 'x' } }],
   ['an endless nest', { rich_message: { blocks: nested(5_000) } }],
@@ -67,6 +129,10 @@ test.each<[string, object, string]>([
 
 test('a live photo is read as its still picture', () => {
   expect(read(livePhoto('still'))).toMatchObject({ kind: 'file', file: { what: 'photo', fileId: 'still' } });
+});
+
+test.each(['added', 'removed'] as const)("that a group was %s by a community is nobody's message", (what) => {
+  expect(read(communityEvent(what))).toBeUndefined();
 });
 
 test.each(['new_chat_members', 'pinned_message', 'video_chat_started', 'gift'])(

@@ -195,6 +195,16 @@ test('an open incident is repeated after an hour, and then less and less often',
   expect(incidents.told.at(-1)?.text).toMatch(/^Still open: No poll has succeeded\. Since /);
 });
 
+test('what is to come is told of once, however long it lasts, and once more at its end', () => {
+  const incidents = opened();
+  const ahead = condition({ cause: 'model-retires', key: 'm 2027-03-01' });
+  const hour = 3600_000;
+  for (let at = 0; at <= 720 * hour; at += hour) incidents.at(at, { conditions: [ahead] });
+  expect(incidents.kinds()).toEqual(['opened']);
+  incidents.at(721 * hour, { conditions: [] });
+  expect(incidents.kinds()).toEqual(['opened', 'resolved']);
+});
+
 test('two processes with the same observation produce the same book and notices', () => {
   const seen = { alerts: [failure(1), failure(2)], conditions: [condition()], nowMs: START };
   expect(enter(new Map(), seen)).toEqual(enter(new Map(), seen));

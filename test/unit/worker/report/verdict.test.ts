@@ -49,6 +49,13 @@ test('a paused chat, an ended incident, and what happened to single messages are
   expect(troublesOf({ ...WELL, pauses, incidents })).toEqual([]);
 });
 
+test('a model that is to be retired is no trouble yet, whether the state or the book of incidents tells of it', () => {
+  const cause = 'model-retires' as const;
+  const incidents = [{ ...INCIDENT, name: `${cause}:m 2027-01-05`, cause }];
+  expect(troublesOf({ ...WELL, incidents, conditions: [{ cause, text: 'The model m is to be retired' }] })).toEqual([]);
+  expect(troublesOf({ ...WELL, incidents })).toEqual([]);
+});
+
 test('a condition and the incident that it opened are one trouble', () => {
   const conditions = [{ cause: 'provider' as const, text: 'The model endpoint fails' }];
   const incidents = [{ ...INCIDENT, name: 'provider', cause: 'provider' as const }];

@@ -1,16 +1,20 @@
 import { expect, test } from '@jest/globals';
 import type { PollRecord } from '../../../../shared/flow/receiver-health.ts';
 import type { ChatKey, EntryId } from '../../../../shared/redis/keys.ts';
-import { conditionsOf, isPolled } from '../../../../worker/watch/rules.ts';
+import type { Lifecycle } from '../../../../worker/model/lifecycle.ts';
+import { conditionsOf, isIntended, isPolled } from '../../../../worker/watch/rules.ts';
 import type { ShardSnapshot, Snapshot } from '../../../../worker/watch/snapshot.ts';
 
 const NOW = 1_800_000_000_000;
+const DAY_MS = 24 * 3600_000;
+const dayOf = (ms: number) => new Date(ms).toISOString().slice(0, 10);
 const LIMITS = {
   unansweredMs: 60_000,
   pollAgeMs: 120_000,
   providerDownMs: 35_000,
   totalDailyTokens: 1_000,
   deadLettersMax: 1_000,
+  models: new Map([['claude-1', ['MODEL', 'MODELS']]]),
 };
 const QUIET: ShardSnapshot = {
   shard: 0,
@@ -29,6 +33,7 @@ function snapshot(part: Partial<Snapshot> = {}): Snapshot {
     shards: [QUIET],
     poll: POLLED,
     provider: {},
+    models: new Map(),
     alerting: { sentMs: [] },
     redis: { role: 'master', usedBytes: 900, maxBytes: 0 },
     spentTokens: 0,
@@ -99,6 +104,29 @@ test.each(['auth', 'billing', 'model'] as const)(
     ]);
   },
 );
+
+test.each<[string, Lifecycle, object[]]>([
+  ['is active', { stage: 'active' }, []],
+  ['is deprecated without a date', { stage: 'deprecated' }, []],
+  ['retires in 31 days', { stage: 'deprecated', retiresAtMs: NOW + 31 * DAY_MS }, []],
+  [
+    'retires in 30 days',
+    { stage: 'deprecated', retiresAtMs: NOW + 30 * DAY_MS },
+    [{ cause: 'model-retires', key: `claude-1 ${dayOf(NOW + 30 * DAY_MS)}` }],
+  ],
+  [
+    'should have been retired, and was not',
+    { stage: 'deprecated', retiresAtMs: NOW - DAY_MS },
+    [{ cause: 'model-retires', key: `claude-1 ${dayOf(NOW - DAY_MS)}` }],
+  ],
+  ['is retired', { stage: 'retired' }, [{ cause: 'model-retires', key: 'claude-1', level: 'retired' }]],
+])('a model in use that %s', (_, life, conditions) => {
+  const seen = found(snapshot({ models: new Map([['claude-1', life]]) }));
+  expect(seen).toMatchObject(conditions);
+  expect(seen).toHaveLength(conditions.length);
+  expect(seen.every(isIntended)).toBe(true);
+  expect(found(snapshot({ models: new Map([['claude-2', life]]) }))).toEqual([]);
+});
 
 test.each(['overloaded', 'network'] as const)(
   'an endpoint that is %s is down after several failures over 35 seconds, the last of them recent',

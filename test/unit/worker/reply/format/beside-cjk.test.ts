@@ -1,0 +1,113 @@
+import { expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { withoutObstacles } from '../../../../../worker/reply/format/beside-cjk.ts';
+import { parse } from '../../../../../worker/reply/format/parse.ts';
+import type { Inline } from '../../../../../worker/reply/format/tree.ts';
+
+/** What a line becomes, with tags for its marks. */
+function shown(markdown: string): string {
+  return parse(markdown)
+    .map((block) => (block.type === 'paragraph' ? tagged(block.inlines) : `[${block.type}]`))
+    .join('\n');
+}
+
+function tagged(inlines: readonly Inline[]): string {
+  return inlines
+    .map((inline) => {
+      if (inline.type === 'text') return inline.text;
+      const [tag] = inline.type;
+      return `<${tag}>${'inlines' in inline ? tagged(inline.inlines) : inline.text}</${tag}>`;
+    })
+    .join('');
+}
+
+test.each([
+  ['**重點：**請先備份。', '<b>重點：</b>請先備份。'],
+  ['這是**重要。**請', '這是<b>重要。</b>請'],
+  ['文字**（括號）**文字', '文字<b>（括號）</b>文字'],
+  ['*注意：*請', '<i>注意：</i>請'],
+  ['***重點：***請', '<i><b>重點：</b></i>請'],
+  ['~~刪除。~~請', '<s>刪除。</s>請'],
+  ['**重點:**請', '<b>重點:</b>請'],
+  ['是**"重要"**的', '是<b>"重要"</b>的'],
+  ['**“重要”**的', '<b>“重要”</b>的'],
+  ['**50%**的，**C++**是', '<b>50%</b>的，<b>C++</b>是'],
+  ['**`code`**是', '<b><c>code</c></b>是'],
+  ['**[書](https://x.org)**的', '<b><l>書</l></b>的'],
+  ['abc**（括號）**文字', 'abc<b>（括號）</b>文字'],
+  ['**粗*斜體。*字**好', '<b>粗<i>斜體。</i>字</b>好'],
+  ['**甲：**乙**丙：**丁', '<b>甲：</b>乙<b>丙：</b>丁'],
+  ['**𠮷：**請', '<b>𠮷：</b>請'],
+  ['**該星号不会被识别。**这是', '<b>該星号不会被识别。</b>这是'],
+  ['**このアスタリスクは。**この文', '<b>このアスタリスクは。</b>この文'],
+  ['**별표(괄호)**이 문장', '<b>별표(괄호)</b>이 문장'],
+])('a mark beside Chinese, Japanese or Korean is a mark: %s', (markdown, read) => {
+  expect(shown(markdown)).toBe(read);
+});
+
+test.each([
+  '2 * 3 = 6，4 * 5',
+  '** 不是：** 請',
+  '**未完：請',
+  '大約~5元到~6元',
+  '檔名_一_二',
+  '＊＊非：＊＊請',
+  'a**"b"**c',
+  'a **b **c',
+])('what is no mark stays none: %s', (text) => {
+  expect(shown(text)).toBe(text);
+});
+
+test('code and escapes keep their characters', () => {
+  expect(shown('`**碼。**請` \\*\\*不是。\\*\\*請')).toBe('<c>**碼。**請</c> **不是。**請');
+});
+
+test('no length changes, nor anything where no mark is beside such a character', () => {
+  const part = fc.constantFrom(
+    '重',
+    '：',
+    '（',
+    'カ',
+    '가',
+    'a',
+    ' ',
+    '"',
+    '.',
+    '*',
+    '**',
+    '~~',
+    '🙂',
+    '\n',
+    '_',
+    '𠮷',
+  );
+  fc.assert(
+    fc.property(fc.array(part, { maxLength: 30 }), (parts) => {
+      const text = parts.join('');
+      expect(withoutObstacles(text)).toHaveLength(text.length);
+      if (!/[重：（カ가𠮷]/u.test(text)) expect(withoutObstacles(text)).toBe(text);
+    }),
+  );
+});
+
+test.each([
+  '*',
+  '**：',
+  '重**',
+  '**重：',
+  '*（',
+  '：*',
+  '~~。',
+  '**"',
+  '*重_',
+  '「**',
+  '[**重：**',
+  '`*：',
+  '***重。***請',
+])('200,000 characters of %s are read within two seconds, and none is lost', (pattern) => {
+  const text = `重 ${pattern.repeat(Math.ceil(200_000 / pattern.length))}`;
+  const startedMs = performance.now();
+  const letters = (said: string) => said.replaceAll('[rule]', '').replaceAll(/[\s*~_`<>/bisc]/g, '');
+  expect(letters(shown(text))).toBe(letters(text));
+  expect(performance.now() - startedMs).toBeLessThan(2_000);
+});
