@@ -115,7 +115,7 @@ test('chats of all shards are answered in order, from several nodes', async () =
 test('on a cluster both recovery stages run once, and the verbs check, session, dead and audit work', async () => {
   const keys = keysOfChat(CHAT);
   const old = await importSession(cluster.peek, keys, chatKey(CHAT), await parseLines(conversation(100, 1_000)));
-  const overflowing = () => world.claude.calls.filter((call) => call.kind === 'main').length <= 2;
+  const overflowing = () => world.claude.calls.filter((call) => call.kind === 'main').length <= 4;
   world.claude.react((call) => (call.kind === 'main' && overflowing() ? { do: 'overflow' } : undefined));
   gateway = await spawnGateway(world);
   world.telegram.say(CHAT, 'Go on, please');

@@ -31,18 +31,18 @@ test('killed between compaction and re-enqueue: the compaction is not repeated a
   const compactions = world.claude.calls.filter((call) => call.kind === 'compaction').length;
   expect(outcome).toMatchObject({ outcome: 'answered', recoveries: 1 });
   expect(compactions).toBeLessThanOrEqual(2);
-  expect(mainCalls().map((call) => call.status)).toEqual([400, 200]);
+  expect(mainCalls().map((call) => call.status)).toEqual([400, 400, 200]);
   expect(answers()).toHaveLength(1);
   expect(world.claude.violations()).toEqual([]);
 });
 
 test('killed between fresh session and replay: one fresh session, one alert, one answer', async () => {
   await importSession(world.peek, world.keys, chatKey(CHAT), await parseLines(conversation(60, 1_000)));
-  world.claude.react((call) => (call.kind === 'main' && mainCalls().length <= 2 ? { do: 'overflow' } : undefined));
+  world.claude.react((call) => (call.kind === 'main' && mainCalls().length <= 4 ? { do: 'overflow' } : undefined));
   const outcome = await killedAt('fresh session stored');
   expect(outcome).toMatchObject({ outcome: 'answered', recoveries: 2 });
-  expect(mainCalls().map((call) => call.status)).toEqual([400, 400, 200]);
-  expect(mainCalls()[2]?.pendingText).toBe('Do not lose me');
+  expect(mainCalls().map((call) => call.status)).toEqual([400, 400, 400, 400, 200]);
+  expect(mainCalls()[4]?.pendingText).toBe('Do not lose me');
   expect(answers()).toHaveLength(1);
   await world.telegram.waitForText(ALERT_CHAT, /Context overflow/);
   expect(world.telegram.shown(ALERT_CHAT)).toHaveLength(1);

@@ -131,7 +131,7 @@ test('when the model cannot be reached for good, the user gets the reminder in i
   await start({}, OFTEN);
   await makeDue();
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'failed' });
-  expect(shown()).toEqual([EN.reminders.plain(TEXT), EN.misconfigured]);
+  expect(shown()).toEqual([`${EN.reminders.plain(TEXT)}\n\n${EN.misconfigured}`]);
 });
 
 test('over the budget, the user gets the reminder in its own words', async () => {
@@ -139,7 +139,7 @@ test('over the budget, the user gets the reminder in its own words', async () =>
   await givenReminder();
   await makeDue();
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'refused' });
-  expect(shown()).toEqual([EN.reminders.plain(TEXT), EN.chatBudget]);
+  expect(shown()).toEqual([`${EN.reminders.plain(TEXT)}\n\n${EN.chatBudget}`]);
 });
 
 test('a full lane refuses no reminder, not even where an older dispatcher has marked it', async () => {
