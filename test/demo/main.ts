@@ -18,6 +18,8 @@ import { report } from './report.ts';
 import { type Stage, say } from './stage.ts';
 
 const WINDOW_TOKENS = 180_000;
+/** What it really answers: less than the compacted request has. */
+const TAKEN_TOKENS = 20_000;
 const CHAT = 1001;
 const OPERATOR = 9001;
 const QUESTION = 'Are you still there? What was the state of the search index?';
@@ -91,15 +93,18 @@ async function writeIncident({ peek, keys, chat }: Stage): Promise<void> {
     `${isTerminal ? '\n' : ''}Chat ${chat} has a session of ${records.length} records, ${(bytesWritten / 1e6).toFixed(1)} MB (${seconds} s).`,
   );
   say(
-    `The model takes ${WINDOW_TOKENS} tokens, and it will refuse even the compacted request, as if its window were smaller than it states.\n`,
+    `The model states a window of ${WINDOW_TOKENS} tokens, and answers only what has ${TAKEN_TOKENS}: it refuses even the compacted request.\n`,
   );
 }
 
 /** The user writes; everything else is the gateway's doing. */
 async function replay(stage: Stage): Promise<boolean> {
   const { claude, telegram } = stage;
-  const main = () => claude.calls.filter((call) => call.kind === 'main');
-  claude.react((call) => (call.kind === 'main' && main().length === 1 ? { do: 'overflow' } : undefined));
+  claude.react(({ kind, inputTokens }) =>
+    kind === 'main' && inputTokens > TAKEN_TOKENS
+      ? { do: 'overflow', observedTokens: inputTokens, limitTokens: TAKEN_TOKENS }
+      : undefined,
+  );
   const narrator = narrate(stage);
   telegram.say(stage.chat, QUESTION);
   const answered = await telegram.waitForText(stage.chat, /You said/, ANSWER_MS_MAX).then(
