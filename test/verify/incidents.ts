@@ -22,12 +22,16 @@ const FOR_EVER = 1_000_000;
 /** Just above what Redis uses, so that it is nearly full. */
 const NEARLY_FULL = 1.12;
 
-/** Each message of this chat is refused once, so that each costs a recovery. */
+/** Asked once more, and once more after the endpoint has counted that it fits. */
+const REFUSED_UNTIL_BELIEVED = 3;
+
+/** Each message of this chat is refused until that is believed, so that each costs a recovery. */
 function refusingEach(): ReactionRule {
-  const refused = new Set<string>();
+  const refused = new Map<string, number>();
   return (call) => {
-    if (call.kind !== 'main' || !call.pendingText.includes(LOOP) || refused.has(call.pendingText)) return undefined;
-    refused.add(call.pendingText);
+    const times = refused.get(call.pendingText) ?? 0;
+    if (call.kind !== 'main' || !call.pendingText.includes(LOOP) || times >= REFUSED_UNTIL_BELIEVED) return undefined;
+    refused.set(call.pendingText, times + 1);
     return { do: 'overflow' };
   };
 }

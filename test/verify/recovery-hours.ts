@@ -32,13 +32,16 @@ const noSummary: ReactionRule = ({ kind }) =>
     ? { do: 'error', status: 400, type: 'invalid_request_error', message: 'this model writes no summaries' }
     : undefined;
 
+/** Asked once more, and once more after the endpoint has counted that it fits. */
+const REFUSED_UNTIL_BELIEVED = 3;
+
 export const RECOVERY_HOURS: readonly Hour[] = [
   {
     name: 'long conversations: one is compacted (stage 1), one goes on in a fresh session (stage 2)',
     fires: [],
     async play({ ground }) {
       const mark = '[still too long]';
-      const refused = ground.react(refusing(mark, 1));
+      const refused = ground.react(refusing(mark, REFUSED_UNTIL_BELIEVED));
       await askInLong(ground, [CHATS.compacted], 'Are you still there?');
       await askInLong(ground, [CHATS.fresh], `${mark} Are you still there?`);
       refused.end();

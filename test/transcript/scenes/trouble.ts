@@ -46,7 +46,7 @@ export const TROUBLE: readonly Scene[] = [
     async play(stage) {
       const { world } = stage;
       await longPast(stage);
-      world.claude.react(({ kind }) => (kind === 'main' && mainCalls(stage) <= 2 ? { do: 'overflow' } : undefined));
+      world.claude.react(({ kind }) => (kind === 'main' && mainCalls(stage) <= 4 ? { do: 'overflow' } : undefined));
       await stage.write(ANN.id, 'Go on with the plan, please.');
       await stage.expectShown(ANN.id, /fresh session/);
       await stage.expectShown(ANN.id, /You said: Go on/);
