@@ -2,6 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { chatKey } from '../../shared/redis/keys.ts';
 import { randomInt } from '../fixture/random.ts';
+import { LIES } from '../stand-in/claude/lies.ts';
 import type { Reaction } from '../stand-in/claude/reaction.ts';
 import { killGateway } from './gateway-scenarios.ts';
 import { type Scenario, type Stage, untilShare } from './scenario.ts';
@@ -172,6 +173,31 @@ const forgetful: Scenario = {
   },
 };
 
+const lying: Scenario = {
+  name: 'claude-lies',
+  about:
+    'every third message meets one refusal that is not true, in one of twenty-five wordings, and gateways are killed: each message is answered, no chat loses anything, and nobody hears of it',
+  traffic: { messages: 120, chats: 20 },
+  async play(stage) {
+    const { world, traffic, random } = stage;
+    const lies = Object.values(LIES).filter((lie) => !('status' in lie) || lie.status < 500);
+    const met = new Set<string>();
+    world.claude.react((call) => {
+      const question = questionOf(call);
+      if (call.kind !== 'main' || question === undefined || met.has(question)) return undefined;
+      met.add(question);
+      return random() < 0.33 ? lies[randomInt(random, lies.length)] : undefined;
+    });
+    await Promise.all([world.fleet.start(), world.fleet.start()]);
+    const pouring = traffic.pour({ everyMs: 4 * PACE_MS });
+    for (const share of [0.4, 0.7]) {
+      await untilShare(stage, share);
+      await killGateway(stage);
+    }
+    await pouring;
+  },
+};
+
 /** Everything about the provider. */
 export const CLAUDE_SCENARIOS: readonly Scenario[] = [
   mixed,
@@ -181,4 +207,5 @@ export const CLAUDE_SCENARIOS: readonly Scenario[] = [
   overflowing,
   guarded,
   forgetful,
+  lying,
 ];

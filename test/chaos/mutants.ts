@@ -185,6 +185,18 @@ export const MUTANTS: readonly Mutant[] = [
     violates: 'I8',
   },
   {
+    name: 'a refusal is believed at once',
+    mutations: [
+      {
+        file: 'worker/ask/second-witness.ts',
+        from: 'if (hasSecond(failure, size)) return undefined;',
+        to: 'if (size) return undefined;',
+      },
+    ],
+    scenario: 'claude-lies',
+    violates: 'I8',
+  },
+  {
     name: 'a model is gone by one 404',
     mutations: [
       {

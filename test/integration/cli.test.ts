@@ -50,6 +50,14 @@ test('check tries every connection and starts nothing', async () => {
   expect(model).toMatch(/window \d+ tokens; a call of a few tokens went through$/);
 });
 
+test('check warns where CONTEXT_WINDOW_TOKENS is more than the endpoint states', async () => {
+  const { code, stdout } = await cli(['check'], { ...world.env, CONTEXT_WINDOW_TOKENS: '5000000' });
+  expect(code).toBe(0);
+  expect(stdout).toMatch(
+    /^advice model: .*CONTEXT_WINDOW_TOKENS is 5000000 and wins, so requests above \d+ may be refused/m,
+  );
+});
+
 test('check says how long each model lives that a setting names, and fails for one that is retired', async () => {
   const [soon, later] = [new Date(Date.now() + 9.5 * DAY_MS), new Date(Date.now() - DAY_MS)];
   world.claude.lives

@@ -16,19 +16,28 @@ const CALL_TOKENS = 16;
  * Asks for the model's limits, and makes one call of a few tokens: the endpoint's description of itself proves no call.
  */
 export async function checkModel(config: Config): Promise<Finding> {
-  const stated = await statedWindow(config);
+  const stated = await askWindow(config);
   const called = await call(config);
-  const detail = `${config.MODEL}, ${stated}; ${called ?? 'a call of a few tokens went through'}`;
-  return { part: 'model', ok: called === undefined, detail };
+  const window = stated.isKnown
+    ? `window ${stated.tokens ?? 'not stated'} tokens`
+    : 'the endpoint does not say what it is';
+  const { CONTEXT_WINDOW_TOKENS: set } = config;
+  const isContradicted = set !== undefined && stated.tokens !== undefined && stated.tokens < set;
+  const warning = isContradicted
+    ? `; CONTEXT_WINDOW_TOKENS is ${set} and wins, so requests above ${stated.tokens} may be refused; lower it or remove it`
+    : '';
+  const detail = `${config.MODEL}, ${window}; ${called ?? 'a call of a few tokens went through'}${warning}`;
+  return { part: 'model', ok: called === undefined, ...(isContradicted && { isAdvice: true as const }), detail };
 }
 
-async function statedWindow(config: Config): Promise<string> {
+/** The window that the endpoint states, if any; whether it says anything at all. */
+async function askWindow(config: Config): Promise<{ isKnown: boolean; tokens?: number }> {
   const client = await openClient({ apiKey: config.ANTHROPIC_API_KEY, baseURL: config.ANTHROPIC_BASE_URL });
   try {
-    const info = await client.models.retrieve(config.MODEL, {}, { timeout: MODEL_DEADLINE_MS });
-    return `window ${info.max_input_tokens ?? 'not stated'} tokens`;
+    const { max_input_tokens: tokens } = await client.models.retrieve(config.MODEL, {}, { timeout: MODEL_DEADLINE_MS });
+    return { isKnown: true, ...(typeof tokens === 'number' && { tokens }) };
   } catch {
-    return 'the endpoint does not say what it is';
+    return { isKnown: false };
   }
 }
 

@@ -24,14 +24,14 @@ export const TROUBLE: readonly Scene[] = [
     name: 'compacted',
     title: 'A conversation that has grown too large: stage 1',
     about:
-      'The model refuses the request as too long. The gateway summarises the past and asks again; the user sees an answer.',
+      'The model refuses the request as too long. The gateway asks once more, summarises the past and asks again; the user sees an answer.',
     world: SMALL_WINDOW,
     limits: LIMITS,
     chats: CHATS,
     async play(stage) {
       await longPast(stage);
       await stage.write(ANN.id, 'What did we decide about the billing webhook?');
-      assert.equal(mainCalls(stage), 2);
+      assert.equal(mainCalls(stage), 3);
       assert.equal(stage.world.telegram.shown(ANN.id).length, 1);
     },
   },
