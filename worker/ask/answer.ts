@@ -5,10 +5,12 @@ import { usageCommands } from '../lane/usage-book.ts';
 import type { Decision } from '../lane/verdict.ts';
 import type { Block } from '../model/block.ts';
 import { calibrate } from '../model/count.ts';
+import { estimateContent } from '../model/estimate.ts';
 import type { ModelAnswer } from '../model/port.ts';
 import type { Prices } from '../model/prices.ts';
 import type { Room } from '../model/room.ts';
 import { isThinking } from '../model/rules/shapes.ts';
+import { conversationSize } from '../model/usage.ts';
 import { trialWon } from '../recovery/trial.ts';
 import type { FilePart } from '../reply/file-part.ts';
 import { planned } from '../reply/plan.ts';
@@ -25,8 +27,11 @@ const SAID_CHARS_MAX = 50_000;
 export type Answered = Extract<Called, { ok: true }>;
 
 /** A round that left the session well below full: the last compaction did not refill at once. */
-export function isCalm({ answer }: Answered, { fullTokens }: Room): boolean {
-  return answer.usage.inputTokens + answer.usage.outputTokens <= fullTokens;
+export function isCalm({ answer, sent }: Answered, { fullTokens }: Room): boolean {
+  const { usage, content } = answer;
+  const tokens =
+    conversationSize(usage, content)?.tokens ?? sent.count.tokens + estimateContent(content) * sent.calibration;
+  return tokens <= fullTokens;
 }
 
 /** A call that went through ends the trial: the session is kept, and its user is notified. */
@@ -94,7 +99,9 @@ export function answered(
       ...cost,
       ...learnt(
         attempt,
-        byFallback ? undefined : calibrate(attempt.calibration, sent.count, answer.usage.inputTokens),
+        byFallback
+          ? undefined
+          : calibrate(attempt.calibration, sent.count, conversationSize(answer.usage, answer.content)?.sentTokens),
         isFull,
       ),
       ...trialWon(attempt),

@@ -7,6 +7,7 @@ import { classifyAnswer } from '../model/errors/classify.ts';
 import type { Failure } from '../model/errors/failure.ts';
 import type { ModelAnswer, OnText } from '../model/port.ts';
 import { chatRoom, type Room } from '../model/room.ts';
+import { conversationSize } from '../model/usage.ts';
 import type { RecoverPorts } from '../recovery/effects.ts';
 import { STORM } from '../recovery/storm.ts';
 import type { UserRecord } from '../session/record.ts';
@@ -114,7 +115,14 @@ function failureOf(
   answer: ModelAnswer,
   round: number,
 ): Failure | undefined {
-  const hidden = classifyAnswer({ stopReason: answer.stopReason, ...answer.usage, windowTokens });
+  const { stopReason, content, text, usage } = answer;
+  const hidden = classifyAnswer({
+    stopReason,
+    isEmpty: text.trim() === '' && !content.some(({ type }) => type === 'tool_use'),
+    outputTokens: usage.outputTokens,
+    inputTokens: conversationSize(usage, content)?.inputTokens,
+    windowTokens,
+  });
   if (hidden || goesOn(answer, round, ports.settings) || answer.text.trim() !== '') return hidden;
   if (answer.stopReason === 'max_tokens') return { kind: 'output', reason: 'cut_before_text' };
   // After its tools a model may have nothing to add, and some models say nothing before them. Asked once more, it may

@@ -1,4 +1,5 @@
 import type { Block } from '../model/block.ts';
+import type { Usage } from '../model/port.ts';
 
 type Content = string | readonly Block[];
 
@@ -29,7 +30,8 @@ export interface AssistantRecord extends Base {
   readonly entry?: string;
   readonly model?: string;
   readonly stopReason?: string | null;
-  readonly usage?: { readonly inputTokens: number; readonly outputTokens: number };
+  /** As the model stated it; records of before `passes` have none. */
+  readonly usage?: Pick<Usage, 'inputTokens' | 'outputTokens' | 'passes'>;
 }
 
 /** A model's summary of everything before the window. */

@@ -69,6 +69,17 @@ export function searched(search: Search, text: string): AnswerReaction {
   };
 }
 
+/** An answer that searches so many times, each search by an id of its own, and then says something. */
+export function searchedOften(times: number, search: Search, text: string): AnswerReaction {
+  const searches = Array.from({ length: times }, (_, at) => ({ ...search, id: `${search.id}_${at}` }));
+  return {
+    do: 'answer',
+    content: [...searches.flatMap((each) => [searchCall(each), searchResult(each)]), citing(text, search)],
+    stopReason: 'end_turn',
+    usage: { server_tool_use: { ...SERVED, web_search_requests: times } },
+  };
+}
+
 /** A turn that pauses, before its search has a result or after it; it goes on when it comes back as it is. */
 export function paused(search: Search, at: 'call' | 'result' = 'result'): AnswerReaction {
   const content = at === 'call' ? [searchCall(search)] : [searchCall(search), searchResult(search)];

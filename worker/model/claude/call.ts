@@ -10,7 +10,7 @@ import { estimateText } from '../estimate.ts';
 import { namedTool } from '../named-tool.ts';
 import type { FailedCall, ModelAnswer, ModelRequest, OnText, Usage } from '../port.ts';
 import type { WireRequest } from '../rules/rules.ts';
-import { readUsage } from '../usage.ts';
+import { readUsage, type StatedUsage } from '../usage.ts';
 import type { ClaudeOptions } from './adapter.ts';
 import { classifyForeign } from './foreign-body.ts';
 import { openWire, type Wire } from './silence.ts';
@@ -70,6 +70,7 @@ export class Call {
       this.#draft.message = message;
       // The SDK adds to the counters of the first event, which some proxies omit.
       message.usage ??= {} as Anthropic.Usage;
+      if (event.type === 'message_delta') keepPasses(message.usage, event.usage);
       if (event.type !== 'content_block_delta') return;
       this.#options.reach('answer streaming');
       this.#draft.written += wordsOf(event.delta);
@@ -101,7 +102,7 @@ export class Call {
     const { message, written } = this.#draft;
     const model = this.#request.model;
     if (message) {
-      const stated = readUsage(message.usage);
+      const stated = readUsage(message.usage, message.content as unknown as Block[]);
       const outputTokens = Math.max(stated.outputTokens, Math.ceil(estimateText(written) * tokenizerFactor(model)));
       return { ...stated, inputTokens: stated.inputTokens || estimateRequest(this.#request), outputTokens };
     }
@@ -117,13 +118,19 @@ function wordsOf(delta: Anthropic.RawContentBlockDelta): string {
   return delta.type === 'input_json_delta' ? delta.partial_json : '';
 }
 
+/** The SDK knows nothing of them, and leaves them out of what it adds up. */
+function keepPasses(usage: StatedUsage, { iterations }: StatedUsage): void {
+  if (iterations !== undefined) usage.iterations = iterations;
+}
+
 function answerOf(message: Anthropic.Message): ModelAnswer {
+  // A copy, since the SDK parses a tool's input only when it is read, and throws if it cannot.
+  const content = message.content.map((block) => ({ ...block })) as unknown as readonly Block[];
   return {
-    // A copy, since the SDK parses a tool's input only when it is read, and throws if it cannot.
-    content: message.content.map((block) => ({ ...block })) as unknown as readonly Block[],
+    content,
     text: message.content.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join(''),
     stopReason: message.stop_reason,
     model: message.model,
-    usage: readUsage(message.usage),
+    usage: readUsage(message.usage, content),
   };
 }

@@ -1,7 +1,7 @@
 /** What is wrong with a single block of the messages. */
 
 import { isFields } from '../../../shared/base/fields.ts';
-import { type Block, isBlank } from '../block.ts';
+import { type Block, isBlank, isServerResult } from '../block.ts';
 import { hasLoneSurrogate, isWellFormed, jsonOf, wellFormedValue } from '../json-text.ts';
 import { type Draft, type Fix, NOTHING_LEFT } from './draft.ts';
 import { placeholder } from './media.ts';
@@ -11,7 +11,6 @@ import {
   isBlock,
   isBreakpoint,
   isMedia,
-  isServerResult,
   isThinking,
   RESULT_SHAPES,
   type Shapes,
