@@ -4,7 +4,10 @@ import { importSession, parseLines } from '../../worker/session/transfer.ts';
 import { CHAT, eachInWorld, moveToWorld, shown, start, world } from '../fixture/each-test.ts';
 import { conversation } from '../fixture/history.ts';
 import { nextOutcome } from '../fixture/ledger.ts';
-import { searchedOften } from '../stand-in/claude/searching.ts';
+import type { Reaction } from '../stand-in/claude/reaction.ts';
+import { blocksOf } from '../stand-in/claude/request.ts';
+import { fetched, mixed, paused, resumed, searchCut, searchedOften } from '../stand-in/claude/searching.ts';
+import { call, image, png } from '../stand-in/claude/specimens.ts';
 
 const SEARCH = {
   id: 'srvtoolu_1',
@@ -54,5 +57,99 @@ test.each([
     expect(Number(await world.peek.hget(world.keys.chat(chatKey(CHAT)), 'calibration'))).toBeLessThan(1.6);
     const used = await world.peek.hgetall(world.keys.usage(new Date().toISOString().slice(0, 10), chatKey(CHAT)));
     expect(Number(used.cost) / 1e9).toBeCloseTo(world.claude.usd(), 6);
+  },
+);
+
+/** Says two messages, of which the first is answered with these reactions, one a call. */
+async function twoTurns(...reactions: Reaction[]): Promise<void> {
+  world.claude.react(({ index }) => reactions[index]);
+  world.telegram.say(CHAT, 'Look it up');
+  expect(await nextOutcome(world, CHAT, 1)).toMatchObject({ outcome: 'answered', recoveries: 0 });
+  world.telegram.say(CHAT, 'And now?');
+  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered', recoveries: 0, attempts: 1 });
+  expect(world.claude.violations()).toEqual([]);
+}
+
+/** The messages of a call from its `from`th on, without what was thought. */
+const sent = (at: number, from: number) =>
+  world.claude.calls
+    .at(at)
+    ?.body.messages.slice(from)
+    .map(({ content }) => blocksOf(content).filter(({ type }) => type !== 'thinking')) ?? [];
+/** What the model is shown of its answer to the first message. */
+const lastAnswer = () => sent(-1, -2)[0] ?? [];
+
+test('citations of a page come back without the key that the API refuses, and are otherwise as they were', async () => {
+  await start();
+  const page = { url: 'https://example.org/spillway', title: 'Spillways' };
+  await twoTurns(fetched('srvtoolu_1', page, 'A spillway lets water pass.', 'Water passes.'));
+  const [cited] = (lastAnswer().at(-1)?.citations ?? []) as object[];
+  expect(cited).toMatchObject({ type: 'char_location', cited_text: 'A spillway lets water pass.', document_index: 0 });
+  expect(cited).not.toHaveProperty('file_id');
+});
+
+test('a search that the length limit cut off is left out of the next request, and the words stay', async () => {
+  await start();
+  await twoTurns(searchCut(SEARCH, 'I look it up.'));
+  expect(lastAnswer()).toEqual([expect.objectContaining({ type: 'text', text: 'I look it up.' })]);
+});
+
+test('a search that was paused when its message was stopped is left out of the next request', async () => {
+  await start();
+  const { promise, resolve } = Promise.withResolvers<void>();
+  world.claude.react(({ index }) =>
+    index === 0 ? paused(SEARCH, 'call') : index === 1 ? { do: 'answer', text: 'late', after: promise } : undefined,
+  );
+  world.telegram.say(CHAT, 'Look it up');
+  await world.claude.waitForCall(({ index }) => index === 1);
+  world.telegram.say(CHAT, '/stop');
+  expect(await nextOutcome(world, CHAT, 1)).toMatchObject({ outcome: 'cancelled' });
+  resolve();
+  world.telegram.say(CHAT, 'And now?');
+  expect(await nextOutcome(world, CHAT, 3)).toMatchObject({ outcome: 'answered', recoveries: 0, attempts: 1 });
+  expect(JSON.stringify(world.claude.calls.at(-1)?.body.messages)).not.toContain('server_tool_use');
+  expect(world.claude.violations()).toEqual([]);
+});
+
+test('a log of an earlier version with a cut search and a failed picture is healed', async () => {
+  const search = { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: { query: 'q' } };
+  const failed = { type: 'tool_result', tool_use_id: 't1', is_error: true, content: [image(png(10, 10))] };
+  const lines = [
+    { role: 'user', content: 'Look' },
+    { role: 'assistant', content: [{ type: 'text', text: 'I look.' }, search] },
+    { role: 'user', content: 'Then see' },
+    { role: 'assistant', content: [call('t1')] },
+    { role: 'user', content: [failed] },
+    { role: 'assistant', content: 'I see nothing.' },
+  ];
+  await importSession(
+    world.peek,
+    world.keys,
+    chatKey(CHAT),
+    await parseLines(lines.map((line) => JSON.stringify(line))),
+  );
+  await start();
+  world.telegram.say(CHAT, 'And now?');
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', recoveries: 0, attempts: 1 });
+  expect(world.claude.calls).toHaveLength(1);
+  expect(world.claude.violations()).toEqual([]);
+});
+
+test('a search beside a tool of ours has its result in the next answer, and all of it goes back as it was', async () => {
+  await start();
+  const recall = call('t1', { name: 'recall', input: { query: 'dam' } });
+  await twoTurns(mixed(SEARCH, recall), resumed(SEARCH, 'Water passes.'));
+  const begun = [[{ type: 'server_tool_use' }, { type: 'tool_use' }], [{ type: 'tool_result', tool_use_id: 't1' }]];
+  expect(sent(1, -2)).toMatchObject(begun);
+  expect(sent(2, -4).slice(0, 3)).toMatchObject([...begun, [{ type: 'web_search_tool_result' }, { type: 'text' }]]);
+});
+
+test.each(['call', 'result'] as const)(
+  'a turn that paused at the %s goes on, and all of it goes back as it was',
+  async (at) => {
+    await start();
+    const rest = at === 'call' ? resumed(SEARCH, 'Water passes.') : ({ do: 'answer', text: 'Water passes.' } as const);
+    await twoTurns(paused(SEARCH, at), rest);
+    expect(lastAnswer().map(({ type }) => type)).toEqual(['server_tool_use', 'web_search_tool_result', 'text']);
   },
 );

@@ -23,6 +23,8 @@ import type { Called } from './call.ts';
 
 const SAID_CHARS_MAX = 50_000;
 
+const CALLS: ReadonlySet<unknown> = new Set(['tool_use', 'server_tool_use']);
+
 /** A call that brought an answer. */
 export type Answered = Extract<Called, { ok: true }>;
 
@@ -45,7 +47,7 @@ export function endedTrial({ trial, notices }: Attempt): Pick<Attempt, 'trial' |
  */
 export function recordOf({ entry }: Attempt, { answer, byFallback }: Answered): AssistantRecord {
   const { content, model, stopReason, usage } = answer;
-  const isCutCall = isCut(answer) && content.at(-1)?.type === 'tool_use';
+  const isCutCall = isCut(answer) && CALLS.has(content.at(-1)?.type);
   const whole = isCutCall ? content.slice(0, -1) : content;
   const kept = byFallback ? whole.filter((block) => !isThinking(block)) : whole;
   return { v: 1, t: 'assistant', ...newStamp(), entry, content: kept, model, stopReason, usage };
