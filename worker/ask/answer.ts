@@ -46,11 +46,21 @@ export function endedTrial({ trial, notices }: Attempt): Pick<Attempt, 'trial' |
  * fallback model's thinking, which the first model would reject.
  */
 export function recordOf({ entry }: Attempt, { answer, byFallback }: Answered): AssistantRecord {
-  const { content, model, stopReason, usage } = answer;
+  const { content, model, stopReason, usage, unreadable } = answer;
   const isCutCall = isCut(answer) && CALLS.has(content.at(-1)?.type);
   const whole = isCutCall ? content.slice(0, -1) : content;
   const kept = byFallback ? whole.filter((block) => !isThinking(block)) : whole;
-  return { v: 1, t: 'assistant', ...newStamp(), entry, content: kept, model, stopReason, usage };
+  return {
+    v: 1,
+    t: 'assistant',
+    ...newStamp(),
+    entry,
+    content: kept,
+    model,
+    stopReason,
+    usage,
+    ...(unreadable && { unreadable }),
+  };
 }
 
 /** Whether the answer ended because there was no more room for it. */

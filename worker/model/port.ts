@@ -83,6 +83,8 @@ export interface Passes {
 /** What the model returned. `content` is verbatim, unknown block types included. */
 export interface ModelAnswer {
   content: readonly Block[];
+  /** The ids of calls whose input was no JSON object; `content` holds it as a text. Absent for none. */
+  unreadable?: readonly string[];
   /** The text blocks, joined. */
   text: string;
   stopReason: string | null;

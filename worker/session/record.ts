@@ -30,6 +30,8 @@ export interface AssistantRecord extends Base {
   readonly entry?: string;
   readonly model?: string;
   readonly stopReason?: string | null;
+  /** The ids of calls whose input was no JSON object: they are not made. Absent for none. */
+  readonly unreadable?: readonly string[];
   /** As the model stated it; records of before `passes` have none. */
   readonly usage?: Pick<Usage, 'inputTokens' | 'outputTokens' | 'passes'>;
 }
@@ -115,7 +117,9 @@ function hasShape(record: Partial<Record<string, unknown>>): boolean {
   if (typeof record.id !== 'string' || typeof record.at !== 'string') return false;
   if (record.t === 'user' || record.t === 'assistant')
     return (
-      isContent(record.content) && [record.entry, record.channel, record.from, record.header].every(isTextOrAbsent)
+      isContent(record.content) &&
+      [record.entry, record.channel, record.from, record.header].every(isTextOrAbsent) &&
+      (record.unreadable === undefined || Array.isArray(record.unreadable))
     );
   if (record.t === 'compaction')
     return typeof record.summary === 'string' && isTextOrAbsent(record.boundary) && isCountOrAbsent(record.unseen);
