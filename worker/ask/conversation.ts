@@ -14,6 +14,7 @@ import type { UserRecord } from '../session/record.ts';
 import { finishRound, openCalls } from '../tools/round.ts';
 import { answered, costCommands, earlierWords, isCalm, isCut } from './answer.ts';
 import { type Called, type CallPorts, callModel } from './call.ts';
+import { leaveOutOldPictures } from './old-pictures.ts';
 import { type FailedCall, react, waitOrFail } from './on-failure.ts';
 import { openSession, pendingRecord } from './open-session.ts';
 import { progressed, recordRound } from './recorded-round.ts';
@@ -74,6 +75,7 @@ export async function askModel(
       if (!finished) return { kind: 'hand back' };
       opened = finished;
     }
+    opened = await leaveOutOldPictures(ports, attempt, opened, windowTokens);
     const now = { ...about, opened, attempt };
     const called = await callModel(
       ports,

@@ -29,7 +29,7 @@ export interface RequestFacts {
   bindsThinking: boolean;
   /** The largest body in bytes, 30 MB unless told otherwise: the API takes 32. */
   bodyBytesMax?: number;
-  /** The context window, on which the number of pages of a PDF depends; a short one is assumed. */
+  /** The context window, on which the number of pictures and of pages of a PDF depends; a short one is assumed. */
   windowTokens?: number;
 }
 
@@ -67,7 +67,11 @@ export const RULES = {
   'body-size': { number: 18, fix: fixSize, demands: 'the body is smaller than 30 MB' },
   'output-tokens': { number: 21, fix: fixTop, demands: 'max_tokens is whole, and in the model’s range' },
   'media-readable': { number: 22, fix: fixMedia, demands: 'a picture is what it says, of a known kind, 5 MB at most' },
-  'image-size': { number: 23, fix: fixMedia, demands: '8000 px a side, 2000 px among more than 20 images, 100 images' },
+  'image-size': {
+    number: 23,
+    fix: fixMedia,
+    demands: '8000 px a side, 2000 px among over 20 images, 100 images (600 in a long window)',
+  },
   'pdf-pages': { number: 24, fix: fixMedia, demands: 'a PDF of 100 pages at most (600 in a long window), not locked' },
   'known-shape': { number: 25, fix: fixBlocks, demands: 'the keys and types that the API knows, and no others' },
   'error-in-words': { number: 26, fix: fixBlocks, demands: 'the result of a call that failed is text alone' },

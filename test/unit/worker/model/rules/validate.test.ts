@@ -39,6 +39,13 @@ test.each(APART)('differs from the stand-in: %s', (_, request, ours, theirs) => 
   expect(theirRule(request)).toBe(theirs);
 });
 
+test('rule 23 allows 600 pictures for a window of more than 200,000 tokens', () => {
+  const long = { ...FACTS, windowTokens: 200_001 };
+  expect(findViolations(say(user(...times(600, image(png(9, 9))))), long)).toEqual([]);
+  expect(findViolations(say(user(...times(601, image(png(9, 9))))), long)).toMatchObject([{ rule: 'image-size' }]);
+  expect(firstViolation(say(user(...times(600, image(png(9, 9))))), { ...GROUNDS, ...long })).toBeUndefined();
+});
+
 test('rule 24 allows 600 pages for a long window, and rule 21 any output for an unknown limit', () => {
   const long = { ...FACTS, windowTokens: 1_000_000 };
   expect(findViolations(say(user(pages(600))), long)).toEqual([]);
