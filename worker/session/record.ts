@@ -46,6 +46,8 @@ export interface CompactionRecord extends Base {
   readonly unseen?: number;
   /** An unguessable word that frames the summary, so that nothing in it can end it; older records have none. */
   readonly boundary?: string;
+  /** Pictures and PDFs from before the window, newest last, each with its reference; older records have none. */
+  readonly files?: readonly string[];
 }
 
 /** The text that opens a fresh session; the gateway builds it from the old session. */
@@ -122,7 +124,12 @@ function hasShape(record: Partial<Record<string, unknown>>): boolean {
       (record.unreadable === undefined || Array.isArray(record.unreadable))
     );
   if (record.t === 'compaction')
-    return typeof record.summary === 'string' && isTextOrAbsent(record.boundary) && isCountOrAbsent(record.unseen);
+    return (
+      typeof record.summary === 'string' &&
+      isTextOrAbsent(record.boundary) &&
+      isCountOrAbsent(record.unseen) &&
+      areTextsOrAbsent(record.files)
+    );
   if (record.t === 'seed') return typeof record.text === 'string';
   if (record.t === 'trim') return typeof record.through === 'string' && TRIMMED.has(record.what);
   return record.t === 'scrub' && typeof record.text === 'string' && namesPlace(record);
@@ -134,6 +141,10 @@ function namesPlace({ entry, record, block }: Partial<Record<string, unknown>>):
 
 function isCountOrAbsent(value: unknown): boolean {
   return value === undefined || (Number.isInteger(value) && Number(value) >= 0);
+}
+
+function areTextsOrAbsent(value: unknown): boolean {
+  return value === undefined || (Array.isArray(value) && value.every((each) => typeof each === 'string'));
 }
 
 function isTextOrAbsent(value: unknown): boolean {

@@ -26,7 +26,7 @@ export async function resultBlock(
   ports: ResultPorts,
   attempt: Attempt,
   callId: string,
-  { parts: pieces, isError }: ToolOutput,
+  { parts: pieces, files = [], isError }: ToolOutput,
 ): Promise<{ block: Block; commands: Command[] }> {
   const text = pieces.flatMap((piece) => (piece.type === 'text' ? [piece.text] : [])).join('\n');
   const pictures = await Promise.all(
@@ -35,7 +35,7 @@ export async function resultBlock(
   const isCut = text.length > ports.settings.toolResultMaxChars;
   const shown = isCut ? await cut(ports, text) : text;
   const words: Block[] = shown.trim() === '' ? [] : [{ type: 'text', text: shown }];
-  const content = [...words, ...pictures.flat()];
+  const content = [...words, ...pictures.flat(), ...files];
   return {
     block: {
       type: 'tool_result',
