@@ -9,6 +9,7 @@ import { JOB_SCENARIOS } from './job-scenarios.ts';
 import { LINE_SCENARIOS } from './line-scenarios.ts';
 import { REDIS_SCENARIOS } from './redis-scenarios.ts';
 import type { Scenario } from './scenario.ts';
+import { SEARCH_SCENARIOS } from './search-scenarios.ts';
 import { TELEGRAM_SCENARIOS } from './telegram-scenarios.ts';
 
 /** Every scenario of the suite. */
@@ -20,6 +21,7 @@ export const SCENARIOS: readonly Scenario[] = [
   ...GATEWAY_SCENARIOS,
   ...JOB_SCENARIOS,
   ...CLAUDE_SCENARIOS,
+  ...SEARCH_SCENARIOS,
   ...TELEGRAM_SCENARIOS,
   ...ALERT_SCENARIOS,
   ...CLOCK_SCENARIOS,

@@ -209,6 +209,35 @@ export const MUTANTS: readonly Mutant[] = [
     violates: 'I8',
   },
   {
+    name: 'a search that was cut off goes back without its result',
+    mutations: [
+      {
+        file: 'worker/model/rules/served.ts',
+        from: 'else if (open.calls.size > 0 && !handsOver(open.turn, turn)) {',
+        to: 'else if (false) {',
+      },
+      {
+        file: 'worker/ask/answer.ts',
+        from: 'CALLS.has(content.at(-1)?.type)',
+        to: "content.at(-1)?.type === 'tool_use'",
+      },
+    ],
+    scenario: 'claude-searches',
+    violates: 'I5',
+  },
+  {
+    name: 'a citation goes back with the file that it names',
+    mutations: [
+      {
+        file: 'worker/model/rules/blocks.ts',
+        from: 'hasNeeded(citation, shape) ? trimmed(citation, shape) : undefined',
+        to: 'citation',
+      },
+    ],
+    scenario: 'claude-searches',
+    violates: 'I5',
+  },
+  {
     name: 'a dead poller is known by time alone',
     mutations: [
       {

@@ -31,6 +31,7 @@ const say = (...messages: unknown[]) => ({ model: 'claude-opus-5-5', max_tokens:
 const search: Block = { type: 'server_tool_use', id: 'srv1', name: 'web_search', input: {} };
 const hour = { cache_control: { type: 'ephemeral', ttl: '1h' } };
 const sealed = { signature: 'EuYBCkQYAiJA0123456789==' };
+const CITED = { type: 'web_search_result_location', cited_text: 'c', encrypted_index: 'e', title: null, url: 'u' };
 const one = say(user('a'));
 const afterCall = (...parts: (Block | string)[]) => say(user('a'), assistant(call('t1')), user(...parts));
 const afterBatch = (...parts: Block[]) => say(user('a'), assistant(call('t1'), call('t2')), user(...parts));
@@ -195,11 +196,24 @@ const LIMITS: Case[] = [
     say(user(text('a', { cache_control: { type: 'ephemeral', ttl: '2h' } }))),
     "'5m' or '1h'",
   ],
-  [25, 'citations in a user message', say(user(text('a', { citations: [{}] }))), 'citations are not permitted'],
+  [25, 'citations in a user message', say(user(text('a', { citations: [CITED] }))), 'citations are not permitted'],
   [25, 'an unknown key on a source', say(user(PRIVATE_SOURCE)), 'source.base64.name: Extra inputs'],
   [25, 'a tool call inside a tool result', afterCall(result('t1', [call('t2')])), "Input tag 'tool_use'"],
   [25, 'a tool without a schema', { ...one, tools: [{ name: 't' }] }, 'input_schema: Field required'],
   [25, 'a list as the body', [], 'valid dictionary'],
+  [
+    26,
+    'a picture in a failed result',
+    afterCall({ ...result('t1', [image(png(9, 9))]), is_error: true }),
+    'all content must be type "text"',
+  ],
+  [27, 'a search that was cut off', answered('b', search), 'without a corresponding `web_search_tool_result` block'],
+  [
+    28,
+    'a citation with its file',
+    answered(text('b', { citations: [{ ...CITED, file_id: null }] })),
+    'web_search_result_location.file_id: Extra inputs',
+  ],
   [25, 'messages that are not a list', { ...one, messages: 'hi' }, 'messages: Input should be a valid list'],
 ];
 

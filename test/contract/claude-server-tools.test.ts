@@ -2,7 +2,17 @@ import type Anthropic from '@anthropic-ai/sdk';
 import { afterEach, expect, test } from '@jest/globals';
 import { ask, ClaudeLines, failure, type Params, stream } from '../fixture/claude.ts';
 import type { Reaction } from '../stand-in/claude/reaction.ts';
-import { fetched, paused, resumed, searched, searchFailed } from '../stand-in/claude/searching.ts';
+import {
+  fetched,
+  mixed,
+  paused,
+  resumed,
+  searchCut,
+  searched,
+  searchedOften,
+  searchFailed,
+} from '../stand-in/claude/searching.ts';
+import { call, result } from '../stand-in/claude/specimens.ts';
 
 const lines = new ClaudeLines();
 afterEach(() => lines.closeAll());
@@ -65,8 +75,52 @@ test('a failed search and a fetched page are accepted when sent back', async () 
   const failed = await first();
   const read = await goOn(failed.content, 'Read it.');
   expect(typesOf(read)).toEqual(['server_tool_use', 'web_fetch_tool_result', 'text']);
-  await goOn(read.content, 'Thanks.');
+  await goOn(withoutFiles(read.content), 'Thanks.');
   expect(claude.violations()).toEqual([]);
+  expect(await failure(goOn(read.content, 'Thanks.'))).toMatchObject({ status: 400 });
+  expect(claude.violations()).toMatchObject([{ violation: { rule: 28 } }]);
+});
+
+function withoutFiles(content: Anthropic.ContentBlock[]): Anthropic.ContentBlockParam[] {
+  return JSON.parse(JSON.stringify(content, (key, value) => (key === 'file_id' ? undefined : value)));
+}
+
+test('a search beside a tool of the client has its result in the next answer, and both are accepted when sent back', async () => {
+  const { claude, client } = await lines.start();
+  const reactions = [mixed(SEARCH, call('t1')), resumed(SEARCH, 'It will rain.')];
+  claude.react(({ index }) => reactions[index]);
+  const params = ask('Will it rain?', { tools: TOOLS });
+  const messages: Anthropic.MessageParam[] = [...params.messages];
+  const next = async (...said: Anthropic.ContentBlockParam[]): Promise<void> => {
+    const answer = await stream(client, { ...params, messages });
+    messages.push({ role: 'assistant', content: answer.content }, { role: 'user', content: said });
+  };
+  await next(result('t1') as never);
+  await next({ type: 'text', text: 'And tomorrow?' });
+  await next({ type: 'text', text: 'Thanks.' });
+  expect(claude.violations()).toEqual([]);
+  const cut = messages.map((message, at) => (at === 3 ? { ...message, content: message.content.slice(1) } : message));
+  expect(await failure(stream(client, { ...params, messages: cut as typeof messages }))).toMatchObject({ status: 400 });
+  expect(claude.violations()).toMatchObject([{ violation: { rule: 27 } }]);
+});
+
+test('refuses a search that was cut before its result', async () => {
+  const { claude, ask: first, goOn } = await dialogue([searchCut(SEARCH, 'I look.')]);
+  expect(await failure(goOn((await first()).content, 'And?'))).toMatchObject({ status: 400 });
+  expect(claude.violations()).toMatchObject([{ violation: { rule: 27 } }]);
+});
+
+test('usage adds up the passes of an answer, and states each of them where the endpoint does', async () => {
+  for (const statesPasses of [false, true]) {
+    const { claude, client } = await lines.start({ statesPasses });
+    claude.react(() => searchedOften(2, SEARCH, 'It will rain.'));
+    const answer = await stream(client, ask('Will it rain?', { tools: TOOLS }));
+    const [call] = claude.calls;
+    const { iterations, input_tokens, cache_read_input_tokens } = call?.usage ?? {};
+    expect((input_tokens ?? 0) + (cache_read_input_tokens ?? 0)).toBeGreaterThan((call?.inputTokens ?? 0) * 3);
+    expect(iterations?.length).toBe(statesPasses ? 3 : undefined);
+    expect(answer.usage.server_tool_use?.web_search_requests).toBe(2);
+  }
 });
 
 type Edit = (content: Anthropic.ContentBlockParam[]) => Anthropic.ContentBlockParam[];
@@ -77,16 +131,16 @@ const without =
 const EDITS: [name: string, rule: number, edit: Edit][] = [
   [
     'a search result that was shortened',
-    15,
+    29,
     (content) => content.map((block) => (block.type === 'web_search_tool_result' ? { ...block, content: [] } : block)),
   ],
   [
     'a search call that was changed',
-    15,
+    29,
     (content) => content.map((block) => (block.type === 'server_tool_use' ? { ...block, input: {} } : block)),
   ],
-  ['a search call whose result was removed', 7, without('web_search_tool_result')],
-  ['a search result whose call was removed', 8, without('server_tool_use')],
+  ['a search call whose result was removed', 27, without('web_search_tool_result')],
+  ['a search result whose call was removed', 27, without('server_tool_use')],
 ];
 
 for (const [name, rule, edit] of EDITS) {

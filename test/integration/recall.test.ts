@@ -14,6 +14,8 @@ import {
   PARENT,
   says,
 } from '../fixture/chat-history.ts';
+import { pdfOf } from '../fixture/files.ts';
+import { PNG } from '../fixture/mcp-tools.ts';
 import { userSays } from '../fixture/records.ts';
 import { result } from '../stand-in/claude/specimens.ts';
 
@@ -126,6 +128,33 @@ test('reads a reference on from a given place, and refuses an unknown one or a p
   expect((await ask(toolbox, { ref: REF, from: 30_000 })).text).toMatch(/This is its end\.\]\nb{2001}$/);
   for (const input of [{ ref: 'a'.repeat(64) }, { ref: REF, from: 32_001 }])
     expect(await ask(toolbox, input)).toMatchObject({ isError: true });
+});
+
+test('a reference of a picture gives the picture itself, and one of other bytes says that they cannot be shown', async () => {
+  const kept: Record<string, Buffer> = {
+    [REF]: Buffer.from(PNG, 'base64'),
+    ['1f'.repeat(32)]: pdfOf(3),
+    ['2f'.repeat(32)]: Buffer.from([0xff, 0xfe, 0x00, 0xd8, 0x81]),
+    ['3f'.repeat(32)]: Buffer.from('%PDF-1.7 is how such a file begins'),
+  };
+  const toolbox = history.recall({ loadKept: async (sha256) => kept[sha256] });
+  const filesOf = async (ref: string) => {
+    const call = { id: 't1', name: 'recall', input: { ref }, attempt: { session: CURRENT } as never };
+    return toolbox.call(call, ENDLESS);
+  };
+  expect(await filesOf(REF)).toMatchObject({
+    isError: false,
+    files: [{ type: 'image', source: { type: 'kept', sha256: REF, media_type: 'image/png', width: 1, height: 1 } }],
+  });
+  expect(await filesOf('1f'.repeat(32))).toMatchObject({ files: [{ type: 'document', source: { pages: 3 } }] });
+  expect(await filesOf('2f'.repeat(32))).toMatchObject({
+    isError: true,
+    parts: [{ text: expect.stringMatching(/cannot be shown/) }],
+  });
+  expect(await filesOf('3f'.repeat(32))).toMatchObject({
+    isError: false,
+    parts: [{ text: expect.stringMatching(/is how such a file begins$/) }],
+  });
 });
 
 test.each<[string, Record<string, unknown>]>([

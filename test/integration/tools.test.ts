@@ -55,6 +55,22 @@ test('a tool that fails, hangs or does not exist yields an error result, and the
   expect(world.claude.violations()).toEqual([]);
 });
 
+test('a picture of a tool that failed is named in words, and shown by its reference', async () => {
+  await start();
+  world.claude.react(callsTools([use('t1', 'fail_with_picture'), use('t2', 'promise'), use('t3', 'picture')]));
+  world.telegram.say(CHAT, 'Try');
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', recoveries: 0 });
+  const last = mainCalls().at(-1);
+  const [failed, unpromised, fine] = last ? resultsIn(last) : [];
+  const named = text(
+    expect.stringMatching(/^\[image\/png, 1 KB; the tool "recall" shows it with {"ref":"[0-9a-f]{64}"}\]$/) as never,
+  );
+  expect(failed).toMatchObject({ is_error: true, content: [text('the page is blank'), named] });
+  expect(unpromised).toMatchObject({ is_error: true, content: [{ type: 'text' }, named] });
+  expect(fine).toMatchObject({ content: [{ type: 'image' }, { type: 'text' }] });
+  expect(world.claude.violations()).toEqual([]);
+});
+
 test('a long result is cut before it is first sent, and states its full length and how to read on', async () => {
   await start({ TOOL_RESULT_MAX_CHARS: '500' });
   world.claude.react(callsTools([use('t1', 'long', { words: 1_000 })]));

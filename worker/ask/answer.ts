@@ -5,10 +5,12 @@ import { usageCommands } from '../lane/usage-book.ts';
 import type { Decision } from '../lane/verdict.ts';
 import type { Block } from '../model/block.ts';
 import { calibrate } from '../model/count.ts';
+import { estimateContent } from '../model/estimate.ts';
 import type { ModelAnswer } from '../model/port.ts';
 import type { Prices } from '../model/prices.ts';
 import type { Room } from '../model/room.ts';
 import { isThinking } from '../model/rules/shapes.ts';
+import { conversationSize } from '../model/usage.ts';
 import { trialWon } from '../recovery/trial.ts';
 import type { FilePart } from '../reply/file-part.ts';
 import { planned } from '../reply/plan.ts';
@@ -21,12 +23,17 @@ import type { Called } from './call.ts';
 
 const SAID_CHARS_MAX = 50_000;
 
+const CALLS: ReadonlySet<unknown> = new Set(['tool_use', 'server_tool_use']);
+
 /** A call that brought an answer. */
 export type Answered = Extract<Called, { ok: true }>;
 
 /** A round that left the session well below full: the last compaction did not refill at once. */
-export function isCalm({ answer }: Answered, { fullTokens }: Room): boolean {
-  return answer.usage.inputTokens + answer.usage.outputTokens <= fullTokens;
+export function isCalm({ answer, sent }: Answered, { fullTokens }: Room): boolean {
+  const { usage, content } = answer;
+  const tokens =
+    conversationSize(usage, content)?.tokens ?? sent.count.tokens + estimateContent(content) * sent.calibration;
+  return tokens <= fullTokens;
 }
 
 /** A call that went through ends the trial: the session is kept, and its user is notified. */
@@ -39,11 +46,21 @@ export function endedTrial({ trial, notices }: Attempt): Pick<Attempt, 'trial' |
  * fallback model's thinking, which the first model would reject.
  */
 export function recordOf({ entry }: Attempt, { answer, byFallback }: Answered): AssistantRecord {
-  const { content, model, stopReason, usage } = answer;
-  const isCutCall = isCut(answer) && content.at(-1)?.type === 'tool_use';
+  const { content, model, stopReason, usage, unreadable } = answer;
+  const isCutCall = isCut(answer) && CALLS.has(content.at(-1)?.type);
   const whole = isCutCall ? content.slice(0, -1) : content;
   const kept = byFallback ? whole.filter((block) => !isThinking(block)) : whole;
-  return { v: 1, t: 'assistant', ...newStamp(), entry, content: kept, model, stopReason, usage };
+  return {
+    v: 1,
+    t: 'assistant',
+    ...newStamp(),
+    entry,
+    content: kept,
+    model,
+    stopReason,
+    usage,
+    ...(unreadable && { unreadable }),
+  };
 }
 
 /** Whether the answer ended because there was no more room for it. */
@@ -94,7 +111,9 @@ export function answered(
       ...cost,
       ...learnt(
         attempt,
-        byFallback ? undefined : calibrate(attempt.calibration, sent.count, answer.usage.inputTokens),
+        byFallback
+          ? undefined
+          : calibrate(attempt.calibration, sent.count, conversationSize(answer.usage, answer.content)?.sentTokens),
         isFull,
       ),
       ...trialWon(attempt),

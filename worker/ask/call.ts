@@ -47,6 +47,8 @@ export interface Call {
 /** What was sent, or would have been. */
 export interface Sent {
   count: Count;
+  /** What our estimate was multiplied by. */
+  calibration: number;
   /** What every request holds, by our count: system prompt and tools. */
   fixedTokens: number;
   askedOutputTokens: number;
@@ -79,6 +81,7 @@ export async function callModel(ports: CallPorts, call: Call, signal: AbortSigna
   const fixed = { system, tools: ports.tools.specs(), serverTools };
   const sent: Sent = {
     count: countRequest(fixed, opened.window, messages, ports.settings.modelName, calibration),
+    calibration,
     fixedTokens: Math.ceil(estimateFixed(fixed) * calibration),
     askedOutputTokens: maxTokens,
   };

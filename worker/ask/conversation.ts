@@ -8,6 +8,7 @@ import { classifyAnswer } from '../model/errors/classify.ts';
 import type { Failure } from '../model/errors/failure.ts';
 import type { ModelAnswer, OnText } from '../model/port.ts';
 import { budgetFor, chatRoom, type Room } from '../model/room.ts';
+import { conversationSize } from '../model/usage.ts';
 import type { RecoverPorts } from '../recovery/effects.ts';
 import { STORM } from '../recovery/storm.ts';
 import type { OpenedSession } from '../session/held-window.ts';
@@ -17,6 +18,7 @@ import { finishRound, openCalls } from '../tools/round.ts';
 import { answered, costCommands, earlierWords, isCalm, isCut } from './answer.ts';
 import { type Called, type CallPorts, callModel, countExactly } from './call.ts';
 import { leaveGoneModel } from './model-gone.ts';
+import { leaveOutOldPictures } from './old-pictures.ts';
 import { type FailedCall, react, waitOrFail } from './on-failure.ts';
 import { openSession, pendingRecord } from './open-session.ts';
 import { progressed, recordRound } from './recorded-round.ts';
@@ -81,6 +83,7 @@ export async function askModel(
       if (!finished) return { kind: 'hand back' };
       opened = finished;
     }
+    opened = await leaveOutOldPictures(ports, attempt, opened, windowTokens);
     const messageTokens = newestTokens(opened, calibration);
     const callRoom = chatRoom(windowTokens, learntTokens, budgetFor(settings, messageTokens));
     const asked = { ...about, callRoom, messageTokens, opened, attempt };
@@ -131,7 +134,14 @@ function failureOf(
   answer: ModelAnswer,
   round: number,
 ): Failure | undefined {
-  const hidden = classifyAnswer({ stopReason: answer.stopReason, ...answer.usage, windowTokens });
+  const { stopReason, content, text, usage } = answer;
+  const hidden = classifyAnswer({
+    stopReason,
+    isEmpty: text.trim() === '' && !content.some(({ type }) => type === 'tool_use'),
+    outputTokens: usage.outputTokens,
+    inputTokens: conversationSize(usage, content)?.inputTokens,
+    windowTokens,
+  });
   if (hidden || goesOn(answer, round, ports.settings) || answer.text.trim() !== '') return hidden;
   if (answer.stopReason === 'max_tokens') return { kind: 'output', reason: 'cut_before_text' };
   // After its tools a model may have nothing to add, and some models say nothing before them. Asked once more, it may

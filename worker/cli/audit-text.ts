@@ -77,12 +77,14 @@ export function linesOf(rollUp: RollUp): string[] {
 }
 
 function spendingOf(spent: Spending): string {
-  const { calls, inputTokens, cacheReadTokens, cacheWriteTokens, outputTokens, thinkingTokens, dollars } = spent;
+  const { calls, inputTokens, cacheReadTokens, cacheWriteTokens, outputTokens, thinkingTokens, searches, dollars } =
+    spent;
   const share = (part: number): number => (inputTokens === 0 ? 0 : Math.round((part / inputTokens) * 100));
   const cached = `${share(cacheReadTokens)} % from cache, ${share(cacheWriteTokens)} % written to it`;
   const thought = thinkingTokens > 0 ? ` (${thinkingTokens} thought)` : '';
   const price = dollars === undefined ? 'no price' : money(dollars);
-  return `${calls} calls, input ${inputTokens} (${cached}), output ${outputTokens}${thought}, ${price}`;
+  const searched = searches > 0 ? `, ${searches} searches` : '';
+  return `${calls} calls, input ${inputTokens} (${cached}), output ${outputTokens}${thought}${searched}, ${price}`;
 }
 
 function topLines(chats: RollUp['topChats']): string[] {

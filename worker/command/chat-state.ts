@@ -1,6 +1,8 @@
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { EntryId, Keys, LaneKey, SessionId } from '../../shared/redis/keys.ts';
 import { msOf } from '../../shared/redis/stream-id.ts';
+import { estimateContent } from '../model/estimate.ts';
+import { conversationSize } from '../model/usage.ts';
 import { decodeRecord, type LogRecord } from '../session/record.ts';
 
 /** What a session holds, as its people want to know it. Times are ms since the epoch. */
@@ -56,9 +58,16 @@ export function createChatState(redis: RedisClient, keys: Keys): ChatState {
   };
 }
 
+/** The size at the newest answer that states it, with our estimate of what came after it. */
 function tokensOf(newest: readonly LogRecord[], compactedMs: number | undefined, compactedTokens: number): number {
-  const answer = newest.findLast((record) => record.t === 'assistant' && record.usage !== undefined);
-  if (answer?.t !== 'assistant' || answer.usage === undefined) return compactedTokens;
-  if (compactedMs !== undefined && Date.parse(answer.at) <= compactedMs) return compactedTokens;
-  return answer.usage.inputTokens + answer.usage.outputTokens;
+  let later = 0;
+  for (const record of newest.toReversed()) {
+    if (record.t !== 'user' && record.t !== 'assistant') continue;
+    if (compactedMs !== undefined && Date.parse(record.at) <= compactedMs) break;
+    const isAnswer = record.t === 'assistant' && record.usage !== undefined;
+    const size = isAnswer ? conversationSize(record.usage, record.content) : undefined;
+    if (size !== undefined) return size.tokens + later;
+    later += estimateContent(record.content);
+  }
+  return compactedTokens + later;
 }

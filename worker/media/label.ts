@@ -16,6 +16,14 @@ export function labelOf(block: Block): string {
   return [title === '' ? kind : `${kind} ${title}`, ...size].join(', ');
 }
 
+/** The label of a stored picture or PDF, with how the model sees it again; the plain label of any other. Pure, total. */
+export function labelWithRef(block: Block): string {
+  const { type, sha256 } = sourceOf(block);
+  const how =
+    type === 'kept' && typeof sha256 === 'string' ? `; the tool "recall" shows it with {"ref":"${sha256}"}` : '';
+  return `${labelOf(block)}${how}`;
+}
+
 const MOVING: Readonly<Record<string, string>> = {
   animation: 'an animation',
   video: 'a video',

@@ -29,3 +29,13 @@ export function isBlank(text: string): boolean {
 export function sizeInWords(bytes: number): string {
   return bytes < MB ? `${Math.ceil(bytes / KB)} KB` : `${(bytes / MB).toFixed(1)} MB`;
 }
+
+/** The result of a tool that ran on the server: the model sends it, and nobody answers it. */
+export function isServerResult({ type }: Block): boolean {
+  return type !== 'tool_result' && type.endsWith('_tool_result');
+}
+
+/** A turn that a server's tool paused ends with that tool's call or result. */
+export function isServerSide(block: Block): boolean {
+  return isServerResult(block) || (block.type !== 'tool_use' && block.type.endsWith('tool_use'));
+}

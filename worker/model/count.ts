@@ -4,6 +4,7 @@ import { isSameModel, tokenizerFactor } from './catalog.ts';
 import { estimateContent, estimateMedia, estimateText } from './estimate.ts';
 import type { MessageParam, ModelRequest } from './port.ts';
 import { runningSum } from './running-sum.ts';
+import { conversationSize } from './usage.ts';
 
 /** What a request will cost, as far as it can be known before it is sent. */
 export interface Count {
@@ -60,10 +61,9 @@ export function countRequest(
   model: string,
   calibration: number,
 ): Count {
-  const at = anchorIndex(window.records, model);
-  const anchor = window.records[at];
-  if (anchor?.t === 'assistant' && anchor.usage !== undefined) {
-    const known = anchor.usage.inputTokens + anchor.usage.outputTokens;
+  const anchor = anchorOf(window.records, model);
+  if (anchor !== undefined) {
+    const { at, tokens: known } = anchor;
     const after = window.records.slice(at + 1);
     const media = after.reduce((sum, record) => sum + estimateMedia(contentOf(record)), 0);
     const estimated = after.reduce((sum, record) => sum + estimateRecord(record), 0) - media;
@@ -109,14 +109,15 @@ const estimateMessages = runningSum<MessageParam>(({ content }) => MESSAGE_TOKEN
 const estimateMediaOf = runningSum<MessageParam>(({ content }) => estimateMedia(content));
 
 /**
- * The calibration after a request whose real cost is known: the mean of the old value and the observed one; bounded. A
- * request that is too small changes nothing.
+ * The calibration after a request: the mean of the old value and the observed one; bounded. A request that is too small,
+ * or whose real size is not known, changes nothing.
  */
 export function calibrate(
   before: number | undefined,
   { known, estimated, media }: Count,
-  realTokens: number,
+  realTokens: number | undefined,
 ): number | undefined {
+  if (realTokens === undefined) return before;
   const rest = realTokens - known - media;
   if (estimated < CALIBRATION_TOKENS_MIN || rest <= 0) return before;
   const seen = Math.min(CALIBRATION_MAX, Math.max(CALIBRATION_MIN, rest / estimated));
@@ -124,19 +125,27 @@ export function calibrate(
 }
 
 /**
- * The newest answer whose usage can be trusted. A later compaction, scrub or trim changed what is sent; another model's
- * answer was counted by another tokenizer; an answer without usage was cut or failed.
+ * The newest answer whose usage can be trusted, and the size of the conversation with it. A later compaction, scrub or
+ * trim changed what is sent; another model's answer was counted by another tokenizer; an answer without usage was cut or
+ * failed. Of one for which several passes were added up, the answer before it still knows.
  */
-function anchorIndex(records: readonly LogRecord[], model: string): number {
+function anchorOf(records: readonly LogRecord[], model: string): { at: number; tokens: number } | undefined {
   for (let at = records.length - 1; at >= 0; at--) {
     const record = records[at];
-    if (record === undefined || SHAPING.has(record.t)) return -1;
-    if (record.t === 'assistant') return isTrusted(record, model) ? at : -1;
+    if (record === undefined || SHAPING.has(record.t)) return undefined;
+    if (record.t !== 'assistant') continue;
+    if (!isTrusted(record, model)) return undefined;
+    const size = conversationSize(record.usage, record.content);
+    if (size !== undefined) return { at, tokens: size.tokens };
   }
-  return -1;
+  return undefined;
 }
 
-function isTrusted({ usage, model }: AssistantRecord, asked: string): boolean {
+function isTrusted(
+  record: AssistantRecord,
+  asked: string,
+): record is AssistantRecord & Required<Pick<AssistantRecord, 'usage'>> {
+  const { usage, model } = record;
   return usage !== undefined && usage.inputTokens > 0 && model !== undefined && isSameModel(asked, model);
 }
 

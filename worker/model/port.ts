@@ -51,7 +51,10 @@ export interface ModelRequest {
 /** How long the provider keeps a prefix after it was last read. */
 export type CacheLifetime = '5m' | '1h';
 
-/** What a call cost. */
+/**
+ * What a call is billed: the sum of its passes, where a tool of the provider made the model run several times. How large
+ * the conversation was is another matter, see `conversationSize`.
+ */
 export interface Usage {
   /** All input, including what was read from the cache or written to it. */
   inputTokens: number;
@@ -64,11 +67,24 @@ export interface Usage {
   cacheWrite1hTokens?: number;
   /** The part of the output that is thinking; absent where it is not stated. */
   thinkingTokens?: number;
+  /** Searches of the web that the provider made, each for a fee; absent for none. */
+  searches?: number;
+  /** The passes, or that there may be several and they are not stated; absent: the call was one pass. */
+  passes?: Passes | 'unstated';
+}
+
+/** How much input the first and the last pass of a call had, and the last one's output, in tokens. */
+export interface Passes {
+  firstInputTokens: number;
+  lastInputTokens: number;
+  lastOutputTokens: number;
 }
 
 /** What the model returned. `content` is verbatim, unknown block types included. */
 export interface ModelAnswer {
   content: readonly Block[];
+  /** The ids of calls whose input was no JSON object; `content` holds it as a text. Absent for none. */
+  unreadable?: readonly string[];
   /** The text blocks, joined. */
   text: string;
   stopReason: string | null;

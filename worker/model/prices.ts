@@ -14,6 +14,8 @@ interface Rates {
 
 /** What a model costs; some cost more, in all kinds, above a given prompt length. */
 export interface Price extends Rates {
+  /** Dollars for a thousand searches of the web; absent: the list price. A page that is read has no fee. */
+  searches?: number;
   longPrompt?: Rates & { overTokens: number };
 }
 
@@ -25,6 +27,7 @@ export type PricesReading = { ok: true; prices: Prices } | { ok: false; problems
 
 const CACHE_WRITE_5M = 1.25;
 const CACHE_WRITE_1H = 2;
+const PER_THOUSAND_SEARCHES = 10;
 
 /**
  * The list prices of the API itself, as read in November 2026 on platform.claude.com (pricing, and the models' own
@@ -74,7 +77,8 @@ export function costOf(model: string, usage: Usage, own: Prices = new Map()): nu
   if (price === undefined) return undefined;
   const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens = 0, cacheWrite1hTokens = 0 } = usage;
   const { longPrompt } = price;
-  const paid = longPrompt && inputTokens > longPrompt.overTokens ? longPrompt : price;
+  const promptTokens = typeof usage.passes === 'object' ? usage.passes.lastInputTokens : inputTokens;
+  const paid = longPrompt && promptTokens > longPrompt.overTokens ? longPrompt : price;
   const written5m = Math.max(0, cacheWriteTokens - cacheWrite1hTokens);
   const plain = Math.max(0, inputTokens - cacheReadTokens - cacheWriteTokens);
   const millionths =
@@ -83,7 +87,8 @@ export function costOf(model: string, usage: Usage, own: Prices = new Map()): nu
     written5m * paid.cacheWrite5m +
     cacheWrite1hTokens * paid.cacheWrite1h +
     outputTokens * paid.output;
-  return millionths / 1_000_000;
+  const fees = ((usage.searches ?? 0) * (price.searches ?? PER_THOUSAND_SEARCHES)) / 1_000;
+  return millionths / 1_000_000 + fees;
 }
 
 const dollars = z
@@ -97,10 +102,15 @@ const RATES = {
   cacheWrite1h: dollars,
 };
 const tokens = z.number('expected a number of tokens').int('expected a whole number').positive('expected at least 1');
-const PRICE = z.strictObject({ ...RATES, longPrompt: z.strictObject({ overTokens: tokens, ...RATES }).optional() });
+const fee = z.number('expected dollars per 1,000 searches, a number of at least 0').nonnegative('expected at least 0');
+const PRICE = z.strictObject({
+  ...RATES,
+  searches: fee.optional(),
+  longPrompt: z.strictObject({ overTokens: tokens, ...RATES }).optional(),
+});
 const LIST = z.record(z.string(), PRICE, 'expected an object of prices by model');
 
-/** Reads a price list from JSON: prices by model name, each with all five rates. Never throws. */
+/** Reads a price list from JSON: prices by model name, each with all five rates, and its fee for searches. Never throws. */
 export function readPrices(json: string): PricesReading {
   let value: unknown;
   try {

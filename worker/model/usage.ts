@@ -1,28 +1,102 @@
+import { type Block, isServerSide } from './block.ts';
 import type { Usage } from './port.ts';
 
-/** The counters of a call as the API names them; proxies omit any of them. */
-export interface StatedUsage {
+/** The input counters as the API names them; proxies omit any of them. */
+interface StatedInput {
   input_tokens?: number | null;
-  output_tokens?: number | null;
   cache_read_input_tokens?: number | null;
   cache_creation_input_tokens?: number | null;
-  cache_creation?: { ephemeral_1h_input_tokens?: number | null } | null;
-  output_tokens_details?: { thinking_tokens?: number | null } | null;
 }
 
-/** Reads what a call cost. What is not stated is absent, or 0 where a number must be. */
-export function readUsage(stated: StatedUsage | null | undefined): Usage {
-  const read = stated?.cache_read_input_tokens ?? 0;
+/** One pass of the model within a call, as the API states it. */
+export interface StatedPass extends StatedInput {
+  type?: string;
+  output_tokens?: number | null;
+}
+
+/** The counters of a call as the API names them. */
+export interface StatedUsage extends StatedInput {
+  output_tokens?: number | null;
+  cache_creation?: { ephemeral_1h_input_tokens?: number | null } | null;
+  output_tokens_details?: { thinking_tokens?: number | null } | null;
+  server_tool_use?: { web_search_requests?: number | null } | null;
+  /** Each pass of the model: a tool of the provider makes a further one. Not every endpoint states them. */
+  iterations?: readonly StatedPass[] | null;
+}
+
+/** Passes that saw the conversation; a compaction or an advisor saw something else. */
+const OF_CONVERSATION: ReadonlySet<unknown> = new Set([undefined, 'message', 'fallback_message']);
+
+/**
+ * Reads what a call cost, and how large the conversation was, where `content` is what the model wrote. What is not
+ * stated is absent, or 0 where a number must be.
+ */
+export function readUsage(stated: StatedUsage | null | undefined, content: readonly Block[] = []): Usage {
   const written = stated?.cache_creation_input_tokens;
   const forAnHour = stated?.cache_creation?.ephemeral_1h_input_tokens;
   const thinking = stated?.output_tokens_details?.thinking_tokens;
+  const searches = stated?.server_tool_use?.web_search_requests ?? content.filter(isSearchResult).length;
+  const passes = passesOf(stated?.iterations, content);
   return {
-    inputTokens: (stated?.input_tokens ?? 0) + read + (written ?? 0),
+    inputTokens: inputOf(stated),
     outputTokens: stated?.output_tokens ?? 0,
-    cacheReadTokens: read,
+    cacheReadTokens: stated?.cache_read_input_tokens ?? 0,
     ...(typeof written === 'number' && { cacheWriteTokens: written }),
     ...(typeof forAnHour === 'number' && { cacheWrite1hTokens: forAnHour }),
     ...(typeof thinking === 'number' && { thinkingTokens: thinking }),
+    ...(searches > 0 && { searches }),
+    ...(passes && { passes }),
+  };
+}
+
+function inputOf(stated: StatedInput | null | undefined): number {
+  const { input_tokens, cache_read_input_tokens, cache_creation_input_tokens } = stated ?? {};
+  return (input_tokens ?? 0) + (cache_read_input_tokens ?? 0) + (cache_creation_input_tokens ?? 0);
+}
+
+function passesOf(stated: StatedUsage['iterations'], content: readonly Block[]): Usage['passes'] {
+  const passes = Array.isArray(stated) ? stated.filter(({ type }) => OF_CONVERSATION.has(type)) : [];
+  const [first, last] = [passes[0], passes.at(-1)];
+  if (first === undefined || last === undefined || inputOf(last) === 0)
+    return content.some(isServerSide) ? 'unstated' : undefined;
+  return {
+    firstInputTokens: inputOf(first),
+    lastInputTokens: inputOf(last),
+    lastOutputTokens: last.output_tokens ?? 0,
+  };
+}
+
+/** A search that failed has an error instead of a list, and no fee. */
+function isSearchResult({ type, content }: Block): boolean {
+  return type === 'web_search_tool_result' && Array.isArray(content);
+}
+
+/** The size of a conversation, as an answer's usage shows it, in tokens. */
+export interface ConversationSize {
+  /** The request, as it was sent. */
+  sentTokens: number;
+  /** The most input that the model had in one pass. */
+  inputTokens: number;
+  /** The conversation with the answer. */
+  tokens: number;
+}
+
+/**
+ * The size of a conversation after an answer: that of its last pass. Undefined where a tool of the provider made further
+ * passes and only their sum is stated, or may be: `content` is what the model wrote, and older records do not say. Pure.
+ */
+export function conversationSize(
+  { inputTokens, outputTokens, passes }: Pick<Usage, 'inputTokens' | 'outputTokens' | 'passes'>,
+  content: string | readonly Block[],
+): ConversationSize | undefined {
+  const isSum = passes === undefined && typeof content !== 'string' && content.some(isServerSide);
+  if (isSum || passes === 'unstated') return undefined;
+  if (passes === undefined) return { sentTokens: inputTokens, inputTokens, tokens: inputTokens + outputTokens };
+  const { firstInputTokens, lastInputTokens, lastOutputTokens } = passes;
+  return {
+    sentTokens: firstInputTokens,
+    inputTokens: lastInputTokens,
+    tokens: lastInputTokens + lastOutputTokens,
   };
 }
 
@@ -33,7 +107,7 @@ export function addUsage(one: Usage, other: Usage): Usage {
     outputTokens: one.outputTokens + other.outputTokens,
     cacheReadTokens: one.cacheReadTokens + other.cacheReadTokens,
   };
-  for (const part of ['cacheWriteTokens', 'cacheWrite1hTokens', 'thinkingTokens'] as const)
+  for (const part of ['cacheWriteTokens', 'cacheWrite1hTokens', 'thinkingTokens', 'searches'] as const)
     if (one[part] !== undefined || other[part] !== undefined) sum[part] = (one[part] ?? 0) + (other[part] ?? 0);
   return sum;
 }

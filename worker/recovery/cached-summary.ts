@@ -1,6 +1,7 @@
 import { estimateText } from '../model/estimate.ts';
 import type { MessageParam, ModelRequest, Usage } from '../model/port.ts';
 import { costOf } from '../model/prices.ts';
+import { conversationSize } from '../model/usage.ts';
 import type { LogRecord } from '../session/record.ts';
 import { type Summarised, type Summariser, summaryBounds, summaryOf } from './summarise.ts';
 
@@ -23,9 +24,11 @@ export function isCachedCheaper(model: string, records: readonly LogRecord[], ch
   const usage = last?.t === 'assistant' ? (last.usage as Partial<Usage> | undefined) : undefined;
   const { inputTokens = 0, outputTokens = 0, cacheReadTokens = 0, cacheWriteTokens = 0 } = usage ?? {};
   const kept = cacheReadTokens + cacheWriteTokens;
-  if (inputTokens === 0 || kept < inputTokens * KEPT_SHARE_MIN) return false;
+  const size = conversationSize({ ...usage, inputTokens, outputTokens }, last?.content ?? '');
+  if (size === undefined || inputTokens === 0 || kept < inputTokens * KEPT_SHARE_MIN) return false;
   const transcript = chunks.reduce((sum, chunk) => sum + estimateText(chunk), 0);
-  const read = { inputTokens: inputTokens + outputTokens, outputTokens: 0, cacheReadTokens: kept };
+  const cacheRead = Math.round((kept * size.inputTokens) / inputTokens);
+  const read = { inputTokens: size.tokens, outputTokens: 0, cacheReadTokens: cacheRead };
   const cached = costOf(model, read);
   const plain = costOf(model, { inputTokens: transcript, outputTokens: 0, cacheReadTokens: 0 });
   return cached !== undefined && plain !== undefined && cached < plain;

@@ -4,6 +4,7 @@ import { asShown, withScrubs } from '../session/overlay.ts';
 import type { LogRecord, TrimRecord } from '../session/record.ts';
 import { view, type Window } from '../session/view.ts';
 import { type Conversation, isCachedCheaper, summariseFromCache } from './cached-summary.ts';
+import { earlierFiles } from './earlier-files.ts';
 import { chooseKept, type Kept, newestTurn, recordTokens } from './kept.ts';
 import { type Summariser, type SummaryFailure, type SummaryPart, summarise } from './summarise.ts';
 import { transcribe } from './transcript.ts';
@@ -33,6 +34,8 @@ export interface CompactionOptions {
 export interface Compaction extends Omit<SummaryPart, 'chunks'> {
   /** Index in the window of the first record that is kept verbatim. */
   keptFrom: number;
+  /** The pictures and PDFs that are not shown any more, as the record names them. */
+  files: readonly string[];
   /** What is stored with the summary, so that the kept part is small enough and valid for the API. */
   changes: readonly LogRecord[];
   /** Older records that no summariser has seen, those of earlier compactions included. */
@@ -108,12 +111,23 @@ function accepted(
   { room, mask, thinking, boundary }: CompactionOptions,
 ): CompactionResult {
   const { keptFrom, summary, unseen, calls } = written;
-  const head: LogRecord = { v: 1, t: 'compaction', id: '', at: '', summary, records: keptFrom, unseen, boundary };
+  const files = earlierFiles(window, keptFrom);
+  const head: LogRecord = {
+    v: 1,
+    t: 'compaction',
+    id: '',
+    at: '',
+    summary,
+    records: keptFrom,
+    unseen,
+    boundary,
+    files,
+  };
   const kept = window.records.slice(keptFrom);
   for (const masks of calls === 0 ? [] : [[], ...(mask ? [[mask]] : [])]) {
     const changes = [...shortenings, ...masks, ...thinking];
     const progress = progressOf(window, { head, records: [...kept, ...changes], omitted: 0 }, room);
-    if (progress) return { ok: true, compaction: { ...written, changes, ...progress } };
+    if (progress) return { ok: true, compaction: { ...written, files, changes, ...progress } };
   }
   return { ok: false, failed: { reason: 'did_not_shrink', calls } };
 }

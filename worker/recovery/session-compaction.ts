@@ -118,10 +118,11 @@ async function summariseSession(ports: RecoverPorts, subject: Subject, signal: A
     const smaller = measuredAnew(ports, subject, result.failed);
     return smaller ? summariseSession(ports, smaller, signal) : result;
   }
-  const { summary, keptFrom, unseen, changes, tokensBefore, tokensAfter, calls, usage } = result.compaction;
+  const { summary, keptFrom, unseen, files, changes, tokensBefore, tokensAfter, calls, usage } = result.compaction;
   const windowStart = opened.firstIndex + keptFrom;
   const stamp = newStamp();
-  const record: LogRecord = { v: 1, t: 'compaction', ...stamp, summary, records: windowStart, unseen, boundary };
+  const about = { summary, records: windowStart, unseen, boundary, ...(files.length > 0 && { files }) };
+  const record: LogRecord = { v: 1, t: 'compaction', ...stamp, ...about };
   // The record lands at the end of the log, behind everything that was loaded.
   const window = ['head', opened.logRecords, 'windowStart', windowStart, 'vainCompactions', 0];
   const event = { event: 'context.compacted', tokensBefore, tokensAfter, calls, summaryChars: summary.length } as const;
@@ -132,10 +133,10 @@ async function summariseSession(ports: RecoverPorts, subject: Subject, signal: A
     ...usage,
   } as const;
   const told = messagesIn(opened.window, keptFrom);
-  const about = ['compactedAt', stamp.at, 'compactedTokens', tokensAfter, 'untold', told] as const;
+  const state = ['compactedAt', stamp.at, 'compactedTokens', tokensAfter, 'untold', told] as const;
   const { compactionModel, prices } = ports.settings;
   const effects = [...subject.effects, ...usageCommands(subject.attempt, compactionModel, usage, prices)];
-  await store({ ...subject, effects }, [record, ...changes], [...window, ...about], [event, cost]);
+  await store({ ...subject, effects }, [record, ...changes], [...window, ...state], [event, cost]);
   return result;
 }
 

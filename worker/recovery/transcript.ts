@@ -1,5 +1,5 @@
 import { clipMiddle, redact } from '../../shared/base/text.ts';
-import { labelOf } from '../media/label.ts';
+import { labelWithRef } from '../media/label.ts';
 import { type Block, nameInBrackets } from '../model/block.ts';
 import { estimateText } from '../model/estimate.ts';
 import { withScrubs } from '../session/overlay.ts';
@@ -97,7 +97,7 @@ function blockText(block: Block): string | undefined {
   if (block.type === 'tool_result')
     return `(tool result: ${clipMiddle(clean(resultText(block.content)), TOOL_RESULT_CHARS)})`;
   if (block.type === 'thinking' || block.type === 'redacted_thinking') return undefined;
-  return `(${clean(labelOf(block))}, left out)`;
+  return `(left out: ${clean(labelWithRef(block))})`;
 }
 
 /** Runs before any cut, since half a credential or half a tag would not be recognised. */

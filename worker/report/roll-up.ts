@@ -7,7 +7,7 @@ import { type Counts, count } from './counts.ts';
 import { type ChatTotals, createTopChats } from './top-chats.ts';
 
 /** What calls of one model for one purpose cost. `dollars` is absent when the price is unknown. */
-export interface Spending extends Required<Usage> {
+export interface Spending extends Required<Omit<Usage, 'passes'>> {
   calls: number;
   dollars?: number;
 }
@@ -55,6 +55,7 @@ const NOTHING_SPENT: Spending = {
   cacheWriteTokens: 0,
   cacheWrite1hTokens: 0,
   thinkingTokens: 0,
+  searches: 0,
 };
 
 /** An empty roll-up. Pure except for its own sums; ignores unknown events. */
@@ -114,7 +115,7 @@ function spend(tokens: RollUp['tokens'], purpose: string, event: Usage & { model
   const models = tokens[purpose] ?? {};
   tokens[purpose] = models;
   const before = models[event.model] ?? NOTHING_SPENT;
-  const { cacheWriteTokens = 0, cacheWrite1hTokens = 0, thinkingTokens = 0 } = event;
+  const { cacheWriteTokens = 0, cacheWrite1hTokens = 0, thinkingTokens = 0, searches = 0 } = event;
   const dollars = costOf(event.model, event, prices);
   models[event.model] = {
     calls: before.calls + 1,
@@ -124,6 +125,7 @@ function spend(tokens: RollUp['tokens'], purpose: string, event: Usage & { model
     cacheWriteTokens: before.cacheWriteTokens + cacheWriteTokens,
     cacheWrite1hTokens: before.cacheWrite1hTokens + cacheWrite1hTokens,
     thinkingTokens: before.thinkingTokens + thinkingTokens,
+    searches: before.searches + searches,
     ...(dollars !== undefined && { dollars: rounded((before.dollars ?? 0) + dollars) }),
   };
 }

@@ -1,4 +1,5 @@
 import { clip } from '../../shared/base/text.ts';
+import { labelWithRef } from '../media/label.ts';
 import type { Block } from '../model/block.ts';
 import { isThinking } from '../model/rules/shapes.ts';
 import {
@@ -90,9 +91,15 @@ function masked(block: Block, calls: ReadonlyMap<unknown, Block>): Block {
   const input = clip(JSON.stringify(call?.input ?? {}), INPUT_CHARS);
   const name = typeof call?.name === 'string' ? call.name : 'a tool';
   const begins = clip(text.trimStart().split('\n', 1)[0] ?? '', FIRST_LINE_CHARS);
+  const files = Array.isArray(block.content) ? (block.content as Block[]).filter(isFile) : [];
+  const named = files.map((file) => `\n[${labelWithRef(file)}]`).join('');
   const line =
-    `[${name} ${input} returned ${text.length} characters, left out here. It began: ${begins}]`.toWellFormed();
+    `[${name} ${input} returned ${text.length} characters, left out here. It began: ${begins}]${named}`.toWellFormed();
   return hasMedia(block) || line.length < text.length ? { ...block, content: line } : block;
+}
+
+function isFile(block: Block | null): boolean {
+  return (block?.source as { type?: unknown } | undefined)?.type === 'kept';
 }
 
 function hasMedia({ content }: Block): boolean {

@@ -1,4 +1,5 @@
 import type { Block } from '../model/block.ts';
+import type { Usage } from '../model/port.ts';
 
 type Content = string | readonly Block[];
 
@@ -29,7 +30,10 @@ export interface AssistantRecord extends Base {
   readonly entry?: string;
   readonly model?: string;
   readonly stopReason?: string | null;
-  readonly usage?: { readonly inputTokens: number; readonly outputTokens: number };
+  /** The ids of calls whose input was no JSON object: they are not made. Absent for none. */
+  readonly unreadable?: readonly string[];
+  /** As the model stated it; records of before `passes` have none. */
+  readonly usage?: Pick<Usage, 'inputTokens' | 'outputTokens' | 'passes'>;
 }
 
 /** A model's summary of everything before the window. */
@@ -42,6 +46,8 @@ export interface CompactionRecord extends Base {
   readonly unseen?: number;
   /** An unguessable word that frames the summary, so that nothing in it can end it; older records have none. */
   readonly boundary?: string;
+  /** Pictures and PDFs from before the window, newest last, each with its reference; older records have none. */
+  readonly files?: readonly string[];
 }
 
 /** The text that opens a fresh session; the gateway builds it from the old session. */
@@ -113,10 +119,17 @@ function hasShape(record: Partial<Record<string, unknown>>): boolean {
   if (typeof record.id !== 'string' || typeof record.at !== 'string') return false;
   if (record.t === 'user' || record.t === 'assistant')
     return (
-      isContent(record.content) && [record.entry, record.channel, record.from, record.header].every(isTextOrAbsent)
+      isContent(record.content) &&
+      [record.entry, record.channel, record.from, record.header].every(isTextOrAbsent) &&
+      (record.unreadable === undefined || Array.isArray(record.unreadable))
     );
   if (record.t === 'compaction')
-    return typeof record.summary === 'string' && isTextOrAbsent(record.boundary) && isCountOrAbsent(record.unseen);
+    return (
+      typeof record.summary === 'string' &&
+      isTextOrAbsent(record.boundary) &&
+      isCountOrAbsent(record.unseen) &&
+      areTextsOrAbsent(record.files)
+    );
   if (record.t === 'seed') return typeof record.text === 'string';
   if (record.t === 'trim') return typeof record.through === 'string' && TRIMMED.has(record.what);
   return record.t === 'scrub' && typeof record.text === 'string' && namesPlace(record);
@@ -128,6 +141,10 @@ function namesPlace({ entry, record, block }: Partial<Record<string, unknown>>):
 
 function isCountOrAbsent(value: unknown): boolean {
   return value === undefined || (Number.isInteger(value) && Number(value) >= 0);
+}
+
+function areTextsOrAbsent(value: unknown): boolean {
+  return value === undefined || (Array.isArray(value) && value.every((each) => typeof each === 'string'));
 }
 
 function isTextOrAbsent(value: unknown): boolean {

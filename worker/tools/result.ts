@@ -2,8 +2,9 @@ import { graphemePrefix } from '../../shared/base/text.ts';
 import type { Attempt, Command } from '../lane/attempt.ts';
 import { auditCommand } from '../lane/audit-trail.ts';
 import type { Settings } from '../lane/settings.ts';
+import { labelWithRef } from '../media/label.ts';
 import { fitPicture } from '../media/picture.ts';
-import type { Block } from '../model/block.ts';
+import { type Block, textBlock } from '../model/block.ts';
 import type { ConversationStore } from '../session/store.ts';
 import type { ToolOutput, ToolPart } from './toolbox.ts';
 
@@ -25,14 +26,16 @@ export async function resultBlock(
   ports: ResultPorts,
   attempt: Attempt,
   callId: string,
-  { parts: pieces, isError }: ToolOutput,
+  { parts: pieces, files = [], isError }: ToolOutput,
 ): Promise<{ block: Block; commands: Command[] }> {
   const text = pieces.flatMap((piece) => (piece.type === 'text' ? [piece.text] : [])).join('\n');
-  const pictures = await Promise.all(pieces.filter(isPicture).map((piece, at) => pictureBlocks(ports, piece, at)));
+  const pictures = await Promise.all(
+    pieces.filter(isPicture).map((piece, at) => pictureBlocks(ports, piece, at, isError)),
+  );
   const isCut = text.length > ports.settings.toolResultMaxChars;
   const shown = isCut ? await cut(ports, text) : text;
   const words: Block[] = shown.trim() === '' ? [] : [{ type: 'text', text: shown }];
-  const content = [...words, ...pictures.flat()];
+  const content = [...words, ...pictures.flat(), ...files];
   return {
     block: {
       type: 'tool_result',
@@ -56,21 +59,20 @@ async function cut({ settings, store }: ResultPorts, text: string): Promise<stri
   return `${head}\n[result cut: ${text.length} characters in all; the tool "recall" reads on with {"ref":"${ref}","from":${head.length}}]`;
 }
 
-/** A picture, and behind it the reference under which `send_file` finds it. */
+/** A picture, and behind it the reference under which `send_file` finds it. An error may only name it. */
 async function pictureBlocks(
   { store }: ResultPorts,
   { bytes }: Extract<ToolPart, { type: 'image' }>,
   at: number,
+  isError: boolean,
 ): Promise<Block[]> {
-  if (at >= PICTURES_MAX) return [{ type: 'text', text: '[a picture, left out: too many in one result]' }];
+  if (at >= PICTURES_MAX) return [textBlock('[a picture, left out: too many in one result]')];
   const fitted = await fitPicture(bytes);
-  if (!fitted.ok) return [{ type: 'text', text: `[a picture of ${bytes.length} bytes, left out: ${fitted.why}]` }];
+  if (!fitted.ok) return [textBlock(`[a picture of ${bytes.length} bytes, left out: ${fitted.why}]`)];
   const { bytes: kept, mediaType, width, height } = fitted;
   const sha256 = await store.media.keep(kept);
   const source = { type: 'kept', sha256, media_type: mediaType, bytes: kept.length, width, height };
-  const text = `[the tool "send_file" sends this ${mediaType} with {"ref":"${sha256}"}]`;
-  return [
-    { type: 'image', source },
-    { type: 'text', text },
-  ];
+  const picture = { type: 'image', source };
+  if (isError) return [textBlock(`[${labelWithRef(picture)}]`)];
+  return [picture, textBlock(`[the tool "send_file" sends this ${mediaType} with {"ref":"${sha256}"}]`)];
 }

@@ -19,8 +19,12 @@ interface ToolUse {
   id: string;
   name: string;
   input: Readonly<Record<string, unknown>>;
+  /** Whether the model wrote the input as a JSON object. */
+  isReadable: boolean;
 }
 
+const NO_JSON =
+  'The input of this call was not valid JSON, so the tool was not called. Make the call again, with a JSON object.';
 const INTERRUPTED =
   'The call was interrupted, and nobody knows whether it took effect. Find that out before you make it again.';
 
@@ -28,7 +32,8 @@ const INTERRUPTED =
 export function openCalls({ window }: OpenedSession, { entry }: Attempt): readonly ToolUse[] {
   const last = window.records.findLast(({ t }) => t === 'user' || t === 'assistant');
   if (last?.t !== 'assistant' || last.entry !== entry) return [];
-  const calls = typeof last.content === 'string' ? [] : last.content.flatMap(toolUse);
+  const calls =
+    typeof last.content === 'string' ? [] : last.content.flatMap((block) => toolUse(block, last.unreadable));
   return [...new Map(calls.map((call) => [call.id, call])).values()];
 }
 
@@ -89,7 +94,7 @@ async function resultOf(
   const kept = attempt.field(field);
   if (kept !== undefined) return JSON.parse(kept) as Block;
   const output =
-    begun && !isRepeatable(ports.tools, call)
+    begun && call.isReadable && !isRepeatable(ports.tools, call)
       ? toolError(INTERRUPTED)
       : await make(ports, attempt, call, field, signal);
   if (signal.aborted) return undefined;
@@ -110,7 +115,7 @@ function make(
   const tool = isOffered(ports.tools, call) ? call.name : 'unknown';
   const attributes = { 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': tool };
   return ports.instruments.telemetry.span(SPAN.tool, attributes, async (span) => {
-    const output = await ports.tools.call({ ...call, id, attempt }, signal);
+    const output = call.isReadable ? await ports.tools.call({ ...call, id, attempt }, signal) : toolError(NO_JSON);
     if (output.isError) span.setAttribute('error.type', signal.aborted ? 'aborted' : 'tool_error');
     ports.instruments.telemetry.count(METRIC.tools, { tool, result: output.isError ? 'error' : 'ok' });
     ports.instruments.reach('tool called');
@@ -130,8 +135,9 @@ function fieldOf(round: number, id: string): string {
   return `result:${round}:${id}`;
 }
 
-function toolUse({ type, id, name, input }: Block): ToolUse[] {
+function toolUse({ type, id, name, input }: Block, unreadable: readonly string[] = []): ToolUse[] {
   if (type !== 'tool_use' || typeof id !== 'string' || typeof name !== 'string') return [];
   const isObject = typeof input === 'object' && input !== null && !Array.isArray(input);
-  return [{ id, name, input: isObject ? (input as ToolUse['input']) : {} }];
+  const isReadable = (isObject || input === undefined || input === null) && !unreadable.includes(id);
+  return [{ id, name, input: isObject ? (input as ToolUse['input']) : {}, isReadable }];
 }

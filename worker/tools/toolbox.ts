@@ -1,5 +1,6 @@
 import type { Service } from '../../shared/base/lifecycle.ts';
 import type { Attempt } from '../lane/attempt.ts';
+import type { Block } from '../model/block.ts';
 
 /** A tool as the model is shown it. */
 export interface ToolSpec {
@@ -33,6 +34,8 @@ export type ToolPart = { type: 'text'; text: string } | { type: 'image'; bytes: 
 /** The result of a call. The model sees an error and can try something else. */
 export interface ToolOutput {
   parts: readonly ToolPart[];
+  /** Pictures and documents behind them that refer to kept bytes. */
+  files?: readonly Block[];
   isError: boolean;
 }
 

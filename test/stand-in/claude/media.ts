@@ -10,6 +10,8 @@ const IMAGE_SIDE_PX_MAX = 8000;
 const MANY_IMAGES = 20;
 const MANY_IMAGES_SIDE_PX_MAX = 2000;
 const IMAGES_MAX = 100;
+const IMAGES_MAX_LONG = 600;
+const SHORT_WINDOW_TOKENS = 200_000;
 const PDF_PAGES_MAX = 100;
 const PDF_PAGES_MAX_LONG = 600;
 const LONG_WINDOW_TOKENS = 1_000_000;
@@ -86,7 +88,8 @@ export function checkMedia({ messages }: MessagesRequest, { windowTokens }: Grou
     blocksOf(content).flatMap((block, index) => payloadsIn(block, `messages.${at}.content.${index}`)),
   );
   const images = payloads.filter(({ kind }) => kind === 'image').length;
-  if (images > IMAGES_MAX) return violation(23, `messages: Too many images: ${images} > ${IMAGES_MAX} maximum`);
+  const most = windowTokens > SHORT_WINDOW_TOKENS ? IMAGES_MAX_LONG : IMAGES_MAX;
+  if (images > most) return violation(23, `messages: Too many images: ${images} > ${most} maximum`);
   const sideMax = images > MANY_IMAGES ? MANY_IMAGES_SIDE_PX_MAX : IMAGE_SIDE_PX_MAX;
   const pagesMax = windowTokens >= LONG_WINDOW_TOKENS ? PDF_PAGES_MAX_LONG : PDF_PAGES_MAX;
   return firstOf(payloads, (payload) =>

@@ -2,6 +2,7 @@ import { type Composed, compose, type OutputLimit, outputLimit } from './answer.
 import { type CacheOptions, type InputUsage, PrefixCache, roomsOf } from './cache.ts';
 import { contentTokens, prefixTokens } from './counting.ts';
 import { AnswerMemory, isThinking } from './memory.ts';
+import { passesOf, summed } from './passes.ts';
 import { OPUS_5_5_PRICES, type Prices, priceOf } from './prices.ts';
 import type { AnswerUsage, ClaudeCall, Reaction } from './reaction.ts';
 import type { Answer } from './reply.ts';
@@ -43,6 +44,8 @@ export interface ModelOptions {
   fitErrors?: boolean;
   /** The prompt cache: the least prefix that it keeps (default 512 tokens) and its clock. */
   cache?: CacheOptions;
+  /** Whether `usage.iterations` states each pass of an answer with tools of the server. Default: only their sum is stated. */
+  statesPasses?: boolean;
   /** What calls cost. Default: the list prices of Opus 5.5. */
   prices?: Prices;
 }
@@ -88,6 +91,7 @@ export class StandInModel {
   /** What is stated of models that are not active. A retired one answers no call. */
   readonly lives = new Map<string, StatedLife>();
   readonly #prices: Prices;
+  readonly #statesPasses: boolean;
   readonly #limits: ModelOptions['limits'];
   readonly #cache: PrefixCache;
 
@@ -106,6 +110,7 @@ export class StandInModel {
     this.thinks = options.thinks !== undefined;
     this.alwaysThinks = this.thinks && options.alwaysThinks !== false;
     this.#prices = options.prices ?? OPUS_5_5_PRICES;
+    this.#statesPasses = options.statesPasses ?? false;
     this.#cache = new PrefixCache({ minTokens: CACHE_TOKENS_MIN, ...options.cache });
   }
 
@@ -151,9 +156,12 @@ export class StandInModel {
     const { content, stopReason } = composed;
     const thought = content.reduce((sum, block) => sum + (thoughtTokens(block) ?? 0), 0);
     const said = content.filter((block) => thoughtTokens(block) === undefined);
+    const passes = passesOf(said, input, call.body.model, this.ratio);
+    const sum = passes.length > 1 ? summed(passes) : { ...input, output_tokens: contentTokens(said, this.ratio) };
     const counted: AnswerUsage = {
-      ...input,
-      output_tokens: thought + contentTokens(said, this.ratio),
+      ...sum,
+      output_tokens: thought + sum.output_tokens,
+      ...(this.#statesPasses && { iterations: passes }),
       output_tokens_details: thought > 0 ? { thinking_tokens: thought } : null,
     };
     const usage = { ...counted, ...reaction.usage };

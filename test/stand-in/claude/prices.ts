@@ -14,6 +14,8 @@ export interface Prices {
 export const OPUS_5_5_PRICES: Prices = { input: 4, output: 20, cacheRead: 0.2, cacheWrite5m: 5, cacheWrite1h: 8 };
 
 const PER = 1_000_000;
+/** A search of the web; to read a page costs nothing but its tokens. */
+const PER_SEARCH = 0.01;
 
 /** The price of one call. Thinking is part of the output; what was written to the cache is not part of the input. */
 export function priceOf(usage: AnswerUsage, prices: Prices = OPUS_5_5_PRICES): number {
@@ -24,5 +26,5 @@ export function priceOf(usage: AnswerUsage, prices: Prices = OPUS_5_5_PRICES): n
     (usage.cache_creation_input_tokens - hour) * prices.cacheWrite5m +
     hour * prices.cacheWrite1h +
     usage.output_tokens * prices.output;
-  return sum / PER;
+  return sum / PER + (usage.server_tool_use?.web_search_requests ?? 0) * PER_SEARCH;
 }

@@ -1,4 +1,5 @@
 import type { InputUsage } from './cache.ts';
+import type { Pass } from './passes.ts';
 import type { MessagesRequest } from './request.ts';
 import type { Violation } from './violation.ts';
 
@@ -12,6 +13,8 @@ export interface AnswerUsage {
   /** What of the output was thought. */
   output_tokens_details?: { thinking_tokens: number } | null;
   server_tool_use?: { web_search_requests: number; web_fetch_requests: number } | null;
+  /** Each pass of the model, where the endpoint states them. */
+  iterations?: readonly Pass[] | null;
 }
 
 /** A time in which a stream carries nothing but `ping` events. */

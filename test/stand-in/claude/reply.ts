@@ -134,7 +134,8 @@ export class ReplyStream {
   /** Sends `message_start`, with the input counted and the output not yet. */
   start(answer: Answer): void {
     const message = { ...messageBody(answer), content: [], stop_reason: null, stop_details: null };
-    const usage = { ...answer.usage, output_tokens: 1, output_tokens_details: null };
+    const { iterations: _atEnd, ...begun } = answer.usage;
+    const usage = { ...begun, output_tokens: 1, output_tokens_details: null };
     this.event('message_start', { message: { ...message, usage } });
   }
 

@@ -65,7 +65,7 @@ const CHECKS: readonly Check[] = [
   checkMedia,
 ];
 
-/** The first rule of 1 to 17 and 21 to 25 that a parsed body breaks. Without one, the body is a `MessagesRequest`. */
+/** The first rule of 1 to 17 and 21 to 29 that a parsed body breaks. Without one, the body is a `MessagesRequest`. */
 export function firstViolation(body: unknown, grounds: Grounds): Violation | undefined {
   return checkUnicode(body) ?? checkShape(body) ?? firstOf(CHECKS, (check) => check(body as MessagesRequest, grounds));
 }

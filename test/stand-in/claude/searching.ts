@@ -69,6 +69,17 @@ export function searched(search: Search, text: string): AnswerReaction {
   };
 }
 
+/** An answer that searches so many times, each search by an id of its own, and then says something. */
+export function searchedOften(times: number, search: Search, text: string): AnswerReaction {
+  const searches = Array.from({ length: times }, (_, at) => ({ ...search, id: `${search.id}_${at}` }));
+  return {
+    do: 'answer',
+    content: [...searches.flatMap((each) => [searchCall(each), searchResult(each)]), citing(text, search)],
+    stopReason: 'end_turn',
+    usage: { server_tool_use: { ...SERVED, web_search_requests: times } },
+  };
+}
+
 /** A turn that pauses, before its search has a result or after it; it goes on when it comes back as it is. */
 export function paused(search: Search, at: 'call' | 'result' = 'result'): AnswerReaction {
   const content = at === 'call' ? [searchCall(search)] : [searchCall(search), searchResult(search)];
@@ -78,6 +89,16 @@ export function paused(search: Search, at: 'call' | 'result' = 'result'): Answer
 /** The rest of a turn that was paused at the call of its search. */
 export function resumed(search: Search, text: string): AnswerReaction {
   return { do: 'answer', content: [searchResult(search), citing(text, search)], stopReason: 'end_turn' };
+}
+
+/** A turn that waits for a tool of the client and for a search: the result of the search comes in the next answer. */
+export function mixed(search: Search, call: Block): AnswerReaction {
+  return { do: 'answer', content: [searchCall(search), call], stopReason: 'tool_use' };
+}
+
+/** A search whose answer was cut before its result. */
+export function searchCut(search: Search, text: string): AnswerReaction {
+  return { do: 'answer', content: [{ type: 'text', text }, searchCall(search)], stopReason: 'max_tokens' };
 }
 
 /** A search that failed: an error in the place of its result, in an answer that is none. */
@@ -90,7 +111,18 @@ export function searchFailed(search: Search, errorCode: string, text: string): A
   };
 }
 
-/** A page that was read, and a text about it. */
+/** A place in a page, with the key that the API writes and refuses. */
+const citedFrom = (page: string, title: string): object => ({
+  type: 'char_location',
+  cited_text: page.slice(0, 80).toWellFormed(),
+  document_index: 0,
+  document_title: title,
+  start_char_index: 0,
+  end_char_index: Math.min(80, page.length),
+  file_id: null,
+});
+
+/** A page that was read, and a text about it that cites it. */
 export function fetched(id: string, { url, title }: Found, page: string, text: string): AnswerReaction {
   const source = { type: 'text', media_type: 'text/plain', data: page };
   const document = { type: 'document', source, title, citations: null };
@@ -100,7 +132,7 @@ export function fetched(id: string, { url, title }: Found, page: string, text: s
     content: [
       { type: 'server_tool_use', id, name: 'web_fetch', input: { url }, caller: DIRECT },
       { type: 'web_fetch_tool_result', tool_use_id: id, caller: DIRECT, content },
-      { type: 'text', text },
+      { type: 'text', text, citations: [citedFrom(page, title)] },
     ],
     stopReason: 'end_turn',
     usage: { server_tool_use: { ...SERVED, web_fetch_requests: 1 } },

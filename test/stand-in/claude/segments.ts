@@ -92,7 +92,10 @@ export function fingerprints(segments: readonly Segment[]): readonly string[] {
 
 const canonicalByBlock = new WeakMap<Record<string, unknown>, string>();
 
-/** A block as text that does not depend on key order, cache markers or null fields. The block may not change any more. */
+/**
+ * A block as text that does not depend on key order, cache markers, null fields, or the file that a citation names,
+ * which is never sent back. The block may not change any more.
+ */
 export function canonical(block: Record<string, unknown>): string {
   const text = canonicalByBlock.get(block) ?? writeCanonical(block);
   canonicalByBlock.set(block, text);
@@ -100,8 +103,10 @@ export function canonical(block: Record<string, unknown>): string {
 }
 
 function writeCanonical(block: Record<string, unknown>): string {
+  const isCitation = String(block.type).endsWith('_location');
   const kept = Object.entries(block)
     .filter(([key, value]) => key !== 'cache_control' && value !== null && value !== undefined)
+    .filter(([key]) => !(isCitation && key === 'file_id'))
     .sort(([a], [b]) => (a < b ? -1 : 1));
   return JSON.stringify(
     kept.map(([key, value]) => [

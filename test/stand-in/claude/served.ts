@@ -31,46 +31,73 @@ export class ServedBlocks {
     const print = this.#prints.get(keyOf(block));
     return print !== undefined && print !== canonical(block);
   }
-
-  /** Whether a call of ours had its result in an answer. */
-  hasResult({ id, name }: Block): boolean {
-    return this.#prints.has(`${String(name)}_tool_result ${String(id)}`);
-  }
 }
 
-function checkMessage({ role, content }: Message, at: number, served: ServedBlocks): Violation | undefined {
-  if (role !== 'assistant') return undefined;
-  const blocks = blocksOf(content);
-  const results = new Set(blocks.filter(isServerResult).map(({ tool_use_id }) => tool_use_id));
-  const calls = new Set<unknown>();
-  return firstOf(blocks, (block, index) => {
+/** The calls of an answer that wait for their results, and where it stands. */
+interface Waiting {
+  readonly at: number;
+  readonly names: ReadonlyMap<unknown, string>;
+}
+
+/** Whether a message is nothing but what the client's own tools returned for the answer before it. */
+function isHandedOver(answer: Message | undefined, { content }: Message): boolean {
+  const calls = blocksOf(answer?.content ?? []).some(({ type }) => type === 'tool_use');
+  return calls && blocksOf(content).every(({ type }) => type === 'tool_result');
+}
+
+/** Reads one answer: what it leaves open, or what is wrong in it. */
+function readAnswer(
+  { content }: Message,
+  at: number,
+  before: Waiting | undefined,
+  served: ServedBlocks,
+): { waiting: Waiting } | { violation: Violation } {
+  const late = new Map(before?.names);
+  const names = new Map<unknown, string>();
+  for (const [index, block] of blocksOf(content).entries()) {
     const path = `messages.${at}.content.${index}`;
     if (served.isAltered(block))
-      return violation(15, `${path}: Invalid \`encrypted_content\` in \`${block.type}\` block.`);
-    if (block.type === 'server_tool_use') {
-      calls.add(block.id);
-      return results.has(block.id) || !served.hasResult(block) ? undefined : unanswered(block, at);
-    }
-    return isServerResult(block) && !calls.has(block.tool_use_id) ? unexpected(block, path) : undefined;
-  });
+      return { violation: violation(29, `${path}: Invalid \`encrypted_content\` in \`${block.type}\` block.`) };
+    if (block.type === 'server_tool_use') names.set(block.id, String(block.name));
+    else if (isServerResult(block) && !names.delete(block.tool_use_id) && !late.delete(block.tool_use_id))
+      return { violation: unexpected(block, path) };
+  }
+  const missing = before && unanswered({ at: before.at, names: late });
+  return missing === undefined ? { waiting: { at, names } } : { violation: missing };
 }
 
-function unanswered({ id, name }: Block, at: number): Violation {
-  const result = `${String(name)}_tool_result`;
+function unanswered({ at, names }: Waiting): Violation | undefined {
+  const [first] = names;
+  if (first === undefined) return undefined;
+  const [id, name] = first;
   return violation(
-    7,
-    `messages.${at}: \`${String(name)}\` tool use with id \`${String(id)}\` was found without a corresponding \`${result}\` block`,
+    27,
+    `messages.${at}: \`${name}\` tool use with id \`${String(id)}\` was found without a corresponding \`${name}_tool_result\` block`,
   );
 }
 
 function unexpected({ type, tool_use_id }: Block, path: string): Violation {
   return violation(
-    8,
+    27,
     `${path}: unexpected \`tool_use_id\` found in \`${type}\` blocks: ${String(tool_use_id)}. Each \`${type}\` block must have a corresponding \`server_tool_use\` block before it.`,
   );
 }
 
-/** Each result of the server stands behind its call, and both are as the server wrote them. */
+/**
+ * Rules 27 and 29: each call of the server's tools has its result behind it, and both are as the server wrote them. The
+ * result may come in the next answer, where only results of the client's tools stand between; what comes last may still
+ * wait.
+ */
 export function checkServed({ messages }: MessagesRequest, { memory }: Grounds): Violation | undefined {
-  return firstOf(messages, (message, at) => checkMessage(message, at, memory.served));
+  let waiting: Waiting | undefined;
+  return firstOf(messages, (message, at) => {
+    if (message.role === 'assistant') {
+      const read = readAnswer(message, at, waiting, memory.served);
+      if ('violation' in read) return read.violation;
+      waiting = read.waiting;
+      return undefined;
+    }
+    if (waiting === undefined || isHandedOver(messages[at - 1], message)) return undefined;
+    return unanswered(waiting);
+  });
 }

@@ -1,7 +1,7 @@
 /** The shape of a request: which keys exist, where, and with which kind of value (rules 1, 2, 13, 21, 25). */
 
 import { checkKeys, checkTagged, type Shape, shape, tagged } from './keys.ts';
-import { isObject } from './request.ts';
+import { type Block, isObject } from './request.ts';
 import { checkTools } from './tools.ts';
 import { firstOf, type Violation, violation } from './violation.ts';
 
@@ -25,6 +25,15 @@ const BLOCKS: Readonly<Record<string, Shape>> = {
   text_editor_code_execution_tool_result: tagged('content tool_use_id', 'cache_control'),
   tool_search_tool_result: tagged('content tool_use_id', 'cache_control'),
   container_upload: tagged('file_id', 'cache_control'),
+};
+
+/** What the model cites with. A citation is written with a `file_id`, and does not come back with it. */
+const CITATIONS: Readonly<Record<string, Shape>> = {
+  char_location: tagged('cited_text document_index document_title end_char_index start_char_index'),
+  page_location: tagged('cited_text document_index document_title end_page_number start_page_number'),
+  content_block_location: tagged('cited_text document_index document_title end_block_index start_block_index'),
+  search_result_location: tagged('cited_text end_block_index search_result_index source start_block_index title'),
+  web_search_result_location: tagged('cited_text encrypted_index title url'),
 };
 
 /** What may stand inside a tool_result. */
@@ -62,9 +71,19 @@ function checkBlock(block: unknown, path: string, shapes = BLOCKS): Violation | 
   if (block.type === 'tool_result' && block.content !== undefined && typeof block.content !== 'string') {
     if (!Array.isArray(block.content))
       return violation(25, `${path}.tool_result.content: Input should be a valid list`);
+    if (block.is_error === true && block.content.some((nested) => isObject(nested) && nested.type !== 'text'))
+      return violation(26, `${path}.tool_result: all content must be type "text" if "is_error" is true`);
     return firstOf(block.content, (nested, at) => checkBlock(nested, `${path}.tool_result.content.${at}`, NESTED));
   }
   return undefined;
+}
+
+/** Rule 28. */
+function checkCitations({ citations }: Block, path: string): Violation | undefined {
+  const found = firstOf(Array.isArray(citations) ? citations : [], (citation, at) =>
+    checkTagged(citation, CITATIONS, `${path}.text.citations.${at}`),
+  );
+  return found && { ...found, rule: 28 };
 }
 
 function checkMessage(message: unknown, index: number): Violation | undefined {
@@ -77,7 +96,12 @@ function checkMessage(message: unknown, index: number): Violation | undefined {
   }
   if (typeof message.content === 'string') return undefined;
   if (!Array.isArray(message.content)) return violation(25, `${path}.content: Input should be a valid list`);
-  return firstOf(message.content, (block, at) => checkBlock(block, `${path}.content.${at}`));
+  return (
+    firstOf(message.content, (block, at) => checkBlock(block, `${path}.content.${at}`)) ??
+    (message.role === 'user'
+      ? undefined
+      : firstOf(message.content, (block, at) => checkCitations(block, `${path}.content.${at}`)))
+  );
 }
 
 function checkSystem(system: unknown): Violation | undefined {

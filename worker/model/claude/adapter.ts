@@ -52,8 +52,12 @@ export function createClaude(options: ClaudeOptions): Claude {
     return { ...known, ...(limits.length > 0 && { maxOutputTokens: Math.min(...limits) }) };
   };
   const sendOnce = async (request: ModelRequest, signal: AbortSignal, onText?: OnText) => {
-    const { maxOutputTokens } = withOutputLimit(request.model, limits.known(request.model));
-    const facts = { bindsThinking: bindsThinking(request.model), ...(maxOutputTokens && { maxOutputTokens }) };
+    const { maxOutputTokens, windowTokens } = withOutputLimit(request.model, limits.known(request.model));
+    const facts = {
+      bindsThinking: bindsThinking(request.model),
+      ...(maxOutputTokens && { maxOutputTokens }),
+      ...(windowTokens && { windowTokens }),
+    };
     const { request: wire, repairs } = repairRequest(wireRequest(request), facts);
     const quota = quotaOf(request.model);
     const held = await quota.pass(signal);

@@ -10,10 +10,11 @@ import { estimateText } from '../estimate.ts';
 import { namedTool } from '../named-tool.ts';
 import type { FailedCall, ModelAnswer, ModelRequest, OnText, Usage } from '../port.ts';
 import type { WireRequest } from '../rules/rules.ts';
-import { readUsage } from '../usage.ts';
+import { readUsage, type StatedUsage } from '../usage.ts';
 import type { ClaudeOptions } from './adapter.ts';
 import { classifyForeign } from './foreign-body.ts';
 import { openWire, type Wire } from './silence.ts';
+import { ToolInputs } from './tool-inputs.ts';
 
 /** The result of one call, and what the SDK threw where there is no answer. */
 interface Sent {
@@ -35,6 +36,7 @@ export class Call {
   readonly #signal: AbortSignal;
   readonly #onText: OnText;
   readonly #draft: Draft = { message: undefined, written: '' };
+  readonly #inputs = new ToolInputs();
 
   constructor(request: ModelRequest, options: ClaudeOptions, signal: AbortSignal, onText: OnText = () => {}) {
     this.#request = request;
@@ -51,7 +53,7 @@ export class Call {
       const body = request as unknown as Parameters<typeof messages.stream>[0];
       const stream = messages.stream(body, { signal: wire.signal, middleware: [wire.listen] });
       this.#listen(stream);
-      return { result: { ok: true, answer: answerOf(await stream.finalMessage()) } };
+      return { result: { ok: true, answer: answerOf(await stream.finalMessage(), this.#inputs) } };
     } catch (error) {
       const spent = this.#spent(wire, error);
       return { result: { ok: false, failure: this.#failureOf(wire, error), ...(spent && { spent }) }, error };
@@ -70,6 +72,8 @@ export class Call {
       this.#draft.message = message;
       // The SDK adds to the counters of the first event, which some proxies omit.
       message.usage ??= {} as Anthropic.Usage;
+      if (event.type === 'message_delta') keepPasses(message.usage, event.usage);
+      this.#inputs.hear(event, message.content);
       if (event.type !== 'content_block_delta') return;
       this.#options.reach('answer streaming');
       this.#draft.written += wordsOf(event.delta);
@@ -101,7 +105,7 @@ export class Call {
     const { message, written } = this.#draft;
     const model = this.#request.model;
     if (message) {
-      const stated = readUsage(message.usage);
+      const stated = readUsage(message.usage, message.content as unknown as Block[]);
       const outputTokens = Math.max(stated.outputTokens, Math.ceil(estimateText(written) * tokenizerFactor(model)));
       return { ...stated, inputTokens: stated.inputTokens || estimateRequest(this.#request), outputTokens };
     }
@@ -117,13 +121,19 @@ function wordsOf(delta: Anthropic.RawContentBlockDelta): string {
   return delta.type === 'input_json_delta' ? delta.partial_json : '';
 }
 
-function answerOf(message: Anthropic.Message): ModelAnswer {
+/** The SDK knows nothing of them, and leaves them out of what it adds up. */
+function keepPasses(usage: StatedUsage, { iterations }: StatedUsage): void {
+  if (iterations !== undefined) usage.iterations = iterations;
+}
+
+function answerOf(message: Anthropic.Message, inputs: ToolInputs): ModelAnswer {
+  const { content, unreadable } = inputs.readIn(message.content);
   return {
-    // A copy, since the SDK parses a tool's input only when it is read, and throws if it cannot.
-    content: message.content.map((block) => ({ ...block })) as unknown as readonly Block[],
+    content,
+    ...(unreadable.length > 0 && { unreadable }),
     text: message.content.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join(''),
     stopReason: message.stop_reason,
     model: message.model,
-    usage: readUsage(message.usage),
+    usage: readUsage(message.usage, content),
   };
 }

@@ -7,9 +7,11 @@ import * as request from './request-failures.ts';
 /** What an answer says about its own size. */
 export interface AnswerUsage {
   stopReason: string | null;
+  /** Whether it has neither words nor calls of tools. */
+  isEmpty: boolean;
   outputTokens: number;
-  /** Input, cache reads and cache writes together. */
-  inputTokens: number;
+  /** Input, cache reads and cache writes of one pass together; undefined where it is not known. */
+  inputTokens: number | undefined;
   windowTokens: number;
 }
 
@@ -50,13 +52,15 @@ export function classify(error: unknown, now: () => number = Date.now): Failure 
 
 /**
  * Classifies a call that returned an answer: an overflow that the provider did not report, or a refusal.
- * `model_context_window_exceeded` is not a failure: the answer is valid, and cut.
+ * `model_context_window_exceeded` is not a failure: the answer is valid, and cut. Nor is an answer that says something,
+ * whatever its usage states: it was billed, and somebody waits for it.
  */
 export function classifyAnswer(answer: AnswerUsage): Failure | undefined {
   const stopReason = field(answer, 'stopReason');
   const [input, window] = [Number(field(answer, 'inputTokens')), Number(field(answer, 'windowTokens'))];
   if (stopReason === 'model_context_window_exceeded') return undefined;
   if (stopReason === 'refusal') return { kind: 'refusal', reason: 'refused' };
+  if (field(answer, 'isEmpty') !== true) return undefined;
   const leftNoRoom = stopReason === 'max_tokens' && field(answer, 'outputTokens') === 0 && input >= window * 0.99;
   if (!(window > 0) || !(input > window || leftNoRoom)) return undefined;
   return { kind: 'token', reason: 'silent_overflow', observedTokens: input, limitTokens: window };

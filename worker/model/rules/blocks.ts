@@ -1,18 +1,19 @@
 /** What is wrong with a single block of the messages. */
 
 import { isFields } from '../../../shared/base/fields.ts';
-import { type Block, isBlank } from '../block.ts';
+import { type Block, isBlank, isServerResult } from '../block.ts';
 import { hasLoneSurrogate, isWellFormed, jsonOf, wellFormedValue } from '../json-text.ts';
 import { type Draft, type Fix, NOTHING_LEFT } from './draft.ts';
 import { placeholder } from './media.ts';
 import type { Repair } from './repair.ts';
 import {
+  CITATION_SHAPES,
   hasNeeded,
   isBlock,
   isBreakpoint,
   isMedia,
-  isServerResult,
   isThinking,
+  MODEL_SHAPES,
   RESULT_SHAPES,
   type Shapes,
   SOURCE_SHAPES,
@@ -139,8 +140,18 @@ function fixResult(draft: Draft, block: Block, returned: unknown, path: string):
     draft.note('text-not-blank', path, 'placeholder');
     return { ...block, content: NOTHING_LEFT };
   }
-  if (content === block.content) return block;
-  return { ...block, content: Array.isArray(content) && content.length === 0 ? NOTHING_LEFT : content };
+  const said = block.is_error === true && Array.isArray(content) ? inWords(draft, content, path) : content;
+  if (said === block.content) return block;
+  return { ...block, content: Array.isArray(said) && said.length === 0 ? NOTHING_LEFT : said };
+}
+
+/** What a failed call returned, in words alone: a picture is named. */
+function inWords(draft: Draft, content: readonly unknown[], path: string) {
+  return fixEach(content, `${path}.content`, (nested, place) => {
+    if (!isBlock(nested) || nested.type === 'text') return nested;
+    draft.note('error-in-words', place, 'placeholder');
+    return placeholder(nested, 'the call failed, and an error is words alone');
+  });
 }
 
 /** The items of a list, each of them fixed or left out: the same list where that changes none. */
@@ -149,8 +160,9 @@ export function fixEach(items: readonly unknown[], path: string, fix: (item: unk
   return fixed.length === items.length && fixed.every((item, at) => item === items[at]) ? items : fixed;
 }
 
-/** What the model wrote is kept as it came, unknown types and keys included, unless the API would refuse it. */
+/** What the model wrote is kept as it came, unknown types included, unless the API would refuse it. */
 function fixModelPart(draft: Draft, part: Part): void {
+  fixOwnKeys(draft, part);
   const { block, path } = part;
   const isThought = isThinking(block);
   const fault = isThought ? thinkingFault(block) : undefined;
@@ -163,6 +175,30 @@ function fixModelPart(draft: Draft, part: Part): void {
   // A marker is no part of the text that thinking is bound to, so this is no change to what comes after it.
   part.block = unmarked(part.block) as Block;
   draft.note('known-shape', path, 'dropped_breakpoint');
+}
+
+/** What the API writes and does not take back is no part of the text that thinking is bound to: no change either. */
+function fixOwnKeys(draft: Draft, part: Part): void {
+  const { path } = part;
+  const known = withKnownKeys(part.block, MODEL_SHAPES);
+  if (known !== part.block) draft.note('known-shape', path, 'well_formed');
+  const { citations } = known;
+  const given = Array.isArray(citations) ? fixEach(citations, path, takenCitation) : citations;
+  if (given !== citations) draft.note('citations-given', path, 'well_formed');
+  part.block = given === citations ? known : { ...known, citations: given };
+}
+
+/** A citation as the API takes it; nothing where it lacks a part. */
+function takenCitation(citation: unknown): unknown {
+  const shape = isBlock(citation) ? CITATION_SHAPES.get(citation.type) : undefined;
+  if (!isBlock(citation) || shape === undefined) return citation;
+  return hasNeeded(citation, shape) ? trimmed(citation, shape) : undefined;
+}
+
+/** A block of an unknown type stays as it is. */
+function withKnownKeys(block: Block, shapes: Shapes): Block {
+  const shape = shapes.get(block.type);
+  return shape === undefined ? block : trimmed(block, shape);
 }
 
 /** The id is the business of the pairs. An input that is no object is wrapped, so that nothing of it is lost. */

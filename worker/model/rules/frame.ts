@@ -1,8 +1,7 @@
 /** The frame of a request: that there are messages, whose they are, and that each of them says something. */
-import { textBlock } from '../block.ts';
+import { isServerSide, textBlock } from '../block.ts';
 import { type Draft, type Fix, NOTHING_LEFT } from './draft.ts';
 import type { RuleName } from './rules.ts';
-import { isServerSide } from './shapes.ts';
 import { type DraftTurn, isEmpty, liveParts, ourTurn, partOf } from './turn.ts';
 
 const MESSAGES_MAX = 100_000;

@@ -22,6 +22,8 @@ const IMAGE_SIDE_PX_MAX = 8000;
 const MANY_IMAGES = 20;
 const MANY_IMAGES_SIDE_PX_MAX = 2000;
 const IMAGES_MAX = 100;
+const IMAGES_MAX_LONG = 600;
+const SHORT_WINDOW_TOKENS = 200_000;
 const PDF_PAGES_MAX = 100;
 const PDF_PAGES_MAX_LONG = 600;
 const LONG_WINDOW_TOKENS = 1_000_000;
@@ -49,6 +51,11 @@ export const putLastWordsLast: Fix = (draft) => {
   newest.parts = [...newest.parts.slice(0, at), ...behind.filter(isOurs), ...rest];
 };
 
+/** How many pictures a model takes in one request, by its window. */
+export function imagesMax(windowTokens = 0): number {
+  return windowTokens > SHORT_WINDOW_TOKENS ? IMAGES_MAX_LONG : IMAGES_MAX;
+}
+
 /**
  * Judges all media of a request, given in the order in which they stand there: one verdict each, undefined for a sound
  * one. Where there are too many, the oldest are at fault, and no more of them than must go.
@@ -66,8 +73,9 @@ export function judgeMedia(media: readonly Block[], facts: RequestFacts): (Media
   const blame = (blamed: readonly { at: number }[], problem: string): void => {
     for (const { at } of blamed) faults[at] = { rule: 'image-size', problem };
   };
-  blame(images.slice(0, -IMAGES_MAX), `more than ${IMAGES_MAX} images in one request`);
-  const newest = images.slice(-IMAGES_MAX);
+  const most = imagesMax(facts.windowTokens);
+  blame(images.slice(0, -most), `more than ${most} images in one request`);
+  const newest = images.slice(-most);
   const wide = newest.filter(({ sidePx }) => sidePx > MANY_IMAGES_SIDE_PX_MAX);
   const crowd = Math.max(0, newest.length - MANY_IMAGES);
   blame(wide.slice(0, crowd), `a side over ${MANY_IMAGES_SIDE_PX_MAX} px among more than ${MANY_IMAGES} images`);

@@ -1,7 +1,8 @@
 /** Every call with its own result, in the next message, before anything else. Server tools answer themselves. */
+import { isServerResult, isServerSide } from '../block.ts';
 import type { Draft, Fix } from './draft.ts';
 import { Renaming } from './renaming.ts';
-import { isName, isServerResult, isServerSide } from './shapes.ts';
+import { isName } from './shapes.ts';
 import { type DraftTurn, liveParts, ourTurn, type Part, partOf } from './turn.ts';
 
 const INTERRUPTED = 'No result: the call was interrupted.';

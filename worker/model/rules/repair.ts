@@ -7,6 +7,7 @@ import { dropEmpty, fixEmpty, fixEnds, fixNeighbours } from './frame.ts';
 import { fixMedia, putLastWordsLast } from './media.ts';
 import { fixPairs } from './pairs.ts';
 import type { RequestFacts, RuleName, WireRequest } from './rules.ts';
+import { fixServed, waitsForServer } from './served.ts';
 import { fixSize } from './size.ts';
 import { dropLastThinking, fixThinking } from './thinking.ts';
 import { fixTop } from './top.ts';
@@ -45,14 +46,24 @@ export interface Repair {
  * thinking. Messages are filled before thinking is judged, since to fill one is a change, and again after it.
  */
 const BLOCKS = [fixUnicode, fixTop, fixBlocks, fixMedia];
-const MESSAGES = [fixNeighbours, fixThinking, fixEnds, fixPairs, fixEnds, fixEmpty];
+const MESSAGES = [fixNeighbours, fixServed, fixThinking, fixEnds, fixServed, fixPairs, fixEnds, fixEmpty];
 const WHOLE = [fixSize, fixThinking, fixEmpty, putLastWordsLast, fixBreakpoints];
 
 /** The blocks of which an id is known to say something. */
 const CALLS: ReadonlySet<string> = new Set(['tool_use', 'server_tool_use']);
 
 /** What a log may hold by right: it was cut anywhere, and its parts were masked and scrubbed. */
-const FOR_LOG = [fixUnicode, fixBlocks, dropEmpty, fixNeighbours, fixPairs, dropLastThinking, dropEmpty, fixNeighbours];
+const FOR_LOG = [
+  fixUnicode,
+  fixBlocks,
+  dropEmpty,
+  fixNeighbours,
+  fixServed,
+  fixPairs,
+  dropLastThinking,
+  dropEmpty,
+  fixNeighbours,
+];
 
 /**
  * The request with the smallest change that heals each of its violations, and what was changed. A sound request comes
@@ -116,7 +127,8 @@ export function repairStretch(
   const draft = repairedDraft(messages, ids);
   const isRenamed = draft.notes.some(({ rule }) => rule === 'name-legal' || rule === 'call-id-unique');
   const isOdd = draft.liveParts().some(({ block: { id, type } }) => id !== undefined && !CALLS.has(type));
-  const canFollow = !isRenamed && !isOdd && draft.turns.at(-1)?.role === 'assistant';
+  const last = draft.turns.at(-1);
+  const canFollow = !isRenamed && !isOdd && last?.role === 'assistant' && !waitsForServer(last);
   return { messages: messagesOf(draft), canFollow };
 }
 

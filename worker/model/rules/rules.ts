@@ -6,6 +6,7 @@ import type { Fix } from './draft.ts';
 import { fixEmpty, fixEnds, fixNeighbours } from './frame.ts';
 import { fixMedia } from './media.ts';
 import { fixPairs } from './pairs.ts';
+import { fixServed } from './served.ts';
 import { fixSize } from './size.ts';
 import { fixThinking } from './thinking.ts';
 import { fixTop } from './top.ts';
@@ -28,7 +29,7 @@ export interface RequestFacts {
   bindsThinking: boolean;
   /** The largest body in bytes, 30 MB unless told otherwise: the API takes 32. */
   bodyBytesMax?: number;
-  /** The context window, on which the number of pages of a PDF depends; a short one is assumed. */
+  /** The context window, on which the number of pictures and of pages of a PDF depends; a short one is assumed. */
   windowTokens?: number;
 }
 
@@ -41,7 +42,10 @@ export interface Rule {
   readonly fix: Fix;
 }
 
-/** Every rule but 19 and 20, which need a tokenizer. The key is the rule's name in repairs, the audit and the docs. */
+/**
+ * Every rule but 19 and 20, which need a tokenizer, and 29, which needs the original. The key is the rule's name in repairs, the
+ * audit and the docs.
+ */
 export const RULES = {
   'messages-present': { number: 1, fix: fixEnds, demands: 'there are messages, 100,000 at most' },
   'user-first': { number: 2, fix: fixEnds, demands: 'roles are user and assistant, and the user begins' },
@@ -63,9 +67,20 @@ export const RULES = {
   'body-size': { number: 18, fix: fixSize, demands: 'the body is smaller than 30 MB' },
   'output-tokens': { number: 21, fix: fixTop, demands: 'max_tokens is whole, and in the model’s range' },
   'media-readable': { number: 22, fix: fixMedia, demands: 'a picture is what it says, of a known kind, 5 MB at most' },
-  'image-size': { number: 23, fix: fixMedia, demands: '8000 px a side, 2000 px among more than 20 images, 100 images' },
+  'image-size': {
+    number: 23,
+    fix: fixMedia,
+    demands: '8000 px a side, 2000 px among over 20 images, 100 images (600 in a long window)',
+  },
   'pdf-pages': { number: 24, fix: fixMedia, demands: 'a PDF of 100 pages at most (600 in a long window), not locked' },
   'known-shape': { number: 25, fix: fixBlocks, demands: 'the keys and types that the API knows, and no others' },
+  'error-in-words': { number: 26, fix: fixBlocks, demands: 'the result of a call that failed is text alone' },
+  'server-pairs': {
+    number: 27,
+    fix: fixServed,
+    demands: 'a server’s call has its result, unless it still waits for it',
+  },
+  'citations-given': { number: 28, fix: fixBlocks, demands: 'citations have the keys that the API takes' },
 } as const satisfies Record<string, Rule>;
 
 export type RuleName = keyof typeof RULES;

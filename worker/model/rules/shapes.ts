@@ -108,6 +108,44 @@ export const RESULT_SHAPES: Shapes = new Map(
   }),
 );
 
+function modelShape(keys: string): Shape {
+  return shape({ type: text }, any(`cache_control ${keys}`));
+}
+
+const SERVED = modelShape('caller content tool_use_id');
+/**
+ * What the API takes back of the blocks that it writes: it has keys of its own in some of them. Thinking is not here,
+ * since it goes back as it was or not at all.
+ */
+export const MODEL_SHAPES: Shapes = new Map(
+  Object.entries({
+    text: modelShape('citations text'),
+    tool_use: modelShape('caller id input name toolset_name'),
+    server_tool_use: modelShape('caller id input name'),
+    web_search_tool_result: SERVED,
+    web_fetch_tool_result: SERVED,
+    code_execution_tool_result: SERVED,
+    bash_code_execution_tool_result: SERVED,
+    text_editor_code_execution_tool_result: SERVED,
+    tool_search_tool_result: SERVED,
+  }),
+);
+
+function citationShape(keys: string): Shape {
+  return shape({ type: text, ...any(`cited_text ${keys}`) });
+}
+
+/** The same of citations, which say where they were found. */
+export const CITATION_SHAPES: Shapes = new Map(
+  Object.entries({
+    char_location: citationShape('document_index document_title end_char_index start_char_index'),
+    page_location: citationShape('document_index document_title end_page_number start_page_number'),
+    content_block_location: citationShape('document_index document_title end_block_index start_block_index'),
+    search_result_location: citationShape('end_block_index search_result_index source start_block_index title'),
+    web_search_result_location: citationShape('encrypted_index title url'),
+  }),
+);
+
 /** The system prompt is text alone. */
 export const SYSTEM_SHAPES: Shapes = new Map([['text', TEXT]]);
 
@@ -138,14 +176,4 @@ export function isMedia({ type }: Block): boolean {
 /** Whether a block is the model's own thinking, readable or not. */
 export function isThinking({ type }: Block): boolean {
   return type === 'thinking' || type === 'redacted_thinking';
-}
-
-/** The result of a tool that ran on the server: the model sends it, and nobody answers it. */
-export function isServerResult({ type }: Block): boolean {
-  return type !== 'tool_result' && type.endsWith('_tool_result');
-}
-
-/** A turn that a server's tool paused ends with that tool's call or result. */
-export function isServerSide(block: Block): boolean {
-  return isServerResult(block) || (block.type !== 'tool_use' && block.type.endsWith('tool_use'));
 }

@@ -77,7 +77,9 @@ function outputOf(caller: Caller, tool: McpTool, answer: unknown): ToolOutput {
   const output = toolOutput(answer);
   if (output.isError) {
     const words = shown(caller, wordsOf(output), ERROR_CHARS_MAX);
-    return toolError(words === '' ? 'The tool failed and did not say why.' : words);
+    const text = words === '' ? 'The tool failed and did not say why.' : words;
+    const pictures = output.parts.filter(({ type }) => type === 'image');
+    return { parts: [{ type: 'text', text }, ...pictures], isError: true };
   }
   const fault = answerFault(tool, answer);
   if (fault === undefined) return output;

@@ -1,4 +1,5 @@
 import { graphemePrefix, redact } from '../../../shared/base/text.ts';
+import { labelWithRef } from '../../media/label.ts';
 import { type Block, nameInBrackets } from '../../model/block.ts';
 import { type LogRecord, resultText, type UserRecord } from '../../session/record.ts';
 
@@ -44,6 +45,7 @@ function whoWrote({ content, from }: UserRecord): string {
 
 function wordsOf(block: Block): string | undefined {
   if (block.type === 'text') return typeof block.text === 'string' ? block.text : undefined;
+  if (block.type === 'image' || block.type === 'document') return `[${labelWithRef(block)}]`;
   if (block.type === 'tool_use') return `${block.name} ${JSON.stringify(block.input ?? {})}`;
   if (block.type !== 'tool_result') return undefined;
   const text = resultText(block.content);

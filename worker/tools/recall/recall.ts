@@ -1,14 +1,16 @@
+import { isUtf8 } from 'node:buffer';
 import type { Logger } from '../../../shared/base/log.ts';
 import type { SessionId } from '../../../shared/redis/keys.ts';
 import { type Toolbox, type ToolOutput, type ToolSpec, toolError, toolText } from '../toolbox.ts';
 import type { ChatMemory, Remembered } from './chat-index.ts';
 import { QUOTE_OPENING } from './document.ts';
+import { keptFile } from './kept-file.ts';
 import { passage } from './passage.ts';
 import { minute, type Quote, quotesIn } from './quotes.ts';
 
 export interface RecallPorts {
   memory: ChatMemory;
-  /** Loads a text that was shortened before it was shown, by the SHA-256 of its bytes, in hex. */
+  /** Loads a text that was shortened before it was shown, a picture or a PDF, by the SHA-256 of its bytes, in hex. */
   loadKept: (sha256: string) => Promise<Buffer | undefined>;
   log?: Logger;
   /** A longer call ends with an error that says to try again; the reading continues for the next call. */
@@ -19,17 +21,17 @@ const TIME_LIMIT_MS = 30_000;
 const QUERY_CHARS_MAX = 1_000;
 const REF = /^[0-9a-f]{64}$/;
 const EXPECTED =
-  'Expected {"query": words to search for} or {"ref": 64 hex digits, as a shortened text names them, "from": a character to read from, 0 or more}.';
+  'Expected {"query": words to search for} or {"ref": 64 hex digits, as a shortened text or a file that is not shown names them, "from": a character to read from, 0 or more}.';
 
 const SPEC: ToolSpec = {
   name: 'recall',
   description:
-    'Searches what was said in this chat before the part that you can see, tool results included, or reads on in a text that was shortened. Give either "query" or "ref". A search looks for words, not for meaning: try names, ids and other words for the same thing, in the language of the chat.',
+    'Searches what was said in this chat before the part that you can see, tool results included, or shows a shortened text, picture or PDF by its "ref". Give either "query" or "ref". A search looks for words, not for meaning: try names, ids and other words for the same thing, in the language of the chat.',
   inputSchema: {
     type: 'object',
     properties: {
       query: { type: 'string', description: 'Words to search for, at most 1000 characters.' },
-      ref: { type: 'string', description: 'The reference that stands where a text was shortened: 64 hex digits.' },
+      ref: { type: 'string', description: 'The reference that stands in its place: 64 hex digits.' },
       from: { type: 'integer', minimum: 0, description: 'With "ref": the character to read from; 0 if absent.' },
     },
     additionalProperties: false,
@@ -41,7 +43,7 @@ type Request = { query: string } | { ref: string; from: number };
 
 /**
  * The built-in tool `recall`: a chat's own memory, for the model. It reads only, and only the chat of the call's
- * session and texts whose reference the model was given.
+ * session, and texts and files whose reference the model was given.
  */
 export function createRecall({ memory, loadKept, log, ...limits }: RecallPorts): Toolbox {
   return {
@@ -96,7 +98,10 @@ async function readOn(
   { ref, from }: Extract<Request, { ref: string }>,
 ): Promise<ToolOutput> {
   const kept = await loadKept(ref);
-  if (!kept) return toolError('No text is kept under this reference (any more).');
+  if (!kept) return toolError('Nothing is kept under this reference (any more).');
+  const file = await keptFile(kept, ref);
+  if (file !== undefined) return { parts: [], files: [file], isError: false };
+  if (!isUtf8(kept)) return toolError('What is kept under this reference is no text, and cannot be shown.');
   const read = passage(kept.toString('utf8'), ref, from);
   return read === undefined ? toolError(`The text ends before character ${from}.`) : toolText(read);
 }

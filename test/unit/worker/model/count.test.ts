@@ -118,12 +118,31 @@ test('estimates only what came after the last known usage', () => {
   expect(estimated).toBeLessThan(10);
 });
 
+const SEARCHED = [
+  { type: 'server_tool_use', id: 's1', name: 'web_search', input: { query: 'q' } },
+  { type: 'web_search_tool_result', tool_use_id: 's1', content: [] },
+  { type: 'text', text: 'found' },
+];
+
+test('the anchor is the last pass of an answer with several, and never their sum', () => {
+  const passes = { firstInputTokens: 5_000, lastInputTokens: 6_000, lastOutputTokens: 50 };
+  const before = reply('x', 4_000, 100, 'claude-haiku-4-5');
+  const searched = (usage: object) => ({ ...reply('x', 23_000, 200, 'claude-haiku-4-5'), content: SEARCHED, usage });
+  const known = (answer: object) =>
+    counted(windowOf([user(LONG), before, user('now'), answer as LogRecord, user('and now')]), 'claude-haiku-4-5', 1);
+  expect(known(searched({ inputTokens: 23_000, outputTokens: 200, passes })).known).toBe(6_050);
+  expect(known(searched({ inputTokens: 23_000, outputTokens: 200, passes: 'unstated' })).known).toBe(4_100);
+  // A record of the version before.
+  expect(known(searched({ inputTokens: 23_000, outputTokens: 200 })).known).toBe(4_100);
+});
+
 test('a calibration is at most 2.5, moves half the way, and ignores small or negative samples', () => {
   const count = (estimated: number, known = 0): Count => ({ tokens: 0, known, estimated, media: 0 });
   expect(calibrate(undefined, count(1_000), 1_200)).toBe(1.2);
   expect(calibrate(1, count(1_000), 2_000)).toBe(1.5);
   expect(calibrate(undefined, count(1_000), 1_000_000)).toBe(2.5);
   expect(calibrate(1.1, count(50), 500)).toBe(1.1);
+  expect(calibrate(1.1, count(1_000), undefined)).toBe(1.1);
   expect(calibrate(1.1, count(1_000, 9_000), 8_000)).toBe(1.1);
 });
 

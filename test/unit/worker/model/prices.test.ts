@@ -20,6 +20,7 @@ test.each([
   [{ inputTokens: MILLION, cacheWriteTokens: MILLION }, 5],
   [{ inputTokens: MILLION, cacheWriteTokens: MILLION, cacheWrite1hTokens: MILLION }, 8],
   [{ inputTokens: 0, cacheReadTokens: MILLION }, 0.2],
+  [{ inputTokens: 0, searches: 3 }, 0.03],
 ])('Opus 5.5 with usage %j costs %d dollars', (parts, dollars) => {
   expect(costOf('us.anthropic.claude-opus-5-5-v1:0', usage(parts))).toBeCloseTo(dollars, 9);
 });
@@ -28,6 +29,8 @@ test('a prompt over the threshold of its model is billed entirely at the long-pr
   const cost = (inputTokens: number) => costOf('claude-haiku-5-5', usage({ inputTokens, outputTokens: 1_000 }));
   expect(cost(100_000)).toBeCloseTo(0.0105, 9);
   expect(cost(100_001)).toBeCloseTo(0.0525005, 9);
+  const passes = { firstInputTokens: 40_000, lastInputTokens: 50_000, lastOutputTokens: 1 };
+  expect(costOf('claude-haiku-5-5', usage({ inputTokens: 200_000, passes }))).toBeCloseTo(0.02, 9);
 });
 
 test.each(['gpt-6', 'claude-opus-5-9', 'claude-opus-6', '', 'opus', 'claude-'])(
@@ -45,6 +48,9 @@ test('prices from a file override ours under any name of the model, and add unkn
   expect(costOf('claude-opus-5-5-20260922', usage({ inputTokens: MILLION }), own)).toBe(1);
   expect(costOf('my-model', usage({ inputTokens: MILLION }), own)).toBe(9);
   expect(costOf('claude-opus-5', usage({ inputTokens: MILLION }), own)).toBe(5);
+  const dear = pricesOf({ m: { ...OWN, searches: 35 } });
+  expect(costOf('m', usage({ searches: 2 }), dear)).toBeCloseTo(0.07, 9);
+  expect(costOf('claude-opus-5', usage({ searches: 2 }), dear)).toBeCloseTo(0.02, 9);
 });
 
 test.each<[unknown, RegExp]>([
@@ -54,6 +60,7 @@ test.each<[unknown, RegExp]>([
   [{ m: { input: 1, output: 2 } }, /^m\.cacheRead: expected dollars/],
   [{ m: { ...OWN, cache: 1 } }, /^m: .*cache/],
   [{ m: { ...OWN, longPrompt: { overTokens: 0, ...OWN } } }, /^m\.longPrompt\.overTokens: expected at least 1/],
+  [{ m: { ...OWN, searches: -1 } }, /^m\.searches: expected at least 0/],
   [{ m: 4 }, /^m: /],
 ])('readPrices refuses %j and names the problem', (list, problem) => {
   const reading = readPrices(JSON.stringify(list));

@@ -88,6 +88,7 @@ test('counts each event of the audit trail in its own figure', () => {
         cacheReadTokens: 20,
         cacheWriteTokens: 0,
         cacheWrite1hTokens: 0,
+        searches: 0,
         thinkingTokens: 0,
       },
     },

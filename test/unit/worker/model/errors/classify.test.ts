@@ -256,7 +256,7 @@ test('a connection refused to fetch or to the SDK is a transient network failure
 });
 
 test('classifyAnswer finds a silent overflow and a refusal in an answer', () => {
-  const answer = { stopReason: 'end_turn', outputTokens: 10, inputTokens: 100, windowTokens: 1000 };
+  const answer = { stopReason: 'end_turn', isEmpty: true, outputTokens: 10, inputTokens: 100, windowTokens: 1000 };
   const overflow = { kind: 'token', reason: 'silent_overflow', limitTokens: 1000 };
   expect(classifyAnswer(answer)).toBeUndefined();
   expect(classifyAnswer({ ...answer, inputTokens: 1001 })).toEqual({ ...overflow, observedTokens: 1001 });
@@ -268,6 +268,8 @@ test('classifyAnswer finds a silent overflow and a refusal in an answer', () => 
   expect(classifyAnswer({ ...answer, stopReason: 'model_context_window_exceeded', inputTokens: 1001 })).toBeUndefined();
   expect(classifyAnswer({ ...answer, stopReason: 'refusal' })).toEqual({ kind: 'refusal', reason: 'refused' });
   expect(classifyAnswer({ ...answer, stopReason: null, windowTokens: 0 })).toBeUndefined();
+  expect(classifyAnswer({ ...answer, inputTokens: 1001, isEmpty: false })).toBeUndefined();
+  expect(classifyAnswer({ ...answer, inputTokens: undefined })).toBeUndefined();
 });
 
 test.each([
