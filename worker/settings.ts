@@ -46,6 +46,7 @@ export function settingsOf({
     commentWaitMs: config.COMMENT_WAIT_MS,
     maxAttempts: config.MAX_ATTEMPTS,
     turnTimeoutMs: config.TURN_TIMEOUT_MS,
+    turnMaxMs: config.TURN_MAX_MS,
     recoveryTimeoutMs: config.RECOVERY_TIMEOUT_MS,
     outagePatienceMs: config.OUTAGE_PATIENCE_MS,
     waitingNoticeMs: limits?.waitingNoticeMs ?? WAITING_NOTICE_MS,

@@ -54,15 +54,16 @@ export interface Sent {
 /** What a call came to. */
 export type Called = { sent: Sent } & (
   | { ok: true; answer: ModelAnswer; byFallback: boolean }
-  | { ok: false; failure: Failure; isRepaired: boolean }
+  | {
+      ok: false;
+      failure: Failure;
+      isRepaired: boolean;
+      /** How many calls fell silent after they had said something. */
+      silences: number;
+    }
 );
 
 const REPAIRS_KEPT = 20;
-/**
- * After this many requests without an answer within the turn's time, the request is taken to be too large to answer in
- * time.
- */
-const TIMEOUTS_MAX = 2;
 /** How many recent turns show the rhythm of a chat. */
 const TURN_TIMES = 20;
 
@@ -82,7 +83,7 @@ export async function callModel(ports: CallPorts, call: Call, signal: AbortSigna
     askedOutputTokens: maxTokens,
   };
   const counted = tooLarge(call, sent.count);
-  if (counted) return { ok: false, failure: counted, isRepaired: false, sent };
+  if (counted) return { ok: false, failure: counted, isRepaired: false, silences: 0, sent };
   const fillKept: FillMessages = (kept) => filled(ports, kept);
   const conversation = conversationOf(ports, call, await fillKept(messages));
   const request = { ...conversation, maxTokens, wordsOnly: call.wordsOnly };
@@ -101,7 +102,8 @@ export async function callModel(ports: CallPorts, call: Call, signal: AbortSigna
       ...usageCommands(attempt, ports.settings.modelName, result.spent, ports.settings.prices),
     ]);
   if (result.ok) return { ok: true, answer: result.answer, byFallback: result.byFallback, sent };
-  return { ok: false, failure: result.failure, isRepaired: result.repairs.length > 0, sent };
+  const { failure, repairs, silences } = result;
+  return { ok: false, failure, isRepaired: repairs.length > 0, silences, sent };
 }
 
 /** The conversation as a turn sends it: the prefix that a request shares with the next one and with its summary. */
@@ -166,9 +168,6 @@ function tooLarge({ attempt, opened, room }: Call, { tokens }: Count): Failure |
   if (attempt.stage === 'scrubbed') return undefined;
   if (tokens > room.usableTokens || opened.window.omitted > 0)
     return { kind: 'token', reason: 'counted_too_long', observedTokens: tokens, limitTokens: room.limitTokens };
-  const isShortened = attempt.stage !== 'none' && attempt.stage !== 'compacted';
-  if (attempt.timeouts >= TIMEOUTS_MAX && !isShortened)
-    return { kind: 'token', reason: 'counted_too_slow', observedTokens: tokens };
   const isLarge = areLargerThan(HISTORY_BYTES_MAX, asShown(opened.window.records));
   return isLarge ? { kind: 'wire', reason: 'counted_too_large' } : undefined;
 }

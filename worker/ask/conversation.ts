@@ -16,7 +16,9 @@ import { type Called, type CallPorts, callModel } from './call.ts';
 import { type FailedCall, react, waitOrFail } from './on-failure.ts';
 import { openSession, pendingRecord } from './open-session.ts';
 import { progressed, recordRound } from './recorded-round.ts';
+import { fallenSilent, noteSilences, SILENCES_MAX } from './silences.ts';
 import type { TurnTime } from './time.ts';
+import { type Speech, spoken } from './words.ts';
 
 /** What asking the model works with. */
 export type AskPorts = CallPorts & RecoverPorts;
@@ -25,8 +27,9 @@ export type AskPorts = CallPorts & RecoverPorts;
 export interface Question {
   message: InboundMessage;
   content: UserRecord['content'];
-  /** Absent when nothing streams the text. */
-  onText: OnText | undefined;
+  /** Takes what the model says. */
+  speech: Speech;
+  onText: OnText;
   /** Called with the names of the tools that are running, and with none when they have ended. */
   onTools: (names: readonly string[]) => void;
 }
@@ -34,6 +37,7 @@ export interface Question {
 /** What the question is about. */
 type About = Pick<FailedCall, 'attempt' | 'message' | 'pending' | 'opened' | 'modelOutputTokens'> & {
   room: Room;
+  speech: Speech;
   /** What the model itself takes, even if the chat may use less of it. */
   windowTokens: number;
 };
@@ -47,7 +51,7 @@ type About = Pick<FailedCall, 'attempt' | 'message' | 'pending' | 'opened' | 'mo
 export async function askModel(
   ports: AskPorts,
   begun: Attempt,
-  { message, content, onText, onTools }: Question,
+  { message, content, speech, onText, onTools }: Question,
   time: TurnTime,
 ): Promise<Decision> {
   const { settings } = ports;
@@ -62,13 +66,18 @@ export async function askModel(
   const room = chatRoom(windowTokens, attempt.limit?.tokens, settings);
   const calibration = attempt.calibration ?? tokenizerFactor(ports.settings.modelName);
   const pending = attempt.opened?.record ?? pendingRecord(settings, attempt, message, content);
-  const about = { message, pending, room, windowTokens, modelOutputTokens };
+  const about = { message, pending, room, windowTokens, modelOutputTokens, speech };
+  const hear: OnText = (text) => {
+    time.progress();
+    speech.hear(text);
+    onText(text);
+  };
   let opened = await openSession(ports, attempt, pending, room.limitTokens);
   for (let round = attempt.rounds; ; round++) {
     const calls = openCalls(opened, attempt);
     if (calls.length > 0) {
       onTools(calls.map(({ name }) => name));
-      const finished = await finishRound(ports, attempt, opened, round, signal);
+      const finished = await finishRound(ports, attempt, opened, { round, onResult: time.progress }, signal);
       onTools([]);
       if (!finished) return { kind: 'hand back' };
       opened = finished;
@@ -76,20 +85,20 @@ export async function askModel(
     const now = { ...about, opened, attempt };
     const called = await callModel(
       ports,
-      { ...now, calibration, onText, wordsOnly: round >= settings.toolRoundsMax },
+      { ...now, calibration, onText: hear, wordsOnly: round >= settings.toolRoundsMax },
       signal,
     );
     if (!called.ok) return reactTo(ports, now, called, time);
     const hidden = failureOf(ports, now, called.answer, round);
     if (hidden) {
       await attempt.write('', costCommands(attempt, called.answer, settings.prices, 'retry'));
-      return reactTo(ports, now, { ...called, failure: hidden, isRepaired: false }, time);
+      return reactTo(ports, now, { ...called, failure: hidden, isRepaired: false, silences: 0 }, time);
     }
     if (!goesOn(called.answer, round, settings)) {
       const files = attempt.rounds > 0 ? await ports.files.of(attempt) : [];
       return answered({ ...now, files }, called, settings);
     }
-    opened = await recordRound(ports, attempt, opened, { called, room }, round + 1);
+    opened = await recordRound(ports, attempt, opened, { called, room, speech }, round + 1);
     attempt = { ...progressed(attempt, round + 1), ...(isCalm(called, room) && { compactionsInRow: 0 }) };
   }
 }
@@ -97,14 +106,19 @@ export async function askModel(
 /** Reacts to a failed call; hands the message back if we aborted the call ourselves. */
 async function reactTo(
   ports: AskPorts,
-  { room, windowTokens: _, ...about }: About,
-  { failure, isRepaired, sent }: Pick<Extract<Called, { ok: false }>, 'failure' | 'isRepaired' | 'sent'>,
+  { room, windowTokens: _, speech, ...about }: About,
+  { failure, isRepaired, sent, silences }: Omit<Extract<Called, { ok: false }>, 'ok'>,
   time: TurnTime,
 ): Promise<Decision> {
+  const { attempt } = about;
+  const fellSilent = attempt.silences + silences + (time.isSilent() ? 1 : 0);
+  if (fellSilent > attempt.silences) await noteSilences(attempt, fellSilent);
   if (time.signal.aborted) return { kind: 'hand back' };
+  if (fellSilent >= SILENCES_MAX) return fallenSilent(attempt);
   const { count, fixedTokens, askedOutputTokens } = sent;
   const counts = { limitTokens: room.limitTokens, sentTokens: count.tokens, fixedTokens, askedOutputTokens };
-  return react(ports, { ...about, ...counts, failure, isRepaired }, time);
+  const hasWords = spoken(speech.words) !== '';
+  return react(ports, { ...about, ...counts, failure, isRepaired, hasWords }, time);
 }
 
 /** An answer can hide a failure: a refusal, a window exceeded without an error, or no text. */

@@ -19,7 +19,8 @@ export type FillMessages = (messages: MessageParam[]) => Promise<MessageParam[]>
 /**
  * Sends a request, and sends it to the fallback model when the first is overloaded, broken or unreachable. Thinking is
  * omitted for the fallback, since it belongs to another model. If the fallback gives no answer, the first failure
- * stands. Contract: as `Model.send`, plus whatever `fill` rejects with.
+ * stands. `silences` says how many of the calls fell silent after they had said something. Contract: as `Model.send`,
+ * plus whatever `fill` rejects with.
  */
 export async function sendOrFallBack(
   model: Model,
@@ -27,8 +28,9 @@ export async function sendOrFallBack(
   request: ModelRequest,
   { window, fixed, fill, onText }: Sending,
   signal: AbortSignal,
-): Promise<ModelResult & { byFallback: boolean }> {
-  const first = { ...(await model.send(request, signal, onText)), byFallback: false };
+): Promise<ModelResult & { byFallback: boolean; silences: number }> {
+  const result = await model.send(request, signal, onText);
+  const first = { ...result, byFallback: false, silences: silencesIn(result) };
   if (first.ok || fallbackModel === undefined || signal.aborted || first.failure.kind !== 'transient') return first;
   const messages = view({ ...window, records: [...window.records, trimOf('thinking', window.records)] });
   const count: Count = countRequest(fixed, window, messages, fallbackModel, tokenizerFactor(fallbackModel));
@@ -36,5 +38,11 @@ export async function sendOrFallBack(
   if (count.tokens > usableTokens(windowTokens, request.maxTokens)) return first;
   const again = { ...request, model: fallbackModel, messages: await fill(messages) };
   const second = await model.send(again, signal, onText);
-  return second.ok ? { ...second, byFallback: true } : first;
+  if (second.ok) return { ...second, byFallback: true, silences: first.silences };
+  return { ...first, silences: first.silences + silencesIn(second) };
+}
+
+/** The endpoint's own timeouts are no silence: there, nothing was said. */
+function silencesIn(result: ModelResult): number {
+  return !result.ok && result.failure.reason === 'timeout' && result.said !== undefined ? 1 : 0;
 }

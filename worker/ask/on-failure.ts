@@ -12,7 +12,11 @@ import { isOutage, noteWait, waitOut } from './outage.ts';
 import type { TurnTime } from './time.ts';
 
 /** A failed call, with any kind of failure. */
-export type FailedCall = Omit<Overflow, 'failure'> & { failure: Failure };
+export type FailedCall = Omit<Overflow, 'failure'> & {
+  failure: Failure;
+  /** Whether the model has said something about the message: then its conversation was accepted. */
+  hasWords: boolean;
+};
 
 /** The turn's field with the time already spent on recovery: a sum of durations, since clocks can be wrong. */
 const RECOVERY_SPENT = 'recoverySpentMs';
@@ -25,8 +29,10 @@ export async function react(ports: RecoverPorts, failedCall: FailedCall, time: T
     return failed(attempt, failure.reason, attempt.texts.misconfigured, `status ${failure.status ?? 'none'}`);
   if (failure.kind !== 'transient') return recoverFrom(ports, failedCall, failure.kind, time);
   const later = await passing(ports, attempt, failure);
+  if (later) return later;
+  if (failedCall.hasWords) return failed(attempt, failure.reason, attempt.texts.unavailable, 'it was cut each time');
   // The endpoint may be healthy and only this conversation be in trouble: asking for less shows which.
-  return later ?? recoverFrom(ports, failedCall, 'unknown', time);
+  return recoverFrom(ports, failedCall, 'unknown', time);
 }
 
 /**

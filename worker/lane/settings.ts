@@ -38,7 +38,10 @@ export interface Settings extends RoomSettings {
   /** How long a text waits for messages that are forwarded with it. */
   commentWaitMs: number;
   maxAttempts: number;
+  /** How long a turn may go without any progress. */
   turnTimeoutMs: number;
+  /** How long a turn may take in all its attempts; then the words so far are the answer. */
+  turnMaxMs: number;
   /** How long the recovery of a message may take in total. */
   recoveryTimeoutMs: number;
   /**

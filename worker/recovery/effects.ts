@@ -1,7 +1,7 @@
 import type { Instruments } from '../../shared/base/instruments.ts';
 import { SPAN } from '../../shared/base/telemetry.ts';
 import type { InboundMessage } from '../../shared/flow/message.ts';
-import { type Attempt, type Command, OUTAGE_FIELDS, type RecoveryStage, TIMEOUTS } from '../lane/attempt.ts';
+import { type Attempt, type Command, OUTAGE_FIELDS, type RecoveryStage, SILENCES } from '../lane/attempt.ts';
 import type { Settings } from '../lane/settings.ts';
 import type { Concluding } from '../lane/verdict.ts';
 import { bindsThinking } from '../model/catalog.ts';
@@ -67,7 +67,7 @@ export function moveTo(attempt: Attempt, stage: RecoveryStage): Command[] {
   return [
     ['HSET', turn, 'stage', stage, 'attempts', 0],
     ['HINCRBY', turn, 'recoveries', 1],
-    ['HDEL', turn, TIMEOUTS, ...OUTAGE_FIELDS],
+    ['HDEL', turn, SILENCES, ...OUTAGE_FIELDS],
   ];
 }
 

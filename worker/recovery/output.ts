@@ -18,13 +18,17 @@ export async function lowerOutput(
   return room >= OUTPUT_TOKENS_MIN && askFor(ports, overflow, room);
 }
 
-/** Asks for more output where thinking took all of it. `false` when the model or the window allows no more. */
+/**
+ * Asks for more output where thinking took all of it. `false` when the model or the window allows no more, and for a
+ * turn that is slow already: more would take longer still.
+ */
 export async function raiseOutput(
   ports: RecoverPorts,
   overflow: Overflow,
   limitTokens: number,
 ): Promise<Recovery | false> {
-  const { askedOutputTokens, modelOutputTokens = Number.POSITIVE_INFINITY, sentTokens } = overflow;
+  const { attempt, askedOutputTokens, modelOutputTokens = Number.POSITIVE_INFINITY, sentTokens } = overflow;
+  if (attempt.silences > 0) return false;
   const room = limitTokens - sentTokens - MARGIN_TOKENS;
   const wanted = Math.min(askedOutputTokens * RAISE_FACTOR, modelOutputTokens, room);
   return wanted > askedOutputTokens && askFor(ports, overflow, wanted);

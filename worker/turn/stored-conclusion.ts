@@ -2,6 +2,7 @@ import { type Attempt, CANCELLED, type Conclusion, type Expected, type Written }
 import type { Concluding } from '../lane/verdict.ts';
 import { removeTurn, trialLost } from '../recovery/trial.ts';
 import { markFirst } from '../reply/outbox.ts';
+import { isCutAnswer } from './cut-answer.ts';
 import { inItsOwnWords } from './due-reminder.ts';
 import type { TurnPorts } from './turn.ts';
 
@@ -10,6 +11,7 @@ import type { TurnPorts } from './turn.ts';
  * had begun, and its user was promised that it will not be answered; the next attempt ends it as cancelled.
  *
  * If a message ends other than answered while its session is on trial, nothing was shown against the previous session.
+ * The same holds for words that break off.
  */
 export async function storeConclusion(
   attempt: Attempt,
@@ -23,14 +25,16 @@ export async function storeConclusion(
     ...commands,
   ];
   const uncancelled: Expected[] = attempt.field(CANCELLED) === undefined ? [[keys.turn(entry), CANCELLED, '']] : [];
-  const isGuilty = attempt.isBlamed && conclusion.outcome !== 'answered';
-  if (attempt.trial === undefined || conclusion.outcome === 'answered') {
+  const isAnswered = conclusion.outcome === 'answered';
+  if (attempt.trial === undefined || (isAnswered && !isCutAnswer(conclusion))) {
     // Otherwise the next message would be refused because of this one, and the innocent history would be set aside.
+    const isGuilty = attempt.isBlamed && !isAnswered;
     return attempt.write('conclusion', [...stored, ...(isGuilty ? removeTurn(attempt) : [])], uncancelled);
   }
+  const removed = isAnswered ? [] : removeTurn(attempt);
   const back = await attempt.write(
     'conclusion',
-    [...stored, ...removeTurn(attempt), ...trialLost(attempt)],
+    [...stored, ...removed, ...trialLost(attempt)],
     [[keys.chat(chat), 'session', session], ...uncancelled],
   );
   // The chat was bound to another session in the meantime: that binding stands.

@@ -3,11 +3,13 @@ import type { Telegram } from '../../shared/telegram/client.ts';
 import { isPermitted } from '../../shared/telegram/commands.ts';
 import type { Destination } from '../../shared/telegram/messages.ts';
 import { conversationRequest } from '../ask/call.ts';
+import { outOfTime } from '../ask/silences.ts';
 import type { TurnTime } from '../ask/time.ts';
 import { type CommandPorts, carryOut } from '../command/commands.ts';
 import { type Attempt, ageMs, BY_OPERATOR, CANCELLED, type Conclusion, MODEL, REFUSED, SAID } from '../lane/attempt.ts';
 import type { Lane } from '../lane/lane.ts';
-import { cancelled, conclude, type Decision, failed, refused, type Verdict } from '../lane/verdict.ts';
+import type { Settings } from '../lane/settings.ts';
+import { type Concluding, cancelled, conclude, type Decision, failed, refused, type Verdict } from '../lane/verdict.ts';
 import type { Transcriber } from '../media/transcriber.ts';
 import { compactAfterReply } from '../recovery/stage-1.ts';
 import { healed } from '../reply/format/heal.ts';
@@ -17,6 +19,7 @@ import type { ProgressViews } from '../reply/progress.ts';
 import { showTyping } from '../reply/typing.ts';
 import { answer } from './answering.ts';
 import { failTogether, gather, mergedConclusion } from './coalesce.ts';
+import { insteadOfNothing } from './cut-answer.ts';
 import { deliverConclusion, undeliverable } from './delivery.ts';
 import { waitingNotice, withLateness } from './due-reminder.ts';
 import { destinationOf } from './moved-chat.ts';
@@ -121,13 +124,14 @@ function withChosenModel(ports: TurnPorts, attempt: Attempt): TurnPorts {
 export async function failTurn(ports: TurnPorts, begun: Attempt, reason: string, detail: string): Promise<Verdict> {
   const attempt = withLateness(begun, ports.ask.settings);
   if (attempt.conclusion) return undeliverable(attempt, attempt.conclusion, reason, detail);
-  const { conclusion, commands } = failed(attempt, reason, attempt.texts.unavailable, detail);
-  const decided = failTogether(attempt, conclude(withNotices(attempt, conclusion), commands));
+  const ended = failed(attempt, reason, attempt.texts.unavailable, detail);
+  const decided = failTogether(attempt, await insteadOfNothing(ports.ask, attempt, ended));
   if (decided.kind !== 'conclude') return decided;
-  const stored = await storeConclusion(attempt, decided.conclusion, decided.commands);
+  const conclusion = withNotices(attempt, decided.conclusion);
+  const stored = await storeConclusion(attempt, conclusion, decided.commands);
   if (stored === 'unmet') return { kind: 'again' };
-  if (stored === 'repeated' && !(await isStored(ports, attempt, decided.conclusion))) return { kind: 'again' };
-  return deliverAndClear(ports, attempt, decided.conclusion, destinationOf(attempt), { isNew: true });
+  if (stored === 'repeated' && !(await isStored(ports, attempt, conclusion))) return { kind: 'again' };
+  return deliverAndClear(ports, attempt, conclusion, destinationOf(attempt), { isNew: true });
 }
 
 /**
@@ -148,11 +152,8 @@ async function decide(ports: TurnPorts, attempt: Attempt, to: Destination, time:
   const before = concludedBefore(attempt);
   if (before) return conclude(before);
   if (attempt.field(REFUSED) !== undefined && message.content.kind !== 'reminder') return notTaken(ports, attempt);
-  if (attempt.attempts > ports.ask.settings.maxAttempts)
-    return failTogether(
-      attempt,
-      failed(attempt, 'attempts_used_up', attempt.texts.unavailable, 'each attempt was cut short'),
-    );
+  const ended = outOfTime(attempt, ports.ask.settings) ?? outOfAttempts(attempt, ports.ask.settings);
+  if (ended) return failTogether(attempt, await insteadOfNothing(ports.ask, attempt, ended));
   const command = commandIn(message);
   if (command && !isPermitted(command, message.from))
     return conclude(refused('not_permitted', attempt.texts.notPermitted));
@@ -166,6 +167,11 @@ async function decide(ports: TurnPorts, attempt: Attempt, to: Destination, time:
   if (message.content.kind === 'unsupported' && pieces.length === 0 && !canHear)
     return conclude(refused('unsupported_kind', unsupportedKind(attempt.texts, message.content.what)));
   return failTogether(attempt, await answer(ports, attempt, { message, pieces }, to, time), pieces);
+}
+
+function outOfAttempts(attempt: Attempt, { maxAttempts }: Pick<Settings, 'maxAttempts'>): Concluding | undefined {
+  if (attempt.attempts <= maxAttempts) return undefined;
+  return failed(attempt, 'attempts_used_up', attempt.texts.unavailable, 'each attempt was cut short');
 }
 
 /** What another message decided about this one while it waited. */
