@@ -4,8 +4,8 @@ import type { Prices } from './model/prices.ts';
 import { serverTools } from './tools/server-tools.ts';
 
 const WAITING_NOTICE_MS = 60_000;
-/** A summary that takes longer is not waited for: the seed needs no model. */
-const SUMMARY_PATIENCE_MS = 60_000;
+/** A summary that takes longer is not waited for: there is a way on without one. */
+const SUMMARY_TIME_MS = 60_000;
 
 /** What the files hold that the configuration names. */
 export interface SettingFiles {
@@ -24,7 +24,7 @@ export function settingsOf({
 }: {
   config: Config;
   files: SettingFiles;
-  limits?: Partial<Pick<Settings, 'waitingNoticeMs' | 'summaryPatienceMs'>>;
+  limits?: Partial<Pick<Settings, 'waitingNoticeMs' | 'summaryPatienceMs' | 'summaryTimeMs'>>;
 }): Settings {
   return {
     modelName: config.MODEL,
@@ -50,7 +50,8 @@ export function settingsOf({
     recoveryTimeoutMs: config.RECOVERY_TIMEOUT_MS,
     outagePatienceMs: config.OUTAGE_PATIENCE_MS,
     waitingNoticeMs: limits?.waitingNoticeMs ?? WAITING_NOTICE_MS,
-    summaryPatienceMs: limits?.summaryPatienceMs ?? SUMMARY_PATIENCE_MS,
+    summaryPatienceMs: limits?.summaryPatienceMs ?? SUMMARY_TIME_MS,
+    summaryTimeMs: limits?.summaryTimeMs ?? SUMMARY_TIME_MS,
     toolResultMaxChars: config.TOOL_RESULT_MAX_CHARS,
     toolRoundsMax: config.TOOL_ROUNDS_MAX,
     textMaxChars: config.INBOUND_TEXT_MAX_CHARS,

@@ -40,6 +40,8 @@ export interface WorkerPorts {
       statusEveryMs: number;
       waitingNoticeMs: number;
       summaryPatienceMs: number;
+      summaryTimeMs: number;
+      summaryIdleMs: number;
       toolServerDownMs: number;
     } & BlobLimits &
       OversightLimits &

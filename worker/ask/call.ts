@@ -1,12 +1,12 @@
 import { METRIC } from '../../shared/base/telemetry.ts';
-import type { Attempt } from '../lane/attempt.ts';
+import { type Attempt, UNCOMPACTED } from '../lane/attempt.ts';
 import { auditCommand, failedCallEvent } from '../lane/audit-trail.ts';
 import type { Settings } from '../lane/settings.ts';
 import { usageCommands } from '../lane/usage-book.ts';
 import { fill, keptIn } from '../media/fill.ts';
 import { HISTORY_BYTES_MAX } from '../model/body-size.ts';
 import { cacheLifetime } from '../model/cache-lifetime.ts';
-import { type Count, countRequest, estimateFixed } from '../model/count.ts';
+import { type Count, countRequest, estimateFixed, usableTokens } from '../model/count.ts';
 import type { Failure } from '../model/errors/failure.ts';
 import type { MessageParam, ModelAnswer, ModelResult, OnText } from '../model/port.ts';
 import type { Room } from '../model/room.ts';
@@ -34,6 +34,8 @@ export interface Call {
   attempt: Attempt;
   opened: OpenedSession;
   room: Room;
+  /** What the model itself takes, even if the chat may use less of it. */
+  windowTokens: number;
   /** The most output that the model gives, where known. */
   modelOutputTokens: number | undefined;
   calibration: number;
@@ -82,7 +84,7 @@ export async function callModel(ports: CallPorts, call: Call, signal: AbortSigna
     fixedTokens: Math.ceil(estimateFixed(fixed) * calibration),
     askedOutputTokens: maxTokens,
   };
-  const counted = tooLarge(call, sent.count);
+  const counted = tooLarge(ports, call, sent.count);
   if (counted) return { ok: false, failure: counted, isRepaired: false, silences: 0, sent };
   const fillKept: FillMessages = (kept) => filled(ports, kept);
   const conversation = conversationOf(ports, call, await fillKept(messages));
@@ -164,9 +166,17 @@ async function recordRepairs(ports: CallPorts, attempt: Attempt, repairs: ModelR
  * records: they must not disappear unnoticed. The last stage of a message is sent all the same: a count is an estimate,
  * and otherwise the user would get nothing.
  */
-function tooLarge({ attempt, opened, room }: Call, { tokens }: Count): Failure | undefined {
+function tooLarge(
+  { settings: { maxOutputTokens } }: CallPorts,
+  { attempt, opened, room, windowTokens }: Call,
+  { tokens }: Count,
+): Failure | undefined {
   if (attempt.stage === 'scrubbed') return undefined;
-  if (tokens > room.usableTokens || opened.window.omitted > 0)
+  const isUncompacted = attempt.field(UNCOMPACTED) !== undefined;
+  const usable = isUncompacted
+    ? usableTokens(Math.min(windowTokens, attempt.limit?.tokens ?? windowTokens), maxOutputTokens)
+    : room.usableTokens;
+  if (tokens > usable || opened.window.omitted > 0)
     return { kind: 'token', reason: 'counted_too_long', observedTokens: tokens, limitTokens: room.limitTokens };
   const isLarge = areLargerThan(HISTORY_BYTES_MAX, asShown(opened.window.records));
   return isLarge ? { kind: 'wire', reason: 'counted_too_large' } : undefined;

@@ -106,7 +106,7 @@ export async function askModel(
 /** Reacts to a failed call; hands the message back if we aborted the call ourselves. */
 async function reactTo(
   ports: AskPorts,
-  { room, windowTokens: _, speech, ...about }: About,
+  { room, speech, ...about }: About,
   { failure, isRepaired, sent, silences }: Omit<Extract<Called, { ok: false }>, 'ok'>,
   time: TurnTime,
 ): Promise<Decision> {

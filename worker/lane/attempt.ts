@@ -74,6 +74,8 @@ export const MERGED_INTO = 'mergedInto';
 export const EDITED = 'edited';
 /** The turn's field for the message whose reply reports on this one: see `Conclusion.told`. */
 export const TOLD = 'toldBy';
+/** The turn's field that is set where its conversation is sent beyond its budget, since no summary could be had. */
+export const UNCOMPACTED = 'uncompacted';
 /** The turn's field that counts its calls that fell silent, or brought nothing for too long. */
 export const SILENCES = 'silences';
 /** The turn's field that records a refusal because of the content of the message or its conversation. */

@@ -52,6 +52,8 @@ export interface Settings extends RoomSettings {
   waitingNoticeMs: number;
   /** How long a summary waits for an endpoint in trouble. */
   summaryPatienceMs: number;
+  /** How long a summary may take, whatever the summariser does. */
+  summaryTimeMs: number;
   /** The number of shards: a chat's keys cannot leave theirs. */
   shards: number;
   /** Whether the words of a message and its reply may be logged. */

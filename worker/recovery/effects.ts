@@ -34,6 +34,8 @@ export interface Overflow {
   failure: Failure & { kind: Trigger };
   /** The window as known when the call was made. */
   limitTokens: number;
+  /** What the model itself takes, even if the chat may use less of it. */
+  windowTokens: number;
   /** The size of the request, by our count. */
   sentTokens: number;
   /** What every request holds, by our count: system prompt and tools. */

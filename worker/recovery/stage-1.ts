@@ -1,4 +1,5 @@
-import { type Attempt, REPLIED } from '../lane/attempt.ts';
+import { type Attempt, REPLIED, UNCOMPACTED } from '../lane/attempt.ts';
+import { usableTokens } from '../model/count.ts';
 import { type Room, roomOf } from '../model/room.ts';
 import type { OpenedSession } from '../session/held-window.ts';
 import type { Conversation } from './cached-summary.ts';
@@ -8,6 +9,7 @@ import {
   moveTo,
   type Overflow,
   type RecoverPorts,
+  type Recovery,
   type RecoveryTime,
 } from './effects.ts';
 import { compactSession, type Uncompacted } from './session-compaction.ts';
@@ -36,6 +38,30 @@ export async function compactForRetry(
   const room = roomOf(learnt.limitTokens, ports.settings);
   const patienceMs = ports.settings.summaryPatienceMs;
   return compactSession(ports, { attempt, opened, room, step, effects, patienceMs }, signal);
+}
+
+/** Why there is no compaction although nothing failed: another one would not help, either. */
+export const STAGE_1_OVER: ReadonlySet<string> = new Set(['refills_at_once', 'nothing_to_compact', 'did_not_shrink']);
+
+/**
+ * Whether a request that we counted as too long may be sent as it is, where there is no summary of it: it exceeds the
+ * chat's budget, and not what the model takes. Pure.
+ */
+export function fitsModel(
+  { settings: { maxOutputTokens } }: Pick<RecoverPorts, 'settings'>,
+  { attempt, failure, opened, sentTokens, windowTokens }: Overflow,
+): boolean {
+  if (failure.reason !== 'counted_too_long' || opened.window.omitted > 0) return false;
+  return sentTokens <= usableTokens(Math.min(windowTokens, attempt.limit?.tokens ?? windowTokens), maxOutputTokens);
+}
+
+/** The message is sent without a compaction; the next one is due after its reply. */
+export async function leaveUncompacted({ attempt }: Overflow): Promise<Recovery> {
+  await attempt.write(`recover:${attempt.recoveries}`, [
+    ...moveTo(attempt, attempt.stage),
+    ['HSET', attempt.keys.turn(attempt.entry), UNCOMPACTED, 1],
+  ]);
+  return { kind: 'again' };
 }
 
 /**

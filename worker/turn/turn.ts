@@ -43,8 +43,6 @@ export interface TurnPorts {
 /** During a deploy, a newer worker takes over what this one cannot read; if none does, the user is notified. */
 const NEWER_MS_MAX = 600_000;
 const NEWER_RETRY_MS = 2_000;
-/** The chat's next message waits for a compaction after a reply; a longer one is left to the call that needs it. */
-const AFTER_REPLY_MS_MAX = 180_000;
 
 /**
  * One attempt at a message: conclude it unless an earlier attempt did, then deliver. Contract: throws `FencedError`
@@ -80,8 +78,7 @@ export async function runTurn(all: TurnPorts, begun: Attempt, time: TurnTime): P
     if (verdict.kind === 'settle' && decided.afterReply) {
       const { opened, room } = decided.afterReply;
       const about = { room, conversation: () => conversationRequest(ports.ask, { attempt, opened }) };
-      const leftMs = Math.min(ports.ask.settings.recoveryTimeoutMs, AFTER_REPLY_MS_MAX);
-      await time.recovering(leftMs, (own, deadline) =>
+      await time.recovering(ports.ask.settings.recoveryTimeoutMs, (own, deadline) =>
         compactAfterReply(ports.ask, attempt, opened, about, { signal: own, deadline }),
       );
     }
