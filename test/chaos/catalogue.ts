@@ -10,6 +10,7 @@ import { LINE_SCENARIOS } from './line-scenarios.ts';
 import { REDIS_SCENARIOS } from './redis-scenarios.ts';
 import type { Scenario } from './scenario.ts';
 import { TELEGRAM_SCENARIOS } from './telegram-scenarios.ts';
+import { WRITING_SCENARIOS } from './writing-scenarios.ts';
 
 /** Every scenario of the suite. */
 export const SCENARIOS: readonly Scenario[] = [
@@ -20,6 +21,7 @@ export const SCENARIOS: readonly Scenario[] = [
   ...GATEWAY_SCENARIOS,
   ...JOB_SCENARIOS,
   ...CLAUDE_SCENARIOS,
+  ...WRITING_SCENARIOS,
   ...TELEGRAM_SCENARIOS,
   ...ALERT_SCENARIOS,
   ...CLOCK_SCENARIOS,

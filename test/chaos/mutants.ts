@@ -12,6 +12,8 @@ export interface Mutant {
   scenario: string;
   /** What must be seen to be violated: a copy that is red for something else proves nothing. */
   violates: Invariant;
+  /** How long the backlog may take to drain, where a sound product needs longer than usual. */
+  patienceS?: number;
   /** One of the four that run with every test. */
   isInCut?: boolean;
 }
@@ -28,6 +30,8 @@ export interface Survey {
 
 /** Many times what the sound product needs in these scenarios. */
 const PATIENCE_S = 6;
+/** The same where answers are slow. */
+const SLOW_PATIENCE_S = 30;
 const MUTANT_MS = 150_000;
 
 const ADMITTED = "redis.call('RPUSH', ARGV[4] .. chat, last)";
@@ -170,19 +174,50 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a chat is not given back the session that was innocent',
-    mutations: [
-      { file: 'worker/turn/stored-conclusion.ts', from: '...removeTurn(attempt), ...trialLost(attempt)]', to: ']' },
-    ],
+    mutations: [{ file: 'worker/turn/stored-conclusion.ts', from: '...removed, ...trialLost(attempt)]', to: ']' }],
     scenario: 'claude-guarded',
     violates: 'I10',
   },
   {
     name: 'a message that is to blame stays in its conversation',
     mutations: [
-      { file: 'worker/turn/stored-conclusion.ts', from: '...stored, ...removeTurn(attempt), ', to: '...stored, ' },
+      { file: 'worker/turn/stored-conclusion.ts', from: 'isAnswered ? [] : removeTurn(attempt);', to: '[];' },
     ],
     scenario: 'claude-guarded',
     violates: 'I8',
+  },
+  {
+    name: 'what the model has said is not kept',
+    mutations: [{ file: 'worker/ask/words.ts', from: "if (said === '') return [];", to: 'if (true) return [];' }],
+    scenario: 'claude-writes-slowly',
+    patienceS: SLOW_PATIENCE_S,
+    violates: 'I1',
+  },
+  {
+    name: 'a turn ends by its length',
+    mutations: [
+      {
+        file: 'worker/turn/deadline.ts',
+        from: 'progress: () => void (isRunning && silence.refresh()),',
+        to: 'progress: () => undefined,',
+      },
+    ],
+    scenario: 'claude-writes-slowly',
+    patienceS: SLOW_PATIENCE_S,
+    violates: 'I1',
+  },
+  {
+    name: 'a summary may take for ever',
+    mutations: [
+      {
+        file: 'worker/recovery/session-compaction.ts',
+        from: 'performance.now() + ports.settings.summaryTimeMs',
+        to: 'Number.POSITIVE_INFINITY',
+      },
+    ],
+    scenario: 'claude-summarises-for-ever',
+    patienceS: SLOW_PATIENCE_S,
+    violates: 'I6',
   },
   {
     name: 'a dead poller is known by time alone',
@@ -220,8 +255,8 @@ export const MUTANTS: readonly Mutant[] = [
 
 /** Makes a copy with the mutant in it, and runs its scenario there. Rejects when a text to replace is not found once. */
 export async function surveyMutant(mutant: Mutant, seed: number): Promise<Survey> {
-  const { name, scenario, violates } = mutant;
-  const given = ['--only', scenario, '--seed', String(seed), '--patience', String(PATIENCE_S)];
+  const { name, scenario, violates, patienceS = PATIENCE_S } = mutant;
+  const given = ['--only', scenario, '--seed', String(seed), '--patience', String(patienceS)];
   const { code, printed } = await inMutantCopy(mutant.mutations, 'test/chaos/main.ts', given, MUTANT_MS);
   // Only that violation counts: a copy that does not start would be red for nothing.
   const isCaught = code === 1 && printed.includes('VIOLATED') && printed.includes(`\n  ${violates}, `);

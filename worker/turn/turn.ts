@@ -124,11 +124,11 @@ export async function failTurn(ports: TurnPorts, begun: Attempt, reason: string,
   const ended = failed(attempt, reason, attempt.texts.unavailable, detail);
   const decided = failTogether(attempt, await insteadOfNothing(ports.ask, attempt, ended));
   if (decided.kind !== 'conclude') return decided;
-  const conclusion = withNotices(attempt, decided.conclusion);
-  const stored = await storeConclusion(attempt, conclusion, decided.commands);
+  const told = withNotices(attempt, decided.conclusion);
+  const stored = await storeConclusion(attempt, told, decided.commands);
   if (stored === 'unmet') return { kind: 'again' };
-  if (stored === 'repeated' && !(await isStored(ports, attempt, conclusion))) return { kind: 'again' };
-  return deliverAndClear(ports, attempt, conclusion, destinationOf(attempt), { isNew: true });
+  if (stored === 'repeated' && !(await isStored(ports, attempt, told))) return { kind: 'again' };
+  return deliverAndClear(ports, attempt, told, destinationOf(attempt), { isNew: true });
 }
 
 /**
