@@ -174,14 +174,16 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a chat is not given back the session that was innocent',
-    mutations: [{ file: 'worker/turn/stored-conclusion.ts', from: '...removed, ...trialLost(attempt)]', to: ']' }],
+    mutations: [
+      { file: 'worker/turn/stored-conclusion.ts', from: '...removeTurn(attempt), ...trialLost(attempt)]', to: ']' },
+    ],
     scenario: 'claude-guarded',
     violates: 'I10',
   },
   {
     name: 'a message that is to blame stays in its conversation',
     mutations: [
-      { file: 'worker/turn/stored-conclusion.ts', from: 'isAnswered ? [] : removeTurn(attempt);', to: '[];' },
+      { file: 'worker/turn/stored-conclusion.ts', from: '...stored, ...removeTurn(attempt), ', to: '...stored, ' },
     ],
     scenario: 'claude-guarded',
     violates: 'I8',

@@ -263,3 +263,13 @@ test('words that the model takes back are no answer', async () => {
   expect(await outcome()).toMatchObject({ outcome: 'failed', reason: 'refused' });
   expect(shown()).toEqual([EN.declined]);
 });
+
+test('words of a call that was made again are gone once the session has its answer', async () => {
+  const call = { type: 'tool_use', id: 't1', name: 'recall', input: { query: 'anything' } };
+  const refused = { do: 'error', status: 401, type: 'authentication_error', message: 'invalid x-api-key' } as const;
+  answers({ do: 'cut', text: SHORT }, { do: 'answer', content: [call] }, refused);
+  await start({}, DRAFTS);
+  world.telegram.say(CHAT, 'tell me');
+  expect(await outcome()).toMatchObject({ outcome: 'failed', reason: 'authentication' });
+  expect(shown()).toEqual([EN.misconfigured]);
+});

@@ -18,7 +18,7 @@ import { openSession, pendingRecord } from './open-session.ts';
 import { progressed, recordRound } from './recorded-round.ts';
 import { fallenSilent, noteSilences, SILENCES_MAX } from './silences.ts';
 import type { TurnTime } from './time.ts';
-import { type Speech, spoken } from './words.ts';
+import type { Speech } from './words.ts';
 
 /** What asking the model works with. */
 export type AskPorts = CallPorts & RecoverPorts;
@@ -117,7 +117,8 @@ async function reactTo(
   if (fellSilent >= SILENCES_MAX) return fallenSilent(attempt);
   const { count, fixedTokens, askedOutputTokens } = sent;
   const counts = { limitTokens: room.limitTokens, sentTokens: count.tokens, fixedTokens, askedOutputTokens };
-  const hasWords = spoken(speech.words) !== '';
+  if (failure.kind === 'refusal') await speech.forget();
+  const hasWords = speech.words.own !== '';
   return react(ports, { ...about, ...counts, failure, isRepaired, hasWords }, time);
 }
 

@@ -14,7 +14,7 @@ import type { TurnTime } from './time.ts';
 /** A failed call, with any kind of failure. */
 export type FailedCall = Omit<Overflow, 'failure'> & {
   failure: Failure;
-  /** Whether the model has said something about the message: then its conversation was accepted. */
+  /** Whether the model had begun to answer this request: then it was accepted. */
   hasWords: boolean;
 };
 

@@ -63,7 +63,19 @@ export class Speech {
   record(text: string): Command[] {
     this.#words = withRecorded(this.#words, text);
     this.#kept = spoken(this.#words);
-    return wordsCommands(this.#attempt, this.#words);
+    return this.#kept === '' ? [this.#forgetting()] : wordsCommands(this.#attempt, this.#words);
+  }
+
+  /** Forgets the words: the model has taken them back. Contract: as `keep`. */
+  async forget(): Promise<void> {
+    this.#words = { recorded: '', own: '' };
+    this.#kept = '';
+    await this.#attempt.write('', [this.#forgetting()]);
+  }
+
+  #forgetting(): Command {
+    const { keys, entry } = this.#attempt;
+    return ['HDEL', keys.turn(entry), SAID, SAID_RECORDED];
   }
 
   /**

@@ -7,8 +7,6 @@ import { planned } from '../reply/plan.ts';
 import { inItsOwnWords } from './due-reminder.ts';
 import type { TurnPorts } from './turn.ts';
 
-/** Ends without an answer that words do not replace: the model took them back, or another message has them. */
-const FINAL: ReadonlySet<string | undefined> = new Set(['refused', 'merged']);
 const BUDGETS: ReadonlySet<string | undefined> = new Set(['over_chat_budget', 'over_total_budget']);
 
 /**
@@ -25,7 +23,7 @@ export async function insteadOfNothing(
   if (said === '' || decided.kind !== 'conclude' || !isWithoutAnswer(decided.conclusion)) return decided;
   const { texts } = attempt;
   const { reason = 'unknown' } = decided.conclusion;
-  const noted = attempt.rounds > 0 ? await files.of(attempt) : [];
+  const noted = await files.of(attempt);
   // The words may break off before what the reminder is about.
   const notices = [...attempt.notices, ...inItsOwnWords(attempt, decided.conclusion)];
   const text = `${healed(said)}\n\n${texts.brokenOff}`;
@@ -36,7 +34,7 @@ export async function insteadOfNothing(
 }
 
 function isWithoutAnswer({ outcome, reason }: Conclusion): boolean {
-  return (outcome === 'failed' && !FINAL.has(reason)) || (outcome === 'refused' && BUDGETS.has(reason));
+  return outcome === 'failed' || (outcome === 'refused' && BUDGETS.has(reason));
 }
 
 /** Whether an answer is the words so far. */

@@ -11,7 +11,7 @@ import type { TurnPorts } from './turn.ts';
  * had begun, and its user was promised that it will not be answered; the next attempt ends it as cancelled.
  *
  * If a message ends other than answered while its session is on trial, nothing was shown against the previous session.
- * The same holds for words that break off.
+ * Words that break off are no answer in that: of a message that may be to blame they are delivered, and not remembered.
  */
 export async function storeConclusion(
   attempt: Attempt,
@@ -25,16 +25,15 @@ export async function storeConclusion(
     ...commands,
   ];
   const uncancelled: Expected[] = attempt.field(CANCELLED) === undefined ? [[keys.turn(entry), CANCELLED, '']] : [];
-  const isAnswered = conclusion.outcome === 'answered';
-  if (attempt.trial === undefined || (isAnswered && !isCutAnswer(conclusion))) {
+  const isAnswered = conclusion.outcome === 'answered' && !isCutAnswer(conclusion);
+  const isGuilty = attempt.isBlamed && !isAnswered;
+  if (attempt.trial === undefined || isAnswered) {
     // Otherwise the next message would be refused because of this one, and the innocent history would be set aside.
-    const isGuilty = attempt.isBlamed && !isAnswered;
     return attempt.write('conclusion', [...stored, ...(isGuilty ? removeTurn(attempt) : [])], uncancelled);
   }
-  const removed = isAnswered ? [] : removeTurn(attempt);
   const back = await attempt.write(
     'conclusion',
-    [...stored, ...removed, ...trialLost(attempt)],
+    [...stored, ...removeTurn(attempt), ...trialLost(attempt)],
     [[keys.chat(chat), 'session', session], ...uncancelled],
   );
   // The chat was bound to another session in the meantime: that binding stands.
