@@ -41,6 +41,7 @@ export async function setUpWorker(root: Root, limits?: WorkerPorts['limits']) {
     isTraced: root.telemetry.isExporting,
     statedWindow: statedWindow(config),
     idleMs: config.MODEL_IDLE_TIMEOUT_MS,
+    ...(limits?.summaryIdleMs !== undefined && { summaryIdleMs: limits.summaryIdleMs }),
     reach: root.reach,
   });
   const measured = withMeasures(claude, root.telemetry, prices);

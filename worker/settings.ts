@@ -6,8 +6,8 @@ import { serverTools } from './tools/server-tools.ts';
 const WAITING_NOTICE_MS = 60_000;
 /** Long enough for a proxy to have chosen another server, short enough for a person who waits. */
 const DOUBT_WAIT_MS = 2_000;
-/** A summary that takes longer is not waited for: the seed needs no model. */
-const SUMMARY_PATIENCE_MS = 60_000;
+/** A summary that takes longer is not waited for: there is a way on without one. */
+const SUMMARY_TIME_MS = 60_000;
 
 /** What the files hold that the configuration names. */
 export interface SettingFiles {
@@ -26,7 +26,7 @@ export function settingsOf({
 }: {
   config: Config;
   files: SettingFiles;
-  limits?: Partial<Pick<Settings, 'waitingNoticeMs' | 'summaryPatienceMs' | 'doubtWaitMs'>>;
+  limits?: Partial<Pick<Settings, 'waitingNoticeMs' | 'summaryPatienceMs' | 'summaryTimeMs' | 'doubtWaitMs'>>;
 }): Settings {
   return {
     modelName: config.MODEL,
@@ -50,11 +50,13 @@ export function settingsOf({
     commentWaitMs: config.COMMENT_WAIT_MS,
     maxAttempts: config.MAX_ATTEMPTS,
     turnTimeoutMs: config.TURN_TIMEOUT_MS,
+    turnMaxMs: config.TURN_MAX_MS,
     recoveryTimeoutMs: config.RECOVERY_TIMEOUT_MS,
     outagePatienceMs: config.OUTAGE_PATIENCE_MS,
     waitingNoticeMs: limits?.waitingNoticeMs ?? WAITING_NOTICE_MS,
     doubtWaitMs: limits?.doubtWaitMs ?? DOUBT_WAIT_MS,
-    summaryPatienceMs: limits?.summaryPatienceMs ?? SUMMARY_PATIENCE_MS,
+    summaryPatienceMs: limits?.summaryPatienceMs ?? SUMMARY_TIME_MS,
+    summaryTimeMs: limits?.summaryTimeMs ?? SUMMARY_TIME_MS,
     toolResultMaxChars: config.TOOL_RESULT_MAX_CHARS,
     toolRoundsMax: config.TOOL_ROUNDS_MAX,
     textMaxChars: config.INBOUND_TEXT_MAX_CHARS,

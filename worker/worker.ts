@@ -41,6 +41,8 @@ export interface WorkerPorts {
       waitingNoticeMs: number;
       summaryPatienceMs: number;
       doubtWaitMs: number;
+      summaryTimeMs: number;
+      summaryIdleMs: number;
       toolServerDownMs: number;
       modelLivesEveryMs: number;
     } & BlobLimits &

@@ -102,6 +102,7 @@ const environment = z.object({
     .refine((value) => value <= CONCURRENCY_MAX, `expected at most ${CONCURRENCY_MAX}`)
     .default(16),
   TURN_TIMEOUT_MS: milliseconds.default(300_000),
+  TURN_MAX_MS: milliseconds.default(1_800_000),
   RECOVERY_TIMEOUT_MS: milliseconds.default(600_000),
   OUTAGE_PATIENCE_MS: milliseconds.default(900_000),
   MAX_ATTEMPTS: positive.default(5),
@@ -158,9 +159,12 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>, ro
     ? []
     : parsed.error.issues.map((issue) => `${String(issue.path[0])} is malformed: ${issue.message}`);
   const twice = malformed.some((problem) => problem.startsWith('REDIS_')) ? [] : twoPlaces(set);
-  const problems = [...new Set([...missingSettings(set, role), ...malformed, ...twice])];
+  const short = parsed.success ? tooShort(parsed.data, set) : [];
+  const problems = [...new Set([...missingSettings(set, role), ...malformed, ...twice, ...short])];
   if (!parsed.success || problems.length > 0) return { ok: false, problems };
-  return { ok: true, config: parsed.data, warnings: warnings(parsed.data, set) };
+  const { TURN_TIMEOUT_MS, TURN_MAX_MS } = parsed.data;
+  const config = { ...parsed.data, TURN_MAX_MS: Math.max(TURN_MAX_MS, TURN_TIMEOUT_MS) };
+  return { ok: true, config, warnings: warnings(config, set) };
 }
 
 /**
@@ -211,6 +215,12 @@ export function programPath(): string {
 function twoPlaces(set: Record<string, unknown>): string[] {
   const places = PLACES.filter((name) => set[name] !== undefined);
   return places.length < 2 ? [] : [`${places.join(' and ')} are set: only one of them can hold the data`];
+}
+
+/** The default grows with what it must cover; what somebody wrote does not. */
+function tooShort({ TURN_MAX_MS, TURN_TIMEOUT_MS }: Config, set: Record<string, unknown>): string[] {
+  const isShort = set.TURN_MAX_MS !== undefined && TURN_MAX_MS < TURN_TIMEOUT_MS;
+  return isShort ? ['TURN_MAX_MS is too short: expected at least TURN_TIMEOUT_MS'] : [];
 }
 
 function warnings(config: Config, set: Record<string, unknown>): string[] {

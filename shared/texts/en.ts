@@ -42,6 +42,7 @@ export const EN = {
   declined: 'The model declined to answer this message. You can go on with another one.',
   nothingToAdd: 'Done. There is nothing to add.',
   cutAnswer: '[The answer was cut at its length limit. Ask me to go on.]',
+  brokenOff: '[The answer breaks off here. Ask me to go on.]',
   laneFull: (count: number) => {
     const [which, them] = count === 1 ? ['this one', 'it'] : [`${count} of them`, 'them'];
     return `Too many of your messages are waiting, so I did not take ${which}. Please send ${them} again when I have caught up.`;

@@ -11,6 +11,7 @@ import { REDIS_SCENARIOS } from './redis-scenarios.ts';
 import type { Scenario } from './scenario.ts';
 import { SEARCH_SCENARIOS } from './search-scenarios.ts';
 import { TELEGRAM_SCENARIOS } from './telegram-scenarios.ts';
+import { WRITING_SCENARIOS } from './writing-scenarios.ts';
 
 /** Every scenario of the suite. */
 export const SCENARIOS: readonly Scenario[] = [
@@ -22,6 +23,7 @@ export const SCENARIOS: readonly Scenario[] = [
   ...JOB_SCENARIOS,
   ...CLAUDE_SCENARIOS,
   ...SEARCH_SCENARIOS,
+  ...WRITING_SCENARIOS,
   ...TELEGRAM_SCENARIOS,
   ...ALERT_SCENARIOS,
   ...CLOCK_SCENARIOS,

@@ -89,6 +89,7 @@ function rulesOf(keys: Keys, botId: number): Rule[] {
     ['lock of the alerter', 'under way', false, keys.alertingLock],
     ['how alerting goes', 'single', true, keys.alerting],
     ['how the model fares', 'single', true, keys.provider],
+    ['how long the models live', 'single', true, keys.models],
     ['workers', 'single', true, keys.workers],
     ['trial of a write', 'single', false, keys.checked],
     ['chats that overflowed', 'kept', false, keys.overflows],

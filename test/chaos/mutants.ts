@@ -3,18 +3,9 @@
  * notice must go red. A mutation whose text is not found is an error, so that this list stays true.
  */
 import type { Invariant } from './judge.ts';
-import { inMutantCopy, type Mutation } from './mutant-copy.ts';
-
-/** A safeguard that is taken out, and the scenario that should notice. */
-export interface Mutant {
-  name: string;
-  mutations: readonly Mutation[];
-  scenario: string;
-  /** What must be seen to be violated: a copy that is red for something else proves nothing. */
-  violates: Invariant;
-  /** One of the four that run with every test. */
-  isInCut?: boolean;
-}
+import { MODEL_MUTANTS } from './model-mutants.ts';
+import type { Mutant } from './mutant.ts';
+import { inMutantCopy } from './mutant-copy.ts';
 
 /** What a mutant came to. */
 export interface Survey {
@@ -184,59 +175,7 @@ export const MUTANTS: readonly Mutant[] = [
     scenario: 'claude-guarded',
     violates: 'I8',
   },
-  {
-    name: 'a refusal is believed at once',
-    mutations: [
-      {
-        file: 'worker/ask/second-witness.ts',
-        from: 'if (hasSecond(failure, size)) return undefined;',
-        to: 'if (size) return undefined;',
-      },
-    ],
-    scenario: 'claude-lies',
-    violates: 'I8',
-  },
-  {
-    name: 'a model is gone by one 404',
-    mutations: [
-      {
-        file: 'worker/ask/second-witness.ts',
-        from: 'if (doubted.includes(refusal)) return undefined;',
-        to: 'return undefined;',
-      },
-    ],
-    scenario: 'claude-forgets-model',
-    violates: 'I8',
-  },
-  {
-    name: 'a search that was cut off goes back without its result',
-    mutations: [
-      {
-        file: 'worker/model/rules/served.ts',
-        from: 'else if (open.calls.size > 0 && !handsOver(open.turn, turn)) {',
-        to: 'else if (false) {',
-      },
-      {
-        file: 'worker/ask/answer.ts',
-        from: 'CALLS.has(content.at(-1)?.type)',
-        to: "content.at(-1)?.type === 'tool_use'",
-      },
-    ],
-    scenario: 'claude-searches',
-    violates: 'I5',
-  },
-  {
-    name: 'a citation goes back with the file that it names',
-    mutations: [
-      {
-        file: 'worker/model/rules/blocks.ts',
-        from: 'hasNeeded(citation, shape) ? trimmed(citation, shape) : undefined',
-        to: 'citation',
-      },
-    ],
-    scenario: 'claude-searches',
-    violates: 'I5',
-  },
+  ...MODEL_MUTANTS,
   {
     name: 'a dead poller is known by time alone',
     mutations: [
@@ -273,8 +212,8 @@ export const MUTANTS: readonly Mutant[] = [
 
 /** Makes a copy with the mutant in it, and runs its scenario there. Rejects when a text to replace is not found once. */
 export async function surveyMutant(mutant: Mutant, seed: number): Promise<Survey> {
-  const { name, scenario, violates } = mutant;
-  const given = ['--only', scenario, '--seed', String(seed), '--patience', String(PATIENCE_S)];
+  const { name, scenario, violates, patienceS = PATIENCE_S } = mutant;
+  const given = ['--only', scenario, '--seed', String(seed), '--patience', String(patienceS)];
   const { code, printed } = await inMutantCopy(mutant.mutations, 'test/chaos/main.ts', given, MUTANT_MS);
   // Only that violation counts: a copy that does not start would be red for nothing.
   const isCaught = code === 1 && printed.includes('VIOLATED') && printed.includes(`\n  ${violates}, `);

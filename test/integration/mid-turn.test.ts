@@ -80,19 +80,21 @@ test('a tool whose definition the API refuses is removed with one alert, and bot
   expect(names).not.toContain('notebook__write');
 });
 
-test('a turn that times out repeatedly is shortened and answered', async () => {
+test('a turn that is silent twice fails, and its conversation stays whole', async () => {
   Object.assign(world.env, { TURN_TIMEOUT_MS: '700' });
   await start();
   for (const [at, words] of ['one', 'two', 'three'].entries()) {
     world.telegram.say(CHAT, `${words} ${'lorem ipsum '.repeat(150)}`);
     await nextOutcome(world, CHAT, at + 1);
   }
-  world.claude.react(({ pendingText, body }) =>
-    pendingText === 'Still there?' && !/Recovery note|Summary of/.test(JSON.stringify(body.messages))
-      ? { do: 'answer', text: 'Too late.', afterMs: 2_000 }
-      : undefined,
+  world.claude.react(({ pendingText }) =>
+    pendingText === 'Still there?' ? { do: 'answer', text: 'Too late.', afterMs: 2_000 } : undefined,
   );
   world.telegram.say(CHAT, 'Still there?');
-  expect(await nextOutcome(world, CHAT, 4, 25_000)).toMatchObject({ outcome: 'answered' });
-  expect(mainCalls().filter(({ aborted }) => aborted).length).toBeLessThanOrEqual(4);
+  expect(await nextOutcome(world, CHAT, 4, 25_000)).toMatchObject({ outcome: 'failed', reason: 'fell_silent' });
+  expect(mainCalls().filter(({ aborted }) => aborted)).toHaveLength(2);
+  world.telegram.say(CHAT, 'And now?');
+  expect(await nextOutcome(world, CHAT, 5)).toMatchObject({ outcome: 'answered' });
+  expect(JSON.stringify(mainCalls().at(-1)?.body.messages)).toContain('one lorem ipsum');
+  expect(world.claude.calls.filter(({ kind }) => kind === 'compaction')).toEqual([]);
 });

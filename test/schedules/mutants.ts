@@ -1,4 +1,5 @@
-import { MUTANTS, type Mutant } from '../chaos/mutants.ts';
+import type { Mutant } from '../chaos/mutant.ts';
+import { MUTANTS } from '../chaos/mutants.ts';
 
 /** A mutant that no schedule can find, and why. */
 export interface Outside {

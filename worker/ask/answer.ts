@@ -1,4 +1,4 @@
-import { type Attempt, type Command, SAID } from '../lane/attempt.ts';
+import type { Attempt, Command } from '../lane/attempt.ts';
 import { auditCommand } from '../lane/audit-trail.ts';
 import type { Settings } from '../lane/settings.ts';
 import { usageCommands } from '../lane/usage-book.ts';
@@ -20,8 +20,7 @@ import { type AssistantRecord, textOf } from '../session/record.ts';
 import { appendCommands, newStamp } from '../session/store.ts';
 import { withRecord } from '../tools/round.ts';
 import type { Called } from './call.ts';
-
-const SAID_CHARS_MAX = 50_000;
+import { wordsCommands } from './words.ts';
 
 const CALLS: ReadonlySet<unknown> = new Set(['tool_use', 'server_tool_use']);
 
@@ -119,14 +118,9 @@ export function answered(
       ...trialWon(attempt),
       ...(untold > 0 ? [['HDEL', attempt.keys.session(attempt.session), 'untold'] as const] : []),
     ],
-    ifCancelled: [saidCommand(attempt, words), ...cost],
+    ifCancelled: [...wordsCommands(attempt, { recorded: '', own: words }), ...cost],
     ...(isFull && { afterReply: { opened: withRecord(opened, record), room } }),
   };
-}
-
-/** Keeps what the model has said, for the user of a message that was cancelled. */
-export function saidCommand({ keys, entry }: Attempt, said: string): Command {
-  return ['HSET', keys.turn(entry), SAID, said.slice(0, SAID_CHARS_MAX)];
 }
 
 /** What an answer cost: a line of the audit trail, and the chat's book. */

@@ -1,12 +1,12 @@
 import { METRIC } from '../../shared/base/telemetry.ts';
-import type { Attempt } from '../lane/attempt.ts';
+import { type Attempt, UNCOMPACTED } from '../lane/attempt.ts';
 import { auditCommand, failedCallEvent } from '../lane/audit-trail.ts';
-import type { Settings } from '../lane/settings.ts';
+import { learntWindow, type Settings } from '../lane/settings.ts';
 import { usageCommands } from '../lane/usage-book.ts';
 import { fill, keptIn } from '../media/fill.ts';
 import { HISTORY_BYTES_MAX } from '../model/body-size.ts';
 import { cacheLifetime } from '../model/cache-lifetime.ts';
-import { type Count, countRequest, estimateFixed } from '../model/count.ts';
+import { type Count, countRequest, estimateFixed, usableTokens } from '../model/count.ts';
 import type { Failure } from '../model/errors/failure.ts';
 import type { MessageParam, ModelAnswer, ModelResult, OnText } from '../model/port.ts';
 import type { Room } from '../model/room.ts';
@@ -35,6 +35,8 @@ export interface Call {
   attempt: Attempt;
   opened: OpenedSession;
   room: Room;
+  /** What the model itself takes, even if the chat may use less of it. */
+  windowTokens: number;
   /** The most output that the model gives, where known. */
   modelOutputTokens: number | undefined;
   calibration: number;
@@ -57,15 +59,16 @@ export interface Sent {
 /** What a call came to. */
 export type Called = { sent: Sent } & (
   | { ok: true; answer: ModelAnswer; byFallback: boolean; isSeconded?: true | undefined }
-  | { ok: false; failure: Failure; isRepaired: boolean }
+  | {
+      ok: false;
+      failure: Failure;
+      isRepaired: boolean;
+      /** How many calls fell silent after they had said something. */
+      silences: number;
+    }
 );
 
 const REPAIRS_KEPT = 20;
-/**
- * After this many requests without an answer within the turn's time, the request is taken to be too large to answer in
- * time.
- */
-const TIMEOUTS_MAX = 2;
 /** How many recent turns show the rhythm of a chat. */
 const TURN_TIMES = 20;
 
@@ -85,8 +88,8 @@ export async function callModel(ports: CallPorts, call: Call, signal: AbortSigna
     fixedTokens: Math.ceil(estimateFixed(fixed) * calibration),
     askedOutputTokens: maxTokens,
   };
-  const counted = tooLarge(call, sent.count);
-  if (counted) return { ok: false, failure: counted, isRepaired: false, sent };
+  const counted = tooLarge(ports, call, sent.count);
+  if (counted) return { ok: false, failure: counted, isRepaired: false, silences: 0, sent };
   const fillKept: FillMessages = (kept) => filled(ports, kept);
   const conversation = conversationOf(ports, call, await fillKept(messages));
   const request = { ...conversation, maxTokens, wordsOnly: call.wordsOnly };
@@ -109,7 +112,8 @@ export async function callModel(ports: CallPorts, call: Call, signal: AbortSigna
     const { answer, byFallback, isSeconded } = result;
     return { ok: true, answer, byFallback, isSeconded, sent };
   }
-  return { ok: false, failure: result.failure, isRepaired: result.repairs.length > 0, sent };
+  const { failure, repairs, silences } = result;
+  return { ok: false, failure, isRepaired: repairs.length > 0, silences, sent };
 }
 
 /** The conversation as a turn sends it: the prefix that a request shares with the next one and with its summary. */
@@ -190,14 +194,18 @@ async function recordBesides(ports: CallPorts, attempt: Attempt, besides: Fetche
  * records: they must not disappear unnoticed. The last stage of a message is sent all the same: a count is an estimate,
  * and otherwise the user would get nothing.
  */
-function tooLarge({ attempt, opened, room }: Call, { tokens }: Count): Failure | undefined {
+function tooLarge(
+  { settings }: CallPorts,
+  { attempt, opened, room, windowTokens }: Call,
+  { tokens }: Count,
+): Failure | undefined {
   if (attempt.stage === 'scrubbed') return undefined;
-  const isTooLong = tokens > room.usableTokens && !isCountedToFit(attempt);
+  const windowMaxTokens = learntWindow(attempt.limit, settings) ?? windowTokens;
+  const isUncompacted = attempt.field(UNCOMPACTED) !== undefined;
+  const usable = isUncompacted ? usableTokens(windowMaxTokens, settings.maxOutputTokens) : room.usableTokens;
+  const isTooLong = tokens > usable && !isCountedToFit(attempt);
   if (isTooLong || opened.window.omitted > 0)
     return { kind: 'token', reason: 'counted_too_long', observedTokens: tokens, limitTokens: room.limitTokens };
-  const isShortened = attempt.stage !== 'none' && attempt.stage !== 'compacted';
-  if (attempt.timeouts >= TIMEOUTS_MAX && !isShortened)
-    return { kind: 'token', reason: 'counted_too_slow', observedTokens: tokens };
   const isLarge = areLargerThan(HISTORY_BYTES_MAX, asShown(opened.window.records));
   return isLarge ? { kind: 'wire', reason: 'counted_too_large' } : undefined;
 }

@@ -22,7 +22,9 @@ import { leaveOutOldPictures } from './old-pictures.ts';
 import { type FailedCall, react, waitOrFail } from './on-failure.ts';
 import { openSession, pendingRecord } from './open-session.ts';
 import { progressed, recordRound } from './recorded-round.ts';
+import { fallenSilent, noteSilences, SILENCES_MAX } from './silences.ts';
 import type { TurnTime } from './time.ts';
+import type { Speech } from './words.ts';
 
 /** What asking the model works with. */
 export type AskPorts = CallPorts & RecoverPorts;
@@ -31,8 +33,9 @@ export type AskPorts = CallPorts & RecoverPorts;
 export interface Question {
   message: InboundMessage;
   content: UserRecord['content'];
-  /** Absent when nothing streams the text. */
-  onText: OnText | undefined;
+  /** Takes what the model says. */
+  speech: Speech;
+  onText: OnText;
   /** Called with the names of the tools that are running, and with none when they have ended. */
   onTools: (names: readonly string[]) => void;
 }
@@ -43,6 +46,7 @@ type About = Pick<FailedCall, 'attempt' | 'message' | 'pending' | 'opened' | 'mo
   room: Room;
   /** What this call may fill. */
   callRoom: Room;
+  speech: Speech;
   /** What the model itself takes, even if the chat may use less of it. */
   windowTokens: number;
 };
@@ -56,7 +60,7 @@ type About = Pick<FailedCall, 'attempt' | 'message' | 'pending' | 'opened' | 'mo
 export async function askModel(
   ports: AskPorts,
   begun: Attempt,
-  { message, content, onText, onTools }: Question,
+  { message, content, speech, onText, onTools }: Question,
   time: TurnTime,
 ): Promise<Decision> {
   const { settings } = ports;
@@ -72,13 +76,18 @@ export async function askModel(
   const room = chatRoom(windowTokens, learntTokens, settings);
   const calibration = attempt.calibration ?? tokenizerFactor(ports.settings.modelName);
   const pending = attempt.opened?.record ?? pendingRecord(settings, attempt, message, content);
-  const about = { message, pending, room, windowTokens, modelOutputTokens };
+  const about = { message, pending, room, windowTokens, modelOutputTokens, speech };
+  const hear: OnText = (text) => {
+    time.progress();
+    speech.hear(text);
+    onText(text);
+  };
   let opened = await openSession(ports, attempt, pending, room.limitTokens);
   for (let round = attempt.rounds; ; round++) {
     const calls = openCalls(opened, attempt);
     if (calls.length > 0) {
       onTools(calls.map(({ name }) => name));
-      const finished = await finishRound(ports, attempt, opened, round, signal);
+      const finished = await finishRound(ports, attempt, opened, { round, onResult: time.progress }, signal);
       onTools([]);
       if (!finished) return { kind: 'hand back' };
       opened = finished;
@@ -88,7 +97,7 @@ export async function askModel(
     const callRoom = chatRoom(windowTokens, learntTokens, budgetFor(settings, messageTokens));
     const asked = { ...about, callRoom, messageTokens, opened, attempt };
     const wordsOnly = round >= settings.toolRoundsMax;
-    const called = await callModel(ports, { ...asked, room: callRoom, calibration, onText, wordsOnly }, signal);
+    const called = await callModel(ports, { ...asked, room: callRoom, calibration, onText: hear, wordsOnly }, signal);
     if (called.ok) attempt = await leaveGoneModel(settings, attempt);
     const now = { ...asked, attempt };
     if (!called.ok) return reactTo(ports, now, called, time);
@@ -96,13 +105,13 @@ export async function askModel(
     if (hidden) {
       await attempt.write('', costCommands(attempt, called.answer, settings.prices, 'retry'));
       const failure = called.isSeconded ? { ...hidden, isSeconded: called.isSeconded } : hidden;
-      return reactTo(ports, now, { ...called, failure, isRepaired: false }, time);
+      return reactTo(ports, now, { ...called, failure, isRepaired: false, silences: 0 }, time);
     }
     if (!goesOn(called.answer, round, settings)) {
       const files = attempt.rounds > 0 ? await ports.files.of(attempt) : [];
       return answered({ ...now, files }, called, settings);
     }
-    opened = await recordRound(ports, attempt, opened, { called, room }, round + 1);
+    opened = await recordRound(ports, attempt, opened, { called, room, speech }, round + 1);
     attempt = { ...progressed(attempt, round + 1), ...(isCalm(called, room) && { compactionsInRow: 0 }) };
   }
 }
@@ -110,15 +119,21 @@ export async function askModel(
 /** Reacts to a failed call; hands the message back if we aborted the call ourselves. */
 async function reactTo(
   ports: AskPorts,
-  { room: _, callRoom, windowTokens: __, ...about }: About,
-  { failure, isRepaired, sent }: Pick<Extract<Called, { ok: false }>, 'failure' | 'isRepaired' | 'sent'>,
+  { room: _, callRoom, speech, ...about }: About,
+  { failure, isRepaired, sent, silences }: Omit<Extract<Called, { ok: false }>, 'ok'>,
   time: TurnTime,
 ): Promise<Decision> {
+  const { attempt } = about;
+  const fellSilent = attempt.silences + silences + (time.isSilent() ? 1 : 0);
+  if (fellSilent > attempt.silences) await noteSilences(attempt, fellSilent);
   if (time.signal.aborted) return { kind: 'hand back' };
+  if (fellSilent >= SILENCES_MAX) return fallenSilent(attempt);
   const { count, fixedTokens, askedOutputTokens } = sent;
   const counts = { limitTokens: callRoom.limitTokens, sentTokens: count.tokens, fixedTokens, askedOutputTokens };
   const countTokens = (signal: AbortSignal) => countExactly(ports, about, signal);
-  return react(ports, { ...about, ...counts, countTokens, failure, isRepaired }, time);
+  if (failure.kind === 'refusal') await speech.forget();
+  const hasWords = speech.words.own !== '';
+  return react(ports, { ...about, ...counts, countTokens, failure, isRepaired, hasWords }, time);
 }
 
 /** What the newest message alone costs, as it is shown. */

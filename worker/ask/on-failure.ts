@@ -14,7 +14,11 @@ import { askOnceMore } from './second-witness.ts';
 import type { TurnTime } from './time.ts';
 
 /** A failed call, with any kind of failure. */
-export type FailedCall = Omit<Overflow, 'failure'> & { failure: Failure };
+export type FailedCall = Omit<Overflow, 'failure'> & {
+  failure: Failure;
+  /** Whether the model had begun to answer this request: then it was accepted. */
+  hasWords: boolean;
+};
 
 /** How often a call is tried again where the endpoint does not say when it may be. */
 const RATE_TRIES_MIN = 3;
@@ -35,8 +39,10 @@ export async function react(ports: RecoverPorts, failedCall: FailedCall, time: T
   const rateFailure = rateTooLow(failedCall);
   if (rateFailure) return recoverFrom(ports, { ...failedCall, failure: rateFailure }, 'token', time);
   const later = await passing(ports, attempt, failure);
+  if (later) return later;
+  if (failedCall.hasWords) return failed(attempt, failure.reason, attempt.texts.unavailable, 'it was cut each time');
   // The endpoint may be healthy and only this conversation be in trouble: asking for less shows which.
-  return later ?? recoverFrom(ports, failedCall, 'unknown', time);
+  return recoverFrom(ports, failedCall, 'unknown', time);
 }
 
 /**

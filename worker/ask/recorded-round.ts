@@ -1,4 +1,4 @@
-import { type Attempt, OUTAGE_FIELDS, type RecoveryStage, TIMEOUTS } from '../lane/attempt.ts';
+import { type Attempt, OUTAGE_FIELDS, type RecoveryStage, SILENCES } from '../lane/attempt.ts';
 import type { Room } from '../model/room.ts';
 import type { RecoverPorts } from '../recovery/effects.ts';
 import { trialWon } from '../recovery/trial.ts';
@@ -6,13 +6,14 @@ import type { OpenedSession } from '../session/held-window.ts';
 import { appendCommands } from '../session/store.ts';
 import { withRecord } from '../tools/round.ts';
 import { type Answered, costCommands, endedTrial, isCalm, recordOf } from './answer.ts';
+import type { Speech } from './words.ts';
 
 /** A recorded round is progress: it resets the attempts and the bound on recoveries. */
 export async function recordRound(
   ports: Pick<RecoverPorts, 'instruments' | 'settings'>,
   attempt: Attempt,
   opened: OpenedSession,
-  { called, room }: { called: Answered; room: Room },
+  { called, room, speech }: { called: Answered; room: Room; speech: Speech },
   round: number,
 ): Promise<OpenedSession> {
   const record = recordOf(attempt, called);
@@ -22,7 +23,8 @@ export async function recordRound(
     ...appendCommands(attempt.keys, attempt.session, [record]),
     ...costCommands(attempt, called.answer, ports.settings.prices),
     ['HSET', turn, 'rounds', round, 'attempts', 1, 'recoveriesBefore', attempt.recoveries, 'stage', stage],
-    ['HDEL', turn, TIMEOUTS, ...OUTAGE_FIELDS],
+    ['HDEL', turn, SILENCES, ...OUTAGE_FIELDS],
+    ...speech.record(called.answer.text),
     ...trialWon(attempt),
     ...(isCalm(called, room) ? [['HSET', attempt.keys.session(attempt.session), 'compactionsInRow', 0] as const] : []),
   ]);
@@ -40,7 +42,7 @@ export function progressed(attempt: Attempt, rounds: number): Attempt {
     field,
     rounds,
     attempts: 1,
-    timeouts: 0,
+    silences: 0,
     recoveriesBefore: attempt.recoveries,
     stage,
     ...endedTrial(attempt),

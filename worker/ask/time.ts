@@ -9,4 +9,8 @@ export interface TurnTime {
   /** Aborted when the attempt must stop. */
   readonly signal: AbortSignal;
   readonly recovering: Recovering;
+  /** Notes that something arrived or ended: the attempt is not silent. */
+  progress(): void;
+  /** Whether the attempt was stopped because nothing arrived for too long. */
+  isSilent(): boolean;
 }

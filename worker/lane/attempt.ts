@@ -60,8 +60,12 @@ export const BUSY_WAYS = ['queue', 'merge', 'interrupt'] as const;
 export const CANCELLED = 'cancelled';
 /** What that field holds when an operator cancelled this message alone: then no reply of a command notifies the user. */
 export const BY_OPERATOR = 'operator';
-/** The turn's field for what the model had said when the turn was cut short. */
+/** The turn's field for what the model has said so far, as people may have seen it. */
 export const SAID = 'said';
+/** The turn's field for how many characters of that the session has already. */
+export const SAID_RECORDED = 'saidRecorded';
+/** The turn's field for how long it has run, in ms: a sum of durations, since clocks can be wrong. */
+export const SPENT = 'spentMs';
 /** The turn's field for the reason why its message was refused at admission. */
 export const REFUSED = 'refused';
 /** The turn's field for the message into which its own was merged. */
@@ -70,8 +74,10 @@ export const MERGED_INTO = 'mergedInto';
 export const EDITED = 'edited';
 /** The turn's field for the message whose reply reports on this one: see `Conclusion.told`. */
 export const TOLD = 'toldBy';
-/** The turn's field that counts its timeouts. */
-export const TIMEOUTS = 'timeouts';
+/** The turn's field that is set where its conversation is sent beyond its budget, since no summary could be had. */
+export const UNCOMPACTED = 'uncompacted';
+/** The turn's field that counts its calls that fell silent, or brought nothing for too long. */
+export const SILENCES = 'silences';
 /** The turn's field that records a refusal because of the content of the message or its conversation. */
 export const BLAMED = 'blamed';
 /** The turn's field that is set while its session is compacted after the user got the answer. */
@@ -163,8 +169,8 @@ export interface Attempt {
   readonly vainCompactions: number;
   /** Messages of this session that the model declined since it last answered one. */
   readonly refusalsInRow: number;
-  /** How often the turn timed out since the last progress. */
-  readonly timeouts: number;
+  /** How many of its calls fell silent since the last answer or recovery. */
+  readonly silences: number;
   /** Whether this message or its conversation was refused because of its content: it may be at fault. */
   readonly isBlamed: boolean;
   /** Set while this session is on trial. */
@@ -203,6 +209,16 @@ export interface Attempt {
   asWrite<T>(send: (number: number) => Promise<T>): Promise<T>;
   /** Runs a query with its own script, after all earlier writes: `send` gets the number of the last one. */
   afterWrites<T>(send: (last: number) => Promise<T>): Promise<T>;
+}
+
+/** How long a message's turn has run, in all its attempts but for their recoveries. */
+export function spentMs({ field, elapsedMs }: Pick<Attempt, 'field' | 'elapsedMs'>): number {
+  return Number(field(SPENT) ?? 0) + elapsedMs();
+}
+
+/** The command that notes how long the turn has run. */
+export function spentCommand(attempt: Pick<Attempt, 'keys' | 'entry' | 'field' | 'elapsedMs'>): Command {
+  return ['HSET', attempt.keys.turn(attempt.entry), SPENT, Math.round(spentMs(attempt))];
 }
 
 /**

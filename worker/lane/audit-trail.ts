@@ -54,6 +54,8 @@ export type AuditEvent =
   | { event: 'message.capped'; kind: 'tool_result' | 'document'; chars: number }
   | { event: 'context.output-lowered' | 'context.output-raised'; maxOutputTokens: number }
   | { event: 'context.gave-up'; reason: string }
+  /** The words so far became the answer, since no other one came. */
+  | { event: 'answer.cut'; reason: string; chars: number }
   /** The API refused a tool by name; the process continues without it. */
   | { event: 'tool.excluded'; tool: string };
 

@@ -18,7 +18,7 @@ import {
   LANGUAGE,
   type PartMark,
   type RecoveryStage,
-  TIMEOUTS,
+  SILENCES,
   type Trial,
 } from './attempt.ts';
 import { fencedWrites } from './fenced-writes.ts';
@@ -76,7 +76,7 @@ export function readAttempt(reply: {
     compactionsInRow: Number(session.get('compactionsInRow') ?? 0),
     vainCompactions: Number(session.get('vainCompactions') ?? 0),
     refusalsInRow: Number(session.get('refusalsInRow') ?? 0),
-    timeouts: Number(turn.get(TIMEOUTS) ?? 0),
+    silences: Number(turn.get(SILENCES) ?? 0),
     isBlamed: turn.has(BLAMED),
     trial: isForeign ? undefined : trial,
     maxOutputTokens: optionalNumber(turn.get('maxOutputTokens')),

@@ -42,7 +42,10 @@ export interface Settings extends RoomSettings {
   /** How long a text waits for messages that are forwarded with it. */
   commentWaitMs: number;
   maxAttempts: number;
+  /** How long a turn may go without any progress. */
   turnTimeoutMs: number;
+  /** How long a turn may take in all its attempts; then the words so far are the answer. */
+  turnMaxMs: number;
   /** How long the recovery of a message may take in total. */
   recoveryTimeoutMs: number;
   /**
@@ -55,6 +58,8 @@ export interface Settings extends RoomSettings {
   doubtWaitMs: number;
   /** How long a summary waits for an endpoint in trouble. */
   summaryPatienceMs: number;
+  /** How long a summary may take, whatever the summariser does. */
+  summaryTimeMs: number;
   /** The number of shards: a chat's keys cannot leave theirs. */
   shards: number;
   /** Whether the words of a message and its reply may be logged. */

@@ -94,18 +94,24 @@ export interface ModelAnswer {
 
 /**
  * A call without an answer. `spent` is present when the provider bills it even so, since the server had taken it before
- * it was cut, fell silent or was aborted: the input as stated, else as estimated, and the output so far.
+ * it was cut, fell silent or was aborted: the input as stated, else as estimated, and the output so far. `said` is the
+ * text that had arrived; absent where that is nothing but whitespace.
  */
 export interface FailedCall {
   ok: false;
   failure: Failure;
   spent?: Usage;
+  said?: string;
 }
 
 /** An expected failure is a value. `repairs` says what had to be fixed in the request before it could be sent. */
 export type ModelResult = { repairs: readonly Repair[] } & ({ ok: true; answer: ModelAnswer } | FailedCall);
 
-/** Called with the text of an answer while it is written: all text so far, each time that some arrived. */
+/**
+ * Called while an answer is written, each time that something of it arrived: all text so far, which is empty or
+ * unchanged while the model thinks or writes a call. A ping is no part of an answer, except within hidden thinking, of
+ * which it is the only sign.
+ */
 export type OnText = (text: string) => void;
 
 /**

@@ -1,5 +1,6 @@
+import type { Settings } from '../lane/settings.ts';
 import type { RecoverPorts } from './effects.ts';
-import type { Subject } from './session-compaction.ts';
+import type { Subject, TimedSubject } from './session-compaction.ts';
 import type { Summariser, SummaryPart } from './summarise.ts';
 
 /** The turn's field that holds the finished part of a summary. */
@@ -9,19 +10,20 @@ export const PART = 'summary';
  * The summariser of a chat; it keeps each finished part with the turn. A chunk must fit the summariser, and its summary
  * must fit the chat.
  */
-export async function summariserOf(ports: RecoverPorts, subject: Subject): Promise<Summariser> {
+export async function summariserOf(ports: RecoverPorts, subject: TimedSubject): Promise<Summariser> {
   const { attempt, room } = subject;
   const { windowTokens, maxOutputTokens } = await ports.endpoint.model.limits(ports.settings.compactionModel);
   return {
     model: ports.endpoint.model,
     chat: attempt.chat,
     name: ports.settings.compactionModel,
-    fallbackName: ports.settings.fallbackModel ?? ports.settings.modelName,
+    fallbackName: otherModel(ports.settings),
     limitTokens: Math.min(windowTokens, room.limitTokens),
     outputTokens: maxOutputTokens ?? Number.POSITIVE_INFINITY,
     summaryTokens: Math.max(1, room.retainedTokens - room.keptTokens),
     preserve: ports.settings.preserve,
     patienceMs: subject.patienceMs,
+    untilMs: subject.untilMs,
     beforeCall: () => attempt.assertOwned(),
     keepPart: async (part) => {
       const kept = JSON.stringify({ of: subjectKey(subject), part });
@@ -29,6 +31,11 @@ export async function summariserOf(ports: RecoverPorts, subject: Subject): Promi
       ports.instruments.reach('summary part stored');
     },
   };
+}
+
+/** Trouble of the summariser alone costs no conversation: the model that answers can summarise as well. */
+function otherModel({ compactionModel, fallbackModel, modelName }: Settings): string | undefined {
+  return [fallbackModel, modelName].find((name) => name !== undefined && name !== compactionModel);
 }
 
 /** The finished part of the same summary: the same records give the same chunks. */

@@ -53,6 +53,8 @@ export type CompactionResult = { ok: true; compaction: Compaction } | { ok: fals
 
 /** A user never waits for dozens of summary calls. */
 export const COMPACTION_CALLS_MAX = 2;
+/** Reasons of a summary that came, and says nothing. */
+const USELESS: ReadonlySet<string> = new Set(['empty_summary', 'cut_summary', 'error_text']);
 /** A compaction that leaves more than this share of the estimate is no progress. */
 const SHRINK_MAX = 0.8;
 /** Share of the summariser's window that a transcript may fill; estimates undercount, at worst by a factor of 1.55. */
@@ -86,9 +88,27 @@ export async function compact(
   }
   const unseen = left + window.omitted;
   const result = await summarise(summariser, { chunks }, { previous, unseen, done }, signal);
-  if (!result.ok) return result;
+  if (!result.ok) return (await compactAnew(window, options, result.failed, signal)) ?? result;
   const { calls, summary, usage } = result.written;
   return accepted(window, { keptFrom, summary, calls, usage, unseen: before + unseen }, shortenings, options);
+}
+
+/** One useless summary is no reason to leave a conversation: the calls that are left are for the other model. */
+async function compactAnew(
+  window: Window,
+  { callsMax, summariser, ...options }: CompactionOptions,
+  { reason, calls }: SummaryFailure,
+  signal: AbortSignal,
+): Promise<CompactionResult | undefined> {
+  if (!USELESS.has(reason) || calls >= callsMax || signal.aborted) return undefined;
+  const other = { ...summariser, name: summariser.fallbackName ?? summariser.name };
+  const anew = await compact(
+    window,
+    { ...options, callsMax: callsMax - calls, summariser: other, done: undefined },
+    signal,
+  );
+  if (!anew.ok) return { ok: false, failed: { ...anew.failed, calls: anew.failed.calls + calls } };
+  return { ok: true, compaction: { ...anew.compaction, calls: anew.compaction.calls + calls } };
 }
 
 /** Where nothing is older than the newest exchange, that exchange is what gets summarised. */

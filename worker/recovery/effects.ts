@@ -1,7 +1,7 @@
 import type { Instruments } from '../../shared/base/instruments.ts';
 import { SPAN } from '../../shared/base/telemetry.ts';
 import type { InboundMessage } from '../../shared/flow/message.ts';
-import { type Attempt, type Command, OUTAGE_FIELDS, type RecoveryStage, TIMEOUTS } from '../lane/attempt.ts';
+import { type Attempt, type Command, OUTAGE_FIELDS, type RecoveryStage, SILENCES } from '../lane/attempt.ts';
 import { limitOwner, type Settings } from '../lane/settings.ts';
 import type { Concluding } from '../lane/verdict.ts';
 import { bindsThinking } from '../model/catalog.ts';
@@ -35,6 +35,8 @@ export interface Overflow {
   failure: Failure & { kind: Trigger };
   /** The window as known when the call was made. */
   limitTokens: number;
+  /** What the model itself takes, even if the chat may use less of it. */
+  windowTokens: number;
   /** The size of the request, by our count. */
   sentTokens: number;
   /** What every request holds, by our count: system prompt and tools. */
@@ -72,7 +74,7 @@ export function moveTo(attempt: Attempt, stage: RecoveryStage): Command[] {
   return [
     ['HSET', turn, 'stage', stage, 'attempts', 0],
     ['HINCRBY', turn, 'recoveries', 1],
-    ['HDEL', turn, TIMEOUTS, ...OUTAGE_FIELDS],
+    ['HDEL', turn, SILENCES, ...OUTAGE_FIELDS],
   ];
 }
 

@@ -20,7 +20,7 @@ export async function lowerOutput(
 
 /**
  * Asks for more output where thinking took all of it; where the model or the window allows no more, for as much, once.
- * `false` when that did not help.
+ * `false` when that did not help, and for a turn that is slow already: more would take longer still.
  */
 export async function raiseOutput(
   ports: RecoverPorts,
@@ -28,6 +28,7 @@ export async function raiseOutput(
   limitTokens: number,
 ): Promise<Recovery | false> {
   const { attempt, askedOutputTokens, modelOutputTokens = Number.POSITIVE_INFINITY, sentTokens } = overflow;
+  if (attempt.silences > 0) return false;
   const room = limitTokens - sentTokens - MARGIN_TOKENS;
   const wanted = Math.min(askedOutputTokens * RAISE_FACTOR, modelOutputTokens, room);
   if (wanted > askedOutputTokens) return askFor(ports, overflow, wanted);

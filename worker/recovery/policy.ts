@@ -1,5 +1,5 @@
 import type { RecoveryStage } from '../lane/attempt.ts';
-import type { FailureKind, FailureReason } from '../model/errors/failure.ts';
+import type { FailureKind } from '../model/errors/failure.ts';
 
 /** Failures that a change of the request can fix. Transient and terminal ones never reach the table. */
 export type Trigger = Exclude<FailureKind, 'transient' | 'terminal'>;
@@ -116,12 +116,9 @@ export const OTHERWISE: Readonly<Record<RecoveryStage, Row>> = {
  */
 const BLAMED: ReadonlySet<Trigger> = new Set<Trigger>(['media', 'poison', 'refusal', 'unknown']);
 
-/**
- * Whether the history is innocent if a fresh session fails in the same way. A turn may be too slow because of its
- * length, or because the endpoint hangs.
- */
-export function asksForBlame({ kind, reason }: { kind: Trigger; reason: FailureReason }): boolean {
-  return BLAMED.has(kind) || reason === 'counted_too_slow';
+/** Whether the history is innocent if a fresh session fails in the same way. */
+export function asksForBlame({ kind }: { kind: Trigger }): boolean {
+  return BLAMED.has(kind);
 }
 
 /** Whether a failure is about the tokens of a request. */

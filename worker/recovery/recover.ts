@@ -15,15 +15,15 @@ import { lowerOutput, raiseOutput } from './output.ts';
 import { asksForBlame, isOfSize, nextStep, OTHERWISE, type Step } from './policy.ts';
 import { dropThinking, scrubLargest, scrubMedia, scrubMessage, scrubResults } from './scrub.ts';
 import { isAloneTooLarge, isLarge, shortenMessage } from './shorten.ts';
-import { compactForRetry } from './stage-1.ts';
+import { compactForRetry, fitsModel, leaveUncompacted, STAGE_1_OVER } from './stage-1.ts';
 import { startFreshSession } from './stage-2.ts';
 import { isRefusedForLength } from './storm.ts';
+import { wasNotAsked } from './summary-call.ts';
 
 /** With less room than this beside the fixed parts, no answer fits. */
 const ANSWER_TOKENS_MIN = 1_024;
 /** Listed among the kinds that were tried. */
 const ASKED_AGAIN = 'asked again';
-const NOT_ASKED: ReadonlySet<string> = new Set(['paused', 'over_chat_budget', 'over_total_budget']);
 
 /**
  * One step of recovery. The stage is written in the same fenced script as its effect, so a crash at any point repeats
@@ -166,7 +166,8 @@ async function compactOrStartFresh(
   if (failed === undefined || (signal.aborted && !deadline.aborted)) return { kind: 'again' };
   // A summary that was never requested says nothing about the session: the session must not be lost over it.
   const { failure } = failed.failed ?? {};
-  if (failure && NOT_ASKED.has(failure.reason)) return { kind: 'wait', failure };
+  if (failure && wasNotAsked(failure)) return { kind: 'wait', failure };
+  if (!STAGE_1_OVER.has(failed.reason) && fitsModel(ports, overflow)) return leaveUncompacted(overflow);
   reportFailedStage(ports, 'none', deadline.aborted ? 'recovery_timeout' : failed.reason);
   return leaveForSize(ports, overflow, learnt, time);
 }

@@ -21,6 +21,7 @@ import {
 import { type RecoverPorts, thinkingTrim } from './effects.ts';
 import { LIMIT_TOKENS_MIN } from './learnt-limit.ts';
 import { maskResults, trimOldRounds } from './mask.ts';
+import { wasNotAsked } from './summary-call.ts';
 
 /** Why a session was not compacted, with the failed call where that was the cause. */
 export interface Uncompacted {
@@ -45,8 +46,14 @@ export interface Subject {
   conversation?: () => Promise<Conversation>;
 }
 
+/** What is compacted, and when that must have come to an end, by the monotonic clock. */
+export interface TimedSubject extends Subject {
+  untilMs: number;
+}
+
 /**
- * Compacts a session: masks its old tool results where that is enough, or else has the model summarise it. The result
+ * Compacts a session: masks its old tool results where that is enough, or else has the model summarise it, in the time
+ * that a person waits. Where there is no summary, a weaker mask is better than none, and than a lost session. The result
  * is stored in one step. Returns why it failed, or nothing. Contract: throws `FencedError`, or what Redis throws.
  */
 export async function compactSession(
@@ -55,7 +62,7 @@ export async function compactSession(
   signal: AbortSignal,
 ): Promise<Uncompacted | undefined> {
   return ports.instruments.telemetry.span(SPAN.overflowCompacted, { success: false }, async (span) => {
-    const result = (await maskOldResults(ports, subject)) ?? (await summariseSession(ports, subject, signal));
+    const result = await compacted(ports, subject, signal);
     if (!result.ok) {
       const { reason, calls } = result.failed;
       if (signal.aborted) return { reason: 'aborted' };
@@ -86,6 +93,24 @@ export async function compactSession(
   });
 }
 
+async function compacted(
+  ports: RecoverPorts,
+  subject: Subject,
+  signal: AbortSignal,
+): Promise<Compacted | Extract<CompactionResult, { ok: false }>> {
+  const masked = await maskOldResults(ports, subject);
+  if (masked) return masked;
+  const untilMs = performance.now() + ports.settings.summaryTimeMs;
+  const summarised = await summariseSession(ports, { ...subject, untilMs }, signal);
+  if (summarised.ok || signal.aborted) return summarised;
+  const { failure } = summarised.failed.failed ?? {};
+  if (failure && wasNotAsked(failure)) return summarised;
+  const { room } = subject;
+  return (
+    (await maskOldResults(ports, { ...subject, room: { ...room, retainedTokens: room.fullTokens } })) ?? summarised
+  );
+}
+
 type Compacted = { ok: true; compaction: Pick<Compaction, 'tokensBefore' | 'tokensAfter' | 'calls'> };
 
 /** The cheap step first: replaces each old tool result by one line. It restores nothing that a load has omitted. */
@@ -99,7 +124,11 @@ async function maskOldResults(ports: RecoverPorts, subject: Subject): Promise<Co
   return { ok: true, compaction: { tokensBefore, tokensAfter, calls: 0 } };
 }
 
-async function summariseSession(ports: RecoverPorts, subject: Subject, signal: AbortSignal): Promise<CompactionResult> {
+async function summariseSession(
+  ports: RecoverPorts,
+  subject: TimedSubject,
+  signal: AbortSignal,
+): Promise<CompactionResult> {
   const { opened, room } = subject;
   const { records } = opened.window;
   const boundary = randomBytes(9).toString('base64url');
@@ -146,7 +175,7 @@ function messagesIn({ records, omitted }: Window, keptFrom: number): number {
 }
 
 /** Retries a summariser that overflows and states a smaller window once, with what fits that window. */
-function measuredAnew(ports: RecoverPorts, subject: Subject, failed: CompactionFailure): Subject | undefined {
+function measuredAnew(ports: RecoverPorts, subject: TimedSubject, failed: CompactionFailure): TimedSubject | undefined {
   const { room, callsMade = 0 } = subject;
   const limitTokens = failed.failed?.failure.limitTokens ?? 0;
   const isNews = limitTokens >= LIMIT_TOKENS_MIN && limitTokens < room.limitTokens;

@@ -1,8 +1,10 @@
-import { type Attempt, REPLIED } from '../lane/attempt.ts';
+import { type Attempt, REPLIED, UNCOMPACTED } from '../lane/attempt.ts';
+import { learntWindow } from '../lane/settings.ts';
+import { usableTokens } from '../model/count.ts';
 import { type Room, roomOf } from '../model/room.ts';
 import type { OpenedSession } from '../session/held-window.ts';
 import type { Conversation } from './cached-summary.ts';
-import { learnLimit, moveTo, type Overflow, type RecoverPorts, type RecoveryTime } from './effects.ts';
+import { learnLimit, moveTo, type Overflow, type RecoverPorts, type Recovery, type RecoveryTime } from './effects.ts';
 import type { LearntLimit } from './learnt-limit.ts';
 import { compactSession, type Uncompacted } from './session-compaction.ts';
 
@@ -30,6 +32,31 @@ export async function compactForRetry(
   const room = roomOf(learnt.limitTokens, ports.settings);
   const patienceMs = ports.settings.summaryPatienceMs;
   return compactSession(ports, { attempt, opened, room, step, effects, patienceMs }, signal);
+}
+
+/** Why there is no compaction although nothing failed: another one would not help, either. */
+export const STAGE_1_OVER: ReadonlySet<string> = new Set(['refills_at_once', 'nothing_to_compact', 'did_not_shrink']);
+
+/**
+ * Whether a request that we counted as too long may be sent as it is, where there is no summary of it: it exceeds the
+ * chat's budget, and not what the model takes. Pure.
+ */
+export function fitsModel(
+  { settings }: Pick<RecoverPorts, 'settings'>,
+  { attempt, failure, opened, sentTokens, windowTokens }: Overflow,
+): boolean {
+  if (failure.reason !== 'counted_too_long' || opened.window.omitted > 0) return false;
+  const windowMaxTokens = learntWindow(attempt.limit, settings) ?? windowTokens;
+  return sentTokens <= usableTokens(windowMaxTokens, settings.maxOutputTokens);
+}
+
+/** The message is sent without a compaction; the next one is due after its reply. */
+export async function leaveUncompacted({ attempt }: Overflow): Promise<Recovery> {
+  await attempt.write(`recover:${attempt.recoveries}`, [
+    ...moveTo(attempt, attempt.stage),
+    ['HSET', attempt.keys.turn(attempt.entry), UNCOMPACTED, 1],
+  ]);
+  return { kind: 'again' };
 }
 
 /**

@@ -67,7 +67,7 @@ export async function startFreshSession(
       channel: channelOf(message),
       boundary: randomBytes(9).toString('base64url'),
       tokensMax: seedTokensMax(learnt.limitTokens),
-      because: attempt.trial || (asksForBlame(failure) && failure.kind !== 'token') ? 'refused' : 'outgrown',
+      because: attempt.trial || asksForBlame(failure) ? 'refused' : 'outgrown',
       isBare: stage === 'bare',
     });
     const summary = { has_summary: entries > 0 && stage === 'fresh', summary_length: text.length };
@@ -117,9 +117,8 @@ function trialOf(
   stage: 'fresh' | 'bare',
 ): Trial | undefined {
   if (attempt.trial === undefined && !asksForBlame(failure)) return undefined;
-  const isTooLong = failure.kind === 'token' && attempt.trial === undefined;
-  const { bareAfterPoison, freshSession, freshAfterPoison } = attempt.texts;
-  const notice = stage === 'bare' ? bareAfterPoison : isTooLong ? freshSession : freshAfterPoison;
+  const { bareAfterPoison, freshAfterPoison } = attempt.texts;
+  const notice = stage === 'bare' ? bareAfterPoison : freshAfterPoison;
   return { of: from, in: to, entries, notice, why: attempt.trial?.why ?? failure.reason };
 }
 

@@ -1,20 +1,13 @@
-import { pause } from '../../shared/base/lifecycle.ts';
-import type { ChatKey } from '../../shared/redis/keys.ts';
-import { backoffMs } from '../lane/backoff.ts';
 import { classify } from '../model/errors/classify.ts';
 import { estimateText } from '../model/estimate.ts';
-import type { FailedCall, Model, ModelAnswer, ModelRequest, ModelResult, Usage } from '../model/port.ts';
+import type { FailedCall, ModelAnswer, ModelRequest, ModelResult, Usage } from '../model/port.ts';
 import { addUsage } from '../model/usage.ts';
+import { askInTime, type SummaryAsker } from './summary-call.ts';
 import { neutral, type Transcript } from './transcript.ts';
 
 /** Who writes summaries, and within which bounds. */
-export interface Summariser {
-  model: Model;
-  /** The chat whose budget pays for the calls. */
-  chat?: ChatKey;
+export interface Summariser extends SummaryAsker {
   name: string;
-  /** Asked when the first model is in transient trouble, or gone. */
-  fallbackName: string | undefined;
   /** The smaller of its own window and the chat's, in tokens. */
   limitTokens: number;
   /** The most output that the model gives, in tokens. */
@@ -23,10 +16,6 @@ export interface Summariser {
   summaryTokens: number;
   /** What must be kept besides the usual, in the operator's own words; may be empty. */
   preserve: string;
-  /** How long transient trouble is waited out, in all. */
-  patienceMs: number;
-  /** Runs just before each call. Contract: throws when we may no longer make calls. */
-  beforeCall(): Promise<void>;
   /** Stores the finished part, so it is never paid for twice. Contract: as `beforeCall`. */
   keepPart(part: SummaryPart): Promise<void>;
 }
@@ -42,7 +31,7 @@ export interface SummaryPart {
 
 /** Why there is no summary; the `calls` were made even so. */
 export interface SummaryFailure {
-  reason: 'call_failed' | 'empty_summary' | 'cut_summary' | 'error_text';
+  reason: 'call_failed' | 'too_slow' | 'empty_summary' | 'cut_summary' | 'error_text';
   /** The call that failed. */
   failed?: FailedCall;
   calls: number;
@@ -76,9 +65,9 @@ const SYSTEM = [
 const NOTHING_SPENT: Usage = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0 };
 
 /**
- * Has the model update a summary, chunk by chunk. `unseen` records are in no chunk; the prompt says so. Resumes from
- * `done` where an earlier attempt got that far. Contract: throws only what `beforeCall` and `keepPart` throw; a failed,
- * empty or useless summary is a value. On abort the failure is `call_failed`.
+ * Has the model update a summary, chunk by chunk, in time. `unseen` records are in no chunk; the prompt says so. Resumes
+ * from `done` where an earlier attempt got that far. Contract: throws only what `beforeCall` and `keepPart` throw; a
+ * failed, empty or useless summary is a value. On abort the failure is `call_failed`.
  */
 export async function summarise(
   summariser: Summariser,
@@ -91,44 +80,30 @@ export async function summarise(
     if (at < written.chunks) continue;
     const calls = written.calls + 1;
     const request = requestOf(summariser, chunk, written.summary, at === 0 ? unseen : 0);
-    const result = await askPatiently(summariser, request, signal);
-    if (!result.ok) return { ok: false, failed: { reason: 'call_failed', failed: result, calls } };
-    const judged = judge(result.answer);
-    if ('reason' in judged) return { ok: false, failed: { reason: judged.reason, calls } };
-    written = { chunks: at + 1, summary: judged.summary, calls, usage: addUsage(written.usage, result.answer.usage) };
+    const part = await writePart(summariser, request, chunks.length - at, signal);
+    if ('reason' in part) return { ok: false, failed: { ...part, calls } };
+    written = { chunks: at + 1, summary: part.summary, calls, usage: addUsage(written.usage, part.usage) };
     if (at + 1 < chunks.length) await summariser.keepPart(written);
   }
   return { ok: true, written };
 }
 
-/** Waits out transient trouble for a while, or uses the fallback model. */
-async function askPatiently(summariser: Summariser, request: ModelRequest, signal: AbortSignal): Promise<ModelResult> {
-  const { patienceMs } = summariser;
-  let firstFailedAtMs: number | undefined;
-  for (let failures = 1; ; failures++) {
-    const result = await askEither(summariser, request, signal);
-    if (result.ok || result.failure.kind !== 'transient' || signal.aborted) return result;
-    firstFailedAtMs ??= Date.now();
-    const waitMs = backoffMs(failures, result.failure.retryAfterMs);
-    if (Date.now() + waitMs - firstFailedAtMs > patienceMs) return result;
-    await pause(waitMs, signal);
-    if (signal.aborted) return result;
-  }
-}
-
-async function askEither(
-  { model, chat, fallbackName, beforeCall }: Summariser,
-  asked: ModelRequest,
+/** One part of a summary. What a call had written when its time was over counts, if it is a good part. */
+async function writePart(
+  summariser: Summariser,
+  request: ModelRequest,
+  partsLeft: number,
   signal: AbortSignal,
-): Promise<ModelResult> {
-  const request = { ...asked, purpose: 'summary' as const, ...(chat !== undefined && { chat }) };
-  await beforeCall();
-  const first = await model.send(request, signal);
-  const isHelpless = first.ok || (first.failure.kind !== 'transient' && first.failure.reason !== 'not_found');
-  if (isHelpless || fallbackName === undefined || fallbackName === request.model || signal.aborted) return first;
-  await beforeCall();
-  const second = await model.send({ ...request, model: fallbackName }, signal);
-  return second.ok ? second : first;
+): Promise<{ summary: string; usage: Usage } | Omit<SummaryFailure, 'calls'>> {
+  const isEnough = (text: string) => isGoodPart(text.trim());
+  const { result, said, isLate } = await askInTime(summariser, request, { partsLeft, isEnough }, signal);
+  if (result.ok) {
+    const judged = judge(result.answer);
+    return 'reason' in judged ? judged : { ...judged, usage: result.answer.usage };
+  }
+  if (isEnough(said) && !signal.aborted)
+    return { summary: `${said.trim()}\n${CUT}`, usage: result.spent ?? NOTHING_SPENT };
+  return { reason: isLate ? 'too_slow' : 'call_failed', failed: result };
 }
 
 /** A long summary that was cut is still useful: its most important part comes first. */
@@ -138,8 +113,13 @@ function judge({ text, stopReason }: ModelAnswer): { summary: string } | { reaso
   if (isErrorText(summary)) return { reason: 'error_text' };
   if (stopReason === 'end_turn' || stopReason === 'stop_sequence') return { summary };
   const isCut = stopReason === 'max_tokens' || stopReason === 'model_context_window_exceeded';
-  if (isCut && estimateText(summary) >= CUT_TOKENS_MIN) return { summary: `${summary}\n${CUT}` };
+  if (isCut && isGoodPart(summary)) return { summary: `${summary}\n${CUT}` };
   return { reason: 'cut_summary' };
+}
+
+/** Whether the beginning of a summary is worth keeping: the most important comes first. */
+function isGoodPart(text: string): boolean {
+  return estimateText(text) >= CUT_TOKENS_MIN;
 }
 
 /**

@@ -2,7 +2,6 @@ import type { InboundMessage } from '../../shared/flow/message.ts';
 import type { Telegram } from '../../shared/telegram/client.ts';
 import type { Destination } from '../../shared/telegram/messages.ts';
 import { METHOD_MISSING, MISSING_MS } from '../../shared/telegram/method.ts';
-import type { Attempt } from '../lane/attempt.ts';
 import { preview } from './plan.ts';
 
 /** The preview of one answer while the model writes it. */
@@ -13,10 +12,16 @@ export interface Draft {
   end(): Promise<void>;
 }
 
+/**
+ * Stores what is about to be shown, so that what a person saw outlives the process. Contract: rejects where the attempt
+ * was overtaken; then nothing may be shown.
+ */
+export type KeepShown = () => Promise<void>;
+
 /** Begins the drafts of a process. */
 export interface Drafts {
-  /** A draft for the answer to a message. Only a private chat shows one. */
-  begin(attempt: Attempt, message: InboundMessage, to: Destination): Draft;
+  /** A draft for the answer to a message. Only a private chat shows one; `keep` ends before each text is shown. */
+  begin(message: InboundMessage, to: Destination, keep: KeepShown): Draft;
 }
 
 export interface DraftsPorts {
@@ -46,10 +51,10 @@ export function createDrafts(ports: DraftsPorts): Drafts {
   let missing = 0;
   let missingUntilMs = 0;
   return {
-    begin(attempt, message, to) {
+    begin(message, to, keep) {
       if (message.chatType !== 'private' || Date.now() < missingUntilMs) return NOTHING;
       return startDraft(ports, async (soFar) => {
-        await attempt.assertOwned();
+        await keep();
         const { text, entities } = preview(soFar);
         const shown = await ports.telegram.sendDraft(to, message.messageId, text, entities);
         if (shown.ok || shown.failure.kind !== 'not_offered') missing = 0;

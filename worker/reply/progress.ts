@@ -1,7 +1,7 @@
 import type { InboundMessage } from '../../shared/flow/message.ts';
 import type { Destination } from '../../shared/telegram/messages.ts';
 import type { Attempt } from '../lane/attempt.ts';
-import type { Drafts } from './drafts.ts';
+import type { Drafts, KeepShown } from './drafts.ts';
 import type { StatusLines } from './status-line.ts';
 
 /** What people see of a turn before its answer. */
@@ -16,7 +16,8 @@ export interface Progress {
 
 /** Shows the progress of the turns of a process. */
 export interface ProgressViews {
-  begin(attempt: Attempt, message: InboundMessage, to: Destination): Progress;
+  /** `keep` ends before any of the text is shown. */
+  begin(attempt: Attempt, message: InboundMessage, to: Destination, keep: KeepShown): Progress;
   /** Whether something of it stays in the chat until it is cleared. */
   isLeft(attempt: Attempt): boolean;
   /** Takes that away, once the answer is there. Contract: throws nothing; what cannot be taken away stays. */
@@ -35,9 +36,9 @@ const NOTHING: Progress = { write() {}, doing() {}, end: async () => {} };
 /** Shows progress in the way that the operator has chosen and the chat allows. */
 export function createProgressViews({ drafts, statusLines, streaming }: ProgressPorts): ProgressViews {
   return {
-    begin(attempt, message, to) {
+    begin(attempt, message, to, keep) {
       if (streaming === 'off') return NOTHING;
-      if (streaming === 'draft' && message.chatType === 'private') return inDraft(drafts.begin(attempt, message, to));
+      if (streaming === 'draft' && message.chatType === 'private') return inDraft(drafts.begin(message, to, keep));
       return inStatusLine(statusLines.begin(attempt, to));
     },
     isLeft: (attempt) => statusLines.isShown(attempt),

@@ -40,7 +40,7 @@ export function openCalls({ window }: OpenedSession, { entry }: Attempt): readon
 /**
  * Makes the calls of one round concurrently, and records their results as one message. Each result is stored as it
  * arrives: an attempt after a crash makes only the calls that did not end, and of these only the repeatable ones; for
- * the others the result says that the outcome is unknown.
+ * the others the result says that the outcome is unknown. `onResult` is called whenever a call has ended.
  *
  * Contract: throws `FencedError`, or what Redis throws. On abort it returns `undefined`, and finished results stay
  * stored.
@@ -49,7 +49,7 @@ export async function finishRound(
   ports: RoundPorts,
   attempt: Attempt,
   opened: OpenedSession,
-  round: number,
+  { round, onResult }: { round: number; onResult: () => void },
   signal: AbortSignal,
 ): Promise<OpenedSession | undefined> {
   const calls = openCalls(opened, attempt);
@@ -58,10 +58,12 @@ export async function finishRound(
   const either = AbortSignal.any([signal, failed.signal]);
   const results = await Promise.all(
     calls.map((call) =>
-      resultOf(ports, attempt, call, { round, begun }, either).catch((error: unknown) => {
-        failed.abort();
-        throw error;
-      }),
+      resultOf(ports, attempt, call, { round, begun }, either)
+        .catch((error: unknown) => {
+          failed.abort();
+          throw error;
+        })
+        .finally(onResult),
     ),
   );
   const content = results.flatMap((result) => result ?? []);

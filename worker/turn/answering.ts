@@ -1,16 +1,17 @@
 import type { InboundMessage } from '../../shared/flow/message.ts';
 import type { Destination } from '../../shared/telegram/messages.ts';
 import type { Texts } from '../../shared/texts/texts.ts';
-import { saidCommand } from '../ask/answer.ts';
 import { askModel } from '../ask/conversation.ts';
 import { pendingRecord } from '../ask/open-session.ts';
 import type { TurnTime } from '../ask/time.ts';
+import { Speech } from '../ask/words.ts';
 import type { Attempt } from '../lane/attempt.ts';
 import type { Waiting } from '../lane/fragments.ts';
 import { conclude, type Decision } from '../lane/verdict.ts';
 import type { UserRecord } from '../session/record.ts';
 import { isBurst, readContents } from './attachments.ts';
 import { supersededBy } from './busy.ts';
+import { insteadOfNothing } from './cut-answer.ts';
 import { hear } from './transcripts.ts';
 import type { TurnPorts } from './turn.ts';
 
@@ -60,19 +61,21 @@ async function askInSight(
   to: Destination,
   time: TurnTime,
 ): Promise<Decision> {
-  const progress = ports.progress.begin(attempt, message, to);
-  let said = '';
-  const onText = (text: string): void => {
-    said = text;
-    progress.write(text);
-  };
+  const speech = new Speech(attempt);
+  const progress = ports.progress.begin(attempt, message, to, () => speech.keep());
+  const onText = (text: string): void => progress.write(text);
   const onTools = (names: readonly string[]): void => progress.doing(toolsInWords(attempt.texts, names));
   try {
-    return await askModel(ports.ask, attempt, { message, content, onText, onTools }, time);
+    const decided = await askModel(ports.ask, attempt, { message, content, speech, onText, onTools }, time);
+    if (decided.kind === 'later' || decided.kind === 'hand back') await speech.leave();
+    return await insteadOfNothing(ports.ask, attempt, decided, speech.words);
+  } catch (error) {
+    // What can be kept is kept; the error decides what becomes of the attempt.
+    await speech.leave().catch(() => undefined);
+    throw error;
   } finally {
     // A draft sent after its reply would stand below it.
     await progress.end();
-    if (time.signal.aborted) await keepSaid(attempt, said);
   }
 }
 
@@ -80,12 +83,4 @@ async function askInSight(
 function toolsInWords({ usingTool, usingOwnTool }: Texts, names: readonly string[]): string {
   const own: Readonly<Record<string, string>> = usingOwnTool;
   return [...new Set(names.map((name) => own[name] ?? usingTool(name.replaceAll(/[_-]+/g, ' '))))].join('\n');
-}
-
-/**
- * If the message was cancelled, its user gets the words so far. They are worth no retry: without them it is cancelled.
- */
-async function keepSaid(attempt: Attempt, said: string): Promise<void> {
-  if (said.trim() === '') return;
-  await attempt.write('', [saidCommand(attempt, said)]).catch(() => undefined);
 }

@@ -5,7 +5,7 @@ import { SPAN, traceIdOf } from '../../shared/base/telemetry.ts';
 import { chatOf, type EntryId, parseChatKey } from '../../shared/redis/keys.ts';
 import { DEFAULT_LANGUAGE, TEXTS } from '../../shared/texts/language.ts';
 import { BlobStoreError } from '../blob/blobs.ts';
-import { type Attempt, ageMs, FencedError } from '../lane/attempt.ts';
+import { type Attempt, ageMs, FencedError, spentMs } from '../lane/attempt.ts';
 import { backoffMs } from '../lane/backoff.ts';
 import type { Begun, Lane } from '../lane/lane.ts';
 import type { TurnJob, TurnQueue } from '../lane/queue.ts';
@@ -175,7 +175,8 @@ async function attemptTurn(
   attempt: Attempt,
   lockLost: AbortSignal | undefined,
 ): Promise<Verdict> {
-  const deadline = startDeadline(ports.turn.ask.settings.turnTimeoutMs);
+  const { turnTimeoutMs, turnMaxMs } = ports.turn.ask.settings;
+  const deadline = startDeadline({ silenceMs: turnTimeoutMs, leftMs: turnMaxMs - spentMs(attempt) });
   const cutShort = () => deadline.cutShort();
   const watching = setInterval(async () => {
     // Once handed back, the message begins again at once and is found cancelled. While Redis is away no cancellation

@@ -1,5 +1,5 @@
 import { DelayedError, type Job, WaitingError } from 'bullmq';
-import { type Attempt, TIMEOUTS } from '../lane/attempt.ts';
+import type { Attempt } from '../lane/attempt.ts';
 import { ENDED, withEnd } from '../lane/ended-attempts.ts';
 import type { TurnJob } from '../lane/queue.ts';
 import type { Verdict } from '../lane/verdict.ts';
@@ -15,7 +15,7 @@ export function reasonOf(verdict: Exclude<Verdict, { kind: 'settle' }>): string 
   return verdict.kind === 'hand back' ? (verdict.reason ?? 'handed_back') : 'recovery';
 }
 
-/** The reason of a retry after the turn's time ran out: such an end is counted. */
+/** The reason of a retry after the attempt's time ran out. */
 export const TURN_TIMEOUT = 'turn_timeout';
 
 /**
@@ -56,13 +56,11 @@ async function endAttempt(
   const put = verdict.kind === 'later' ? { ...end, delayMs: verdict.delayMs } : end;
   const turn = keys.turn(entry);
   const isFree = verdict.kind === 'hand back' || (verdict.kind === 'later' && verdict.isFree === true);
-  const isTimeout = verdict.kind === 'later' && verdict.reason === TURN_TIMEOUT;
   await write(`ended:${fencingToken}`, [
     ['HDEL', turn, 'running', 'deaths'],
     ['HSET', turn, ENDED, withEnd(field(ENDED), put)],
     ['ZREM', keys.poisonCandidates, entry],
     ...(isFree ? [['HINCRBY', turn, 'attempts', -1] as const] : []),
-    ...(isTimeout ? [['HINCRBY', turn, TIMEOUTS, 1] as const] : []),
   ]);
 }
 

@@ -3,6 +3,7 @@ import type { Concluding } from '../lane/verdict.ts';
 import { removeTurn, trialLost } from '../recovery/trial.ts';
 import { markFirst } from '../reply/outbox.ts';
 import { MESSAGE_CHARS_MAX } from '../reply/split.ts';
+import { isCutAnswer } from './cut-answer.ts';
 import { inItsOwnWords } from './due-reminder.ts';
 import type { TurnPorts } from './turn.ts';
 
@@ -11,6 +12,7 @@ import type { TurnPorts } from './turn.ts';
  * had begun, and its user was promised that it will not be answered; the next attempt ends it as cancelled.
  *
  * If a message ends other than answered while its session is on trial, nothing was shown against the previous session.
+ * Words that break off are no answer in that: of a message that may be to blame they are delivered, and not remembered.
  */
 export async function storeConclusion(
   attempt: Attempt,
@@ -24,8 +26,9 @@ export async function storeConclusion(
     ...commands,
   ];
   const uncancelled: Expected[] = attempt.field(CANCELLED) === undefined ? [[keys.turn(entry), CANCELLED, '']] : [];
-  const isGuilty = attempt.isBlamed && conclusion.outcome !== 'answered';
-  if (attempt.trial === undefined || conclusion.outcome === 'answered') {
+  const isAnswered = conclusion.outcome === 'answered' && !isCutAnswer(conclusion);
+  const isGuilty = attempt.isBlamed && !isAnswered;
+  if (attempt.trial === undefined || isAnswered) {
     // Otherwise the next message would be refused because of this one, and the innocent history would be set aside.
     return attempt.write('conclusion', [...stored, ...(isGuilty ? removeTurn(attempt) : [])], uncancelled);
   }

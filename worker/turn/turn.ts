@@ -3,6 +3,7 @@ import type { Telegram } from '../../shared/telegram/client.ts';
 import { isPermitted } from '../../shared/telegram/commands.ts';
 import type { Destination } from '../../shared/telegram/messages.ts';
 import { conversationRequest } from '../ask/call.ts';
+import { outOfTime } from '../ask/silences.ts';
 import type { TurnTime } from '../ask/time.ts';
 import { type CommandPorts, carryOut } from '../command/commands.ts';
 import {
@@ -17,7 +18,8 @@ import {
   SAID,
 } from '../lane/attempt.ts';
 import type { Lane } from '../lane/lane.ts';
-import { cancelled, conclude, type Decision, failed, refused, type Verdict } from '../lane/verdict.ts';
+import type { Settings } from '../lane/settings.ts';
+import { type Concluding, cancelled, conclude, type Decision, failed, refused, type Verdict } from '../lane/verdict.ts';
 import type { Transcriber } from '../media/transcriber.ts';
 import { compactAfterReply } from '../recovery/stage-1.ts';
 import { healed } from '../reply/format/heal.ts';
@@ -27,6 +29,7 @@ import type { ProgressViews } from '../reply/progress.ts';
 import { showTyping } from '../reply/typing.ts';
 import { answer } from './answering.ts';
 import { failTogether, gather, mergedConclusion } from './coalesce.ts';
+import { insteadOfNothing } from './cut-answer.ts';
 import { deliverConclusion, undeliverable } from './delivery.ts';
 import { waitingNotice, withLateness } from './due-reminder.ts';
 import { destinationOf } from './moved-chat.ts';
@@ -50,8 +53,6 @@ export interface TurnPorts {
 /** During a deploy, a newer worker takes over what this one cannot read; if none does, the user is notified. */
 const NEWER_MS_MAX = 600_000;
 const NEWER_RETRY_MS = 2_000;
-/** The chat's next message waits for a compaction after a reply; a longer one is left to the call that needs it. */
-const AFTER_REPLY_MS_MAX = 180_000;
 
 /**
  * One attempt at a message: conclude it unless an earlier attempt did, then deliver. Contract: throws `FencedError`
@@ -87,8 +88,7 @@ export async function runTurn(all: TurnPorts, begun: Attempt, time: TurnTime): P
     if (verdict.kind === 'settle' && decided.afterReply) {
       const { opened, room } = decided.afterReply;
       const about = { room, conversation: () => conversationRequest(ports.ask, { attempt, opened }) };
-      const leftMs = Math.min(ports.ask.settings.recoveryTimeoutMs, AFTER_REPLY_MS_MAX);
-      await time.recovering(leftMs, (own, deadline) =>
+      await time.recovering(ports.ask.settings.recoveryTimeoutMs, (own, deadline) =>
         compactAfterReply(ports.ask, attempt, opened, about, { signal: own, deadline }),
       );
     }
@@ -132,13 +132,14 @@ function withChosenModel(ports: TurnPorts, attempt: Attempt): TurnPorts {
 export async function failTurn(ports: TurnPorts, begun: Attempt, reason: string, detail: string): Promise<Verdict> {
   const attempt = withLateness(begun, ports.ask.settings);
   if (attempt.conclusion) return undeliverable(attempt, attempt.conclusion, reason, detail);
-  const { conclusion, commands } = failed(attempt, reason, attempt.texts.unavailable, detail);
-  const decided = failTogether(attempt, conclude(withNotices(attempt, conclusion), commands));
+  const ended = failed(attempt, reason, attempt.texts.unavailable, detail);
+  const decided = failTogether(attempt, await insteadOfNothing(ports.ask, attempt, ended));
   if (decided.kind !== 'conclude') return decided;
-  const stored = await storeConclusion(attempt, decided.conclusion, decided.commands);
+  const told = withNotices(attempt, decided.conclusion);
+  const stored = await storeConclusion(attempt, told, decided.commands);
   if (stored === 'unmet') return { kind: 'again' };
-  if (stored === 'repeated' && !(await isStored(ports, attempt, decided.conclusion))) return { kind: 'again' };
-  return deliverAndClear(ports, attempt, decided.conclusion, destinationOf(attempt), { isNew: true });
+  if (stored === 'repeated' && !(await isStored(ports, attempt, told))) return { kind: 'again' };
+  return deliverAndClear(ports, attempt, told, destinationOf(attempt), { isNew: true });
 }
 
 /**
@@ -159,11 +160,8 @@ async function decide(ports: TurnPorts, attempt: Attempt, to: Destination, time:
   const before = concludedBefore(attempt);
   if (before) return conclude(before);
   if (attempt.field(REFUSED) !== undefined && message.content.kind !== 'reminder') return notTaken(ports, attempt);
-  if (attempt.attempts > ports.ask.settings.maxAttempts)
-    return failTogether(
-      attempt,
-      failed(attempt, 'attempts_used_up', attempt.texts.unavailable, 'each attempt was cut short'),
-    );
+  const ended = outOfTime(attempt, ports.ask.settings) ?? outOfAttempts(attempt, ports.ask.settings);
+  if (ended) return failTogether(attempt, await insteadOfNothing(ports.ask, attempt, ended));
   const command = commandIn(message);
   if (command && !isPermitted(command, message.from))
     return conclude(refused('not_permitted', attempt.texts.notPermitted));
@@ -177,6 +175,11 @@ async function decide(ports: TurnPorts, attempt: Attempt, to: Destination, time:
   if (message.content.kind === 'unsupported' && pieces.length === 0 && !canHear)
     return conclude(refused('unsupported_kind', unsupportedKind(attempt.texts, message.content.what)));
   return failTogether(attempt, await answer(ports, attempt, { message, pieces }, to, time), pieces);
+}
+
+function outOfAttempts(attempt: Attempt, { maxAttempts }: Pick<Settings, 'maxAttempts'>): Concluding | undefined {
+  if (attempt.attempts <= maxAttempts) return undefined;
+  return failed(attempt, 'attempts_used_up', attempt.texts.unavailable, 'each attempt was cut short');
 }
 
 /** What another message decided about this one while it waited. */

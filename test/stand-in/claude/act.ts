@@ -97,7 +97,7 @@ async function answer(reaction: Extract<Reaction, { do: 'answer' }>, stage: Stag
   await passes((reaction.afterMs ?? 0) + (pace.msPerInputToken ?? 0) * call.inputTokens, gone);
   if (gone.aborted) return;
   if (call.body.stream !== true) return answerWhole(reaction, stage, (prefill?.forMs ?? 0) + (pondering?.forMs ?? 0));
-  const stream = open(stage);
+  const stream = open(stage, reaction.everyMs);
   if (prefill !== undefined) await stream.pings(prefill);
   if (gone.aborted) return;
   const written = model.answer(reaction, call);
@@ -123,15 +123,15 @@ async function passes(ms: number, gone: AbortSignal): Promise<void> {
   if (ms > 0) await sleep(ms, undefined, { signal: gone }).catch(() => {});
 }
 
-function open({ call, response, pace, gone }: Stage): ReplyStream {
-  const stream = new ReplyStream(response, pace.deltaDelayMs ?? 0, gone);
+function open({ call, response, pace, gone }: Stage, everyMs = pace.deltaDelayMs ?? 0): ReplyStream {
+  const stream = new ReplyStream(response, everyMs, gone);
   call.status = 200;
   stream.open(headersOf(call));
   return stream;
 }
 
-function begin(written: Answer, stage: Stage): ReplyStream {
-  const stream = open(stage);
+function begin(written: Answer, stage: Stage, everyMs?: number): ReplyStream {
+  const stream = open(stage, everyMs);
   stream.start(written);
   return stream;
 }
@@ -141,10 +141,14 @@ async function fragment(
   stage: Stage,
 ): Promise<void> {
   const { call, response, model } = stage;
-  const written = model.fragment(reaction.text, call);
+  const written = model.fragment(reaction, call);
   call.status = 200;
-  if (call.body.stream === true) await begin(written, stage).blocks(written.content, { last: 'open' });
-  else await halfBody(written, stage);
+  if (call.body.stream === true) {
+    const stream = begin(written, stage, reaction.everyMs);
+    await stream.blocks(written.content, { last: 'open' });
+    if (reaction.do === 'silent' && reaction.pingEveryMs !== undefined)
+      await stream.pings({ forMs: Number.POSITIVE_INFINITY, everyMs: reaction.pingEveryMs });
+  } else await halfBody(written, stage);
   if (reaction.do === 'truncate') response.end();
   if (reaction.do === 'cut') {
     call.endedAt = Date.now();
@@ -164,16 +168,18 @@ function halfBody(written: Answer, { call, response }: Stage): Promise<void> {
 /** The status of an error that no stream has hidden behind a 200. */
 const STATUS_OF: Readonly<Record<string, number>> = { overloaded_error: 529, invalid_request_error: 400 };
 
-function errorEvent(reaction: Extract<Reaction, { do: 'errorEvent' }>, stage: Stage): void {
+async function errorEvent(reaction: Extract<Reaction, { do: 'errorEvent' }>, stage: Stage): Promise<void> {
   const { call, model } = stage;
-  const { type, message } = reaction;
+  const { type, message, text = '' } = reaction;
   // Only a stream can fail after its 200: without one the same trouble is a plain error.
   if (call.body.stream !== true) {
     refuse(stage, { status: STATUS_OF[type] ?? 500, type, message });
     return;
   }
   call.status = 200;
-  const stream = begin(model.fragment('', call), stage);
+  const written = model.fragment({ text }, call);
+  const stream = begin(written, stage);
+  if (text !== '') await stream.blocks(written.content, { last: 'open' });
   stream.event('error', { error: { type, message }, request_id: call.requestId });
   stream.end();
 }

@@ -4,7 +4,7 @@ import { contentTokens, prefixTokens } from './counting.ts';
 import { AnswerMemory, isThinking } from './memory.ts';
 import { passesOf, summed } from './passes.ts';
 import { OPUS_5_5_PRICES, type Prices, priceOf } from './prices.ts';
-import type { AnswerUsage, ClaudeCall, Reaction } from './reaction.ts';
+import type { AnswerUsage, Begun, ClaudeCall, Reaction } from './reaction.ts';
 import type { Answer } from './reply.ts';
 import type { Block } from './request.ts';
 import { fingerprints, segmentsOf } from './segments.ts';
@@ -132,9 +132,9 @@ export class StandInModel {
   }
 
   /** The beginning of an answer that will not be completed. It is counted, but not cached. */
-  fragment(text: string, call: ClaudeCall): Answer {
+  fragment({ text, content = [{ type: 'text', text }] }: Begun, call: ClaudeCall): Answer {
     const limit = { tokens: Number.POSITIVE_INFINITY, stopReason: 'max_tokens' };
-    const reaction: AnswerReaction = { do: 'answer', content: [{ type: 'text', text }] };
+    const reaction: AnswerReaction = { do: 'answer', content };
     const composed = this.#compose(reaction, call, limit);
     return this.#answer(call, composed, uncached(call.inputTokens), reaction);
   }

@@ -23,17 +23,26 @@ export interface Pinging {
   everyMs: number;
 }
 
+/** The beginning of an answer: `content` (raw blocks) wins over `text`. `everyMs`: the time that each piece takes. */
+export interface Begun {
+  text: string;
+  content?: unknown[];
+  everyMs?: number;
+}
+
 /**
  * What the stand-in does with a call.
  *
  * - `answer`: a message; `content` (raw blocks, sent as they are) wins over `text`. A tool_use whose `input` is a
  *   string streams that string as its JSON, so that a cut call can be shown. Text over the limits is cut.
  *   `after` is awaited, and `afterMs` passes, before the headers; `prefill` after them and before the message, `pondering` inside each thinking
- *   block; without a stream all of them are silence. `stopDetails` goes with a refusal.
+ *   block; without a stream all of them are silence. `everyMs`: the time that each piece takes. `stopDetails` goes with a refusal.
  * - `error`: an error envelope. `overflow`: the 400 of a prompt that is too long.
- * - `hang`: no headers, ever. `silent`: some deltas, and then nothing while the socket stays open.
+ * - `hang`: no headers, ever. `silent`: some deltas, and then nothing while the socket stays open, or nothing but a ping
+ *   every `pingEveryMs`.
  * - `truncate`: the stream ends cleanly but early. `cut`: the socket dies in the middle of the stream.
- * - `errorEvent`: an SSE error event after a 200. `raw`: any status, headers and body.
+ *   What these three begin is not finished: the last block stays open, and a thought in it has no signature.
+ * - `errorEvent`: an SSE error event after a 200, and behind `text`, if there is one. `raw`: any status, headers and body.
  */
 export type Reaction =
   | {
@@ -44,6 +53,7 @@ export type Reaction =
       stopDetails?: { category: string | null; explanation: string | null };
       after?: Promise<unknown>;
       afterMs?: number;
+      everyMs?: number;
       prefill?: Pinging;
       pondering?: Pinging;
       usage?: Partial<AnswerUsage>;
@@ -51,10 +61,10 @@ export type Reaction =
   | { do: 'error'; status: number; type: string; message: string; headers?: Record<string, string> }
   | { do: 'overflow'; observedTokens?: number; limitTokens?: number }
   | { do: 'hang' }
-  | { do: 'silent'; text: string }
-  | { do: 'truncate'; text: string }
-  | { do: 'cut'; text: string }
-  | { do: 'errorEvent'; type: string; message: string }
+  | ({ do: 'silent'; pingEveryMs?: number } & Begun)
+  | ({ do: 'truncate' } & Begun)
+  | ({ do: 'cut' } & Begun)
+  | { do: 'errorEvent'; type: string; message: string; text?: string }
   | { do: 'raw'; status: number; headers?: Record<string, string>; body: string };
 
 /** One `POST /v1/messages`, kept from its arrival on. `status`, `endedAt` and `aborted` are filled in as it goes. */

@@ -146,6 +146,8 @@ export class ReplyStream {
   async blocks(content: readonly Block[], { last = 'closed', pondering }: BlockManners = {}): Promise<void> {
     for (const [index, block] of content.entries()) {
       const { start, deltas } = opening(block);
+      const isOpen = last === 'open' && index === content.length - 1;
+      if (isOpen && block.type === 'thinking') deltas.pop();
       this.event('content_block_start', { index, content_block: start });
       if (index === 0) this.event('ping', {});
       if (block.type === 'thinking' && pondering !== undefined) await this.pings(pondering);
@@ -154,7 +156,7 @@ export class ReplyStream {
         if (this.#gone.aborted) return;
         this.event('content_block_delta', { index, delta });
       }
-      if (last === 'closed' || index < content.length - 1) this.event('content_block_stop', { index });
+      if (!isOpen) this.event('content_block_stop', { index });
     }
     // Whoever cuts the stream now cuts it after all of this has reached the wire.
     await this.#written;

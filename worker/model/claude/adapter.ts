@@ -20,6 +20,8 @@ export interface ClaudeOptions extends ClientOptions {
   statedWindow?: StatedWindow | undefined;
   /** Longest silence on the wire, measured in bytes and not in events; includes the wait for the headers. */
   idleMs: number;
+  /** The same for a summary, where it is shorter. Default 30 seconds. */
+  summaryIdleMs?: number;
   reach: ReachFailpoint;
   now?: () => number;
 }

@@ -27,7 +27,13 @@ interface Draft {
   message: Anthropic.Message | undefined;
   /** All of its output: text, thinking, tool inputs. */
   written: string;
+  text: string;
+  /** Whether the block that is open is thinking. */
+  isThinking: boolean;
 }
+
+/** The longest silence within a summary: its user waits, and there is a way on without it. */
+const SUMMARY_IDLE_MS = 30_000;
 
 /** One request in flight, with what its wire shows. */
 export class Call {
@@ -35,7 +41,7 @@ export class Call {
   readonly #options: ClaudeOptions;
   readonly #signal: AbortSignal;
   readonly #onText: OnText;
-  readonly #draft: Draft = { message: undefined, written: '' };
+  readonly #draft: Draft = { message: undefined, written: '', text: '', isThinking: false };
   readonly #inputs = new ToolInputs();
 
   constructor(request: ModelRequest, options: ClaudeOptions, signal: AbortSignal, onText: OnText = () => {}) {
@@ -47,7 +53,7 @@ export class Call {
 
   /** Sends the request and waits for its end; a failure is a value. */
   async send(client: Anthropic, request: WireRequest, onHeaders: (headers: Headers) => void): Promise<Sent> {
-    const wire = openWire(this.#options.idleMs, this.#signal, onHeaders);
+    const wire = openWire(this.#idleMs(), this.#signal, { onHeaders, onByte: () => this.#ponder() });
     try {
       const { messages } = client;
       const body = request as unknown as Parameters<typeof messages.stream>[0];
@@ -56,28 +62,42 @@ export class Call {
       return { result: { ok: true, answer: answerOf(await stream.finalMessage(), this.#inputs) } };
     } catch (error) {
       const spent = this.#spent(wire, error);
-      return { result: { ok: false, failure: this.#failureOf(wire, error), ...(spent && { spent }) }, error };
+      const said = this.#draft.text.trim() === '' ? undefined : this.#draft.text;
+      const failure = this.#failureOf(wire, error);
+      return { result: { ok: false, failure, ...(spent && { spent }), ...(said !== undefined && { said }) }, error };
     } finally {
       wire.close();
     }
   }
 
+  #idleMs(): number {
+    const { idleMs, summaryIdleMs = SUMMARY_IDLE_MS } = this.#options;
+    return this.#request.purpose === 'summary' ? Math.min(idleMs, summaryIdleMs) : idleMs;
+  }
+
   #listen(stream: MessageStream<unknown>): void {
-    let text = '';
-    stream.on('text', (words) => {
-      text += words;
-      this.#onText(text);
-    });
     stream.on('streamEvent', (event, message) => {
       this.#draft.message = message;
       // The SDK adds to the counters of the first event, which some proxies omit.
       message.usage ??= {} as Anthropic.Usage;
       if (event.type === 'message_delta') keepPasses(message.usage, event.usage);
       this.#inputs.hear(event, message.content);
-      if (event.type !== 'content_block_delta') return;
-      this.#options.reach('answer streaming');
-      this.#draft.written += wordsOf(event.delta);
+      if (event.type === 'content_block_start') this.#draft.isThinking = event.content_block.type === 'thinking';
+      if (event.type === 'content_block_stop') this.#draft.isThinking = false;
+      if (event.type === 'content_block_delta') this.#take(event.delta);
+      this.#onText(this.#draft.text);
     });
+  }
+
+  #take(delta: Anthropic.RawContentBlockDelta): void {
+    this.#options.reach('answer streaming');
+    this.#draft.written += wordsOf(delta);
+    if (delta.type === 'text_delta') this.#draft.text += delta.text;
+  }
+
+  /** Within thinking that is not shown, nothing arrives but pings. */
+  #ponder(): void {
+    if (this.#draft.isThinking) this.#onText(this.#draft.text);
   }
 
   #failureOf(wire: Wire, error: unknown): Failure {

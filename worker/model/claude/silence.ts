@@ -25,9 +25,13 @@ const FOREIGN_CHARS_MAX = 8_192;
 
 /**
  * Opens the wire for one call, which `caller` can abort. Every byte counts as a sign of life: a ping, a comment, the
- * middle of an event. `onHeaders` gets the headers of the response.
+ * middle of an event. `onHeaders` gets the headers of the response, `onByte` is called whenever some of its body came.
  */
-export function openWire(idleMs: number, caller: AbortSignal, onHeaders: (headers: Headers) => void = () => {}): Wire {
+export function openWire(
+  idleMs: number,
+  caller: AbortSignal,
+  { onHeaders = () => {}, onByte = () => {} }: { onHeaders?: (headers: Headers) => void; onByte?: () => void } = {},
+): Wire {
   const ended = new AbortController();
   const end = (): void => ended.abort();
   if (caller.aborted) end();
@@ -41,7 +45,11 @@ export function openWire(idleMs: number, caller: AbortSignal, onHeaders: (header
   let taken = false;
   let foreign: string | undefined;
   // A chunk may still arrive after the call has ended, and nothing would stop the timer that it starts.
-  const hear = (): void => void (isOpen && timer.refresh());
+  const hear = (): void => {
+    if (!isOpen) return;
+    timer.refresh();
+    onByte();
+  };
   const read = (chunk: Uint8Array, decoder: TextDecoder): void => {
     if (foreign !== undefined && foreign.length < FOREIGN_CHARS_MAX) foreign += decoder.decode(chunk, { stream: true });
   };

@@ -23,8 +23,6 @@ export type FailureReason =
   /** Our own count said so before the call was made. */
   | 'counted_too_long'
   | 'counted_too_large'
-  /** The turn's time ran out repeatedly. */
-  | 'counted_too_slow'
   | 'output_does_not_fit'
   | 'request_too_large'
   | 'media_too_large'

@@ -212,19 +212,19 @@ test.each<[string, string, Window, Reply[], calls: number]>([
   ['there is nothing but an earlier summary', 'did_not_shrink', windowOf([], summarised('Old.')), ['x'], 0],
   ['the call fails', 'call_failed', windowOf(LONG), [{ failure: 'x' }], 1],
   ['the second call fails', 'call_failed', windowOf(turns(2_000)), ['First.', { failure: 'x' }], 2],
-  ['the summary is empty', 'empty_summary', windowOf(LONG), [''], 1],
-  ['the summary is blank', 'empty_summary', windowOf(LONG), [' \n\t '], 1],
-  ['the summary was cut', 'cut_summary', windowOf(LONG), [{ text: 'half', stopReason: 'max_tokens' }], 1],
+  ['the summary is empty', 'empty_summary', windowOf(LONG), [''], 2],
+  ['the summary is blank', 'empty_summary', windowOf(LONG), [' \n\t '], 2],
+  ['the summary was cut', 'cut_summary', windowOf(LONG), [{ text: 'half', stopReason: 'max_tokens' }], 2],
   [
     'the window was exceeded',
     'cut_summary',
     windowOf(LONG),
     [{ text: 'half', stopReason: 'model_context_window_exceeded' }],
-    1,
+    2,
   ],
-  ['the model refuses', 'cut_summary', windowOf(LONG), [{ text: 'I cannot.', stopReason: 'refusal' }], 1],
-  ['the model calls a tool', 'cut_summary', windowOf(LONG), [{ text: 'Wait.', stopReason: 'tool_use' }], 1],
-  ['there is no stop reason', 'cut_summary', windowOf(LONG), [{ text: 'Short.', stopReason: null }], 1],
+  ['the model refuses', 'cut_summary', windowOf(LONG), [{ text: 'I cannot.', stopReason: 'refusal' }], 2],
+  ['the model calls a tool', 'cut_summary', windowOf(LONG), [{ text: 'Wait.', stopReason: 'tool_use' }], 2],
+  ['there is no stop reason', 'cut_summary', windowOf(LONG), [{ text: 'Short.', stopReason: null }], 2],
   ['the second half is empty', 'empty_summary', windowOf(turns(2_000)), ['First.', ' '], 2],
   ['the summary is as long as what it replaces', 'did_not_shrink', windowOf(LONG), ['word '.repeat(6_000)], 1],
   ['little would be gained', 'did_not_shrink', windowOf(turns(12)), ['word '.repeat(700)], 1],
@@ -246,7 +246,7 @@ test.each([
   '413 Request Entity Too Large',
   'Error: 400 input length and `max_tokens` exceed context limit: 188059 + 20000 > 200000',
 ])('an error text that a proxy sends with status 200 is never accepted as a summary: %s', async (error) => {
-  expect(await failed(windowOf(LONG), scripted(error))).toMatchObject({ reason: 'error_text', calls: 1 });
+  expect(await failed(windowOf(LONG), scripted(error))).toMatchObject({ reason: 'error_text', calls: 2 });
 });
 
 test('accepts a summary that only talks about errors', async () => {

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import type { InboundMessage } from '../../../../shared/flow/message.ts';
 import type { TelegramResult } from '../../../../shared/telegram/failure.ts';
-import { type Attempt, FencedError } from '../../../../worker/lane/attempt.ts';
+import { FencedError } from '../../../../worker/lane/attempt.ts';
 import { createDrafts, type DraftsPorts } from '../../../../worker/reply/drafts.ts';
 
 const TO = { chatId: 1001 };
@@ -36,12 +36,12 @@ function byHand() {
   return { telegram, calls, nth };
 }
 
-const attempt = (assertOwned: () => Promise<void> = async () => {}) => ({ assertOwned }) as Attempt;
+const keep = async () => {};
 const message = (chatType: InboundMessage['chatType'] = 'private') => ({ chatType, messageId: 77 }) as InboundMessage;
 
 test('sends one draft call at a time, always with the newest text and the same draft id', async () => {
   const { telegram, calls, nth } = byHand();
-  const draft = createDrafts({ telegram, everyMs: EVERY_MS, refreshMs: NEVER_MS }).begin(attempt(), message(), TO);
+  const draft = createDrafts({ telegram, everyMs: EVERY_MS, refreshMs: NEVER_MS }).begin(message(), TO, keep);
   draft.write('One');
   const first = await nth(1);
   for (const text of ['One, two', 'One, two, three']) draft.write(text);
@@ -58,7 +58,7 @@ test('sends one draft call at a time, always with the newest text and the same d
 
 test('end() waits for the draft call in progress, and no draft is sent after it', async () => {
   const { telegram, calls, nth } = byHand();
-  const draft = createDrafts({ telegram, everyMs: EVERY_MS, refreshMs: EVERY_MS }).begin(attempt(), message(), TO);
+  const draft = createDrafts({ telegram, everyMs: EVERY_MS, refreshMs: EVERY_MS }).begin(message(), TO, keep);
   draft.write('One');
   const first = await nth(1);
   const order: string[] = [];
@@ -74,7 +74,7 @@ test('end() waits for the draft call in progress, and no draft is sent after it'
 
 test('an answer that ends before the first interval has no draft', async () => {
   const { telegram, calls } = byHand();
-  const draft = createDrafts({ telegram, everyMs: NEVER_MS, refreshMs: NEVER_MS }).begin(attempt(), message(), TO);
+  const draft = createDrafts({ telegram, everyMs: NEVER_MS, refreshMs: NEVER_MS }).begin(message(), TO, keep);
   draft.write('Done.');
   await draft.end();
   expect(calls).toEqual([]);
@@ -82,7 +82,7 @@ test('an answer that ends before the first interval has no draft', async () => {
 
 test('does not show white space alone, and shows only the last part of a long text', async () => {
   const { telegram, nth } = byHand();
-  const draft = createDrafts({ telegram, everyMs: EVERY_MS, refreshMs: NEVER_MS }).begin(attempt(), message(), TO);
+  const draft = createDrafts({ telegram, everyMs: EVERY_MS, refreshMs: NEVER_MS }).begin(message(), TO, keep);
   draft.write(' \n');
   draft.write(`${'a'.repeat(3_900)}\n\n${'b'.repeat(500)}`);
   const first = await nth(1);
@@ -93,7 +93,7 @@ test('does not show white space alone, and shows only the last part of a long te
 
 test('sends an unchanged text again at each refresh interval', async () => {
   const { telegram, nth } = byHand();
-  const draft = createDrafts({ telegram, everyMs: EVERY_MS, refreshMs: EVERY_MS }).begin(attempt(), message(), TO);
+  const draft = createDrafts({ telegram, everyMs: EVERY_MS, refreshMs: EVERY_MS }).begin(message(), TO, keep);
   draft.write('One');
   for (const at of [1, 2, 3]) {
     const shown = await nth(at);
@@ -106,11 +106,11 @@ test('sends an unchanged text again at each refresh interval', async () => {
 test('an attempt that lost its fencing token shows nothing', async () => {
   const { telegram, calls } = byHand();
   const asked = Promise.withResolvers<void>();
-  const fenced = attempt(async () => {
+  const fenced = async () => {
     asked.resolve();
     throw new FencedError();
-  });
-  const draft = createDrafts({ telegram, everyMs: EVERY_MS, refreshMs: EVERY_MS }).begin(fenced, message(), TO);
+  };
+  const draft = createDrafts({ telegram, everyMs: EVERY_MS, refreshMs: EVERY_MS }).begin(message(), TO, fenced);
   draft.write('One');
   await asked.promise;
   await draft.end();
@@ -120,10 +120,10 @@ test('an attempt that lost its fencing token shows nothing', async () => {
 test.each(['group', 'supergroup', 'channel'] as const)('sends no draft to a %s', async (chatType) => {
   const { telegram, calls } = byHand();
   const drafts = createDrafts({ telegram, everyMs: 0, refreshMs: NEVER_MS });
-  const draft = drafts.begin(attempt(), message(chatType), TO);
+  const draft = drafts.begin(message(chatType), TO, keep);
   draft.write('One');
   // One in a private chat that begins later is shown, so this one had its time.
-  const other = drafts.begin(attempt(), message(), TO);
+  const other = drafts.begin(message(), TO, keep);
   other.write('Two');
   while (calls.length === 0) await new Promise((resolve) => setImmediate(resolve));
   calls[0]?.answer(SHOWN);
@@ -138,16 +138,16 @@ test('a failure ends the draft of one answer, and not_offered ends all later dra
     [1, 'rejected'],
     [2, 'not_offered'],
   ] as const) {
-    const draft = drafts.begin(attempt(), message(), TO);
+    const draft = drafts.begin(message(), TO, keep);
     draft.write('One');
     (await nth(at)).answer(failing(kind));
     draft.write('One, two');
     await draft.end();
   }
-  const last = drafts.begin(attempt(), message(), TO);
+  const last = drafts.begin(message(), TO, keep);
   last.write('last');
   // One that begins later elsewhere is shown, so this one had its time.
-  const other = createDrafts({ telegram, everyMs: EVERY_MS, refreshMs: NEVER_MS }).begin(attempt(), message(), TO);
+  const other = createDrafts({ telegram, everyMs: EVERY_MS, refreshMs: NEVER_MS }).begin(message(), TO, keep);
   other.write('other');
   const third = await nth(3);
   third.answer(SHOWN);
@@ -160,13 +160,30 @@ test('a bare 404, as a proxy says it while it restarts, ends all later drafts on
   const bare: TelegramResult<void> = { ok: false, failure: { kind: 'not_offered', description: 'Not Found' } };
   const drafts = createDrafts({ telegram, everyMs: EVERY_MS, refreshMs: NEVER_MS });
   for (const [at, result] of [bare, SHOWN, bare, bare].entries()) {
-    const draft = drafts.begin(attempt(), message(), TO);
+    const draft = drafts.begin(message(), TO, keep);
     draft.write('One');
     (await nth(at + 1)).answer(result);
     await draft.end();
   }
-  const last = drafts.begin(attempt(), message(), TO);
+  const last = drafts.begin(message(), TO, keep);
   last.write('One');
   await last.end();
   expect(calls).toHaveLength(4);
+});
+
+test('a text is kept before it is shown', async () => {
+  const { telegram, calls, nth } = byHand();
+  const kept = Promise.withResolvers<void>();
+  const asked = Promise.withResolvers<void>();
+  const slowly = () => {
+    asked.resolve();
+    return kept.promise;
+  };
+  const draft = createDrafts({ telegram, everyMs: EVERY_MS, refreshMs: NEVER_MS }).begin(message(), TO, slowly);
+  draft.write('One');
+  await asked.promise;
+  expect(calls).toEqual([]);
+  kept.resolve();
+  (await nth(1)).answer(SHOWN);
+  await draft.end();
 });

@@ -1,0 +1,94 @@
+import type { Mutant } from './mutant.ts';
+
+/** Where answers are slow, the sound product needs longer. */
+const SLOW_PATIENCE_S = 30;
+
+/** The safeguards against odd, slow and endless replies of the model and its endpoint. */
+export const MODEL_MUTANTS: readonly Mutant[] = [
+  {
+    name: 'a refusal is believed at once',
+    mutations: [
+      {
+        file: 'worker/ask/second-witness.ts',
+        from: 'if (hasSecond(failure, size)) return undefined;',
+        to: 'if (size) return undefined;',
+      },
+    ],
+    scenario: 'claude-lies',
+    violates: 'I8',
+  },
+  {
+    name: 'a model is gone by one 404',
+    mutations: [
+      {
+        file: 'worker/ask/second-witness.ts',
+        from: 'if (doubted.includes(refusal)) return undefined;',
+        to: 'return undefined;',
+      },
+    ],
+    scenario: 'claude-forgets-model',
+    violates: 'I8',
+  },
+  {
+    name: 'a search that was cut off goes back without its result',
+    mutations: [
+      {
+        file: 'worker/model/rules/served.ts',
+        from: 'else if (open.calls.size > 0 && !handsOver(open.turn, turn)) {',
+        to: 'else if (false) {',
+      },
+      {
+        file: 'worker/ask/answer.ts',
+        from: 'CALLS.has(content.at(-1)?.type)',
+        to: "content.at(-1)?.type === 'tool_use'",
+      },
+    ],
+    scenario: 'claude-searches',
+    violates: 'I5',
+  },
+  {
+    name: 'a citation goes back with the file that it names',
+    mutations: [
+      {
+        file: 'worker/model/rules/blocks.ts',
+        from: 'hasNeeded(citation, shape) ? trimmed(citation, shape) : undefined',
+        to: 'citation',
+      },
+    ],
+    scenario: 'claude-searches',
+    violates: 'I5',
+  },
+  {
+    name: 'what the model has said is not kept',
+    mutations: [{ file: 'worker/ask/words.ts', from: "if (said === '') return [];", to: 'if (true) return [];' }],
+    scenario: 'claude-writes-slowly',
+    patienceS: SLOW_PATIENCE_S,
+    violates: 'I1',
+  },
+  {
+    name: 'a turn ends by its length',
+    mutations: [
+      {
+        file: 'worker/turn/deadline.ts',
+        from: 'progress: () => void (isRunning && silence.refresh()),',
+        to: 'progress: () => undefined,',
+      },
+    ],
+    scenario: 'claude-writes-slowly',
+    patienceS: SLOW_PATIENCE_S,
+    violates: 'I1',
+  },
+  {
+    name: 'a summary may take for ever',
+    mutations: [
+      {
+        file: 'worker/recovery/session-compaction.ts',
+        from: 'performance.now() + ports.settings.summaryTimeMs',
+        to: 'Number.POSITIVE_INFINITY',
+      },
+    ],
+    scenario: 'claude-summarises-for-ever',
+    patienceS: SLOW_PATIENCE_S,
+    violates: 'I6',
+  },
+];

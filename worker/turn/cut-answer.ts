@@ -1,0 +1,43 @@
+import { keptWords, recordCommands, spoken, type Words } from '../ask/words.ts';
+import type { Attempt, Conclusion } from '../lane/attempt.ts';
+import { auditCommand } from '../lane/audit-trail.ts';
+import { conclude, type Decision } from '../lane/verdict.ts';
+import { healed } from '../reply/format/heal.ts';
+import { planned } from '../reply/plan.ts';
+import { inItsOwnWords } from './due-reminder.ts';
+import type { TurnPorts } from './turn.ts';
+
+const BUDGETS: ReadonlySet<string | undefined> = new Set(['over_chat_budget', 'over_total_budget']);
+
+/**
+ * What the model has said is never thrown away: where a message would end without an answer, the words so far are its
+ * answer. They say that they break off, and are recorded, so that "go on" goes on. Any other decision stays as it is.
+ */
+export async function insteadOfNothing(
+  { settings, files }: Pick<TurnPorts['ask'], 'settings' | 'files'>,
+  attempt: Attempt,
+  decided: Decision,
+  words: Words = keptWords(attempt),
+): Promise<Decision> {
+  const said = spoken(words);
+  if (said === '' || decided.kind !== 'conclude' || !isWithoutAnswer(decided.conclusion)) return decided;
+  const { texts } = attempt;
+  const { reason = 'unknown' } = decided.conclusion;
+  const noted = await files.of(attempt);
+  // The words may break off before what the reminder is about.
+  const notices = [...attempt.notices, ...inItsOwnWords(attempt, decided.conclusion)];
+  const text = `${healed(said)}\n\n${texts.brokenOff}`;
+  return conclude(
+    { outcome: 'answered', reason: `cut_${reason}`, ...planned(notices, text, { rich: settings.rich }, noted) },
+    [...recordCommands(attempt, words), auditCommand(attempt, { event: 'answer.cut', reason, chars: said.length })],
+  );
+}
+
+function isWithoutAnswer({ outcome, reason }: Conclusion): boolean {
+  return outcome === 'failed' || (outcome === 'refused' && BUDGETS.has(reason));
+}
+
+/** Whether an answer is the words so far. */
+export function isCutAnswer({ outcome, reason }: Conclusion): boolean {
+  return outcome === 'answered' && reason !== undefined;
+}
