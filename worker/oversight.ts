@@ -14,7 +14,7 @@ import { REDIS_TROUBLE_MS, watchRedis } from './alerts/redis-trouble.ts';
 import { DEAD_MAN_EVERY_MS } from './watch/dead-man.ts';
 import { startStateGauges } from './watch/gauges.ts';
 import { readinessOf } from './watch/readiness.ts';
-import { POLL_AGE_MS, PROVIDER_DOWN_MS } from './watch/rules.ts';
+import { POLL_AGE_MS, PROVIDER_DOWN_MS, TELEGRAM_DOWN_MS } from './watch/rules.ts';
 import { NEWS_EVERY_MS, startWatchdog, WATCH_EVERY_MS } from './watch/watchdog.ts';
 
 export interface OversightPorts {
@@ -35,6 +35,7 @@ export interface OversightLimits {
   watchEveryMs: number;
   pollAgeMs: number;
   providerDownMs: number;
+  telegramDownMs: number;
   redisTroubleMs: number;
   deadManEveryMs: number;
 }
@@ -87,6 +88,7 @@ function watchdogPorts(
       unansweredMs: config.UNANSWERED_ALERT_MS,
       pollAgeMs: limits?.pollAgeMs ?? POLL_AGE_MS,
       providerDownMs: limits?.providerDownMs ?? PROVIDER_DOWN_MS,
+      telegramDownMs: limits?.telegramDownMs ?? TELEGRAM_DOWN_MS,
       totalDailyTokens: config.TOTAL_DAILY_TOKENS,
       deadLettersMax: config.DEAD_LETTERS_MAX,
     },

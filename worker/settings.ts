@@ -48,6 +48,7 @@ export function settingsOf({
     turnTimeoutMs: config.TURN_TIMEOUT_MS,
     recoveryTimeoutMs: config.RECOVERY_TIMEOUT_MS,
     outagePatienceMs: config.OUTAGE_PATIENCE_MS,
+    telegramPatienceMs: config.TELEGRAM_PATIENCE_MS,
     waitingNoticeMs: limits?.waitingNoticeMs ?? WAITING_NOTICE_MS,
     summaryPatienceMs: limits?.summaryPatienceMs ?? SUMMARY_PATIENCE_MS,
     toolResultMaxChars: config.TOOL_RESULT_MAX_CHARS,

@@ -9,6 +9,7 @@ export type Cause =
   | 'failed'
   | 'fixed-parts'
   | 'undeliverable'
+  | 'telegram'
   | 'unsure'
   | 'undecodable'
   | 'torn-session'

@@ -1,7 +1,7 @@
 import type { InboundMessage } from '../../shared/flow/message.ts';
 import type { Attempt } from '../lane/attempt.ts';
 import type { Settings } from '../lane/settings.ts';
-import type { Decision } from '../lane/verdict.ts';
+import { type Decision, TELEGRAM_AWAY } from '../lane/verdict.ts';
 import { tokenizerFactor } from '../model/catalog.ts';
 import { classifyAnswer } from '../model/errors/classify.ts';
 import type { Failure } from '../model/errors/failure.ts';
@@ -73,6 +73,9 @@ export async function askModel(
       if (!finished) return { kind: 'hand back' };
       opened = finished;
     }
+    // Nobody can be told the answer: what is done so far is recorded, and the rest waits free of charge.
+    const awayMs = ports.breaker.seenAwayMs();
+    if (awayMs > 0) return { kind: 'later', delayMs: awayMs, reason: TELEGRAM_AWAY, isFree: true };
     const now = { ...about, opened, attempt };
     const called = await callModel(
       ports,

@@ -45,6 +45,8 @@ export interface Settings extends RoomSettings {
    * How long a message waits for a failing endpoint, from the first failure; after that its history may be to blame.
    */
   outagePatienceMs: number;
+  /** How long a finished answer waits for a Telegram that is away. */
+  telegramPatienceMs: number;
   /** A user whose message waits longer is notified, once. */
   waitingNoticeMs: number;
   /** How long a summary waits for an endpoint in trouble. */

@@ -83,11 +83,18 @@ export async function readStatus(source: ReportSource, limits: StatusLimits): Pr
   };
 }
 
-/** Whoever asks wants to know at once: no grace for an endpoint that fails, nor for a poller that has just started. */
+/** Whoever asks wants to know at once: no grace for an endpoint or a Telegram that fails, nor for a poller that has just started. */
 function ruleLimits(limits: StatusLimits) {
   const { UNANSWERED_ALERT_MS: unansweredMs, TOTAL_DAILY_TOKENS: totalDailyTokens } = limits;
   const deadLettersMax = limits.DEAD_LETTERS_MAX;
-  return { unansweredMs, totalDailyTokens, deadLettersMax, pollAgeMs: POLL_AGE_MS, providerDownMs: 0 };
+  return {
+    unansweredMs,
+    totalDailyTokens,
+    deadLettersMax,
+    pollAgeMs: POLL_AGE_MS,
+    providerDownMs: 0,
+    telegramDownMs: 0,
+  };
 }
 
 function partsOf(now: Snapshot, by: string | null): Pick<Status, 'receiving' | 'provider' | 'alerts'> {

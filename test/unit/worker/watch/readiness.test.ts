@@ -15,6 +15,7 @@ const SOUND: Snapshot = {
   nowMs: NOW,
   shards: [],
   poll: { firstMs: NOW - 9_000_000, lastAnswerMs: NOW - 50_000 },
+  telegram: {},
   provider: { lastAnswerMs: NOW - 1_000 },
   alerting: { sentMs: [] },
   redis: { role: 'master', usedBytes: 2 ** 21, maxBytes: 2 ** 30 },

@@ -1,0 +1,288 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { describe, expect, test } from '@jest/globals';
+import { chatKey } from '../../shared/redis/keys.ts';
+import { EN } from '../../shared/texts/en.ts';
+import { createBookStore } from '../../worker/alerts/book-store.ts';
+import { until } from '../chaos/scenario.ts';
+import { runCli } from '../fixture/cli.ts';
+import { CHAT, eachInWorld, mainCalls, shown, spawn, start, takeOver, world } from '../fixture/each-test.ts';
+import { ALERT_CHAT } from '../fixture/gateway.ts';
+import { nextOutcome, settledOutcomes, untilSettled } from '../fixture/ledger.ts';
+import { OUTAGES, type Outage } from '../stand-in/telegram/failures.ts';
+import type { TelegramCall } from '../stand-in/telegram/server.ts';
+
+const PATIENCE_MS = 40_000;
+/** With pauses that are this much shorter, longer than the thirty tries that once ended a delivery. */
+const LONG_MS = 4_000;
+
+eachInWorld({ env: { TEST_CALL_TIMEOUT_MS: '700' } });
+
+const MANY = 1_000_000;
+/** Whether nothing more comes of a call; a poll hangs as long as it likes. */
+const isOver = ({ method, endedAt }: TelegramCall) =>
+  method === 'getUpdates' || method === 'getMe' || endedAt !== undefined;
+const probes = () => world.telegram.calls.filter(({ method }) => method === 'getMe').length;
+const sends = () => world.telegram.calls.filter(({ method }) => method === 'sendMessage');
+const isAway = async () => (await world.peek.hexists(world.keys.telegram, 'awaySinceMs')) === 1;
+const outcomes = async () => (await settledOutcomes(world)).map(({ outcome }) => outcome);
+
+/** Telegram goes away while the model answers the first message of each chat. */
+async function goAwayBeforeAnswer(how: Outage, chats: readonly number[]): Promise<void> {
+  const answering = Promise.withResolvers<void>();
+  world.claude.react(({ pendingText }) => ({
+    do: 'answer',
+    text: `You said: ${pendingText}`,
+    after: answering.promise,
+  }));
+  await until('the model is asked', () => mainCalls().length === chats.length);
+  await world.telegram.goAway(how);
+  answering.resolve();
+}
+
+describe.each(OUTAGES)('Telegram away: %s', (how) => {
+  test('finished answers wait, what comes after them is not asked, nothing but probes is sent, and all of it arrives', async () => {
+    await start();
+    const chats = [CHAT, CHAT + 1, CHAT + 2];
+    for (const chat of chats) await sayTwice(chat);
+    await goAwayBeforeAnswer(how, chats);
+    await until('the breaker is open', isAway);
+    await until('nothing is on its way', () => world.telegram.calls.every(isOver));
+    const [sentBefore, probesBefore] = [sends().length, probes()];
+    await pause(LONG_MS);
+    expect(await outcomes()).toEqual([]);
+    expect(sends().length).toBe(sentBefore);
+    if (how !== 'refused') expect(probes()).toBeGreaterThan(probesBefore);
+    expect(mainCalls().length).toBe(chats.length);
+    await world.telegram.comeBack();
+    for (const { outcome, delivery } of await untilSettled(world, 2 * chats.length, PATIENCE_MS))
+      expect([outcome, delivery]).toEqual(['answered', { parts: 1, confirmed: 1, unsure: 0 }]);
+    for (const chat of chats) {
+      const texts = shown(chat);
+      const first = texts.filter((text) => text.includes('First'));
+      expect(first.length).toBe(how === 'unanswered' ? 2 : 1);
+      expect(texts.filter((text) => text.includes(EN.repeat)).length).toBe(how === 'refused' ? 0 : 1);
+      expect(texts.at(-1)).toBe('You said: Second');
+    }
+    expect(mainCalls().length).toBe(2 * chats.length);
+  }, 90_000);
+});
+
+test('two gateways have one breaker: what one of them finds holds for the other, and one of them probes', async () => {
+  await start();
+  await start();
+  await sayTwice(CHAT);
+  await goAwayBeforeAnswer('page', [CHAT]);
+  await until('the breaker is open', isAway);
+  await until('nothing is on its way', () => world.telegram.calls.every(isOver));
+  const sentBefore = sends().length;
+  await pause(LONG_MS);
+  expect([sends().length, mainCalls().length]).toEqual([sentBefore, 1]);
+  const times = world.telegram.calls.filter(({ method }) => method === 'getMe').map(({ at }) => at);
+  const late = times.slice(-6).map((at, index, all) => at - (all[index - 1] ?? 0));
+  // Two that each kept a pace of their own would come closer than the longest pause.
+  expect(Math.min(...late.slice(1))).toBeGreaterThan(40);
+  await world.telegram.comeBack();
+  await untilSettled(world, 2, PATIENCE_MS);
+  expect(await outcomes()).toEqual(['answered', 'answered']);
+}, 60_000);
+
+test('a gateway that is killed in the middle of an outage leaves the answer to the next one, which does not ask again', async () => {
+  const gateway = await spawn();
+  await sayTwice(CHAT);
+  await goAwayBeforeAnswer('refused', [CHAT]);
+  await until('the breaker is open', isAway);
+  gateway.kill('SIGKILL');
+  await gateway.ended;
+  await takeOver();
+  await pause(1_000);
+  expect([await outcomes(), mainCalls().length]).toEqual([[], 1]);
+  await world.telegram.comeBack();
+  await untilSettled(world, 2, PATIENCE_MS);
+  expect(await outcomes()).toEqual(['answered', 'answered']);
+  expect(shown()).toEqual(['You said: First', 'You said: Second']);
+  expect(mainCalls().length).toBe(2);
+}, 60_000);
+
+test('sends alone that fail are an outage too, whatever else Telegram answers: they wait, and are not given up', async () => {
+  await start();
+  await sayTwice(CHAT);
+  world.telegram.fail('sendMessage', { do: 'html502' }, MANY);
+  await until('the breaker is open', isAway, PATIENCE_MS);
+  await pause(LONG_MS);
+  expect([await outcomes(), mainCalls().length]).toEqual([[], 1]);
+  world.telegram.heal();
+  await untilSettled(world, 2, PATIENCE_MS);
+  expect(shown()).toEqual([`${EN.repeat}\n\nYou said: First`, 'You said: Second']);
+}, 90_000);
+
+test('one odd send is one witness: Telegram is asked, it answers, and others go on', async () => {
+  await start();
+  world.telegram.fail('sendMessage', { do: 'html502' }, 1, ({ chat_id }) => Number(chat_id) === CHAT);
+  world.telegram.say(CHAT, 'First');
+  world.telegram.say(CHAT + 1, 'First');
+  await untilSettled(world, 1, PATIENCE_MS);
+  expect(await isAway()).toBe(false);
+  await untilSettled(world, 2, PATIENCE_MS);
+  expect([shown(), shown(CHAT + 1)]).toEqual([[`${EN.repeat}\n\nYou said: First`], ['You said: First']]);
+});
+
+test('a wait of 900 seconds that Telegram asks for is obeyed over a crash, in both lanes of the chat, and in no other', async () => {
+  const gateway = await spawn();
+  const busy = { status: 429, description: 'Too Many Requests: retry after 900', parameters: { retry_after: 900 } };
+  world.telegram.fail('sendMessage', busy, 1, ({ chat_id }) => Number(chat_id) === CHAT);
+  await sayTwice(CHAT);
+  await until('the chat is left alone', async () => (await quietMs(CHAT)) > 890_000);
+  expect(await isAway()).toBe(false);
+  gateway.kill('SIGKILL');
+  await gateway.ended;
+  await takeOver();
+  world.telegram.say(CHAT, '/help');
+  world.telegram.say(CHAT + 1, 'First');
+  await untilSettled(world, 1, PATIENCE_MS);
+  await pause(1_500);
+  expect(shown(CHAT + 1)).toEqual(['You said: First']);
+  expect([sends().filter(({ params }) => Number(params.chat_id) === CHAT).length, mainCalls().length]).toEqual([1, 2]);
+  expect(await quietMs(CHAT)).toBeGreaterThan(880_000);
+  // The time is over.
+  await world.peek.hset(world.keys.chat(chatKey(CHAT)), 'quietUntilMs', Date.now());
+  await endDelays();
+  await untilSettled(world, 4, PATIENCE_MS);
+  expect(shown().filter((text) => text.startsWith('You said'))).toEqual(['You said: First', 'You said: Second']);
+}, 60_000);
+
+describe('an answer that could not be delivered', () => {
+  test('is a dead letter after TELEGRAM_PATIENCE_MS, the operator is told, and /retry delivers it without a model call', async () => {
+    await givenUndelivered();
+    const alerts = world.telegram.shown(ALERT_CHAT).map(({ text }) => text);
+    expect(alerts.some((text) => text.includes('has waited') && text.includes(`Chat ${CHAT}`))).toBe(true);
+    expect(alerts.join()).not.toContain('blocked');
+    world.telegram.say(CHAT, '/retry');
+    await untilSettled(world, 3, PATIENCE_MS);
+    expect(await outcomes()).toEqual(['failed', 'command', 'answered']);
+    expect(shown().at(-1)).toMatch(/You said: First$/);
+    expect([mainCalls().length, await letters()]).toEqual([1, 0]);
+  }, 60_000);
+
+  test('is delivered once by "cli dead replay", however often that is said', async () => {
+    await givenUndelivered();
+    const [[id = ''] = []] = await world.peek.xrange(world.keys.dead, '-', '+');
+    expect(await runCli(['dead', 'replay', id], world.env)).toMatchObject({ code: 0 });
+    expect(await runCli(['dead', 'replay', id], world.env)).toMatchObject({ code: 1 });
+    await untilSettled(world, 2, PATIENCE_MS);
+    await pause(300);
+    expect([await outcomes(), mainCalls().length]).toEqual([['failed', 'answered'], 1]);
+    expect(shown().filter((text) => text.includes('You said: First')).length).toBe(1);
+  }, 60_000);
+
+  test('goes on with the part that is missing', async () => {
+    await start({ TELEGRAM_PATIENCE_MS: '1500' });
+    const long = `${'a'.repeat(3_800)}\n\n${'b'.repeat(3_000)}`;
+    world.claude.react(() => ({ do: 'answer', text: long }));
+    world.telegram.fail('sendMessage', { do: 'html502' }, MANY, ({ text }) => !String(text).startsWith('a'));
+    world.telegram.say(CHAT, 'Long');
+    expect(await nextOutcome(world, CHAT, 1, PATIENCE_MS)).toMatchObject({
+      outcome: 'failed',
+      reason: 'telegram_away',
+    });
+    world.telegram.heal();
+    expect(await runCli(['dead', 'replay', '--all'], world.env)).toMatchObject({ code: 0 });
+    expect(await nextOutcome(world, CHAT, 2, PATIENCE_MS)).toMatchObject({
+      outcome: 'answered',
+      delivery: { parts: 2, confirmed: 2, unsure: 0 },
+    });
+    expect(shown().map((text) => [text[0], text.endsWith('b')])).toEqual([
+      ['a', false],
+      ['↻', true],
+    ]);
+    expect(mainCalls().length).toBe(1);
+  }, 60_000);
+
+  test('is kept where Telegram itself refuses it, too, and /forget erases it', async () => {
+    await start();
+    world.telegram.fail('sendMessage', { status: 403, description: 'Forbidden: bot was blocked by the user' }, 2);
+    await sayTwice(CHAT);
+    await untilSettled(world, 2, PATIENCE_MS);
+    expect([await outcomes(), await letters()]).toEqual([['undeliverable', 'undeliverable'], 2]);
+    world.telegram.say(CHAT, '/retry');
+    await untilSettled(world, 4, PATIENCE_MS);
+    expect([shown().at(-1), mainCalls().length, await letters()]).toEqual(['You said: Second', 2, 1]);
+    world.telegram.say(CHAT, '/forget');
+    await world.telegram.waitForText(CHAT, /erases everything/);
+    world.telegram.say(CHAT, '/forget yes');
+    await untilSettled(world, 6, PATIENCE_MS);
+    expect(await letters()).toBe(0);
+  }, 60_000);
+});
+
+test('an outage is one incident with what waits and since when, and it is resolved', async () => {
+  await start(
+    { UNANSWERED_ALERT_MS: '500' },
+    { telegramDownMs: 500, watchEveryMs: 100, pollAgeMs: 500, secondChannelAfterMs: 100 },
+  );
+  await sayTwice(CHAT);
+  await goAwayBeforeAnswer('page', [CHAT]);
+  await until('the incident is open', async () => (await openIncidents()).includes('telegram'));
+  await pause(2_000);
+  expect(await openIncidents()).toEqual(['telegram']);
+  await world.telegram.comeBack();
+  const { text } = await world.telegram.waitForText(ALERT_CHAT, /^Telegram has not answered/, PATIENCE_MS);
+  expect(text).toMatch(/1 finished answers of 1 chats wait, and 1 further messages/);
+  await world.telegram.waitForText(ALERT_CHAT, /^Resolved: Telegram answers again/, PATIENCE_MS);
+  expect(await openIncidents()).toEqual([]);
+}, 60_000);
+
+test('the audit proves that what is called answered was confirmed, and finds a line that is forged', async () => {
+  await start();
+  await sayTwice(CHAT);
+  await untilSettled(world, 2, PATIENCE_MS);
+  const proven = await runCli(['audit', '--json'], world.env);
+  expect([proven.code, JSON.parse(proven.stdout).delivery]).toEqual([
+    0,
+    { confirmed: 2, unsure: 0, unknown: 0, unconfirmed: 0, unconfirmedEntries: [] },
+  ]);
+  const [record] = await settledOutcomes(world);
+  const forge = (delivery: object | undefined) =>
+    world.peek.xadd(world.keys.outcomes, '*', 'outcome', 'answered', 'record', JSON.stringify({ ...record, delivery }));
+  await forge(undefined);
+  expect(await runCli(['audit'], world.env)).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining('no proof kept 1'),
+  });
+  await forge({ parts: 3, confirmed: 2, unsure: 0 });
+  const forged = await runCli(['audit'], world.env);
+  expect(forged).toMatchObject({ code: 1, stdout: expect.stringContaining(`UNCONFIRMED 1 (${record?.entry})`) });
+});
+
+/** An answer that was finished, and waited in vain; Telegram is back. */
+async function givenUndelivered(): Promise<void> {
+  await start({ TELEGRAM_PATIENCE_MS: '1000' });
+  world.telegram.say(CHAT, 'First');
+  await goAwayBeforeAnswer('page', [CHAT]);
+  expect(await nextOutcome(world, CHAT, 1, PATIENCE_MS)).toMatchObject({ outcome: 'failed', reason: 'telegram_away' });
+  await world.telegram.comeBack();
+  await until('Telegram is there', async () => !(await isAway()));
+  await world.telegram.waitForText(ALERT_CHAT, /has waited/, PATIENCE_MS);
+}
+
+async function sayTwice(chat: number): Promise<void> {
+  world.telegram.say(chat, 'First');
+  world.telegram.say(chat, 'Second');
+}
+
+const letters = () => world.peek.xlen(world.keys.dead);
+
+async function openIncidents(): Promise<string[]> {
+  const { book } = await createBookStore(world.peek).read();
+  return [...book].filter(([, { isOpen }]) => isOpen).map(([name]) => name);
+}
+
+async function quietMs(chat: number): Promise<number> {
+  return Number(await world.peek.hget(world.keys.chat(chatKey(chat)), 'quietUntilMs')) - Date.now();
+}
+
+/** The delays of all jobs are over. */
+async function endDelays(): Promise<void> {
+  for (const id of await world.peek.zrange(world.keys.jobsDelayed, '0', '-1'))
+    await world.peek.zadd(world.keys.jobsDelayed, 'XX', 1, id);
+  await world.peek.zadd(`${world.keys.queuePrefix}:turns:marker`, 0, '0');
+}
