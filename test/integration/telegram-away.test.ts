@@ -115,6 +115,23 @@ test('sends alone that fail are an outage too, whatever else Telegram answers: t
   expect(shown()).toEqual([`${EN.repeat}\n\nYou said: First`, 'You said: Second']);
 }, 90_000);
 
+test('a prober that was killed holds up nobody: its lease ends, and another process finds that Telegram is there', async () => {
+  const nowMs = Date.now();
+  const lease = { prober: 'killed', proberUntilMs: nowMs + 2_000 };
+  await world.peek.hset(world.keys.telegram, {
+    awaySinceMs: nowMs - 60_000,
+    untilMs: nowMs - 1,
+    why: 'gone',
+    ...lease,
+  });
+  await start();
+  world.telegram.say(CHAT, 'First');
+  await pause(1_000);
+  expect([await isAway(), mainCalls().length]).toEqual([true, 0]);
+  await untilSettled(world, 1, PATIENCE_MS);
+  expect([await isAway(), shown()]).toEqual([false, ['You said: First']]);
+});
+
 test('one odd send is one witness: Telegram is asked, it answers, and others go on', async () => {
   await start();
   world.telegram.fail('sendMessage', { do: 'html502' }, 1, ({ chat_id }) => Number(chat_id) === CHAT);
