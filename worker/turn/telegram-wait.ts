@@ -11,6 +11,8 @@ type Later = Extract<Verdict, { kind: 'later' }>;
 /** Those that wait for the same probe do not all return in the same moment. */
 const SPREAD_MS = 500;
 const THROTTLED_MS_MIN = 1_000;
+/** A shorter wait is over before another message of the chat comes to be sent. */
+const NOTED_MS_MIN = 2_000;
 
 /**
  * Why an attempt is not to begin: Telegram is away, or asked us to leave this chat alone. Whatever it would do, the user
@@ -68,7 +70,8 @@ export async function waitWithAnswer(
 /** The chat is left alone for so long, by whatever message and after whatever restart. */
 async function waitThrottled(attempt: Attempt, failure: TelegramFailure): Promise<Verdict> {
   const wait = later(failure, Math.max(failure.retryAfterMs ?? 0, THROTTLED_MS_MIN));
-  await attempt.write('', [['HSET', attempt.keys.chat(attempt.chat), QUIET_UNTIL, attempt.nowMs() + wait.delayMs]]);
+  const noted = ['HSET', attempt.keys.chat(attempt.chat), QUIET_UNTIL, attempt.nowMs() + wait.delayMs] as const;
+  if (wait.delayMs >= NOTED_MS_MIN) await attempt.write('', [noted]);
   return wait;
 }
 

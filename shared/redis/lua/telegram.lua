@@ -23,3 +23,9 @@ local function telegram_back(key, now)
     redis.call('HSET', key, 'backMs', now)
   end
 end
+
+-- Whether it is too early for a probe: another process has just made one.
+local function telegram_was_asked(key, now)
+  local known = redis.call('HMGET', key, 'awaySinceMs', 'untilMs')
+  return known[1] and tonumber(known[2]) - now > PROBE_SOON_MS
+end
