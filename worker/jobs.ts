@@ -63,7 +63,8 @@ export function startJobs(
   const commands = commandPorts(ports, shard, memory, ask.store.media);
   const progress = progressViews(ports);
   const transcriber = transcriberOf(ports.config);
-  const turn = { ask, telegram: ports.telegram, progress, lane, commands, transcriber };
+  const { breaker } = shared;
+  const turn = { ask, telegram: ports.telegram, breaker, progress, lane, commands, transcriber };
   const processor = createProcessor({ turn, queue, share, discard, ending: ending.signal });
   const limits = { ...QUEUE_LIMITS, ...ports.limits };
   const worker = openWorker(shard.queueRedis, shard.keys, telemetry, { share, limits, handover }, processor);
@@ -120,7 +121,7 @@ function askPorts(ports: WorkerPorts, shared: ProcessPorts, shard: ShardPorts, m
       shared.fixedParts(model, { ...fixedPartsOf(settings, tools.specs()), maxTokens }, failure, signal),
   };
   const store = { sessions: createSessions(redis, keys, shared.windows), media };
-  return { settings, endpoint, tools, store, files, instruments };
+  return { settings, endpoint, tools, store, files, instruments, breaker: shared.breaker };
 }
 
 /** How the chats see that a turn runs. */

@@ -15,7 +15,7 @@ import { modelsInUse } from './model/lifecycle.ts';
 import { DEAD_MAN_EVERY_MS } from './watch/dead-man.ts';
 import { startStateGauges } from './watch/gauges.ts';
 import { readinessOf } from './watch/readiness.ts';
-import { POLL_AGE_MS, PROVIDER_DOWN_MS } from './watch/rules.ts';
+import { POLL_AGE_MS, PROVIDER_DOWN_MS, TELEGRAM_DOWN_MS } from './watch/rules.ts';
 import { NEWS_EVERY_MS, startWatchdog, WATCH_EVERY_MS } from './watch/watchdog.ts';
 
 export interface OversightPorts {
@@ -36,6 +36,7 @@ export interface OversightLimits {
   watchEveryMs: number;
   pollAgeMs: number;
   providerDownMs: number;
+  telegramDownMs: number;
   redisTroubleMs: number;
   deadManEveryMs: number;
 }
@@ -88,6 +89,7 @@ function watchdogPorts(
       unansweredMs: config.UNANSWERED_ALERT_MS,
       pollAgeMs: limits?.pollAgeMs ?? POLL_AGE_MS,
       providerDownMs: limits?.providerDownMs ?? PROVIDER_DOWN_MS,
+      telegramDownMs: limits?.telegramDownMs ?? TELEGRAM_DOWN_MS,
       totalDailyTokens: config.TOTAL_DAILY_TOKENS,
       deadLettersMax: config.DEAD_LETTERS_MAX,
       models: modelsInUse(config),

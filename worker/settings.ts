@@ -53,6 +53,7 @@ export function settingsOf({
     turnMaxMs: config.TURN_MAX_MS,
     recoveryTimeoutMs: config.RECOVERY_TIMEOUT_MS,
     outagePatienceMs: config.OUTAGE_PATIENCE_MS,
+    telegramPatienceMs: config.TELEGRAM_PATIENCE_MS,
     waitingNoticeMs: limits?.waitingNoticeMs ?? WAITING_NOTICE_MS,
     doubtWaitMs: limits?.doubtWaitMs ?? DOUBT_WAIT_MS,
     summaryPatienceMs: limits?.summaryPatienceMs ?? SUMMARY_TIME_MS,

@@ -7,7 +7,10 @@ import type { RedisAddress } from '../shared/base/redis-address.ts';
 import { untilAway } from '../shared/redis/away.ts';
 import { connectRedis, type RedisClient } from '../shared/redis/connection.ts';
 import { keysOf } from '../shared/redis/keys.ts';
+import { type BreakerView, startTelegramBreaker } from '../shared/telegram/breaker.ts';
+import type { BreakerLimits } from '../shared/telegram/breaker-state.ts';
 import type { Telegram } from '../shared/telegram/client.ts';
+import { holdBack } from '../shared/telegram/held-back.ts';
 import { paceTelegram } from '../shared/telegram/pacing.ts';
 import type { BlobLimits } from './blob/keeper.ts';
 import type { QueueLimits } from './lane/queue.ts';
@@ -46,6 +49,7 @@ export interface WorkerPorts {
       toolServerDownMs: number;
       modelLivesEveryMs: number;
     } & BlobLimits &
+      BreakerLimits &
       OversightLimits &
       StormLimits
   >;
@@ -57,6 +61,8 @@ export interface ProcessPorts {
   fixedParts: FixedPartsCheck;
   boundModels: Set<string>;
   storm: StormGuard;
+  /** Whether Telegram answers. */
+  breaker: BreakerView;
   /** What is decoded of the sessions of all shards. */
   windows: WindowCache;
 }
@@ -74,12 +80,22 @@ export async function startWorker(given: WorkerPorts): Promise<Service & { readi
   const services: Service[] = [given.tools];
   const redis = connectRedis(given.redisAddress, 'patient');
   services.push(connections([redis]));
-  const ports = given.config.TELEGRAM_PACING ? paced(given, redis, services) : given;
+  const breaker = startTelegramBreaker({
+    telegram: given.telegram,
+    redis: connectRedis(given.redisAddress, 'impatient'),
+    keys: keysOf(0),
+    log,
+    limits: given.limits,
+  });
+  services.push(breaker);
+  const held = { ...given, telegram: holdBack(given.telegram, breaker) };
+  const ports = given.config.TELEGRAM_PACING ? paced(held, redis, services) : held;
   const shared: ProcessPorts = {
     slots: createSlots(ports.config.WORKER_CONCURRENCY),
     fixedParts: createFixedPartsCheck(),
     boundModels: new Set(),
     storm: createStormGuard(redis, { ...STORM_LIMITS, ...ports.limits }),
+    breaker,
     windows: new WindowCache(),
   };
   const shards = await Promise.all(

@@ -105,6 +105,7 @@ const environment = z.object({
   TURN_MAX_MS: milliseconds.default(1_800_000),
   RECOVERY_TIMEOUT_MS: milliseconds.default(600_000),
   OUTAGE_PATIENCE_MS: milliseconds.default(900_000),
+  TELEGRAM_PATIENCE_MS: milliseconds.default(86_400_000),
   MAX_ATTEMPTS: positive.default(5),
   COMMENT_WAIT_MS: shortWait.default(250),
   LANE_MAX_MESSAGES: positive.default(50),

@@ -114,6 +114,8 @@ export const METRIC = {
   pollAge: 'spillway.poll.age',
   /** Gauge, s: for how long no model call has gone through, 0 while they do. Of the installation. */
   providerFailing: 'spillway.provider.failing.age',
+  /** Gauge, s: for how long Telegram has not answered, so that nothing is sent; 0 while it does. Of the installation. */
+  telegramAway: 'spillway.telegram.away.age',
   /** Gauge: share of Redis' memory limit in use, from 0 to 1; 0 without a limit. Of the installation. */
   redisMemoryShare: 'spillway.redis.memory.share',
   /** Gauge, By: memory that Redis uses. Of the installation. */
@@ -158,6 +160,7 @@ export const SHAPES: MetricShapes = {
     [METRIC.unansweredAge]: 's',
     [METRIC.pollAge]: 's',
     [METRIC.providerFailing]: 's',
+    [METRIC.telegramAway]: 's',
     [METRIC.redisMemory]: 'By',
     [METRIC.turnAge]: 's',
     [METRIC.loopDelay]: 's',

@@ -10,6 +10,7 @@ export type Cause =
   | 'failed'
   | 'fixed-parts'
   | 'undeliverable'
+  | 'telegram'
   | 'unsure'
   | 'undecodable'
   | 'torn-session'

@@ -27,6 +27,8 @@ export interface Keys {
   readonly jobsDelayed: string;
   /** Hash: what the poller last got from Telegram. Used in shard 0 only. */
   readonly poll: string;
+  /** Hash: what the installation knows of whether Telegram answers. Used in shard 0 only. */
+  readonly telegram: string;
   /** Hash: the book of incidents. Used in shard 0 only. */
   readonly incidents: string;
   /** Stream of notifications to the operator, and the hash with their delivery state and lock. Used in shard 0 only. */
@@ -176,6 +178,7 @@ export function keysOf(shard: number): Keys {
     jobsActive: `${tag}:${TURNS_QUEUE}:active`,
     jobsDelayed: `${tag}:${TURNS_QUEUE}:delayed`,
     poll: `${tag}:poll`,
+    telegram: `${tag}:telegram`,
     incidents: `${tag}:incidents`,
     notices: `${tag}:notices`,
     alerting: `${tag}:alerting`,

@@ -35,7 +35,8 @@ export interface WebhookInfo {
  */
 export interface Telegram extends Messages {
   readonly botId: number;
-  getMe(): Promise<TelegramResult<BotProfile>>;
+  /** Who the bot is. Waits `timeoutMs` at most, by default as long as any call. */
+  getMe(timeoutMs?: number): Promise<TelegramResult<BotProfile>>;
   /**
    * Long-polls, or fetches pending updates without a wait (`at once`). The call confirms every update below `offset`,
    * which then never comes again.
@@ -81,17 +82,22 @@ export function createTelegram(options: {
   token: string;
   apiRoot: string;
   downloadTimeoutMs?: number;
+  /** How long a call waits for its answer, by default half a minute. */
+  callTimeoutMs?: number;
   observe?: ObserveCall;
 }): Telegram {
   const { observe = UNOBSERVED } = options;
   const Agent = options.apiRoot.startsWith('https:') ? HttpsAgent : HttpAgent;
   const agent = new Agent({ keepAlive: true });
   const client = new TelegrafClient(options.token, { apiRoot: options.apiRoot, agent });
-  const call = (method: string, payload: object, timeoutMs: number, signal?: AbortSignal) =>
-    observe(method, () => callApi(client, method, payload, timeoutMs, signal));
+  const longestMs = options.callTimeoutMs ?? Number.POSITIVE_INFINITY;
+  const call = (method: string, payload: object, timeoutMs: number, signal?: AbortSignal) => {
+    const waitMs = method === 'getUpdates' ? timeoutMs : Math.min(timeoutMs, longestMs);
+    return observe(method, () => callApi(client, method, payload, waitMs, signal));
+  };
   return {
     botId: Number(options.token.split(':')[0]),
-    getMe: () => call('getMe', {}, CALL_TIMEOUT_MS) as Promise<TelegramResult<BotProfile>>,
+    getMe: (timeoutMs = CALL_TIMEOUT_MS) => call('getMe', {}, timeoutMs) as Promise<TelegramResult<BotProfile>>,
     getUpdates(offset, signal, when) {
       const timeout = when === 'at once' ? 0 : POLL_SECONDS;
       const payload = { ...(offset !== undefined && { offset }), timeout, ...UPDATES_WANTED };

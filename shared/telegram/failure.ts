@@ -24,8 +24,10 @@ export interface TelegramFailure {
     | 'webhook_set'
     /** The connection could not be opened: certainly nothing was sent. */
     | 'unreached'
-    /** The request may or may not have been carried out. */
+    /** The request may or may not have been carried out: silence, a broken connection, or words that are not Telegram's. */
     | 'unknown'
+    /** Not called, because Telegram is away: certainly nothing was sent; ask again after `retryAfterMs`. */
+    | 'away'
     /** Our own signal ended it. */
     | 'aborted';
   /** Telegram's words with credentials removed: for logs and operators, never for a chat. */
@@ -41,6 +43,11 @@ export const DESCRIPTION_CHARS = 300;
 const NOT_SENT = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'ENETUNREACH', 'EHOSTUNREACH']);
 const GONE = /chat not found|bot was (?:blocked|kicked)|user is deactivated|bot is not a member|PEER_ID_INVALID/i;
 const WEBHOOK_SET = /while webhook is active/i;
+
+/** Whether a call ended without Telegram's own word. */
+export function isWordless({ kind }: TelegramFailure): boolean {
+  return kind === 'unknown' || kind === 'unreached';
+}
 
 /** A failure as a result. */
 export function failed(kind: TelegramFailure['kind'], description: string): TelegramResult<never> {

@@ -165,7 +165,10 @@ function isTopicGone(sent: TelegramResult<unknown>, { topicId }: Destination): b
 }
 
 function sentMessage(sent: TelegramResult<unknown>): TelegramResult<{ messageId: number }> {
-  return sent.ok ? { ok: true, value: { messageId: (sent.value as { message_id: number }).message_id } } : sent;
+  if (!sent.ok) return sent;
+  const { message_id: messageId } = (sent.value ?? {}) as { message_id?: unknown };
+  if (typeof messageId !== 'number') return failed('unknown', 'an answer to a send that names no message');
+  return { ok: true, value: { messageId } };
 }
 
 function sendParameters({ isSilent, replyTo, entities = [], buttons = [] }: SendOptions) {

@@ -26,7 +26,7 @@ export function guardToken(telegram: Telegram, now: () => number = Date.now): Te
   };
   return {
     botId: telegram.botId,
-    getMe: () => guarded(() => telegram.getMe()),
+    getMe: (timeoutMs) => guarded(() => telegram.getMe(timeoutMs)),
     getUpdates: (offset, signal, when) => guarded(() => telegram.getUpdates(offset, signal, when)),
     setWebhook: (url, secret, signal) => guarded(() => telegram.setWebhook(url, secret, signal)),
     deleteWebhook: (signal) => guarded(() => telegram.deleteWebhook(signal)),

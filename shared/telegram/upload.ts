@@ -1,4 +1,4 @@
-import { failureOf, type TelegramResult } from './failure.ts';
+import { failed, failureOf, type TelegramResult } from './failure.ts';
 
 /** A file in a form, under the name of its field. */
 export interface FormFile {
@@ -37,14 +37,16 @@ export function brokenBy(error: unknown): { code: string; message: string } {
   return { code: typeof cause?.code === 'string' ? cause.code : 'none', message: words };
 }
 
-/** A proxy may answer in other words than the API's: then the status is all that is known. */
+/** What a proxy answers in other words than the API's is not Telegram's word, whatever its status. */
 function answered(status: number, text: string): TelegramResult<unknown> {
   const body = parsed(text);
   if (body?.ok === true) return { ok: true, value: body.result };
-  return { ok: false, failure: failureOf({ code: body?.error_code ?? status, ...body }, undefined) };
+  if (typeof body?.error_code === 'number')
+    return { ok: false, failure: failureOf({ ...body, code: body.error_code }, undefined) };
+  return failed('unknown', `an answer with status ${status} that is not Telegram's`);
 }
 
-function parsed(text: string): { ok?: unknown; result?: unknown; error_code?: number } | undefined {
+function parsed(text: string): { ok?: unknown; result?: unknown; error_code?: unknown } | undefined {
   try {
     const body: unknown = JSON.parse(text);
     return typeof body === 'object' && body !== null ? body : undefined;

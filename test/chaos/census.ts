@@ -90,6 +90,7 @@ function rulesOf(keys: Keys, botId: number): Rule[] {
     ['how alerting goes', 'single', true, keys.alerting],
     ['how the model fares', 'single', true, keys.provider],
     ['how long the models live', 'single', true, keys.models],
+    ['how Telegram fares', 'single', true, keys.telegram],
     ['workers', 'single', true, keys.workers],
     ['trial of a write', 'single', false, keys.checked],
     ['chats that overflowed', 'kept', false, keys.overflows],

@@ -9,6 +9,8 @@ export interface Endings {
   wrong: readonly { asked: Asked; why: string }[];
   /** Messages that have no whole answer, but for those that their user cancelled or that Redis was made to forget. */
   unanswered: readonly Told[];
+  /** Messages that the ledger calls answered although a part of the answer was never seen. */
+  unseen: readonly { asked: Asked; why: string }[];
 }
 
 const CANCELLING: readonly AskKind[] = ['new', 'stop'];
@@ -26,7 +28,14 @@ export function readEndings(evidence: Evidence, chats: readonly (readonly Told[]
       const why = wrongWith(evidence, told, entry, ends, cancelled.has(told));
       return why === undefined ? [] : [{ asked: told.asked, why }];
     });
-  return { wrong, unanswered: kept.filter((told) => !isAnswered(told) && !cancelled.has(told)) };
+  const unseen = kept.flatMap((told) => {
+    const ends = lines.get(evidence.entryOf.get(told.asked.updateId) ?? '') ?? [];
+    const isProven = ends.some(({ outcome, delivery }) => outcome === 'answered' && (delivery?.unsure ?? 0) === 0);
+    return isProven && !isAnswered(told)
+      ? [{ asked: told.asked, why: `answered, but shown: ${shownParts(told)}` }]
+      : [];
+  });
+  return { wrong, unanswered: kept.filter((told) => !isAnswered(told) && !cancelled.has(told)), unseen };
 }
 
 /** What a chat cancelled: the ledger says so, and the reply to a later command of the chat tells it. */

@@ -16,12 +16,19 @@ export interface LedgerLine {
   outcome: string;
   reason?: string;
   traceId: string;
+  delivery?: { parts: number; confirmed: number; unsure: number };
 }
 
 /** What a cut of Redis's file took away: updates whose acceptance is gone, and updates whose outcome is. */
 export interface Cut {
   accepts: ReadonlySet<number>;
   outcomes: ReadonlySet<number>;
+}
+
+/** A time in which nothing was to be sent. */
+export interface Quiet {
+  fromMs: number;
+  toMs: number;
 }
 
 /** All that a run is judged by. The stand-ins' ledgers come first; Redis only says which entry an update became. */
@@ -41,6 +48,8 @@ export interface Evidence {
   cut: Cut;
   /** What had to come back in time after a fault. */
   waits: readonly Wait[];
+  /** Times in which the gateways knew that Telegram was away. */
+  quiet: readonly Quiet[];
   /** How long it took from the end of the last fault until all was settled; undefined when it was not in time. */
   drainMs: number | undefined;
 }
@@ -103,7 +112,7 @@ export async function collect(
   world: ChaosWorld,
   traffic: Traffic,
   faults: FaultLog,
-  outcome: { cut: Cut; waits: readonly Wait[]; drainMs: number | undefined },
+  outcome: { cut: Cut; waits: readonly Wait[]; quiet: readonly Quiet[]; drainMs: number | undefined },
 ): Promise<Evidence> {
   const chats = [...new Set(traffic.asked.map(({ chatId }) => chatId))].filter((chat) => chat >= FIRST_CHAT);
   const [ledger, entryOf, left] = await Promise.all([

@@ -34,7 +34,13 @@ test.each<[string, string[], Partial<Evidence>]>([
   ['an update is confirmed but was never accepted', ['I1'], { entryOf: new Map([[501, '1-0']]) }],
   ['a message has no outcome', ['I1'], { ledger: [line(1)] }],
   ['a message has two outcomes', ['I1'], { ledger: [line(1), line(2), line(2)] }],
-  ['an answer is in the ledger but in no chat', ['I1'], chatShows(answer(1))],
+  ['an answer is in the ledger but in no chat', ['I1', 'I13'], chatShows(answer(1))],
+  [
+    'an answer that an alert names was not seen either',
+    ['I1', 'I8', 'I13'],
+    { ...chatShows(answer(1)), alerts: ['entry 2-0'] },
+  ],
+  ['the model is asked while Telegram is away', ['I14'], { quiet: [{ fromMs: 0, toMs: 10_000 }] }],
   ['nobody is notified of a failed message', ['I1'], { ...chatShows(answer(1)), ledger: [line(1), line(2, 'failed')] }],
   ['an answer is shown twice', ['I2'], chatShows(answer(1), answer(1, 3), answer(2, 4))],
   ['a chat shows an answer to a message it never sent', ['I2'], chatShows(answer(1), answer(2), answer(7))],
@@ -233,7 +239,7 @@ test('the words so far of a message that was stopped are no answer, in however m
     ...chatShows(part(1), part(2), part(3, `\n\n${EN.stoppedHere}`), shown(4, EN.stopped)),
   };
   expect(violated(stopped)).toEqual([]);
-  expect(violated({ ...stopped, ledger: [line(1), line(2, 'command')] })).toEqual(['I1']);
+  expect(violated({ ...stopped, ledger: [line(1), line(2, 'command')] })).toEqual(['I1', 'I13']);
   expect(violated({ ...stopped, ...chatShows(part(1), part(2), part(3), shown(4, EN.stopped)) })).toEqual(['I1']);
   const cutEarlier = chatShows(part(1), part(2), shown(3, `rest\n\n${EN.stoppedHere}`), shown(4, EN.stopped));
   expect(violated({ ...stopped, ...cutEarlier })).toEqual([]);
@@ -254,8 +260,10 @@ test('an answer with a part that may be missing needs an alert and counts as una
   const half = shown(1, '<#000001 1/2> Here.');
   const evidence = { ...sound(), ...chatShows(half, answer(2)) };
   const rules = { ...USUAL_RULES, unansweredMax: 1, alertsMax: 1 };
-  const unsure = { ...evidence, alerts: ['A part of a reply may be missing. Chat 1001, entry 1-0'] };
+  const delivery = { parts: 2, confirmed: 1, unsure: 1 };
+  const ledger = [{ ...line(1), delivery }, line(2)];
+  const unsure = { ...evidence, ledger, alerts: ['A part of a reply may be missing. Chat 1001, entry 1-0'] };
   expect(judge(unsure, rules).violations).toEqual([]);
   expect(judge(unsure, { ...rules, unansweredMax: 0 }).violations).toMatchObject([{ invariant: 'I1' }]);
-  expect(judge(evidence, rules).violations).toMatchObject([{ invariant: 'I1' }]);
+  expect(judge(evidence, rules).violations).toMatchObject([{ invariant: 'I1' }, { invariant: 'I13' }]);
 });

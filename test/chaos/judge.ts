@@ -7,12 +7,27 @@ import { type Endings, readEndings } from './ending.ts';
 import type { Evidence } from './evidence.ts';
 import type { Excuse } from './fault.ts';
 import { lateIn } from './hearing.ts';
+import { loudIn } from './quiet.ts';
 import { misremembered } from './remembering.ts';
 import { actsAtOnce, readChat, type Telling } from './telling.ts';
 import { type Asked, marksIn } from './traffic.ts';
 
 /** The invariants of the design that a run is judged by. */
-export type Invariant = 'I1' | 'I2' | 'I3' | 'I4' | 'I5' | 'I6' | 'I7' | 'I8' | 'I9' | 'I10' | 'I11' | 'I12';
+export type Invariant =
+  | 'I1'
+  | 'I2'
+  | 'I3'
+  | 'I4'
+  | 'I5'
+  | 'I6'
+  | 'I7'
+  | 'I8'
+  | 'I9'
+  | 'I10'
+  | 'I11'
+  | 'I12'
+  | 'I13'
+  | 'I14';
 
 /** An invariant that does not hold, with what was seen. */
 export interface Violation {
@@ -96,6 +111,8 @@ export function judge(evidence: Evidence, rules: Rules): Judgement {
       ...judgeUnanswered(endings, asking, rules),
       ...judgeAlerts(evidence, rules),
       ...judgeTraces(evidence),
+      ...judgeSeen(endings),
+      ...loudIn(evidence).map((seen) => ({ invariant: 'I14' as const, seen })),
       ...lateIn(evidence.waits).map((seen) => ({ invariant: 'I12' as const, seen })),
     ],
     lost: outcomes.filter(({ invariant }) => invariant === 'I1').length,
@@ -263,6 +280,11 @@ function judgeAlerts({ alerts, cut }: Evidence, { alertsMin, alertsMax, alertLik
   const told = (other.length > 0 ? other : alerts).map((text) => text.slice(0, 160)).join(' | ');
   const seen = `${alerts.length} alerts (${other.length} of another kind), not ${alertsMin} to ${alertsMax}: ${told}`;
   return [{ invariant: 'I8', seen }];
+}
+
+/** I13: what the ledger calls answered was seen, every part of it; what it calls unsure says so itself. */
+function judgeSeen({ unseen }: Endings): Violation[] {
+  return unseen.map(({ asked, why }) => ({ invariant: 'I13', ...about(asked), seen: why }));
 }
 
 /** I9: every outcome has a trace. */

@@ -201,6 +201,46 @@ export const MUTANTS: readonly Mutant[] = [
     violates: 'I12',
   },
   {
+    name: 'the model is asked although Telegram is away',
+    mutations: [
+      {
+        file: 'worker/turn/telegram-wait.ts',
+        from: 'if (retryAfterMs === 0) return undefined;',
+        to: 'if (retryAfterMs === 0 || !attempt.conclusion) return undefined;',
+      },
+      { file: 'worker/ask/conversation.ts', from: 'if (awayMs > 0) return', to: 'if (awayMs < 0) return' },
+    ],
+    scenario: 'telegram-away-page',
+    violates: 'I14',
+  },
+  {
+    name: 'a send without the word of Telegram counts as sent',
+    mutations: [
+      {
+        file: 'worker/reply/outbox.ts',
+        from: 'if (!sent.ok) return notDelivered(sent.failure);',
+        to: "if (!sent.ok && sent.failure.kind !== 'unknown') return notDelivered(sent.failure);",
+      },
+    ],
+    scenario: 'telegram-away-page',
+    violates: 'I13',
+  },
+  {
+    name: 'an answer is tried thirty times',
+    mutations: [
+      { file: 'worker/turn/telegram-wait.ts', from: '+ (isTry ? 1 : 0);', to: '+ 1;' },
+      { file: 'worker/turn/telegram-wait.ts', from: 'if (leftMs <= 0)', to: 'if (leftMs <= 0 || tries >= 30)' },
+    ],
+    scenario: 'telegram-away-refused',
+    violates: 'I1',
+  },
+  {
+    name: 'a dead letter keeps no answer',
+    mutations: [{ file: 'worker/lane/settle.lua', from: "letter[5], letter[6] = 'answer', reply_of(turn)", to: '' }],
+    scenario: 'telegram-away-too-long',
+    violates: 'I4',
+  },
+  {
     name: 'an outcome names no trace',
     mutations: [
       { file: 'worker/turn/settlement.ts', from: 'traceId: traceIdOf(traceparent),\n', to: "traceId: '',\n" },

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { FoundRedisServer } from '../../shared/private-redis/install.ts';
 import { seededRandom } from '../fixture/random.ts';
 import type { ClaudeOptions } from '../stand-in/claude/server.ts';
-import { type Cut, collect, workLeft } from './evidence.ts';
+import { type Cut, collect, type Quiet, workLeft } from './evidence.ts';
 import { createFaultLog, type FaultLog } from './fault.ts';
 import type { Wait } from './hearing.ts';
 import { type Judgement, judge, type Rules, USUAL_RULES, type Violation } from './judge.ts';
@@ -20,6 +20,8 @@ export interface Stage {
   cut: Cut;
   /** What had to come back in time; a scenario adds to it. */
   waits: Wait[];
+  /** Times in which nothing may be sent; a scenario adds to it. */
+  quiet: Quiet[];
   /** How long anything may take to be healed. */
   patienceMs: number;
 }
@@ -108,11 +110,25 @@ export async function runScenario(
   });
   try {
     const traffic = createTraffic(world.telegram, scenario.traffic, random);
-    const stage: Stage = { world, traffic, faults: createFaultLog(), random, cut: NO_CUT, waits: [], patienceMs };
+    const stage: Stage = {
+      world,
+      traffic,
+      faults: createFaultLog(),
+      random,
+      cut: NO_CUT,
+      waits: [],
+      quiet: [],
+      patienceMs,
+    };
     await scenario.play(stage);
     const drainMs = await drained(stage);
     await scenario.after?.(stage);
-    const evidence = await collect(world, traffic, stage.faults, { cut: stage.cut, waits: stage.waits, drainMs });
+    const evidence = await collect(world, traffic, stage.faults, {
+      cut: stage.cut,
+      waits: stage.waits,
+      quiet: stage.quiet,
+      drainMs,
+    });
     return {
       ...judge(evidence, { ...USUAL_RULES, ...scenario.rules }),
       name: scenario.name,

@@ -93,6 +93,7 @@ export function sound(): Evidence {
     faults: [],
     cut: { accepts: new Set(), outcomes: new Set() },
     waits: [],
+    quiet: [],
     drainMs: 10,
   };
 }

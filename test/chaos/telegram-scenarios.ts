@@ -1,8 +1,11 @@
 /** What can happen to Telegram. */
 import { setTimeout as pause } from 'node:timers/promises';
+import { bindReplay } from '../../worker/lane/dead-letters.ts';
 import { randomInt } from '../fixture/random.ts';
-import type { Failure } from '../stand-in/telegram/failures.ts';
+import type { Reaction } from '../stand-in/claude/reaction.ts';
+import { type Failure, OUTAGES, type Outage } from '../stand-in/telegram/failures.ts';
 import { type Scenario, type Stage, until, untilShare } from './scenario.ts';
+import { answers } from './traffic.ts';
 
 const PACE_MS = 15;
 const BROWNOUT_MS = 3_000;
@@ -46,7 +49,7 @@ const sending: Scenario = {
   name: 'telegram-brownout',
   about: 'for 3 seconds half of the sends and edits fail: 429, a 502 page, a lost reply, slowness',
   traffic: { messages: 120, chats: 20, kinds: 'mixed' },
-  // A part whose sending fails twice without a known result is given up, and told to the operator.
+  // A part whose repeat fails without a known result, while others are confirmed, is told to the operator.
   rules: { unansweredMax: UNSURE_MAX, alertsMax: UNSURE_MAX, alertLike: /^A part of a reply may be missing/ },
   isInCut: true,
   play: (stage) =>
@@ -162,8 +165,92 @@ const backlog: Scenario = {
   },
 };
 
+/** Fifteen minutes, as the pauses of the gateways here are a fiftieth of what they are elsewhere. */
+const AWAY_MS = 18_000;
+/** A send that nobody answers is known to be lost after 30 seconds, here as everywhere. */
+const AWAY_SILENT_MS = 45_000;
+const ANSWER_MS = 150;
+const AWAY_ALERT = /^Telegram has not answered|^Resolved: Telegram answers again|^A finished reply has waited/;
+
+const awayFor: Record<Outage, number> = {
+  page: AWAY_MS,
+  'server error': AWAY_MS,
+  refused: AWAY_MS,
+  silent: AWAY_SILENT_MS,
+  unanswered: AWAY_SILENT_MS,
+};
+
+const OUTAGE_WORDS: Record<Outage, string> = {
+  page: 'a proxy answers every call with its own page',
+  'server error': 'every call ends in a 500 of its own',
+  refused: 'nobody listens, and a gateway is killed meanwhile',
+  silent: 'no call is answered or carried out',
+  unanswered: 'every call is carried out, and none is answered',
+};
+
+/** Telegram is away while messages of all chats wait, some with their answer. */
+async function goAway(stage: Stage, how: Outage, lastMs: number, meanwhile: () => Promise<void>): Promise<void> {
+  const { world, traffic, faults, quiet } = stage;
+  world.claude.react((call) => ({ ...(answers(call) ?? { do: 'answer' as const }), afterMs: ANSWER_MS }) as Reaction);
+  await traffic.pour();
+  await until('the first answers', () => world.claude.calls.length >= traffic.planned / 3);
+  await faults.during(`Telegram away: ${how}`, ['send'], async () => {
+    const untilMs = Date.now() + lastMs;
+    await world.telegram.goAway(how);
+    await until('the breaker is open', () => isAway(world), lastMs);
+    // What had begun by then may end.
+    const fromMs = Date.now() + SETTLE_MS;
+    await meanwhile();
+    await pause(Math.max(0, untilMs - Date.now()));
+    if (await isAway(world)) quiet.push({ fromMs, toMs: Date.now() });
+    await world.telegram.comeBack();
+  });
+}
+
+const SETTLE_MS = 1_500;
+const isAway = async ({ peek, keys }: Stage['world']) => (await peek.hexists(keys.telegram, 'awaySinceMs')) === 1;
+
+const away = (how: Outage): Scenario => ({
+  name: `telegram-away-${how.replace(' ', '-')}`,
+  about: `for 15 minutes, shortened to ${awayFor[how] / 1_000} seconds, ${OUTAGE_WORDS[how]}`,
+  traffic: { messages: 60, chats: 24 },
+  // Some chats are answered, and others have not been asked about, when it begins.
+  env: { WORKER_CONCURRENCY: '2' },
+  rules: { alertsMax: 4, alertLike: AWAY_ALERT },
+  isInCut: how === 'page',
+  async play(stage) {
+    const { fleet } = stage.world;
+    const doomed = await fleet.start();
+    await goAway(stage, how, awayFor[how], async () => {
+      if (how !== 'refused') return;
+      await fleet.kill(doomed);
+      await fleet.start();
+    });
+  },
+});
+
+const tooLong: Scenario = {
+  name: 'telegram-away-too-long',
+  about: 'Telegram is away for longer than TELEGRAM_PATIENCE_MS; then the operator puts every dead letter back',
+  // One message a chat: what is put back stands behind what came later.
+  traffic: { messages: 8, chats: 2_000 },
+  env: { TELEGRAM_PATIENCE_MS: '2000' },
+  rules: { callsMax: 1, alertsMin: 1, alertsMax: 24, alertLike: AWAY_ALERT },
+  async play(stage) {
+    const { world } = stage;
+    await world.fleet.start();
+    await goAway(stage, 'page', AWAY_MS / 3, async () => {});
+    await until('Telegram is there', async () => !(await isAway(world)));
+    await until('answers are dead letters', async () => (await world.peek.xlen(world.keys.dead)) > 0);
+    const replay = bindReplay(world.peek);
+    for (const [id] of await world.peek.xrange(world.keys.dead, '-', '+')) await replay(world.keys, id);
+  },
+};
+
 /** Everything about Telegram. */
 export const TELEGRAM_SCENARIOS: readonly Scenario[] = [
+  ...OUTAGES.map(away),
+  tooLong,
   sending,
   receiving,
   hanging,

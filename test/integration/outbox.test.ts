@@ -34,7 +34,7 @@ async function placeholder(): Promise<{ messageId: number }> {
 
 /** A message whose conclusion is stored, and whose delivery a gateway left with these marks to the next one. */
 async function leftOver(conclusion: Conclusion, marks: Record<string, string | number>): Promise<string> {
-  world.claude.react(() => ({ do: 'hang' }));
+  world.claude.react(({ pendingText }) => (pendingText === 'Hello' ? { do: 'hang' } : undefined));
   world.telegram.say(CHAT, 'Hello');
   await world.claude.waitForCall(({ kind }) => kind === 'main');
   await stopGateways();
@@ -43,6 +43,9 @@ async function leftOver(conclusion: Conclusion, marks: Record<string, string | n
   await start();
   return entry;
 }
+
+/** The marks of a first part that was sent, repeated by two lines, and repeated as it is: nobody knows what came of any. */
+const ALL_REPEATED = { 'part:0': 'sending', 'part:placeholder': 'resent', 'part:text': 'sending' };
 
 const longAnswer = () => `${'a'.repeat(3_800)}\n\n${'b'.repeat(3_000)}`;
 
@@ -88,18 +91,32 @@ test('a send that is surely refused is no repeat: the next one says nothing', as
   expect(shown()).toEqual(['You said: Hello']);
 });
 
-test('when two repeating lines are lost as well, the text is sent once more as it is', async () => {
+test('when repeating lines are lost as well, and nothing else was confirmed, the line is sent until it is', async () => {
   world.telegram.fail('sendMessage', { do: 'loseReply' }, 3);
   world.telegram.say(CHAT, 'Hello');
   expect(await nextOutcome(world, CHAT, 1, PATIENCE_MS)).toMatchObject({ outcome: 'answered' });
   expect(shown()).toEqual(['You said: Hello', EN.repeat, EN.repeat, REPEATED]);
 });
 
-test('when the repeated text is lost as well, the operator gets one alert that the answer may be missing', async () => {
+test('a repeated text that is lost while nothing is confirmed is not counted as sent: it comes', async () => {
   world.telegram.fail('sendMessage', { do: 'cut' }, 1, ({ chat_id }) => Number(chat_id) === CHAT);
-  const marks = { 'part:0': 'sending', 'part:placeholder': 'resent', 'part:text': 'sending' };
-  const entry = await leftOver({ outcome: 'answered', parts: ['Hello'] }, marks);
-  expect(await nextOutcome(world, CHAT, 1, PATIENCE_MS)).toMatchObject({ outcome: 'answered' });
+  await leftOver({ outcome: 'answered', parts: ['Hello'] }, { ...ALL_REPEATED, 'tried:text': Date.now() + 60_000 });
+  expect(await nextOutcome(world, CHAT, 1, PATIENCE_MS)).toMatchObject({
+    outcome: 'answered',
+    delivery: { parts: 1, confirmed: 1, unsure: 0 },
+  });
+  expect(shown()).toEqual([`${EN.repeat}\n\nHello`]);
+});
+
+test('a repeated text that is lost while other messages are confirmed: unsure, and the operator gets one alert', async () => {
+  world.telegram.fail('sendMessage', { do: 'cut' }, 1_000, ({ chat_id }) => Number(chat_id) === CHAT);
+  const entry = await leftOver({ outcome: 'answered', parts: ['Hello'] }, ALL_REPEATED);
+  await world.telegram.waitForCall(({ method, params }) => method === 'sendMessage' && Number(params.chat_id) === CHAT);
+  world.telegram.say(1, 'Somebody else');
+  expect(await nextOutcome(world, CHAT, 1, PATIENCE_MS)).toMatchObject({
+    outcome: 'answered',
+    delivery: { parts: 1, confirmed: 0, unsure: 1 },
+  });
   const { text } = await world.telegram.waitForText(ALERT_CHAT, /^A part of a reply may be missing/);
   expect(text).toContain(`Chat ${CHAT}, entry ${entry}`);
   expect(shown()).toEqual([]);

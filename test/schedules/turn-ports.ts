@@ -23,6 +23,7 @@ import { withExclusions } from '../../worker/tools/exclusion.ts';
 import { createChatMemory } from '../../worker/tools/recall/chat-index.ts';
 import { NO_TOOLS } from '../../worker/tools/toolbox.ts';
 import type { ProcessorPorts } from '../../worker/turn/processor.ts';
+import { ALWAYS_THERE } from '../fixture/breaker.ts';
 
 /** Nothing shows before an answer in a schedule. */
 const NEVER_MS = 1_000_000_000;
@@ -76,8 +77,10 @@ export function turnPorts(
       store: { sessions: createSessions(redis, keys), media },
       files: createNotedFiles(redis, keys),
       instruments,
+      breaker: ALWAYS_THERE,
     },
     telegram,
+    breaker: ALWAYS_THERE,
     progress: createProgressViews({ drafts, statusLines, streaming: 'off' }),
     commands: {
       state: createChatState(redis, keys),

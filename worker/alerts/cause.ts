@@ -67,14 +67,21 @@ export const CAUSES: Readonly<Record<Cause, CauseRule>> = {
   },
   undeliverable: {
     title: 'Replies could not be delivered',
-    todo: 'Usually a user has blocked the bot, or it was removed from the group.',
+    todo: 'Each names the reason. Answers are kept as dead letters: "cli dead replay", or /retry in the chat, delivers them without asking the model again.',
     over: 'no more replies are undeliverable.',
     endsBy: 'quiet',
     namesEach: true,
   },
+  telegram: {
+    title: 'Telegram does not answer',
+    todo: 'Check the network and TELEGRAM_API_ROOT. Nothing is sent until it answers; finished answers wait for TELEGRAM_PATIENCE_MS, in order.',
+    over: 'Telegram answers again; what waited is sent in order.',
+    endsBy: 'watch',
+    namesEach: true,
+  },
   unsure: {
     title: 'Parts of replies may be missing',
-    todo: 'Telegram did not say whether it took them; look at the connection to it.',
+    todo: 'Telegram confirmed other messages meanwhile, and did not say whether it took these.',
     over: 'sends are confirmed again.',
     endsBy: 'quiet',
     namesEach: true,

@@ -10,6 +10,8 @@ export type Sent =
       /** For the log: never a URL or a token. */
       why: string;
       retryAfterMs?: number;
+      /** Nothing was tried, because Telegram is away: it is tried as soon as that is over. */
+      isAway?: true;
       /** The chat's new id. */
       movedTo?: number;
     };
@@ -40,6 +42,7 @@ export function telegramChannel(telegram: Telegram, chatId: number): AlertChanne
         isGone: kind === 'gone' || kind === 'rejected',
         why: `${kind}: ${description}`,
         ...(retryAfterMs !== undefined && { retryAfterMs }),
+        ...(kind === 'away' && { isAway: true }),
         ...(migratedTo !== undefined && { movedTo: migratedTo }),
       };
     },

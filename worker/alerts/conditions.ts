@@ -80,6 +80,25 @@ export function retirementCondition(model: string, settings: readonly string[], 
   return { ...about, text: `${named} is to be retired; the day that is announced is ${day}. Then calls of it fail.` };
 }
 
+/** A Telegram that does not answer. `answers` of all that waits are finished. */
+export function telegramAlert(away: {
+  sinceMs: number;
+  lastsMs: number;
+  why: string;
+  answers: number;
+  chats: number;
+  waiting: number;
+}): Condition {
+  const { sinceMs, lastsMs, why, answers, chats, waiting } = away;
+  return {
+    cause: 'telegram',
+    text: `Telegram has not answered for ${seconds(lastsMs)} seconds (${why}): ${answers} finished answers of ${chats} chats wait, and ${Math.max(0, waiting - answers)} further messages, for which the model is not asked meanwhile.`,
+    messages: answers,
+    chats,
+    sinceMs,
+  };
+}
+
 /** No process polls Telegram for messages. */
 export function noPollAlert(ageMs: number, lastFailure: string | undefined): Condition {
   return {

@@ -71,11 +71,12 @@ function sentAt({ failing: _, ...record }: AlertingRecord, nowMs: number): Alert
 function failedAt(
   { retryMs }: Channels,
   record: AlertingRecord,
-  { why, retryAfterMs }: Extract<Sent, { ok: false }>,
+  { why, retryAfterMs, isAway }: Extract<Sent, { ok: false }>,
   nowMs: number,
 ): AlertingRecord {
+  const sinceMs = record.failing?.sinceMs ?? nowMs;
+  if (isAway) return { ...record, failing: { sinceMs, why, tries: 0, retryAtMs: nowMs + (retryAfterMs ?? 0) } };
   const tries = (record.failing?.tries ?? 0) + 1;
   const waitMs = Math.max(Math.min(retryMs * 2 ** Math.min(tries - 1, 10), RETRY_MS_MAX), retryAfterMs ?? 0);
-  const sinceMs = record.failing?.sinceMs ?? nowMs;
   return { ...record, failing: { sinceMs, why, tries, retryAtMs: nowMs + waitMs } };
 }

@@ -3,10 +3,13 @@ import { traceIdOf } from '../../shared/base/telemetry.ts';
 import { clip } from '../../shared/base/text.ts';
 import type { Alert } from '../../shared/flow/alert.ts';
 import type { ChatKey, EntryId } from '../../shared/redis/keys.ts';
+import type { TelegramFailure } from '../../shared/telegram/failure.ts';
 import type { Attempt } from '../lane/attempt.ts';
 import type { FailureReason } from '../model/errors/failure.ts';
 import { PROVIDER_SAID, providerTroubleOf } from '../model/provider-trouble.ts';
 
+const KEPT =
+  'It is kept as a dead letter: "cli dead replay", or /retry in the chat, goes on with it; an answer is delivered without asking the model again.';
 const TOOLS_NAMED_MAX = 10;
 const SERVER_CHARS_MAX = 80;
 
@@ -131,12 +134,31 @@ export function undeliverableAlert(attempt: Attempt, why: string): Alert {
   };
 }
 
-/** A text that was sent twice with unknown results: it is not sent a third time. */
+/** A finished reply that nobody refused, and that could not be delivered all the same. */
+export function undeliveredAlert(attempt: Attempt, why: string): Alert {
+  return {
+    cause: 'undeliverable',
+    ...whereOf(attempt),
+    text: `A finished reply was not delivered (${why}). ${place(attempt)}. ${KEPT} Trace ${traceIdOf(attempt.traceparent)}`,
+  };
+}
+
+/** A finished reply that has waited for a Telegram that is away for as long as it may. */
+export function telegramAwayAlert(attempt: Attempt, waitedMs: number, { kind, description }: TelegramFailure): Alert {
+  const waited = `${Math.round(waitedMs / 60_000)} minutes`;
+  return {
+    cause: 'telegram',
+    ...whereOf(attempt),
+    text: `A finished reply has waited ${waited} for Telegram (TELEGRAM_PATIENCE_MS) and is not tried any more; its user was not told (${kind}: ${description}). ${place(attempt)}. ${KEPT} Trace ${traceIdOf(attempt.traceparent)}`,
+  };
+}
+
+/** A text whose repeat got no word from Telegram either, although it confirmed other messages. */
 export function unsureAlert(attempt: Attempt): Alert {
   return {
     cause: 'unsure',
     ...whereOf(attempt),
-    text: `A part of a reply may be missing: it was sent twice, and Telegram said neither time whether it took it. Chat ${attempt.chat}, entry ${attempt.entry}. The user may have to ask again. Trace ${traceIdOf(attempt.traceparent)}`,
+    text: `A part of a reply may be missing: it was sent and repeated, and Telegram, which confirmed other messages meanwhile, said neither time whether it took it. Chat ${attempt.chat}, entry ${attempt.entry}. The user may have to ask again. Trace ${traceIdOf(attempt.traceparent)}`,
   };
 }
 

@@ -1,4 +1,5 @@
 import { METRIC } from '../../shared/base/telemetry.ts';
+import type { BreakerView } from '../../shared/telegram/breaker.ts';
 import { type Attempt, UNCOMPACTED } from '../lane/attempt.ts';
 import { auditCommand, failedCallEvent } from '../lane/audit-trail.ts';
 import { learntWindow, type Settings } from '../lane/settings.ts';
@@ -27,6 +28,8 @@ import { type Fetched, type FillMessages, sendOrFallBack } from './fallback.ts';
 export interface CallPorts extends RoundPorts {
   settings: Settings;
   files: Pick<NotedFiles, 'of'>;
+  /** Whether there is a Telegram to answer to. */
+  breaker: Pick<BreakerView, 'seenAwayMs'>;
   endpoint: Pick<Endpoint, 'model'>;
 }
 

@@ -1,7 +1,7 @@
 import type { InboundMessage } from '../../shared/flow/message.ts';
 import type { Attempt } from '../lane/attempt.ts';
 import { learntWindow, type Settings } from '../lane/settings.ts';
-import type { Decision } from '../lane/verdict.ts';
+import { type Decision, TELEGRAM_AWAY } from '../lane/verdict.ts';
 import { tokenizerFactor } from '../model/catalog.ts';
 import { countContent } from '../model/count.ts';
 import { classifyAnswer } from '../model/errors/classify.ts';
@@ -84,14 +84,12 @@ export async function askModel(
   };
   let opened = await openSession(ports, attempt, pending, room.limitTokens);
   for (let round = attempt.rounds; ; round++) {
-    const calls = openCalls(opened, attempt);
-    if (calls.length > 0) {
-      onTools(calls.map(({ name }) => name));
-      const finished = await finishRound(ports, attempt, opened, { round, onResult: time.progress }, signal);
-      onTools([]);
-      if (!finished) return { kind: 'hand back' };
-      opened = finished;
-    }
+    const finished = await finishCalls(ports, attempt, opened, { round, onTools, onResult: time.progress }, signal);
+    if (!finished) return { kind: 'hand back' };
+    opened = finished;
+    // Nobody can be told the answer: what is done so far is recorded, and the rest waits free of charge.
+    const awayMs = ports.breaker.seenAwayMs();
+    if (awayMs > 0) return { kind: 'later', delayMs: awayMs, reason: TELEGRAM_AWAY, isFree: true };
     opened = await leaveOutOldPictures(ports, attempt, opened, windowTokens);
     const messageTokens = newestTokens(opened, calibration);
     const callRoom = chatRoom(windowTokens, learntTokens, budgetFor(settings, messageTokens));
@@ -114,6 +112,22 @@ export async function askModel(
     opened = await recordRound(ports, attempt, opened, { called, room, speech }, round + 1);
     attempt = { ...progressed(attempt, round + 1), ...(isCalm(called, room) && { compactionsInRow: 0 }) };
   }
+}
+
+/** Makes the calls that the model has asked for and that are not finished, if any; nothing when that was cut short. */
+async function finishCalls(
+  ports: AskPorts,
+  attempt: Attempt,
+  opened: OpenedSession,
+  { round, onTools, onResult }: Pick<Question, 'onTools'> & { round: number; onResult: () => void },
+  signal: AbortSignal,
+): Promise<OpenedSession | undefined> {
+  const calls = openCalls(opened, attempt);
+  if (calls.length === 0) return opened;
+  onTools(calls.map(({ name }) => name));
+  const finished = await finishRound(ports, attempt, opened, { round, onResult }, signal);
+  onTools([]);
+  return finished;
 }
 
 /** Reacts to a failed call; hands the message back if we aborted the call ourselves. */

@@ -53,6 +53,7 @@ export function linesOf(rollUp: RollUp): string[] {
     `Outcomes: ${outcomes.total} (${inWords(outcomes.byOutcome)})`,
     `  reasons: ${inWords(outcomes.byReason)}`,
     `  attempts: ${inWords(attempts)}; recoveries: ${inWords(recoveries)}`,
+    deliveryLine(rollUp.delivery),
     ...(unreadable > 0 ? [`  records that cannot be read: ${unreadable}`] : []),
     `Latency of ${latencyMs.answered} answers, ms (Telegram states whole seconds): p50 ${latencyMs.p50}, p95 ${latencyMs.p95}, p99 ${latencyMs.p99}`,
     '',
@@ -74,6 +75,13 @@ export function linesOf(rollUp: RollUp): string[] {
     ),
     ...topLines(topChats),
   ];
+}
+
+/** What the ledger proves of what it calls delivered. */
+function deliveryLine({ confirmed, unsure, unknown, unconfirmed, unconfirmedEntries }: RollUp['delivery']): string {
+  const line = `  delivered: confirmed ${confirmed}, repeated without a confirmation ${unsure}, no proof kept ${unknown}`;
+  if (unconfirmed === 0) return line;
+  return `${line}; UNCONFIRMED ${unconfirmed} (${unconfirmedEntries.join(', ')}): see the runbook`;
 }
 
 function spendingOf(spent: Spending): string {

@@ -12,13 +12,14 @@ const HELP = `Usage: npm run cli -- audit [--days N] [--json]
 
 Adds up the last N days (7, at most 90) of the ledger and of the audit trail: outcomes, the proof that no message was
 acknowledged without an outcome, what was done to requests that did not fit, latency, tokens and what they cost by purpose:
-answers, summaries, and what was billed without an answer; cost by model, and the chats that cost most. Exit code 1 when the proof fails.`;
+answers, summaries, and what was billed without an answer; cost by model, and the chats that cost most. Exit code 1 when the
+proof fails, or a message is called answered although Telegram did not confirm every part of it.`;
 
 const DAYS_DEFAULT = 7;
 const DAYS_MAX = 90;
 const DAY_MS = 24 * 3600_000;
 
-/** Prints the audit; the exit code is 1 when messages are unaccounted for. */
+/** Prints the audit; the exit code is 1 when messages are unaccounted for, or called answered without a proof. */
 export async function audit(args: string[], terminal: Terminal): Promise<number> {
   const { values } = parsed(args);
   if (values.help) {
@@ -38,7 +39,7 @@ export async function audit(args: string[], terminal: Terminal): Promise<number>
     const period = { days, from: new Date(fromMs).toISOString(), to: new Date(toMs).toISOString() };
     if (values.json) terminal.line(JSON.stringify({ ...period, proof, ...rollUp }));
     else for (const line of [...opening(period, proof), ...linesOf(rollUp)]) terminal.line(line);
-    return proof.failedShards.length === 0 ? 0 : 1;
+    return proof.failedShards.length === 0 && rollUp.delivery.unconfirmed === 0 ? 0 : 1;
   });
 }
 

@@ -19,7 +19,7 @@ const HELP = `Usage: npm run cli -- dead list [filters] [--limit N] [--json]
        npm run cli -- dead purge <id> | --before DAYS [filters] | --all --yes [filters] [--json]
 
 Messages that failed are kept as dead letters. replay puts one back at the end of its chat's lane: it is answered once, after
-what waits there already. purge removes it for good. An id is what list shows, 1700000000000-0, or 1/1700000000000-0 where
+what waits there already. An answer that was finished and could not be delivered is delivered, without asking the model. purge removes it for good. An id is what list shows, 1700000000000-0, or 1/1700000000000-0 where
 there are several shards; or the entry of the message, as alerts and the log have it.
 Filters: --chat <chat>, --reason <reason>, --since 90m|2h|3d|<ISO time>. All of them must hold.
 replay and purge: ${ORDER_HELP}

@@ -46,6 +46,8 @@ export interface Trial {
 
 /** A field of a chat for what its people chose with a command. */
 export type Choice = typeof LANGUAGE | typeof MODEL | typeof BUSY | typeof TIME_ZONE;
+/** The chat's field for when Telegram, which asked to wait, may be sent something to it again, in ms since the epoch. */
+export const QUIET_UNTIL = 'quietUntilMs';
 export const LANGUAGE = 'language';
 export const MODEL = 'model';
 export const BUSY = 'busy';
@@ -84,6 +86,13 @@ export const BLAMED = 'blamed';
 export const REPLIED = 'replied';
 
 /**
+ * The turn's fields for how long its finished answer has waited for Telegram, and how many sends ended without
+ * Telegram's word. The time is a sum, as below.
+ */
+export const TELEGRAM_WAITED = 'telegramWaitedMs';
+export const TELEGRAM_TRIES = 'telegramTries';
+
+/**
  * The turn's fields for how long it has waited for the endpoint, and how often it tried. The time is the sum of waits
  * and attempts, not a difference of clock times: a wrong clock would end the wait at once.
  */
@@ -96,8 +105,9 @@ export const MODEL_GONE = 'modelGone';
 
 /**
  * State of a part of a reply: `sending` means that an attempt was about to send it, `resent` that a second attempt was.
+ * `sent`: Telegram has confirmed it. `unsure`: it was repeated, marked, and Telegram did not say whether it took that.
  */
-export type PartMark = 'sending' | 'resent' | 'sent';
+export type PartMark = 'sending' | 'resent' | 'sent' | 'unsure';
 
 /**
  * A place of a reply: a part by its index, or what repeats it after an unknown result, which is a placeholder that the
@@ -186,6 +196,8 @@ export interface Attempt {
   readonly texts: Texts;
   /** What the chat chose with a command, by its field. */
   choice(name: Choice): string | undefined;
+  /** When something may be sent to the chat again, by Telegram's own word, in ms since the epoch; 0 is now. */
+  readonly quietUntilMs: number;
   /** The state of one place of the reply. */
   part(at: PartPlace): PartMark | undefined;
   /** How long this attempt has run, by the monotonic clock. */

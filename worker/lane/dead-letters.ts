@@ -7,7 +7,7 @@ import { bindScript } from '../../shared/redis/script.ts';
 export type Replayed = ['replayed', entry: string] | ['gone' | 'chatless', ''];
 
 /** Puts a dead letter back at the end of its lane, once. Contract: rejects when Redis cannot be reached. Idempotent. */
-export type Replay = (keys: Pick<Keys, 'dead' | 'inbound' | 'counts'>, id: string) => Promise<Replayed>;
+export type Replay = (keys: Keys, id: string) => Promise<Replayed>;
 
 /**
  * The failed messages of one shard, as its chats see them. Contract: each method rejects when Redis cannot be reached.
@@ -28,7 +28,7 @@ const LOOKED_AT_MAX = 2_000;
 /** Binds the putting back of dead letters to a connection. */
 export function bindReplay(redis: RedisClient): Replay {
   const run = bindScript<Replayed>(redis, join(import.meta.dirname, 'replay.lua'));
-  return (keys, id) => run([keys.dead, keys.inbound, keys.counts], [id]);
+  return (keys, id) => run([keys.dead, keys.inbound, keys.counts, keys.absent], [id, keys.turnPrefix]);
 }
 
 /** The dead letters of a shard, over a connection. */

@@ -30,6 +30,15 @@ export interface Head {
   traceparent: string;
 }
 
+/** What Telegram said of the parts of a reply: the ledger's proof that `answered` was seen. */
+export interface DeliveryRecord {
+  parts: number;
+  /** Telegram has confirmed them. */
+  confirmed: number;
+  /** Repeated and marked as such, while Telegram confirmed other messages; it did not say whether it took the repeat. */
+  unsure: number;
+}
+
 /** One line of the ledger: how a message ended. Times are ms since the epoch. */
 export interface OutcomeRecord {
   entry: EntryId;
@@ -45,6 +54,8 @@ export interface OutcomeRecord {
   attempts: number;
   recoveries: number;
   session?: SessionId;
+  /** Absent where nothing was sent, and in what a version before 0.3 wrote. */
+  delivery?: DeliveryRecord;
 }
 
 /**
@@ -91,12 +102,14 @@ export interface Lane {
   glance(entries: readonly EntryId[]): Promise<Glance[]>;
   /**
    * Writes the outcome, acknowledges the entry, and returns the lane's next head. In the same step it gives the same
-   * outcome to the entries that end with this one, in order.
+   * outcome to the entries that end with this one, in order. With `keepsAnswer` the dead letter holds what was to be
+   * delivered, for all of them.
    */
   settle(
     attempt: Attempt,
     record: OutcomeRecord,
     also?: readonly OutcomeRecord[],
+    keepsAnswer?: boolean,
   ): Promise<{ result: 'settled' | 'repeated' | 'fenced'; next?: Head }>;
   /** Removes the consumers of earlier versions that are gone, each with nothing pending; returns how many. */
   forgetConsumers(idleMs?: number): Promise<number>;
@@ -182,7 +195,8 @@ export function createLane(redis: RedisClient, keys: Keys, messagesMax = LANE_ME
     },
     begin: (entry, lane, newSession, opening) =>
       beginAttempt({ begin, write, keys, clock }, entry, lane, newSession, opening),
-    settle: (attempt, record, also = []) => settleAttempt(settle, keys, attempt, record, also, foreseen),
+    settle: (attempt, record, also = [], keepsAnswer = false) =>
+      settleAttempt(settle, keys, attempt, { record, also, keepsAnswer }, foreseen),
     refusedBehind: (lane, isTold) => readRefused(redis, keys, lane, isTold),
     glance: (entries) => readGlances(redis, keys, entries),
     async forgetConsumers(idleMs = CONSUMER_GONE_MS) {

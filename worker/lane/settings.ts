@@ -52,6 +52,8 @@ export interface Settings extends RoomSettings {
    * How long a message waits for a failing endpoint, from the first failure; after that its history may be to blame.
    */
   outagePatienceMs: number;
+  /** How long a finished answer waits for a Telegram that is away. */
+  telegramPatienceMs: number;
   /** A user whose message waits longer is notified, once. */
   waitingNoticeMs: number;
   /** How long after a refusal the same request is sent once more, before the refusal is believed. */

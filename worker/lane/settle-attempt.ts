@@ -22,8 +22,7 @@ export async function settleAttempt(
   settle: RunScript<SettleReply>,
   keys: Keys,
   attempt: Attempt,
-  record: OutcomeRecord,
-  also: readonly OutcomeRecord[],
+  { record, also, keepsAnswer }: { record: OutcomeRecord; also: readonly OutcomeRecord[]; keepsAnswer: boolean },
   foreseen: ForeseenMessages,
 ) {
   const { entry, lane, chat, fencingToken } = attempt;
@@ -52,6 +51,7 @@ export async function settleAttempt(
     lastWrite,
     keys.lanePrefix,
     keys.turnPrefix,
+    keepsAnswer ? 1 : '',
     ...also.flatMap((each) => [each.entry, JSON.stringify(each)]),
   ];
   const reply = await attempt.afterWrites((lastWrite) => settle(at, argsAfter(lastWrite)));

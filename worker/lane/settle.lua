@@ -4,15 +4,39 @@
 --       10 absent, for the keys that are not named: see keys.ts
 -- ARGV  1 entry   2 chat   3 fence   4 group   5 outcome   6 ledger record (JSON)   7 oldest ledger id to keep
 --       8 seconds to keep the turn   9 number of the attempt's last write, as in write.lua
---       10 prefix of lane keys   11 prefix of turn keys,
+--       10 prefix of lane keys   11 prefix of turn keys
+--       12 '1': the dead letter keeps what was to be delivered, and how far that came; one letter for all that end here,
 --       then the entry and the ledger record (JSON) of each that ends with it
 -- Reply {'settled' | 'repeated' | 'fenced', next head | '', its traceparent, its chat, its message | ''}
 -- include: counts, entry, fence
+-- What a turn holds of its reply: the conclusion, the marks of its parts, and the ids of lines that repeats go into.
+local function reply_of(turn)
+  local kept, all = {}, redis.call('HGETALL', turn)
+  for i = 1, #all, 2 do
+    if all[i] == 'conclusion' or all[i]:match('^part:') or all[i]:match('^tried:') or all[i]:match('^reply') then
+      kept[#kept + 1], kept[#kept + 2] = all[i], all[i + 1]
+    end
+  end
+  return cjson.encode(kept)
+end
+
+local function letter_of(entry, turn, record, found)
+  local letter = { 'entry', entry, 'record', record }
+  if ARGV[12] == '1' then
+    letter[5], letter[6] = 'answer', reply_of(turn)
+  end
+  for _, word in ipairs(as_edited(found[1][2], redis.call('HGET', turn, 'edited'))) do
+    letter[#letter + 1] = word
+  end
+  return letter
+end
+
 local function settle(entry, turn, record, found)
   count(KEYS[7], KEYS[1], 'settled')
   redis.call('XADD', KEYS[5], 'MINID', '~', ARGV[7], '*', 'outcome', ARGV[5], 'record', record)
-  if ARGV[5] == 'failed' then
-    redis.call('XADD', KEYS[6], '*', 'entry', entry, 'record', record, unpack(as_edited(found[1][2], redis.call('HGET', turn, 'edited'))))
+  local keeps_answer = ARGV[12] == '1' and entry == ARGV[1]
+  if keeps_answer or ARGV[5] == 'failed' and ARGV[12] == '' then
+    redis.call('XADD', KEYS[6], '*', unpack(letter_of(entry, turn, record, found)))
   end
   redis.call('XACK', KEYS[1], ARGV[4], entry)
   redis.call('XDEL', KEYS[1], entry)
@@ -29,7 +53,7 @@ if found[1] then
   end
   result = 'settled'
   settle(ARGV[1], KEYS[4], ARGV[6], found)
-  for at = 12, #ARGV, 2 do
+  for at = 13, #ARGV, 2 do
     local entry = ARGV[at]
     local also = redis.call('XRANGE', KEYS[1], entry, entry)
     if also[1] then

@@ -3,10 +3,21 @@ import { failedAlert } from '../alerts/messages.ts';
 import type { Room } from '../model/room.ts';
 import type { OpenedSession } from '../session/held-window.ts';
 import type { Attempt, Command, Conclusion } from './attempt.ts';
+import type { DeliveryRecord } from './lane.ts';
+
+/** Why a message waits that nobody could be told an answer to. */
+export const TELEGRAM_AWAY = 'telegram_away';
 
 /** What the processor must do with the job. The turn itself never touches the queue. */
 export type Verdict =
-  | { kind: 'settle'; conclusion: Conclusion }
+  | {
+      kind: 'settle';
+      conclusion: Conclusion;
+      /** What Telegram said of the parts; absent where nothing was sent. */
+      delivery?: DeliveryRecord;
+      /** The stored answer goes into the dead letter: it can be delivered without asking the model again. */
+      keepsAnswer?: true;
+    }
   /** Back to the head of the queue at once: recovery has changed what is sent. */
   | { kind: 'again' }
   /** `isFree`: nothing was tried, or the failure says nothing about this message, so it uses no attempt. */

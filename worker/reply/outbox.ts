@@ -1,15 +1,18 @@
 import type { TelegramFailure } from '../../shared/telegram/failure.ts';
 import type { Destination } from '../../shared/telegram/messages.ts';
 import type { Attempt, Command, Conclusion } from '../lane/attempt.ts';
+import type { DeliveryRecord } from '../lane/lane.ts';
 import {
+  CONFIRMED,
   type Content,
-  DELIVERED,
-  type Delivery,
+  deliveredBefore,
   markPart,
   notDelivered,
   type OutboxPorts,
+  type PartDelivery,
   type Place,
   sendMarked,
+  type Undelivered,
 } from './part.ts';
 import { contentAt, isFormatted, ringingPart, simplify } from './plan.ts';
 import { isUnsure, repeatPart } from './repeat.ts';
@@ -22,11 +25,14 @@ export interface DeliveryTime {
   isFollowed: boolean;
 }
 
+/** The result of a delivery. */
+export type Delivery = { kind: 'delivered'; record: DeliveryRecord } | Undelivered;
+
 /**
  * Delivers the parts of a conclusion, in order, each as a message of its own: a phone's notification shows what is
  * sent, never what is edited in. Each part is marked before it is sent and after; the outcome is the mark of the last
- * one. A part is not sent before the one before it is known to be. A send with an unknown result is repeated by the
- * next attempt, and says that it may be a repeat. A part whose format Telegram refuses is sent in a simpler one; a
+ * one. A part is not sent before the one before it is known to be. A send with an unknown result is repeated by a later
+ * attempt, once Telegram answers, and says that it may be a repeat. A part whose format Telegram refuses is sent in a simpler one; a
  * timeout never changes the format. Only the beginning of the answer rings.
  *
  * Contract: throws `FencedError`, or what Redis throws. The first part of a new conclusion was marked when the
@@ -41,6 +47,7 @@ export async function deliver(
 ): Promise<Delivery> {
   let conclusion = stored;
   let isMarked = isNew;
+  let unsure = 0;
   for (let index = 0; index < conclusion.parts.length; ) {
     const isRepeat = !isMarked && isUnsure(attempt, index);
     const isLast = index === conclusion.parts.length - 1;
@@ -59,7 +66,8 @@ export async function deliver(
             isFollowed: isFollowed || !isLast,
           });
     isMarked = false;
-    if (sent.kind === 'delivered') {
+    if (sent.kind === 'confirmed' || sent.kind === 'unsure') {
+      if (sent.kind === 'unsure') unsure += 1;
       index += 1;
       continue;
     }
@@ -68,7 +76,8 @@ export async function deliver(
     // Only the next attempt knows the line that this one sent for the repeat.
     if (isRepeat) return { kind: 'later', failure: sent.failure };
   }
-  return DELIVERED;
+  const parts = conclusion.parts.length;
+  return { kind: 'delivered', record: { parts, confirmed: parts - unsure, unsure } };
 }
 
 /** Telegram does not take the message as it is; certainly nothing was sent. */
@@ -88,13 +97,14 @@ async function sendPart(
   content: Content,
   to: Destination,
   { isMarked, isFollowed }: { isMarked: boolean; isFollowed: boolean },
-): Promise<Delivery> {
-  if (attempt.part(index) === 'sent') return DELIVERED;
+): Promise<PartDelivery> {
+  const before = deliveredBefore(attempt, index);
+  if (before) return before;
   const sent = await sendMarked(ports, attempt, index, content, to, { isMarked, isSilent });
   if (!sent.ok) return notDelivered(sent.failure);
   ports.instruments.reach('part sent');
-  if (!isFollowed) return DELIVERED;
+  if (!isFollowed) return CONFIRMED;
   await attempt.write('', [markPart(attempt, index, 'sent')]);
   ports.instruments.reach('part marked');
-  return DELIVERED;
+  return CONFIRMED;
 }

@@ -1,4 +1,5 @@
 import type { Instruments } from '../../shared/base/instruments.ts';
+import type { BreakerView } from '../../shared/telegram/breaker.ts';
 import type { Telegram } from '../../shared/telegram/client.ts';
 import type { TelegramFailure, TelegramResult } from '../../shared/telegram/failure.ts';
 import type { Button, Destination, SendOptions } from '../../shared/telegram/messages.ts';
@@ -9,22 +10,33 @@ import type { RichBlock } from './format/rich.ts';
 export interface OutboxPorts {
   telegram: Telegram;
   instruments: Pick<Instruments, 'telemetry' | 'reach'>;
+  breaker: Pick<BreakerView, 'answersNow' | 'confirmedMs' | 'awayMs'>;
   /** Loads the bytes of a file to send, by their SHA-256. Contract: rejects when Redis cannot be reached. */
   loadKept: (sha256: string) => Promise<Buffer | undefined>;
 }
 
-/** The result of a delivery, of a reply or of one part of it. */
-export type Delivery =
-  | { kind: 'delivered' }
-  /** Not now: Telegram is unavailable or asks to wait. What was sent stays marked. */
+/** A part that does not stand in its chat, as far as is known. */
+export type Undelivered =
+  /** Not now: Telegram is away or asks to wait. What was sent stays marked. */
   | { kind: 'later'; failure: TelegramFailure }
-  /** Never: the chat is gone or Telegram refuses the text. */
+  /** Never, in Telegram's own word: the chat is gone or it refuses the text. */
   | { kind: 'undeliverable'; failure: TelegramFailure };
 
-export const DELIVERED: Delivery = { kind: 'delivered' };
+/** The result of one part. `unsure`: it was repeated, and Telegram, which confirmed other messages, did not say. */
+export type PartDelivery = { kind: 'confirmed' } | { kind: 'unsure' } | Undelivered;
+
+export const CONFIRMED: PartDelivery = { kind: 'confirmed' };
+export const UNSURE: PartDelivery = { kind: 'unsure' };
+
+/** What is known of a part before anything is sent; `undefined` while it has to be sent. */
+export function deliveredBefore(attempt: Attempt, at: PartPlace): PartDelivery | undefined {
+  const mark = attempt.part(at);
+  if (mark === 'sent') return CONFIRMED;
+  return mark === 'unsure' ? UNSURE : undefined;
+}
 
 /** What a send that failed means for the delivery. */
-export function notDelivered(failure: TelegramFailure): Delivery {
+export function notDelivered(failure: TelegramFailure): Undelivered {
   const isFinal = failure.kind === 'gone' || failure.kind === 'rejected';
   return { kind: isFinal ? 'undeliverable' : 'later', failure };
 }
@@ -46,6 +58,8 @@ export interface Sending {
   isMarked?: boolean;
   /** It arrives in silence, and is no reply of its own. */
   isSilent?: boolean;
+  /** The mark before it is sent. */
+  mark?: PartMark;
 }
 
 /** Which part is sent, and whether it rings. */
@@ -55,8 +69,8 @@ export interface Place {
 }
 
 /**
- * Sends a message once, marked before. Only a send whose result is unknown keeps its mark; any other failure certainly
- * sent nothing.
+ * Sends a message once, marked before with the time. Only a send whose result is unknown keeps its mark; any other
+ * failure certainly sent nothing.
  */
 export async function sendMarked(
   ports: Pick<OutboxPorts, 'telegram' | 'loadKept'>,
@@ -64,10 +78,10 @@ export async function sendMarked(
   at: PartPlace,
   content: Content,
   to: Destination,
-  { isMarked = false, isSilent = false }: Sending = {},
+  { isMarked = false, isSilent = false, mark = 'sending' }: Sending = {},
 ): Promise<TelegramResult<{ messageId: number }>> {
   const before = isMarked ? undefined : attempt.part(at);
-  if (!isMarked) await attempt.write('', [markPart(attempt, at, before === 'sending' ? 'resent' : 'sending')]);
+  if (!isMarked) await attempt.write('', [markPart(attempt, at, mark), triedNow(attempt, at)]);
   const shown = isSilent ? { isSilent: true } : { replyTo: askedIn(attempt) };
   const sent = await send(ports, content, to, { ...shown, buttons: content.buttons });
   if (!sent.ok && sent.failure.kind !== 'unknown') await attempt.write('', [restoreMark(attempt, at, before)]);
@@ -103,4 +117,13 @@ export function markPart(attempt: Attempt, at: PartPlace, value: PartMark): Comm
 function restoreMark(attempt: Attempt, at: PartPlace, before: PartMark | undefined): Command {
   if (before !== undefined) return markPart(attempt, at, before);
   return ['HDEL', attempt.keys.turn(attempt.entry), `part:${at}`];
+}
+
+/** When a place was last sent, in ms since the epoch; 0 where a version before 0.3 sent it. */
+export function triedMs(attempt: Attempt, at: PartPlace): number {
+  return Number(attempt.field(`tried:${at}`) ?? 0);
+}
+
+function triedNow(attempt: Attempt, at: PartPlace): Command {
+  return ['HSET', attempt.keys.turn(attempt.entry), `tried:${at}`, attempt.nowMs()];
 }

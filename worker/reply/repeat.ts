@@ -4,14 +4,18 @@ import type { Destination } from '../../shared/telegram/messages.ts';
 import { unsureAlert } from '../alerts/messages.ts';
 import type { Attempt, PartPlace } from '../lane/attempt.ts';
 import {
+  CONFIRMED,
   type Content,
-  DELIVERED,
-  type Delivery,
+  deliveredBefore,
   markPart,
   notDelivered,
   type OutboxPorts,
+  type PartDelivery,
   type Place,
   sendMarked,
+  triedMs,
+  UNSURE,
+  type Undelivered,
 } from './part.ts';
 import { MESSAGE_CHARS_MAX } from './split.ts';
 
@@ -31,15 +35,19 @@ type File = Extract<Content, { kind: 'file' }>;
 export function isUnsure(attempt: Attempt, index: number): boolean {
   const { placeholder, id } = placesOf(index);
   const mark = attempt.part(index);
-  if (mark === 'sent') return false;
+  if (mark === 'sent' || mark === 'unsure') return false;
   return mark !== undefined || attempt.part(placeholder) !== undefined || attempt.field(id) !== undefined;
 }
 
 /**
  * Repeats a part whose first send has an unknown result. It may stand in the chat already, so it says that it may be a
  * repeat, and it must not become a third copy: a line is sent and its id is stored, and then the text is edited in. An
- * edit may be repeated. A file cannot be edited in: it is sent once more, marked. If two such lines are lost as well,
- * the text is sent once as it is, and the operator is notified when that is lost too.
+ * edit may be repeated. A file cannot be edited in: it is sent once more, marked.
+ *
+ * Nothing is repeated before Telegram has answered since. A repeat whose own result is unknown counts as made only when
+ * Telegram has confirmed another message since; until then it is the same repeat, however often it is tried. If two such
+ * lines are lost, the text is sent once as it is. If that is lost too, the part counts as unsure, and the operator is
+ * notified.
  */
 export async function repeatPart(
   ports: OutboxPorts,
@@ -47,24 +55,26 @@ export async function repeatPart(
   { index, isSilent }: Place,
   content: Text | File,
   to: Destination,
-): Promise<Delivery> {
+): Promise<PartDelivery> {
   const places = { ...placesOf(index), isSilent };
-  if (attempt.part(places.text) === 'sent') return DELIVERED;
-  if (content.kind === 'file') return sendOnce(ports, attempt, places, repeatedFile(attempt, content), to);
+  const before = deliveredBefore(attempt, places.text);
+  if (before) return before;
+  if (content.kind === 'file') return sendOnce(ports, attempt, index, places, repeatedFile(attempt, content), to);
   const marked = withRepeatNotice(attempt, index, content);
   const kept = attempt.field(places.id);
+  if (attempt.part(places.text) !== undefined) return sendOnce(ports, attempt, index, places, marked, to);
   const placed =
     kept === undefined ? await place(ports, attempt, places, to) : ({ kind: 'placed', id: Number(kept) } as const);
-  if (placed.kind === 'lost') return sendOnce(ports, attempt, places, marked, to);
+  if (placed.kind === 'lost') return sendOnce(ports, attempt, index, places, marked, to);
   if (placed.kind !== 'placed') return placed;
   const edited = await ports.telegram.editMessage(to, placed.id, marked.text, marked);
   ports.instruments.reach('part sent');
   if (edited.ok) {
     await attempt.write('', [markPart(attempt, index, 'sent')]);
-    return DELIVERED;
+    return CONFIRMED;
   }
   // The user removed the placeholder.
-  if (edited.failure.kind === 'message_gone') return sendOnce(ports, attempt, places, marked, to);
+  if (edited.failure.kind === 'message_gone') return sendOnce(ports, attempt, index, places, marked, to);
   return notDelivered(edited.failure);
 }
 
@@ -82,11 +92,15 @@ async function place(
   attempt: Attempt,
   places: Places,
   to: Destination,
-): Promise<{ kind: 'placed'; id: number } | { kind: 'lost' } | Delivery> {
+): Promise<{ kind: 'placed'; id: number } | { kind: 'lost' } | Undelivered> {
   const before = attempt.part(places.placeholder);
+  const isMade = await counts(ports, attempt, places.placeholder);
+  if (before === 'resent' && isMade) return { kind: 'lost' };
+  const silence = await silent(ports);
+  if (silence) return silence;
   countUnknown(ports, before !== undefined);
-  if (before === 'resent') return { kind: 'lost' };
-  const sent = await sendMarked(ports, attempt, places.placeholder, placeholderOf(attempt), to, places);
+  const mark = before === 'resent' || isMade ? 'resent' : 'sending';
+  const sent = await sendMarked(ports, attempt, places.placeholder, placeholderOf(attempt), to, { ...places, mark });
   if (!sent.ok) return notDelivered(sent.failure);
   ports.instruments.reach('placeholder sent');
   const { messageId } = sent.value;
@@ -95,31 +109,43 @@ async function place(
 }
 
 /**
- * Sends what cannot be edited in. After a second unknown result it counts as sent, and the operator is notified:
- * the user may already have two copies, and a third would not help.
+ * Sends what cannot be edited in. When its result is unknown although Telegram confirmed other messages, it counts as
+ * unsure, and the operator is notified: the user may already have two copies, and a third would not help.
  */
 async function sendOnce(
   ports: OutboxPorts,
   attempt: Attempt,
+  index: number,
   places: Places,
   content: Content,
   to: Destination,
-): Promise<Delivery> {
+): Promise<PartDelivery> {
   const at = places.text;
-  const before = attempt.part(at);
-  if (before !== undefined) countUnknown(ports, before === 'resent');
-  if (before === 'resent') {
-    await attempt.write(`unsure:${at}`, [
-      markPart(attempt, at, 'sent'),
-      alertCommand(attempt.keys, unsureAlert(attempt)),
-    ]);
-    return DELIVERED;
+  if (attempt.part(at) !== undefined) countUnknown(ports, true);
+  if (await counts(ports, attempt, at)) {
+    const unsure = [markPart(attempt, at, 'unsure'), markPart(attempt, index, 'unsure')];
+    await attempt.write(`unsure:${at}`, [...unsure, alertCommand(attempt.keys, unsureAlert(attempt))]);
+    return UNSURE;
   }
+  const silence = await silent(ports);
+  if (silence) return silence;
   const sent = await sendMarked(ports, attempt, at, content, to, places);
   if (!sent.ok) return notDelivered(sent.failure);
   ports.instruments.reach('part sent');
-  await attempt.write('', [markPart(attempt, at, 'sent')]);
-  return DELIVERED;
+  await attempt.write('', [markPart(attempt, at, 'sent'), markPart(attempt, index, 'sent')]);
+  return CONFIRMED;
+}
+
+/** Whether a send with an unknown result counts as made: Telegram was there, since it confirmed a message after it. */
+async function counts({ breaker }: OutboxPorts, attempt: Attempt, at: PartPlace): Promise<boolean> {
+  return attempt.part(at) !== undefined && (await breaker.confirmedMs()) > triedMs(attempt, at);
+}
+
+/** A repeat now could be one more that nobody knows of: it waits until Telegram answers. */
+async function silent({ breaker }: OutboxPorts): Promise<Undelivered | undefined> {
+  if (await breaker.answersNow()) return undefined;
+  const description = 'not repeated: Telegram does not answer';
+  return { kind: 'later', failure: { kind: 'away', description, retryAfterMs: await breaker.awayMs() } };
 }
 
 function countUnknown({ instruments }: OutboxPorts, resent: boolean): void {

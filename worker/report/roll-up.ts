@@ -4,6 +4,7 @@ import type { Usage } from '../model/port.ts';
 import { costOf, type Prices } from '../model/prices.ts';
 import { addToSafety, type ContextSafety, emptySafety } from './context-safety.ts';
 import { type Counts, count } from './counts.ts';
+import { addToProof, type DeliveryProof, emptyProof } from './delivery-proof.ts';
 import { type ChatTotals, createTopChats } from './top-chats.ts';
 
 /** What calls of one model for one purpose cost. `dollars` is absent when the price is unknown. */
@@ -19,6 +20,8 @@ export interface RollUp {
   recoveries: Counts;
   /** Answered messages only: from the time that Telegram states, in whole seconds, to the outcome. */
   latencyMs: { answered: number; p50: number; p95: number; p99: number };
+  /** What the ledger proves of the messages that were answered, or whose command was carried out. */
+  delivery: DeliveryProof;
   contextSafety: ContextSafety;
   /** By purpose, then by model. `retry`: what was billed without an answer that was used. */
   tokens: Record<string, Record<string, Spending>>;
@@ -65,12 +68,15 @@ export function createRollUp(prices?: Prices): RollUpBuilder {
   const recoveries: Counts = {};
   const latencies: number[] = [];
   const safety = emptySafety();
+  const delivery = emptyProof();
   const tokens: RollUp['tokens'] = {};
   const failedCalls: RollUp['failedCalls'] = { byReason: {}, billed: 0 };
   const chats = createTopChats();
   let unreadable = 0;
   return {
-    addOutcome({ chat, outcome, reason, attempts: tried, recoveries: recovered, sentAtMs, settledAtMs }) {
+    addOutcome(record) {
+      const { chat, outcome, reason, attempts: tried, recoveries: recovered, sentAtMs, settledAtMs } = record;
+      addToProof(delivery, record);
       outcomes.total += 1;
       if (chat !== undefined) chats.message(chat);
       count(outcomes.byOutcome, outcome);
@@ -98,6 +104,7 @@ export function createRollUp(prices?: Prices): RollUpBuilder {
       outcomes,
       attempts,
       recoveries,
+      delivery,
       latencyMs: { answered: latencies.length, ...percentiles(latencies) },
       contextSafety: safety,
       tokens,

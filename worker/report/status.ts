@@ -85,11 +85,11 @@ export async function readStatus(source: ReportSource, limits: StatusLimits): Pr
   };
 }
 
-/** Whoever asks wants to know at once: no grace for an endpoint that fails, nor for a poller that has just started. */
+/** Whoever asks wants to know at once: no grace for an endpoint or a Telegram that fails, nor for a poller that has just started. */
 function ruleLimits(limits: StatusLimits) {
   const { UNANSWERED_ALERT_MS: unansweredMs, TOTAL_DAILY_TOKENS: totalDailyTokens } = limits;
   const deadLettersMax = limits.DEAD_LETTERS_MAX;
-  const own = { pollAgeMs: POLL_AGE_MS, providerDownMs: 0, models: modelsInUse(limits) };
+  const own = { pollAgeMs: POLL_AGE_MS, providerDownMs: 0, telegramDownMs: 0, models: modelsInUse(limits) };
   return { unansweredMs, totalDailyTokens, deadLettersMax, ...own };
 }
 

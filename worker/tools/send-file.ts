@@ -13,8 +13,8 @@ export interface SendFilePorts {
 }
 
 const TEXT_BYTES_MAX = 1_000_000;
-/** Longer than an answer may wait to be delivered. */
-const KEEP_SECONDS = 24 * 3_600;
+/** Longer than an answer may wait to be delivered, and for somebody to put back its dead letter. */
+const KEEP_SECONDS = 7 * 24 * 3_600;
 const REF = /^[0-9a-f]{64}$/;
 
 const SPEC: ToolSpec = {

@@ -10,6 +10,7 @@ import { type Decision, failed } from '../lane/verdict.ts';
 import { readAttachment } from '../media/attachment.ts';
 import type { Block } from '../model/block.ts';
 import type { ConversationStore } from '../session/store.ts';
+import { waitForTelegram } from './telegram-wait.ts';
 
 /** What reading the files of a message works with. */
 export interface FilePorts {
@@ -86,6 +87,7 @@ export async function downloadOnce(
   if (loaded.ok) return { kind: 'loaded', bytes: loaded.value };
   const { failure } = loaded;
   if (failure.kind === 'aborted') return { kind: 'decided', decision: { kind: 'hand back' } };
+  if (failure.kind === 'away') return { kind: 'decided', decision: waitForTelegram(failure) };
   const why = refusalOf(failure) ?? (attempt.attempts >= triesMax ? 'not_downloaded' : undefined);
   if (why !== undefined) return { kind: 'unreadable', why };
   if (attempt.attempts >= maxAttempts)
@@ -93,7 +95,8 @@ export async function downloadOnce(
       kind: 'decided',
       decision: failed(attempt, 'file_not_downloaded', attempt.texts.fileAway, failure.description),
     };
-  const delayMs = backoffMs(attempt.attempts, failure.retryAfterMs);
+  // Telegram's own wait is never cut short.
+  const delayMs = Math.max(backoffMs(attempt.attempts), failure.retryAfterMs ?? 0);
   return { kind: 'decided', decision: { kind: 'later', delayMs, reason: `telegram_${failure.kind}` } };
 }
 

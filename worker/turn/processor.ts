@@ -108,7 +108,7 @@ async function carryOutAttempt(
         .catch((error) => afterThrow(ports, attempt, error))
         .finally(ended);
       showVerdict(telemetry, span, decided);
-      if (decided.kind === 'settle') await settle(ports, attempt, decided.conclusion);
+      if (decided.kind === 'settle') await settle(ports, attempt, decided);
       return decided;
     },
     { parent: attempt.traceparent },

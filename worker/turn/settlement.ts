@@ -3,6 +3,7 @@ import { METRIC, SPAN, traceIdOf } from '../../shared/base/telemetry.ts';
 import type { EntryId } from '../../shared/redis/keys.ts';
 import { type Attempt, type Conclusion, FencedError } from '../lane/attempt.ts';
 import type { OutcomeRecord } from '../lane/lane.ts';
+import type { Verdict } from '../lane/verdict.ts';
 import type { ProcessorPorts } from './processor.ts';
 
 /** A settled message, as the ledger and the operator see it. */
@@ -16,14 +17,18 @@ interface Settled {
  * Settles a message and those that end with it, and makes the lane's next head a job. Contract: throws `FencedError`,
  * or what Redis throws.
  */
-export async function settle(ports: ProcessorPorts, attempt: Attempt, conclusion: Conclusion): Promise<void> {
+export async function settle(
+  ports: ProcessorPorts,
+  attempt: Attempt,
+  { conclusion, delivery, keepsAnswer }: Extract<Verdict, { kind: 'settle' }>,
+): Promise<void> {
   const { entry, traceparent, attempts, recoveries } = attempt;
   const { outcome } = conclusion;
   const own: Settled = { entry, traceparent, ...(attempt.message.ok && { sentAtMs: attempt.message.value.sentAtMs }) };
   const also = conclusion.also ? await ports.turn.lane.glance(conclusion.also) : [];
   const settledAtMs = attempt.nowMs();
   const recordOf = (settled: Settled, tried: Pick<OutcomeRecord, 'attempts' | 'recoveries'>) =>
-    recordFor(attempt, conclusion, settled, { settledAtMs, ...tried });
+    recordFor(attempt, conclusion, settled, { settledAtMs, ...tried, ...(delivery && { delivery }) });
   const { result, next } = await ports.turn.ask.instruments.telemetry.span(
     SPAN.settle,
     { 'messaging.system': 'redis', 'messaging.message.id': entry, 'spillway.outcome': outcome },
@@ -32,6 +37,7 @@ export async function settle(ports: ProcessorPorts, attempt: Attempt, conclusion
         attempt,
         recordOf(own, { attempts, recoveries }),
         also.map((each) => recordOf(each, { attempts: 0, recoveries: 0 })),
+        keepsAnswer,
       ),
     { kind: SpanKind.CLIENT },
   );
@@ -47,7 +53,7 @@ function recordFor(
   { chat, session }: Attempt,
   { outcome, reason, into }: Conclusion,
   { entry, traceparent, sentAtMs }: Settled,
-  rest: Pick<OutcomeRecord, 'settledAtMs' | 'attempts' | 'recoveries'>,
+  rest: Pick<OutcomeRecord, 'settledAtMs' | 'attempts' | 'recoveries' | 'delivery'>,
 ): OutcomeRecord {
   return {
     entry,

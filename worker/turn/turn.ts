@@ -1,7 +1,9 @@
 import { commandIn } from '../../shared/flow/message.ts';
+import type { BreakerView } from '../../shared/telegram/breaker.ts';
 import type { Telegram } from '../../shared/telegram/client.ts';
 import { isPermitted } from '../../shared/telegram/commands.ts';
 import type { Destination } from '../../shared/telegram/messages.ts';
+import { undeliveredAlert } from '../alerts/messages.ts';
 import { conversationRequest } from '../ask/call.ts';
 import { outOfTime } from '../ask/silences.ts';
 import type { TurnTime } from '../ask/time.ts';
@@ -30,18 +32,21 @@ import { showTyping } from '../reply/typing.ts';
 import { answer } from './answering.ts';
 import { failTogether, gather, mergedConclusion } from './coalesce.ts';
 import { insteadOfNothing } from './cut-answer.ts';
-import { deliverConclusion, undeliverable } from './delivery.ts';
+import { deliverConclusion } from './delivery.ts';
 import { waitingNotice, withLateness } from './due-reminder.ts';
 import { destinationOf } from './moved-chat.ts';
 import { notTaken } from './not-taken.ts';
 import { isStored, storeConclusion, withNotices } from './stored-conclusion.ts';
+import { heldBack } from './telegram-wait.ts';
 import { soundIn } from './transcripts.ts';
+import { undelivered } from './undelivered.ts';
 
 /** What a turn works with. */
 export interface TurnPorts {
   /** What the model is asked with. */
   ask: CommandPorts['ask'];
   telegram: Telegram;
+  breaker: BreakerView;
   progress: ProgressViews;
   /** What commands work with besides. */
   commands: Omit<CommandPorts, 'ask'>;
@@ -62,6 +67,8 @@ export async function runTurn(all: TurnPorts, begun: Attempt, time: TurnTime): P
   const attempt = withLateness(begun, all.ask.settings);
   const ports = withChosenModel(all, attempt);
   const to = destinationOf(attempt);
+  const held = await heldBack(ports, attempt);
+  if (held) return held;
   if (attempt.conclusion) return deliverAndClear(ports, attempt, attempt.conclusion, to, { isNew: false });
   const stopTyping = showTyping(ports.telegram, to);
   try {
@@ -131,7 +138,12 @@ function withChosenModel(ports: TurnPorts, attempt: Attempt): TurnPorts {
  */
 export async function failTurn(ports: TurnPorts, begun: Attempt, reason: string, detail: string): Promise<Verdict> {
   const attempt = withLateness(begun, ports.ask.settings);
-  if (attempt.conclusion) return undeliverable(attempt, attempt.conclusion, reason, detail);
+  if (attempt.conclusion)
+    return undelivered(attempt, attempt.conclusion, {
+      outcome: 'failed',
+      reason,
+      alert: undeliveredAlert(attempt, `${reason}: ${detail}`),
+    });
   const ended = failed(attempt, reason, attempt.texts.unavailable, detail);
   const decided = failTogether(attempt, await insteadOfNothing(ports.ask, attempt, ended));
   if (decided.kind !== 'conclude') return decided;

@@ -48,6 +48,7 @@ const GAUGES = [
   METRIC.incidents,
   METRIC.pollAge,
   METRIC.providerFailing,
+  METRIC.telegramAway,
   METRIC.redisMemoryShare,
   METRIC.redisMemory,
   METRIC.redisUnwritten,
@@ -110,7 +111,7 @@ export function createStateReader(redis: RedisClient, shards: number): () => Pro
 
 /** The gauges of a state. Pure. */
 export function gaugesOf({ snapshot, waiting, notices, workers }: InstallationState): GaugeReading[] {
-  const { shards, redis, poll, provider, nowMs, open } = snapshot;
+  const { shards, redis, poll, provider, telegram, nowMs, open } = snapshot;
   const polledMs = poll?.lastAnswerMs;
   return [
     { metric: METRIC.redisUp, value: 1 },
@@ -124,6 +125,7 @@ export function gaugesOf({ snapshot, waiting, notices, workers }: InstallationSt
     ...incidentsOf(open),
     ...(polledMs === undefined ? [] : [{ metric: METRIC.pollAge, value: secondsSince(nowMs, polledMs) }]),
     { metric: METRIC.providerFailing, value: secondsSince(nowMs, provider.failing?.sinceMs) },
+    { metric: METRIC.telegramAway, value: secondsSince(nowMs, telegram.away?.sinceMs) },
     { metric: METRIC.redisMemoryShare, value: redis.maxBytes === 0 ? 0 : redis.usedBytes / redis.maxBytes },
     { metric: METRIC.redisMemory, value: redis.usedBytes },
     { metric: METRIC.redisUnwritten, value: redis.unwritten === undefined ? 0 : 1 },

@@ -1,3 +1,4 @@
+import type { Cause } from '../../shared/flow/alert.ts';
 import { CAUSES } from '../alerts/cause.ts';
 import {
   alertChannelAlert,
@@ -14,6 +15,7 @@ import {
   providerAlert,
   retirementCondition,
   takenWebhookAlert,
+  telegramAlert,
   tokenAlert,
   unansweredAlert,
 } from '../alerts/conditions.ts';
@@ -39,6 +41,8 @@ export interface RuleLimits {
   pollAgeMs: number;
   /** An endpoint that fails for this long is down; one that refuses our key twice is down at once. */
   providerDownMs: number;
+  /** A Telegram that does not answer for this long is away: shorter trouble passes unseen. */
+  telegramDownMs: number;
   /** The day's budget of all chats; `undefined` when there is none. */
   totalDailyTokens: number | undefined;
   /** The most dead letters of a shard. */
@@ -50,6 +54,10 @@ export interface RuleLimits {
 export const POLL_AGE_MS = 120_000;
 /** Longer than a hiccup that retries hide, and short enough to notify within a minute. */
 export const PROVIDER_DOWN_MS = 35_000;
+export const TELEGRAM_DOWN_MS = 30_000;
+/** What follows from a Telegram that is away: one incident is enough for all of it, until the backlog has drained. */
+const FOLLOWS: ReadonlySet<Cause> = new Set(['no-poll', 'no-delivery', 'alert-channel', 'unanswered']);
+const DRAIN_MS = 60_000;
 
 /**
  * Longer than the pause of a poller after a conflict (10 s) or a refused token (60 s), so that it counts as lasting.
@@ -66,9 +74,16 @@ const DEAD_LETTERS_MANY = 100;
 const RETIREMENT_AHEAD_MS = 30 * 24 * 3600_000;
 const AT_ONCE: ReadonlySet<ProviderTrouble> = new Set(['auth', 'billing', 'model']);
 
-/** Every condition of a snapshot that an operator must be notified of. Pure. */
+/**
+ * Every condition of a snapshot that an operator must be notified of. While Telegram is away, what follows from that opens
+ * no incident of its own; one that is open stays, since it is not over. Pure.
+ */
 export function conditionsOf(watch: Watch): Condition[] {
-  return RULES.flatMap((rule) => rule(watch));
+  const all = RULES.flatMap((rule) => rule(watch));
+  const { backMs = Number.NEGATIVE_INFINITY } = watch.now.telegram;
+  const isBack = watch.now.nowMs - backMs >= DRAIN_MS;
+  if (isBack && !all.some(({ cause }) => cause === 'telegram')) return all;
+  return all.filter((each) => !FOLLOWS.has(each.cause) || watch.now.open.has(incidentOf(each)));
 }
 
 const RULES: readonly ((watch: Watch) => Condition[])[] = [
@@ -77,6 +92,7 @@ const RULES: readonly ((watch: Watch) => Condition[])[] = [
   idle,
   providerDown,
   retiringModels,
+  telegramAway,
   notReceiving,
   conflict,
   refusedToken,
@@ -169,6 +185,18 @@ function retiringModels({ now, limits: { models } }: Watch): Condition[] {
     const isNear = (life.retiresAtMs ?? Number.POSITIVE_INFINITY) - now.nowMs <= RETIREMENT_AHEAD_MS;
     return isNear || life.stage === 'retired' ? [retirementCondition(model, settings, life)] : [];
   });
+}
+
+function telegramAway({ now, limits }: Watch): Condition[] {
+  const { away } = now.telegram;
+  if (away === undefined || now.nowMs - away.sinceMs < limits.telegramDownMs) return [];
+  return [
+    telegramAlert({
+      ...away,
+      lastsMs: now.nowMs - away.sinceMs,
+      waiting: sum(now.shards, (shard) => shard.unanswered),
+    }),
+  ];
 }
 
 /** A gateway that was off for a night starts with an old heartbeat: it first gets time to receive. */

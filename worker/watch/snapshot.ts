@@ -5,6 +5,7 @@ import { type RedisClient, serversOf } from '../../shared/redis/connection.ts';
 import { type ChatKey, type EntryId, type Keys, keysOf } from '../../shared/redis/keys.ts';
 import { bindScript, type RunScript } from '../../shared/redis/script.ts';
 import { msOf } from '../../shared/redis/stream-id.ts';
+import { readTelegram, type TelegramRecord } from '../../shared/telegram/breaker-state.ts';
 import { type AlertingRecord, readAlerting } from '../alerts/alerting.ts';
 import { REPLIED } from '../lane/attempt.ts';
 import { type ModelLives, readModelLives } from './model-lives.ts';
@@ -18,12 +19,18 @@ export interface Snapshot {
   poll: PollRecord | undefined;
   provider: ProviderRecord;
   models: ModelLives;
+  telegram: TelegramSnapshot;
   alerting: AlertingRecord;
   redis: RedisState;
   /** Tokens that all chats have spent in this UTC day. */
   spentTokens: number;
   /** The names of the open incidents. */
   open: ReadonlySet<string>;
+}
+
+/** Whether Telegram answers, and while it does not, what waits for it. */
+export interface TelegramSnapshot extends Pick<TelegramRecord, 'backMs'> {
+  away?: { sinceMs: number; why: string; answers: number; chats: number };
 }
 
 /** The state of one shard. */
@@ -64,6 +71,7 @@ export interface RedisState {
 }
 
 const OVERDUE_MAX = 2_000;
+const WAITING_MAX = 5_000;
 /** The field of the counts; see `drop-letters.lua`. */
 export const LETTERS_DROPPED = 'lettersDropped';
 
@@ -83,10 +91,12 @@ export type ReadSnapshot = (at: { nowMs: number; open: ReadonlySet<string> }) =>
 /** A reader of snapshots for the given number of shards, in which a message is overdue after `unansweredMs`. */
 export function createSnapshotReader(redis: RedisClient, shards: number, unansweredMs: number): ReadSnapshot {
   const overdue = bindScript<OverdueReply>(redis, join(import.meta.dirname, 'overdue.lua'));
+  const readTelegramNow = createTelegramReader(redis, shards);
   const keys = keysOf(0);
   return async ({ nowMs, open }) => {
     const day = new Date(nowMs).toISOString().slice(0, 10);
-    const [poll, provider, models, alerting, state, spent, ...seen] = await Promise.all([
+    const [telegram, poll, provider, models, alerting, state, spent, ...seen] = await Promise.all([
+      readTelegramNow(),
       readHeartbeat(redis, keys),
       readProvider(redis, keys),
       readModelLives(redis, keys),
@@ -99,6 +109,7 @@ export function createSnapshotReader(redis: RedisClient, shards: number, unanswe
       nowMs,
       open,
       poll,
+      telegram,
       provider,
       models,
       alerting,
@@ -106,6 +117,23 @@ export function createSnapshotReader(redis: RedisClient, shards: number, unanswe
       spentTokens: Number(spent ?? 0),
       shards: seen,
     };
+  };
+}
+
+/** Reads whether Telegram is away, and only then what waits for it. */
+function createTelegramReader(redis: RedisClient, shards: number): () => Promise<TelegramSnapshot> {
+  const count = bindScript<[answers: number, chats: number]>(redis, join(import.meta.dirname, 'waiting-answers.lua'));
+  return async () => {
+    const { away, ...rest } = await readTelegram(redis, keysOf(0));
+    if (away === undefined) return rest;
+    const counts = await Promise.all(
+      Array.from({ length: shards }, (_, shard) => {
+        const { inbound, absent, turnPrefix } = keysOf(shard);
+        return count([inbound, absent], [turnPrefix, WAITING_MAX]);
+      }),
+    );
+    const [answers, chats] = counts.reduce(([all, of], [more, ofMore]) => [all + more, of + ofMore], [0, 0]);
+    return { ...rest, away: { ...away, answers, chats } };
   };
 }
 

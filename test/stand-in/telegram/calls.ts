@@ -98,6 +98,10 @@ export class Calls {
       case 'slow':
         await sleep(failure.ms ?? SLOW_MS, undefined, { signal: gone.signal }).catch(() => {});
         return this.#answer(call, params, response, gone.signal);
+      case 'withholdReply':
+        await this.#result(call, params, gone.signal).catch(() => {});
+        call.status = 0;
+        return untilAborted(gone.signal);
       case 'loseReply':
         await this.#result(call, params, gone.signal).catch(() => {});
         call.status = 0;

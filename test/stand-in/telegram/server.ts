@@ -9,7 +9,7 @@ import { Calls, describe, type TelegramCall } from './calls.ts';
 import { Chats, type ChatType, type Membership, type ShownMessage } from './chats.ts';
 import type { Desk } from './desk.ts';
 import { type DraftState, Drafts } from './drafts.ts';
-import type { Failure } from './failures.ts';
+import { type Failure, OUTAGE_FAILURES, type Outage } from './failures.ts';
 import { Files } from './files.ts';
 import { Floods } from './floods.ts';
 import type { ChatEvent } from './history.ts';
@@ -165,6 +165,18 @@ class TelegramServer implements TelegramStandIn {
 
   heal(): void {
     this.#calls.failures.clear();
+  }
+
+  async goAway(how: Outage): Promise<void> {
+    if (how === 'refused') await closeServer(this.#server);
+    else this.#calls.failures.always = OUTAGE_FAILURES[how];
+  }
+
+  async comeBack(): Promise<void> {
+    this.#calls.failures.always = undefined;
+    // What hangs is cut, as a proxy cuts it that begins anew.
+    this.#server.closeAllConnections();
+    if (!this.#server.listening) await listen(this.#server, Number(new URL(this.url).port));
   }
 
   waitForText(chatId: number, match: RegExp | ((text: string) => boolean), timeoutMs = WAIT_MS): Promise<ShownMessage> {

@@ -1,7 +1,7 @@
 import type { TelegramCall } from './calls.ts';
 import type { ChatType, Membership, ShownMessage } from './chats.ts';
 import type { DraftState } from './drafts.ts';
-import type { Failure } from './failures.ts';
+import type { Failure, Outage } from './failures.ts';
 import type { ChatEvent } from './history.ts';
 import type { EditOptions, SayOptions } from './inbound.ts';
 import type { MenuItem } from './menus.ts';
@@ -90,6 +90,10 @@ export interface TelegramStandIn {
   fail(method: string, failure: Failure, times?: number, match?: (params: Params) => boolean): void;
   /** Ends all planned failures. */
   heal(): void;
+  /** Telegram is away, for all methods, until it comes back. */
+  goAway(how: Outage): Promise<void>;
+  /** Ends that; calls that hang are cut. */
+  comeBack(): Promise<void>;
   /** The first message shown in a chat that matches. Rejects with what is shown. Default 5 s. */
   waitForText(chatId: number, match: RegExp | ((text: string) => boolean), timeoutMs?: number): Promise<ShownMessage>;
   /** The first state of a draft in a chat that matches. Rejects with what was shown. Default 5 s. */

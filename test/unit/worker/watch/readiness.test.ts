@@ -16,6 +16,7 @@ const SOUND: Snapshot = {
   shards: [],
   poll: { firstMs: NOW - 9_000_000, lastAnswerMs: NOW - 50_000 },
   models: new Map(),
+  telegram: {},
   provider: { lastAnswerMs: NOW - 1_000 },
   alerting: { sentMs: [] },
   redis: { role: 'master', usedBytes: 2 ** 21, maxBytes: 2 ** 30 },

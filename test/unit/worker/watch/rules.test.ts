@@ -12,6 +12,7 @@ const LIMITS = {
   unansweredMs: 60_000,
   pollAgeMs: 120_000,
   providerDownMs: 35_000,
+  telegramDownMs: 30_000,
   totalDailyTokens: 1_000,
   deadLettersMax: 1_000,
   models: new Map([['claude-1', ['MODEL', 'MODELS']]]),
@@ -34,6 +35,7 @@ function snapshot(part: Partial<Snapshot> = {}): Snapshot {
     poll: POLLED,
     provider: {},
     models: new Map(),
+    telegram: {},
     alerting: { sentMs: [] },
     redis: { role: 'master', usedBytes: 900, maxBytes: 0 },
     spentTokens: 0,
@@ -226,4 +228,26 @@ test('dead letters warn at 80 % of what a shard may have, and say when the oldes
   const few = { ...LIMITS, deadLettersMax: 10 };
   const [warned] = conditionsOf({ now: ofShard({ deadLetters: 8 }), before: undefined, sinceMs: 0, limits: few });
   expect(warned).toMatchObject({ cause: 'dead-letters', level: 'nearly full' });
+});
+
+test('a Telegram that is away is one incident: what follows from it opens none, neither meanwhile nor while it drains', () => {
+  const away = { sinceMs: NOW - 31_000, why: 'unknown: Bad Gateway', answers: 3, chats: 2 };
+  const follows: Partial<Snapshot> = {
+    poll: { firstMs: NOW - 9_000_000, lastAnswerMs: NOW - 400_000 },
+    alerting: { sentMs: [], failing: { sinceMs: NOW - 400_000, why: 'away', tries: 3, retryAtMs: NOW } },
+    shards: [{ ...QUIET, unanswered: 5, overdue: overdue(200_000, 5, 4) }],
+  };
+  expect(causesOf(snapshot(follows)).sort()).toEqual(['alert-channel', 'no-poll', 'unanswered']);
+  const [telegram, ...others] = found(snapshot({ ...follows, telegram: { away } }));
+  expect(others).toEqual([]);
+  expect(telegram).toMatchObject({ cause: 'telegram', messages: 3, chats: 2, sinceMs: away.sinceMs });
+  expect(telegram?.text).toMatch(
+    /for 31 seconds \(unknown: Bad Gateway\): 3 finished answers of 2 chats wait, and 2 further/,
+  );
+  expect(causesOf(snapshot({ ...follows, telegram: { backMs: NOW - 59_000 } }))).toEqual([]);
+  expect(causesOf(snapshot({ ...follows, telegram: { backMs: NOW - 61_000 } })).length).toBe(3);
+  // What was open before is not over because of it.
+  const open = new Set(['unanswered']);
+  expect(causesOf(snapshot({ ...follows, open, telegram: { away } })).sort()).toEqual(['telegram', 'unanswered']);
+  expect(causesOf(snapshot({ telegram: { away: { ...away, sinceMs: NOW - 29_000 } } }))).toEqual([]);
 });

@@ -1,0 +1,31 @@
+-- While Telegram is away nobody asks again before the next probe; one that runs, or is due, ends soon.
+local PROBE_SOON_MS = 250
+
+-- What is known of Telegram: {ms since the epoch, ms until it may be sent something (0: now), away since (0: it is not),
+-- last confirmed message, last word of any kind}. 0 is never.
+local function telegram_state(key, now)
+  local known = redis.call('HMGET', key, 'awaySinceMs', 'untilMs', 'confirmedMs', 'answeredMs')
+  local away = known[1] and math.max(PROBE_SOON_MS, tonumber(known[2]) - now) or 0
+  return { now, away, tonumber(known[1] or 0), tonumber(known[3] or 0), tonumber(known[4] or 0) }
+end
+
+-- Telegram is away: each time in a row that this is found, the pause before the next probe doubles.
+local function telegram_away(key, now, why, pause, pause_max)
+  local found = redis.call('HINCRBY', key, 'found', 1)
+  local until_ms = now + math.min(tonumber(pause) * 2 ^ (found - 1), tonumber(pause_max))
+  redis.call('HSETNX', key, 'awaySinceMs', now)
+  redis.call('HSET', key, 'untilMs', string.format('%.0f', until_ms), 'why', why)
+end
+
+-- Telegram is there.
+local function telegram_back(key, now)
+  if redis.call('HDEL', key, 'awaySinceMs', 'untilMs', 'why') > 0 then
+    redis.call('HSET', key, 'backMs', now)
+  end
+end
+
+-- Whether it is too early for a probe: another process has just made one.
+local function telegram_was_asked(key, now)
+  local known = redis.call('HMGET', key, 'awaySinceMs', 'untilMs')
+  return known[1] and tonumber(known[2]) - now > PROBE_SOON_MS
+end

@@ -1,0 +1,135 @@
+import { randomUUID } from 'node:crypto';
+import { pause, type Service } from '../base/lifecycle.ts';
+import type { Logger } from '../base/log.ts';
+import { runLoop } from '../base/loop.ts';
+import type { RedisClient } from '../redis/connection.ts';
+import type { Keys } from '../redis/keys.ts';
+import { BREAKER_LIMITS, type BreakerLimits, type BreakerState, createBreakerState } from './breaker-state.ts';
+import type { Telegram } from './client.ts';
+import { isWordless, type TelegramFailure, type TelegramResult } from './failure.ts';
+
+/**
+ * What the installation knows of whether Telegram answers, for those who would send something.
+ *
+ * Contract: never rejects. While Redis cannot be reached, what this process saw last holds.
+ */
+export interface BreakerView {
+  /** How long nothing may be sent, in ms; 0 while Telegram answers. */
+  awayMs(): Promise<number>;
+  /** The same as this process saw it last, a second ago at most. */
+  seenAwayMs(): number;
+  /** Whether Telegram has answered within the last second; asks it something harmless where that is not known. */
+  answersNow(): Promise<boolean>;
+  /** When Telegram last confirmed a message, of whatever chat, in ms since the epoch by Redis' clock; 0 is never. */
+  confirmedMs(): Promise<number>;
+}
+
+/** The breaker itself: the process that runs it also looks for the end of an outage. */
+export interface TelegramBreaker extends BreakerView, Service {
+  /** A message was confirmed: Telegram is there. Best effort, at most once a second as long as nothing was in doubt. */
+  confirmed(): Promise<void>;
+  /**
+   * A call ended without Telegram's word. That is one witness: Telegram is asked once more, by one process at a time,
+   * before this resolves. `isSend`: it should have shown something in a chat.
+   */
+  doubted(failure: TelegramFailure, isSend: boolean): Promise<void>;
+}
+
+const FRESH_MS = 1_000;
+/** As in `telegram.lua`: what is left of a pause whose probe is due. */
+const PROBE_DUE_MS = 250;
+const OTHER_PROBE_MS = 100;
+const WHY_CHARS = 200;
+
+export interface BreakerPorts {
+  /** What a probe asks. */
+  telegram: Pick<Telegram, 'getMe'>;
+  /** A connection that fails at once; closed on stop. */
+  redis: RedisClient;
+  keys: Keys;
+  log: Logger;
+  limits?: Partial<BreakerLimits> | undefined;
+}
+
+/** Asks Telegram something harmless, unless another process does. */
+type Probe = () => Promise<'answered' | 'silent' | 'taken'>;
+
+/** One breaker for the installation: its state is in Redis, and every process of it reads and writes the same. */
+export function startTelegramBreaker({ telegram, redis, keys, log, limits: given }: BreakerPorts): TelegramBreaker {
+  const limits = { ...BREAKER_LIMITS, ...given };
+  const state = createBreakerState(redis, keys, log, limits);
+  const probe: Probe = async () => {
+    const owner = randomUUID();
+    if (!(await state.beginProbe(owner))) return 'taken';
+    const why = whySilent(await telegram.getMe(limits.telegramProbeMs));
+    await state.endProbe(owner, why);
+    return why === '' ? 'answered' : 'silent';
+  };
+  const loop = runLoop({
+    name: 'telegram breaker',
+    round: () => lookForIt(state, probe, limits.telegramLookEveryMs),
+    retryMs: limits.telegramLookEveryMs,
+    onError: (error) => log.debug({ err: error }, 'Telegram could not be looked for'),
+  });
+  return {
+    name: loop.name,
+    awayMs: async () => (await state.look()).awayMs,
+    seenAwayMs: () => state.seen().awayMs,
+    confirmedMs: async () => (await state.look()).confirmedMs,
+    answersNow: () => answersNow(state, probe, limits.telegramProbeMs),
+    ...createNotes(state, probe),
+    async stop() {
+      await loop.stop();
+      redis.disconnect();
+    },
+  };
+}
+
+/** A round of every process: one of them asks a Telegram that is away whether it is back. Returns the wait, in ms. */
+async function lookForIt(state: BreakerState, probe: Probe, everyMs: number): Promise<number> {
+  const { awayMs } = await state.look();
+  if (awayMs === 0) return everyMs;
+  if (awayMs > PROBE_DUE_MS) return Math.min(awayMs - PROBE_DUE_MS, everyMs);
+  return (await probe()) === 'taken' ? OTHER_PROBE_MS : 0;
+}
+
+async function answersNow(state: BreakerState, probe: Probe, probeMs: number): Promise<boolean> {
+  const untilMs = performance.now() + 2 * probeMs;
+  while (performance.now() < untilMs) {
+    const { nowMs, awayMs, answeredMs } = await state.look();
+    if (awayMs > 0) return false;
+    if (nowMs - answeredMs < FRESH_MS) return true;
+    const found = await probe();
+    if (found !== 'taken') return found === 'answered';
+    await pause(OTHER_PROBE_MS);
+  }
+  return false;
+}
+
+/** Notes how calls end. */
+function createNotes(state: BreakerState, probe: Probe): Pick<TelegramBreaker, 'confirmed' | 'doubted'> {
+  let isInDoubt = false;
+  let notedAtMs = Number.NEGATIVE_INFINITY;
+  return {
+    async confirmed() {
+      const isNews = isInDoubt || state.seen().awayMs > 0;
+      if (!isNews && performance.now() - notedAtMs < FRESH_MS) return;
+      [notedAtMs, isInDoubt] = [performance.now(), false];
+      await state.confirmed();
+    },
+    async doubted(failure, isSend) {
+      isInDoubt = true;
+      const { awayMs } = isSend ? await state.doubted(wordsOf(failure)) : state.seen();
+      if (awayMs === 0) await probe();
+    },
+  };
+}
+
+/** Empty when Telegram answered, if only with a refusal. */
+function whySilent(asked: TelegramResult<unknown>): string {
+  return asked.ok || !isWordless(asked.failure) ? '' : wordsOf(asked.failure);
+}
+
+function wordsOf({ kind, description }: TelegramFailure): string {
+  return `${kind}: ${description}`.slice(0, WHY_CHARS);
+}

@@ -1,0 +1,15 @@
+-- Counts the finished answers that wait to be delivered, and their chats.
+-- KEYS  1 inbound   2 absent, for the keys that are not named: see keys.ts
+-- ARGV  1 prefix of turn keys   2 most entries to look at
+-- Reply {answers, chats}
+-- include: chat, entry
+local answers, chats, seen = 0, 0, {}
+for _, entry in ipairs(redis.call('XRANGE', KEYS[1], '-', '+', 'COUNT', ARGV[2])) do
+  if redis.call('HEXISTS', ARGV[1] .. entry[1], 'conclusion') == 1 then
+    local chat = chat_of(field(entry[2], 'chat') or 'unknown')
+    answers = answers + 1
+    chats = chats + (seen[chat] and 0 or 1)
+    seen[chat] = true
+  end
+end
+return { answers, chats }
