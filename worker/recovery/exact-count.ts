@@ -13,8 +13,8 @@ export function isCountedToFit(attempt: Attempt): boolean {
 
 /**
  * Before a step that costs a session, or a part of a message: the endpoint's own count is asked, where it offers one.
- * Says that the request fits in `usableTokens`, it is sent as it is: at once where only our own count was against it,
- * and once more, after a wait, where the endpoint had refused it. Returns nothing where the step has to be taken.
+ * Where it says that the request fits in `usableTokens`, the request is sent as it is: if only our own count was against it,
+ * and once more in all if the endpoint had refused it. Returns nothing where the step has to be taken.
  */
 export async function tryAsCounted(
   { attempt, failure, opened, countTokens }: Overflow,
@@ -27,12 +27,11 @@ export async function tryAsCounted(
   const tokens = await countTokens(signal);
   if (tokens === undefined || tokens > usableTokens) return undefined;
   const { keys, entry } = attempt;
-  if (isOwnCount) {
-    await attempt.write('', [['HSET', keys.turn(entry), FITS, requestOf(attempt)]]);
-    return { kind: 'again' };
-  }
-  await attempt.write('', [noteTried(attempt, COUNTED)]);
-  return { kind: 'wait', failure: { kind: 'transient', reason: 'unknown' } };
+  const noted = isOwnCount
+    ? (['HSET', keys.turn(entry), FITS, requestOf(attempt)] as const)
+    : noteTried(attempt, COUNTED);
+  await attempt.write('', [noted]);
+  return { kind: 'again' };
 }
 
 function requestOf({ session, rounds, recoveries }: Attempt): string {
