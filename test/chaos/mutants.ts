@@ -23,8 +23,8 @@ const MUTANT_MS = 150_000;
 
 const ADMITTED = "redis.call('RPUSH', ARGV[4] .. chat, last)";
 
-/** The safeguards. */
-export const MUTANTS: readonly Mutant[] = [
+/** The safeguards of the flow. */
+export const FLOW_MUTANTS: readonly Mutant[] = [
   {
     name: 'an update that was seen before is accepted again',
     mutations: [{ file: 'producer/accept/accept.lua', from: 'if before then', to: 'if before and false then' }],
@@ -175,7 +175,6 @@ export const MUTANTS: readonly Mutant[] = [
     scenario: 'claude-guarded',
     violates: 'I8',
   },
-  ...MODEL_MUTANTS,
   {
     name: 'a dead poller is known by time alone',
     mutations: [
@@ -249,6 +248,9 @@ export const MUTANTS: readonly Mutant[] = [
     violates: 'I9',
   },
 ];
+
+/** All safeguards. */
+export const MUTANTS: readonly Mutant[] = [...FLOW_MUTANTS, ...MODEL_MUTANTS];
 
 /** Makes a copy with the mutant in it, and runs its scenario there. Rejects when a text to replace is not found once. */
 export async function surveyMutant(mutant: Mutant, seed: number): Promise<Survey> {

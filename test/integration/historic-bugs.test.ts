@@ -37,7 +37,7 @@ test('dedupe does not drop the retry: a recovered message and its twin are both 
 
 test('the chat pointer follows to the fresh session, and so does the next message [hermes#1160]', async () => {
   const old = await importSession(world.peek, world.keys, chatKey(CHAT), await parseLines(conversation(100, 1_000)));
-  world.claude.react((call) => (call.kind === 'main' && mainCalls().length <= 2 ? { do: 'overflow' } : undefined));
+  world.claude.react((call) => (call.kind === 'main' && mainCalls().length <= 4 ? { do: 'overflow' } : undefined));
   world.telegram.say(CHAT, 'First');
   const first = await nextOutcome(world, CHAT, 1);
   world.telegram.say(CHAT, 'Second');

@@ -49,8 +49,8 @@ test('a stage 2 recovery is one trace from update to reply, with the five overfl
   const main = () => world.claude.calls.filter((call) => call.kind === 'main');
   const search = { type: 'tool_use', id: 't1', name: 'recall', input: { query: 'file-7.ts' } };
   world.claude.react((call) => {
-    if (call.kind !== 'main' || main().length > 3) return undefined;
-    return main().length === 3 ? { do: 'answer', content: [search] } : { do: 'overflow' };
+    if (call.kind !== 'main' || main().length > 5) return undefined;
+    return main().length === 5 ? { do: 'answer', content: [search] } : { do: 'overflow' };
   });
   world.telegram.say(CHAT, 'Trace me, but not my words');
   const { traceId } = await nextOutcome(world, CHAT);
@@ -63,8 +63,14 @@ test('a stage 2 recovery is one trace from update to reply, with the five overfl
   const always = Object.values(SPAN).filter((name) => !sometimes.includes(name));
   for (const name of [...ADR_NAMES, ...always]) expect([name, named(name).length > 0]).toEqual([name, true]);
   expect(otlp.spans.filter((span) => ADR_NAMES.includes(span.name) && span.traceId !== traceId)).toEqual([]);
-  expect(named(SPAN.turn).map((span) => span.attributes['spillway.verdict'])).toEqual(['again', 'again', 'settle']);
-  expect(named('process turns')).toHaveLength(3);
+  expect(named(SPAN.turn).map((span) => span.attributes['spillway.verdict'])).toEqual([
+    'later',
+    'again',
+    'again',
+    'again',
+    'settle',
+  ]);
+  expect(named('process turns')).toHaveLength(5);
   expect(named('anthropic.messages.create').length).toBeGreaterThanOrEqual(4);
   expect(named(SPAN.overflowDetected)[0]?.attributes).toMatchObject({
     'spillway.overflow.kind': 'token',
@@ -89,7 +95,7 @@ test('a stage 2 recovery is one trace from update to reply, with the five overfl
   expect(overflows).toEqual(
     expect.arrayContaining([
       { kind: 'token', stage: 'none', value: 1 },
-      { kind: 'token', stage: 'compacted', value: 1 },
+      { kind: 'token', stage: 'compacted', value: 2 },
     ]),
   );
 });

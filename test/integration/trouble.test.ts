@@ -68,19 +68,19 @@ test('a key that is not accepted gives each user a notice and the operator one a
     expect(shown(chat)).toEqual([expect.stringMatching(/cannot answer at the moment/)]);
   }
   await world.telegram.waitForText(ALERT_CHAT, /authentication/);
-  expect(world.claude.calls).toHaveLength(3);
+  expect(world.claude.calls).toHaveLength(6);
   expect(shown(ALERT_CHAT)).toHaveLength(1);
 });
 
 test('a refused message fails and is not sent again with the next one', async () => {
   world.claude.react((call) =>
-    call.index === 0 ? { do: 'answer', text: 'partial', stopReason: 'refusal' } : undefined,
+    call.index <= 1 ? { do: 'answer', text: 'partial', stopReason: 'refusal' } : undefined,
   );
   world.telegram.say(CHAT, 'something forbidden');
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'failed', reason: 'refused' });
   world.telegram.say(CHAT, 'something fine');
   await nextOutcome(world, CHAT, 2);
-  expect(JSON.stringify(world.claude.calls[1]?.body)).not.toContain('something forbidden');
+  expect(JSON.stringify(world.claude.calls[2]?.body)).not.toContain('something forbidden');
   expect(shown(CHAT)[1]).toContain('something fine');
 });
 

@@ -1,5 +1,5 @@
 import type { Mutant } from '../chaos/mutant.ts';
-import { MUTANTS } from '../chaos/mutants.ts';
+import { FLOW_MUTANTS } from '../chaos/mutants.ts';
 
 /** A mutant that no schedule can find, and why. */
 export interface Outside {
@@ -12,15 +12,15 @@ const CLOCK = 'how long something takes: no schedule has a clock';
 
 const TELEGRAM = 'a Telegram that is away: here it loses single replies, and always answers a probe';
 
+const MODEL = 'a model that refuses what a message says, and the recovery from that: here it answers or is busy';
+
 /** By the names of the fault-injection suite. */
 const WHY_OUTSIDE: Readonly<Record<string, string>> = {
   'the operator is not told of what opens': ALERTS,
   'an alert that nobody took is dropped': ALERTS,
   'data that Redis lost is not noticed': 'a Redis that loses data: here it keeps all that it has taken',
-  'a chat is not given back the session that was innocent':
-    'a model that refuses what a message says, and the recovery from that: here it answers or is busy',
-  'a message that is to blame stays in its conversation':
-    'a model that refuses what a message says, and the recovery from that: here it answers or is busy',
+  'a chat is not given back the session that was innocent': MODEL,
+  'a message that is to blame stays in its conversation': MODEL,
   'the model is asked although Telegram is away': TELEGRAM,
   'an answer is tried thirty times': TELEGRAM,
   'a dead letter keeps no answer': TELEGRAM,
@@ -66,12 +66,12 @@ const OWN: readonly FindableMutant[] = [
 
 /** The mutants that schedules have to find. */
 export const FINDABLE: readonly FindableMutant[] = [
-  ...MUTANTS.filter(({ name }) => WHY_OUTSIDE[name] === undefined),
+  ...FLOW_MUTANTS.filter(({ name }) => WHY_OUTSIDE[name] === undefined),
   ...OWN,
 ];
 
 /** Those that lie outside. */
-export const OUTSIDE: readonly Outside[] = MUTANTS.flatMap(({ name }) => {
+export const OUTSIDE: readonly Outside[] = FLOW_MUTANTS.flatMap(({ name }) => {
   const why = WHY_OUTSIDE[name];
   return why === undefined ? [] : [{ name, why }];
 });
