@@ -30,7 +30,8 @@ export async function tryAsCounted(
   const noted = isOwnCount
     ? (['HSET', keys.turn(entry), FITS, requestOf(attempt)] as const)
     : noteTried(attempt, COUNTED);
-  await attempt.write('', [noted]);
+  // The request was not sent again: no attempt is used.
+  await attempt.write('', [noted, ['HINCRBY', keys.turn(entry), 'attempts', -1]]);
   return { kind: 'again' };
 }
 

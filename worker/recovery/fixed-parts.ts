@@ -66,7 +66,7 @@ export function createFixedPartsCheck(now: () => number = Date.now): FixedPartsC
     const shared = next.get(cause);
     if (shared) return { ...(await shared), wasAsked: false };
     const asked = (async () => {
-      await running.get(cause);
+      await running.get(cause)?.catch(() => undefined);
       next.delete(cause);
       const known = knownRefusal(cause);
       if (known) return known;

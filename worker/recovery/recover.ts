@@ -194,7 +194,10 @@ async function tryWithoutHistory(
 }
 
 async function askAgain({ keys, entry, tried, write }: Attempt): Promise<Recovery> {
-  await write('asked again', [['HSET', keys.turn(entry), 'tried', [...tried, ASKED_AGAIN].join(',')]]);
+  await write('asked again', [
+    ['HSET', keys.turn(entry), 'tried', [...tried, ASKED_AGAIN].join(',')],
+    ['HINCRBY', keys.turn(entry), 'attempts', -1],
+  ]);
   return { kind: 'again' };
 }
 
@@ -230,8 +233,8 @@ async function report({ instruments: { telemetry } }: RecoverPorts, { attempt, f
   };
   await attempt.write(`exceeded:${attempt.recoveries}`, [
     auditCommand(attempt, { event: 'context.exceeded', phase, kind, stage: attempt.stage, ...numbers }),
-    ...(asksForBlame(failure) ? [['HSET', attempt.keys.turn(attempt.entry), BLAMED, 1] as const] : []),
   ]);
+  if (asksForBlame(failure)) await attempt.write('', [['HSET', attempt.keys.turn(attempt.entry), BLAMED, 1]]);
   telemetry.count(METRIC.overflows, { kind: failure.kind, stage: attempt.stage });
   telemetry.mark(SPAN.overflowDetected, {
     'spillway.overflow.kind': failure.kind,

@@ -38,7 +38,8 @@ export async function scrubMessage(ports: RecoverPorts, overflow: Overflow, limi
     ...(left.length > omitted.length ? [attempt.texts.scrubbed] : []),
     ...(omitted.length > 0 ? [removedNotice(attempt.texts, omitted)] : []),
   ];
-  await store(ports, overflow, left, [tellReading(attempt, read), ...moveTo(attempt, 'scrubbed')]);
+  const told = tellReading(attempt, [...attempt.readingNotices, ...read]);
+  await store(ports, overflow, left, [told, ...moveTo(attempt, 'scrubbed')]);
   return { kind: 'again' };
 }
 

@@ -6,7 +6,7 @@ import { documentNameIn } from '../media/attachment.ts';
 import { labelOf } from '../media/label.ts';
 import { readPdfPages } from '../media/pdf.ts';
 import { type Block, nameInBrackets, textBlock } from '../model/block.ts';
-import { PER_PDF_PAGE_TOKENS } from '../model/estimate.ts';
+import { estimateContent, PER_PDF_PAGE_TOKENS } from '../model/estimate.ts';
 import { roomOf } from '../model/room.ts';
 import { asShown } from '../session/overlay.ts';
 import { startsTurn, type UserRecord } from '../session/record.ts';
@@ -38,16 +38,25 @@ const LEAST_SHARE = 0.3;
 /** Our estimate of a text may be off by so much. */
 const MARGIN = 0.9;
 const TEXT_CHARS_MIN = 300;
+/** A count that differs more is not of this request. */
+const COUNT_FACTOR_MAX = 2;
 const CHARS_PER_TOKEN = 4;
 
 /** Whether a message, with what every request holds, exceeds the usable window even without any conversation. */
-export function isAloneTooLarge({ messageTokens, fixedTokens }: Overflow, usableTokens: number): boolean {
-  return messageTokens + fixedTokens > usableTokens;
+export function isAloneTooLarge(overflow: Overflow, usableTokens: number): boolean {
+  const { messageTokens, fixedTokens } = overflow;
+  return (messageTokens + fixedTokens) * countFactor(overflow) > usableTokens;
 }
 
 /** Whether a message takes so much of the window that shortening it may spare the conversation. */
-export function isLarge({ messageTokens }: Overflow, usableTokens: number): boolean {
-  return messageTokens >= usableTokens * LARGE_SHARE;
+export function isLarge(overflow: Overflow, usableTokens: number): boolean {
+  return overflow.messageTokens * countFactor(overflow) >= usableTokens * LARGE_SHARE;
+}
+
+/** How much more the endpoint counts of the request than we do, where it says so. */
+function countFactor({ failure: { observedTokens, reason }, sentTokens }: Overflow): number {
+  if (observedTokens === undefined || reason.startsWith('counted_')) return 1;
+  return Math.min(COUNT_FACTOR_MAX, Math.max(1, observedTokens / Math.max(1, sentTokens)));
 }
 
 /**
@@ -62,13 +71,18 @@ export async function shortenMessage(
 ): Promise<Recovery | undefined> {
   const { attempt, opened, failure, sentTokens, messageTokens, fixedTokens } = overflow;
   if (attempt.tried.filter((kind) => kind === 'shortened').length >= SHORTENINGS_MAX) return undefined;
-  const record = asShown(opened.window.records).findLast(startsTurn);
-  if (record?.t !== 'user') return undefined;
+  const shown = asShown(opened.window.records).findLast(startsTurn);
+  const record = opened.window.records.find(({ id }) => id === shown?.id);
+  if (shown?.t !== 'user' || record?.t !== 'user') return undefined;
+  const factor = countFactor(overflow);
   const { usableTokens } = roomOf(limitTokens, ports.settings);
   const conversationTokens = Math.max(0, sentTokens - messageTokens - fixedTokens);
   const least = usableTokens * LEAST_SHARE;
-  const wanted = Math.max(least, usableTokens - fixedTokens - conversationTokens) * MARGIN;
-  const parts = await shortenedParts(ports, attempt.texts, record, Math.min(1, wanted / messageTokens));
+  const wanted = Math.max(least, usableTokens - (fixedTokens + conversationTokens) * factor) * MARGIN;
+  // What was shortened before is shortened anew, from the whole of it.
+  const shownShare = estimateContent(shown.content) / Math.max(1, estimateContent(record.content));
+  const share = Math.min(1, wanted / (messageTokens * factor)) * Math.min(1, shownShare);
+  const parts = await shortenedParts(ports, attempt.texts, record, share);
   if (parts.length === 0) return undefined;
   await attempt.write(`recover:${attempt.recoveries}`, [
     ...appendCommands(attempt.keys, attempt.session, [
@@ -80,6 +94,8 @@ export async function shortenMessage(
       parts.map(({ notice }) => notice),
     ),
     ...moveTo(attempt, attempt.stage),
+    // It has a bound of its own, and must not use up the one of the stages.
+    ['HINCRBY', attempt.keys.turn(attempt.entry), 'recoveriesBefore', 1],
     noteTried(attempt, 'shortened'),
     auditCommand(attempt, {
       event: 'context.scrubbed',

@@ -81,7 +81,7 @@ export async function startFreshSession(
         ['HSET', keys.chat(chat), 'session', move.to],
         ['HSET', keys.session(move.to), 'parent', from, 'createdAt', seed.at, 'head', 0, 'windowStart', 1],
         ...inheritedLimit(attempt, move.to, learnt, ports.settings),
-        ...appendCommands(keys, move.to, [seed, pending]),
+        ...appendCommands(keys, move.to, [seed, pending, ...scrubsOf(overflow)]),
         ['HSET', keys.turn(attempt.entry), `did:${userStep(move.to)}`, PENDING_INDEX],
         ...moveTo(attempt, stage),
         ...(spent > 0 ? [['HINCRBY', keys.turn(attempt.entry), 'recoveries', spent] as const] : []),
@@ -104,6 +104,13 @@ export async function startFreshSession(
     ports.instruments.reach('fresh session stored');
     return { kind: 'again' };
   });
+}
+
+/** What was shortened or left out of the pending message stays so. */
+function scrubsOf({ attempt, opened }: Overflow): LogRecord[] {
+  return opened.window.records.filter(
+    (record) => record.t === 'scrub' && record.entry === attempt.entry && record.turn !== true,
+  );
 }
 
 function seedTokensMax(limitTokens: number): number {

@@ -28,6 +28,11 @@ interface Places {
   isSilent: boolean;
 }
 
+/** A message that is confirmed this long after a send is no witness of it any more. */
+const WITNESS_MS = 60_000;
+/** How often a line or a text may be lost while Telegram answers. */
+const REPEATS_MAX = 2;
+
 type Text = Extract<Content, { kind: 'text' }>;
 type File = Extract<Content, { kind: 'file' }>;
 
@@ -98,6 +103,8 @@ async function place(
   if (before === 'resent' && isMade) return { kind: 'lost' };
   const silence = await silent(ports);
   if (silence) return silence;
+  if (isRepeatedEnough(attempt, places.placeholder)) return { kind: 'lost' };
+  await noteRepeat(attempt, places.placeholder);
   countUnknown(ports, before !== undefined);
   const mark = before === 'resent' || isMade ? 'resent' : 'sending';
   const sent = await sendMarked(ports, attempt, places.placeholder, placeholderOf(attempt), to, { ...places, mark });
@@ -122,13 +129,15 @@ async function sendOnce(
 ): Promise<PartDelivery> {
   const at = places.text;
   if (attempt.part(at) !== undefined) countUnknown(ports, true);
-  if (await counts(ports, attempt, at)) {
+  const isMade = await counts(ports, attempt, at);
+  const silence = isMade ? undefined : await silent(ports);
+  if (silence) return silence;
+  if (isMade || isRepeatedEnough(attempt, at)) {
     const unsure = [markPart(attempt, at, 'unsure'), markPart(attempt, index, 'unsure')];
     await attempt.write(`unsure:${at}`, [...unsure, alertCommand(attempt.keys, unsureAlert(attempt))]);
     return UNSURE;
   }
-  const silence = await silent(ports);
-  if (silence) return silence;
+  await noteRepeat(attempt, at);
   const sent = await sendMarked(ports, attempt, at, content, to, places);
   if (!sent.ok) return notDelivered(sent.failure);
   ports.instruments.reach('part sent');
@@ -136,9 +145,27 @@ async function sendOnce(
   return CONFIRMED;
 }
 
-/** Whether a send with an unknown result counts as made: Telegram was there, since it confirmed a message after it. */
+/**
+ * Whether a send with an unknown result counts as made: Telegram was there, since it confirmed a message right after it.
+ * That it confirmed one long after says nothing: it may have been away in between.
+ */
 async function counts({ breaker }: OutboxPorts, attempt: Attempt, at: PartPlace): Promise<boolean> {
-  return attempt.part(at) !== undefined && (await breaker.confirmedMs()) > triedMs(attempt, at);
+  if (attempt.part(at) === undefined) return false;
+  const afterMs = (await breaker.confirmedMs()) - triedMs(attempt, at);
+  return afterMs > 0 && afterMs <= WITNESS_MS;
+}
+
+/** Whether so many repeats were lost, each while Telegram answered other calls, that one more would be one too many. */
+function isRepeatedEnough({ field }: Attempt, at: PartPlace): boolean {
+  return Number(field(repeatsField(at)) ?? 0) >= REPEATS_MAX;
+}
+
+async function noteRepeat({ keys, entry, write }: Attempt, at: PartPlace): Promise<void> {
+  await write('', [['HINCRBY', keys.turn(entry), repeatsField(at), 1]]);
+}
+
+function repeatsField(at: PartPlace): string {
+  return `repeats:${at}`;
 }
 
 /** A repeat now could be one more that nobody knows of: it waits until Telegram answers. */

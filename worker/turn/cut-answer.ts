@@ -1,5 +1,6 @@
+import { readAlert } from '../../shared/flow/alert.ts';
 import { keptWords, recordCommands, spoken, type Words } from '../ask/words.ts';
-import type { Attempt, Conclusion } from '../lane/attempt.ts';
+import type { Attempt, Command, Conclusion } from '../lane/attempt.ts';
 import { auditCommand } from '../lane/audit-trail.ts';
 import { conclude, type Decision } from '../lane/verdict.ts';
 import { healed } from '../reply/format/heal.ts';
@@ -25,12 +26,23 @@ export async function insteadOfNothing(
   const { reason = 'unknown' } = decided.conclusion;
   const noted = await files.of(attempt);
   // The words may break off before what the reminder is about.
-  const notices = [...attempt.notices, ...inItsOwnWords(attempt, decided.conclusion)];
+  const own = inItsOwnWords(attempt, decided.conclusion);
+  const notices = [...attempt.notices, ...own, ...attempt.readingNotices];
   const text = `${healed(said)}\n\n${texts.brokenOff}`;
   return conclude(
     { outcome: 'answered', reason: `cut_${reason}`, ...planned(notices, text, { rich: settings.rich }, noted) },
-    [...recordCommands(attempt, words), auditCommand(attempt, { event: 'answer.cut', reason, chars: said.length })],
+    [
+      ...recordCommands(attempt, words),
+      ...decided.commands.filter(isStillTrue),
+      auditCommand(attempt, { event: 'answer.cut', reason, chars: said.length }),
+    ],
   );
+}
+
+/** That a message failed is not so any more; what is wrong with the endpoint or a budget, and what was removed, is. */
+function isStillTrue(command: Command): boolean {
+  const alert = command[0] === 'XADD' ? readAlert(String(command.at(-1))) : undefined;
+  return alert === undefined || !(alert.cause === 'failed' || alert.cause === 'gave-up');
 }
 
 function isWithoutAnswer({ outcome, reason }: Conclusion): boolean {

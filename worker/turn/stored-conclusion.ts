@@ -1,6 +1,6 @@
 import { type Attempt, CANCELLED, type Conclusion, type Expected, type Written } from '../lane/attempt.ts';
 import type { Concluding } from '../lane/verdict.ts';
-import { removeTurn, trialLost } from '../recovery/trial.ts';
+import { removeTurn, TRIAL, trialLost } from '../recovery/trial.ts';
 import { markFirst } from '../reply/outbox.ts';
 import { MESSAGE_CHARS_MAX } from '../reply/split.ts';
 import { isCutAnswer } from './cut-answer.ts';
@@ -35,9 +35,9 @@ export async function storeConclusion(
   const back = await attempt.write(
     'conclusion',
     [...stored, ...removeTurn(attempt), ...trialLost(attempt)],
-    [[keys.chat(chat), 'session', session], ...uncancelled],
+    [[keys.chat(chat), 'session', session], [keys.turn(entry), TRIAL, attempt.field(TRIAL) ?? ''], ...uncancelled],
   );
-  // The chat was bound to another session in the meantime: that binding stands.
+  // The chat was bound to another session in the meantime, or this attempt has won the trial: that binding stands.
   return back === 'unmet' ? attempt.write('conclusion', stored, uncancelled) : back;
 }
 
