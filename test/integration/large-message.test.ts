@@ -143,3 +143,15 @@ test('without such a count, and where it fails, the message is shortened', async
   expect(shown()[0]).toMatch(/^“log.txt” is too long/);
   expect(exchangesShown()).toBe(EXCHANGES);
 });
+
+test('a message that only the endpoint counts as too large is shortened by its count, and the conversation stays', async () => {
+  await moveTo(60_000, { countsTokens: false, ratio: 1.6 });
+  const session = await givenConversation();
+  await start();
+  // About 40,000 tokens by our count, and 64,000 by the endpoint's.
+  const log = Buffer.from('lorem ipsum dolor sit amet '.repeat(6_200));
+  expect(await sendFile('log.txt', log)).toMatchObject({ outcome: 'answered', session });
+  expect(shown()[0]).toMatch(/^“log.txt” is too long .* I read \d\d % of it/);
+  expect(exchangesShown()).toBe(EXCHANGES);
+  expect(summariesBefore()).toBe(0);
+});

@@ -122,6 +122,17 @@ test('a repeated text that is lost while other messages are confirmed: unsure, a
   expect(shown()).toEqual([]);
 });
 
+test('where every send is lost although Telegram answers other calls, copies are bounded: unsure, with one alert', async () => {
+  world.telegram.fail('sendMessage', { do: 'loseReply' }, 100, ({ chat_id }) => Number(chat_id) === CHAT);
+  world.telegram.say(CHAT, 'Hello');
+  expect(await nextOutcome(world, CHAT, 1, 90_000)).toMatchObject({ outcome: 'answered' });
+  const texts = shown();
+  expect(texts.length).toBeLessThanOrEqual(5);
+  expect(texts.filter((text) => text.includes('You said: Hello')).length).toBeLessThanOrEqual(3);
+  expect(texts.slice(1).every((text) => text.startsWith('↻'))).toBe(true);
+  await world.telegram.waitForText(ALERT_CHAT, /may be missing|unsure|said neither/, PATIENCE_MS);
+}, 120_000);
+
 test('an edit whose response is lost is repeated and changes nothing', async () => {
   world.telegram.fail('sendMessage', { do: 'loseReply' });
   world.telegram.fail('editMessageText', { do: 'loseReply' });
