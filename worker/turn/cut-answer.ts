@@ -1,4 +1,4 @@
-import { readAlert } from '../../shared/flow/alert.ts';
+import { type Cause, readAlert } from '../../shared/flow/alert.ts';
 import { keptWords, recordCommands, spoken, type Words } from '../ask/words.ts';
 import type { Attempt, Command, Conclusion } from '../lane/attempt.ts';
 import { auditCommand } from '../lane/audit-trail.ts';
@@ -8,6 +8,8 @@ import { planned } from '../reply/plan.ts';
 import { inItsOwnWords } from './due-reminder.ts';
 import type { TurnPorts } from './turn.ts';
 
+/** Their alerts say that a message failed; of an endpoint in trouble the watchdog tells besides. */
+const SAY_FAILED: ReadonlySet<Cause> = new Set<Cause>(['failed', 'gave-up', 'provider']);
 const BUDGETS: ReadonlySet<string | undefined> = new Set(['over_chat_budget', 'over_total_budget']);
 
 /**
@@ -39,10 +41,10 @@ export async function insteadOfNothing(
   );
 }
 
-/** That a message failed is not so any more; what is wrong with the endpoint or a budget, and what was removed, is. */
+/** That a message failed is not so any more; what is wrong with the fixed parts or a budget, and what was removed, is. */
 function isStillTrue(command: Command): boolean {
   const alert = command[0] === 'XADD' ? readAlert(String(command.at(-1))) : undefined;
-  return alert === undefined || !(alert.cause === 'failed' || alert.cause === 'gave-up');
+  return alert === undefined || !SAY_FAILED.has(alert.cause);
 }
 
 function isWithoutAnswer({ outcome, reason }: Conclusion): boolean {
