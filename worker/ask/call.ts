@@ -2,7 +2,7 @@ import { METRIC } from '../../shared/base/telemetry.ts';
 import type { BreakerView } from '../../shared/telegram/breaker.ts';
 import { type Attempt, UNCOMPACTED } from '../lane/attempt.ts';
 import { auditCommand, failedCallEvent } from '../lane/audit-trail.ts';
-import { learntWindow, type Settings } from '../lane/settings.ts';
+import { modelWindow, type Settings } from '../lane/settings.ts';
 import { usageCommands } from '../lane/usage-book.ts';
 import { fill, keptIn } from '../media/fill.ts';
 import { HISTORY_BYTES_MAX } from '../model/body-size.ts';
@@ -203,9 +203,10 @@ function tooLarge(
   { tokens }: Count,
 ): Failure | undefined {
   if (attempt.stage === 'scrubbed') return undefined;
-  const windowMaxTokens = learntWindow(attempt.limit, settings) ?? windowTokens;
   const isUncompacted = attempt.field(UNCOMPACTED) !== undefined;
-  const usable = isUncompacted ? usableTokens(windowMaxTokens, settings.maxOutputTokens) : room.usableTokens;
+  const usable = isUncompacted
+    ? usableTokens(modelWindow(windowTokens, attempt.limit, settings), settings.maxOutputTokens)
+    : room.usableTokens;
   const isTooLong = tokens > usable && !isCountedToFit(attempt);
   if (isTooLong || opened.window.omitted > 0)
     return { kind: 'token', reason: 'counted_too_long', observedTokens: tokens, limitTokens: room.limitTokens };

@@ -10,10 +10,11 @@ import type { ModelAnswer, OnText } from '../model/port.ts';
 import { budgetFor, chatRoom, type Room } from '../model/room.ts';
 import { conversationSize } from '../model/usage.ts';
 import type { RecoverPorts } from '../recovery/effects.ts';
+import { newestTurn } from '../recovery/kept.ts';
 import { STORM } from '../recovery/storm.ts';
 import type { OpenedSession } from '../session/held-window.ts';
 import { asShown } from '../session/overlay.ts';
-import { startsTurn, type UserRecord } from '../session/record.ts';
+import type { UserRecord } from '../session/record.ts';
 import { finishRound, openCalls } from '../tools/round.ts';
 import { answered, costCommands, earlierWords, isCalm, isCut } from './answer.ts';
 import { type Called, type CallPorts, callModel, countExactly } from './call.ts';
@@ -152,7 +153,8 @@ async function reactTo(
 
 /** What the newest message alone costs, as it is shown. */
 function newestTokens({ window }: OpenedSession, calibration: number): number {
-  const newest = asShown(window.records).findLast(startsTurn);
+  // What shortens a message stands behind it.
+  const [newest] = asShown(window.records.slice(newestTurn(window.records)));
   return newest?.t === 'user' ? countContent(newest.content, calibration) : 0;
 }
 

@@ -77,6 +77,15 @@ export function learntWindow(
   return limit.tokens;
 }
 
+/** The window of the model itself, as far as errors have shown it. */
+export function modelWindow(
+  windowTokens: number,
+  limit: { tokens: number; of: string } | undefined,
+  settings: Pick<Settings, 'modelName' | 'endpoint' | 'statedWindowTokens'>,
+): number {
+  return Math.min(windowTokens, learntWindow(limit, settings) ?? windowTokens);
+}
+
 /** Whose window an error shows: another endpoint or model has another one. */
 export function limitOwner({ modelName, endpoint }: Pick<Settings, 'modelName' | 'endpoint'>): string {
   return `${modelName} ${endpoint}`;

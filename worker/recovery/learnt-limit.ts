@@ -29,7 +29,7 @@ const COUNT_FACTOR = 2;
  * known. A limit of rates is no window, and nothing that is learnt goes below `statedWindowTokens`, which the operator
  * has set. Pure.
  */
-export function learnt(
+export function limitFrom(
   { failure, limitTokens: knownTokens, sentTokens, askedOutputTokens }: LearntFrom,
   statedWindowTokens: number | undefined,
 ): LearntLimit {

@@ -9,7 +9,7 @@ import { type Overflow, type RecoverPorts, type Recovery, type RecoveryTime, rep
 import { tryAsCounted } from './exact-count.ts';
 import type { FixedPartsVerdict } from './fixed-parts.ts';
 import { giveUp, refuseTurn } from './give-up.ts';
-import { type LearntLimit, learnt as learntFrom } from './learnt-limit.ts';
+import { type LearntLimit, limitFrom } from './learnt-limit.ts';
 import { leaveOutTools } from './named-tools.ts';
 import { lowerOutput, raiseOutput } from './output.ts';
 import { asksForBlame, isOfSize, nextStep, OTHERWISE, type Step } from './policy.ts';
@@ -40,7 +40,7 @@ export async function recover(ports: RecoverPorts, overflow: Overflow, time: Rec
   await report(ports, overflow);
   const storm = isRefusedForLength(failure) ? await ports.endpoint.storm.enter(attempt) : undefined;
   if (storm) return { kind: 'wait', failure: storm };
-  const learnt = learntFrom(overflow, ports.settings.statedWindowTokens);
+  const learnt = limitFrom(overflow, ports.settings.statedWindowTokens);
   await reportContradiction(ports, attempt, learnt);
   if (failure.kind === 'token' && !learnt.isGuess && overflow.fixedTokens > learnt.limitTokens - ANSWER_TOKENS_MIN) {
     // If our count is right, nothing that a chat could give up would help: the endpoint knows.

@@ -39,7 +39,7 @@ export async function scrubMessage(ports: RecoverPorts, overflow: Overflow, limi
     ...(omitted.length > 0 ? [removedNotice(attempt.texts, omitted)] : []),
   ];
   const told = tellReading(attempt, [...attempt.readingNotices, ...read]);
-  await store(ports, overflow, left, [told, ...moveTo(attempt, 'scrubbed')]);
+  await storeScrubs(ports, overflow, left, [told, ...moveTo(attempt, 'scrubbed')]);
   return { kind: 'again' };
 }
 
@@ -105,7 +105,7 @@ async function storeOwn(ports: RecoverPorts, overflow: Overflow, left: readonly 
     attempt.texts,
     left.map(({ name }) => name),
   );
-  await store(ports, overflow, left, [
+  await storeScrubs(ports, overflow, left, [
     tellRemoved(attempt, notice),
     ...moveTo(attempt, attempt.stage),
     noteTried(attempt, failure.kind),
@@ -120,12 +120,16 @@ function tellRemoved(attempt: Attempt, notice: string): Command {
   return ['HSET', attempt.keys.turn(attempt.entry), 'notices', JSON.stringify(notices)];
 }
 
-/** Each scrub is kept under the message's own id, so no later load shows the part again. */
-async function store(
+/**
+ * Stores what is shown of parts from now on, with its effects, as one step of a recovery. Each scrub is kept under the
+ * message's own id, so no later load shows the part again. Contract: throws `FencedError`, or what Redis throws.
+ */
+export async function storeScrubs(
   ports: RecoverPorts,
   { attempt, opened, failure }: Overflow,
   left: readonly Part[],
   effects: readonly Command[],
+  action: 'scrub' | 'shorten' = 'scrub',
 ): Promise<void> {
   const scrubs = left.map(scrubOf);
   const records = [...scrubs, ...thinkingTrim(ports, opened.window.records)];
@@ -139,7 +143,7 @@ async function store(
       bytes: left.reduce((sum, { bytes }) => sum + bytes, 0),
     }),
   ]);
-  ports.instruments.telemetry.count(METRIC.recoveries, { action: 'scrub', result: 'ok' });
+  ports.instruments.telemetry.count(METRIC.recoveries, { action, result: 'ok' });
 }
 
 /** The error's path refers to the request as sent: after a repair it may point to the wrong block. */

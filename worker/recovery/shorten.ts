@@ -1,7 +1,5 @@
-import { METRIC } from '../../shared/base/telemetry.ts';
 import { clipMiddle } from '../../shared/base/text.ts';
 import type { Texts } from '../../shared/texts/texts.ts';
-import { auditCommand } from '../lane/audit-trail.ts';
 import { documentNameIn } from '../media/attachment.ts';
 import { labelOf } from '../media/label.ts';
 import { readPdfPages } from '../media/pdf.ts';
@@ -10,19 +8,10 @@ import { estimateContent, PER_PDF_PAGE_TOKENS } from '../model/estimate.ts';
 import { roomOf } from '../model/room.ts';
 import { asShown } from '../session/overlay.ts';
 import { startsTurn, type UserRecord } from '../session/record.ts';
-import { appendCommands } from '../session/store.ts';
-import {
-  moveTo,
-  noteTried,
-  type Overflow,
-  type RecoverPorts,
-  type Recovery,
-  scrubOf,
-  tellReading,
-  thinkingTrim,
-} from './effects.ts';
+import { moveTo, noteTried, type Overflow, type RecoverPorts, type Recovery, tellReading } from './effects.ts';
 import type { LearntLimit } from './learnt-limit.ts';
 import type { Part } from './oversized.ts';
+import { storeScrubs } from './scrub.ts';
 
 /** A part of a message in fewer tokens, and what its sender is told of it. */
 interface Shortened extends Part {
@@ -69,7 +58,7 @@ export async function shortenMessage(
   overflow: Overflow,
   { limitTokens }: LearntLimit,
 ): Promise<Recovery | undefined> {
-  const { attempt, opened, failure, sentTokens, messageTokens, fixedTokens } = overflow;
+  const { attempt, opened, sentTokens, messageTokens, fixedTokens } = overflow;
   if (attempt.tried.filter((kind) => kind === 'shortened').length >= SHORTENINGS_MAX) return undefined;
   const shown = asShown(opened.window.records).findLast(startsTurn);
   const record = opened.window.records.find(({ id }) => id === shown?.id);
@@ -84,27 +73,14 @@ export async function shortenMessage(
   const share = Math.min(1, wanted / (messageTokens * factor)) * Math.min(1, shownShare);
   const parts = await shortenedParts(ports, attempt.texts, record, share);
   if (parts.length === 0) return undefined;
-  await attempt.write(`recover:${attempt.recoveries}`, [
-    ...appendCommands(attempt.keys, attempt.session, [
-      ...parts.map(scrubOf),
-      ...thinkingTrim(ports, opened.window.records),
-    ]),
-    tellReading(
-      attempt,
-      parts.map(({ notice }) => notice),
-    ),
-    ...moveTo(attempt, attempt.stage),
-    // It has a bound of its own, and must not use up the one of the stages.
-    ['HINCRBY', attempt.keys.turn(attempt.entry), 'recoveriesBefore', 1],
-    noteTried(attempt, 'shortened'),
-    auditCommand(attempt, {
-      event: 'context.scrubbed',
-      kind: failure.kind,
-      parts: parts.length,
-      bytes: parts.reduce((sum, { bytes }) => sum + bytes, 0),
-    }),
-  ]);
-  ports.instruments.telemetry.count(METRIC.recoveries, { action: 'shorten', result: 'ok' });
+  const told = tellReading(
+    attempt,
+    parts.map(({ notice }) => notice),
+  );
+  // It has a bound of its own, and must not use up the one of the stages.
+  const unbound = ['HINCRBY', attempt.keys.turn(attempt.entry), 'recoveriesBefore', 1] as const;
+  const effects = [told, ...moveTo(attempt, attempt.stage), unbound, noteTried(attempt, 'shortened')];
+  await storeScrubs(ports, overflow, parts, effects, 'shorten');
   return { kind: 'again' };
 }
 

@@ -1,5 +1,5 @@
 import { type Attempt, REPLIED, UNCOMPACTED } from '../lane/attempt.ts';
-import { learntWindow } from '../lane/settings.ts';
+import { modelWindow } from '../lane/settings.ts';
 import { usableTokens } from '../model/count.ts';
 import { type Room, roomOf } from '../model/room.ts';
 import type { OpenedSession } from '../session/held-window.ts';
@@ -46,8 +46,7 @@ export function fitsModel(
   { attempt, failure, opened, sentTokens, windowTokens }: Overflow,
 ): boolean {
   if (failure.reason !== 'counted_too_long' || opened.window.omitted > 0) return false;
-  const windowMaxTokens = learntWindow(attempt.limit, settings) ?? windowTokens;
-  return sentTokens <= usableTokens(windowMaxTokens, settings.maxOutputTokens);
+  return sentTokens <= usableTokens(modelWindow(windowTokens, attempt.limit, settings), settings.maxOutputTokens);
 }
 
 /** The message is sent without a compaction; the next one is due after its reply. */
