@@ -23,10 +23,11 @@ async function fail(letters: number, from = 0): Promise<void> {
 
 const left = async () => (await world.peek.xrange(world.keys.dead, '-', '+')).map(([, fields]) => fields[1]);
 const dropped = async () => Number(await world.peek.hget(world.keys.counts, 'lettersDropped'));
+/** Telegram's own word: a server error would be an outage, in which nobody counts tries. */
 const refuse = () =>
   world.telegram.fail(
     'sendMessage',
-    { status: 500, description: 'Internal Server Error' },
+    { status: 400, description: 'Bad Request: not enough rights to send text messages to the chat' },
     1_000,
     ({ chat_id }) => chat_id === ALERT_CHAT,
   );
