@@ -9,7 +9,9 @@ const PACE_MS = 15;
 const MANY = 1_000_000;
 const UNAUTHORIZED = 401;
 const OUTAGE_MS = 3_000;
-const TOLD_MS = 60_000;
+const TOLD_MS = 30_000;
+/** Telegram's own word about one chat: a page or a 5xx would be an outage, in which no alert is tried. */
+const KICKED = { status: 403, description: 'Forbidden: bot was kicked from the supergroup chat' } as const;
 
 /** Refuses the key for a while, so that there is something to tell. */
 function refuseKey(stage: Stage): Promise<void> {
@@ -19,6 +21,11 @@ function refuseKey(stage: Stage): Promise<void> {
     type: 'authentication_error',
     message: 'invalid x-api-key',
   }));
+}
+
+async function isOpen({ world }: Stage): Promise<boolean> {
+  const incident = await world.peek.hget(world.keys.incidents, 'incident:provider');
+  return (JSON.parse(incident ?? '{"isOpen":true}') as { isOpen: boolean }).isOpen;
 }
 
 const operatorAway: Scenario = {
@@ -33,16 +40,18 @@ const operatorAway: Scenario = {
     const pouring = traffic.pour({ everyMs: PACE_MS });
     await untilShare(stage, 0.3);
     const isAlert = ({ chat_id: chat }: Readonly<Record<string, unknown>>) => Number(chat) === ALERT_CHAT;
-    world.telegram.fail('sendMessage', { do: 'html502' }, MANY, isAlert);
+    world.telegram.fail('sendMessage', KICKED, MANY, isAlert);
     await faults.during('operator away', [], async () => {
       await refuseKey(stage);
       await until('a refused alert', async () => (await world.peek.hget(world.keys.alerting, 'tries')) !== null);
       await killGateway(stage);
       await killGateway(stage);
+      await pouring;
+      // Also the news of the end is refused: else it would be told whatever became of the news before.
+      await until('the end of the incident', async () => !(await isOpen(stage)), TOLD_MS);
       await pause(OUTAGE_MS);
       world.telegram.heal();
     });
-    await pouring;
     // That it is not told at all is judged.
     await until('the news', () => world.telegram.shown(ALERT_CHAT).length > 0, TOLD_MS).catch(() => undefined);
   },

@@ -151,9 +151,10 @@ async function layOut({ world, traffic }: Stage, way: Way): Promise<void> {
   if (way === 'archive')
     return void (await importSession(world.peek, world.keys, chatKey(FIRST_CHAT), records.slice(0, 2)));
   if (way === 'overflow') return;
+  // As it is, once more, and once more because the endpoint counts that it fits; then as it was compacted.
   const mains = () => world.claude.calls.filter(({ kind }) => kind === 'main').length;
   world.claude.react((call) =>
-    call.kind === 'main' && traffic.asked[0]?.text === call.pendingText && mains() <= 2
+    call.kind === 'main' && traffic.asked[0]?.text === call.pendingText && mains() <= 4
       ? { do: 'overflow' }
       : undefined,
   );
