@@ -7,7 +7,6 @@ import { METRIC } from '../shared/base/telemetry.ts';
 import { type Alert, alertCommand } from '../shared/flow/alert.ts';
 import { connectRedis } from '../shared/redis/connection.ts';
 import { keysOf } from '../shared/redis/keys.ts';
-import { omittedToolsAlert } from './alerts/messages.ts';
 import { TOOL_SERVER_DOWN_MS, TOOL_SERVERS_EVERY_MS, watchToolServers } from './alerts/tool-servers.ts';
 import { HEADER_NOTE } from './ask/header.ts';
 import { type Breaker, withBreaker } from './model/breaker.ts';
@@ -107,16 +106,7 @@ async function startTools({ config, redisAddress, log }: Root, toolServerDownMs:
   const { startMcp } = await import('./tools/mcp/client.ts');
   const redis = connectRedis(redisAddress, 'patient');
   const queue = async (alert: Alert): Promise<void> => void (await redis.call(...alertCommand(keysOf(0), alert)));
-  const tools = await startMcp(reading.servers, {
-    limits: { timeoutMs: config.TOOL_TIMEOUT_MS },
-    log,
-    // If this process ends first, the next start queues it again; an incident is notified once.
-    onOmitted: (server, omitted) => {
-      queue(omittedToolsAlert(server, omitted)).catch((err: unknown) =>
-        log.warn({ err, server }, 'the operator could not be told of tools that are left out'),
-      );
-    },
-  });
+  const tools = await startMcp(reading.servers, { limits: { timeoutMs: config.TOOL_TIMEOUT_MS }, log });
   const watch = watchToolServers({
     state: tools.state,
     queue,

@@ -17,11 +17,6 @@ export interface McpLimits extends McpServerLimits {
 export interface McpPorts {
   limits: Pick<McpLimits, 'timeoutMs'> & Partial<McpLimits>;
   log: Logger;
-  /**
-   * Called with the tools of a server that the model is not shown, each time that this list changes and is not empty.
-   * Contract: it does not throw, and returns at once.
-   */
-  onOmitted?: (server: string, omitted: readonly OmittedTool[]) => void;
 }
 
 /** A server as it is now. */
@@ -72,21 +67,19 @@ interface Listed extends ToolSpec {
 /**
  * Starts the tools of MCP servers: connects to all at once and waits for the first try of each, but at most `startMs`.
  * Never rejects: an unavailable server is retried until the stop, and its tools appear once it has connected. Tools
- * that the model's API would refuse, or that exceed the bound on all tools together, are omitted and named. After the
+ * that the model's API would refuse, or that exceed the bound on all tools together, are omitted, and `state` names them. After the
  * stop no child process is left, and calls in flight have ended with an error.
  */
 export async function startMcp(servers: readonly McpServer[], ports: McpPorts): Promise<McpToolbox> {
-  const { log, onOmitted } = ports;
+  const { log } = ports;
   const { startMs, toolsCharsMax, ...limits } = { ...LIMITS, ...ports.limits };
-  const notify = omissionNotifier(log, onOmitted);
-  const running = servers.map((server) => keepServer(server, limits, log, () => void current()));
+  const running = servers.map((server) => keepServer(server, limits, log));
   let directory: Directory = { lists: [], specs: [], byName: new Map(), omitted: new Map() };
   const current = () => {
     const lists = running.map((server) => server.listed());
     const isSame = lists.length === directory.lists.length && lists.every((list, at) => list === directory.lists[at]);
     if (isSame) return directory;
     directory = directoryOf(running, lists, toolsCharsMax);
-    for (const [{ name }, omitted] of directory.omitted) notify(name, omitted);
     return directory;
   };
   await untilTried(running, startMs, log);
@@ -113,19 +106,6 @@ function stateOf(running: readonly RunningServer[], { byName, omitted }: Directo
     tools: [...byName.values()].filter((listed) => listed.server === server).length,
     omitted: omitted.get(server) ?? [],
   }));
-}
-
-/** Reports the omitted tools of a server once, until they change. */
-function omissionNotifier(log: Logger, onOmitted: McpPorts['onOmitted']) {
-  const notified = new Map<string, string>();
-  return (server: string, omitted: readonly OmittedTool[]) => {
-    const now = JSON.stringify(omitted);
-    if ((notified.get(server) ?? '[]') === now) return;
-    notified.set(server, now);
-    if (omitted.length === 0) return;
-    log.warn({ server, omitted }, 'tools of a server are left out');
-    onOmitted?.(server, omitted);
-  };
 }
 
 async function untilTried(running: readonly RunningServer[], startMs: number, log: Logger): Promise<void> {
