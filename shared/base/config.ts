@@ -50,6 +50,7 @@ const environment = z.object({
     .enum(['true', 'false'], { error: 'expected true or false' })
     .default('true')
     .transform((value) => value === 'true'),
+  TELEGRAM_LINK_PREVIEWS: flag,
   TELEGRAM_RICH: z.enum(['auto', 'off', 'always'], { error: 'expected auto, off or always' }).default('auto'),
   TELEGRAM_ALERT_CHAT_ID: alertChat.optional(),
   TELEGRAM_WEBHOOK_URL: webhookUrl.optional(),
