@@ -17,6 +17,7 @@ import { withMeasures } from './model/measured.ts';
 import { loadPrices } from './model/price-file.ts';
 import { withExclusions } from './tools/exclusion.ts';
 import { readMcpConfig } from './tools/mcp/config.ts';
+import { findSandbox, secretPlaces } from './tools/mcp/find-sandbox.ts';
 import { NO_TOOLS, type Toolbox } from './tools/toolbox.ts';
 import { LIVES_EVERY_MS, watchModelLives } from './watch/model-lives.ts';
 import { withProviderNotes } from './watch/provider.ts';
@@ -104,9 +105,13 @@ async function startTools({ config, redisAddress, log }: Root, toolServerDownMs:
   if (!reading.ok) throw new Error(`MCP_CONFIG is malformed:\n${reading.problems.join('\n')}`);
   if (reading.servers.length === 0) return NO_TOOLS;
   const { startMcp } = await import('./tools/mcp/client.ts');
+  const sandbox = await findSandbox(config.MCP_SANDBOX, secretPlaces(config));
   const redis = connectRedis(redisAddress, 'patient');
   const queue = async (alert: Alert): Promise<void> => void (await redis.call(...alertCommand(keysOf(0), alert)));
-  const tools = await startMcp(reading.servers, { limits: { timeoutMs: config.TOOL_TIMEOUT_MS }, log });
+  const tools = await startMcp(reading.servers, { limits: { timeoutMs: config.TOOL_TIMEOUT_MS }, log, sandbox });
+  const open = tools.state().flatMap(({ server, unconfined: why }) => (why === undefined ? [] : [{ server, why }]));
+  if (open.length > 0)
+    log.warn({ servers: open }, 'tool servers are not sandboxed: they can read what this process can');
   const watch = watchToolServers({
     state: tools.state,
     queue,

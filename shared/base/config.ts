@@ -80,6 +80,7 @@ const environment = z.object({
   TOOL_ROUNDS_MAX: positive.default(25),
   MODEL_PRICES_FILE: z.string().optional(),
   MCP_CONFIG: z.string().optional(),
+  MCP_SANDBOX: z.enum(['auto', 'off'], { error: 'expected auto or off' }).default('auto'),
   WEB_SEARCH: flag,
   WEB_FETCH: flag,
   TZ: timeZone.default('UTC'),

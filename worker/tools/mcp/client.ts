@@ -3,6 +3,7 @@ import type { Logger } from '../../../shared/base/log.ts';
 import { boundTools, TOOLS_CHARS_MAX } from '../tool-size.ts';
 import { type OmittedTool, type Toolbox, type ToolSpec, toolError } from '../toolbox.ts';
 import type { McpServer } from './config.ts';
+import type { Sandbox } from './sandbox.ts';
 import { keepServer, type McpServerLimits, type RunningServer, type ServerTools } from './server.ts';
 import { type McpTool, toolName } from './tool.ts';
 
@@ -17,6 +18,8 @@ export interface McpLimits extends McpServerLimits {
 export interface McpPorts {
   limits: Pick<McpLimits, 'timeoutMs'> & Partial<McpLimits>;
   log: Logger;
+  /** How servers that are programs are kept from what is ours. */
+  sandbox: Sandbox;
 }
 
 /** A server as it is now. */
@@ -24,6 +27,8 @@ export interface McpServerState {
   server: string;
   /** Why it is unavailable; `undefined` when it is available. */
   problem: string | undefined;
+  /** Why a program is not kept from what is ours; `undefined` for one that is, and for what runs elsewhere. */
+  unconfined: string | undefined;
   /** How many of its tools the model is shown. */
   tools: number;
   omitted: readonly OmittedTool[];
@@ -73,7 +78,7 @@ interface Listed extends ToolSpec {
 export async function startMcp(servers: readonly McpServer[], ports: McpPorts): Promise<McpToolbox> {
   const { log } = ports;
   const { startMs, toolsCharsMax, ...limits } = { ...LIMITS, ...ports.limits };
-  const running = servers.map((server) => keepServer(server, limits, log));
+  const running = servers.map((server) => keepServer(server, limits, ports));
   let directory: Directory = { lists: [], specs: [], byName: new Map(), omitted: new Map() };
   const current = () => {
     const lists = running.map((server) => server.listed());
@@ -103,6 +108,7 @@ function stateOf(running: readonly RunningServer[], { byName, omitted }: Directo
   return running.map((server) => ({
     server: server.name,
     problem: server.problem(),
+    unconfined: server.unconfined(),
     tools: [...byName.values()].filter((listed) => listed.server === server).length,
     omitted: omitted.get(server) ?? [],
   }));

@@ -8,12 +8,14 @@ import type { Logger } from '../../../shared/base/log.ts';
 import type { OmittedTool, ToolOutput } from '../toolbox.ts';
 import { type Caller, callTool, shownInLine, wordsOfFailure } from './call.ts';
 import type { McpServer } from './config.ts';
+import { sandboxFor } from './find-sandbox.ts';
 import { type Link, type LinkPorts, openLink } from './link.ts';
 import { type ListLimits, listTools } from './list.ts';
+import type { Sandbox } from './sandbox.ts';
 import { scrubberOf } from './scrubber.ts';
 import type { McpTool } from './tool.ts';
 
-export interface McpServerLimits extends Omit<LinkPorts, 'onStderr' | 'folder'>, ListLimits {
+export interface McpServerLimits extends Omit<LinkPorts, 'onStderr' | 'folder' | 'sandbox'>, ListLimits {
   /** How long a call may take. */
   timeoutMs: number;
   /** The wait before the first reconnect; doubles with each try, up to `retryMaxMs`. */
@@ -45,6 +47,8 @@ export interface RunningServer {
   listed(): ServerTools;
   /** Why it is unavailable, as a text for the operator; `undefined` when it is available. */
   problem(): string | undefined;
+  /** Why a program is not kept from what is ours; `undefined` for one that is, and for what runs elsewhere. */
+  unconfined(): string | undefined;
   /** Not idempotent in general. Ends within the time limit, and on abort at once. */
   call(tool: McpTool, input: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<ToolOutput>;
   stop(): Promise<void>;
@@ -57,13 +61,18 @@ interface Keeper extends Caller {
   log: Logger;
   listed: ServerTools;
   problem: string | undefined;
+  sandbox: Sandbox;
 }
 
 const REASON_CHARS_MAX = 300;
 const NAME_CHARS_MAX = 64;
 
 /** Connects to a server and reconnects whenever the connection ends, with growing waits, until it is stopped. */
-export function keepServer(server: McpServer, limits: McpServerLimits, log: Logger): RunningServer {
+export function keepServer(
+  server: McpServer,
+  limits: McpServerLimits,
+  { log, sandbox }: { log: Logger; sandbox: Sandbox },
+): RunningServer {
   const keeper: Keeper = {
     server,
     limits,
@@ -72,6 +81,7 @@ export function keepServer(server: McpServer, limits: McpServerLimits, log: Logg
     link: undefined,
     listed: { tools: [], omitted: [] },
     problem: 'it has not answered yet',
+    sandbox,
   };
   const stopping = new AbortController();
   const tried = Promise.withResolvers<void>();
@@ -81,6 +91,7 @@ export function keepServer(server: McpServer, limits: McpServerLimits, log: Logg
     tried: tried.promise,
     listed: () => keeper.listed,
     problem: () => keeper.problem,
+    unconfined: () => unconfined(keeper),
     call: (tool, input, signal) => callTool(keeper, tool, input, signal),
     async stop() {
       stopping.abort();
@@ -91,6 +102,7 @@ export function keepServer(server: McpServer, limits: McpServerLimits, log: Logg
 
 async function keep(keeper: Keeper, onTried: () => void, stopping: AbortSignal): Promise<void> {
   const folder = join(tmpdir(), `spillway-mcp-${randomUUID()}`);
+  keeper.sandbox = await sandboxFor(keeper.server, keeper.sandbox);
   for (let tries = 1; !stopping.aborted; tries++) {
     const lost = await serveOnce(keeper, folder, onTried, stopping);
     if (stopping.aborted) break;
@@ -101,6 +113,10 @@ async function keep(keeper: Keeper, onTried: () => void, stopping: AbortSignal):
     await pause(waitMs, stopping);
   }
   await rm(folder, { recursive: true, force: true }).catch(() => undefined);
+}
+
+function unconfined({ server, sandbox }: Keeper): string | undefined {
+  return server.kind === 'stdio' && sandbox.kind === 'none' ? sandbox.why : undefined;
 }
 
 /** One connection from its beginning to its end. */
@@ -114,6 +130,7 @@ async function serveOnce(
   const link = openLink(server, {
     ...limits,
     folder,
+    sandbox: keeper.sandbox,
     onStderr: (line) => {
       if (!log.isLevelEnabled('debug')) return;
       log.debug({ server: server.name, line: keeper.scrub(line) }, 'standard error of a server');
