@@ -7,7 +7,6 @@ import { METRIC } from '../shared/base/telemetry.ts';
 import { type Alert, alertCommand } from '../shared/flow/alert.ts';
 import { connectRedis } from '../shared/redis/connection.ts';
 import { keysOf } from '../shared/redis/keys.ts';
-import { omittedToolsAlert } from './alerts/messages.ts';
 import { TOOL_SERVER_DOWN_MS, TOOL_SERVERS_EVERY_MS, watchToolServers } from './alerts/tool-servers.ts';
 import { HEADER_NOTE } from './ask/header.ts';
 import { type Breaker, withBreaker } from './model/breaker.ts';
@@ -18,6 +17,7 @@ import { withMeasures } from './model/measured.ts';
 import { loadPrices } from './model/price-file.ts';
 import { withExclusions } from './tools/exclusion.ts';
 import { readMcpConfig } from './tools/mcp/config.ts';
+import { findSandbox, secretPlaces } from './tools/mcp/find-sandbox.ts';
 import { NO_TOOLS, type Toolbox } from './tools/toolbox.ts';
 import { LIVES_EVERY_MS, watchModelLives } from './watch/model-lives.ts';
 import { withProviderNotes } from './watch/provider.ts';
@@ -105,18 +105,13 @@ async function startTools({ config, redisAddress, log }: Root, toolServerDownMs:
   if (!reading.ok) throw new Error(`MCP_CONFIG is malformed:\n${reading.problems.join('\n')}`);
   if (reading.servers.length === 0) return NO_TOOLS;
   const { startMcp } = await import('./tools/mcp/client.ts');
+  const sandbox = await findSandbox(config.MCP_SANDBOX, secretPlaces(config));
   const redis = connectRedis(redisAddress, 'patient');
   const queue = async (alert: Alert): Promise<void> => void (await redis.call(...alertCommand(keysOf(0), alert)));
-  const tools = await startMcp(reading.servers, {
-    limits: { timeoutMs: config.TOOL_TIMEOUT_MS },
-    log,
-    // If this process ends first, the next start queues it again; an incident is notified once.
-    onOmitted: (server, omitted) => {
-      queue(omittedToolsAlert(server, omitted)).catch((err: unknown) =>
-        log.warn({ err, server }, 'the operator could not be told of tools that are left out'),
-      );
-    },
-  });
+  const tools = await startMcp(reading.servers, { limits: { timeoutMs: config.TOOL_TIMEOUT_MS }, log, sandbox });
+  const open = tools.state().flatMap(({ server, unconfined: why }) => (why === undefined ? [] : [{ server, why }]));
+  if (open.length > 0)
+    log.warn({ servers: open }, 'tool servers are not sandboxed: they can read what this process can');
   const watch = watchToolServers({
     state: tools.state,
     queue,

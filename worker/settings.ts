@@ -44,6 +44,7 @@ export function settingsOf({
     contextBudgetTokens: config.CONTEXT_BUDGET_TOKENS,
     rich: config.TELEGRAM_RICH,
     timeZone: config.TZ,
+    reminderMinutesMin: config.REMINDER_MINUTES_MIN,
     headerSecret: config.TELEGRAM_BOT_TOKEN,
     compactAt: config.COMPACT_AT,
     summariesFromCache: config.COMPACTION_FROM_CACHE,

@@ -56,6 +56,7 @@ export async function startShard(
         book: createReminderBook(redis, keys),
         isOpen: openChats(config),
         instruments,
+        minutesMin: config.REMINDER_MINUTES_MIN,
         everyMs: ports.limits?.remindersEveryMs ?? REMINDERS_EVERY_MS,
       }),
       startDispatcher({ ...service, keys, blocking: connect() }),

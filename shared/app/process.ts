@@ -66,13 +66,13 @@ export async function runRoot(
     onProgress: (line) => log.info(line),
   });
   if (!redis.ok) return refuse([redis.problem]);
-  const { TELEGRAM_BOT_TOKEN: token, TELEGRAM_API_ROOT: apiRoot } = config;
+  const { TELEGRAM_BOT_TOKEN: token, TELEGRAM_API_ROOT: apiRoot, TELEGRAM_LINK_PREVIEWS: linkPreviews } = config;
   const telemetry = await startTelemetry({
     serviceName,
     exporting: config.OTEL_EXPORTER_OTLP_ENDPOINT !== undefined,
     nameChat: createChatNames({ key: token, plain: config.TELEMETRY_CHAT_IDS }),
   });
-  const telegram = guardToken(createTelegram({ token, apiRoot, observe: observeCalls(telemetry) }));
+  const telegram = guardToken(createTelegram({ token, apiRoot, linkPreviews, observe: observeCalls(telemetry) }));
   services.push(
     { name: 'redis', stop: () => redis.stop() },
     { name: 'telemetry', stop: () => telemetry.stop(FLUSH_MS) },

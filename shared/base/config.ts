@@ -34,6 +34,7 @@ const PLACES = ['REDIS_URL', 'REDIS_SENTINELS', 'REDIS_CLUSTER_NODES'] as const;
 /** Each shard has its own connections and services, and each parallel chat holds a request in memory. */
 const SHARDS_MAX = 256;
 const CONCURRENCY_MAX = 1_000;
+const DAY_MINUTES = 1_440;
 const ONE_SHARD =
   'SHARDS is 1, so all data lies on one node of the Redis Cluster; set it before there is data, it cannot be changed later';
 
@@ -50,6 +51,7 @@ const environment = z.object({
     .enum(['true', 'false'], { error: 'expected true or false' })
     .default('true')
     .transform((value) => value === 'true'),
+  TELEGRAM_LINK_PREVIEWS: flag,
   TELEGRAM_RICH: z.enum(['auto', 'off', 'always'], { error: 'expected auto, off or always' }).default('auto'),
   TELEGRAM_ALERT_CHAT_ID: alertChat.optional(),
   TELEGRAM_WEBHOOK_URL: webhookUrl.optional(),
@@ -79,8 +81,10 @@ const environment = z.object({
   TOOL_ROUNDS_MAX: positive.default(25),
   MODEL_PRICES_FILE: z.string().optional(),
   MCP_CONFIG: z.string().optional(),
+  MCP_SANDBOX: z.enum(['auto', 'off'], { error: 'expected auto or off' }).default('auto'),
   WEB_SEARCH: flag,
   WEB_FETCH: flag,
+  REMINDER_MINUTES_MIN: positive.refine((value) => value <= DAY_MINUTES, `expected at most ${DAY_MINUTES}`).default(60),
   TZ: timeZone.default('UTC'),
   SESSION_RETENTION_DAYS: positive.default(90),
   BLOB_URL: blobPlace.prefault('data/blobs'),

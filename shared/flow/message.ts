@@ -93,12 +93,14 @@ const schema = z
         text: z.string().optional(),
         sound: sound.optional(),
       }),
-      /** A reminder that is due: `from` had asked for it, with the message `messageId`. */
+      /** A reminder that is due, which the model set while it answered the message `messageId` of `from`. */
       z.object({
         kind: z.literal('reminder'),
         id: z.string().min(1),
         text: z.string().min(1),
         dueAtMs: z.int(),
+        /** How that message began. */
+        answering: z.string().optional(),
         /** It comes well after its time. */
         isLate: z.literal(true).optional(),
       }),

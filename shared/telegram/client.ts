@@ -84,6 +84,8 @@ export function createTelegram(options: {
   downloadTimeoutMs?: number;
   /** How long a call waits for its answer, by default half a minute. */
   callTimeoutMs?: number;
+  /** Whether Telegram may make previews of links; by default it may not. */
+  linkPreviews?: boolean;
   observe?: ObserveCall;
 }): Telegram {
   const { observe = UNOBSERVED } = options;
@@ -111,10 +113,13 @@ export function createTelegram(options: {
       const info = unlessMissing(await call('getWebhookInfo', {}, CALL_TIMEOUT_MS, signal));
       return info.ok ? { ok: true, value: webhookInfoOf(info.value) } : info;
     },
-    ...messagesOver(call, (method, fields, file, timeoutMs) =>
-      observe(method, () =>
-        upload(new URL(`./bot${options.token}/${method}`, options.apiRoot), fields, file, timeoutMs),
-      ),
+    ...messagesOver(
+      call,
+      (method, fields, file, timeoutMs) =>
+        observe(method, () =>
+          upload(new URL(`./bot${options.token}/${method}`, options.apiRoot), fields, file, timeoutMs),
+        ),
+      options.linkPreviews ?? false,
     ),
     async setCommands({ commands, scope, language }) {
       const named = language === undefined ? {} : { language_code: language };

@@ -104,8 +104,12 @@ export type Upload = (
   timeoutMs: number,
 ) => Promise<TelegramResult<unknown>>;
 
-/** The messages of a bot, over its calls. */
-export function messagesOver(call: CallMethod, upload: Upload): Messages {
+/**
+ * The messages of a bot, over its calls. Without `linkPreviews` Telegram is told with each text to make none: its servers
+ * fetch a previewed page at once, so that an address made up by a model would carry words out before anybody reads it.
+ */
+export function messagesOver(call: CallMethod, upload: Upload, linkPreviews: boolean): Messages {
+  const previews = linkPreviews ? {} : { link_preview_options: { is_disabled: true } };
   let richMissingUntilMs = 0;
   const send = async (method: string, to: Destination, payload: object) => {
     const sent = await call(method, { ...address(to), ...payload }, CALL_TIMEOUT_MS);
@@ -115,12 +119,13 @@ export function messagesOver(call: CallMethod, upload: Upload): Messages {
   };
   return {
     sendMessage: async (to, text, options = {}) =>
-      sentMessage(await send('sendMessage', to, { text, ...sendParameters(options) })),
+      sentMessage(await send('sendMessage', to, { text, ...previews, ...sendParameters(options) })),
     async sendRichMessage(to, blocks, options = {}) {
       if (Date.now() < richMissingUntilMs) return failed('not_offered', 'the server has no rich messages');
       // Else Telegram makes links of amounts, paths and numbers.
       const rich = { blocks, skip_entity_detection: true };
-      const sent = await send('sendRichMessage', to, { rich_message: rich, ...sendParameters(options) });
+      // No preview of one is known of; a server that makes some is told as well.
+      const sent = await send('sendRichMessage', to, { rich_message: rich, ...previews, ...sendParameters(options) });
       const isMissing = !sent.ok && METHOD_MISSING.test(sent.failure.description);
       if (isMissing) richMissingUntilMs = Date.now() + MISSING_MS;
       return sentMessage(unlessMissing(sent));
@@ -134,7 +139,7 @@ export function messagesOver(call: CallMethod, upload: Upload): Messages {
       return sentMessage(isTopicGone(sent, to) ? await sendTo({ chatId: to.chatId }) : sent);
     },
     async editMessage(to, messageId, text, options = {}) {
-      const payload = { ...own(to, messageId), text, ...sendParameters(options) };
+      const payload = { ...own(to, messageId), text, ...previews, ...sendParameters(options) };
       return changed(await call('editMessageText', payload, CALL_TIMEOUT_MS));
     },
     async removeButtons(to, messageId) {
@@ -151,7 +156,8 @@ export function messagesOver(call: CallMethod, upload: Upload): Messages {
     async sendDraft(to, draftId, text, entities = []) {
       // A draft locks the composer of some apps, so its button is the only way to stop. The words come as a message.
       const stopping = { can_stop: true, keep_on_stop: true };
-      const payload = { ...address(to), draft_id: draftId, text, ...sendParameters({ entities }), ...stopping };
+      const shown = { text, ...previews, ...sendParameters({ entities }) };
+      const payload = { ...address(to), draft_id: draftId, ...shown, ...stopping };
       return ofOptional(await call('sendMessageDraft', payload, DRAFT_TIMEOUT_MS));
     },
     async sendTyping(to) {

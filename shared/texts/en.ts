@@ -155,6 +155,10 @@ export const EN = {
     cancelButton: (place: number) => `✕ Cancel ${place}`,
     cancelled: (text: string) => `Cancelled: ${text}`,
     unknown: 'There is no such reminder any more.',
+    /** What the model has set while it answered, whoever asked for that. */
+    setForLater: (lines: string, zone: string, more: number) =>
+      `⏰ I have set this for later (${zone}):\n${lines}${more === 0 ? '' : `\n… and ${more} more, see /reminders`}`,
+    undoButton: (place: number) => `↩ Undo ${place}`,
     usage: 'Write /reminders, and choose one to cancel.',
     /** What a person reads when no answer of the model says it. */
     plain: (text: string) => `⏰ Reminder: ${text}`,

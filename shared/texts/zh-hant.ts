@@ -136,6 +136,9 @@ export const ZH_HANT: Texts = {
     cancelButton: (place) => `✕ 取消 ${place}`,
     cancelled: (text) => `已取消：${text}`,
     unknown: '這則提醒已經不在了。',
+    setForLater: (lines, zone, more) =>
+      `⏰ 我設定了以下提醒（${zone}）：\n${lines}${more === 0 ? '' : `\n……還有 ${more} 則，請看 /reminders`}`,
+    undoButton: (place) => `↩ 復原 ${place}`,
     usage: '請輸入 /reminders，再選擇要取消的提醒。',
     plain: (text) => `⏰ 提醒：${text}`,
     late: (when) => `這則提醒原定於 ${when}，當時我無法送出。`,

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterEach, expect, test } from '@jest/globals';
 import { type McpHttp, startMcpHttp } from '../fixture/mcp-http.ts';
 import { httpServer, startToolbox, stdioServer, textOf, until } from '../fixture/mcp-toolbox.ts';
-import { type ListTools, PNG } from '../fixture/mcp-tools.ts';
+import type { ListTools } from '../fixture/mcp-tools.ts';
 import { temporaryFolder } from '../fixture/redis.ts';
 
 const SECRET = 'zq-very-secret-value';
@@ -25,55 +25,52 @@ function listWith(schemas: Record<string, unknown>): ListTools {
 
 const at = (a: unknown) => ({ type: 'object', properties: { a } });
 
-test('a tool that the API would refuse is omitted and reported once, and the others work', async () => {
-  const broken = { echo: at({}), choice: { oneOf: [at({})] }, odd: at({ type: 'any' }), [SECRET]: { type: 'array' } };
+test('a tool that the API would refuse is left out and named, and the others work', async () => {
+  const broken = { echo: at({}), choice: { ...at({}), oneOf: [at({})] }, odd: at({ type: 'any' }), [SECRET]: {} };
   const server = await http({ list: listWith(broken) });
-  const { names, told, log, say, box } = await startToolbox(
+  const { names, omitted, log, say, box } = await startToolbox(
     [httpServer('web', server.url, { 'X-Own': SECRET })],
     cleanUps,
   );
   expect(names()).toEqual(['web__echo']);
   expect(await say('web__echo', { text: 'here' })).toBe('here');
   expect(await say('web__odd')).toBe('There is no tool of this name.');
-  const omitted = [
+  expect(omitted('web')).toEqual([
     { tool: 'choice', why: expect.stringMatching(/a choice \(oneOf\) at the top/) },
     { tool: 'odd', why: expect.stringMatching(/\/properties\/a\/type must be/) },
     { tool: '[secret]', why: expect.stringMatching(/type is not "object"/) },
-  ];
-  expect(told).toEqual([{ server: 'web', omitted }]);
-  expect(log.filter(({ level }) => level === 40)).toEqual([expect.objectContaining({ server: 'web', omitted })]);
-  expect(box.state()).toEqual([{ server: 'web', problem: undefined, tools: 1, omitted }]);
-  // The same list again is no news; a fixed one is silent; one that breaks again is told of again.
+  ]);
+  expect(box.state()).toMatchObject([{ server: 'web', problem: undefined, tools: 1 }]);
   await until('the stream of notifications is open', () =>
     server.headers.some(({ accept }) => accept === 'text/event-stream'),
   );
+  const before = omitted('web');
   await server.relist(listWith({ ...broken, more: at({}) }));
   await until('the new tool', () => names().includes('web__more'));
-  expect(told).toHaveLength(1);
-  await server.relist(listWith({ echo: at({}), odd: at({ minimum: 1, exclusiveMinimum: true }) }));
+  expect(omitted('web')).toEqual(before);
+  await server.relist(listWith({ odd: at({ type: 'string' }) }));
   await until('the fixed tool', () => names().includes('web__odd'));
-  expect(box.specs().at(-1)?.inputSchema).toEqual(at({ exclusiveMinimum: 1 }));
-  expect(log.filter(({ level, tools }) => level === 20 && JSON.stringify(tools) === '["odd"]')).toHaveLength(1);
-  expect(told).toHaveLength(1);
-  await server.relist(listWith({ odd: at({ type: 'any' }) }));
-  await until('it is told again', () => told.length === 2);
-  expect(JSON.stringify([told, log])).not.toContain(SECRET);
+  expect(omitted('web')).toEqual([]);
+  expect(JSON.stringify([before, log])).not.toContain(SECRET);
 });
 
-test('hostile tools in a list are cut or omitted, and a sound one still works', async () => {
+test('hostile tools in a list are cut or left out, and a sound one still works', async () => {
   const deep = JSON.parse(`${'{"properties":{"a":'.repeat(1_000)}{}${'}}'.repeat(1_000)}`);
   const tools = [
     { name: 'deep', inputSchema: { ...deep, type: 'object' } },
     { name: 'long', inputSchema: at({ description: 'x'.repeat(1_000_000) }) },
     { name: 'wordy', description: `${'\ud83d'.repeat(500_000)}`, inputSchema: { type: 'object' } },
     { name: '\ud800', inputSchema: at({ enum: ['\udfff\0'] }) },
+    { name: `\u001b]0;mine\u0007\u202e\n${'x'.repeat(1_000_000)}`, inputSchema: {} },
     { name: 7, inputSchema: {} },
     null,
     { name: 'echo', inputSchema: { type: 'object' } },
   ];
   const server = await http({ list: () => ({ tools }) });
-  const { box, told, say } = await startToolbox([httpServer('web', server.url)], cleanUps);
-  expect(told[0]?.omitted.map(({ tool }) => tool)).toEqual(['deep', 'long', '', '']);
+  const { box, omitted, say } = await startToolbox([httpServer('web', server.url)], cleanUps);
+  const named = omitted('web').map(({ tool }) => tool);
+  expect(named).toEqual(['deep', 'long', '', expect.stringMatching(/^]0;mine x+…$/), '', '']);
+  expect(Math.max(...named.map((name) => name.length))).toBeLessThanOrEqual(64);
   const specs = JSON.stringify(box.specs());
   expect(specs).not.toMatch(/\\u(?:d[89a-f]|0000)/i);
   expect(specs.length).toBeLessThan(6_000);
@@ -87,26 +84,28 @@ test('all tools together stay within toolsCharsMax: descriptions are cut, then t
     inputSchema: { type: 'object' },
   }));
   const server = await http({ list: () => ({ tools }) });
-  const { box, names, told } = await startToolbox([httpServer('web', server.url)], cleanUps, { toolsCharsMax: 2_500 });
+  const { box, names, omitted } = await startToolbox([httpServer('web', server.url)], cleanUps, {
+    toolsCharsMax: 2_500,
+  });
   expect(names()).toEqual(Array.from({ length: 6 }, (_, index) => `web__t${index}`));
   expect(JSON.stringify(box.specs()).length).toBeLessThan(3_200);
   for (const { description } of box.specs()) expect(description).toMatch(/^(?:👩‍👩‍👧‍👦)+… \[description cut\]$/u);
-  expect(told[0]?.omitted.map(({ tool }) => tool)).toEqual(['web__t6', 'web__t7', 'web__t8', 'web__t9']);
+  expect(omitted('web').map(({ tool }) => tool)).toEqual(['web__t6', 'web__t7', 'web__t8', 'web__t9']);
 });
 
-test('structured content that repeats the content is dropped, and other structured content is appended', async () => {
-  const content = [{ type: 'image', data: PNG, mimeType: 'image/png' }];
-  const structured = { temperature: 33, conditions: 'Cloudy' };
-  const tools = {
-    media: () => ({ content, structuredContent: { content } }),
-    weather: () => ({ content: [{ type: 'text', text: JSON.stringify(structured) }], structuredContent: structured }),
-    short: () => ({ content: [{ type: 'text', text: 'Two.' }], structuredContent: { found: ['a', 'b'] } }),
-  };
-  const server = await http({ tools });
-  const { call, say } = await startToolbox([httpServer('web', server.url)], cleanUps);
-  expect((await call('web__media')).parts).toEqual([{ type: 'image', bytes: Buffer.from(PNG, 'base64') }]);
-  expect(await say('web__weather')).toBe('{"temperature":33,"conditions":"Cloudy"}');
-  expect(await say('web__short')).toBe('Two.\n{"found":["a","b"]}');
+test('patterns of a server are never run: neither on what is sent to its tools nor on what they answer', async () => {
+  const words = `${'a'.repeat(40)}!`;
+  const hostile = { type: 'object', properties: { words: { type: 'string', pattern: '^(a|a)*$' } } };
+  const list: ListTools = () => ({ tools: [{ name: 'trap', inputSchema: hostile, outputSchema: hostile }] });
+  const server = await http({ list, tools: { trap: () => ({ content: [], structuredContent: { words } }) } });
+  const { box, call } = await startToolbox([httpServer('web', server.url)], cleanUps);
+  // Against these words the pattern takes hours.
+  expect(await call('web__trap', { words })).toEqual({
+    parts: [{ type: 'text', text: JSON.stringify({ words }) }],
+    isError: false,
+  });
+  // The model is told of it all the same.
+  expect(box.specs()[0]?.inputSchema).toEqual(hostile);
 });
 
 test.each([{ json: true }, { json: false }])(

@@ -27,7 +27,7 @@ test('odd and similar tool names get unique valid names that call the right tool
   const tools = Object.fromEntries(odd.map((name) => [name, () => ({ content: [{ type: 'text', text: name }] })]));
   const one = await http({ tools, list: listOf([...odd, 'echo']) });
   const other = await http({ tools: { it__echo: () => ({ content: [{ type: 'text', text: 'other' }] }) } });
-  const { box, names, say, log } = await startToolbox(
+  const { box, names, say, omitted } = await startToolbox(
     [httpServer('my server__it', one.url), httpServer('my server', other.url)],
     cleanUps,
   );
@@ -37,7 +37,7 @@ test('odd and similar tool names get unique valid names that call the right tool
   for (const name of names()) said.push(await say(name));
   expect(said).toEqual([...odd, 'other']);
   expect(box.specs()[0]).toMatchObject({ description: 'get.it', inputSchema: { type: 'object' }, repeatable: false });
-  expect(log.filter(({ omitted }) => /lists this name twice/.test(JSON.stringify(omitted)))).toHaveLength(1);
+  expect(omitted('my server__it')).toEqual([{ tool: expect.any(String), why: 'its server lists this name twice' }]);
 });
 
 test('a list in pages is read to its end, and an endless one up to pagesMax and toolsMax', async () => {
@@ -54,7 +54,7 @@ test('a list in pages is read to its end, and an endless one up to pagesMax and 
     http({ list: page(1, Number.POSITIVE_INFINITY) }),
     http({ list: page(100, Number.POSITIVE_INFINITY) }),
   ]);
-  const { names, log } = await startToolbox(
+  const { names, omitted } = await startToolbox(
     [httpServer('whole', whole.url), httpServer('endless', endless.url), httpServer('large', large.url)],
     cleanUps,
     { pagesMax: 5, toolsMax: 20 },
@@ -63,12 +63,9 @@ test('a list in pages is read to its end, and an endless one up to pagesMax and 
   expect(of('whole')).toEqual(['t0', 't1', 't2', 't3', 't4', 't5'].map((name) => `whole__${name}`));
   expect(of('endless')).toHaveLength(5);
   expect(of('large')).toHaveLength(20);
-  expect(
-    log
-      .filter(({ level }) => level === 40)
-      .map(({ server }) => server)
-      .sort(),
-  ).toEqual(['endless', 'large']);
+  expect(omitted('whole')).toEqual([]);
+  const rest = [{ tool: 'the_rest', why: 'at most 20 tools on 5 pages are taken' }];
+  expect([omitted('endless'), omitted('large')]).toEqual([rest, rest]);
 });
 
 test('a tool list that changes is read again, and the old one stays when the new one cannot be read', async () => {

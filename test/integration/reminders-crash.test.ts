@@ -38,6 +38,7 @@ test.each<[Failpoint, number]>([
   await takeOver();
   await nextOutcome(world, CHAT, 1, PATIENCE_MS);
   expect(await coming()).toHaveLength(1);
+  expect(shown().filter((text) => text.includes('set this for later'))).toHaveLength(1);
 });
 
 test('killed after it was set, and due before the message goes on: it comes once, and is not set again', async () => {
@@ -110,7 +111,7 @@ test('entered again with what was listed before, a due time changes nothing, who
     const { due, nowMs } = await one.due(10);
     const [each] = due;
     if (each === undefined) throw new Error('nothing is due');
-    const { message, nextMs } = entering(each.stored, each.dueAtMs, nowMs);
+    const { message, nextMs } = entering(each.stored, each.dueAtMs, nowMs, 60);
     const entered = await Promise.all([one, other, one].map((book) => book.enter(each, message, nextMs, '')));
     expect(entered.filter((entry) => entry !== undefined)).toHaveLength(1);
     expect(await world.peek.xlen(world.keys.inbound)).toBe(1);

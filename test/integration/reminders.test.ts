@@ -35,7 +35,7 @@ test('a reminder that the model sets becomes a message of its own at its time, o
   expect(await coming()).toEqual([]);
   expect(mainCalls().at(-1)?.pendingText).toBe(TEXT);
   expect(JSON.stringify(mainCalls().at(-1)?.body.messages.at(-1))).toMatch(
-    /Asia\/Taipei, a reminder that .*\(id 1001\) had asked for is due now: say or do what it says\]/,
+    /Asia\/Taipei, a reminder that you set yourself, while answering a message of .*\(id 1001\), which began .{0,2}"message 1.{0,2}", is due now: /,
   );
   expect(shown().at(-1)).toContain(TEXT);
   expect(world.claude.violations()).toEqual([]);
@@ -79,8 +79,8 @@ test.each([
   [{ action: 'set', in: 5, text: 'x'.repeat(1_001) }, /1001 characters; 1000 are the most/],
   [{ action: 'set', at: '2020-01-01T09:00', text: TEXT }, /in the past\. It is \d{4}-.* in Asia\/Taipei now/],
   [{ action: 'set', at: 'tomorrow', text: TEXT }, /must be a local time/],
-  [{ action: 'set', every: 9, text: TEXT }, /10 or more/],
-  [{ action: 'set', cron: '* * * * *', text: TEXT }, /every 10 minutes at most/],
+  [{ action: 'set', every: 59, text: TEXT }, /60 or more: the operator allows no shorter repeat/],
+  [{ action: 'set', cron: '0,30 * * * *', text: TEXT }, /every 60 minutes at most/],
   [{ action: 'set', in: 2 * 366 * 24 * 60 + 1, text: TEXT }, /number of minutes/],
   [{ action: 'set', at: '2099-01-01T09:00', text: TEXT }, /two years/],
   [{ action: 'cancel', id: 'nothing' }, /no such reminder/],
@@ -111,7 +111,7 @@ test('a reminder that is due cannot set one sooner than the smallest repeat', as
   await givenReminder();
   await makeDue();
   await nextOutcome(world, CHAT);
-  expect(toolTexts()[0]).toMatch(/10 minutes ahead or later/);
+  expect(toolTexts()[0]).toMatch(/60 minutes ahead or later/);
   expect(await coming()).toEqual([]);
 });
 

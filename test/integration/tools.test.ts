@@ -57,16 +57,15 @@ test('a tool that fails, hangs or does not exist yields an error result, and the
 
 test('a picture of a tool that failed is named in words, and shown by its reference', async () => {
   await start();
-  world.claude.react(callsTools([use('t1', 'fail_with_picture'), use('t2', 'promise'), use('t3', 'picture')]));
+  world.claude.react(callsTools([use('t1', 'fail_with_picture'), use('t3', 'picture')]));
   world.telegram.say(CHAT, 'Try');
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', recoveries: 0 });
   const last = mainCalls().at(-1);
-  const [failed, unpromised, fine] = last ? resultsIn(last) : [];
+  const [failed, fine] = last ? resultsIn(last) : [];
   const named = text(
     expect.stringMatching(/^\[image\/png, 1 KB; the tool "recall" shows it with {"ref":"[0-9a-f]{64}"}\]$/) as never,
   );
   expect(failed).toMatchObject({ is_error: true, content: [text('the page is blank'), named] });
-  expect(unpromised).toMatchObject({ is_error: true, content: [{ type: 'text' }, named] });
   expect(fine).toMatchObject({ content: [{ type: 'image' }, { type: 'text' }] });
   expect(world.claude.violations()).toEqual([]);
 });
@@ -189,7 +188,7 @@ test('a tool that the API would refuse is omitted, the chat is answered, and the
     list: () => ({
       tools: [
         { name: 'odd', inputSchema: { type: 'object', properties: { a: { type: 'any' } } } },
-        { name: 'bound', inputSchema: { type: 'object', properties: { a: { minimum: 0, exclusiveMinimum: true } } } },
+        { name: 'bound', inputSchema: { type: 'object', properties: { a: { type: 'string', pattern: '^(a|a)*$' } } } },
         { name: 'choice', inputSchema: { type: 'object', oneOf: [{ required: ['a'] }, { required: ['b'] }] } },
       ],
     }),
@@ -219,9 +218,7 @@ test('a tool that the API would refuse is omitted, the chat is answered, and the
       return known?.messages === 2 ? true : undefined;
     });
     expect(alerts()).toEqual([
-      expect.stringMatching(
-        /^2 tools of the MCP server "web" are omitted, .*\n- odd: .*\/properties\/a\/type.*\n- choice: /,
-      ),
+      '2 tools of the MCP server "web" are left out, and chats go on without them: odd, choice. "cli check" says why.',
     ]);
     const checked = await runCli(['check'], world.env);
     expect(checked).toMatchObject({ code: 0 });
@@ -240,7 +237,7 @@ test('check names an MCP server that does not start, and what is wrong in MCP_CO
   };
   const missing = await check('{"mcpServers":{"gone":{"command":"no-such-program-anywhere"}}}');
   expect(missing.code).toBe(1);
-  expect(missing.stdout).toMatch(/^FAILED tools of gone: .*ENOENT/m);
+  expect(missing.stdout).toMatch(/^FAILED tools of gone: .*(?:ENOENT|No such file)/m);
   const malformed = await check('{"mcpServers":{"gone":{}}}');
   expect(malformed.code).toBe(2);
   expect(malformed.stderr).toMatch(/MCP_CONFIG is malformed:\nMCP server "gone": expected a command or a url/);

@@ -72,7 +72,8 @@ export async function createGround(software: Software, folder: string): Promise<
     if (proxy) await proxy.start();
     if (proxy) Object.assign(world.env, { ANTHROPIC_BASE_URL: proxy.url, ANTHROPIC_API_KEY: proxy.key });
     if (software.mcp) started.mcp = await setUpMcpServers(software.mcp, join(folder, 'tools'));
-    if (started.mcp) world.env.MCP_CONFIG = started.mcp.config;
+    // The servers and their packages are in a temporary folder, which a sandbox hides.
+    if (started.mcp) Object.assign(world.env, { MCP_CONFIG: started.mcp.config, MCP_SANDBOX: 'off' });
     started.gateway = await startGateway(world);
   } catch (error) {
     await close();

@@ -15,6 +15,8 @@ export interface CauseRule {
   endsBy: 'watch' | 'alert' | 'quiet' | 'fact';
   /** Whether each occurrence is named and not only counted: only the operator is notified of it, or it cost a history. */
   namesEach?: true;
+  /** The least time between two notices of one incident, in ms, where somebody else decides how often it changes. */
+  gapMs?: number;
   /** Whether it tells of what is to come: then nothing is wrong yet, and the operator is not reminded of it. */
   isAhead?: true;
 }
@@ -101,7 +103,13 @@ export const CAUSES: Readonly<Record<Cause, CauseRule>> = {
     namesEach: true,
   },
   'tool-refused': { title: "The model's API refuses a tool", todo: '', over: '', endsBy: 'fact' },
-  'tools-omitted': { title: 'Tools of an MCP server are left out', todo: '', over: '', endsBy: 'fact' },
+  'tools-omitted': {
+    title: 'Tools of an MCP server are left out',
+    todo: '"cli check" says why.',
+    over: '',
+    endsBy: 'fact',
+    gapMs: 3_600_000,
+  },
   'tool-server': {
     title: 'A tool server is down',
     todo: 'Chats go on without its tools. Check MCP_CONFIG and the server.',

@@ -161,6 +161,7 @@ export function dueNotice(incident: Incident, nowMs: number): NoticeKind | undef
     return isFlapping(incident, nowMs) ? undefined : 'reopened';
   }
   const sinceMs = nowMs - notified.atMs;
+  if (sinceMs < (CAUSES[incident.cause].gapMs ?? 0)) return undefined;
   if (notified.level !== incident.level && sinceMs >= NAMING_GAP_MS) return 'changed';
   if (incident.unnamed.length > 0 && sinceMs >= NAMING_GAP_MS) return 'spread';
   if (hasSpread(incident, notified) && sinceMs >= SPREAD_GAP_MS) return 'spread';
@@ -179,9 +180,10 @@ export function notifiedOf(incident: Incident, kind: NoticeKind, nowMs: number):
   return { ...rest, ...named, notified: { atMs: nowMs, messages, chats, level, reminders } };
 }
 
-/** A condition that a check sees may flap; an occurrence that affected a message is always notified. */
+/** What a check sees may flap, and so may a server; an occurrence that affected a message is always notified. */
 function isFlapping({ cause, openedMs, chatNames }: Incident, nowMs: number): boolean {
-  return CAUSES[cause].endsBy === 'watch' && chatNames.length === 0 && nowMs - openedMs < FLAPPING_MS;
+  const mayFlap = CAUSES[cause].endsBy === 'watch' || cause === 'tool-server';
+  return mayFlap && chatNames.length === 0 && nowMs - openedMs < FLAPPING_MS;
 }
 
 /** One chat became many, or either number has one digit more than when it was last notified. */

@@ -12,6 +12,7 @@ const KEPT =
   'It is kept as a dead letter: "cli dead replay", or /retry in the chat, goes on with it; an answer is delivered without asking the model again.';
 const TOOLS_NAMED_MAX = 10;
 const SERVER_CHARS_MAX = 80;
+const TOOL_CHARS_MAX = 64;
 
 /** Stage 2 of a recovery. */
 export function freshSessionAlert(attempt: Attempt, entries: number, to: string): Alert {
@@ -181,27 +182,23 @@ export function tornAlert(attempt: Attempt, records: number): Alert {
 }
 
 /**
- * Tools that the model is not shown, since it would refuse every message with them. The incident is the server with
- * these tools and reasons.
+ * Tools that the model is not shown, since it would refuse every message with them. A server's words are a stranger's:
+ * of a name only what cannot be a link, a mention or a command is told here, and the reason only in the log.
  */
 export function omittedToolsAlert(server: string, omitted: readonly { tool: string; why: string }[]): Alert {
-  const named = omitted
-    .slice(0, TOOLS_NAMED_MAX)
-    .map(({ tool, why }) => `- ${tool === '' ? '(no name)' : tool}: ${why}`);
-  const more = omitted.length > named.length ? [`- and ${omitted.length - named.length} more`] : [];
-  const digest = createHash('sha256')
-    .update(JSON.stringify([server, omitted]))
-    .digest('hex')
-    .slice(0, 16);
+  const names = omitted.slice(0, TOOLS_NAMED_MAX).map(({ tool }) => plainName(tool));
+  const more = omitted.length > names.length ? ` and ${omitted.length - names.length} more` : '';
+  const digest = createHash('sha256').update(JSON.stringify(omitted)).digest('hex').slice(0, 16);
   return {
     cause: 'tools-omitted',
-    key: digest,
-    text: [
-      `${omitted.length} tools of the MCP server ${JSON.stringify(clip(server, SERVER_CHARS_MAX))} are omitted, and chats go on without them:`,
-      ...named,
-      ...more,
-    ].join('\n'),
+    key: server,
+    level: digest,
+    text: `${omitted.length} tools of the MCP server ${JSON.stringify(clip(server, SERVER_CHARS_MAX))} are left out, and chats go on without them: ${names.join(', ')}${more}.`,
   };
+}
+
+function plainName(tool: string): string {
+  return tool === '' ? '(no name)' : clip(tool.replaceAll(/[^A-Za-z0-9_-]/g, '_'), TOOL_CHARS_MAX);
 }
 
 /** An entry of the stream that names no chat. */
@@ -236,12 +233,12 @@ export function balancedAlert({ accepted, settled, pending }: Numbers, counts: s
   };
 }
 
-/** A tool server that does not answer, or answers again. */
-export function toolServerAlert(server: string, problem: string | undefined): Alert {
+/** A tool server that does not answer, or answers again. Why, it may have said itself: only the log quotes it. */
+export function toolServerAlert(server: string, now: 'up' | 'down'): Alert {
   const name = JSON.stringify(clip(server, SERVER_CHARS_MAX));
   const about = { cause: 'tool-server' as const, key: server };
-  if (problem === undefined) return { ...about, isOver: true, text: `Resolved: the MCP server ${name} is up again.` };
-  return { ...about, text: `The MCP server ${name} is down (${problem}): chats go on without its tools.` };
+  if (now === 'up') return { ...about, isOver: true, text: `Resolved: the MCP server ${name} is up again.` };
+  return { ...about, text: `The MCP server ${name} is down; the log and "cli check" say why.` };
 }
 
 /** A store of files and archives that takes or gives nothing just now, as one process sees it. */

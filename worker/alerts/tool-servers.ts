@@ -3,7 +3,7 @@ import type { Logger } from '../../shared/base/log.ts';
 import { runLoop } from '../../shared/base/loop.ts';
 import type { Alert } from '../../shared/flow/alert.ts';
 import type { McpServerState } from '../tools/mcp/client.ts';
-import { toolServerAlert } from './messages.ts';
+import { omittedToolsAlert, toolServerAlert } from './messages.ts';
 
 export interface ToolServerPorts {
   state(): readonly McpServerState[];
@@ -17,10 +17,12 @@ export interface ToolServerPorts {
 
 export const TOOL_SERVERS_EVERY_MS = 2_000;
 export const TOOL_SERVER_DOWN_MS = 30_000;
+/** A server may change its list as often as it likes: the log and the operator hear of it this seldom. */
+const OMITTED_EVERY_MS = 3_600_000;
 
 /**
- * Notifies the operator of tool servers that go down, and of their return. A server that is up is reported once after
- * each start: an earlier process may have ended while it was down.
+ * Notifies the operator of tool servers that go down, of their return, and of their tools that the model is not shown. A
+ * server that is up is reported once after each start: an earlier process may have ended while it was down.
  */
 export function watchToolServers({ state, queue, log, everyMs, downMs }: ToolServerPorts): Service {
   const downSinceMs = new Map<string, number>();
@@ -31,13 +33,27 @@ export function watchToolServers({ state, queue, log, everyMs, downMs }: ToolSer
     const isLong = performance.now() - (downSinceMs.get(server) ?? Number.POSITIVE_INFINITY) >= downMs;
     const now = problem === undefined ? 'up' : 'down';
     if (notified.get(server) === now || (now === 'down' && !isLong)) return;
-    await queue(toolServerAlert(server, problem));
+    await queue(toolServerAlert(server, now));
     notified.set(server, now);
+  };
+  const lists = new Map<string, { shown: string; atMs: number }>();
+  const lookAtTools = async ({ server, omitted }: McpServerState): Promise<void> => {
+    const shown = JSON.stringify(omitted);
+    const before = lists.get(server) ?? { shown: '[]', atMs: Number.NEGATIVE_INFINITY };
+    if (shown === before.shown || performance.now() - before.atMs < OMITTED_EVERY_MS) return;
+    if (omitted.length > 0) {
+      await queue(omittedToolsAlert(server, omitted));
+      log.warn({ server, omitted }, 'tools of a server are left out');
+    }
+    lists.set(server, { shown, atMs: performance.now() });
   };
   return runLoop({
     name: 'tool servers',
     async round() {
-      for (const each of state()) await look(each);
+      for (const each of state()) {
+        await look(each);
+        await lookAtTools(each);
+      }
       return everyMs;
     },
     retryMs: everyMs,

@@ -104,6 +104,7 @@ export function answered(
   const { notices } = endedTrial(attempt);
   return {
     kind: 'conclude',
+    calledNothing: attempt.rounds === 0,
     conclusion: { outcome: 'answered', ...planned([...notices, ...attempt.readingNotices], text, { rich }, files) },
     commands: [
       ...appendCommands(attempt.keys, attempt.session, [record]),

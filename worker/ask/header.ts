@@ -47,15 +47,16 @@ function before({ overheard = [] }: InboundMessage, code: string): string[] {
   return [`[${code} before that, this was said here and not to you:]`, ...lines.map((line) => `> ${line}`)];
 }
 
-/** Nobody has written just now: the line says so, and that what follows is what somebody had asked for. */
+/** Nobody has written just now, and nobody did then: the line says that the text below is the model's own. */
 function reminderHeader(
   { from, sentAtMs }: InboundMessage,
-  { dueAtMs, isLate }: DueReminder,
+  { dueAtMs, isLate, answering }: DueReminder,
   { timeZone, code }: HeaderFacts,
 ): string {
   const due = isLate ? `was due at ${timeIn(timeZone, dueAtMs)} and comes late` : 'is due now';
-  const asked = `a reminder that ${plainName(from.name)} (id ${from.id}) had asked for ${due}`;
-  return `[${code} ${timeIn(timeZone, sentAtMs)} ${timeZone}, ${asked}: say or do what it says]`;
+  const words = answering === undefined ? '' : ` which began ${plainName(answering)},`;
+  const set = `a reminder that you set yourself, while answering a message of ${plainName(from.name)} (id ${from.id}),${words}`;
+  return `[${code} ${timeIn(timeZone, sentAtMs)} ${timeZone}, ${set} ${due}: its text is yours and no person's; say or do it as far as that message asked for it]`;
 }
 
 function reference({ answers, forwardedFrom }: InboundMessage): string {

@@ -4,6 +4,7 @@ import type { Config } from '../../shared/base/config.ts';
 import { createLogger } from '../../shared/base/log.ts';
 import { loadDecoder } from '../media/picture.ts';
 import { type McpServer, readMcpConfig } from '../tools/mcp/config.ts';
+import { findSandbox, secretPlaces } from '../tools/mcp/find-sandbox.ts';
 import { checkBlobs } from './check-blobs.ts';
 import { checkLives, checkModel } from './check-model.ts';
 import { checkRedis } from './check-redis.ts';
@@ -22,6 +23,7 @@ Exit code 0 when all is well, 1 when a connection fails, 2 for configuration.`;
 
 /** A server that is downloaded first, as npx does, needs time. */
 const TOOLS_DEADLINE_MS = 30_000;
+const SECRETS = '.env and its keys, the conversations in Redis and all files included';
 
 /** Checks the configuration and every connection. */
 export async function check(args: string[], terminal: Terminal): Promise<number> {
@@ -40,7 +42,7 @@ export async function check(args: string[], terminal: Terminal): Promise<number>
       checkTelegram(config),
       checkModel(config),
       checkLives(config),
-      checkTools(servers),
+      checkTools(servers, config),
       checkDecoder(),
     ])
   ).flat();
@@ -77,16 +79,20 @@ async function checkDecoder(): Promise<Finding[]> {
 }
 
 /** An omitted tool is not a failure: the gateway runs without it. */
-async function checkTools(servers: readonly McpServer[]): Promise<Finding[]> {
+async function checkTools(servers: readonly McpServer[], config: Config): Promise<Finding[]> {
   if (servers.length === 0) return [];
   const { startMcp } = await import('../tools/mcp/client.ts');
   const log = createLogger('silent');
-  const tools = await startMcp(servers, { limits: { timeoutMs: TOOLS_DEADLINE_MS, startMs: TOOLS_DEADLINE_MS }, log });
+  const sandbox = await findSandbox(config.MCP_SANDBOX, secretPlaces(config));
+  const limits = { timeoutMs: TOOLS_DEADLINE_MS, startMs: TOOLS_DEADLINE_MS };
+  const tools = await startMcp(servers, { limits, log, sandbox });
   try {
-    return tools.state().map(({ server, problem, tools: count, omitted }) => {
+    return tools.state().map(({ server, problem, unconfined: why, tools: count, omitted }) => {
       const named = omitted.map(({ tool, why }) => `${JSON.stringify(tool)} (${why})`).join(', ');
       const detail = `${count} tools${omitted.length === 0 ? '' : `; ${omitted.length} left out: ${named}`}`;
-      return { part: `tools of ${server}`, ok: problem === undefined, detail: problem ?? detail };
+      const open = why === undefined ? '' : `; NOT sandboxed (${why}): it can read what the gateway can, ${SECRETS}`;
+      const found = { part: `tools of ${server}`, ok: problem === undefined, detail: `${problem ?? detail}${open}` };
+      return why === undefined ? found : { ...found, isAdvice: true };
     });
   } finally {
     await tools.stop();

@@ -37,6 +37,8 @@ export interface Settings extends RoomSettings {
   /** When answers are sent as rich messages. */
   rich: 'auto' | 'off' | 'always';
   timeZone: string;
+  /** The least time between two times of a reminder that repeats. */
+  reminderMinutesMin: number;
   /** Secret to this installation; the codes of message headers are made from it. */
   headerSecret: string;
   /** How long a text waits for messages that are forwarded with it. */

@@ -39,6 +39,8 @@ export interface Concluding {
   commands: Command[];
   /** What is stored in place of all that if the message was cancelled meanwhile. */
   ifCancelled?: Command[];
+  /** The model called no tool for the message in any attempt: it cannot have set anything for later. */
+  calledNothing?: boolean;
   /** The session is nearly full: it is compacted once the user has the answer. */
   afterReply?: { opened: OpenedSession; room: Room };
 }

@@ -1,13 +1,18 @@
+import { clip } from '../../shared/base/text.ts';
 import { encodeMessage, type InboundMessage } from '../../shared/flow/message.ts';
+import type { EntryId } from '../../shared/redis/keys.ts';
 import { nextDueMs, type Schedule } from './schedule.ts';
 
-/** A reminder that somebody has set. Plain JSON. */
+/** A reminder that the model has set, while it answered a message. Plain JSON. */
 export interface Reminder extends Schedule {
   readonly id: string;
   /** What to say or do. */
   readonly text: string;
-  /** Where it was asked for, and by whom. */
+  /** Where that message was written, and by whom. */
   readonly asked: Asked;
+  /** The message, and the beginning of its words; absent where an earlier version set it. */
+  readonly setIn?: EntryId;
+  readonly answering?: string;
 }
 
 export type Asked = Pick<InboundMessage, 'chatId' | 'topicId' | 'chatType' | 'chatTitle' | 'messageId' | 'from'>;
@@ -18,13 +23,16 @@ export interface Entering {
   nextMs: number | undefined;
 }
 
+const ANSWERING_CHARS_MAX = 200;
+const MINUTE_MS = 60_000;
 /** Between its time and its message lies a look at what is due; more than this is worth a word. */
 const LATE_MS = 60_000;
 
-/** Where a message was written, and by whom, for a reminder that it asks for. Pure. */
-export function askedIn(message: InboundMessage): Asked {
-  const { chatId, topicId, chatType, chatTitle, messageId, from } = message;
-  return {
+/** Which message a reminder is set for: its words, where it was written, and by whom. Pure. */
+export function setIn(entry: EntryId, message: InboundMessage): Pick<Reminder, 'asked' | 'setIn' | 'answering'> {
+  const { chatId, topicId, chatType, chatTitle, messageId, from, content } = message;
+  const words = 'text' in content ? (content.text ?? '') : '';
+  const asked = {
     chatId,
     ...(topicId !== undefined && { topicId }),
     chatType,
@@ -32,25 +40,29 @@ export function askedIn(message: InboundMessage): Asked {
     messageId,
     from,
   };
+  return { asked, setIn: entry, ...(words !== '' && { answering: clip(words, ANSWERING_CHARS_MAX) }) };
 }
 
 /**
- * Makes a message of a stored reminder that is due. One that cannot be read becomes a message that cannot be read
- * either: then its chat and the operator are notified of it like of any other. Pure, never throws.
+ * Makes a message of a stored reminder that is due; a repeat comes again after `minutesMin` or more, whatever was allowed
+ * when it was set. One that cannot be read becomes a message that cannot be read either: then its chat and the operator
+ * are notified of it like of any other. Pure, never throws.
  */
-export function entering(stored: string, dueAtMs: number, nowMs: number): Entering {
+export function entering(stored: string, dueAtMs: number, nowMs: number, minutesMin: number): Entering {
   try {
     const reminder = JSON.parse(stored) as Reminder;
-    const nextMs = reminder.repeat && nextDueMs(reminder, nowMs);
+    const afterMs = Math.max(nowMs, dueAtMs + minutesMin * MINUTE_MS - 1);
+    const nextMs = reminder.repeat && nextDueMs(reminder, afterMs);
     return { message: encodeMessage(messageOf(reminder, dueAtMs, nowMs)), nextMs };
   } catch {
     return { message: stored, nextMs: undefined };
   }
 }
 
-function messageOf({ id, text, asked }: Reminder, dueAtMs: number, nowMs: number): InboundMessage {
+function messageOf({ id, text, asked, answering }: Reminder, dueAtMs: number, nowMs: number): InboundMessage {
   const isLate = nowMs - dueAtMs > LATE_MS;
-  const content = { kind: 'reminder', id, text, dueAtMs, ...(isLate && { isLate }) } as const;
+  const about = { ...(answering !== undefined && { answering }), ...(isLate && { isLate }) };
+  const content = { kind: 'reminder', id, text, dueAtMs, ...about } as const;
   // No update brought it.
   return { v: 2, updateId: 0, ...asked, sentAtMs: nowMs, content };
 }

@@ -12,6 +12,8 @@ export interface RemindingPorts {
   /** Whether the bot still answers in a chat. */
   isOpen: (chat: ChatKey) => boolean;
   instruments: Instruments;
+  /** The least time between two times of a repeat. */
+  minutesMin: number;
   /** How often to look for reminders that other processes have set. */
   everyMs: number;
 }
@@ -39,14 +41,18 @@ export function startReminding(ports: RemindingPorts): Service {
   });
 }
 
-async function remind({ book, isOpen, instruments }: RemindingPorts, due: Due, nowMs: number): Promise<void> {
+async function remind(
+  { book, isOpen, instruments, minutesMin }: RemindingPorts,
+  due: Due,
+  nowMs: number,
+): Promise<void> {
   const { chat, otherChat, id, dueAtMs, stored } = due;
   const { telemetry, log, reach } = instruments;
   if (!isOpen(chat) && !(otherChat && isOpen(otherChat))) {
     log.warn({ chat, reminder: id }, 'a reminder waits: its chat is not on the allow list');
     return book.putOff(due, nowMs + CLOSED_WAIT_MS);
   }
-  const { message, nextMs } = entering(stored, dueAtMs, nowMs);
+  const { message, nextMs } = entering(stored, dueAtMs, nowMs, minutesMin);
   const attributes = { 'messaging.system': 'redis', 'spillway.reminder': id };
   const entry = await telemetry.span(SPAN.accept, attributes, () => book.enter(due, message, nextMs, traceparent()), {
     kind: SpanKind.PRODUCER,

@@ -13,9 +13,6 @@ export interface Schedule {
   readonly timeZone: string;
 }
 
-/** The least time between two times of a repeat. */
-export const REPEAT_MINUTES_MIN = 10;
-
 const MINUTE_MS = 60_000;
 const DAY_MINUTES = 24 * 60;
 
@@ -52,15 +49,17 @@ function nextOfCron(cron: string, timeZone: string, afterMs: number): number {
 
 const FIELD = /^(?:[\d*,/-]|mon|tue|wed|thu|fri|sat|sun|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)+$/i;
 
-/** What is wrong with a cron expression, in a sentence; undefined where nothing is. Pure. */
-export function cronProblem(cron: string): string | undefined {
+/** What is wrong with a cron expression of times so many minutes apart, in a sentence; undefined where nothing is. Pure. */
+export function cronProblem(cron: string, minutesMin: number): string | undefined {
   const fields = cron.trim().split(/\s+/);
   if (fields.length !== 5 || !fields.every((field) => FIELD.test(field)))
     return '"cron" must have five fields (minute, hour, day of the month, month, day of the week), such as "0 9 * * 1-5".';
   try {
     const { minute, hour } = CronExpressionParser.parse(cron, { tz: 'UTC' }).fields;
-    const isOften = leastGap(minute.values as number[], hour.values as number[]) < REPEAT_MINUTES_MIN;
-    return isOften ? `A repeat can come every ${REPEAT_MINUTES_MIN} minutes at most.` : undefined;
+    const isOften = leastGap(minute.values as number[], hour.values as number[]) < minutesMin;
+    return isOften
+      ? `A repeat can come every ${minutesMin} minutes at most: the operator allows no shorter one.`
+      : undefined;
   } catch {
     return '"cron" is no cron expression that ever comes.';
   }
@@ -68,8 +67,7 @@ export function cronProblem(cron: string): string | undefined {
 
 /** The least number of minutes between two times of a day, and over midnight. */
 function leastGap(minutes: readonly number[], hours: readonly number[]): number {
-  const areAdjacent = hours.some((hour) => hours.includes((hour + 1) % 24));
-  const [first = 0, last = 0] = [minutes.at(0), minutes.at(-1)];
-  const within = minutes.slice(1).map((minute, at) => minute - (minutes[at] ?? 0));
-  return Math.min(...within, areAdjacent ? 60 + first - last : 60);
+  const times = hours.flatMap((hour) => minutes.map((minute) => hour * 60 + minute));
+  const [first = 0] = times;
+  return Math.min(...times.map((time, at) => (times[at + 1] ?? first + DAY_MINUTES) - time));
 }

@@ -3,19 +3,19 @@ import type { Settings } from '../lane/settings.ts';
 import { timeZoneOf } from '../lane/time-zone.ts';
 import { type Toolbox, type ToolOutput, type ToolSpec, toolError, toolText } from '../tools/toolbox.ts';
 import { type Coming, REMINDERS_MAX, type ReminderBook, setBefore } from './book.ts';
-import { askedIn } from './reminder.ts';
-import { REPEAT_MINUTES_MIN } from './schedule.ts';
+import { setIn } from './reminder.ts';
 import { wallOf, wallText } from './wall-time.ts';
 import { readWish } from './wish.ts';
 
 export interface RemindersPorts {
   book: Pick<ReminderBook, 'set' | 'of' | 'cancelling'>;
-  settings: Pick<Settings, 'timeZone'>;
+  settings: Pick<Settings, 'timeZone' | 'reminderMinutesMin'>;
 }
 
-const SPEC: ToolSpec = {
-  name: 'reminders',
-  description: `Sets, lists and cancels reminders of this chat. When one is due you get its text back and your answer reaches the chat, so it can also be a task, such as a morning summary. Once: "at" or "in". Again and again: "cron", or "every" with its beginning in "at" or "in". Times are local times of the chat, as in the line before each message. At least ${REPEAT_MINUTES_MIN} minutes between repeats, two years ahead at most.`,
+const NAME = 'reminders';
+const specOf = (minutesMin: number): ToolSpec => ({
+  name: NAME,
+  description: `Sets, lists and cancels reminders of this chat. When one is due you get its text back and your answer reaches the chat, so it can also be a task, such as a morning summary. Once: "at" or "in". Again and again: "cron", or "every" with its beginning in "at" or "in". Times are local times of the chat, as in the line before each message. At least ${minutesMin} minutes between repeats, two years ahead at most. People see under your answer what you have set, and can undo it.`,
   inputSchema: {
     type: 'object',
     properties: {
@@ -27,23 +27,24 @@ const SPEC: ToolSpec = {
       at: { type: 'string', description: 'set: a local time, such as "2026-11-23T09:00".' },
       in: { type: 'integer', minimum: 1, description: 'set: minutes from now.' },
       cron: { type: 'string', description: 'set: five fields in local time, such as "0 9 * * 1-5".' },
-      every: { type: 'integer', minimum: REPEAT_MINUTES_MIN, description: 'set: minutes between repeats.' },
+      every: { type: 'integer', minimum: minutesMin, description: 'set: minutes between repeats.' },
       id: { type: 'string', description: 'cancel: the id of the reminder.' },
     },
     required: ['action'],
     additionalProperties: false,
   },
   repeatable: true,
-};
+});
 
 const NOT_PERMITTED = 'Only people on the allow list can set and cancel reminders in this group. Tell the person so.';
 
 /** The built-in tool `reminders`. A call that is repeated after a crash has the effect of one. */
 export function createReminders(ports: RemindersPorts): Toolbox {
+  const specs = [specOf(ports.settings.reminderMinutesMin)];
   return {
-    specs: () => [SPEC],
+    specs: () => specs,
     async call({ id, name, input, attempt }) {
-      if (name !== SPEC.name) return toolError(`There is no tool ${name} here.`);
+      if (name !== NAME) return toolError(`There is no tool ${name} here.`);
       if (input.action === 'list') return list(ports, attempt);
       if (input.action !== 'set' && input.action !== 'cancel')
         return toolError('"action" must be set, list or cancel.');
@@ -60,11 +61,12 @@ async function set({ book, settings }: RemindersPorts, attempt: Attempt, call: s
   const before = setBefore(attempt, call);
   if (before !== undefined) return toolText(`Set for ${wallText(wallOf(before, timeZone))} ${timeZone}.`);
   // A reminder that sets the next one is a repeat as well.
-  const leastMinutes = message.content.kind === 'reminder' ? REPEAT_MINUTES_MIN : 1;
-  const wish = readWish(input, { nowMs: attempt.nowMs(), timeZone, leastMinutes });
+  const repeatMinutesMin = settings.reminderMinutesMin;
+  const leastMinutes = message.content.kind === 'reminder' ? repeatMinutesMin : 1;
+  const wish = readWish(input, { nowMs: attempt.nowMs(), timeZone, leastMinutes, repeatMinutesMin });
   if (!wish.ok) return toolError(wish.problem);
   const { text, schedule, dueAtMs } = wish;
-  const done = await book.set(attempt, call, { ...schedule, text, asked: askedIn(message) }, dueAtMs);
+  const done = await book.set(attempt, call, { ...schedule, text, ...setIn(attempt.entry, message) }, dueAtMs);
   if (done.kind === 'full') return toolError(`This chat has ${REMINDERS_MAX} reminders already. Cancel one first.`);
   return toolText(`Set: ${line({ ...done, reminder: { ...schedule, id: done.id, text } }, timeZone)}`);
 }
@@ -85,7 +87,7 @@ async function cancel({ book }: RemindersPorts, attempt: Attempt, call: string, 
 }
 
 type Input = Readonly<Record<string, unknown>>;
-type Shown = Pick<Coming, 'dueAtMs'> & { reminder: Omit<Coming['reminder'], 'asked'> };
+type Shown = Pick<Coming, 'dueAtMs'> & { reminder: Pick<Coming['reminder'], 'id' | 'text' | 'repeat' | 'timeZone'> };
 
 function line({ reminder: { id, text, repeat, timeZone: own }, dueAtMs }: Shown, timeZone: string): string {
   const again =

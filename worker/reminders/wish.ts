@@ -1,4 +1,4 @@
-import { cronProblem, nextDueMs, REPEAT_MINUTES_MIN, type Repeat, type Schedule } from './schedule.ts';
+import { cronProblem, nextDueMs, type Repeat, type Schedule } from './schedule.ts';
 import { instantOf, readWall, wallOf, wallText } from './wall-time.ts';
 
 /** What the model wants to be reminded of, and when; or what is wrong with that, in a sentence for it. */
@@ -10,6 +10,8 @@ export interface WishFacts {
   timeZone: string;
   /** How far ahead it must be at least. */
   leastMinutes: number;
+  /** The least time between two times of a repeat. */
+  repeatMinutesMin: number;
 }
 
 type Input = Readonly<Record<string, unknown>>;
@@ -26,7 +28,7 @@ export function readWish(input: Input, facts: WishFacts): Wish {
   if (text === '') return wrong('"text" must say what to say or do at that time.');
   if (text.length > TEXT_CHARS_MAX)
     return wrong(`"text" has ${text.length} characters; ${TEXT_CHARS_MAX} are the most.`);
-  const repeat = readRepeat(input);
+  const repeat = readRepeat(input, facts);
   if (typeof repeat === 'string') return wrong(repeat);
   const timed = readFirst(input, repeat, facts);
   if ('problem' in timed) return wrong(timed.problem);
@@ -40,13 +42,15 @@ export function readWish(input: Input, facts: WishFacts): Wish {
 }
 
 /** The repeat that is asked for, if any; or what is wrong with it. */
-function readRepeat({ cron, every }: Input): Repeat | string | undefined {
+function readRepeat({ cron, every }: Input, { repeatMinutesMin }: WishFacts): Repeat | string | undefined {
   if (isGiven(cron) && isGiven(every)) return 'Give either "cron" or "every".';
   if (isGiven(cron))
-    return typeof cron === 'string' ? (cronProblem(cron) ?? { cron: cron.trim() }) : '"cron" must be a text.';
+    return typeof cron === 'string'
+      ? (cronProblem(cron, repeatMinutesMin) ?? { cron: cron.trim() })
+      : '"cron" must be a text.';
   if (!isGiven(every)) return undefined;
-  if (!isMinutes(every) || every < REPEAT_MINUTES_MIN)
-    return `"every" must be a number of minutes, ${REPEAT_MINUTES_MIN} or more.`;
+  if (!isMinutes(every) || every < repeatMinutesMin)
+    return `"every" must be a number of minutes, ${repeatMinutesMin} or more: the operator allows no shorter repeat.`;
   return { everyMinutes: every };
 }
 

@@ -36,6 +36,7 @@ import { deliverConclusion } from './delivery.ts';
 import { waitingNotice, withLateness } from './due-reminder.ts';
 import { destinationOf } from './moved-chat.ts';
 import { notTaken } from './not-taken.ts';
+import { withSetForLater } from './set-for-later.ts';
 import { isStored, storeConclusion, withNotices } from './stored-conclusion.ts';
 import { heldBack } from './telegram-wait.ts';
 import { soundIn } from './transcripts.ts';
@@ -78,7 +79,7 @@ export async function runTurn(all: TurnPorts, begun: Attempt, time: TurnTime): P
       await tellWaiting(ports, attempt, to, decided);
       return decided;
     }
-    const conclusion = withNotices(attempt, decided.conclusion);
+    const conclusion = await withSetForLater(ports, attempt, withNotices(attempt, decided.conclusion), decided);
     const stored = await storeConclusion(attempt, conclusion, decided.commands);
     if (stored === 'unmet') {
       await attempt.write('cancelled meanwhile', decided.ifCancelled ?? []);
@@ -147,7 +148,7 @@ export async function failTurn(ports: TurnPorts, begun: Attempt, reason: string,
   const ended = failed(attempt, reason, attempt.texts.unavailable, detail);
   const decided = failTogether(attempt, await insteadOfNothing(ports.ask, attempt, ended));
   if (decided.kind !== 'conclude') return decided;
-  const told = withNotices(attempt, decided.conclusion);
+  const told = await withSetForLater(ports, attempt, withNotices(attempt, decided.conclusion), decided);
   const stored = await storeConclusion(attempt, told, decided.commands);
   if (stored === 'unmet') return { kind: 'again' };
   if (stored === 'repeated' && !(await isStored(ports, attempt, told))) return { kind: 'again' };

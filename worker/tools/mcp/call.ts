@@ -5,7 +5,7 @@ import { clip } from '../../../shared/base/text.ts';
 import { type ToolOutput, toolError } from '../toolbox.ts';
 import { cleanText, toolOutput, wordsOf } from './content.ts';
 import { errorCode, type Link } from './link.ts';
-import { answerFault, type McpTool } from './tool.ts';
+import type { McpTool } from './tool.ts';
 
 /** What a call is made with. */
 export interface Caller {
@@ -21,6 +21,8 @@ const ERROR_CHARS_MAX = 4_000;
 const SCRUBBED_CHARS_MAX = 100_000;
 const SDK_GRACE_MS = 1_000;
 const TIMER_MS_MAX = 2_147_483_647;
+/** Bounded: a run of millions can exhaust the stack of a regular expression. */
+const UNSEEN = /[\s\p{C}]{1,1000}/gu;
 const UNREACHED = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'ENETUNREACH', 'EHOSTUNREACH']);
 
 const MAYBE = 'it may or may not have taken effect';
@@ -62,7 +64,7 @@ export async function callTool(
       timeout: Math.min(limits.timeoutMs + SDK_GRACE_MS, TIMER_MS_MAX),
       signal: ending.signal,
     })
-    .then((answer) => resolve(outputOf(caller, tool, answer)))
+    .then((answer) => resolve(outputOf(caller, answer)))
     .catch((error: unknown) => resolve(failureOf(caller, error)));
   try {
     return await promise;
@@ -73,18 +75,14 @@ export async function callTool(
   }
 }
 
-function outputOf(caller: Caller, tool: McpTool, answer: unknown): ToolOutput {
+/** A server's answer is its own affair: whether it keeps what an output schema promises is not checked. */
+function outputOf(caller: Caller, answer: unknown): ToolOutput {
   const output = toolOutput(answer);
-  if (output.isError) {
-    const words = shown(caller, wordsOf(output), ERROR_CHARS_MAX);
-    const text = words === '' ? 'The tool failed and did not say why.' : words;
-    const pictures = output.parts.filter(({ type }) => type === 'image');
-    return { parts: [{ type: 'text', text }, ...pictures], isError: true };
-  }
-  const fault = answerFault(tool, answer);
-  if (fault === undefined) return output;
-  const text = `The tool was called, but its answer does not have the form that it promises (${fault}). The answer was:`;
-  return { parts: [{ type: 'text', text }, ...output.parts], isError: true };
+  if (!output.isError) return output;
+  const words = shown(caller, wordsOf(output), ERROR_CHARS_MAX);
+  const text = words === '' ? 'The tool failed and did not say why.' : words;
+  const pictures = output.parts.filter(({ type }) => type === 'image');
+  return { parts: [{ type: 'text', text }, ...pictures], isError: true };
 }
 
 function failureOf(caller: Caller, error: unknown): ToolOutput {
@@ -110,4 +108,9 @@ export function wordsOfFailure(error: unknown): string {
 /** The server's text as it may be shown: short, and without secrets. */
 export function shown({ scrub }: Pick<Caller, 'scrub'>, words: string, charsMax: number): string {
   return clip(scrub(cleanText(words.slice(0, SCRUBBED_CHARS_MAX))), charsMax);
+}
+
+/** The same on one line, for the log and an operator's terminal: no character in it steers either. */
+export function shownInLine(caller: Pick<Caller, 'scrub'>, words: string, charsMax: number): string {
+  return shown(caller, words.slice(0, SCRUBBED_CHARS_MAX).replace(UNSEEN, ' '), charsMax).trim();
 }

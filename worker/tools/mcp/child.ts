@@ -1,17 +1,18 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync } from 'node:fs';
-import { getDefaultEnvironment } from '@modelcontextprotocol/sdk/client/stdio.js';
+import { chownSync, mkdirSync } from 'node:fs';
 import { deserializeMessage, serializeMessage } from '@modelcontextprotocol/sdk/shared/stdio.js';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { pause } from '../../../shared/base/lifecycle.ts';
 import type { StdioServer } from './config.ts';
 import { lineReader } from './line-reader.ts';
 import { endGroup } from './process-group.ts';
+import { confined, type Sandbox } from './sandbox.ts';
 
 export interface ChildPorts {
-  /** Working folder where the configuration names none; created when missing. Only our user may read it. */
+  /** Home in a sandbox, and working folder where the configuration names none; created when missing, for its user alone. */
   folder: string;
+  sandbox: Sandbox;
   /** A longer message ends the connection. */
   messageBytesMax: number;
   /** How long a child may take to end when its input ends, and then again after SIGTERM. */
@@ -24,6 +25,8 @@ export interface ChildPorts {
 
 const STDERR_LINE_BYTES_MAX = 2_000;
 const STDERR_LINES_PER_MINUTE = 600;
+/** What a line holds that is likely to say why a program ends. */
+const FAULT = /\b(?:error|can't|cannot|no such|not found|denied|refused)\b/i;
 /** How long reading the last messages of an ended process may take. */
 const LAST_WORDS_MS = 200;
 
@@ -33,7 +36,8 @@ const LAST_WORDS_MS = 200;
  * picture, and it leaves the child's own children running.
  *
  * Contract: of our environment the child gets only what every program needs, and it does not start in our folder, where
- * settings and data are. `close` resolves when the child, and what it left in its process group, is gone.
+ * settings and data are. `close` resolves when the child, and what it left in its process group or behind its sandbox, is
+ * gone.
  */
 export function createChild(server: StdioServer, ports: ChildPorts): Transport {
   let child: ChildProcessWithoutNullStreams | undefined;
@@ -57,19 +61,22 @@ export function createChild(server: StdioServer, ports: ChildPorts): Transport {
   const transport: Transport = {
     async start() {
       // Synchronous: a child that starts after the close would be left behind.
-      if (server.cwd === undefined) mkdirSync(ports.folder, { recursive: true, mode: 0o700 });
-      child = spawnServer(server, server.cwd ?? ports.folder);
+      child = spawnServer(server, ports);
       child.on('error', (error) => end(error.message));
       child.stdin.on('error', (error) => end(`its input is closed: ${error.message}`));
       child.stdout.on(
         'data',
         lineReader(ports.messageBytesMax, receive, () => end(tooLarge(ports.messageBytesMax))),
       );
-      const onLine = limited(ports.onStderr);
+      let said = '';
+      const onLine = limited((line) => {
+        if (FAULT.test(line)) said = `; it said: ${line}`;
+        ports.onStderr(line);
+      });
       child.stderr.on('data', lineReader(STDERR_LINE_BYTES_MAX, onLine, onLine));
       child.once(
         'exit',
-        (code, signal) => void lastWords(child).then(() => end(`its process ended: ${signal ?? code}`)),
+        (code, signal) => void lastWords(child).then(() => end(`its process ended: ${signal ?? code}${said}`)),
       );
       await once(child, 'spawn');
     },
@@ -81,7 +88,7 @@ export function createChild(server: StdioServer, ports: ChildPorts): Transport {
     },
     close() {
       end('closed by us');
-      closing ??= endGroup(child, ports.graceMs);
+      closing ??= endGroup(child, ports.graceMs, ports.sandbox.kind === 'bwrap');
       return closing;
     },
   };
@@ -94,13 +101,11 @@ export function tooLarge(bytesMax: number): string {
 }
 
 /** In its own process group, so that a starter such as npx ends together with what it starts. */
-function spawnServer({ command, args, env }: StdioServer, cwd: string): ChildProcessWithoutNullStreams {
-  return spawn(command, args, {
-    env: { ...getDefaultEnvironment(), ...env },
-    cwd,
-    stdio: 'pipe',
-    detached: true,
-  });
+function spawnServer(server: StdioServer, { folder, sandbox }: ChildPorts): ChildProcessWithoutNullStreams {
+  if (server.cwd === undefined || sandbox.kind !== 'none') mkdirSync(folder, { recursive: true, mode: 0o700 });
+  if (sandbox.kind === 'user') chownSync(folder, sandbox.uid, sandbox.gid);
+  const { command, args, ...how } = confined(server, folder, sandbox);
+  return spawn(command, args, { ...how, stdio: 'pipe', detached: true });
 }
 
 /** Waits until the pipes are read to their end; the child's own children may hold them open for ever. */

@@ -3,6 +3,7 @@ import type { Logger } from '../../../shared/base/log.ts';
 import { boundTools, TOOLS_CHARS_MAX } from '../tool-size.ts';
 import { type OmittedTool, type Toolbox, type ToolSpec, toolError } from '../toolbox.ts';
 import type { McpServer } from './config.ts';
+import type { Sandbox } from './sandbox.ts';
 import { keepServer, type McpServerLimits, type RunningServer, type ServerTools } from './server.ts';
 import { type McpTool, toolName } from './tool.ts';
 
@@ -17,11 +18,8 @@ export interface McpLimits extends McpServerLimits {
 export interface McpPorts {
   limits: Pick<McpLimits, 'timeoutMs'> & Partial<McpLimits>;
   log: Logger;
-  /**
-   * Called with the tools of a server that the model is not shown, each time that this list changes and is not empty.
-   * Contract: it does not throw, and returns at once.
-   */
-  onOmitted?: (server: string, omitted: readonly OmittedTool[]) => void;
+  /** How servers that are programs are kept from what is ours. */
+  sandbox: Sandbox;
 }
 
 /** A server as it is now. */
@@ -29,6 +27,8 @@ export interface McpServerState {
   server: string;
   /** Why it is unavailable; `undefined` when it is available. */
   problem: string | undefined;
+  /** Why a program is not kept from what is ours; `undefined` for one that is, and for what runs elsewhere. */
+  unconfined: string | undefined;
   /** How many of its tools the model is shown. */
   tools: number;
   omitted: readonly OmittedTool[];
@@ -72,21 +72,19 @@ interface Listed extends ToolSpec {
 /**
  * Starts the tools of MCP servers: connects to all at once and waits for the first try of each, but at most `startMs`.
  * Never rejects: an unavailable server is retried until the stop, and its tools appear once it has connected. Tools
- * that the model's API would refuse, or that exceed the bound on all tools together, are omitted and named. After the
+ * that the model's API would refuse, or that exceed the bound on all tools together, are omitted, and `state` names them. After the
  * stop no child process is left, and calls in flight have ended with an error.
  */
 export async function startMcp(servers: readonly McpServer[], ports: McpPorts): Promise<McpToolbox> {
-  const { log, onOmitted } = ports;
+  const { log } = ports;
   const { startMs, toolsCharsMax, ...limits } = { ...LIMITS, ...ports.limits };
-  const notify = omissionNotifier(log, onOmitted);
-  const running = servers.map((server) => keepServer(server, limits, log, () => void current()));
+  const running = servers.map((server) => keepServer(server, limits, ports));
   let directory: Directory = { lists: [], specs: [], byName: new Map(), omitted: new Map() };
   const current = () => {
     const lists = running.map((server) => server.listed());
     const isSame = lists.length === directory.lists.length && lists.every((list, at) => list === directory.lists[at]);
     if (isSame) return directory;
     directory = directoryOf(running, lists, toolsCharsMax);
-    for (const [{ name }, omitted] of directory.omitted) notify(name, omitted);
     return directory;
   };
   await untilTried(running, startMs, log);
@@ -110,22 +108,10 @@ function stateOf(running: readonly RunningServer[], { byName, omitted }: Directo
   return running.map((server) => ({
     server: server.name,
     problem: server.problem(),
+    unconfined: server.unconfined(),
     tools: [...byName.values()].filter((listed) => listed.server === server).length,
     omitted: omitted.get(server) ?? [],
   }));
-}
-
-/** Reports the omitted tools of a server once, until they change. */
-function omissionNotifier(log: Logger, onOmitted: McpPorts['onOmitted']) {
-  const notified = new Map<string, string>();
-  return (server: string, omitted: readonly OmittedTool[]) => {
-    const now = JSON.stringify(omitted);
-    if ((notified.get(server) ?? '[]') === now) return;
-    notified.set(server, now);
-    if (omitted.length === 0) return;
-    log.warn({ server, omitted }, 'tools of a server are left out');
-    onOmitted?.(server, omitted);
-  };
 }
 
 async function untilTried(running: readonly RunningServer[], startMs: number, log: Logger): Promise<void> {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { clip, graphemePrefix } from '../../../shared/base/text.ts';
 import type { ToolOutput, ToolPart } from '../toolbox.ts';
-import { isSaid, withoutPictures } from './repeated.ts';
+import { withoutPictures } from './base64-pictures.ts';
 
 /** How much of an answer is kept. */
 export interface ContentLimits {
@@ -45,16 +45,16 @@ type Media = z.infer<typeof mediaForm>;
 
 /**
  * A server's answer to a call, as parts for the model. Pure; takes any JSON and never throws. Pictures stay pictures;
- * anything else that is not text is named with its type and size. Structured content is added only where the content
- * does not say the same, since most servers send both. Texts are well-formed, without NUL and base64 pictures, never
- * empty, and bounded in all; a cut states the full length.
+ * anything else that is not text is named with its type and size. Structured content is taken only where there is no
+ * text: a server sends it as text too. Texts are well-formed, without NUL and base64 pictures, never empty, and bounded
+ * in all; a cut states the full length.
  */
 export function toolOutput(answer: unknown, limits: ContentLimits = CONTENT_LIMITS): ToolOutput {
   const read = answerForm.safeParse(answer);
   if (!read.success) return { parts: [], isError: false };
   const { content, isError, structuredContent } = read.data;
   const parts = partsOf(content, limits).map(clean).filter(isSomething);
-  if (structuredContent !== undefined && !isSaid(structuredContent, content)) {
+  if (structuredContent !== undefined && !content.some(isText)) {
     parts.push(clean({ type: 'text', text: json(structuredContent) }));
   }
   return { parts: bounded(parts, limits.textCharsMax), isError: isError === true };
@@ -133,6 +133,10 @@ function label(text: string | undefined, otherwise: string): string {
 function kindOf(item: unknown): string {
   const type = typeof item === 'object' && item !== null && 'type' in item ? item.type : undefined;
   return label(typeof type === 'string' ? type : undefined, 'of an unknown kind');
+}
+
+function isText(item: unknown): boolean {
+  return typeof item === 'object' && item !== null && 'type' in item && item.type === 'text';
 }
 
 function json(value: unknown): string {

@@ -6,10 +6,12 @@ import { pause } from '../../../shared/base/lifecycle.ts';
 import { createChild, tooLarge } from './child.ts';
 import type { HttpServer, McpServer } from './config.ts';
 import { boundedFetch } from './fetch.ts';
+import type { Sandbox } from './sandbox.ts';
 
 export interface LinkPorts {
-  /** Working folder of a child where the configuration names none. */
+  /** As in `ChildPorts`. */
   folder: string;
+  sandbox: Sandbox;
   /** How large a message of the server may be. */
   messageBytesMax: number;
   /** How long the server may take for the handshake. */

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { OmittedTool } from '../toolbox.ts';
 import type { Link } from './link.ts';
-import { type McpTool, readTool } from './tool.ts';
+import { type McpTool, readTool, type ToolReading } from './tool.ts';
 
 export interface ListLimits {
   /** How long a page may take. */
@@ -13,41 +13,38 @@ export interface ListLimits {
 /** The result of reading a server's list. */
 export interface ToolList {
   tools: readonly McpTool[];
+  /** What is wrong with the others; the last entry stands for those beyond `toolsMax`. */
   omitted: readonly OmittedTool[];
-  /** Names of tools whose schema was rewritten. */
-  changed: readonly string[];
-  /** Whether the server has more tools than are taken. */
-  isCut: boolean;
 }
 
 const listForm = z.looseObject({ tools: z.array(z.unknown()), nextCursor: z.string().optional().catch(undefined) });
 
-/** Asks a server for all its tools, page by page. Rejects when the answer is invalid or does not come. */
+/**
+ * Asks a server for all its tools, page by page; of each page only what is taken is kept. Rejects when the answer is
+ * invalid or does not come.
+ */
 export async function listTools({ client }: Link, limits: ListLimits): Promise<ToolList> {
-  const listed: unknown[] = [];
+  const { pagesMax, toolsMax, connectMs } = limits;
+  const readings: NonNullable<ToolReading>[] = [];
   let cursor: string | undefined;
-  let pages = 0;
+  let listed = 0;
   // A server without tools says so in its capabilities, and need not support the request.
   const hasTools = client.getServerCapabilities()?.tools !== undefined;
-  while (hasTools && isWanted(pages, cursor, listed.length, limits)) {
+  for (let pages = 0; hasTools && (pages === 0 || (cursor !== undefined && pages < pagesMax)); pages++) {
     const page: z.infer<typeof listForm> = await client.request(
       { method: 'tools/list', params: cursor === undefined ? {} : { cursor } },
       listForm,
-      { timeout: limits.connectMs },
+      { timeout: connectMs },
     );
-    listed.push(...page.tools);
+    readings.push(...page.tools.slice(0, Math.max(0, toolsMax - listed)).flatMap((entry) => readTool(entry) ?? []));
+    listed += page.tools.length;
     cursor = page.nextCursor;
-    pages += 1;
+    if (listed > toolsMax) break;
   }
-  const readings = listed.slice(0, limits.toolsMax).flatMap((entry) => readTool(entry) ?? []);
+  const more = cursor !== undefined || listed > toolsMax;
+  const rest = more ? [{ tool: 'the_rest', why: `at most ${toolsMax} tools on ${pagesMax} pages are taken` }] : [];
   return {
     tools: readings.flatMap((reading) => ('tool' in reading ? reading.tool : [])),
-    omitted: readings.flatMap((reading) => ('omitted' in reading ? reading.omitted : [])),
-    changed: readings.flatMap((reading) => ('tool' in reading && reading.changed ? reading.tool.name : [])),
-    isCut: cursor !== undefined || listed.length > limits.toolsMax,
+    omitted: [...readings.flatMap((reading) => ('omitted' in reading ? reading.omitted : [])), ...rest],
   };
-}
-
-function isWanted(pages: number, cursor: string | undefined, count: number, { pagesMax, toolsMax }: ListLimits) {
-  return pages < pagesMax && count <= toolsMax && (pages === 0 || cursor !== undefined);
 }

@@ -3,25 +3,33 @@ import { pause } from '../../../shared/base/lifecycle.ts';
 
 const LOOK_MS = 10;
 
-/** Ends a child as MCP asks: its input ends first, then come SIGTERM and at last SIGKILL, for the whole group. */
-export async function endGroup(child: ChildProcessWithoutNullStreams | undefined, graceMs: number): Promise<void> {
+/**
+ * Ends a child as MCP asks: its input ends first, then come SIGTERM and at last SIGKILL, for the whole group. Nothing
+ * outlives a child that is a sandbox (`endsAll`): what was in it is gone, even if the system still counts it.
+ */
+export async function endGroup(
+  child: ChildProcessWithoutNullStreams | undefined,
+  graceMs: number,
+  endsAll: boolean,
+): Promise<void> {
   if (child?.pid === undefined) return;
   const { pid } = child;
+  const isGone = () => (endsAll ? child.exitCode !== null || child.signalCode !== null : !signalGroup(pid, 0));
   child.stdin.end();
   // Further output is discarded, but the pipe must not fill: that would keep the child from ending.
   child.stdout.resume();
-  if (await isGone(pid, graceMs)) return;
+  if (await comesTrue(isGone, graceMs)) return;
   signalGroup(pid, 'SIGTERM');
-  if (await isGone(pid, graceMs)) return;
+  if (await comesTrue(isGone, graceMs)) return;
   signalGroup(pid, 'SIGKILL');
-  await isGone(pid, graceMs);
+  await comesTrue(isGone, graceMs);
 }
 
-async function isGone(pid: number, ms: number): Promise<boolean> {
+async function comesTrue(isSo: () => boolean, ms: number): Promise<boolean> {
   for (const deadline = performance.now() + ms; performance.now() < deadline; await pause(LOOK_MS)) {
-    if (!signalGroup(pid, 0)) return true;
+    if (isSo()) return true;
   }
-  return !signalGroup(pid, 0);
+  return isSo();
 }
 
 /** Whether any process got the signal. A group id is not reused while the group has a process. */

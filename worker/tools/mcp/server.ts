@@ -6,14 +6,16 @@ import { ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/typ
 import { pause } from '../../../shared/base/lifecycle.ts';
 import type { Logger } from '../../../shared/base/log.ts';
 import type { OmittedTool, ToolOutput } from '../toolbox.ts';
-import { type Caller, callTool, shown, wordsOfFailure } from './call.ts';
+import { type Caller, callTool, shownInLine, wordsOfFailure } from './call.ts';
 import type { McpServer } from './config.ts';
+import { sandboxFor } from './find-sandbox.ts';
 import { type Link, type LinkPorts, openLink } from './link.ts';
 import { type ListLimits, listTools } from './list.ts';
+import type { Sandbox } from './sandbox.ts';
 import { scrubberOf } from './scrubber.ts';
 import type { McpTool } from './tool.ts';
 
-export interface McpServerLimits extends Omit<LinkPorts, 'onStderr' | 'folder'>, ListLimits {
+export interface McpServerLimits extends Omit<LinkPorts, 'onStderr' | 'folder' | 'sandbox'>, ListLimits {
   /** How long a call may take. */
   timeoutMs: number;
   /** The wait before the first reconnect; doubles with each try, up to `retryMaxMs`. */
@@ -28,7 +30,7 @@ export interface McpServerLimits extends Omit<LinkPorts, 'onStderr' | 'folder'>,
 /** A server's list as read. The same object as long as the list is the same. */
 export interface ServerTools {
   tools: readonly McpTool[];
-  /** The tools that the model is not shown. The names and reasons are safe for logs and people. */
+  /** The tools that the model is not shown. Their names and reasons are a stranger's words, without secrets. */
   omitted: readonly OmittedTool[];
 }
 
@@ -45,6 +47,8 @@ export interface RunningServer {
   listed(): ServerTools;
   /** Why it is unavailable, as a text for the operator; `undefined` when it is available. */
   problem(): string | undefined;
+  /** Why a program is not kept from what is ours; `undefined` for one that is, and for what runs elsewhere. */
+  unconfined(): string | undefined;
   /** Not idempotent in general. Ends within the time limit, and on abort at once. */
   call(tool: McpTool, input: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<ToolOutput>;
   stop(): Promise<void>;
@@ -57,21 +61,17 @@ interface Keeper extends Caller {
   log: Logger;
   listed: ServerTools;
   problem: string | undefined;
-  onListed: () => void;
+  sandbox: Sandbox;
 }
 
 const REASON_CHARS_MAX = 300;
 const NAME_CHARS_MAX = 64;
 
-/**
- * Connects to a server and reconnects whenever the connection ends, with growing waits, until it is stopped. `onListed`
- * is called when a different list of tools was read, but not before this has returned.
- */
+/** Connects to a server and reconnects whenever the connection ends, with growing waits, until it is stopped. */
 export function keepServer(
   server: McpServer,
   limits: McpServerLimits,
-  log: Logger,
-  onListed: () => void,
+  { log, sandbox }: { log: Logger; sandbox: Sandbox },
 ): RunningServer {
   const keeper: Keeper = {
     server,
@@ -81,7 +81,7 @@ export function keepServer(
     link: undefined,
     listed: { tools: [], omitted: [] },
     problem: 'it has not answered yet',
-    onListed,
+    sandbox,
   };
   const stopping = new AbortController();
   const tried = Promise.withResolvers<void>();
@@ -91,6 +91,7 @@ export function keepServer(
     tried: tried.promise,
     listed: () => keeper.listed,
     problem: () => keeper.problem,
+    unconfined: () => unconfined(keeper),
     call: (tool, input, signal) => callTool(keeper, tool, input, signal),
     async stop() {
       stopping.abort();
@@ -101,6 +102,7 @@ export function keepServer(
 
 async function keep(keeper: Keeper, onTried: () => void, stopping: AbortSignal): Promise<void> {
   const folder = join(tmpdir(), `spillway-mcp-${randomUUID()}`);
+  keeper.sandbox = await sandboxFor(keeper.server, keeper.sandbox);
   for (let tries = 1; !stopping.aborted; tries++) {
     const lost = await serveOnce(keeper, folder, onTried, stopping);
     if (stopping.aborted) break;
@@ -111,6 +113,10 @@ async function keep(keeper: Keeper, onTried: () => void, stopping: AbortSignal):
     await pause(waitMs, stopping);
   }
   await rm(folder, { recursive: true, force: true }).catch(() => undefined);
+}
+
+function unconfined({ server, sandbox }: Keeper): string | undefined {
+  return server.kind === 'stdio' && sandbox.kind === 'none' ? sandbox.why : undefined;
 }
 
 /** One connection from its beginning to its end. */
@@ -124,6 +130,7 @@ async function serveOnce(
   const link = openLink(server, {
     ...limits,
     folder,
+    sandbox: keeper.sandbox,
     onStderr: (line) => {
       if (!log.isLevelEnabled('debug')) return;
       log.debug({ server: server.name, line: keeper.scrub(line) }, 'standard error of a server');
@@ -165,7 +172,7 @@ async function serve(keeper: Keeper, link: Link, onTried: () => void): Promise<{
     }
   } catch (error) {
     const words = link.over.aborted ? String(link.over.reason) : wordsOfFailure(error);
-    const reason = shown(keeper, words, REASON_CHARS_MAX);
+    const reason = shownInLine(keeper, words, REASON_CHARS_MAX);
     keeper.problem = reason;
     return { reason, heldMs: Math.max(0, performance.now() - upSince) };
   } finally {
@@ -179,30 +186,19 @@ async function relist(keeper: Keeper, link: Link): Promise<void> {
     await readList(keeper, link);
   } catch (error) {
     if (link.over.aborted) throw error;
-    const reason = shown(keeper, wordsOfFailure(error), REASON_CHARS_MAX);
+    const reason = shownInLine(keeper, wordsOfFailure(error), REASON_CHARS_MAX);
     keeper.log.warn({ server: keeper.server.name, reason }, 'the tools of a server could not be listed again');
   }
 }
 
 /** Reads the tools of a server. An unchanged list keeps the very object that we have. */
 async function readList(keeper: Keeper, link: Link): Promise<void> {
-  const { limits, server, log } = keeper;
-  const { tools, changed, isCut, ...read } = await unlessOver(link, listTools(link, limits));
-  if (isCut) {
-    const { toolsMax, pagesMax } = limits;
-    log.warn({ server: server.name, toolsMax, pagesMax }, 'a server has more tools than are taken');
-  }
+  const { tools, ...read } = await unlessOver(link, listTools(link, keeper.limits));
   const omitted = read.omitted.map(({ tool, why }) => ({
-    tool: shown(keeper, tool, NAME_CHARS_MAX),
-    why: shown(keeper, why, REASON_CHARS_MAX),
+    tool: shownInLine(keeper, tool, NAME_CHARS_MAX),
+    why: shownInLine(keeper, why, REASON_CHARS_MAX),
   }));
-  if (JSON.stringify({ tools, omitted }) === JSON.stringify(keeper.listed)) return;
-  if (changed.length > 0) {
-    const names = changed.map((name) => shown(keeper, name, NAME_CHARS_MAX));
-    log.debug({ server: server.name, tools: names }, 'schemas of tools are sent in other words, that the API takes');
-  }
-  keeper.listed = { tools, omitted };
-  keeper.onListed();
+  if (JSON.stringify({ tools, omitted }) !== JSON.stringify(keeper.listed)) keeper.listed = { tools, omitted };
 }
 
 /** Waits for work, and fails as soon as the link is over. */

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import { AjvJsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/ajv';
 import { z } from 'zod';
 import { clip } from '../../../shared/base/text.ts';
 import type { OmittedTool } from '../toolbox.ts';
@@ -13,32 +12,24 @@ export interface McpTool {
   description: string;
   /** JSON Schema of the input, an object. */
   inputSchema: Schema;
-  /** JSON Schema that the server promises for its structured answers. */
-  outputSchema?: Schema;
   repeatable: boolean;
 }
 
 /** An entry of a list: a tool, or what is wrong with it; nothing for a tool that can only run as a task. */
-export type ToolReading = { tool: McpTool; changed: boolean } | { omitted: OmittedTool } | undefined;
-
-type Validate = ReturnType<AjvJsonSchemaValidator['getValidator']>;
+export type ToolReading = { tool: McpTool } | { omitted: OmittedTool } | undefined;
 
 const NAME_CHARS_MAX = 64;
 const SERVER_CHARS_MAX = 24;
 const DIGEST_CHARS = 8;
 const DESCRIPTION_CHARS_MAX = 4_000;
-const SCHEMA_CHARS_MAX = 100_000;
-const FAULT_CHARS_MAX = 500;
 
 const optionalText = z.string().optional().catch(undefined);
 const optionalFlag = z.boolean().optional().catch(undefined);
-const optionalSchema = z.record(z.string(), z.unknown()).optional().catch(undefined);
 const toolForm = z.object({
   name: z.string(),
   title: optionalText,
   description: optionalText,
   inputSchema: z.unknown().optional(),
-  outputSchema: optionalSchema,
   annotations: z
     .object({ title: optionalText, readOnlyHint: optionalFlag, idempotentHint: optionalFlag })
     .optional()
@@ -54,7 +45,7 @@ const toolForm = z.object({
 export function readTool(listed: unknown): ToolReading {
   const read = toolForm.safeParse(listed);
   if (!read.success) return { omitted: { tool: '', why: 'it has no name' } };
-  const { name, title, description, inputSchema, outputSchema, annotations, execution } = read.data;
+  const { name, title, description, inputSchema, annotations, execution } = read.data;
   if (execution?.taskSupport === 'required') return undefined;
   const schema = readSchema(inputSchema);
   if (!schema.ok) return { omitted: { tool: name, why: schema.why } };
@@ -63,10 +54,9 @@ export function readTool(listed: unknown): ToolReading {
     name,
     description: clip(words.find((text) => text.trim() !== '') ?? 'A tool.', DESCRIPTION_CHARS_MAX),
     inputSchema: schema.schema,
-    ...(outputSchema !== undefined && isSendable(outputSchema) && { outputSchema }),
     repeatable: annotations?.readOnlyHint === true || annotations?.idempotentHint === true,
   };
-  return { tool, changed: schema.changed };
+  return { tool };
 }
 
 /**
@@ -87,33 +77,6 @@ export function toolName(server: string, tool: string): string {
   return `${head}${legal(tool).slice(0, NAME_CHARS_MAX - head.length - DIGEST_CHARS - 1)}_${digest}`;
 }
 
-const validators = new WeakMap<McpTool, Validate | undefined>();
-
-/** How a structured answer violates the tool's own schema, or `undefined`. Never throws. */
-export function answerFault(tool: McpTool, answer: unknown): string | undefined {
-  const { outputSchema } = tool;
-  const structured = (answer as { structuredContent?: unknown } | null | undefined)?.structuredContent;
-  if (outputSchema === undefined || structured === undefined) return undefined;
-  try {
-    // Each tool has its own compiler: a shared one would mix up schemas with the same `$id`.
-    if (!validators.has(tool)) validators.set(tool, new AjvJsonSchemaValidator().getValidator(outputSchema));
-    const checked = validators.get(tool)?.(structured);
-    return checked?.valid === false ? clip(cleanText(checked.errorMessage), FAULT_CHARS_MAX) : undefined;
-  } catch {
-    // A schema that cannot be compiled forbids nothing.
-    validators.set(tool, undefined);
-    return undefined;
-  }
-}
-
 function legal(name: string): string {
   return name.replaceAll(/[^A-Za-z0-9_-]/g, '_');
-}
-
-function isSendable(schema: object): boolean {
-  try {
-    return JSON.stringify(schema).length <= SCHEMA_CHARS_MAX;
-  } catch {
-    return false;
-  }
 }

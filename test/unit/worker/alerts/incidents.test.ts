@@ -187,6 +187,32 @@ test('a fact causes one notice, however many starts find it again, and is never 
   expect(incidents.book().size).toBe(0);
 });
 
+test('of a server that changes its tools each second one notice an hour is made, with the newest words', () => {
+  const incidents = opened();
+  const at = (second: number): Alert => ({
+    cause: 'tools-omitted',
+    key: 'web',
+    level: `${second}`,
+    text: `tools ${second}`,
+  });
+  for (let second = 0; second < 7_300; second++) incidents.at(second * 1_000, { alerts: [at(second)], conditions: [] });
+  expect(incidents.kinds()).toEqual(['opened', 'changed', 'changed']);
+  expect(incidents.told.at(-1)?.text).toMatch(/^Changed: tools 7200 /);
+});
+
+test('a tool server that comes and goes is told of again only once it stays away', () => {
+  const incidents = opened();
+  const down: Alert = { cause: 'tool-server', key: 'web', text: 'is down' };
+  for (let minute = 0; minute < 55; minute += 2) {
+    incidents.at(minute * 60_000, { alerts: [down], conditions: [] });
+    incidents.at((minute + 1) * 60_000, { alerts: [{ ...down, isOver: true }], conditions: [] });
+  }
+  expect(incidents.kinds()).toEqual(['opened', 'resolved']);
+  incidents.at(56 * 60_000, { alerts: [down], conditions: [] });
+  incidents.at(62 * 60_000, { conditions: [] });
+  expect(incidents.kinds()).toEqual(['opened', 'resolved', 'reopened']);
+});
+
 test('an open incident is repeated after an hour, and then less and less often', () => {
   const incidents = opened();
   const hour = 3600_000;

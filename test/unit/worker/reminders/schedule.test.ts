@@ -99,7 +99,7 @@ test.each([
   '0 0 29 2 *',
   '5,55 1-2 * * *',
 ])('%j is taken', (cron) => {
-  expect(cronProblem(cron)).toBeUndefined();
+  expect(cronProblem(cron, 10)).toBeUndefined();
 });
 
 test.each([
@@ -115,5 +115,15 @@ test.each([
   ['0 0 31 2 *', /no cron expression/],
   ['', /five fields/],
 ])('%j is refused', (cron, why) => {
-  expect(cronProblem(cron)).toMatch(why);
+  expect(cronProblem(cron, 10)).toMatch(why);
+});
+
+test.each([
+  ['0 * * * *', 60],
+  ['0 9,10 * * *', 60],
+  ['59 8,9 * * *', 60],
+  ['30 9 * * 1-5', 1_440],
+])('of %j the times are %s minutes apart', (cron, minutes) => {
+  expect(cronProblem(cron, minutes)).toBeUndefined();
+  expect(cronProblem(cron, minutes + 1)).toMatch(/the operator allows no shorter one/);
 });

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { readWish } from '../../../../worker/reminders/wish.ts';
 
 const NOW_MS = Date.UTC(2026, 10, 22, 14, 20, 30);
-const FACTS = { nowMs: NOW_MS, timeZone: 'Asia/Taipei', leastMinutes: 1 };
+const FACTS = { nowMs: NOW_MS, timeZone: 'Asia/Taipei', leastMinutes: 1, repeatMinutesMin: 10 };
 const TEXT = 'call Ann';
 
 function dueOf(input: object): string {

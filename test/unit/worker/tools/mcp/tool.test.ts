@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { answerFault, type McpTool, readTool, toolName } from '../../../../../worker/tools/mcp/tool.ts';
-import { rawTexts, SEEDED } from '../../../../fixture/texts.ts';
+import { type McpTool, readTool, toolName } from '../../../../../worker/tools/mcp/tool.ts';
+import { cpuMs, rawTexts, SEEDED } from '../../../../fixture/texts.ts';
 
 const LEGAL = /^[A-Za-z0-9_-]{1,64}$/;
 
@@ -92,75 +92,54 @@ test('a tool is repeatable only if readOnlyHint or idempotentHint is true', () =
   }
 });
 
-test('passes a schema on unchanged, except for lone surrogates', () => {
-  const schema = {
-    type: 'object',
-    properties: { a: { type: 'string', description: 'ю' } },
-    additionalProperties: false,
-  };
-  expect(tool({ inputSchema: schema }).inputSchema).toEqual(schema);
-  expect(readTool({ name: 'x', inputSchema: schema })).toMatchObject({ changed: false });
-  const broken = tool({ inputSchema: { type: 'object', $defs: { 'k\ud800': { enum: ['v\udfff', '\\ud800'] } } } });
-  expect(broken.inputSchema).toEqual({ type: 'object', $defs: { 'k\ufffd': { enum: ['v\ufffd', '\\ud800'] } } });
+test('passes a schema on unchanged, patterns included, except for the name of its draft', () => {
+  const at = (a: unknown) => ({ type: 'object', properties: { a } });
+  const schemas = [
+    { ...at({ type: 'string', description: 'ю' }), additionalProperties: false },
+    at({ type: 'string', pattern: '^(a|a)*$' }),
+    at({ type: 'string', pattern: '(', format: 'no such format' }),
+    { ...at({ $ref: '#/$defs/b' }), $defs: { b: { patternProperties: { '^(b|b)*$': {} } } } },
+    at({ default: { minimum: 0, exclusiveMinimum: true }, enum: [{ $schema: 'x' }, '\\ud800'] }),
+  ];
+  for (const schema of schemas) {
+    expect(tool({ inputSchema: schema }).inputSchema).toEqual(schema);
+    const $schema = 'http://json-schema.org/draft-07/schema#';
+    expect(tool({ inputSchema: { $schema, ...schema } }).inputSchema).toEqual(schema);
+  }
 });
 
-test('removes a tool whose schema the API would refuse, and the reason says where it is wrong', () => {
+test('leaves out a tool whose schema the API would refuse, and the reason says where it is wrong', () => {
   const at = (a: unknown) => ({ type: 'object', properties: { a } });
   const deep = JSON.parse(`${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}`);
   const wrong: [unknown, RegExp][] = [
+    [undefined, /not an object/],
     ['object', /not an object/],
     [[], /not an object/],
+    [{}, /its type is not "object"/],
     [{ type: 'array' }, /its type is not "object"/],
     [{ type: ['object', 'null'] }, /its type is not "object"/],
     [at({ type: 'any' }), /\/properties\/a\/type must be equal to one of the allowed values/],
     [at({ type: 'string', required: true }), /\/properties\/a\/required must be array/],
     [at({ minLength: '1' }), /\/properties\/a\/minLength must be integer/],
-    [at({ exclusiveMinimum: 'no' }), /exclusiveMinimum must be number/],
-    [at({ $ref: 'https://example.org/a.json' }), /"https:\/\/example.org\/a.json" is referred to and not in it/],
-    [at({ $ref: '#/$defs/gone' }), /"#\/\$defs\/gone" is referred to/],
-    [at({ $ref: '#/constructor' }), /is referred to/],
-    [at({ patternProperties: { '(': {} } }), /"\(" is not a regular expression/],
-    [{ type: 'object', properties: { 'a b': {} }, required: ['a b'] }, /requires a property of a name .*"a b"/],
-    [{ anyOf: [at({}), at({ type: 'string' })] }, /a choice \(anyOf\) at the top/],
+    [at({ minimum: 0, exclusiveMinimum: true }), /exclusiveMinimum must be number/],
+    [at({ items: [{ type: 'string' }] }), /\/properties\/a\/items must be/],
+    [{ type: 'object', properties: { 'a b': {} } }, /a property has a name .*"a b"/],
+    [{ ...at({}), anyOf: [{ required: ['a'] }] }, /a choice \(anyOf\) at the top/],
     [{ type: 'object', properties: 7 }, /properties must be object/],
     [{ type: 'object', a: 'x'.repeat(100_001) }, /has 1000\d\d characters/],
     [{ type: 'object', deep }, /nested deeper than 100 levels/],
+    [at({ enum: ['v\udfff'] }), /it holds what is no text/],
+    [at({ enum: ['\0'] }), /it holds what is no text/],
   ];
   for (const [inputSchema, why] of wrong) expect(whyNot(inputSchema)).toMatch(why);
 });
 
-test('translates schemas of older drafts into the new one, and leaves data and property names unchanged', () => {
-  const at = (a: unknown) => ({ type: 'object', properties: { a } });
-  const pairs: [unknown, unknown][] = [
-    [undefined, { type: 'object' }],
-    [null, { type: 'object' }],
-    [{}, { type: 'object' }],
-    [{ properties: { a: {} } }, at({})],
-    [{ $schema: 'http://json-schema.org/draft-04/schema#', ...at({}) }, at({})],
-    [
-      { type: 'object', properties: [] },
-      { type: 'object', properties: {} },
-    ],
-    [at({ minimum: 0, exclusiveMinimum: true }), at({ exclusiveMinimum: 0 })],
-    [at({ maximum: 9, exclusiveMaximum: false }), at({ maximum: 9 })],
-    [at({ exclusiveMaximum: true }), at({})],
-    [
-      at({ items: [{ type: 'string' }], additionalItems: false }),
-      at({ prefixItems: [{ type: 'string' }], items: false }),
-    ],
-    [at({ items: [{ maximum: 1, exclusiveMaximum: true }] }), at({ prefixItems: [{ exclusiveMaximum: 1 }] })],
-    [at({ type: 'string', pattern: '^\\p{L}+$' }), at({ type: 'string' })],
-    [at({ type: 'string', pattern: '(' }), at({ type: 'string' })],
-  ];
-  for (const [listed, sent] of pairs) expect(tool({ inputSchema: listed }).inputSchema).toEqual(sent);
-  const untouched = [
-    at({ default: { minimum: 0, exclusiveMinimum: true, items: [1] }, enum: [{ exclusiveMinimum: true }] }),
-    { type: 'object', properties: { exclusiveMinimum: true, items: { type: 'string' }, pattern: { type: 'string' } } },
-    { ...at({ $ref: '#/definitions/a~1b%20c' }), definitions: { 'a/b c': { type: 'string' } } },
-    { ...at({ $ref: '#' }), patternProperties: { '^x[\\w\\-]+$': {} } },
-    at({ pattern: '^(?=.*a)(?<!b)c' }),
-  ];
-  for (const same of untouched) expect(tool({ inputSchema: same }).inputSchema).toEqual(same);
+test('reads the largest schemas in a moment, whatever is in them', () => {
+  const names = Array.from({ length: 13_000 }, (_, at) => at.toString(36));
+  const began = cpuMs();
+  for (const a of [{ type: names }, { required: names }, { enum: names }, { pattern: '(a*)*'.repeat(15_000) }])
+    readTool({ name: 'x', inputSchema: { type: 'object', properties: { a } } });
+  expect(cpuMs() - began).toBeLessThan(500);
 });
 
 test('removes a tool without a name and reports it, and skips a task-only tool without a report', () => {
@@ -168,7 +147,7 @@ test('removes a tool without a name and reports it, and skips a task-only tool w
     expect(readTool(listed)).toEqual({ omitted: { tool: '', why: 'it has no name' } });
   }
   expect(readTool({ name: 'x', execution: { taskSupport: 'required' } })).toBeUndefined();
-  expect(readTool({ name: 'x', execution: { taskSupport: 'optional' } })).toHaveProperty('tool');
+  expect(tool({ execution: { taskSupport: 'optional' } }).name).toBe('x');
 });
 
 test('readTool never throws, and a tool that it returns has a well-formed object schema', () => {
@@ -185,45 +164,13 @@ test('readTool never throws, and a tool that it returns has a well-formed object
     { requiredKeys: [] },
   );
   fc.assert(
-    fc.property(fc.oneof(listed, fc.jsonValue()), fc.jsonValue(), (json, answer) => {
+    fc.property(fc.oneof(listed, fc.jsonValue()), (json) => {
       const reading = readTool(json);
       if (reading === undefined || 'omitted' in reading) return;
       const read = reading.tool;
       expect(JSON.stringify(read.inputSchema)).not.toMatch(/(?<!\\)(?:\\\\)*\\ud[89a-f]/);
       expect(read.inputSchema.type).toBe('object');
-      expect(typeof (answerFault(read, { structuredContent: answer }) ?? '')).toBe('string');
     }),
     SEEDED,
   );
-});
-
-test('answerFault finds structuredContent that breaks outputSchema, and ignores an unreadable outputSchema', () => {
-  const promise = { type: 'object', properties: { n: { type: 'number' } }, required: ['n'] };
-  const strict = tool({ outputSchema: promise });
-  expect(answerFault(strict, { structuredContent: { n: 1 } })).toBeUndefined();
-  expect(answerFault(strict, { structuredContent: { n: 'x' } })).toMatch(/number/);
-  expect(answerFault(strict, { content: [] })).toBeUndefined();
-  for (const answer of [null, undefined, 7, 'x']) expect(answerFault(strict, answer)).toBeUndefined();
-  const unreadable = tool({ outputSchema: { type: 'no such type' } });
-  for (const n of [1, 2]) expect(answerFault(unreadable, { structuredContent: { n } })).toBeUndefined();
-});
-
-test('two tools may use the same $id for different output schemas', () => {
-  const one = tool({ outputSchema: { $id: 'answer', type: 'object', required: ['a'] } });
-  const other = tool({ outputSchema: { $id: 'answer', type: 'object', required: ['b'] } });
-  expect(answerFault(one, { structuredContent: { a: 1 } })).toBeUndefined();
-  expect(answerFault(other, { structuredContent: { b: 1 } })).toBeUndefined();
-  expect(answerFault(other, { structuredContent: { a: 1 } })).toMatch(/b/);
-});
-
-test('drops from a schema what the Messages API would refuse, and keeps the rest', () => {
-  const plain = {
-    type: 'object',
-    properties: { a: { anyOf: [{ type: 'string' }, { type: 'null' }] } },
-    required: ['a'],
-  };
-  for (const choice of ['anyOf', 'oneOf', 'allOf'])
-    expect(tool({ inputSchema: { ...plain, [choice]: [{ required: ['a'] }] } }).inputSchema).toEqual(plain);
-  const odd = { ...plain, properties: { ...plain.properties, 'with space': {}, $ref: {}, ['x'.repeat(65)]: {} } };
-  expect(tool({ inputSchema: odd }).inputSchema).toEqual(plain);
 });

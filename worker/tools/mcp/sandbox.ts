@@ -1,0 +1,126 @@
+import { existsSync, realpathSync, statSync } from 'node:fs';
+import { homedir, tmpdir } from 'node:os';
+import { dirname, isAbsolute, join, resolve } from 'node:path';
+import { getDefaultEnvironment } from '@modelcontextprotocol/sdk/client/stdio.js';
+import { PROJECT_ROOT } from '../../../shared/base/project.ts';
+import type { StdioServer } from './config.ts';
+
+/** How the servers that are programs are kept from what is ours. */
+export type Sandbox =
+  /** Behind bubblewrap: what is ours is not there. `hidden` are files and folders besides the project's. */
+  | { kind: 'bwrap'; hidden: readonly string[] }
+  /** As another user of the system: what is ours may not be read. */
+  | { kind: 'user'; uid: number; gid: number }
+  /** Not at all: a server can read whatever we can. */
+  | { kind: 'none'; why: string };
+
+/** A program as it is started. */
+export interface Confined {
+  command: string;
+  args: readonly string[];
+  env: Readonly<Record<string, string>>;
+  cwd: string;
+  uid?: number;
+  gid?: number;
+}
+
+/** What every sandbox of bubblewrap begins with: no privileges, no processes but its own, nothing to write to. */
+export const BWRAP = [
+  ...['--die-with-parent', '--unshare-pid', '--unshare-ipc', '--unshare-uts', '--unshare-cgroup-try'],
+  ...['--cap-drop', 'ALL', '--ro-bind', '/', '/', '--dev', '/dev'],
+  // Even without privileges root owns the settings of the kernel there.
+  ...['--proc', '/proc', '--remount-ro', '/proc'],
+];
+
+/** The packages: they hold no secret, and the Node that came with them may be the only one. */
+const PACKAGES = join(PROJECT_ROOT, 'node_modules');
+/** Sockets of the system's services, a Redis among them; what names are looked up with is kept. */
+const SOCKETS = '/run';
+const KEPT_OF_SOCKETS = ['/etc/resolv.conf', '/run/current-system'];
+const SYSTEM = /^\/(?:$|(?:usr|s?bin|lib\w*|etc|boot|dev|proc|sys|run)(?:\/|$))/;
+
+/**
+ * The program of a server, confined. `scratch` is its home, and its working folder where the configuration names none:
+ * it exists, and belongs to the user that the server runs as.
+ */
+export function confined(server: StdioServer, scratch: string, sandbox: Sandbox): Confined {
+  const { command, args } = server;
+  const cwd = server.cwd ?? scratch;
+  const home = sandbox.kind === 'none' ? {} : { HOME: scratch };
+  const env = { ...getDefaultEnvironment(), ...home, ...server.env };
+  if (sandbox.kind === 'none') return { command, args, env, cwd };
+  if (sandbox.kind === 'user') return { command, args, env, cwd, uid: sandbox.uid, gid: sandbox.gid };
+  const mounts = mountsOf(server, scratch, sandbox.hidden);
+  return {
+    command: 'bwrap',
+    args: [...BWRAP, ...mounts, '--chdir', resolve(cwd), '--', command, ...args],
+    env,
+    cwd: '/',
+  };
+}
+
+/** The absolute paths in a server's configuration: in its arguments, also behind a `=`, its environment and `cwd`. */
+export function namedPaths({ args, env, cwd }: StdioServer): readonly string[] {
+  const words = [...args, ...Object.values(env), ...(cwd === undefined ? [] : [resolve(cwd)])];
+  return words.map((word) => word.slice(word.startsWith('-') ? word.indexOf('=') + 1 : 0)).filter(isAbsolute);
+}
+
+interface Mount {
+  at: string;
+  args: readonly string[];
+  isHiding: boolean;
+}
+
+/**
+ * What is put over the read-only root: outer folders before inner ones, so that what a server is given inside a hidden
+ * folder is there, and what is hidden inside a folder that it is given is not.
+ */
+function mountsOf(server: StdioServer, scratch: string, more: readonly string[]): readonly string[] {
+  const hidden = [...new Set([PROJECT_ROOT, SOCKETS, ...more].flatMap(real))];
+  const temporary = [...new Set(['/tmp', '/var/tmp', tmpdir()].flatMap(real))];
+  const wide = [...hidden.filter(isFolder), ...temporary, homedir()];
+  const given = namedPaths(server).flatMap((path) => roomFor(path, wide));
+  const seen = [PACKAGES, ...KEPT_OF_SOCKETS, server.command].filter((path) => isAbsolute(path) && existsSync(path));
+  const within = [...new Set([...seen, ...seen.flatMap(real)])].filter((path) =>
+    [...hidden, ...temporary].some((place) => isWithin(path, place)),
+  );
+  const mounts: Mount[] = [
+    ...within.map((at) => ({ at, args: ['--ro-bind', at, at], isHiding: false })),
+    ...[...given, ...real(scratch)].map((at) => ({ at, args: ['--bind', at, at], isHiding: false })),
+    ...hidden.map((at) => ({
+      at,
+      args: isFolder(at) ? ['--tmpfs', at] : ['--ro-bind', '/dev/null', at],
+      isHiding: true,
+    })),
+    ...temporary.map((at) => ({ at, args: ['--tmpfs', at], isHiding: true })),
+  ];
+  const inOrder = mounts.sort((a, b) => a.at.length - b.at.length || Number(a.isHiding) - Number(b.isHiding));
+  const sealed = hidden.filter(isFolder).flatMap((at) => ['--remount-ro', at]);
+  return [...inOrder.flatMap(({ args }) => args), ...sealed];
+}
+
+/**
+ * Where a server may write for a path that it is configured with: the folder, or the folder that a file is in, or is to
+ * be in. Where that folder is one of many things, it is the file alone; what belongs to the system is never written to.
+ */
+function roomFor(path: string, wide: readonly string[]): readonly string[] {
+  const [file] = real(path);
+  if (file !== undefined && isFolder(file)) return SYSTEM.test(file) ? [] : [file];
+  const [folder] = real(dirname(path));
+  if (folder === undefined || SYSTEM.test(folder)) return [];
+  if (!wide.some((place) => isWithin(place, folder))) return [folder];
+  return file === undefined ? [] : [file];
+}
+
+function isWithin(path: string, folder: string): boolean {
+  return path === folder || path.startsWith(`${folder.replace(/\/$/, '')}/`);
+}
+
+/** The path itself, without links in it; nothing where nothing is there. */
+function real(path: string): string[] {
+  return existsSync(path) ? [realpathSync(path)] : [];
+}
+
+function isFolder(path: string): boolean {
+  return statSync(path).isDirectory();
+}
