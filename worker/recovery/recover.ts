@@ -3,6 +3,7 @@ import { alertCommand } from '../../shared/flow/alert.ts';
 import { fixedPartsAlert, windowAlert } from '../alerts/messages.ts';
 import { type Attempt, BLAMED } from '../lane/attempt.ts';
 import { auditCommand } from '../lane/audit-trail.ts';
+import { modelWindow } from '../lane/settings.ts';
 import { failed } from '../lane/verdict.ts';
 import { type FailureReason, isOfAccount } from '../model/errors/failure.ts';
 import { roomOf } from '../model/room.ts';
@@ -41,7 +42,8 @@ export async function recover(ports: RecoverPorts, overflow: Overflow, time: Rec
   await report(ports, overflow);
   const storm = isRefusedForLength(failure) ? await ports.endpoint.storm.enter(attempt) : undefined;
   if (storm) return { kind: 'wait', failure: storm };
-  const learnt = limitFrom(overflow, ports.settings.statedWindowTokens);
+  const modelTokens = modelWindow(overflow.windowTokens, attempt.limit, ports.settings);
+  const learnt = limitFrom(overflow, modelTokens, ports.settings.statedWindowTokens);
   await reportContradiction(ports, attempt, learnt);
   if (failure.kind === 'token' && !learnt.isGuess && overflow.fixedTokens > learnt.limitTokens - ANSWER_TOKENS_MIN) {
     // If our count is right, nothing that a chat could give up would help: the endpoint knows.
