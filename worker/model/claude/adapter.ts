@@ -43,6 +43,13 @@ export function createClaude(options: ClaudeOptions): Claude {
   const limits = rememberLimits(async (model) => askLimits(await client(), model), options.statedWindow, options.now);
   const unwanted = new Map<string, readonly Wish[]>();
   const outputLimits = new Map<string, number>();
+  const refusalsBefore = new Set<string>();
+  /** One odd refusal teaches nothing: what is kept of a model was refused twice. */
+  const isRefusedAgain = (what: string): boolean => {
+    const isAgain = refusalsBefore.has(what);
+    refusalsBefore.add(what);
+    return isAgain;
+  };
   const quotas = new Map<string, Quota>();
   const quotaOf = (model: string): Quota => {
     const quota = quotas.get(model) ?? createQuota(options.now);
@@ -81,14 +88,16 @@ export function createClaude(options: ClaudeOptions): Claude {
       const outputLimit = statedOutputLimit(first.error);
       if (outputLimit !== undefined && outputLimit < asked.maxTokens) {
         const within = await sendOnce({ ...asked, maxTokens: outputLimit }, signal, onText);
-        if (within.result.ok) outputLimits.set(request.model, outputLimit);
+        if (within.result.ok && isRefusedAgain(`${request.model} ${outputLimit}`))
+          outputLimits.set(request.model, outputLimit);
         return within.result;
       }
       const refused = refusedWishes(asked, first.error);
       if (refused.length === 0) return first.result;
       const second = await sendOnce(without(asked, refused), signal, onText);
       // If it is refused without the option as well, the cause was something else.
-      if (second.result.ok) unwanted.set(request.model, [...(unwanted.get(request.model) ?? []), ...refused]);
+      if (second.result.ok && isRefusedAgain(`${request.model} ${refused}`))
+        unwanted.set(request.model, [...(unwanted.get(request.model) ?? []), ...refused]);
       return second.result;
     },
   };
