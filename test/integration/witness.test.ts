@@ -55,6 +55,19 @@ test.each(EVERY_LIE)('"%s", once, costs nothing: the message is answered with th
   expect(world.claude.violations()).toEqual([]);
 });
 
+test('a usage that cannot be that of the request is no size of the conversation: nothing is summarised', async () => {
+  const session = await givenConversation();
+  world.claude.react(({ pendingText }) =>
+    pendingText === 'Hello?' ? { do: 'answer', text: 'Yes.', usage: { input_tokens: 900_000 } } : undefined,
+  );
+  world.telegram.say(CHAT, 'Hello?');
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', session });
+  world.telegram.say(CHAT, 'And now?');
+  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered', session, recoveries: 0 });
+  expect(exchangesShown()).toBe(EXCHANGES);
+  expect(world.claude.calls.filter(({ kind }) => kind === 'compaction')).toEqual([]);
+});
+
 test.each(EVERY_LIE)('"%s", once, to a summary costs no conversation', async (lie) => {
   world.claude.windowTokens = 20_000;
   const session = await importSession(world.peek, world.keys, chatKey(CHAT), await parseLines(conversation(60, 1_000)));
