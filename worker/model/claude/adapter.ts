@@ -43,13 +43,7 @@ export function createClaude(options: ClaudeOptions): Claude {
   const limits = rememberLimits(async (model) => askLimits(await client(), model), options.statedWindow, options.now);
   const unwanted = new Map<string, readonly Wish[]>();
   const outputLimits = new Map<string, number>();
-  const refusalsBefore = new Set<string>();
-  /** One odd refusal teaches nothing: what is kept of a model was refused twice. */
-  const isRefusedAgain = (what: string): boolean => {
-    const isAgain = refusalsBefore.has(what);
-    refusalsBefore.add(what);
-    return isAgain;
-  };
+  const isRefusedAgain = noteRefusals();
   const quotas = new Map<string, Quota>();
   const quotaOf = (model: string): Quota => {
     const quota = quotas.get(model) ?? createQuota(options.now);
@@ -100,5 +94,15 @@ export function createClaude(options: ClaudeOptions): Claude {
         unwanted.set(request.model, [...(unwanted.get(request.model) ?? []), ...refused]);
       return second.result;
     },
+  };
+}
+
+/** Says whether something was refused before: one odd refusal teaches nothing of a model. */
+function noteRefusals(): (what: string) => boolean {
+  const before = new Set<string>();
+  return (what) => {
+    const isAgain = before.has(what);
+    before.add(what);
+    return isAgain;
   };
 }
