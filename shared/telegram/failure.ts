@@ -34,6 +34,8 @@ export interface TelegramFailure {
   description: string;
   retryAfterMs?: number;
   migratedTo?: number;
+  /** Of an `unknown` one: it was answered, by a server or a proxy that failed. Most likely nothing was sent. */
+  isAnswered?: true;
 }
 
 export type TelegramResult<T> = { ok: true; value: T } | { ok: false; failure: TelegramFailure };
@@ -42,6 +44,8 @@ export type TelegramResult<T> = { ok: true; value: T } | { ok: false; failure: T
 export const DESCRIPTION_CHARS = 300;
 const NOT_SENT = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'ENETUNREACH', 'EHOSTUNREACH']);
 const GONE = /chat not found|bot was (?:blocked|kicked)|user is deactivated|bot is not a member|PEER_ID_INVALID/i;
+/** How Telegraf's `fetch` names an answer that is a page. */
+const NOT_JSON = 'invalid-json';
 const WEBHOOK_SET = /while webhook is active/i;
 
 /** Whether a call ended without Telegram's own word. */
@@ -54,16 +58,23 @@ export function failed(kind: TelegramFailure['kind'], description: string): Tele
   return { ok: false, failure: { kind, description } };
 }
 
+/** The failure of a call that was answered, but not in Telegram's words. */
+export function unknownAnswer(description: string): TelegramFailure {
+  return { kind: 'unknown', description, isAnswered: true };
+}
+
 /** The failure behind an error of a call: Telegram's answer, or a broken connection. `signal` is our own. */
 export function failureOf(error: unknown, signal: AbortSignal | undefined): TelegramFailure {
-  const { code, description, message, parameters } = (error ?? {}) as {
+  const { code, type, description, message, parameters } = (error ?? {}) as {
     code?: number | string;
+    type?: string;
     description?: string;
     message?: string;
     parameters?: { retry_after?: number; migrate_to_chat_id?: number };
   };
   const words = redact(description ?? message ?? 'no description').slice(0, DESCRIPTION_CHARS);
   if (signal?.aborted) return { kind: 'aborted', description: words };
+  if (type === NOT_JSON) return unknownAnswer(words);
   if (typeof code !== 'number') return { kind: NOT_SENT.has(code ?? '') ? 'unreached' : 'unknown', description: words };
   if (code === 401 || code === 404) return { kind: 'unauthorized', description: words };
   if (code === 409) return { kind: WEBHOOK_SET.test(words) ? 'webhook_set' : 'conflict', description: words };
@@ -72,6 +83,6 @@ export function failureOf(error: unknown, signal: AbortSignal | undefined): Tele
   if (typeof parameters?.migrate_to_chat_id === 'number')
     return { kind: 'migrated', description: words, migratedTo: parameters.migrate_to_chat_id };
   if (code === 403 || GONE.test(words)) return { kind: 'gone', description: words };
-  if (code >= 500) return { kind: 'unknown', description: words };
+  if (code >= 500) return unknownAnswer(words);
   return { kind: 'rejected', description: words };
 }

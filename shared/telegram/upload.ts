@@ -1,4 +1,4 @@
-import { failed, failureOf, type TelegramResult } from './failure.ts';
+import { failureOf, type TelegramResult, unknownAnswer } from './failure.ts';
 
 /** A file in a form, under the name of its field. */
 export interface FormFile {
@@ -43,7 +43,7 @@ function answered(status: number, text: string): TelegramResult<unknown> {
   if (body?.ok === true) return { ok: true, value: body.result };
   if (typeof body?.error_code === 'number')
     return { ok: false, failure: failureOf({ ...body, code: body.error_code }, undefined) };
-  return failed('unknown', `an answer with status ${status} that is not Telegram's`);
+  return { ok: false, failure: unknownAnswer(`an answer with status ${status} that is not Telegram's`) };
 }
 
 function parsed(text: string): { ok?: unknown; result?: unknown; error_code?: unknown } | undefined {

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { chatKey, type SessionId } from '../../shared/redis/keys.ts';
 import { importSession, parseLines } from '../../worker/session/transfer.ts';
-import { CHAT, eachInWorld, mainCalls, shown, start, stopGateways, world } from '../fixture/each-test.ts';
+import { CHAT, eachInWorld, mainCalls, moveToWorld, shown, start, stopGateways, world } from '../fixture/each-test.ts';
 import { ALERT_CHAT } from '../fixture/gateway.ts';
 import { conversation } from '../fixture/history.ts';
 import { nextOutcome } from '../fixture/ledger.ts';
@@ -73,6 +73,21 @@ test.each([
   refuse(2, invalid(message));
   expect(await ask('One', 1)).toMatchObject({ outcome: 'answered' });
   expect(Number((await field('limitTokens')) ?? 200_000)).toBeGreaterThanOrEqual(100_000);
+});
+
+test('a budget is no second witness: one stray refusal at its edge takes nothing, and two teach no less than half of the window', async () => {
+  await moveToWorld({
+    claude: { windowTokens: 1_000_000, bindThinking: false },
+    env: { CONTEXT_BUDGET_TOKENS: '120000' },
+  });
+  const before = await importSession(world.peek, world.keys, chatKey(CHAT), await parseLines(conversation(150, 1_000)));
+  await start();
+  refuse(1, invalid('Prompt is too long'));
+  expect(await ask('One', 1)).toMatchObject({ outcome: 'answered', recoveries: 0, session: before });
+  expect(compactions()).toEqual([]);
+  refuse(2, invalid('Prompt is too long'));
+  expect(await ask('Two', 2)).toMatchObject({ outcome: 'answered', session: before });
+  expect(Number(await field('limitTokens'))).toBeGreaterThanOrEqual(500_000);
 });
 
 test('CONTEXT_WINDOW_TOKENS wins over an endpoint that contradicts it, with one alert', async () => {

@@ -1,10 +1,12 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
 import { chatKey, type EntryId } from '../../shared/redis/keys.ts';
 import { EN } from '../../shared/texts/en.ts';
 import type { Conclusion } from '../../worker/lane/attempt.ts';
+import { until } from '../chaos/scenario.ts';
 import { CHAT, eachWithGateway, shown, start, stopGateways, world } from '../fixture/each-test.ts';
 import { ALERT_CHAT } from '../fixture/gateway.ts';
-import { nextOutcome } from '../fixture/ledger.ts';
+import { nextOutcome, settledOutcomes } from '../fixture/ledger.ts';
 
 const GROUP = -2001;
 const PATIENCE_MS = 30_000;
@@ -122,16 +124,64 @@ test('a repeated text that is lost while other messages are confirmed: unsure, a
   expect(shown()).toEqual([]);
 });
 
-test('where every send is lost although Telegram answers other calls, copies are bounded: unsure, with one alert', async () => {
-  world.telegram.fail('sendMessage', { do: 'loseReply' }, 100, ({ chat_id }) => Number(chat_id) === CHAT);
+test('where every send is lost in silence, lines come ever more rarely, and sooner once another message is confirmed', async () => {
+  const left = (agoMs: number) => ({
+    'part:0': 'sending',
+    'part:placeholder': 'sending',
+    'tried:placeholder': Date.now() - agoMs,
+    'lost:placeholder': 5,
+  });
+  const entry = (await leftOver({ outcome: 'answered', parts: ['Hello'] }, left(100_000))) as EntryId;
+  await until('the attempt is over', async () => (await world.peek.hget(world.keys.turn(entry), 'ended')) !== null);
+  await pause(1_000);
+  expect([await settledOutcomes(world), shown()]).toEqual([[], []]);
+  world.telegram.say(1, 'Somebody else');
+  await nextOutcome(world, 1);
+  await stopGateways();
+  await start();
+  expect(await nextOutcome(world, CHAT, 1, PATIENCE_MS)).toMatchObject({
+    outcome: 'answered',
+    delivery: { confirmed: 1 },
+  });
+  expect(shown()).toEqual([`${EN.repeat}\n\nHello`]);
+});
+
+test('waits that Telegram asks for are no repeats, however many: the answer comes', async () => {
+  world.telegram.fail('sendMessage', { do: 'cut' }, 1, ({ chat_id }) => Number(chat_id) === CHAT);
+  const busy = { status: 429, description: 'Too Many Requests: retry after 1', parameters: { retry_after: 1 } };
+  world.telegram.fail('sendMessage', busy, 5, ({ chat_id }) => Number(chat_id) === CHAT);
   world.telegram.say(CHAT, 'Hello');
-  expect(await nextOutcome(world, CHAT, 1, 90_000)).toMatchObject({ outcome: 'answered' });
-  const texts = shown();
-  expect(texts.length).toBeLessThanOrEqual(5);
-  expect(texts.filter((text) => text.includes('You said: Hello')).length).toBeLessThanOrEqual(3);
-  expect(texts.slice(1).every((text) => text.startsWith('↻'))).toBe(true);
-  await world.telegram.waitForText(ALERT_CHAT, /may be missing|unsure|said neither/, PATIENCE_MS);
-}, 120_000);
+  expect(await nextOutcome(world, CHAT, 1, PATIENCE_MS)).toMatchObject({
+    outcome: 'answered',
+    delivery: { parts: 1, confirmed: 1, unsure: 0 },
+  });
+  expect(shown()).toEqual([REPEATED]);
+});
+
+test.each([
+  ['pages of a proxy, while nothing else is sent', { do: 'html502' }, false],
+  ["Telegram's own 500, while others are answered", { status: 500, description: 'Internal Server Error' }, true],
+] as const)(
+  'repeats that end in %s were not made: the answer waits, and comes',
+  async (_how, failure, withOthers) => {
+    world.telegram.fail('sendMessage', failure, 1_000, ({ chat_id }) => Number(chat_id) === CHAT);
+    await leftOver({ outcome: 'answered', parts: ['Hello'] }, ALL_REPEATED);
+    const sends = () => world.telegram.calls.filter(({ params }) => Number(params.chat_id) === CHAT && params.text);
+    for (let nth = 1; nth <= 3; nth++) {
+      await until('the next repeat', () => sends().length >= nth, PATIENCE_MS);
+      if (withOthers) world.telegram.say(1, `Somebody else ${nth}`);
+    }
+    await pause(1_000);
+    expect((await settledOutcomes(world)).filter(({ chat }) => chat === chatKey(CHAT))).toEqual([]);
+    world.telegram.heal();
+    expect(await nextOutcome(world, CHAT, 1, 60_000)).toMatchObject({
+      outcome: 'answered',
+      delivery: { parts: 1, confirmed: 1, unsure: 0 },
+    });
+    expect(shown()).toEqual([`${EN.repeat}\n\nHello`]);
+  },
+  90_000,
+);
 
 test('an edit whose response is lost is repeated and changes nothing', async () => {
   world.telegram.fail('sendMessage', { do: 'loseReply' });

@@ -51,14 +51,29 @@ test('a MAX_OUTPUT_TOKENS over the limit of the model is lowered to that limit',
   expect(world.claude.violations()).toEqual([]);
 });
 
-test('an output limit that the endpoint does not state is learnt from one refusal', async () => {
+test('an output limit that the endpoint does not state is learnt from two refusals', async () => {
   world = await createWorld({ claude: { maxOutputTokens: 8_192, servesModels: false } });
   gateway = await startGateway(world);
   world.telegram.say(CHAT, 'Hello');
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', recoveries: 0 });
   world.telegram.say(CHAT, 'Again');
   expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered', recoveries: 0 });
-  expect(asked()).toEqual([16_000, 8_192, 8_192]);
+  world.telegram.say(CHAT, 'Once more');
+  expect(await nextOutcome(world, CHAT, 3)).toMatchObject({ outcome: 'answered', recoveries: 0 });
+  expect(asked()).toEqual([16_000, 8_192, 16_000, 8_192, 8_192]);
+});
+
+test('an output limit that is stated once teaches nothing', async () => {
+  await start(0, { MAX_OUTPUT_TOKENS: '8000' });
+  const message = 'max_tokens: 8000 > 1024, which is the maximum allowed number of output tokens for claude-opus-5-5';
+  world.claude.react(({ index }) =>
+    index === 0 ? { do: 'error', status: 400, type: 'invalid_request_error', message } : undefined,
+  );
+  for (const [at, text] of ['Hello', 'Again'].entries()) {
+    world.telegram.say(CHAT, text);
+    expect(await nextOutcome(world, CHAT, at + 1)).toMatchObject({ outcome: 'answered', recoveries: 0 });
+  }
+  expect(asked()).toEqual([8_000, 1_024, 8_000]);
 });
 
 test('an answer that was cut in its text is delivered, and "go on" is answered with it in view', async () => {

@@ -7,11 +7,12 @@ import { usageCommands } from '../lane/usage-book.ts';
 import { fill, keptIn } from '../media/fill.ts';
 import { HISTORY_BYTES_MAX } from '../model/body-size.ts';
 import { cacheLifetime } from '../model/cache-lifetime.ts';
-import { type Count, countRequest, estimateFixed, usableTokens } from '../model/count.ts';
+import { type Count, countAtMost, countRequest, estimateFixed, usableTokens } from '../model/count.ts';
 import type { Failure } from '../model/errors/failure.ts';
 import type { MessageParam, ModelAnswer, ModelResult, OnText } from '../model/port.ts';
 import type { Room } from '../model/room.ts';
 import type { Repair } from '../model/rules/repair.ts';
+import { conversationSize } from '../model/usage.ts';
 import type { Conversation } from '../recovery/cached-summary.ts';
 import type { Endpoint } from '../recovery/endpoint.ts';
 import { isCountedToFit } from '../recovery/exact-count.ts';
@@ -112,11 +113,20 @@ export async function callModel(ports: CallPorts, call: Call, signal: AbortSigna
       ...usageCommands(attempt, ports.settings.modelName, result.spent, ports.settings.prices),
     ]);
   if (result.ok) {
-    const { answer, byFallback, isSeconded } = result;
-    return { ok: true, answer, byFallback, isSeconded, sent };
+    const { byFallback, isSeconded } = result;
+    const most = () => countAtMost(fixed, opened.window, messages, ports.settings.modelName);
+    return { ok: true, answer: withBelievedSize(result.answer, room, most), byFallback, isSeconded, sent };
   }
   const { failure, repairs, silences } = result;
   return { ok: false, failure, isRepaired: repairs.length > 0, silences, sent };
+}
+
+/** A size that would have a conversation summarised is believed only where it can be that of the request. */
+function withBelievedSize(answer: ModelAnswer, { fullTokens }: Room, most: () => number): ModelAnswer {
+  const { usage, content } = answer;
+  const { inputTokens = 0 } = conversationSize(usage, content) ?? {};
+  if (inputTokens <= fullTokens || content.length === 0 || inputTokens <= most()) return answer;
+  return { ...answer, usage: { ...usage, passes: 'unstated' } };
 }
 
 /** The conversation as a turn sends it: the prefix that a request shares with the next one and with its summary. */

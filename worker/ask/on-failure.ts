@@ -2,6 +2,7 @@ import { alertCommand } from '../../shared/flow/alert.ts';
 import { budgetAlert } from '../alerts/messages.ts';
 import { type Attempt, OUTAGE_TRIES } from '../lane/attempt.ts';
 import { backoffMs } from '../lane/backoff.ts';
+import { modelWindow } from '../lane/settings.ts';
 import { conclude, type Decision, failed, refused } from '../lane/verdict.ts';
 import type { Failure } from '../model/errors/failure.ts';
 import { isOverBudget } from '../model/errors/failure.ts';
@@ -29,7 +30,8 @@ const RECOVERY_SPENT = 'recoverySpentMs';
 export async function react(ports: RecoverPorts, failedCall: FailedCall, time: TurnTime): Promise<Decision> {
   const { attempt, failure } = failedCall;
   if (isOverBudget(failure.reason)) return overBudget(attempt, failure.reason);
-  const again = await askOnceMore(ports.settings, attempt, failure, failedCall);
+  const limitTokens = modelWindow(failedCall.windowTokens, attempt.limit, ports.settings);
+  const again = await askOnceMore(ports.settings, attempt, failure, { ...failedCall, limitTokens });
   if (again) return again;
   const aside = await setChoiceAside(ports.settings, attempt, failure);
   if (aside) return aside;

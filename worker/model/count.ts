@@ -32,6 +32,8 @@ const MESSAGE_TOKENS = 4;
 const REQUEST_TOKENS = 8;
 const CALIBRATION_MIN = 0.5;
 const CALIBRATION_MAX = 2.5;
+/** What a provider adds for its own tools, at most. */
+const PROVIDER_TOKENS_MAX = 20_000;
 /** A smaller request is mostly overhead, and shows nothing about the text. */
 const CALIBRATION_TOKENS_MIN = 200;
 
@@ -72,6 +74,20 @@ export function countRequest(
   const media = estimateMediaOf(messages);
   const estimated = REQUEST_TOKENS + estimateFixed(fixed) + estimateMessages(messages) - media;
   return { tokens: Math.ceil(estimated * calibration + media), known: 0, estimated, media };
+}
+
+/**
+ * The most tokens that a request may have, even if our estimate is off by as much as it ever is. A usage that states more
+ * is a sum of several passes, or a mistake. Pure.
+ */
+export function countAtMost(
+  fixed: FixedParts,
+  window: Window,
+  messages: readonly MessageParam[],
+  model: string,
+): number {
+  const { tokens, media } = countRequest(fixed, { ...window, records: [] }, messages, model, CALIBRATION_MAX);
+  return tokens + media + PROVIDER_TOKENS_MAX;
 }
 
 /** What a message alone costs as input. Pure. */

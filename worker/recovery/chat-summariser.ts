@@ -23,6 +23,7 @@ export async function summariserOf(ports: RecoverPorts, subject: TimedSubject): 
     summaryTokens: Math.max(1, room.retainedTokens - room.keptTokens),
     preserve: ports.settings.preserve,
     patienceMs: subject.patienceMs,
+    doubtWaitMs: ports.settings.doubtWaitMs,
     untilMs: subject.untilMs,
     beforeCall: () => attempt.assertOwned(),
     keepPart: async (part) => {

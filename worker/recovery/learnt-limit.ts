@@ -26,11 +26,12 @@ const COUNT_FACTOR = 2;
 /**
  * What a believed refusal shows about the window. A stated limit counts only where the numbers are about the request
  * that was sent; otherwise what was sent bounds the recovery of this message, and later ones only by half of what was
- * known. A limit of rates is no window, and nothing that is learnt goes below `statedWindowTokens`, which the operator
+ * known of the model, `modelTokens`. A limit of rates is no window, and nothing that is learnt goes below `statedWindowTokens`, which the operator
  * has set. Pure.
  */
 export function limitFrom(
   { failure, limitTokens: knownTokens, sentTokens, askedOutputTokens }: LearntFrom,
+  modelTokens: number,
   statedWindowTokens: number | undefined,
 ): LearntLimit {
   const { limitTokens: stated, reason } = failure;
@@ -41,7 +42,7 @@ export function limitFrom(
   const limitTokens = Math.min(knownTokens, isStated ? stated : Math.floor(sentTokens * GUESS_SHARE));
   if (limitTokens >= knownTokens || reason === 'rate_below_size') return { limitTokens, isGuess };
   if (statedWindowTokens === undefined) {
-    const keptTokens = isStated ? limitTokens : Math.max(limitTokens, Math.floor(knownTokens * GUESS_KEPT_SHARE));
+    const keptTokens = isStated ? limitTokens : Math.max(limitTokens, Math.floor(modelTokens * GUESS_KEPT_SHARE));
     return { limitTokens, isGuess, keptTokens };
   }
   const isContradicted = isStated && stated < statedWindowTokens;

@@ -3,7 +3,9 @@ import { alertCommand } from '../../shared/flow/alert.ts';
 import { fixedPartsAlert, windowAlert } from '../alerts/messages.ts';
 import { type Attempt, BLAMED } from '../lane/attempt.ts';
 import { auditCommand } from '../lane/audit-trail.ts';
-import { isOfAccount } from '../model/errors/failure.ts';
+import { modelWindow } from '../lane/settings.ts';
+import { failed } from '../lane/verdict.ts';
+import { type FailureReason, isOfAccount } from '../model/errors/failure.ts';
 import { roomOf } from '../model/room.ts';
 import { type Overflow, type RecoverPorts, type Recovery, type RecoveryTime, reportFailedStage } from './effects.ts';
 import { tryAsCounted } from './exact-count.ts';
@@ -40,7 +42,8 @@ export async function recover(ports: RecoverPorts, overflow: Overflow, time: Rec
   await report(ports, overflow);
   const storm = isRefusedForLength(failure) ? await ports.endpoint.storm.enter(attempt) : undefined;
   if (storm) return { kind: 'wait', failure: storm };
-  const learnt = limitFrom(overflow, ports.settings.statedWindowTokens);
+  const modelTokens = modelWindow(overflow.windowTokens, attempt.limit, ports.settings);
+  const learnt = limitFrom(overflow, modelTokens, ports.settings.statedWindowTokens);
   await reportContradiction(ports, attempt, learnt);
   if (failure.kind === 'token' && !learnt.isGuess && overflow.fixedTokens > learnt.limitTokens - ANSWER_TOKENS_MIN) {
     // If our count is right, nothing that a chat could give up would help: the endpoint knows.
@@ -160,15 +163,16 @@ async function compactOrStartFresh(
   time: RecoveryTime,
 ): Promise<Recovery> {
   const { signal, deadline } = time;
-  const failed = deadline.aborted
+  const uncompacted = deadline.aborted
     ? { reason: 'recovery_timeout', failed: undefined }
     : await compactForRetry(ports, overflow, learnt, signal);
-  if (failed === undefined || (signal.aborted && !deadline.aborted)) return { kind: 'again' };
+  if (uncompacted === undefined || (signal.aborted && !deadline.aborted)) return { kind: 'again' };
   // A summary that was never requested says nothing about the session: the session must not be lost over it.
-  const { failure } = failed.failed ?? {};
+  const { failure } = uncompacted.failed ?? {};
   if (failure && wasNotAsked(failure)) return { kind: 'wait', failure };
-  if (!STAGE_1_OVER.has(failed.reason) && fitsModel(ports, overflow)) return leaveUncompacted(overflow);
-  reportFailedStage(ports, 'none', deadline.aborted ? 'recovery_timeout' : failed.reason);
+  if (!STAGE_1_OVER.has(uncompacted.reason) && fitsModel(ports, overflow)) return leaveUncompacted(overflow);
+  if (failure && isOfAccount(failure.reason)) return concludeAccount(overflow, failure.reason);
+  reportFailedStage(ports, 'none', deadline.aborted ? 'recovery_timeout' : uncompacted.reason);
   return leaveForSize(ports, overflow, learnt, time);
 }
 
@@ -212,6 +216,11 @@ function concludeFixedParts({ attempt, failure }: Overflow, why: string): Recove
       auditCommand(attempt, { event: 'context.gave-up', reason }),
     ],
   };
+}
+
+/** Nobody can be asked for a summary until the operator has acted: that says nothing about the conversation, which stays. */
+function concludeAccount({ attempt }: Overflow, reason: FailureReason): Recovery {
+  return failed(attempt, reason, attempt.texts.misconfigured, 'the summary of a conversation that is too long');
 }
 
 /** Records a stage that throws in the trace; rethrows, and the job runs again. */

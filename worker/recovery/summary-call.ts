@@ -13,6 +13,8 @@ export interface SummaryAsker {
   fallbackName: string | undefined;
   /** How long transient trouble is waited out, in all. */
   patienceMs: number;
+  /** How long after a refusal the same call is made once more, before the refusal is believed. */
+  doubtWaitMs: number;
   /** When a summary must be there, by the monotonic clock, whatever the model does. */
   untilMs: number;
   /** Runs just before each call. Contract: throws when we may no longer make calls. */
@@ -28,6 +30,8 @@ export interface Asked {
   isLate: boolean;
 }
 
+/** Another model may be there, and allowed. */
+const ABOUT_MODEL: ReadonlySet<string> = new Set(['not_found', 'permission']);
 const NOT_ASKED: ReadonlySet<string> = new Set(['paused', 'over_chat_budget', 'over_total_budget']);
 
 /** Whether a summary was never asked for: that says nothing about the summariser, nor about the conversation. */
@@ -64,7 +68,10 @@ export async function askInTime(
   }
 }
 
-/** Waits out transient trouble for a while, or uses the fallback model. */
+/**
+ * Waits out transient trouble for a while, or uses the fallback model. A refusal is believed when it comes again: a
+ * conversation may be left because of it.
+ */
 async function askPatiently(
   asker: SummaryAsker,
   request: ModelRequest,
@@ -72,12 +79,17 @@ async function askPatiently(
   signal: AbortSignal,
 ): Promise<ModelResult> {
   let firstFailedAtMs: number | undefined;
+  let isDoubted = false;
   for (let failures = 1; ; failures++) {
     const result = await askEither(asker, request, hear, signal);
-    if (result.ok || result.failure.kind !== 'transient' || signal.aborted) return result;
+    if (result.ok || signal.aborted) return result;
+    const isRefused = result.failure.kind !== 'transient';
+    if (isRefused && (isDoubted || wasNotAsked(result.failure))) return result;
+    isDoubted ||= isRefused;
     firstFailedAtMs ??= performance.now();
-    const waitMs = backoffMs(failures, result.failure.retryAfterMs);
-    const triedUntilMs = Math.min(firstFailedAtMs + asker.patienceMs, asker.untilMs);
+    const waitMs = isRefused ? asker.doubtWaitMs : backoffMs(failures, result.failure.retryAfterMs);
+    const patienceMs = isRefused ? Number.POSITIVE_INFINITY : asker.patienceMs;
+    const triedUntilMs = Math.min(firstFailedAtMs + patienceMs, asker.untilMs);
     if (performance.now() + waitMs > triedUntilMs) return result;
     await pause(waitMs, signal);
     if (signal.aborted) return result;
@@ -93,7 +105,7 @@ async function askEither(
   const request = { ...asked, purpose: 'summary' as const, ...(chat !== undefined && { chat }) };
   await beforeCall();
   const first = await model.send(request, signal, hear);
-  const isHelpless = first.ok || (first.failure.kind !== 'transient' && first.failure.reason !== 'not_found');
+  const isHelpless = first.ok || (first.failure.kind !== 'transient' && !ABOUT_MODEL.has(first.failure.reason));
   if (isHelpless || signal.aborted) return first;
   if (fallbackName === undefined || fallbackName === request.model) return first;
   await beforeCall();

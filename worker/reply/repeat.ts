@@ -1,5 +1,6 @@
 import { METRIC } from '../../shared/base/telemetry.ts';
 import { alertCommand } from '../../shared/flow/alert.ts';
+import type { TelegramFailure } from '../../shared/telegram/failure.ts';
 import type { Destination } from '../../shared/telegram/messages.ts';
 import { unsureAlert } from '../alerts/messages.ts';
 import type { Attempt, PartPlace } from '../lane/attempt.ts';
@@ -30,8 +31,10 @@ interface Places {
 
 /** A message that is confirmed this long after a send is no witness of it any more. */
 const WITNESS_MS = 60_000;
-/** How often a line or a text may be lost while Telegram answers. */
-const REPEATS_MAX = 2;
+/** Repeats that were lost in silence may all have arrived: after so many, each further one waits twice as long. */
+const REPEATS_AT_ONCE = 3;
+const REST_MS = 30_000;
+const REST_MS_MAX = 3_600_000;
 
 type Text = Extract<Content, { kind: 'text' }>;
 type File = Extract<Content, { kind: 'file' }>;
@@ -49,10 +52,10 @@ export function isUnsure(attempt: Attempt, index: number): boolean {
  * repeat, and it must not become a third copy: a line is sent and its id is stored, and then the text is edited in. An
  * edit may be repeated. A file cannot be edited in: it is sent once more, marked.
  *
- * Nothing is repeated before Telegram has answered since. A repeat whose own result is unknown counts as made only when
+ * Nothing is repeated before Telegram has answered since. A repeat that was lost in silence counts as made only when
  * Telegram has confirmed another message since; until then it is the same repeat, however often it is tried. If two such
  * lines are lost, the text is sent once as it is. If that is lost too, the part counts as unsure, and the operator is
- * notified.
+ * notified. A repeat that a failing server or a proxy answered was not made.
  */
 export async function repeatPart(
   ports: OutboxPorts,
@@ -91,7 +94,7 @@ function repeatedFile({ texts }: Attempt, file: File): File {
   return { ...file, caption: `${texts.repeat} ${file.caption || file.name}` };
 }
 
-/** Sends the placeholder and stores its id. It is lost when two sends had unknown results. */
+/** Sends the placeholder and stores its id. It is lost when two sends count as made. */
 async function place(
   ports: OutboxPorts,
   attempt: Attempt,
@@ -101,14 +104,12 @@ async function place(
   const before = attempt.part(places.placeholder);
   const isMade = await counts(ports, attempt, places.placeholder);
   if (before === 'resent' && isMade) return { kind: 'lost' };
-  const silence = await silent(ports);
-  if (silence) return silence;
-  if (isRepeatedEnough(attempt, places.placeholder)) return { kind: 'lost' };
-  await noteRepeat(attempt, places.placeholder);
+  const wait = await tooEarly(ports, attempt, places.placeholder);
+  if (wait) return wait;
   countUnknown(ports, before !== undefined);
   const mark = before === 'resent' || isMade ? 'resent' : 'sending';
   const sent = await sendMarked(ports, attempt, places.placeholder, placeholderOf(attempt), to, { ...places, mark });
-  if (!sent.ok) return notDelivered(sent.failure);
+  if (!sent.ok) return lost(attempt, places.placeholder, sent.failure);
   ports.instruments.reach('placeholder sent');
   const { messageId } = sent.value;
   await attempt.write('', [['HSET', attempt.keys.turn(attempt.entry), places.id, messageId]]);
@@ -130,16 +131,15 @@ async function sendOnce(
   const at = places.text;
   if (attempt.part(at) !== undefined) countUnknown(ports, true);
   const isMade = await counts(ports, attempt, at);
-  const silence = isMade ? undefined : await silent(ports);
-  if (silence) return silence;
-  if (isMade || isRepeatedEnough(attempt, at)) {
+  if (isMade) {
     const unsure = [markPart(attempt, at, 'unsure'), markPart(attempt, index, 'unsure')];
     await attempt.write(`unsure:${at}`, [...unsure, alertCommand(attempt.keys, unsureAlert(attempt))]);
     return UNSURE;
   }
-  await noteRepeat(attempt, at);
+  const wait = await tooEarly(ports, attempt, at);
+  if (wait) return wait;
   const sent = await sendMarked(ports, attempt, at, content, to, places);
-  if (!sent.ok) return notDelivered(sent.failure);
+  if (!sent.ok) return lost(attempt, at, sent.failure);
   ports.instruments.reach('part sent');
   await attempt.write('', [markPart(attempt, at, 'sent'), markPart(attempt, index, 'sent')]);
   return CONFIRMED;
@@ -155,24 +155,33 @@ async function counts({ breaker }: OutboxPorts, attempt: Attempt, at: PartPlace)
   return afterMs > 0 && afterMs <= WITNESS_MS;
 }
 
-/** Whether so many repeats were lost, each while Telegram answered other calls, that one more would be one too many. */
-function isRepeatedEnough({ field }: Attempt, at: PartPlace): boolean {
-  return Number(field(repeatsField(at)) ?? 0) >= REPEATS_MAX;
+/** Notes how a repeat failed: one that was answered was not made, and one that was lost in silence may have been. */
+async function lost(attempt: Attempt, at: PartPlace, failure: TelegramFailure): Promise<Undelivered> {
+  const turn = attempt.keys.turn(attempt.entry);
+  if (failure.isAnswered) await attempt.write('', [['HDEL', turn, `tried:${at}`]]);
+  else if (failure.kind === 'unknown') await attempt.write('', [['HINCRBY', turn, lostField(at), 1]]);
+  return notDelivered(failure);
 }
 
-async function noteRepeat({ keys, entry, write }: Attempt, at: PartPlace): Promise<void> {
-  await write('', [['HINCRBY', keys.turn(entry), repeatsField(at), 1]]);
+function lostField(at: PartPlace): string {
+  return `lost:${at}`;
 }
 
-function repeatsField(at: PartPlace): string {
-  return `repeats:${at}`;
-}
-
-/** A repeat now could be one more that nobody knows of: it waits until Telegram answers. */
-async function silent({ breaker }: OutboxPorts): Promise<Undelivered | undefined> {
-  if (await breaker.answersNow()) return undefined;
-  const description = 'not repeated: Telegram does not answer';
-  return { kind: 'later', failure: { kind: 'away', description, retryAfterMs: await breaker.awayMs() } };
+/**
+ * A repeat now could be one more that nobody knows of: it waits until Telegram answers, and longer each time that one was
+ * lost in silence, unless somebody's message was confirmed since.
+ */
+async function tooEarly({ breaker }: OutboxPorts, attempt: Attempt, at: PartPlace): Promise<Undelivered | undefined> {
+  const wait = (description: string, retryAfterMs: number): Undelivered => ({
+    kind: 'later',
+    failure: { kind: 'away', description, retryAfterMs },
+  });
+  if (!(await breaker.answersNow())) return wait('not repeated: Telegram does not answer', await breaker.awayMs());
+  const lostBefore = Number(attempt.field(lostField(at)) ?? 0);
+  const sentMs = triedMs(attempt, at);
+  if (lostBefore < REPEATS_AT_ONCE || (await breaker.confirmedMs()) > sentMs) return undefined;
+  const restMs = sentMs + Math.min(REST_MS * 2 ** (lostBefore - REPEATS_AT_ONCE), REST_MS_MAX) - attempt.nowMs();
+  return restMs > 0 ? wait('not repeated: too many were lost', Math.min(restMs, REST_MS)) : undefined;
 }
 
 function countUnknown({ instruments }: OutboxPorts, resent: boolean): void {

@@ -43,6 +43,7 @@ export function createClaude(options: ClaudeOptions): Claude {
   const limits = rememberLimits(async (model) => askLimits(await client(), model), options.statedWindow, options.now);
   const unwanted = new Map<string, readonly Wish[]>();
   const outputLimits = new Map<string, number>();
+  const isRefusedAgain = noteRefusals();
   const quotas = new Map<string, Quota>();
   const quotaOf = (model: string): Quota => {
     const quota = quotas.get(model) ?? createQuota(options.now);
@@ -81,15 +82,27 @@ export function createClaude(options: ClaudeOptions): Claude {
       const outputLimit = statedOutputLimit(first.error);
       if (outputLimit !== undefined && outputLimit < asked.maxTokens) {
         const within = await sendOnce({ ...asked, maxTokens: outputLimit }, signal, onText);
-        if (within.result.ok) outputLimits.set(request.model, outputLimit);
+        if (within.result.ok && isRefusedAgain(`${request.model} ${outputLimit}`))
+          outputLimits.set(request.model, outputLimit);
         return within.result;
       }
       const refused = refusedWishes(asked, first.error);
       if (refused.length === 0) return first.result;
       const second = await sendOnce(without(asked, refused), signal, onText);
       // If it is refused without the option as well, the cause was something else.
-      if (second.result.ok) unwanted.set(request.model, [...(unwanted.get(request.model) ?? []), ...refused]);
+      if (second.result.ok && isRefusedAgain(`${request.model} ${refused}`))
+        unwanted.set(request.model, [...(unwanted.get(request.model) ?? []), ...refused]);
       return second.result;
     },
+  };
+}
+
+/** Says whether something was refused before: one odd refusal teaches nothing of a model. */
+function noteRefusals(): (what: string) => boolean {
+  const before = new Set<string>();
+  return (what) => {
+    const isAgain = before.has(what);
+    before.add(what);
+    return isAgain;
   };
 }
