@@ -25,9 +25,9 @@ const states =
     sendJson(response, 200, { id: 'm', type: 'model', ...card });
 
 test('uses the limits that the endpoint states, and asks once for 20 callers at the same time', async () => {
-  const { model, asked } = await connect(states({ max_input_tokens: 123_000, max_tokens: 9_000 }));
+  const { model, asked } = await connect(states({ max_input_tokens: 323_000, max_tokens: 9_000 }));
   const all = await Promise.all(Array.from({ length: 20 }, () => model.limits('claude-haiku-4-5')));
-  for (const each of all) expect(each).toEqual({ windowTokens: 123_000, maxOutputTokens: 9_000 });
+  for (const each of all) expect(each).toEqual({ windowTokens: 323_000, maxOutputTokens: 9_000 });
   await model.limits('claude-haiku-4-5');
   expect(asked).toHaveLength(1);
 });
@@ -93,26 +93,36 @@ function remembered(...answers: (Partial<Stated['limits']> | 'trouble')[]) {
 }
 
 test('the limits are asked for again a minute after a failure and a day after an answer', async () => {
-  const { world, memory } = remembered('trouble', { windowTokens: 5_000 }, { windowTokens: 6_000 });
+  const small = { windowTokens: 5_000 };
+  const { world, memory } = remembered('trouble', small, small, { windowTokens: 6_000 });
   const ask = async () => (await memory.of('m')).windowTokens;
   expect(await ask()).toBe(200_000);
   world.nowMs += 59_000;
   expect([await ask(), world.asked]).toEqual([200_000, 1]);
   world.nowMs += 1_000;
-  expect([await ask(), world.asked]).toEqual([5_000, 2]);
+  expect([await ask(), world.asked]).toEqual([5_000, 3]);
   world.nowMs += DAY_MS - 1;
-  expect([await ask(), world.asked]).toEqual([5_000, 2]);
+  expect([await ask(), world.asked]).toEqual([5_000, 3]);
   world.nowMs += 1;
-  expect([await ask(), world.asked]).toEqual([6_000, 3]);
+  expect([await ask(), world.asked]).toEqual([6_000, 4]);
 });
 
 test('known limits are kept while the endpoint is unavailable', async () => {
-  const { world, memory } = remembered({ windowTokens: 5_000, maxOutputTokens: 7 }, 'trouble');
+  const { world, memory } = remembered({ windowTokens: 500_000, maxOutputTokens: 7 }, 'trouble');
   await memory.of('m');
   world.nowMs += DAY_MS;
-  expect(await memory.of('m')).toEqual({ windowTokens: 5_000, maxOutputTokens: 7 });
-  expect(memory.known('m')).toEqual({ windowTokens: 5_000, maxOutputTokens: 7 });
+  expect(await memory.of('m')).toEqual({ windowTokens: 500_000, maxOutputTokens: 7 });
+  expect(memory.known('m')).toEqual({ windowTokens: 500_000, maxOutputTokens: 7 });
   world.nowMs += 60_000;
   await memory.of('m');
   expect(world.asked).toBe(3);
+});
+
+test('one card with a smaller window costs nothing, and two that agree are believed', async () => {
+  const one = remembered({ windowTokens: 8_192 }, { windowTokens: 200_000 });
+  expect([(await one.memory.of('m')).windowTokens, one.world.asked]).toEqual([200_000, 2]);
+  const away = remembered({ windowTokens: 8_192 }, 'trouble');
+  expect((await away.memory.of('m')).windowTokens).toBe(200_000);
+  const two = remembered({ windowTokens: 8_192 }, { windowTokens: 8_192 });
+  expect([(await two.memory.of('m')).windowTokens, two.world.asked]).toEqual([8_192, 2]);
 });

@@ -30,7 +30,8 @@ const FAILED_KEEP_MS = 60_000;
 
 /**
  * Caches limits. `ask` rejects when the endpoint cannot be asked just now: then the last known limits hold for another
- * minute, or else the table's. The table also supplies whatever is not stated.
+ * minute, or else the table's. The table also supplies whatever is not stated. A window smaller than what is known would
+ * cost conversations, so it is asked for twice, and of two different ones the larger holds.
  */
 export function rememberLimits(
   ask: (model: string) => Promise<Stated>,
@@ -41,7 +42,7 @@ export function rememberLimits(
   const asking = new Map<string, Promise<ModelLimits>>();
   const learn = async (model: string): Promise<ModelLimits> => {
     const before = kept.get(model)?.limits ?? { windowTokens: windowTokensOf(model) };
-    const answer = await ask(model).catch((): Stated => ({ limits: before, keepMs: FAILED_KEEP_MS }));
+    const answer = await askTwice(ask, model, before).catch((): Stated => ({ limits: before, keepMs: FAILED_KEEP_MS }));
     const limits = { windowTokens: windowTokensOf(model), ...answer.limits };
     if (stated?.model === model) limits.windowTokens = stated.tokens;
     kept.set(model, { limits, untilMs: now() + answer.keepMs });
@@ -58,4 +59,16 @@ export function rememberLimits(
       return asked;
     },
   };
+}
+
+async function askTwice(
+  ask: (model: string) => Promise<Stated>,
+  model: string,
+  { windowTokens }: ModelLimits,
+): Promise<Stated> {
+  const windowOf = ({ limits }: Stated) => limits.windowTokens ?? windowTokens;
+  const first = await ask(model);
+  if (windowOf(first) >= windowTokens) return first;
+  const second = await ask(model);
+  return windowOf(second) > windowOf(first) ? second : first;
 }
