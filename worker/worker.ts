@@ -101,7 +101,8 @@ export async function startWorker(given: WorkerPorts): Promise<Service & { readi
   const shards = await Promise.all(
     Array.from({ length: given.config.SHARDS }, (_, shard) => startShard(ports, shared, shard)),
   );
-  const oversight = startOversight({ ...ports, telemetry: given.instruments.telemetry, log });
+  const takesFixedParts = async (signal: AbortSignal) => (await shards[0]?.takesFixedParts(signal)) ?? 'unclear';
+  const oversight = startOversight({ ...ports, takesFixedParts, telemetry: given.instruments.telemetry, log });
   return {
     name: 'worker',
     readiness: [...shards.map((shard) => shard.readiness), ...oversight.readiness],

@@ -7,6 +7,7 @@ import { createLogger, describeError, type Logger } from '../base/log.ts';
 import { PROJECT_ROOT, refuse } from '../base/project.ts';
 import { type RedisAddress, redisAddressOf } from '../base/redis-address.ts';
 import { startTelemetry, type Telemetry } from '../base/telemetry.ts';
+import { noteStart } from '../flow/start-mark.ts';
 import { connectRedis } from '../redis/connection.ts';
 import { noteShards } from '../redis/shards.ts';
 import { createTelegram, type Telegram } from '../telegram/client.ts';
@@ -79,7 +80,7 @@ export async function runRoot(
   );
   endOnSignals(stop);
   try {
-    const problem = await otherShards(redis.url, config.SHARDS);
+    const problem = await otherShards(redis.url, config.SHARDS, role);
     if (problem !== undefined) {
       refuse([problem]);
       return await stop(2);
@@ -133,11 +134,13 @@ function placeOf(error: Error): { name: string; reply?: string; stack: string } 
   return { name, ...(name === 'ReplyError' && { reply: message }), stack: frames.join('\n') };
 }
 
-/** Compares the number of shards with that of the data, before any data is touched. Waits for Redis. */
-async function otherShards(address: RedisAddress, shards: number): Promise<string | undefined> {
+/** Compares the number of shards with that of the data, before any data is touched, and notes a start. Waits for Redis. */
+async function otherShards(address: RedisAddress, shards: number, role: Role): Promise<string | undefined> {
   const redis = connectRedis(address, 'patient');
   try {
-    return await noteShards(redis, shards);
+    const problem = await noteShards(redis, shards);
+    if (problem === undefined && role !== 'producer') await noteStart(redis);
+    return problem;
   } finally {
     redis.disconnect();
   }
