@@ -134,7 +134,7 @@ function pollingOf(poller: Poller, lease: Lease, startedMs: number): Reading {
     return { ready: false, detail: `${standing.name} polled and is gone; this one takes over` };
   if (standing.who === 'another')
     return { ready: true, detail: `another process polls (${standing.name}); this one takes over when it ends` };
-  if (standing.who === 'nobody known') return { ready: false, detail: 'Redis did not say who polls' };
+  if (standing.who === 'nobody known') return notYet('Redis did not say who polls', startedMs);
   return answeredOf(poller.lastAnswerMs(), startedMs);
 }
 
@@ -145,15 +145,19 @@ function pollingOf(poller: Poller, lease: Lease, startedMs: number): Reading {
 function deliveryOf(keeper: WebhookKeeper, lease: Lease, startedMs: number): Reading {
   const { who } = lease.standing();
   if (who === 'another') return { ready: true, detail: 'takes deliveries; another process looks after the webhook' };
-  if (who === 'nobody known') return { ready: false, detail: 'Redis did not say who looks after the webhook' };
+  if (who === 'nobody known') return notYet('Redis did not say who looks after the webhook', startedMs);
   const answered = answeredOf(keeper.lastAnswerMs(), startedMs);
   const trouble = keeper.trouble();
   return trouble === undefined ? answered : { ...answered, detail: `trouble with the webhook: ${trouble}` };
 }
 
 function answeredOf(lastAnswerMs: number, startedMs: number): Reading {
-  const isStarting = performance.now() - startedMs < STARTING_MS;
-  if (lastAnswerMs === 0) return { ready: false, ...(isStarting && { isStarting }), detail: 'no answer yet' };
+  if (lastAnswerMs === 0) return notYet('no answer yet', startedMs);
   const ageMs = Date.now() - lastAnswerMs;
   return { ready: ageMs < ANSWER_AGE_MS_MAX, detail: `${ageMs} ms ago` };
+}
+
+function notYet(detail: string, startedMs: number): Reading {
+  const isStarting = performance.now() - startedMs < STARTING_MS;
+  return { ready: false, ...(isStarting && { isStarting }), detail };
 }
