@@ -20,7 +20,7 @@ import { type OversightLimits, startOversight } from './oversight.ts';
 import { createFixedPartsCheck, type FixedPartsCheck } from './recovery/fixed-parts.ts';
 import { createStormGuard, STORM_LIMITS, type StormGuard, type StormLimits } from './recovery/storm.ts';
 import { WindowCache } from './session/window-cache.ts';
-import type { SettingFiles } from './settings.ts';
+import type { SettingFiles } from './setting-files.ts';
 import { connections, startShard } from './shard.ts';
 import { startWorkerCount } from './share.ts';
 import type { Exclusions } from './tools/exclusion.ts';
@@ -32,7 +32,7 @@ export interface WorkerPorts {
   model: Model;
   telegram: Telegram;
   instruments: Instruments;
-  files: SettingFiles;
+  files: Pick<SettingFiles, 'systemPrompt' | 'preserve' | 'prices'>;
   /** The tools of other servers; they stop with the worker. */
   tools: Toolbox & Service & Exclusions;
   /** Shorter than the defaults in tests of crashes. */

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { createChatNames } from '../base/chat-name.ts';
-import { type Config, programPath, type Role, readProcessConfig } from '../base/config.ts';
+import { type Config, type ConfigReading, programPath, type Role, readProcessConfig } from '../base/config.ts';
 import { createFailpoints, type ReachFailpoint } from '../base/failpoint.ts';
 import { type Service, stopAll } from '../base/lifecycle.ts';
 import { createLogger, describeError, type Logger } from '../base/log.ts';
@@ -38,7 +38,8 @@ const SAME_CTRL_C_MS = 500;
 const EXIT_INTERRUPTED = 130;
 
 /**
- * Runs a role as a process. It reads the config (all problems at once, exit 2, nothing connected), finds a Redis, and
+ * Runs a role as a process. It reads the config (all problems at once, those that the role itself finds included; exit 2,
+ * nothing connected), finds a Redis, and
  * refuses one whose data was begun with another number of shards (exit 2). It starts what `assemble` builds, and serves
  * health and the routes of what was built. On SIGTERM or SIGINT, or on an uncaught error (exit 1), it stops everything
  * in reverse order.
@@ -47,9 +48,11 @@ export async function runRoot(
   role: Role,
   serviceName: string,
   assemble: (root: Root) => Promise<(Service & { readiness: ReadinessPart[]; routes?: Route[] })[]>,
+  furtherProblems: (reading: ConfigReading) => Promise<readonly string[]> = async () => [],
 ): Promise<void> {
   const reading = readProcessConfig(role);
-  if (!reading.ok) return refuse(reading.problems);
+  const further = await furtherProblems(reading);
+  if (!reading.ok || further.length > 0) return refuse([...(reading.ok ? [] : reading.problems), ...further]);
   const { config } = reading;
   const log = createLogger(config.LOG_LEVEL);
   const services: Service[] = [];
