@@ -64,6 +64,14 @@ async function provesOwner(ran: TerminalProgram): Promise<void> {
   await ran.sees(/Your id is 1001/);
 }
 
+/** Gives no address, or those. */
+async function givesWatchers(ran: TerminalProgram, deadMan = '', webhook = ''): Promise<void> {
+  await ran.sees(/Who hears of it when all is dead[\s\S]*DEADMAN_URL \(Enter for none\)/);
+  ran.presses(`${deadMan}${ENTER}`);
+  await ran.sees(/ALERT_WEBHOOK_URL \(Enter for none\)/);
+  ran.presses(`${webhook}${ENTER}`);
+}
+
 async function givesModel(ran: TerminalProgram, key = KEY): Promise<void> {
   await ran.sees(/The API key of the model/);
   ran.types(key);
@@ -93,6 +101,7 @@ test('a new bot is set up from nothing: the file is complete, private, and a gat
   await ran.sees(/Where shall the operator's alerts go/);
   ran.presses(ENTER);
   await ran.sees(/A test message is in that chat/);
+  await givesWatchers(ran);
   await givesModel(ran);
   await ran.sees(/The model answers: claude-opus-5-5/);
   await finishes(ran);
@@ -197,6 +206,7 @@ test('a key that the model refuses is named without being shown, and can be repl
   await writeFile(file, `TELEGRAM_BOT_TOKEN=${TOKEN}\nTELEGRAM_ALLOWED_IDS=1001\nTELEGRAM_ALERT_CHAT_ID=none\n`);
   const ran = start();
   await keeps(ran, 3);
+  await givesWatchers(ran, 'https://example.org/ping/a-b', 'https://example.org/hook');
   await givesModel(ran, 'sk-ant-the-wrong-key');
   await ran.sees(/does not accept our key .*status 401\); check ANTHROPIC_API_KEY/);
   await ran.sees(/Give another key/);
@@ -205,7 +215,11 @@ test('a key that the model refuses is named without being shown, and can be repl
   ran.types(KEY);
   await ran.sees(/The model answers/);
   await finishes(ran);
-  expect((await readFileEnv()).ANTHROPIC_API_KEY).toBe(KEY);
+  expect(await readFileEnv()).toMatchObject({
+    ANTHROPIC_API_KEY: KEY,
+    DEADMAN_URL: 'https://example.org/ping/a-b',
+    ALERT_WEBHOOK_URL: 'https://example.org/hook',
+  });
   expect(ran.shown()).not.toContain('sk-ant-the-wrong-key');
 });
 
@@ -232,6 +246,7 @@ test('an existing file keeps its other lines and comments; a value changes only 
   await chmod(file, 0o644);
   const ran = start();
   await keeps(ran, 3);
+  await givesWatchers(ran);
   await ran.sees(/ANTHROPIC_API_KEY is set\. Keep it\?/);
   ran.presses('n');
   await ran.sees(/The API key of the model/);
@@ -260,6 +275,12 @@ test('Ctrl-C leaves the old file as it was, at a question and while a message is
   await writeFile(file, OLD);
   const asked = start();
   await keeps(asked, 3);
+  await asked.sees(/DEADMAN_URL \(Enter/);
+  asked.types('not an address');
+  await asked.sees(/expected an http or https URL/);
+  asked.presses(`\x15${ENTER}`);
+  await asked.sees(/ALERT_WEBHOOK_URL \(Enter/);
+  asked.presses(ENTER);
   await asked.sees(/ANTHROPIC_API_KEY is set/);
   asked.presses(CTRL_C);
   await asked.sees(/Nothing was written/);
