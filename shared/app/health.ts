@@ -41,8 +41,8 @@ const STOP_GRACE_MS = 2_000;
 /**
  * Serves `GET /healthz` (200 while the process lives), `GET /readyz` and the given routes. `/readyz` answers 200 when
  * every part is ready, else 503; its JSON lists each part, and says `degraded` in place of `ready` when one has
- * trouble, and `starting` in place of `not ready` while that is all. Rejects when the port is taken, with a sentence that names `HTTP_PORT`. `stop` accepts no new connection,
- * and lets requests in progress be answered.
+ * trouble, and `starting` in place of `not ready` while that is all. Rejects when the port is taken, with a sentence that
+ * names `HTTP_PORT`. `stop` accepts no new connection, and lets requests in progress be answered.
  */
 export async function serveHealth(options: HealthOptions): Promise<Service & { port: number }> {
   const routeOf = router([healthRoute(), readinessRoute(options.parts), ...(options.routes ?? [])]);

@@ -154,7 +154,9 @@ test('a start is starting and not red; a stop takes its worker away at once', as
   await until('a start', async () => (await world.peek.exists('{sw:0}:starting')) || undefined);
   const early = await runCli(['status'], world.env);
   expect(early).toMatchObject({ code: 0, stdout: expect.stringMatching(/^STARTING/) });
-  expect(await readyz(portOf(gateway))).toMatchObject({ code: 503, status: 'starting' });
+  // The worker connects first.
+  await until('a start', async () => (await readyz(portOf(gateway))).status === 'starting' || undefined);
+  expect(await readyz(portOf(gateway))).toMatchObject({ code: 503 });
   world.telegram.heal();
   await world.peek.del('{sw:0}:starting');
   await until('a worker', async () => (await world.peek.zcard(world.keys.workers)) || undefined);

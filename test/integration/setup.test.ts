@@ -5,6 +5,7 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { parseEnvFile } from '../../shared/base/env-file.ts';
 import { runFile } from '../fixture/command.ts';
 import { temporaryFolder } from '../fixture/redis.ts';
+import { finishes, givesModel, givesWatchers, keeps } from '../fixture/setup-talk.ts';
 import { CTRL_C, DOWN, ENTER, runInTerminal, type TerminalProgram } from '../fixture/terminal.ts';
 import { type ClaudeStandIn, startClaude } from '../stand-in/claude/server.ts';
 import { startTelegram, type TelegramOptions, type TelegramStandIn } from '../stand-in/telegram/server.ts';
@@ -64,35 +65,6 @@ async function provesOwner(ran: TerminalProgram): Promise<void> {
   await ran.sees(/Your id is 1001/);
 }
 
-/** Gives no address, or those. */
-async function givesWatchers(ran: TerminalProgram, deadMan = '', webhook = ''): Promise<void> {
-  await ran.sees(/Who hears of it when all is dead[\s\S]*DEADMAN_URL \(Enter for none\)/);
-  ran.presses(`${deadMan}${ENTER}`);
-  await ran.sees(/ALERT_WEBHOOK_URL \(Enter for none\)/);
-  ran.presses(`${webhook}${ENTER}`);
-}
-
-async function givesModel(ran: TerminalProgram, key = KEY): Promise<void> {
-  await ran.sees(/The API key of the model/);
-  ran.types(key);
-  await ran.sees(/The address of the model/);
-  ran.presses(ENTER);
-  await ran.sees(/The model\n/);
-  ran.presses(ENTER);
-}
-
-async function finishes(ran: TerminalProgram): Promise<void> {
-  await ran.sees(/The time zone/);
-  ran.presses(ENTER);
-  await ran.sees(/Write these settings\?/);
-  ran.presses(ENTER);
-  await ran.sees(/Written, readable by you alone/);
-  await ran.sees(/A systemd unit/);
-  ran.presses(ENTER);
-  await ran.sees(/npm start starts the gateway/);
-  expect(await ran.ended).toBe(0);
-}
-
 test('a new bot is set up from nothing: the file is complete, private, and a gateway can be checked with it', async () => {
   const ran = start();
   await givesToken(ran);
@@ -102,7 +74,7 @@ test('a new bot is set up from nothing: the file is complete, private, and a gat
   ran.presses(ENTER);
   await ran.sees(/A test message is in that chat/);
   await givesWatchers(ran);
-  await givesModel(ran);
+  await givesModel(ran, KEY);
   await ran.sees(/The model answers: claude-opus-5-5/);
   await finishes(ran);
   expect(telegram.shown(OWNER).map(({ text }) => text)).toEqual([expect.stringContaining('Alerts for its operator')]);
@@ -222,15 +194,6 @@ test('a key that the model refuses is named without being shown, and can be repl
   });
   expect(ran.shown()).not.toContain('sk-ant-the-wrong-key');
 });
-
-/** Accepts what the file says: the token, the ids, the alert chat. */
-async function keeps(ran: TerminalProgram, steps: number): Promise<void> {
-  for (const name of ['BOT_TOKEN', 'ALLOWED_IDS', 'ALERT_CHAT_ID'].slice(0, steps)) {
-    await ran.sees(new RegExp(`TELEGRAM_${name} is set`));
-    await ran.sees(/Keep it|Yes/);
-    ran.presses(ENTER);
-  }
-}
 
 const OLD = `# my own words
 TELEGRAM_BOT_TOKEN="${TOKEN}" # from BotFather

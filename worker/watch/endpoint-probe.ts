@@ -53,6 +53,8 @@ export function startEndpointProbe(ports: EndpointProbePorts): Service {
       const open = [...book().values()].filter(({ isOpen }) => isOpen);
       const isRefused = open.some(({ cause }) => cause === 'fixed-parts');
       const isOpen = isRefused || open.some(({ cause }) => cause === 'provider');
+      // The next incident is not to wait for the pace that this one had come to.
+      if (!isOpen && sinceMs !== undefined) await redis.del(keys.endpointProbe);
       sinceMs = isOpen ? (sinceMs ?? performance.now()) : undefined;
       const lastsMs = performance.now() - (sinceMs ?? Number.POSITIVE_INFINITY);
       // What opened it has just been asked.
