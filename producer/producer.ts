@@ -35,6 +35,8 @@ export interface ProducerLimits {
  * trouble.
  */
 const ANSWER_AGE_MS_MAX = 120_000;
+/** Until then a start has had no time for a first answer. */
+const STARTING_MS = 30_000;
 
 /**
  * The producer of a process: receives from Telegram and puts accepted messages on the stream. It polls, unless another
@@ -105,45 +107,57 @@ interface Receiving {
 function startReceiving(ports: ProducerPorts, receiving: ReceivingPorts): Receiving {
   const { accept, lease, heartbeatOf } = receiving;
   const { config, telegram, telemetry, log, reach } = ports;
+  const startedMs = performance.now();
   const { TELEGRAM_WEBHOOK_URL: url, TELEGRAM_WEBHOOK_SECRET: secret } = config;
   if (url === undefined || secret === undefined) {
     const poller = startPoller({ accept, lease, heartbeat: heartbeatOf('poller'), telegram, log, reach });
-    return { service: poller, readiness: { name: 'poller', check: async () => pollingOf(poller, lease) }, routes: [] };
+    return {
+      service: poller,
+      readiness: { name: 'poller', check: async () => pollingOf(poller, lease, startedMs) },
+      routes: [],
+    };
   }
   const keeper = startWebhookKeeper({ ...receiving, telegram, log, heartbeat: heartbeatOf('webhook'), url, secret });
   return {
     service: keeper,
-    readiness: { name: 'webhook', check: async () => deliveryOf(keeper, lease) },
+    readiness: { name: 'webhook', check: async () => deliveryOf(keeper, lease, startedMs) },
     routes: [createWebhook({ accept, path: new URL(url).pathname, secret, telemetry, log })],
   };
 }
 
+type Reading = Awaited<ReturnType<ReadinessPart['check']>>;
+
 /** A producer is ready when it polls, or when it would take over from another that does. */
-function pollingOf(poller: Poller, lease: Lease): { ready: boolean; detail: string } {
+function pollingOf(poller: Poller, lease: Lease, startedMs: number): Reading {
   const standing = lease.standing();
   if (standing.who === 'another' && standing.isGone)
     return { ready: false, detail: `${standing.name} polled and is gone; this one takes over` };
   if (standing.who === 'another')
     return { ready: true, detail: `another process polls (${standing.name}); this one takes over when it ends` };
-  if (standing.who === 'nobody known') return { ready: false, detail: 'Redis did not say who polls' };
-  return answeredOf(poller.lastAnswerMs());
+  if (standing.who === 'nobody known') return notYet('Redis did not say who polls', startedMs);
+  return answeredOf(poller.lastAnswerMs(), startedMs);
 }
 
 /**
  * A producer is ready when it takes deliveries. Missing deliveries are reported but do not make it unready: a load
  * balancer that routes only to ready instances would then keep deliveries away for good.
  */
-function deliveryOf(keeper: WebhookKeeper, lease: Lease): { ready: boolean; detail: string } {
+function deliveryOf(keeper: WebhookKeeper, lease: Lease, startedMs: number): Reading {
   const { who } = lease.standing();
   if (who === 'another') return { ready: true, detail: 'takes deliveries; another process looks after the webhook' };
-  if (who === 'nobody known') return { ready: false, detail: 'Redis did not say who looks after the webhook' };
-  const answered = answeredOf(keeper.lastAnswerMs());
+  if (who === 'nobody known') return notYet('Redis did not say who looks after the webhook', startedMs);
+  const answered = answeredOf(keeper.lastAnswerMs(), startedMs);
   const trouble = keeper.trouble();
   return trouble === undefined ? answered : { ...answered, detail: `trouble with the webhook: ${trouble}` };
 }
 
-function answeredOf(lastAnswerMs: number): { ready: boolean; detail: string } {
-  if (lastAnswerMs === 0) return { ready: false, detail: 'no answer yet' };
+function answeredOf(lastAnswerMs: number, startedMs: number): Reading {
+  if (lastAnswerMs === 0) return notYet('no answer yet', startedMs);
   const ageMs = Date.now() - lastAnswerMs;
   return { ready: ageMs < ANSWER_AGE_MS_MAX, detail: `${ageMs} ms ago` };
+}
+
+function notYet(detail: string, startedMs: number): Reading {
+  const isStarting = performance.now() - startedMs < STARTING_MS;
+  return { ready: false, ...(isStarting && { isStarting }), detail };
 }

@@ -7,11 +7,13 @@ import { saveAnswers } from './save.ts';
 import type { RunStep, SetupPorts } from './step.ts';
 import { askTimeZone } from './time-zone.ts';
 import { offerUnit } from './unit.ts';
+import { askWatchers } from './watchers.ts';
 
 const RUN: Readonly<Record<Step, RunStep>> = {
   bot: askBot,
   owner: askOwner,
   alerts: askAlertChat,
+  watchers: askWatchers,
   model: askModel,
   zone: askTimeZone,
   save: saveAnswers,

@@ -4,7 +4,7 @@ import type { BotProfile } from '../shared/telegram/client.ts';
 export type Settings = Readonly<Record<string, string | undefined>>;
 
 /** The steps of a setup, in their order. */
-export const STEPS = ['bot', 'owner', 'alerts', 'model', 'zone', 'save', 'unit'] as const;
+export const STEPS = ['bot', 'owner', 'alerts', 'watchers', 'model', 'zone', 'save', 'unit'] as const;
 export type Step = (typeof STEPS)[number];
 
 /** How far a setup has come. */

@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises';
 import type { Root } from '../shared/app/process.ts';
 import type { Config } from '../shared/base/config.ts';
 import type { Service } from '../shared/base/lifecycle.ts';
@@ -8,31 +7,26 @@ import { type Alert, alertCommand } from '../shared/flow/alert.ts';
 import { connectRedis } from '../shared/redis/connection.ts';
 import { keysOf } from '../shared/redis/keys.ts';
 import { TOOL_SERVER_DOWN_MS, TOOL_SERVERS_EVERY_MS, watchToolServers } from './alerts/tool-servers.ts';
-import { HEADER_NOTE } from './ask/header.ts';
 import { type Breaker, withBreaker } from './model/breaker.ts';
 import { createClaude } from './model/claude/adapter.ts';
 import { modelsInUse } from './model/lifecycle.ts';
 import type { StatedWindow } from './model/limits.ts';
 import { withMeasures } from './model/measured.ts';
-import { loadPrices } from './model/price-file.ts';
+import { readSettingFiles } from './setting-files.ts';
 import { withExclusions } from './tools/exclusion.ts';
-import { readMcpConfig } from './tools/mcp/config.ts';
+import type { McpServer } from './tools/mcp/config.ts';
 import { findSandbox, secretPlaces } from './tools/mcp/find-sandbox.ts';
 import { NO_TOOLS, type Toolbox } from './tools/toolbox.ts';
 import { LIVES_EVERY_MS, watchModelLives } from './watch/model-lives.ts';
 import { withProviderNotes } from './watch/provider.ts';
 import { startWorker, type WorkerPorts } from './worker.ts';
 
-const SYSTEM_PROMPT =
-  "You are a helpful assistant in a Telegram chat. Answer in the user's language, briefly and to the point. Markdown is shown as formatted text: use it where it helps, tables and code blocks included.";
-
 /** Builds the worker's adapters from the config and starts it. Rejects when a file that it names cannot be read. */
 export async function setUpWorker(root: Root, limits?: WorkerPorts['limits']) {
   const { config } = root;
-  const prompt = (await readText('SYSTEM_PROMPT_FILE', config.SYSTEM_PROMPT_FILE)) ?? SYSTEM_PROMPT;
-  const preserve = (await readText('COMPACTION_PRESERVE_FILE', config.COMPACTION_PRESERVE_FILE)) ?? '';
-  const prices = await loadPrices(config.MODEL_PRICES_FILE);
-  const tools = withExclusions(await startTools(root, limits?.toolServerDownMs ?? TOOL_SERVER_DOWN_MS));
+  const { problems, servers, ...files } = await readSettingFiles(config);
+  if (problems.length > 0) throw new Error(problems.join('\n'));
+  const tools = withExclusions(await startTools(root, servers, limits?.toolServerDownMs ?? TOOL_SERVER_DOWN_MS));
   // Connected only when every file could be read: nobody would close the connection of a start that failed.
   const notes = connectRedis(root.redisAddress, 'impatient');
   const claude = createClaude({
@@ -44,14 +38,14 @@ export async function setUpWorker(root: Root, limits?: WorkerPorts['limits']) {
     ...(limits?.summaryIdleMs !== undefined && { summaryIdleMs: limits.summaryIdleMs }),
     reach: root.reach,
   });
-  const measured = withMeasures(claude, root.telemetry, prices);
+  const measured = withMeasures(claude, root.telemetry, files.prices);
   const model = withBreaker(withProviderNotes(measured, notes, keysOf(0), root.log));
   const hidden = root.telemetry.observe([METRIC.breaker], async () => breakerGauges(model));
   const worker = await startWorker({
     ...root,
     instruments: root,
     model,
-    files: { systemPrompt: `${prompt}\n\n${HEADER_NOTE}`, preserve, prices },
+    files,
     tools,
     ...(limits && { limits }),
   });
@@ -98,17 +92,18 @@ function statedWindow({ MODEL, CONTEXT_WINDOW_TOKENS }: Config): StatedWindow | 
   return CONTEXT_WINDOW_TOKENS === undefined ? undefined : { model: MODEL, tokens: CONTEXT_WINDOW_TOKENS };
 }
 
-/** The tools of the servers that MCP_CONFIG lists. Rejects with every problem of that file at once. */
-async function startTools({ config, redisAddress, log }: Root, toolServerDownMs: number): Promise<Toolbox & Service> {
-  const json = await readText('MCP_CONFIG', config.MCP_CONFIG);
-  const reading = readMcpConfig(json ?? '{"mcpServers":{}}');
-  if (!reading.ok) throw new Error(`MCP_CONFIG is malformed:\n${reading.problems.join('\n')}`);
-  if (reading.servers.length === 0) return NO_TOOLS;
+/** The tools of the servers that MCP_CONFIG lists. */
+async function startTools(
+  { config, redisAddress, log }: Root,
+  servers: readonly McpServer[],
+  toolServerDownMs: number,
+): Promise<Toolbox & Service> {
+  if (servers.length === 0) return NO_TOOLS;
   const { startMcp } = await import('./tools/mcp/client.ts');
   const sandbox = await findSandbox(config.MCP_SANDBOX, secretPlaces(config));
   const redis = connectRedis(redisAddress, 'patient');
   const queue = async (alert: Alert): Promise<void> => void (await redis.call(...alertCommand(keysOf(0), alert)));
-  const tools = await startMcp(reading.servers, { limits: { timeoutMs: config.TOOL_TIMEOUT_MS }, log, sandbox });
+  const tools = await startMcp(servers, { limits: { timeoutMs: config.TOOL_TIMEOUT_MS }, log, sandbox });
   const open = tools.state().flatMap(({ server, unconfined: why }) => (why === undefined ? [] : [{ server, why }]));
   if (open.length > 0)
     log.warn({ servers: open }, 'tool servers are not sandboxed: they can read what this process can');
@@ -127,14 +122,4 @@ async function startTools({ config, redisAddress, log }: Root, toolServerDownMs:
       redis.disconnect();
     },
   };
-}
-
-/**
- * The text of a file that a setting names. Rejects when it is empty or cannot be read: a typo must not go unnoticed.
- */
-async function readText(setting: string, file: string | undefined): Promise<string | undefined> {
-  if (file === undefined) return undefined;
-  const text = (await readFile(file, 'utf8').catch(() => '')).trim();
-  if (text === '') throw new Error(`${setting} names a file that is empty or cannot be read.`);
-  return text;
 }

@@ -13,8 +13,9 @@ import { openWorker, QUEUE_LIMITS, type TurnQueue } from './lane/queue.ts';
 import { createUsageBook } from './lane/usage-book.ts';
 import { createMediaStore, type MediaStore } from './media/store.ts';
 import { createTranscriber, type Transcriber } from './media/transcriber.ts';
+import { chatRoom } from './model/room.ts';
 import type { Endpoint } from './recovery/endpoint.ts';
-import { fixedPartsOf } from './recovery/fixed-parts.ts';
+import { askFixedParts, fixedPartsOf } from './recovery/fixed-parts.ts';
 import { createReminderBook } from './reminders/book.ts';
 import { createReminders } from './reminders/tool.ts';
 import { createDrafts, DRAFTS_EVERY_MS, DRAFTS_REFRESH_MS } from './reply/drafts.ts';
@@ -29,6 +30,7 @@ import { createRecall } from './tools/recall/recall.ts';
 import { createSendFile } from './tools/send-file.ts';
 import { createProcessor } from './turn/processor.ts';
 import type { TurnPorts } from './turn/turn.ts';
+import type { Probed } from './watch/endpoint-probe.ts';
 import type { ProcessPorts, WorkerPorts } from './worker.ts';
 
 /** What the jobs of one shard work with. */
@@ -53,7 +55,7 @@ export function startJobs(
   ports: WorkerPorts,
   shared: ProcessPorts,
   shard: ShardPorts,
-): Service & { isRunning(): boolean } {
+): Service & Pick<Probed, 'takesFixedParts'> & { isRunning(): boolean } {
   const { telemetry, log } = ports.instruments;
   const ending = new AbortController();
   const share = shared.slots.share();
@@ -76,6 +78,12 @@ export function startJobs(
   return {
     name: 'jobs',
     isRunning: () => worker.isRunning(),
+    async takesFixedParts(signal) {
+      const { windowTokens } = await ports.model.limits(ask.settings.modelName);
+      const { outputTokens: maxTokens } = chatRoom(windowTokens, undefined, ask.settings);
+      const fixed = { ...fixedPartsOf(ask.settings, ask.tools.specs()), maxTokens };
+      return (await askFixedParts(ports.model, fixed, signal)).kind;
+    },
     async stop() {
       const timer = setTimeout(() => ending.abort(), limits.drainMs ?? DRAIN_MS);
       await worker.close();

@@ -13,12 +13,13 @@ import { type Channels, RETRY_MS, SECOND_AFTER_MS } from './alerts/deliver.ts';
 import { REDIS_TROUBLE_MS, watchRedis } from './alerts/redis-trouble.ts';
 import { modelsInUse } from './model/lifecycle.ts';
 import { DEAD_MAN_EVERY_MS } from './watch/dead-man.ts';
+import { PROBE_EVERY_MS, type Probed, startEndpointProbe } from './watch/endpoint-probe.ts';
 import { startStateGauges } from './watch/gauges.ts';
 import { readinessOf } from './watch/readiness.ts';
 import { POLL_AGE_MS, PROVIDER_DOWN_MS, TELEGRAM_DOWN_MS } from './watch/rules.ts';
 import { NEWS_EVERY_MS, startWatchdog, WATCH_EVERY_MS } from './watch/watchdog.ts';
 
-export interface OversightPorts {
+export interface OversightPorts extends Probed {
   config: Config;
   redisAddress: RedisAddress;
   telegram: Telegram;
@@ -39,9 +40,10 @@ export interface OversightLimits {
   telegramDownMs: number;
   redisTroubleMs: number;
   deadManEveryMs: number;
+  probeEveryMs: number;
 }
 
-/** Watches all shards and notifies the operator: one watchdog and one alerter per process. */
+/** Watches all shards and notifies the operator: one watchdog, one alerter and one probe of the endpoint per process. */
 export function startOversight(ports: OversightPorts): Service & { readiness: readonly ReadinessPart[] } {
   const channels = channelsOf(ports);
   const { redisAddress, log, limits } = ports;
@@ -55,11 +57,17 @@ export function startOversight(ports: OversightPorts): Service & { readiness: re
   });
   const watching = watchdogPorts(ports, channels);
   const watchdog = startWatchdog(watching);
+  const probe = startEndpointProbe({
+    ...{ model: ports.model, modelName: ports.config.MODEL, takesFixedParts: ports.takesFixedParts },
+    ...{ redis: watching.redis, keys: keysOf(0), book: watchdog.book, log },
+    lookEveryMs: watching.everyMs.news,
+    probeEveryMs: limits?.probeEveryMs ?? PROBE_EVERY_MS,
+  });
   const gauges = startStateGauges({ ...watching, telemetry: ports.telemetry });
   return {
     name: 'oversight',
-    readiness: readinessOf(watchdog),
-    stop: () => stopAll([alerter, watchdog, gauges], log),
+    readiness: readinessOf(watchdog, { staysReady: ports.config.TELEGRAM_WEBHOOK_URL !== undefined }),
+    stop: () => stopAll([alerter, watchdog, probe, gauges], log),
   };
 }
 

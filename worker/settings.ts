@@ -1,6 +1,6 @@
 import type { Config } from '../shared/base/config.ts';
 import type { Settings } from './lane/settings.ts';
-import type { Prices } from './model/prices.ts';
+import type { SettingFiles } from './setting-files.ts';
 import { serverTools } from './tools/server-tools.ts';
 
 const WAITING_NOTICE_MS = 60_000;
@@ -9,15 +9,6 @@ const DOUBT_WAIT_MS = 2_000;
 /** A summary that takes longer is not waited for: there is a way on without one. */
 const SUMMARY_TIME_MS = 60_000;
 
-/** What the files hold that the configuration names. */
-export interface SettingFiles {
-  systemPrompt: string;
-  /** What a summary must keep besides the usual, in the operator's own words; may be empty. */
-  preserve: string;
-  /** The operator's own prices. */
-  prices: Prices;
-}
-
 /** The settings of turns, from the configuration and the files that it names. */
 export function settingsOf({
   config,
@@ -25,7 +16,7 @@ export function settingsOf({
   limits,
 }: {
   config: Config;
-  files: SettingFiles;
+  files: Pick<SettingFiles, 'systemPrompt' | 'preserve' | 'prices'>;
   limits?: Partial<Pick<Settings, 'waitingNoticeMs' | 'summaryPatienceMs' | 'summaryTimeMs' | 'doubtWaitMs'>>;
 }): Settings {
   return {

@@ -16,6 +16,7 @@ import { createReminderBook } from './reminders/book.ts';
 import { REMINDERS_EVERY_MS, startReminding } from './reminders/reminding.ts';
 import { ARCHIVE_EVERY_MS, startArchivist } from './session/archivist.ts';
 import { openBlobs } from './shard-blobs.ts';
+import type { Probed } from './watch/endpoint-probe.ts';
 import type { ProcessPorts, WorkerPorts } from './worker.ts';
 
 /** Starts the services of a shard: its dispatcher, job worker, reconciler, archivist and blob keeper. */
@@ -23,7 +24,7 @@ export async function startShard(
   ports: WorkerPorts,
   shared: ProcessPorts,
   shard: number,
-): Promise<{ services: Service[]; readiness: ReadinessPart }> {
+): Promise<{ services: Service[]; readiness: ReadinessPart } & Pick<Probed, 'takesFixedParts'>> {
   const { config, instruments } = ports;
   const { telemetry, log, reach } = instruments;
   const keys = keysOf(shard);
@@ -39,6 +40,7 @@ export async function startShard(
   const service = { lane, queue, discard, log, reach };
   const jobs = startJobs(ports, shared, { redis, queueRedis, keys, blobs, lane, queue, handover, discard });
   return {
+    takesFixedParts: jobs.takesFixedParts,
     services: [
       connections([redis, queueRedis]),
       { name: 'queue', stop: () => queue.close() },

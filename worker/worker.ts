@@ -20,7 +20,7 @@ import { type OversightLimits, startOversight } from './oversight.ts';
 import { createFixedPartsCheck, type FixedPartsCheck } from './recovery/fixed-parts.ts';
 import { createStormGuard, STORM_LIMITS, type StormGuard, type StormLimits } from './recovery/storm.ts';
 import { WindowCache } from './session/window-cache.ts';
-import type { SettingFiles } from './settings.ts';
+import type { SettingFiles } from './setting-files.ts';
 import { connections, startShard } from './shard.ts';
 import { startWorkerCount } from './share.ts';
 import type { Exclusions } from './tools/exclusion.ts';
@@ -32,7 +32,7 @@ export interface WorkerPorts {
   model: Model;
   telegram: Telegram;
   instruments: Instruments;
-  files: SettingFiles;
+  files: Pick<SettingFiles, 'systemPrompt' | 'preserve' | 'prices'>;
   /** The tools of other servers; they stop with the worker. */
   tools: Toolbox & Service & Exclusions;
   /** Shorter than the defaults in tests of crashes. */
@@ -101,7 +101,8 @@ export async function startWorker(given: WorkerPorts): Promise<Service & { readi
   const shards = await Promise.all(
     Array.from({ length: given.config.SHARDS }, (_, shard) => startShard(ports, shared, shard)),
   );
-  const oversight = startOversight({ ...ports, telemetry: given.instruments.telemetry, log });
+  const takesFixedParts = async (signal: AbortSignal) => (await shards[0]?.takesFixedParts(signal)) ?? 'unclear';
+  const oversight = startOversight({ ...ports, takesFixedParts, telemetry: given.instruments.telemetry, log });
   return {
     name: 'worker',
     readiness: [...shards.map((shard) => shard.readiness), ...oversight.readiness],

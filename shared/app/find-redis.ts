@@ -1,6 +1,9 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { RedisAddress } from '../base/redis-address.ts';
 import { type FoundRedisServer, findRedisServer } from '../private-redis/install.ts';
+import { findRunning } from '../private-redis/running-server.ts';
 import { type PrivateRedis, startPrivateRedis } from '../private-redis/server.ts';
 
 export type RedisSourceOptions<Given extends RedisAddress = string> = {
@@ -29,6 +32,8 @@ export type RedisSource<Given extends RedisAddress = string> = {
 
 export type NoRedisSource = { readonly ok: false; readonly problem: string };
 
+/** Where servers of each version keep the append-only file. */
+const DATA = ['appendonlydir', 'appendonly.aof'];
 const firstRetryMs = 100;
 const longestRetryMs = 5_000;
 
@@ -101,7 +106,25 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Where the program of a private Redis is, without starting it; or why there is none. */
-export function findPrivateServer(root: string, path: string): ReturnType<typeof findRedisServer> {
-  return findRedisServer({ root, path });
+/** What there is of a private server: its program, the port where one runs, and whether an earlier one left data. */
+export type PrivateServer =
+  | NoRedisSource
+  | { readonly ok: true; readonly command: string; readonly port?: number; readonly hasData: boolean };
+
+/** Looks for a private server and its data, and starts none. Returns a problem in words where none could be started. */
+export async function lookForPrivateServer({
+  root,
+  path,
+  dir,
+}: Pick<RedisSourceOptions, 'root' | 'path' | 'dir'>): Promise<PrivateServer> {
+  try {
+    const found = await findRedisServer({ root, path });
+    if (!found.ok) return found;
+    const running = await findRunning(dir);
+    running?.probe.close();
+    const hasData = DATA.some((name) => existsSync(join(dir, name)));
+    return { ok: true, command: found.command, hasData, ...(running && { port: running.port }) };
+  } catch (error) {
+    return { ok: false, problem: messageOf(error) };
+  }
 }

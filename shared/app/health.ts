@@ -6,10 +6,11 @@ import { pause, type Service } from '../base/lifecycle.ts';
 export interface ReadinessPart {
   readonly name: string;
   /**
-   * `isDegraded`: there is trouble that this process cannot end, and that prevents none of its own work.
+   * `isDegraded`: there is trouble that this process cannot end, and that prevents none of its own work. `isStarting`:
+   * it is not ready because it was started just now.
    * Contract: must not throw; answers within a second.
    */
-  check(): Promise<{ ready: boolean; isDegraded?: true; detail?: string }>;
+  check(): Promise<{ ready: boolean; isDegraded?: true; isStarting?: true; detail?: string }>;
 }
 
 /** A path that is served beside health, such as the webhook's. */
@@ -40,8 +41,8 @@ const STOP_GRACE_MS = 2_000;
 /**
  * Serves `GET /healthz` (200 while the process lives), `GET /readyz` and the given routes. `/readyz` answers 200 when
  * every part is ready, else 503; its JSON lists each part, and says `degraded` in place of `ready` when one has
- * trouble. Rejects when the port is taken, with a sentence that names `HTTP_PORT`. `stop` accepts no new connection,
- * and lets requests in progress be answered.
+ * trouble, and `starting` in place of `not ready` while that is all. Rejects when the port is taken, with a sentence that
+ * names `HTTP_PORT`. `stop` accepts no new connection, and lets requests in progress be answered.
  */
 export async function serveHealth(options: HealthOptions): Promise<Service & { port: number }> {
   const routeOf = router([healthRoute(), readinessRoute(options.parts), ...(options.routes ?? [])]);
@@ -86,7 +87,9 @@ function readinessRoute(parts: readonly ReadinessPart[]): Route {
     const checked = await Promise.all(parts.map(async (part) => [part.name, await part.check()] as const));
     const ready = checked.every(([, part]) => part.ready);
     const isDegraded = checked.some(([, part]) => part.isDegraded);
-    const status = !ready ? 'not ready' : isDegraded ? 'degraded' : 'ready';
+    const isStarting = checked.every(([, part]) => part.ready || part.isStarting);
+    const unready = isStarting ? 'starting' : 'not ready';
+    const status = !ready ? unready : isDegraded ? 'degraded' : 'ready';
     return { ready, body: { status, parts: Object.fromEntries(checked) } };
   });
 }

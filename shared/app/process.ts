@@ -1,12 +1,13 @@
 import { join } from 'node:path';
 import { createChatNames } from '../base/chat-name.ts';
-import { type Config, programPath, type Role, readProcessConfig } from '../base/config.ts';
+import { type Config, type ConfigReading, programPath, type Role, readProcessConfig } from '../base/config.ts';
 import { createFailpoints, type ReachFailpoint } from '../base/failpoint.ts';
 import { type Service, stopAll } from '../base/lifecycle.ts';
 import { createLogger, describeError, type Logger } from '../base/log.ts';
 import { PROJECT_ROOT, refuse } from '../base/project.ts';
 import { type RedisAddress, redisAddressOf } from '../base/redis-address.ts';
 import { startTelemetry, type Telemetry } from '../base/telemetry.ts';
+import { noteStart } from '../flow/start-mark.ts';
 import { connectRedis } from '../redis/connection.ts';
 import { noteShards } from '../redis/shards.ts';
 import { createTelegram, type Telegram } from '../telegram/client.ts';
@@ -37,7 +38,8 @@ const SAME_CTRL_C_MS = 500;
 const EXIT_INTERRUPTED = 130;
 
 /**
- * Runs a role as a process. It reads the config (all problems at once, exit 2, nothing connected), finds a Redis, and
+ * Runs a role as a process. It reads the config (all problems at once, those that the role itself finds included; exit 2,
+ * nothing connected), finds a Redis, and
  * refuses one whose data was begun with another number of shards (exit 2). It starts what `assemble` builds, and serves
  * health and the routes of what was built. On SIGTERM or SIGINT, or on an uncaught error (exit 1), it stops everything
  * in reverse order.
@@ -46,9 +48,11 @@ export async function runRoot(
   role: Role,
   serviceName: string,
   assemble: (root: Root) => Promise<(Service & { readiness: ReadinessPart[]; routes?: Route[] })[]>,
+  furtherProblems: (reading: ConfigReading) => Promise<readonly string[]> = async () => [],
 ): Promise<void> {
   const reading = readProcessConfig(role);
-  if (!reading.ok) return refuse(reading.problems);
+  const further = await furtherProblems(reading);
+  if (!reading.ok || further.length > 0) return refuse([...(reading.ok ? [] : reading.problems), ...further]);
   const { config } = reading;
   const log = createLogger(config.LOG_LEVEL);
   const services: Service[] = [];
@@ -79,7 +83,7 @@ export async function runRoot(
   );
   endOnSignals(stop);
   try {
-    const problem = await otherShards(redis.url, config.SHARDS);
+    const problem = await otherShards(redis.url, config.SHARDS, role);
     if (problem !== undefined) {
       refuse([problem]);
       return await stop(2);
@@ -133,11 +137,13 @@ function placeOf(error: Error): { name: string; reply?: string; stack: string } 
   return { name, ...(name === 'ReplyError' && { reply: message }), stack: frames.join('\n') };
 }
 
-/** Compares the number of shards with that of the data, before any data is touched. Waits for Redis. */
-async function otherShards(address: RedisAddress, shards: number): Promise<string | undefined> {
+/** Compares the number of shards with that of the data, before any data is touched, and notes a start. Waits for Redis. */
+async function otherShards(address: RedisAddress, shards: number, role: Role): Promise<string | undefined> {
   const redis = connectRedis(address, 'patient');
   try {
-    return await noteShards(redis, shards);
+    const problem = await noteShards(redis, shards);
+    if (problem === undefined && role !== 'producer') await noteStart(redis);
+    return problem;
   } finally {
     redis.disconnect();
   }

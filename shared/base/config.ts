@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import { z } from 'zod';
 import { blobPlace } from './blob-place.ts';
 import { type EnvFile, readEnvFile } from './env-file.ts';
+import { nearName } from './near-name.ts';
 import { PROJECT_ROOT } from './project.ts';
 import { clusterNodes, sentinelMaster, sentinelNodes } from './redis-address.ts';
 import { missingSettings } from './required-settings.ts';
@@ -29,6 +30,8 @@ export type Role = 'gateway' | 'producer' | 'worker' | 'tool';
 
 /** Names that the interface reserves for features that this version does not have yet. */
 const NOT_YET = ['PINNED_MAX_CHARS'];
+/** What a settings file may hold besides: for the telemetry, the bucket, Node itself, a proxy and the compose file. */
+const READ_BY_OTHERS = /^(?:OTEL_|AWS_|NODE_|npm_|COMPOSE_|GRAFANA_ADMIN_PASSWORD$|(?:https?|no)_proxy$)/i;
 const PLACES = ['REDIS_URL', 'REDIS_SENTINELS', 'REDIS_CLUSTER_NODES'] as const;
 
 /** Each shard has its own connections and services, and each parallel chat holds a request in memory. */
@@ -181,13 +184,25 @@ export function readProcessConfig(role: Role): ConfigReading {
   const missing = Object.entries(values).filter(([name]) => process.env[name] === undefined);
   Object.assign(process.env, Object.fromEntries(missing));
   const reading = readConfig(process.env, role);
-  if (problems.length === 0) return reading.ok ? { ...reading, warnings: [...noted, ...reading.warnings] } : reading;
+  const said = [...noted, ...unreadNames(Object.keys(values))];
+  if (problems.length === 0) return reading.ok ? { ...reading, warnings: [...said, ...reading.warnings] } : reading;
   // Without its file the rest would only be a list of all that it may have held.
   const others = reading.ok || Object.keys(values).length === 0 ? [] : reading.problems;
   return { ok: false, problems: [...problems, ...others] };
 }
 
-/** This process's own environment as it was given, without what the settings file adds. */
+/** What is wrong with the names of a settings file: a misspelt one is read by nothing. Pure. */
+export function unreadNames(names: readonly string[]): string[] {
+  const known = [...Object.keys(environment.shape), ...NOT_YET];
+  return names
+    .filter((name) => !known.includes(name) && !READ_BY_OTHERS.test(name))
+    .map((name) => {
+      const meant = nearName(name, known);
+      return `${name} is set, but nothing reads it${meant === undefined ? '' : `: did you mean ${meant}?`}`;
+    });
+}
+
+/** This process's own environment: as it was given, and after `readProcessConfig` with what the settings file adds. */
 export function processEnvironment(): Readonly<Record<string, string | undefined>> {
   return process.env;
 }

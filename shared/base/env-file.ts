@@ -10,7 +10,7 @@ export interface EnvFile {
 }
 
 const IGNORED = /^\s*(?:#|$)/;
-const NAMED = /^\s*(?:export\s+)?[A-Za-z_]\w*\s*=\s*(.*)$/;
+const NAMED = /^\s*(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(.*)$/;
 const EXPECTED = 'expected NAME=value, or a comment that begins with #';
 /**
  * A quoted value ends with its line, with nothing but a comment behind it. A shell would run what stands in backticks.
@@ -36,8 +36,12 @@ export function parseEnvFile(text: string, file: string): Pick<EnvFile, 'values'
 /** Reads a settings file; undefined when there is none. One that cannot be read is a problem; never throws. */
 export function readEnvFile(file: string): EnvFile | undefined {
   try {
-    const parsed = parseEnvFile(readFileSync(file, 'utf8'), file);
-    return { ...parsed, warnings: isExposed(file, parsed.values) ? [exposed(file)] : [] };
+    const text = readFileSync(file, 'utf8');
+    const parsed = parseEnvFile(text, file);
+    return {
+      ...parsed,
+      warnings: [...(isExposed(file, parsed.values) ? [exposed(file)] : []), ...repeats(text, file)],
+    };
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT') return undefined;
@@ -47,12 +51,23 @@ export function readEnvFile(file: string): EnvFile | undefined {
 
 function faultOf(line: string): string | undefined {
   if (IGNORED.test(line)) return undefined;
-  const value = NAMED.exec(line)?.[1];
+  const value = NAMED.exec(line)?.[2];
   if (value === undefined) return EXPECTED;
   if (/^["'`]/.test(value)) {
     return QUOTED.test(value) ? undefined : 'expected a value in \' or " that are closed at the end of its line';
   }
   return INNER_HASH.test(value) ? 'expected quotes around a value that holds a #' : undefined;
+}
+
+/** The names that stand in several lines: whoever changes the first of them wonders why nothing changes. */
+function repeats(text: string, file: string): string[] {
+  const places = new Map<string, number[]>();
+  for (const [at, line] of text.split(/\r?\n/).entries()) {
+    const name = IGNORED.test(line) ? undefined : NAMED.exec(line)?.[1];
+    if (name !== undefined) places.set(name, [...(places.get(name) ?? []), at + 1]);
+  }
+  const several = [...places].filter(([, lines]) => lines.length > 1);
+  return several.map(([name, lines]) => `${file}: ${name} is in lines ${lines.join(' and ')}; the last one counts`);
 }
 
 /** Whether other users of the machine can read secrets in it. Windows has no such bits. */

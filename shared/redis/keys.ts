@@ -46,6 +46,10 @@ export interface Keys {
   readonly checked: string;
   /** Sorted set of the worker processes, by the time of their last heartbeat. Used in shard 0 only. */
   readonly workers: string;
+  /** Since a start, until a worker has seen that all began; see `start-mark.ts`. Used in shard 0 only. */
+  readonly starting: string;
+  /** Held for the time between two probes of an endpoint in trouble. Used in shard 0 only. */
+  readonly endpointProbe: string;
   /** The number of shards. Used in shard 0 only. */
   readonly shards: string;
   /**
@@ -186,7 +190,7 @@ export function keysOf(shard: number): Keys {
     provider: `${tag}:provider`,
     models: `${tag}:models`,
     workers: `${tag}:workers`,
-    checked: `${tag}:checked`,
+    ...{ checked: `${tag}:checked`, starting: `${tag}:starting`, endpointProbe: `${tag}:endpoint-probe` },
     overflows: `${tag}:overflows`,
     storm: `${tag}:storm`,
     shards: `${tag}:shards`,

@@ -76,7 +76,7 @@ test('what waits too long in a paused chat is the incident paused, and not unans
   const book = () => world.peek.hgetall(world.keys.incidents);
   await until('incident', async () => ('incident:paused' in (await book()) ? true : undefined));
   expect(await book()).not.toHaveProperty('incident:unanswered');
-  expect(JSON.parse((await cli('status', '--json')).stdout).isGreen).toBe(true);
+  expect(JSON.parse((await cli('status', '--json')).stdout)).toMatchObject({ colour: 'yellow' });
   await cli('resume', String(CHAT));
   await nextOutcome(world, CHAT);
   await until('end', async () =>

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { parseEnvFile } from '../../shared/base/env-file.ts';
 import { runFile } from '../fixture/command.ts';
 import { temporaryFolder } from '../fixture/redis.ts';
+import { finishes, givesModel, givesWatchers, keeps } from '../fixture/setup-talk.ts';
 import { CTRL_C, DOWN, ENTER, runInTerminal, type TerminalProgram } from '../fixture/terminal.ts';
 import { type ClaudeStandIn, startClaude } from '../stand-in/claude/server.ts';
 import { startTelegram, type TelegramOptions, type TelegramStandIn } from '../stand-in/telegram/server.ts';
@@ -64,27 +65,6 @@ async function provesOwner(ran: TerminalProgram): Promise<void> {
   await ran.sees(/Your id is 1001/);
 }
 
-async function givesModel(ran: TerminalProgram, key = KEY): Promise<void> {
-  await ran.sees(/The API key of the model/);
-  ran.types(key);
-  await ran.sees(/The address of the model/);
-  ran.presses(ENTER);
-  await ran.sees(/The model\n/);
-  ran.presses(ENTER);
-}
-
-async function finishes(ran: TerminalProgram): Promise<void> {
-  await ran.sees(/The time zone/);
-  ran.presses(ENTER);
-  await ran.sees(/Write these settings\?/);
-  ran.presses(ENTER);
-  await ran.sees(/Written, readable by you alone/);
-  await ran.sees(/A systemd unit/);
-  ran.presses(ENTER);
-  await ran.sees(/npm start starts the gateway/);
-  expect(await ran.ended).toBe(0);
-}
-
 test('a new bot is set up from nothing: the file is complete, private, and a gateway can be checked with it', async () => {
   const ran = start();
   await givesToken(ran);
@@ -93,7 +73,8 @@ test('a new bot is set up from nothing: the file is complete, private, and a gat
   await ran.sees(/Where shall the operator's alerts go/);
   ran.presses(ENTER);
   await ran.sees(/A test message is in that chat/);
-  await givesModel(ran);
+  await givesWatchers(ran);
+  await givesModel(ran, KEY);
   await ran.sees(/The model answers: claude-opus-5-5/);
   await finishes(ran);
   expect(telegram.shown(OWNER).map(({ text }) => text)).toEqual([expect.stringContaining('Alerts for its operator')]);
@@ -197,6 +178,7 @@ test('a key that the model refuses is named without being shown, and can be repl
   await writeFile(file, `TELEGRAM_BOT_TOKEN=${TOKEN}\nTELEGRAM_ALLOWED_IDS=1001\nTELEGRAM_ALERT_CHAT_ID=none\n`);
   const ran = start();
   await keeps(ran, 3);
+  await givesWatchers(ran, 'https://example.org/ping/a-b', 'https://example.org/hook');
   await givesModel(ran, 'sk-ant-the-wrong-key');
   await ran.sees(/does not accept our key .*status 401\); check ANTHROPIC_API_KEY/);
   await ran.sees(/Give another key/);
@@ -205,18 +187,13 @@ test('a key that the model refuses is named without being shown, and can be repl
   ran.types(KEY);
   await ran.sees(/The model answers/);
   await finishes(ran);
-  expect((await readFileEnv()).ANTHROPIC_API_KEY).toBe(KEY);
+  expect(await readFileEnv()).toMatchObject({
+    ANTHROPIC_API_KEY: KEY,
+    DEADMAN_URL: 'https://example.org/ping/a-b',
+    ALERT_WEBHOOK_URL: 'https://example.org/hook',
+  });
   expect(ran.shown()).not.toContain('sk-ant-the-wrong-key');
 });
-
-/** Accepts what the file says: the token, the ids, the alert chat. */
-async function keeps(ran: TerminalProgram, steps: number): Promise<void> {
-  for (const name of ['BOT_TOKEN', 'ALLOWED_IDS', 'ALERT_CHAT_ID'].slice(0, steps)) {
-    await ran.sees(new RegExp(`TELEGRAM_${name} is set`));
-    await ran.sees(/Keep it|Yes/);
-    ran.presses(ENTER);
-  }
-}
 
 const OLD = `# my own words
 TELEGRAM_BOT_TOKEN="${TOKEN}" # from BotFather
@@ -232,6 +209,7 @@ test('an existing file keeps its other lines and comments; a value changes only 
   await chmod(file, 0o644);
   const ran = start();
   await keeps(ran, 3);
+  await givesWatchers(ran);
   await ran.sees(/ANTHROPIC_API_KEY is set\. Keep it\?/);
   ran.presses('n');
   await ran.sees(/The API key of the model/);
@@ -260,6 +238,12 @@ test('Ctrl-C leaves the old file as it was, at a question and while a message is
   await writeFile(file, OLD);
   const asked = start();
   await keeps(asked, 3);
+  await asked.sees(/DEADMAN_URL \(Enter/);
+  asked.types('not an address');
+  await asked.sees(/expected an http or https URL/);
+  asked.presses(`\x15${ENTER}`);
+  await asked.sees(/ALERT_WEBHOOK_URL \(Enter/);
+  asked.presses(ENTER);
   await asked.sees(/ANTHROPIC_API_KEY is set/);
   asked.presses(CTRL_C);
   await asked.sees(/Nothing was written/);

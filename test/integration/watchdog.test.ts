@@ -222,7 +222,7 @@ test('alerts on jobs that nobody runs and on a Redis that is nearly full', async
   started.push({ stop: async () => redis.disconnect() }, { stop: () => queue.close() });
   await queue.add([{ entry: '1-1' as never, chat: '1001' as never, traceparent: '' }]);
   const used = Number(/used_memory:(\d+)/.exec(await world.peek.info('memory'))?.[1]);
-  await world.peek.config('SET', 'maxmemory', Math.round(used * 1.15));
+  await world.peek.config('SET', 'maxmemory', Math.round(used * 1.2));
   watch();
   const told = await until('two notices', async () => {
     const all = await notices();

@@ -56,10 +56,21 @@ function readSettings(args: string[]): Settings | { help: string } | { wrong: st
 /** A thought takes a while, as a real one does. */
 const PONDERING = { forMs: 3_000, everyMs: 500 };
 
+const BEFORE_ALL_PLAYS_MS = Date.UTC(2026, 0);
+const MS_OF_AN_UPDATE = 100;
+
+/**
+ * An id behind all of earlier plays, since nobody types ten lines a second: a gateway that kept its data remembers the ids
+ * that it has accepted, and would take a message under one of them for a repeat.
+ */
+function firstUpdateId(): number {
+  return Math.floor((Date.now() - BEFORE_ALL_PLAYS_MS) / MS_OF_AN_UPDATE);
+}
+
 async function run({ telegram: telegramPort, claude: port, thinks }: Settings): Promise<void> {
   const thinking = thinks > 0 ? { thinks, bindThinking: true, pondering: PONDERING } : {};
   const claude = await startClaude({ port, deltaDelayMs: 30, ...thinking });
-  const telegram = await startTelegram({ port: telegramPort });
+  const telegram = await startTelegram({ port: telegramPort, firstUpdateId: firstUpdateId() });
   const terminal = new Terminal(claude, telegram, (text) => process.stdout.write(text));
   terminal.greet();
   const lines = createInterface({ input: process.stdin, ...(process.stdin.isTTY && { output: process.stdout }) });

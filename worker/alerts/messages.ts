@@ -90,6 +90,12 @@ export function fixedPartsAlert(attempt: Attempt, why: string, status: number | 
   };
 }
 
+/** The end of the above. */
+export function fixedPartsTakenAlert(): Alert {
+  const text = 'Resolved: the endpoint takes requests again. "cli dead replay" sends the messages that failed.';
+  return { cause: 'fixed-parts', isOver: true, text };
+}
+
 /** A recovery that ended without an answer. */
 export function gaveUpAlert(attempt: Attempt, reason: string, fault: 'size' | 'message' | 'output'): Alert {
   const tried = attempt.stage === 'none' || attempt.stage === 'compacted' ? '' : ', even in a fresh session';

@@ -1,8 +1,9 @@
 import type { Config } from '../../shared/base/config.ts';
-import { redisAddressOf } from '../../shared/base/redis-address.ts';
+import type { RedisAddress } from '../../shared/base/redis-address.ts';
 import { connectRedis, untilReady } from '../../shared/redis/connection.ts';
 import { openBlobStore } from '../blob/open.ts';
 import { notedStoreId } from '../blob/store-mark.ts';
+import type { ReachedRedis } from './check-redis.ts';
 import type { Finding } from './finding.ts';
 
 const REDIS_DEADLINE_MS = 5_000;
@@ -12,9 +13,9 @@ const OTHER_STORE =
 /**
  * Checks that the blob store takes something, and that it is the one that the data refers to. Binds and changes nothing.
  */
-export async function checkBlobs(config: Config): Promise<Finding[]> {
+export async function checkBlobs(config: Config, { address }: ReachedRedis): Promise<Finding[]> {
   const store = openBlobStore(config.BLOB_URL);
-  const noted = await notedStore(config).catch(() => undefined);
+  const noted = await notedStore(address).catch(() => undefined);
   if (store === undefined) {
     const detail = 'kept in Redis';
     if (noted === undefined) return [{ part: 'blobs', ok: true, detail }];
@@ -35,8 +36,7 @@ export async function checkBlobs(config: Config): Promise<Finding[]> {
 }
 
 /** A Redis that does not answer is reported by its own check. */
-async function notedStore(config: Config): Promise<string | undefined> {
-  const address = redisAddressOf(config);
+async function notedStore(address: RedisAddress | undefined): Promise<string | undefined> {
   if (address === undefined) return undefined;
   const redis = connectRedis(address, 'patient');
   try {

@@ -1,4 +1,6 @@
 import type { Config } from '../../shared/base/config.ts';
+import { type Fixed, fixedTokens, roomProblem } from '../fixed-room.ts';
+import { windowTokensOf } from '../model/catalog.ts';
 import { createClaude } from '../model/claude/adapter.ts';
 import { openClient } from '../model/claude/client.ts';
 import { askLifecycle } from '../model/claude/stated-lifecycle.ts';
@@ -39,6 +41,14 @@ async function askWindow(config: Config): Promise<{ isKnown: boolean; tokens?: n
   } catch {
     return { isKnown: false };
   }
+}
+
+/** Checks that what every request holds leaves room for a first message, in the window that the endpoint states. */
+export async function checkRoom(config: Config, fixed: Fixed): Promise<Finding> {
+  const { tokens } = await askWindow(config);
+  const problem = roomProblem(config, fixed, tokens ?? windowTokensOf(config.MODEL));
+  const detail = `the system prompt and the tools take about ${fixedTokens(config, fixed)} tokens`;
+  return { part: 'room', ok: problem === undefined, detail: problem ?? detail };
 }
 
 /** Asks how long each model lives that a setting names. A retired one fails every call, so it fails the check. */

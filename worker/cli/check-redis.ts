@@ -1,7 +1,8 @@
-import { findPrivateServer } from '../../shared/app/find-redis.ts';
+import { join } from 'node:path';
+import { lookForPrivateServer, provideRedis } from '../../shared/app/find-redis.ts';
 import { type Config, programPath } from '../../shared/base/config.ts';
 import { PROJECT_ROOT } from '../../shared/base/project.ts';
-import { redisAddressOf } from '../../shared/base/redis-address.ts';
+import { type RedisAddress, redisAddressOf } from '../../shared/base/redis-address.ts';
 import { connectRedis, type RedisClient, serversOf, untilReady } from '../../shared/redis/connection.ts';
 import { keysOf } from '../../shared/redis/keys.ts';
 import { shardsProblem } from '../../shared/redis/shards.ts';
@@ -15,14 +16,37 @@ const WORKER_GONE_MS = 30_000;
 /** The time of the server that holds the key: the recorded times use the same clock. */
 const TIME = "return redis.call('TIME')";
 
-/** Checks Redis, and reports what a running gateway has recorded in it. */
-export async function checkRedis(config: Config): Promise<Finding[]> {
+/** The Redis of a check. */
+export interface ReachedRedis {
+  /** Absent where there is none yet. */
+  address?: RedisAddress;
+  ok: boolean;
+  /** What there is to say of the server, before it was asked anything. */
+  words: string;
+  /** Ends a server that was started for the check. */
+  stop(): Promise<void>;
+}
+
+/** Finds the Redis that a start would use. A private one that has data and does not run is started for the check. */
+export async function reachRedis(config: Config): Promise<ReachedRedis> {
+  const stop = async () => undefined;
   const address = redisAddressOf(config);
-  if (address === undefined) {
-    const found = await findPrivateServer(PROJECT_ROOT, programPath());
-    const detail = found.ok ? `a private server will be started (${found.command})` : found.problem;
-    return [{ part: 'redis', ok: found.ok, detail }];
-  }
+  if (address !== undefined) return { ok: true, address, words: '', stop };
+  const place = { root: PROJECT_ROOT, path: programPath(), dir: join(PROJECT_ROOT, 'data', 'redis') };
+  const found = await lookForPrivateServer(place);
+  if (!found.ok) return { ok: false, words: found.problem, stop };
+  const { port, command, hasData } = found;
+  if (port === undefined && !hasData) return { ok: true, words: `a private server will be started (${command})`, stop };
+  const words =
+    port === undefined ? 'a private server, started for this check' : `a private server runs on port ${port}`;
+  const provided = await provideRedis({ ...place, fsync: 'always', keep: true });
+  if (!provided.ok) return { ok: false, words: provided.problem, stop };
+  return { ok: true, address: provided.url, words: `${words}; `, stop: () => provided.stop() };
+}
+
+/** Checks Redis, and reports what a running gateway has recorded in it. */
+export async function checkRedis(config: Config, { address, ok, words }: ReachedRedis): Promise<Finding[]> {
+  if (address === undefined) return [{ part: 'redis', ok, detail: words }];
   const redis = connectRedis(address, 'patient');
   try {
     await untilReady(redis, REDIS_DEADLINE_MS);
@@ -30,7 +54,8 @@ export async function checkRedis(config: Config): Promise<Finding[]> {
       (await evictionProblem(redis)) ?? (await shardsProblem(redis, config.SHARDS)) ?? (await writeProblem(redis));
     if (problem !== undefined) return [{ part: 'redis', ok: false, detail: problem }];
     const [redisItself, ...others] = await noted(redis, config);
-    return [...(redisItself ? [redisItself] : []), await checkSettings(redis), ...others];
+    const told = redisItself ? [{ ...redisItself, detail: `${words}${redisItself.detail}` }] : [];
+    return [...told, await checkSettings(redis), ...others];
   } catch (error) {
     return [{ part: 'redis', ok: false, detail: (error as Error).message }];
   } finally {

@@ -1,25 +1,29 @@
-import { readFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import type { Config } from '../../shared/base/config.ts';
 import { createLogger } from '../../shared/base/log.ts';
 import { loadDecoder } from '../media/picture.ts';
-import { type McpServer, readMcpConfig } from '../tools/mcp/config.ts';
+import { readSettingFiles, type SettingFiles, settingProblems } from '../setting-files.ts';
 import { findSandbox, secretPlaces } from '../tools/mcp/find-sandbox.ts';
 import { checkBlobs } from './check-blobs.ts';
-import { checkLives, checkModel } from './check-model.ts';
-import { checkRedis } from './check-redis.ts';
+import { checkLives, checkModel, checkRoom } from './check-model.ts';
+import { checkPort } from './check-port.ts';
+import { checkRedis, reachRedis } from './check-redis.ts';
 import { checkTelegram } from './check-telegram.ts';
+import { checkWatchers } from './check-watchers.ts';
 import type { Finding } from './finding.ts';
-import { type Terminal, UsageError, usableConfig } from './terminal.ts';
+import { type Terminal, UsageError } from './terminal.ts';
 
 const HELP = `Usage: npm run cli -- check [--json]
 
-Reads the whole configuration and tries each connection that the gateway needs: Redis (its role, its memory, whether it
-takes writes, which of its settings are not the recommended ones), the blob store (whether it takes a file, and is the one that the data refers to), Telegram, the model endpoint (one call of a few tokens), how long each model lives that a setting names, the operator's chat (a typing action) and the servers of
-MCP_CONFIG, whose tools are counted; those that the model cannot be told of are named with the reason. Says what a running
+Reads the whole configuration, the files that it names and the names in .env, and tries what a start and a first message
+need: Redis (its data's number of shards, its role, its memory, whether it
+takes writes, which of its settings are not the recommended ones), the blob store (whether it takes a file, and is the one that the data refers to), Telegram, the model endpoint (one call of a few tokens), how long each model lives that a setting names, the operator's chat (a typing action), the port of HTTP_PORT, the servers of
+MCP_CONFIG, whose tools are counted (those that the model cannot be told of are named with the reason), and whether the
+system prompt and the tools leave room for a message. All that is wrong is said in one run. Says what a running
 gateway noted: how its calls of the model, its polls and its alerts go, and since when.
-Sends no message, and starts nothing but the MCP servers that are programs, which it ends again.
-Exit code 0 when all is well, 1 when a connection fails, 2 for configuration.`;
+Sends no message, and starts nothing but the MCP servers that are programs, and a private Redis that has data and does not
+run; it ends them again. Advice fails nothing.
+Exit code 0 when all is well, 1 when something that was tried fails, 2 for configuration.`;
 
 /** A server that is downloaded first, as npx does, needs time. */
 const TOOLS_DEADLINE_MS = 30_000;
@@ -32,39 +36,52 @@ export async function check(args: string[], terminal: Terminal): Promise<number>
     terminal.line(HELP);
     return 0;
   }
-  const { config, warnings } = usableConfig(terminal, 'gateway');
-  for (const warning of warnings) terminal.note(`warning: ${warning}`);
-  const servers = await readServers(config);
-  const findings = (
-    await Promise.all([
-      checkRedis(config),
-      checkBlobs(config),
+  const reading = terminal.readConfig('gateway');
+  const problems = await settingProblems(reading);
+  if (!reading.ok) throw new UsageError([...reading.problems, ...problems].join('\n'));
+  const findings = await tryAll(reading.config);
+  if (values.json) {
+    const settings = [...problems.map(wrong), ...reading.warnings.map(odd)];
+    const ok = problems.length === 0 && findings.every((finding) => finding.ok);
+    terminal.line(JSON.stringify({ ok, parts: [...settings, ...findings] }));
+  } else {
+    for (const warning of reading.warnings) terminal.note(`warning: ${warning}`);
+    for (const problem of problems) terminal.note(problem);
+    for (const finding of findings) terminal.line(`${markOf(finding)} ${finding.part}: ${finding.detail}`);
+  }
+  if (problems.length > 0) return WRONG_SETTINGS;
+  return findings.every(({ ok }) => ok) ? 0 : 1;
+}
+
+const WRONG_SETTINGS = 2;
+const wrong = (detail: string): Finding => ({ part: 'settings', ok: false, detail });
+const odd = (detail: string): Finding => ({ part: 'settings', ok: true, isAdvice: true, detail });
+
+/** Tries everything that a start and a first message need. */
+async function tryAll(config: Config): Promise<Finding[]> {
+  const [redis, files] = await Promise.all([reachRedis(config), readSettingFiles(config)]);
+  try {
+    const all = await Promise.all([
+      checkRedis(config, redis),
+      checkBlobs(config, redis),
       checkTelegram(config),
       checkModel(config),
       checkLives(config),
-      checkTools(servers, config),
+      checkTools(config, files),
       checkDecoder(),
-    ])
-  ).flat();
-  if (values.json) terminal.line(JSON.stringify({ ok: findings.every(({ ok }) => ok), parts: findings }));
-  else for (const finding of findings) terminal.line(`${markOf(finding)} ${finding.part}: ${finding.detail}`);
-  return findings.every(({ ok }) => ok) ? 0 : 1;
+      checkPort(config, redis),
+      checkWatchers(config),
+    ]);
+    return all.flat();
+  } finally {
+    await redis.stop();
+  }
 }
 
 /** Of the same width each. */
 function markOf({ ok, isAdvice }: Finding): string {
   if (!ok) return 'FAILED';
   return isAdvice ? 'advice' : 'ok    ';
-}
-
-/** The servers of MCP_CONFIG. Throws `UsageError` with every problem in it. */
-async function readServers({ MCP_CONFIG: file }: Config): Promise<readonly McpServer[]> {
-  if (file === undefined) return [];
-  const json = await readFile(file, 'utf8').catch(() => '');
-  if (json.trim() === '') throw new UsageError('MCP_CONFIG names a file that is empty or cannot be read.');
-  const reading = readMcpConfig(json);
-  if (!reading.ok) throw new UsageError(`MCP_CONFIG is malformed:\n${reading.problems.join('\n')}`);
-  return reading.servers;
 }
 
 /** A running gateway loads the decoder with the first picture; what is missing for it is reported here. */
@@ -78,22 +95,26 @@ async function checkDecoder(): Promise<Finding[]> {
   }
 }
 
-/** An omitted tool is not a failure: the gateway runs without it. */
-async function checkTools(servers: readonly McpServer[], config: Config): Promise<Finding[]> {
-  if (servers.length === 0) return [];
+/**
+ * Starts the tool servers, and says whether a first message fits beside what every request holds with their tools. An
+ * omitted tool is not a failure: the gateway runs without it.
+ */
+async function checkTools(config: Config, { servers, systemPrompt: system }: SettingFiles): Promise<Finding[]> {
+  if (servers.length === 0) return [await checkRoom(config, { system, tools: [] })];
   const { startMcp } = await import('../tools/mcp/client.ts');
   const log = createLogger('silent');
   const sandbox = await findSandbox(config.MCP_SANDBOX, secretPlaces(config));
   const limits = { timeoutMs: TOOLS_DEADLINE_MS, startMs: TOOLS_DEADLINE_MS };
   const tools = await startMcp(servers, { limits, log, sandbox });
   try {
-    return tools.state().map(({ server, problem, unconfined: why, tools: count, omitted }) => {
+    const findings = tools.state().map(({ server, problem, unconfined: why, tools: count, omitted }) => {
       const named = omitted.map(({ tool, why }) => `${JSON.stringify(tool)} (${why})`).join(', ');
       const detail = `${count} tools${omitted.length === 0 ? '' : `; ${omitted.length} left out: ${named}`}`;
       const open = why === undefined ? '' : `; NOT sandboxed (${why}): it can read what the gateway can, ${SECRETS}`;
       const found = { part: `tools of ${server}`, ok: problem === undefined, detail: `${problem ?? detail}${open}` };
       return why === undefined ? found : { ...found, isAdvice: true };
     });
+    return [...findings, await checkRoom(config, { system, tools: tools.specs() })];
   } finally {
     await tools.stop();
   }

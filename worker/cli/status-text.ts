@@ -8,7 +8,7 @@ const INCIDENTS_SHOWN = 8;
 const PAUSES_SHOWN = 5;
 const MEGABYTE = 1024 * 1024;
 
-/** The state of everything as one screen: the first line says green or red, and why. Pure. */
+/** The state of everything as one screen: the first line says its colour, and why. Pure. */
 export function statusLines(status: Status): string[] {
   const { ledger, jobs, workers, receiving, provider, alerts, deadLetters } = status;
   return [
@@ -29,13 +29,14 @@ export function statusLines(status: Status): string[] {
   ];
 }
 
-function headLines({ isGreen, troubles, atMs }: Status): string[] {
-  if (isGreen) return [`GREEN  all is well  ${clock(atMs)}`];
+function headLines({ colour, troubles, atMs }: Status): string[] {
   const [worst, ...others] = troubles;
+  if (worst === undefined && colour === 'starting') return [`STARTING  it was started just now  ${clock(atMs)}`];
+  if (worst === undefined) return [`GREEN  all is well  ${clock(atMs)}`];
   return [
-    `RED  ${worst?.text ?? 'unknown'}`,
-    ...(worst === undefined ? [] : [`     ${`${worst.todo} Runbook: ${worst.cause}`.trim()}`]),
-    ...others.map(({ text }) => `also ${text}`),
+    `${colour.toUpperCase()}  ${worst.text}`,
+    `     ${`${worst.todo} Runbook: ${worst.cause}`.trim()}`,
+    ...others.map(({ text, cause }) => `also ${text} Runbook: ${cause}`),
     `     ${clock(atMs)}`,
   ];
 }

@@ -9,9 +9,9 @@ import { type Terminal, UsageError, usableConfig } from './terminal.ts';
 
 const HELP = `Usage: npm run cli -- status [--watch [--every SECONDS]] [--json]
 
-The state of everything on one screen. The first line says green or red, and why. Reads only.
+The state of everything on one screen. The first line says green, yellow or red, and why; starting\nwhile a process has just been started. Red: somebody must act now; yellow: somebody should look today. Reads only.
 --watch shows it anew every two seconds until Ctrl-C; with --json it prints one line each time.
-Exit code 0 when green, 1 when red or when Redis does not answer, 2 for usage or configuration.
+Exit code 0 when green, yellow or starting, 1 when red or when Redis does not answer, 2 for usage or configuration.
 
   npm run cli -- status
   npm run -s cli -- status --json | jq .troubles`;
@@ -48,7 +48,7 @@ export async function status(args: string[], terminal: Terminal): Promise<number
 async function show(source: ReportSource, config: Config, terminal: Terminal, isJson: boolean): Promise<number> {
   const now = await within(readStatus(source, config));
   terminal.line(isJson ? JSON.stringify(now) : statusLines(now).join('\n'));
-  return now.isGreen ? 0 : 1;
+  return now.colour === 'red' ? 1 : 0;
 }
 
 /** The connection waits for a Redis that is away, and an operator does not. */

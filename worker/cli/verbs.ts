@@ -23,7 +23,7 @@ const VERBS: Readonly<Record<string, () => Promise<Verb>>> = {
 
 const HELP = `Usage: npm run cli -- <verb> [options]
 
-  status [--watch]          the state of everything on one screen: green or red, and why
+  status [--watch]          the state of everything on one screen: green, yellow or red, and why
   message <id>              the life of one message, where it is now, and what can be done
   chat <chat>               the state of one chat: lane, session, newest outcomes, cost of today
   incidents                 what is wrong or lately was: cause, since when, how many, what to do

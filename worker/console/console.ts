@@ -75,7 +75,7 @@ function consoleApp(desk: DeskPorts): Hono<VisitEnv> {
       const text = 'Something could not be read. The log of this process says more.';
       return show(visit, token, { title: 'Not shown', body: problemPage('This page cannot be shown', text) }, 500);
     }
-    const text = 'So nothing is known. The runbook says what to do: redis.';
+    const text = 'So nothing is known. The runbook says what to do: redis-writes.';
     return show(visit, token, { title: 'Red', body: problemPage('Red: Redis does not answer', text) }, 503);
   });
   return app;

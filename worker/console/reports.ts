@@ -13,7 +13,7 @@ import { incidentsPage } from './pages/incidents.ts';
 import { HOME } from './pages/layout.ts';
 import { problemPage } from './pages/login.ts';
 import { recoveriesPage } from './pages/recoveries.ts';
-import { statusPage } from './pages/status.ts';
+import { statusPage, titleOf } from './pages/status.ts';
 import { type DeskPorts, show, type VisitEnv } from './visit.ts';
 
 const REFRESH_SECONDS = 15;
@@ -23,8 +23,12 @@ const DAY_MS = 24 * 3600_000;
 export function serveReports(app: Hono<VisitEnv>, { config, source, token }: DeskPorts): void {
   app.get(HOME, async (visit) => {
     const status = await readStatus(source, config);
-    const title = status.isGreen ? 'Green' : 'Red';
-    return show(visit, token, { title, body: statusPage(status), at: HOME, refreshSeconds: REFRESH_SECONDS });
+    return show(visit, token, {
+      title: titleOf(status),
+      body: statusPage(status),
+      at: HOME,
+      refreshSeconds: REFRESH_SECONDS,
+    });
   });
   app.get(`${HOME}/incidents`, async (visit) => {
     const body = incidentsPage(await readIncidents(source), Date.now());

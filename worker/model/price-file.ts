@@ -6,7 +6,7 @@ import { type Prices, readPrices } from './prices.ts';
  * of the file at once, so a typo is found at the start and not in a bill.
  */
 export async function loadPrices(file: string | undefined): Promise<Prices> {
-  if (file === undefined) return new Map();
+  if (file === undefined || file.trim() === '') return new Map();
   const json = (await readFile(file, 'utf8').catch(() => '')).trim();
   if (json === '') throw new Error('MODEL_PRICES_FILE names a file that is empty or cannot be read.');
   const reading = readPrices(json);

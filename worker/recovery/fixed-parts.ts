@@ -48,14 +48,7 @@ export function createFixedPartsCheck(now: () => number = Date.now): FixedPartsC
     return kept && now() < kept.untilMs ? { ...kept.verdict, wasAsked: false } : undefined;
   };
   const ask = async (cause: string, model: Model, fixed: FixedParts, signal: AbortSignal) => {
-    const request = {
-      ...fixed,
-      purpose: 'probe' as const,
-      wordsOnly: true,
-      caches: true,
-      messages: [{ role: 'user' as const, content: QUESTION }],
-    };
-    const verdict = verdictOf(await model.send(request, signal));
+    const verdict = await askFixedParts(model, fixed, signal);
     if (verdict.kind === 'refused') refused.set(cause, { verdict, untilMs: now() + REFUSED_KEEP_MS });
     return verdict;
   };
@@ -77,6 +70,18 @@ export function createFixedPartsCheck(now: () => number = Date.now): FixedPartsC
     next.set(cause, asked);
     return asked;
   };
+}
+
+/** Asks once, whatever was asked before. Contract: as at `FixedPartsCheck`. */
+export async function askFixedParts(model: Model, fixed: FixedParts, signal: AbortSignal): Promise<FixedPartsVerdict> {
+  const request = {
+    ...fixed,
+    purpose: 'probe' as const,
+    wordsOnly: true,
+    caches: true,
+    messages: [{ role: 'user' as const, content: QUESTION }],
+  };
+  return verdictOf(await model.send(request, signal));
 }
 
 /** Other tools, or another prompt, need a new check. */

@@ -1,4 +1,5 @@
 import type { Config } from '../../shared/base/config.ts';
+import { isStarting } from '../../shared/flow/start-mark.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import { keysOf } from '../../shared/redis/keys.ts';
 import { REPLIED } from '../lane/attempt.ts';
@@ -8,13 +9,13 @@ import { type ModelSettings, modelsInUse } from '../model/lifecycle.ts';
 import { alertsCheck, providerCheck, telegramCheck } from '../watch/readiness.ts';
 import { conditionsOf, POLL_AGE_MS } from '../watch/rules.ts';
 import { countWorkers, createSnapshotReader, type Snapshot } from '../watch/snapshot.ts';
+import { type Colour, colourOf, type Trouble, troublesOf } from '../watch/verdict.ts';
 import { WORKER_GONE_MS } from '../watch/watchdog.ts';
 import { type InboundEntry, readOldest } from './inbound.ts';
 import { type IncidentReport, readIncidents } from './incidents.ts';
 import { type Lanes, readLanes } from './lanes.ts';
 import { type JobCounts, type RunningTurn, readJobCounts, readRunning } from './running.ts';
 import { nowOf, type ReportSource, shardsOf } from './source.ts';
-import { type Trouble, troublesOf } from './verdict.ts';
 
 /** How one thing that the gateway needs fares, in words. */
 export interface PartState {
@@ -26,7 +27,8 @@ export interface PartState {
 export interface Status {
   atMs: number;
   isGreen: boolean;
-  /** Why it is red, the worst first. */
+  colour: Colour;
+  /** Why it is red or yellow, the worst first. */
   troubles: Trouble[];
   ledger: Balance;
   /** The oldest message whose user has no answer. */
@@ -59,25 +61,30 @@ export async function readStatus(source: ReportSource, limits: StatusLimits): Pr
   const first = keysOf(0);
   const nowMs = await nowOf(redis, first.workers);
   const snapshotAt = createSnapshotReader(redis, source.shards, limits.UNANSWERED_ALERT_MS);
-  const [incidents, workers, takesWrites, by, ledger, pauses, oldest, lanes, jobs, running] = await Promise.all([
-    readIncidents(source),
-    countWorkers(redis, first, nowMs - WORKER_GONE_MS),
-    canWrite(redis),
-    redis.get(first.poller(Number(limits.TELEGRAM_BOT_TOKEN.split(':')[0]))),
-    readLedger(source),
-    readAllPauses(source),
-    readOldestOfAll(source),
-    readLanes(source),
-    readJobCounts(source),
-    readRunning(source),
-  ]);
+  const [starting, incidents, workers, takesWrites, by, ledger, pauses, oldest, lanes, jobs, running] =
+    await Promise.all([
+      isStarting(redis),
+      readIncidents(source),
+      countWorkers(redis, first, nowMs - WORKER_GONE_MS),
+      canWrite(redis),
+      redis.get(first.poller(Number(limits.TELEGRAM_BOT_TOKEN.split(':')[0]))),
+      readLedger(source),
+      readAllPauses(source),
+      readOldestOfAll(source),
+      readLanes(source),
+      readJobCounts(source),
+      readRunning(source),
+    ]);
   const open = new Set(incidents.filter(({ isOpen }) => isOpen).map(({ name }) => name));
   const now = await snapshotAt({ nowMs, open });
   const conditions = conditionsOf({ now, before: undefined, sinceMs: 0, limits: ruleLimits(limits) });
-  const judged = { workers, takesWrites, unaccounted: ledger.unaccounted, pauses, conditions, incidents };
-  const troubles = troublesOf(judged);
+  const troubles = troublesOf(
+    { nowMs, conditions, incidents, newest: now.newest },
+    { workers, takesWrites, unaccounted: ledger.unaccounted, pauses, isStarting: starting },
+  );
+  const colour = colourOf(troubles, starting);
   return {
-    ...{ atMs: nowMs, isGreen: troubles.length === 0, troubles, ledger, ...(oldest && { oldest }) },
+    ...{ atMs: nowMs, isGreen: colour === 'green', colour, troubles, ledger, ...(oldest && { oldest }) },
     ...{ lanes, jobs, running, incidents, workers, pauses },
     ...partsOf(now, by),
     deadLetters: now.shards.reduce((sum, { deadLetters }) => sum + deadLetters, 0),

@@ -1,11 +1,15 @@
 import type { ReadinessPart } from '../../shared/app/health.ts';
+import type { Book } from '../alerts/book.ts';
 import { PROVIDER_SAID } from '../model/provider-trouble.ts';
 import type { Snapshot } from './snapshot.ts';
+import { colourOf, troublesOf } from './verdict.ts';
 
 /** What a watchdog knows now. */
 export interface Watching {
   /** What the last check saw; `undefined` before the first, and while Redis cannot be asked. */
   snapshot(): Snapshot | undefined;
+  /** The incidents, as they were last read or written. */
+  book(): Book;
   /** Since when Redis takes no writes, in ms since the epoch; `undefined` while it does. */
   redisTroubleSinceMs(): number | undefined;
 }
@@ -13,10 +17,12 @@ export interface Watching {
 type Check = Awaited<ReturnType<ReadinessPart['check']>>;
 
 /**
- * The state of each thing that the gateway needs, in plain words, and since when. Trouble that the gateway cannot end
- * itself makes a part `degraded` and not unready: a gateway still accepts messages while the endpoint is down.
+ * The state of each thing that the gateway needs, in plain words, and since when; and that of the whole installation, as
+ * the command line's `status` has it. Red is not ready, yellow is degraded. `staysReady`: something in between delivers
+ * only to processes that are ready, so red is degraded too, or what a delivery would heal lasted for ever.
  */
-export function readinessOf({ snapshot, redisTroubleSinceMs }: Watching): readonly ReadinessPart[] {
+export function readinessOf(watching: Watching, { staysReady }: { staysReady: boolean }): readonly ReadinessPart[] {
+  const { snapshot, redisTroubleSinceMs } = watching;
   const part = (name: string, check: (now: Snapshot) => Check): ReadinessPart => ({
     name,
     check: async () => {
@@ -28,7 +34,27 @@ export function readinessOf({ snapshot, redisTroubleSinceMs }: Watching): readon
     name: 'redis server',
     check: async () => redisCheck(snapshot(), redisTroubleSinceMs()),
   };
-  return [redis, part('provider', providerCheck), part('telegram', telegramCheck), part('alerts', alertsCheck)];
+  return [
+    redis,
+    part('provider', providerCheck),
+    part('telegram', telegramCheck),
+    part('alerts', alertsCheck),
+    part('installation', (now) => installationCheck(now, watching.book(), staysReady)),
+  ];
+}
+
+/** The colour of the installation, and why. */
+export function installationCheck(
+  { nowMs, newest }: Pick<Snapshot, 'nowMs' | 'newest'>,
+  book: Book,
+  staysReady = false,
+): Check {
+  const troubles = troublesOf({ nowMs, newest, conditions: [], incidents: [...book.values()] });
+  const colour = colourOf(troubles);
+  const [worst] = troubles;
+  if (worst === undefined) return { ready: true, detail: colour };
+  const detail = `${colour}: ${worst.text} Runbook: ${worst.cause}`;
+  return colour === 'red' && !staysReady ? { ready: false, detail } : { ready: true, isDegraded: true, detail };
 }
 
 /** What Redis reports about itself, or since when it takes no writes. */

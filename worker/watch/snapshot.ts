@@ -9,7 +9,9 @@ import { readTelegram, type TelegramRecord } from '../../shared/telegram/breaker
 import { type AlertingRecord, readAlerting } from '../alerts/alerting.ts';
 import { REPLIED } from '../lane/attempt.ts';
 import { type ModelLives, readModelLives } from './model-lives.ts';
+import { readNewestOutcomes } from './newest-outcomes.ts';
 import { type ProviderRecord, readProvider } from './provider.ts';
+import type { Ended } from './verdict.ts';
 
 /** The state of the flow at one moment, by Redis' clock. */
 export interface Snapshot {
@@ -24,6 +26,8 @@ export interface Snapshot {
   redis: RedisState;
   /** Tokens that all chats have spent in this UTC day. */
   spentTokens: number;
+  /** How the newest messages of all chats ended, the newest first. */
+  newest: readonly Ended[];
   /** The names of the open incidents. */
   open: ReadonlySet<string>;
 }
@@ -106,9 +110,7 @@ export function createSnapshotReader(redis: RedisClient, shards: number, unanswe
       ...Array.from({ length: shards }, (_, shard) => readShard(redis, overdue, shard, nowMs - unansweredMs)),
     ]);
     return {
-      nowMs,
-      open,
-      poll,
+      ...{ nowMs, open, poll, newest: await readNewestOutcomes(redis, shards) },
       telegram,
       provider,
       models,

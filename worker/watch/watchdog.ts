@@ -4,10 +4,11 @@ import { join } from 'node:path';
 import type { Service } from '../../shared/base/lifecycle.ts';
 import type { Logger } from '../../shared/base/log.ts';
 import { runLoop } from '../../shared/base/loop.ts';
+import { endStart } from '../../shared/flow/start-mark.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import { keysOf } from '../../shared/redis/keys.ts';
 import { bindScript } from '../../shared/redis/script.ts';
-import { enter } from '../alerts/book.ts';
+import { type Book, enter } from '../alerts/book.ts';
 import { type BookStore, createBookStore, type ShardNews, type StoredBook } from '../alerts/book-store.ts';
 import type { Condition } from '../alerts/incident.ts';
 import type { Links } from '../alerts/notice-text.ts';
@@ -42,6 +43,9 @@ export const WORKER_GONE_MS = 30_000;
 /** What the last check saw. */
 interface Seen {
   last?: Snapshot | undefined;
+  book: Book;
+  /** Whether a look has found that all began which a start begins. */
+  hasBegun?: true;
 }
 
 /**
@@ -54,9 +58,10 @@ interface Seen {
  * message of one user that waits too long also stops the pings: where a bot has one user, that is an outage.
  */
 export function startWatchdog(ports: WatchdogPorts): Service & Watching {
-  const seen: Seen = {};
+  const seen: Seen = { book: new Map() };
   const deadMan = ports.deadMan && createDeadMan({ ...ports.deadMan, log: ports.log });
-  const look = createLook(ports, deadMan, seen);
+  const workerId = `${hostname()} ${process.pid} ${randomUUID()}`;
+  const look = createLook(ports, workerId, deadMan, seen);
   const loop = runLoop({
     name: 'watchdog',
     // The first check waits, so that work left over from the last run can be done first.
@@ -77,24 +82,30 @@ export function startWatchdog(ports: WatchdogPorts): Service & Watching {
   return {
     name: loop.name,
     snapshot: () => seen.last,
+    book: () => seen.book,
     redisTroubleSinceMs: () => ports.trouble.sinceMs(),
     async stop() {
-      const stopped = loop.stop();
-      ports.redis.disconnect();
+      await loop.stop();
       await deadMan?.stop();
-      await stopped;
+      // Who counts the workers need not wait until the mark is old.
+      await ports.redis.zrem(keysOf(0).workers, workerId).catch(() => undefined);
+      ports.redis.disconnect();
     },
   };
 }
 
 /** Enters the news into the book; when a check of the state is due, also what is missing. */
-function createLook(ports: WatchdogPorts, deadMan: DeadMan | undefined, seen: Seen): () => Promise<void> {
+function createLook(
+  ports: WatchdogPorts,
+  workerId: string,
+  deadMan: DeadMan | undefined,
+  seen: Seen,
+): () => Promise<void> {
   const store = createBookStore(ports.redis);
   const readSnapshot = createSnapshotReader(ports.redis, ports.shards, ports.limits.unansweredMs);
   /** Reports this process, which proves that Redis takes writes; returns Redis' time. */
   const showWorker = bindScript<number>(ports.redis, join(import.meta.dirname, 'show-worker.lua'));
   const capLetters = createLetterCap({ ...ports, lettersMax: ports.limits.deadLettersMax });
-  const workerId = `${hostname()} ${process.pid} ${randomUUID()}`;
   let sinceMs: number | undefined;
   let nextLookMs = performance.now() + ports.everyMs.look;
   return async () => {
@@ -106,30 +117,38 @@ function createLook(ports: WatchdogPorts, deadMan: DeadMan | undefined, seen: Se
     const now = isLook ? await readSnapshot({ nowMs, open: openIn(stored) }) : undefined;
     const watch = now && { now, before: seen.last, sinceMs, limits: ports.limits };
     const conditions = watch && conditionsOf(watch);
-    await keepBook({ ...ports, store }, stored, { nowMs, ...(conditions && { conditions }) });
+    seen.book = await keepBook({ ...ports, store }, stored, { nowMs, ...(conditions && { conditions }) });
     if (now) await capLetters(now, stored.book);
     ports.trouble.worked();
     if (watch && conditions?.every(isIntended) && isPolled(watch)) deadMan?.ping();
     seen.last = now ?? seen.last;
+    if (watch && !seen.hasBegun && isPolled(watch)) {
+      await endStart(ports.redis);
+      seen.hasBegun = true;
+    }
   };
 }
 
-/** Enters what is new, and logs each occurrence. When another process wrote first, the rest is entered next time. */
+/**
+ * Enters what is new, and logs each occurrence; returns the book as it is now. When another process wrote first, the rest
+ * is entered next time.
+ */
 async function keepBook(
   { store, shards, log, links }: { store: BookStore; shards: number; log: Logger; links: Links },
   stored: StoredBook,
   seen: { nowMs: number; conditions?: readonly Condition[] },
-): Promise<void> {
+): Promise<Book> {
   const all = await Promise.all(
     Array.from({ length: shards }, (_, shard) => store.news(shard, stored.cursors.get(shard))),
   );
   const news: ShardNews[] = all.filter((each) => each !== undefined);
   const { book, notices } = enter(stored.book, { ...seen, alerts: news.flatMap(({ alerts }) => alerts) }, links);
   const isSame = book.size === stored.book.size && [...book].every(([id, each]) => stored.book.get(id) === each);
-  if (isSame && news.length === 0) return;
-  if (!(await store.record(stored, book, notices, news))) return;
+  if (isSame && news.length === 0) return book;
+  if (!(await store.record(stored, book, notices, news))) return stored.book;
   for (const { text, ...about } of news.flatMap(({ alerts }) => alerts))
     log.info({ ...about, occurrence: text }, 'occurrence');
+  return book;
 }
 
 function openIn({ book }: StoredBook): ReadonlySet<string> {

@@ -47,7 +47,7 @@ class TelegramServer implements TelegramStandIn {
   constructor(options: TelegramOptions) {
     this.token = options.token ?? `${BOT_ID}:stand-in`;
     this.botId = Number(this.token.split(':')[0]);
-    const updates = new UpdateQueue(FIRST_UPDATE_ID);
+    const updates = new UpdateQueue(options.firstUpdateId ?? FIRST_UPDATE_ID);
     this.#desk = {
       bot: { id: this.botId, is_bot: true, first_name: 'Spillway', username: this.username },
       version: new ApiVersion(options.apiVersion ?? NEWEST),

@@ -21,6 +21,8 @@ export interface TelegramOptions {
   apiVersion?: string;
   /** Whether a bot that is too fast gets 429. Default: no. */
   floods?: boolean;
+  /** The id of the first update. Default: the same each time. */
+  firstUpdateId?: number;
   /** How long a draft is shown after its last change. Default: 30 seconds, as in the apps. */
   draftLifeMs?: number;
 }

@@ -19,7 +19,7 @@ test('the steps come in their order; a file that stays as it is is not saved', (
   const begun = begin({}, {});
   expect(nextStep(begun)).toBe('bot');
   expect(nextStep(after(begun, 'bot'))).toBe('owner');
-  const asked = after(begun, 'bot', 'owner', 'alerts', 'model', 'zone');
+  const asked = after(begun, 'bot', 'owner', 'alerts', 'watchers', 'model', 'zone');
   expect(nextStep(asked)).toBe('unit');
   expect(nextStep(advance(asked, 'zone', { answers: { TZ: 'UTC' } }))).toBe('save');
   expect(nextStep(after(begun, ...STEPS))).toBeUndefined();

@@ -8,7 +8,7 @@ import { ago, chatLink, messageLink, more, nothing, section, table, tile, tiles 
 
 const MEGABYTE = 1024 * 1024;
 
-/** The state of everything: green or red with the reason first. Pure. */
+/** The state of everything: its colour with the reason first. Pure. */
 export function statusPage(status: Status): Html {
   const { incidents, atMs } = status;
   const open = incidents.filter(({ isOpen }) => isOpen);
@@ -23,15 +23,21 @@ ${section('Connections', connections(status))}
 <p class="note">As of ${clock(atMs)}. This page loads itself again every 15 seconds.</p>`;
 }
 
-function verdict({ isGreen, troubles, workers }: Status): Html {
-  if (isGreen)
-    return html`<div class="verdict good" role="status"><h1>Green</h1>
-<p class="reason">All is well.</p>
-<p>${counted(workers, 'worker')} at work.</p></div>`;
+/** A colour, as the head of the page. Pure. */
+export function titleOf({ colour }: Pick<Status, 'colour'>): string {
+  return `${colour.slice(0, 1).toUpperCase()}${colour.slice(1)}`;
+}
+
+function verdict(status: Status): Html {
+  const { colour, troubles, workers } = status;
   const [worst, ...others] = troubles;
-  return html`<div class="verdict bad" role="status"><h1>Red</h1>
-<p class="reason">${worst?.text ?? 'The reason is unknown.'}</p>
-<p>${worst?.todo ?? ''} Runbook: <b>${worst?.cause ?? ''}</b></p>
+  if (worst === undefined)
+    return html`<div class="verdict good" role="status"><h1>${titleOf(status)}</h1>
+<p class="reason">${colour === 'starting' ? 'It was started just now.' : 'All is well.'}</p>
+<p>${counted(workers, 'worker')} at work.</p></div>`;
+  return html`<div class="verdict ${colour === 'red' ? 'bad' : 'fair'}" role="status"><h1>${titleOf(status)}</h1>
+<p class="reason">${worst.text}</p>
+<p>${worst.todo} Runbook: <b>${worst.cause}</b></p>
 ${others.length === 0 ? '' : html`<ul>${others.map(({ text, cause }) => html`<li>${text} <span class="note">Runbook: ${cause}</span></li>`)}</ul>`}</div>`;
 }
 

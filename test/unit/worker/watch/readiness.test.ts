@@ -1,5 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { serveHealth } from '../../../../shared/app/health.ts';
+import type { Book } from '../../../../worker/alerts/book.ts';
+import type { Incident } from '../../../../worker/alerts/incident.ts';
 import {
   alertsCheck,
   providerCheck,
@@ -21,6 +23,7 @@ const SOUND: Snapshot = {
   alerting: { sentMs: [] },
   redis: { role: 'master', usedBytes: 2 ** 21, maxBytes: 2 ** 30 },
   spentTokens: 0,
+  newest: [],
   open: new Set(),
 };
 
@@ -74,11 +77,15 @@ test('alertsCheck is degraded with the reason while alerts cannot be sent', () =
   });
 });
 
-test('readyz is 200 and degraded when the provider fails, and 503 when Redis takes no writes', async () => {
+test('readyz is 200 and degraded at yellow, and 503 at red and when Redis takes no writes', async () => {
   const failing = { sinceMs: NOW, lastMs: NOW, failures: 3, why: 'overloaded', status: '529' } as const;
   let now: Snapshot | undefined;
   let troubleMs: number | undefined;
-  const parts = readinessOf({ snapshot: () => now, redisTroubleSinceMs: () => troubleMs });
+  let book: Book = new Map();
+  const parts = readinessOf(
+    { snapshot: () => now, book: () => book, redisTroubleSinceMs: () => troubleMs },
+    { staysReady: false },
+  );
   const health = await serveHealth({ host: '127.0.0.1', port: 0, parts });
   const look = async () => {
     const response = await fetch(`http://127.0.0.1:${health.port}/readyz`);
@@ -89,6 +96,12 @@ test('readyz is 200 and degraded when the provider fails, and 503 when Redis tak
   expect(await look()).toEqual([200, 'ready']);
   now = { ...SOUND, provider: { failing } };
   expect(await look()).toEqual([200, 'degraded']);
+  const incident = { cause: 'provider', isOpen: true, lastMs: NOW, latest: 'The endpoint fails.' } as Incident;
+  book = new Map([['provider', incident]]);
+  expect(await look()).toEqual([503, 'not ready']);
+  book = new Map([['budget', { ...incident, cause: 'budget' }]]);
+  expect(await look()).toEqual([200, 'degraded']);
+  book = new Map();
   troubleMs = NOW;
   expect(await look()).toEqual([503, 'not ready']);
   await health.stop();

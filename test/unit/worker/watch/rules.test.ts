@@ -39,6 +39,7 @@ function snapshot(part: Partial<Snapshot> = {}): Snapshot {
     alerting: { sentMs: [] },
     redis: { role: 'master', usedBytes: 900, maxBytes: 0 },
     spentTokens: 0,
+    newest: [],
     open: new Set(),
     ...part,
   };

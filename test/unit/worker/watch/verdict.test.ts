@@ -1,0 +1,101 @@
+import { expect, test } from '@jest/globals';
+import type { Cause } from '../../../../shared/flow/alert.ts';
+import { CAUSES } from '../../../../worker/alerts/cause.ts';
+import { colourOf, type Ended, type Judged, type Seen, troublesOf } from '../../../../worker/watch/verdict.ts';
+
+const NOW = 1_800_000_000_000;
+const MINUTE = 60_000;
+const WELL: Judged = { nowMs: NOW, conditions: [], incidents: [], newest: [] };
+const SEEN: Seen = { workers: 1, takesWrites: true, unaccounted: 0, pauses: [], isStarting: false };
+
+function incident(cause: string, part: Partial<Judged['incidents'][number]> = {}): Judged['incidents'][number] {
+  return { cause: cause as Cause, isOpen: true, lastMs: NOW, latest: `It is ${cause}.`, ...part };
+}
+
+function newest(outcomes: string, agoMs = 1_000): Ended[] {
+  return [...outcomes].map((each) => ({
+    outcome: each === 'f' ? 'failed' : each === 'c' ? 'command' : 'answered',
+    ...(each === 'f' && { reason: 'network' }),
+    settledAtMs: NOW - agoMs,
+  }));
+}
+
+function colour(judged: Partial<Judged>, seen: Partial<Seen> = {}) {
+  const troubles = troublesOf({ ...WELL, ...judged }, { ...SEEN, ...seen });
+  return colourOf(troubles, seen.isStarting);
+}
+
+test('nothing is wrong when nothing is', () => {
+  expect(troublesOf(WELL, SEEN)).toEqual([]);
+  expect(colour({})).toBe('green');
+});
+
+test.each(Object.entries(CAUSES))('an open incident %s has the colour of its severity', (cause, { severity }) => {
+  const expected = { page: 'red', today: 'yellow', note: 'green' } as const;
+  expect(colour({ incidents: [incident(cause)] })).toBe(expected[severity]);
+  expect(colour({ conditions: [{ cause: cause as Cause, text: 'so it is' }] })).toBe(expected[severity]);
+  expect(colour({ incidents: [incident(cause, { isOpen: false, endedMs: NOW })] })).toBe('green');
+});
+
+test('a cause that is not in the table is yellow', () => {
+  expect(colour({ incidents: [incident('meteor')] })).toBe('yellow');
+});
+
+test('what cannot end is as severe as it was for ten minutes, yellow for a day, and then only in the list', () => {
+  const at = (agoMs: number) => colour({ incidents: [incident('lost-data', { lastMs: NOW - agoMs })] });
+  expect([at(MINUTE), at(11 * MINUTE), at(23 * 60 * MINUTE), at(25 * 60 * MINUTE)]).toEqual([
+    'red',
+    'yellow',
+    'yellow',
+    'green',
+  ]);
+});
+
+test.each<[string, string, Partial<Seen>]>([
+  ['redis-writes', 'red', { takesWrites: false }],
+  ['worker', 'red', { workers: 0 }],
+  ['ledger', 'red', { unaccounted: -1 }],
+  ['paused', 'red', { pauses: [{ chat: '*', sinceMs: 1, by: 'ann', why: '' }] }],
+])('%s is a trouble by itself, and %s', (cause, expected, part) => {
+  expect(troublesOf(WELL, { ...SEEN, ...part })).toEqual([expect.objectContaining({ cause })]);
+  expect(colour({}, part)).toBe(expected);
+});
+
+test('the worst comes first, and a cause once', () => {
+  const conditions = [
+    { cause: 'budget' as const, text: 'nearly' },
+    { cause: 'provider' as const, text: 'away' },
+  ];
+  const incidents = [incident('budget'), incident('provider'), incident('idle')];
+  expect(troublesOf({ ...WELL, conditions, incidents }, SEEN).map(({ cause }) => cause)).toEqual([
+    'provider',
+    'idle',
+    'budget',
+  ]);
+});
+
+test('most of the last ten that failed are red: commands do not count, nor what is older', () => {
+  expect(colour({ newest: newest('ffffffaaaa') })).toBe('red');
+  expect(colour({ newest: newest('fffffaaaaa') })).toBe('green');
+  expect(colour({ newest: newest('aaaaaffffffff') })).toBe('green');
+  expect(colour({ newest: newest('ccccccccccccfff') })).toBe('red');
+  expect(colour({ newest: newest('ff') })).toBe('green');
+  expect(troublesOf({ ...WELL, newest: newest('fffa') })).toEqual([
+    expect.objectContaining({ cause: 'failed', text: '3 of the last 4 messages failed (network).' }),
+  ]);
+});
+
+test('what failed before its reason was gone is past, and so is what failed an hour ago', () => {
+  const gone = (cause: string) => [incident(cause, { isOpen: false, endedMs: NOW - MINUTE })];
+  expect(colour({ newest: newest('ffffff', 2 * MINUTE), incidents: gone('provider') })).toBe('green');
+  expect(colour({ newest: newest('ffffff', 2 * MINUTE), incidents: gone('ledger') })).toBe('red');
+  expect(colour({ newest: newest('ffffff', MINUTE / 2), incidents: gone('provider') })).toBe('red');
+  expect(colour({ newest: newest('ffffff', 61 * MINUTE) })).toBe('green');
+});
+
+test('a start lacks a worker and a poll, and is red only for something else', () => {
+  const late = { conditions: [{ cause: 'no-poll' as const, text: 'No poll' }] };
+  expect(colour(late, { workers: 0, isStarting: true })).toBe('starting');
+  expect(colour(late, { workers: 0 })).toBe('red');
+  expect(colour({ ...late, incidents: [incident('provider')] }, { workers: 0, isStarting: true })).toBe('red');
+});

@@ -1,0 +1,79 @@
+import type { Service } from '../../shared/base/lifecycle.ts';
+import type { Logger } from '../../shared/base/log.ts';
+import { runLoop } from '../../shared/base/loop.ts';
+import { alertCommand } from '../../shared/flow/alert.ts';
+import type { RedisClient } from '../../shared/redis/connection.ts';
+import type { Keys } from '../../shared/redis/keys.ts';
+import type { Book } from '../alerts/book.ts';
+import { fixedPartsTakenAlert } from '../alerts/messages.ts';
+import type { Model } from '../model/port.ts';
+import type { FixedPartsVerdict } from '../recovery/fixed-parts.ts';
+
+/** What a probe asks. */
+export interface Probed {
+  model: Model;
+  /** Whether the endpoint takes what every request holds. Contract: never rejects. */
+  takesFixedParts(signal: AbortSignal): Promise<FixedPartsVerdict['kind']>;
+}
+
+export interface EndpointProbePorts extends Probed {
+  modelName: string;
+  redis: RedisClient;
+  keys: Keys;
+  /** The incidents, as they were last read. */
+  book(): Book;
+  log: Logger;
+  lookEveryMs: number;
+  /** The shortest time between two probes of the whole installation. */
+  probeEveryMs: number;
+}
+
+/** Shorter than what keeps an incident open that one message has opened; see `isOver`. */
+export const PROBE_EVERY_MS = 5_000;
+const PROBE_EVERY_MS_MAX = 60_000;
+/** What lasts is asked for more rarely: after ten minutes once a minute. */
+const SHARE_OF_AGE = 0.1;
+/** Enough for a word of most models. */
+const WORD_TOKENS = 16;
+
+/**
+ * While an incident says that the endpoint fails or refuses every request, asks it now and then whether it still does, so
+ * that the incident ends with its reason and not with somebody's next message. A call of a few tokens shows that
+ * address, key, credit and model work: `withProviderNotes` records it, whatever it brings. That the fixed parts are taken
+ * only a request with them shows, so they are sent where they were refused. One process of the installation asks at a
+ * time; a probe that fails is not billed. Killed between the answer and the alert: the next probe finds the same.
+ */
+export function startEndpointProbe(ports: EndpointProbePorts): Service {
+  const { redis, keys, book, log, lookEveryMs } = ports;
+  /** Since when this process sees such an incident, by its own clock. */
+  let sinceMs: number | undefined;
+  return runLoop({
+    name: 'endpoint probe',
+    async round(signal) {
+      const open = [...book().values()].filter(({ isOpen }) => isOpen);
+      const isRefused = open.some(({ cause }) => cause === 'fixed-parts');
+      const isOpen = isRefused || open.some(({ cause }) => cause === 'provider');
+      // The next incident is not to wait for the pace that this one had come to.
+      if (!isOpen && sinceMs !== undefined) await redis.del(keys.endpointProbe);
+      sinceMs = isOpen ? (sinceMs ?? performance.now()) : undefined;
+      const lastsMs = performance.now() - (sinceMs ?? Number.POSITIVE_INFINITY);
+      // What opened it has just been asked.
+      if (lastsMs < ports.probeEveryMs) return lookEveryMs;
+      const paceMs = Math.max(ports.probeEveryMs, Math.min(Math.round(lastsMs * SHARE_OF_AGE), PROBE_EVERY_MS_MAX));
+      if ((await redis.set(keys.endpointProbe, '', 'PX', paceMs, 'NX')) === null) return lookEveryMs;
+      if (!isRefused) await askForAWord(ports, signal);
+      else if ((await ports.takesFixedParts(signal)) === 'taken')
+        await redis.call(...alertCommand(keys, fixedPartsTakenAlert()));
+      return lookEveryMs;
+    },
+    retryMs: lookEveryMs,
+    onError: (error) => log.debug({ err: error }, 'the endpoint could not be probed; it is tried again'),
+  });
+}
+
+/** What it brings is recorded by the model itself. */
+async function askForAWord({ model, modelName }: EndpointProbePorts, signal: AbortSignal): Promise<void> {
+  const messages = [{ role: 'user' as const, content: 'Say ok.' }];
+  const request = { model: modelName, purpose: 'probe' as const, maxTokens: WORD_TOKENS, system: '', messages };
+  await model.send({ ...request, caches: false }, signal);
+}

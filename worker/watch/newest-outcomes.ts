@@ -1,0 +1,28 @@
+import type { RedisClient } from '../../shared/redis/connection.ts';
+import { fieldsOf } from '../../shared/redis/fields.ts';
+import { keysOf } from '../../shared/redis/keys.ts';
+import type { Ended } from './verdict.ts';
+
+/** Enough to find ten messages that asked the model behind commands and merged ones. */
+const READ_MAX = 40;
+
+/** How the newest messages of all shards ended, the newest first. Rejects when Redis cannot be reached. */
+export async function readNewestOutcomes(redis: RedisClient, shards: number): Promise<Ended[]> {
+  const all = await Promise.all(
+    Array.from({ length: shards }, (_, shard) => redis.xrevrange(keysOf(shard).outcomes, '+', '-', 'COUNT', READ_MAX)),
+  );
+  return all
+    .flat()
+    .flatMap(([, fields]) => readable(fieldsOf(fields).get('record')))
+    .sort((one, other) => other.settledAtMs - one.settledAtMs);
+}
+
+function readable(json: string | undefined): Ended[] {
+  try {
+    const { outcome, reason, settledAtMs } = JSON.parse(json ?? '') as Partial<Ended>;
+    if (outcome === undefined || settledAtMs === undefined) return [];
+    return [{ outcome, settledAtMs, ...(reason !== undefined && { reason }) }];
+  } catch {
+    return [];
+  }
+}
