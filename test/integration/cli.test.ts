@@ -37,6 +37,7 @@ test('check tries every connection and starts nothing', async () => {
     ['alerts', true],
     ['model', true],
     ['lifecycle of claude-opus-5-5', true],
+    ['money', true],
   ]);
   expect(world.telegram.calls.map(({ method }) => method)).toEqual(['getMe', 'getWebhookInfo', 'sendChatAction']);
   expect(world.claude.calls).toHaveLength(1);

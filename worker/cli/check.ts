@@ -6,6 +6,7 @@ import { loadDecoder } from '../media/picture.ts';
 import { type McpServer, readMcpConfig } from '../tools/mcp/config.ts';
 import { checkBlobs } from './check-blobs.ts';
 import { checkLives, checkModel } from './check-model.ts';
+import { checkMoney } from './check-money.ts';
 import { checkRedis } from './check-redis.ts';
 import { checkTelegram } from './check-telegram.ts';
 import type { Finding } from './finding.ts';
@@ -14,7 +15,7 @@ import { type Terminal, UsageError, usableConfig } from './terminal.ts';
 const HELP = `Usage: npm run cli -- check [--json]
 
 Reads the whole configuration and tries each connection that the gateway needs: Redis (its role, its memory, whether it
-takes writes, which of its settings are not the recommended ones), the blob store (whether it takes a file, and is the one that the data refers to), Telegram, the model endpoint (one call of a few tokens), how long each model lives that a setting names, the operator's chat (a typing action) and the servers of
+takes writes, which of its settings are not the recommended ones), the blob store (whether it takes a file, and is the one that the data refers to), Telegram, the model endpoint (one call of a few tokens), how long each model lives that a setting names, what limits the cost, the operator's chat (a typing action) and the servers of
 MCP_CONFIG, whose tools are counted; those that the model cannot be told of are named with the reason. Says what a running
 gateway noted: how its calls of the model, its polls and its alerts go, and since when.
 Sends no message, and starts nothing but the MCP servers that are programs, which it ends again.
@@ -42,6 +43,7 @@ export async function check(args: string[], terminal: Terminal): Promise<number>
       checkLives(config),
       checkTools(servers),
       checkDecoder(),
+      checkMoney(config),
     ])
   ).flat();
   if (values.json) terminal.line(JSON.stringify({ ok: findings.every(({ ok }) => ok), parts: findings }));

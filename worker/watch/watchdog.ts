@@ -90,7 +90,7 @@ export function startWatchdog(ports: WatchdogPorts): Service & Watching {
 /** Enters the news into the book; when a check of the state is due, also what is missing. */
 function createLook(ports: WatchdogPorts, deadMan: DeadMan | undefined, seen: Seen): () => Promise<void> {
   const store = createBookStore(ports.redis);
-  const readSnapshot = createSnapshotReader(ports.redis, ports.shards, ports.limits.unansweredMs);
+  const readSnapshot = createSnapshotReader(ports.redis, ports.shards, ports.limits.unansweredMs, ports.limits.totals);
   /** Reports this process, which proves that Redis takes writes; returns Redis' time. */
   const showWorker = bindScript<number>(ports.redis, join(import.meta.dirname, 'show-worker.lua'));
   const capLetters = createLetterCap({ ...ports, lettersMax: ports.limits.deadLettersMax });
