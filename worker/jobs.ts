@@ -62,7 +62,7 @@ export function startJobs(
   const share = shared.slots.share();
   const { lane, queue, handover, discard } = shard;
   const memory = createChatMemory({ redis: shard.redis, keys: shard.keys, blobs: shard.blobs, log });
-  const budget = createBudget(shard.redis, limitsOf(ports.config));
+  const budget = createBudget(shard.redis, limitsOf(ports.config), lane.nowMs);
   const ask = askPorts(ports, shared, shard, { memory, budget });
   const commands = commandPorts(ports, shard, memory, ask.store.media);
   const progress = progressViews(ports);

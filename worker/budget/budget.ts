@@ -55,6 +55,7 @@ const KEYS = keysOf(0);
 export function createBudget(
   redis: RedisClient,
   limits: readonly Limit[],
+  /** By Redis' clock: one whose clock is wrong must not spend of another day. */
   nowMs: () => number = Date.now,
 ): Budget | undefined {
   if (limits.length === 0) return undefined;
