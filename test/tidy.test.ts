@@ -24,6 +24,7 @@ const ROOMS = [
   'worker/model/claude',
   'worker/blob',
   'worker/media',
+  'worker/budget',
   'worker/alerts',
   'worker/lane',
   'worker/session',

@@ -2,8 +2,10 @@ import type { Config } from '../shared/base/config.ts';
 import type { Service } from '../shared/base/lifecycle.ts';
 import type { RedisClient } from '../shared/redis/connection.ts';
 import type { EntryId, Keys } from '../shared/redis/keys.ts';
-import { createBudget, withBudget } from './ask/budget.ts';
 import type { Blobs } from './blob/blobs.ts';
+import { type Budget, createBudget } from './budget/budget.ts';
+import { withBudget, withBudgetToHear } from './budget/guarded.ts';
+import { limitsOf } from './budget/limit.ts';
 import { createChatArchive } from './command/chat-archive.ts';
 import { createChatState } from './command/chat-state.ts';
 import { createDeadLetters } from './lane/dead-letters.ts';
@@ -13,6 +15,7 @@ import { openWorker, QUEUE_LIMITS, type TurnQueue } from './lane/queue.ts';
 import { createUsageBook } from './lane/usage-book.ts';
 import { createMediaStore, type MediaStore } from './media/store.ts';
 import { createTranscriber, type Transcriber } from './media/transcriber.ts';
+import { costOfMinute, type Prices } from './model/prices.ts';
 import { chatRoom } from './model/room.ts';
 import type { Endpoint } from './recovery/endpoint.ts';
 import { askFixedParts, fixedPartsOf } from './recovery/fixed-parts.ts';
@@ -61,10 +64,11 @@ export function startJobs(
   const share = shared.slots.share();
   const { lane, queue, handover, discard } = shard;
   const memory = createChatMemory({ redis: shard.redis, keys: shard.keys, blobs: shard.blobs, log });
-  const ask = askPorts(ports, shared, shard, memory);
+  const budget = createBudget(shard.redis, limitsOf(ports.config), lane.nowMs);
+  const ask = askPorts(ports, shared, shard, { memory, budget });
   const commands = commandPorts(ports, shard, memory, ask.store.media);
   const progress = progressViews(ports);
-  const transcriber = transcriberOf(ports.config);
+  const transcriber = transcriberOf(ports.config, budget, ask.settings.prices);
   const { breaker } = shared;
   const turn = { ask, telegram: ports.telegram, breaker, progress, lane, commands, transcriber };
   const processor = createProcessor({ turn, queue, share, discard, ending: ending.signal });
@@ -95,15 +99,22 @@ export function startJobs(
 /**
  * The endpoint that hears, if there is one. A call takes less than its turn, so that a slow one is known as the reason.
  */
-function transcriberOf(config: Config): Transcriber | undefined {
+function transcriberOf(config: Config, budget: Budget | undefined, prices: Prices): Transcriber | undefined {
   const { TRANSCRIPTION_BASE_URL: baseUrl, TRANSCRIPTION_API_KEY: apiKey, TRANSCRIPTION_MODEL: model } = config;
   if (baseUrl === undefined || model === undefined) return undefined;
   const timeoutMs = Math.min(TRANSCRIPTION_MS_MAX, Math.ceil(config.TURN_TIMEOUT_MS / 2));
-  return createTranscriber({ baseUrl, apiKey, model, timeoutMs });
+  const transcriber = createTranscriber({ baseUrl, apiKey, model, timeoutMs });
+  const minute = costOfMinute(model, prices);
+  return budget && minute !== undefined ? withBudgetToHear(transcriber, budget, minute) : transcriber;
 }
 
 /** What the model is asked with in the chats of one shard. */
-function askPorts(ports: WorkerPorts, shared: ProcessPorts, shard: ShardPorts, memory: ChatMemory) {
+function askPorts(
+  ports: WorkerPorts,
+  shared: ProcessPorts,
+  shard: ShardPorts,
+  { memory, budget }: { memory: ChatMemory; budget: Budget | undefined },
+) {
   const { config, instruments } = ports;
   const { redis, keys, blobs } = shard;
   const settings = settingsOf(ports);
@@ -116,13 +127,10 @@ function askPorts(ports: WorkerPorts, shared: ProcessPorts, shard: ShardPorts, m
   const reminders = createReminders({ book: createReminderBook(redis, keys), settings });
   const { exclude, excluded } = ports.tools;
   const tools = { ...joinToolboxes([recall, sendFile, reminders, ports.tools]), exclude, excluded };
-  const budget = createBudget(redis, keys, {
-    chatDailyTokens: config.CHAT_DAILY_TOKENS,
-    totalDailyTokens: config.TOTAL_DAILY_TOKENS,
-  });
-  const model = budget ? withBudget(ports.model, budget) : ports.model;
+  const model = budget ? withBudget(ports.model, budget, settings.prices) : ports.model;
   const endpoint: Endpoint = {
     model,
+    budget,
     storm: shared.storm,
     boundModels: shared.boundModels,
     takesFixedParts: (failure, maxTokens, signal) =>

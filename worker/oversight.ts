@@ -11,6 +11,7 @@ import { ALERT_EVERY_MS, ALERT_TAKE_OVER_MS, startAlerter } from './alerts/alert
 import { telegramChannel, webhookChannel } from './alerts/channel.ts';
 import { type Channels, RETRY_MS, SECOND_AFTER_MS } from './alerts/deliver.ts';
 import { REDIS_TROUBLE_MS, watchRedis } from './alerts/redis-trouble.ts';
+import { totalsOf } from './budget/limit.ts';
 import { modelsInUse } from './model/lifecycle.ts';
 import { DEAD_MAN_EVERY_MS } from './watch/dead-man.ts';
 import { PROBE_EVERY_MS, type Probed, startEndpointProbe } from './watch/endpoint-probe.ts';
@@ -98,7 +99,7 @@ function watchdogPorts(
       pollAgeMs: limits?.pollAgeMs ?? POLL_AGE_MS,
       providerDownMs: limits?.providerDownMs ?? PROVIDER_DOWN_MS,
       telegramDownMs: limits?.telegramDownMs ?? TELEGRAM_DOWN_MS,
-      totalDailyTokens: config.TOTAL_DAILY_TOKENS,
+      totals: totalsOf(config),
       deadLettersMax: config.DEAD_LETTERS_MAX,
       models: modelsInUse(config),
     },

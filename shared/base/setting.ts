@@ -30,6 +30,12 @@ export const port = z
   .transform(Number)
   .refine((value) => value <= 65_535, 'expected a port number, 0 to 65535');
 
+/** An amount of money; 0 is no limit. */
+export const dollars = z
+  .string()
+  .regex(/^\d{1,6}(?:\.\d{1,6})?$/, 'expected dollars, such as 25 or 0.5; 0 is no limit')
+  .transform(Number);
+
 /** A part of a whole: neither next to nothing nor next to all. */
 export const share = z
   .string()

@@ -94,10 +94,14 @@ export interface Keys {
   poller(botId: number): string;
   /** Hash: what the calls for a chat came to on a day, `2026-11-22`. */
   usage(day: string, chat: ChatKey): string;
-  /** Tokens that a chat spent on a day, `2026-11-22`. */
-  spent(day: string, chat: ChatKey): string;
-  /** Tokens that all chats spent on a day; kept in one place for all shards. */
-  spentByAll(day: string): string;
+  /**
+   * Hash: what was spent of each limit in a period, `2026-11-22` or `2026-11`. One place for all shards, so that a
+   * script sees the limits of a chat, a person and all at once.
+   */
+  spent(period: string): string;
+  /** Sorted set of what running calls hold of the limits, by when that lapses; and that one of them was settled. */
+  readonly reservations: string;
+  settled(reservation: string): string;
 }
 
 /** The name of a queue of messages: the key of a chat, or its command lane, `-100123!`. */
@@ -218,7 +222,8 @@ export function keysOf(shard: number): Keys {
     archive: (id) => `${tag}:archive:${id}`,
     poller: (botId) => `${tag}:poller:${botId}`,
     usage: (day, chat) => `${tag}:usage:${day}:${chat}`,
-    spent: (day, chat) => `${tag}:spent:${day}:${chat}`,
-    spentByAll: (day) => `{sw:0}:spent:${day}`,
+    spent: (period) => `{sw:0}:spending:${period}`,
+    reservations: '{sw:0}:reservations',
+    settled: (reservation) => `{sw:0}:settled:${reservation}`,
   };
 }

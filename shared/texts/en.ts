@@ -1,3 +1,11 @@
+const BUDGET = { chat: 'The budget of this chat', person: 'Your budget', total: 'My budget' };
+const PERIOD = { day: 'today', month: 'this month' };
+
+function again(period: keyof typeof PERIOD, atMs: number): string {
+  if (period === 'day') return 'at midnight, UTC';
+  return `on ${new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'long', timeZone: 'UTC' }).format(atMs)}, UTC`;
+}
+
 /**
  * Every text that a user reads besides answers, in English: plain sentences, without a provider's words, numbers or
  * internals.
@@ -37,8 +45,14 @@ export const EN = {
   unavailable:
     'I could not get an answer from the model just now. The operator has been notified. Please try again in a few minutes.',
   misconfigured: 'I cannot answer at the moment. The operator has been notified.',
-  chatBudget: 'The budget of this chat is used up for today. It starts again at midnight, UTC.',
-  totalBudget: 'My budget is used up for today. It starts again at midnight, UTC.',
+  budget: {
+    usedUp: (whose: keyof typeof BUDGET, period: keyof typeof PERIOD, againMs: number) =>
+      `${BUDGET[whose]} is used up for ${PERIOD[period]}. It starts again ${again(period, againMs)}.`,
+    nearly: (whose: keyof typeof BUDGET, period: keyof typeof PERIOD, againMs: number, percent: number) =>
+      `${BUDGET[whose]} for ${PERIOD[period]} is ${percent} % used. It starts again ${again(period, againMs)}.`,
+    line: (whose: keyof typeof BUDGET, period: keyof typeof PERIOD, spent: string, percent: number) =>
+      `${BUDGET[whose]} for ${PERIOD[period]}: ${spent} (${percent} %)`,
+  },
   declined: 'The model declined to answer this message. You can go on with another one.',
   nothingToAdd: 'Done. There is nothing to add.',
   cutAnswer: '[The answer was cut at its length limit. Ask me to go on.]',

@@ -1,5 +1,13 @@
 import type { Texts } from './texts.ts';
 
+const BUDGET = { chat: '這個聊天室', person: '你', total: '我' };
+const PERIOD = { day: '今天', month: '這個月' };
+
+function again(period: keyof typeof PERIOD, atMs: number): string {
+  if (period === 'day') return 'UTC 午夜';
+  return `UTC ${new Intl.DateTimeFormat('zh-TW', { day: 'numeric', month: 'long', timeZone: 'UTC' }).format(atMs)}`;
+}
+
 /** Every text that a user reads besides answers, in Traditional Chinese. */
 export const ZH_HANT: Texts = {
   languageName: '繁體中文',
@@ -31,8 +39,13 @@ export const ZH_HANT: Texts = {
   fileAway: '我無法從 Telegram 取得你的檔案。已經通知管理者。請過幾分鐘再傳一次。',
   unavailable: '目前無法從模型取得回答。已經通知管理者。請過幾分鐘再試一次。',
   misconfigured: '我目前無法回答。已經通知管理者。',
-  chatBudget: '這個聊天室今天的額度已經用完，會在 UTC 午夜重新開始。',
-  totalBudget: '我今天的額度已經用完，會在 UTC 午夜重新開始。',
+  budget: {
+    usedUp: (whose, period, againMs) =>
+      `${BUDGET[whose]}${PERIOD[period]}的額度已經用完，會在 ${again(period, againMs)}重新開始。`,
+    nearly: (whose, period, againMs, percent) =>
+      `${BUDGET[whose]}${PERIOD[period]}的額度已經用了 ${percent} %，會在 ${again(period, againMs)}重新開始。`,
+    line: (whose, period, spent, percent) => `${BUDGET[whose]}${PERIOD[period]}的額度：${spent}（${percent} %）`,
+  },
   declined: '模型拒絕回答這則訊息。你可以繼續傳別的訊息。',
   nothingToAdd: '完成了，沒有要補充的。',
   cutAnswer: '［回答已達長度上限。請要我繼續。］',

@@ -49,6 +49,8 @@ export async function startBench(
     {
       TELEGRAM_BOT_TOKEN: '1:bench',
       TELEGRAM_ALLOWED_IDS: '*',
+      PERSON_DAILY_USD: '0',
+      TOTAL_DAILY_USD: '999999',
       TELEGRAM_ALERT_CHAT_ID: '1',
       ANTHROPIC_API_KEY: 'bench',
       // What is measured is the gateway's own time, without what it waits on purpose.

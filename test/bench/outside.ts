@@ -41,6 +41,8 @@ export async function startOutside(modelMs: number): Promise<Outside> {
       TELEGRAM_BOT_TOKEN: told.token,
       TELEGRAM_API_ROOT: told.telegramUrl,
       TELEGRAM_ALLOWED_IDS: '*',
+      PERSON_DAILY_USD: '0',
+      TOTAL_DAILY_USD: '999999',
       TELEGRAM_ALERT_CHAT_ID: 'none',
       // What is measured is the gateway, not the waits that Telegram's limits demand.
       TELEGRAM_PACING: 'false',

@@ -13,7 +13,7 @@ import { type ChaosRedis, startChaosRedis } from './redis.ts';
 import { answers, FIRST_CHAT } from './traffic.ts';
 
 /** The traffic of an hour comes in seconds. */
-const UNPACED = { TELEGRAM_PACING: 'false' };
+const UNPACED = { TELEGRAM_PACING: 'false', TOTAL_DAILY_USD: '999999' };
 
 /** Everything around the gateways, and the gateways: each part can be hurt. */
 export interface ChaosWorld {

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { chatKey } from '../../shared/redis/keys.ts';
 import { createTranscriber, type Recording } from '../../worker/media/transcriber.ts';
 import { startTranscription, type TranscriptionStandIn } from '../stand-in/transcription.ts';
 
@@ -10,6 +11,7 @@ const recording = (bytes: number, over: Partial<Recording> = {}): Recording => (
   bytes: Buffer.alloc(bytes, 1),
   name: 'recording.ogg',
   mediaType: 'audio/ogg',
+  payer: { chat: chatKey(1001) },
   ...over,
 });
 

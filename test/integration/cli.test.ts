@@ -38,6 +38,7 @@ test('check tries every connection and starts nothing', async () => {
     ['model', true],
     ['lifecycle of claude-opus-5-5', true],
     ['room', true],
+    ['money', true],
     ['second channel', true],
     ["dead-man's switch", true],
   ]);

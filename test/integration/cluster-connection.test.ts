@@ -3,7 +3,8 @@ import { createInbox } from '../../producer/accept/inbox.ts';
 import type { PrivateRedis } from '../../shared/private-redis/server.ts';
 import { connectRedis, isReadyFor, type RedisClient, untilReady } from '../../shared/redis/connection.ts';
 import { type ChatKey, chatKey, type EntryId, keysOf, type SessionId } from '../../shared/redis/keys.ts';
-import { createBudget } from '../../worker/ask/budget.ts';
+import { createBudget } from '../../worker/budget/budget.ts';
+import type { Limit } from '../../worker/budget/limit.ts';
 import type { Attempt } from '../../worker/lane/attempt.ts';
 import { createLane, type Lane } from '../../worker/lane/lane.ts';
 import { createSnapshotReader } from '../../worker/watch/snapshot.ts';
@@ -16,6 +17,9 @@ const NEW = 1003;
 const KEYS = keysOf(0);
 const keyOfStep = `${KEYS.lanePrefix}step`;
 const READY_MS = 10_000;
+const CHAT_TOKENS: Limit = { setting: 'CHAT_DAILY_TOKENS', whose: 'chat', period: 'day', unit: 'tokens', max: 100 };
+const tokens = { usd: 0, tokens: 60 };
+const SIXTY = { least: tokens, most: tokens, certain: tokens };
 
 let cluster: RedisCluster;
 let holder: PrivateRedis;
@@ -115,12 +119,12 @@ test('a script that uses undeclared keys waits as a whole while its shard moves,
   const newcomer = await accepted(3, NEW);
   const to = cluster.servers.find((server) => server !== holder) ?? holder;
   const move = await cluster.beginMove(KEYS.inbound, to);
-  const budget = createBudget(cluster.peek, KEYS, { chatDailyTokens: 100, totalDailyTokens: undefined });
+  const budget = createBudget(cluster.peek, [CHAT_TOKENS]);
   const putOff = Promise.all([
     lane.admit(100),
     attempt.write('step', [['INCR', keyOfStep]]),
     begunOf(lane, starter, chatKey(OTHER)),
-    budget?.reserve(CHAT, 60),
+    budget?.reserve({ chat: CHAT }, SIXTY),
   ]);
   await until('command that was put off', async () => (await cluster.putOff(holder)) || undefined);
   await move();
@@ -128,5 +132,5 @@ test('a script that uses undeclared keys waits as a whole while its shard moves,
   expect(admitted).toMatchObject({ read: 1, heads: [{ entry: newcomer }] });
   expect([written, await cluster.peek.get(keyOfStep)]).toEqual(['written', '1']);
   expect(begun.attempts).toBe(2);
-  expect(await budget?.reserve(CHAT, 60)).toBe('over_chat_budget');
+  expect(await budget?.reserve({ chat: CHAT }, SIXTY)).toBe('held by others');
 });

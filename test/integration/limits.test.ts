@@ -1,6 +1,5 @@
 import { expect, test } from '@jest/globals';
 import { chatKey } from '../../shared/redis/keys.ts';
-import { createBudget } from '../../worker/ask/budget.ts';
 import { readUsage, totalTokens } from '../../worker/model/usage.ts';
 import { importSession, parseLines } from '../../worker/session/transfer.ts';
 import { CHAT, eachInWorld, shown, start, world } from '../fixture/each-test.ts';
@@ -12,13 +11,14 @@ const OTHER = 1002;
 
 eachInWorld();
 
-const today = () => new Date().toISOString().slice(0, 10);
+const book = () => world.keys.spent(new Date().toISOString().slice(0, 10));
+const spent = async (field = `chat:${CHAT}:tokens`) => Number(await world.peek.hget(book(), field));
 
 test('a chat that used up its budget gets a notice and no model call; other chats go on', async () => {
   await start({ CHAT_DAILY_TOKENS: '20000' });
   world.telegram.say(CHAT, 'First');
   expect(await nextOutcome(world, CHAT, 1)).toMatchObject({ outcome: 'answered' });
-  await world.peek.incrby(world.keys.spent(today(), chatKey(CHAT)), 19_000);
+  await world.peek.hincrby(book(), `chat:${CHAT}:tokens`, 19_000);
   const calls = world.claude.calls.length;
   world.telegram.say(CHAT, 'Second');
   expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'refused', reason: 'over_chat_budget' });
@@ -29,13 +29,13 @@ test('a chat that used up its budget gets a notice and no model call; other chat
 });
 
 test('over TOTAL_DAILY_TOKENS every chat is refused, and the operator gets one alert', async () => {
-  await start({ TOTAL_DAILY_TOKENS: '3000' });
+  await start({ TOTAL_DAILY_TOKENS: '3000' }, { watchEveryMs: 50 });
   for (const chat of [CHAT, OTHER]) {
     world.telegram.say(chat, 'Hello');
     expect(await nextOutcome(world, chat)).toMatchObject({ outcome: 'refused', reason: 'over_total_budget' });
   }
-  await world.telegram.waitForText(ALERT_CHAT, /daily budget of all chats/);
-  expect(world.telegram.shown(ALERT_CHAT)).toHaveLength(1);
+  await world.telegram.waitForText(ALERT_CHAT, /\(TOTAL_DAILY_TOKENS\) is used up/);
+  expect(world.telegram.shown(ALERT_CHAT)).toHaveLength(2);
   expect(world.claude.calls).toEqual([]);
 });
 
@@ -45,8 +45,7 @@ test('a reservation is corrected to the cost of the call, for the chat and for a
   await nextOutcome(world, CHAT);
   const real = totalTokens(readUsage(world.claude.calls[0]?.usage));
   expect(real).toBeGreaterThan(0);
-  expect(Number(await world.peek.get(world.keys.spent(today(), chatKey(CHAT))))).toBe(real);
-  expect(Number(await world.peek.get(world.keys.spentByAll(today())))).toBe(real);
+  expect([await spent(), await spent('all:tokens')]).toEqual([real, real]);
 });
 
 test('a cut answer counts its input and the words that came; a 529 counts nothing', async () => {
@@ -60,10 +59,10 @@ test('a cut answer counts its input and the words that came; a 529 counts nothin
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
   const [cut, , whole] = world.claude.calls;
   const answered = totalTokens(readUsage(whole?.usage));
-  const spent = Number(await world.peek.get(world.keys.spent(today(), chatKey(CHAT))));
-  expect(spent - answered).toBeGreaterThan((cut?.inputTokens ?? 0) + 100);
-  expect(spent - answered).toBeLessThan((cut?.inputTokens ?? 0) + 1_000);
-  expect(Number(await world.peek.get(world.keys.spentByAll(today())))).toBe(spent);
+  const besides = (await spent()) - answered;
+  expect(besides).toBeGreaterThan((cut?.inputTokens ?? 0) + 100);
+  expect(besides).toBeLessThan((cut?.inputTokens ?? 0) + 1_000);
+  expect(await spent('all:tokens')).toBe(besides + answered);
 });
 
 test('the calls of a recovery count towards the budget of their chat', async () => {
@@ -77,36 +76,7 @@ test('the calls of a recovery count towards the budget of their chat', async () 
     .filter(({ status }) => status === 200)
     .map(({ usage }) => totalTokens(readUsage(usage)));
   expect(billed.length).toBeGreaterThan(1);
-  const spent = Number(await world.peek.get(world.keys.spent(today(), chatKey(CHAT))));
-  expect(spent).toBe(billed.reduce((sum, tokens) => sum + tokens, 0));
-});
-
-test('a reservation counts against both limits until it is settled, and a new day starts a new budget', async () => {
-  const limits = { chatDailyTokens: 100, totalDailyTokens: 150 };
-  const budget = createBudget(world.peek, world.keys, limits, () => new Date('2026-11-22T23:59:59Z'));
-  if (!budget) throw new Error('no budget');
-  const one = await budget.reserve(chatKey(CHAT), 100);
-  expect(await budget.reserve(chatKey(CHAT), 1)).toBe('over_chat_budget');
-  expect(await budget.reserve(chatKey(OTHER), 60)).toBe('over_total_budget');
-  expect(await budget.reserve(chatKey(OTHER), 50)).not.toBe('over_total_budget');
-  if (typeof one === 'string') throw new Error(one);
-  await one.settle(0);
-  expect(await budget.reserve(chatKey(CHAT), 100)).not.toBe('over_chat_budget');
-  expect(await world.peek.ttl(world.keys.spent('2026-11-22', chatKey(CHAT)))).toBeGreaterThan(0);
-  const tomorrow = createBudget(world.peek, world.keys, limits, () => new Date('2026-11-23T00:00:00Z'));
-  expect(typeof (await tomorrow?.reserve(chatKey(CHAT), 100))).toBe('object');
-});
-
-test('30 reservations at once never exceed the limit', async () => {
-  const budget = createBudget(world.peek, world.keys, { chatDailyTokens: 100, totalDailyTokens: undefined });
-  const all = await Promise.all(Array.from({ length: 30 }, () => budget?.reserve(chatKey(CHAT), 10)));
-  expect(all.filter((each) => typeof each === 'object')).toHaveLength(10);
-});
-
-test('there is no budget without a limit', () => {
-  expect(
-    createBudget(world.peek, world.keys, { chatDailyTokens: undefined, totalDailyTokens: undefined }),
-  ).toBeUndefined();
+  expect(await spent()).toBe(billed.reduce((sum, tokens) => sum + tokens, 0));
 });
 
 test('messages over a full lane are refused in order, with one notice', async () => {

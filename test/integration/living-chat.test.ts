@@ -122,7 +122,7 @@ test('a chat that uses up its budget while its refusal is examined fails no othe
   world.claude.guard.rejectsText = { pattern: GUILTY, respond: 'page400' };
   world.telegram.say(CHAT, 'Hello?');
   await world.claude.waitForCall(({ kind, status }) => kind === 'main' && status === 400);
-  await world.peek.set(world.keys.spent(new Date().toISOString().slice(0, 10), chatKey(CHAT)), '39000');
+  await world.peek.hset(world.keys.spent(new Date().toISOString().slice(0, 10)), `chat:${CHAT}:tokens`, '39000');
   await nextOutcome(world, CHAT);
   expect(await outcomeOf('Hello?', 1, OTHER)).toMatchObject({ outcome: 'answered' });
 });

@@ -139,7 +139,7 @@ test('over the budget, the user gets the reminder in its own words', async () =>
   await givenReminder();
   await makeDue();
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'refused' });
-  expect(shown()).toEqual([`${EN.reminders.plain(TEXT)}\n\n${EN.chatBudget}`]);
+  expect(shown()).toEqual([`${EN.reminders.plain(TEXT)}\n\n${EN.budget.usedUp('chat', 'day', 0)}`]);
 });
 
 test('a full lane refuses no reminder, not even where an older dispatcher has marked it', async () => {

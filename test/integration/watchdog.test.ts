@@ -70,7 +70,7 @@ function watch(log = createLogger('silent'), everyMs = 100, deadMan?: { url: str
         pollAgeMs: 60_000,
         providerDownMs: 60_000,
         telegramDownMs: 60_000,
-        totalDailyTokens: 1_000,
+        totals: [{ setting: 'TOTAL_DAILY_TOKENS', whose: 'total', period: 'day', unit: 'tokens', max: 1_000 }],
         deadLettersMax: 1_000,
         models: new Map(),
       },
@@ -232,13 +232,24 @@ test('alerts on jobs that nobody runs and on a Redis that is nearly full', async
   expect(told).toMatch(/Redis is nearly full: \d+ of \d+ MB/);
 });
 
-test('alerts on a budget that is 90 % used, and on the end of that with a new day', async () => {
-  const day = new Date().toISOString().slice(0, 10);
-  await world.peek.set(world.keys.spentByAll(day), 900);
+test('tells of a budget at 50, 80 and 100 %, once each, and of the end of that with a new day', async () => {
+  const book = world.keys.spent(new Date().toISOString().slice(0, 10));
+  const spend = (tokens: number) => world.peek.hset(book, 'all:tokens', tokens);
+  const told = (words: RegExp) =>
+    until(`a notice ${words}`, async () => (await notices()).find((text) => words.test(text)));
+  await spend(510);
   watch();
-  await until('a notice', async () => (await notices()).find((text) => /nearly used up: 90 %/.test(text)));
-  await world.peek.set(world.keys.spentByAll(day), 0);
-  await until('its end', async () => (await notices()).find((text) => /Resolved: a new day of the budget/.test(text)));
+  await told(/half used up: 51 %, 510 of 1000 tokens/);
+  await spend(700);
+  await moreChecks();
+  await spend(900);
+  await told(/nearly used up: 90 %/);
+  await spend(1_000);
+  await told(/is used up: messages are refused until \d{4}-\d\d-\d\d, 00:00 UTC\. 100 %/);
+  await moreChecks();
+  expect(await notices()).toHaveLength(3);
+  await spend(0);
+  await told(/Resolved: a new day or month of the budget began/);
 });
 
 test('the watchdog survives an outage of Redis and checks again', async () => {

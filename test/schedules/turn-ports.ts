@@ -39,6 +39,7 @@ function configOf() {
     {
       TELEGRAM_BOT_TOKEN: '1:schedules',
       TELEGRAM_ALLOWED_IDS: '*',
+      PERSON_DAILY_USD: '0',
       TELEGRAM_ALERT_CHAT_ID: '1',
       ANTHROPIC_API_KEY: 'schedules',
       REDIS_URL: 'redis://localhost:1',
@@ -69,6 +70,7 @@ export function turnPorts(
       settings: SETTINGS,
       endpoint: {
         model,
+        budget: undefined,
         storm: createStormGuard(redis, STORM_LIMITS),
         boundModels: new Set(),
         takesFixedParts: async () => ({ kind: 'taken', wasAsked: false }),

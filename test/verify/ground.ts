@@ -158,6 +158,7 @@ function environmentOf(telegram: TelegramStandIn, claudeUrl: string, redisUrl: s
     TELEGRAM_ALLOWED_IDS: ALLOWED.join(','),
     TELEGRAM_ALERT_CHAT_ID: String(ALERT_CHAT),
     TELEGRAM_PACING: 'false',
+    TOTAL_DAILY_USD: '999999',
     ANTHROPIC_API_KEY: 'stand-in',
     ANTHROPIC_BASE_URL: claudeUrl,
     REDIS_URL: redisUrl,

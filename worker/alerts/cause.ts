@@ -228,11 +228,12 @@ export const CAUSES: Readonly<Record<Cause, CauseRule>> = {
     endsBy: 'watch',
   },
   budget: {
-    severity: 'today',
-    title: 'The daily budget of all chats is nearly used up',
-    todo: 'Raise TOTAL_DAILY_TOKENS, or messages are refused until midnight, UTC.',
-    over: 'a new day of the budget began, or it was raised.',
+    severity: 'note',
+    title: 'The budget of all chats is half or nearly used up',
+    todo: 'Raise it, or messages are refused once it is used up.',
+    over: 'a new day or month of the budget began, or it was raised.',
     endsBy: 'watch',
+    isAhead: true,
   },
   'group-moved': {
     severity: 'today',
@@ -244,10 +245,10 @@ export const CAUSES: Readonly<Record<Cause, CauseRule>> = {
   },
   'over-budget': {
     severity: 'today',
-    title: 'Messages are refused, since the daily budget of all chats is used up',
-    todo: 'Raise TOTAL_DAILY_TOKENS, or wait until midnight, UTC.',
-    over: 'no more messages are refused for the budget.',
-    endsBy: 'quiet',
+    title: 'Messages are refused, since the budget of all chats is used up',
+    todo: 'Raise it and restart, or wait for the next day or month, UTC.',
+    over: 'a new day or month of the budget began, or it was raised.',
+    endsBy: 'watch',
   },
   memory: {
     severity: 'page',

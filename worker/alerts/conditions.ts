@@ -1,4 +1,5 @@
 import type { ChatKey, EntryId } from '../../shared/redis/keys.ts';
+import { percentOf, type Spent, spentInWords } from '../budget/limit.ts';
 import { dayOfRetirement, type Lifecycle } from '../model/lifecycle.ts';
 import { PROVIDER_SAID, type ProviderTrouble } from '../model/provider-trouble.ts';
 import type { Condition } from './incident.ts';
@@ -156,13 +157,26 @@ export function persistenceAlert(field: string): Condition {
   };
 }
 
-/** The day's budget of all chats is nearly used up. */
-export function budgetCondition(spentTokens: number, totalTokens: number): Condition {
-  const percent = Math.floor((100 * spentTokens) / totalTokens);
-  return {
-    cause: 'budget',
-    text: `The daily budget of all chats (TOTAL_DAILY_TOKENS) is nearly used up: ${percent} %, ${spentTokens} of ${totalTokens} tokens.`,
-  };
+/** From which shares of a budget on the operator is notified, in percent; each is a level. */
+const BUDGET_LEVELS = [
+  { from: 80, words: 'nearly used up' },
+  { from: 50, words: 'half used up' },
+];
+
+/** A budget of all chats that is half or nearly used up, and one that is: then messages are refused. */
+export function budgetConditions(spent: Spent): Condition[] {
+  const { limit, isUsedUp, againMs } = spent;
+  const percent = percentOf(spent);
+  const level = BUDGET_LEVELS.find(({ from }) => percent >= from || isUsedUp);
+  if (level === undefined) return [];
+  const name = `The ${limit.period === 'day' ? 'daily' : 'monthly'} budget of all chats (${limit.setting})`;
+  const share = `${percent} %, ${spentInWords(spent)}`;
+  const until = `until ${new Date(againMs).toISOString().slice(0, 10)}, 00:00 UTC`;
+  const about = { key: limit.setting, level: `${level.from} %` };
+  const ahead: Condition = { ...about, cause: 'budget', text: `${name} is ${level.words}: ${share}.` };
+  if (!isUsedUp) return [ahead];
+  const text = `${name} is used up: messages are refused ${until}. ${share}.`;
+  return [ahead, { cause: 'over-budget', key: limit.setting, text }];
 }
 
 /** The level at which a shard has as many dead letters as it may, and the oldest begin to go. */

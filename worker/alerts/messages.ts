@@ -169,15 +169,6 @@ export function unsureAlert(attempt: Attempt): Alert {
   };
 }
 
-/** The day's budget of all chats. */
-export function budgetAlert(attempt: Attempt): Alert {
-  return {
-    cause: 'over-budget',
-    ...whereOf(attempt),
-    text: `The daily budget of all chats (TOTAL_DAILY_TOKENS) is used up: messages are refused until midnight, UTC. First refused: chat ${attempt.chat}. Trace ${traceIdOf(attempt.traceparent)}`,
-  };
-}
-
 /** A session log with lines that cannot be read. */
 export function tornAlert(attempt: Attempt, records: number): Alert {
   return {

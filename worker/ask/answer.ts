@@ -1,3 +1,5 @@
+import type { Texts } from '../../shared/texts/texts.ts';
+import { percentOf, type Spent } from '../budget/limit.ts';
 import type { Attempt, Command } from '../lane/attempt.ts';
 import { auditCommand } from '../lane/audit-trail.ts';
 import type { Settings } from '../lane/settings.ts';
@@ -83,9 +85,19 @@ export function earlierWords({ window }: OpenedSession, { entry }: Attempt): str
   return texts.findLast((text) => text !== '') ?? '';
 }
 
+/** What an answer is about. */
+interface Answering {
+  attempt: Attempt;
+  opened: OpenedSession;
+  room: Room;
+  files: readonly FilePart[];
+  /** A budget that the user is now told of. */
+  nearlySpent: Spent | undefined;
+}
+
 /** The decision to end a message with the model's answer. */
 export function answered(
-  { attempt, opened, room, files }: { attempt: Attempt; opened: OpenedSession; room: Room; files: readonly FilePart[] },
+  { attempt, opened, room, files, nearlySpent: nearly }: Answering,
   called: Answered,
   { rich, prices }: Pick<Settings, 'rich' | 'prices'>,
 ): Decision {
@@ -96,7 +108,8 @@ export function answered(
   const sourced = withSources(words, sourcesOf([...ownBlocks(opened, attempt), ...answer.content]));
   const { texts, untold } = attempt;
   const compacted = untold > 0 ? [`_${texts.compacted(untold)}_`] : [];
-  const text = [sourced, ...(isCut(answer) ? [texts.cutAnswer] : []), ...compacted]
+  const budget = nearly ? [`_${nearlyInWords(texts, nearly)}_`] : [];
+  const text = [sourced, ...(isCut(answer) ? [texts.cutAnswer] : []), ...compacted, ...budget]
     .filter((part) => part !== '')
     .join('\n\n');
   const cost = costCommands(attempt, answer, prices);
@@ -122,6 +135,12 @@ export function answered(
     ifCancelled: [...wordsCommands(attempt, { recorded: '', own: words }), ...cost],
     ...(isFull && { afterReply: { opened: withRecord(opened, record), room } }),
   };
+}
+
+function nearlyInWords({ budget }: Texts, spent: Spent): string {
+  const { limit, isUsedUp, againMs } = spent;
+  const about = [limit.whose, limit.period, againMs] as const;
+  return isUsedUp ? budget.usedUp(...about) : budget.nearly(...about, percentOf(spent));
 }
 
 /** What an answer cost: a line of the audit trail, and the chat's book. */

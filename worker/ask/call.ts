@@ -1,6 +1,6 @@
 import { METRIC } from '../../shared/base/telemetry.ts';
 import type { BreakerView } from '../../shared/telegram/breaker.ts';
-import { type Attempt, UNCOMPACTED } from '../lane/attempt.ts';
+import { type Attempt, payerOf, UNCOMPACTED } from '../lane/attempt.ts';
 import { auditCommand, failedCallEvent } from '../lane/audit-trail.ts';
 import { modelWindow, type Settings } from '../lane/settings.ts';
 import { usageCommands } from '../lane/usage-book.ts';
@@ -31,7 +31,7 @@ export interface CallPorts extends RoundPorts {
   files: Pick<NotedFiles, 'of'>;
   /** Whether there is a Telegram to answer to. */
   breaker: Pick<BreakerView, 'seenAwayMs'>;
-  endpoint: Pick<Endpoint, 'model'>;
+  endpoint: Pick<Endpoint, 'model' | 'budget'>;
 }
 
 /** What a call is about. */
@@ -153,7 +153,7 @@ function conversationOf(
   messages: MessageParam[],
 ): Conversation {
   return {
-    chat: attempt.chat,
+    payer: payerOf(attempt),
     session: attempt.session,
     model: ports.settings.modelName,
     system: ports.settings.systemPrompt,

@@ -1,5 +1,5 @@
 import type { InboundMessage } from '../../shared/flow/message.ts';
-import type { Attempt } from '../lane/attempt.ts';
+import { type Attempt, payerOf } from '../lane/attempt.ts';
 import { learntWindow, type Settings } from '../lane/settings.ts';
 import { type Decision, TELEGRAM_AWAY } from '../lane/verdict.ts';
 import { tokenizerFactor } from '../model/catalog.ts';
@@ -108,7 +108,8 @@ export async function askModel(
     }
     if (!goesOn(called.answer, round, settings)) {
       const files = attempt.rounds > 0 ? await ports.files.of(attempt) : [];
-      return answered({ ...now, files }, called, settings);
+      const nearlySpent = await ports.endpoint.budget?.nearlySpent(payerOf(attempt), attempt.entry);
+      return answered({ ...now, files, nearlySpent }, called, settings);
     }
     opened = await recordRound(ports, attempt, opened, { called, room, speech }, round + 1);
     attempt = { ...progressed(attempt, round + 1), ...(isCalm(called, room) && { compactionsInRow: 0 }) };

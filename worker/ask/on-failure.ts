@@ -1,5 +1,3 @@
-import { alertCommand } from '../../shared/flow/alert.ts';
-import { budgetAlert } from '../alerts/messages.ts';
 import { type Attempt, OUTAGE_TRIES } from '../lane/attempt.ts';
 import { backoffMs } from '../lane/backoff.ts';
 import { modelWindow } from '../lane/settings.ts';
@@ -29,7 +27,7 @@ const RECOVERY_SPENT = 'recoverySpentMs';
 /** Decides about a failed call: ask once more, retry later, notify the user, or recover. */
 export async function react(ports: RecoverPorts, failedCall: FailedCall, time: TurnTime): Promise<Decision> {
   const { attempt, failure } = failedCall;
-  if (isOverBudget(failure.reason)) return overBudget(attempt, failure.reason);
+  if (isOverBudget(failure.reason)) return overBudget(attempt, failure);
   const limitTokens = modelWindow(failedCall.windowTokens, attempt.limit, ports.settings);
   const again = await askOnceMore(ports.settings, attempt, failure, { ...failedCall, limitTokens });
   if (again) return again;
@@ -109,14 +107,13 @@ async function decidedBy(ports: RecoverPorts, failedCall: FailedCall, recovery: 
 
 /** A call that could not be made is not this message's fault: the message waits, and fails when that takes too long. */
 export async function waitOrFail(ports: RecoverPorts, attempt: Attempt, failure: Failure): Promise<Decision> {
-  if (isOverBudget(failure.reason)) return overBudget(attempt, failure.reason);
+  if (isOverBudget(failure.reason)) return overBudget(attempt, failure);
   const later = failure.kind === 'transient' ? await passing(ports, attempt, failure) : undefined;
   return later ?? failed(attempt, failure.reason, attempt.texts.unavailable, 'the endpoint is in trouble for long');
 }
 
-/** Notifies the user; notifies the operator once a day about the budget of all chats. */
-function overBudget(attempt: Attempt, reason: Failure['reason']): Decision {
-  const isTotal = reason === 'over_total_budget';
-  const conclusion = refused(reason, isTotal ? attempt.texts.totalBudget : attempt.texts.chatBudget);
-  return conclude(conclusion, isTotal ? [alertCommand(attempt.keys, budgetAlert(attempt))] : []);
+/** Refuses a message since a budget is used up; its user learns when that starts again. */
+export function overBudget({ texts }: Pick<Attempt, 'texts'>, { reason, budget }: Failure): Decision {
+  const { whose, period, againMs } = budget ?? { whose: 'total', period: 'day', againMs: 0 };
+  return conclude(refused(reason, texts.budget.usedUp(whose, period, againMs)));
 }

@@ -1,3 +1,4 @@
+import { percentOf, type Spent, spentInWords } from '../budget/limit.ts';
 import type { LedgerReading } from '../lane/ledger.ts';
 import type { Counts } from '../report/counts.ts';
 import type { RollUp, Spending } from '../report/roll-up.ts';
@@ -75,6 +76,12 @@ export function linesOf(rollUp: RollUp): string[] {
     ),
     ...topLines(topChats),
   ];
+}
+
+/** What is spent of each limit in its present day or month, in lines. */
+export function budgetLines(budgets: readonly Spent[]): string[] {
+  const line = (each: Spent) => `  ${each.limit.setting}: ${spentInWords(each)}, ${percentOf(each)} %`;
+  return budgets.length === 0 ? [] : ['', 'Limits of all chats, today or this month (UTC)', ...budgets.map(line)];
 }
 
 /** What the ledger proves of what it calls delivered. */

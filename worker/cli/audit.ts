@@ -1,10 +1,13 @@
 import { parseArgs } from 'node:util';
+import type { Config } from '../../shared/base/config.ts';
 import { keysOf } from '../../shared/redis/keys.ts';
+import { readSpent } from '../budget/budget.ts';
+import { totalsOf } from '../budget/limit.ts';
 import { createLedger, type LedgerReading } from '../lane/ledger.ts';
 import { loadPrices } from '../model/price-file.ts';
 import type { Prices } from '../model/prices.ts';
 import { readRollUp } from '../report/period.ts';
-import { linesOf, opening, type Proof } from './audit-text.ts';
+import { budgetLines, linesOf, opening, type Proof } from './audit-text.ts';
 import { withRedis } from './connection.ts';
 import { type Terminal, UsageError, usableConfig } from './terminal.ts';
 
@@ -27,7 +30,8 @@ export async function audit(args: string[], terminal: Terminal): Promise<number>
     return 0;
   }
   const days = daysOf(values.days);
-  const prices = await pricesOf(terminal);
+  const { config } = usableConfig(terminal, 'tool');
+  const prices = await pricesOf(config);
   return withRedis(terminal, async (redis, shards) => {
     const toMs = Date.now();
     const fromMs = toMs - days * DAY_MS;
@@ -36,9 +40,11 @@ export async function audit(args: string[], terminal: Terminal): Promise<number>
       proof = added(proof, shard, await createLedger(redis, keysOf(shard)).read());
     }
     const rollUp = await readRollUp({ redis, shards }, fromMs, prices);
+    const budgets = await readSpent(redis, totalsOf(config), toMs);
     const period = { days, from: new Date(fromMs).toISOString(), to: new Date(toMs).toISOString() };
-    if (values.json) terminal.line(JSON.stringify({ ...period, proof, ...rollUp }));
-    else for (const line of [...opening(period, proof), ...linesOf(rollUp)]) terminal.line(line);
+    if (values.json) terminal.line(JSON.stringify({ ...period, proof, ...rollUp, budgets }));
+    else
+      for (const line of [...opening(period, proof), ...linesOf(rollUp), ...budgetLines(budgets)]) terminal.line(line);
     return proof.failedShards.length === 0 && rollUp.delivery.unconfirmed === 0 ? 0 : 1;
   });
 }
@@ -53,8 +59,7 @@ function parsed(args: string[]) {
 }
 
 /** The operator's own prices. An unusable file is a configuration error. */
-async function pricesOf(terminal: Terminal): Promise<Prices> {
-  const { config } = usableConfig(terminal, 'tool');
+async function pricesOf(config: Config): Promise<Prices> {
   return loadPrices(config.MODEL_PRICES_FILE).catch((error: Error) => {
     throw new UsageError(error.message);
   });

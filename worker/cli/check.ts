@@ -6,6 +6,7 @@ import { readSettingFiles, type SettingFiles, settingProblems } from '../setting
 import { findSandbox, secretPlaces } from '../tools/mcp/find-sandbox.ts';
 import { checkBlobs } from './check-blobs.ts';
 import { checkLives, checkModel, checkRoom } from './check-model.ts';
+import { checkMoney } from './check-money.ts';
 import { checkPort } from './check-port.ts';
 import { checkRedis, reachRedis } from './check-redis.ts';
 import { checkTelegram } from './check-telegram.ts';
@@ -17,7 +18,7 @@ const HELP = `Usage: npm run cli -- check [--json]
 
 Reads the whole configuration, the files that it names and the names in .env, and tries what a start and a first message
 need: Redis (its data's number of shards, its role, its memory, whether it
-takes writes, which of its settings are not the recommended ones), the blob store (whether it takes a file, and is the one that the data refers to), Telegram, the model endpoint (one call of a few tokens), how long each model lives that a setting names, the operator's chat (a typing action), the port of HTTP_PORT, the servers of
+takes writes, which of its settings are not the recommended ones), the blob store (whether it takes a file, and is the one that the data refers to), Telegram, the model endpoint (one call of a few tokens), how long each model lives that a setting names, what limits the cost, the operator's chat (a typing action), the port of HTTP_PORT, the servers of
 MCP_CONFIG, whose tools are counted (those that the model cannot be told of are named with the reason), and whether the
 system prompt and the tools leave room for a message. All that is wrong is said in one run. Says what a running
 gateway noted: how its calls of the model, its polls and its alerts go, and since when.
@@ -70,6 +71,7 @@ async function tryAll(config: Config): Promise<Finding[]> {
       checkTools(config, files),
       checkDecoder(),
       checkPort(config, redis),
+      checkMoney(config),
       checkWatchers(config),
     ]);
     return all.flat();

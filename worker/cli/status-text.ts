@@ -1,3 +1,4 @@
+import { percentOf, spentInWords } from '../budget/limit.ts';
 import { EVERY_CHAT, type Pause } from '../lane/pauses.ts';
 import type { RunningTurn } from '../report/running.ts';
 import type { Status } from '../report/status.ts';
@@ -23,6 +24,9 @@ export function statusLines(status: Status): string[] {
     row('alerts', alerts.detail),
     row('redis', memoryOf(status.redis)),
     row('dead letters', String(deadLetters)),
+    ...status.budgets.map((each) =>
+      row('budget', `${each.limit.setting}: ${spentInWords(each)}, ${percentOf(each)} %`),
+    ),
     ...pauseLines(status),
     ...runningLines(status),
     ...incidentLines(status),

@@ -1,4 +1,6 @@
 import type { Texts } from '../../shared/texts/texts.ts';
+import { percentOf, spentInWords } from '../budget/limit.ts';
+import { payerOf } from '../lane/attempt.ts';
 import type { Used } from '../lane/usage-book.ts';
 import type { CarryOut } from './commands.ts';
 import { replied } from './reply.ts';
@@ -10,14 +12,18 @@ const PERIODS = [
   ['month', 30],
 ] as const;
 
-/** `/usage`: what the calls for this chat were, and what they cost. */
-export const usage: CarryOut = async ({ usageBook }, { attempt }) => {
+/** `/usage`: what the calls for this chat were, what they cost, and how much that is of its limits and its sender's. */
+export const usage: CarryOut = async ({ usageBook, ask }, { attempt }) => {
   const { chat, texts } = attempt;
   const days = await usageBook.ofDays(chat, 30, attempt.nowMs());
   const sums = PERIODS.map(([period, length]) => lineOf(texts, period, sumOf(days.slice(0, length))));
+  const spent = (await ask.endpoint.budget?.spentBy(payerOf(attempt))) ?? [];
+  const limits = spent.map((each) =>
+    texts.budget.line(each.limit.whose, each.limit.period, spentInWords(each), percentOf(each)),
+  );
   const { unpricedCalls } = sumOf(days);
   const notes = [...(unpricedCalls > 0 ? [texts.usage.unpriced] : []), texts.usage.day];
-  return replied('usage', [texts.usage.title, ...sums, '', ...notes].join('\n'));
+  return replied('usage', [texts.usage.title, ...sums, '', ...limits, ...notes].join('\n'));
 };
 
 function lineOf({ usage }: Texts, period: (typeof PERIODS)[number][0], used: Used): string {

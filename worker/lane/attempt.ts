@@ -4,6 +4,7 @@ import type { ChatKey, EntryId, Keys, LaneKey, SessionId } from '../../shared/re
 import { msOf } from '../../shared/redis/stream-id.ts';
 import type { Button } from '../../shared/telegram/messages.ts';
 import type { Texts } from '../../shared/texts/texts.ts';
+import type { Payer } from '../model/port.ts';
 import type { FilePart } from '../reply/file-part.ts';
 import type { Part } from '../reply/format/layout.ts';
 import type { Opened } from './opening.ts';
@@ -221,6 +222,11 @@ export interface Attempt {
   asWrite<T>(send: (number: number) => Promise<T>): Promise<T>;
   /** Runs a query with its own script, after all earlier writes: `send` gets the number of the last one. */
   afterWrites<T>(send: (last: number) => Promise<T>): Promise<T>;
+}
+
+/** For whom the calls of an attempt are made. */
+export function payerOf({ chat, message }: Pick<Attempt, 'chat' | 'message'>): Payer {
+  return { chat, ...(message.ok && { person: message.value.from.id }) };
 }
 
 /** How long a message's turn has run, in all its attempts but for their recoveries. */

@@ -1,5 +1,6 @@
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { ChatKey, Keys } from '../../shared/redis/keys.ts';
+import { PER_DOLLAR, periodAt } from '../budget/limit.ts';
 import type { Usage } from '../model/port.ts';
 import { costOf, type Prices } from '../model/prices.ts';
 import type { Attempt, Command } from './attempt.ts';
@@ -25,12 +26,10 @@ export interface UsageBook {
 const DAY_MS = 24 * 3600_000;
 const KEEP_DAYS = 40;
 const KEEP_SECONDS = KEEP_DAYS * 24 * 3600;
-/** A sum of many small amounts stays exact in whole numbers. */
-const PER_DOLLAR = 1e9;
 
 /** The commands that book calls to a model, for a fenced write. The price is that of the day. */
 export function usageCommands(attempt: Attempt, model: string, usage: Usage, prices: Prices): Command[] {
-  const key = attempt.keys.usage(dayOf(attempt.nowMs()), attempt.home);
+  const key = attempt.keys.usage(periodAt('day', attempt.nowMs()), attempt.home);
   const dollars = costOf(model, usage, prices);
   return [
     ['HINCRBY', key, 'calls', 1],
@@ -71,9 +70,5 @@ function usedOf(fields: Readonly<Record<string, string>>): Used {
 
 /** Days of UTC, today first. */
 function newestDays(days: number, nowMs: number): string[] {
-  return Array.from({ length: days }, (_, ago) => dayOf(nowMs - ago * DAY_MS));
-}
-
-function dayOf(atMs: number): string {
-  return new Date(atMs).toISOString().slice(0, 10);
+  return Array.from({ length: days }, (_, ago) => periodAt('day', nowMs - ago * DAY_MS));
 }

@@ -1,6 +1,13 @@
+import type { Failure } from '../model/errors/failure.ts';
+import type { Payer } from '../model/port.ts';
+
 /** Bytes in which somebody may speak. */
 export interface Recording {
   bytes: Buffer;
+  /** How long it is, as its sender states it; absent where nobody does. */
+  seconds?: number;
+  /** Whose budget pays for it. */
+  payer: Payer;
   /** A name with an ending, by which endpoints tell the format. */
   name: string;
   mediaType: string;
@@ -11,9 +18,12 @@ export interface Recording {
  * operator, and holds none of the endpoint's own words.
  */
 export type Transcription =
-  | { kind: 'heard'; text: string }
+  /** `seconds`: how long the recording was, where the endpoint states it. */
+  | { kind: 'heard'; text: string; seconds?: number }
   | { kind: 'trouble'; detail: string; retryAfterMs?: number }
   | { kind: 'refused'; detail: string }
+  /** Nothing was asked: a budget is used up. */
+  | { kind: 'over budget'; failure: Failure }
   | { kind: 'aborted' };
 
 /**
@@ -83,8 +93,11 @@ async function refusalOf(response: Response): Promise<Transcription> {
 /** A page of a proxy, and JSON that breaks off, are no transcript. */
 function heardIn(body: string | undefined): Transcription {
   try {
-    const { text } = JSON.parse(body ?? '') as { text?: unknown };
-    if (typeof text === 'string') return { kind: 'heard', text: text.toWellFormed().replaceAll('\0', '').trim() };
+    const { text, usage } = JSON.parse(body ?? '') as { text?: unknown; usage?: { seconds?: unknown } | null };
+    const seconds = usage?.seconds;
+    const stated = typeof seconds === 'number' && seconds > 0 ? { seconds } : {};
+    if (typeof text === 'string')
+      return { kind: 'heard', text: text.toWellFormed().replaceAll('\0', '').trim(), ...stated };
   } catch {
     // As below.
   }

@@ -22,11 +22,18 @@ export interface ModelLimits {
 /** What a call is for: an answer, a summary of a conversation, or a probe of what the endpoint takes. */
 export type Purpose = 'answer' | 'summary' | 'probe';
 
+/** For whom a call is made: their limits bound it. */
+export interface Payer {
+  chat: ChatKey;
+  /** The id of whoever wrote. */
+  person?: number;
+}
+
 /** A request as the flow builds it; the adapter adds what the wire needs. */
 export interface ModelRequest {
   model: string;
-  /** The chat whose budget pays for the call; absent where the call serves all chats. Never sent. */
-  chat?: ChatKey;
+  /** Whose budget pays for the call; absent where the call serves all chats. Never sent. */
+  payer?: Payer;
   /** The session that it continues, if any. Never sent. */
   session?: SessionId;
   /** What the call is for; absent: an answer. Never sent. */

@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { z } from 'zod';
 import { canonicalName } from './catalog.ts';
 import type { Usage } from './port.ts';
@@ -13,58 +15,36 @@ interface Rates {
 }
 
 /** What a model costs; some cost more, in all kinds, above a given prompt length. */
-export interface Price extends Rates {
+interface Price extends Rates {
   /** Dollars for a thousand searches of the web; absent: the list price. A page that is read has no fee. */
   searches?: number;
   longPrompt?: Rates & { overTokens: number };
 }
 
+/** What a model costs that turns speech into text, in dollars for a minute of sound. */
+interface MinutePrice {
+  minute: number;
+}
+
+type Entry = Price | MinutePrice;
+
 /** Prices by canonical name. */
-export type Prices = ReadonlyMap<string, Price>;
+export type Prices = ReadonlyMap<string, Entry>;
 
 /** The result of reading a price list: prices that override ours, or every problem at once. */
 export type PricesReading = { ok: true; prices: Prices } | { ok: false; problems: readonly string[] };
 
-const CACHE_WRITE_5M = 1.25;
-const CACHE_WRITE_1H = 2;
 const PER_THOUSAND_SEARCHES = 10;
 
 /**
- * The list prices of the API itself, as read in November 2026 on platform.claude.com (pricing, and the models' own
- * pages). The cheaper reads of Sonnet 5.5 and the two bands of Haiku 5.5, both of October 2026, were read in the
- * release notes of tools that follow that page. Other providers, regions and modes may cost something else:
- * MODEL_PRICES_FILE overrides these.
+ * The list prices that `npm run prices` takes from a list that is kept for the purpose, by canonical name. Other regions
+ * and modes may cost something else: MODEL_PRICES_FILE overrides these.
  */
-const LISTED: Prices = new Map([
-  ...named(rates(10, 50, 0.25), 'claude-fable-5-1', 'claude-mythos-5-1'),
-  ...named(rates(10, 50, 1), 'claude-fable-5', 'claude-mythos-5'),
-  ...named(rates(4, 20, 0.2), 'claude-opus-5-5'),
-  ...named(rates(2, 10, 0.1), 'claude-sonnet-5-5'),
-  ...named(
-    { ...rates(0.1, 0.5, 0.01), longPrompt: { overTokens: 100_000, ...rates(0.5, 2.5, 0.05) } },
-    'claude-haiku-5-5',
+const LISTED: Prices = new Map(
+  Object.entries(
+    JSON.parse(readFileSync(join(import.meta.dirname, 'price-list.json'), 'utf8')) as Record<string, Entry>,
   ),
-  ...named(rates(2, 10, 0.2), 'claude-sonnet-5'),
-  ...named(
-    rates(5, 25, 0.5),
-    'claude-opus-5',
-    'claude-opus-4-8',
-    'claude-opus-4-7',
-    'claude-opus-4-6',
-    'claude-opus-4-5',
-  ),
-  ...named(rates(15, 75, 1.5), 'claude-opus-4-1', 'claude-opus-4', 'claude-opus-4-0'),
-  ...named(rates(3, 15, 0.3), 'claude-sonnet-4-6', 'claude-sonnet-4-5', 'claude-sonnet-4', 'claude-sonnet-4-0'),
-  ...named(rates(1, 5, 0.1), 'claude-haiku-4-5'),
-]);
-
-function rates(input: number, output: number, cacheRead: number): Rates {
-  return { input, output, cacheRead, cacheWrite5m: input * CACHE_WRITE_5M, cacheWrite1h: input * CACHE_WRITE_1H };
-}
-
-function named(price: Price, ...models: string[]): [string, Price][] {
-  return models.map((model) => [model, price]);
-}
+);
 
 /**
  * What a call cost, in dollars; `undefined` for a model without a known price: it is never guessed. A part of the usage
@@ -72,9 +52,8 @@ function named(price: Price, ...models: string[]): [string, Price][] {
  * Pure.
  */
 export function costOf(model: string, usage: Usage, own: Prices = new Map()): number | undefined {
-  const name = canonicalName(model);
-  const price = own.get(name) ?? LISTED.get(name);
-  if (price === undefined) return undefined;
+  const price = entryOf(model, own);
+  if (price === undefined || 'minute' in price) return undefined;
   const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens = 0, cacheWrite1hTokens = 0 } = usage;
   const { longPrompt } = price;
   const promptTokens = typeof usage.passes === 'object' ? usage.passes.lastInputTokens : inputTokens;
@@ -89,6 +68,17 @@ export function costOf(model: string, usage: Usage, own: Prices = new Map()): nu
     outputTokens * paid.output;
   const fees = ((usage.searches ?? 0) * (price.searches ?? PER_THOUSAND_SEARCHES)) / 1_000;
   return millionths / 1_000_000 + fees;
+}
+
+/** What a minute of sound costs with a model that turns speech into text, in dollars; `undefined` where that is not known. */
+export function costOfMinute(model: string, own: Prices = new Map()): number | undefined {
+  const price = entryOf(model, own);
+  return price !== undefined && 'minute' in price ? price.minute : undefined;
+}
+
+function entryOf(model: string, own: Prices): Entry | undefined {
+  const name = canonicalName(model);
+  return own.get(name) ?? LISTED.get(name);
 }
 
 const dollars = z
@@ -108,9 +98,24 @@ const PRICE = z.strictObject({
   searches: fee.optional(),
   longPrompt: z.strictObject({ overTokens: tokens, ...RATES }).optional(),
 });
-const LIST = z.record(z.string(), PRICE, 'expected an object of prices by model');
+const MINUTE = z.strictObject({ minute: dollars });
+/** Each entry is judged by what it is meant to be, so that a problem names its own field. */
+const LIST = z.record(
+  z.string(),
+  z.unknown().transform((entry, context): Entry => {
+    const isMinute = typeof entry === 'object' && entry !== null && 'minute' in entry;
+    const parsed = (isMinute ? MINUTE : PRICE).safeParse(entry);
+    if (parsed.success) return parsed.data as Entry;
+    context.issues.push(...parsed.error.issues.map((issue) => ({ ...issue, input: entry }) as never));
+    return z.NEVER;
+  }),
+  'expected an object of prices by model',
+);
 
-/** Reads a price list from JSON: prices by model name, each with all five rates, and its fee for searches. Never throws. */
+/**
+ * Reads a price list from JSON: by model name all five rates, and its fee for searches; or the price of a minute of
+ * sound. Never throws.
+ */
 export function readPrices(json: string): PricesReading {
   let value: unknown;
   try {
@@ -126,6 +131,6 @@ export function readPrices(json: string): PricesReading {
     };
   return {
     ok: true,
-    prices: new Map(Object.entries(parsed.data).map(([name, price]) => [canonicalName(name), price as Price])),
+    prices: new Map(Object.entries(parsed.data).map(([name, price]) => [canonicalName(name), price])),
   };
 }

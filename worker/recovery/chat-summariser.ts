@@ -1,3 +1,4 @@
+import { payerOf } from '../lane/attempt.ts';
 import type { Settings } from '../lane/settings.ts';
 import type { RecoverPorts } from './effects.ts';
 import type { Subject, TimedSubject } from './session-compaction.ts';
@@ -15,7 +16,7 @@ export async function summariserOf(ports: RecoverPorts, subject: TimedSubject): 
   const { windowTokens, maxOutputTokens } = await ports.endpoint.model.limits(ports.settings.compactionModel);
   return {
     model: ports.endpoint.model,
-    chat: attempt.chat,
+    payer: payerOf(attempt),
     name: ports.settings.compactionModel,
     fallbackName: otherModel(ports.settings),
     limitTokens: Math.min(windowTokens, room.limitTokens),

@@ -1,14 +1,13 @@
 import { pause } from '../../shared/base/lifecycle.ts';
-import type { ChatKey } from '../../shared/redis/keys.ts';
 import { backoffMs } from '../lane/backoff.ts';
-import type { Failure } from '../model/errors/failure.ts';
-import type { Model, ModelRequest, ModelResult } from '../model/port.ts';
+import { type Failure, isOverBudget } from '../model/errors/failure.ts';
+import type { Model, ModelRequest, ModelResult, Payer } from '../model/port.ts';
 
 /** Who asks for a summary, and how long the user of the chat waits for it. */
 export interface SummaryAsker {
   model: Model;
-  /** The chat whose budget pays for the calls. */
-  chat?: ChatKey;
+  /** Whose budget pays for the calls. */
+  payer?: Payer;
   /** Asked when the first model is in transient trouble, or gone. */
   fallbackName: string | undefined;
   /** How long transient trouble is waited out, in all. */
@@ -32,11 +31,10 @@ export interface Asked {
 
 /** Another model may be there, and allowed. */
 const ABOUT_MODEL: ReadonlySet<string> = new Set(['not_found', 'permission']);
-const NOT_ASKED: ReadonlySet<string> = new Set(['paused', 'over_chat_budget', 'over_total_budget']);
 
 /** Whether a summary was never asked for: that says nothing about the summariser, nor about the conversation. */
 export function wasNotAsked({ reason }: Failure): boolean {
-  return NOT_ASKED.has(reason);
+  return reason === 'paused' || isOverBudget(reason);
 }
 
 /**
@@ -97,12 +95,12 @@ async function askPatiently(
 }
 
 async function askEither(
-  { model, chat, fallbackName, beforeCall }: SummaryAsker,
+  { model, payer, fallbackName, beforeCall }: SummaryAsker,
   asked: ModelRequest,
   hear: (text: string) => void,
   signal: AbortSignal,
 ): Promise<ModelResult> {
-  const request = { ...asked, purpose: 'summary' as const, ...(chat !== undefined && { chat }) };
+  const request = { ...asked, purpose: 'summary' as const, ...(payer && { payer }) };
   await beforeCall();
   const first = await model.send(request, signal, hear);
   const isHelpless = first.ok || (first.failure.kind !== 'transient' && !ABOUT_MODEL.has(first.failure.reason));

@@ -2,6 +2,7 @@ import type { Config } from '../../shared/base/config.ts';
 import { isStarting } from '../../shared/flow/start-mark.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import { keysOf } from '../../shared/redis/keys.ts';
+import { type BudgetSettings, type Spent, totalsOf } from '../budget/limit.ts';
 import { REPLIED } from '../lane/attempt.ts';
 import { type Balance, createLedger } from '../lane/ledger.ts';
 import { type Pause, readPauses } from '../lane/pauses.ts';
@@ -46,13 +47,13 @@ export interface Status {
   redis: { usedBytes: number; maxBytes: number; share?: number; takesWrites: boolean };
   workers: number;
   pauses: Pause[];
+  /** What is spent of each limit of all chats, in billionths of a dollar or in tokens; none where there is none. */
+  budgets: readonly Spent[];
 }
 
 /** What the verdict depends on besides the state. */
-export type StatusLimits = Pick<
-  Config,
-  'UNANSWERED_ALERT_MS' | 'TOTAL_DAILY_TOKENS' | 'DEAD_LETTERS_MAX' | 'TELEGRAM_BOT_TOKEN'
-> &
+export type StatusLimits = Pick<Config, 'UNANSWERED_ALERT_MS' | 'DEAD_LETTERS_MAX' | 'TELEGRAM_BOT_TOKEN'> &
+  BudgetSettings &
   ModelSettings;
 
 /** Reads the state of everything. */
@@ -60,7 +61,7 @@ export async function readStatus(source: ReportSource, limits: StatusLimits): Pr
   const { redis } = source;
   const first = keysOf(0);
   const nowMs = await nowOf(redis, first.workers);
-  const snapshotAt = createSnapshotReader(redis, source.shards, limits.UNANSWERED_ALERT_MS);
+  const snapshotAt = createSnapshotReader(redis, source.shards, limits.UNANSWERED_ALERT_MS, totalsOf(limits));
   const [starting, incidents, workers, takesWrites, by, ledger, pauses, oldest, lanes, jobs, running] =
     await Promise.all([
       isStarting(redis),
@@ -85,7 +86,7 @@ export async function readStatus(source: ReportSource, limits: StatusLimits): Pr
   const colour = colourOf(troubles, starting);
   return {
     ...{ atMs: nowMs, isGreen: colour === 'green', colour, troubles, ledger, ...(oldest && { oldest }) },
-    ...{ lanes, jobs, running, incidents, workers, pauses },
+    ...{ lanes, jobs, running, incidents, workers, pauses, budgets: now.spent },
     ...partsOf(now, by),
     deadLetters: now.shards.reduce((sum, { deadLetters }) => sum + deadLetters, 0),
     redis: memoryOf(now, takesWrites),
@@ -94,10 +95,9 @@ export async function readStatus(source: ReportSource, limits: StatusLimits): Pr
 
 /** Whoever asks wants to know at once: no grace for an endpoint or a Telegram that fails, nor for a poller that has just started. */
 function ruleLimits(limits: StatusLimits) {
-  const { UNANSWERED_ALERT_MS: unansweredMs, TOTAL_DAILY_TOKENS: totalDailyTokens } = limits;
-  const deadLettersMax = limits.DEAD_LETTERS_MAX;
+  const { UNANSWERED_ALERT_MS: unansweredMs, DEAD_LETTERS_MAX: deadLettersMax } = limits;
   const own = { pollAgeMs: POLL_AGE_MS, providerDownMs: 0, telegramDownMs: 0, models: modelsInUse(limits) };
-  return { unansweredMs, totalDailyTokens, deadLettersMax, ...own };
+  return { unansweredMs, deadLettersMax, totals: totalsOf(limits), ...own };
 }
 
 function partsOf(now: Snapshot, by: string | null): Pick<Status, 'receiving' | 'provider' | 'alerts'> {

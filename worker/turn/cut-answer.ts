@@ -3,6 +3,7 @@ import { keptWords, recordCommands, spoken, type Words } from '../ask/words.ts';
 import type { Attempt, Command, Conclusion } from '../lane/attempt.ts';
 import { auditCommand } from '../lane/audit-trail.ts';
 import { conclude, type Decision } from '../lane/verdict.ts';
+import { isOverBudget } from '../model/errors/failure.ts';
 import { healed } from '../reply/format/heal.ts';
 import { planned } from '../reply/plan.ts';
 import { inItsOwnWords } from './due-reminder.ts';
@@ -10,7 +11,6 @@ import type { TurnPorts } from './turn.ts';
 
 /** Their alerts say that a message failed; of an endpoint in trouble the watchdog tells besides. */
 const SAY_FAILED: ReadonlySet<Cause> = new Set<Cause>(['failed', 'gave-up', 'provider']);
-const BUDGETS: ReadonlySet<string | undefined> = new Set(['over_chat_budget', 'over_total_budget']);
 
 /**
  * What the model has said is never thrown away: where a message would end without an answer, the words so far are its
@@ -48,7 +48,7 @@ function isStillTrue(command: Command): boolean {
 }
 
 function isWithoutAnswer({ outcome, reason }: Conclusion): boolean {
-  return outcome === 'failed' || (outcome === 'refused' && BUDGETS.has(reason));
+  return outcome === 'failed' || (outcome === 'refused' && isOverBudget(reason));
 }
 
 /** Whether an answer is the words so far. */

@@ -1,6 +1,7 @@
 import { clip, graphemePrefix } from '../../shared/base/text.ts';
 import type { InboundMessage, Sound } from '../../shared/flow/message.ts';
-import type { Attempt } from '../lane/attempt.ts';
+import { overBudget } from '../ask/on-failure.ts';
+import { type Attempt, payerOf } from '../lane/attempt.ts';
 import { backoffMs } from '../lane/backoff.ts';
 import { conclude, type Decision, failed, refused } from '../lane/verdict.ts';
 import type { Recording, Transcriber, Transcription } from '../media/transcriber.ts';
@@ -88,7 +89,7 @@ async function listen(
     const notice = unreadableFile(attempt.texts, loaded.why, sound.name);
     return { kind: 'decided', decision: conclude(refused(`file_${loaded.why}`, notice)) };
   }
-  const said = await ports.transcriber.transcribe(recordingOf(sound, loaded.bytes), signal);
+  const said = await ports.transcriber.transcribe(recordingOf(attempt, sound, loaded.bytes), signal);
   if (said.kind === 'heard') return { kind: 'words', text: graphemePrefix(said.text, ports.settings.textMaxChars) };
   return { kind: 'decided', decision: unheard(ports, attempt, said) };
 }
@@ -99,6 +100,7 @@ function unheard(
   said: Exclude<Transcription, { kind: 'heard' }>,
 ): Decision {
   if (said.kind === 'aborted') return { kind: 'hand back' };
+  if (said.kind === 'over budget') return overBudget(attempt, said.failure);
   if (said.kind === 'trouble' && attempt.attempts < maxAttempts)
     return { kind: 'later', delayMs: backoffMs(attempt.attempts, said.retryAfterMs), reason: 'transcription' };
   const detail = `the transcription endpoint: ${said.detail}`;
@@ -106,13 +108,14 @@ function unheard(
 }
 
 /** Telegram's voice messages are OGG with Opus, its video notes MP4; both state no name. */
-function recordingOf({ name, mediaType }: Sound, bytes: Buffer): Recording {
+function recordingOf(attempt: Attempt, { name, mediaType, seconds }: Sound, bytes: Buffer): Recording {
   const type =
     mediaType !== undefined && /^[\w.+-]+\/[\w.+-]+$/.test(mediaType) ? mediaType : 'application/octet-stream';
   const isMp4 = bytes.toString('latin1', 4, 8) === 'ftyp';
   const ending = ENDINGS[type] ?? (isMp4 ? 'mp4' : 'ogg');
   const plain = name?.replace(/[^\w.-]+/g, '_');
-  return { bytes, mediaType: type, name: plain?.includes('.') ? plain : `recording.${ending}` };
+  const about = { payer: payerOf(attempt), ...(seconds !== undefined && { seconds }) };
+  return { bytes, ...about, mediaType: type, name: plain?.includes('.') ? plain : `recording.${ending}` };
 }
 
 const ENDINGS: Readonly<Record<string, string>> = {

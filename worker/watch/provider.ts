@@ -18,7 +18,7 @@ export interface ProviderRecord {
 }
 
 /** Calls that were not made, or that we aborted ourselves, show nothing about the endpoint. */
-const SILENT: ReadonlySet<FailureReason> = new Set(['aborted', 'paused', 'over_chat_budget', 'over_total_budget']);
+const SILENT: ReadonlySet<FailureReason> = new Set(['aborted', 'paused']);
 const ANSWERS_EVERY_MS = 2_000;
 const FAILURES_EVERY_MS = 500;
 

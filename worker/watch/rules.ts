@@ -2,7 +2,7 @@ import type { Cause } from '../../shared/flow/alert.ts';
 import { CAUSES } from '../alerts/cause.ts';
 import {
   alertChannelAlert,
-  budgetCondition,
+  budgetConditions,
   conflictAlert,
   deadLettersAlert,
   idleAlert,
@@ -20,6 +20,7 @@ import {
   unansweredAlert,
 } from '../alerts/conditions.ts';
 import { type Condition, incidentOf } from '../alerts/incident.ts';
+import type { Limit } from '../budget/limit.ts';
 import type { ModelsInUse } from '../model/lifecycle.ts';
 import type { ProviderTrouble } from '../model/provider-trouble.ts';
 import type { ShardSnapshot, Snapshot } from './snapshot.ts';
@@ -43,8 +44,8 @@ export interface RuleLimits {
   providerDownMs: number;
   /** A Telegram that does not answer for this long is away: shorter trouble passes unseen. */
   telegramDownMs: number;
-  /** The day's budget of all chats; `undefined` when there is none. */
-  totalDailyTokens: number | undefined;
+  /** The limits of what all chats may spend. */
+  totals: readonly Limit[];
   /** The most dead letters of a shard. */
   deadLettersMax: number;
   /** The models that the settings name. */
@@ -68,7 +69,6 @@ const PROVIDER_RECENT_MS = 900_000;
 const PROVIDER_FAILURES_MIN = 2;
 const ALERT_CHANNEL_MS = 120_000;
 const MEMORY_SHARE = 0.8;
-const BUDGET_SHARE = 0.8;
 const DEAD_LETTERS_MANY = 100;
 /** Time to choose another model. */
 const RETIREMENT_AHEAD_MS = 30 * 24 * 3600_000;
@@ -229,9 +229,8 @@ function unwrittenFiles({ now: { redis } }: Watch): Condition[] {
   return redis.unwritten === undefined ? [] : [persistenceAlert(redis.unwritten)];
 }
 
-function spentBudget({ now: { spentTokens }, limits: { totalDailyTokens } }: Watch): Condition[] {
-  if (totalDailyTokens === undefined || spentTokens < totalDailyTokens * BUDGET_SHARE) return [];
-  return [budgetCondition(spentTokens, totalDailyTokens)];
+function spentBudget({ now: { spent } }: Watch): Condition[] {
+  return spent.flatMap(budgetConditions);
 }
 
 function manyDeadLetters({ now, limits: { deadLettersMax: max } }: Watch): Condition[] {

@@ -7,6 +7,8 @@ import { bindScript, type RunScript } from '../../shared/redis/script.ts';
 import { msOf } from '../../shared/redis/stream-id.ts';
 import { readTelegram, type TelegramRecord } from '../../shared/telegram/breaker-state.ts';
 import { type AlertingRecord, readAlerting } from '../alerts/alerting.ts';
+import { readSpent } from '../budget/budget.ts';
+import type { Limit, Spent } from '../budget/limit.ts';
 import { REPLIED } from '../lane/attempt.ts';
 import { type ModelLives, readModelLives } from './model-lives.ts';
 import { readNewestOutcomes } from './newest-outcomes.ts';
@@ -24,8 +26,8 @@ export interface Snapshot {
   telegram: TelegramSnapshot;
   alerting: AlertingRecord;
   redis: RedisState;
-  /** Tokens that all chats have spent in this UTC day. */
-  spentTokens: number;
+  /** What is spent of the limits of all chats. */
+  spent: readonly Spent[];
   /** How the newest messages of all chats ended, the newest first. */
   newest: readonly Ended[];
   /** The names of the open incidents. */
@@ -92,13 +94,20 @@ type OverdueReply = [
 /** Reads the state of the flow. Contract: rejects when Redis cannot be reached. */
 export type ReadSnapshot = (at: { nowMs: number; open: ReadonlySet<string> }) => Promise<Snapshot>;
 
-/** A reader of snapshots for the given number of shards, in which a message is overdue after `unansweredMs`. */
-export function createSnapshotReader(redis: RedisClient, shards: number, unansweredMs: number): ReadSnapshot {
+/**
+ * A reader of snapshots for the given number of shards, in which a message is overdue after `unansweredMs`, with what is
+ * spent of the given limits.
+ */
+export function createSnapshotReader(
+  redis: RedisClient,
+  shards: number,
+  unansweredMs: number,
+  totals: readonly Limit[] = [],
+): ReadSnapshot {
   const overdue = bindScript<OverdueReply>(redis, join(import.meta.dirname, 'overdue.lua'));
   const readTelegramNow = createTelegramReader(redis, shards);
   const keys = keysOf(0);
   return async ({ nowMs, open }) => {
-    const day = new Date(nowMs).toISOString().slice(0, 10);
     const [telegram, poll, provider, models, alerting, state, spent, ...seen] = await Promise.all([
       readTelegramNow(),
       readHeartbeat(redis, keys),
@@ -106,7 +115,7 @@ export function createSnapshotReader(redis: RedisClient, shards: number, unanswe
       readModelLives(redis, keys),
       readAlerting(redis, keys),
       readRedis(redis),
-      redis.get(keys.spentByAll(day)),
+      readSpent(redis, totals, nowMs),
       ...Array.from({ length: shards }, (_, shard) => readShard(redis, overdue, shard, nowMs - unansweredMs)),
     ]);
     return {
@@ -116,7 +125,7 @@ export function createSnapshotReader(redis: RedisClient, shards: number, unanswe
       models,
       alerting,
       redis: state,
-      spentTokens: Number(spent ?? 0),
+      spent,
       shards: seen,
     };
   };

@@ -102,7 +102,7 @@ function createLook(
   seen: Seen,
 ): () => Promise<void> {
   const store = createBookStore(ports.redis);
-  const readSnapshot = createSnapshotReader(ports.redis, ports.shards, ports.limits.unansweredMs);
+  const readSnapshot = createSnapshotReader(ports.redis, ports.shards, ports.limits.unansweredMs, ports.limits.totals);
   /** Reports this process, which proves that Redis takes writes; returns Redis' time. */
   const showWorker = bindScript<number>(ports.redis, join(import.meta.dirname, 'show-worker.lua'));
   const capLetters = createLetterCap({ ...ports, lettersMax: ports.limits.deadLettersMax });

@@ -40,9 +40,8 @@ export type FailureReason =
   | 'paused'
   /** Not recovered yet: many chats overflow, and one of them is tried first. */
   | 'overflow_storm'
-  /** No call was made: a day's budget is used up. */
-  | 'over_chat_budget'
-  | 'over_total_budget'
+  /** No call was made: a budget is used up. */
+  | `over_${'chat' | 'person' | 'total'}_budget`
   | 'authentication'
   | 'permission'
   | 'billing'
@@ -71,6 +70,8 @@ export interface Failure {
   rateTokens?: number;
   /** How long the provider asks to wait, uncapped; only for `transient`. */
   retryAfterMs?: number;
+  /** Whose budget is used up, and when it starts again; with no other reason. */
+  budget?: { whose: 'chat' | 'person' | 'total'; period: 'day' | 'month'; againMs: number };
   requestId?: string;
   /** Whether another model was asked the same, and declined as well. */
   isSeconded?: true;
@@ -87,6 +88,6 @@ export function isOfAccount(reason: FailureReason): boolean {
 }
 
 /** Whether a failure means that a budget is used up. */
-export function isOverBudget(reason: FailureReason): boolean {
-  return reason === 'over_chat_budget' || reason === 'over_total_budget';
+export function isOverBudget(reason: string | undefined): boolean {
+  return /^over_\w+_budget$/.test(reason ?? '');
 }

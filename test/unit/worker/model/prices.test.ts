@@ -1,6 +1,9 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { costOf, readPrices } from '../../../../worker/model/prices.ts';
+import { listedPrices } from '../../../../scripts/prices.mjs';
+import { costOf, costOfMinute, readPrices } from '../../../../worker/model/prices.ts';
 import { rawTexts, SEEDED } from '../../../fixture/texts.ts';
 
 const MILLION = 1_000_000;
@@ -62,6 +65,8 @@ test.each<[unknown, RegExp]>([
   [{ m: { ...OWN, longPrompt: { overTokens: 0, ...OWN } } }, /^m\.longPrompt\.overTokens: expected at least 1/],
   [{ m: { ...OWN, searches: -1 } }, /^m\.searches: expected at least 0/],
   [{ m: 4 }, /^m: /],
+  [{ m: { minute: -1 } }, /^m\.minute: expected at least 0/],
+  [{ m: { minute: 1, input: 1 } }, /^m: .*input/],
 ])('readPrices refuses %j and names the problem', (list, problem) => {
   const reading = readPrices(JSON.stringify(list));
   expect(reading.ok ? [] : reading.problems).toContainEqual(expect.stringMatching(problem));
@@ -80,4 +85,21 @@ test('readPrices never throws', () => {
     }),
     SEEDED,
   );
+});
+
+test('the list is what the kept one says today, and nothing that the product has besides is in there', () => {
+  const listed = JSON.parse(
+    readFileSync(join(import.meta.dirname, '../../../../worker/model/price-list.json'), 'utf8'),
+  );
+  expect(listed).toEqual(listedPrices());
+  expect(readPrices(JSON.stringify(listed)).ok).toBe(true);
+});
+
+test('a model of speech is priced by the minute, listed or of the operator, and by nothing else', () => {
+  const own = pricesOf({ 'whisper-1': { minute: 0.02 }, 'my-ear': { minute: 0 } });
+  expect([costOfMinute('whisper-1'), costOfMinute('whisper-1', own), costOfMinute('my-ear', own)]).toEqual([
+    0.006, 0.02, 0,
+  ]);
+  expect([costOfMinute('claude-opus-5-5'), costOfMinute('no-such-ear')]).toEqual([undefined, undefined]);
+  expect(costOf('whisper-1', usage({ inputTokens: 1 }))).toBeUndefined();
 });

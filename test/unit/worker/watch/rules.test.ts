@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 import type { PollRecord } from '../../../../shared/flow/receiver-health.ts';
 import type { ChatKey, EntryId } from '../../../../shared/redis/keys.ts';
+import { nextPeriodMs } from '../../../../worker/budget/limit.ts';
 import type { Lifecycle } from '../../../../worker/model/lifecycle.ts';
 import { conditionsOf, isIntended, isPolled } from '../../../../worker/watch/rules.ts';
 import type { ShardSnapshot, Snapshot } from '../../../../worker/watch/snapshot.ts';
@@ -13,7 +14,7 @@ const LIMITS = {
   pollAgeMs: 120_000,
   providerDownMs: 35_000,
   telegramDownMs: 30_000,
-  totalDailyTokens: 1_000,
+  totals: [],
   deadLettersMax: 1_000,
   models: new Map([['claude-1', ['MODEL', 'MODELS']]]),
 };
@@ -38,7 +39,7 @@ function snapshot(part: Partial<Snapshot> = {}): Snapshot {
     telegram: {},
     alerting: { sentMs: [] },
     redis: { role: 'master', usedBytes: 900, maxBytes: 0 },
-    spentTokens: 0,
+    spent: [],
     newest: [],
     open: new Set(),
     ...part,
@@ -204,11 +205,28 @@ test('memory is raised above 80 % of a limit only, and persistence whenever file
   ]);
 });
 
-test('budget is raised from 80 % of the daily tokens, and dead-letters from 100', () => {
-  expect(causesOf(snapshot({ spentTokens: 799 }))).toEqual([]);
-  expect(found(snapshot({ spentTokens: 800 }))).toMatchObject([
-    { cause: 'budget', text: expect.stringContaining('80 %') },
+test.each([
+  [499, undefined, undefined],
+  [500, '50 %', 'half used up: 50 %, $5.00 of $10.00'],
+  [799, '50 %', '79 %'],
+  [800, '80 %', 'nearly used up: 80 %'],
+  [999, '80 %', '99 %'],
+  [1_000, '80 %', 'until 2027-01-16, 00:00 UTC'],
+  [1_730, '80 %', '173 %, $17.30 of $10.00'],
+])('of a budget of which %d thousandths are spent the operator is notified at level %s', (share, level, words) => {
+  const limit = { setting: 'TOTAL_DAILY_USD', whose: 'total', period: 'day', unit: 'usd', max: 10e9 } as const;
+  const spent = { limit, spent: share * 1e7, isUsedUp: share >= 1_000, againMs: nextPeriodMs('day', NOW) };
+  const conditions = found(snapshot({ spent: [spent] }));
+  expect(conditions.map(({ cause, key }) => `${cause}:${key}`)).toEqual([
+    ...(level === undefined ? [] : ['budget:TOTAL_DAILY_USD']),
+    ...(share >= 1_000 ? ['over-budget:TOTAL_DAILY_USD'] : []),
   ]);
+  expect(conditions[0]?.level).toBe(level);
+  if (words !== undefined) expect(conditions.at(-1)?.text).toContain(words);
+  expect(conditions.map(isIntended)).toEqual([true, false].slice(0, conditions.length));
+});
+
+test('dead-letters is raised from 100', () => {
   expect(causesOf(ofShard({ deadLetters: 99 }))).toEqual([]);
   expect(causesOf(ofShard({ deadLetters: 100 }))).toEqual(['dead-letters']);
 });

@@ -63,14 +63,14 @@ test.each<[string, string, Partial<Seen>]>([
 
 test('the worst comes first, and a cause once', () => {
   const conditions = [
-    { cause: 'budget' as const, text: 'nearly' },
+    { cause: 'tool-server' as const, text: 'nearly' },
     { cause: 'provider' as const, text: 'away' },
   ];
-  const incidents = [incident('budget'), incident('provider'), incident('idle')];
+  const incidents = [incident('tool-server'), incident('provider'), incident('idle')];
   expect(troublesOf({ ...WELL, conditions, incidents }, SEEN).map(({ cause }) => cause)).toEqual([
     'provider',
     'idle',
-    'budget',
+    'tool-server',
   ]);
 });
 
