@@ -50,7 +50,7 @@ test.each(['docs/runbook.md', 'docs/operations.md'])(
 
 test('the runbook has a section with a severity for each cause of an incident', () => {
   const text = readFileSync(join(ROOT, 'docs/runbook.md'), 'utf8');
-  const causes = Object.keys(CAUSES).filter((cause) => cause !== 'earlier-version');
+  const causes = Object.keys(CAUSES);
   const missing = causes.filter(
     (cause) => !new RegExp(`^### ${cause}\\n\\nSeverity: (?:page|today|note)\\.\\n`, 'm').test(text),
   );

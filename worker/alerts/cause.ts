@@ -231,5 +231,16 @@ export const CAUSES: Readonly<Record<Cause, CauseRule>> = {
     over: 'alerts are sent again.',
     endsBy: 'watch',
   },
-  'earlier-version': { title: 'An alert of an earlier version', todo: '', over: '', endsBy: 'fact' },
+  watcher: {
+    title: 'A part of the watch fails',
+    todo: 'The log has the error. What it names goes unnoticed until it works again; everything else is watched.',
+    over: 'the watch is whole again.',
+    endsBy: 'watch',
+  },
+  'other-version': { title: 'Another version wrote what this one does not know', todo: '', over: '', endsBy: 'fact' },
 };
+
+/** How incidents of a cause behave; `undefined` for one that this version does not know. */
+export function ruleOf(cause: string): CauseRule | undefined {
+  return Object.hasOwn(CAUSES, cause) ? CAUSES[cause as Cause] : undefined;
+}

@@ -1,4 +1,4 @@
-import { CAUSES } from '../alerts/cause.ts';
+import { CAUSES, ruleOf } from '../alerts/cause.ts';
 import type { Condition } from '../alerts/incident.ts';
 import { EVERY_CHAT, type Pause } from '../lane/pauses.ts';
 import { isIntended } from '../watch/rules.ts';
@@ -64,6 +64,6 @@ function ofProcesses({ workers, takesWrites, unaccounted, pauses }: Judged): Tro
 
 /** What a lasting state opened is red until it ends; what happened to single messages is told of, and over. */
 function endsWhenMended(cause: IncidentReport['cause']): boolean {
-  const endsBy = CAUSES[cause]?.endsBy;
+  const endsBy = ruleOf(cause)?.endsBy;
   return endsBy === 'watch' || endsBy === 'alert';
 }

@@ -4,10 +4,12 @@ import type { Snapshot } from './snapshot.ts';
 
 /** What a watchdog knows now. */
 export interface Watching {
-  /** What the last check saw; `undefined` before the first, and while Redis cannot be asked. */
+  /** What the last check saw; `undefined` before the first, and while it fails. */
   snapshot(): Snapshot | undefined;
   /** Since when Redis takes no writes, in ms since the epoch; `undefined` while it does. */
   redisTroubleSinceMs(): number | undefined;
+  /** Since when the watchdog fails although Redis takes writes. */
+  watchTroubleSinceMs(): number | undefined;
 }
 
 type Check = Awaited<ReturnType<ReadinessPart['check']>>;
@@ -16,19 +18,36 @@ type Check = Awaited<ReturnType<ReadinessPart['check']>>;
  * The state of each thing that the gateway needs, in plain words, and since when. Trouble that the gateway cannot end
  * itself makes a part `degraded` and not unready: a gateway still accepts messages while the endpoint is down.
  */
-export function readinessOf({ snapshot, redisTroubleSinceMs }: Watching): readonly ReadinessPart[] {
-  const part = (name: string, check: (now: Snapshot) => Check): ReadinessPart => ({
-    name,
-    check: async () => {
+export function readinessOf(watching: Watching): readonly ReadinessPart[] {
+  const { snapshot, redisTroubleSinceMs, watchTroubleSinceMs } = watching;
+  const part = (name: string, check: () => Check): ReadinessPart => ({ name, check: async () => standingAlone(check) });
+  const ofSnapshot = (name: string, check: (now: Snapshot) => Check): ReadinessPart =>
+    part(name, () => {
       const now = snapshot();
       return now === undefined ? { ready: true, detail: 'not looked at yet' } : check(now);
-    },
-  });
-  const redis: ReadinessPart = {
-    name: 'redis server',
-    check: async () => redisCheck(snapshot(), redisTroubleSinceMs()),
-  };
-  return [redis, part('provider', providerCheck), part('telegram', telegramCheck), part('alerts', alertsCheck)];
+    });
+  return [
+    part('redis server', () => redisCheck(snapshot(), redisTroubleSinceMs())),
+    part('watchdog', () => watchCheck(watchTroubleSinceMs())),
+    ofSnapshot('provider', providerCheck),
+    ofSnapshot('telegram', telegramCheck),
+    ofSnapshot('alerts', alertsCheck),
+  ];
+}
+
+/** What stands in Redis of a part may be unreadable. */
+function standingAlone(check: () => Check): Check {
+  try {
+    return check();
+  } catch (error) {
+    return { ready: true, isDegraded: true, detail: `cannot be read (${(error as Error).name})` };
+  }
+}
+
+/** Whether this process notices anything. */
+function watchCheck(troubleSinceMs: number | undefined): Check {
+  if (troubleSinceMs === undefined) return { ready: true, detail: 'looks' };
+  return { ready: true, isDegraded: true, detail: `fails since ${clock(troubleSinceMs)}` };
 }
 
 /** What Redis reports about itself, or since when it takes no writes. */

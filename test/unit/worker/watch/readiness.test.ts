@@ -78,7 +78,12 @@ test('readyz is 200 and degraded when the provider fails, and 503 when Redis tak
   const failing = { sinceMs: NOW, lastMs: NOW, failures: 3, why: 'overloaded', status: '529' } as const;
   let now: Snapshot | undefined;
   let troubleMs: number | undefined;
-  const parts = readinessOf({ snapshot: () => now, redisTroubleSinceMs: () => troubleMs });
+  let blindMs: number | undefined;
+  const parts = readinessOf({
+    snapshot: () => now,
+    redisTroubleSinceMs: () => troubleMs,
+    watchTroubleSinceMs: () => blindMs,
+  });
   const health = await serveHealth({ host: '127.0.0.1', port: 0, parts });
   const look = async () => {
     const response = await fetch(`http://127.0.0.1:${health.port}/readyz`);
@@ -88,6 +93,9 @@ test('readyz is 200 and degraded when the provider fails, and 503 when Redis tak
   now = SOUND;
   expect(await look()).toEqual([200, 'ready']);
   now = { ...SOUND, provider: { failing } };
+  expect(await look()).toEqual([200, 'degraded']);
+  now = SOUND;
+  blindMs = NOW;
   expect(await look()).toEqual([200, 'degraded']);
   troubleMs = NOW;
   expect(await look()).toEqual([503, 'not ready']);

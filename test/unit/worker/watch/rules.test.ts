@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import type { PollRecord } from '../../../../shared/flow/receiver-health.ts';
 import type { ChatKey, EntryId } from '../../../../shared/redis/keys.ts';
 import type { Lifecycle } from '../../../../worker/model/lifecycle.ts';
-import { conditionsOf, isIntended, isPolled } from '../../../../worker/watch/rules.ts';
+import { checkRules, conditionsOf, isIntended, isPolled, isWell } from '../../../../worker/watch/rules.ts';
 import type { ShardSnapshot, Snapshot } from '../../../../worker/watch/snapshot.ts';
 
 const NOW = 1_800_000_000_000;
@@ -250,4 +250,45 @@ test('a Telegram that is away is one incident: what follows from it opens none, 
   const open = new Set(['unanswered']);
   expect(causesOf(snapshot({ ...follows, open, telegram: { away } })).sort()).toEqual(['telegram', 'unanswered']);
   expect(causesOf(snapshot({ telegram: { away: { ...away, sinceMs: NOW - 29_000 } } }))).toEqual([]);
+});
+
+/** A snapshot of which one part cannot be read. */
+const without = (part: keyof Snapshot, rest: Partial<Snapshot> = {}) =>
+  Object.defineProperty(snapshot(rest), part, {
+    get: () => {
+      throw new TypeError(`no ${part}`);
+    },
+  });
+
+test.each<[keyof Snapshot, string[]]>([
+  ['provider', ['provider']],
+  ['telegram', ['telegram']],
+  ['poll', ['no-poll', 'no-delivery', 'conflict', 'token']],
+  ['redis', ['memory', 'persistence']],
+  ['alerting', ['alert-channel']],
+])('a rule that throws for want of %s keeps no other from being checked', (part, blind) => {
+  const now = without(part, { shards: [{ ...QUIET, overdue: overdue(125_000, 2, 1), deadLetters: 100 }] });
+  const watch = { now, before: undefined, sinceMs: 0, limits: LIMITS };
+  const { conditions, failures } = checkRules(watch);
+  expect(conditions.map(({ cause }) => cause)).toEqual(['unanswered', 'dead-letters']);
+  expect(failures.map(({ what }) => what)).toEqual(blind);
+  const [watcher] = conditionsOf(watch).filter(({ cause }) => cause === 'watcher');
+  for (const cause of blind) expect(watcher?.text).toContain(cause);
+});
+
+test('all is well only where everything was checked, nothing holds but a pause, and nothing else is overdue', () => {
+  const well = (now: Snapshot) => {
+    const watch = { now, before: undefined, sinceMs: NOW - 9_000_000, limits: LIMITS };
+    return isWell(watch, checkRules(watch));
+  };
+  const resting = { messages: 5, chats: 1 };
+  expect(well(snapshot())).toBe(true);
+  expect(well(ofShard({ resting }))).toBe(true);
+  expect(well(ofShard({ resting, overdue: overdue(70_000, 1, 1) }))).toBe(false);
+  // While the backlog of an outage drains, one incident stands for all that follows from it.
+  const drains = { backMs: NOW - 1_000 };
+  expect(well(snapshot({ telegram: drains }))).toBe(true);
+  expect(well({ ...ofShard({ overdue: overdue(70_000, 1, 1) }), telegram: drains })).toBe(false);
+  expect(well(without('provider'))).toBe(false);
+  expect(well(snapshot({ poll: undefined }))).toBe(false);
 });
