@@ -10,7 +10,7 @@ import type { Telegram } from '../shared/telegram/client.ts';
 import { ALERT_EVERY_MS, ALERT_TAKE_OVER_MS, startAlerter } from './alerts/alerter.ts';
 import { telegramChannel, webhookChannel } from './alerts/channel.ts';
 import { type Channels, RETRY_MS, SECOND_AFTER_MS } from './alerts/deliver.ts';
-import { REDIS_TROUBLE_MS, watchRedis } from './alerts/redis-trouble.ts';
+import { REDIS_TROUBLE_MS, watchRedis, watchWatchdog } from './alerts/redis-trouble.ts';
 import { totalsOf } from './budget/limit.ts';
 import { modelsInUse } from './model/lifecycle.ts';
 import { DEAD_MAN_EVERY_MS } from './watch/dead-man.ts';
@@ -88,6 +88,7 @@ function watchdogPorts(
   { chatId, telegram, webhook }: Channels,
 ): Parameters<typeof startWatchdog>[0] {
   const channels = [...(chatId === undefined ? [] : [telegram(chatId)]), ...(webhook ? [webhook] : [])];
+  const told = { channels, log, afterMs: limits?.redisTroubleMs ?? REDIS_TROUBLE_MS };
   const deadMan = { url: config.DEADMAN_URL ?? '', everyMs: limits?.deadManEveryMs ?? DEAD_MAN_EVERY_MS };
   return {
     redis: connectRedis(redisAddress, 'impatient'),
@@ -104,7 +105,7 @@ function watchdogPorts(
       models: modelsInUse(config),
     },
     links: { trace: config.TRACE_URL_TEMPLATE, runbook: config.RUNBOOK_URL },
-    trouble: watchRedis({ channels, log, afterMs: limits?.redisTroubleMs ?? REDIS_TROUBLE_MS }),
+    trouble: { redis: watchRedis(told), watch: watchWatchdog(told) },
     ...(config.DEADMAN_URL !== undefined && { deadMan }),
   };
 }

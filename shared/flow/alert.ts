@@ -37,8 +37,10 @@ export type Cause =
   | 'persistence'
   | 'blob-store'
   | 'alert-channel'
-  /** Queued by an earlier version, which sent texts. */
-  | 'earlier-version';
+  /** A part of the watch fails. */
+  | 'watcher'
+  /** What another version wrote, and this one does not know. */
+  | 'other-version';
 
 /** One occurrence of something that the operator must know: it opens an incident, is counted in one, or ends it. */
 export interface Alert {
@@ -68,13 +70,20 @@ export function alertCommand(keys: Keys, alert: Alert): [name: string, ...args: 
   return ['XADD', keys.alerts, '*', 'alert', JSON.stringify(alert)];
 }
 
-/** Reads what `alertCommand` queued, or what an earlier version did; `undefined` when it is neither. */
+const WORDS = ['key', 'line', 'chat', 'entry', 'traceId', 'level'] as const;
+
+/**
+ * Reads what `alertCommand` queued, in any version: a cause that this one does not know is left in it, and a field that it
+ * cannot use is left out. `undefined` when it has no words.
+ */
 export function readAlert(json: string | undefined): Alert | undefined {
   try {
-    const { cause, text, incident, ...rest } = JSON.parse(json ?? '') as Partial<Alert> & { incident?: unknown };
-    if (typeof text !== 'string') return undefined;
-    if (cause !== undefined) return { ...rest, cause, text };
-    return typeof incident === 'string' ? { cause: 'earlier-version', key: incident, text } : undefined;
+    const read = JSON.parse(json ?? '') as Readonly<Record<string, unknown>>;
+    // An earlier version named the incident alone.
+    const { text, incident, cause = typeof incident === 'string' ? incident : undefined } = read;
+    if (typeof text !== 'string' || typeof cause !== 'string') return undefined;
+    const words = WORDS.flatMap((name) => (typeof read[name] === 'string' ? [[name, read[name]]] : []));
+    return { ...Object.fromEntries(words), cause: cause as Cause, text, ...(read.isOver === true && { isOver: true }) };
   } catch {
     return undefined;
   }

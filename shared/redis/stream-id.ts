@@ -17,3 +17,8 @@ export function idAfter(id: string): string {
 function sequenceOf(id: string): bigint {
   return BigInt(id.split('-')[1] ?? 0);
 }
+
+/** Whether a text is the id of an entry. Pure. */
+export function isStreamId(text: string): boolean {
+  return /^\d+-\d+$/.test(text);
+}

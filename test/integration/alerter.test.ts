@@ -265,13 +265,15 @@ test('takes over the sending from a killed process when its lock expires, and no
   expect(performance.now() - fromMs).toBeGreaterThan(300);
 });
 
-test('sends an alert of an earlier version unchanged, and discards one that is not JSON', async () => {
+test('sends an alert of another version unchanged, and shows one that is not JSON as it is', async () => {
   const operator = chat();
   alerter({ telegram: operator.telegram });
   await redis.xadd(keys.alerts, '*', 'alert', JSON.stringify({ incident: 'failed-1-0', text: 'A message failed.' }));
+  await redis.xadd(keys.alerts, '*', 'alert', JSON.stringify({ cause: 'toString', key: 7, text: 'A leap in time.' }));
   await redis.xadd(keys.alerts, '*', 'alert', 'no JSON');
   await enterAll();
   await allSent();
-  expect(operator.taken).toEqual(['A message failed.']);
+  const unreadable = expect.stringMatching(/^An alert is not readable \(\d+-\d+\): no JSON$/);
+  expect(operator.taken).toEqual(['A message failed.', 'A leap in time.', unreadable]);
   expect(await redis.xlen(keys.alerts)).toBe(0);
 });

@@ -31,6 +31,22 @@ test('incidents exits 0 when none is open, and 1 with cause, count and what to d
   expect(words.stdout).toMatch(/Runbook: /);
 });
 
+test('incidents and status show what this version does not know, as far as it can be read, and are yellow', async () => {
+  const future = { cause: 'toString', isOpen: true, openedMs: Date.now() - 60_000, latest: 'A leap in\u0007 time.' };
+  await world.peek.hset(world.keys.incidents, 'incident:toString', JSON.stringify(future));
+  await world.peek.hset(world.keys.incidents, 'incident:failed', 'no JSON', 'aside:idle', 'null');
+  const { code, stdout } = await incidents();
+  expect(code).toBe(1);
+  expect(stdout).toMatch(
+    /^toString: Not known to this version \(toString\)\. OPEN for 6\d s.*\n.*\n {2}latest: A leap in {2}time\./m,
+  );
+  expect(stdout).toMatch(/^failed: Not known to this version \(not readable\)\..*\n.*\n {2}latest: no JSON/m);
+  expect(stdout).toMatch(/^aside:idle: Not known to this version/m);
+  const status = JSON.parse((await runCli(['status', '--json'], world.env)).stdout);
+  expect(status.incidents).toHaveLength(3);
+  expect(status.troubles.map(({ cause }: { cause: string }) => cause)).toEqual(['worker', 'other-version']);
+});
+
 test.each([[['--wings']], [['one']]])('incidents with %j exits 2', async (args) => {
   expect((await incidents(...args)).code).toBe(2);
 });

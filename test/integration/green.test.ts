@@ -181,6 +181,7 @@ test('where Telegram delivers to a webhook, red is degraded: a balancer would ke
     snapshot: () => ({ nowMs, newest: [] }) as never,
     book: () => new Map([['no-delivery', incident as never]]),
     redisTroubleSinceMs: () => undefined,
+    watchTroubleSinceMs: () => undefined,
   };
   const of = async (staysReady: boolean) =>
     readinessOf(watching, { staysReady })

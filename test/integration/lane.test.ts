@@ -220,6 +220,25 @@ test('only the oldest of two poison candidates runs; the other uses up no attemp
   expect(await redis.zrange(keys.poisonCandidates, '0', '-1')).toEqual([second]);
 });
 
+test('a poison candidate whose chat is paused gives its place to the next, and takes it again when it is resumed', async () => {
+  const chats = [chatKey(1), chatKey(2)];
+  const entries: EntryId[] = [];
+  for (const [at, chat] of chats.entries())
+    entries.push(String(await redis.xadd(keys.inbound, '*', 'chat', chat, 'message', `${at}`)) as EntryId);
+  await lane.admit(100);
+  const begin = (at: number) => lane.begin(entries[at] as EntryId, chats[at] ?? CHAT, SESSION);
+  for (let death = 0; death < 2; death++) for (const at of [0, 1]) await begin(at);
+  await begin(0);
+  expect(await begin(1)).toEqual({ kind: 'poison candidate' });
+  // The process has died with it once more; meanwhile its chat was paused.
+  await redis.hset(keys.paused, '1', '{}');
+  for (let asked = 0; asked < 2; asked++) expect(await begin(0)).toEqual({ kind: 'paused' });
+  expect(await redis.hmget(keys.turn(entries[0] as EntryId), 'deaths', 'attempts')).toEqual(['3', '3']);
+  expect(await begin(1)).toMatchObject({ kind: 'begun', attempt: { attempts: 3 } });
+  await redis.hdel(keys.paused, '1');
+  expect(await begin(0)).toMatchObject({ kind: 'begun', attempt: { attempts: 4 } });
+});
+
 test('a poison candidate that no longer exists blocks no other message', async () => {
   const entry = await accepted(1);
   await lane.admit(100);

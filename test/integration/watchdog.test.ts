@@ -7,7 +7,7 @@ import { createHeartbeat, readHeartbeat } from '../../shared/flow/receiver-healt
 import { connectRedis } from '../../shared/redis/connection.ts';
 import { setUpWorker } from '../../worker/adapters.ts';
 import { createBookStore } from '../../worker/alerts/book-store.ts';
-import { watchRedis } from '../../worker/alerts/redis-trouble.ts';
+import { watchRedis, watchWatchdog } from '../../worker/alerts/redis-trouble.ts';
 import { openQueue } from '../../worker/lane/queue.ts';
 import { startWatchdog } from '../../worker/watch/watchdog.ts';
 import { ALERT_CHAT, createWorld, type World } from '../fixture/gateway.ts';
@@ -74,7 +74,10 @@ function watch(log = createLogger('silent'), everyMs = 100, deadMan?: { url: str
         deadLettersMax: 1_000,
         models: new Map(),
       },
-      trouble: watchRedis({ channels: [], log, afterMs: 60_000 }),
+      trouble: {
+        redis: watchRedis({ channels: [], log, afterMs: 60_000 }),
+        watch: watchWatchdog({ channels: [], log, afterMs: 60_000 }),
+      },
       ...(deadMan && { deadMan }),
     }),
   );
@@ -222,7 +225,7 @@ test('alerts on jobs that nobody runs and on a Redis that is nearly full', async
   started.push({ stop: async () => redis.disconnect() }, { stop: () => queue.close() });
   await queue.add([{ entry: '1-1' as never, chat: '1001' as never, traceparent: '' }]);
   const used = Number(/used_memory:(\d+)/.exec(await world.peek.info('memory'))?.[1]);
-  await world.peek.config('SET', 'maxmemory', Math.round(used * 1.2));
+  await world.peek.config('SET', 'maxmemory', Math.round(used * 1.22));
   watch();
   const told = await until('two notices', async () => {
     const all = await notices();

@@ -8,10 +8,10 @@ import { fieldsOf } from '../../shared/redis/fields.ts';
 import type { Keys } from '../../shared/redis/keys.ts';
 import { bindScript, type RunScript } from '../../shared/redis/script.ts';
 import { msOf } from '../../shared/redis/stream-id.ts';
-import { type AlertingRecord, alertingFields, alertingOf } from './alerting.ts';
-import type { Notice } from './book.ts';
+import { type AlertingRecord, alertingFields, alertingOf, byClock } from './alerting.ts';
 import { type Channels, deliver } from './deliver.ts';
 import { nextOutgoing, type QueuedNotice, recentOf } from './digest.ts';
+import { noticeOf } from './other-version.ts';
 
 export interface AlerterPorts {
   /** A fail-fast connection of its own; closed on stop. */
@@ -78,9 +78,10 @@ async function sendNext(ports: AlerterPorts, scripts: Scripts, logged: Set<strin
   const [nowMs, fields, entries] = reply;
   const queued = entries.map(queuedNotice);
   logNew(ports, queued, logged);
-  const { ids, record, isSent } = await sendDue(ports, queued, alertingOf(Object.fromEntries(fieldsOf(fields))), nowMs);
+  const before = byClock(alertingOf(Object.fromEntries(fieldsOf(fields))), nowMs);
+  const { ids, record, isSent } = await sendDue(ports, queued, before, nowMs);
   for (const id of ids) logged.delete(id);
-  const kept = { ...record, sentMs: recentOf(record.sentMs, nowMs) };
+  const kept = { ...record, sentMs: recentOf(record.sentMs, nowMs), atMs: nowMs };
   await scripts.putBack(at, [scripts.owner, ids.length, ...ids, ...alertingFields(kept)]);
   return isSent;
 }
@@ -111,5 +112,5 @@ function logNew({ log }: AlerterPorts, queued: readonly QueuedNotice[], logged: 
 }
 
 function queuedNotice([id, fields]: [id: string, fields: string[]]): QueuedNotice {
-  return { id, ...(JSON.parse(fieldsOf(fields).get('notice') ?? '{}') as Notice) };
+  return { id, ...noticeOf(id, fieldsOf(fields).get('notice')) };
 }

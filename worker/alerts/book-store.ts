@@ -1,17 +1,20 @@
 import { join } from 'node:path';
-import { type Alert, readAlert } from '../../shared/flow/alert.ts';
+import type { Alert } from '../../shared/flow/alert.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import { fieldsOf } from '../../shared/redis/fields.ts';
 import { type Keys, keysOf } from '../../shared/redis/keys.ts';
 import { bindScript } from '../../shared/redis/script.ts';
-import { idAfter } from '../../shared/redis/stream-id.ts';
+import { idAfter, isStreamId } from '../../shared/redis/stream-id.ts';
 import type { Book, Notice } from './book.ts';
 import type { Incident } from './incident.ts';
+import { alertOf, INCIDENT_VERSION, readIncident } from './other-version.ts';
 
 /** The book as it was read, with the position up to which each shard's alerts are entered. */
 export interface StoredBook {
   version: number;
   book: Book;
+  /** What stands in the book and this version does not know, as it was written, by name. */
+  unread: ReadonlyMap<string, string>;
   cursors: ReadonlyMap<number, string>;
 }
 
@@ -27,7 +30,8 @@ export interface ShardNews {
  *
  * Contract: each method rejects when Redis cannot be reached. An alert is entered once: the position in a shard's
  * alerts is written with the book. `record` returns false, and writes nothing, when another process has written since
- * the read.
+ * the read. What another version wrote stays as it is, whatever it is; where an incident of ours takes its name, it is put
+ * aside.
  */
 export interface BookStore {
   read(): Promise<StoredBook>;
@@ -39,6 +43,8 @@ export interface BookStore {
 const NEWS_MAX = 500;
 const INCIDENT = 'incident:';
 const CURSOR = 'cursor:';
+/** What this version could not read, and had to make way. */
+const ASIDE = 'aside:';
 
 /** Binds the book to a connection. */
 export function createBookStore(redis: RedisClient): BookStore {
@@ -50,14 +56,10 @@ export function createBookStore(redis: RedisClient): BookStore {
       const entries = await redis.xrange(keysOf(shard).alerts, `(${cursor}`, '+', 'COUNT', NEWS_MAX);
       const upTo = entries.at(-1)?.[0];
       if (upTo === undefined) return undefined;
-      const read = entries.map(([, fields]) => readAlert(fieldsOf(fields).get('alert')));
-      return { shard, alerts: read.filter((alert) => alert !== undefined), upTo };
+      return { shard, alerts: entries.map(([id, fields]) => alertOf(id, fieldsOf(fields).get('alert'))), upTo };
     },
     async record(before, after, notices, news) {
-      const fields = [
-        ...changesOf(before.book, after),
-        ...news.map(({ shard, upTo }) => [CURSOR + shard, upTo]),
-      ].flat();
+      const fields = [...changesOf(before, after), ...news.map(({ shard, upTo }) => [CURSOR + shard, upTo])].flat();
       const args = [before.version, fields.length / 2, ...fields, ...notices.map((notice) => JSON.stringify(notice))];
       if ((await record([keys.incidents, keys.notices], args)) === 0) return false;
       await Promise.all(news.map(({ shard, upTo }) => dropUpTo(redis, keysOf(shard), upTo)));
@@ -74,22 +76,28 @@ async function dropUpTo(redis: RedisClient, keys: Keys, upTo: string): Promise<v
   await redis.xtrim(keys.alerts, 'MINID', idAfter(upTo));
 }
 
-function changesOf(before: Book, after: Book): string[][] {
-  const put = [...after].filter(([id, incident]) => before.get(id) !== incident);
-  const gone = [...before.keys()].filter((id) => !after.has(id));
+function changesOf({ book, unread }: StoredBook, after: Book): string[][] {
+  const put = [...after].filter(([id, incident]) => book.get(id) !== incident);
+  const gone = [...book.keys()].filter((id) => !after.has(id));
   return [
-    ...put.map(([id, incident]) => [INCIDENT + id, JSON.stringify(incident)]),
+    ...put.flatMap(([id]) => (unread.has(id) ? [[ASIDE + id, unread.get(id) ?? '']] : [])),
+    ...put.map(([id, incident]) => [INCIDENT + id, JSON.stringify({ v: INCIDENT_VERSION, ...incident })]),
     ...gone.map((id) => [INCIDENT + id, '']),
   ];
 }
 
 function storedBook(fields: Record<string, string>): StoredBook {
-  const entries = Object.entries(fields);
-  const incidents = entries.filter(([field]) => field.startsWith(INCIDENT));
-  const cursors = entries.filter(([field]) => field.startsWith(CURSOR));
-  return {
-    version: Number(fields.version ?? 0),
-    book: new Map(incidents.map(([field, json]) => [field.slice(INCIDENT.length), JSON.parse(json) as Incident])),
-    cursors: new Map(cursors.map(([field, id]) => [Number(field.slice(CURSOR.length)), id])),
-  };
+  const book = new Map<string, Incident>();
+  const unread = new Map<string, string>();
+  const cursors = new Map<number, string>();
+  for (const [field, value] of Object.entries(fields)) {
+    if (field.startsWith(CURSOR) && isStreamId(value)) cursors.set(Number(field.slice(CURSOR.length)), value);
+    if (field.startsWith(ASIDE)) unread.set(field, value);
+    if (!field.startsWith(INCIDENT)) continue;
+    const id = field.slice(INCIDENT.length);
+    const incident = readIncident(id, value);
+    if (incident === undefined) unread.set(id, value);
+    else book.set(id, incident);
+  }
+  return { version: Number(fields.version) || 0, book, unread, cursors };
 }

@@ -8,11 +8,13 @@ import {
   isForgotten,
   isOver,
   type NoticeKind,
+  notAhead,
   notifiedOf,
   occurred,
   seen,
 } from './incident.ts';
 import { type Links, linkLines, noticeText } from './notice-text.ts';
+import { eachAlone, WATCHER, type WatchFailure, watcherCondition } from './watch-failure.ts';
 
 /** The incidents of the installation, by name: the open ones and those that ended recently. */
 export type Book = ReadonlyMap<string, Incident>;
@@ -30,6 +32,8 @@ export interface Observation {
   alerts: readonly Alert[];
   /** All conditions that hold now; absent when the state was not checked. */
   conditions?: readonly Condition[];
+  /** What of the watch failed meanwhile. */
+  failures?: readonly WatchFailure[];
   nowMs: number;
 }
 
@@ -37,35 +41,53 @@ const INCIDENTS_MAX = 1_000;
 
 /**
  * Enters an observation into the book, and returns what the operator must be notified of. Pure: the same observation of
- * the same book gives the same result, so of several watching processes the first to write does the work of all.
+ * the same book gives the same result, so of several watching processes the first to write does the work of all. What
+ * cannot be entered is one more failure of the watch, and everything else is entered.
  */
 export function enter(
   book: Book,
-  { alerts, conditions, nowMs }: Observation,
+  { alerts, conditions, failures = [], nowMs }: Observation,
   links: Links = {},
-): { book: Book; notices: Notice[] } {
-  const incidents = new Map(book);
+): { book: Book; notices: Notice[]; failures: readonly WatchFailure[] } {
+  const incidents = new Map([...book].map(([id, incident]) => [id, notAhead(incident, nowMs)]));
   const notices: Notice[] = [];
+  const failed = [...failures];
   const put = (incident: Incident): void => {
     const kind = dueNotice(incident, nowMs);
     const id = incidentOf(incident);
     if (kind) notices.push({ incident: id, kind, text: linked(incident, kind, links) });
     incidents.set(id, kind ? notifiedOf(incident, kind, nowMs) : incident);
   };
-  for (const alert of alerts) {
+  const each = <T extends Pick<Alert, 'cause' | 'key'>>(all: Iterable<T>, step: (one: T) => void): void =>
+    eachAlone(all, (one) => one.cause, step, failed);
+  each(alerts, (alert) => {
     const before = incidents.get(incidentOf(alert));
     if (!alert.isOver) put(occurred(before, alert, nowMs));
     else if (before?.isOpen) put(ended(before, nowMs, alert.text));
-  }
-  for (const condition of conditions ?? []) {
-    put(seen(incidents.get(incidentOf(condition)), condition, nowMs));
-  }
+  });
+  each(conditions ?? [], (condition) => put(seen(incidents.get(incidentOf(condition)), condition, nowMs)));
   const lasting = conditions && new Set(conditions.map(incidentOf));
-  for (const [id, incident] of [...incidents]) {
-    put(isOver(incident, lasting?.has(id), nowMs) ? ended(incident, nowMs) : incident);
-  }
+  const blind = new Set(failures.map(({ what }) => what));
+  each([...incidents.values()], (incident) => {
+    if (incident.cause === WATCHER) return;
+    const isLasting = blind.has(incident.cause) ? undefined : lasting?.has(incidentOf(incident));
+    put(isOver(incident, isLasting, nowMs) ? ended(incident, nowMs) : incident);
+  });
+  const watcher = watcherAfter(incidents.get(WATCHER), failed, conditions !== undefined, nowMs);
+  if (watcher) put(watcher);
   forget(incidents, nowMs);
-  return { book: incidents, notices };
+  return { book: incidents, notices, failures: failed };
+}
+
+/** Last, since all that went before may have failed. A look at the alerts alone opens it, and neither changes nor ends it. */
+function watcherAfter(
+  before: Incident | undefined,
+  failed: readonly WatchFailure[],
+  isWhole: boolean,
+  nowMs: number,
+): Incident | undefined {
+  if (failed.length > 0 && (isWhole || !before?.isOpen)) return seen(before, watcherCondition(failed), nowMs);
+  return before?.isOpen && isWhole && failed.length === 0 ? ended(before, nowMs) : before;
 }
 
 /** An end needs no reading on. */

@@ -1,29 +1,5 @@
 import type { Cause } from '../../shared/flow/alert.ts';
-
-/** Whom an incident concerns, as the runbook has it: it wakes somebody, is for working hours, or needs nothing. */
-export type Severity = 'page' | 'today' | 'note';
-
-/** How incidents of a cause behave. */
-export interface CauseRule {
-  severity: Severity;
-  /** The incident in a few words, for lists and for later notices. */
-  title: string;
-  /** What the operator does about it. */
-  todo: string;
-  /** The end: what is said once things are well again. A `fact` stays true, so it is forgotten silently. */
-  over: string;
-  /**
-   * What ends it: the `watch` sees that its condition is gone; an alert says so (`alert`); no further occurrence for a
-   * while (`quiet`); nothing can (`fact`).
-   */
-  endsBy: 'watch' | 'alert' | 'quiet' | 'fact';
-  /** Whether each occurrence is named and not only counted: only the operator is notified of it, or it cost a history. */
-  namesEach?: true;
-  /** The least time between two notices of one incident, in ms, where somebody else decides how often it changes. */
-  gapMs?: number;
-  /** Whether it tells of what is to come: then nothing is wrong yet, and the operator is not reminded of it. */
-  isAhead?: true;
-}
+import type { CauseRule, Severity } from './cause-rule.ts';
 
 /** The causes of incidents: one incident at a time for each cause and key, for the whole installation. */
 export const CAUSES: Readonly<Record<Cause, CauseRule>> = {
@@ -278,10 +254,28 @@ export const CAUSES: Readonly<Record<Cause, CauseRule>> = {
     over: 'alerts are sent again.',
     endsBy: 'watch',
   },
-  'earlier-version': { severity: 'today', title: 'An alert of an earlier version', todo: '', over: '', endsBy: 'fact' },
+  watcher: {
+    severity: 'page',
+    title: 'A part of the watch fails',
+    todo: 'The log has the error. What it names goes unnoticed until it works again; everything else is watched.',
+    over: 'the watch is whole again.',
+    endsBy: 'watch',
+  },
+  'other-version': {
+    severity: 'today',
+    title: 'Another version wrote what this one does not know',
+    todo: '',
+    over: '',
+    endsBy: 'fact',
+  },
 };
 
+/** How incidents of a cause behave; `undefined` for one that this version does not know. */
+export function ruleOf(cause: string): CauseRule | undefined {
+  return Object.hasOwn(CAUSES, cause) ? CAUSES[cause as Cause] : undefined;
+}
+
 /** How severe a cause is. One that only another version knows has some reason: it is for working hours. */
-export function severityOf(cause: Cause): Severity {
-  return CAUSES[cause]?.severity ?? 'today';
+export function severityOf(cause: string): Severity {
+  return ruleOf(cause)?.severity ?? 'today';
 }

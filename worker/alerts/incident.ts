@@ -60,12 +60,30 @@ const NAMING_GAP_MS = 5_000;
 const REMINDERS_MS = [3600_000, 4 * 3600_000, 12 * 3600_000, 24 * 3600_000] as const;
 /** Trouble that only some calls meet is not over after one clean check between two of them. */
 const SETTLED_MS = 10_000;
+const AHEAD_MS = 60_000;
 /** How long a notified fact is not notified again, however many starts find it. */
 const FACT_MS = 7 * 24 * 3600_000;
 
 /** The name of the incident that an alert belongs to. */
 export function incidentOf({ cause, key }: Pick<Alert, 'cause' | 'key'>): string {
   return key === undefined || key === '' ? cause : `${cause}:${key}`;
+}
+
+/**
+ * The incident with no time that lies ahead: after the clock has stepped back, its times would stand still for as long.
+ * What is written by two processes at once is not meant.
+ */
+export function notAhead(incident: Incident, nowMs: number): Incident {
+  const { openedMs, lastMs, endedMs = 0, notified } = incident;
+  if (Math.max(openedMs, lastMs, endedMs, notified?.atMs ?? 0) <= nowMs + AHEAD_MS) return incident;
+  const past = (ms: number): number => Math.min(ms, nowMs);
+  return {
+    ...incident,
+    openedMs: past(openedMs),
+    lastMs: past(lastMs),
+    ...(incident.endedMs !== undefined && { endedMs: past(endedMs) }),
+    ...(notified && { notified: { ...notified, atMs: past(notified.atMs) } }),
+  };
 }
 
 /** The incident with one more occurrence: opened, reopened or counted. */
@@ -93,7 +111,7 @@ function oneMoreUnnamed({ unnamed, unnamedMore }: Incident, text: string): Pick<
 
 /** The incident after a check of the state has seen its condition. */
 export function seen(before: Incident | undefined, condition: Condition, nowMs: number): Incident {
-  const incident = before?.isOpen ? before : opened(before, condition, condition.sinceMs ?? nowMs);
+  const incident = before?.isOpen ? before : opened(before, condition, Math.min(condition.sinceMs ?? nowMs, nowMs));
   return {
     ...incident,
     lastMs: nowMs,

@@ -4,7 +4,7 @@
 -- ARGV  1 version of the book as read   2 number of fields   then fields and their values, '' to remove one
 --       then a notice (JSON) each
 -- Reply 1, or 0 when nothing was written
-local version = tonumber(redis.call('HGET', KEYS[1], 'version') or 0)
+local version = tonumber(redis.call('HGET', KEYS[1], 'version') or 0) or 0
 if version ~= tonumber(ARGV[1]) then
   return 0
 end

@@ -3,20 +3,20 @@ import type { Logger } from '../../shared/base/log.ts';
 import type { AlertChannel } from './channel.ts';
 
 /**
- * Notifies the operator, without Redis, that Redis takes no writes.
+ * Notifies the operator, without Redis and its book of incidents, of what would keep these from being of use.
  *
  * Contract: both methods return at once and never throw. A notice is sent once, and retried at the next call when no
  * channel took it. Each process speaks for itself, since without Redis the processes cannot agree.
  */
-export interface RedisTrouble {
-  /** A write went through. */
+export interface Trouble {
+  /** All went well. */
   worked(): void;
   failed(error: unknown): void;
-  /** Since when no write succeeds, in ms since the epoch; `undefined` while all is well. */
+  /** Since when nothing works, in ms since the epoch; `undefined` while all is well. */
   sinceMs(): number | undefined;
 }
 
-export interface RedisTroublePorts {
+export interface TroublePorts {
   channels: readonly AlertChannel[];
   log: Logger;
   /** Trouble that lasts this long is notified: a failover is over by then. */
@@ -36,8 +36,33 @@ const WORDS: readonly (readonly [error: RegExp, said: string])[] = [
   [/NOAUTH|WRONGPASS|NOPERM/, 'does not accept our user or password'],
 ];
 
+/** What stands in Redis, or what we make of it, is at fault. */
+const OURS: ReadonlySet<string> = new Set(['ReplyError', 'SyntaxError', 'TypeError', 'RangeError']);
+const REDIS_WELL = /\b(?:WRONGTYPE|ERR|NOGROUP|BUSYKEY)\b/;
+
+/** Whether an error is about data, or a fault of ours, while Redis itself is well. */
+export function isAboutData(error: unknown): boolean {
+  if (!(error instanceof Error) || !OURS.has(error.name)) return false;
+  const isKnown = WORDS.some(([pattern]) => pattern.test(error.message));
+  return !isKnown && (error.name !== 'ReplyError' || REDIS_WELL.test(error.message));
+}
+
 /** Watches the writes of one process. */
-export function watchRedis({ channels, log, afterMs, now = Date.now }: RedisTroublePorts): RedisTrouble {
+export function watchRedis(ports: TroublePorts): Trouble {
+  return watchFor(ports, { begun: redisTroubleText, over: 'Resolved: Redis takes writes again' });
+}
+
+/** Watches the watchdog of one process, which cannot tell of itself: its own notices need a book that it can write. */
+export function watchWatchdog(ports: TroublePorts): Trouble {
+  return watchFor(ports, { begun: watchdogTroubleText, over: 'Resolved: the watchdog looks again' });
+}
+
+interface Words {
+  begun(error: unknown, since: string): string;
+  over: string;
+}
+
+function watchFor({ channels, log, afterMs, now = Date.now }: TroublePorts, words: Words): Trouble {
   let sinceMs: number | undefined;
   let isNotified = false;
   let isSending = false;
@@ -58,7 +83,8 @@ export function watchRedis({ channels, log, afterMs, now = Date.now }: RedisTrou
   return {
     sinceMs: () => sinceMs,
     worked() {
-      if (isNotified && sinceMs !== undefined) notify(resolvedText(now() - sinceMs));
+      if (isNotified && sinceMs !== undefined)
+        notify(`${words.over}, ${asSeenHere()}. It lasted ${Math.round((now() - sinceMs) / 1000)} seconds.`);
       sinceMs = undefined;
       isNotified = false;
       void send();
@@ -67,7 +93,7 @@ export function watchRedis({ channels, log, afterMs, now = Date.now }: RedisTrou
       sinceMs ??= now();
       if (!isNotified && now() - sinceMs >= afterMs) {
         isNotified = true;
-        notify(troubleText(error, sinceMs));
+        notify(words.begun(error, `since ${new Date(sinceMs).toISOString().slice(0, 19).replace('T', ' ')} UTC`));
       }
       void send();
     },
@@ -79,13 +105,17 @@ async function firstTaking(channels: readonly AlertChannel[], text: string): Pro
   return false;
 }
 
-function troubleText(error: unknown, sinceMs: number): string {
+function redisTroubleText(error: unknown, since: string): string {
   const message = error instanceof Error ? error.message : '';
   const said = WORDS.find(([pattern]) => pattern.test(message))?.[1] ?? 'does not answer';
-  const since = new Date(sinceMs).toISOString().slice(0, 19).replace('T', ' ');
-  return `Redis takes no writes: it ${said}, since ${since} UTC, as process ${process.pid} on ${hostname()} sees it. No message is accepted or answered until it does; Telegram keeps them for 24 hours. Check the Redis server, or where REDIS_URL leads.`;
+  return `Redis takes no writes: it ${said}, ${since}, ${asSeenHere()}. No message is accepted or answered until it does; Telegram keeps them for 24 hours. Check the Redis server, or where REDIS_URL leads.`;
 }
 
-function resolvedText(lastedMs: number): string {
-  return `Resolved: Redis takes writes again, as process ${process.pid} on ${hostname()} sees it. It lasted ${Math.round(lastedMs / 1000)} seconds.`;
+function watchdogTroubleText(error: unknown, since: string): string {
+  const kind = error instanceof Error ? error.name : 'unknown';
+  return `The watchdog fails (${kind}), ${since}, ${asSeenHere()}. Redis takes writes and messages are answered, but this process notices nothing and tells nobody. The log has the error; see the section "watcher" of the runbook.`;
+}
+
+function asSeenHere(): string {
+  return `as process ${process.pid} on ${hostname()} sees it`;
 }

@@ -3,7 +3,8 @@
 -- counted twice.
 -- An attempt that ended without a verdict died with its process, and every message that ran there may have killed it.
 -- From the second such end on, a message is a poison candidate, and of these only the oldest may run. So the message
--- that causes the crashes exhausts its own attempts, and not those of its neighbours.
+-- that causes the crashes exhausts its own attempts, and not those of its neighbours. One whose chat is paused gives its
+-- place to the next, and is a candidate again when it is resumed.
 -- A group that became a supergroup has two lanes and one session. Messages under its old id come first, except that a
 -- message under the new id may continue if it began before the change was known. So only one of the two lanes has a
 -- message that may begin. The command lane of a chat waits for no other.
@@ -127,14 +128,15 @@ end
 if before:find(ARGV[5], 1, true) then
   return { 'fenced' }
 end
-for _, pause in ipairs({ '*', ARGV[10], home, moved[2] or '*' }) do
-  if redis.call('HEXISTS', KEYS[7], pause) == 1 then
-    return { 'paused' }
-  end
-end
 if redis.call('HDEL', KEYS[2], 'running') == 1 then
   redis.call('HINCRBY', KEYS[2], 'deaths', 1)
   redis.call('HINCRBY', KEYS[2], 'crashes', 1)
+end
+for _, pause in ipairs({ '*', ARGV[10], home, moved[2] or '*' }) do
+  if redis.call('HEXISTS', KEYS[7], pause) == 1 then
+    redis.call('ZREM', KEYS[5], ARGV[1])
+    return { 'paused' }
+  end
 end
 if tonumber(redis.call('HGET', KEYS[2], 'deaths') or 0) >= tonumber(ARGV[4]) then
   redis.call('ZADD', KEYS[5], ARGV[1]:match('^%d+'), ARGV[1])

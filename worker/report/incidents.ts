@@ -1,14 +1,16 @@
-import type { Cause } from '../../shared/flow/alert.ts';
+import { clip } from '../../shared/base/text.ts';
 import { createBookStore } from '../alerts/book-store.ts';
-import { CAUSES } from '../alerts/cause.ts';
+import { ruleOf } from '../alerts/cause.ts';
 import { type Incident, incidentOf } from '../alerts/incident.ts';
+import { glimpse } from '../alerts/other-version.ts';
 import type { ReportSource } from './source.ts';
 
 /** An incident as an operator reads of it. Times are ms since the epoch, by Redis' clock. */
 export interface IncidentReport {
   /** Its name, as alerts and the runbook have it: the cause, and what distinguishes it from others of the cause. */
   name: string;
-  cause: Cause;
+  /** One that this version does not know is what it is called where it was written. */
+  cause: string;
   title: string;
   isOpen: boolean;
   sinceMs: number;
@@ -26,23 +28,49 @@ export interface IncidentReport {
 }
 
 const CHATS_SHOWN = 20;
+const CHARS_SHOWN = 300;
 
-/** The incidents that are open, and those that ended within the hour: open ones first, each by age. */
+/**
+ * The incidents that are open, and those that ended within the hour, with those that this version does not know: open
+ * ones first, each by age.
+ */
 export async function readIncidents({ redis }: ReportSource): Promise<IncidentReport[]> {
-  const { book } = await createBookStore(redis).read();
-  return [...book.values()]
-    .map(reportOf)
-    .sort((one, other) => Number(other.isOpen) - Number(one.isOpen) || other.sinceMs - one.sinceMs);
+  const { book, unread } = await createBookStore(redis).read();
+  return [...[...book.values()].map(reportOf), ...[...unread].map(unreadReport)].sort(
+    (one, other) => Number(other.isOpen) - Number(one.isOpen) || other.sinceMs - one.sinceMs,
+  );
 }
 
 function reportOf(incident: Incident): IncidentReport {
   const { cause, isOpen, openedMs, lastMs, endedMs, messages, chats, chatNames, latest, traceId } = incident;
-  // An incident of a version that this one does not know is shown all the same.
-  const { title, todo } = CAUSES[cause] ?? { title: cause, todo: '' };
+  const { title, todo } = ruleOf(cause) ?? { title: cause, todo: '' };
   return {
     ...{ name: incidentOf(incident), cause, title, isOpen, sinceMs: openedMs, lastMs },
     ...(!isOpen && endedMs !== undefined && { endedMs }),
     ...{ count: messages, chats, chatNames: chatNames.slice(0, CHATS_SHOWN), latest, todo },
     ...(traceId !== undefined && { traceId }),
+  };
+}
+
+/** What another version wrote, as far as it can be read. */
+function unreadReport([name, json]: [name: string, json: string]): IncidentReport {
+  const { cause, isOpen, openedMs, lastMs, latest } = glimpse(json);
+  const sinceMs = openedMs || lastMs || Date.now();
+  return {
+    ...{
+      name,
+      cause: 'other-version',
+      title: `Not known to this version (${cause || 'not readable'})`,
+      isOpen,
+    },
+    ...{
+      sinceMs,
+      lastMs: Math.max(sinceMs, lastMs),
+      count: 0,
+      chats: 0,
+      chatNames: [],
+      latest: clip((latest || json).replaceAll(/\p{Cc}/gu, ' '), CHARS_SHOWN),
+    },
+    todo: 'It is kept for the version that wrote it.',
   };
 }

@@ -2,13 +2,16 @@ import { join } from 'node:path';
 import type { Service } from '../../shared/base/lifecycle.ts';
 import type { Logger } from '../../shared/base/log.ts';
 import type { GaugeReading } from '../../shared/base/meters.ts';
-import { METRIC, type Telemetry } from '../../shared/base/telemetry.ts';
+import { METRIC, type MetricName, type Telemetry } from '../../shared/base/telemetry.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import { keysOf } from '../../shared/redis/keys.ts';
 import { bindScript } from '../../shared/redis/script.ts';
 import { createBookStore } from '../alerts/book-store.ts';
 import { CAUSES } from '../alerts/cause.ts';
+import { isAboutData } from '../alerts/redis-trouble.ts';
+import { eachAlone, type WatchFailure } from '../alerts/watch-failure.ts';
 import { countWorkers, createSnapshotReader, type ShardSnapshot, type Snapshot } from './snapshot.ts';
+import { standingAlone } from './standing-alone.ts';
 import { WORKER_GONE_MS } from './watchdog.ts';
 
 export interface StateGaugesPorts {
@@ -37,24 +40,27 @@ export interface InstallationState {
   workers: number;
 }
 
-const GAUGES = [
-  METRIC.pending,
-  METRIC.unansweredAge,
-  METRIC.lanes,
-  METRIC.laneDepth,
-  METRIC.jobs,
-  METRIC.deadLetters,
-  METRIC.alertBacklog,
-  METRIC.incidents,
-  METRIC.pollAge,
-  METRIC.providerFailing,
-  METRIC.telegramAway,
-  METRIC.redisMemoryShare,
-  METRIC.redisMemory,
-  METRIC.redisUnwritten,
-  METRIC.redisUp,
-  METRIC.workers,
-] as const;
+type Read = (state: InstallationState) => number | undefined | readonly GaugeReading[];
+
+const READ: Readonly<Partial<Record<MetricName, Read>>> = {
+  [METRIC.redisUp]: () => 1,
+  [METRIC.pending]: ({ snapshot }) => sum(snapshot.shards, ({ unanswered }) => unanswered),
+  [METRIC.unansweredAge]: ({ snapshot }) => secondsSince(snapshot.nowMs, oldestMs(snapshot.shards)),
+  [METRIC.lanes]: ({ waiting }) => sum(waiting, ({ lanes }) => lanes),
+  [METRIC.laneDepth]: ({ waiting }) => Math.max(0, ...waiting.map(({ deepest }) => deepest)),
+  [METRIC.jobs]: ({ snapshot, waiting }) => jobsOf(snapshot.shards, waiting),
+  [METRIC.deadLetters]: ({ snapshot }) => sum(snapshot.shards, ({ deadLetters }) => deadLetters),
+  [METRIC.alertBacklog]: ({ notices, waiting }) => notices + sum(waiting, ({ alerts }) => alerts),
+  [METRIC.incidents]: ({ snapshot }) => incidentsOf(snapshot.open),
+  [METRIC.pollAge]: ({ snapshot: { nowMs, poll } }) => poll?.lastAnswerMs && secondsSince(nowMs, poll.lastAnswerMs),
+  [METRIC.providerFailing]: ({ snapshot }) => secondsSince(snapshot.nowMs, snapshot.provider.failing?.sinceMs),
+  [METRIC.telegramAway]: ({ snapshot }) => secondsSince(snapshot.nowMs, snapshot.telegram.away?.sinceMs),
+  [METRIC.redisMemoryShare]: ({ snapshot: { redis } }) => (redis.maxBytes === 0 ? 0 : redis.usedBytes / redis.maxBytes),
+  [METRIC.redisMemory]: ({ snapshot }) => snapshot.redis.usedBytes,
+  [METRIC.redisUnwritten]: ({ snapshot }) => (snapshot.redis.unwritten === undefined ? 0 : 1),
+  [METRIC.workers]: ({ workers }) => workers,
+};
+const GAUGES = Object.keys(READ) as MetricName[];
 /** A collector and a scrape may ask at the same time. */
 const FRESH_MS = 1_000;
 const LANES_MAX = 5_000;
@@ -65,12 +71,17 @@ const LANES_MAX = 5_000;
  */
 export function startStateGauges({ redis, shards, telemetry, log }: StateGaugesPorts): Service {
   const read = createStateReader(redis, shards);
+  const show = (state: InstallationState): readonly GaugeReading[] => {
+    const { readings, failures } = gaugesOf(state);
+    for (const { what, error } of failures) log.debug({ err: error, what }, 'a gauge could not be read');
+    return readings;
+  };
   let last: { atMs: number; readings: Promise<readonly GaugeReading[]> } | undefined;
   const end = telemetry.observe(GAUGES, () => {
     if (last === undefined || performance.now() - last.atMs > FRESH_MS) {
-      const readings = read().then(gaugesOf, (error: unknown) => {
+      const readings = read().then(show, (error: unknown) => {
         log.debug({ err: error }, 'the gauges could not be read');
-        return [{ metric: METRIC.redisUp, value: 0 }];
+        return [{ metric: METRIC.redisUp, value: isAboutData(error) ? 1 : 0 }];
       });
       last = { atMs: performance.now(), readings };
     }
@@ -96,41 +107,30 @@ export function createStateReader(redis: RedisClient, shards: number): () => Pro
     return { nowMs, lanes, deepest, delayed, alerts };
   };
   return async () => {
-    const waiting = await Promise.all(Array.from({ length: shards }, (_, shard) => waitingIn(shard)));
-    const nowMs = waiting[0]?.nowMs ?? Date.now();
     const stored = await book.read();
     const open = new Set([...stored.book].filter(([, { isOpen }]) => isOpen).map(([id]) => id));
-    const [snapshot, notices, workers] = await Promise.all([
-      readSnapshot({ nowMs, open }),
-      redis.xlen(keys.notices),
-      countWorkers(redis, keys, nowMs - WORKER_GONE_MS),
-    ]);
-    return { snapshot, waiting, notices, workers };
+    const waiting = Promise.all(Array.from({ length: shards }, (_, shard) => waitingIn(shard)));
+    const nowMs = await waiting.then(([first]) => first?.nowMs ?? Date.now(), Date.now);
+    return standingAlone<InstallationState>({
+      snapshot: readSnapshot({ nowMs, open }),
+      waiting,
+      notices: redis.xlen(keys.notices),
+      workers: countWorkers(redis, keys, nowMs - WORKER_GONE_MS),
+    });
   };
 }
 
-/** The gauges of a state. Pure. */
-export function gaugesOf({ snapshot, waiting, notices, workers }: InstallationState): GaugeReading[] {
-  const { shards, redis, poll, provider, telegram, nowMs, open } = snapshot;
-  const polledMs = poll?.lastAnswerMs;
-  return [
-    { metric: METRIC.redisUp, value: 1 },
-    { metric: METRIC.pending, value: sum(shards, ({ unanswered }) => unanswered) },
-    { metric: METRIC.unansweredAge, value: secondsSince(nowMs, oldestMs(shards)) },
-    { metric: METRIC.lanes, value: sum(waiting, ({ lanes }) => lanes) },
-    { metric: METRIC.laneDepth, value: Math.max(0, ...waiting.map(({ deepest }) => deepest)) },
-    ...jobsOf(shards, waiting),
-    { metric: METRIC.deadLetters, value: sum(shards, ({ deadLetters }) => deadLetters) },
-    { metric: METRIC.alertBacklog, value: notices + sum(waiting, ({ alerts }) => alerts) },
-    ...incidentsOf(open),
-    ...(polledMs === undefined ? [] : [{ metric: METRIC.pollAge, value: secondsSince(nowMs, polledMs) }]),
-    { metric: METRIC.providerFailing, value: secondsSince(nowMs, provider.failing?.sinceMs) },
-    { metric: METRIC.telegramAway, value: secondsSince(nowMs, telegram.away?.sinceMs) },
-    { metric: METRIC.redisMemoryShare, value: redis.maxBytes === 0 ? 0 : redis.usedBytes / redis.maxBytes },
-    { metric: METRIC.redisMemory, value: redis.usedBytes },
-    { metric: METRIC.redisUnwritten, value: redis.unwritten === undefined ? 0 : 1 },
-    { metric: METRIC.workers, value: workers },
-  ];
+/** The gauges of a state; one that cannot be read keeps no other from being shown. Pure. */
+export function gaugesOf(state: InstallationState): { readings: GaugeReading[]; failures: WatchFailure[] } {
+  const readings: GaugeReading[] = [];
+  const failures: WatchFailure[] = [];
+  const show = ([metric, read]: [MetricName, Read]): void => {
+    const value = read(state);
+    if (typeof value === 'number') readings.push({ metric, value });
+    else readings.push(...(value ?? []));
+  };
+  eachAlone(Object.entries(READ) as [MetricName, Read][], ([metric]) => metric, show, failures);
+  return { readings, failures };
 }
 
 function jobsOf(shards: readonly ShardSnapshot[], waiting: readonly Waiting[]): GaugeReading[] {

@@ -4,9 +4,10 @@ import type { RedisClient } from '../../shared/redis/connection.ts';
 import { fieldsOf } from '../../shared/redis/fields.ts';
 import { keysOf } from '../../shared/redis/keys.ts';
 import { bindScript } from '../../shared/redis/script.ts';
-import type { Book, Notice } from '../alerts/book.ts';
+import type { Book } from '../alerts/book.ts';
 import { LETTERS_FULL } from '../alerts/conditions.ts';
 import { incidentOf } from '../alerts/incident.ts';
+import { noticeOf } from '../alerts/other-version.ts';
 import type { Snapshot } from './snapshot.ts';
 
 export interface LetterCapPorts {
@@ -45,9 +46,5 @@ async function isNotified(redis: RedisClient, book: Book): Promise<boolean> {
   const incident = book.get(INCIDENT);
   if (!incident?.isOpen || incident.notified?.level !== LETTERS_FULL) return false;
   const waiting = await redis.xrange(keysOf(0).notices, '-', '+');
-  return waiting.every(([, fields]) => incidentIn(fieldsOf(fields).get('notice')) !== INCIDENT);
-}
-
-function incidentIn(notice: string | undefined): string {
-  return (JSON.parse(notice ?? '{}') as Partial<Notice>).incident ?? '';
+  return waiting.every(([id, fields]) => noticeOf(id, fieldsOf(fields).get('notice')).incident !== INCIDENT);
 }

@@ -6,12 +6,14 @@ import { colourOf, troublesOf } from './verdict.ts';
 
 /** What a watchdog knows now. */
 export interface Watching {
-  /** What the last check saw; `undefined` before the first, and while Redis cannot be asked. */
+  /** What the last check saw; `undefined` before the first, and while it fails. */
   snapshot(): Snapshot | undefined;
   /** The incidents, as they were last read or written. */
   book(): Book;
   /** Since when Redis takes no writes, in ms since the epoch; `undefined` while it does. */
   redisTroubleSinceMs(): number | undefined;
+  /** Since when the watchdog fails although Redis takes writes. */
+  watchTroubleSinceMs(): number | undefined;
 }
 
 type Check = Awaited<ReturnType<ReadinessPart['check']>>;
@@ -22,25 +24,36 @@ type Check = Awaited<ReturnType<ReadinessPart['check']>>;
  * only to processes that are ready, so red is degraded too, or what a delivery would heal lasted for ever.
  */
 export function readinessOf(watching: Watching, { staysReady }: { staysReady: boolean }): readonly ReadinessPart[] {
-  const { snapshot, redisTroubleSinceMs } = watching;
-  const part = (name: string, check: (now: Snapshot) => Check): ReadinessPart => ({
-    name,
-    check: async () => {
+  const { snapshot, redisTroubleSinceMs, watchTroubleSinceMs } = watching;
+  const part = (name: string, check: () => Check): ReadinessPart => ({ name, check: async () => standingAlone(check) });
+  const ofSnapshot = (name: string, check: (now: Snapshot) => Check): ReadinessPart =>
+    part(name, () => {
       const now = snapshot();
       return now === undefined ? { ready: true, detail: 'not looked at yet' } : check(now);
-    },
-  });
-  const redis: ReadinessPart = {
-    name: 'redis server',
-    check: async () => redisCheck(snapshot(), redisTroubleSinceMs()),
-  };
+    });
   return [
-    redis,
-    part('provider', providerCheck),
-    part('telegram', telegramCheck),
-    part('alerts', alertsCheck),
-    part('installation', (now) => installationCheck(now, watching.book(), staysReady)),
+    part('redis server', () => redisCheck(snapshot(), redisTroubleSinceMs())),
+    part('watchdog', () => watchCheck(watchTroubleSinceMs())),
+    ofSnapshot('provider', providerCheck),
+    ofSnapshot('telegram', telegramCheck),
+    ofSnapshot('alerts', alertsCheck),
+    ofSnapshot('installation', (now) => installationCheck(now, watching.book(), staysReady)),
   ];
+}
+
+/** What stands in Redis of a part may be unreadable. */
+function standingAlone(check: () => Check): Check {
+  try {
+    return check();
+  } catch (error) {
+    return { ready: true, isDegraded: true, detail: `cannot be read (${(error as Error).name})` };
+  }
+}
+
+/** Whether this process notices anything. */
+function watchCheck(troubleSinceMs: number | undefined): Check {
+  if (troubleSinceMs === undefined) return { ready: true, detail: 'looks' };
+  return { ready: true, isDegraded: true, detail: `fails since ${clock(troubleSinceMs)}` };
 }
 
 /** The colour of the installation, and why. */

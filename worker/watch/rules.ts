@@ -1,5 +1,6 @@
 import type { Cause } from '../../shared/flow/alert.ts';
-import { CAUSES } from '../alerts/cause.ts';
+import type { Receiver } from '../../shared/flow/receiver-health.ts';
+import { ruleOf } from '../alerts/cause.ts';
 import {
   alertChannelAlert,
   budgetConditions,
@@ -20,6 +21,7 @@ import {
   unansweredAlert,
 } from '../alerts/conditions.ts';
 import { type Condition, incidentOf } from '../alerts/incident.ts';
+import { eachAlone, type WatchFailure, watcherCondition } from '../alerts/watch-failure.ts';
 import type { Limit } from '../budget/limit.ts';
 import type { ModelsInUse } from '../model/lifecycle.ts';
 import type { ProviderTrouble } from '../model/provider-trouble.ts';
@@ -74,34 +76,69 @@ const DEAD_LETTERS_MANY = 100;
 const RETIREMENT_AHEAD_MS = 30 * 24 * 3600_000;
 const AT_ONCE: ReadonlySet<ProviderTrouble> = new Set(['auth', 'billing', 'model']);
 
-/**
- * Every condition of a snapshot that an operator must be notified of. While Telegram is away, what follows from that opens
- * no incident of its own; one that is open stays, since it is not over. Pure.
- */
-export function conditionsOf(watch: Watch): Condition[] {
-  const all = RULES.flatMap((rule) => rule(watch));
-  const { backMs = Number.NEGATIVE_INFINITY } = watch.now.telegram;
-  const isBack = watch.now.nowMs - backMs >= DRAIN_MS;
-  if (isBack && !all.some(({ cause }) => cause === 'telegram')) return all;
-  return all.filter((each) => !FOLLOWS.has(each.cause) || watch.now.open.has(incidentOf(each)));
+/** What a check of the rules found, and which of them could not be checked. */
+export interface Checked {
+  conditions: readonly Condition[];
+  failures: readonly WatchFailure[];
 }
 
-const RULES: readonly ((watch: Watch) => Condition[])[] = [
+/**
+ * Every condition of a snapshot that an operator must be notified of; a rule that throws keeps no other from being
+ * checked. While Telegram is away, what follows from that opens no incident of its own; one that is open stays, since it is
+ * not over. Pure.
+ */
+export function checkRules(watch: Watch): Checked {
+  const failures: WatchFailure[] = [];
+  const all: Condition[] = [];
+  eachAlone(
+    Object.entries(RULES),
+    ([cause]) => cause,
+    ([, rule]) => all.push(...rule(watch)),
+    failures,
+  );
+  const isAway = !failures.some(({ what }) => what === 'telegram') && isTelegramAway(watch.now, all);
+  const conditions = all.filter((each) => !(isAway && FOLLOWS.has(each.cause)) || watch.now.open.has(incidentOf(each)));
+  return { conditions, failures };
+}
+
+/** The same, with what could not be checked as a condition of its own. */
+export function conditionsOf(watch: Watch): Condition[] {
+  const { conditions, failures } = checkRules(watch);
+  return failures.length === 0 ? [...conditions] : [...conditions, watcherCondition(failures)];
+}
+
+/** Whether Telegram does not answer, or the backlog drains since it does again. */
+function isTelegramAway({ nowMs, telegram: { backMs } }: Snapshot, all: readonly Condition[]): boolean {
+  return nowMs - (backMs ?? Number.NEGATIVE_INFINITY) < DRAIN_MS || all.some(({ cause }) => cause === 'telegram');
+}
+
+/** Each by the cause that it sees, which goes unnoticed when it throws. */
+const RULES: Readonly<Partial<Record<Cause, (watch: Watch) => Condition[]>>> = {
   unanswered,
-  resting,
+  paused: resting,
   idle,
-  providerDown,
-  retiringModels,
-  telegramAway,
-  notReceiving,
+  provider: providerDown,
+  'model-retires': retiringModels,
+  telegram: telegramAway,
+  'no-poll': (watch) => notReceiving(watch, 'poller'),
+  'no-delivery': (watch) => notReceiving(watch, 'webhook'),
   conflict,
-  refusedToken,
-  fullMemory,
-  unwrittenFiles,
-  spentBudget,
-  manyDeadLetters,
-  alertChannelDown,
-];
+  token: refusedToken,
+  memory: fullMemory,
+  persistence: unwrittenFiles,
+  budget: spentBudget,
+  'dead-letters': manyDeadLetters,
+  'alert-channel': alertChannelDown,
+};
+
+/**
+ * Whether the outside may be told that all is well: everything could be checked, nothing is wrong, nothing but what an
+ * operator has paused is overdue, not even while one incident stands for what follows from it, and messages are received.
+ */
+export function isWell(watch: Watch, { conditions, failures }: Checked): boolean {
+  if (failures.length > 0 || !conditions.every(isIntended)) return false;
+  return isPolled(watch) && watch.now.shards.every(({ overdue }) => overdue.oldest === undefined);
+}
 
 /**
  * Whether messages are received: a poll succeeded recently, or a recent check found the webhook healthy. Unlike the
@@ -135,8 +172,8 @@ function resting({ now }: Watch): Condition[] {
 }
 
 /** Whether a condition is no trouble now: an operator wanted it, or it tells of what is to come. */
-export function isIntended({ cause }: Pick<Condition, 'cause'>): boolean {
-  return cause === 'paused' || CAUSES[cause]?.isAhead === true;
+export function isIntended({ cause }: { cause: string }): boolean {
+  return cause === 'paused' || ruleOf(cause)?.isAhead === true;
 }
 
 /**
@@ -200,10 +237,10 @@ function telegramAway({ now, limits }: Watch): Condition[] {
 }
 
 /** A gateway that was off for a night starts with an old heartbeat: it first gets time to receive. */
-function notReceiving({ now, sinceMs, limits }: Watch): Condition[] {
-  if (now.poll === undefined) return [];
+function notReceiving({ now, sinceMs, limits }: Watch, as: Receiver): Condition[] {
+  if (now.poll === undefined || (now.poll.receiver ?? 'poller') !== as) return [];
   const ageMs = now.nowMs - (now.poll.lastAnswerMs ?? now.poll.firstMs);
-  const alert = (now.poll.receiver === 'webhook' ? noDeliveryAlert : noPollAlert)(ageMs, now.poll.otherKind);
+  const alert = (as === 'webhook' ? noDeliveryAlert : noPollAlert)(ageMs, now.poll.otherKind);
   const watchedMs = now.open.has(incidentOf(alert)) ? ageMs : now.nowMs - sinceMs;
   return Math.min(ageMs, watchedMs) > limits.pollAgeMs ? [alert] : [];
 }

@@ -6,4 +6,6 @@
 local nowMs = now_ms()
 redis.call('ZADD', KEYS[1], nowMs, ARGV[1])
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', nowMs - tonumber(ARGV[2]))
+-- Seen before the clock stepped back; who lives is back in a second.
+redis.call('ZREMRANGEBYSCORE', KEYS[1], nowMs + tonumber(ARGV[2]), '+inf')
 return nowMs

@@ -1,18 +1,18 @@
 import { join } from 'node:path';
-import { traceIdOf } from '../../shared/base/telemetry.ts';
 import { type PollRecord, readHeartbeat } from '../../shared/flow/receiver-health.ts';
 import { type RedisClient, serversOf } from '../../shared/redis/connection.ts';
-import { type ChatKey, type EntryId, type Keys, keysOf } from '../../shared/redis/keys.ts';
-import { bindScript, type RunScript } from '../../shared/redis/script.ts';
-import { msOf } from '../../shared/redis/stream-id.ts';
+import { type Keys, keysOf } from '../../shared/redis/keys.ts';
+import { bindScript } from '../../shared/redis/script.ts';
 import { readTelegram, type TelegramRecord } from '../../shared/telegram/breaker-state.ts';
 import { type AlertingRecord, readAlerting } from '../alerts/alerting.ts';
 import { readSpent } from '../budget/budget.ts';
 import type { Limit, Spent } from '../budget/limit.ts';
-import { REPLIED } from '../lane/attempt.ts';
 import { type ModelLives, readModelLives } from './model-lives.ts';
 import { readNewestOutcomes } from './newest-outcomes.ts';
+import { createOverdueReader, type Overdue, type ReadOverdue } from './overdue.ts';
 import { type ProviderRecord, readProvider } from './provider.ts';
+import { createSightings, type Look, timesSeen } from './sightings.ts';
+import { standingAlone } from './standing-alone.ts';
 import type { Ended } from './verdict.ts';
 
 /** The state of the flow at one moment, by Redis' clock. */
@@ -42,10 +42,10 @@ export interface TelegramSnapshot extends Pick<TelegramRecord, 'backMs'> {
 /** The state of one shard. */
 export interface ShardSnapshot {
   shard: number;
-  /** The messages that have waited too long, and their chats; beyond a few thousand only the oldest are counted. */
-  overdue: { messages: number; chats: number; oldest?: Unanswered };
-  /** As many have waited too long because an operator has paused their chats; absent where none has. */
-  resting?: { messages: number; chats: number };
+  /** What has waited too long. */
+  overdue: Overdue;
+  /** What has waited too long because an operator has paused its chat; absent where nothing has. */
+  resting?: Overdue;
   /** All messages that have no outcome yet. */
   unanswered: number;
   jobsWaiting: number;
@@ -55,14 +55,6 @@ export interface ShardSnapshot {
   deadLetters: number;
   /** How many were ever removed because there were too many. */
   lettersDropped: number;
-}
-
-/** A message that has no outcome yet. */
-export interface Unanswered {
-  entry: EntryId;
-  chat: ChatKey;
-  traceId: string;
-  acceptedMs: number;
 }
 
 /** What the servers report about themselves; of several, the one in the worst state. */
@@ -76,22 +68,14 @@ export interface RedisState {
   unwritten?: string;
 }
 
-const OVERDUE_MAX = 2_000;
 const WAITING_MAX = 5_000;
 /** The field of the counts; see `drop-letters.lua`. */
 export const LETTERS_DROPPED = 'lettersDropped';
 
-type OverdueReply = [
-  messages: number,
-  chats: number,
-  entry: string,
-  chat: string,
-  traceparent: string,
-  restingMessages: number,
-  restingChats: number,
-];
-
-/** Reads the state of the flow. Contract: rejects when Redis cannot be reached. */
+/**
+ * Reads the state of the flow. What a part of it needs and cannot be read throws where it is used, so that it blinds
+ * nobody for the rest. Contract: rejects when Redis cannot be reached.
+ */
 export type ReadSnapshot = (at: { nowMs: number; open: ReadonlySet<string> }) => Promise<Snapshot>;
 
 /**
@@ -104,30 +88,31 @@ export function createSnapshotReader(
   unansweredMs: number,
   totals: readonly Limit[] = [],
 ): ReadSnapshot {
-  const overdue = bindScript<OverdueReply>(redis, join(import.meta.dirname, 'overdue.lua'));
+  const readOverdue = createOverdueReader(redis, unansweredMs);
   const readTelegramNow = createTelegramReader(redis, shards);
   const keys = keysOf(0);
+  const lookAt = createSightings();
   return async ({ nowMs, open }) => {
-    const [telegram, poll, provider, models, alerting, state, spent, ...seen] = await Promise.all([
-      readTelegramNow(),
-      readHeartbeat(redis, keys),
-      readProvider(redis, keys),
-      readModelLives(redis, keys),
-      readAlerting(redis, keys),
-      readRedis(redis),
-      readSpent(redis, totals, nowMs),
-      ...Array.from({ length: shards }, (_, shard) => readShard(redis, overdue, shard, nowMs - unansweredMs)),
-    ]);
-    return {
-      ...{ nowMs, open, poll, newest: await readNewestOutcomes(redis, shards) },
-      telegram,
-      provider,
-      models,
-      alerting,
-      redis: state,
-      spent,
-      shards: seen,
-    };
+    const look = lookAt(nowMs);
+    const timed = async <T extends object | undefined>(name: string, reading: Promise<T>): Promise<T> =>
+      timesSeen(name, await reading, look);
+    const snapshot = await standingAlone<Snapshot>({
+      nowMs: Promise.resolve(nowMs),
+      open: Promise.resolve(open),
+      telegram: timed('telegram', readTelegramNow()),
+      poll: timed('poll', readHeartbeat(redis, keys)),
+      provider: timed('provider', readProvider(redis, keys)),
+      models: readModelLives(redis, keys),
+      alerting: timed('alerting', readAlerting(redis, keys)),
+      redis: readRedis(redis),
+      spent: readSpent(redis, totals, nowMs),
+      newest: readNewestOutcomes(redis, shards),
+      shards: Promise.all(
+        Array.from({ length: shards }, (_, shard) => readShard(redis, readOverdue, shard, look, nowMs)),
+      ),
+    });
+    look.end();
+    return snapshot;
   };
 }
 
@@ -178,17 +163,15 @@ function stateOf(info: string): RedisState {
 
 async function readShard(
   redis: RedisClient,
-  overdue: RunScript<OverdueReply>,
+  readOverdue: ReadOverdue,
   shard: number,
-  beforeMs: number,
+  look: Look,
+  nowMs: number,
 ): Promise<ShardSnapshot> {
   const keys = keysOf(shard);
   const [unanswered, late, jobsWaiting, nextJob, jobsActive, deadLetters, dropped] = await Promise.all([
     redis.xlen(keys.inbound),
-    overdue(
-      [keys.inbound, keys.absent, keys.paused],
-      [`(${Math.max(1, beforeMs)}-0`, keys.turnPrefix, REPLIED, OVERDUE_MAX],
-    ),
+    readOverdue(keys, look, nowMs),
     redis.llen(keys.jobsWaiting),
     redis.lindex(keys.jobsWaiting, -1),
     redis.llen(keys.jobsActive),
@@ -198,24 +181,14 @@ async function readShard(
   return {
     shard,
     unanswered,
-    overdue: overdueOf(late),
-    ...restingOf(late),
+    overdue: late.overdue,
+    ...(late.resting.messages > 0 && { resting: late.resting }),
     jobsWaiting,
     ...(nextJob !== null && { nextJob }),
     jobsActive,
     deadLetters,
     lettersDropped: Number(dropped ?? 0),
   };
-}
-
-function overdueOf([messages, chats, entry, chat, traceparent]: OverdueReply): ShardSnapshot['overdue'] {
-  if (entry === '') return { messages, chats };
-  const oldest = { entry: entry as EntryId, chat: chat as ChatKey };
-  return { messages, chats, oldest: { ...oldest, traceId: traceIdOf(traceparent), acceptedMs: msOf(entry) } };
-}
-
-function restingOf([, , , , , messages, chats]: OverdueReply): Pick<ShardSnapshot, 'resting'> {
-  return messages === 0 ? {} : { resting: { messages, chats } };
 }
 
 /** How many worker processes reported recently. */

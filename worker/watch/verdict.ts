@@ -1,5 +1,5 @@
-import type { Cause } from '../../shared/flow/alert.ts';
-import { CAUSES, type Severity, severityOf } from '../alerts/cause.ts';
+import { ruleOf, severityOf } from '../alerts/cause.ts';
+import type { Severity } from '../alerts/cause-rule.ts';
 import { type Condition, type Incident, QUIET_MS, REOPEN_MS } from '../alerts/incident.ts';
 import type { OutcomeRecord } from '../lane/lane.ts';
 import { EVERY_CHAT, type Pause } from '../lane/pauses.ts';
@@ -7,7 +7,7 @@ import { EVERY_CHAT, type Pause } from '../lane/pauses.ts';
 /** Why the installation is not well. */
 export interface Trouble {
   /** A section of the runbook: the cause of an incident, or what no incident can tell of. */
-  cause: Cause | 'worker' | 'redis-writes';
+  cause: string;
   /** `page` is red, `today` is yellow. */
   severity: Exclude<Severity, 'note'>;
   text: string;
@@ -25,7 +25,7 @@ export interface Judged {
   nowMs: number;
   /** The conditions that hold now. */
   conditions: readonly Condition[];
-  incidents: readonly Pick<Incident, 'cause' | 'isOpen' | 'lastMs' | 'endedMs' | 'latest'>[];
+  incidents: readonly (Pick<Incident, 'isOpen' | 'lastMs' | 'endedMs' | 'latest'> & { cause: string })[];
   /** How the newest messages of all chats ended, the newest first. */
   newest: readonly Ended[];
 }
@@ -48,9 +48,9 @@ const ASKED: ReadonlySet<Ended['outcome']> = new Set(['answered', 'undeliverable
 /** A fact cannot end: it is for those who are there today, and then it is only in the list. */
 const FACT_MS = 24 * 3600_000;
 /** An end of these shows that the reason of earlier failures is gone. */
-const EXPLAINS: ReadonlySet<Cause> = new Set(['provider', 'fixed-parts', 'telegram']);
+const EXPLAINS: ReadonlySet<string> = new Set(['provider', 'fixed-parts', 'telegram']);
 /** What is missing at a start until the first worker and the first poll have shown themselves. */
-const COMES_WITH_A_START: ReadonlySet<Trouble['cause']> = new Set(['worker', 'no-poll', 'no-delivery']);
+const COMES_WITH_A_START: ReadonlySet<string> = new Set(['worker', 'no-poll', 'no-delivery']);
 
 /** All that is wrong now, the worst first; empty when all is well. One trouble for each cause. Pure. */
 export function troublesOf(judged: Judged, seen?: Seen): Trouble[] {
@@ -100,15 +100,15 @@ function ofProcesses({ workers, takesWrites, unaccounted, pauses }: Seen): Troub
   ];
 }
 
-function troubleOf(cause: Cause, severity: Severity, text: string): Trouble[] {
-  return severity === 'note' ? [] : [{ cause, severity, text, todo: CAUSES[cause]?.todo ?? '' }];
+function troubleOf(cause: string, severity: Severity, text: string): Trouble[] {
+  return severity === 'note' ? [] : [{ cause, severity, text, todo: ruleOf(cause)?.todo ?? '' }];
 }
 
 /** What happened, and cannot end, is as bad as it was for a while only. */
 function severityNow({ cause, isOpen, lastMs }: Judged['incidents'][number], nowMs: number): Severity {
   const severity = severityOf(cause);
   if (!isOpen) return 'note';
-  if (CAUSES[cause]?.endsBy !== 'fact' || severity === 'note' || nowMs - lastMs <= QUIET_MS) return severity;
+  if (ruleOf(cause)?.endsBy !== 'fact' || severity === 'note' || nowMs - lastMs <= QUIET_MS) return severity;
   return nowMs - lastMs <= FACT_MS ? 'today' : 'note';
 }
 

@@ -8,15 +8,15 @@ import { endStart } from '../../shared/flow/start-mark.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import { keysOf } from '../../shared/redis/keys.ts';
 import { bindScript } from '../../shared/redis/script.ts';
-import { type Book, enter } from '../alerts/book.ts';
-import { type BookStore, createBookStore, type ShardNews, type StoredBook } from '../alerts/book-store.ts';
-import type { Condition } from '../alerts/incident.ts';
+import type { Book } from '../alerts/book.ts';
+import { createBookStore, type StoredBook } from '../alerts/book-store.ts';
 import type { Links } from '../alerts/notice-text.ts';
-import type { RedisTrouble } from '../alerts/redis-trouble.ts';
+import { isAboutData, type Trouble } from '../alerts/redis-trouble.ts';
+import { createBookKeeper } from './book-keeper.ts';
 import { createDeadMan, type DeadMan } from './dead-man.ts';
 import { createLetterCap } from './letter-cap.ts';
 import type { Watching } from './readiness.ts';
-import { conditionsOf, isIntended, isPolled, type RuleLimits } from './rules.ts';
+import { checkRules, isPolled, isWell, type RuleLimits } from './rules.ts';
 import { createSnapshotReader, type Snapshot } from './snapshot.ts';
 
 export interface WatchdogPorts {
@@ -29,13 +29,17 @@ export interface WatchdogPorts {
   limits: RuleLimits;
   /** What a notice links to. */
   links: Links;
-  trouble: RedisTrouble;
+  /** What is told without the book: that Redis takes no writes, and that the watchdog fails although it does. */
+  trouble: { redis: Trouble; watch: Trouble };
   /** Pinged after every check that found nothing, where one is configured. */
   deadMan?: { url: string; everyMs: number };
 }
 
 export const NEWS_EVERY_MS = 1_000;
 export const WATCH_EVERY_MS = 5_000;
+
+/** With very many lanes a look takes seconds: it then takes no more than this part of the time, and of Redis. */
+const LOOK_SHARE = 10;
 
 /** A worker process that has not reported for this long is gone. */
 export const WORKER_GONE_MS = 30_000;
@@ -54,8 +58,9 @@ interface Seen {
  * installation: several watchdogs may run side by side, and any of them closes what another opened. A failed check is
  * logged and repeated; when Redis takes no writes for long, the operator is notified without it.
  *
- * The dead-man's switch is pinged only when no condition holds at all, but what an operator has paused, and Telegram was polled recently. A single
- * message of one user that waits too long also stops the pings: where a bot has one user, that is an outage.
+ * The dead-man's switch is pinged only when the whole watch works and no condition holds, but what an operator has paused,
+ * and Telegram was polled recently. A single message of one user that waits too long also stops the pings: where a bot has
+ * one user, that is an outage.
  */
 export function startWatchdog(ports: WatchdogPorts): Service & Watching {
   const seen: Seen = { book: new Map() };
@@ -72,7 +77,7 @@ export function startWatchdog(ports: WatchdogPorts): Service & Watching {
         return ports.everyMs.news;
       } catch (error) {
         seen.last = undefined;
-        if (!signal.aborted) ports.trouble.failed(error);
+        if (!signal.aborted) tellOf(error, ports.trouble);
         throw error;
       }
     },
@@ -83,7 +88,8 @@ export function startWatchdog(ports: WatchdogPorts): Service & Watching {
     name: loop.name,
     snapshot: () => seen.last,
     book: () => seen.book,
-    redisTroubleSinceMs: () => ports.trouble.sinceMs(),
+    redisTroubleSinceMs: () => ports.trouble.redis.sinceMs(),
+    watchTroubleSinceMs: () => ports.trouble.watch.sinceMs(),
     async stop() {
       await loop.stop();
       await deadMan?.stop();
@@ -92,6 +98,14 @@ export function startWatchdog(ports: WatchdogPorts): Service & Watching {
       ports.redis.disconnect();
     },
   };
+}
+
+/** A Redis that takes writes is not to blame for what is made of its data. */
+function tellOf(error: unknown, { redis, watch }: WatchdogPorts['trouble']): void {
+  if (isAboutData(error)) {
+    redis.worked();
+    watch.failed(error);
+  } else redis.failed(error);
 }
 
 /** Enters the news into the book; when a check of the state is due, also what is missing. */
@@ -106,49 +120,32 @@ function createLook(
   /** Reports this process, which proves that Redis takes writes; returns Redis' time. */
   const showWorker = bindScript<number>(ports.redis, join(import.meta.dirname, 'show-worker.lua'));
   const capLetters = createLetterCap({ ...ports, lettersMax: ports.limits.deadLettersMax });
+  const keepBook = createBookKeeper({ ...ports, store });
   let sinceMs: number | undefined;
   let nextLookMs = performance.now() + ports.everyMs.look;
   return async () => {
-    const isLook = performance.now() >= nextLookMs;
-    if (isLook) nextLookMs = performance.now() + ports.everyMs.look;
+    const begunMs = performance.now();
+    const isLook = begunMs >= nextLookMs;
+    if (isLook) nextLookMs = begunMs + ports.everyMs.look;
     const nowMs = await showWorker([keysOf(0).workers], [workerId, WORKER_GONE_MS]);
     sinceMs ??= nowMs;
     const stored = await store.read();
     const now = isLook ? await readSnapshot({ nowMs, open: openIn(stored) }) : undefined;
+    if (now) nextLookMs = Math.max(nextLookMs, begunMs + LOOK_SHARE * (performance.now() - begunMs));
     const watch = now && { now, before: seen.last, sinceMs, limits: ports.limits };
-    const conditions = watch && conditionsOf(watch);
-    seen.book = await keepBook({ ...ports, store }, stored, { nowMs, ...(conditions && { conditions }) });
+    const checked = watch && checkRules(watch);
+    const kept = await keepBook(stored, nowMs, checked);
+    seen.book = kept.book;
     if (now) await capLetters(now, stored.book);
-    ports.trouble.worked();
-    if (watch && conditions?.every(isIntended) && isPolled(watch)) deadMan?.ping();
+    ports.trouble.redis.worked();
+    ports.trouble.watch.worked();
+    if (kept.isWhole && checked && isWell(watch, checked)) deadMan?.ping();
     seen.last = now ?? seen.last;
     if (watch && !seen.hasBegun && isPolled(watch)) {
       await endStart(ports.redis);
       seen.hasBegun = true;
     }
   };
-}
-
-/**
- * Enters what is new, and logs each occurrence; returns the book as it is now. When another process wrote first, the rest
- * is entered next time.
- */
-async function keepBook(
-  { store, shards, log, links }: { store: BookStore; shards: number; log: Logger; links: Links },
-  stored: StoredBook,
-  seen: { nowMs: number; conditions?: readonly Condition[] },
-): Promise<Book> {
-  const all = await Promise.all(
-    Array.from({ length: shards }, (_, shard) => store.news(shard, stored.cursors.get(shard))),
-  );
-  const news: ShardNews[] = all.filter((each) => each !== undefined);
-  const { book, notices } = enter(stored.book, { ...seen, alerts: news.flatMap(({ alerts }) => alerts) }, links);
-  const isSame = book.size === stored.book.size && [...book].every(([id, each]) => stored.book.get(id) === each);
-  if (isSame && news.length === 0) return book;
-  if (!(await store.record(stored, book, notices, news))) return stored.book;
-  for (const { text, ...about } of news.flatMap(({ alerts }) => alerts))
-    log.info({ ...about, occurrence: text }, 'occurrence');
-  return book;
 }
 
 function openIn({ book }: StoredBook): ReadonlySet<string> {

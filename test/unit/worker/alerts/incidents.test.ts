@@ -1,41 +1,10 @@
 import { expect, test } from '@jest/globals';
 import type { Alert } from '../../../../shared/flow/alert.ts';
 import type { ChatKey } from '../../../../shared/redis/keys.ts';
-import { type Book, enter, type Notice, type Observation } from '../../../../worker/alerts/book.ts';
+import { enter } from '../../../../worker/alerts/book.ts';
 import { CAUSES } from '../../../../worker/alerts/cause.ts';
-import { type Condition, FLAPPING_MS, QUIET_MS, REOPEN_MS } from '../../../../worker/alerts/incident.ts';
-
-const START = 1_800_000_000_000;
-
-/** A book that is written in, step by step, with all notices so far. */
-function opened() {
-  let book: Book = new Map();
-  const told: Notice[] = [];
-  return {
-    told,
-    book: () => book,
-    kinds: () => told.map(({ kind }) => kind),
-    at(ms: number, seen: Partial<Omit<Observation, 'nowMs'>>): Notice[] {
-      const entered = enter(book, { alerts: [], ...seen, nowMs: START + ms });
-      book = new Map(JSON.parse(JSON.stringify([...entered.book])));
-      told.push(...entered.notices);
-      return entered.notices;
-    },
-  };
-}
-
-function failure(chat: number, n = 0): Alert {
-  return {
-    cause: 'failed',
-    chat: `${chat}` as ChatKey,
-    text: `A message failed (${n}). Chat ${chat}.`,
-    traceId: 'abc',
-  };
-}
-
-function condition(part: Partial<Condition> = {}): Condition {
-  return { cause: 'no-poll', text: 'No poll has succeeded.', ...part };
-}
+import { FLAPPING_MS, QUIET_MS, REOPEN_MS } from '../../../../worker/alerts/incident.ts';
+import { condition, failure, opened, START } from '../../../fixture/incidents.ts';
 
 test('a thousand failures of one cause are one incident: opened, spread, and resolved with the right count', () => {
   const incidents = opened();

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import type { AlertChannel } from '../../../../worker/alerts/channel.ts';
-import { watchRedis } from '../../../../worker/alerts/redis-trouble.ts';
+import { isAboutData, watchRedis } from '../../../../worker/alerts/redis-trouble.ts';
 import { keptLog } from '../../../fixture/log.ts';
 import { until } from '../../../fixture/root.ts';
 
@@ -73,4 +73,17 @@ test.each([
   world.nowMs += 15_000;
   trouble.failed(new Error(message));
   expect(await until('the alert', () => taken[0])).toMatch(words);
+});
+
+test.each([
+  ['ReplyError', 'WRONGTYPE Operation against a key holding the wrong kind of value', true],
+  ['ReplyError', 'ERR Error running script: @user_script:12: attempt to index a nil value', true],
+  ['TypeError', "Cannot read properties of undefined (reading 'endsBy')", true],
+  ['SyntaxError', 'Unexpected end of JSON input', true],
+  ['ReplyError', "OOM command not allowed when used memory > 'maxmemory'.", false],
+  ['ReplyError', 'ERR Error running script: @user_script:1: READONLY You can not write', false],
+  ['ReplyError', 'CLUSTERDOWN The cluster is down', false],
+  ['Error', 'Connection is closed.', false],
+])('%s: %s', (name, message, isOurs) => {
+  expect(isAboutData(Object.assign(new Error(message), { name }))).toBe(isOurs);
 });

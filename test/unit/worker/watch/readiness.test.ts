@@ -82,10 +82,14 @@ test('readyz is 200 and degraded at yellow, and 503 at red and when Redis takes 
   let now: Snapshot | undefined;
   let troubleMs: number | undefined;
   let book: Book = new Map();
-  const parts = readinessOf(
-    { snapshot: () => now, book: () => book, redisTroubleSinceMs: () => troubleMs },
-    { staysReady: false },
-  );
+  let blindMs: number | undefined;
+  const watching = {
+    snapshot: () => now,
+    book: () => book,
+    redisTroubleSinceMs: () => troubleMs,
+    watchTroubleSinceMs: () => blindMs,
+  };
+  const parts = readinessOf(watching, { staysReady: false });
   const health = await serveHealth({ host: '127.0.0.1', port: 0, parts });
   const look = async () => {
     const response = await fetch(`http://127.0.0.1:${health.port}/readyz`);
@@ -102,6 +106,9 @@ test('readyz is 200 and degraded at yellow, and 503 at red and when Redis takes 
   book = new Map([['budget', { ...incident, cause: 'budget' }]]);
   expect(await look()).toEqual([200, 'degraded']);
   book = new Map();
+  now = SOUND;
+  blindMs = NOW;
+  expect(await look()).toEqual([200, 'degraded']);
   troubleMs = NOW;
   expect(await look()).toEqual([503, 'not ready']);
   await health.stop();

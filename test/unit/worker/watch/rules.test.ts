@@ -1,65 +1,18 @@
 import { expect, test } from '@jest/globals';
-import type { PollRecord } from '../../../../shared/flow/receiver-health.ts';
-import type { ChatKey, EntryId } from '../../../../shared/redis/keys.ts';
 import { nextPeriodMs } from '../../../../worker/budget/limit.ts';
 import type { Lifecycle } from '../../../../worker/model/lifecycle.ts';
-import { conditionsOf, isIntended, isPolled } from '../../../../worker/watch/rules.ts';
-import type { ShardSnapshot, Snapshot } from '../../../../worker/watch/snapshot.ts';
+import { checkRules, conditionsOf, isIntended, isPolled, isWell } from '../../../../worker/watch/rules.ts';
+import type { Snapshot } from '../../../../worker/watch/snapshot.ts';
+import { LIMITS, NOW, ofPoll, ofShard, overdue, QUIET, snapshot } from '../../../fixture/snapshot.ts';
 
-const NOW = 1_800_000_000_000;
 const DAY_MS = 24 * 3600_000;
 const dayOf = (ms: number) => new Date(ms).toISOString().slice(0, 10);
-const LIMITS = {
-  unansweredMs: 60_000,
-  pollAgeMs: 120_000,
-  providerDownMs: 35_000,
-  telegramDownMs: 30_000,
-  totals: [],
-  deadLettersMax: 1_000,
-  models: new Map([['claude-1', ['MODEL', 'MODELS']]]),
-};
-const QUIET: ShardSnapshot = {
-  shard: 0,
-  overdue: { messages: 0, chats: 0 },
-  unanswered: 0,
-  jobsWaiting: 0,
-  jobsActive: 0,
-  deadLetters: 0,
-  lettersDropped: 0,
-};
-const POLLED: PollRecord = { firstMs: NOW - 9_000_000, lastAnswerMs: NOW - 50_000 };
-
-function snapshot(part: Partial<Snapshot> = {}): Snapshot {
-  return {
-    nowMs: NOW,
-    shards: [QUIET],
-    poll: POLLED,
-    provider: {},
-    models: new Map(),
-    telegram: {},
-    alerting: { sentMs: [] },
-    redis: { role: 'master', usedBytes: 900, maxBytes: 0 },
-    spent: [],
-    newest: [],
-    open: new Set(),
-    ...part,
-  };
-}
-
-const ofShard = (part: Partial<ShardSnapshot>) => snapshot({ shards: [{ ...QUIET, ...part }] });
-const ofPoll = (part: Partial<PollRecord>) => snapshot({ poll: { ...POLLED, ...part } });
 
 function found(now: Snapshot, before?: Snapshot, sinceMs = NOW - 9_000_000) {
   return conditionsOf({ now, before, sinceMs, limits: LIMITS });
 }
 
 const causesOf = (now: Snapshot, before?: Snapshot) => found(now, before).map(({ cause }) => cause);
-
-function overdue(ageMs: number, messages: number, chats: number, chat = '-100123.7'): ShardSnapshot['overdue'] {
-  const acceptedMs = NOW - ageMs;
-  const oldest = { entry: `${acceptedMs}-3` as EntryId, chat: chat as ChatKey, traceId: 'abc123', acceptedMs };
-  return { messages, chats, oldest };
-}
 
 test('a healthy flow raises no condition', () => {
   expect(found(snapshot())).toEqual([]);
@@ -269,4 +222,45 @@ test('a Telegram that is away is one incident: what follows from it opens none, 
   const open = new Set(['unanswered']);
   expect(causesOf(snapshot({ ...follows, open, telegram: { away } })).sort()).toEqual(['telegram', 'unanswered']);
   expect(causesOf(snapshot({ telegram: { away: { ...away, sinceMs: NOW - 29_000 } } }))).toEqual([]);
+});
+
+/** A snapshot of which one part cannot be read. */
+const without = (part: keyof Snapshot, rest: Partial<Snapshot> = {}) =>
+  Object.defineProperty(snapshot(rest), part, {
+    get: () => {
+      throw new TypeError(`no ${part}`);
+    },
+  });
+
+test.each<[keyof Snapshot, string[]]>([
+  ['provider', ['provider']],
+  ['telegram', ['telegram']],
+  ['poll', ['no-poll', 'no-delivery', 'conflict', 'token']],
+  ['redis', ['memory', 'persistence']],
+  ['alerting', ['alert-channel']],
+])('a rule that throws for want of %s keeps no other from being checked', (part, blind) => {
+  const now = without(part, { shards: [{ ...QUIET, overdue: overdue(125_000, 2, 1), deadLetters: 100 }] });
+  const watch = { now, before: undefined, sinceMs: 0, limits: LIMITS };
+  const { conditions, failures } = checkRules(watch);
+  expect(conditions.map(({ cause }) => cause)).toEqual(['unanswered', 'dead-letters']);
+  expect(failures.map(({ what }) => what)).toEqual(blind);
+  const [watcher] = conditionsOf(watch).filter(({ cause }) => cause === 'watcher');
+  for (const cause of blind) expect(watcher?.text).toContain(cause);
+});
+
+test('all is well only where everything was checked, nothing holds but a pause, and nothing else is overdue', () => {
+  const well = (now: Snapshot) => {
+    const watch = { now, before: undefined, sinceMs: NOW - 9_000_000, limits: LIMITS };
+    return isWell(watch, checkRules(watch));
+  };
+  const resting = { messages: 5, chats: 1 };
+  expect(well(snapshot())).toBe(true);
+  expect(well(ofShard({ resting }))).toBe(true);
+  expect(well(ofShard({ resting, overdue: overdue(70_000, 1, 1) }))).toBe(false);
+  // While the backlog of an outage drains, one incident stands for all that follows from it.
+  const drains = { backMs: NOW - 1_000 };
+  expect(well(snapshot({ telegram: drains }))).toBe(true);
+  expect(well({ ...ofShard({ overdue: overdue(70_000, 1, 1) }), telegram: drains })).toBe(false);
+  expect(well(without('provider'))).toBe(false);
+  expect(well(snapshot({ poll: undefined }))).toBe(false);
 });
