@@ -93,7 +93,7 @@ export async function callModel(ports: CallPorts, call: Call, signal: AbortSigna
   };
   const counted = tooLarge(ports, call, sent.count);
   if (counted) return { ok: false, failure: counted, isRepaired: false, silences: 0, sent };
-  const fillKept: FillMessages = (kept) => filled(ports, kept);
+  const fillKept: FillMessages = (kept) => filled(ports, attempt, kept);
   const conversation = conversationOf(ports, call, await fillKept(messages));
   const request = { ...conversation, maxTokens, wordsOnly: call.wordsOnly };
   ports.instruments.reach('model called');
@@ -124,7 +124,7 @@ export async function conversationRequest(
   ports: CallPorts,
   about: Pick<Call, 'attempt' | 'opened'>,
 ): Promise<Conversation> {
-  return conversationOf(ports, about, await filled(ports, view(about.opened.window)));
+  return conversationOf(ports, about, await filled(ports, about.attempt, view(about.opened.window)));
 }
 
 /** The tokens of the request that a turn sends, as the endpoint counts them. Contract: as `Model.countTokens`. */
@@ -156,9 +156,9 @@ function conversationOf(
   };
 }
 
-async function filled({ store }: CallPorts, messages: MessageParam[]): Promise<MessageParam[]> {
+async function filled({ store }: CallPorts, { home }: Attempt, messages: MessageParam[]): Promise<MessageParam[]> {
   const refs = keptIn(messages);
-  return refs.length === 0 ? messages : fill(messages, await store.media.load(refs));
+  return refs.length === 0 ? messages : fill(messages, await store.media.loadRecorded(home, refs));
 }
 
 /** When the user's newest messages arrived. */

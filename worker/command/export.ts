@@ -26,7 +26,7 @@ export const exportChat: CarryOut = async ({ archive, ask: { settings }, reminde
   if (lines.length === 0) return replied('export', texts.nothingToExport);
   const coming = await reminders.of(home);
   if (coming.length > 0) readable.push('---\n', ...coming.map((each) => `- ${lineOf(texts, each, timeZone)}`));
-  const keep = (text: string) => archive.keepForSending(Buffer.from(text));
+  const keep = (text: string) => archive.keepForSending(home, Buffer.from(text));
   const files = [
     { path: 'file', name: 'chat.md', sha256: await keep(readable.join('\n')) },
     { path: 'file', name: 'chat.jsonl', sha256: await keep(`${lines.join('\n')}\n`) },
