@@ -1,6 +1,6 @@
 import { METRIC } from '../../shared/base/telemetry.ts';
 import type { BreakerView } from '../../shared/telegram/breaker.ts';
-import { type Attempt, UNCOMPACTED } from '../lane/attempt.ts';
+import { type Attempt, isOfGuest, UNCOMPACTED } from '../lane/attempt.ts';
 import { auditCommand, failedCallEvent } from '../lane/audit-trail.ts';
 import { modelWindow, type Settings } from '../lane/settings.ts';
 import { usageCommands } from '../lane/usage-book.ts';
@@ -21,6 +21,7 @@ import type { OpenedSession } from '../session/held-window.ts';
 import { asShown } from '../session/overlay.ts';
 import { type LogRecord, startsTurn } from '../session/record.ts';
 import { view } from '../session/view.ts';
+import { withToolsOf } from '../session/with-tools-of.ts';
 import type { RoundPorts } from '../tools/round.ts';
 import { type Fetched, type FillMessages, sendOrFallBack } from './fallback.ts';
 
@@ -81,12 +82,13 @@ const TURN_TIMES = 20;
  */
 export async function callModel(ports: CallPorts, call: Call, signal: AbortSignal): Promise<Called> {
   const { attempt, opened, room, calibration } = call;
-  const messages = view(opened.window);
+  const window = withToolsOf(opened.window, isOfGuest(attempt));
+  const messages = view(window);
   const maxTokens = attempt.maxOutputTokens ?? Math.min(room.outputTokens, call.modelOutputTokens ?? room.outputTokens);
   const { systemPrompt: system, serverTools } = ports.settings;
   const fixed = { system, tools: ports.tools.specs(), serverTools };
   const sent: Sent = {
-    count: countRequest(fixed, opened.window, messages, ports.settings.modelName, calibration),
+    count: countRequest(fixed, window, messages, ports.settings.modelName, calibration),
     calibration,
     fixedTokens: Math.ceil(estimateFixed(fixed) * calibration),
     askedOutputTokens: maxTokens,
@@ -101,7 +103,7 @@ export async function callModel(ports: CallPorts, call: Call, signal: AbortSigna
     ports.endpoint.model,
     ports.settings.fallbackModel,
     request,
-    { window: opened.window, fixed, fill: fillKept, onText: call.onText },
+    { window, fixed, fill: fillKept, onText: call.onText },
     signal,
   );
   await recordRepairs(ports, attempt, result.repairs);
@@ -124,7 +126,9 @@ export async function conversationRequest(
   ports: CallPorts,
   about: Pick<Call, 'attempt' | 'opened'>,
 ): Promise<Conversation> {
-  return conversationOf(ports, about, await filled(ports, about.attempt, view(about.opened.window)));
+  const { attempt, opened } = about;
+  const messages = view(withToolsOf(opened.window, isOfGuest(attempt)));
+  return conversationOf(ports, about, await filled(ports, attempt, messages));
 }
 
 /** The tokens of the request that a turn sends, as the endpoint counts them. Contract: as `Model.countTokens`. */

@@ -223,6 +223,11 @@ export interface Attempt {
   afterWrites<T>(send: (last: number) => Promise<T>): Promise<T>;
 }
 
+/** Whether somebody wrote the message who is only admitted as a member of a group. */
+export function isOfGuest({ message }: Pick<Attempt, 'message'>): boolean {
+  return message.ok && message.value.from.isGuest === true;
+}
+
 /** How long a message's turn has run, in all its attempts but for their recoveries. */
 export function spentMs({ field, elapsedMs }: Pick<Attempt, 'field' | 'elapsedMs'>): number {
   return Number(field(SPENT) ?? 0) + elapsedMs();

@@ -16,6 +16,7 @@ export interface McpTool {
   /** JSON Schema that the server promises for its structured answers. */
   outputSchema?: Schema;
   repeatable: boolean;
+  onlyReads: boolean;
 }
 
 /** An entry of a list: a tool, or what is wrong with it; nothing for a tool that can only run as a task. */
@@ -64,6 +65,7 @@ export function readTool(listed: unknown): ToolReading {
     description: clip(words.find((text) => text.trim() !== '') ?? 'A tool.', DESCRIPTION_CHARS_MAX),
     inputSchema: schema.schema,
     ...(outputSchema !== undefined && isSendable(outputSchema) && { outputSchema }),
+    onlyReads: annotations?.readOnlyHint === true,
     repeatable: annotations?.readOnlyHint === true || annotations?.idempotentHint === true,
   };
   return { tool, changed: schema.changed };

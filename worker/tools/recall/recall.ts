@@ -37,6 +37,7 @@ const SPEC: ToolSpec = {
     additionalProperties: false,
   },
   repeatable: true,
+  onlyReads: true,
 };
 
 type Request = { query: string } | { ref: string; from: number };
