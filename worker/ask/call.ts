@@ -22,6 +22,7 @@ import { asShown } from '../session/overlay.ts';
 import { type LogRecord, startsTurn } from '../session/record.ts';
 import { view } from '../session/view.ts';
 import { withToolsOf } from '../session/with-tools-of.ts';
+import { openCode } from '../session/written.ts';
 import type { RoundPorts } from '../tools/round.ts';
 import { type Fetched, type FillMessages, sendOrFallBack } from './fallback.ts';
 
@@ -98,12 +99,16 @@ export async function callModel(ports: CallPorts, call: Call, signal: AbortSigna
   const fillKept: FillMessages = (kept) => filled(ports, attempt, kept);
   const conversation = conversationOf(ports, call, await fillKept(messages));
   const request = { ...conversation, maxTokens, wordsOnly: call.wordsOnly };
+  const code = openCode(asShown(window.records));
+  const toldOf = (text: string): string =>
+    code === undefined ? text : text.replaceAll(`${code} `, '').replaceAll(code, '');
+  const { onText } = call;
   ports.instruments.reach('model called');
   const result = await sendOrFallBack(
     ports.endpoint.model,
     ports.settings.fallbackModel,
     request,
-    { window, fixed, fill: fillKept, onText: call.onText },
+    { window, fixed, fill: fillKept, onText: onText && ((text) => onText(toldOf(text))) },
     signal,
   );
   await recordRepairs(ports, attempt, result.repairs);
@@ -114,7 +119,8 @@ export async function callModel(ports: CallPorts, call: Call, signal: AbortSigna
       ...usageCommands(attempt, ports.settings.modelName, result.spent, ports.settings.prices),
     ]);
   if (result.ok) {
-    const { answer, byFallback, isSeconded } = result;
+    const { byFallback, isSeconded } = result;
+    const answer = { ...result.answer, text: toldOf(result.answer.text) };
     return { ok: true, answer, byFallback, isSeconded, sent };
   }
   const { failure, repairs, silences } = result;
