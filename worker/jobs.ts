@@ -1,13 +1,14 @@
 import type { Config } from '../shared/base/config.ts';
 import type { Service } from '../shared/base/lifecycle.ts';
 import type { RedisClient } from '../shared/redis/connection.ts';
-import type { EntryId, Keys } from '../shared/redis/keys.ts';
+import type { ChatKey, EntryId, Keys } from '../shared/redis/keys.ts';
 import type { Blobs } from './blob/blobs.ts';
 import { type Budget, createBudget } from './budget/budget.ts';
 import { withBudget, withBudgetToHear } from './budget/guarded.ts';
 import { limitsOf } from './budget/limit.ts';
 import { createChatArchive } from './command/chat-archive.ts';
 import { createChatState } from './command/chat-state.ts';
+import { createErasure } from './command/erasure.ts';
 import { createDeadLetters } from './lane/dead-letters.ts';
 import type { Handover } from './lane/handover.ts';
 import type { Lane } from './lane/lane.ts';
@@ -120,7 +121,7 @@ function askPorts(
   const settings = settingsOf(ports);
   const { log, reach } = instruments;
   const media = createMediaStore({ redis, keys, blobs, retentionDays: config.SESSION_RETENTION_DAYS, log, reach });
-  const loadKept = async (sha256: string) => (await media.load([sha256])).get(sha256);
+  const loadKept = async (chat: ChatKey, sha256: string) => (await media.load(chat, [sha256])).get(sha256);
   const recall = createRecall({ memory, log, loadKept });
   const files = createNotedFiles(redis, keys);
   const sendFile = createSendFile({ files, keep: media.keep, loadKept });
@@ -161,12 +162,14 @@ function commandPorts(
   memory: ChatMemory,
   media: MediaStore,
 ): TurnPorts['commands'] {
-  const deadLetters = createDeadLetters(redis, keys);
   return {
     state: createChatState(redis, keys),
-    archive: createChatArchive({ redis, keys, blobs, keep: media.keep, eraseLetters: deadLetters.erase }),
+    archive: {
+      ...createChatArchive({ redis, keys, blobs, keep: media.keep }),
+      erase: createErasure({ redis, keys, blobs, media }),
+    },
     usageBook: createUsageBook(redis, keys),
-    deadLetters,
+    deadLetters: createDeadLetters(redis, keys),
     memory,
     reminders: createReminderBook(redis, keys),
     seesGroups: async () => {

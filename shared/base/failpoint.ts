@@ -21,6 +21,7 @@ export type Failpoint =
   | 'part sent'
   | 'part marked'
   | 'file stored'
+  | 'references erased'
   | 'segment stored'
   | 'settled'
   | 'next added';

@@ -1,6 +1,6 @@
 /** What a bot command does to the messages around it. */
 interface Manner {
-  /** It forgets, costs or decides: in a group, only for people who are on the allow list themselves. */
+  /** It forgets, costs, decides or shows the past: in a group, only for people who are on the allow list themselves. */
   isGuarded?: true | 'with words';
   /** It does not wait for what is being answered. */
   isAtOnce?: true;
@@ -17,7 +17,7 @@ const COMMANDS = {
   status: { isAtOnce: true },
   usage: { isAtOnce: true },
   model: { isGuarded: true, isAtOnce: true },
-  recall: { isAtOnce: true },
+  recall: { isGuarded: true, isAtOnce: true },
   export: { isGuarded: true, isAtOnce: true },
   forget: { isGuarded: true },
   lang: { isGuarded: true, isAtOnce: true },

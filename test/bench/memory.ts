@@ -116,7 +116,7 @@ async function coldData(redis: Redis, blobs: Blobs | undefined) {
   await redis.flushall();
   const keys = keysOf(0);
   const media = createMediaStore({ redis, keys, blobs, retentionDays: RETENTION_DAYS });
-  for (let picture = 0; picture < PICTURES; picture++) await media.keep(randomBytes(PICTURE_BYTES));
+  for (let picture = 0; picture < PICTURES; picture++) await media.keep(chatKey(picture), randomBytes(PICTURE_BYTES));
   const pictureBytes = await bytesAt(redis, await redis.keys('*'));
   await redis.flushall();
   const session = await chatYear(redis, keys, blobs);

@@ -13,7 +13,7 @@ export interface Endings {
   unseen: readonly { asked: Asked; why: string }[];
 }
 
-const CANCELLING: readonly AskKind[] = ['new', 'stop'];
+const CANCELLING: readonly AskKind[] = ['new', 'stop', 'forget'];
 
 /** Reads all chats. `chats` is what was told in each, by update id. Pure. */
 export function readEndings(evidence: Evidence, chats: readonly (readonly Told[])[]): Endings {

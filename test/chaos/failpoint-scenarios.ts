@@ -14,7 +14,7 @@ import { type Scenario, type Stage, untilIdle } from './scenario.ts';
 import { FIRST_CHAT, numberIn, questionOf } from './traffic.ts';
 
 /** What a message must meet on its way so that the step is reached at all. */
-type Way = 'plain' | 'tools' | 'long results' | 'archive' | 'overflow' | 'overflow twice' | 'lost response';
+type Way = 'plain' | 'tools' | 'long results' | 'archive' | 'forget' | 'overflow' | 'overflow twice' | 'lost response';
 
 const WAYS: Readonly<Partial<Record<Failpoint, Way>>> = {
   'round stored': 'tools',
@@ -23,6 +23,7 @@ const WAYS: Readonly<Partial<Record<Failpoint, Way>>> = {
   'results stored': 'tools',
   'file stored': 'long results',
   'segment stored': 'archive',
+  'references erased': 'forget',
   'summary part stored': 'overflow',
   'compaction stored': 'overflow',
   'moved to wait': 'overflow twice',
@@ -72,7 +73,11 @@ function scenarioOf(step: Failpoint): Scenario {
     name: `killed-${step.replaceAll(' ', '-')}`,
     about: `the gateway is killed at "${step}", ${once ? `once a message (${once.why})` : 'and the one after it too'}`,
     // One chat: its head is the only message that can reach the step.
-    traffic: { messages: once?.later === false && way === 'plain' ? 1 : 4, chats: 1, kinds: ['parts', 'text'] },
+    traffic: {
+      messages: once?.later === false && way === 'plain' ? 1 : 4,
+      chats: 1,
+      kinds: way === 'forget' ? ['forget', 'text'] : ['parts', 'text'],
+    },
     rules: rulesOf(way),
     ...(CUT_STEPS.includes(step) && { isInCut: true }),
     ...(way.startsWith('overflow') && { claude: { windowTokens: 20_000, statedWindowTokens: 200_000 } }),
@@ -143,7 +148,7 @@ const twoRounds: ReactionRule = (call) => {
 
 /** Makes sure that messages pass the step. */
 async function layOut({ world, traffic }: Stage, way: Way): Promise<void> {
-  if (way === 'plain') return;
+  if (way === 'plain' || way === 'forget') return;
   if (isOfTools(way)) return world.claude.react(twoRounds);
   if (way === 'lost response') return world.telegram.fail('sendMessage', { do: 'loseReply' });
   const records = await parseLines(conversation(way === 'archive' ? ARCHIVED_TURNS : LONG_SESSION_TURNS, 1_000));

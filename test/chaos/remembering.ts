@@ -99,9 +99,12 @@ function lastShortening({ told, byAsked, compactions }: Memory): number {
   return Math.max(-1, ...[...overflows, ...summaries].map(({ index }) => index));
 }
 
-/** What the user was answered since the last `/new`, and Redis was not made to forget. */
+/** What begins an empty conversation. */
+const begins = ({ asked: { kind } }: Told): boolean => kind === 'new' || kind === 'forget';
+
+/** What the user was answered since the last `/new` or `/forget`, and Redis was not made to forget. */
 function answeredSince({ told, cut }: Memory, closing: Asked): Told[] {
-  const from = told.findLastIndex((each) => each.asked.kind === 'new' && isAnswered(each)) + 1;
+  const from = told.findLastIndex((each) => begins(each) && isAnswered(each)) + 1;
   return told
     .slice(from)
     .filter(
@@ -146,9 +149,7 @@ function outOfPlace(
   shown: readonly ShownTurn[],
   { index }: ClaudeCall,
 ): Misremembered[] {
-  const renewed = told.findLast(
-    (each) => each.asked.kind === 'new' && isAnswered(each) && !cut.accepts.has(each.asked.updateId),
-  );
+  const renewed = told.findLast((each) => begins(each) && isAnswered(each) && !cut.accepts.has(each.asked.updateId));
   const numbers = shown.map(({ number }) => number);
   const early = numbers.find((number, at) => number < (numbers[at - 1] ?? 0));
   const old = numbers.find((number) => number < (renewed?.asked.number ?? 0));

@@ -148,6 +148,7 @@ class ChatReader {
 
 function commandOf(text: string): AskKind | undefined {
   if (text.includes(EN.newConversation)) return 'new';
+  if (text.includes(EN.forgotten)) return 'forget';
   if (text.includes(EN.stopped) || text.includes(EN.nothingToStop)) return 'stop';
   return text.includes(EN.helpTitle) ? 'help' : undefined;
 }

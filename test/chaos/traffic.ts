@@ -5,7 +5,7 @@ import { blocksOf } from '../stand-in/claude/request.ts';
 import type { TelegramStandIn } from '../stand-in/telegram/server.ts';
 
 /** What a user asks for: a short text, a long one, one that is answered in several parts, or a command. */
-export type AskKind = 'text' | 'long' | 'parts' | 'help' | 'new' | 'stop';
+export type AskKind = 'text' | 'long' | 'parts' | 'help' | 'new' | 'stop' | 'forget';
 
 /** One message that a user wrote, as the stand-in took it. */
 export interface Asked {
@@ -91,6 +91,7 @@ function drawKind(random: () => number): AskKind {
 }
 
 function textOf(number: number, kind: AskKind, random: () => number): string {
+  if (kind === 'forget') return '/forget yes';
   if (kind === 'help' || kind === 'new' || kind === 'stop') return `/${kind}`;
   const words = Array.from({ length: 4 }, () => WORDS[randomInt(random, WORDS.length)]).join(' ');
   const text = `[m${padded(number)}] ${kind === 'parts' ? 'in parts: ' : ''}${words}?`;

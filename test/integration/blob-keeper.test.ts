@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { createLogger } from '../../shared/base/log.ts';
 import type { PrivateRedis } from '../../shared/private-redis/server.ts';
 import { connectRedis } from '../../shared/redis/connection.ts';
-import { type Keys, keysOf, type SessionId } from '../../shared/redis/keys.ts';
+import { type ChatKey, chatKey, type Keys, keysOf, type SessionId } from '../../shared/redis/keys.ts';
 import { type Blobs, blobId } from '../../worker/blob/blobs.ts';
 import { createFileBlobs } from '../../worker/blob/files.ts';
 import { type BlobLimits, type BlobTrouble, startBlobKeeper } from '../../worker/blob/keeper.ts';
@@ -22,6 +22,7 @@ import { lentRedis } from '../fixture/lent-redis.ts';
 import { temporaryFolder } from '../fixture/redis.ts';
 import { until } from '../fixture/root.ts';
 
+const CHAT = chatKey(-1001, 7);
 const SESSION = 's-1' as SessionId;
 const ENDLESS = new AbortController().signal;
 const HOUR_MS = 3_600_000;
@@ -71,8 +72,8 @@ async function aged(hours = 2): Promise<void> {
 }
 
 /** What earlier versions wrote: the bytes of a file under its hash, and segments in the list of an archive. */
-async function givenOldFile(bytes: Buffer, seconds = 5_000): Promise<string> {
-  await redis.set(keys.media(blobId(bytes)), bytes, 'EX', seconds);
+async function givenOldFile(bytes: Buffer, seconds = 5_000, chat?: ChatKey): Promise<string> {
+  await redis.set(keys.media(blobId(bytes), chat), bytes, 'EX', seconds);
   return blobId(bytes);
 }
 
@@ -114,7 +115,7 @@ test('files and segments that an earlier version kept in Redis can be read befor
   const ids = [await givenOldFile(randomBytes(50_000)), await givenOldFile(Buffer.from('a long text'))];
   const lines = await givenOldArchive(3);
   const read = async () => [
-    (await media().load(ids)).size,
+    (await media().loadRecorded(CHAT, ids)).size,
     (await linesOf(source(), SESSION)).map(String),
     (await collected(readSession(source(), SESSION))).length,
   ];
@@ -125,7 +126,9 @@ test('files and segments that an earlier version kept in Redis can be read befor
   expect(await redis.keys('*:media:*')).toEqual([]);
   expect(await redis.strlen(keys.blob(ids[0] ?? ''))).toBeLessThan(10);
   for (const item of await redis.lrange(keys.archive(SESSION), 0, -1)) expect(item.length).toBeLessThan(150);
-  expect(await blobNames()).toHaveLength(5);
+  // The chat whose records hold them has them for its own.
+  expect((await media().load(CHAT, ids)).size).toBe(2);
+  expect(await blobNames()).toHaveLength(7);
 });
 
 test('what is moved keeps the rest of its retention', async () => {
@@ -142,11 +145,11 @@ test('what is moved keeps the rest of its retention', async () => {
 });
 
 test('a file that is kept anew while the old bytes are in Redis keeps the longer retention', async () => {
-  const id = await givenOldFile(Buffer.from('a file'), 300);
-  await media().keep(Buffer.from('a file'));
+  const id = await givenOldFile(Buffer.from('a file'), 300, CHAT);
+  await media().keep(CHAT, Buffer.from('a file'));
   await mover()(ENDLESS);
-  expect(await redis.ttl(keys.blob(id))).toBeGreaterThan(80 * 24 * 3_600);
-  expect(await redis.exists(keys.media(id))).toBe(0);
+  expect(await redis.ttl(keys.blob(id, CHAT))).toBeGreaterThan(80 * 24 * 3_600);
+  expect(await redis.exists(keys.media(id, CHAT))).toBe(0);
 });
 
 test('a segment that another version adds beside pointers is moved too, and a damaged one stays where it is', async () => {
@@ -190,31 +193,31 @@ test('two movers at once move each item, and every byte is there', async () => {
   const moved = await Promise.all([mover()(ENDLESS), mover()(ENDLESS)]);
   expect(moved.reduce((sum, { files }) => sum + files, 0)).toBe(40);
   expect(moved.reduce((sum, { segments }) => sum + segments, 0)).toBe(20);
-  expect((await media().load(ids)).size).toBe(40);
+  expect((await media().loadRecorded(CHAT, ids)).size).toBe(40);
   expect((await linesOf(source(), SESSION)).map(String)).toEqual(lines);
 });
 
 test('the sweep removes what nothing points at and is old, and nothing else', async () => {
   await bound();
-  const kept = await media().keep(Buffer.from('kept'));
-  const expired = await media().keep(Buffer.from('expired'));
-  await redis.del(keys.blob(expired));
+  const kept = await media().keep(CHAT, Buffer.from('kept'));
+  const expired = await media().keep(CHAT, Buffer.from('expired'));
+  await redis.del(keys.blob(expired, CHAT));
   await givenLog(redis, keys, SESSION, { lines: [said(1), filler()], about: { windowStart: 1 } });
   await archiveSession(createArchive(source(), 1_000), SESSION, ENDLESS);
   await blobs.put(SESSION, Buffer.from('an orphan of a killed archivist'));
   await blobs.put('s-gone' as SessionId, Buffer.from('a segment whose archive has expired'));
   await aged();
-  const young = await blobs.put('media', Buffer.from('its pointer may be on its way'));
+  const young = await blobs.put(CHAT, Buffer.from('its pointer may be on its way'));
   expect(await sweep({ redis, keys, blobs }, Date.now() - HOUR_MS, ENDLESS)).toBe(3);
   expect((await blobNames()).length).toBe(3);
-  expect([...(await media().load([kept, expired])).keys()]).toEqual([kept]);
-  expect(await blobs.get('media', young)).toBeDefined();
+  expect([...(await media().load(CHAT, [kept, expired])).keys()]).toEqual([kept]);
+  expect(await blobs.get(CHAT, young)).toBeDefined();
   expect(await linesOf(source(), SESSION)).toHaveLength(2);
 });
 
 test('two sweeps at once count each blob once', async () => {
   await bound();
-  for (let n = 0; n < 60; n++) await blobs.put('media', Buffer.from(`orphan ${n}`));
+  for (let n = 0; n < 60; n++) await blobs.put(CHAT, Buffer.from(`orphan ${n}`));
   await aged();
   const ports = { redis, keys, blobs };
   const counts = await Promise.all([1, 2, 3].map(() => sweep(ports, Date.now() - HOUR_MS, ENDLESS)));
@@ -224,7 +227,7 @@ test('two sweeps at once count each blob once', async () => {
 
 test('a Redis that was emptied makes nothing an orphan', async () => {
   await bound();
-  await media().keep(Buffer.from('a file'));
+  await media().keep(CHAT, Buffer.from('a file'));
   await aged();
   await redis.flushall();
   expect(await sweep({ redis, keys, blobs }, Date.now() - HOUR_MS, ENDLESS)).toBe(0);
@@ -239,7 +242,7 @@ test('a Redis that was emptied makes nothing an orphan', async () => {
 
 test('the keeper moves at the start, and the sweep follows', async () => {
   await givenOldFile(Buffer.from('a file'));
-  await blobs.put('media', Buffer.from('an orphan'));
+  await blobs.put(CHAT, Buffer.from('an orphan'));
   await aged();
   keeper();
   await until('move', async () => ((await redis.keys('*:media:*')).length === 0 ? true : undefined));
@@ -251,7 +254,7 @@ test('a process with another folder moves and removes nothing, and says so each 
     await temporaryFolder().then((other) => createBinding(redis, () => storeIdOf(other))().then(() => other)),
   );
   await givenOldFile(Buffer.from('a file'));
-  await blobs.put('media', Buffer.from('no orphan for all it knows'));
+  await blobs.put(CHAT, Buffer.from('no orphan for all it knows'));
   await aged();
   const troubles: BlobTrouble[] = [];
   keeper({}, (trouble) => troubles.push(trouble));

@@ -143,15 +143,15 @@ test('a choice can be pressed', async () => {
   expect(newest()?.text).toBe(ZH_HANT.languageIs);
 });
 
-test('in a group, a guest may ask and stop, but not what costs or forgets', async () => {
+test('in a group, a guest may ask and stop, but not what costs, forgets or searches the past', async () => {
   const group = -1005;
   await start({ TELEGRAM_ALLOWED_IDS: `${world.env.TELEGRAM_ALLOWED_IDS},${group}` });
-  for (const [at, text] of ['/forget yes', '/export', '/model', '/status'].entries()) {
+  for (const [at, text] of ['/forget yes', '/export', '/model', '/recall watermelon', '/status'].entries()) {
     world.telegram.say(group, text, { chatType: 'supergroup', fromId: 77 });
     await nextOutcome(world, group, at + 1);
   }
   const texts = shown(group);
-  expect(texts.filter((text) => text === EN.notPermitted)).toHaveLength(3);
+  expect(texts.filter((text) => text === EN.notPermitted)).toHaveLength(4);
   expect(texts.filter((text) => text.startsWith('Model: '))).toHaveLength(1);
 });
 

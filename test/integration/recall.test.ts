@@ -119,7 +119,7 @@ test('a damaged segment is skipped, and the answer says so', async () => {
 
 test('reads a reference on from a given place, and refuses an unknown one or a place after its end', async () => {
   const kept = Buffer.from(`${'a'.repeat(11_999)}😀${'b'.repeat(20_000)}`);
-  const toolbox = history.recall({ loadKept: async (sha256) => (sha256 === REF ? kept : undefined) });
+  const toolbox = history.recall({ loadKept: async (_chat, sha256) => (sha256 === REF ? kept : undefined) });
   const first = await ask(toolbox, { ref: REF, query: '' });
   expect(first.text).toMatch(
     new RegExp(`^\\[Characters 0 to 11999 of 32001 .*\\{"ref":"${REF}","from":11999\\}.*\\]\na+$`),
@@ -137,7 +137,7 @@ test('a reference of a picture gives the picture itself, and one of other bytes 
     ['2f'.repeat(32)]: Buffer.from([0xff, 0xfe, 0x00, 0xd8, 0x81]),
     ['3f'.repeat(32)]: Buffer.from('%PDF-1.7 is how such a file begins'),
   };
-  const toolbox = history.recall({ loadKept: async (sha256) => kept[sha256] });
+  const toolbox = history.recall({ loadKept: async (_chat, sha256) => kept[sha256] });
   const filesOf = async (ref: string) => {
     const call = { id: 't1', name: 'recall', input: { ref }, attempt: { session: CURRENT } as never };
     return toolbox.call(call, ENDLESS);

@@ -65,7 +65,8 @@ test('a picture and a PDF that left the window are shown again, until they expir
 
   expect(world.claude.violations()).toEqual([]);
 
-  for (const key of await world.peek.keys('*')) if (/(?:blob|media):[0-9a-f]{64}$/.test(key)) await world.peek.del(key);
+  for (const key of await world.peek.keys('*'))
+    if (/(?:blob|media):\d+:[0-9a-f]{64}$/.test(key)) await world.peek.del(key);
   const gone = await recalled(/image\/jpeg[^\n]*my cat/);
   expect(gone).toMatchObject({ is_error: true, content: [text('Nothing is kept under this reference (any more).')] });
 });

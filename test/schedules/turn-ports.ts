@@ -5,6 +5,7 @@ import type { Keys } from '../../shared/redis/keys.ts';
 import type { Telegram } from '../../shared/telegram/client.ts';
 import { createChatArchive } from '../../worker/command/chat-archive.ts';
 import { createChatState } from '../../worker/command/chat-state.ts';
+import { createErasure } from '../../worker/command/erasure.ts';
 import { createDeadLetters } from '../../worker/lane/dead-letters.ts';
 import type { Lane } from '../../worker/lane/lane.ts';
 import type { Settings } from '../../worker/lane/settings.ts';
@@ -62,7 +63,6 @@ export function turnPorts(
 ): ProcessorPorts['turn'] {
   const { log } = instruments;
   const media = createMediaStore({ redis, keys, retentionDays: RETENTION_DAYS });
-  const deadLetters = createDeadLetters(redis, keys);
   const drafts = createDrafts({ telegram, everyMs: NEVER_MS, refreshMs: NEVER_MS });
   const statusLines = createStatusLines({ telegram, afterMs: NEVER_MS, everyMs: NEVER_MS });
   return {
@@ -86,9 +86,12 @@ export function turnPorts(
     progress: createProgressViews({ drafts, statusLines, streaming: 'off' }),
     commands: {
       state: createChatState(redis, keys),
-      archive: createChatArchive({ redis, keys, blobs: undefined, keep: media.keep, eraseLetters: deadLetters.erase }),
+      archive: {
+        ...createChatArchive({ redis, keys, blobs: undefined, keep: media.keep }),
+        erase: createErasure({ redis, keys, blobs: undefined, media }),
+      },
       usageBook: createUsageBook(redis, keys),
-      deadLetters,
+      deadLetters: createDeadLetters(redis, keys),
       memory: createChatMemory({ redis, keys, blobs: undefined, log }),
       reminders: createReminderBook(redis, keys),
       seesGroups: async () => undefined,

@@ -1,6 +1,6 @@
 import type { Texts } from '../../shared/texts/texts.ts';
 import { percentOf, type Spent } from '../budget/limit.ts';
-import type { Attempt, Command } from '../lane/attempt.ts';
+import { type Attempt, type Command, isOfGuest } from '../lane/attempt.ts';
 import { auditCommand } from '../lane/audit-trail.ts';
 import type { Settings } from '../lane/settings.ts';
 import { usageCommands } from '../lane/usage-book.ts';
@@ -46,7 +46,7 @@ export function endedTrial({ trial, notices }: Attempt): Pick<Attempt, 'trial' |
  * An answer as the log keeps it: verbatim, except for a call that was cut in the middle of its input, and for a
  * fallback model's thinking, which the first model would reject.
  */
-export function recordOf({ entry }: Attempt, { answer, byFallback }: Answered): AssistantRecord {
+export function recordOf(attempt: Attempt, { answer, byFallback }: Answered): AssistantRecord {
   const { content, model, stopReason, usage, unreadable } = answer;
   const isCutCall = isCut(answer) && CALLS.has(content.at(-1)?.type);
   const whole = isCutCall ? content.slice(0, -1) : content;
@@ -55,11 +55,12 @@ export function recordOf({ entry }: Attempt, { answer, byFallback }: Answered): 
     v: 1,
     t: 'assistant',
     ...newStamp(),
-    entry,
+    entry: attempt.entry,
     content: kept,
     model,
     stopReason,
     usage,
+    ...(isOfGuest(attempt) && { isForGuest: true }),
     ...(unreadable && { unreadable }),
   };
 }

@@ -1,6 +1,6 @@
 import { METRIC } from '../../shared/base/telemetry.ts';
 import type { BreakerView } from '../../shared/telegram/breaker.ts';
-import { type Attempt, payerOf, UNCOMPACTED } from '../lane/attempt.ts';
+import { type Attempt, isOfGuest, payerOf, UNCOMPACTED } from '../lane/attempt.ts';
 import { auditCommand, failedCallEvent } from '../lane/audit-trail.ts';
 import { modelWindow, type Settings } from '../lane/settings.ts';
 import { usageCommands } from '../lane/usage-book.ts';
@@ -22,6 +22,8 @@ import type { OpenedSession } from '../session/held-window.ts';
 import { asShown } from '../session/overlay.ts';
 import { type LogRecord, startsTurn } from '../session/record.ts';
 import { view } from '../session/view.ts';
+import { withToolsOf } from '../session/with-tools-of.ts';
+import { openCode } from '../session/written.ts';
 import type { RoundPorts } from '../tools/round.ts';
 import { type Fetched, type FillMessages, sendOrFallBack } from './fallback.ts';
 
@@ -82,27 +84,32 @@ const TURN_TIMES = 20;
  */
 export async function callModel(ports: CallPorts, call: Call, signal: AbortSignal): Promise<Called> {
   const { attempt, opened, room, calibration } = call;
-  const messages = view(opened.window);
+  const window = withToolsOf(opened.window, isOfGuest(attempt));
+  const messages = view(window);
   const maxTokens = attempt.maxOutputTokens ?? Math.min(room.outputTokens, call.modelOutputTokens ?? room.outputTokens);
   const { systemPrompt: system, serverTools } = ports.settings;
   const fixed = { system, tools: ports.tools.specs(), serverTools };
   const sent: Sent = {
-    count: countRequest(fixed, opened.window, messages, ports.settings.modelName, calibration),
+    count: countRequest(fixed, window, messages, ports.settings.modelName, calibration),
     calibration,
     fixedTokens: Math.ceil(estimateFixed(fixed) * calibration),
     askedOutputTokens: maxTokens,
   };
   const counted = tooLarge(ports, call, sent.count);
   if (counted) return { ok: false, failure: counted, isRepaired: false, silences: 0, sent };
-  const fillKept: FillMessages = (kept) => filled(ports, kept);
+  const fillKept: FillMessages = (kept) => filled(ports, attempt, kept);
   const conversation = conversationOf(ports, call, await fillKept(messages));
   const request = { ...conversation, maxTokens, wordsOnly: call.wordsOnly };
+  const code = openCode(asShown(window.records));
+  const toldOf = (text: string): string =>
+    code === undefined ? text : text.replaceAll(`${code} `, '').replaceAll(code, '');
+  const { onText } = call;
   ports.instruments.reach('model called');
   const result = await sendOrFallBack(
     ports.endpoint.model,
     ports.settings.fallbackModel,
     request,
-    { window: opened.window, fixed, fill: fillKept, onText: call.onText },
+    { window, fixed, fill: fillKept, onText: onText && ((text) => onText(toldOf(text))) },
     signal,
   );
   await recordRepairs(ports, attempt, result.repairs);
@@ -115,7 +122,8 @@ export async function callModel(ports: CallPorts, call: Call, signal: AbortSigna
   if (result.ok) {
     const { byFallback, isSeconded } = result;
     const most = () => countAtMost(fixed, opened.window, messages, ports.settings.modelName);
-    return { ok: true, answer: withBelievedSize(result.answer, room, most), byFallback, isSeconded, sent };
+    const answer = withBelievedSize({ ...result.answer, text: toldOf(result.answer.text) }, room, most);
+    return { ok: true, answer, byFallback, isSeconded, sent };
   }
   const { failure, repairs, silences } = result;
   return { ok: false, failure, isRepaired: repairs.length > 0, silences, sent };
@@ -134,7 +142,9 @@ export async function conversationRequest(
   ports: CallPorts,
   about: Pick<Call, 'attempt' | 'opened'>,
 ): Promise<Conversation> {
-  return conversationOf(ports, about, await filled(ports, view(about.opened.window)));
+  const { attempt, opened } = about;
+  const messages = view(withToolsOf(opened.window, isOfGuest(attempt)));
+  return conversationOf(ports, about, await filled(ports, attempt, messages));
 }
 
 /** The tokens of the request that a turn sends, as the endpoint counts them. Contract: as `Model.countTokens`. */
@@ -166,9 +176,9 @@ function conversationOf(
   };
 }
 
-async function filled({ store }: CallPorts, messages: MessageParam[]): Promise<MessageParam[]> {
+async function filled({ store }: CallPorts, { home }: Attempt, messages: MessageParam[]): Promise<MessageParam[]> {
   const refs = keptIn(messages);
-  return refs.length === 0 ? messages : fill(messages, await store.media.load(refs));
+  return refs.length === 0 ? messages : fill(messages, await store.media.loadRecorded(home, refs));
 }
 
 /** When the user's newest messages arrived. */

@@ -10,7 +10,7 @@ import { timeZoneOf } from '../lane/time-zone.ts';
 import type { OpenedSession } from '../session/held-window.ts';
 import type { UserRecord } from '../session/record.ts';
 import { type ConversationStore, newStamp } from '../session/store.ts';
-import { chatCode, headerOf } from './header.ts';
+import { headerOf, messageCode } from './header.ts';
 
 /**
  * Bytes that a load reads at most per token of the window. What people and models write takes 3 to 8, with the record
@@ -46,7 +46,7 @@ export function pendingRecord(
   message: InboundMessage,
   content: UserRecord['content'],
 ): UserRecord {
-  const code = chatCode(settings.headerSecret, attempt.chat);
+  const code = messageCode(settings.headerSecret, attempt.entry);
   const facts = { timeZone: timeZoneOf(attempt, settings), code, nowMs: Date.now() };
   return {
     v: 1,

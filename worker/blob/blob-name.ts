@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
-import type { SessionId } from '../../shared/redis/keys.ts';
-import type { BlobOwner } from './blobs.ts';
+import { type ChatKey, parseChatKey, type SessionId } from '../../shared/redis/keys.ts';
+import { type BlobOwner, NOBODY } from './blobs.ts';
 
 /** What names the bytes of a blob. */
 export const SHA256_NAME = /^[0-9a-f]{64}$/;
@@ -12,21 +12,27 @@ const SESSION = /^[\w-]{1,100}$/;
  */
 export function blobName(owner: BlobOwner, sha256: string): string {
   if (!SHA256_NAME.test(sha256)) throw new TypeError('a blob is named by a SHA-256 in hex');
-  return `${owner === 'media' ? `media/${twoDeep(sha256)}` : archiveFolder(owner)}/${sha256}`;
+  return `${owner === NOBODY ? `media/${twoDeep(sha256)}` : folderOf(owner)}/${sha256}`;
 }
 
-/** Where the blobs of an archive are. */
-export function archiveFolder(session: SessionId): string {
-  if (!SESSION.test(session)) throw new TypeError('a session is named by letters and digits');
-  return `archive/${twoDeep(hash('sha256', session))}/${session}`;
+/** Where the blobs of a chat or of an archive are. Throws as `blobName`. */
+export function folderOf(owner: ChatKey | SessionId): string {
+  const isChat = chatOfBlobs(owner) !== undefined;
+  if (!isChat && !SESSION.test(owner)) throw new TypeError('a chat or a session is named by letters and digits');
+  return `${isChat ? 'media' : 'archive'}/${twoDeep(hash('sha256', owner))}/${owner}`;
+}
+
+/** The chat that owns blobs; `undefined` where they are an archive's. A session's id is no number. */
+export function chatOfBlobs(owner: BlobOwner): ChatKey | undefined {
+  return parseChatKey(owner)?.chat;
 }
 
 /** The owner and the hash that a name stands for; `undefined` when it is none of ours. */
 export function readBlobName(name: string): { owner: BlobOwner; sha256: string } | undefined {
   const parts = name.split('/');
-  const owner = (parts[0] === 'media' ? 'media' : (parts[3] ?? '')) as BlobOwner;
+  const owner = (parts[0] === 'media' && parts.length === 4 ? NOBODY : (parts[3] ?? '')) as BlobOwner;
   const sha256 = parts.at(-1) ?? '';
-  const isOurs = SHA256_NAME.test(sha256) && (owner === 'media' || SESSION.test(owner));
+  const isOurs = SHA256_NAME.test(sha256) && (chatOfBlobs(owner) !== undefined || SESSION.test(owner));
   return isOurs && blobName(owner, sha256) === name ? { owner, sha256 } : undefined;
 }
 

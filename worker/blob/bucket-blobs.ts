@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
-import { archiveFolder, blobName, readBlobName } from './blob-name.ts';
+import { blobName, folderOf, readBlobName } from './blob-name.ts';
 import { type BlobOwner, type Blobs, blobId, DamagedBlobError } from './blobs.ts';
 import type { Bucket, StoredObject } from './bucket.ts';
 
@@ -44,10 +44,10 @@ export function createBucketBlobs(open: () => Promise<Bucket>, prefix: string, l
       const key = prefix + blobName(owner, sha256);
       await (await open()).delete(key);
     },
-    async deleteArchive(session) {
-      const archive = `${prefix}${archiveFolder(session)}/`;
+    async deleteAll(owner) {
+      const folder = `${prefix}${folderOf(owner)}/`;
       const bucket = await open();
-      for await (const page of bucket.list(archive)) await deleteAll(bucket, page);
+      for await (const page of bucket.list(folder)) await deleteAll(bucket, page);
     },
     oldBlobs: (beforeMs) => oldBlobs(at, beforeMs),
     deleteOld: (owner, sha256, beforeMs) => deleteOld(at, owner, sha256, beforeMs),

@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { readdir, readFile, rename, rm, rmdir, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import type { SessionId } from '../../shared/redis/keys.ts';
-import { archiveFolder, blobName, SHA256_NAME } from './blob-name.ts';
-import { type BlobOwner, type Blobs, blobId, DamagedBlobError, inStore } from './blobs.ts';
+import { blobName, folderOf, SHA256_NAME } from './blob-name.ts';
+import { type BlobOwner, type Blobs, blobId, DamagedBlobError, inStore, NOBODY } from './blobs.ts';
 import { PARTIAL_PREFIX, writeDurably } from './durable-file.ts';
 
 /** How a file is named while it is being removed. */
@@ -12,8 +11,8 @@ const MEDIA = 'media';
 const ARCHIVE = 'archive';
 
 /**
- * Blobs as files of a folder: `media/ab/cd/<sha256>`, and `archive/ab/cd/<session>/<sha256>`. The machines that use the
- * folder need one clock, to about a minute.
+ * Blobs as files of a folder: `media/ab/cd/<chat>/<sha256>`, and `archive/ab/cd/<session>/<sha256>`. The machines that use
+ * the folder need one clock, to about a minute.
  */
 export function createFileBlobs(root: string): Blobs {
   return {
@@ -29,18 +28,19 @@ export function createFileBlobs(root: string): Blobs {
       return bytes;
     },
     delete: (owner, sha256) => inStore(() => rm(pathOf(root, owner, sha256), { force: true })),
-    deleteArchive: (session) => inStore(() => rm(join(root, archiveFolder(session)), { recursive: true, force: true })),
+    deleteAll: (owner) => inStore(() => rm(join(root, folderOf(owner)), { recursive: true, force: true })),
     async *oldBlobs(beforeMs) {
       for await (const folder of leavesOf(join(root, MEDIA), 2)) {
         const sha256s = await inStore(() => oldIn(folder, beforeMs));
-        if (sha256s.length > 0) yield { owner: MEDIA, sha256s };
+        if (sha256s.length > 0) yield { owner: NOBODY, sha256s };
       }
-      for await (const folder of leavesOf(join(root, ARCHIVE), 3)) {
-        const sha256s = await inStore(() => oldIn(folder, beforeMs));
-        if (sha256s.length > 0) yield { owner: basename(folder) as SessionId, sha256s };
-        // Only a folder that is empty can be removed so.
-        await rmdir(folder).catch(() => {});
-      }
+      for (const each of [MEDIA, ARCHIVE])
+        for await (const folder of leavesOf(join(root, each), 3)) {
+          const sha256s = await inStore(() => oldIn(folder, beforeMs));
+          if (sha256s.length > 0) yield { owner: basename(folder) as BlobOwner, sha256s };
+          // Only a folder that is empty can be removed so.
+          await rmdir(folder).catch(() => {});
+        }
     },
     deleteOld: (owner, sha256, beforeMs) => inStore(() => deleteOld(pathOf(root, owner, sha256), beforeMs)),
   };

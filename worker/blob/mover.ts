@@ -1,10 +1,11 @@
 import { hash } from 'node:crypto';
 import { join } from 'node:path';
 import type { Logger } from '../../shared/base/log.ts';
-import { type RedisClient, serversOf } from '../../shared/redis/connection.ts';
-import type { Keys, SessionId } from '../../shared/redis/keys.ts';
+import type { RedisClient } from '../../shared/redis/connection.ts';
+import { type Keys, parseChatKey, type SessionId } from '../../shared/redis/keys.ts';
+import { keysBehind } from '../../shared/redis/scan.ts';
 import { bindScript } from '../../shared/redis/script.ts';
-import { type Blobs, blobId } from './blobs.ts';
+import { type Blobs, blobId, NOBODY } from './blobs.ts';
 import { encodePointer } from './pointer.ts';
 
 export interface MoverPorts {
@@ -22,7 +23,6 @@ export interface Moved {
   segments: number;
 }
 
-const SCANNED = 1_000;
 const SEGMENTS_AT_ONCE = 32;
 
 /**
@@ -39,11 +39,13 @@ export function createMover({ redis, keys, blobs, log, countRecords }: MoverPort
   const [replaceFile, replaceSegment] = [script('move-file.lua'), script('move-segment.lua')];
   const unmoved = bindScript<number[]>(redis, join(import.meta.dirname, 'unmoved.lua'));
 
-  const moveFile = async (sha256: string): Promise<number> => {
-    const bytes = await redis.getBuffer(keys.media(sha256));
+  const moveFile = async (name: string): Promise<number> => {
+    const [sha256 = '', of = ''] = name.split(':').reverse();
+    const chat = parseChatKey(of)?.chat;
+    const bytes = await redis.getBuffer(keys.media(name));
     if (bytes === null || blobId(bytes) !== sha256) return 0;
-    await blobs.put('media', bytes);
-    return replaceFile([keys.media(sha256), keys.blob(sha256)], [bytes.length]);
+    await blobs.put(chat ?? NOBODY, bytes);
+    return replaceFile([keys.media(name), keys.blob(name)], [bytes.length]);
   };
   const moveSegment = async (session: SessionId, index: number): Promise<number> => {
     const packed = await redis.lindexBuffer(keys.archive(session), index);
@@ -60,9 +62,9 @@ export function createMover({ redis, keys, blobs, log, countRecords }: MoverPort
   };
   return async (signal: AbortSignal): Promise<Moved> => {
     const moved = { files: 0, segments: 0 };
-    for await (const sha256 of namesOf(redis, keys.media('')))
-      if (!signal.aborted) moved.files += await unlessUnusable(log, moveFile(sha256));
-    for await (const session of namesOf(redis, keys.archive('' as SessionId)))
+    for await (const name of keysBehind(redis, keys.media('')))
+      if (!signal.aborted) moved.files += await unlessUnusable(log, moveFile(name));
+    for await (const session of keysBehind(redis, keys.archive('' as SessionId)))
       if (!signal.aborted) moved.segments += await unlessUnusable(log, moveArchive(session as SessionId, signal));
     return moved;
   };
@@ -76,17 +78,5 @@ async function unlessUnusable(log: Logger, work: Promise<number>): Promise<numbe
     if (!(error instanceof Error) || !/^(?:WRONGTYPE|ERR)\b/.test(error.message)) throw error;
     log.warn({ err: error }, 'something could not be moved into the blob store');
     return 0;
-  }
-}
-
-/** What follows a prefix in the keys of a shard. */
-async function* namesOf(redis: RedisClient, prefix: string): AsyncGenerator<string> {
-  for (const server of serversOf(redis)) {
-    let cursor = '0';
-    do {
-      const [next, found] = await server.scan(cursor, 'MATCH', `${prefix}*`, 'COUNT', SCANNED);
-      for (const key of found) yield key.slice(prefix.length);
-      cursor = next;
-    } while (cursor !== '0');
   }
 }

@@ -1,6 +1,7 @@
 import type { RedisClient } from '../../shared/redis/connection.ts';
-import type { Keys } from '../../shared/redis/keys.ts';
-import type { BlobOwner, Blobs } from './blobs.ts';
+import type { Keys, SessionId } from '../../shared/redis/keys.ts';
+import { chatOfBlobs } from './blob-name.ts';
+import { type BlobOwner, type Blobs, NOBODY } from './blobs.ts';
 import { decodePointer } from './pointer.ts';
 import { notedStoreId } from './store-mark.ts';
 
@@ -36,10 +37,11 @@ async function liveOf(
   owner: BlobOwner,
   sha256s: readonly string[],
 ): Promise<ReadonlySet<string | undefined>> {
-  if (owner === 'media') {
-    const found = await Promise.all(sha256s.map((sha256) => redis.exists(keys.blob(sha256))));
+  const chat = chatOfBlobs(owner);
+  if (owner === NOBODY || chat !== undefined) {
+    const found = await Promise.all(sha256s.map((sha256) => redis.exists(keys.blob(sha256, chat))));
     return new Set(sha256s.filter((_, at) => found[at] === 1));
   }
-  const items = await redis.lrangeBuffer(keys.archive(owner), 0, -1);
+  const items = await redis.lrangeBuffer(keys.archive(owner as SessionId), 0, -1);
   return new Set(items.map((item) => decodePointer(item)?.sha256));
 }

@@ -7,6 +7,9 @@ import type { RedisClient } from '../../shared/redis/connection.ts';
 import { type ChatKey, type Keys, keysOf, parseChatKey, type SessionId, shardOf } from '../../shared/redis/keys.ts';
 import type { Blobs } from '../blob/blobs.ts';
 import { openBlobStore } from '../blob/open.ts';
+import type { BlobStore } from '../blob/store.ts';
+import { notedStoreId } from '../blob/store-mark.ts';
+import { forgetChat } from '../operator/forget.ts';
 import { type Order, writeDown } from '../operator/trail.ts';
 import { textOf } from '../session/record.ts';
 import { emptySessionCommands, newSessionId } from '../session/store.ts';
@@ -15,21 +18,24 @@ import { withRedis } from './connection.ts';
 import { ORDER_HELP, ORDER_OPTIONS, orderOf } from './order.ts';
 import { type Terminal, UsageError } from './terminal.ts';
 
-const HELP = `Usage: npm run cli -- session show|export|reset <chat> [--json]
+const HELP = `Usage: npm run cli -- session show|export|reset|forget <chat> [--json]
        npm run cli -- session import <chat> [file] [--json]
 
 import reads JSON lines, {"role":"user"|"assistant","content": text or Messages API blocks, "at"?: ISO time}, from a file
 or from standard input, and binds the chat to them as a new session. A bad line is named by its number, and then nothing
 is imported. export writes the same lines with more fields. show says what the session is made of. reset starts an empty
-session, as /new does; the old one is kept. A message that is being answered now ends in the old one.
-import and reset: ${ORDER_HELP}`;
+session, as /new does; the old one is kept. A message that is being answered now ends in the old one. forget erases all of the chat for good, as /forget does:
+conversations, files, failed messages, reminders, choices.
+import, reset and forget: ${ORDER_HELP}`;
 
 const SHOWN_RECORDS = 6;
 const SHOWN_CHARS = 160;
 
 interface SessionTask {
   redis: RedisClient;
+  shards: number;
   keys: Keys;
+  store: BlobStore | undefined;
   blobs: Blobs | undefined;
   chat: ChatKey;
   file: string | undefined;
@@ -43,9 +49,10 @@ const ACTIONS: Readonly<Record<string, (task: SessionTask) => Promise<number>>> 
   export: exportAll,
   import: importAll,
   reset,
+  forget,
 };
 
-/** Shows, exports, imports or resets the session of a chat. */
+/** Shows, exports, imports, resets or forgets the session of a chat. */
 export async function session(args: string[], terminal: Terminal): Promise<number> {
   const options = { help: { type: 'boolean' }, json: { type: 'boolean' }, ...ORDER_OPTIONS } as const;
   // A chat id of a group starts with a minus sign, which is no option.
@@ -65,11 +72,13 @@ export async function session(args: string[], terminal: Terminal): Promise<numbe
   if (!action || !parsed) throw new UsageError(HELP);
   return withRedis(terminal, (redis, shards, place) => {
     const shard = shardOf(parsed.chatId, shards);
-    const blobs = openBlobStore(place)?.blobsOf(shard);
+    const store = openBlobStore(place);
     return action({
       redis,
+      shards,
       keys: keysOf(shard),
-      blobs,
+      store,
+      blobs: store?.blobsOf(shard),
       chat: parsed.chat,
       file: rest[0],
       json: values.json === true,
@@ -153,6 +162,21 @@ async function reset({ redis, keys, chat, json, order, terminal }: SessionTask):
       : `Chat ${chat} begins anew in session ${to}; ${from} is kept.`,
   );
   return 0;
+}
+
+/** With another store the bytes would stay, and the chat be told to be erased. */
+async function forget({ redis, shards, store, blobs, chat, json, order, terminal }: SessionTask): Promise<number> {
+  const noted = await notedStoreId(redis);
+  if (noted !== undefined && noted !== (await store?.readId()))
+    throw new Error('BLOB_URL is not the store that the data in Redis refers to. Nothing was erased.');
+  const underWay = await forgetChat({ redis, shards, blobs }, chat, order);
+  if (json) terminal.line(JSON.stringify({ chat, forgotten: underWay === 0, underWay }));
+  else if (underWay === 0) terminal.line(`All of chat ${chat} is erased.`);
+  else
+    terminal.line(
+      `Chat ${chat} is not erased: ${underWay} of its messages are not answered yet. End them (npm run cli -- cancel ${chat}), then run this again.`,
+    );
+  return underWay === 0 ? 0 : 1;
 }
 
 async function boundSession(redis: RedisClient, keys: Keys, chat: ChatKey): Promise<SessionId> {

@@ -38,6 +38,7 @@ const HELP = `Usage: npm run cli -- <verb> [options]
   session export <chat>     writes the session as JSON lines to standard output
   session import <chat> [file]   reads JSON lines (a file, or standard input) as the chat's new session
   session reset <chat>      starts an empty session; the old one is kept
+  session forget <chat>     erases all of the chat for good: conversations, files, failed messages
 
 A chat is its numeric id, with .<topic> where it has topics. Each verb takes --help, and --json for machines.
 Exit codes: 0 done, 1 failed, red or not found, 2 configuration or usage.

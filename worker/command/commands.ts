@@ -13,6 +13,7 @@ import type { ChatArchive } from './chat-archive.ts';
 import type { ChatState } from './chat-state.ts';
 import { chooseBusy, chooseLanguage, chooseModel, chooseTimeZone } from './choices.ts';
 import { compactNow } from './compact.ts';
+import type { EraseChat } from './erasure.ts';
 import { exportChat } from './export.ts';
 import { forgetChat } from './forget.ts';
 import { help, start } from './help.ts';
@@ -27,7 +28,7 @@ import { usage } from './usage.ts';
 export interface CommandPorts {
   ask: AskPorts & { store: ConversationStore; instruments: Pick<Instruments, 'log'> };
   state: ChatState;
-  archive: ChatArchive;
+  archive: ChatArchive & { erase: EraseChat };
   usageBook: UsageBook;
   deadLetters: DeadLetters;
   memory: ChatMemory;

@@ -1,4 +1,5 @@
 import { timeZoneOf } from '../lane/time-zone.ts';
+import { withoutCode } from '../session/header-code.ts';
 import { type LogRecord, textOf } from '../session/record.ts';
 import { exportLine } from '../session/transfer.ts';
 import type { CarryOut } from './commands.ts';
@@ -26,7 +27,7 @@ export const exportChat: CarryOut = async ({ archive, ask: { settings }, reminde
   if (lines.length === 0) return replied('export', texts.nothingToExport);
   const coming = await reminders.of(home);
   if (coming.length > 0) readable.push('---\n', ...coming.map((each) => `- ${lineOf(texts, each, timeZone)}`));
-  const keep = (text: string) => archive.keepForSending(Buffer.from(text));
+  const keep = (text: string) => archive.keepForSending(home, Buffer.from(text));
   const files = [
     { path: 'file', name: 'chat.md', sha256: await keep(readable.join('\n')) },
     { path: 'file', name: 'chat.jsonl', sha256: await keep(`${lines.join('\n')}\n`) },
@@ -45,7 +46,7 @@ export const exportChat: CarryOut = async ({ archive, ask: { settings }, reminde
 /** A message as a paragraph of Markdown; nothing for one without text, such as a tool's result. */
 function paragraphOf(record: LogRecord, timeZone: string): string[] {
   if (record.t !== 'user' && record.t !== 'assistant') return [];
-  const text = textOf(record.content).trim();
+  const text = textOf(withoutCode(record).content).trim();
   if (text === '') return [];
   const who = record.t === 'assistant' ? 'Spillway' : (record.from ?? 'You');
   return [`**${who}**, ${inMinutes(Date.parse(record.at), timeZone)}\n`, `${text}\n`];

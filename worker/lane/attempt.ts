@@ -229,6 +229,11 @@ export function payerOf({ chat, message }: Pick<Attempt, 'chat' | 'message'>): P
   return { chat, ...(message.ok && { person: message.value.from.id }) };
 }
 
+/** Whether somebody wrote the message who is only admitted as a member of a group. */
+export function isOfGuest({ message }: Pick<Attempt, 'message'>): boolean {
+  return message.ok && message.value.from.isGuest === true;
+}
+
 /** How long a message's turn has run, in all its attempts but for their recoveries. */
 export function spentMs({ field, elapsedMs }: Pick<Attempt, 'field' | 'elapsedMs'>): number {
   return Number(field(SPENT) ?? 0) + elapsedMs();

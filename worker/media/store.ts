@@ -1,26 +1,35 @@
 import type { ReachFailpoint } from '../../shared/base/failpoint.ts';
 import type { Logger } from '../../shared/base/log.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
-import type { Keys } from '../../shared/redis/keys.ts';
-import { type Blobs, blobId, DamagedBlobError } from '../blob/blobs.ts';
+import type { ChatKey, Keys } from '../../shared/redis/keys.ts';
+import { keysBehind } from '../../shared/redis/scan.ts';
+import { type Blobs, blobId, DamagedBlobError, NOBODY } from '../blob/blobs.ts';
 
 /**
- * The bytes that records only refer to: pictures, PDF files, long texts. Each is stored under its hash, so the same
- * file is kept once, however often it is sent.
+ * The bytes that records only refer to: pictures, PDF files, long texts. Each belongs to one chat, and is stored under its
+ * hash, so that the same file is kept once in a chat, however often it is sent there. No chat reads another one's, also
+ * where it knows the hash. A group that became a supergroup reads what it had before.
  *
  * Contract: each method rejects when Redis or the blob store cannot be used just now. All are idempotent. Keeping needs
  * no fencing token: one id always means the same bytes, so a turn that was taken over can write nothing wrong.
  */
 export interface MediaStore {
-  /** Keeps bytes for the retention time from now on, or for at least so many seconds, and returns their id. */
-  keep(bytes: Buffer, seconds?: number): Promise<string>;
+  /** Keeps bytes of a chat for the retention time from now on, or for at least so many seconds, and returns their id. */
+  keep(chat: ChatKey, bytes: Buffer, seconds?: number): Promise<string>;
   /**
-   * Loads what is still kept, and restarts its retention time. Expired and invalid ids are absent from the result, and
-   * so are files whose bytes are damaged or gone, which is logged.
+   * Loads what a chat still keeps, and restarts its retention time. Expired and invalid ids are absent from the result,
+   * and so are files whose bytes are damaged or gone, which is logged.
    */
-  load(sha256s: readonly string[]): Promise<ReadonlyMap<string, Buffer>>;
-  /** Reads what is still kept, and leaves its time as it is. */
-  read(sha256: string): Promise<Buffer | undefined>;
+  load(chat: ChatKey, sha256s: readonly string[]): Promise<ReadonlyMap<string, Buffer>>;
+  /**
+   * The same for files that records of the chat itself hold: one of a version that kept them for nobody in particular
+   * becomes the chat's own.
+   */
+  loadRecorded(chat: ChatKey, sha256s: readonly string[]): Promise<ReadonlyMap<string, Buffer>>;
+  /** Reads what a chat still keeps, and leaves its time as it is. */
+  read(chat: ChatKey, sha256: string): Promise<Buffer | undefined>;
+  /** Erases all that is kept for a chat: no reference is left when the first of the bytes goes. */
+  erase(chat: ChatKey): Promise<void>;
 }
 
 export interface MediaStorePorts {
@@ -40,27 +49,42 @@ const DAY_S = 24 * 60 * 60;
 export function createMediaStore(ports: MediaStorePorts): MediaStore {
   const { redis, keys, blobs, retentionDays, reach } = ports;
   const ttlS = retentionDays * DAY_S;
+  const keep: MediaStore['keep'] = async (chat, bytes, seconds = ttlS) => {
+    const id = mediaId(bytes);
+    if (blobs !== undefined) {
+      // The bytes first: a crash in between leaves an orphan, and never a pointer to nothing.
+      await blobs.put(chat, bytes);
+      reach?.('file stored');
+    }
+    const [key, value] = blobs === undefined ? [keys.media(id, chat), bytes] : [keys.blob(id, chat), bytes.length];
+    // A conversation may refer to the same bytes: their time is never cut short.
+    await redis.multi().set(key, value, 'EX', seconds, 'NX').expire(key, seconds, 'GT').exec();
+    return id;
+  };
+  const loadAll = async (sha256s: readonly string[], load: (id: string) => Promise<Buffer | undefined>) => {
+    const ids = [...new Set(sha256s)].filter((id) => SHA256.test(id));
+    const found = await Promise.all(ids.map(load));
+    return new Map(ids.flatMap((id, at) => (found[at] ? [[id, found[at]]] : [])));
+  };
+  const loadOwn = (chat: ChatKey, id: string) => ofChat(ports, chat, (owner) => bytesOf(ports, owner, id, ttlS));
+  const adopt = async (chat: ChatKey, id: string) => {
+    const bytes = await bytesOf(ports, undefined, id);
+    if (bytes !== undefined) await keep(chat, bytes);
+    return bytes;
+  };
   return {
-    async keep(bytes, seconds = ttlS) {
-      const id = mediaId(bytes);
-      if (blobs !== undefined) {
-        // The bytes first: a crash in between leaves an orphan, and never a pointer to nothing.
-        await blobs.put('media', bytes);
-        reach?.('file stored');
-      }
-      const [key, value] = blobs === undefined ? [keys.media(id), bytes] : [keys.blob(id), bytes.length];
-      // A conversation may refer to the same bytes: their time is never cut short.
-      await redis.multi().set(key, value, 'EX', seconds, 'NX').expire(key, seconds, 'GT').exec();
-      return id;
-    },
-    async load(sha256s) {
-      const ids = [...new Set(sha256s)].filter((id) => SHA256.test(id));
-      const found = await Promise.all(ids.map((id) => loadOne(ports, id, ttlS)));
-      return new Map(ids.flatMap((id, at) => (found[at] ? [[id, found[at]]] : [])));
-    },
-    async read(sha256) {
-      const found = await Promise.all([redis.get(keys.blob(sha256)), redis.getBuffer(keys.media(sha256))]);
-      return bytesOf(ports, sha256, ...found);
+    keep,
+    load: (chat, sha256s) => loadAll(sha256s, (id) => loadOwn(chat, id)),
+    loadRecorded: (chat, sha256s) => loadAll(sha256s, async (id) => (await loadOwn(chat, id)) ?? adopt(chat, id)),
+    read: (chat, sha256) => ofChat(ports, chat, (owner) => bytesOf(ports, owner, sha256)),
+    async erase(chat) {
+      await ofChat(ports, chat, async (owner) => {
+        for (const prefix of [keys.blob('', owner), keys.media('', owner)])
+          for await (const name of keysBehind(redis, prefix)) await redis.unlink(`${prefix}${name}`);
+        reach?.('references erased');
+        await blobs?.deleteAll(owner);
+        return undefined;
+      });
     },
   };
 }
@@ -70,20 +94,34 @@ export function mediaId(bytes: Buffer): string {
   return blobId(bytes);
 }
 
-async function loadOne(ports: MediaStorePorts, id: string, ttlS: number): Promise<Buffer | undefined> {
-  const { redis, keys } = ports;
-  const found = await Promise.all([
-    redis.getex(keys.blob(id), 'EX', ttlS),
-    redis.getexBuffer(keys.media(id), 'EX', ttlS),
-  ]);
-  return bytesOf(ports, id, ...found);
+/** What is found for a chat, or for the group that it was before. */
+async function ofChat<Found>(
+  { redis, keys }: Pick<MediaStorePorts, 'redis' | 'keys'>,
+  chat: ChatKey,
+  find: (owner: ChatKey) => Promise<Found | undefined>,
+): Promise<Found | undefined> {
+  const found = await find(chat);
+  if (found !== undefined) return found;
+  const before = (await redis.hget(keys.chat(chat), 'movedFrom')) as ChatKey | null;
+  return before === null ? undefined : find(before);
 }
 
-/** The bytes of a file: those in Redis, or those that the pointer stands for. */
-async function bytesOf({ blobs, log }: MediaStorePorts, id: string, pointer: string | null, inRedis: Buffer | null) {
+/** The bytes of a file of a chat, or of nobody: those in Redis, or those that the pointer stands for. */
+async function bytesOf(
+  { redis, keys, blobs, log }: MediaStorePorts,
+  chat: ChatKey | undefined,
+  id: string,
+  ttlS?: number,
+): Promise<Buffer | undefined> {
+  const [key, inRedisKey] = [keys.blob(id, chat), keys.media(id, chat)];
+  const [pointer, inRedis] = await Promise.all(
+    ttlS === undefined
+      ? [redis.get(key), redis.getBuffer(inRedisKey)]
+      : [redis.getex(key, 'EX', ttlS), redis.getexBuffer(inRedisKey, 'EX', ttlS)],
+  );
   if (inRedis !== null || pointer === null) return inRedis ?? undefined;
   try {
-    const bytes = await blobs?.get('media', id);
+    const bytes = await blobs?.get(chat ?? NOBODY, id);
     if (bytes === undefined) log?.warn({ sha256: id }, 'a kept file is not in the blob store');
     return bytes;
   } catch (error) {

@@ -11,7 +11,7 @@ export interface Order {
 }
 
 /** The verbs that change something. */
-export type Deed = 'cancel' | 'retry' | 'pause' | 'resume' | 'replay' | 'purge' | 'import' | 'reset';
+export type Deed = 'cancel' | 'retry' | 'pause' | 'resume' | 'replay' | 'purge' | 'import' | 'reset' | 'forget';
 
 /** An action as it is kept. */
 export interface KeptAction extends Order {

@@ -1,5 +1,6 @@
 import { clipMiddle } from '../../shared/base/text.ts';
 import type { Texts } from '../../shared/texts/texts.ts';
+import type { Attempt } from '../lane/attempt.ts';
 import { documentNameIn } from '../media/attachment.ts';
 import { labelOf } from '../media/label.ts';
 import { readPdfPages } from '../media/pdf.ts';
@@ -71,7 +72,7 @@ export async function shortenMessage(
   // What was shortened before is shortened anew, from the whole of it.
   const shownShare = estimateContent(shown.content) / Math.max(1, estimateContent(record.content));
   const share = Math.min(1, wanted / (messageTokens * factor)) * Math.min(1, shownShare);
-  const parts = await shortenedParts(ports, attempt.texts, record, share);
+  const parts = await shortenedParts(ports, attempt, record, share);
   if (parts.length === 0) return undefined;
   const told = tellReading(
     attempt,
@@ -86,14 +87,15 @@ export async function shortenMessage(
 
 async function shortenedParts(
   ports: RecoverPorts,
-  texts: Texts,
+  attempt: Pick<Attempt, 'texts' | 'home'>,
   record: UserRecord,
   share: number,
 ): Promise<Shortened[]> {
+  const { texts } = attempt;
   if (typeof record.content === 'string') return shortenedText(texts, record, textBlock(record.content), share);
   const parts = record.content.map(async (block, at) => {
     if (block.type === 'text') return shortenedText(texts, record, block, share, at);
-    return block.type === 'document' ? [await shortenedPdf(ports, texts, record, block, share, at)] : [];
+    return block.type === 'document' ? [await shortenedPdf(ports, attempt, record, block, share, at)] : [];
   });
   return (await Promise.all(parts)).flat();
 }
@@ -110,7 +112,7 @@ function shortenedText(texts: Texts, record: UserRecord, block: Block, share: nu
 /** The pages become text, which takes less than their pictures do. */
 async function shortenedPdf(
   { store }: RecoverPorts,
-  texts: Texts,
+  { texts, home }: Pick<Attempt, 'texts' | 'home'>,
   record: UserRecord,
   block: Block,
   share: number,
@@ -119,7 +121,7 @@ async function shortenedPdf(
   const { sha256, pages: stated, bytes: size } = (block.source ?? {}) as Partial<Record<string, unknown>>;
   const allPages = Number(stated ?? 1);
   const charsMax = Math.floor(allPages * PER_PDF_PAGE_TOKENS * share * CHARS_PER_TOKEN);
-  const bytes = typeof sha256 === 'string' ? (await store.media.load([sha256])).get(sha256) : undefined;
+  const bytes = typeof sha256 === 'string' ? (await store.media.loadRecorded(home, [sha256])).get(sha256) : undefined;
   const reading = bytes && (await readPdfPages(bytes, charsMax));
   const pages = reading?.ok ? reading.texts : [];
   const name = typeof block.title === 'string' ? nameInBrackets(block.title) : undefined;

@@ -14,6 +14,7 @@ import {
   newSessionId,
   newStamp,
   SEED_READ_BYTES_MAX,
+  TRIED,
   userStep,
 } from '../session/store.ts';
 import { learnLimit, moveTo, type Overflow, type RecoverPorts, type Recovery } from './effects.ts';
@@ -140,7 +141,13 @@ function announced(attempt: Attempt, { from, to, entries, trial }: Move): Comman
     ['HSET', keys.session(which), 'closedBy', to] as const,
     archivableCommand(keys, which),
   ];
-  if (trial) return [['HSET', turn, TRIAL, JSON.stringify(trial)], ...(attempt.trial ? closed(session) : [])];
+  if (trial)
+    return [
+      ['HSET', turn, TRIAL, JSON.stringify(trial)],
+      // One that is given up is in no chain of parents: whoever erases the chat finds it here.
+      ['HSET', keys.session(from), `${TRIED}${to}`, 1],
+      ...(attempt.trial ? closed(session) : []),
+    ];
   return [
     ...closed(from),
     // Where nothing was said before, nothing is lost.

@@ -105,7 +105,12 @@ function clean(text: string): string {
   return neutral(redact(text.toWellFormed()));
 }
 
-/** The transcript is data inside a tag; nothing in it may open or close such a tag. */
+/**
+ * The transcript is data inside a tag; nothing in it may open or close such a tag, nor look like the beginning of what
+ * somebody else said.
+ */
 export function neutral(text: string): string {
-  return text.replace(/<(?=\s{0,9}\/?\s{0,9}(?:transcript|previous-summary)\b)/gi, '‹');
+  return text
+    .replace(/\[(?=\s{0,9}(?:user|assistant)\b)/gi, '(')
+    .replace(/<(?=\s{0,9}\/?\s{0,9}(?:transcript|previous-summary)\b)/gi, '‹');
 }

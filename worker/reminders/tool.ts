@@ -36,8 +36,6 @@ const specOf = (minutesMin: number): ToolSpec => ({
   repeatable: true,
 });
 
-const NOT_PERMITTED = 'Only people on the allow list can set and cancel reminders in this group. Tell the person so.';
-
 /** The built-in tool `reminders`. A call that is repeated after a crash has the effect of one. */
 export function createReminders(ports: RemindersPorts): Toolbox {
   const specs = [specOf(ports.settings.reminderMinutesMin)];
@@ -48,14 +46,13 @@ export function createReminders(ports: RemindersPorts): Toolbox {
       if (input.action === 'list') return list(ports, attempt);
       if (input.action !== 'set' && input.action !== 'cancel')
         return toolError('"action" must be set, list or cancel.');
-      if (!attempt.message.ok || attempt.message.value.from.isGuest) return toolError(NOT_PERMITTED);
       return input.action === 'set' ? set(ports, attempt, id, input) : cancel(ports, attempt, id, input);
     },
   };
 }
 
 async function set({ book, settings }: RemindersPorts, attempt: Attempt, call: string, input: Input) {
-  if (!attempt.message.ok) return toolError(NOT_PERMITTED);
+  if (!attempt.message.ok) return toolError('The message that asks for it cannot be read.');
   const message = attempt.message.value;
   const timeZone = timeZoneOf(attempt, settings);
   const before = setBefore(attempt, call);

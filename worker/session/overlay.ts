@@ -77,7 +77,8 @@ function trimmedThrough(records: readonly LogRecord[], what: TrimRecord['what'])
   return ids.size === 0 ? -1 : records.findLastIndex(({ id }) => ids.has(id));
 }
 
-function withoutThinking(block: Block): Block {
+/** A block, or what keeps the place of thinking. */
+export function withoutThinking(block: Block): Block {
   return isThinking(block) ? NOTHING : block;
 }
 

@@ -32,6 +32,8 @@ export interface AssistantRecord extends Base {
   readonly stopReason?: string | null;
   /** The ids of calls whose input was no JSON object: they are not made. Absent for none. */
   readonly unreadable?: readonly string[];
+  /** Whether a guest of a group was answered, for whom the model has fewer tools. */
+  readonly isForGuest?: true;
   /** As the model stated it; records of before `passes` have none. */
   readonly usage?: Pick<Usage, 'inputTokens' | 'outputTokens' | 'passes'>;
 }

@@ -134,6 +134,9 @@ export function archivableCommand(keys: Keys, session: SessionId): Command {
   return ['SADD', keys.archivable, session];
 }
 
+/** A session's fields for the fresh sessions that were tried in its place. */
+export const TRIED = 'tried:';
+
 /** The commands that bind a chat to an empty session that continues its previous one. */
 export function emptySessionCommands(keys: Keys, chat: ChatKey, from: SessionId, to: SessionId): Command[] {
   return [

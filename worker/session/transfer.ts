@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { ChatKey, Keys, SessionId } from '../../shared/redis/keys.ts';
 import { type OnUnreadable, readRange, readSegment, type SessionSource } from './archive.ts';
+import { withoutCode } from './header-code.ts';
 import { decodeRecord, encodeRecord, type LogRecord } from './record.ts';
 import { newSessionId } from './store.ts';
 
@@ -126,6 +127,6 @@ export async function* readSession(
 /** A record as a line that `parseLine` reads back; undefined for records that only shape the view. */
 export function exportLine(record: LogRecord): string | undefined {
   if (record.t !== 'user' && record.t !== 'assistant') return undefined;
-  const { t: role, content, v, ...rest } = record;
+  const { t: role, content, v, ...rest } = withoutCode(record);
   return JSON.stringify({ role, content, ...rest });
 }

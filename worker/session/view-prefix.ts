@@ -2,7 +2,7 @@ import { isBlank } from '../model/block.ts';
 import { type RepairedMessage, repairStretch } from '../model/rules/repair.ts';
 import type { LogRecord } from './record.ts';
 import type { Window } from './view.ts';
-import { asWritten, messageOf } from './written.ts';
+import { asWritten, spoken } from './written.ts';
 
 /** What a view has computed of a window's oldest records, for the next view of the same window. */
 interface Prefix {
@@ -91,7 +91,8 @@ function extended(before: Prefix, window: Window): Prefix | undefined {
 }
 
 function messagesFrom(window: Window, { records }: Prefix) {
-  return window.records.slice(records.length).flatMap((record) => messageOf(record));
+  // A prefix ends with an answer, so no code is open.
+  return spoken(window.records.slice(records.length));
 }
 
 function idsIn(messages: readonly RepairedMessage[]): ReadonlySet<unknown> {

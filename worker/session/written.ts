@@ -1,5 +1,6 @@
 import { type Block, isBlank, nameInBrackets, textBlock } from '../model/block.ts';
 import { type LogMessage, repairLog } from '../model/rules/repair.ts';
+import { codeOf, withCode } from './header-code.ts';
 import { asShown } from './overlay.ts';
 import { type CompactionRecord, type LogRecord, startsTurn, type UserRecord } from './record.ts';
 import type { Origin, Window } from './view.ts';
@@ -9,8 +10,29 @@ export function asWritten(window: Window, written?: Map<Block, Origin>): LogMess
   const records = asShown(window.records);
   const fromTurn = records.findIndex((record) => startsTurn(record) && repairLog(messageOf(record)).length > 0);
   const opening = { role: 'user', content: openingBlocks(window, Math.max(0, fromTurn)) };
-  const shown = fromTurn === -1 ? [] : records.slice(fromTurn);
-  return [opening, ...shown.flatMap((record) => messageOf(record, written))];
+  return [opening, ...(fromTurn === -1 ? [] : spoken(records.slice(fromTurn), written))];
+}
+
+/**
+ * What records say that begin a turn. Messages between two answers become one for the model, so all of them carry the code
+ * of the first: until the answer is there, nobody has seen it who writes. What is appended changes nothing before it.
+ */
+export function spoken(records: readonly LogRecord[], written?: Map<Block, Origin>): LogMessage[] {
+  let code: string | undefined;
+  return records.flatMap((record) => {
+    const said = messageOf(record.t === 'user' && code !== undefined ? withCode(record, code) : record, written);
+    if (said.length > 0) code = record.t === 'assistant' ? undefined : (code ?? codeOf(record));
+    return said;
+  });
+}
+
+/** The code that the gateway's lines carry since the newest answer, and until the next one; undefined without any. */
+export function openCode(records: readonly LogRecord[]): string | undefined {
+  const answer = records.findLastIndex((record) => record.t === 'assistant' && messageOf(record).length > 0);
+  const coded = records
+    .slice(answer + 1)
+    .find((record) => codeOf(record) !== undefined && messageOf(record).length > 0);
+  return coded && codeOf(coded);
 }
 
 function openingBlocks({ head, omitted }: Window, cut: number): Block[] {
@@ -38,7 +60,7 @@ function framedSummary({ summary, boundary, unseen = 0, files = [] }: Compaction
 }
 
 /** What a record says, as it was written; where each block of it stands is added to `written`. */
-export function messageOf(record: LogRecord, written?: Map<Block, Origin>): LogMessage[] {
+function messageOf(record: LogRecord, written?: Map<Block, Origin>): LogMessage[] {
   if (record.t !== 'user' && record.t !== 'assistant') return [];
   const isPlain = typeof record.content === 'string';
   const content = typeof record.content === 'string' ? [textBlock(record.content)] : record.content;

@@ -30,10 +30,10 @@ export async function resultBlock(
 ): Promise<{ block: Block; commands: Command[] }> {
   const text = pieces.flatMap((piece) => (piece.type === 'text' ? [piece.text] : [])).join('\n');
   const pictures = await Promise.all(
-    pieces.filter(isPicture).map((piece, at) => pictureBlocks(ports, piece, at, isError)),
+    pieces.filter(isPicture).map((piece, at) => pictureBlocks(ports, attempt, piece, { at, isError })),
   );
   const isCut = text.length > ports.settings.toolResultMaxChars;
-  const shown = isCut ? await cut(ports, text) : text;
+  const shown = isCut ? await cut(ports, attempt, text) : text;
   const words: Block[] = shown.trim() === '' ? [] : [{ type: 'text', text: shown }];
   const content = [...words, ...pictures.flat(), ...files];
   return {
@@ -53,8 +53,8 @@ function isPicture(piece: ToolPart): piece is Extract<ToolPart, { type: 'image' 
   return piece.type === 'image';
 }
 
-async function cut({ settings, store }: ResultPorts, text: string): Promise<string> {
-  const ref = await store.media.keep(Buffer.from(text));
+async function cut({ settings, store }: ResultPorts, { home }: Attempt, text: string): Promise<string> {
+  const ref = await store.media.keep(home, Buffer.from(text));
   const head = graphemePrefix(text, settings.toolResultMaxChars);
   return `${head}\n[result cut: ${text.length} characters in all; the tool "recall" reads on with {"ref":"${ref}","from":${head.length}}]`;
 }
@@ -62,15 +62,15 @@ async function cut({ settings, store }: ResultPorts, text: string): Promise<stri
 /** A picture, and behind it the reference under which `send_file` finds it. An error may only name it. */
 async function pictureBlocks(
   { store }: ResultPorts,
+  { home }: Attempt,
   { bytes }: Extract<ToolPart, { type: 'image' }>,
-  at: number,
-  isError: boolean,
+  { at, isError }: { at: number; isError: boolean },
 ): Promise<Block[]> {
   if (at >= PICTURES_MAX) return [textBlock('[a picture, left out: too many in one result]')];
   const fitted = await fitPicture(bytes);
   if (!fitted.ok) return [textBlock(`[a picture of ${bytes.length} bytes, left out: ${fitted.why}]`)];
   const { bytes: kept, mediaType, width, height } = fitted;
-  const sha256 = await store.media.keep(kept);
+  const sha256 = await store.media.keep(home, kept);
   const source = { type: 'kept', sha256, media_type: mediaType, bytes: kept.length, width, height };
   const picture = { type: 'image', source };
   if (isError) return [textBlock(`[${labelWithRef(picture)}]`)];

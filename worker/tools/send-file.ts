@@ -1,3 +1,4 @@
+import type { ChatKey } from '../../shared/redis/keys.ts';
 import type { Attempt } from '../lane/attempt.ts';
 import type { FilePart } from '../reply/file-part.ts';
 import { FILES_MAX, type NotedFiles } from '../reply/noted-files.ts';
@@ -6,10 +7,10 @@ import { type Toolbox, type ToolSpec, toolError, toolText } from './toolbox.ts';
 
 export interface SendFilePorts {
   files: Pick<NotedFiles, 'note'>;
-  /** Keeps bytes for so many seconds; returns their SHA-256. Contract: rejects when Redis cannot be reached. */
-  keep: (bytes: Buffer, seconds: number) => Promise<string>;
-  /** Loads kept bytes by their SHA-256, and keeps them on. Contract: rejects when Redis cannot be reached. */
-  loadKept: (sha256: string) => Promise<Buffer | undefined>;
+  /** Keeps bytes of a chat for so many seconds; returns their SHA-256. Contract: rejects when Redis cannot be reached. */
+  keep: (chat: ChatKey, bytes: Buffer, seconds: number) => Promise<string>;
+  /** Loads what a chat keeps by its SHA-256, and keeps it on. Contract: rejects when Redis cannot be reached. */
+  loadKept: (chat: ChatKey, sha256: string) => Promise<Buffer | undefined>;
 }
 
 const TEXT_BYTES_MAX = 1_000_000;
@@ -40,9 +41,9 @@ type Source = { content: string } | { ref: string };
  * was noted. A call that is repeated after a crash notes the same file once.
  */
 export function createSendFile({ files, keep, loadKept }: SendFilePorts): Toolbox {
-  const bytesOf = async (source: Source): Promise<FilePart['sha256']> => {
-    if ('ref' in source) return (await loadKept(source.ref)) === undefined ? undefined : source.ref;
-    return keep(Buffer.from(source.content), KEEP_SECONDS);
+  const bytesOf = async ({ home }: Attempt, source: Source): Promise<FilePart['sha256']> => {
+    if ('ref' in source) return (await loadKept(home, source.ref)) === undefined ? undefined : source.ref;
+    return keep(home, Buffer.from(source.content), KEEP_SECONDS);
   };
   const inOrder = createOrder();
   return {
@@ -54,7 +55,7 @@ export function createSendFile({ files, keep, loadKept }: SendFilePorts): Toolbo
       const source = sourceOf(input);
       if (typeof source === 'string') return toolError(source);
       return inOrder(attempt, async () => {
-        const sha256 = await bytesOf(source);
+        const sha256 = await bytesOf(attempt, source);
         if (sha256 === undefined) return toolError('No bytes are kept under this reference (any more).');
         const noted = await files.note(attempt, id, { path: 'file', name, sha256 });
         if (noted === 'full') return toolError(`An answer can bring at most ${FILES_MAX} files: this one is not sent.`);

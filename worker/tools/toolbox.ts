@@ -11,6 +11,8 @@ export interface ToolSpec {
   inputSchema: Readonly<Record<string, unknown>>;
   /** Whether a call with an unknown outcome may be made again: it only reads, or is idempotent. */
   repeatable: boolean;
+  /** Whether it only reads: guests of a group are offered no others. Absent: it does not. */
+  onlyReads?: boolean;
 }
 
 /** A tool that the model is not shown, and why. */

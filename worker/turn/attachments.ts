@@ -1,5 +1,5 @@
 import type { InboundFile, InboundMessage } from '../../shared/flow/message.ts';
-import { chatCode, plainName } from '../ask/header.ts';
+import { messageCode, plainName } from '../ask/header.ts';
 import type { Attempt } from '../lane/attempt.ts';
 import { isForward } from '../lane/fragments.ts';
 import { conclude, type Decision, refused } from '../lane/verdict.ts';
@@ -51,7 +51,7 @@ export async function readContents(
   { messages, words }: ToRead,
   signal: AbortSignal,
 ): Promise<ContentReading> {
-  const code = chatCode(ports.settings.headerSecret, attempt.chat);
+  const code = messageCode(ports.settings.headerSecret, attempt.entry);
   const blocks: Block[] = [];
   const pieces = isBurst(messages) ? forwardedPieces(messages, words) : ownPieces(messages, words);
   for (const piece of pieces) {
@@ -146,7 +146,7 @@ function partOf(file: InboundFile, field: string): Item {
   return { file, field, label: `in this message: ${fileInWords(file)}`, isOptional: true, triesMax: OPTIONAL_TRIES };
 }
 
-/** A file after the line that says what it is; the line carries the chat's code, so that nobody can imitate it. */
+/** A file after the line that says what it is; the line carries the message's code, so that nobody can imitate it. */
 function labelled({ label, file }: Item, code: string, block: Block | undefined): Block[] {
   if (block === undefined) return [textBlock(`[${code} ${label ?? fileInWords(file)}; it cannot be shown]`)];
   return label === undefined ? [block] : [textBlock(`[${code} ${label}]`), block];

@@ -28,7 +28,7 @@ export async function deliverConclusion(
     telegram: ports.telegram,
     breaker: ports.breaker,
     instruments,
-    loadKept: (id: string) => store.media.read(id),
+    loadKept: (id: string) => store.media.read(attempt.home, id),
   };
   const work = async (span: Span) => {
     const delivered = await deliver(adapters, attempt, conclusion, to, time);

@@ -60,7 +60,7 @@ async function keep(ports: FilePorts, attempt: Attempt, { file, field }: FileToR
   const limits = { textMaxChars: ports.settings.textMaxChars, pdfPagesMax: PDF_PAGES_MAX };
   const read = await readAttachment(bytes, file.name, limits);
   if (!read.ok) return { kind: 'unreadable', why: read.notice } as const;
-  if (read.kept) await ports.store.media.keep(read.kept);
+  if (read.kept) await ports.store.media.keep(attempt.home, read.kept);
   const capped: Command[] =
     read.block.type === 'text' && read.kept
       ? [auditCommand(attempt, { event: 'message.capped', kind: 'document', chars: read.kept.length })]

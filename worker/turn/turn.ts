@@ -14,6 +14,7 @@ import {
   BY_OPERATOR,
   CANCELLED,
   type Conclusion,
+  isOfGuest,
   MODEL,
   MODEL_GONE,
   REFUSED,
@@ -29,6 +30,7 @@ import { unsupportedKind } from '../reply/notices.ts';
 import { planned } from '../reply/plan.ts';
 import type { ProgressViews } from '../reply/progress.ts';
 import { showTyping } from '../reply/typing.ts';
+import { onlyReading } from '../tools/only-reading.ts';
 import { answer } from './answering.ts';
 import { failTogether, gather, mergedConclusion } from './coalesce.ts';
 import { insteadOfNothing } from './cut-answer.ts';
@@ -66,7 +68,7 @@ const NEWER_RETRY_MS = 2_000;
  */
 export async function runTurn(all: TurnPorts, begun: Attempt, time: TurnTime): Promise<Verdict> {
   const attempt = withLateness(begun, all.ask.settings);
-  const ports = withChosenModel(all, attempt);
+  const ports = withOwnTools(withChosenModel(all, attempt), attempt);
   const to = destinationOf(attempt);
   const held = await heldBack(ports, attempt);
   if (held) return held;
@@ -131,6 +133,12 @@ function withChosenModel(ports: TurnPorts, attempt: Attempt): TurnPorts {
   if (modelName === settings.modelName || !settings.models.includes(modelName)) return ports;
   if (attempt.field(MODEL_GONE) === modelName) return ports;
   return { ...ports, ask: { ...ports.ask, settings: { ...settings, modelName, statedWindowTokens: undefined } } };
+}
+
+/** A guest of a group has the tools that only read. */
+function withOwnTools(ports: TurnPorts, attempt: Attempt): TurnPorts {
+  if (!isOfGuest(attempt)) return ports;
+  return { ...ports, ask: { ...ports.ask, tools: onlyReading(ports.ask.tools) } };
 }
 
 /**

@@ -141,9 +141,9 @@ function directoryOf(
   for (const [at, server] of running.entries()) {
     for (const tool of lists[at]?.tools ?? []) {
       const name = toolName(server.name, tool.name);
-      const { description, inputSchema, repeatable } = tool;
+      const { description, inputSchema, repeatable, onlyReads } = tool;
       if (byName.has(name)) omitted.get(server)?.push({ tool: name, why: 'its server lists this name twice' });
-      else byName.set(name, { name, description, inputSchema, repeatable, server, tool });
+      else byName.set(name, { name, description, inputSchema, repeatable, onlyReads, server, tool });
     }
   }
   const fitting = boundTools([...byName.values()], toolsCharsMax);

@@ -13,6 +13,7 @@ export interface McpTool {
   /** JSON Schema of the input, an object. */
   inputSchema: Schema;
   repeatable: boolean;
+  onlyReads: boolean;
 }
 
 /** An entry of a list: a tool, or what is wrong with it; nothing for a tool that can only run as a task. */
@@ -54,6 +55,7 @@ export function readTool(listed: unknown): ToolReading {
     name,
     description: clip(words.find((text) => text.trim() !== '') ?? 'A tool.', DESCRIPTION_CHARS_MAX),
     inputSchema: schema.schema,
+    onlyReads: annotations?.readOnlyHint === true,
     repeatable: annotations?.readOnlyHint === true || annotations?.idempotentHint === true,
   };
   return { tool };

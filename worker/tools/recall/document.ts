@@ -1,6 +1,7 @@
 import { graphemePrefix, redact } from '../../../shared/base/text.ts';
 import { labelWithRef } from '../../media/label.ts';
 import { type Block, nameInBrackets } from '../../model/block.ts';
+import { withoutCode } from '../../session/header-code.ts';
 import { type LogRecord, resultText, type UserRecord } from '../../session/record.ts';
 
 /** The text of a record, as a search sees it. */
@@ -27,7 +28,7 @@ const NAME_CHARS = 60;
  */
 export function memoryOf(record: LogRecord): Memory | undefined {
   if (record.t !== 'user' && record.t !== 'assistant') return undefined;
-  const { id, at, content } = record;
+  const { id, at, content } = withoutCode(record);
   const said = typeof content === 'string' ? content : content.flatMap((block) => wordsOf(block) ?? []).join('\n');
   const text = kept(redact(said.slice(0, READ_CHARS).toWellFormed()));
   return text.trim() === '' ? undefined : { id, at, who: record.t === 'user' ? whoWrote(record) : 'assistant', text };

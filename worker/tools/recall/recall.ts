@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import type { Logger } from '../../../shared/base/log.ts';
-import type { SessionId } from '../../../shared/redis/keys.ts';
+import type { ChatKey, SessionId } from '../../../shared/redis/keys.ts';
 import { type Toolbox, type ToolOutput, type ToolSpec, toolError, toolText } from '../toolbox.ts';
 import type { ChatMemory, Remembered } from './chat-index.ts';
 import { QUOTE_OPENING } from './document.ts';
@@ -10,8 +10,8 @@ import { minute, type Quote, quotesIn } from './quotes.ts';
 
 export interface RecallPorts {
   memory: ChatMemory;
-  /** Loads a text that was shortened before it was shown, a picture or a PDF, by the SHA-256 of its bytes, in hex. */
-  loadKept: (sha256: string) => Promise<Buffer | undefined>;
+  /** Loads what a chat keeps, a text that was shortened or a picture or a PDF, by the SHA-256 of its bytes, in hex. */
+  loadKept: (chat: ChatKey, sha256: string) => Promise<Buffer | undefined>;
   log?: Logger;
   /** A longer call ends with an error that says to try again; the reading continues for the next call. */
   timeLimitMs?: number;
@@ -37,21 +37,22 @@ const SPEC: ToolSpec = {
     additionalProperties: false,
   },
   repeatable: true,
+  onlyReads: true,
 };
 
 type Request = { query: string } | { ref: string; from: number };
 
 /**
  * The built-in tool `recall`: a chat's own memory, for the model. It reads only, and only the chat of the call's
- * session, and texts and files whose reference the model was given.
+ * session, and texts and files that are this chat's: a reference from elsewhere opens nothing.
  */
 export function createRecall({ memory, loadKept, log, ...limits }: RecallPorts): Toolbox {
   return {
     specs: () => [SPEC],
-    async call({ name, input, attempt: { session } }, signal) {
+    async call({ name, input, attempt: { session, home } }, signal) {
       const request = name === SPEC.name ? requestOf(input) : undefined;
       if (!request) return toolError(name === SPEC.name ? EXPECTED : `There is no tool ${name} here.`);
-      const work = 'ref' in request ? readOn(loadKept, request) : searchIn(memory, session, request.query);
+      const work = 'ref' in request ? readOn(loadKept, home, request) : searchIn(memory, session, request.query);
       try {
         return await endedBy(work, signal, limits.timeLimitMs ?? TIME_LIMIT_MS);
       } catch (error) {
@@ -95,9 +96,10 @@ async function endedBy(work: Promise<ToolOutput>, signal: AbortSignal, timeLimit
 
 async function readOn(
   loadKept: RecallPorts['loadKept'],
+  chat: ChatKey,
   { ref, from }: Extract<Request, { ref: string }>,
 ): Promise<ToolOutput> {
-  const kept = await loadKept(ref);
+  const kept = await loadKept(chat, ref);
   if (!kept) return toolError('Nothing is kept under this reference (any more).');
   const file = await keptFile(kept, ref);
   if (file !== undefined) return { parts: [], files: [file], isError: false };

@@ -64,10 +64,11 @@ test('commandOf reads a text of a million characters in linear time', () => {
   expect(cpuMs() - start).toBeLessThan(LINEAR_MS_MAX);
 });
 
-test('a guest may look at reminders, and neither cancel one nor choose the time zone', () => {
+test('a guest may look at reminders, and neither cancel one, nor choose the time zone, nor search the past', () => {
   const may = (text: string) => isPermitted(commandOf(text) ?? { name: 'help', words: '' }, { isGuest: true });
-  expect(['/reminders', '/reminders cancel 1', '/timezone', '/timezone UTC', '/status'].map(may)).toEqual([
+  expect(['/reminders', '/reminders cancel 1', '/timezone', '/timezone UTC', '/recall x', '/status'].map(may)).toEqual([
     true,
+    false,
     false,
     false,
     false,

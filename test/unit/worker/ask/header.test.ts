@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import type { InboundMessage } from '../../../../shared/flow/message.ts';
-import { chatKey } from '../../../../shared/redis/keys.ts';
-import { chatCode, headerOf } from '../../../../worker/ask/header.ts';
+import type { EntryId } from '../../../../shared/redis/keys.ts';
+import { headerOf, messageCode } from '../../../../worker/ask/header.ts';
 import { HEADER } from '../../../fixture/asked.ts';
 import { inboundText } from '../../../fixture/inbound.ts';
 
@@ -76,11 +76,12 @@ test.each([
   expect(line.isWellFormed()).toBe(true);
 });
 
-test('the code of a chat is stable, differs for each chat and secret, and does not contain the secret', () => {
-  const codes = [1001, 1002, -1003].map((id) => chatCode('123:secret', chatKey(id)));
+test('the code of a message is stable, differs for each message and secret, and does not contain the secret', () => {
+  const [first, ...others] = ['1-0', '1-1', '2-0'] as EntryId[];
+  const codes = [first, ...others].map((entry) => messageCode('123:secret', entry as EntryId));
   expect(new Set(codes).size).toBe(3);
-  expect(chatCode('123:secret', chatKey(1001))).toBe(codes[0]);
-  expect(chatCode('123:other', chatKey(1001))).not.toBe(codes[0]);
+  expect(messageCode('123:secret', first as EntryId)).toBe(codes[0]);
+  expect(messageCode('123:other', first as EntryId)).not.toBe(codes[0]);
   expect(codes.join()).not.toContain('secret');
   expect(`[${codes[0]} Sunday 2026-11-22 14:20 UTC]`).toMatch(HEADER);
 });
