@@ -54,6 +54,11 @@ const ONCE: Readonly<Partial<Record<Failpoint, Once>>> = {
 const LONG_SESSION_TURNS = 60;
 /** A session of some segments besides its newest part; it is closed, so that its archive waits for the next gateway. */
 const ARCHIVED_TURNS = 1_500;
+/** It must stand in no request any more. */
+const TO_FORGET = [
+  JSON.stringify({ role: 'user', content: '[m000000] stage?' }),
+  JSON.stringify({ role: 'assistant', content: 'Here you are.' }),
+];
 const CUT_STEPS: readonly string[] = ['answer stored'];
 
 /** Read off the source, so that a step that is added there cannot be forgotten here. */
@@ -76,7 +81,7 @@ function scenarioOf(step: Failpoint): Scenario {
     traffic: {
       messages: once?.later === false && way === 'plain' ? 1 : 4,
       chats: 1,
-      kinds: way === 'forget' ? ['forget', 'text'] : ['parts', 'text'],
+      kinds: way === 'forget' ? ['forget', 'text', 'text', 'text'] : ['parts', 'text'],
     },
     rules: rulesOf(way),
     ...(CUT_STEPS.includes(step) && { isInCut: true }),
@@ -148,8 +153,10 @@ const twoRounds: ReactionRule = (call) => {
 
 /** Makes sure that messages pass the step. */
 async function layOut({ world, traffic }: Stage, way: Way): Promise<void> {
-  if (way === 'plain' || way === 'forget') return;
+  if (way === 'plain') return;
   if (isOfTools(way)) return world.claude.react(twoRounds);
+  if (way === 'forget')
+    return void (await importSession(world.peek, world.keys, chatKey(FIRST_CHAT), await parseLines(TO_FORGET)));
   if (way === 'lost response') return world.telegram.fail('sendMessage', { do: 'loseReply' });
   const records = await parseLines(conversation(way === 'archive' ? ARCHIVED_TURNS : LONG_SESSION_TURNS, 1_000));
   await importSession(world.peek, world.keys, chatKey(FIRST_CHAT), records);

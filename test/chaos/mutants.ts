@@ -240,6 +240,15 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
     violates: 'I4',
   },
   {
+    name: 'what was forgotten stays in the conversation',
+    mutations: [
+      { file: 'worker/command/erasure.ts', from: "'session', 'calibration'", to: "'calibration'" },
+      { file: 'worker/command/erasure.ts', from: 'keys.session(session), keys.log(session), keys', to: 'keys' },
+    ],
+    scenario: 'killed-references-erased',
+    violates: 'I10',
+  },
+  {
     name: 'an outcome names no trace',
     mutations: [
       { file: 'worker/turn/settlement.ts', from: 'traceId: traceIdOf(traceparent),\n', to: "traceId: '',\n" },
