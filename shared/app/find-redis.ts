@@ -33,7 +33,7 @@ const firstRetryMs = 100;
 const longestRetryMs = 5_000;
 
 /**
- * A Redis to work with: the given one, else a private server. A private server that dies is restarted on the same port
+ * A Redis to work with: the given one, else a private server. A private server that dies is restarted on the same socket
  * and data, for as long as this process lives. A given url is not contacted here. Returns a problem in words when no
  * server is available or it does not start.
  */
@@ -64,13 +64,12 @@ class SupervisedRedis {
     this.options = options;
   }
 
-  async start(port?: number): Promise<string> {
+  async start(): Promise<string> {
     const { dir, fsync, keep } = this.options;
     const onLost = (detail: string): void => {
       this.reviving = this.revive(detail);
     };
-    const given = port === undefined ? {} : { port };
-    this.redis = await startPrivateRedis({ server: this.server, dir, fsync, keep, onLost, ...given });
+    this.redis = await startPrivateRedis({ server: this.server, dir, fsync, keep, onLost });
     return this.redis.url;
   }
 
@@ -80,14 +79,13 @@ class SupervisedRedis {
     await this.redis?.stop();
   }
 
-  /** The first of several processes on the folder starts the server, on the port that all of them know. */
+  /** The first of several processes on the folder starts the server. */
   private async revive(detail: string): Promise<void> {
     this.options.onProgress?.(detail);
-    const port = this.redis?.port;
     const { signal } = this.stopping;
     for (let delayMs = firstRetryMs; !signal.aborted; delayMs = Math.min(delayMs * 2, longestRetryMs)) {
       try {
-        const url = await this.start(port);
+        const url = await this.start();
         return this.options.onProgress?.(`The private Redis server is up again at ${url}.`);
       } catch (error) {
         this.options.onProgress?.(messageOf(error));

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { blobPlace } from './blob-place.ts';
 import { type EnvFile, readEnvFile } from './env-file.ts';
 import { PROJECT_ROOT } from './project.ts';
-import { clusterNodes, sentinelMaster, sentinelNodes } from './redis-address.ts';
+import { clusterNodes, sentinelMaster, sentinelNodes, serverUrl } from './redis-address.ts';
 import { missingSettings } from './required-settings.ts';
 import {
   alertChat,
@@ -92,7 +92,7 @@ const environment = z.object({
     .regex(/^[\x21-\x7e]+$/, 'expected a key without spaces')
     .optional(),
   TRANSCRIPTION_MODEL: z.string().optional(),
-  REDIS_URL: z.url({ protocol: /^rediss?$/, error: 'expected redis://… or rediss://…' }).optional(),
+  REDIS_URL: serverUrl.optional(),
   REDIS_SENTINELS: sentinelNodes.optional(),
   REDIS_SENTINEL_MASTER: sentinelMaster.optional(),
   REDIS_CLUSTER_NODES: clusterNodes.optional(),

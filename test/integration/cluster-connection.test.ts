@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { createInbox } from '../../producer/accept/inbox.ts';
-import type { PrivateRedis } from '../../shared/private-redis/server.ts';
 import { connectRedis, isReadyFor, type RedisClient, untilReady } from '../../shared/redis/connection.ts';
 import { type ChatKey, chatKey, type EntryId, keysOf, type SessionId } from '../../shared/redis/keys.ts';
 import { createBudget } from '../../worker/ask/budget.ts';
@@ -8,6 +7,7 @@ import type { Attempt } from '../../worker/lane/attempt.ts';
 import { createLane, type Lane } from '../../worker/lane/lane.ts';
 import { createSnapshotReader } from '../../worker/watch/snapshot.ts';
 import { type RedisCluster, startCluster } from '../fixture/cluster.ts';
+import type { ListeningRedis } from '../fixture/redis.ts';
 import { until } from '../fixture/root.ts';
 
 const CHAT = chatKey(1001);
@@ -18,7 +18,7 @@ const keyOfStep = `${KEYS.lanePrefix}step`;
 const READY_MS = 10_000;
 
 let cluster: RedisCluster;
-let holder: PrivateRedis;
+let holder: ListeningRedis;
 let opened: RedisClient[];
 
 beforeEach(async () => {
