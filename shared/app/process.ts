@@ -8,6 +8,7 @@ import { PROJECT_ROOT, refuse } from '../base/project.ts';
 import { type RedisAddress, redisAddressOf } from '../base/redis-address.ts';
 import { startTelemetry, type Telemetry } from '../base/telemetry.ts';
 import { connectRedis } from '../redis/connection.ts';
+import { type Keeping, readKeeping, wordsOf } from '../redis/keeping.ts';
 import { noteShards } from '../redis/shards.ts';
 import { createTelegram, type Telegram } from '../telegram/client.ts';
 import { observeCalls } from '../telegram/observe.ts';
@@ -38,7 +39,7 @@ const EXIT_INTERRUPTED = 130;
 
 /**
  * Runs a role as a process. It reads the config (all problems at once, exit 2, nothing connected), finds a Redis, and
- * refuses one whose data was begun with another number of shards (exit 2). It starts what `assemble` builds, and serves
+ * refuses one that evicts, or whose data was begun with another number of shards (exit 2). It starts what `assemble` builds, and serves
  * health and the routes of what was built. On SIGTERM or SIGINT, or on an uncaught error (exit 1), it stops everything
  * in reverse order.
  */
@@ -79,9 +80,10 @@ export async function runRoot(
   );
   endOnSignals(stop);
   try {
-    const problem = await otherShards(redis.url, config.SHARDS);
-    if (problem !== undefined) {
-      refuse([problem]);
+    const { refusal, risks } = await judge(redis.url, config);
+    for (const risk of risks) log.warn(wordsOf(risk));
+    if (refusal !== undefined) {
+      refuse([refusal]);
       return await stop(2);
     }
     const reach = createFailpoints(config.SPILLWAY_FAIL_AT);
@@ -133,11 +135,13 @@ function placeOf(error: Error): { name: string; reply?: string; stack: string } 
   return { name, ...(name === 'ReplyError' && { reply: message }), stack: frames.join('\n') };
 }
 
-/** Compares the number of shards with that of the data, before any data is touched. Waits for Redis. */
-async function otherShards(address: RedisAddress, shards: number): Promise<string | undefined> {
+/** Whether Redis can hold the data, and holds it in as many shards, before any data is touched. Waits for Redis. */
+async function judge(address: RedisAddress, { SHARDS, REDIS_ACCEPT }: Config): Promise<Keeping> {
   const redis = connectRedis(address, 'patient');
   try {
-    return await noteShards(redis, shards);
+    const otherShards = await noteShards(redis, SHARDS);
+    const keeping = await readKeeping(redis, REDIS_ACCEPT);
+    return otherShards === undefined ? keeping : { ...keeping, refusal: otherShards };
   } finally {
     redis.disconnect();
   }

@@ -6,6 +6,7 @@ import { PROJECT_ROOT } from './project.ts';
 import { clusterNodes, sentinelMaster, sentinelNodes, serverUrl } from './redis-address.ts';
 import { missingSettings } from './required-settings.ts';
 import {
+  acceptedRisks,
   alertChat,
   allowedIds,
   flag,
@@ -96,6 +97,7 @@ const environment = z.object({
   REDIS_SENTINELS: sentinelNodes.optional(),
   REDIS_SENTINEL_MASTER: sentinelMaster.optional(),
   REDIS_CLUSTER_NODES: clusterNodes.optional(),
+  REDIS_ACCEPT: acceptedRisks,
   WORKERS: processes,
   SHARDS: positive.refine((value) => value <= SHARDS_MAX, `expected at most ${SHARDS_MAX}`).default(1),
   WORKER_CONCURRENCY: positive

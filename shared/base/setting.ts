@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { z } from 'zod';
 import type { AllowedIds } from './config.ts';
+import { REDIS_RISKS } from './redis-settings.ts';
 
 /** A timer longer than this fires at once. */
 const TIMER_MS_MAX = 2_147_483_647;
@@ -119,6 +120,11 @@ export const names = z
   .default('')
   .transform((text) => text.split(',').map((name) => name.trim()))
   .transform((all) => all.filter((name) => name !== ''));
+
+/** What of Redis is accepted, comma separated. */
+export const acceptedRisks = names.pipe(
+  z.array(z.enum(REDIS_RISKS, { error: `expected ${REDIS_RISKS.join(' or ')}, or both, comma separated` })),
+);
 
 /** A time zone that this Node knows. */
 export const timeZone = z.string().refine(isTimeZone, 'expected a time zone such as Europe/Berlin');

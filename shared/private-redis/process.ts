@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
+import { totalmem } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { socketUrl } from '../base/redis-address.ts';
@@ -61,10 +62,16 @@ function argumentsFor(how: RedisProcessSettings): string[] {
     daemonize: 'no',
     ...Object.fromEntries(REDIS_SETTINGS.filter(({ of }) => of === 'all').map(({ name, value }) => [name, value])),
     appendfsync: how.fsync,
+    maxmemory: String(memoryShare()),
     save: '',
     ...how.settings,
   };
   return Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value]);
+}
+
+/** Half of what this machine or container has: a full server refuses what is new, and the system would end one. */
+function memoryShare(): number {
+  return Math.floor(Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY) / 2);
 }
 
 export function hasExited(child: ChildProcess): boolean {

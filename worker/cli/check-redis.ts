@@ -3,11 +3,12 @@ import { type Config, programPath } from '../../shared/base/config.ts';
 import { PROJECT_ROOT } from '../../shared/base/project.ts';
 import { redisAddressOf } from '../../shared/base/redis-address.ts';
 import { connectRedis, type RedisClient, serversOf, untilReady } from '../../shared/redis/connection.ts';
+import { readKeeping, wordsOf } from '../../shared/redis/keeping.ts';
 import { keysOf } from '../../shared/redis/keys.ts';
 import { shardsProblem } from '../../shared/redis/shards.ts';
 import { alertsCheck, providerCheck, redisCheck, telegramCheck } from '../watch/readiness.ts';
 import { countWorkers, createSnapshotReader } from '../watch/snapshot.ts';
-import { checkSettings, evictionProblem } from './check-settings.ts';
+import { checkSettings } from './check-settings.ts';
 import type { Finding } from './finding.ts';
 
 const REDIS_DEADLINE_MS = 5_000;
@@ -26,11 +27,12 @@ export async function checkRedis(config: Config): Promise<Finding[]> {
   const redis = connectRedis(address, 'patient');
   try {
     await untilReady(redis, REDIS_DEADLINE_MS);
-    const problem =
-      (await evictionProblem(redis)) ?? (await shardsProblem(redis, config.SHARDS)) ?? (await writeProblem(redis));
+    const { refusal, risks } = await readKeeping(redis, config.REDIS_ACCEPT);
+    const problem = refusal ?? (await shardsProblem(redis, config.SHARDS)) ?? (await writeProblem(redis));
     if (problem !== undefined) return [{ part: 'redis', ok: false, detail: problem }];
     const [redisItself, ...others] = await noted(redis, config);
-    return [...(redisItself ? [redisItself] : []), await checkSettings(redis), ...others];
+    const advice = risks.map((risk) => ({ part: 'redis', ok: true, isAdvice: true as const, detail: wordsOf(risk) }));
+    return [...(redisItself ? [redisItself] : []), ...advice, await checkSettings(redis), ...others];
   } catch (error) {
     return [{ part: 'redis', ok: false, detail: (error as Error).message }];
   } finally {

@@ -1,5 +1,6 @@
 import type { Config } from '../../shared/base/config.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
+import { readKeeping } from '../../shared/redis/keeping.ts';
 import { keysOf } from '../../shared/redis/keys.ts';
 import { REPLIED } from '../lane/attempt.ts';
 import { type Balance, createLedger } from '../lane/ledger.ts';
@@ -40,8 +41,8 @@ export interface Status {
   alerts: PartState;
   incidents: IncidentReport[];
   deadLetters: number;
-  /** `share` is 0 to 1; absent where Redis has no limit. */
-  redis: { usedBytes: number; maxBytes: number; share?: number; takesWrites: boolean };
+  /** `share` is 0 to 1; absent where Redis has no limit. Volatile: it writes nothing to disk. */
+  redis: { usedBytes: number; maxBytes: number; share?: number; takesWrites: boolean; isVolatile: boolean };
   workers: number;
   pauses: Pause[];
 }
@@ -59,18 +60,20 @@ export async function readStatus(source: ReportSource, limits: StatusLimits): Pr
   const first = keysOf(0);
   const nowMs = await nowOf(redis, first.workers);
   const snapshotAt = createSnapshotReader(redis, source.shards, limits.UNANSWERED_ALERT_MS);
-  const [incidents, workers, takesWrites, by, ledger, pauses, oldest, lanes, jobs, running] = await Promise.all([
-    readIncidents(source),
-    countWorkers(redis, first, nowMs - WORKER_GONE_MS),
-    canWrite(redis),
-    redis.get(first.poller(Number(limits.TELEGRAM_BOT_TOKEN.split(':')[0]))),
-    readLedger(source),
-    readAllPauses(source),
-    readOldestOfAll(source),
-    readLanes(source),
-    readJobCounts(source),
-    readRunning(source),
-  ]);
+  const [incidents, workers, takesWrites, by, ledger, pauses, oldest, lanes, jobs, running, keeping] =
+    await Promise.all([
+      readIncidents(source),
+      countWorkers(redis, first, nowMs - WORKER_GONE_MS),
+      canWrite(redis),
+      redis.get(first.poller(Number(limits.TELEGRAM_BOT_TOKEN.split(':')[0]))),
+      readLedger(source),
+      readAllPauses(source),
+      readOldestOfAll(source),
+      readLanes(source),
+      readJobCounts(source),
+      readRunning(source),
+      readKeeping(redis),
+    ]);
   const open = new Set(incidents.filter(({ isOpen }) => isOpen).map(({ name }) => name));
   const now = await snapshotAt({ nowMs, open });
   const conditions = conditionsOf({ now, before: undefined, sinceMs: 0, limits: ruleLimits(limits) });
@@ -81,7 +84,7 @@ export async function readStatus(source: ReportSource, limits: StatusLimits): Pr
     ...{ lanes, jobs, running, incidents, workers, pauses },
     ...partsOf(now, by),
     deadLetters: now.shards.reduce((sum, { deadLetters }) => sum + deadLetters, 0),
-    redis: memoryOf(now, takesWrites),
+    redis: { ...memoryOf(now), takesWrites, isVolatile: keeping.risks.includes('volatile') },
   };
 }
 
@@ -120,8 +123,10 @@ function holderOf(lease: string): string {
   }
 }
 
-function memoryOf({ redis: { usedBytes, maxBytes } }: Snapshot, takesWrites: boolean): Status['redis'] {
-  return { usedBytes, maxBytes, ...(maxBytes > 0 && { share: usedBytes / maxBytes }), takesWrites };
+function memoryOf({
+  redis: { usedBytes, maxBytes },
+}: Snapshot): Pick<Status['redis'], 'usedBytes' | 'maxBytes' | 'share'> {
+  return { usedBytes, maxBytes, ...(maxBytes > 0 && { share: usedBytes / maxBytes }) };
 }
 
 /** The only write of a report, which expires at once: a server can answer and still refuse writes. */

@@ -126,3 +126,15 @@ test.each<[Record<string, string>, RegExp]>([
   expect(reading).toEqual({ ok: false, problems: [expect.stringMatching(problem)] });
   expect(JSON.stringify(reading)).not.toContain('secret');
 });
+
+test('REDIS_ACCEPT takes volatile and unlimited, in any order, and nothing else', () => {
+  const accepted = (env: Record<string, string>) => {
+    const reading = read(env);
+    return reading.ok ? reading.config.REDIS_ACCEPT : reading.problems;
+  };
+  expect(accepted({})).toEqual([]);
+  expect(accepted({ REDIS_ACCEPT: 'unlimited, volatile' })).toEqual(['unlimited', 'volatile']);
+  expect(accepted({ REDIS_ACCEPT: 'volatile,evicting' })).toEqual([
+    'REDIS_ACCEPT is malformed: expected volatile or unlimited, or both, comma separated',
+  ]);
+});
