@@ -90,8 +90,8 @@ export async function runRoot(
     const assembled = await assemble({ config, redisAddress: redis.url, telegram, telemetry, log, reach });
     services.push(...assembled);
     const health = await serveHealth({
-      host: config.HTTP_HOST,
-      port: config.HTTP_PORT,
+      ...listenerOf(config),
+      log,
       parts: assembled.flatMap((service) => service.readiness),
       routes: [metricsRoute(telemetry), ...assembled.flatMap((service) => service.routes ?? [])],
     });
@@ -145,6 +145,12 @@ async function judge(address: RedisAddress, { SHARDS, REDIS_ACCEPT }: Config): P
   } finally {
     redis.disconnect();
   }
+}
+
+/** Where we listen, and the names by which a proxy, Telegram or Prometheus asks for us. */
+function listenerOf({ HTTP_HOST: host, HTTP_PORT: port, HTTP_ALLOWED_HOSTS, TELEGRAM_WEBHOOK_URL: webhook }: Config) {
+  const hosts = [host, ...HTTP_ALLOWED_HOSTS, ...(webhook === undefined ? [] : [new URL(webhook).hostname])];
+  return { host, port, hosts };
 }
 
 /** Where Redis is, without the user and the password. */

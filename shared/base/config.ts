@@ -10,6 +10,7 @@ import {
   alertChat,
   allowedIds,
   flag,
+  hostNames,
   httpUrl,
   messagesUpTo50,
   milliseconds,
@@ -56,7 +57,10 @@ const environment = z.object({
   TELEGRAM_WEBHOOK_URL: webhookUrl.optional(),
   TELEGRAM_WEBHOOK_SECRET: z
     .string()
-    .regex(/^[\w-]{1,256}$/, 'expected 1 to 256 characters of A-Z, a-z, 0-9, _ and -')
+    .regex(
+      /^[\w-]{32,256}$/,
+      'expected 32 to 256 characters of A-Z, a-z, 0-9, _ and -, as `openssl rand -hex 32` makes them',
+    )
     .optional(),
   ANTHROPIC_API_KEY: z.string().default(''),
   ANTHROPIC_BASE_URL: httpUrl.default('https://api.anthropic.com'),
@@ -119,11 +123,12 @@ const environment = z.object({
   ALERT_WEBHOOK_URL: pingUrl.optional(),
   HTTP_PORT: port.default(8080),
   HTTP_HOST: z.string().default('127.0.0.1'),
+  HTTP_ALLOWED_HOSTS: hostNames,
   OPERATOR_TOKEN: z
     .string()
     .regex(
-      /^[\x21-\x7e]{24,256}$/,
-      'expected 24 to 256 characters without spaces, as `openssl rand -hex 32` makes them',
+      /^[\x21-\x7e]{32,256}$/,
+      'expected 32 to 256 characters without spaces, as `openssl rand -hex 32` makes them',
     )
     .optional(),
   LOG_LEVEL: z

@@ -121,6 +121,12 @@ export const names = z
   .transform((text) => text.split(',').map((name) => name.trim()))
   .transform((all) => all.filter((name) => name !== ''));
 
+/** Names of hosts, comma separated. */
+export const hostNames = names.refine(
+  (all) => all.every((name) => /^[a-z\d_-]+(?:\.[a-z\d_-]+)*$/i.test(name)),
+  'expected names of hosts without ports, comma separated',
+);
+
 /** What of Redis is accepted, comma separated. */
 export const acceptedRisks = names.pipe(
   z.array(z.enum(REDIS_RISKS, { error: `expected ${REDIS_RISKS.join(' or ')}, or both, comma separated` })),

@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { serveHealth } from '../../../../shared/app/health.ts';
+import { createLogger } from '../../../../shared/base/log.ts';
 import {
   alertsCheck,
   providerCheck,
@@ -79,7 +80,7 @@ test('readyz is 200 and degraded when the provider fails, and 503 when Redis tak
   let now: Snapshot | undefined;
   let troubleMs: number | undefined;
   const parts = readinessOf({ snapshot: () => now, redisTroubleSinceMs: () => troubleMs });
-  const health = await serveHealth({ host: '127.0.0.1', port: 0, parts });
+  const health = await serveHealth({ host: '127.0.0.1', port: 0, log: createLogger('silent'), parts });
   const look = async () => {
     const response = await fetch(`http://127.0.0.1:${health.port}/readyz`);
     return [response.status, ((await response.json()) as { status: string }).status];
