@@ -82,7 +82,7 @@ test.each(['', 'two words', 'with"quote', 'p@ss:word'])(
 
 test('Redis is published at no port, and the gateway has its password', () => {
   const compose = readFileSync(join(PROJECT_ROOT, 'docker-compose.yml'), 'utf8');
-  const [, redis = ''] = /^ {2}redis:\n([^]*?)^ {2}\w/m.exec(compose) ?? [];
+  const [, redis = ''] = /^ {2}redis:\n([\s\S]*?)^ {2}\w/m.exec(compose) ?? [];
   expect(redis).toContain('networks: [store]');
   expect(redis).not.toContain('ports:');
   expect(compose).toMatch(/^ {6}REDIS_URL: redis:\/\/:\$\{REDIS_PASSWORD:-\}@redis:6379$/m);
