@@ -77,8 +77,12 @@ function isCurrent(parts, { sources, digest, files }) {
   return digest === digestOf(parts, contents) && Object.entries(files).every(isWhole);
 }
 
-function isWhole([file, bytes]) {
-  return statSync(file, { throwIfNoEntry: false })?.size === bytes;
+function isWhole([file, sha256]) {
+  return existsSync(file) && sha256Of(readFileSync(file)) === sha256;
+}
+
+function sha256Of(contents) {
+  return createHash('sha256').update(contents).digest('hex');
 }
 
 function contentOf(root, source) {
@@ -122,7 +126,7 @@ async function write(parts, into, stamp, old) {
   // A program comes after the parts that it imports: somebody else may start it at this moment.
   written.sort((a, b) => entries.includes(a.path) - entries.includes(b.path));
   for (const { path, contents } of written) writeWhole(path, contents);
-  const files = Object.fromEntries(written.map(({ path, contents }) => [path, contents.length]));
+  const files = Object.fromEntries(written.map(({ path, contents }) => [path, sha256Of(contents)]));
   writeWhole(stamp, JSON.stringify({ digest: digestOf(parts, read), sources: [...read.keys()], files }));
   sweep(into, Object.keys(old.files), new Set([stamp, ...Object.keys(files)]));
 }

@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Route } from '../../shared/app/health.ts';
 import type { Instruments } from '../../shared/base/instruments.ts';
 import { pause } from '../../shared/base/lifecycle.ts';
+import { rareWarning } from '../../shared/base/rare-warning.ts';
 import { METRIC } from '../../shared/base/telemetry.ts';
 import type { AcceptUpdate } from '../accept/accept.ts';
 
@@ -14,6 +15,8 @@ export interface WebhookPorts extends Pick<Instruments, 'telemetry' | 'log'> {
   secret: string;
   /** Tests wait a shorter time for Redis than the default. */
   acceptMsMax?: number;
+  /** How long the answer to a wrong secret is held back. */
+  wrongSecretMs?: number;
 }
 
 /** Telegram's own updates are far smaller. */
@@ -21,11 +24,13 @@ const DELIVERY_BYTES_MAX = 1024 * 1024;
 /** Far below the minute after which Telegram considers a delivery failed, so that it always gets our answer. */
 const ACCEPT_MS_MAX = 5_000;
 const RETRY_AFTER_S = 5;
-/** Anyone who finds the endpoint can call it, and must not be able to fill the log. */
-const STRANGERS_EVERY_MS = 60_000;
+const WRONG_SECRET_MS = 1_000;
+/** Each is a socket. */
+const STRANGERS_HELD_MAX = 50;
+const TOO_MANY_S = 60;
 
 /** The status of an answer to a delivery. Never 410: it would make Telegram close the webhook. */
-type Status = 200 | 400 | 401 | 405 | 413 | 415 | 503;
+type Status = 200 | 400 | 401 | 405 | 413 | 415 | 429 | 503;
 
 /**
  * Takes Telegram's deliveries. 200 says that the update is on the stream or was ignored on purpose; every other status
@@ -38,13 +43,16 @@ type Status = 200 | 400 | 401 | 405 | 413 | 415 | 503;
  */
 export function createWebhook(ports: WebhookPorts): Route {
   const isAuthentic = secretMatcher(ports.secret);
-  const noteStranger = strangerLog(ports);
+  const noteStranger = rareWarning(ports.log, 'the webhook was called without its secret');
+  const noteRefused = rareWarning(ports.log, 'a delivery of the webhook was not taken');
+  const holdBack = delayStrangers(ports.wrongSecretMs ?? WRONG_SECRET_MS);
   return {
     path: ports.path,
     async handle(request, response) {
-      const status = refusalOf(request, isAuthentic) ?? (await take(ports, request));
-      if (status === 401) noteStranger();
-      else if (status !== 200) ports.log.warn({ status }, 'a delivery of the webhook was not taken');
+      const found = refusalOf(request, isAuthentic) ?? (await take(ports, request));
+      const status = found === 401 ? await holdBack() : found;
+      if (found === 401) noteStranger();
+      else if (status !== 200) noteRefused({ status });
       if (status !== 200) ports.telemetry.count(METRIC.refusedDeliveries, { status });
       answer(response, status);
     },
@@ -112,6 +120,9 @@ async function acceptInTime(ports: WebhookPorts, update: unknown): Promise<boole
 function answer(response: ServerResponse, status: Status): void {
   if (status === 405) response.setHeader('allow', 'POST');
   if (status === 503) response.setHeader('retry-after', RETRY_AFTER_S);
+  if (status === 429) response.setHeader('retry-after', TOO_MANY_S);
+  // What such a sender sends is not read.
+  if (status === 401 || status === 429) response.setHeader('connection', 'close');
   response.writeHead(status, { 'content-length': 0 }).end();
 }
 
@@ -122,15 +133,17 @@ function secretMatcher(secret: string): (given: string) => boolean {
   return (given) => timingSafeEqual(digestOf(given), expected);
 }
 
-/** Logs requests without the secret: the first at once, later ones rarely, with their number. */
-function strangerLog({ log }: WebhookPorts): () => void {
-  let unlogged = 0;
-  let loggedAtMs = Number.NEGATIVE_INFINITY;
-  return () => {
-    unlogged += 1;
-    if (performance.now() - loggedAtMs < STRANGERS_EVERY_MS) return;
-    log.warn({ count: unlogged }, 'the webhook was called without its secret');
-    unlogged = 0;
-    loggedAtMs = performance.now();
+/**
+ * Holds the answer to a wrong secret back for a second; while as many as we hold are held back, the others are told at
+ * once that they are too many. So whoever guesses has a guess a second on a connection, and no genuine delivery waits.
+ */
+function delayStrangers(delayMs: number): () => Promise<401 | 429> {
+  let held = 0;
+  return async () => {
+    if (held >= STRANGERS_HELD_MAX) return 429;
+    held += 1;
+    await pause(delayMs);
+    held -= 1;
+    return 401;
   };
 }

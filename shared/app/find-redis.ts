@@ -38,7 +38,7 @@ const firstRetryMs = 100;
 const longestRetryMs = 5_000;
 
 /**
- * A Redis to work with: the given one, else a private server. A private server that dies is restarted on the same port
+ * A Redis to work with: the given one, else a private server. A private server that dies is restarted on the same socket
  * and data, for as long as this process lives. A given url is not contacted here. Returns a problem in words when no
  * server is available or it does not start.
  */
@@ -69,13 +69,12 @@ class SupervisedRedis {
     this.options = options;
   }
 
-  async start(port?: number): Promise<string> {
+  async start(): Promise<string> {
     const { dir, fsync, keep } = this.options;
     const onLost = (detail: string): void => {
       this.reviving = this.revive(detail);
     };
-    const given = port === undefined ? {} : { port };
-    this.redis = await startPrivateRedis({ server: this.server, dir, fsync, keep, onLost, ...given });
+    this.redis = await startPrivateRedis({ server: this.server, dir, fsync, keep, onLost });
     return this.redis.url;
   }
 
@@ -85,14 +84,13 @@ class SupervisedRedis {
     await this.redis?.stop();
   }
 
-  /** The first of several processes on the folder starts the server, on the port that all of them know. */
+  /** The first of several processes on the folder starts the server. */
   private async revive(detail: string): Promise<void> {
     this.options.onProgress?.(detail);
-    const port = this.redis?.port;
     const { signal } = this.stopping;
     for (let delayMs = firstRetryMs; !signal.aborted; delayMs = Math.min(delayMs * 2, longestRetryMs)) {
       try {
-        const url = await this.start(port);
+        const url = await this.start();
         return this.options.onProgress?.(`The private Redis server is up again at ${url}.`);
       } catch (error) {
         this.options.onProgress?.(messageOf(error));
@@ -106,10 +104,10 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** What there is of a private server: its program, the port where one runs, and whether an earlier one left data. */
+/** What there is of a private server: its program, the process of one that runs, and whether an earlier one left data. */
 export type PrivateServer =
   | NoRedisSource
-  | { readonly ok: true; readonly command: string; readonly port?: number; readonly hasData: boolean };
+  | { readonly ok: true; readonly command: string; readonly pid?: number; readonly hasData: boolean };
 
 /** Looks for a private server and its data, and starts none. Returns a problem in words where none could be started. */
 export async function lookForPrivateServer({
@@ -123,7 +121,7 @@ export async function lookForPrivateServer({
     const running = await findRunning(dir);
     running?.probe.close();
     const hasData = DATA.some((name) => existsSync(join(dir, name)));
-    return { ok: true, command: found.command, hasData, ...(running && { port: running.port }) };
+    return { ok: true, command: found.command, hasData, ...(running && { pid: running.pid }) };
   } catch (error) {
     return { ok: false, problem: messageOf(error) };
   }

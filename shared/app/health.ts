@@ -1,6 +1,9 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { pause, type Service } from '../base/lifecycle.ts';
+import type { Logger } from '../base/log.ts';
+import { rareWarning } from '../base/rare-warning.ts';
+import { isOurHost } from './hosts.ts';
 
 /** One part of readiness, e.g. `redis`. */
 export interface ReadinessPart {
@@ -25,6 +28,9 @@ export interface Route {
 export interface HealthOptions {
   host: string;
   port: number;
+  /** Names by which it is reached, besides loopback and any address. */
+  hosts?: readonly string[];
+  log: Logger;
   parts: readonly ReadinessPart[];
   routes?: readonly Route[];
   /** A request that is not complete after this time is cut. */
@@ -38,14 +44,20 @@ const KEEP_ALIVE_MS = 75_000;
 /** At the stop, requests in progress are answered within this time, or cut: their senders were promised nothing. */
 const STOP_GRACE_MS = 2_000;
 
+const FOREIGN = 'a request named a host that is not ours, and was refused; HTTP_ALLOWED_HOSTS adds one';
+const HOST_SHOWN = 100;
+
 /**
  * Serves `GET /healthz` (200 while the process lives), `GET /readyz` and the given routes. `/readyz` answers 200 when
  * every part is ready, else 503; its JSON lists each part, and says `degraded` in place of `ready` when one has
- * trouble, and `starting` in place of `not ready` while that is all. Rejects when the port is taken, with a sentence that
- * names `HTTP_PORT`. `stop` accepts no new connection, and lets requests in progress be answered.
+ * trouble, and `starting` in place of `not ready` while that is all. A request that names another host is answered with
+ * 421. Rejects when the port is taken, with a sentence that names `HTTP_PORT`. `stop` accepts no new connection, and lets
+ * requests in progress be answered.
  */
 export async function serveHealth(options: HealthOptions): Promise<Service & { port: number }> {
   const routeOf = router([healthRoute(), readinessRoute(options.parts), ...(options.routes ?? [])]);
+  const hosts = new Set((options.hosts ?? []).map((host) => host.toLowerCase()));
+  const noteForeign = rareWarning(options.log, FOREIGN);
   const inHand = new Set<ServerResponse>();
   const requestTimeout = options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS;
   const server = createServer({
@@ -58,6 +70,10 @@ export async function serveHealth(options: HealthOptions): Promise<Service & { p
     inHand.add(response);
     response.once('close', () => inHand.delete(response));
     if (!server.listening) closeAfter(response);
+    if (!isOurHost(request.headers.host, hosts)) {
+      noteForeign({ host: request.headers.host?.slice(0, HOST_SHOWN) });
+      return void response.writeHead(421, { connection: 'close' }).end();
+    }
     const route = routeOf(request.url?.split('?')[0] ?? '');
     if (route === undefined) response.writeHead(404).end();
     else void route.handle(request, response);

@@ -9,6 +9,7 @@ import { type RedisAddress, redisAddressOf } from '../base/redis-address.ts';
 import { startTelemetry, type Telemetry } from '../base/telemetry.ts';
 import { noteStart } from '../flow/start-mark.ts';
 import { connectRedis } from '../redis/connection.ts';
+import { type Keeping, readKeeping, wordsOf } from '../redis/keeping.ts';
 import { noteShards } from '../redis/shards.ts';
 import { createTelegram, type Telegram } from '../telegram/client.ts';
 import { observeCalls } from '../telegram/observe.ts';
@@ -39,8 +40,8 @@ const EXIT_INTERRUPTED = 130;
 
 /**
  * Runs a role as a process. It reads the config (all problems at once, those that the role itself finds included; exit 2,
- * nothing connected), finds a Redis, and
- * refuses one whose data was begun with another number of shards (exit 2). It starts what `assemble` builds, and serves
+ * nothing connected), finds a Redis, and refuses one that evicts, or whose data was begun with another number of shards
+ * (exit 2). It starts what `assemble` builds, and serves
  * health and the routes of what was built. On SIGTERM or SIGINT, or on an uncaught error (exit 1), it stops everything
  * in reverse order.
  */
@@ -59,16 +60,7 @@ export async function runRoot(
   const stop = stopOnce(services, log);
   endOnSurprise(log, stop);
   for (const warning of reading.warnings) log.warn(warning);
-  const given = redisAddressOf(config);
-  const redis = await provideRedis({
-    ...(given !== undefined && { url: given }),
-    root: PROJECT_ROOT,
-    path: programPath(),
-    dir: join(PROJECT_ROOT, 'data', 'redis'),
-    fsync: 'always',
-    keep: true,
-    onProgress: (line) => log.info(line),
-  });
+  const redis = await redisFor(config, log);
   if (!redis.ok) return refuse([redis.problem]);
   const { TELEGRAM_BOT_TOKEN: token, TELEGRAM_API_ROOT: apiRoot, TELEGRAM_LINK_PREVIEWS: linkPreviews } = config;
   const telemetry = await startTelemetry({
@@ -83,17 +75,18 @@ export async function runRoot(
   );
   endOnSignals(stop);
   try {
-    const problem = await otherShards(redis.url, config.SHARDS, role);
-    if (problem !== undefined) {
-      refuse([problem]);
+    const { refusal, risks } = await judge(redis.url, config, role);
+    for (const risk of risks) log.warn(wordsOf(risk));
+    if (refusal !== undefined) {
+      refuse([refusal]);
       return await stop(2);
     }
     const reach = createFailpoints(config.SPILLWAY_FAIL_AT);
     const assembled = await assemble({ config, redisAddress: redis.url, telegram, telemetry, log, reach });
     services.push(...assembled);
     const health = await serveHealth({
-      host: config.HTTP_HOST,
-      port: config.HTTP_PORT,
+      ...listenerOf(config),
+      log,
       parts: assembled.flatMap((service) => service.readiness),
       routes: [metricsRoute(telemetry), ...assembled.flatMap((service) => service.routes ?? [])],
     });
@@ -103,6 +96,20 @@ export async function runRoot(
     log.fatal({ err: error }, 'could not start');
     await stop(1);
   }
+}
+
+/** The Redis that the settings name, or a private one under `./data`. */
+function redisFor(config: Config, log: Logger) {
+  const given = redisAddressOf(config);
+  return provideRedis({
+    ...(given !== undefined && { url: given }),
+    root: PROJECT_ROOT,
+    path: programPath(),
+    dir: join(PROJECT_ROOT, 'data', 'redis'),
+    fsync: 'always',
+    keep: true,
+    onProgress: (line) => log.info(line),
+  });
 }
 
 /**
@@ -137,16 +144,27 @@ function placeOf(error: Error): { name: string; reply?: string; stack: string } 
   return { name, ...(name === 'ReplyError' && { reply: message }), stack: frames.join('\n') };
 }
 
-/** Compares the number of shards with that of the data, before any data is touched, and notes a start. Waits for Redis. */
-async function otherShards(address: RedisAddress, shards: number, role: Role): Promise<string | undefined> {
+/**
+ * Whether Redis can hold the data, and holds it in as many shards, before any data is touched; then notes a start. Waits
+ * for Redis.
+ */
+async function judge(address: RedisAddress, { SHARDS, REDIS_ACCEPT }: Config, role: Role): Promise<Keeping> {
   const redis = connectRedis(address, 'patient');
   try {
-    const problem = await noteShards(redis, shards);
-    if (problem === undefined && role !== 'producer') await noteStart(redis);
-    return problem;
+    const otherShards = await noteShards(redis, SHARDS);
+    const keeping = await readKeeping(redis, REDIS_ACCEPT);
+    const refusal = otherShards ?? keeping.refusal;
+    if (refusal === undefined && role !== 'producer') await noteStart(redis);
+    return { ...keeping, ...(refusal !== undefined && { refusal }) };
   } finally {
     redis.disconnect();
   }
+}
+
+/** Where we listen, and the names by which a proxy, Telegram or Prometheus asks for us. */
+function listenerOf({ HTTP_HOST: host, HTTP_PORT: port, HTTP_ALLOWED_HOSTS, TELEGRAM_WEBHOOK_URL: webhook }: Config) {
+  const hosts = [host, ...HTTP_ALLOWED_HOSTS, ...(webhook === undefined ? [] : [new URL(webhook).hostname])];
+  return { host, port, hosts };
 }
 
 /** Where Redis is, without the user and the password. */

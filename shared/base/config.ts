@@ -4,13 +4,15 @@ import { blobPlace } from './blob-place.ts';
 import { type EnvFile, readEnvFile } from './env-file.ts';
 import { nearName } from './near-name.ts';
 import { PROJECT_ROOT } from './project.ts';
-import { clusterNodes, sentinelMaster, sentinelNodes } from './redis-address.ts';
+import { clusterNodes, sentinelMaster, sentinelNodes, serverUrl } from './redis-address.ts';
 import { missingSettings } from './required-settings.ts';
 import {
+  acceptedRisks,
   alertChat,
   allowedIds,
   dollars,
   flag,
+  hostNames,
   httpUrl,
   messagesUpTo50,
   milliseconds,
@@ -61,7 +63,10 @@ const environment = z.object({
   TELEGRAM_WEBHOOK_URL: webhookUrl.optional(),
   TELEGRAM_WEBHOOK_SECRET: z
     .string()
-    .regex(/^[\w-]{1,256}$/, 'expected 1 to 256 characters of A-Z, a-z, 0-9, _ and -')
+    .regex(
+      /^[\w-]{32,256}$/,
+      'expected 32 to 256 characters of A-Z, a-z, 0-9, _ and -, as `openssl rand -hex 32` makes them',
+    )
     .optional(),
   ANTHROPIC_API_KEY: z.string().default(''),
   ANTHROPIC_BASE_URL: httpUrl.default('https://api.anthropic.com'),
@@ -100,10 +105,11 @@ const environment = z.object({
     .regex(/^[\x21-\x7e]+$/, 'expected a key without spaces')
     .optional(),
   TRANSCRIPTION_MODEL: z.string().optional(),
-  REDIS_URL: z.url({ protocol: /^rediss?$/, error: 'expected redis://… or rediss://…' }).optional(),
+  REDIS_URL: serverUrl.optional(),
   REDIS_SENTINELS: sentinelNodes.optional(),
   REDIS_SENTINEL_MASTER: sentinelMaster.optional(),
   REDIS_CLUSTER_NODES: clusterNodes.optional(),
+  REDIS_ACCEPT: acceptedRisks,
   WORKERS: processes,
   SHARDS: positive.refine((value) => value <= SHARDS_MAX, `expected at most ${SHARDS_MAX}`).default(1),
   WORKER_CONCURRENCY: positive
@@ -131,11 +137,12 @@ const environment = z.object({
   ALERT_WEBHOOK_URL: pingUrl.optional(),
   HTTP_PORT: port.default(8080),
   HTTP_HOST: z.string().default('127.0.0.1'),
+  HTTP_ALLOWED_HOSTS: hostNames,
   OPERATOR_TOKEN: z
     .string()
     .regex(
-      /^[\x21-\x7e]{24,256}$/,
-      'expected 24 to 256 characters without spaces, as `openssl rand -hex 32` makes them',
+      /^[\x21-\x7e]{32,256}$/,
+      'expected 32 to 256 characters without spaces, as `openssl rand -hex 32` makes them',
     )
     .optional(),
   LOG_LEVEL: z

@@ -1,3 +1,5 @@
+import { relative } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { z } from 'zod';
 import type { Config } from './config.ts';
 
@@ -7,8 +9,49 @@ export interface SentinelAddress {
   readonly master: string;
 }
 
+/** The system takes no longer path for a socket: 107 bytes on Linux, 103 elsewhere. */
+const SOCKET_BYTES_MAX = 103;
+
+const SERVER_EXPECTED = 'expected redis://…, rediss://… or unix:///the/path/of/a/socket';
+
+/** The setting that names a server. */
+export const serverUrl = z
+  .url({ protocol: /^(?:rediss?|unix)$/, error: SERVER_EXPECTED, abort: true })
+  .refine((url) => !url.startsWith('unix:') || isSocket(url), SERVER_EXPECTED);
+
+function isSocket(url: string): boolean {
+  try {
+    return /^unix:\/\/\/[^?#]+$/.test(url) && fileOf(url) !== '';
+  } catch {
+    return false;
+  }
+}
+
+function fileOf(url: string): string {
+  return fileURLToPath(url.replace('unix:', 'file:'));
+}
+
+/** The URL of a socket. */
+export function socketUrl(path: string): string {
+  return pathToFileURL(path).href.replace('file:', 'unix:');
+}
+
 /**
- * Where Redis is: a server's URL, the URLs of some nodes of a cluster (any of which may be unreachable), or a master
+ * The path by which this process reaches the socket of a URL: relative to where it works, when the whole path is too
+ * long. Throws where that is too long as well.
+ */
+export function socketPath(url: string): string {
+  const whole = fileOf(url);
+  if (Buffer.byteLength(whole) <= SOCKET_BYTES_MAX) return whole;
+  const path = relative(process.cwd(), whole);
+  if (Buffer.byteLength(path) <= SOCKET_BYTES_MAX) return path;
+  throw new Error(
+    `The path ${whole} is too long for a socket: work in a folder that is nearer to it, or set REDIS_URL.`,
+  );
+}
+
+/**
+ * Where Redis is: a server's URL or that of its socket, the URLs of some nodes of a cluster (any of which may be unreachable), or a master
  * that sentinels watch.
  */
 export type RedisAddress = string | readonly string[] | SentinelAddress;

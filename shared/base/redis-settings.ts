@@ -1,3 +1,7 @@
+/** What a Redis may do with data that an operator can accept. */
+export const REDIS_RISKS = ['volatile', 'unlimited'] as const;
+export type RedisRisk = (typeof REDIS_RISKS)[number];
+
 /** A setting of Redis on which the promise rests. */
 export interface RedisSetting {
   name: string;

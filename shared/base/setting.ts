@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { z } from 'zod';
 import type { AllowedIds } from './config.ts';
+import { REDIS_RISKS } from './redis-settings.ts';
 
 /** A timer longer than this fires at once. */
 const TIMER_MS_MAX = 2_147_483_647;
@@ -125,6 +126,17 @@ export const names = z
   .default('')
   .transform((text) => text.split(',').map((name) => name.trim()))
   .transform((all) => all.filter((name) => name !== ''));
+
+/** Names of hosts, comma separated. */
+export const hostNames = names.refine(
+  (all) => all.every((name) => /^[a-z\d_-]+(?:\.[a-z\d_-]+)*$/i.test(name)),
+  'expected names of hosts without ports, comma separated',
+);
+
+/** What of Redis is accepted, comma separated. */
+export const acceptedRisks = names.pipe(
+  z.array(z.enum(REDIS_RISKS, { error: `expected ${REDIS_RISKS.join(' or ')}, or both, comma separated` })),
+);
 
 /** A time zone that this Node knows. */
 export const timeZone = z.string().refine(isTimeZone, 'expected a time zone such as Europe/Berlin');

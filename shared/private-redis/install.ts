@@ -51,7 +51,7 @@ export async function findRedisServer(options: RedisServerOptions): Promise<Foun
 function noServerProblem(why: string): string {
   return (
     `There is no Redis server of version 6.2 or later here (${why}): install the system package redis-server or ` +
-    'valkey-server, run `docker compose up -d redis`, or set REDIS_URL to a running one.'
+    'valkey-server, or set REDIS_URL to a running one.'
   );
 }
 

@@ -1,4 +1,5 @@
 import { connect, type Socket } from 'node:net';
+import { socketPath } from '../base/redis-address.ts';
 
 export type RedisReply = string | number | null | RedisReply[];
 
@@ -6,8 +7,6 @@ export type RedisReply = string | number | null | RedisReply[];
 export type RedisProbe = {
   /** Sends one command and resolves with its reply. Rejects on an error reply, a closed connection and a timeout. */
   ask(...command: string[]): Promise<RedisReply>;
-  /** The address by which the server knows this connection. */
-  readonly address: string;
   /** Lets the process end although the connection is open. */
   unref(): void;
   /** Calls back once when the connection ends for any reason other than `close`. */
@@ -15,13 +14,11 @@ export type RedisProbe = {
   close(): void;
 };
 
-const loopback = '127.0.0.1';
-
-/** Rejects when the port refuses the connection, or does not accept it within `timeoutMs`. */
-export function openProbe(port: number, timeoutMs: number): Promise<RedisProbe> {
+/** Rejects when nobody listens on the socket of `url`, or the connection is not accepted within `timeoutMs`. */
+export function openProbe(url: string, timeoutMs: number): Promise<RedisProbe> {
   return new Promise((resolve, reject) => {
-    const socket = connect({ port, host: loopback, noDelay: true });
-    const timer = setTimeout(() => socket.destroy(new Error(`Port ${port} did not answer.`)), timeoutMs);
+    const socket = connect(socketPath(url));
+    const timer = setTimeout(() => socket.destroy(new Error(`${url} did not answer.`)), timeoutMs);
     socket.once('error', reject);
     socket.once('close', () => clearTimeout(timer));
     socket.once('connect', () => {
@@ -39,7 +36,6 @@ export function openProbe(port: number, timeoutMs: number): Promise<RedisProbe> 
 function probeOn(socket: Socket, timeoutMs: number): RedisProbe {
   let closing = false;
   return {
-    address: `${socket.localAddress}:${socket.localPort}`,
     ask: (...command) => exchange(socket, command, timeoutMs),
     unref: () => socket.unref(),
     onLost: (callback) =>

@@ -2,9 +2,10 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
+import { totalmem } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { socketUrl } from '../base/redis-address.ts';
 import { REDIS_SETTINGS } from '../base/redis-settings.ts';
 import type { FoundRedisServer } from './install.ts';
 import { openProbe, type RedisProbe } from './probe.ts';
@@ -12,18 +13,14 @@ import { openProbe, type RedisProbe } from './probe.ts';
 export type RedisProcessSettings = {
   readonly server: FoundRedisServer;
   readonly dir: string;
-  readonly port: number;
   readonly fsync: 'always' | 'everysec' | 'no';
   /** The system kills the server when this process dies, where the system supports that. */
   readonly diesWithParent: boolean;
   readonly settings: Readonly<Record<string, string>>;
 };
 
-const loopback = '127.0.0.1';
-// Below the port range for outgoing connections, so that no client's retry can take the port of a server that is about
-// to restart.
-const firstPort = 20_000;
-const portCount = 12_000;
+/** The name of the server's socket in its folder. A server is recognised by it, too. */
+export const socketName = 'redis.sock';
 const probeTimeoutMs = 2_000;
 const answerTimeoutMs = 20_000;
 const loadTimeoutMs = 300_000;
@@ -58,29 +55,36 @@ export async function spawnRedis(how: RedisProcessSettings): Promise<ChildProces
 
 function argumentsFor(how: RedisProcessSettings): string[] {
   const settings = {
-    bind: loopback,
-    port: String(how.port),
-    'protected-mode': 'yes',
+    // No other user of the machine can connect, and nobody can take the place of a server that is down.
+    port: '0',
+    unixsocket: socketName,
+    unixsocketperm: '600',
     daemonize: 'no',
     ...Object.fromEntries(REDIS_SETTINGS.filter(({ of }) => of === 'all').map(({ name, value }) => [name, value])),
     appendfsync: how.fsync,
+    maxmemory: String(memoryShare()),
     save: '',
     ...how.settings,
   };
   return Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value]);
 }
 
+/** Half of what this machine or container has: a full server refuses what is new, and the system would end one. */
+function memoryShare(): number {
+  return Math.floor(Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY) / 2);
+}
+
 export function hasExited(child: ChildProcess): boolean {
   return child.exitCode !== null || child.signalCode !== null;
 }
 
-/** Resolves when the child serves `dir` on `port` with all data loaded; rejects when it ends or takes too long. */
-export async function untilReady(child: ChildProcess, port: number, dir: string): Promise<void> {
+/** Resolves when the child answers at `url` with all data loaded; rejects when it ends or takes too long. */
+export async function untilReady(child: ChildProcess, url: string): Promise<void> {
   const giveUpAt = Date.now() + answerTimeoutMs;
   for (;;) {
     if (hasExited(child)) throw new Error(`it ended at once (${child.signalCode ?? `exit code ${child.exitCode}`}).`);
-    const found = await serverFor(dir, port);
-    if (typeof found === 'object') return found.probe.close();
+    const found = await serverAt(url);
+    if (found !== undefined) return found.probe.close();
     if (Date.now() > giveUpAt) throw new Error(`it did not answer within ${answerTimeoutMs} ms.`);
     await pause(pollMs);
   }
@@ -88,25 +92,17 @@ export async function untilReady(child: ChildProcess, port: number, dir: string)
 
 export type AnsweringServer = { readonly probe: RedisProbe; readonly pid: number };
 
-/**
- * Asks the server on `port` whether it serves `dir`, and waits until its data is loaded. The caller closes the probe.
- * 'silent' when the port does not answer, 'other' when it belongs to something else.
- */
-export async function serverFor(dir: string, port: number): Promise<AnsweringServer | 'other' | 'silent'> {
-  const probe = await openProbe(port, probeTimeoutMs).catch(() => undefined);
-  if (probe === undefined) return 'silent';
+/** The server that answers at `url`, with its data loaded; undefined when none does. The caller closes the probe. */
+export async function serverAt(url: string): Promise<AnsweringServer | undefined> {
+  const probe = await openProbe(url, probeTimeoutMs).catch(() => undefined);
+  if (probe === undefined) return undefined;
   try {
-    const reply = await probe.ask('CONFIG', 'GET', 'dir');
-    if (!Array.isArray(reply) || reply[1] !== dir) {
-      probe.close();
-      return 'other';
-    }
     await untilLoaded(probe);
     const pid = /process_id:(\d+)/.exec(String(await probe.ask('INFO', 'server')))?.[1];
     return { probe, pid: Number(pid) };
   } catch {
     probe.close();
-    return 'silent';
+    return undefined;
   }
 }
 
@@ -124,8 +120,8 @@ async function untilLoaded(probe: RedisProbe): Promise<void> {
 }
 
 /** Whether somebody is connected. The server notices a closed client a moment later, and our own closed just now. */
-export async function staysInUse(port: number): Promise<boolean> {
-  for (let look = 1; await hasClients(port); look += 1) {
+export async function staysInUse(url: string): Promise<boolean> {
+  for (let look = 1; await hasClients(url); look += 1) {
     if (look === clientLooks) return true;
     await pause(clientLookMs);
   }
@@ -135,12 +131,13 @@ export async function staysInUse(port: number): Promise<boolean> {
 /**
  * Whether any client besides this probe is connected; a server that does not answer has no clients worth waiting for.
  */
-async function hasClients(port: number): Promise<boolean> {
-  const probe = await openProbe(port, probeTimeoutMs).catch(() => undefined);
+async function hasClients(url: string): Promise<boolean> {
+  const probe = await openProbe(url, probeTimeoutMs).catch(() => undefined);
   if (probe === undefined) return false;
   try {
-    const lines = String(await probe.ask('CLIENT', 'LIST')).split('\n');
-    return lines.some((line) => line.includes(' addr=') && !line.includes(` addr=${probe.address} `));
+    const own = `id=${await probe.ask('CLIENT', 'ID')} `;
+    const clients = String(await probe.ask('CLIENT', 'LIST')).split('\n');
+    return clients.some((client) => client.startsWith('id=') && !client.startsWith(own));
   } catch {
     return false;
   } finally {
@@ -149,9 +146,9 @@ async function hasClients(port: number): Promise<boolean> {
 }
 
 /** Asks the server to write its data and exit; resolves when it has closed the connection or refused. */
-export async function askToShutDown(child: ChildProcess, port: number): Promise<void> {
+export async function askToShutDown(child: ChildProcess, url: string): Promise<void> {
   try {
-    const probe = await openProbe(port, probeTimeoutMs);
+    const probe = await openProbe(url, probeTimeoutMs);
     try {
       await probe.ask('SHUTDOWN', 'NOSAVE');
     } finally {
@@ -163,27 +160,12 @@ export async function askToShutDown(child: ChildProcess, port: number): Promise<
   }
 }
 
-/** A port in a range that systems do not use for outgoing connections, free at the moment of the answer. */
-export async function freePort(): Promise<number> {
-  for (;;) {
-    const port = firstPort + Math.floor(Math.random() * portCount);
-    if (await isFree(port)) return port;
-  }
-}
-
-async function isFree(port: number): Promise<boolean> {
-  const listener = createServer();
-  return new Promise((resolve) => {
-    listener.once('error', () => resolve(false));
-    listener.listen(port, loopback, () => listener.close(() => resolve(true)));
-  });
-}
-
 export async function lastLogLines(dir: string): Promise<string> {
   const log = await readFile(join(dir, 'redis.log'), 'utf8').catch(() => '');
   return log.trim().split('\n').slice(-logLinesShown).join('\n');
 }
 
-export function urlOf(port: number): string {
-  return `redis://${loopback}:${port}`;
+/** Where the server of a folder listens. */
+export function urlOf(dir: string): string {
+  return socketUrl(join(dir, socketName));
 }

@@ -1,15 +1,12 @@
-import { readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { readFile, readlink, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { isRunning } from '../base/machine.ts';
 import { withFolderLock } from './folder-lock.ts';
-import { type AnsweringServer, serverFor } from './process.ts';
+import { type AnsweringServer, serverAt, urlOf } from './process.ts';
 
 /** What the state file of a folder says about its server; `pid` is unknown while it is being spawned. */
-type State = { pid: number | null; port: number };
-
-/** A server that answers, with its port. */
-export type Running = AnsweringServer & { readonly port: number };
+type State = { pid: number | null };
 
 const holderTimeoutMs = 30_000;
 const holderPollMs = 100;
@@ -23,31 +20,33 @@ export function withServerLock<T>(dir: string, work: () => Promise<T>): Promise<
 }
 
 /** The server that runs for `dir`, with an open connection to it. Throws when one holds `dir` but does not answer. */
-export async function findRunning(dir: string): Promise<Running | undefined> {
+export async function findRunning(dir: string): Promise<AnsweringServer | undefined> {
   const giveUpAt = Date.now() + holderTimeoutMs;
   for (;;) {
+    const found = await serverAt(urlOf(dir));
+    if (found !== undefined) return found;
     const state = await readState(dir);
-    if (state === undefined) return undefined;
-    const found = await serverFor(dir, state.port);
-    if (typeof found === 'object') return { ...found, port: state.port };
-    if (found === 'other' || !(await mayStillRun(state, stateFileOf(dir)))) return undefined;
+    if (state === undefined || !(await mayStillRun(state, dir))) return undefined;
     if (Date.now() > giveUpAt) {
-      throw new Error(`A Redis server (process ${state.pid}, port ${state.port}) holds ${dir} but does not answer.`);
+      throw new Error(
+        `A Redis server (process ${state.pid}) holds ${dir} but does not answer: end it, and start again.`,
+      );
     }
     await pause(holderPollMs);
   }
 }
 
-async function mayStillRun(state: State, file: string): Promise<boolean> {
+async function mayStillRun(state: State, dir: string): Promise<boolean> {
   if (state.pid === null) {
     // The starter died between spawning the server and noting its pid; the server may be about to listen.
-    const age = await stat(file).then((found) => Date.now() - found.mtimeMs);
+    const age = await stat(stateFileOf(dir)).then((found) => Date.now() - found.mtimeMs);
     return age < settleMs;
   }
   if (!isRunning(state.pid)) return false;
-  // Pids are reused sooner or later: where the system reports it, the command line must name this port.
+  // Pids are reused sooner or later: where the system tells, it must be a server, and work in this folder.
   const line = await readFile(`/proc/${state.pid}/cmdline`, 'utf8').catch(() => undefined);
-  return line === undefined || line.includes(String(state.port));
+  const folder = await readlink(`/proc/${state.pid}/cwd`).catch(() => undefined);
+  return (line === undefined || /redis|valkey/.test(line)) && (folder === undefined || folder === dir);
 }
 
 /**
@@ -61,10 +60,10 @@ export async function writeState(dir: string, state: State): Promise<void> {
 }
 
 /** What is known of the server of a folder; `undefined` when nothing is. */
-export async function readState(dir: string): Promise<State | undefined> {
+async function readState(dir: string): Promise<State | undefined> {
   try {
     const state = JSON.parse(await readFile(stateFileOf(dir), 'utf8')) as State;
-    return Number.isInteger(state.port) ? state : undefined;
+    return Number.isInteger(state.pid) || state.pid === null ? state : undefined;
   } catch {
     return undefined;
   }

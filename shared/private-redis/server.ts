@@ -1,8 +1,9 @@
-import { mkdir, realpath } from 'node:fs/promises';
+import { chmod, mkdir, realpath, stat } from 'node:fs/promises';
+import { socketPath } from '../base/redis-address.ts';
 import type { FoundRedisServer } from './install.ts';
 import { OwnedServer } from './owned-server.ts';
-import { urlOf } from './process.ts';
-import { findRunning, type Running, withServerLock } from './running-server.ts';
+import { type AnsweringServer, urlOf } from './process.ts';
+import { findRunning, withServerLock } from './running-server.ts';
 
 export type PrivateRedisOptions = {
   readonly server: FoundRedisServer;
@@ -11,8 +12,6 @@ export type PrivateRedisOptions = {
   readonly fsync: 'always' | 'everysec' | 'no';
   /** True: data outlives the server. False: a throw-away, whose folder is removed at stop. */
   readonly keep: boolean;
-  /** The port for a server that has to be started. Default: the port of the last one for `dir`, else any free port. */
-  readonly port?: number;
   /** More server settings by their names in redis.conf, such as `enable-debug-command` for fault injection. */
   readonly settings?: Readonly<Record<string, string>>;
   /** Called once when the server, owned or attached, is lost although this process did not ask it to end. */
@@ -20,8 +19,8 @@ export type PrivateRedisOptions = {
 };
 
 export type PrivateRedis = {
+  /** Its socket, in its folder. */
   readonly url: string;
-  readonly port: number;
   readonly pid: number;
   /** True when the server was already running for this folder and belongs to another process. */
   readonly attached: boolean;
@@ -33,12 +32,12 @@ export type PrivateRedis = {
   stop(): Promise<void>;
   /** SIGKILL, for tests of a crash. Throws on an attached server. */
   kill9(): void;
-  /** Ends the server if it still runs and starts it on the same port and data. Rejects on an attached one. */
+  /** Ends the server if it still runs and starts it on the same data. Rejects on an attached one. */
   restart(): Promise<void>;
 };
 
 /**
- * Starts a Redis server for `dir` on a free loopback port with its append-only file on, or attaches to the one that
+ * Starts a Redis server for `dir` on a socket in it, which only its owner can use, with its append-only file on, or attaches to the one that
  * already runs for `dir`: there is never a second, because two would destroy each other's data. Resolves when the
  * server answers PING with its data loaded; rejects with the end of its log otherwise.
  */
@@ -46,16 +45,19 @@ export async function startPrivateRedis(options: PrivateRedisOptions): Promise<P
   // The data is people's conversations: no other user of the machine may read it.
   await mkdir(options.dir, { recursive: true, mode: 0o700 });
   const dir = await realpath(options.dir);
+  if (((await stat(dir)).mode & 0o077) !== 0) await chmod(dir, 0o700);
+  // Throws where its path is too long.
+  socketPath(urlOf(dir));
   return withServerLock(dir, async () => {
     const lease = await findRunning(dir);
-    if (lease !== undefined) return attachedRedis(lease, options.onLost);
+    if (lease !== undefined) return attachedRedis(lease, urlOf(dir), options.onLost);
     const owned = new OwnedServer(options, dir);
-    await owned.startFirst();
+    await owned.launch();
     return owned;
   });
 }
 
-function attachedRedis(running: Running, onLost: PrivateRedisOptions['onLost']): PrivateRedis {
+function attachedRedis(running: AnsweringServer, url: string, onLost: PrivateRedisOptions['onLost']): PrivateRedis {
   // At the owner's stop, the open connection shows that the server is in use; it also shows us when the server is gone.
   running.probe.unref();
   running.probe.onLost(() => onLost?.('The connection to the private Redis server of another process was lost.'));
@@ -63,8 +65,7 @@ function attachedRedis(running: Running, onLost: PrivateRedisOptions['onLost']):
     throw new Error('This Redis server belongs to another process.');
   };
   return {
-    url: urlOf(running.port),
-    port: running.port,
+    url,
     pid: running.pid,
     attached: true,
     stop: async () => running.probe.close(),

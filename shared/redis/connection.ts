@@ -1,6 +1,6 @@
 import { Cluster, Command, Redis } from 'ioredis';
 import { pause } from '../base/lifecycle.ts';
-import type { RedisAddress, SentinelAddress } from '../base/redis-address.ts';
+import { type RedisAddress, type SentinelAddress, socketPath } from '../base/redis-address.ts';
 import { writeOncePerTick } from './cork.ts';
 import { PrimaryConnector, reconnectOn } from './failover.ts';
 
@@ -57,7 +57,12 @@ export function connectRedis(address: RedisAddress, use: ConnectionUse): RedisCl
 }
 
 function connectTo(address: RedisAddress, use: ConnectionUse): RedisClient {
-  if (typeof address === 'string') return new Redis(address, { ...serverOptions(use), Connector: PrimaryConnector });
+  if (typeof address === 'string') {
+    const options = { ...serverOptions(use), Connector: PrimaryConnector };
+    return address.startsWith('unix:')
+      ? new Redis({ ...options, path: socketPath(address) })
+      : new Redis(address, options);
+  }
   return 'master' in address ? connectByName(address, use) : connectCluster(address, use);
 }
 

@@ -9,7 +9,8 @@ import { keysOf } from './keys.ts';
  * when Redis cannot be reached.
  */
 export async function noteShards(redis: RedisClient, shards: number): Promise<string | undefined> {
-  await redis.setnx(keysOf(0).shards, shards);
+  // A full Redis takes no write, and a gateway must be able to start on it.
+  if ((await redis.get(keysOf(0).shards)) === null) await redis.setnx(keysOf(0).shards, shards);
   return shardsProblem(redis, shards);
 }
 

@@ -5,8 +5,7 @@ import { readdir, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { FoundRedisServer } from '../../shared/private-redis/install.ts';
-import { type PrivateRedis, startPrivateRedis } from '../../shared/private-redis/server.ts';
-import { temporaryFolder } from '../fixture/redis.ts';
+import { type ListeningRedis, listeningRedis, temporaryFolder } from '../fixture/redis.ts';
 
 /** A server that can be killed, frozen, cut and filled up. It keeps its folder and its port through all of that. */
 export interface ChaosRedis {
@@ -47,7 +46,7 @@ export async function startChaosRedis(
     'repl-diskless-sync-delay': '0',
     ...more,
   };
-  const redis = await startPrivateRedis({
+  const redis = await listeningRedis({
     server: await withoutSizeSignal(server, dir),
     dir,
     fsync: 'everysec',
@@ -68,12 +67,12 @@ async function withoutSizeSignal(server: FoundRedisServer, dir: string): Promise
 }
 
 class HurtRedis implements ChaosRedis {
-  readonly #redis: PrivateRedis;
+  readonly #redis: ListeningRedis;
   readonly #dir: string;
   /** Read at each start. */
   readonly #settings: Record<string, string>;
 
-  constructor(redis: PrivateRedis, dir: string, settings: Record<string, string>) {
+  constructor(redis: ListeningRedis, dir: string, settings: Record<string, string>) {
     this.#redis = redis;
     this.#dir = dir;
     this.#settings = settings;

@@ -15,7 +15,7 @@ test('the operations page lists each recommended setting with its risk, and no o
 });
 
 test('the Redis of the compose file runs with the settings for every server', () => {
-  const [, command = ''] = /^ {4}command: (--appendonly .*)$/m.exec(read('docker-compose.yml')) ?? [];
+  const [, command = ''] = /exec redis-server - (--appendonly .*) <</.exec(read('docker-compose.yml')) ?? [];
   for (const { name, value } of REDIS_SETTINGS.filter(({ of }) => of === 'all'))
     expect(` ${command} `).toContain(` --${name} ${value} `);
 });

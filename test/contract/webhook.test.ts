@@ -10,8 +10,9 @@ import { traceIdsOnly } from '../../shared/base/telemetry.ts';
 import { UnreadableMessageError } from '../../shared/flow/message.ts';
 import { inboxOf } from '../fixture/inbox.ts';
 import { keptLog } from '../fixture/log.ts';
+import { until } from '../fixture/root.ts';
 
-const SECRET = 'a_secret-of-the-test';
+const SECRET = 'a_secret-of-the-test-of-32-chars';
 const UPDATE = {
   update_id: 5,
   message: { message_id: 1, date: 1, text: 'hello', chat: { id: 1, type: 'private' }, from: { id: 1 } },
@@ -59,7 +60,7 @@ async function serve(
     ...parts,
   });
   const { requestTimeoutMs = 10_000 } = parts;
-  const server = await serveHealth({ host: '127.0.0.1', port: 0, parts: [], routes: [route], requestTimeoutMs });
+  const server = await serveHealth({ host: '127.0.0.1', port: 0, log, parts: [], routes: [route], requestTimeoutMs });
   open.push(server);
   return { ...server, url: `http://127.0.0.1:${server.port}/hook`, accepted, counted };
 }
@@ -100,6 +101,49 @@ test('30 deliveries with a wrong secret log one warning, which holds no secret',
   await Promise.all(Array.from({ length: 30 }, () => deliver(url, UPDATE, wrong)));
   expect(lines.filter(({ level }) => level >= 40)).toHaveLength(1);
   expect(JSON.stringify(lines)).not.toMatch(/a-guess|a_secret/);
+});
+
+test('of 1,000 wrong secrets few are judged at once, each after a second, and a genuine delivery waits for none', async () => {
+  const { log, lines } = keptLog();
+  const { url, accepted } = await serve({ log });
+  const wrong = { ...HEADERS, 'x-telegram-bot-api-secret-token': 'x'.repeat(32) };
+  const startedMs = performance.now();
+  const answers = Array.from({ length: 1_000 }, async () => {
+    const { status, headers } = await deliver(url, '{}', wrong);
+    return { status, ms: performance.now() - startedMs, retryAfter: headers.get('retry-after') };
+  });
+  expect((await deliver(url)).status).toBe(200);
+  const genuineMs = performance.now() - startedMs;
+  const told = await Promise.all(answers);
+  const judged = told.filter(({ status }) => status === 401);
+  expect(judged.every(({ ms }) => ms >= 1_000)).toBe(true);
+  expect(genuineMs).toBeLessThan(Math.min(...judged.map(({ ms }) => ms)) + 1_000);
+  expect(told.filter(({ status }) => status !== 401)).toEqual(
+    Array(1_000 - judged.length).fill(expect.objectContaining({ status: 429, retryAfter: '60' })),
+  );
+  // Those that are held back are 50 at a time.
+  expect(judged.length).toBeLessThan(500);
+  expect(accepted).toEqual([5]);
+  expect(lines.length).toBeLessThan(20);
+});
+
+test('while wrong secrets are held back, a genuine delivery is answered', async () => {
+  const { url } = await serve({ wrongSecretMs: 60_000 });
+  const wrong = { ...HEADERS, 'x-telegram-bot-api-secret-token': 'x'.repeat(32) };
+  const leave = new AbortController();
+  const held = Array.from({ length: 50 }, () => fetch(url, { method: 'POST', headers: wrong, signal: leave.signal }));
+  void Promise.allSettled(held);
+  await until('the fifty', async () => ((await deliver(url, UPDATE, wrong)).status === 429 ? true : undefined));
+  expect((await deliver(url)).status).toBe(200);
+  leave.abort();
+});
+
+test('2,000 requests that are no deliveries leave a few lines in the log', async () => {
+  const { log, lines } = keptLog();
+  const { url } = await serve({ log });
+  for (let round = 0; round < 20; round += 1)
+    await Promise.all(Array.from({ length: 100 }, async () => (await fetch(url)).arrayBuffer()));
+  expect(lines.map(({ msg }) => msg)).toEqual(['a delivery of the webhook was not taken']);
 });
 
 test('answers 405 to other methods, 415 to other content types and 404 to other paths', async () => {
@@ -191,7 +235,7 @@ async function exchange(port: number, bytes: string): Promise<string> {
   return got;
 }
 
-const HEAD = `POST /hook HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\nx-telegram-bot-api-secret-token: ${SECRET}\r\n`;
+const HEAD = `POST /hook HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\nx-telegram-bot-api-secret-token: ${SECRET}\r\n`;
 
 test.each([
   ['headers', HEAD],

@@ -31,6 +31,12 @@ const parts = async (): Promise<string[]> =>
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name));
 
+async function changeOneByte(part: string): Promise<void> {
+  const bytes = await readFile(part);
+  bytes[0] = (bytes[0] ?? 0) ^ 1;
+  await writeFile(part, bytes);
+}
+
 /** A program with a part that it loads late. */
 async function givenProgram(words: string): Promise<void> {
   await write('package-lock.json', '{}');
@@ -84,6 +90,7 @@ test('a source that changes while the bundle is made is in the next one', async 
 test.each<[string, (part: string) => Promise<void>]>([
   ['is gone', (part) => rm(part)],
   ['is empty, as after a loss of power', (part) => truncate(part)],
+  ['holds other words of the same length', changeOneByte],
 ])('a bundle of which a file %s is made anew', async (_what, injure) => {
   await givenProgram('first');
   const program = await made();
@@ -143,7 +150,7 @@ try {
 async function givenPrograms(): Promise<{ parts: readonly string[]; programs: ReadonlySet<string> }> {
   const programs = new Set(Object.values(await bundlePrograms()));
   const stamp = await readFile(join(PROJECT_ROOT, '.cache', 'bundle-of-tests', 'stamp.json'), 'utf8');
-  const { files } = JSON.parse(stamp) as { files: Record<string, number> };
+  const { files } = JSON.parse(stamp) as { files: Record<string, string> };
   return { programs, parts: Object.keys(files).filter((file) => file.endsWith('.js')) };
 }
 

@@ -160,7 +160,9 @@ test('the private Redis: started anew, running at its port, and with the data of
   expect((await checked()).stdout).toMatch(/^ok {4} redis: a private server will be started \(/m);
   const gateway = await spawnRunning('spillway.ts', { ...env, LOG_LEVEL: 'info' }, { root: folder });
   ends.push(() => gateway.stop());
-  expect((await checked()).stdout).toMatch(/^ok {4} redis: a private server runs on port \d+; master, takes writes/m);
+  expect((await checked()).stdout).toMatch(
+    /^ok {4} redis: a private server runs \(process \d+\); master, takes writes/m,
+  );
   expect((await checked({ SHARDS: '2' })).stdout).toMatch(/^FAILED redis: SHARDS is 2, but the data/m);
   await gateway.stop();
   expect((await checked()).stdout).toMatch(/^ok {4} redis: a private server, started for this check; master/m);

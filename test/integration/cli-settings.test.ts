@@ -18,13 +18,6 @@ test('check advises on what a server has otherwise, with the risk and what to do
   expect(await check()).toMatch(/^ok {4} redis settings: as recommended$/m);
 });
 
-test('a server that evicts is refused', async () => {
-  await world.peek.config('SET', 'maxmemory-policy', 'allkeys-lru');
-  expect(await check()).toMatch(
-    /^FAILED redis: maxmemory-policy is allkeys-lru; set it to noeviction, or messages can be lost$/m,
-  );
-});
-
 test('a server that does not tell its settings is advised on all of them', async () => {
   await world.peek.acl('SETUSER', 'managed', 'on', '>word', '~*', '&*', '+@all', '-config');
   const url = world.redis.url.replace('redis://', 'redis://managed:word@');

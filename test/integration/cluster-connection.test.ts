@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { createInbox } from '../../producer/accept/inbox.ts';
-import type { PrivateRedis } from '../../shared/private-redis/server.ts';
 import { connectRedis, isReadyFor, type RedisClient, untilReady } from '../../shared/redis/connection.ts';
 import { type ChatKey, chatKey, type EntryId, keysOf, type SessionId } from '../../shared/redis/keys.ts';
 import { createBudget } from '../../worker/budget/budget.ts';
@@ -9,6 +8,7 @@ import type { Attempt } from '../../worker/lane/attempt.ts';
 import { createLane, type Lane } from '../../worker/lane/lane.ts';
 import { createSnapshotReader } from '../../worker/watch/snapshot.ts';
 import { type RedisCluster, startCluster } from '../fixture/cluster.ts';
+import type { ListeningRedis } from '../fixture/redis.ts';
 import { until } from '../fixture/root.ts';
 
 const CHAT = chatKey(1001);
@@ -22,7 +22,7 @@ const tokens = { usd: 0, tokens: 60 };
 const SIXTY = { least: tokens, most: tokens, certain: tokens };
 
 let cluster: RedisCluster;
-let holder: PrivateRedis;
+let holder: ListeningRedis;
 let opened: RedisClient[];
 
 beforeEach(async () => {

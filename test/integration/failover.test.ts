@@ -5,20 +5,19 @@ import { Queue, Worker } from 'bullmq';
 import { readConfig } from '../../shared/base/config.ts';
 import { PROJECT_ROOT } from '../../shared/base/project.ts';
 import { redisAddressOf } from '../../shared/base/redis-address.ts';
-import type { PrivateRedis } from '../../shared/private-redis/server.ts';
 import { connectRedis, untilReady } from '../../shared/redis/connection.ts';
 import { untilNews } from '../../shared/redis/failover.ts';
 import { bindScript } from '../../shared/redis/script.ts';
 import { type RedisProxy, startProxy } from '../chaos/proxy.ts';
-import { freshRedis } from '../fixture/redis.ts';
+import { freshRedis, type ListeningRedis } from '../fixture/redis.ts';
 import { demote, MASTER, onServer, promote, replicate, startSentinels, untilCaughtUp } from '../fixture/replicas.ts';
 import { until } from '../fixture/root.ts';
 
 /** How long a failover may keep us from going on. */
 const AWAY_MS_MAX = 10_000;
 
-let first: PrivateRedis;
-let second: PrivateRedis;
+let first: ListeningRedis;
+let second: ListeningRedis;
 let proxy: RedisProxy;
 let address: string;
 const started: (() => unknown)[] = [];
@@ -45,7 +44,7 @@ function connect(use: 'patient' | 'impatient') {
   return { redis, write: (text: string) => hold(['key'], ['owner', `owner ${text}`, 60_000, '']) };
 }
 
-const written = (server: PrivateRedis) => onServer(server.port, (redis) => redis.get('key'));
+const written = (server: ListeningRedis) => onServer(server.port, (redis) => redis.get('key'));
 
 /** The replica takes over, and the old primary keeps its clients' sockets open. */
 async function demoteFirst(): Promise<void> {

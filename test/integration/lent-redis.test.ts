@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
-import type { PrivateRedis } from '../../shared/private-redis/server.ts';
 import { lentRedis } from '../fixture/lent-redis.ts';
+import type { ListeningRedis } from '../fixture/redis.ts';
 
-let first: PrivateRedis;
+let first: ListeningRedis;
 let redis: Redis;
 
 beforeEach(async () => {

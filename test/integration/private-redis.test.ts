@@ -1,15 +1,17 @@
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { rm, stat, writeFile } from 'node:fs/promises';
-import { type AddressInfo, createServer } from 'node:net';
+import { chmod, rm, stat, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import { afterEach, expect, test } from '@jest/globals';
-import { Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import { isRunning } from '../../shared/base/machine.ts';
 import { type PrivateRedis, type PrivateRedisOptions, startPrivateRedis } from '../../shared/private-redis/server.ts';
+import { connectRedis } from '../../shared/redis/connection.ts';
+import { freePort } from '../fixture/free-port.ts';
 import { freshRedis, redisServer, temporaryFolder } from '../fixture/redis.ts';
 
 const root = join(import.meta.dirname, '..', '..');
@@ -44,8 +46,7 @@ async function gone(pid: number): Promise<void> {
 }
 
 async function withClient<T>(url: string, work: (client: Redis) => Promise<T>): Promise<T> {
-  const client = new Redis(url, { retryStrategy: () => 20 });
-  client.on('error', () => undefined);
+  const client = connectRedis(url, 'patient');
   try {
     return await work(client);
   } finally {
@@ -53,14 +54,14 @@ async function withClient<T>(url: string, work: (client: Redis) => Promise<T>): 
   }
 }
 
-/** A process of its own that starts the server for `dir`, prints its pid and port, and waits to be killed. */
-async function startElsewhere(dir: string, keep: boolean): Promise<{ pid: number; port: number; kill9: () => void }> {
+/** A process of its own that starts the server for `dir`, prints its pid and URL, and waits to be killed. */
+async function startElsewhere(dir: string, keep: boolean): Promise<{ pid: number; url: string; kill9: () => void }> {
   const module = join(root, 'shared', 'private-redis', 'server.ts');
   const script = `
     import { startPrivateRedis } from ${JSON.stringify(module)};
     const options = JSON.parse(process.argv[1]);
     const redis = await startPrivateRedis(options);
-    console.log(JSON.stringify({ pid: redis.pid, port: redis.port }));
+    console.log(JSON.stringify({ pid: redis.pid, url: redis.url }));
     setInterval(() => undefined, 1000);
   `;
   const options = JSON.stringify({ server: redisServer(), dir, fsync: 'no', keep });
@@ -69,7 +70,7 @@ async function startElsewhere(dir: string, keep: boolean): Promise<{ pid: number
   });
   cleanUps.push(() => child.kill('SIGKILL'));
   const [line] = (await once(child.stdout, 'data')) as [Buffer];
-  const started = JSON.parse(line.toString()) as { pid: number; port: number };
+  const started = JSON.parse(line.toString()) as { pid: number; url: string };
   killAtEnd(started.pid);
   return { ...started, kill9: () => child.kill('SIGKILL') };
 }
@@ -84,7 +85,7 @@ test('acknowledged data survives a kill -9 of the server and a second start in t
   const second = await start(dir, { fsync: 'everysec' });
   expect(second.attached).toBe(false);
   expect(second.pid).not.toBe(first.pid);
-  expect(second.port).toBe(first.port);
+  expect(second.url).toBe(first.url);
   expect(await withClient(second.url, (client) => client.get('chat'))).toBe('remembered');
   await second.stop();
 });
@@ -109,8 +110,8 @@ test('the server runs with the settings that keep data safe and private', async 
     appendfsync: 'always',
     save: '',
     'maxmemory-policy': 'noeviction',
-    'protected-mode': 'yes',
-    bind: '127.0.0.1',
+    port: '0',
+    unixsocketperm: '600',
     'enable-debug-command': 'local',
   };
   await withClient(redis.url, async (client) => {
@@ -165,7 +166,7 @@ test('two processes that start at once in one folder share one server', async ()
 test('a start after a kill -9 of the owning process attaches to the server that it left behind', async () => {
   const dir = await folder();
   const elsewhere = await startElsewhere(dir, true);
-  await withClient(`redis://127.0.0.1:${elsewhere.port}`, (client) => client.set('chat', 'remembered'));
+  await withClient(elsewhere.url, (client) => client.set('chat', 'remembered'));
   elsewhere.kill9();
   const next = await start(dir);
   expect(next).toMatchObject({ attached: true, pid: elsewhere.pid });
@@ -180,15 +181,76 @@ test('a throw-away server dies with the process that started it', async () => {
   await gone(elsewhere.pid);
 });
 
-test('does not attach to another server on the port that a stale state file names', async () => {
+/** What another user of this machine gets who asks the server to take a value; only root can become another user. */
+async function asNobody(socket: string): Promise<string> {
+  const script = `
+    const socket = require('node:net').connect(process.argv[1]);
+    socket.on('error', (error) => console.log(error.code)).on('data', (reply) => { console.log(String(reply)); socket.end(); });
+    socket.write('SET forged message\\r\\n');
+  `;
+  const how = { uid: 65_534, gid: 65_534, cwd: '/' };
+  return (await promisify(execFile)(process.execPath, ['--eval', script, socket], how)).stdout.trim();
+}
+
+(process.getuid?.() === 0 ? test : test.skip)('another user of the machine cannot connect to the server', async () => {
+  const dir = await folder();
+  const redis = await start(dir);
+  const socket = join(dir, 'redis.sock');
+  expect(await asNobody(socket)).toBe('EACCES');
+  // Not even where the folder lets everybody in.
+  await chmod(dir, 0o755);
+  expect(await asNobody(socket)).toBe('EACCES');
+  expect(await withClient(redis.url, (client) => client.get('forged'))).toBeNull();
+});
+
+test('the server listens at no port', async () => {
+  const { url } = await start(await folder());
+  const listeners = await withClient(url, (client) => client.info('server'));
+  expect(listeners).toMatch(/^tcp_port:0\r$/m);
+});
+
+test('a folder that lets others in is closed at the start', async () => {
+  const dir = await folder();
+  await chmod(dir, 0o777);
+  await start(dir);
+  expect((await stat(dir)).mode & 0o777).toBe(0o700);
+});
+
+test('a folder of an earlier version starts with its data, whoever has the port that it remembers', async () => {
   const stranger = await freshRedis();
   cleanUps.push(() => stranger.stop());
   const dir = await folder();
-  await (await start(dir)).stop();
+  const first = await start(dir);
+  await withClient(first.url, (client) => client.set('chat', 'remembered'));
+  await first.stop();
   await writeFile(join(dir, 'redis.json'), JSON.stringify({ pid: stranger.pid, port: stranger.port }));
   const redis = await start(dir);
-  expect(redis.attached).toBe(false);
-  expect(redis.port).not.toBe(stranger.port);
+  expect(redis).toMatchObject({ attached: false, url: first.url });
+  expect(await withClient(redis.url, (client) => client.get('chat'))).toBe('remembered');
+});
+
+test('no second server starts in a folder where one of an earlier version still runs, at its port', async () => {
+  const dir = await folder();
+  const { command, env } = redisServer();
+  const port = await freePort();
+  const older = spawn(command, ['--port', String(port), '--save', ''], { cwd: dir, env, stdio: 'ignore' });
+  cleanUps.push(() => older.kill('SIGKILL'));
+  await once(older, 'spawn');
+  await writeFile(join(dir, 'redis.json'), JSON.stringify({ pid: older.pid, port }));
+  await expect(start(dir)).rejects.toThrow(`process ${older.pid}) holds ${dir} but does not answer: end it`);
+}, 60_000);
+
+test('a socket whose path is longer than the system takes is reached from the folder that one works in', async () => {
+  const top = await folder();
+  const dir = join(top, 'a folder with spaces and 100%'.repeat(4), 'redis');
+  await expect(start(dir)).rejects.toThrow(/is too long for a socket: work in a folder that is nearer to it/);
+  const own = process.cwd();
+  cleanUps.push(() => process.chdir(own));
+  process.chdir(join(dir, '..'));
+  const redis = await start(dir);
+  expect(Buffer.byteLength(redis.url)).toBeGreaterThan(107);
+  expect(await withClient(redis.url, (client) => client.set('chat', 'remembered'))).toBe('OK');
+  await redis.stop();
 });
 
 test('a lock that a dead process left behind does not delay a start', async () => {
@@ -203,13 +265,8 @@ test('a lock that a dead process left behind does not delay a start', async () =
 });
 
 test('a server that cannot start is reported with the end of its log', async () => {
-  // A socket that nobody reads does not see that its other end is gone, and keeps the process alive.
-  const taken = createServer((socket) => void socket.resume());
-  await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
-  cleanUps.push(() => taken.close());
-  const { port } = taken.address() as AddressInfo;
-  await expect(start(await folder(), { port })).rejects.toThrow(
-    /did not start: .*exit code 1[\s\S]*Address already in use/,
+  await expect(start(await folder(), { settings: { maxmemory: 'much' } })).rejects.toThrow(
+    /did not start: .*exit code 1[\s\S]*argument must be a memory value/,
   );
 });
 

@@ -76,7 +76,7 @@ test('with neither a server nor apt, one sentence names the ways to get one', as
     ok: false,
     problem:
       'There is no Redis server of version 6.2 or later here (none on the PATH, and no apt to fetch one with): install ' +
-      'the system package redis-server or valkey-server, run `docker compose up -d redis`, or set REDIS_URL to a ' +
+      'the system package redis-server or valkey-server, or set REDIS_URL to a ' +
       'running one.',
   });
 });

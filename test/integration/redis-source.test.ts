@@ -2,9 +2,10 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, expect, test } from '@jest/globals';
-import { Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import { provideRedis, type RedisSourceOptions } from '../../shared/app/find-redis.ts';
 import { isRunning } from '../../shared/base/machine.ts';
+import { connectRedis } from '../../shared/redis/connection.ts';
 import { searchPath } from '../fixture/environment.ts';
 import { temporaryFolder } from '../fixture/redis.ts';
 
@@ -33,8 +34,7 @@ async function gone(pid: number): Promise<void> {
 }
 
 async function withClient<T>(url: string, work: (client: Redis) => Promise<T>): Promise<T> {
-  const client = new Redis(url, { retryStrategy: () => 20 });
-  client.on('error', () => undefined);
+  const client = connectRedis(url, 'patient');
   try {
     return await work(client);
   } finally {
@@ -42,7 +42,7 @@ async function withClient<T>(url: string, work: (client: Redis) => Promise<T>): 
   }
 }
 
-test('a provided server that dies is restarted on its port with its data, until it is stopped', async () => {
+test('a provided server that dies is restarted on its socket with its data, until it is stopped', async () => {
   const dir = await folder();
   const told: string[] = [];
   const source = await provideRedis({ ...provision(dir), onProgress: (line) => told.push(line) });

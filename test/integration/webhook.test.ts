@@ -32,7 +32,13 @@ afterEach(async () => {
 async function produce(env: Record<string, string> = front.env, lookEveryMs = 100) {
   const root = rootOf(world, { env });
   const producer = startProducer(root, { ...SHORT, lookEveryMs });
-  const server = await serveHealth({ host: '127.0.0.1', port: 0, parts: producer.readiness, routes: producer.routes });
+  const server = await serveHealth({
+    host: '127.0.0.1',
+    port: 0,
+    log: root.log,
+    parts: producer.readiness,
+    routes: producer.routes,
+  });
   const service = { port: server.port, stop: () => stopAll([producer, server], root.log) };
   started.push(service);
   return service;

@@ -4,11 +4,12 @@ import { type Config, programPath } from '../../shared/base/config.ts';
 import { PROJECT_ROOT } from '../../shared/base/project.ts';
 import { type RedisAddress, redisAddressOf } from '../../shared/base/redis-address.ts';
 import { connectRedis, type RedisClient, serversOf, untilReady } from '../../shared/redis/connection.ts';
+import { readKeeping, wordsOf } from '../../shared/redis/keeping.ts';
 import { keysOf } from '../../shared/redis/keys.ts';
 import { shardsProblem } from '../../shared/redis/shards.ts';
 import { alertsCheck, providerCheck, redisCheck, telegramCheck } from '../watch/readiness.ts';
 import { countWorkers, createSnapshotReader } from '../watch/snapshot.ts';
-import { checkSettings, evictionProblem } from './check-settings.ts';
+import { checkSettings } from './check-settings.ts';
 import type { Finding } from './finding.ts';
 
 const REDIS_DEADLINE_MS = 5_000;
@@ -35,10 +36,10 @@ export async function reachRedis(config: Config): Promise<ReachedRedis> {
   const place = { root: PROJECT_ROOT, path: programPath(), dir: join(PROJECT_ROOT, 'data', 'redis') };
   const found = await lookForPrivateServer(place);
   if (!found.ok) return { ok: false, words: found.problem, stop };
-  const { port, command, hasData } = found;
-  if (port === undefined && !hasData) return { ok: true, words: `a private server will be started (${command})`, stop };
+  const { pid, command, hasData } = found;
+  if (pid === undefined && !hasData) return { ok: true, words: `a private server will be started (${command})`, stop };
   const words =
-    port === undefined ? 'a private server, started for this check' : `a private server runs on port ${port}`;
+    pid === undefined ? 'a private server, started for this check' : `a private server runs (process ${pid})`;
   const provided = await provideRedis({ ...place, fsync: 'always', keep: true });
   if (!provided.ok) return { ok: false, words: provided.problem, stop };
   return { ok: true, address: provided.url, words: `${words}; `, stop: () => provided.stop() };
@@ -50,12 +51,13 @@ export async function checkRedis(config: Config, { address, ok, words }: Reached
   const redis = connectRedis(address, 'patient');
   try {
     await untilReady(redis, REDIS_DEADLINE_MS);
-    const problem =
-      (await evictionProblem(redis)) ?? (await shardsProblem(redis, config.SHARDS)) ?? (await writeProblem(redis));
+    const { refusal, risks } = await readKeeping(redis, config.REDIS_ACCEPT);
+    const problem = refusal ?? (await shardsProblem(redis, config.SHARDS)) ?? (await writeProblem(redis));
     if (problem !== undefined) return [{ part: 'redis', ok: false, detail: problem }];
     const [redisItself, ...others] = await noted(redis, config);
+    const advice = risks.map((risk) => ({ part: 'redis', ok: true, isAdvice: true as const, detail: wordsOf(risk) }));
     const told = redisItself ? [{ ...redisItself, detail: `${words}${redisItself.detail}` }] : [];
-    return [...told, await checkSettings(redis), ...others];
+    return [...told, ...advice, await checkSettings(redis), ...others];
   } catch (error) {
     return [{ part: 'redis', ok: false, detail: (error as Error).message }];
   } finally {

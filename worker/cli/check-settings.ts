@@ -2,9 +2,6 @@ import { REDIS_SETTINGS, type RedisSetting } from '../../shared/base/redis-setti
 import { type RedisClient, serversOf } from '../../shared/redis/connection.ts';
 import type { Finding } from './finding.ts';
 
-/** Without this one messages are lost while all goes well, so it is no advice. */
-export const EVICTION = 'maxmemory-policy';
-
 type Server = ReturnType<typeof serversOf>[number];
 
 /**
@@ -37,14 +34,6 @@ async function differences(server: Server, isCluster: boolean): Promise<string[]
 function differenceOf({ name, value, isMet, risk }: RedisSetting, found: string | undefined): string[] {
   if (found === undefined || isMet(found)) return [];
   return [`${name} is ${found}: ${risk}; CONFIG SET ${name} ${value}, and put it into redis.conf`];
-}
-
-/** What is wrong with a server that evicts data when it is full; a server that does not say is trusted. */
-export async function evictionProblem(redis: RedisClient): Promise<string | undefined> {
-  const policies = await Promise.all(serversOf(redis).map((server) => settingOf(server, EVICTION)));
-  const setting = REDIS_SETTINGS.find(({ name }) => name === EVICTION);
-  const evicting = policies.find((policy) => policy && !setting?.isMet(policy));
-  return evicting && `${EVICTION} is ${evicting}; set it to ${setting?.value}, or messages can be lost`;
 }
 
 /** `undefined` where the server does not know the setting, or keeps it to itself. */

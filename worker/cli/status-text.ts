@@ -60,10 +60,11 @@ function depthOf({ lane, messages }: Status['lanes']['deepest'][number]): string
   return `chat ${lane} ${messages}`;
 }
 
-function memoryOf({ usedBytes, maxBytes, share, takesWrites }: Status['redis']): string {
+function memoryOf({ usedBytes, maxBytes, share, takesWrites, isVolatile }: Status['redis']): string {
   const used = `${Math.round(usedBytes / MEGABYTE)} MB`;
   const room = share === undefined ? 'without a limit' : `of ${Math.round(maxBytes / MEGABYTE)} MB, ${percent(share)}`;
-  return `${used} ${room}; ${takesWrites ? 'takes writes' : 'TAKES NO WRITES'}`;
+  const kept = isVolatile ? '; writes nothing to disk' : '';
+  return `${used} ${room}; ${takesWrites ? 'takes writes' : 'TAKES NO WRITES'}${kept}`;
 }
 
 function percent(share: number): string {

@@ -1,5 +1,6 @@
 import type { Hono, MiddlewareHandler } from 'hono';
 import { deleteCookie, getCookie, setCookie } from 'hono/cookie';
+import { rareWarning } from '../../shared/base/rare-warning.ts';
 import { createLoginLimit } from './login-limit.ts';
 import { HOME } from './pages/layout.ts';
 import { loginPage, problemPage } from './pages/login.ts';
@@ -10,6 +11,9 @@ import { type DeskPorts, show, type Visit, type VisitEnv } from './visit.ts';
 const COOKIE = 'spillway_console';
 const LOGIN = `${HOME}/login`;
 
+const PATH_SHOWN = 100;
+const NOT_OURS = problemPage('Not done', 'This form was not sent by a page of this console. Load the page again.');
+
 type Door = Pick<DeskPorts, 'token' | 'log'>;
 
 /**
@@ -17,10 +21,15 @@ type Door = Pick<DeskPorts, 'token' | 'log'>;
  * changes something must come from one of our own pages, and carry the key of the session.
  */
 export function guard({ token, log }: Door): MiddlewareHandler<VisitEnv> {
+  const noteForeign = rareWarning(log, 'the console refused a form that was not its own');
+  const refuse = (visit: Visit) => {
+    noteForeign({ path: visit.req.path.slice(0, PATH_SHOWN) });
+    return show(visit, token, { title: 'Not done', body: NOT_OURS }, 403);
+  };
   return async (visit, next) => {
     const { method, path } = visit.req;
     const changes = method !== 'GET' && method !== 'HEAD';
-    if (changes && !isOurs(visit)) return refuse(visit, { token, log });
+    if (changes && !isOurs(visit)) return refuse(visit);
     const session = getCookie(visit, COOKIE);
     if (path === LOGIN && changes) return next();
     if (!token.isSession(session, Date.now())) {
@@ -28,7 +37,7 @@ export function guard({ token, log }: Door): MiddlewareHandler<VisitEnv> {
       return show(visit, token, { title: 'Log in', body: loginPage(to) }, 401);
     }
     visit.set('session', session);
-    if (changes && !token.isFormKey(session, await fieldOf(visit, 'form'))) return refuse(visit, { token, log });
+    if (changes && !token.isFormKey(session, await fieldOf(visit, 'form'))) return refuse(visit);
     return next();
   };
 }
@@ -36,6 +45,7 @@ export function guard({ token, log }: Door): MiddlewareHandler<VisitEnv> {
 /** Serves the login and its end. */
 export function serveLogin(app: Hono<VisitEnv>, { token, log }: Door): void {
   const limit = createLoginLimit();
+  const noteWrong = rareWarning(log, 'the console was asked with a wrong token');
   app.post(LOGIN, async (visit) => {
     const address = visit.env.incoming.socket.remoteAddress ?? '';
     const nowMs = Date.now();
@@ -48,7 +58,7 @@ export function serveLogin(app: Hono<VisitEnv>, { token, log }: Door): void {
     }
     if (!token.isGiven((await fieldOf(visit, 'token')).trim())) {
       limit.note(address, nowMs);
-      log.warn({ address }, 'the console was asked with a wrong token');
+      noteWrong({ address });
       return show(visit, token, { title: 'Log in', body: loginPage(to, 'This is not the token.') }, 401);
     }
     log.info({ address }, 'somebody logged in to the console');
@@ -75,10 +85,4 @@ export async function fieldOf(visit: Visit, name: string): Promise<string> {
 function isOurs({ req }: Visit): boolean {
   const host = req.header('x-forwarded-host') ?? req.header('host');
   return isSameOrigin({ origin: req.header('origin'), fetchSite: req.header('sec-fetch-site'), host });
-}
-
-function refuse(visit: Visit, { token, log }: Door) {
-  log.warn({ path: visit.req.path }, 'the console refused a form that was not its own');
-  const body = problemPage('Not done', 'This form was not sent by a page of this console. Load the page again.');
-  return show(visit, token, { title: 'Not done', body }, 403);
 }

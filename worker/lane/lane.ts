@@ -214,6 +214,9 @@ export function createLane(redis: RedisClient, keys: Keys, messagesMax = LANE_ME
 }
 
 async function createGroup(redis: RedisClient, keys: Keys): Promise<void> {
+  // A full Redis refuses to create even what is there, and a gateway must be able to start on it.
+  const groups = await redis.xinfo('GROUPS', keys.inbound).catch(() => []);
+  if (JSON.stringify(groups).includes(`"${INBOUND_GROUP}"`)) return;
   await redis.xgroup('CREATE', keys.inbound, INBOUND_GROUP, '0', 'MKSTREAM').catch((error: Error) => {
     if (!error.message.startsWith('BUSYGROUP')) throw error;
   });

@@ -1,6 +1,8 @@
+import { join } from 'node:path';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import { fieldsOf } from '../../shared/redis/fields.ts';
 import { keysOf } from '../../shared/redis/keys.ts';
+import { bindScript } from '../../shared/redis/script.ts';
 import { msOf } from '../../shared/redis/stream-id.ts';
 
 /** What an operator does: who, and why. */
@@ -27,11 +29,13 @@ const WORDS_MAX = 500;
 
 /**
  * Writes down what an operator is about to do: before it is done, so nothing is ever done that is not written down. What
- * is killed in between stands there and was not done; it can be done again. Rejects when Redis cannot be reached.
+ * is killed in between stands there and was not done; it can be done again. A full Redis takes it too, because what is to
+ * be done may free its memory. Rejects when Redis cannot be reached.
  */
 export async function writeDown(redis: RedisClient, deed: Deed, target: string, { by, why }: Order): Promise<void> {
   const fields = ['deed', deed, 'target', target, 'by', by.slice(0, WORDS_MAX), 'why', why.slice(0, WORDS_MAX)];
-  await redis.xadd(keysOf(0).actions, 'MAXLEN', '~', KEPT_MAX, '*', ...fields);
+  const { actions, absent } = keysOf(0);
+  await bindScript(redis, join(import.meta.dirname, 'write-down.lua'))([actions, absent], [KEPT_MAX, ...fields]);
 }
 
 /** The newest actions first. Rejects when Redis cannot be reached. */

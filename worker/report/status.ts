@@ -1,6 +1,7 @@
 import type { Config } from '../../shared/base/config.ts';
 import { isStarting } from '../../shared/flow/start-mark.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
+import { readKeeping } from '../../shared/redis/keeping.ts';
 import { keysOf } from '../../shared/redis/keys.ts';
 import { type BudgetSettings, type Spent, totalsOf } from '../budget/limit.ts';
 import { REPLIED } from '../lane/attempt.ts';
@@ -43,8 +44,8 @@ export interface Status {
   alerts: PartState;
   incidents: IncidentReport[];
   deadLetters: number;
-  /** `share` is 0 to 1; absent where Redis has no limit. */
-  redis: { usedBytes: number; maxBytes: number; share?: number; takesWrites: boolean };
+  /** `share` is 0 to 1; absent where Redis has no limit. Volatile: it writes nothing to disk. */
+  redis: { usedBytes: number; maxBytes: number; share?: number; takesWrites: boolean; isVolatile: boolean };
   workers: number;
   pauses: Pause[];
   /** What is spent of each limit of all chats, in billionths of a dollar or in tokens; none where there is none. */
@@ -62,7 +63,7 @@ export async function readStatus(source: ReportSource, limits: StatusLimits): Pr
   const first = keysOf(0);
   const nowMs = await nowOf(redis, first.workers);
   const snapshotAt = createSnapshotReader(redis, source.shards, limits.UNANSWERED_ALERT_MS, totalsOf(limits));
-  const [starting, incidents, workers, takesWrites, by, ledger, pauses, oldest, lanes, jobs, running] =
+  const [starting, incidents, workers, takesWrites, by, ledger, pauses, oldest, lanes, jobs, running, keeping] =
     await Promise.all([
       isStarting(redis),
       readIncidents(source),
@@ -75,6 +76,7 @@ export async function readStatus(source: ReportSource, limits: StatusLimits): Pr
       readLanes(source),
       readJobCounts(source),
       readRunning(source),
+      readKeeping(redis),
     ]);
   const open = new Set(incidents.filter(({ isOpen }) => isOpen).map(({ name }) => name));
   const now = await snapshotAt({ nowMs, open });
@@ -89,7 +91,7 @@ export async function readStatus(source: ReportSource, limits: StatusLimits): Pr
     ...{ lanes, jobs, running, incidents, workers, pauses, budgets: now.spent },
     ...partsOf(now, by),
     deadLetters: now.shards.reduce((sum, { deadLetters }) => sum + deadLetters, 0),
-    redis: memoryOf(now, takesWrites),
+    redis: { ...memoryOf(now), takesWrites, isVolatile: keeping.risks.includes('volatile') },
   };
 }
 
@@ -127,8 +129,10 @@ function holderOf(lease: string): string {
   }
 }
 
-function memoryOf({ redis: { usedBytes, maxBytes } }: Snapshot, takesWrites: boolean): Status['redis'] {
-  return { usedBytes, maxBytes, ...(maxBytes > 0 && { share: usedBytes / maxBytes }), takesWrites };
+function memoryOf({
+  redis: { usedBytes, maxBytes },
+}: Snapshot): Pick<Status['redis'], 'usedBytes' | 'maxBytes' | 'share'> {
+  return { usedBytes, maxBytes, ...(maxBytes > 0 && { share: usedBytes / maxBytes }) };
 }
 
 /** The only write of a report, which expires at once: a server can answer and still refuse writes. */

@@ -8,9 +8,10 @@ if surplus <= 0 then
   return {}
 end
 local records = {}
-redis.call('HINCRBY', KEYS[2], 'lettersDropped', surplus)
 for _, letter in ipairs(redis.call('XRANGE', KEYS[1], '-', '+', 'COUNT', surplus)) do
   redis.call('XDEL', KEYS[1], letter[1])
   records[#records + 1] = field(letter[2], 'record') or ''
 end
+-- A full Redis takes this, because the writes before it free memory.
+redis.call('HINCRBY', KEYS[2], 'lettersDropped', surplus)
 return records

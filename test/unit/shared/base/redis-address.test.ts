@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { type ConfigReading, readConfig } from '../../../../shared/base/config.ts';
-import { redisAddressOf } from '../../../../shared/base/redis-address.ts';
+import { redisAddressOf, socketPath, socketUrl } from '../../../../shared/base/redis-address.ts';
 
 function read(env: Record<string, string>): ConfigReading {
   return readConfig(env, 'tool');
@@ -25,6 +25,26 @@ test('the Redis address is a server, a list of cluster nodes, or undefined if ne
     'redis://10.0.0.2:7001',
     'redis://[fd00::3]:7002',
   ]);
+});
+
+test('REDIS_URL may name a socket, by its whole path', () => {
+  const url = 'unix:///run/redis/a%20b.sock';
+  expect(addressOf({ REDIS_URL: url })).toBe(url);
+  expect(socketPath(url)).toBe('/run/redis/a b.sock');
+  expect(socketUrl('/run/redis/a b.sock')).toBe(url);
+  const other = [
+    'unix://host/redis.sock',
+    'unix:redis.sock',
+    'unix:///a?db=1',
+    'unix:///a#b',
+    'unix:///a%2Fb',
+    'unix:///%zz',
+  ];
+  for (const bad of [...other, 'http://host', 'host:6379', '/run/redis.sock'])
+    expect([bad, read({ REDIS_URL: bad })]).toEqual([
+      bad,
+      { ok: false, problems: [expect.stringMatching(/^REDIS_URL is malformed: expected redis:.* or unix:/)] },
+    ]);
 });
 
 test('cluster nodes with TLS or a password are URLs and must share scheme, user and password', () => {
@@ -105,4 +125,16 @@ test.each<[Record<string, string>, RegExp]>([
   const reading = read(env);
   expect(reading).toEqual({ ok: false, problems: [expect.stringMatching(problem)] });
   expect(JSON.stringify(reading)).not.toContain('secret');
+});
+
+test('REDIS_ACCEPT takes volatile and unlimited, in any order, and nothing else', () => {
+  const accepted = (env: Record<string, string>) => {
+    const reading = read(env);
+    return reading.ok ? reading.config.REDIS_ACCEPT : reading.problems;
+  };
+  expect(accepted({})).toEqual([]);
+  expect(accepted({ REDIS_ACCEPT: 'unlimited, volatile' })).toEqual(['unlimited', 'volatile']);
+  expect(accepted({ REDIS_ACCEPT: 'volatile,evicting' })).toEqual([
+    'REDIS_ACCEPT is malformed: expected volatile or unlimited, or both, comma separated',
+  ]);
 });

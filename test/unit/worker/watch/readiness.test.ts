@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { serveHealth } from '../../../../shared/app/health.ts';
+import { createLogger } from '../../../../shared/base/log.ts';
 import type { Book } from '../../../../worker/alerts/book.ts';
 import type { Incident } from '../../../../worker/alerts/incident.ts';
 import {
@@ -90,7 +91,7 @@ test('readyz is 200 and degraded at yellow, and 503 at red and when Redis takes 
     watchTroubleSinceMs: () => blindMs,
   };
   const parts = readinessOf(watching, { staysReady: false });
-  const health = await serveHealth({ host: '127.0.0.1', port: 0, parts });
+  const health = await serveHealth({ host: '127.0.0.1', port: 0, log: createLogger('silent'), parts });
   const look = async () => {
     const response = await fetch(`http://127.0.0.1:${health.port}/readyz`);
     return [response.status, ((await response.json()) as { status: string }).status];

@@ -1,0 +1,60 @@
+import { REDIS_RISKS, type RedisRisk } from '../base/redis-settings.ts';
+import { type RedisClient, serversOf } from './connection.ts';
+
+/** How the servers of an installation keep its data. */
+export interface Keeping {
+  /** Why messages are lost while all goes well; such a Redis is not used. */
+  refusal?: string;
+  /** What they risk, and the operator has not accepted. */
+  risks: RedisRisk[];
+}
+
+type Server = ReturnType<typeof serversOf>[number];
+
+/**
+ * Asks every server how it keeps its data. It is asked for what managed ones tell, too; a server that does not answer
+ * is not judged, and one that does not tell when it writes to disk counts as one that does not.
+ */
+export async function readKeeping(redis: RedisClient, accepted: readonly RedisRisk[] = []): Promise<Keeping> {
+  const asked = await Promise.allSettled(serversOf(redis).map(factsOf));
+  const all = asked.flatMap((facts) => (facts.status === 'fulfilled' ? [facts.value] : []));
+  const evicting = all.find(({ maxBytes, policy }) => maxBytes > 0 && !['', 'noeviction'].includes(policy));
+  const isRun: Record<RedisRisk, boolean> = {
+    volatile: all.some(({ isVolatile }) => isVolatile),
+    unlimited: all.some(({ maxBytes }) => maxBytes === 0),
+  };
+  const risks = REDIS_RISKS.filter((risk) => isRun[risk] && !accepted.includes(risk));
+  return { ...(evicting && { refusal: refusalOf(evicting.policy) }), risks };
+}
+
+/** What a risk means, with what to do. Pure. */
+export function wordsOf(risk: RedisRisk): string {
+  const { may, setting } = RISKS[risk];
+  return `Redis ${may}. CONFIG SET ${setting}, and put it into redis.conf; or accept it with REDIS_ACCEPT=${risk}.`;
+}
+
+const RISKS: Readonly<Record<RedisRisk, { may: string; setting: string }>> = {
+  volatile: {
+    may: 'shows neither an append-only file nor snapshots: when it ends, all conversations and all waiting messages are lost',
+    setting: 'appendonly yes',
+  },
+  unlimited: {
+    may: 'has no memory limit: the system may end it, where a full one would only leave messages with Telegram',
+    setting: 'maxmemory 512mb (what it may take)',
+  },
+};
+
+function refusalOf(policy: string): string {
+  return `Redis evicts data when it is full (maxmemory-policy ${policy}): messages and conversations would be lost. CONFIG SET maxmemory-policy noeviction, and put it into redis.conf.`;
+}
+
+async function factsOf(server: Server): Promise<{ maxBytes: number; policy: string; isVolatile: boolean }> {
+  const [memory, persistence, schedule] = await Promise.all([
+    server.info('memory'),
+    server.info('persistence'),
+    server.config('GET', 'save').catch(() => []),
+  ]);
+  const value = (name: string) => new RegExp(`^${name}:(\\S*)`, 'm').exec(`${memory}\n${persistence}`)?.[1] ?? '';
+  const isVolatile = value('aof_enabled') !== '1' && !(schedule as string[])[1];
+  return { maxBytes: Number(value('maxmemory')), policy: value('maxmemory_policy'), isVolatile };
+}

@@ -1,0 +1,69 @@
+import { expect, test } from '@jest/globals';
+import { type Config, readConfig } from '../../../../shared/base/config.ts';
+
+const GATEWAY = {
+  TELEGRAM_BOT_TOKEN: '123:abc',
+  TELEGRAM_ALLOWED_IDS: '1',
+  TELEGRAM_ALERT_CHAT_ID: '1',
+  ANTHROPIC_API_KEY: 'key',
+  TELEGRAM_WEBHOOK_URL: 'https://example.org/hook',
+  TELEGRAM_WEBHOOK_SECRET: 'a_webhook_secret_of_some_length_1234',
+};
+
+function problemsOf(env: Record<string, string>): string[] {
+  const reading = readConfig({ ...GATEWAY, ...env }, 'gateway');
+  return reading.ok ? [] : reading.problems;
+}
+
+function configOf(env: Record<string, string>): Config {
+  const reading = readConfig({ ...GATEWAY, ...env }, 'gateway');
+  if (!reading.ok) throw new Error(reading.problems.join('\n'));
+  return reading.config;
+}
+
+test('TELEGRAM_WEBHOOK_SECRET takes 32 to 256 characters of A-Z, a-z, 0-9, _ and -, and says how to make them', () => {
+  const long = 'x'.repeat(32);
+  const problemsWith = (secret: string) => problemsOf({ TELEGRAM_WEBHOOK_SECRET: secret });
+  for (const secret of [long, 'A-z_09xy'.repeat(4), 'x'.repeat(256)]) expect(problemsWith(secret)).toEqual([]);
+  for (const secret of [
+    'a',
+    'x'.repeat(31),
+    'x'.repeat(257),
+    `${long} b`,
+    `${long}.`,
+    `${long}=`,
+    `${long}ä`,
+    `${long}\n`,
+  ])
+    expect([secret, problemsWith(secret)]).toEqual([
+      secret,
+      [
+        'TELEGRAM_WEBHOOK_SECRET is malformed: expected 32 to 256 characters of A-Z, a-z, 0-9, _ and -, as `openssl rand -hex 32` makes them',
+      ],
+    ]);
+});
+
+test('OPERATOR_TOKEN is off unless set, and a short one or one with spaces is refused without being quoted', () => {
+  expect(configOf({}).OPERATOR_TOKEN).toBeUndefined();
+  expect(configOf({ OPERATOR_TOKEN: 'x'.repeat(32) }).OPERATOR_TOKEN).toBe('x'.repeat(32));
+  for (const value of ['short', 'x'.repeat(31), `${'x'.repeat(32)} y`, 'x'.repeat(257)])
+    expect([value, problemsOf({ OPERATOR_TOKEN: value })]).toEqual([
+      value,
+      [
+        'OPERATOR_TOKEN is malformed: expected 32 to 256 characters without spaces, as `openssl rand -hex 32` makes them',
+      ],
+    ]);
+});
+
+test('HTTP_ALLOWED_HOSTS takes names of hosts, and no ports, patterns or URLs', () => {
+  expect(configOf({}).HTTP_ALLOWED_HOSTS).toEqual([]);
+  expect(configOf({ HTTP_ALLOWED_HOSTS: 'spillway, Bot.example.org' }).HTTP_ALLOWED_HOSTS).toEqual([
+    'spillway',
+    'Bot.example.org',
+  ]);
+  for (const value of ['spillway:8080', '*', '*.example.org', 'https://bot.example.org', 'a b'])
+    expect([value, problemsOf({ HTTP_ALLOWED_HOSTS: value })]).toEqual([
+      value,
+      ['HTTP_ALLOWED_HOSTS is malformed: expected names of hosts without ports, comma separated'],
+    ]);
+});
