@@ -1,4 +1,5 @@
 import { expect, test } from '@jest/globals';
+import { chatKey } from '../../shared/redis/keys.ts';
 import { readActions } from '../../worker/operator/trail.ts';
 import { runCli } from '../fixture/cli.ts';
 import { CHAT, eachInWorld, spawn, world } from '../fixture/each-test.ts';
@@ -64,4 +65,16 @@ test('a gateway that was running before starts on a full Redis, and answers once
   world.telegram.say(CHAT, 'hello');
   await world.peek.config('SET', 'maxmemory', '0');
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+});
+
+test('a chat is erased from a full Redis by "session forget"', async () => {
+  const gateway = await spawn();
+  world.telegram.say(CHAT, 'My secret');
+  await nextOutcome(world, CHAT);
+  await gateway.stop();
+  await givenFullWith(2);
+  expect(await runCli(['session', 'forget', String(CHAT), '--by', 'Ada'], world.env)).toMatchObject({ code: 0 });
+  expect(await world.peek.hget(world.keys.chat(chatKey(CHAT)), 'session')).toBeNull();
+  expect(await world.peek.keys('*:log:*')).toEqual([]);
+  expect(await world.peek.xlen(world.keys.dead)).toBe(0);
 });
