@@ -16,13 +16,18 @@ export interface TurnJob {
   chat: LaneKey;
 }
 
-/** How fast a dead worker's job is taken over, and how long a running job keeps its lock. */
+/**
+ * How fast a dead worker's job is taken over: once its lock has expired, at the next check, whoever makes it. Two
+ * thirds of the lock are what a busy event loop or a Redis that is away may take; past that the job runs again, fenced.
+ */
 export interface QueueLimits {
   lockMs: number;
   stalledCheckMs: number;
 }
 
-export const QUEUE_LIMITS: QueueLimits = { lockMs: 15_000, stalledCheckMs: 5_000 };
+export const QUEUE_LIMITS: QueueLimits = { lockMs: 6_000, stalledCheckMs: 1_000 };
+/** How many times a lock is renewed while it lasts. */
+const RENEWALS = 3;
 
 /**
  * A job that fails for an internal reason (Redis unreachable, a bug) is retried until its own attempt count ends it.
@@ -156,6 +161,7 @@ export function openWorker(
     autorun: false,
     concurrency: options.share.allowed(),
     lockDuration: options.limits.lockMs,
+    lockRenewTime: options.limits.lockMs / RENEWALS,
     stalledInterval: options.limits.stalledCheckMs,
     // A stalled job runs again however often it stalls: the turn record counts attempts, and lasts.
     maxStalledCount: MANY,
