@@ -225,6 +225,28 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
     violates: 'I13',
   },
   {
+    name: 'what may follow an addressed message is remembered by nobody',
+    mutations: [
+      { file: 'shared/redis/lua/updates.lua', from: "if expected ~= '' then", to: "if expected ~= '' and false then" },
+    ],
+    scenario: 'webhook-behind-two',
+    violates: 'I12',
+    patienceS: 20,
+  },
+  {
+    name: 'a producer learns of no move that another has seen',
+    mutations: [
+      {
+        file: 'producer/accept/accept.ts',
+        from: 'if (from !== undefined) follow({ from, to });',
+        to: 'void from;',
+      },
+    ],
+    scenario: 'webhook-behind-two',
+    violates: 'I12',
+    patienceS: 20,
+  },
+  {
     name: 'an answer is tried thirty times',
     mutations: [
       { file: 'worker/turn/telegram-wait.ts', from: '+ (isTry ? 1 : 0);', to: '+ 1;' },

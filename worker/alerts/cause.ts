@@ -204,7 +204,7 @@ export const CAUSES: Readonly<Record<Cause, CauseRule>> = {
   },
   'group-moved': {
     title: 'Groups have new ids',
-    todo: 'Put the new ids into TELEGRAM_ALLOWED_IDS before the next restart.',
+    todo: 'Put the new ids into TELEGRAM_ALLOWED_IDS, and leave the old ones there until then.',
     over: '',
     endsBy: 'fact',
     namesEach: true,
