@@ -89,8 +89,11 @@ export interface Lane {
   isCancelled(entry: EntryId): Promise<boolean>;
   /** Takes the reconciler's pass for the next `everyMs`. Returns 0, or for how long another process still has it. */
   takePass(everyMs: number): Promise<number>;
-  /** Restores pending entries that are in no lane to their place; returns the heads of all lanes that are not paused. */
-  readmit(): Promise<{ heads: Head[]; broken: EntryId[]; restored: number }>;
+  /**
+   * Restores pending entries that are in no lane to their place, and finds the heads of all lanes that are not paused:
+   * slice by slice, each an atomic script. `foreign` ones are in a lane that a later version may know, and are left alone.
+   */
+  readmit(): Promise<Readmission>;
   /**
    * Begins an attempt. With an opening, a first attempt records the message and loads its window in the same step, as
    * long as the opening is what the attempt would record.
@@ -111,10 +114,16 @@ export interface Lane {
     also?: readonly OutcomeRecord[],
     keepsAnswer?: boolean,
   ): Promise<{ result: 'settled' | 'repeated' | 'fenced'; next?: Head }>;
-  /** Removes the consumers of earlier versions that are gone, each with nothing pending; returns how many. */
-  forgetConsumers(idleMs?: number): Promise<number>;
   /** Dead-letters an entry that names no chat, or that cannot be begun. */
   discard(entry: EntryId, record: OutcomeRecord, alert: string): Promise<boolean>;
+}
+
+/** What a pass of repairs has found. */
+export interface Readmission {
+  heads: Head[];
+  broken: EntryId[];
+  restored: number;
+  foreign: EntryId[];
 }
 
 /** The result of reading new entries. */
@@ -142,11 +151,8 @@ export type Begun =
 
 /** Every dispatcher reads as this consumer. */
 const CONSUMER = 'dispatcher';
-/** Each process of an earlier version read the alerts as a consumer of its own; today they are read by position. */
-const EARLIER_ALERT_GROUP = 'alerter';
-/** A consumer that has not read for so long is gone. One that reads again is made anew. */
-const CONSUMER_GONE_MS = 3_600_000;
-const READMIT_MAX = 1_000;
+/** Redis does nothing else meanwhile: some two milliseconds. */
+const SLICE = 200;
 const LANE_MESSAGES_MAX = 50;
 type HeadReply = [EntryId, LaneKey, traceparent: string, message?: string];
 
@@ -157,7 +163,8 @@ type HeadReply = [EntryId, LaneKey, traceparent: string, message?: string];
 export function createLane(redis: RedisClient, keys: Keys, messagesMax = LANE_MESSAGES_MAX): Lane {
   const script = <Reply>(name: string) => bindScript<Reply>(redis, join(import.meta.dirname, `${name}.lua`));
   const admit = script<[[string, number, HeadReply[], EntryId[], EntryId[]], timeMs: number]>('admit');
-  const readmit = script<[HeadReply[], EntryId[], number]>('readmit');
+  const readmit = script<[from: EntryId | '', EntryId[], number, EntryId[]]>('readmit');
+  const headsIn = script<[cursor: string, HeadReply[]]>('heads');
   const begin = script<BeginReply>('begin');
   const clock = createClock();
   const admitted = keys.admitted(randomUUID());
@@ -165,7 +172,6 @@ export function createLane(redis: RedisClient, keys: Keys, messagesMax = LANE_ME
   const write = script<string>('write');
   const settle = script<SettleReply>('settle');
   const discard = script<number>('discard');
-  const forget = script<number>('forget-consumers');
   const foreseen = new ForeseenMessages();
   return {
     nowMs: clock.nowMs,
@@ -189,9 +195,26 @@ export function createLane(redis: RedisClient, keys: Keys, messagesMax = LANE_ME
       return Math.max(1, await redis.pttl(keys.pass));
     },
     async readmit() {
-      const args = [INBOUND_GROUP, keys.lanePrefix, READMIT_MAX];
-      const [heads, broken, restored] = await readmit([keys.inbound, keys.lanes, keys.absent, keys.paused], args);
-      return { heads: heads.map(headOf), broken, restored };
+      const at = [keys.inbound, keys.lanes, keys.absent];
+      const found: Readmission = { heads: [], broken: [], restored: 0, foreign: [] };
+      for (let from: EntryId | '' | undefined; from !== ''; ) {
+        const [next, broken, restored, foreign] = await readmit(at, [
+          INBOUND_GROUP,
+          keys.lanePrefix,
+          SLICE,
+          from ?? '',
+        ]);
+        found.broken.push(...broken);
+        found.foreign.push(...foreign);
+        found.restored += restored;
+        from = next;
+      }
+      for (let cursor: string | undefined; cursor !== '0'; ) {
+        const [next, heads] = await headsIn([...at, keys.paused], [keys.lanePrefix, cursor ?? '0', SLICE, SLICE]);
+        found.heads.push(...heads.map(headOf));
+        cursor = next;
+      }
+      return found;
     },
     begin: (entry, lane, newSession, opening) =>
       beginAttempt({ begin, write, keys, clock }, entry, lane, newSession, opening),
@@ -199,10 +222,6 @@ export function createLane(redis: RedisClient, keys: Keys, messagesMax = LANE_ME
       settleAttempt(settle, keys, attempt, { record, also, keepsAnswer }, foreseen),
     refusedBehind: (lane, isTold) => readRefused(redis, keys, lane, isTold),
     glance: (entries) => readGlances(redis, keys, entries),
-    async forgetConsumers(idleMs = CONSUMER_GONE_MS) {
-      const ofInbound = await forget([keys.inbound], [INBOUND_GROUP, CONSUMER, idleMs, '']);
-      return ofInbound + (await forget([keys.alerts], [EARLIER_ALERT_GROUP, '', idleMs, 1]));
-    },
     async discard(entry, record, alert) {
       const at = [keys.inbound, keys.outcomes, keys.dead, keys.alerts, keys.counts, keys.turn(entry)];
       const isDiscarded = (await discard(at, [entry, INBOUND_GROUP, JSON.stringify(record), alert])) === 1;

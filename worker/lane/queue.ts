@@ -5,9 +5,11 @@ import { jobTelemetry, SPAN, type Telemetry, traceparent } from '../../shared/ba
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import { type EntryId, jobIdOf, type Keys, type LaneKey, TURNS_QUEUE } from '../../shared/redis/keys.ts';
 import { bindScript } from '../../shared/redis/script.ts';
+import { inSlices } from '../../shared/redis/slices.ts';
 import { Handover } from './handover.ts';
 import { keepJobSpans } from './job-spans.ts';
 import type { Head } from './lane.ts';
+import { bindFindMissing } from './missing-jobs.ts';
 import type { Share } from './slots.ts';
 
 /** A job: which message of which chat. The message itself stays on the stream. */
@@ -37,8 +39,8 @@ const MANY = 1_000_000;
 /** Clocks of different machines never agree exactly. */
 const CLOCK_SLACK_MS = 2_000;
 const DELAYS_SEEN_MAX = 1_000;
-/** Where a job can be, in the order in which `missing.lua` takes them. */
-const PLACES = ['wait', 'paused', 'active', 'delayed', 'prioritized', 'waiting-children', 'completed', 'failed'];
+/** Jobs that are added at once. */
+const ADDED_AT_ONCE = 500;
 
 /**
  * The queue of one shard, as the flow sees it: heads go in.
@@ -91,26 +93,22 @@ export function openQueue(
   keepJobSpans(queue);
   queue.on('error', () => {});
   const scripts = import.meta.dirname;
-  const missing = bindScript<[number[], number]>(redis, join(scripts, 'missing.lua'));
+  const missing = bindFindMissing(redis, (name) => queue.toKey(name), keys.absent);
   const delays = bindScript<[number, string[]]>(redis, join(scripts, 'delays.lua'));
   return {
     async add(heads) {
-      if (heads.length === 0) return;
-      const parents = await Promise.all(heads.map((head) => announce(telemetry, head)));
-      await queue.addBulk(
-        heads.map(({ entry, chat }, index) => ({
-          name: 'turn',
-          data: { entry, chat },
-          opts: { jobId: jobIdOf(entry), telemetry: jobTelemetry(parents[index] ?? '') },
-        })),
-      );
+      for (const some of inSlices(heads, ADDED_AT_ONCE)) {
+        const parents = await Promise.all(some.map((head) => announce(telemetry, head)));
+        await queue.addBulk(
+          some.map(({ entry, chat }, index) => ({
+            name: 'turn',
+            data: { entry, chat },
+            opts: { jobId: jobIdOf(entry), telemetry: jobTelemetry(parents[index] ?? '') },
+          })),
+        );
+      }
     },
-    async missing(heads) {
-      if (heads.length === 0) return { heads: [], broken: 0 };
-      const at = [...PLACES.map((place) => queue.toKey(place)), keys.absent];
-      const [found, broken] = await missing(at, [queue.toKey(''), ...heads.map(({ entry }) => jobIdOf(entry))]);
-      return { heads: found.flatMap((position) => heads[position - 1] ?? []), broken };
-    },
+    missing,
     async promote(entries) {
       await Promise.all(entries.map((entry) => endDelay(queue, jobIdOf(entry))));
     },
