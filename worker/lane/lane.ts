@@ -17,18 +17,12 @@ import { type BeginReply, beginAttempt } from './begin-attempt.ts';
 import { createClock } from './clock.ts';
 import { ForeseenMessages } from './foreseen.ts';
 import { BURST_MAX, type Waiting } from './fragments.ts';
+import { type Head, type HeadReply, headOf } from './head.ts';
 import { type Glance, type Refused, readBehind, readGlances, readRefused } from './lane-reader.ts';
 import { createLedger, type Ledger } from './ledger.ts';
 import type { Opening } from './opening.ts';
+import { bindReadmission, type Readmission } from './readmission.ts';
 import { type SettleReply, settleAttempt, TURN_KEEP_SECONDS } from './settle-attempt.ts';
-
-/** The oldest unanswered message of a lane: the only one of it that may be a job. */
-export interface Head {
-  entry: EntryId;
-  /** Its lane: that of its chat, or the command lane. */
-  chat: LaneKey;
-  traceparent: string;
-}
 
 /** What Telegram said of the parts of a reply: the ledger's proof that `answered` was seen. */
 export interface DeliveryRecord {
@@ -118,14 +112,6 @@ export interface Lane {
   discard(entry: EntryId, record: OutcomeRecord, alert: string): Promise<boolean>;
 }
 
-/** What a pass of repairs has found. */
-export interface Readmission {
-  heads: Head[];
-  broken: EntryId[];
-  restored: number;
-  foreign: EntryId[];
-}
-
 /** The result of reading new entries. */
 export interface Admission {
   newest: string;
@@ -151,10 +137,7 @@ export type Begun =
 
 /** Every dispatcher reads as this consumer. */
 const CONSUMER = 'dispatcher';
-/** Redis does nothing else meanwhile: some two milliseconds. */
-const SLICE = 200;
 const LANE_MESSAGES_MAX = 50;
-type HeadReply = [EntryId, LaneKey, traceparent: string, message?: string];
 
 /**
  * Binds the lanes of one shard to a connection. A message that finds `messagesMax` others in its lane is marked as
@@ -163,8 +146,6 @@ type HeadReply = [EntryId, LaneKey, traceparent: string, message?: string];
 export function createLane(redis: RedisClient, keys: Keys, messagesMax = LANE_MESSAGES_MAX): Lane {
   const script = <Reply>(name: string) => bindScript<Reply>(redis, join(import.meta.dirname, `${name}.lua`));
   const admit = script<[[string, number, HeadReply[], EntryId[], EntryId[]], timeMs: number]>('admit');
-  const readmit = script<[from: EntryId | '', EntryId[], number, EntryId[]]>('readmit');
-  const headsIn = script<[cursor: string, HeadReply[]]>('heads');
   const begin = script<BeginReply>('begin');
   const clock = createClock();
   const admitted = keys.admitted(randomUUID());
@@ -194,28 +175,7 @@ export function createLane(redis: RedisClient, keys: Keys, messagesMax = LANE_ME
       if ((await redis.set(keys.pass, '1', 'PX', everyMs, 'NX')) === 'OK') return 0;
       return Math.max(1, await redis.pttl(keys.pass));
     },
-    async readmit() {
-      const at = [keys.inbound, keys.lanes, keys.absent];
-      const found: Readmission = { heads: [], broken: [], restored: 0, foreign: [] };
-      for (let from: EntryId | '' | undefined; from !== ''; ) {
-        const [next, broken, restored, foreign] = await readmit(at, [
-          INBOUND_GROUP,
-          keys.lanePrefix,
-          SLICE,
-          from ?? '',
-        ]);
-        found.broken.push(...broken);
-        found.foreign.push(...foreign);
-        found.restored += restored;
-        from = next;
-      }
-      for (let cursor: string | undefined; cursor !== '0'; ) {
-        const [next, heads] = await headsIn([...at, keys.paused], [keys.lanePrefix, cursor ?? '0', SLICE, SLICE]);
-        found.heads.push(...heads.map(headOf));
-        cursor = next;
-      }
-      return found;
-    },
+    readmit: bindReadmission(redis, keys),
     begin: (entry, lane, newSession, opening) =>
       beginAttempt({ begin, write, keys, clock }, entry, lane, newSession, opening),
     settle: (attempt, record, also = [], keepsAnswer = false) =>
@@ -236,8 +196,4 @@ async function createGroup(redis: RedisClient, keys: Keys): Promise<void> {
   await redis.xgroup('CREATE', keys.inbound, INBOUND_GROUP, '0', 'MKSTREAM').catch((error: Error) => {
     if (!error.message.startsWith('BUSYGROUP')) throw error;
   });
-}
-
-function headOf([entry, chat, traceparent]: HeadReply): Head {
-  return { entry, chat, traceparent };
 }

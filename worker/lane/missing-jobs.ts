@@ -3,7 +3,7 @@ import type { RedisClient } from '../../shared/redis/connection.ts';
 import { jobIdOf } from '../../shared/redis/keys.ts';
 import { bindScript } from '../../shared/redis/script.ts';
 import { inSlices } from '../../shared/redis/slices.ts';
-import type { Head } from './lane.ts';
+import type { Head } from './head.ts';
 
 /** The lists in which BullMQ keeps jobs, and its sorted sets, in the order in which `missing.lua` takes them. */
 const LISTS = ['wait', 'paused', 'active'];

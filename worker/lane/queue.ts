@@ -7,8 +7,8 @@ import { type EntryId, jobIdOf, type Keys, type LaneKey, TURNS_QUEUE } from '../
 import { bindScript } from '../../shared/redis/script.ts';
 import { inSlices } from '../../shared/redis/slices.ts';
 import { Handover } from './handover.ts';
+import type { Head } from './head.ts';
 import { keepJobSpans } from './job-spans.ts';
-import type { Head } from './lane.ts';
 import { bindFindMissing } from './missing-jobs.ts';
 import type { Share } from './slots.ts';
 
