@@ -87,6 +87,8 @@ const environment = z.object({
   REMINDER_MINUTES_MIN: positive.refine((value) => value <= DAY_MINUTES, `expected at most ${DAY_MINUTES}`).default(60),
   TZ: timeZone.default('UTC'),
   SESSION_RETENTION_DAYS: positive.default(90),
+  SESSION_IDLE_DAYS: positive.optional(),
+  LEDGER_RETENTION_DAYS: positive.default(90),
   BLOB_URL: blobPlace.prefault('data/blobs'),
   SYSTEM_PROMPT_FILE: z.string().optional(),
   COMPACTION_PRESERVE_FILE: z.string().optional(),

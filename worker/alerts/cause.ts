@@ -217,7 +217,7 @@ export const CAUSES: Readonly<Record<Cause, CauseRule>> = {
   },
   memory: {
     title: 'Redis is nearly full',
-    todo: 'Raise maxmemory, or shorten SESSION_RETENTION_DAYS.',
+    todo: 'Raise maxmemory, or set LEDGER_RETENTION_DAYS or SESSION_IDLE_DAYS.',
     over: 'Redis has room again.',
     endsBy: 'watch',
   },

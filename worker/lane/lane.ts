@@ -138,12 +138,14 @@ export type Begun =
 /** Every dispatcher reads as this consumer. */
 const CONSUMER = 'dispatcher';
 const LANE_MESSAGES_MAX = 50;
+const DAY_SECONDS = 24 * 3600;
 
 /**
  * Binds the lanes of one shard to a connection. A message that finds `messagesMax` others in its lane is marked as
- * refused: its user is notified in its turn, so that outcomes stay in order.
+ * refused: its user is notified in its turn, so that outcomes stay in order. An open session in which nobody writes for
+ * `idleDays` is forgotten; 0 for never.
  */
-export function createLane(redis: RedisClient, keys: Keys, messagesMax = LANE_MESSAGES_MAX): Lane {
+export function createLane(redis: RedisClient, keys: Keys, messagesMax = LANE_MESSAGES_MAX, idleDays = 0): Lane {
   const script = <Reply>(name: string) => bindScript<Reply>(redis, join(import.meta.dirname, `${name}.lua`));
   const admit = script<[[string, number, HeadReply[], EntryId[], EntryId[]], timeMs: number]>('admit');
   const begin = script<BeginReply>('begin');
@@ -179,7 +181,13 @@ export function createLane(redis: RedisClient, keys: Keys, messagesMax = LANE_ME
     begin: (entry, lane, newSession, opening) =>
       beginAttempt({ begin, write, keys, clock }, entry, lane, newSession, opening),
     settle: (attempt, record, also = [], keepsAnswer = false) =>
-      settleAttempt(settle, keys, attempt, { record, also, keepsAnswer }, foreseen),
+      settleAttempt(
+        settle,
+        keys,
+        attempt,
+        { record, also, keepsAnswer, idleSeconds: idleDays * DAY_SECONDS },
+        foreseen,
+      ),
     refusedBehind: (lane, isTold) => readRefused(redis, keys, lane, isTold),
     glance: (entries) => readGlances(redis, keys, entries),
     async discard(entry, record, alert) {
