@@ -1,12 +1,15 @@
 import { writeFileSync } from 'node:fs';
 import { expect, test } from '@jest/globals';
 import { chatKey, type EntryId } from '../../shared/redis/keys.ts';
+import { mutantCopy } from '../chaos/mutant-copy.ts';
 import { runCli } from '../fixture/cli.ts';
 import { CHAT, eachInWorld, shown, spawn, takeOver, world } from '../fixture/each-test.ts';
 import { inboundText } from '../fixture/inbound.ts';
 import { settledOutcomes, untilSettled } from '../fixture/ledger.ts';
+import { type GatewayProcess, spawnRunning } from '../fixture/process.ts';
 import { dueTimes, givenReminder } from '../fixture/reminders.ts';
 import { until } from '../fixture/root.ts';
+import { NEXT_VERSION } from '../fixture/state/next-version.ts';
 import { playScene, SCENE } from '../fixture/state/scene.ts';
 import { dumpState, loadState, type State, stateOf, withFieldsMore } from '../fixture/state/state.ts';
 
@@ -122,3 +125,48 @@ test('a reminder that a later version has set is put off, and kept as it is', as
   expect(await world.peek.xlen(world.keys.inbound)).toBe(0);
   expect(await settledOutcomes(world)).toEqual([]);
 });
+
+test('beside the next version, in both directions: turns in flight are taken over, each message is answered once, in order', async () => {
+  const next = await mutantCopy(NEXT_VERSION);
+  const chats = Array.from({ length: 6 }, (_, at) => CHAT + at);
+  const program = 'test/fixture/gateway-process.ts';
+  const env = { ...world.env, LOG_LEVEL: 'info' };
+  const started: GatewayProcess[] = [];
+  const start = async (root?: string): Promise<GatewayProcess> => {
+    const gateway = await spawnRunning(program, env, root === undefined ? {} : { root });
+    started.push(gateway);
+    return gateway;
+  };
+  let isSlow = true;
+  world.claude.react(({ kind, pendingText }) =>
+    kind === 'main' ? { do: 'answer', text: `re ${pendingText}`, afterMs: isSlow ? 4_000 : 20 } : undefined,
+  );
+  /** Everybody writes; whoever has the turns is killed in the middle of them, and the other goes on. */
+  const takenOver = async (text: string, victim: GatewayProcess, heir: () => Promise<unknown>): Promise<void> => {
+    isSlow = true;
+    for (const chat of chats) for (const part of ['a', 'b']) world.telegram.say(chat, text + part);
+    await until('turns in flight', () => world.claude.inFlight() === chats.length || undefined);
+    isSlow = false;
+    victim.kill('SIGKILL');
+    await victim.ended;
+    await heir();
+  };
+  try {
+    const [own] = [await start()];
+    await takenOver('first ', own, () => start(next.folder));
+    await untilSettled(world, 2 * chats.length, 40_000);
+    await takenOver('second ', started.at(-1) as GatewayProcess, () => start());
+    await untilSettled(world, 4 * chats.length, 40_000);
+    const said = ['first a', 'first b', 'second a', 'second b'].map((text) => `re ${text}`);
+    for (const chat of chats) expect(shown(chat).filter((text) => text !== '…')).toEqual(said);
+    expect((await settledOutcomes(world)).every(({ outcome }) => outcome === 'answered')).toBe(true);
+    expect(await world.peek.xlen(world.keys.dead)).toBe(0);
+    const log = await world.peek.hget(world.keys.chat(chatKey(CHAT)), 'session');
+    expect(JSON.stringify(await world.peek.lrange(world.keys.log(log as never), 0, -1))).toContain('later');
+    expect(await world.peek.hget(world.keys.chat(chatKey(CHAT)), 'later')).toBe('more');
+    expect(world.claude.violations()).toEqual([]);
+  } finally {
+    await Promise.all(started.map((gateway) => gateway.stop()));
+    await next.remove();
+  }
+}, 150_000);
