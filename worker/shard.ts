@@ -32,7 +32,7 @@ export async function startShard(
   const redis = connect();
   const queueRedis = connect();
   const { blobs, keeper } = openBlobs(ports, redis, shard);
-  const lane = createLane(redis, keys, config.LANE_MAX_MESSAGES);
+  const lane = createLane(redis, keys, config.LANE_MAX_MESSAGES, config.SESSION_IDLE_DAYS);
   const handover = new Handover(queueRedis);
   const queue = openQueue(queueRedis, keys, telemetry, handover);
   await lane.prepare();
@@ -49,6 +49,7 @@ export async function startShard(
       startArchivist({
         source: { redis, keys, blobs },
         retentionDays: config.SESSION_RETENTION_DAYS,
+        ledgerDays: config.LEDGER_RETENTION_DAYS,
         log,
         everyMs: ports.limits?.archiveEveryMs ?? ARCHIVE_EVERY_MS,
         reach,

@@ -3,12 +3,12 @@ import type { Instruments } from '../../shared/base/instruments.ts';
 import { METRIC } from '../../shared/base/telemetry.ts';
 import { type InboundMessage, UnreadableMessageError } from '../../shared/flow/message.ts';
 import type { OwnName } from '../receive/bot-profile.ts';
-import { FollowUps } from './follow-up.ts';
+import { isExpected } from './follow-up.ts';
 import type { Gate } from './gate.ts';
 import type { Inbox } from './inbox.ts';
 import { Overheard } from './overheard.ts';
 import { isEdit, readEdit } from './read-edit.ts';
-import { type GroupMove, moveOf } from './read-move.ts';
+import { type GroupMove, groupIn, moveOf } from './read-move.ts';
 import { pressIdOf, readPress } from './read-press.ts';
 import { isStop, readStop } from './read-stop.ts';
 import { readUpdate, type UpdateReading } from './read-update.ts';
@@ -47,11 +47,10 @@ type Task =
   | { kind: 'ignore'; reason: string; overheard?: InboundMessage }
   | { kind: 'store'; message: InboundMessage; isEdit?: boolean; mayBeNew?: boolean };
 
-/** Accepts the updates of one bot into an inbox. Remembers which messages and groups belong to those it has taken. */
+/** Accepts the updates of one bot into an inbox, beside any number of others. */
 export function createAccept(ports: AcceptPorts): AcceptUpdate {
   const { telemetry, log, reach } = ports.instruments;
   const open = followedGroups(ports);
-  const followUps = new FollowUps();
   const overheard = new Overheard(ports.limits.groupContextMessages);
   const ignore = (reason: string) => {
     telemetry.count(METRIC.ignored, { reason });
@@ -65,7 +64,8 @@ export function createAccept(ports: AcceptPorts): AcceptUpdate {
       await ports.inbox.reportMove(move);
       open.follow(move);
     }
-    const task = taskOf(update, gate, followUps, ports.limits.textMaxChars);
+    await open.learnMove(groupIn(update));
+    const task = await taskOf(ports, update, gate);
     if (task.kind === 'ignore') {
       if (task.overheard) overheard.note(task.overheard, Date.now());
       return ignore(task.reason);
@@ -78,7 +78,6 @@ export function createAccept(ports: AcceptPorts): AcceptUpdate {
       // Only now: a press whose app goes on waiting is pressed again.
       if (pressId !== undefined) void ports.answerPress(pressId);
       if (result !== 'accepted') return result === 'replaced' ? undefined : ignore(result);
-      followUps.note(message);
       overheard.clear(message);
     } catch (error) {
       if (!(error instanceof UnreadableMessageError)) throw error;
@@ -91,14 +90,17 @@ export function createAccept(ports: AcceptPorts): AcceptUpdate {
   };
 }
 
-function taskOf(update: unknown, gate: Gate, followUps: FollowUps, textMaxChars: number): Task {
+async function taskOf({ botId, inbox, limits }: AcceptPorts, update: unknown, gate: Gate): Promise<Task> {
+  const { textMaxChars } = limits;
   if (isEdit(update)) {
     const edit = readEdit(update, gate, textMaxChars);
     return edit.accept ? { ...edit, kind: 'store', isEdit: true } : { ...edit, kind: 'ignore' };
   }
   const decided = read(update, gate, textMaxChars);
-  if (decided.accept || (decided.reason === 'not_addressed' && followUps.includes(decided.message)))
-    return { kind: 'store', message: decided.message };
+  if (decided.accept) return { kind: 'store', message: decided.message };
+  const isPiece =
+    decided.reason === 'not_addressed' && isExpected(decided.message, await inbox.expected(botId, decided.message));
+  if (isPiece) return { kind: 'store', message: decided.message };
   return { kind: 'ignore', reason: decided.reason, ...('message' in decided && { overheard: decided.message }) };
 }
 
@@ -109,16 +111,24 @@ function read(update: unknown, gate: Gate, textMaxChars: number): UpdateReading 
   return readUpdate(update, gate, textMaxChars);
 }
 
-/** The groups that are open, also under the ids to which they move while this process runs. */
-function followedGroups({ allowed, answersAll }: AcceptPorts) {
+/** The groups that are open, also under the ids to which they move. */
+function followedGroups({ allowed, answersAll, inbox }: AcceptPorts) {
   const groups = {
     allowed: allowed === 'everyone' ? allowed : new Set(allowed),
     answersAll: answersAll === 'everyone' ? answersAll : new Set(answersAll),
   };
+  const lists = [groups.allowed, groups.answersAll].filter((ids) => ids !== 'everyone');
+  const follow = ({ from, to }: GroupMove): void => {
+    for (const ids of lists) if (ids.has(from)) ids.add(to);
+  };
   return {
     ...groups,
-    follow({ from, to }: GroupMove): void {
-      for (const ids of [groups.allowed, groups.answersAll]) if (ids !== 'everyone' && ids.has(from)) ids.add(to);
+    follow,
+    /** Another process may have seen the move of a group that is not named. */
+    async learnMove(to: number | undefined): Promise<void> {
+      if (to === undefined || lists.every((ids) => ids.size === 0 || ids.has(to))) return;
+      const from = await inbox.movedFrom(to);
+      if (from !== undefined) follow({ from, to });
     },
   };
 }

@@ -2,22 +2,23 @@
 -- written first; the turn's field `edited` takes precedence. An edit of a message that was never accepted is a message
 -- of its own, if it may be one. A call that is repeated changes nothing more.
 -- KEYS  1 to 5 as in accept.lua   6 absent, for the key that is not named: see keys.ts
--- ARGV  1 to 7 as in accept.lua   8 prefix of turn keys   9 update id   10 '1' if it may be a message of its own
+-- ARGV  1 to 8 as in accept.lua   9 prefix of turn keys   10 update id   11 '1' if it may be a message of its own
 -- Reply {'new', entry, messages accepted so far} | {'repeated', entry, …}: it was new before
 --       {'replaced' | 'unchanged' | 'too late' | 'command' | 'unknown', '', 0}
 -- include: counts, entry, inbound, updates
-local before = entry_of_update(KEYS[1], ARGV[7], KEYS[5])
+local before = redis.call('HGET', KEYS[1], ARGV[7])
 if before then
   return { 'repeated', before, tonumber(redis.call('HGET', KEYS[3], 'accepted') or 0) }
 end
 local written = redis.call('GET', KEYS[4])
 if not written then
-  if ARGV[10] ~= '1' then
+  if ARGV[11] ~= '1' then
     return { 'unknown', '', 0 }
   end
   local accepted = count(KEYS[3], KEYS[2], 'accepted')
   local entry = add_message(KEYS[2], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6])
-  remember_update(KEYS[1], ARGV[7], KEYS[5], entry, ARGV[1])
+  remember_update(KEYS[1], ARGV[7], entry, ARGV[1])
+  expect(KEYS[5], ARGV[8], ARGV[1])
   redis.call('SET', KEYS[4], 'edited:' .. entry, 'EX', ARGV[1])
   return { 'new', entry, accepted }
 end
@@ -39,18 +40,18 @@ end
 if ARGV[5] ~= '' or field(found[1][2], 'cancels') or field(found[1][2], 'chat') ~= ARGV[2] then
   return { 'command', '', 0 }
 end
-local turn = ARGV[8] .. entry
+local turn = ARGV[9] .. entry
 for _, mark in ipairs(redis.call('HMGET', turn, 'fence', 'conclusion', 'mergedInto', 'cancelled', 'refused')) do
   if mark then
     return { 'too late', '', 0 }
   end
 end
 local edited = redis.call('HMGET', turn, 'edited', 'editedBy')
-if tonumber(edited[2] or 0) > tonumber(ARGV[9]) then
+if tonumber(edited[2] or 0) > tonumber(ARGV[10]) then
   return { 'too late', '', 0 }
 end
 if is_same(edited[1] or field(found[1][2], 'message') or '', ARGV[3]) then
   return { 'unchanged', '', 0 }
 end
-redis.call('HSET', turn, 'edited', ARGV[3], 'editedBy', ARGV[9])
+redis.call('HSET', turn, 'edited', ARGV[3], 'editedBy', ARGV[10])
 return { 'replaced', '', 0 }

@@ -6,6 +6,7 @@ import type { RedisClient } from '../../shared/redis/connection.ts';
 import { type EntryId, fieldOfUpdate, keysOf, shardOf } from '../../shared/redis/keys.ts';
 import { bindScript } from '../../shared/redis/script.ts';
 import { cancels, isPermitted } from '../../shared/telegram/commands.ts';
+import { type Expected, expectedAfter } from './follow-up.ts';
 import type { GroupMove } from './read-move.ts';
 
 /** The result of an edit; see `edit.lua`. `repeated`: it became a message of its own before. */
@@ -22,8 +23,12 @@ const SEEN_SECONDS = 48 * 3600;
  * lost earlier ones, it raises an alert.
  */
 export interface Inbox {
-  /** Alerts that a group goes on under another id. Rejects when Redis cannot store the alert. */
+  /** Remembers that a group goes on under another id, and alerts. Rejects when Redis cannot store that. */
   reportMove(move: GroupMove): Promise<void>;
+  /** Which group a supergroup was before; nothing where no producer has seen it move. */
+  movedFrom(chatId: number): Promise<number | undefined>;
+  /** What of a sender belongs to an accepted message of the same group. */
+  expected(botId: number, message: InboundMessage): Promise<Expected>;
   accept(botId: number, message: InboundMessage, traceparent: string): Promise<{ entry: EntryId; duplicate: boolean }>;
   /**
    * Replaces an accepted message by what it was edited into, as long as no attempt at it has begun: it keeps its entry
@@ -56,9 +61,16 @@ export function createInbox(redis: RedisClient, shards: number): Inbox {
   };
   return {
     async reportMove({ from, to }) {
-      const text = `The group ${from} goes on under the id ${to}, because Telegram made it a supergroup. Its messages are taken until the next restart: put ${to} into TELEGRAM_ALLOWED_IDS.`;
+      const text = `The group ${from} goes on under the id ${to}, because Telegram made it a supergroup. Its messages are taken as before: put ${to} into TELEGRAM_ALLOWED_IDS, and leave ${from} there until then.`;
+      await redis.hset(keysOf(0).movedGroups, to, from);
       await redis.call(...alertCommand(keysOf(0), { cause: 'group-moved', key: String(from), text }));
     },
+    async movedFrom(chatId) {
+      const from = await redis.hget(keysOf(0).movedGroups, String(chatId));
+      return from === null ? undefined : Number(from);
+    },
+    expected: (botId, { chatId, from }) =>
+      redis.hgetall(keysOf(shardOf(chatId, shards)).follows(botId, chatId, from.id)),
     async accept(botId, message, traceparent) {
       const shard = shardOf(message.chatId, shards);
       const [added, entry, accepted] = await run(keysFor(shard, botId, message), [
@@ -81,10 +93,10 @@ export function createInbox(redis: RedisClient, shards: number): Inbox {
   };
 }
 
-function keysFor(shard: number, botId: number, { updateId, chatId, messageId }: InboundMessage): string[] {
+function keysFor(shard: number, botId: number, { updateId, chatId, messageId, from }: InboundMessage): string[] {
   const keys = keysOf(shard);
   const of = [keys.updates(botId, updateId), keys.inbound, keys.counts, keys.written(botId, chatId, messageId)];
-  return [...of, keys.seenBefore(botId, updateId)];
+  return [...of, keys.follows(botId, chatId, from.id)];
 }
 
 function fieldsOf(message: InboundMessage, traceparent: string): (string | number)[] {
@@ -95,5 +107,6 @@ function fieldsOf(message: InboundMessage, traceparent: string): (string | numbe
     cancelledBy(message),
     message.forwardedFrom === undefined ? '' : 1,
     fieldOfUpdate(message.updateId),
+    message.chatType === 'private' ? '' : JSON.stringify(Object.entries(expectedAfter(message)).flat()),
   ];
 }

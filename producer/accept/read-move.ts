@@ -16,3 +16,11 @@ export function moveOf(update: unknown, gate: Gate): GroupMove | undefined {
   const { migrate_to_chat_id: to } = message;
   return isInteger(from) && isInteger(to) && isOpen(gate, from, from, false) ? { from, to } : undefined;
 }
+
+/** The group in which something was written, edited or pressed; nothing for other updates. Pure, never throws. */
+export function groupIn(update: unknown): number | undefined {
+  const { message, edited_message: edited, callback_query: press } = isFields(update) ? update : {};
+  const place = message ?? edited ?? (isFields(press) ? press.message : undefined);
+  const id = isFields(place) && isFields(place.chat) ? place.chat.id : undefined;
+  return isInteger(id) && id < 0 ? id : undefined;
+}

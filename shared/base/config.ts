@@ -34,7 +34,8 @@ export type Role = 'gateway' | 'producer' | 'worker' | 'tool';
 /** Names that the interface reserves for features that this version does not have yet. */
 const NOT_YET = ['PINNED_MAX_CHARS'];
 /** What a settings file may hold besides: for the telemetry, the bucket, Node itself, a proxy and the compose file. */
-const READ_BY_OTHERS = /^(?:OTEL_|AWS_|NODE_|npm_|COMPOSE_|GRAFANA_ADMIN_PASSWORD$|REDIS_PASSWORD$|(?:https?|no)_proxy$)/i;
+const READ_BY_OTHERS =
+  /^(?:OTEL_|AWS_|NODE_|npm_|COMPOSE_|GRAFANA_ADMIN_PASSWORD$|REDIS_PASSWORD$|(?:https?|no)_proxy$)/i;
 const PLACES = ['REDIS_URL', 'REDIS_SENTINELS', 'REDIS_CLUSTER_NODES'] as const;
 
 /** Each shard has its own connections and services, and each parallel chat holds a request in memory. */
@@ -96,6 +97,8 @@ const environment = z.object({
   REMINDER_MINUTES_MIN: positive.refine((value) => value <= DAY_MINUTES, `expected at most ${DAY_MINUTES}`).default(60),
   TZ: timeZone.default('UTC'),
   SESSION_RETENTION_DAYS: positive.default(90),
+  SESSION_IDLE_DAYS: positive.optional(),
+  LEDGER_RETENTION_DAYS: positive.default(90),
   BLOB_URL: blobPlace.prefault('data/blobs'),
   SYSTEM_PROMPT_FILE: z.string().optional(),
   COMPACTION_PRESERVE_FILE: z.string().optional(),

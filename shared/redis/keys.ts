@@ -15,7 +15,7 @@ export interface Keys {
   readonly paused: string;
   /** Stream: what operators did with the command line. Used in shard 0 only. */
   readonly actions: string;
-  /** The result of the last admission, for its caller alone. */
+  /** The last reply to a caller, for the same request sent again: of an admission, or of an operator's cancellation. */
   admitted(caller: string): string;
   /** Held while one process's pass of the reconciler counts for all. */
   readonly pass: string;
@@ -25,6 +25,8 @@ export interface Keys {
   readonly jobsWaiting: string;
   readonly jobsActive: string;
   readonly jobsDelayed: string;
+  /** Hash: which group a supergroup was before, by its id. Used in shard 0 only. */
+  readonly movedGroups: string;
   /** Hash: what the poller last got from Telegram. Used in shard 0 only. */
   readonly poll: string;
   /** Hash: what the installation knows of whether Telegram answers. Used in shard 0 only. */
@@ -72,12 +74,12 @@ export interface Keys {
   readonly remindersPrefix: string;
   /** Hash: the entries of neighbouring updates, by `fieldOfUpdate`. */
   updates(botId: number, updateId: number): string;
-  /** The entry of an update, where a process of an earlier version looks for it. */
-  seenBefore(botId: number, updateId: number): string;
   /**
    * The entry of a message that was accepted, by its id in its chat; with a prefix where it was accepted as an edit.
    */
   written(botId: number, chatId: number, messageId: number): string;
+  /** Hash: what of a group's sender belongs to an addressed message without being addressed itself. */
+  follows(botId: number, chatId: number, senderId: number): string;
   lane(lane: LaneKey): string;
   turn(entry: EntryId): string;
   chat(chat: ChatKey): string;
@@ -188,7 +190,7 @@ export function keysOf(shard: number): Keys {
     jobsWaiting: `${tag}:${TURNS_QUEUE}:wait`,
     jobsActive: `${tag}:${TURNS_QUEUE}:active`,
     jobsDelayed: `${tag}:${TURNS_QUEUE}:delayed`,
-    poll: `${tag}:poll`,
+    ...{ movedGroups: `${tag}:moved-groups`, poll: `${tag}:poll` },
     telegram: `${tag}:telegram`,
     incidents: `${tag}:incidents`,
     notices: `${tag}:notices`,
@@ -212,8 +214,8 @@ export function keysOf(shard: number): Keys {
     remindersPrefix: `${tag}:reminders:`,
     admitted: (caller) => `${tag}:admitted:${caller}`,
     updates: (botId, updateId) => `${tag}:updates:${botId}:${Math.floor(updateId / UPDATES_OF_A_BUCKET)}`,
-    seenBefore: (botId, updateId) => `${tag}:seen:${botId}:${updateId}`,
     written: (botId, chatId, messageId) => `${tag}:written:${botId}:${chatId}:${messageId}`,
+    follows: (botId, chatId, senderId) => `${tag}:follows:${botId}:${chatId}:${senderId}`,
     lane: (lane) => `${tag}:lane:${lane}`,
     turn: (entry) => `${tag}:turn:${entry}`,
     chat: (chat) => `${tag}:chat:${chat}`,

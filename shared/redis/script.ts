@@ -8,6 +8,8 @@ export type RunScript<Reply> = (keys: string[], args: (string | number)[]) => Pr
 /** The folder of the Lua pieces that several scripts include. */
 export const PIECES_FOLDER = join(import.meta.dirname, 'lua');
 
+/** Lua's `unpack` takes about 8,000 values. */
+const WORDS_MAX = 7_500;
 const INCLUDE = /^-- include: (.+)$/gm;
 
 /**
@@ -19,7 +21,12 @@ export function bindScript<Reply>(redis: RedisClient, file: string): RunScript<R
   redis.defineCommand(name, { lua: readScript(file) });
   const run = (redis as unknown as Record<string, (...args: unknown[]) => Promise<Reply>>)[name];
   if (!run) throw new Error(`ioredis did not bind ${name}`);
-  return (keys, args) => run.call(redis, keys.length, ...keys, ...args);
+  return (keys, args) => {
+    // Neither a call nor Lua takes lists of any length: what may be many is sent in slices.
+    if (keys.length + args.length > WORDS_MAX)
+      return Promise.reject(new RangeError(`${name} was given ${args.length} arguments`));
+    return run.call(redis, keys.length, ...keys, ...args);
+  };
 }
 
 /** Every shard binds the same files. */

@@ -2,7 +2,7 @@
 import type { ClaudeCall } from '../stand-in/claude/reaction.ts';
 import { blocksOf } from '../stand-in/claude/request.ts';
 import type { Evidence } from './evidence.ts';
-import { type Asked, numberIn, numbersIn, questionOf } from './traffic.ts';
+import { ASIDE, type Asked, numberIn, numbersIn, questionOf } from './traffic.ts';
 
 /** A call that shows something else than what was written. */
 export interface Strange {
@@ -23,7 +23,7 @@ export function askedInOrder({ asked, calls }: Evidence): Asking {
   const byAsked = new Map<Asked, ClaudeCall[]>();
   const strange: Strange[] = [];
   for (const call of calls) {
-    if (call.kind !== 'main' || isAboutFixedParts(call)) continue;
+    if (call.kind !== 'main' || isAboutFixedParts(call) || questionOf(call).includes(ASIDE)) continue;
     const found = byNumber.get(numberIn(questionOf(call)) ?? 0);
     if (found === undefined) {
       strange.push({ seen: `call ${call.index} is about nothing that was asked: ${questionOf(call).slice(0, 60)}` });

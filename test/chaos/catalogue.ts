@@ -11,6 +11,7 @@ import { REDIS_SCENARIOS } from './redis-scenarios.ts';
 import type { Scenario } from './scenario.ts';
 import { SEARCH_SCENARIOS } from './search-scenarios.ts';
 import { TELEGRAM_SCENARIOS } from './telegram-scenarios.ts';
+import { WEBHOOK_SCENARIOS } from './webhook-scenarios.ts';
 import { WRITING_SCENARIOS } from './writing-scenarios.ts';
 
 /** Every scenario of the suite. */
@@ -24,6 +25,7 @@ export const SCENARIOS: readonly Scenario[] = [
   ...CLAUDE_SCENARIOS,
   ...SEARCH_SCENARIOS,
   ...WRITING_SCENARIOS,
+  ...WEBHOOK_SCENARIOS,
   ...TELEGRAM_SCENARIOS,
   ...ALERT_SCENARIOS,
   ...CLOCK_SCENARIOS,

@@ -59,7 +59,8 @@ function rulesOf(keys: Keys, botId: number): Rule[] {
     ["queue's own", 'single', true, `${queue}:`],
     ['turns', 'kept', false, keys.turn('' as EntryId)],
     ['updates seen', 'kept', false, keys.updates(botId, 0).slice(0, -1)],
-    ['updates seen, each', 'kept', false, keys.seenBefore(botId, 0).slice(0, -1)],
+    ['what may follow', 'kept', false, keys.follows(botId, 0, 0).slice(0, -'0:0'.length)],
+    ['moved groups', 'single', true, keys.movedGroups],
     ['entries by message', 'kept', false, keys.written(botId, 0, 0).slice(0, -'0:0'.length)],
     ['chats', 'kept', true, keys.chat('' as ChatKey)],
     ['sessions', 'kept of a session', true, keys.session('' as SessionId)],
@@ -80,6 +81,8 @@ function rulesOf(keys: Keys, botId: number): Rule[] {
     ['dead letters', 'kept', true, keys.dead],
     ['lease of the poller', 'single', false, keys.poller(botId)],
     ['counts', 'single', true, keys.counts],
+    ['start under way', 'single', false, keys.starting],
+    ['probe of the endpoint', 'single', false, keys.endpointProbe],
     ['number of shards', 'single', true, keys.shards],
     // It must never exist.
     ['absent', 'under way', false, keys.absent],

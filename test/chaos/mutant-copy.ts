@@ -25,14 +25,26 @@ export async function inMutantCopy(
   args: readonly string[],
   timeoutMs: number,
 ): Promise<{ code: number | null; printed: string }> {
+  const copy = await mutantCopy(mutations);
+  try {
+    return await run(join(copy.folder, program), args, timeoutMs);
+  } finally {
+    await copy.remove();
+  }
+}
+
+/** A copy of the product with the mutant in it. Rejects when a text to replace is not found once. */
+export async function mutantCopy(mutations: readonly Mutation[]): Promise<{ folder: string; remove(): Promise<void> }> {
   const folder = await temporaryFolder();
+  const remove = () => rm(folder, { recursive: true, force: true });
   try {
     for (const name of COPIED) await cp(join(PROJECT_ROOT, name), join(folder, name), { recursive: true });
     for (const name of [...LINKED, ...(await sharedCaches())]) await link(name, folder);
     for (const mutation of mutations) await mutate(folder, mutation);
-    return await run(join(folder, program), args, timeoutMs);
-  } finally {
-    await rm(folder, { recursive: true, force: true });
+    return { folder, remove };
+  } catch (error) {
+    await remove();
+    throw error;
   }
 }
 

@@ -60,8 +60,13 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
     mutations: [
       {
         file: 'worker/lane/readmit.lua',
-        from: 'local broken, restored = {}, 0',
-        to: 'if true then return { {}, {}, 0 } end\nlocal broken, restored = {}, 0',
+        from: 'local broken, foreign, restored = {}, {}, 0',
+        to: "if true then return { '', {}, 0, {} } end\nlocal broken, foreign, restored = {}, {}, 0",
+      },
+      {
+        file: 'worker/lane/heads.lua',
+        from: 'local heads = {}',
+        to: "if true then return { '0', {} } end\nlocal heads = {}",
       },
     ],
     scenario: 'killed-admitted',
@@ -70,7 +75,7 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a job that stands in no list is taken for one that runs',
-    mutations: [{ file: 'worker/lane/missing.lua', from: 'if places[id] and isWhole then', to: 'if isWhole then' }],
+    mutations: [{ file: 'worker/lane/missing.lua', from: 'if isListed and isWhole then', to: 'if isWhole then' }],
     scenario: 'job-without-list',
     violates: 'I1',
   },
@@ -223,6 +228,28 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
     ],
     scenario: 'telegram-away-page',
     violates: 'I13',
+  },
+  {
+    name: 'what may follow an addressed message is remembered by nobody',
+    mutations: [
+      { file: 'shared/redis/lua/updates.lua', from: "if expected ~= '' then", to: "if expected ~= '' and false then" },
+    ],
+    scenario: 'webhook-behind-two',
+    violates: 'I12',
+    patienceS: 20,
+  },
+  {
+    name: 'a producer learns of no move that another has seen',
+    mutations: [
+      {
+        file: 'producer/accept/accept.ts',
+        from: 'if (from !== undefined) follow({ from, to });',
+        to: 'void from;',
+      },
+    ],
+    scenario: 'webhook-behind-two',
+    violates: 'I12',
+    patienceS: 20,
   },
   {
     name: 'an answer is tried thirty times',

@@ -243,7 +243,7 @@ const tooLong: Scenario = {
     await until('Telegram is there', async () => !(await isAway(world)));
     await until('answers are dead letters', async () => (await world.peek.xlen(world.keys.dead)) > 0);
     const replay = bindReplay(world.peek);
-    for (const [id] of await world.peek.xrange(world.keys.dead, '-', '+')) await replay(world.keys, id);
+    for (const [id] of await world.peek.xrange(world.keys.dead, '-', '+')) await replay.alone(world.keys, id);
   },
 };
 

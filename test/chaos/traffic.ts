@@ -42,6 +42,8 @@ export interface Traffic {
 
 /** The first chat of a world; the others follow it. */
 export const FIRST_CHAT = 1001;
+/** Stands in what a scenario itself lets somebody say, besides the traffic. */
+export const ASIDE = '[aside]';
 const WORDS = 'lane entry turn record view seed window outcome reply alert order fence stage'.split(' ');
 const LONG_CHARS = 9_000;
 const PART_CHARS = 3_900;

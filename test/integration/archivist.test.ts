@@ -39,7 +39,7 @@ const source = () => ({ redis, keys, blobs: world.blobs });
 
 function givenArchivist(): void {
   const log = createLogger('silent');
-  services.push(startArchivist({ source: source(), retentionDays: 30, log, everyMs: 10 }));
+  services.push(startArchivist({ source: source(), retentionDays: 30, ledgerDays: 90, log, everyMs: 10 }));
 }
 
 async function givenGateway(): Promise<void> {

@@ -5,7 +5,7 @@ import type { PrivateRedis } from '../../shared/private-redis/server.ts';
 import { connectRedis } from '../../shared/redis/connection.ts';
 import { chatKey, type EntryId, jobIdOf, type Keys, keysOf, TURNS_QUEUE } from '../../shared/redis/keys.ts';
 import { Handover } from '../../worker/lane/handover.ts';
-import type { Head } from '../../worker/lane/lane.ts';
+import type { Head } from '../../worker/lane/head.ts';
 import { openQueue, openWorker, QUEUE_LIMITS, type TurnJob, type TurnQueue } from '../../worker/lane/queue.ts';
 import { createSlots } from '../../worker/lane/slots.ts';
 import { lentRedis } from '../fixture/lent-redis.ts';

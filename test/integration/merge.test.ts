@@ -1,12 +1,14 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { beforeEach, expect, test } from '@jest/globals';
 import type { Failpoint } from '../../shared/base/failpoint.ts';
+import type { EntryId } from '../../shared/redis/keys.ts';
 import { saidIn } from '../fixture/asked.ts';
 import { runCli } from '../fixture/cli.ts';
-import { CHAT, eachInWorld, mainCalls, start, takeOver, world } from '../fixture/each-test.ts';
+import { CHAT, eachInWorld, mainCalls, start, stopGateways, takeOver, world } from '../fixture/each-test.ts';
 import { jpegPhoto } from '../fixture/files.ts';
 import { nextOutcome, settledOutcomes } from '../fixture/ledger.ts';
 import { spawnGateway } from '../fixture/process.ts';
+import { until } from '../fixture/root.ts';
 import type { Block } from '../stand-in/claude/request.ts';
 
 const PATIENCE_MS = 25_000;
@@ -147,4 +149,67 @@ test('a failed album gets one notice and a dead letter per piece, and is merged 
   expect((await settledOutcomes(world)).slice(2).map(({ outcome }) => outcome)).toEqual(['answered', 'merged']);
   // What failed stands before it in the conversation.
   expect(asked().map(({ type }) => type)).toEqual(['image', 'image', 'text', 'image', 'image', 'text']);
+});
+
+/** A pasted text whose every piece has failed. */
+async function givenFailedPaste(): Promise<string[]> {
+  let isRefused = true;
+  world.claude.react(() =>
+    isRefused ? { do: 'error', status: 401, type: 'authentication_error', message: 'invalid x-api-key' } : undefined,
+  );
+  await start();
+  sendPasted();
+  await nextOutcome(world, CHAT, 3);
+  isRefused = false;
+  return (await settledOutcomes(world)).map(({ entry }) => entry);
+}
+
+test.each<[string, (entries: readonly string[]) => unknown]>([
+  ['/retry', () => world.telegram.say(CHAT, '/retry')],
+  ['the button', ([first]) => world.telegram.press(CHAT, newestId(), `/retry ${first}`)],
+  ['cli retry of the first piece', ([first = '']) => runCli(['retry', first], world.env)],
+  ['cli retry of the last piece', (entries) => runCli(['retry', entries.at(-1) ?? ''], world.env)],
+  ['cli dead replay of one letter', ([first = '']) => runCli(['dead', 'replay', first], world.env)],
+  [
+    'cli dead replay of the reason of the first',
+    () => runCli(['dead', 'replay', '--all', '--reason', 'authentication'], world.env),
+  ],
+])('%s brings all pieces of a text that failed, as one message, and no letter is left', async (_, retry) => {
+  const entries = await givenFailedPaste();
+  await retry(entries);
+  const ends = async () => (await settledOutcomes(world)).slice(3).map(({ outcome }) => outcome);
+  await until(
+    'the end of all pieces',
+    async () => (await ends()).filter((end) => end !== 'command').length === 3 || undefined,
+  );
+  expect(await world.peek.xlen(world.keys.dead)).toBe(0);
+  expect((await ends()).filter((end) => end !== 'command')).toEqual(['answered', 'merged', 'merged']);
+  expect(mainCalls().at(-1)?.pendingText).toBe(PASTED.join('\n'));
+});
+
+const newestId = () => world.telegram.shown(CHAT).at(-1)?.messageId ?? 0;
+
+test('pieces that failed each on its own, before they were one message, come back together too', async () => {
+  await givenFailedPaste();
+  for (const [id, fields] of await world.peek.xrange(world.keys.dead, '-', '+')) {
+    const alone = fields.map((field) => field.replace(/"into":"[^"]*",/, '').replace('"merged"', '"crashes"'));
+    await world.peek.xadd(world.keys.dead, '*', ...alone);
+    await world.peek.xdel(world.keys.dead, id);
+  }
+  world.telegram.say(CHAT, 'and something else');
+  await nextOutcome(world, CHAT, 4);
+  world.telegram.say(CHAT, '/retry');
+  await nextOutcome(world, CHAT, 8);
+  expect(mainCalls().at(-1)?.pendingText).toBe(PASTED.join('\n'));
+  expect(await world.peek.xlen(world.keys.dead)).toBe(0);
+});
+
+test('a piece that still waits to be put aside holds the others back, and nothing is torn apart', async () => {
+  const [first = ''] = await givenFailedPaste();
+  await stopGateways();
+  const piece = await world.peek.xadd(world.keys.inbound, '*', 'chat', '1');
+  await world.peek.hset(world.keys.turn(first as EntryId), 'pieces', JSON.stringify([piece]));
+  const done = await runCli(['retry', first, '--json'], world.env);
+  expect(JSON.parse(done.stdout)).toMatchObject({ kind: 'under way' });
+  expect(await world.peek.xlen(world.keys.dead)).toBe(3);
 });

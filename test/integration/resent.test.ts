@@ -10,6 +10,7 @@ import { readScript } from '../../shared/redis/script.ts';
 import type { TurnTime } from '../../worker/ask/time.ts';
 import { type Attempt, FencedError } from '../../worker/lane/attempt.ts';
 import { createLane, type Lane } from '../../worker/lane/lane.ts';
+import { cancelChat } from '../../worker/operator/cancel.ts';
 import { runTurn, type TurnPorts } from '../../worker/turn/turn.ts';
 import { type RedisProxy, startProxy } from '../chaos/proxy.ts';
 import { ALWAYS_THERE } from '../fixture/breaker.ts';
@@ -137,7 +138,8 @@ test('an attempt that meets a stored conclusion sends nothing, and the next one 
   const telemetry = { span: (_name: string, _attributes: unknown, work: () => unknown) => work(), count: () => {} };
   const ask = { settings: { modelName: 'm', models: [] }, instruments: { telemetry, reach: () => {} } };
   const progress = { isLeft: () => false };
-  const ports = { telegram, breaker: ALWAYS_THERE, lane, ask, progress } as unknown as TurnPorts;
+  const commands = { reminders: { of: async () => [] } };
+  const ports = { telegram, breaker: ALWAYS_THERE, lane, ask, progress, commands } as unknown as TurnPorts;
   const attempt = await begun(entry);
   const stored = { outcome: 'answered', parts: ['the stored answer'] };
   await redis.hset(keys.turn(entry), 'did:conclusion', 1, 'conclusion', JSON.stringify(stored));
@@ -146,4 +148,20 @@ test('an attempt that meets a stored conclusion sends nothing, and the next one 
   expect(sent).toEqual([]);
   expect(await runTurn(ports, await begun(entry), time)).toMatchObject({ kind: 'settle', conclusion: stored });
   expect(sent).toEqual(['the stored answer']);
+});
+
+test('a cancellation of a chat that is sent again does not cancel what came in between', async () => {
+  await accepted(1);
+  await lane.admit(1);
+  const order = { by: 'op', why: '' };
+  const at = { redis: cut, shards: 1 };
+  const done = proxy.cutReplyTo(keys.admitted(''));
+  const late = cancelChat(at, CHAT, order);
+  await done.then(() => proxy.refuse());
+  const between = await accepted(2);
+  proxy.forward();
+  expect(await late).toBe('cancelled');
+  const entries = await redis.xrange(keys.inbound, '-', '+');
+  expect(entries.map(([, fields]) => fields.includes('cancels'))).toEqual([false, true, false]);
+  expect(entries.at(-1)?.[0]).toBe(between);
 });

@@ -32,7 +32,6 @@ const accept = (updateId: number) => inbox.accept(BOT, inboundText(updateId), ''
 
 test('an update that comes again gets its first entry, and stands on the stream once', async () => {
   const first = await accept(500);
-  await redis.del(keys.seenBefore(BOT, 500));
   expect(await accept(500)).toEqual({ entry: first.entry, duplicate: true });
   expect((await accept(501)).duplicate).toBe(false);
   expect(await redis.xlen(keys.inbound)).toBe(2);
@@ -44,18 +43,6 @@ test('updates are remembered for 48 hours after the last one of their bucket', a
   await accept(513);
   expect(keys.updates(BOT, 513)).toBe(keys.updates(BOT, 512));
   expect(await redis.ttl(keys.updates(BOT, 512))).toBeGreaterThan(REMEMBERED_S - 10);
-});
-
-test('an update that a process of an earlier version accepted is not accepted again', async () => {
-  await redis.set(keys.seenBefore(BOT, 900), '1700000000000-0', 'EX', REMEMBERED_S);
-  expect(await accept(900)).toEqual({ entry: '1700000000000-0', duplicate: true });
-  expect(await redis.xlen(keys.inbound)).toBe(0);
-});
-
-test('a process of an earlier version that takes over finds what was accepted lately', async () => {
-  const { entry } = await accept(901);
-  expect(await redis.get(keys.seenBefore(BOT, 901))).toBe(entry);
-  expect(await redis.ttl(keys.seenBefore(BOT, 901))).toBeLessThanOrEqual(3600);
 });
 
 test('two bots with the same update ids do not take away from each other', async () => {
@@ -75,10 +62,11 @@ test('an update is remembered in a quarter of what a key of its own takes', asyn
   for (let each = 0; each < updates; each++) await accept(4_096 + each);
   const bytesOf = async (key: string) => Number(await redis.memory('USAGE', key));
   const buckets = new Set(Array.from({ length: updates }, (_, each) => keys.updates(BOT, 4_096 + each)));
+  await redis.set('a-key-of-its-own:4096', '1700000000000-0', 'EX', REMEMBERED_S);
   let bytes = 0;
   for (const bucket of buckets) {
     expect(await redis.object('ENCODING', bucket)).toMatch(/listpack|ziplist/);
     bytes += await bytesOf(bucket);
   }
-  expect((bytes / updates) * 4).toBeLessThan(await bytesOf(keys.seenBefore(BOT, 4_096)));
+  expect((bytes / updates) * 4).toBeLessThan(await bytesOf('a-key-of-its-own:4096'));
 });

@@ -63,7 +63,8 @@ describe('an answer that could not be delivered', () => {
 
   test('is kept where Telegram itself refuses it, too, and /forget erases it', async () => {
     await start();
-    world.telegram.fail('sendMessage', { status: 403, description: 'Forbidden: bot was blocked by the user' }, 2);
+    const blocked = { status: 403, description: 'Forbidden: bot was blocked by the user' };
+    world.telegram.fail('sendMessage', blocked, 2, ({ chat_id }) => Number(chat_id) === CHAT);
     sayTwice(CHAT);
     await untilSettled(world, 2, PATIENCE_MS);
     expect([await outcomes(), await letters()]).toEqual([['undeliverable', 'undeliverable'], 2]);

@@ -214,7 +214,7 @@ export const CAUSES: Readonly<Record<Cause, CauseRule>> = {
   'group-moved': {
     severity: 'today',
     title: 'Groups have new ids',
-    todo: 'Put the new ids into TELEGRAM_ALLOWED_IDS before the next restart.',
+    todo: 'Put the new ids into TELEGRAM_ALLOWED_IDS, and leave the old ones there until then.',
     over: '',
     endsBy: 'fact',
     namesEach: true,
@@ -229,7 +229,7 @@ export const CAUSES: Readonly<Record<Cause, CauseRule>> = {
   memory: {
     severity: 'page',
     title: 'Redis is nearly full',
-    todo: 'Raise maxmemory, or shorten SESSION_RETENTION_DAYS.',
+    todo: 'Raise maxmemory, or set LEDGER_RETENTION_DAYS or SESSION_IDLE_DAYS.',
     over: 'Redis has room again.',
     endsBy: 'watch',
   },

@@ -2,7 +2,7 @@ import type { ParseArgsOptionsConfig } from 'node:util';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import { type Keys, keysOf } from '../../shared/redis/keys.ts';
 import { compareStreamIds, msOf } from '../../shared/redis/stream-id.ts';
-import { bindReplay } from '../lane/dead-letters.ts';
+import { bindReplay, type Replayed } from '../lane/dead-letters.ts';
 import { writeDown } from '../operator/trail.ts';
 import { allLetters, type DeadLetter, fieldOf, findLetter, LETTER_NAME, objectOf } from '../report/dead-letters.ts';
 import { LETTERS_DROPPED } from '../watch/snapshot.ts';
@@ -144,7 +144,7 @@ async function replay(task: DeadTask): Promise<number> {
   const ids: string[] = [];
   let chatless = 0;
   for (const letter of letters) {
-    const [result, entry] = await run(letter.keys, letter.id);
+    const [result, entry] = await (id === undefined ? run.alone : run.withPieces)(letter.keys, letter.id);
     if (result === 'replayed') ids.push(letter.name);
     if (result === 'chatless') chatless += 1;
     if (!options.json) terminal.line(`${letter.name}: ${resultInWords(result, entry)}`);
@@ -159,7 +159,8 @@ function targetOf(letters: readonly DeadLetter[]): string {
   return letters.length === 1 && first ? first.name : `${letters.length} dead letters`;
 }
 
-function resultInWords(result: 'replayed' | 'gone' | 'chatless', entry: string): string {
+function resultInWords(result: Replayed[0], entry: string): string {
+  if (result === 'unfinished') return 'a piece of it is still being put aside: try again in a moment';
   if (result === 'replayed') return `is back at the end of its lane as ${entry}`;
   return result === 'gone' ? 'was replayed or removed meanwhile' : 'names no chat, so nobody can be answered: it stays';
 }

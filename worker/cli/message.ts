@@ -13,7 +13,7 @@ const HELP = `Usage: npm run cli -- message <id> [--json]
 The life of one message: where it is now and since when, what happened to it, and what can be done. An id is an entry
 (1700000000000-0, or 1/1700000000000-0 where several shards have the same), a trace id (32 hexadecimal digits), or the id
 of a dead letter, as alerts, the log and "dead list" have them. Shows no words of anybody. The turn of a message is kept
-for an hour after its outcome, the ledger for 90 days.
+for an hour after its outcome, the ledger for LEDGER_RETENTION_DAYS, 90 unless it is set.
 Exit code 0 when it is found, 1 when it is not, 2 for usage or configuration.
 
   npm run cli -- message 1700000000000-0

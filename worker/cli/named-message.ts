@@ -20,6 +20,6 @@ export async function namedMessage(source: ReportSource, id: string): Promise<Me
 /** What is said about a message that is not known. */
 export function unknownMessage(id: string): Error {
   return new Error(
-    `Nothing is kept of a message ${id}. An id is an entry such as 1700000000000-0, a trace id of 32 hexadecimal digits, or the id of a dead letter; the ledger goes back 90 days.`,
+    `Nothing is kept of a message ${id}. An id is an entry such as 1700000000000-0, a trace id of 32 hexadecimal digits, or the id of a dead letter; the ledger goes back as far as LEDGER_RETENTION_DAYS, 90 unless it is set.`,
   );
 }

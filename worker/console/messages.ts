@@ -48,7 +48,7 @@ async function replay({ source, log }: DeskPorts, name: string): Promise<ReplayN
   const letter: DeadLetter | undefined = await findLetter(source.redis, shardsOf(source), name).catch(() => undefined);
   if (letter === undefined) return 'gone';
   await writeDown(source.redis, 'replay', letter.name, ORDER);
-  const [news] = await bindReplay(source.redis)(letter.keys, letter.id);
+  const [news] = await bindReplay(source.redis).withPieces(letter.keys, letter.id);
   log.info({ letter: name, news }, 'an operator put a dead letter back');
   return news;
 }

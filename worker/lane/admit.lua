@@ -1,4 +1,5 @@
--- Reads new entries as the group and appends each to its lane, in one step. So two dispatchers never admit the messages
+-- Reads new entries as the group and appends each to its lane, in one step; one of a lane that this version does not know is
+-- left on the stream, for a later version. So two dispatchers never admit the messages
 -- of one chat in different orders, and no entry is read without being in its lane. A call that is re-sent because its
 -- reply was lost gets the same reply again.
 -- KEYS  1 inbound   2 lanes   3 absent, for the keys that are not named: see keys.ts   4 last reply to this caller
@@ -75,7 +76,7 @@ for _, entry in ipairs(read[1][2]) do
       order[#order + 1] = chat
       redis.call('SADD', KEYS[2], chat)
     end
-  else
+  elseif not chat then
     broken[#broken + 1] = last
   end
 end

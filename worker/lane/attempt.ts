@@ -10,7 +10,8 @@ import type { Part } from '../reply/format/layout.ts';
 import type { Opened } from './opening.ts';
 
 /** How far the recovery of this message has gone. Moves forward only, and is stored with its effect. */
-export type RecoveryStage = 'none' | 'compacted' | 'fresh' | 'bare' | 'scrubbed';
+export type RecoveryStage = (typeof RECOVERY_STAGES)[number];
+export const RECOVERY_STAGES = ['none', 'compacted', 'fresh', 'bare', 'scrubbed'] as const;
 
 /** What the user will get, stored before the first part is sent. */
 export interface Conclusion {

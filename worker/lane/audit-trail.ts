@@ -71,12 +71,9 @@ export function failedCallEvent(
   return { event: 'model.failed', purpose, model, reason: failure.reason, billed, ...(spent ?? NOTHING_SPENT) };
 }
 
-const KEEP_MS = 90 * 24 * 3600_000;
-
 /** The command that appends to the audit trail, for a fenced write: stores an event in one step with its effect. */
 export function auditCommand(attempt: Attempt, event: AuditEvent): Command {
   const { entry, chat, keys } = attempt;
-  const atMs = Date.now();
-  const record = JSON.stringify({ entry, chat, traceId: traceIdOf(attempt.traceparent), atMs, ...event });
-  return ['XADD', keys.events, 'MINID', '~', atMs - KEEP_MS, '*', 'event', event.event, 'record', record];
+  const record = JSON.stringify({ entry, chat, traceId: traceIdOf(attempt.traceparent), atMs: Date.now(), ...event });
+  return ['XADD', keys.events, '*', 'event', event.event, 'record', record];
 }

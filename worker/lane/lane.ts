@@ -17,18 +17,12 @@ import { type BeginReply, beginAttempt } from './begin-attempt.ts';
 import { createClock } from './clock.ts';
 import { ForeseenMessages } from './foreseen.ts';
 import { BURST_MAX, type Waiting } from './fragments.ts';
+import { type Head, type HeadReply, headOf } from './head.ts';
 import { type Glance, type Refused, readBehind, readGlances, readRefused } from './lane-reader.ts';
 import { createLedger, type Ledger } from './ledger.ts';
 import type { Opening } from './opening.ts';
+import { bindReadmission, type Readmission } from './readmission.ts';
 import { type SettleReply, settleAttempt, TURN_KEEP_SECONDS } from './settle-attempt.ts';
-
-/** The oldest unanswered message of a lane: the only one of it that may be a job. */
-export interface Head {
-  entry: EntryId;
-  /** Its lane: that of its chat, or the command lane. */
-  chat: LaneKey;
-  traceparent: string;
-}
 
 /** What Telegram said of the parts of a reply: the ledger's proof that `answered` was seen. */
 export interface DeliveryRecord {
@@ -89,8 +83,11 @@ export interface Lane {
   isCancelled(entry: EntryId): Promise<boolean>;
   /** Takes the reconciler's pass for the next `everyMs`. Returns 0, or for how long another process still has it. */
   takePass(everyMs: number): Promise<number>;
-  /** Restores pending entries that are in no lane to their place; returns the heads of all lanes that are not paused. */
-  readmit(): Promise<{ heads: Head[]; broken: EntryId[]; restored: number }>;
+  /**
+   * Restores pending entries that are in no lane to their place, and finds the heads of all lanes that are not paused:
+   * slice by slice, each an atomic script. `foreign` ones are in a lane that a later version may know, and are left alone.
+   */
+  readmit(): Promise<Readmission>;
   /**
    * Begins an attempt. With an opening, a first attempt records the message and loads its window in the same step, as
    * long as the opening is what the attempt would record.
@@ -111,8 +108,6 @@ export interface Lane {
     also?: readonly OutcomeRecord[],
     keepsAnswer?: boolean,
   ): Promise<{ result: 'settled' | 'repeated' | 'fenced'; next?: Head }>;
-  /** Removes the consumers of earlier versions that are gone, each with nothing pending; returns how many. */
-  forgetConsumers(idleMs?: number): Promise<number>;
   /** Dead-letters an entry that names no chat, or that cannot be begun. */
   discard(entry: EntryId, record: OutcomeRecord, alert: string): Promise<boolean>;
 }
@@ -142,22 +137,17 @@ export type Begun =
 
 /** Every dispatcher reads as this consumer. */
 const CONSUMER = 'dispatcher';
-/** Each process of an earlier version read the alerts as a consumer of its own; today they are read by position. */
-const EARLIER_ALERT_GROUP = 'alerter';
-/** A consumer that has not read for so long is gone. One that reads again is made anew. */
-const CONSUMER_GONE_MS = 3_600_000;
-const READMIT_MAX = 1_000;
 const LANE_MESSAGES_MAX = 50;
-type HeadReply = [EntryId, LaneKey, traceparent: string, message?: string];
+const DAY_SECONDS = 24 * 3600;
 
 /**
  * Binds the lanes of one shard to a connection. A message that finds `messagesMax` others in its lane is marked as
- * refused: its user is notified in its turn, so that outcomes stay in order.
+ * refused: its user is notified in its turn, so that outcomes stay in order. An open session in which nobody writes for
+ * `idleDays` is forgotten; 0 for never.
  */
-export function createLane(redis: RedisClient, keys: Keys, messagesMax = LANE_MESSAGES_MAX): Lane {
+export function createLane(redis: RedisClient, keys: Keys, messagesMax = LANE_MESSAGES_MAX, idleDays = 0): Lane {
   const script = <Reply>(name: string) => bindScript<Reply>(redis, join(import.meta.dirname, `${name}.lua`));
   const admit = script<[[string, number, HeadReply[], EntryId[], EntryId[]], timeMs: number]>('admit');
-  const readmit = script<[HeadReply[], EntryId[], number]>('readmit');
   const begin = script<BeginReply>('begin');
   const clock = createClock();
   const admitted = keys.admitted(randomUUID());
@@ -165,7 +155,6 @@ export function createLane(redis: RedisClient, keys: Keys, messagesMax = LANE_ME
   const write = script<string>('write');
   const settle = script<SettleReply>('settle');
   const discard = script<number>('discard');
-  const forget = script<number>('forget-consumers');
   const foreseen = new ForeseenMessages();
   return {
     nowMs: clock.nowMs,
@@ -188,21 +177,19 @@ export function createLane(redis: RedisClient, keys: Keys, messagesMax = LANE_ME
       if ((await redis.set(keys.pass, '1', 'PX', everyMs, 'NX')) === 'OK') return 0;
       return Math.max(1, await redis.pttl(keys.pass));
     },
-    async readmit() {
-      const args = [INBOUND_GROUP, keys.lanePrefix, READMIT_MAX];
-      const [heads, broken, restored] = await readmit([keys.inbound, keys.lanes, keys.absent, keys.paused], args);
-      return { heads: heads.map(headOf), broken, restored };
-    },
+    readmit: bindReadmission(redis, keys),
     begin: (entry, lane, newSession, opening) =>
       beginAttempt({ begin, write, keys, clock }, entry, lane, newSession, opening),
     settle: (attempt, record, also = [], keepsAnswer = false) =>
-      settleAttempt(settle, keys, attempt, { record, also, keepsAnswer }, foreseen),
+      settleAttempt(
+        settle,
+        keys,
+        attempt,
+        { record, also, keepsAnswer, idleSeconds: idleDays * DAY_SECONDS },
+        foreseen,
+      ),
     refusedBehind: (lane, isTold) => readRefused(redis, keys, lane, isTold),
     glance: (entries) => readGlances(redis, keys, entries),
-    async forgetConsumers(idleMs = CONSUMER_GONE_MS) {
-      const ofInbound = await forget([keys.inbound], [INBOUND_GROUP, CONSUMER, idleMs, '']);
-      return ofInbound + (await forget([keys.alerts], [EARLIER_ALERT_GROUP, '', idleMs, 1]));
-    },
     async discard(entry, record, alert) {
       const at = [keys.inbound, keys.outcomes, keys.dead, keys.alerts, keys.counts, keys.turn(entry)];
       const isDiscarded = (await discard(at, [entry, INBOUND_GROUP, JSON.stringify(record), alert])) === 1;
@@ -220,8 +207,4 @@ async function createGroup(redis: RedisClient, keys: Keys): Promise<void> {
   await redis.xgroup('CREATE', keys.inbound, INBOUND_GROUP, '0', 'MKSTREAM').catch((error: Error) => {
     if (!error.message.startsWith('BUSYGROUP')) throw error;
   });
-}
-
-function headOf([entry, chat, traceparent]: HeadReply): Head {
-  return { entry, chat, traceparent };
 }

@@ -1,16 +1,22 @@
--- Finds the missing jobs. BullMQ moves a job in one step, so a job that is in no list was lost by Redis. Adding it
--- again would change nothing while its hash exists, so a broken job is removed first. A job whose lock is held is
+-- Finds the missing jobs among a few. BullMQ moves a job in one step, so a job that is in no list was lost by Redis. Adding
+-- it again would change nothing while its hash exists, so a broken job is removed first. A job whose lock is held is
 -- running: it goes back to the active list, where its worker ends it, or its lock expires.
 -- KEYS  1 wait   2 paused   3 active   4 delayed   5 prioritized   6 waiting-children   7 completed   8 failed
 --       9 absent, for the keys that are not named: see keys.ts
--- ARGV  1 prefix of job keys, then the id of each job that has to be there
+-- ARGV  1 prefix of job keys, then the id of each job that has to be there: few, each is looked for in whole lists
 -- Reply {{position among the given ids of each that is missing, from 1}, number of broken jobs that were found}
-local places = {}
-for place = 1, 6 do
-  local read = place <= 3 and 'LRANGE' or 'ZRANGE'
-  for _, id in ipairs(redis.call(read, KEYS[place], 0, -1)) do
-    places[id] = true
+local function is_listed(id)
+  for place = 1, 3 do
+    if redis.call('LPOS', KEYS[place], id) then
+      return true
+    end
   end
+  for place = 4, 6 do
+    if redis.call('ZSCORE', KEYS[place], id) then
+      return true
+    end
+  end
+  return false
 end
 
 local function remove(id)
@@ -27,13 +33,14 @@ local missing, broken = {}, 0
 for at = 2, #ARGV do
   local id = ARGV[at]
   local isWhole = redis.call('HEXISTS', ARGV[1] .. id, 'data') == 1
-  if places[id] and isWhole then
+  local isListed = is_listed(id)
+  if isListed and isWhole then
     -- BullMQ will find it there.
   elseif isWhole and redis.call('EXISTS', ARGV[1] .. id .. ':lock') == 1 then
     redis.call('LPUSH', KEYS[3], id)
     broken = broken + 1
   else
-    if places[id] or redis.call('EXISTS', ARGV[1] .. id) == 1 then
+    if isListed or redis.call('EXISTS', ARGV[1] .. id) == 1 then
       remove(id)
       broken = broken + 1
     end

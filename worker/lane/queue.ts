@@ -5,9 +5,11 @@ import { jobTelemetry, SPAN, type Telemetry, traceparent } from '../../shared/ba
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import { type EntryId, jobIdOf, type Keys, type LaneKey, TURNS_QUEUE } from '../../shared/redis/keys.ts';
 import { bindScript } from '../../shared/redis/script.ts';
+import { inSlices } from '../../shared/redis/slices.ts';
 import { Handover } from './handover.ts';
+import type { Head } from './head.ts';
 import { keepJobSpans } from './job-spans.ts';
-import type { Head } from './lane.ts';
+import { bindFindMissing } from './missing-jobs.ts';
 import type { Share } from './slots.ts';
 
 /** A job: which message of which chat. The message itself stays on the stream. */
@@ -16,13 +18,18 @@ export interface TurnJob {
   chat: LaneKey;
 }
 
-/** How fast a dead worker's job is taken over, and how long a running job keeps its lock. */
+/**
+ * How fast a dead worker's job is taken over: once its lock has expired, at the next check, whoever makes it. Two
+ * thirds of the lock are what a busy event loop or a Redis that is away may take; past that the job runs again, fenced.
+ */
 export interface QueueLimits {
   lockMs: number;
   stalledCheckMs: number;
 }
 
-export const QUEUE_LIMITS: QueueLimits = { lockMs: 15_000, stalledCheckMs: 5_000 };
+export const QUEUE_LIMITS: QueueLimits = { lockMs: 6_000, stalledCheckMs: 1_000 };
+/** How many times a lock is renewed while it lasts. */
+const RENEWALS = 3;
 
 /**
  * A job that fails for an internal reason (Redis unreachable, a bug) is retried until its own attempt count ends it.
@@ -32,8 +39,8 @@ const MANY = 1_000_000;
 /** Clocks of different machines never agree exactly. */
 const CLOCK_SLACK_MS = 2_000;
 const DELAYS_SEEN_MAX = 1_000;
-/** Where a job can be, in the order in which `missing.lua` takes them. */
-const PLACES = ['wait', 'paused', 'active', 'delayed', 'prioritized', 'waiting-children', 'completed', 'failed'];
+/** Jobs that are added at once. */
+const ADDED_AT_ONCE = 500;
 
 /**
  * The queue of one shard, as the flow sees it: heads go in.
@@ -86,26 +93,22 @@ export function openQueue(
   keepJobSpans(queue);
   queue.on('error', () => {});
   const scripts = import.meta.dirname;
-  const missing = bindScript<[number[], number]>(redis, join(scripts, 'missing.lua'));
+  const missing = bindFindMissing(redis, (name) => queue.toKey(name), keys.absent);
   const delays = bindScript<[number, string[]]>(redis, join(scripts, 'delays.lua'));
   return {
     async add(heads) {
-      if (heads.length === 0) return;
-      const parents = await Promise.all(heads.map((head) => announce(telemetry, head)));
-      await queue.addBulk(
-        heads.map(({ entry, chat }, index) => ({
-          name: 'turn',
-          data: { entry, chat },
-          opts: { jobId: jobIdOf(entry), telemetry: jobTelemetry(parents[index] ?? '') },
-        })),
-      );
+      for (const some of inSlices(heads, ADDED_AT_ONCE)) {
+        const parents = await Promise.all(some.map((head) => announce(telemetry, head)));
+        await queue.addBulk(
+          some.map(({ entry, chat }, index) => ({
+            name: 'turn',
+            data: { entry, chat },
+            opts: { jobId: jobIdOf(entry), telemetry: jobTelemetry(parents[index] ?? '') },
+          })),
+        );
+      }
     },
-    async missing(heads) {
-      if (heads.length === 0) return { heads: [], broken: 0 };
-      const at = [...PLACES.map((place) => queue.toKey(place)), keys.absent];
-      const [found, broken] = await missing(at, [queue.toKey(''), ...heads.map(({ entry }) => jobIdOf(entry))]);
-      return { heads: found.flatMap((position) => heads[position - 1] ?? []), broken };
-    },
+    missing,
     async promote(entries) {
       await Promise.all(entries.map((entry) => endDelay(queue, jobIdOf(entry))));
     },
@@ -156,6 +159,7 @@ export function openWorker(
     autorun: false,
     concurrency: options.share.allowed(),
     lockDuration: options.limits.lockMs,
+    lockRenewTime: options.limits.lockMs / RENEWALS,
     stalledInterval: options.limits.stalledCheckMs,
     // A stalled job runs again however often it stalls: the turn record counts attempts, and lasts.
     maxStalledCount: MANY,

@@ -18,6 +18,7 @@ import {
   LANGUAGE,
   type PartMark,
   QUIET_UNTIL,
+  RECOVERY_STAGES,
   type RecoveryStage,
   SILENCES,
   type Trial,
@@ -44,7 +45,8 @@ export function readAttempt(reply: {
   const turn = fieldsOf(reply.turn);
   const session = fieldsOf(reply.sessionFields);
   const choices = fieldsOf(reply.chatFields);
-  const message = decodeMessage(turn.get(EDITED) ?? fields.get('message'));
+  const stage = turn.get('stage') ?? 'none';
+  const message = isStage(stage) ? decodeMessage(turn.get(EDITED) ?? fields.get('message')) : ofLaterVersion(stage);
   const own = chatOf(reply.lane);
   const fencingToken = turn.get('fence') ?? '';
   const begunAtMs = performance.now();
@@ -61,7 +63,7 @@ export function readAttempt(reply: {
     attempts: Number(turn.get('attempts')),
     recoveries: Number(turn.get('recoveries') ?? 0),
     recoveriesBefore: Number(turn.get('recoveriesBefore') ?? 0),
-    stage: isForeign ? 'none' : ((turn.get('stage') ?? 'none') as RecoveryStage),
+    stage: isForeign || !isStage(stage) ? 'none' : stage,
     tried: turn.get('tried')?.split(',') ?? [],
     rounds: Number(turn.get('rounds') ?? 0),
     message,
@@ -91,6 +93,15 @@ export function readAttempt(reply: {
     field: (name) => turn.get(name),
     ...fencedWrites(reply.write, [reply.keys.turn(reply.entry), reply.keys.absent], fencingToken),
   };
+}
+
+function isStage(stage: string): stage is RecoveryStage {
+  return RECOVERY_STAGES.some((known) => known === stage);
+}
+
+/** Whoever went on with a stage that it does not know would repeat what was done. */
+function ofLaterVersion(stage: string): Attempt['message'] {
+  return { ok: false, problem: `stage: ${stage} is none of ${RECOVERY_STAGES.join(', ')}`, isNewer: true };
 }
 
 function limitOf(session: ReadonlyMap<string, string>): Attempt['limit'] {

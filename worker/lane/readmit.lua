@@ -1,9 +1,9 @@
--- Repairs the effects of a crash, a lost write or a flushed queue: puts every pending entry into its lane, at its
--- place.
+-- Repairs the effects of a crash, a lost write or a flushed queue: puts pending entries into their lane, at their place.
+-- One call looks at a slice of them, so that it does not hold Redis up.
 -- KEYS  1 inbound   2 lanes   3 absent, for the keys that are not named: see keys.ts
---       4 paused
--- ARGV  1 group   2 prefix of lane keys   3 most pending entries to look at
--- Reply {{{head, chat, traceparent}, …} of all lanes that are not paused, {entry that names no chat, …}, number of entries put back}
+-- ARGV  1 group   2 prefix of lane keys   3 most pending entries to look at   4 the entry behind which to begin, or ''
+-- Reply {the entry behind which the next call begins | '' when this was the last slice, {entry that names no chat, …},
+--        number of entries put back, {entry of a lane that a later version may know, …}}
 -- include: chat, entry
 local function older(a, b)
   local ams, an = a:match('^(%d+)%-(%d+)$')
@@ -14,53 +14,46 @@ local function older(a, b)
   return tonumber(ams) < tonumber(bms)
 end
 
+-- Puts an entry into its lane, which is in order, unless it stands there. Returns whether it did not.
 local function put_back(lane, entry)
-  for _, other in ipairs(redis.call('LRANGE', lane, 0, -1)) do
-    if older(entry, other) then
-      redis.call('LINSERT', lane, 'BEFORE', other, entry)
-      return
+  local low, high = 0, redis.call('LLEN', lane)
+  while low < high do
+    local middle = math.floor((low + high) / 2)
+    if older(redis.call('LINDEX', lane, middle), entry) then
+      low = middle + 1
+    else
+      high = middle
     end
   end
-  redis.call('RPUSH', lane, entry)
+  local next_one = redis.call('LINDEX', lane, low)
+  if next_one == entry or redis.call('LPOS', lane, entry) then
+    return false
+  end
+  if next_one then
+    redis.call('LINSERT', lane, 'BEFORE', next_one, entry)
+  else
+    redis.call('RPUSH', lane, entry)
+  end
+  return true
 end
 
-local broken, restored = {}, 0
-for _, pending in ipairs(redis.call('XPENDING', KEYS[1], ARGV[1], '-', '+', ARGV[3])) do
+local broken, foreign, restored = {}, {}, 0
+local from = ARGV[4] == '' and '-' or '(' .. ARGV[4]
+local slice = redis.call('XPENDING', KEYS[1], ARGV[1], from, '+', ARGV[3])
+for _, pending in ipairs(slice) do
   local entry = pending[1]
   local found = redis.call('XRANGE', KEYS[1], entry, entry)
   local chat = found[1] and field(found[1][2], 'chat')
   if not found[1] then
     redis.call('XACK', KEYS[1], ARGV[1], entry)
-  elseif not chat or not is_lane(chat) then
+  elseif not chat then
     broken[#broken + 1] = entry
-  elseif not redis.call('LPOS', ARGV[2] .. chat, entry) then
-    put_back(ARGV[2] .. chat, entry)
+  elseif not is_lane(chat) then
+    foreign[#foreign + 1] = entry
+  elseif put_back(ARGV[2] .. chat, entry) then
     redis.call('SADD', KEYS[2], chat)
     restored = restored + 1
   end
 end
-
-local paused = {}
-for _, pause in ipairs(redis.call('HKEYS', KEYS[4])) do
-  paused[pause] = true
-end
-local function is_paused(lane)
-  return paused['*'] or paused[chat_of(lane)]
-end
-
-local heads = {}
-for _, chat in ipairs(redis.call('SMEMBERS', KEYS[2])) do
-  local head = redis.call('LINDEX', ARGV[2] .. chat, 0)
-  local found = head and redis.call('XRANGE', KEYS[1], head, head)
-  while head and not found[1] do
-    redis.call('LPOP', ARGV[2] .. chat)
-    head = redis.call('LINDEX', ARGV[2] .. chat, 0)
-    found = head and redis.call('XRANGE', KEYS[1], head, head)
-  end
-  if not head then
-    redis.call('SREM', KEYS[2], chat)
-  elseif is_lane(chat) and not is_paused(chat) then
-    heads[#heads + 1] = { head, chat, field(found[1][2], 'traceparent') or '' }
-  end
-end
-return { heads, broken, restored }
+local last = slice[#slice]
+return { #slice == tonumber(ARGV[3]) and last[1] or '', broken, restored, foreign }

@@ -2,7 +2,8 @@ import { pause, type Service } from '../../shared/base/lifecycle.ts';
 import type { Logger } from '../../shared/base/log.ts';
 import { runLoop } from '../../shared/base/loop.ts';
 import type { EntryId } from '../../shared/redis/keys.ts';
-import type { Head, Lane } from './lane.ts';
+import type { Head } from './head.ts';
+import type { Lane } from './lane.ts';
 import type { TurnQueue } from './queue.ts';
 
 export interface ReconcilerPorts {
@@ -21,6 +22,8 @@ export const RECONCILE_EVERY_MS = 5_000;
 const ASK_AGAIN_MS = 20;
 /** Longer than it takes to make a job of what was just admitted, or of what follows a settled message. */
 const GRACE_MS = 250;
+/** The log names no more entries in a line. */
+const NAMED_MAX = 20;
 
 /**
  * Closes every gap between two steps of the flow, at the start and then regularly: pending entries are in their lane,
@@ -46,7 +49,7 @@ export function startReconciler(ports: ReconcilerPorts): Service {
 
 /** One pass. */
 export async function reconcile(ports: Omit<ReconcilerPorts, 'everyMs'>): Promise<void> {
-  const { heads, broken, restored } = await ports.lane.readmit();
+  const { heads, broken, restored, foreign } = await ports.lane.readmit();
   if (restored > 0) ports.log.warn({ restored }, 'pending entries were in no lane and were put back');
   const missing = await abandonedOf(heads, ports);
   if (missing.broken > 0) ports.log.error({ broken: missing.broken }, 'jobs stood in no list of the queue');
@@ -54,8 +57,7 @@ export async function reconcile(ports: Omit<ReconcilerPorts, 'everyMs'>): Promis
   const delays = await ports.queue.correctDelays(ports.lane.nowMs());
   if (delays.begunAnew > 0) ports.log.warn(delays, 'delays of a clock that was ahead began anew');
   await ports.discard(broken);
-  const gone = await ports.lane.forgetConsumers();
-  if (gone > 0) ports.log.info({ gone }, 'consumers that are gone were removed');
+  tellForeign(ports, foreign);
   await proveLedger(ports);
 }
 
@@ -72,6 +74,21 @@ async function abandonedOf(
   await pause(graceMs * (1 + Math.random()));
   const abandoned = await queue.missing(missing.heads);
   return { heads: abandoned.heads, broken: missing.broken + abandoned.broken };
+}
+
+/** What the log has said of each lane: entries of which a later version knows more. */
+const told = new WeakMap<Lane, Set<EntryId>>();
+
+/** Says once of each entry that it is left to a later version. */
+function tellForeign({ lane, log }: Pick<ReconcilerPorts, 'lane' | 'log'>, foreign: readonly EntryId[]): void {
+  const before = told.get(lane) ?? new Set();
+  const news = foreign.filter((entry) => !before.has(entry));
+  told.set(lane, new Set(foreign));
+  if (news.length > 0)
+    log.warn(
+      { entries: news.slice(0, NAMED_MAX), of: news.length },
+      'messages of lanes that this version does not know are left to a later one',
+    );
 }
 
 /** Runs last, so that an unreadable ledger prevents no repair. */

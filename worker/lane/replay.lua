@@ -1,42 +1,66 @@
--- Puts the message of a dead letter back at the end of its chat's lane, as a new entry, and removes the dead letter:
--- in one step, so that it is answered once even if the command is repeated.
+-- Puts the messages of dead letters back at the end of their chat's lane, as new entries, and removes the letters: in one
+-- step, so that each is answered once even if the command is repeated, and what is one message stays together.
 -- A letter that holds an answer gives it to the new entry's turn, so that it is delivered, from where that had come to,
 -- and nothing is asked.
 -- KEYS  1 dead   2 inbound   3 counts   4 absent, for the key that is not named: see keys.ts
--- ARGV  1 id of the dead letter   2 prefix of turn keys
--- Reply {'replayed', new entry} | {'gone', ''} | {'chatless', ''}: it names no chat, or holds no message
+-- ARGV  1 prefix of turn keys   2 '1' to wait for pieces that have no letter yet   then the ids of the letters, in order
+-- Reply {'replayed', new entry of the first} | {'gone', ''} | {'chatless', ''}: it names no chat, or holds no message
+--       {'unfinished', ''}: a piece of one still waits to be put aside; nothing changed
 -- include: chat, counts
-local found = redis.call('XRANGE', KEYS[1], ARGV[1], ARGV[1])
-if not found[1] then
-  return { 'gone', '' }
-end
 
 -- Ours stand before the entry's own fields, whose names may be anything.
 local OURS = { 'entry', 'record', 'answer' }
-local own, fields, chat, message = {}, {}, nil, nil
-for i = 1, #found[1][2], 2 do
-  local name, value = found[1][2][i], found[1][2][i + 1]
-  if name == OURS[(i + 1) / 2] then
-    own[name] = value
-  elseif name ~= 'replayed' then
-    fields[#fields + 1] = name
-    fields[#fields + 1] = value
-    if name == 'chat' then
-      chat = chat or value
-    end
-    if name == 'message' then
-      message = message or value
+local function letter_of(id)
+  local found = redis.call('XRANGE', KEYS[1], id, id)
+  if not found[1] then
+    return nil
+  end
+  local letter = { id = id, own = {}, fields = {} }
+  for i = 1, #found[1][2], 2 do
+    local name, value = found[1][2][i], found[1][2][i + 1]
+    if name == OURS[(i + 1) / 2] then
+      letter.own[name] = value
+    elseif name ~= 'replayed' then
+      letter.fields[#letter.fields + 1] = name
+      letter.fields[#letter.fields + 1] = value
+      if name == 'chat' or name == 'message' then
+        letter[name] = letter[name] or value
+      end
     end
   end
-end
-if not message or not chat or not is_lane(chat) then
-  return { 'chatless', '' }
+  return letter
 end
 
-count(KEYS[3], KEYS[2], 'accepted')
-local entry = redis.call('XADD', KEYS[2], '*', 'replayed', own.entry or ARGV[1], unpack(fields))
-if own.answer then
-  redis.call('HSET', ARGV[2] .. entry, unpack(cjson.decode(own.answer)))
+local function is_unfinished(entry)
+  local pieces = entry and redis.call('HGET', ARGV[1] .. entry, 'pieces')
+  for _, piece in ipairs(pieces and cjson.decode(pieces) or {}) do
+    if #redis.call('XRANGE', KEYS[2], piece, piece) > 0 then
+      return true
+    end
+  end
+  return false
 end
-redis.call('XDEL', KEYS[1], ARGV[1])
-return { 'replayed', entry }
+
+local letters, result = {}, 'gone'
+for i = 3, #ARGV do
+  local letter = letter_of(ARGV[i])
+  if letter and letter.message and letter.chat and is_lane(letter.chat) then
+    letters[#letters + 1] = letter
+  elseif letter then
+    result = 'chatless'
+  end
+  if letter and ARGV[2] == '1' and is_unfinished(letter.own.entry) then
+    return { 'unfinished', '' }
+  end
+end
+local first = ''
+for _, letter in ipairs(letters) do
+  count(KEYS[3], KEYS[2], 'accepted')
+  local entry = redis.call('XADD', KEYS[2], '*', 'replayed', letter.own.entry or letter.id, unpack(letter.fields))
+  if letter.own.answer then
+    redis.call('HSET', ARGV[1] .. entry, unpack(cjson.decode(letter.own.answer)))
+  end
+  redis.call('XDEL', KEYS[1], letter.id)
+  first = first ~= '' and first or entry
+end
+return { first == '' and result or 'replayed', first }

@@ -6,7 +6,6 @@ import type { OutcomeRecord } from './lane.ts';
 
 /** How long a turn is kept once its message has ended. */
 export const TURN_KEEP_SECONDS = 3600;
-const LEDGER_KEEP_MS = 90 * 24 * 3600_000;
 
 /** The reply of `settle.lua`. */
 export type SettleReply = [
@@ -22,10 +21,15 @@ export async function settleAttempt(
   settle: RunScript<SettleReply>,
   keys: Keys,
   attempt: Attempt,
-  { record, also, keepsAnswer }: { record: OutcomeRecord; also: readonly OutcomeRecord[]; keepsAnswer: boolean },
+  {
+    record,
+    also,
+    keepsAnswer,
+    idleSeconds,
+  }: { record: OutcomeRecord; also: readonly OutcomeRecord[]; keepsAnswer: boolean; idleSeconds: number },
   foreseen: ForeseenMessages,
 ) {
-  const { entry, lane, chat, fencingToken } = attempt;
+  const { entry, lane, chat, fencingToken, session } = attempt;
   const at = [
     keys.inbound,
     keys.lane(lane),
@@ -37,8 +41,9 @@ export async function settleAttempt(
     keys.poisonCandidates,
     keys.chat(chat),
     keys.absent,
+    keys.session(session),
+    keys.log(session),
   ];
-  const oldest = Math.max(0, record.settledAtMs - LEDGER_KEEP_MS);
   const argsAfter = (lastWrite: number) => [
     entry,
     lane,
@@ -46,7 +51,7 @@ export async function settleAttempt(
     INBOUND_GROUP,
     record.outcome,
     JSON.stringify(record),
-    oldest,
+    idleSeconds,
     TURN_KEEP_SECONDS,
     lastWrite,
     keys.lanePrefix,

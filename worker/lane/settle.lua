@@ -1,8 +1,9 @@
 -- Writes a message's outcome, acknowledges its entry and hands over the lane, in one step, together with the entries
 -- that end with it. An empty lane hands over to the lane that its chat has under its other id: see begin.lua.
 -- KEYS  1 inbound   2 lane   3 lanes   4 turn   5 outcomes   6 dead   7 counts   8 suspects   9 chat
---       10 absent, for the keys that are not named: see keys.ts
--- ARGV  1 entry   2 chat   3 fence   4 group   5 outcome   6 ledger record (JSON)   7 oldest ledger id to keep
+--       10 absent, for the keys that are not named: see keys.ts   11 session   12 log
+-- ARGV  1 entry   2 chat   3 fence   4 group   5 outcome   6 ledger record (JSON)   7 seconds that an open session
+--       lasts in which nobody writes, or 0
 --       8 seconds to keep the turn   9 number of the attempt's last write, as in write.lua
 --       10 prefix of lane keys   11 prefix of turn keys
 --       12 '1': the dead letter keeps what was to be delivered, and how far that came; one letter for all that end here,
@@ -33,7 +34,7 @@ end
 
 local function settle(entry, turn, record, found)
   count(KEYS[7], KEYS[1], 'settled')
-  redis.call('XADD', KEYS[5], 'MINID', '~', ARGV[7], '*', 'outcome', ARGV[5], 'record', record)
+  redis.call('XADD', KEYS[5], '*', 'outcome', ARGV[5], 'record', record)
   local keeps_answer = ARGV[12] == '1' and entry == ARGV[1]
   if keeps_answer or ARGV[5] == 'failed' and ARGV[12] == '' then
     redis.call('XADD', KEYS[6], '*', unpack(letter_of(entry, turn, record, found)))
@@ -45,6 +46,20 @@ local function settle(entry, turn, record, found)
   redis.call('EXPIRE', turn, ARGV[8])
 end
 
+-- What is written last says from when on nobody writes; a closed session ends by itself.
+local function keep_session(seconds)
+  if redis.call('HEXISTS', KEYS[11], 'closedBy') == 1 then
+    return
+  end
+  for key = 11, 12 do
+    if seconds > 0 then
+      redis.call('EXPIRE', KEYS[key], seconds)
+    else
+      redis.call('PERSIST', KEYS[key])
+    end
+  end
+end
+
 local found = redis.call('XRANGE', KEYS[1], ARGV[1], ARGV[1])
 local result = 'repeated'
 if found[1] then
@@ -53,6 +68,7 @@ if found[1] then
   end
   result = 'settled'
   settle(ARGV[1], KEYS[4], ARGV[6], found)
+  keep_session(tonumber(ARGV[7]))
   for at = 13, #ARGV, 2 do
     local entry = ARGV[at]
     local also = redis.call('XRANGE', KEYS[1], entry, entry)

@@ -1,9 +1,13 @@
 -- Puts an operator's /stop at the end of a lane in which something waits, once: a /stop that is the lane's last entry is
--- not repeated.
--- KEYS  1 inbound   2 counts   3 lane   4 absent, for the key that is not named: see keys.ts
--- ARGV  1 lane   2 message (JSON)   3 traceparent
+-- not repeated. A call that is re-sent because its reply was lost gets the same reply, whatever came in between.
+-- KEYS  1 inbound   2 counts   3 lane   4 absent, for the key that is not named: see keys.ts   5 last reply to this caller
+-- ARGV  1 lane   2 message (JSON)   3 traceparent   4 seconds to remember the request
 -- Reply {'cancelled' | 'repeated', entry} | {'idle', ''}
 -- include: counts, inbound, entry
+local before = redis.call('GET', KEYS[5])
+if before then
+  return { 'cancelled', before }
+end
 local last = redis.call('LINDEX', KEYS[3], -1)
 if not last then
   return { 'idle', '' }
@@ -17,4 +21,6 @@ if found[1] and field(found[1][2], 'cancels') == 'stop' then
   return { 'repeated', last }
 end
 count(KEYS[2], KEYS[1], 'accepted')
-return { 'cancelled', add_message(KEYS[1], ARGV[1], ARGV[2], ARGV[3], 'stop', '') }
+local entry = add_message(KEYS[1], ARGV[1], ARGV[2], ARGV[3], 'stop', '')
+redis.call('SET', KEYS[5], entry, 'EX', ARGV[4])
+return { 'cancelled', entry }

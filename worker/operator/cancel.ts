@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { decodeMessage, encodeMessage, type InboundMessage } from '../../shared/flow/message.ts';
 import { fieldsOf } from '../../shared/redis/fields.ts';
@@ -9,6 +9,9 @@ import type { MessageName } from '../report/message-name.ts';
 import type { Installation } from './pause.ts';
 import { type Order, writeDown } from './trail.ts';
 import { tryNow } from './try-now.ts';
+
+/** Longer than anybody sends a request again. */
+const ASKED_SECONDS = 3600;
 
 /** What became of a message that was to be cancelled. */
 export type Cancelled = 'cancelled' | 'repeated' | 'gone' | 'answered' | 'command' | 'merged';
@@ -42,7 +45,8 @@ export async function cancelChat(
   );
   const message = encodeMessage(await stopFor(at, keys, chat));
   await writeDown(at.redis, 'cancel', chat, order);
-  const [result] = await run([keys.inbound, keys.counts, keys.lane(chat), keys.absent], [chat, message, newTrace()]);
+  const keysAt = [keys.inbound, keys.counts, keys.lane(chat), keys.absent, keys.admitted(randomUUID())];
+  const [result] = await run(keysAt, [chat, message, newTrace(), ASKED_SECONDS]);
   return result;
 }
 

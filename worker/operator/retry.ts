@@ -10,7 +10,7 @@ import { tryNow } from './try-now.ts';
 export type Retried =
   /** It was put off, and is tried now. */
   | { kind: 'now' }
-  /** It had failed, and is back at the end of its lane as another entry. */
+  /** It had failed, and is back at the end of its lane as another entry, with all its pieces. */
   | { kind: 'replayed'; entry: string }
   /** Its letter was put back or removed in the meantime, or names no chat. */
   | { kind: 'gone' | 'chatless' }
@@ -29,7 +29,7 @@ export async function retryMessage(at: Installation, name: MessageName, order: O
   const letter = await letterOfMessage(at.redis, name.keys, name.entry);
   if (letter !== undefined) {
     await writeDown(at.redis, 'retry', name.entry, order);
-    return replayed(await bindReplay(at.redis)(name.keys, letter));
+    return replayed(await bindReplay(at.redis).withPieces(name.keys, letter));
   }
   const report = await readMessage(at, name);
   if (report === undefined) return { kind: 'unknown' };
@@ -42,5 +42,6 @@ export async function retryMessage(at: Installation, name: MessageName, order: O
 }
 
 function replayed([result, entry]: Replayed): Retried {
+  if (result === 'unfinished') return { kind: 'under way', isPaused: false };
   return result === 'replayed' ? { kind: result, entry } : { kind: result };
 }

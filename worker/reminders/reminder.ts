@@ -17,12 +17,18 @@ export interface Reminder extends Schedule {
 
 export type Asked = Pick<InboundMessage, 'chatId' | 'topicId' | 'chatType' | 'chatTitle' | 'messageId' | 'from'>;
 
-/** A reminder that becomes a message: the message, as text, and when it comes again. */
+/**
+ * A reminder that becomes a message: the message, as text, and when it comes again. No message where a later version has
+ * set it: then it is put off until that version looks.
+ */
 export interface Entering {
   message: string;
   nextMs: number | undefined;
 }
 
+/** What this version sets states none. */
+const VERSION = 1;
+const NEWER_WAIT_MS = 60_000;
 const ANSWERING_CHARS_MAX = 200;
 const MINUTE_MS = 60_000;
 /** Between its time and its message lies a look at what is due; more than this is worth a word. */
@@ -50,7 +56,8 @@ export function setIn(entry: EntryId, message: InboundMessage): Pick<Reminder, '
  */
 export function entering(stored: string, dueAtMs: number, nowMs: number, minutesMin: number): Entering {
   try {
-    const reminder = JSON.parse(stored) as Reminder;
+    const reminder = JSON.parse(stored) as Reminder & { v?: unknown };
+    if (typeof reminder.v === 'number' && reminder.v > VERSION) return { message: '', nextMs: nowMs + NEWER_WAIT_MS };
     const afterMs = Math.max(nowMs, dueAtMs + minutesMin * MINUTE_MS - 1);
     const nextMs = reminder.repeat && nextDueMs(reminder, afterMs);
     return { message: encodeMessage(messageOf(reminder, dueAtMs, nowMs)), nextMs };

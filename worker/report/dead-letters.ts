@@ -80,9 +80,11 @@ export async function allLetters(
   const letters: DeadLetter[] = [];
   for (const shard of shards.keys())
     for await (const letter of lettersOf(redis, shards, shard, sinceMs)) letters.push(letter);
-  return letters.filter(
-    ({ record }) => (chat === undefined || record.chat === chat) && (reason === undefined || record.reason === reason),
-  );
+  const isMeant = ({ record }: DeadLetter) =>
+    (chat === undefined || record.chat === chat) && (reason === undefined || record.reason === reason);
+  // The pieces of a message go with it, whatever their own reason is.
+  const meant = new Set<string>(letters.filter(isMeant).map(({ entry }) => entry));
+  return letters.filter((letter) => isMeant(letter) || meant.has(letter.record.into ?? ''));
 }
 
 /** Oldest first. A letter is written after its message was accepted, and by the same clock. */

@@ -9,6 +9,8 @@ export interface ArchivistPorts {
   source: SessionSource;
   /** How long an archive lasts after its last segment, and a closed session after it was archived. */
   retentionDays: number;
+  /** How long the ledger and the audit trail are kept. */
+  ledgerDays: number;
   log: Logger;
   everyMs: number;
   reach?: ReachFailpoint;
@@ -19,11 +21,12 @@ export const ARCHIVE_EVERY_MS = 5_000;
 const DAY_SECONDS = 24 * 3600;
 
 /**
- * Moves records that left a session's window to its archive, at the start and then regularly. A session stays in the
+ * Moves records that left a session's window to its archive, and ends what is kept for a time, at the start and then
+ * regularly. A session stays in the
  * set of sessions to visit until nothing more of it can move, so a crash at any point only repeats a visit. Several may
  * run side by side.
  */
-export function startArchivist({ source, retentionDays, log, everyMs, reach }: ArchivistPorts): Service {
+export function startArchivist({ source, retentionDays, ledgerDays, log, everyMs, reach }: ArchivistPorts): Service {
   const { redis, keys } = source;
   const archive = createArchive(source, retentionDays * DAY_SECONDS, reach);
   return runLoop({
@@ -31,11 +34,19 @@ export function startArchivist({ source, retentionDays, log, everyMs, reach }: A
     async round(signal) {
       const sessions = (await redis.smembers(keys.archivable)) as SessionId[];
       for (const session of sessions) await visit(archive, session, log, signal);
+      await trim(source, ledgerDays);
       return everyMs;
     },
     retryMs: everyMs,
     onError: (error) => log.warn({ err: error }, 'archiving failed; it is tried again'),
   });
+}
+
+/** Removes the oldest of the ledger and the audit trail, by the clock that named them; some thousands at once, at most. */
+async function trim({ redis, keys }: SessionSource, days: number): Promise<void> {
+  const [seconds] = await redis.time();
+  const oldest = String(Math.max(0, Number(seconds) - days * DAY_SECONDS) * 1_000);
+  for (const stream of [keys.outcomes, keys.events]) await redis.xtrim(stream, 'MINID', '~', oldest);
 }
 
 /** A session that cannot be archived must not keep the others waiting. */

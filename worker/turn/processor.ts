@@ -44,6 +44,8 @@ export type Processor = (
 const POISON_CANDIDATE_WAIT_MS = 1_000;
 /** How long a job that was taken waits for a slot. */
 const SLOT_TIMEOUT_MS = 2_000;
+/** How long a job of a lane that this version does not know is left to a later one. */
+const FOREIGN_WAIT_MS = 2_000;
 const INTERNAL_ERROR = 'internal_error';
 const STORE_RETRY_MS_MIN = 1_000;
 const STORE_RETRY_MS_MAX = 30_000;
@@ -69,6 +71,8 @@ async function run(
   token: string | undefined,
   lockLost: AbortSignal | undefined,
 ): Promise<void> {
+  // A later version made it a job, and knows its lane.
+  if (!parseChatKey(chatOf(job.data.chat))) return postpone(ports, job, token, FOREIGN_WAIT_MS);
   const begun = await begin(ports, job);
   if (begun.kind === 'put aside') return;
   if (begun.kind === 'poison candidate') return postpone(ports, job, token, POISON_CANDIDATE_WAIT_MS);

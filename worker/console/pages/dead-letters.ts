@@ -6,12 +6,13 @@ import { formKeyField, HOME, type Html } from './layout.ts';
 import { ago, chatLink, messageLink, more, nothing, table } from './parts.ts';
 
 /** What came of putting a letter back, as the page after it is asked to say. */
-export type ReplayNews = 'replayed' | 'gone' | 'chatless';
+export type ReplayNews = 'replayed' | 'gone' | 'chatless' | 'unfinished';
 
 const NEWS: Readonly<Record<ReplayNews, string>> = {
   replayed: 'It is back at the end of its lane, and is answered once.',
   gone: 'It was put back or removed already: nothing was done.',
   chatless: 'It names no chat, so nobody can be answered: it stays.',
+  unfinished: 'A piece of it is still being put aside: try again in a moment.',
 };
 
 /** The letters that are shown, newest first, of so many; and what was just done. */

@@ -8,15 +8,15 @@ const CJK = String.raw`\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Sc
 const PUNCTUATION = String.raw`(?![*~])[\p{P}\p{S}]`;
 const IN_THE_WAY = new RegExp(
   [
-    String.raw`(?=[${CJK}])${PUNCTUATION}(?=[*~])`,
-    String.raw`(?<=[*~])(?=[${CJK}])${PUNCTUATION}`,
-    String.raw`${PUNCTUATION}(?=[*~]{1,3}[${CJK}])`,
-    String.raw`(?<=[${CJK}][*~]{1,3})${PUNCTUATION}`,
+    `(?=[${CJK}])${PUNCTUATION}(?=[*~])`,
+    `(?<=[*~])(?=[${CJK}])${PUNCTUATION}`,
+    `${PUNCTUATION}(?=[*~]{1,3}[${CJK}])`,
+    `(?<=[${CJK}][*~]{1,3})${PUNCTUATION}`,
   ].join('|'),
   'gu',
 );
-const BEGINS = new RegExp(String.raw`^[*~]+[${CJK}]`, 'u');
-const ENDS = new RegExp(String.raw`[${CJK}]$`, 'u');
+const BEGINS = new RegExp(`^[*~]+[${CJK}]`, 'u');
+const ENDS = new RegExp(`[${CJK}]$`, 'u');
 
 /** A text in which the punctuation that would keep a mark from beginning or ending is letters; of the same length. */
 export function withoutObstacles(text: string): string {

@@ -128,7 +128,8 @@ function allKeysOf(shard: number): string[] {
     ...[keys.session('s-1' as SessionId), keys.log('s-1' as SessionId), keys.archive('s-1' as SessionId)],
     ...[
       keys.updates(1, 2),
-      keys.seenBefore(1, 2),
+      keys.follows(1, 2, 3),
+      keys.movedGroups,
       keys.written(1, 2, 3),
       keys.media('s-1'),
       keys.blob('s-1'),

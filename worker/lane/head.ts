@@ -1,0 +1,17 @@
+import type { EntryId, LaneKey } from '../../shared/redis/keys.ts';
+
+/** The oldest unanswered message of a lane: the only one of it that may be a job. */
+export interface Head {
+  entry: EntryId;
+  /** Its lane: that of its chat, or the command lane. */
+  chat: LaneKey;
+  traceparent: string;
+}
+
+/** A head as a script names it, with its message where nothing happened of it yet. */
+export type HeadReply = [EntryId, LaneKey, traceparent: string, message?: string];
+
+/** Reads a head from a script's reply. Pure. */
+export function headOf([entry, chat, traceparent]: HeadReply): Head {
+  return { entry, chat, traceparent };
+}

@@ -1,0 +1,37 @@
+-- Lists the heads of a slice of the lanes, without those that are paused. What stands at the head of a lane and is gone from
+-- the stream is removed, a number of them in one call; a lane that this version does not know is left alone.
+-- KEYS  1 inbound   2 lanes   3 absent, for the keys that are not named: see keys.ts   4 paused
+-- ARGV  1 prefix of lane keys   2 cursor, '0' to begin   3 lanes to look at   4 most entries to remove
+-- Reply {cursor of the next slice | '0' when this was the last one, {{head, chat, traceparent}, …}}
+-- include: chat, entry
+local paused = {}
+for _, pause in ipairs(redis.call('HKEYS', KEYS[4])) do
+  paused[pause] = true
+end
+local left = tonumber(ARGV[4])
+
+local function head_of(lane)
+  local head = redis.call('LINDEX', lane, 0)
+  local found = head and redis.call('XRANGE', KEYS[1], head, head)
+  while head and not found[1] and left > 0 do
+    redis.call('LPOP', lane)
+    left = left - 1
+    head = redis.call('LINDEX', lane, 0)
+    found = head and redis.call('XRANGE', KEYS[1], head, head)
+  end
+  return head, found and found[1]
+end
+
+local heads = {}
+local slice = redis.call('SSCAN', KEYS[2], ARGV[2], 'COUNT', ARGV[3])
+for _, chat in ipairs(slice[2]) do
+  if is_lane(chat) then
+    local head, found = head_of(ARGV[1] .. chat)
+    if not head then
+      redis.call('SREM', KEYS[2], chat)
+    elseif found and not paused['*'] and not paused[chat_of(chat)] then
+      heads[#heads + 1] = { head, chat, field(found[2], 'traceparent') or '' }
+    end
+  end
+end
+return { slice[1], heads }
