@@ -61,6 +61,8 @@ RestartPreventExitStatus=2
 TimeoutStopSec=40
 # SIGTERM goes to the gateway alone; it ends the tool servers that it started.
 KillMode=mixed
+# A decoder that the kernel ends for its memory fails its file; the gateway stays.
+OOMPolicy=continue
 NoNewPrivileges=yes
 ProtectSystem=strict
 # The files of the chats are there, and without REDIS_URL the data too.

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import type { Config } from '../../shared/base/config.ts';
 import { createLogger } from '../../shared/base/log.ts';
-import { loadDecoder } from '../media/picture.ts';
+import { fitPicture } from '../media/decoding.ts';
 import { type McpServer, readMcpConfig } from '../tools/mcp/config.ts';
 import { checkBlobs } from './check-blobs.ts';
 import { checkLives, checkModel } from './check-model.ts';
@@ -65,15 +65,13 @@ async function readServers({ MCP_CONFIG: file }: Config): Promise<readonly McpSe
   return reading.servers;
 }
 
-/** A running gateway loads the decoder with the first picture; what is missing for it is reported here. */
+const PIXEL = Buffer.from('R0lGODlhAQABAIAAAAAAAP///ywAAAAAAQABAAACAkQBADs=', 'base64');
+
+/** A running gateway starts the decoder with the first file; what is missing for it is reported here. */
 async function checkDecoder(): Promise<Finding[]> {
-  try {
-    await loadDecoder();
-    return [];
-  } catch (error) {
-    const detail = (error instanceof Error ? error.message : String(error)).split('\n')[0] ?? '';
-    return [{ part: 'pictures', ok: false, detail: `${detail}; install the optional packages too` }];
-  }
+  const read = await fitPicture(PIXEL).catch((error: Error) => ({ ok: false, why: error.message }) as const);
+  if (read.ok) return [];
+  return [{ part: 'pictures', ok: false, detail: `${read.why}; install the optional packages too` }];
 }
 
 /** An omitted tool is not a failure: the gateway runs without it. */

@@ -1,8 +1,8 @@
 import { clipMiddle } from '../../shared/base/text.ts';
 import type { Texts } from '../../shared/texts/texts.ts';
 import { documentNameIn } from '../media/attachment.ts';
+import { readPdfPages } from '../media/decoding.ts';
 import { labelOf } from '../media/label.ts';
-import { readPdfPages } from '../media/pdf.ts';
 import { type Block, nameInBrackets, textBlock } from '../model/block.ts';
 import { estimateContent, PER_PDF_PAGE_TOKENS } from '../model/estimate.ts';
 import { roomOf } from '../model/room.ts';
