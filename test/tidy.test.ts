@@ -56,6 +56,7 @@ const USERS_OF_PRIVATE: readonly string[] = [PRIVATE, 'shared/app'];
 /** Where code that many installations never use is loaded only when it is first needed: it costs start time and memory. */
 const LOADED_LATE: Readonly<Record<string, readonly string[]>> = {
   'worker/blob/bucket-store.ts': ['./bucket.ts'],
+  'shared/app/loop-watch.ts': ['program'],
   'shared/base/telemetry.ts': ['./exporter.ts', './prometheus.ts'],
   'worker/console/console.ts': ['./board.ts'],
   'worker/adapters.ts': ['./console/console.ts', './tools/mcp/client.ts'],

@@ -16,7 +16,7 @@ import { DEAD_MAN_EVERY_MS } from './watch/dead-man.ts';
 import { startStateGauges } from './watch/gauges.ts';
 import { readinessOf } from './watch/readiness.ts';
 import { POLL_AGE_MS, PROVIDER_DOWN_MS, TELEGRAM_DOWN_MS } from './watch/rules.ts';
-import { NEWS_EVERY_MS, startWatchdog, WATCH_EVERY_MS } from './watch/watchdog.ts';
+import { NEWS_EVERY_MS, type Self, startWatchdog, WATCH_EVERY_MS } from './watch/watchdog.ts';
 
 export interface OversightPorts {
   config: Config;
@@ -24,6 +24,7 @@ export interface OversightPorts {
   telegram: Telegram;
   telemetry: Telemetry;
   log: Logger;
+  self: Self;
   limits?: Partial<OversightLimits>;
 }
 
@@ -54,7 +55,7 @@ export function startOversight(ports: OversightPorts): Service & { readiness: re
     takeOverMs: limits?.alertTakeOverMs ?? ALERT_TAKE_OVER_MS,
   });
   const watching = watchdogPorts(ports, channels);
-  const watchdog = startWatchdog(watching);
+  const watchdog = startWatchdog(watching, ports.self);
   const gauges = startStateGauges({ ...watching, telemetry: ports.telemetry });
   return {
     name: 'oversight',

@@ -7,6 +7,7 @@ import { createLogger, describeError, type Logger } from '../base/log.ts';
 import { PROJECT_ROOT, refuse } from '../base/project.ts';
 import { type RedisAddress, redisAddressOf } from '../base/redis-address.ts';
 import { startTelemetry, type Telemetry } from '../base/telemetry.ts';
+import { nameProcess } from '../flow/process-name.ts';
 import { connectRedis } from '../redis/connection.ts';
 import { noteShards } from '../redis/shards.ts';
 import { createTelegram, type Telegram } from '../telegram/client.ts';
@@ -14,10 +15,13 @@ import { observeCalls } from '../telegram/observe.ts';
 import { guardToken } from '../telegram/token-guard.ts';
 import { provideRedis } from './find-redis.ts';
 import { type ReadinessPart, type Route, serveHealth } from './health.ts';
+import { FROZEN_MS, watchEventLoop } from './loop-watch.ts';
 import { metricsRoute } from './metrics-route.ts';
 
 /** What a root process is made of; each role adds its own services. */
 export interface Root {
+  /** The name of this process among all; see `nameProcess`. */
+  processName: string;
   config: Config;
   redisAddress: RedisAddress;
   telegram: Telegram;
@@ -40,12 +44,13 @@ const EXIT_INTERRUPTED = 130;
  * Runs a role as a process. It reads the config (all problems at once, exit 2, nothing connected), finds a Redis, and
  * refuses one whose data was begun with another number of shards (exit 2). It starts what `assemble` builds, and serves
  * health and the routes of what was built. On SIGTERM or SIGINT, or on an uncaught error (exit 1), it stops everything
- * in reverse order.
+ * in reverse order. A process whose event loop stands still for `frozenMs` is ended by force.
  */
 export async function runRoot(
   role: Role,
   serviceName: string,
   assemble: (root: Root) => Promise<(Service & { readiness: ReadinessPart[]; routes?: Route[] })[]>,
+  frozenMs = FROZEN_MS,
 ): Promise<void> {
   const reading = readProcessConfig(role);
   if (!reading.ok) return refuse(reading.problems);
@@ -55,16 +60,7 @@ export async function runRoot(
   const stop = stopOnce(services, log);
   endOnSurprise(log, stop);
   for (const warning of reading.warnings) log.warn(warning);
-  const given = redisAddressOf(config);
-  const redis = await provideRedis({
-    ...(given !== undefined && { url: given }),
-    root: PROJECT_ROOT,
-    path: programPath(),
-    dir: join(PROJECT_ROOT, 'data', 'redis'),
-    fsync: 'always',
-    keep: true,
-    onProgress: (line) => log.info(line),
-  });
+  const redis = await redisOf(config, log);
   if (!redis.ok) return refuse([redis.problem]);
   const { TELEGRAM_BOT_TOKEN: token, TELEGRAM_API_ROOT: apiRoot } = config;
   const telemetry = await startTelemetry({
@@ -73,7 +69,9 @@ export async function runRoot(
     nameChat: createChatNames({ key: token, plain: config.TELEMETRY_CHAT_IDS }),
   });
   const telegram = guardToken(createTelegram({ token, apiRoot, observe: observeCalls(telemetry) }));
+  const processName = nameProcess();
   services.push(
+    watchEventLoop({ processName, redisAddress: redis.url, frozenMs }, log),
     { name: 'redis', stop: () => redis.stop() },
     { name: 'telemetry', stop: () => telemetry.stop(FLUSH_MS) },
   );
@@ -85,7 +83,7 @@ export async function runRoot(
       return await stop(2);
     }
     const reach = createFailpoints(config.SPILLWAY_FAIL_AT);
-    const assembled = await assemble({ config, redisAddress: redis.url, telegram, telemetry, log, reach });
+    const assembled = await assemble({ processName, config, redisAddress: redis.url, telegram, telemetry, log, reach });
     services.push(...assembled);
     const health = await serveHealth({
       host: config.HTTP_HOST,
@@ -99,6 +97,20 @@ export async function runRoot(
     log.fatal({ err: error }, 'could not start');
     await stop(1);
   }
+}
+
+/** The Redis that the config names, or a private one. */
+function redisOf(config: Config, log: Logger) {
+  const given = redisAddressOf(config);
+  return provideRedis<RedisAddress>({
+    ...(given !== undefined && { url: given }),
+    root: PROJECT_ROOT,
+    path: programPath(),
+    dir: join(PROJECT_ROOT, 'data', 'redis'),
+    fsync: 'always',
+    keep: true,
+    onProgress: (line) => log.info(line),
+  });
 }
 
 /**

@@ -46,6 +46,8 @@ export interface Keys {
   readonly checked: string;
   /** Sorted set of the worker processes, by the time of their last heartbeat. Used in shard 0 only. */
   readonly workers: string;
+  /** Hash: what runs in each worker process, and where one stood still. Used in shard 0 only. */
+  readonly running: string;
   /** The number of shards. Used in shard 0 only. */
   readonly shards: string;
   /**
@@ -186,6 +188,7 @@ export function keysOf(shard: number): Keys {
     provider: `${tag}:provider`,
     models: `${tag}:models`,
     workers: `${tag}:workers`,
+    running: `${tag}:running`,
     checked: `${tag}:checked`,
     overflows: `${tag}:overflows`,
     storm: `${tag}:storm`,

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { startProducer } from '../../producer/producer.ts';
 import { createLogger, type Logger } from '../../shared/base/log.ts';
 import { traceIdsOnly } from '../../shared/base/telemetry.ts';
+import { nameProcess } from '../../shared/flow/process-name.ts';
 import { createHeartbeat, readHeartbeat } from '../../shared/flow/receiver-health.ts';
 import { connectRedis } from '../../shared/redis/connection.ts';
 import { setUpWorker } from '../../worker/adapters.ts';
@@ -59,24 +60,27 @@ async function work({ env = {}, log = createLogger('silent'), ...limits }: WorkO
 /** A watchdog alone, over a world without a worker. */
 function watch(log = createLogger('silent'), everyMs = 100, deadMan?: { url: string; everyMs: number }): void {
   started.push(
-    startWatchdog({
-      links: {},
-      redis: connectRedis(world.redis.url, 'impatient'),
-      shards: 1,
-      log,
-      everyMs: { news: 50, look: everyMs },
-      limits: {
-        unansweredMs: 60_000,
-        pollAgeMs: 60_000,
-        providerDownMs: 60_000,
-        telegramDownMs: 60_000,
-        totalDailyTokens: 1_000,
-        deadLettersMax: 1_000,
-        models: new Map(),
+    startWatchdog(
+      {
+        links: {},
+        redis: connectRedis(world.redis.url, 'impatient'),
+        shards: 1,
+        log,
+        everyMs: { news: 50, look: everyMs },
+        limits: {
+          unansweredMs: 60_000,
+          pollAgeMs: 60_000,
+          providerDownMs: 60_000,
+          telegramDownMs: 60_000,
+          totalDailyTokens: 1_000,
+          deadLettersMax: 1_000,
+          models: new Map(),
+        },
+        trouble: watchRedis({ channels: [], log, afterMs: 60_000 }),
+        ...(deadMan && { deadMan }),
       },
-      trouble: watchRedis({ channels: [], log, afterMs: 60_000 }),
-      ...(deadMan && { deadMan }),
-    }),
+      { name: nameProcess(), running: new Map() },
+    ),
   );
 }
 

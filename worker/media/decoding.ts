@@ -101,9 +101,15 @@ function startDecoder(task: DecoderTask, timeoutMs: number): ChildProcess {
   });
 }
 
+/** The most that V8 ever reserves; two neighbours may look like one. */
+const CODE_BYTES_MAX = 512 * 1024 * 1024;
+
 let reserved: number | undefined;
 
-/** What Node reserves for machine code, and does not use: some versions do it in a way that Linux counts as memory. */
+/**
+ * What Node reserves for machine code in a process, and does not use: some versions do it in a way that Linux counts as
+ * memory. Each thread of ours has as much again, and a decoder has one.
+ */
 function reservedBytes(): number {
   reserved ??= process.platform === 'linux' ? writableCodeIn(readFileSync('/proc/self/maps', 'utf8')) : 0;
   return reserved;
@@ -111,7 +117,8 @@ function reservedBytes(): number {
 
 function writableCodeIn(maps: string): number {
   const ranges = [...maps.matchAll(/^([0-9a-f]+)-([0-9a-f]+) rwxp/gm)];
-  return ranges.reduce((sum, [, from = '', to = '']) => sum + Number.parseInt(to, 16) - Number.parseInt(from, 16), 0);
+  const sizes = ranges.map(([, from = '', to = '']) => Number.parseInt(to, 16) - Number.parseInt(from, 16));
+  return Math.min(CODE_BYTES_MAX, Math.max(0, ...sizes));
 }
 
 /** All that it says, up to more than any answer has. */

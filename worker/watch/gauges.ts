@@ -8,8 +8,8 @@ import { keysOf } from '../../shared/redis/keys.ts';
 import { bindScript } from '../../shared/redis/script.ts';
 import { createBookStore } from '../alerts/book-store.ts';
 import { CAUSES } from '../alerts/cause.ts';
+import { WORKER_GONE_MS } from './processes.ts';
 import { countWorkers, createSnapshotReader, type ShardSnapshot, type Snapshot } from './snapshot.ts';
-import { WORKER_GONE_MS } from './watchdog.ts';
 
 export interface StateGaugesPorts {
   /** A fail-fast connection; it outlives the gauges. */

@@ -1,12 +1,7 @@
-import { randomUUID } from 'node:crypto';
-import { hostname } from 'node:os';
-import { join } from 'node:path';
-import type { Service } from '../../shared/base/lifecycle.ts';
+import { pause, type Service } from '../../shared/base/lifecycle.ts';
 import type { Logger } from '../../shared/base/log.ts';
 import { runLoop } from '../../shared/base/loop.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
-import { keysOf } from '../../shared/redis/keys.ts';
-import { bindScript } from '../../shared/redis/script.ts';
 import { enter } from '../alerts/book.ts';
 import { type BookStore, createBookStore, type ShardNews, type StoredBook } from '../alerts/book-store.ts';
 import type { Condition } from '../alerts/incident.ts';
@@ -14,6 +9,7 @@ import type { Links } from '../alerts/notice-text.ts';
 import type { RedisTrouble } from '../alerts/redis-trouble.ts';
 import { createDeadMan, type DeadMan } from './dead-man.ts';
 import { createLetterCap } from './letter-cap.ts';
+import { openWorkerList, type RunningMessages, type WorkerList } from './processes.ts';
 import type { Watching } from './readiness.ts';
 import { conditionsOf, isIntended, isPolled, type RuleLimits } from './rules.ts';
 import { createSnapshotReader, type Snapshot } from './snapshot.ts';
@@ -36,8 +32,13 @@ export interface WatchdogPorts {
 export const NEWS_EVERY_MS = 1_000;
 export const WATCH_EVERY_MS = 5_000;
 
-/** A worker process that has not reported for this long is gone. */
-export const WORKER_GONE_MS = 30_000;
+const LEAVE_MS = 1_000;
+
+/** The name of this process in the list of all, and what runs in it. */
+export interface Self {
+  name: string;
+  running: RunningMessages;
+}
 
 /** What the last check saw. */
 interface Seen {
@@ -53,10 +54,11 @@ interface Seen {
  * The dead-man's switch is pinged only when no condition holds at all, but what an operator has paused, and Telegram was polled recently. A single
  * message of one user that waits too long also stops the pings: where a bot has one user, that is an outage.
  */
-export function startWatchdog(ports: WatchdogPorts): Service & Watching {
+export function startWatchdog(ports: WatchdogPorts, self: Self): Service & Watching {
   const seen: Seen = {};
   const deadMan = ports.deadMan && createDeadMan({ ...ports.deadMan, log: ports.log });
-  const look = createLook(ports, deadMan, seen);
+  const list = openWorkerList(ports.redis, self.name, self.running);
+  const look = createLook(ports, deadMan, seen, list);
   const loop = runLoop({
     name: 'watchdog',
     // The first check waits, so that work left over from the last run can be done first.
@@ -80,6 +82,11 @@ export function startWatchdog(ports: WatchdogPorts): Service & Watching {
     redisTroubleSinceMs: () => ports.trouble.sinceMs(),
     async stop() {
       const stopped = loop.stop();
+      // Whoever shows itself after it has left seems to be killed.
+      const left = stopped.then(() => list.leave()).catch(() => {});
+      const late = new AbortController();
+      await Promise.race([left, pause(LEAVE_MS, late.signal)]);
+      late.abort();
       ports.redis.disconnect();
       await deadMan?.stop();
       await stopped;
@@ -88,19 +95,23 @@ export function startWatchdog(ports: WatchdogPorts): Service & Watching {
 }
 
 /** Enters the news into the book; when a check of the state is due, also what is missing. */
-function createLook(ports: WatchdogPorts, deadMan: DeadMan | undefined, seen: Seen): () => Promise<void> {
+function createLook(
+  ports: WatchdogPorts,
+  deadMan: DeadMan | undefined,
+  seen: Seen,
+  list: WorkerList,
+): () => Promise<void> {
   const store = createBookStore(ports.redis);
   const readSnapshot = createSnapshotReader(ports.redis, ports.shards, ports.limits.unansweredMs);
-  /** Reports this process, which proves that Redis takes writes; returns Redis' time. */
-  const showWorker = bindScript<number>(ports.redis, join(import.meta.dirname, 'show-worker.lua'));
   const capLetters = createLetterCap({ ...ports, lettersMax: ports.limits.deadLettersMax });
-  const workerId = `${hostname()} ${process.pid} ${randomUUID()}`;
   let sinceMs: number | undefined;
   let nextLookMs = performance.now() + ports.everyMs.look;
   return async () => {
     const isLook = performance.now() >= nextLookMs;
     if (isLook) nextLookMs = performance.now() + ports.everyMs.look;
-    const nowMs = await showWorker([keysOf(0).workers], [workerId, WORKER_GONE_MS]);
+    // Proves that Redis takes writes.
+    const nowMs = await list.show();
+    if (isLook) await list.strikeEnded(nowMs);
     sinceMs ??= nowMs;
     const stored = await store.read();
     const now = isLook ? await readSnapshot({ nowMs, open: openIn(stored) }) : undefined;
