@@ -40,7 +40,7 @@ EXPOSE 8080
 HEALTHCHECK --interval=15s --timeout=5s --start-period=20s --retries=3 \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.HTTP_PORT}/healthz`).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
 
-# Node itself is process 1, so that SIGTERM reaches the gateway and starts its drain. Other roles:
+# Node itself is process 1, or the only child of an init that hands signals on (`--init`): SIGTERM starts its drain. Roles:
 # .cache/bundle/producer/main.js and .cache/bundle/worker/main.js. The command line is worker/cli/main.ts.
 ENTRYPOINT ["node"]
 CMD [".cache/bundle/spillway.js"]

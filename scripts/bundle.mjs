@@ -25,12 +25,10 @@ import { fileURLToPath } from 'node:url';
 export const PROGRAMS = ['spillway.ts', 'producer/main.ts', 'worker/main.ts', 'worker/cli/main.ts'];
 
 /**
- * Loaded late, or native: pictures, PDF, buckets, the console, MCP, exporters. And Telegraf, which uses what Node
- * deprecates: Node says so of every file that is not in node_modules.
+ * Loaded late: buckets, the console, MCP, exporters. And Telegraf, which uses what Node deprecates: Node says so of every
+ * file that is not in node_modules. What decodes pictures and PDFs is in no bundle: the decoder runs from its source.
  */
 const LEFT_IN_PLACE = [
-  'sharp',
-  'unpdf',
   '@aws-sdk/*',
   '@bull-board/*',
   'hono',

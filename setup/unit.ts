@@ -66,6 +66,8 @@ RestartPreventExitStatus=2
 TimeoutStopSec=40
 # SIGTERM goes to the gateway alone; it ends the tool servers that it started.
 KillMode=mixed
+# A decoder that the kernel ends for its memory fails its file; the gateway stays.
+OOMPolicy=continue
 NoNewPrivileges=yes
 ProtectSystem=strict
 # The files of the chats are there, without REDIS_URL the data too, and a Redis that had to be fetched.

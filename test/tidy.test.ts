@@ -49,7 +49,7 @@ const ROOMS = [
   '.',
 ] as const;
 /** Files that start a process. */
-const ROOTS = /^(?:spillway|producer\/main|worker\/main|worker\/cli\/main|setup\/main)\.ts$/;
+const ROOTS = /^(?:spillway|producer\/main|worker\/main|worker\/media\/decoder|worker\/cli\/main|setup\/main)\.ts$/;
 /** A Redis of our own is for the demo, for tests and for a start without REDIS_URL. */
 const PRIVATE = 'shared/private-redis';
 const USERS_OF_PRIVATE: readonly string[] = [PRIVATE, 'shared/app'];
@@ -57,10 +57,11 @@ const USERS_OF_PRIVATE: readonly string[] = [PRIVATE, 'shared/app'];
 /** Where code that many installations never use is loaded only when it is first needed: it costs start time and memory. */
 const LOADED_LATE: Readonly<Record<string, readonly string[]>> = {
   'worker/blob/bucket-store.ts': ['./bucket.ts'],
+  'shared/app/loop-watch.ts': ['program'],
   'shared/base/telemetry.ts': ['./exporter.ts', './prometheus.ts'],
   'worker/console/console.ts': ['./board.ts'],
   'worker/adapters.ts': ['./console/console.ts', './tools/mcp/client.ts'],
-  'worker/media/picture.ts': ['sharp'],
+  'worker/media/decoder.ts': ['./pdf.ts', './picture.ts'],
   'worker/model/claude/client.ts': ['@anthropic-ai/sdk'],
   'worker/cli/verbs.ts': [
     './actions.ts',

@@ -41,14 +41,17 @@ export async function setUpWorker(root: Root, limits?: WorkerPorts['limits']) {
   const measured = withMeasures(claude, root.telemetry, files.prices);
   const model = withBreaker(withProviderNotes(measured, notes, keysOf(0), root.log));
   const hidden = root.telemetry.observe([METRIC.breaker], async () => breakerGauges(model));
-  const worker = await startWorker({
-    ...root,
-    instruments: root,
-    model,
-    files,
-    tools,
-    ...(limits && { limits }),
-  });
+  const worker = await startWorker(
+    {
+      ...root,
+      instruments: root,
+      model,
+      files,
+      tools,
+      ...(limits && { limits }),
+    },
+    root.processName,
+  );
   const lives = watchModelLives({
     redis: notes,
     keys: keysOf(0),

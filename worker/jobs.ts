@@ -72,7 +72,8 @@ export function startJobs(
   const transcriber = transcriberOf(ports.config, budget, ask.settings.prices);
   const { breaker } = shared;
   const turn = { ask, telegram: ports.telegram, breaker, progress, lane, commands, transcriber };
-  const processor = createProcessor({ turn, queue, share, discard, ending: ending.signal });
+  const { running } = shared;
+  const processor = createProcessor({ turn, queue, share, discard, running, ending: ending.signal });
   const limits = { ...QUEUE_LIMITS, ...ports.limits };
   const worker = openWorker(shard.queueRedis, shard.keys, telemetry, { share, limits, handover }, processor);
   worker.on('error', (error) => log.warn({ err: error }, 'the job worker had trouble'));

@@ -18,7 +18,7 @@ import { PROBE_EVERY_MS, type Probed, startEndpointProbe } from './watch/endpoin
 import { startStateGauges } from './watch/gauges.ts';
 import { readinessOf } from './watch/readiness.ts';
 import { POLL_AGE_MS, PROVIDER_DOWN_MS, TELEGRAM_DOWN_MS } from './watch/rules.ts';
-import { NEWS_EVERY_MS, startWatchdog, WATCH_EVERY_MS } from './watch/watchdog.ts';
+import { NEWS_EVERY_MS, type Self, startWatchdog, WATCH_EVERY_MS } from './watch/watchdog.ts';
 
 export interface OversightPorts extends Probed {
   config: Config;
@@ -26,6 +26,7 @@ export interface OversightPorts extends Probed {
   telegram: Telegram;
   telemetry: Telemetry;
   log: Logger;
+  self: Self;
   limits?: Partial<OversightLimits>;
 }
 
@@ -57,7 +58,7 @@ export function startOversight(ports: OversightPorts): Service & { readiness: re
     takeOverMs: limits?.alertTakeOverMs ?? ALERT_TAKE_OVER_MS,
   });
   const watching = watchdogPorts(ports, channels);
-  const watchdog = startWatchdog(watching);
+  const watchdog = startWatchdog(watching, ports.self);
   const probe = startEndpointProbe({
     ...{ model: ports.model, modelName: ports.config.MODEL, takesFixedParts: ports.takesFixedParts },
     ...{ redis: watching.redis, keys: keysOf(0), book: watchdog.book, log },

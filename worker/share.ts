@@ -2,8 +2,8 @@ import type { Service } from '../shared/base/lifecycle.ts';
 import { runLoop } from '../shared/base/loop.ts';
 import type { RedisClient } from '../shared/redis/connection.ts';
 import { keysOf } from '../shared/redis/keys.ts';
+import { WORKER_GONE_MS } from './watch/processes.ts';
 import { countWorkers } from './watch/snapshot.ts';
-import { WORKER_GONE_MS } from './watch/watchdog.ts';
 
 const LOOK_EVERY_MS = 10_000;
 

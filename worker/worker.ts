@@ -6,7 +6,7 @@ import type { Logger } from '../shared/base/log.ts';
 import type { RedisAddress } from '../shared/base/redis-address.ts';
 import { untilAway } from '../shared/redis/away.ts';
 import { connectRedis, type RedisClient } from '../shared/redis/connection.ts';
-import { keysOf } from '../shared/redis/keys.ts';
+import { type ChatKey, type EntryId, keysOf } from '../shared/redis/keys.ts';
 import { type BreakerView, startTelegramBreaker } from '../shared/telegram/breaker.ts';
 import type { BreakerLimits } from '../shared/telegram/breaker-state.ts';
 import type { Telegram } from '../shared/telegram/client.ts';
@@ -60,6 +60,8 @@ export interface ProcessPorts {
   slots: Slots;
   fixedParts: FixedPartsCheck;
   boundModels: Set<string>;
+  /** The messages that this process is answering. */
+  running: Map<EntryId, ChatKey>;
   storm: StormGuard;
   /** Whether Telegram answers. */
   breaker: BreakerView;
@@ -73,9 +75,12 @@ const LEFT = 'Redis is away, so running turns are left: they run again when thei
 
 /**
  * The worker of a process: for each shard a dispatcher, a job worker, a reconciler, an archivist and a blob keeper, and
- * one watchdog and one alerter for all.
+ * one watchdog and one alerter for all. `processName` is its name among all processes; see `nameProcess`.
  */
-export async function startWorker(given: WorkerPorts): Promise<Service & { readiness: ReadinessPart[] }> {
+export async function startWorker(
+  given: WorkerPorts,
+  processName: string,
+): Promise<Service & { readiness: ReadinessPart[] }> {
   const { log } = given.instruments;
   const services: Service[] = [given.tools];
   const redis = connectRedis(given.redisAddress, 'patient');
@@ -94,6 +99,7 @@ export async function startWorker(given: WorkerPorts): Promise<Service & { readi
     slots: createSlots(ports.config.WORKER_CONCURRENCY),
     fixedParts: createFixedPartsCheck(),
     boundModels: new Set(),
+    running: new Map(),
     storm: createStormGuard(redis, { ...STORM_LIMITS, ...ports.limits }),
     breaker,
     windows: new WindowCache(),
@@ -102,7 +108,8 @@ export async function startWorker(given: WorkerPorts): Promise<Service & { readi
     Array.from({ length: given.config.SHARDS }, (_, shard) => startShard(ports, shared, shard)),
   );
   const takesFixedParts = async (signal: AbortSignal) => (await shards[0]?.takesFixedParts(signal)) ?? 'unclear';
-  const oversight = startOversight({ ...ports, takesFixedParts, telemetry: given.instruments.telemetry, log });
+  const self = { name: processName, running: shared.running };
+  const oversight = startOversight({ ...ports, takesFixedParts, telemetry: given.instruments.telemetry, log, self });
   return {
     name: 'worker',
     readiness: [...shards.map((shard) => shard.readiness), ...oversight.readiness],

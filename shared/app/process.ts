@@ -7,6 +7,7 @@ import { createLogger, describeError, type Logger } from '../base/log.ts';
 import { PROJECT_ROOT, refuse } from '../base/project.ts';
 import { type RedisAddress, redisAddressOf } from '../base/redis-address.ts';
 import { startTelemetry, type Telemetry } from '../base/telemetry.ts';
+import { nameProcess } from '../flow/process-name.ts';
 import { noteStart } from '../flow/start-mark.ts';
 import { connectRedis } from '../redis/connection.ts';
 import { type Keeping, readKeeping, wordsOf } from '../redis/keeping.ts';
@@ -16,10 +17,13 @@ import { observeCalls } from '../telegram/observe.ts';
 import { guardToken } from '../telegram/token-guard.ts';
 import { provideRedis } from './find-redis.ts';
 import { type ReadinessPart, type Route, serveHealth } from './health.ts';
+import { FROZEN_MS, watchEventLoop } from './loop-watch.ts';
 import { metricsRoute } from './metrics-route.ts';
 
 /** What a root process is made of; each role adds its own services. */
 export interface Root {
+  /** The name of this process among all; see `nameProcess`. */
+  processName: string;
   config: Config;
   redisAddress: RedisAddress;
   telegram: Telegram;
@@ -43,13 +47,14 @@ const EXIT_INTERRUPTED = 130;
  * nothing connected), finds a Redis, and refuses one that evicts, or whose data was begun with another number of shards
  * (exit 2). It starts what `assemble` builds, and serves
  * health and the routes of what was built. On SIGTERM or SIGINT, or on an uncaught error (exit 1), it stops everything
- * in reverse order.
+ * in reverse order. A process whose event loop stands still for `frozenMs` is ended by force.
  */
 export async function runRoot(
   role: Role,
   serviceName: string,
   assemble: (root: Root) => Promise<(Service & { readiness: ReadinessPart[]; routes?: Route[] })[]>,
   furtherProblems: (reading: ConfigReading) => Promise<readonly string[]> = async () => [],
+  frozenMs = FROZEN_MS,
 ): Promise<void> {
   const reading = readProcessConfig(role);
   const further = await furtherProblems(reading);
@@ -69,7 +74,9 @@ export async function runRoot(
     nameChat: createChatNames({ key: token, plain: config.TELEMETRY_CHAT_IDS }),
   });
   const telegram = guardToken(createTelegram({ token, apiRoot, linkPreviews, observe: observeCalls(telemetry) }));
+  const processName = nameProcess();
   services.push(
+    watchEventLoop({ processName, redisAddress: redis.url, frozenMs }, log),
     { name: 'redis', stop: () => redis.stop() },
     { name: 'telemetry', stop: () => telemetry.stop(FLUSH_MS) },
   );
@@ -82,7 +89,7 @@ export async function runRoot(
       return await stop(2);
     }
     const reach = createFailpoints(config.SPILLWAY_FAIL_AT);
-    const assembled = await assemble({ config, redisAddress: redis.url, telegram, telemetry, log, reach });
+    const assembled = await assemble({ processName, config, redisAddress: redis.url, telegram, telemetry, log, reach });
     services.push(...assembled);
     const health = await serveHealth({
       ...listenerOf(config),
@@ -101,7 +108,7 @@ export async function runRoot(
 /** The Redis that the settings name, or a private one under `./data`. */
 function redisFor(config: Config, log: Logger) {
   const given = redisAddressOf(config);
-  return provideRedis({
+  return provideRedis<RedisAddress>({
     ...(given !== undefined && { url: given }),
     root: PROJECT_ROOT,
     path: programPath(),

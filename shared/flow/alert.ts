@@ -29,6 +29,7 @@ export type Cause =
   | 'idle'
   | 'ledger'
   | 'lost-data'
+  | 'unclean-end'
   | 'dead-letters'
   | 'budget'
   | 'over-budget'

@@ -52,6 +52,8 @@ export interface Keys {
   readonly starting: string;
   /** Held for the time between two probes of an endpoint in trouble. Used in shard 0 only. */
   readonly endpointProbe: string;
+  /** Hash: what runs in each worker process, and where one stood still. Used in shard 0 only. */
+  readonly running: string;
   /** The number of shards. Used in shard 0 only. */
   readonly shards: string;
   /**
@@ -196,9 +198,9 @@ export function keysOf(shard: number): Keys {
     notices: `${tag}:notices`,
     alerting: `${tag}:alerting`,
     alertingLock: `${tag}:alerting-lock`,
-    provider: `${tag}:provider`,
-    models: `${tag}:models`,
+    ...{ provider: `${tag}:provider`, models: `${tag}:models` },
     workers: `${tag}:workers`,
+    running: `${tag}:running`,
     ...{ checked: `${tag}:checked`, starting: `${tag}:starting`, endpointProbe: `${tag}:endpoint-probe` },
     overflows: `${tag}:overflows`,
     storm: `${tag}:storm`,

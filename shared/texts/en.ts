@@ -90,6 +90,7 @@ export const EN = {
     locked_pdf: 'the PDF is protected with a password. Please send one without.',
     too_many_pages: 'the PDF has too many pages. Please send only those that matter.',
     too_slow: 'it takes me too long to open. Please send a simpler one.',
+    too_costly: 'I ran out of memory when I opened it. Please send a simpler one.',
     too_large: 'it is larger than 20 MB. Please send a smaller one.',
     not_downloaded: 'it could not be downloaded from Telegram. Please send it again.',
   },

@@ -78,6 +78,7 @@ export const ZH_HANT: Texts = {
     locked_pdf: 'PDF 有密碼保護。請傳沒有密碼的檔案。',
     too_many_pages: 'PDF 頁數太多。請只傳需要的頁面。',
     too_slow: '開啟它需要太久。請傳簡單一點的檔案。',
+    too_costly: '開啟它時記憶體不足。請傳簡單一點的檔案。',
     too_large: '它大於 20 MB。請傳小一點的檔案。',
     not_downloaded: '無法從 Telegram 下載。請再傳一次。',
   },

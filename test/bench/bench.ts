@@ -7,6 +7,7 @@ import type { Service } from '../../shared/base/lifecycle.ts';
 import { createLogger } from '../../shared/base/log.ts';
 import { type Telemetry, traceIdsOnly } from '../../shared/base/telemetry.ts';
 import type { InboundMessage } from '../../shared/flow/message.ts';
+import { nameProcess } from '../../shared/flow/process-name.ts';
 import { connectRedis, untilReady } from '../../shared/redis/connection.ts';
 import { type Keys, keysOf } from '../../shared/redis/keys.ts';
 import type { Telegram } from '../../shared/telegram/client.ts';
@@ -64,16 +65,19 @@ export async function startBench(
   );
   if (!reading.ok) throw new Error(reading.problems.join('\n'));
   const log = createLogger('silent');
-  const worker = await startWorker({
-    config: reading.config,
-    redisAddress,
-    model: ports.model,
-    telegram: ports.telegram,
-    instruments: { telemetry: ports.telemetry ?? silentTelemetry(), log, reach: createFailpoints(undefined) },
-    files: { systemPrompt: 'bench', preserve: '', prices: new Map() },
-    tools: ports.tools ?? withExclusions(NO_TOOLS),
-    limits: { summaryPatienceMs: 0 },
-  });
+  const worker = await startWorker(
+    {
+      config: reading.config,
+      redisAddress,
+      model: ports.model,
+      telegram: ports.telegram,
+      instruments: { telemetry: ports.telemetry ?? silentTelemetry(), log, reach: createFailpoints(undefined) },
+      files: { systemPrompt: 'bench', preserve: '', prices: new Map() },
+      tools: ports.tools ?? withExclusions(NO_TOOLS),
+      limits: { summaryPatienceMs: 0 },
+    },
+    nameProcess(),
+  );
   return {
     redis,
     keys: keysOf(0),

@@ -1,6 +1,7 @@
 import { ALERT_SCENARIOS } from './alert-scenarios.ts';
 import { CLAUDE_SCENARIOS } from './claude-scenarios.ts';
 import { CLOCK_SCENARIOS } from './clock-scenarios.ts';
+import { DECODER_SCENARIOS } from './decoder-scenarios.ts';
 import { FAILOVER_SCENARIOS } from './failover-scenarios.ts';
 import { FAILPOINT_SCENARIOS } from './failpoint-scenarios.ts';
 import { GATEWAY_SCENARIOS } from './gateway-scenarios.ts';
@@ -21,6 +22,7 @@ export const SCENARIOS: readonly Scenario[] = [
   ...HEARING_SCENARIOS,
   ...LINE_SCENARIOS,
   ...GATEWAY_SCENARIOS,
+  ...DECODER_SCENARIOS,
   ...JOB_SCENARIOS,
   ...CLAUDE_SCENARIOS,
   ...SEARCH_SCENARIOS,

@@ -97,6 +97,7 @@ function rulesOf(keys: Keys, botId: number): Rule[] {
     ['how long the models live', 'single', true, keys.models],
     ['how Telegram fares', 'single', true, keys.telegram],
     ['workers', 'single', true, keys.workers],
+    ['what runs in the workers', 'single', true, keys.running],
     ['trial of a write', 'single', false, keys.checked],
     ['chats that overflowed', 'kept', false, keys.overflows],
     ['storm of overflows', 'single', false, keys.storm],

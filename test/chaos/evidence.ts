@@ -39,7 +39,10 @@ export interface Evidence {
   /** What stands in each chat at the end. */
   shown: ReadonlyMap<number, readonly ShownMessage[]>;
   telegramCalls: readonly TelegramCall[];
+  /** What the operator was told, but of processes that ended without a goodbye. */
   alerts: readonly string[];
+  /** What the operator was told of those. */
+  uncleanEnds: readonly string[];
   ledger: readonly LedgerLine[];
   entryOf: ReadonlyMap<number, string>;
   /** What is still at work in Redis although all is done. */
@@ -53,6 +56,9 @@ export interface Evidence {
   /** How long it took from the end of the last fault until all was settled; undefined when it was not in time. */
   drainMs: number | undefined;
 }
+
+/** How the alert of a process that was killed begins, and the title of its incident. */
+export const UNCLEAN_END = /ended without a goodbye/;
 
 /** Which entry each update became, as Redis remembers it. */
 export async function entriesOf(world: ChaosWorld, asked: readonly Asked[]): Promise<Map<number, string>> {
@@ -120,13 +126,15 @@ export async function collect(
     entriesOf(world, traffic.asked),
     workLeft(world),
   ]);
+  const told = world.telegram.shown(ALERT_CHAT).map(({ text }) => text);
   return {
     asked: traffic.asked,
     confirmedUpTo: world.telegram.confirmedUpTo(),
     calls: world.claude.calls,
     shown: new Map(chats.map((chat) => [chat, world.telegram.shown(chat)])),
     telegramCalls: world.telegram.calls,
-    alerts: world.telegram.shown(ALERT_CHAT).map(({ text }) => text),
+    alerts: told.filter((text) => !UNCLEAN_END.test(text)),
+    uncleanEnds: told.filter((text) => UNCLEAN_END.test(text)),
     ledger,
     entryOf,
     left,

@@ -1,6 +1,9 @@
 /** What can happen to the gateways: crashes, freezes, deploys, a message that kills whoever touches it. */
 import { setTimeout as pause } from 'node:timers/promises';
+import { ALERT_CHAT } from '../fixture/gateway.ts';
 import { randomInt } from '../fixture/random.ts';
+import { UNCLEAN_END } from './evidence.ts';
+import { awaitAgain } from './hearing.ts';
 import { type Scenario, type Stage, until, untilShare } from './scenario.ts';
 import { numberIn } from './traffic.ts';
 
@@ -115,5 +118,32 @@ const poison: Scenario = {
   },
 };
 
+const LOOP_MS = 1_500;
+
+const loopFrozen: Scenario = {
+  name: 'gateway-loop-frozen',
+  about:
+    'the event loop of the only gateway stands still in the middle of its turns: it is ended from outside the loop, and its successor tells the operator',
+  traffic: { messages: 40, chats: 10 },
+  rules: { isEndTold: true },
+  async play(stage) {
+    const { world, traffic, faults } = stage;
+    const gateway = await world.fleet.start({ TEST_FROZEN_MS: String(LOOP_MS) });
+    const pouring = traffic.pour({ everyMs: PACE_MS });
+    await untilShare(stage, 0.4);
+    await faults.during('loop stands still', ['send', 'overlap'], async () => {
+      gateway.kill('SIGUSR2');
+      // A tick more than the limit, a stack and a note.
+      const limit = { what: 'the end of a process that stands still', maxMs: 4 * LOOP_MS };
+      await awaitAgain(stage, limit, () => !world.fleet.running.includes(gateway));
+      await world.fleet.kill(gateway);
+      await world.fleet.start();
+    });
+    await pouring;
+    const isTold = () => world.telegram.shown(ALERT_CHAT).some(({ text }) => UNCLEAN_END.test(text));
+    await until('word of the end', isTold).catch(() => {});
+  },
+};
+
 /** Everything about the gateways as processes. */
-export const GATEWAY_SCENARIOS: readonly Scenario[] = [killed, frozen, deployed, poison];
+export const GATEWAY_SCENARIOS: readonly Scenario[] = [killed, frozen, loopFrozen, deployed, poison];

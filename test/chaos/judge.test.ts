@@ -202,6 +202,15 @@ test('an alert of another kind is a violation, however many alerts are allowed',
   expect(judge(other, rules).violations).toMatchObject([{ invariant: 'I8' }]);
 });
 
+test('an unclean end is told where there was a fault, and where it must be', () => {
+  const told = { ...sound(), uncleanEnds: ['A process ended without a goodbye'] };
+  const fault = { name: 'killed', fromMs: 0, toMs: 1, excuses: [] };
+  const must = { ...USUAL_RULES, isEndTold: true };
+  expect(judge({ ...told, faults: [fault] }, must).violations).toEqual([]);
+  expect(violated(told)).toEqual(['I8']);
+  expect(judge({ ...sound(), faults: [fault] }, must).violations).toMatchObject([{ invariant: 'I8' }]);
+});
+
 test('a failed message needs a notice in place of its answer, or an alert that names its entry', () => {
   const failed = { ...sound(), ledger: [line(1, 'failed'), line(2)] };
   const rules = { ...USUAL_RULES, unansweredMax: 1, alertsMax: 1 };

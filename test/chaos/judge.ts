@@ -11,6 +11,7 @@ import { loudIn } from './quiet.ts';
 import { misremembered } from './remembering.ts';
 import { actsAtOnce, readChat, type Telling } from './telling.ts';
 import { type Asked, marksIn } from './traffic.ts';
+import { wronglyTold } from './unclean-ends.ts';
 
 /** The invariants of the design that a run is judged by. */
 export type Invariant =
@@ -48,6 +49,8 @@ export interface Rules {
   refusals: readonly number[];
   alertsMin: number;
   alertsMax: number;
+  /** Whether the operator must be told of a process that ended without a goodbye. */
+  isEndTold: boolean;
   /** What every alert says. */
   alertLike: RegExp;
 }
@@ -59,6 +62,7 @@ export const USUAL_RULES: Rules = {
   refusals: [],
   alertsMin: 0,
   alertsMax: 0,
+  isEndTold: false,
   alertLike: /./,
 };
 
@@ -110,6 +114,7 @@ export function judge(evidence: Evidence, rules: Rules): Judgement {
       ...judgeEnd(evidence),
       ...judgeUnanswered(endings, asking, rules),
       ...judgeAlerts(evidence, rules),
+      ...wronglyTold(evidence, rules).map((seen) => ({ invariant: 'I8' as const, seen })),
       ...judgeTraces(evidence),
       ...judgeSeen(endings),
       ...loudIn(evidence).map((seen) => ({ invariant: 'I14' as const, seen })),

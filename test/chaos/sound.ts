@@ -84,6 +84,7 @@ export function sound(): Evidence {
     shown: new Map([[CHAT, [answer(1), answer(2)]]]),
     telegramCalls: [sent('<#000001 1/1> Here.', 100), sent('<#000002 1/1> Here.', 200)],
     alerts: [],
+    uncleanEnds: [],
     ledger: [line(1), line(2)],
     entryOf: new Map([
       [501, '1-0'],

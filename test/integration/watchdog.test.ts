@@ -3,6 +3,7 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { startProducer } from '../../producer/producer.ts';
 import { createLogger, type Logger } from '../../shared/base/log.ts';
 import { traceIdsOnly } from '../../shared/base/telemetry.ts';
+import { nameProcess } from '../../shared/flow/process-name.ts';
 import { createHeartbeat, readHeartbeat } from '../../shared/flow/receiver-health.ts';
 import { connectRedis } from '../../shared/redis/connection.ts';
 import { setUpWorker } from '../../worker/adapters.ts';
@@ -14,6 +15,7 @@ import { ALERT_CHAT, createWorld, type World } from '../fixture/gateway.ts';
 import { nextOutcome } from '../fixture/ledger.ts';
 import { keptLog } from '../fixture/log.ts';
 import { rootOf, until } from '../fixture/root.ts';
+import { WATCH_LIMITS } from '../fixture/watchdog.ts';
 import { closeServer, listen } from '../stand-in/loopback.ts';
 
 const CHAT = 1001;
@@ -59,27 +61,22 @@ async function work({ env = {}, log = createLogger('silent'), ...limits }: WorkO
 /** A watchdog alone, over a world without a worker. */
 function watch(log = createLogger('silent'), everyMs = 100, deadMan?: { url: string; everyMs: number }): void {
   started.push(
-    startWatchdog({
-      links: {},
-      redis: connectRedis(world.redis.url, 'impatient'),
-      shards: 1,
-      log,
-      everyMs: { news: 50, look: everyMs },
-      limits: {
-        unansweredMs: 60_000,
-        pollAgeMs: 60_000,
-        providerDownMs: 60_000,
-        telegramDownMs: 60_000,
-        totals: [{ setting: 'TOTAL_DAILY_TOKENS', whose: 'total', period: 'day', unit: 'tokens', max: 1_000 }],
-        deadLettersMax: 1_000,
-        models: new Map(),
+    startWatchdog(
+      {
+        links: {},
+        redis: connectRedis(world.redis.url, 'impatient'),
+        shards: 1,
+        log,
+        everyMs: { news: 50, look: everyMs },
+        limits: { ...WATCH_LIMITS, unansweredMs: 60_000 },
+        trouble: {
+          redis: watchRedis({ channels: [], log, afterMs: 60_000 }),
+          watch: watchWatchdog({ channels: [], log, afterMs: 60_000 }),
+        },
+        ...(deadMan && { deadMan }),
       },
-      trouble: {
-        redis: watchRedis({ channels: [], log, afterMs: 60_000 }),
-        watch: watchWatchdog({ channels: [], log, afterMs: 60_000 }),
-      },
-      ...(deadMan && { deadMan }),
-    }),
+      { name: nameProcess(), running: new Map() },
+    ),
   );
 }
 

@@ -39,6 +39,7 @@ export class WorkerProcess {
       queue: this.#queue,
       share: createSlots(SLOTS).share(),
       discard: async () => {},
+      running: new Map(),
       ending: this.#ending.signal,
     });
   }

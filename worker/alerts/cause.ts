@@ -196,6 +196,14 @@ export const CAUSES: Readonly<Record<Cause, CauseRule>> = {
     endsBy: 'fact',
     namesEach: true,
   },
+  'unclean-end': {
+    severity: 'today',
+    title: 'Processes ended without a goodbye',
+    todo: 'What they were answering runs again by itself. The log around that time says why: killed, out of memory, or an event loop that stood still.',
+    over: 'no more processes end that way.',
+    endsBy: 'quiet',
+    namesEach: true,
+  },
   'dead-letters': {
     severity: 'today',
     title: 'Dead letters pile up',

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { traceIdOf } from '../../shared/base/telemetry.ts';
 import { clip } from '../../shared/base/text.ts';
 import type { Alert } from '../../shared/flow/alert.ts';
+import { hostAndPid } from '../../shared/flow/process-name.ts';
 import type { ChatKey, EntryId } from '../../shared/redis/keys.ts';
 import type { TelegramFailure } from '../../shared/telegram/failure.ts';
 import type { Attempt } from '../lane/attempt.ts';
@@ -13,6 +14,7 @@ const KEPT =
 const TOOLS_NAMED_MAX = 10;
 const SERVER_CHARS_MAX = 80;
 const TOOL_CHARS_MAX = 64;
+const WHERE_CHARS_MAX = 600;
 
 /** Stage 2 of a recovery. */
 export function freshSessionAlert(attempt: Attempt, entries: number, to: string): Alert {
@@ -227,6 +229,27 @@ export function balancedAlert({ accepted, settled, pending }: Numbers, counts: s
     key: counts,
     isOver: true,
     text: `Resolved: the ledger adds up again. ${accepted} messages were accepted, ${settled} settled, ${pending} wait.`,
+  };
+}
+
+/** A worker process that was killed, ran out of memory or stood still; `turns` is what it had last shown to run. */
+export function uncleanEndAlert(end: {
+  name: string;
+  seenMs: number;
+  turns: string;
+  where?: string | null | undefined;
+}): Alert {
+  const { host, pid } = hostAndPid(end.name);
+  const seen = new Date(end.seenMs).toISOString().slice(0, 19).replace('T', ' ');
+  const turns = (JSON.parse(end.turns) as [EntryId, ChatKey][]).map(([entry, chat]) => `chat ${chat}, entry ${entry}`);
+  const why = end.where
+    ? `its event loop stood still: ${clip(end.where, WHERE_CHARS_MAX)}`
+    : 'killed, out of memory, or its machine went away';
+  const running = turns.length === 0 ? 'Nothing was being answered.' : `Being answered: ${turns.join('; ')}.`;
+  return {
+    cause: 'unclean-end',
+    line: `Process ${pid} on ${host} ended without a goodbye, last seen ${seen} UTC`,
+    text: `A process ended without a goodbye (${why}): process ${pid} on ${host}, last seen ${seen} UTC. ${running} What it was answering runs again.`,
   };
 }
 

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import type { Config } from '../../shared/base/config.ts';
 import { createLogger } from '../../shared/base/log.ts';
-import { loadDecoder } from '../media/picture.ts';
+import { fitPicture } from '../media/decoding.ts';
 import { readSettingFiles, type SettingFiles, settingProblems } from '../setting-files.ts';
 import { findSandbox, secretPlaces } from '../tools/mcp/find-sandbox.ts';
 import { checkBlobs } from './check-blobs.ts';
@@ -86,15 +86,13 @@ function markOf({ ok, isAdvice }: Finding): string {
   return isAdvice ? 'advice' : 'ok    ';
 }
 
-/** A running gateway loads the decoder with the first picture; what is missing for it is reported here. */
+const PIXEL = Buffer.from('R0lGODlhAQABAIAAAAAAAP///ywAAAAAAQABAAACAkQBADs=', 'base64');
+
+/** A running gateway starts the decoder with the first file; what is missing for it is reported here. */
 async function checkDecoder(): Promise<Finding[]> {
-  try {
-    await loadDecoder();
-    return [];
-  } catch (error) {
-    const detail = (error instanceof Error ? error.message : String(error)).split('\n')[0] ?? '';
-    return [{ part: 'pictures', ok: false, detail: `${detail}; install the optional packages too` }];
-  }
+  const read = await fitPicture(PIXEL).catch((error: Error) => ({ ok: false, why: error.message }) as const);
+  if (read.ok) return [];
+  return [{ part: 'pictures', ok: false, detail: `${read.why}; install the optional packages too` }];
 }
 
 /**

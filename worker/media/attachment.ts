@@ -2,9 +2,8 @@ import { graphemePrefix } from '../../shared/base/text.ts';
 import type { FileProblem } from '../../shared/texts/texts.ts';
 import { type Block, nameInBrackets, sizeInWords } from '../model/block.ts';
 import { readPdf } from '../model/pdf-header.ts';
+import { fitPicture, readPdfPages } from './decoding.ts';
 import { kindOf } from './kind.ts';
-import { readPdfPages } from './pdf.ts';
-import { fitPicture } from './picture.ts';
 import { mediaId } from './store.ts';
 
 /** A file as the log holds it, with the bytes that it refers to, which must be kept first; or why it cannot be read. */
@@ -20,8 +19,8 @@ export interface AttachmentLimits {
  * included itself, cut to its beginning where it is long. The bytes decide the kind of file; the name is only passed to
  * the model.
  *
- * Contract: never rejects, whatever the bytes are; like `fitPicture` it rejects when the decoder cannot be loaded. The
- * same bytes give the same block.
+ * Contract: never rejects, whatever the bytes are; like `fitPicture` it rejects when no decoder can be started. The same
+ * bytes give the same block.
  */
 export async function readAttachment(
   bytes: Buffer,

@@ -2,7 +2,7 @@ import type { Job } from 'bullmq';
 import type { Instruments } from '../../shared/base/instruments.ts';
 import { loggingAbout } from '../../shared/base/log-context.ts';
 import { SPAN, traceIdOf } from '../../shared/base/telemetry.ts';
-import { chatOf, type EntryId, parseChatKey } from '../../shared/redis/keys.ts';
+import { type ChatKey, chatOf, type EntryId, parseChatKey } from '../../shared/redis/keys.ts';
 import { DEFAULT_LANGUAGE, TEXTS } from '../../shared/texts/language.ts';
 import { BlobStoreError } from '../blob/blobs.ts';
 import { type Attempt, ageMs, FencedError, spentMs } from '../lane/attempt.ts';
@@ -29,6 +29,8 @@ export interface ProcessorPorts {
   share: Share;
   /** Removes an entry that cannot be answered from the flow. */
   discard: (entries: readonly EntryId[]) => Promise<void>;
+  /** What this process is answering, with that of its other shards. */
+  running: Map<EntryId, ChatKey>;
   /** Aborted when the process must end: running turns are handed back. */
   ending: AbortSignal;
 }
@@ -86,9 +88,14 @@ async function run(
   ports.turn.ask.instruments.reach('attempt begun');
   const { attempt } = begun;
   const { entry, chat, traceparent } = attempt;
-  await loggingAbout({ traceId: traceIdOf(traceparent), chat, entry }, () =>
-    carryOutAttempt(ports, attempt, job, token, lockLost),
-  );
+  ports.running.set(entry, chat);
+  try {
+    await loggingAbout({ traceId: traceIdOf(traceparent), chat, entry }, () =>
+      carryOutAttempt(ports, attempt, job, token, lockLost),
+    );
+  } finally {
+    ports.running.delete(entry);
+  }
 }
 
 /** Runs a begun attempt and obeys its verdict; each line that is logged meanwhile names the message. */

@@ -10,9 +10,9 @@ import { createBookStore } from '../alerts/book-store.ts';
 import { CAUSES } from '../alerts/cause.ts';
 import { isAboutData } from '../alerts/redis-trouble.ts';
 import { eachAlone, type WatchFailure } from '../alerts/watch-failure.ts';
+import { WORKER_GONE_MS } from './processes.ts';
 import { countWorkers, createSnapshotReader, type ShardSnapshot, type Snapshot } from './snapshot.ts';
 import { standingAlone } from './standing-alone.ts';
-import { WORKER_GONE_MS } from './watchdog.ts';
 
 export interface StateGaugesPorts {
   /** A fail-fast connection; it outlives the gauges. */

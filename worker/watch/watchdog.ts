@@ -1,13 +1,8 @@
-import { randomUUID } from 'node:crypto';
-import { hostname } from 'node:os';
-import { join } from 'node:path';
-import type { Service } from '../../shared/base/lifecycle.ts';
+import { pause, type Service } from '../../shared/base/lifecycle.ts';
 import type { Logger } from '../../shared/base/log.ts';
 import { runLoop } from '../../shared/base/loop.ts';
 import { endStart } from '../../shared/flow/start-mark.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
-import { keysOf } from '../../shared/redis/keys.ts';
-import { bindScript } from '../../shared/redis/script.ts';
 import type { Book } from '../alerts/book.ts';
 import { createBookStore, type StoredBook } from '../alerts/book-store.ts';
 import type { Links } from '../alerts/notice-text.ts';
@@ -15,6 +10,7 @@ import { isAboutData, type Trouble } from '../alerts/redis-trouble.ts';
 import { createBookKeeper } from './book-keeper.ts';
 import { createDeadMan, type DeadMan } from './dead-man.ts';
 import { createLetterCap } from './letter-cap.ts';
+import { openWorkerList, type RunningMessages, type WorkerList } from './processes.ts';
 import type { Watching } from './readiness.ts';
 import { checkRules, isPolled, isWell, type RuleLimits } from './rules.ts';
 import { createSnapshotReader, type Snapshot } from './snapshot.ts';
@@ -40,9 +36,13 @@ export const WATCH_EVERY_MS = 5_000;
 
 /** With very many lanes a look takes seconds: it then takes no more than this part of the time, and of Redis. */
 const LOOK_SHARE = 10;
+const LEAVE_MS = 1_000;
 
-/** A worker process that has not reported for this long is gone. */
-export const WORKER_GONE_MS = 30_000;
+/** The name of this process in the list of all, and what runs in it. */
+export interface Self {
+  name: string;
+  running: RunningMessages;
+}
 
 /** What the last check saw. */
 interface Seen {
@@ -62,11 +62,11 @@ interface Seen {
  * and Telegram was polled recently. A single message of one user that waits too long also stops the pings: where a bot has
  * one user, that is an outage.
  */
-export function startWatchdog(ports: WatchdogPorts): Service & Watching {
+export function startWatchdog(ports: WatchdogPorts, self: Self): Service & Watching {
   const seen: Seen = { book: new Map() };
   const deadMan = ports.deadMan && createDeadMan({ ...ports.deadMan, log: ports.log });
-  const workerId = `${hostname()} ${process.pid} ${randomUUID()}`;
-  const look = createLook(ports, workerId, deadMan, seen);
+  const list = openWorkerList(ports.redis, self.name, self.running);
+  const look = createLook(ports, deadMan, seen, list);
   const loop = runLoop({
     name: 'watchdog',
     // The first check waits, so that work left over from the last run can be done first.
@@ -91,11 +91,14 @@ export function startWatchdog(ports: WatchdogPorts): Service & Watching {
     redisTroubleSinceMs: () => ports.trouble.redis.sinceMs(),
     watchTroubleSinceMs: () => ports.trouble.watch.sinceMs(),
     async stop() {
-      await loop.stop();
-      await deadMan?.stop();
-      // Who counts the workers need not wait until the mark is old.
-      await ports.redis.zrem(keysOf(0).workers, workerId).catch(() => undefined);
+      const stopped = loop.stop();
+      // Whoever shows itself after it has left seems to be killed.
+      const left = stopped.then(() => list.leave()).catch(() => {});
+      const late = new AbortController();
+      await Promise.race([left, pause(LEAVE_MS, late.signal)]);
+      late.abort();
       ports.redis.disconnect();
+      await deadMan?.stop();
     },
   };
 }
@@ -111,14 +114,12 @@ function tellOf(error: unknown, { redis, watch }: WatchdogPorts['trouble']): voi
 /** Enters the news into the book; when a check of the state is due, also what is missing. */
 function createLook(
   ports: WatchdogPorts,
-  workerId: string,
   deadMan: DeadMan | undefined,
   seen: Seen,
+  list: WorkerList,
 ): () => Promise<void> {
   const store = createBookStore(ports.redis);
   const readSnapshot = createSnapshotReader(ports.redis, ports.shards, ports.limits.unansweredMs, ports.limits.totals);
-  /** Reports this process, which proves that Redis takes writes; returns Redis' time. */
-  const showWorker = bindScript<number>(ports.redis, join(import.meta.dirname, 'show-worker.lua'));
   const capLetters = createLetterCap({ ...ports, lettersMax: ports.limits.deadLettersMax });
   const keepBook = createBookKeeper({ ...ports, store });
   let sinceMs: number | undefined;
@@ -127,7 +128,9 @@ function createLook(
     const begunMs = performance.now();
     const isLook = begunMs >= nextLookMs;
     if (isLook) nextLookMs = begunMs + ports.everyMs.look;
-    const nowMs = await showWorker([keysOf(0).workers], [workerId, WORKER_GONE_MS]);
+    // Proves that Redis takes writes.
+    const nowMs = await list.show();
+    if (isLook) await list.strikeEnded(nowMs);
     sinceMs ??= nowMs;
     const stored = await store.read();
     const now = isLook ? await readSnapshot({ nowMs, open: openIn(stored) }) : undefined;

@@ -1,6 +1,7 @@
 import type Anthropic from '@anthropic-ai/sdk';
 import { APIError } from '@anthropic-ai/sdk/core/error';
 import type { MessageStream } from '@anthropic-ai/sdk/lib/MessageStream';
+import { graphemePrefix } from '../../../shared/base/text.ts';
 import type { Block } from '../block.ts';
 import { tokenizerFactor } from '../catalog.ts';
 import { estimateRequest } from '../count.ts';
@@ -35,6 +36,14 @@ interface Draft {
 /** The longest silence within a summary: its user waits, and there is a way on without it. */
 const SUMMARY_IDLE_MS = 30_000;
 
+/** A token is four characters on average, and seldom more than this. */
+const CHARS_PER_TOKEN_MAX = 16;
+const CHARS_BESIDES_MAX = 4_096;
+/** An event for each token, with its JSON. */
+const BYTES_PER_TOKEN_MAX = 512;
+/** What the provider's own tools bring into the stream: results of searches, fetched pages and files. */
+const BYTES_BESIDES_MAX = 16 * 1024 * 1024;
+
 /** One request in flight, with what its wire shows. */
 export class Call {
   readonly #request: ModelRequest;
@@ -43,6 +52,9 @@ export class Call {
   readonly #onText: OnText;
   readonly #draft: Draft = { message: undefined, written: '', text: '', isThinking: false };
   readonly #inputs = new ToolInputs();
+  #bytes = 0;
+  /** Whether it was cut since it wrote more than was asked for. */
+  #isOverlong = false;
 
   constructor(request: ModelRequest, options: ClaudeOptions, signal: AbortSignal, onText: OnText = () => {}) {
     this.#request = request;
@@ -53,15 +65,20 @@ export class Call {
 
   /** Sends the request and waits for its end; a failure is a value. */
   async send(client: Anthropic, request: WireRequest, onHeaders: (headers: Headers) => void): Promise<Sent> {
-    const wire = openWire(this.#idleMs(), this.#signal, { onHeaders, onByte: () => this.#ponder() });
+    const wire = openWire(this.#idleMs(), this.#signal, { onHeaders, onBytes: (count) => this.#count(wire, count) });
     try {
       const { messages } = client;
       const body = request as unknown as Parameters<typeof messages.stream>[0];
       const stream = messages.stream(body, { signal: wire.signal, middleware: [wire.listen] });
-      this.#listen(stream);
-      return { result: { ok: true, answer: answerOf(await stream.finalMessage(), this.#inputs) } };
+      this.#listen(stream, wire);
+      const message = await stream.finalMessage();
+      // One event may have held all of it.
+      if (this.#isOverlong) throw new Error('more was written than asked for');
+      return { result: { ok: true, answer: answerOf(message, this.#inputs) } };
     } catch (error) {
       const spent = this.#spent(wire, error);
+      const cut = spent && this.#cutAnswer(spent);
+      if (cut) return { result: { ok: true, answer: cut } };
       const said = this.#draft.text.trim() === '' ? undefined : this.#draft.text;
       const failure = this.#failureOf(wire, error);
       return { result: { ok: false, failure, ...(spent && { spent }), ...(said !== undefined && { said }) }, error };
@@ -75,7 +92,7 @@ export class Call {
     return this.#request.purpose === 'summary' ? Math.min(idleMs, summaryIdleMs) : idleMs;
   }
 
-  #listen(stream: MessageStream<unknown>): void {
+  #listen(stream: MessageStream<unknown>, wire: Wire): void {
     stream.on('streamEvent', (event, message) => {
       this.#draft.message = message;
       // The SDK adds to the counters of the first event, which some proxies omit.
@@ -85,6 +102,7 @@ export class Call {
       if (event.type === 'content_block_start') this.#draft.isThinking = event.content_block.type === 'thinking';
       if (event.type === 'content_block_stop') this.#draft.isThinking = false;
       if (event.type === 'content_block_delta') this.#take(event.delta);
+      if (this.#draft.written.length > this.#charsMax()) this.#cut(wire);
       this.#onText(this.#draft.text);
     });
   }
@@ -95,13 +113,35 @@ export class Call {
     if (delta.type === 'text_delta') this.#draft.text += delta.text;
   }
 
-  /** Within thinking that is not shown, nothing arrives but pings. */
-  #ponder(): void {
+  #count(wire: Wire, bytes: number): void {
+    this.#bytes += bytes;
+    if (this.#bytes > BYTES_BESIDES_MAX + this.#request.maxTokens * BYTES_PER_TOKEN_MAX) this.#cut(wire);
+    // Within thinking that is not shown, nothing arrives but pings.
     if (this.#draft.isThinking) this.#onText(this.#draft.text);
+  }
+
+  #cut(wire: Wire): void {
+    this.#isOverlong = true;
+    wire.cut();
+  }
+
+  /** What an endpoint has written that goes on beyond `max_tokens`: the answer ends where it should have. */
+  #cutAnswer(spent: Usage): ModelAnswer | undefined {
+    const { message } = this.#draft;
+    if (!this.#isOverlong || !message || this.#signal.aborted) return undefined;
+    const within = <T extends object>(of: T): T =>
+      'text' in of && typeof of.text === 'string' ? { ...of, text: graphemePrefix(of.text, this.#charsMax()) } : of;
+    const answer = answerOf(message, this.#inputs);
+    return { ...within(answer), content: answer.content.map(within), stopReason: 'max_tokens', usage: spent };
+  }
+
+  #charsMax(): number {
+    return CHARS_BESIDES_MAX + this.#request.maxTokens * CHARS_PER_TOKEN_MAX;
   }
 
   #failureOf(wire: Wire, error: unknown): Failure {
     if (this.#signal.aborted) return { kind: 'transient', reason: 'aborted' };
+    if (this.#isOverlong) return { kind: 'transient', reason: 'cut_stream' };
     if (wire.isSilent()) return { kind: 'transient', reason: 'timeout' };
     const foreign = wire.foreign();
     if (foreign !== undefined && !this.#draft.message) return classifyForeign(foreign);

@@ -15,6 +15,8 @@ export interface Wire {
   isTaken(): boolean;
   /** The beginning of a body that is a page or plain JSON instead of a stream; bounded. */
   foreign(): string | undefined;
+  /** Ends the call from our side. */
+  cut(): void;
   /** Stops listening. Must be called once the call has ended, in whatever way. */
   close(): void;
 }
@@ -25,12 +27,16 @@ const FOREIGN_CHARS_MAX = 8_192;
 
 /**
  * Opens the wire for one call, which `caller` can abort. Every byte counts as a sign of life: a ping, a comment, the
- * middle of an event. `onHeaders` gets the headers of the response, `onByte` is called whenever some of its body came.
+ * middle of an event. `onHeaders` gets the headers of the response, `onBytes` how many bytes of its body came, each time
+ * that some did.
  */
 export function openWire(
   idleMs: number,
   caller: AbortSignal,
-  { onHeaders = () => {}, onByte = () => {} }: { onHeaders?: (headers: Headers) => void; onByte?: () => void } = {},
+  {
+    onHeaders = () => {},
+    onBytes = () => {},
+  }: { onHeaders?: (headers: Headers) => void; onBytes?: (count: number) => void } = {},
 ): Wire {
   const ended = new AbortController();
   const end = (): void => ended.abort();
@@ -45,10 +51,10 @@ export function openWire(
   let taken = false;
   let foreign: string | undefined;
   // A chunk may still arrive after the call has ended, and nothing would stop the timer that it starts.
-  const hear = (): void => {
+  const hear = (bytes: number): void => {
     if (!isOpen) return;
     timer.refresh();
-    onByte();
+    onBytes(bytes);
   };
   const read = (chunk: Uint8Array, decoder: TextDecoder): void => {
     if (foreign !== undefined && foreign.length < FOREIGN_CHARS_MAX) foreign += decoder.decode(chunk, { stream: true });
@@ -57,6 +63,7 @@ export function openWire(
     signal: ended.signal,
     isSilent: () => isSilent,
     isTaken: () => taken,
+    cut: end,
     foreign: () => foreign?.slice(0, FOREIGN_CHARS_MAX),
     close() {
       isOpen = false;
@@ -65,7 +72,7 @@ export function openWire(
     },
     async listen(request, next) {
       const response = await next(request);
-      hear();
+      hear(0);
       onHeaders(response.headers);
       if (response.ok && NO_STREAM.test(response.headers.get('content-type') ?? '')) foreign = '';
       else taken = response.ok;
@@ -77,7 +84,7 @@ export function openWire(
 /** The same response, reporting each chunk of its body before it is read. An abort, a cancel and an error pass through. */
 function overheard(
   response: Response,
-  hear: () => void,
+  hear: (bytes: number) => void,
   read: (chunk: Uint8Array, decoder: TextDecoder) => void,
 ): Response {
   const decoder = new TextDecoder();
@@ -88,7 +95,7 @@ function overheard(
       async pull(out) {
         const { done, value } = await reader.read();
         if (done) return out.close();
-        hear();
+        hear(value.length);
         read(value, decoder);
         out.enqueue(value);
       },

@@ -1,6 +1,5 @@
 import { readAttachment } from '../../media/attachment.ts';
-import { kindOf } from '../../media/kind.ts';
-import { PICTURE_LIMITS } from '../../media/picture.ts';
+import { kindOf, PICTURE_BYTES_MAX } from '../../media/kind.ts';
 import type { Block } from '../../model/block.ts';
 import { readImageHeader } from '../../model/image-header.ts';
 
@@ -9,7 +8,7 @@ const PDF_LIMITS = { pdfPagesMax: 100, textMaxChars: 0 };
 
 /**
  * Kept bytes as a block that the API takes in the result of a tool, which refers to them: a picture or a PDF within the
- * limits. Undefined for any others. Contract: never rejects, except when no decoder can be loaded.
+ * limits. Undefined for any others. Contract: never rejects, except when no decoder can be started.
  */
 export async function keptFile(bytes: Buffer, sha256: string): Promise<Block | undefined> {
   const { kind } = kindOf(bytes);
@@ -22,7 +21,7 @@ export async function keptFile(bytes: Buffer, sha256: string): Promise<Block | u
 /** As it was kept: it was fitted then, and a picture that is encoded again is another one. */
 function keptPicture(bytes: Buffer, sha256: string): Block | undefined {
   const header = readImageHeader(bytes);
-  if (header === undefined || bytes.length > PICTURE_LIMITS.bytesMax) return undefined;
+  if (header === undefined || bytes.length > PICTURE_BYTES_MAX) return undefined;
   const { mediaType, width, height } = header;
   if (Math.max(width, height) > SIDE_PX_MAX) return undefined;
   const source = { type: 'kept', sha256, media_type: mediaType, bytes: bytes.length, width, height };

@@ -121,6 +121,7 @@ function allKeysOf(shard: number): string[] {
       keys.alertingLock,
       keys.provider,
       keys.workers,
+      keys.running,
       keys.overflows,
       keys.storm,
     ],

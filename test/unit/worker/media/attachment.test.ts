@@ -1,22 +1,23 @@
+import type { ChildProcess } from 'node:child_process';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import type { Worker } from 'node:worker_threads';
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { EN } from '../../../../shared/texts/en.ts';
 import type { FileProblem } from '../../../../shared/texts/texts.ts';
 import { type Attachment, readAttachment } from '../../../../worker/media/attachment.ts';
-import { readPdfPages } from '../../../../worker/media/pdf.ts';
+import { readPdfPages } from '../../../../worker/media/decoding.ts';
 import { mediaId } from '../../../../worker/media/store.ts';
 import type { Block } from '../../../../worker/model/block.ts';
 import { judgeMedia } from '../../../../worker/model/rules/media.ts';
 import { unreadableFile, unsupportedKind } from '../../../../worker/reply/notices.ts';
-import { blankPng, jpegPhoto, pdfOf } from '../../../fixture/files.ts';
+import { blankPng, jpegPhoto, pdfBomb, pdfOf } from '../../../fixture/files.ts';
 import { GRAPHEMES, rawTexts, SEEDED } from '../../../fixture/texts.ts';
 
-/** The id of a thread that is no more. */
-const ENDED = -1;
 const LIMITS = { textMaxChars: 100, pdfPagesMax: 100 };
 const raw = (latin1: string): Buffer => Buffer.from(latin1, 'latin1');
+
+/** A PDF that costs much time, and more memory the longer it is. */
+const nested = (chars: number): Buffer => raw(`%PDF-1.7\n${'('.repeat(chars)}`);
 
 const read = (bytes: Buffer, name?: string, limits = LIMITS): Promise<Attachment> =>
   readAttachment(bytes, name, limits);
@@ -91,21 +92,86 @@ test('a PDF without a name has no title', async () => {
   expect((await readable(pdfOf(1), '')).block).not.toHaveProperty('title');
 });
 
-test('a busy PDF parser does not block the event loop, and its thread ends at the timeout', async () => {
-  const endless = raw(`%PDF-1.7\n${'('.repeat(20_000_000)}`);
+/** What is done, with all processes that it started. */
+async function processesOf<T>(work: () => Promise<T>): Promise<{ result: T; processes: ChildProcess[] }> {
+  const processes: ChildProcess[] = [];
+  const note = (message: unknown): unknown => processes.push((message as { process: ChildProcess }).process);
+  subscribe('child_process', note);
+  try {
+    return { result: await work(), processes };
+  } finally {
+    unsubscribe('child_process', note);
+  }
+}
+
+test('a file that keeps the decoder busy does not block the event loop, and is refused after its second time limit', async () => {
   let turns = 0;
   const ticking = setInterval(() => {
     turns += 1;
   }, 5);
-  const threads: Worker[] = [];
-  const note = (message: unknown): unknown => threads.push((message as { worker: Worker }).worker);
-  subscribe('worker_threads', note);
-  expect(await readPdfPages(endless, 0, 400)).toEqual({ ok: false, why: 'too_slow' });
+  const { result, processes } = await processesOf(() => readPdfPages(nested(4_000_000), 0, 600));
   clearInterval(ticking);
-  unsubscribe('worker_threads', note);
-  expect(threads.map(({ threadId }) => threadId)).toEqual([ENDED]);
+  expect(result).toEqual({ ok: false, why: 'too_slow' });
+  expect(processes.map(({ signalCode }) => signalCode)).toEqual(['SIGKILL', 'SIGKILL']);
   // A blocked loop has no turn at all; a busy machine has few.
   expect(turns).toBeGreaterThan(3);
+});
+
+test('a file that uses up the memory of its decoder is refused at the second try', async () => {
+  const { result, processes } = await processesOf(() => readPdfPages(nested(20_000_000), 0, 60_000));
+  expect(result).toEqual({ ok: false, why: 'too_costly' });
+  expect(processes.map(({ signalCode }) => signalCode)).toEqual(['SIGABRT', 'SIGABRT']);
+});
+
+/** Kills a decoder from outside as soon as it runs, or as it says that it reads the file. */
+function killDecoders(when: 'spawned' | 'reading', most: number): { killed: () => number; end: () => void } {
+  let killed = 0;
+  const kill = (message: unknown): void => {
+    const { process: decoder } = message as { process: ChildProcess };
+    if (killed === most) return;
+    killed += 1;
+    const end = (): unknown => process.kill(decoder.pid ?? 0, 'SIGKILL');
+    decoder.once('spawn', () => (when === 'spawned' ? end() : decoder.stdout?.once('data', end)));
+  };
+  subscribe('child_process', kill);
+  return { killed: () => killed, end: () => void unsubscribe('child_process', kill) };
+}
+
+test.each([
+  [1, true],
+  [2, false],
+])('a file whose decoder is killed %d times from outside: that it is read is %s', async (times, isRead) => {
+  const killing = killDecoders('reading', times);
+  const attachment = await read(blankPng(8_000, 8_000)).finally(killing.end);
+  expect([killing.killed(), attachment.ok]).toEqual([times, isRead]);
+  if (!isRead) expect(attachment).toMatchObject({ notice: 'too_costly' });
+});
+
+test('a decoder that ends before it has read the file says nothing of the file', async () => {
+  const killing = killDecoders('spawned', 1);
+  await expect(read(blankPng(8, 8)).finally(killing.end)).rejects.toThrow('does not start');
+  expect((await read(blankPng(8, 8))).ok).toBe(true);
+});
+
+test('files are decoded one at a time, and one that ends its decoder does not hold up the next', async () => {
+  const photo = await jpegPhoto(40, 30);
+  let most = 0;
+  const count = (): void => {
+    most = Math.max(
+      most,
+      running.filter(({ exitCode, signalCode }) => exitCode === null && signalCode === null).length,
+    );
+  };
+  const running: ChildProcess[] = [];
+  const note = (message: unknown): void => {
+    running.push((message as { process: ChildProcess }).process);
+    count();
+  };
+  subscribe('child_process', note);
+  const all = await Promise.all([photo, pdfBomb(400_000_000), photo.subarray(0, 150), photo].map((each) => read(each)));
+  unsubscribe('child_process', note);
+  expect(all.map(({ ok }) => ok)).toEqual([true, false, false, true]);
+  expect([running.length, most]).toEqual([4, 1]);
 });
 
 test('readPdfPages reports a locked PDF as locked_pdf', async () => {
@@ -154,7 +220,6 @@ test('readAttachment never throws, is deterministic, and never exceeds the text 
   const bytes = fc.oneof(
     fc.uint8Array({ maxLength: 200 }).map((each) => Buffer.from(each)),
     rawTexts(300).map((each) => Buffer.from(each)),
-    fc.uint8Array({ maxLength: 60 }).map((each) => Buffer.concat([blankPng(5, 5).subarray(0, 45), each])),
   );
   await fc.assert(
     fc.asyncProperty(bytes, fc.option(rawTexts(), { nil: undefined }), async (each, name) => {

@@ -1,0 +1,60 @@
+/** What the thread of `loop-watch.ts` loads when the event loop of its process stands still. */
+import { type Debugger, Session } from 'node:inspector/promises';
+import { setTimeout as pause } from 'node:timers/promises';
+import { inSources } from '../base/frames.ts';
+import { createLogger } from '../base/log.ts';
+import { frozenField } from '../flow/process-name.ts';
+import { connectRedis } from '../redis/connection.ts';
+import { keysOf } from '../redis/keys.ts';
+import type { Frozen } from './loop-watch.ts';
+
+/** Code that never returns to JavaScript, as in a system call, cannot be asked where it is. */
+const STACK_MS = 2_000;
+const NOTE_MS = 3_000;
+const FRAMES_MAX = 8;
+/** 128 plus the number of SIGKILL, as shells count. */
+const EXIT_KILLED = 137;
+
+/**
+ * Logs where the event loop stands, notes it for the next start, and ends the process. Each step has its own time limit,
+ * and a failed one does not keep the next from being taken.
+ */
+export async function endFrozen({ processName, redisAddress, frozenMs }: Frozen): Promise<void> {
+  const session = new Session();
+  const stopped = await stopLoop(session).catch(() => undefined);
+  const where = stopped === undefined ? 'in code that cannot be interrupted' : stopped.where;
+  createLogger('fatal').fatal({ frozenMs, where }, 'the event loop stands still; the process is ended');
+  await Promise.race([noteFrozen(redisAddress, processName, where), pause(NOTE_MS)]).catch(() => {});
+  process.kill(process.pid, 'SIGKILL');
+  // Process 1 of a container is deaf to its own signals.
+  const { callFrameId } = stopped?.frame ?? {};
+  if (callFrameId)
+    await session.post('Debugger.evaluateOnCallFrame', {
+      callFrameId,
+      expression: `process.reallyExit(${EXIT_KILLED})`,
+    });
+}
+
+/** Stops the main thread where it is. Rejects when it cannot be stopped. */
+async function stopLoop(session: Session): Promise<{ where: string; frame: Debugger.CallFrame | undefined }> {
+  const scripts = new Map<string, string>();
+  const paused = Promise.withResolvers<Debugger.CallFrame[]>();
+  session.on('Debugger.scriptParsed', ({ params: { scriptId, url } }) => scripts.set(scriptId, url));
+  session.on('Debugger.paused', ({ params: { callFrames } }) => paused.resolve(callFrames));
+  session.connectToMainThread();
+  const asked = session.post('Debugger.enable').then(() => session.post('Debugger.pause'));
+  const limit = pause(STACK_MS).then(() => Promise.reject(new Error('it cannot be stopped')));
+  const frames = await Promise.race([paused.promise, asked.then(() => paused.promise), limit]);
+  const lines = frames
+    .slice(0, FRAMES_MAX)
+    .map(({ functionName, location: { scriptId, lineNumber, columnNumber } }) => {
+      const place = `${scripts.get(scriptId) ?? ''}:${lineNumber + 1}:${(columnNumber ?? 0) + 1}`;
+      return `${functionName || 'anonymous'} (${place})`;
+    });
+  return { where: inSources(lines.join(' < ')), frame: frames[0] };
+}
+
+async function noteFrozen(address: Frozen['redisAddress'], processName: string, where: string): Promise<void> {
+  const redis = connectRedis(address, 'patient');
+  await redis.hset(keysOf(0).running, frozenField(processName), where);
+}

@@ -1,0 +1,144 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { FileProblem } from '../../shared/texts/texts.ts';
+import type { PdfReading } from './pdf.ts';
+import type { FittedPicture } from './picture.ts';
+
+/** What the decoder is asked: to fit a picture; or to count the pages of a PDF and read so many characters of them. */
+export type DecoderTask = { kind: 'picture' } | { kind: 'pdf'; charsMax: number };
+
+/** What it says of a file that did not end it. */
+export type DecoderAnswer = FittedPicture | PdfReading;
+
+/** What became of a file that took more than it may, twice. */
+type Overtaxed = { ok: false; why: Extract<FileProblem, 'too_slow' | 'too_costly'> };
+
+/** How one process ended: with an answer, or without one, whatever ended it. */
+type End = { answer: DecoderAnswer | { unable: string } } | Overtaxed;
+
+const TIMEOUT_MS = 10_000;
+/** It may be the process that suffers from something else than the file. */
+const TRIES_MAX = 2;
+/** All that a decoder may allocate, native libraries included: what Linux counts as private writable memory. */
+const MEMORY_MB = 320;
+/** More than any answer has: a fitted picture, or the text of a hundred pages. */
+const ANSWER_BYTES_MAX = 16 * 1024 * 1024;
+
+/**
+ * Fits a picture for the model in a process of its own: see `fitPicture` of the decoder.
+ *
+ * Contract: never rejects because of the bytes, and never takes more of the machine than the limits of one decoder. What
+ * ends the decoder is tried once more, and is then the file's fault. Rejects when no decoder can be started.
+ */
+export async function fitPicture(bytes: Buffer): Promise<FittedPicture | Overtaxed> {
+  return (await decode({ kind: 'picture' }, bytes, TIMEOUT_MS)) as FittedPicture | Overtaxed;
+}
+
+/**
+ * Counts the pages of a PDF, and reads the text of the first pages, in whole pages of at most `charsMax` characters
+ * together, in a process of its own. Contract: as `fitPicture`.
+ */
+export async function readPdfPages(
+  bytes: Buffer,
+  charsMax = 0,
+  timeoutMs = TIMEOUT_MS,
+): Promise<PdfReading | Overtaxed> {
+  return (await decode({ kind: 'pdf', charsMax }, bytes, timeoutMs)) as PdfReading | Overtaxed;
+}
+
+/** The end of the previous decoder: one at a time, so that their memory has a bound, and none takes the place of others. */
+let before: Promise<unknown> = Promise.resolve();
+
+async function decode(task: DecoderTask, bytes: Buffer, timeoutMs: number): Promise<DecoderAnswer | Overtaxed> {
+  for (let tries = 1; ; tries += 1) {
+    const ended = before.then(() => decodeOnce(task, bytes, timeoutMs));
+    before = ended.catch(() => {});
+    const end = await ended;
+    if (!('answer' in end)) {
+      if (tries === TRIES_MAX) return end;
+    } else if ('unable' in end.answer) throw new Error(end.answer.unable);
+    else return end.answer;
+  }
+}
+
+async function decodeOnce(task: DecoderTask, bytes: Buffer, timeoutMs: number): Promise<End> {
+  const child = startDecoder(task, timeoutMs);
+  // It may end before it has read the file.
+  child.stdin?.on('error', () => {});
+  child.stdin?.end(bytes);
+  const [output] = await Promise.all([readAnswer(child), once(child, 'close')]);
+  const answer = answerIn(output);
+  if (answer !== undefined) return { answer };
+  if (output.length === 0 && !child.killed) throw new Error('the decoder of pictures and PDFs does not start');
+  return { ok: false, why: child.killed ? 'too_slow' : 'too_costly' };
+}
+
+/**
+ * A shell sets the limits, which the decoder inherits. Where memory is short the kernel ends a decoder before anything
+ * else. A decoder whose gateway was killed ends by its processor time. It inherits nothing of our environment.
+ */
+const LIMITED = [
+  'ulimit -d "$1"',
+  'ulimit -t "$2"',
+  'ulimit -c 0',
+  'echo 1000 > /proc/self/oom_score_adj',
+  'shift 2; exec "$@"',
+].join('\n');
+
+function startDecoder(task: DecoderTask, timeoutMs: number): ChildProcess {
+  const limits = [Math.ceil(MEMORY_MB * 1024 + reservedBytes() / 1024), Math.ceil(timeoutMs / 500)];
+  const node = [process.execPath, '--v8-pool-size=1', '--disable-warning=ExperimentalWarning'];
+  const program = [join(import.meta.dirname, 'decoder.ts'), JSON.stringify(task)];
+  return spawn('/bin/sh', ['-c', LIMITED, 'decoder', ...limits.map(String), ...node, ...program], {
+    cwd: '/',
+    timeout: timeoutMs,
+    killSignal: 'SIGKILL',
+    env: { UV_THREADPOOL_SIZE: '1', MALLOC_ARENA_MAX: '2' },
+    // What a hostile file makes it say must not reach our log.
+    stdio: ['pipe', 'pipe', 'ignore'],
+  });
+}
+
+/** The most that V8 ever reserves; two neighbours may look like one. */
+const CODE_BYTES_MAX = 512 * 1024 * 1024;
+
+let reserved: number | undefined;
+
+/**
+ * What Node reserves for machine code in a process, and does not use: some versions do it in a way that Linux counts as
+ * memory. Each thread of ours has as much again, and a decoder has one.
+ */
+function reservedBytes(): number {
+  reserved ??= process.platform === 'linux' ? writableCodeIn(readFileSync('/proc/self/maps', 'utf8')) : 0;
+  return reserved;
+}
+
+function writableCodeIn(maps: string): number {
+  const ranges = [...maps.matchAll(/^([0-9a-f]+)-([0-9a-f]+) rwxp/gm)];
+  const sizes = ranges.map(([, from = '', to = '']) => Number.parseInt(to, 16) - Number.parseInt(from, 16));
+  return Math.min(CODE_BYTES_MAX, Math.max(0, ...sizes));
+}
+
+/** All that it says, up to more than any answer has. */
+async function readAnswer({ stdout }: ChildProcess): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of (stdout ?? []) as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > ANSWER_BYTES_MAX) break;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+/** An empty line, a line of JSON, and the bytes of a fitted picture; undefined where it did not get to the end. */
+function answerIn(output: Buffer): DecoderAnswer | { unable: string } | undefined {
+  const end = output.indexOf('\n', 1);
+  if (end === -1) return undefined;
+  const { size = 0, ...head } = JSON.parse(output.toString('utf8', 1, end));
+  const bytes = output.subarray(end + 1);
+  if (bytes.length !== size) return undefined;
+  return size === 0 ? head : { ...head, bytes };
+}
