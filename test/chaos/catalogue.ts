@@ -12,6 +12,7 @@ import { REDIS_SCENARIOS } from './redis-scenarios.ts';
 import type { Scenario } from './scenario.ts';
 import { SEARCH_SCENARIOS } from './search-scenarios.ts';
 import { TELEGRAM_SCENARIOS } from './telegram-scenarios.ts';
+import { WATCHER_SCENARIOS } from './watcher-scenarios.ts';
 import { WEBHOOK_SCENARIOS } from './webhook-scenarios.ts';
 import { WRITING_SCENARIOS } from './writing-scenarios.ts';
 
@@ -31,5 +32,6 @@ export const SCENARIOS: readonly Scenario[] = [
   ...TELEGRAM_SCENARIOS,
   ...ALERT_SCENARIOS,
   ...CLOCK_SCENARIOS,
+  ...WATCHER_SCENARIOS,
   ...FAILPOINT_SCENARIOS,
 ];

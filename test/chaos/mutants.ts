@@ -7,6 +7,7 @@ import { MODEL_MUTANTS } from './model-mutants.ts';
 import type { Mutant } from './mutant.ts';
 import { inMutantCopy } from './mutant-copy.ts';
 import { PROCESS_MUTANTS } from './process-mutants.ts';
+import { WATCHER_MUTANTS } from './watcher-mutants.ts';
 
 /** What a mutant came to. */
 export interface Survey {
@@ -287,7 +288,7 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
 ];
 
 /** All safeguards. */
-export const MUTANTS: readonly Mutant[] = [...FLOW_MUTANTS, ...MODEL_MUTANTS, ...PROCESS_MUTANTS];
+export const MUTANTS: readonly Mutant[] = [...FLOW_MUTANTS, ...MODEL_MUTANTS, ...PROCESS_MUTANTS, ...WATCHER_MUTANTS];
 
 /** Makes a copy with the mutant in it, and runs its scenario there. Rejects when a text to replace is not found once. */
 export async function surveyMutant(mutant: Mutant, seed: number): Promise<Survey> {
