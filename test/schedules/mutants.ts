@@ -12,6 +12,8 @@ const CLOCK = 'how long something takes: no schedule has a clock';
 
 const TELEGRAM = 'a Telegram that is away: here it loses single replies, and always answers a probe';
 
+const GROUPS = 'groups, and what of them is addressed: in a schedule everybody talks to the bot alone';
+
 const MODEL = 'a model that refuses what a message says, and the recovery from that: here it answers or is busy';
 
 /** By the names of the fault-injection suite. */
@@ -22,6 +24,8 @@ const WHY_OUTSIDE: Readonly<Record<string, string>> = {
   'a chat is not given back the session that was innocent': MODEL,
   'a message that is to blame stays in its conversation': MODEL,
   'the model is asked although Telegram is away': TELEGRAM,
+  'what may follow an addressed message is remembered by nobody': GROUPS,
+  'a producer learns of no move that another has seen': GROUPS,
   'an answer is tried thirty times': TELEGRAM,
   'a dead letter keeps no answer': TELEGRAM,
   'what was forgotten stays in the conversation': 'a /forget: here people ask, edit, forward, stop and begin anew',
