@@ -2,26 +2,10 @@
  * Tests the suite itself: each mutant is a copy of the product with one safeguard taken out, and the scenario that should
  * notice must go red. A mutation whose text is not found is an error, so that this list stays true.
  */
-import type { Invariant } from './judge.ts';
 import { MODEL_MUTANTS } from './model-mutants.ts';
 import type { Mutant } from './mutant.ts';
-import { inMutantCopy } from './mutant-copy.ts';
 import { PROCESS_MUTANTS } from './process-mutants.ts';
 import { WATCHER_MUTANTS } from './watcher-mutants.ts';
-
-/** What a mutant came to. */
-export interface Survey {
-  name: string;
-  scenario: string;
-  violates: Invariant;
-  isCaught: boolean;
-  /** What the scenario printed. */
-  printed: string;
-}
-
-/** Many times what the sound product needs in these scenarios. */
-const PATIENCE_S = 6;
-const MUTANT_MS = 150_000;
 
 const ADMITTED = "redis.call('RPUSH', ARGV[4] .. chat, last)";
 
@@ -289,13 +273,3 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
 
 /** All safeguards. */
 export const MUTANTS: readonly Mutant[] = [...FLOW_MUTANTS, ...MODEL_MUTANTS, ...PROCESS_MUTANTS, ...WATCHER_MUTANTS];
-
-/** Makes a copy with the mutant in it, and runs its scenario there. Rejects when a text to replace is not found once. */
-export async function surveyMutant(mutant: Mutant, seed: number): Promise<Survey> {
-  const { name, scenario, violates, patienceS = PATIENCE_S } = mutant;
-  const given = ['--only', scenario, '--seed', String(seed), '--patience', String(patienceS)];
-  const { code, printed } = await inMutantCopy(mutant.mutations, 'test/chaos/main.ts', given, MUTANT_MS);
-  // Only that violation counts: a copy that does not start would be red for nothing.
-  const isCaught = code === 1 && printed.includes('VIOLATED') && printed.includes(`\n  ${violates}, `);
-  return { name, scenario, violates, isCaught, printed };
-}

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import type { Survey } from './mutants.ts';
+import type { Survey } from './mutant-survey.ts';
 import type { Result, Scenario } from './scenario.ts';
 import type { Played } from './suite.ts';
 import { suiteReport } from './suite-report.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { PROJECT_ROOT } from '../../shared/base/project.ts';
 import type { FoundRedisServer } from '../../shared/private-redis/install.ts';
-import type { Survey } from './mutants.ts';
+import type { Survey } from './mutant-survey.ts';
 import { COLUMN_NAMES, cellsOf, violationLine } from './report.ts';
 import { knownIn } from './scenario.ts';
 import { caughtBy, holds, type Played } from './suite.ts';

@@ -1,7 +1,7 @@
 /** Plays the suite: scenario after scenario, and the mutants that test the suite itself. */
 import type { FoundRedisServer } from '../../shared/private-redis/install.ts';
 import type { Mutant } from './mutant.ts';
-import { type Survey, surveyMutant } from './mutants.ts';
+import { type Survey, surveyMutant } from './mutant-survey.ts';
 import { headLine, resultLine, violationLines } from './report.ts';
 import { type Result, runScenario, type Scenario, unexplained } from './scenario.ts';
 

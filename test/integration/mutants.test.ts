@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
-import { MUTANTS, surveyMutant } from '../chaos/mutants.ts';
+import { surveyMutant } from '../chaos/mutant-survey.ts';
+import { MUTANTS } from '../chaos/mutants.ts';
 
 /**
  * The fault-injection suite is tested itself: without each of the safeguards that the promise rests on, it must go red.
