@@ -103,15 +103,18 @@ test.each<[string, () => void, () => Promise<void> | void]>([
   },
 );
 
-test('neither the bot token nor the text of a message is logged, even at level trace', async () => {
-  gateway = await spawnGateway(world, { LOG_LEVEL: 'trace' });
+test('neither the bot token, the key, the password of Redis nor the text of a message is logged, even at level trace', async () => {
+  const [password, key] = ['secret-of-redis', 'secret-of-the-model'];
+  await world.peek.config('SET', 'requirepass', password);
+  const redis = world.redis.url.replace('//', `//:${password}@`);
+  gateway = await spawnGateway(world, { LOG_LEVEL: 'trace', REDIS_URL: redis, ANTHROPIC_API_KEY: key });
   world.telegram.fail('sendMessage', { do: 'html502' }, 1);
   world.telegram.say(CHAT, 'my private words');
   await nextOutcome(world, CHAT);
   await gateway.stop();
   const log = gateway.log.join('\n');
-  expect(log).not.toContain(world.telegram.token);
-  expect(log).not.toContain('my private words');
+  for (const secret of [world.telegram.token, key, password, 'my private words']) expect(log).not.toContain(secret);
+  await world.peek.config('SET', 'requirepass', '');
 });
 
 test('LOG_CONTENT=true logs the text of messages', async () => {

@@ -100,9 +100,9 @@ test('a stage 2 recovery is one trace from update to reply, with the five overfl
   );
 });
 
-test('every emitted span is in the table, and each message has its own trace', async () => {
-  world.telegram.say(CHAT, 'one');
-  world.telegram.say(CHAT, 'two');
+test('every emitted span is in the table, holds nothing of what was said, and each message has its own trace', async () => {
+  world.telegram.say(CHAT, 'one of my private words');
+  world.telegram.say(CHAT, 'two of my private words');
   const traces = [(await nextOutcome(world, CHAT)).traceId, (await nextOutcome(world, CHAT, 2)).traceId];
   await gateway.stop();
   expect(new Set(traces).size).toBe(2);
@@ -113,6 +113,7 @@ test('every emitted span is in the table, and each message has its own trace', a
     'process turns',
   ]);
   expect([...new Set(otlp.spans.map(({ name }) => name))].filter((name) => !table.has(name))).toEqual([]);
+  expect(JSON.stringify(otlp.spans)).not.toContain('private words');
   for (const traceId of traces) {
     expect(otlp.trace(traceId).filter(({ name }) => name === SPAN.turn)).toHaveLength(1);
     expect(otlp.trace(traceId).filter(({ name }) => name === SPAN.receive)).toHaveLength(1);

@@ -67,3 +67,8 @@ test('HTTP_ALLOWED_HOSTS takes names of hosts, and no ports, patterns or URLs', 
       ['HTTP_ALLOWED_HOSTS is malformed: expected names of hosts without ports, comma separated'],
     ]);
 });
+
+test('the gateway listens on 127.0.0.1 unless HTTP_HOST says otherwise', () => {
+  expect(configOf({}).HTTP_HOST).toBe('127.0.0.1');
+  expect(configOf({ HTTP_HOST: '0.0.0.0' }).HTTP_HOST).toBe('0.0.0.0');
+});

@@ -1,0 +1,146 @@
+/** What SECURITY.md promises, line by line, is held by a test that is named here. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from '@jest/globals';
+import { PROJECT_ROOT } from '../../shared/base/project.ts';
+
+/** The beginning of a line of the page, then each test that holds it: its file under `test/` and words of its name. */
+type Held = readonly [line: string, ...tests: (readonly [file: string, words: string])[]];
+
+const PROCESS = 'integration/process.test.ts';
+const FORGERY = 'integration/forged-header.test.ts';
+const SANDBOX = 'integration/sandbox.test.ts';
+const SANDBOXED = 'integration/sandboxed-tools.test.ts';
+const MONEY = 'integration/money.test.ts';
+const HOSTILE = 'integration/hostile-files.test.ts';
+const NOT_LOGGED = [PROCESS, 'neither the bot token, the key, the password of Redis'] as const;
+
+const HELD: readonly Held[] = [
+  [
+    '| a stranger on Telegram',
+    ['unit/producer/accept/gate.test.ts', 'ignores %s'],
+    ['integration/answer.test.ts', 'from an id that is not allowed gets no model call and no answer'],
+  ],
+  ['| a user |', ['integration/chats-apart.test.ts', 'neither reads nor is sent the file of another one']],
+  ['| a member of an allowed group', [FORGERY, 'a code that was seen before opens nothing']],
+  ['| a member whose own id', ['integration/guests.test.ts', 'a guest is offered the tools that only read']],
+  [
+    '| a web page or a tool',
+    ['unit/worker/recovery/seed.test.ts', 'content cannot break out of the quoted block'],
+    ['integration/link-previews.test.ts', 'are not previewed either'],
+    ['integration/set-for-later.test.ts', 'is named under the answer, and a button undoes it'],
+  ],
+  [
+    '| a tool server (MCP)',
+    [SANDBOXED, 'reads neither its process, nor the settings'],
+    ['integration/mcp-broken.test.ts', 'patterns of a server are never run'],
+    ['integration/tool-servers.test.ts', 'never in its own words'],
+  ],
+  ['| the model endpoint or a proxy', ['integration/one-end.test.ts', 'the message ends with one message']],
+  [
+    '| somebody on the network',
+    ['unit/shared/base/config-http.test.ts', 'listens on 127.0.0.1 unless HTTP_HOST says otherwise'],
+  ],
+  ['| another user of the machine', ['integration/private-redis.test.ts', 'the server listens at no port']],
+  [
+    '**Default deny.**',
+    ['unit/shared/base/config.test.ts', 'TELEGRAM_ALLOWED_IDS'],
+    ['unit/producer/accept/gate.test.ts', 'marks a sender who is not allowed as a person as a guest'],
+    ['unit/producer/accept/read-update.test.ts', 'a channel or an anonymous admin whose sender is a shared bot'],
+  ],
+  ['**Money has a limit.**', [MONEY, 'out of the box all chats together'], [MONEY, 'no more than one call is over']],
+  ['| `bwrap` that works', [SANDBOXED, 'reads neither its process'], [SANDBOX, 'folders to write to']],
+  ['| no `bwrap`, and the gateway runs as root', [SANDBOX, 'without bubblewrap a server of root is another user']],
+  ['| neither, as in the container', [SANDBOXED, 'without a sandbox it can, and check says so']],
+  ['| `TELEGRAM_BOT_TOKEN`', NOT_LOGGED, [FORGERY, 'no code leaves']],
+  ['| `ANTHROPIC_API_KEY`', NOT_LOGGED],
+  ['| `TRANSCRIPTION_API_KEY`', ['contract/transcription-stand-in.test.ts', 'key']],
+  ['| `TELEGRAM_WEBHOOK_SECRET`', ['integration/webhook-process.test.ts', 'neither the secret nor the URL']],
+  ['| passwords in `REDIS_URL`', NOT_LOGGED],
+  [
+    '| `env` and `headers` in `MCP_CONFIG`',
+    ['unit/worker/tools/mcp/scrubber.test.ts', 'replaces the secrets of a server'],
+  ],
+  ['| `AWS_SECRET_ACCESS_KEY`', ['integration/bucket-blobs.test.ts', 'holds neither key nor signature']],
+  ['| `OPERATOR_TOKEN`', ['integration/console-login.test.ts', 'a cookie that scripts and other sites cannot use']],
+  ['| `DEADMAN_URL`', ['integration/watchdog.test.ts', 'no log has its URL']],
+  ['- A malformed setting', ['unit/shared/base/config.test.ts', 'never quotes its value']],
+  ['- Texts of providers', ['integration/surprise.test.ts', 'its text is not logged']],
+  ['- Credentials that people paste', ['unit/worker/recovery/seed.test.ts', 'a seed contains no credentials']],
+  [
+    '- The content of messages',
+    ['integration/telemetry.test.ts', 'holds nothing of what was said'],
+    [PROCESS, 'LOG_CONTENT=true logs the text of messages'],
+  ],
+  [
+    '| `HTTP_HOST:HTTP_PORT`, `/console`',
+    ['integration/console-login.test.ts', 'a form without the key of the session'],
+  ],
+  ['| `HTTP_HOST:HTTP_PORT`, `/healthz`', ['integration/hosts.test.ts', 'is refused at every path']],
+  ['| the same, on the path', ['contract/webhook.test.ts', '404 to other paths']],
+  ['| Redis (compose file)', ['integration/compose-redis.test.ts', 'published at no port']],
+  ['| Redis (private)', ['integration/private-redis.test.ts', 'a folder that lets others in is closed']],
+  [
+    '| Grafana, Prometheus',
+    ['contract/ops.test.ts', 'bound to 127.0.0.1'],
+    ['contract/ops.test.ts', 'no anonymous access'],
+  ],
+  [
+    'Every path of `HTTP_PORT` answers 421',
+    ['integration/hosts.test.ts', 'is refused at every path'],
+    ['integration/hosts.test.ts', '2,000 forms of strangers leave a few lines'],
+    ['contract/webhook.test.ts', 'of 1,000 wrong secrets few are judged at once'],
+  ],
+  ['| a file of a user', ['integration/files.test.ts', 'of more than 20 MB']],
+  [
+    '| a picture or a PDF',
+    [HOSTILE, 'under 512 MB no file harms anybody'],
+    [HOSTILE, 'within the limits of a decoder'],
+  ],
+  ['| an answer of the model', ['integration/model-overlong.test.ts', 'beyond max_tokens ends there']],
+  ['| a message of a tool server', ['integration/mcp-broken.test.ts', 'an endless answer is not read to its end']],
+  ['| a delivery of the webhook', ['contract/webhook.test.ts', '413 to one byte more']],
+  ['| a transcript', ['contract/transcription-stand-in.test.ts', 'MB']],
+  ['The container runs as', ['contract/ops.test.ts', 'every service is hardened and limited']],
+  [
+    'Dependencies are pinned',
+    ['contract/install.test.ts', 'runs no script of a dependency'],
+    ['contract/ops.test.ts', 'every image has an exact version'],
+    ['unit/setup/unit.test.ts', 'neither the project nor what other commands run'],
+  ],
+];
+
+const page = readFileSync(join(PROJECT_ROOT, 'SECURITY.md'), 'utf8');
+
+/** Rows of tables without their heads, items, and paragraphs, each by its first line. */
+function linesOf(text: string): string[] {
+  const promised = text.slice(text.indexOf('## What is protected'));
+  return promised.split('\n').flatMap((line, at, all) => {
+    if (/^\|---/.test(all[at + 1] ?? '') || /^(?:\|---|#|\s|$)/.test(line)) return [];
+    const isNew = /^[|-]/.test(line) || (all[at - 1] ?? '') === '';
+    return isNew ? [line] : [];
+  });
+}
+
+/** Paragraphs that only say how to read the page, or what is not promised. */
+const NO_PROMISE = [
+  'A server of `MCP_CONFIG` that is a program',
+  'In every case it has the network',
+  'All conversations are in Redis',
+];
+
+test('each line of SECURITY.md is held by a test, and none is listed that the page does not have', () => {
+  const lines = linesOf(page);
+  const known = [...HELD.map(([line]) => line), ...NO_PROMISE];
+  expect(lines.filter((line) => !known.some((begins) => line.startsWith(begins)))).toEqual([]);
+  expect(known.filter((begins) => !lines.some((line) => line.startsWith(begins)))).toEqual([]);
+});
+
+test.each(HELD.map(([line, ...tests]) => [line, tests] as const))('%s … is held by tests that exist', (_, tests) => {
+  for (const [file, words] of tests)
+    expect([file, words, readFileSync(join(PROJECT_ROOT, 'test', file), 'utf8').includes(words)]).toEqual([
+      file,
+      words,
+      true,
+    ]);
+});
