@@ -6,6 +6,7 @@ import type { Invariant } from './judge.ts';
 import { MODEL_MUTANTS } from './model-mutants.ts';
 import type { Mutant } from './mutant.ts';
 import { inMutantCopy } from './mutant-copy.ts';
+import { PROCESS_MUTANTS } from './process-mutants.ts';
 
 /** What a mutant came to. */
 export interface Survey {
@@ -240,36 +241,6 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
     violates: 'I4',
   },
   {
-    name: 'a decoder that is killed costs its file',
-    mutations: [{ file: 'worker/media/decoding.ts', from: 'const TRIES_MAX = 2;', to: 'const TRIES_MAX = 1;' }],
-    scenario: 'decoder-killed',
-    violates: 'I12',
-  },
-  {
-    name: 'a decoder takes any memory',
-    mutations: [{ file: 'worker/media/decoding.ts', from: '\'ulimit -d "$1"\'', to: "'true'" }],
-    scenario: 'decoder-killed',
-    violates: 'I12',
-  },
-  {
-    name: 'nobody watches the event loop',
-    mutations: [
-      {
-        file: 'shared/app/loop-watch.ts',
-        from: 'if (stoodMs < frozen.frozenMs) return;',
-        to: 'if (stoodMs >= 0) return;',
-      },
-    ],
-    scenario: 'gateway-loop-frozen',
-    violates: 'I12',
-  },
-  {
-    name: 'an unclean end is not told',
-    mutations: [{ file: 'worker/watch/processes.ts', from: 'if (isGone) await tell(', to: 'if (isGone) void (' }],
-    scenario: 'gateway-loop-frozen',
-    violates: 'I8',
-  },
-  {
     name: 'an outcome names no trace',
     mutations: [
       { file: 'worker/turn/settlement.ts', from: 'traceId: traceIdOf(traceparent),\n', to: "traceId: '',\n" },
@@ -280,7 +251,7 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
 ];
 
 /** All safeguards. */
-export const MUTANTS: readonly Mutant[] = [...FLOW_MUTANTS, ...MODEL_MUTANTS];
+export const MUTANTS: readonly Mutant[] = [...FLOW_MUTANTS, ...MODEL_MUTANTS, ...PROCESS_MUTANTS];
 
 /** Makes a copy with the mutant in it, and runs its scenario there. Rejects when a text to replace is not found once. */
 export async function surveyMutant(mutant: Mutant, seed: number): Promise<Survey> {
