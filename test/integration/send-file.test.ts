@@ -16,7 +16,8 @@ beforeEach(async () => {
   notebook = await openNotebook();
 });
 
-eachInWorld(() => ({ env: notebook.env }));
+// Fewer tokens would not hold the largest of the files.
+eachInWorld(() => ({ env: { ...notebook.env, MAX_OUTPUT_TOKENS: '64000' }, claude: { maxOutputTokens: 64_000 } }));
 
 afterEach(() => notebook.remove());
 
