@@ -23,7 +23,7 @@ export function askedInOrder({ asked, calls }: Evidence): Asking {
   const byAsked = new Map<Asked, ClaudeCall[]>();
   const strange: Strange[] = [];
   for (const call of calls) {
-    if (call.kind !== 'main' || isAboutFixedParts(call) || questionOf(call).includes(ASIDE)) continue;
+    if (call.kind !== 'main' || isProbe(call) || questionOf(call).includes(ASIDE)) continue;
     const found = byNumber.get(numberIn(questionOf(call)) ?? 0);
     if (found === undefined) {
       strange.push({ seen: `call ${call.index} is about nothing that was asked: ${questionOf(call).slice(0, 60)}` });
@@ -36,9 +36,9 @@ export function askedInOrder({ asked, calls }: Evidence): Asking {
   return { byAsked, strange };
 }
 
-/** A request that holds nothing of any chat asks whether the endpoint takes what every request holds. */
-function isAboutFixedParts(call: ClaudeCall): boolean {
-  return call.body.messages.length === 1 && questionOf(call).startsWith('This is a test of the connection.');
+/** A request that holds nothing of any chat asks whether the endpoint works, or takes what every request holds. */
+function isProbe(call: ClaudeCall): boolean {
+  return call.body.messages.length === 1 && /^(?:This is a test of the connection\.|Say ok\.$)/.test(questionOf(call));
 }
 
 /** How many main calls were made beyond the first of each message. */
