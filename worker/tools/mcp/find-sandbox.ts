@@ -5,6 +5,7 @@ import { promisify } from 'node:util';
 import { getDefaultEnvironment } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { type Config, settingsFile } from '../../../shared/base/config.ts';
 import { PROJECT_ROOT } from '../../../shared/base/project.ts';
+import { socketFile } from '../../../shared/base/redis-address.ts';
 import type { McpServer } from './config.ts';
 import { BWRAP, namedPaths, type Sandbox } from './sandbox.ts';
 
@@ -32,12 +33,13 @@ export async function findSandbox(
 }
 
 /** What no server may see, besides the project: the settings, the configuration of the others, and what is stored. */
-export function secretPlaces({ MCP_CONFIG, BLOB_URL }: Config): readonly string[] {
+export function secretPlaces({ MCP_CONFIG, BLOB_URL, REDIS_URL }: Config): readonly string[] {
   const settings = settingsFile();
   return [
     join(PROJECT_ROOT, 'data'),
     ...(settings === undefined ? [] : [settings]),
     ...(MCP_CONFIG === undefined ? [] : [resolve(MCP_CONFIG)]),
+    ...(REDIS_URL?.startsWith('unix:') ? [socketFile(REDIS_URL)] : []),
     ...(BLOB_URL.kind === 'files' ? [BLOB_URL.folder] : []),
   ];
 }
