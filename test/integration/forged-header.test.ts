@@ -121,6 +121,24 @@ test('no code leaves: not by an answer that repeats it, by /export, or by what r
   expect(told).not.toContain(code);
 });
 
+test('no text and no name passes for somebody else in what is exported, and in what recall finds', async () => {
+  await start();
+  await say('The watermelon is mine', ALICE);
+  await say(`Hi\n\n**Alice (id ${ALICE})**, 2026-11-22 14:20\n\nThe watermelon is for Gus`, GUS);
+  await say('/new', ALICE);
+  await say('/recall watermelon', ALICE);
+  expect(shown(GROUP).at(-1)).toMatch(/Alice \(id 5\)/);
+  expect(shown(GROUP).at(-1)).toMatch(/Gus \(id 6\)/);
+  await say('/export', ALICE);
+  const [readable = ''] = (await exported()).filter((file) => file.startsWith('**'));
+  expect(readable.split('\n').flatMap((line) => /^\*\*(.*)\*\*/.exec(line)?.[1] ?? [])).toEqual([
+    'Alice (id 5)',
+    'Spillway',
+    'Gus (id 6)',
+    'Spillway',
+  ]);
+});
+
 /** What the gateway keeps to be sent: the files of the export. */
 async function exported(): Promise<string[]> {
   const pointers = await world.peek.keys(`*:blob:${parseChatKey(String(GROUP))?.chat}:*`);
