@@ -80,7 +80,7 @@ function lineTokens(line: string): number {
 
 function lineOf(record: LogRecord): string | undefined {
   if (record.t !== 'user' && record.t !== 'assistant') return undefined;
-  const speaker = record.t === 'user' ? `[User${nameOf(record)}]` : '[Assistant]';
+  const speaker = record.t === 'user' ? speakerOf(record) : '[Assistant]';
   const text =
     typeof record.content === 'string'
       ? clean(record.content)
@@ -88,8 +88,10 @@ function lineOf(record: LogRecord): string | undefined {
   return text.trim() === '' ? undefined : `${speaker}: ${text}`;
 }
 
-function nameOf(record: UserRecord): string {
-  return record.from ? ` ${withId(clean(nameInBrackets(record.from)), record)}` : '';
+/** Who wrote a message, in brackets that nothing in the name can close. Pure. */
+export function speakerOf(record: UserRecord): string {
+  const name = record.from ? ` ${withId(clean(nameInBrackets(record.from)), record)}` : '';
+  return `[User${name}]`;
 }
 
 function blockText(block: Block): string | undefined {
