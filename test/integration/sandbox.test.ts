@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { isRunning } from '../../shared/base/machine.ts';
 import { PROJECT_ROOT } from '../../shared/base/project.ts';
+import { socketUrl } from '../../shared/base/redis-address.ts';
 import { findSandbox, secretPlaces } from '../../worker/tools/mcp/find-sandbox.ts';
 import type { Sandbox } from '../../worker/tools/mcp/sandbox.ts';
 import { programsWith } from '../fixture/host.ts';
@@ -126,9 +127,19 @@ behindBwrap('a server that is one of our packages does not write to it', async (
     expect([path, await mayWrite(path)]).toEqual([path, expect.stringMatching(/^E(?:ROFS|ACCES)$/)]);
 });
 
-test('the socket of a Redis that the settings name is hidden', () => {
-  const config = { MCP_CONFIG: undefined, BLOB_URL: { kind: 'redis' }, REDIS_URL: 'unix:///srv/redis/redis.sock' };
-  expect(secretPlaces(config as never)).toContain('/srv/redis/redis.sock');
+behindBwrap('the socket of a Redis that the settings name is hidden, also when that Redis makes it anew', async () => {
+  const socket = join(outside, 'redis', 'redis.sock');
+  await mkdir(join(outside, 'redis'));
+  await writeFile(socket, SECRET);
+  const config = { MCP_CONFIG: undefined, BLOB_URL: { kind: 'redis' }, REDIS_URL: socketUrl(socket) };
+  const plain = await stdioServer('a', cleanUps);
+  // Somebody names the folder around it.
+  const { read } = await confinedServer({ args: [...plain.args, outside] }, secretPlaces(config as never));
+  expect(await read(socket)).not.toBe(SECRET);
+  await rm(socket);
+  await writeFile(socket, SECRET);
+  expect(await read(socket)).not.toBe(SECRET);
+  expect(secretPlaces({ ...config, REDIS_URL: 'unix:///tmp/redis.sock' } as never)).toContain('/tmp/redis.sock');
 });
 
 behindBwrap('a stop ends all that a server has started, and so does a crash of the server', async () => {

@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { homedir, tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { getDefaultEnvironment } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { type Config, settingsFile } from '../../../shared/base/config.ts';
@@ -39,9 +40,15 @@ export function secretPlaces({ MCP_CONFIG, BLOB_URL, REDIS_URL }: Config): reado
     join(PROJECT_ROOT, 'data'),
     ...(settings === undefined ? [] : [settings]),
     ...(MCP_CONFIG === undefined ? [] : [resolve(MCP_CONFIG)]),
-    ...(REDIS_URL?.startsWith('unix:') ? [socketFile(REDIS_URL)] : []),
+    ...(REDIS_URL?.startsWith('unix:') ? [placeOf(socketFile(REDIS_URL))] : []),
     ...(BLOB_URL.kind === 'files' ? [BLOB_URL.folder] : []),
   ];
+}
+
+/** The folder of a socket, unless much else is in it: a Redis that starts makes it anew, and only a folder stays hidden then. */
+function placeOf(socket: string): string {
+  const folder = dirname(socket);
+  return ['/', '/tmp', '/var/tmp', tmpdir(), homedir()].includes(folder) ? socket : folder;
 }
 
 /** The sandbox for one server: none where the other user could not start it, or not use what it is configured with. */
