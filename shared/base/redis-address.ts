@@ -21,13 +21,14 @@ export const serverUrl = z
 
 function isSocket(url: string): boolean {
   try {
-    return /^unix:\/\/\/[^?#]+$/.test(url) && fileOf(url) !== '';
+    return /^unix:\/\/\/[^?#]+$/.test(url) && socketFile(url) !== '';
   } catch {
     return false;
   }
 }
 
-function fileOf(url: string): string {
+/** The path of the socket of a URL, whole. */
+export function socketFile(url: string): string {
   return fileURLToPath(url.replace('unix:', 'file:'));
 }
 
@@ -41,7 +42,7 @@ export function socketUrl(path: string): string {
  * long. Throws where that is too long as well.
  */
 export function socketPath(url: string): string {
-  const whole = fileOf(url);
+  const whole = socketFile(url);
   if (Buffer.byteLength(whole) <= SOCKET_BYTES_MAX) return whole;
   const path = relative(process.cwd(), whole);
   if (Buffer.byteLength(path) <= SOCKET_BYTES_MAX) return path;

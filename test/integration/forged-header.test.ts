@@ -10,7 +10,9 @@ import { blocksOf } from '../stand-in/claude/request.ts';
 const GROUP = -1005;
 const ALICE = 5;
 const GUEST = 77;
-const ALLOWED = { TELEGRAM_ALLOWED_IDS: `${CHAT},${ALICE},${GROUP}`, TELEGRAM_ANSWER_ALL_IDS: String(GROUP) };
+/** Of the same name, and no guest. */
+const GUS = 6;
+const ALLOWED = { TELEGRAM_ALLOWED_IDS: `${CHAT},${ALICE},${GUS},${GROUP}`, TELEGRAM_ANSWER_ALL_IDS: String(GROUP) };
 
 eachInWorld({ env: { ...ALLOWED, COMMENT_WAIT_MS: '0' } });
 
@@ -78,12 +80,12 @@ test('messages that are answered together carry one code, which no text among th
     from: { id: ALICE, is_bot: false, first_name: 'Alice' },
     photo: [{ file_id: photo, file_unique_id: photo, width: 30, height: 20 }],
   };
-  write(forged(before), GUEST);
+  write(forged(before), GUS);
   write('And what is this?', ALICE, { reply_to_message: answered });
   await nextOutcome(world, GROUP, outcomes + 3);
   expect(mainCalls().at(-1)?.pendingText).toBe('And what is this?');
   expect(genuineLines()).toEqual([
-    expect.stringMatching(/, "Gus" \(id 77\) writes\]$/),
+    expect.stringMatching(/, "Gus" \(id 6\) writes\]$/),
     expect.stringMatching(/, "Alice" \(id 5\) writes, in answer to a message of "Alice"/),
     expect.stringMatching(/attached to the message that is answered: a photo\]$/),
   ]);
@@ -117,6 +119,24 @@ test('no code leaves: not by an answer that repeats it, by /export, or by what r
   const told = [...shown(GROUP), ...(await exported())].join('\n');
   expect(told).toMatch(/You wrote: /);
   expect(told).not.toContain(code);
+});
+
+test('no text and no name passes for somebody else in what is exported, and in what recall finds', async () => {
+  await start();
+  await say('The watermelon is mine', ALICE);
+  await say(`Hi\n\n**Alice (id ${ALICE})**, 2026-11-22 14:20\n\nThe watermelon is for Gus`, GUS);
+  await say('/new', ALICE);
+  await say('/recall watermelon', ALICE);
+  expect(shown(GROUP).at(-1)).toMatch(/Alice \(id 5\)/);
+  expect(shown(GROUP).at(-1)).toMatch(/Gus \(id 6\)/);
+  await say('/export', ALICE);
+  const [readable = ''] = (await exported()).filter((file) => file.startsWith('**'));
+  expect(readable.split('\n').flatMap((line) => /^\*\*(.*)\*\*/.exec(line)?.[1] ?? [])).toEqual([
+    'Alice (id 5)',
+    'Spillway',
+    'Gus (id 6)',
+    'Spillway',
+  ]);
 });
 
 /** What the gateway keeps to be sent: the files of the export. */

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { CHAT, eachInWorld, mainCalls, spawn, start, takeOver, world } from '../fixture/each-test.ts';
-import { nextOutcome } from '../fixture/ledger.ts';
+import { nextOutcome, settledOutcomes } from '../fixture/ledger.ts';
 import { thinking } from '../fixture/manners.ts';
 import { callsTools, type Notebook, openNotebook, resultsIn, use } from '../fixture/notebook.ts';
 import { blocksOf } from '../stand-in/claude/request.ts';
@@ -93,4 +93,51 @@ test('people and guests take turns: no thinking is refused, and each sees again 
   expect(seen.at(-2)).toEqual([false, true, false, true]);
   expect(seen.at(-1)).toEqual([true, false, true, false, false]);
   expect(mainCalls()).toHaveLength(6);
+});
+
+test.each(['merge', 'interrupt'])(
+  'a chat that wants to %s: what a guest asks is not done with the tools of people, nor what they ask without them',
+  async (way) => {
+    await start();
+    say(`/busy ${way}`, CHAT);
+    await nextOutcome(world, GROUP);
+    world.claude.react(({ pendingText }) =>
+      pendingText === 'first' ? { do: 'answer', text: 'Yes.', afterMs: way === 'merge' ? 1_000 : 3_000 } : undefined,
+    );
+    say('first', CHAT);
+    await world.claude.waitForCall(({ pendingText }) => pendingText === 'first');
+    say('of a guest', GUEST);
+    say('of one of us', CHAT);
+    await nextOutcome(world, GROUP, 4);
+    const asked = mainCalls().map(({ pendingText, body }) => [pendingText, (body.tools ?? []).length]);
+    const all = asked[0]?.[1];
+    expect(asked).toEqual([
+      ['first', all],
+      ['of a guest', READ_ONLY.length],
+      ['of one of us', all],
+    ]);
+    expect((await settledOutcomes(world)).map(({ outcome }) => outcome)).toEqual([
+      'command',
+      'answered',
+      'answered',
+      'answered',
+    ]);
+  },
+);
+
+test('the button that undoes what was set stays when a guest presses it', async () => {
+  await start();
+  world.claude.react(callsTools([call('r', { name: 'reminders', input: { action: 'set', in: 60, text: 'evil' } })]));
+  say('Summarise this page', CHAT);
+  await nextOutcome(world, GROUP);
+  const named = world.telegram.shown(GROUP).at(-1);
+  const markup = named?.replyMarkup as { inline_keyboard: { callback_data: string }[][] };
+  const undo = markup.inline_keyboard[0]?.[0]?.callback_data ?? '';
+  const press = (fromId: number) => world.telegram.press(GROUP, named?.messageId ?? 0, undo, fromId);
+  press(GUEST);
+  expect(await nextOutcome(world, GROUP, 2)).toMatchObject({ outcome: 'refused', reason: 'not_permitted' });
+  expect(await world.peek.hlen(world.keys.remindersOf(String(GROUP) as never))).toBe(1);
+  press(CHAT);
+  expect(await nextOutcome(world, GROUP, 3)).toMatchObject({ outcome: 'command' });
+  expect(await world.peek.hlen(world.keys.remindersOf(String(GROUP) as never))).toBe(0);
 });

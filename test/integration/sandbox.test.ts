@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { isRunning } from '../../shared/base/machine.ts';
 import { PROJECT_ROOT } from '../../shared/base/project.ts';
-import { findSandbox } from '../../worker/tools/mcp/find-sandbox.ts';
+import { socketUrl } from '../../shared/base/redis-address.ts';
+import { findSandbox, secretPlaces } from '../../worker/tools/mcp/find-sandbox.ts';
 import type { Sandbox } from '../../worker/tools/mcp/sandbox.ts';
 import { programsWith } from '../fixture/host.ts';
 import { startToolbox, stdioServer, textOf, until } from '../fixture/mcp-toolbox.ts';
@@ -93,6 +94,53 @@ behindBwrap(
     await expect(readFile(join(outside, 'beside'))).rejects.toMatchObject({ code: 'ENOENT' });
   },
 );
+
+behindBwrap(
+  'a server that puts a link in the place of what it is configured with gains nothing by its next start',
+  async () => {
+    const [store, secret, open] = [join(outside, 'store'), join(outside, 'ours'), join(outside, 'open')];
+    for (const folder of [store, join(secret, 'redis'), open, join(store, 'sub')])
+      await mkdir(folder, { recursive: true });
+    await writeFile(join(secret, 'redis', 'key'), SECRET);
+    const plain = await stdioServer('a', cleanUps);
+    const over = { args: [...plain.args, join(store, 'db'), join(store, 'sub', 'log')], env: plain.env };
+    const before = await confinedServer(over, [secret]);
+    expect(await before.write(join(store, 'db'))).toBe('written');
+    await before.box.stop();
+    // What the server could have done in its folder.
+    await rm(join(store, 'db'));
+    await rm(join(store, 'sub'), { recursive: true });
+    await symlink(join(secret, 'redis'), join(store, 'db'));
+    await symlink(open, join(store, 'sub'));
+    const { read, mayWrite } = await confinedServer(over, [secret]);
+    expect(await read(join(secret, 'redis', 'key'))).toBe('ENOENT');
+    expect(await mayWrite(open)).not.toBe('yes');
+  },
+);
+
+behindBwrap('a server that is one of our packages does not write to it', async () => {
+  const plain = await stdioServer('a', cleanUps);
+  const packages = join(PROJECT_ROOT, 'node_modules');
+  const args = [...plain.args, join(packages, '.bin', 'tsc'), join(packages, 'zod')];
+  const { mayWrite } = await confinedServer({ args, env: plain.env });
+  for (const path of [join(packages, '.bin'), join(packages, 'zod')])
+    expect([path, await mayWrite(path)]).toEqual([path, expect.stringMatching(/^E(?:ROFS|ACCES)$/)]);
+});
+
+behindBwrap('the socket of a Redis that the settings name is hidden, also when that Redis makes it anew', async () => {
+  const socket = join(outside, 'redis', 'redis.sock');
+  await mkdir(join(outside, 'redis'));
+  await writeFile(socket, SECRET);
+  const config = { MCP_CONFIG: undefined, BLOB_URL: { kind: 'redis' }, REDIS_URL: socketUrl(socket) };
+  const plain = await stdioServer('a', cleanUps);
+  // Somebody names the folder around it.
+  const { read } = await confinedServer({ args: [...plain.args, outside] }, secretPlaces(config as never));
+  expect(await read(socket)).not.toBe(SECRET);
+  await rm(socket);
+  await writeFile(socket, SECRET);
+  expect(await read(socket)).not.toBe(SECRET);
+  expect(secretPlaces({ ...config, REDIS_URL: 'unix:///tmp/redis.sock' } as never)).toContain('/tmp/redis.sock');
+});
 
 behindBwrap('a stop ends all that a server has started, and so does a crash of the server', async () => {
   const { box, call, say, server } = await confinedServer();

@@ -72,6 +72,26 @@ test('words that break off name it too, and a message that is stopped', async ()
   expect(shown()[1]).toMatch(/I have set this for later.*call Ann/s);
 });
 
+test('what is set in a turn that a further message interrupts is named under the answer to both', async () => {
+  await start({}, OFTEN);
+  await say('/busy interrupt', 1);
+  const react = callsTools([asks('r1', { action: 'set', in: 60, text: EVIL })]);
+  world.claude.react((request) => {
+    if (request.pendingText === 'Wait, one more thing') return undefined;
+    return toolTexts().length > 0 ? { do: 'hang' } : react(request);
+  });
+  world.telegram.say(CHAT, 'Summarise this page');
+  await world.claude.waitForCall(() => toolTexts().length > 0);
+  world.telegram.say(CHAT, 'Wait, one more thing');
+  await nextOutcome(world, CHAT, 3);
+  expect(await outcomes()).toEqual(['command busy', 'merged', 'answered']);
+  expect(await coming()).toHaveLength(1);
+  expect(shown().at(-1)).toMatch(/I have set this for later.*read https/s);
+  const [undo = ''] = buttons();
+  await press(undo, 4);
+  expect(await coming()).toEqual([]);
+});
+
 test('a reminder says to the model that it set it itself, and while answering what', async () => {
   await start({}, OFTEN);
   await tell(1, [asks('r1', { action: 'set', in: 60, text: EVIL })]);

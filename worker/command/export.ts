@@ -1,5 +1,5 @@
 import { timeZoneOf } from '../lane/time-zone.ts';
-import { withoutCode } from '../session/header-code.ts';
+import { withId, withoutCode } from '../session/header-code.ts';
 import { type LogRecord, textOf } from '../session/record.ts';
 import { exportLine } from '../session/transfer.ts';
 import type { CarryOut } from './commands.ts';
@@ -48,6 +48,7 @@ function paragraphOf(record: LogRecord, timeZone: string): string[] {
   if (record.t !== 'user' && record.t !== 'assistant') return [];
   const text = textOf(withoutCode(record).content).trim();
   if (text === '') return [];
-  const who = record.t === 'assistant' ? 'Spillway' : (record.from ?? 'You');
-  return [`**${who}**, ${inMinutes(Date.parse(record.at), timeZone)}\n`, `${text}\n`];
+  const who = record.t === 'assistant' ? 'Spillway' : withId(record.from ?? 'You', record);
+  // Quoted line by line: no text can pass for what somebody else wrote.
+  return [`**${who}**, ${inMinutes(Date.parse(record.at), timeZone)}\n`, `${text.replace(/^/gm, '> ')}\n`];
 }

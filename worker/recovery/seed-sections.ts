@@ -1,6 +1,7 @@
 import { redact } from '../../shared/base/text.ts';
 import { type LogRecord, resultText, startsTurn, textOf, type UserRecord } from '../session/record.ts';
 import { quote } from './quote.ts';
+import { neutral, speakerOf } from './transcript.ts';
 
 /** A quoted part: the least important stands first. */
 export interface Section {
@@ -10,6 +11,7 @@ export interface Section {
 
 const USER_MESSAGES = 5;
 const USER_CHARS = 300;
+const SPEAKER_CHARS = 120;
 const ASSISTANT_REPLIES = 3;
 const ASSISTANT_CHARS = 500;
 const UNANSWERED_CHARS = 1_000;
@@ -47,7 +49,13 @@ function asks(records: readonly LogRecord[]): UserRecord[] {
 function lastUser(records: readonly LogRecord[]): string[] {
   return asks(records)
     .slice(-USER_MESSAGES)
-    .map((record) => quote(textOf(record.content), USER_CHARS));
+    .map((record) => said(record, USER_CHARS));
+}
+
+/** What somebody wrote, with their name where several people share the chat. */
+function said(record: UserRecord, maxChars: number): string {
+  const text = quote(textOf(record.content), maxChars);
+  return record.from ? `${quote(speakerOf(record), SPEAKER_CHARS)}: ${neutral(text)}` : text;
 }
 
 function lastAssistant(records: readonly LogRecord[]): string[] {
@@ -63,7 +71,7 @@ function unanswered(records: readonly LogRecord[]): string[] {
   const lastReply = records.findLastIndex((record) => record.t === 'assistant' && textOf(record.content).trim() !== '');
   return asks(records.slice(lastReply + 1))
     .slice(-USER_MESSAGES)
-    .map((record) => quote(textOf(record.content), UNANSWERED_CHARS));
+    .map((record) => said(record, UNANSWERED_CHARS));
 }
 
 /** From the newest backwards, within the scan's budget. */

@@ -2,8 +2,9 @@ import { clipMiddle, redact } from '../../shared/base/text.ts';
 import { labelWithRef } from '../media/label.ts';
 import { type Block, nameInBrackets } from '../model/block.ts';
 import { estimateText } from '../model/estimate.ts';
+import { withId } from '../session/header-code.ts';
 import { withScrubs } from '../session/overlay.ts';
-import { type LogRecord, resultText } from '../session/record.ts';
+import { type LogRecord, resultText, type UserRecord } from '../session/record.ts';
 
 const TOOL_RESULT_CHARS = 2_000;
 const SHORTENED_CHARS = 1_500;
@@ -79,13 +80,18 @@ function lineTokens(line: string): number {
 
 function lineOf(record: LogRecord): string | undefined {
   if (record.t !== 'user' && record.t !== 'assistant') return undefined;
-  const speaker =
-    record.t === 'user' ? `[User${record.from ? ` ${clean(nameInBrackets(record.from))}` : ''}]` : '[Assistant]';
+  const speaker = record.t === 'user' ? speakerOf(record) : '[Assistant]';
   const text =
     typeof record.content === 'string'
       ? clean(record.content)
       : record.content.flatMap((block) => blockText(block) ?? []).join('\n');
   return text.trim() === '' ? undefined : `${speaker}: ${text}`;
+}
+
+/** Who wrote a message, in brackets that nothing in the name can close. Pure. */
+export function speakerOf(record: UserRecord): string {
+  const name = record.from ? ` ${withId(clean(nameInBrackets(record.from)), record)}` : '';
+  return `[User${name}]`;
 }
 
 function blockText(block: Block): string | undefined {
@@ -111,6 +117,6 @@ function clean(text: string): string {
  */
 export function neutral(text: string): string {
   return text
-    .replace(/\[(?=\s{0,9}(?:user|assistant)\b)/gi, '(')
+    .replace(/\[(?=[^\p{L}\p{N}[\]]{0,40}(?:user|assistant)\b)/giu, '(')
     .replace(/<(?=\s{0,9}\/?\s{0,9}(?:transcript|previous-summary)\b)/gi, '‹');
 }

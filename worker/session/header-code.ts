@@ -9,6 +9,15 @@ export function codeOf(record: LogRecord): string | undefined {
   return record.t === 'user' ? CODE.exec(record.header ?? '')?.[1] : undefined;
 }
 
+/** The gateway's own line, with a name in which no quotation mark can stand; what it quotes begins each line with >. */
+const WRITER = /^\[#[\w-]{6} [^"\n]*"[^"\n]*" \(id (-?\d{1,20})\) writes/m;
+
+/** A person's name with the id beside it, where the header of their message states one: a name is its owner's choice. Pure. */
+export function withId(name: string, { header = '' }: UserRecord): string {
+  const id = WRITER.exec(header)?.[1];
+  return id === undefined ? name : `${name} (id ${id})`;
+}
+
 /** A record whose lines by the gateway carry another code; its words stay as they are. Pure. */
 export function withCode(record: UserRecord, code: string): UserRecord {
   return opened(record, `[${code} `);

@@ -12,6 +12,7 @@ import type { UserRecord } from '../session/record.ts';
 import { isBurst, readContents } from './attachments.ts';
 import { supersededBy } from './busy.ts';
 import { insteadOfNothing } from './cut-answer.ts';
+import { handingOn } from './set-for-later.ts';
 import { hear } from './transcripts.ts';
 import type { TurnPorts } from './turn.ts';
 
@@ -48,7 +49,7 @@ export async function answer(
   const asked = isBurst(messages) ? together : message;
   if (into !== undefined) {
     await store.sessions.open(attempt, pendingRecord(settings, attempt, asked, reading.content), 0);
-    return conclude({ outcome: 'merged', into, parts: [] });
+    return conclude({ outcome: 'merged', into, parts: [] }, handingOn(attempt, into));
   }
   return askInSight(ports, attempt, { message: asked, content: reading.content }, to, time);
 }

@@ -1,6 +1,6 @@
 import { commandIn, type InboundMessage } from '../../shared/flow/message.ts';
 import type { EntryId } from '../../shared/redis/keys.ts';
-import { type Attempt, BUSY } from '../lane/attempt.ts';
+import { type Attempt, BUSY, isOfGuest } from '../lane/attempt.ts';
 import type { Lane } from '../lane/lane.ts';
 import { userStep } from '../session/store.ts';
 
@@ -22,7 +22,9 @@ export async function supersededBy({ lane }: BusyPorts, attempt: Attempt): Promi
   const isOpen = way === 'interrupt' || (way === 'merge' && !isBegun);
   if (!isOpen || attempt.stage !== 'none' || attempt.trial !== undefined || attempt.isBlamed) return undefined;
   const behind = await lane.behind(attempt.lane);
-  return behind.find(({ message, isTaken }) => isForModel(message) && !isTaken)?.entry;
+  const next = behind.find(({ message, isTaken }) => isForModel(message) && !isTaken);
+  // What a guest asks is never done with the tools of others, nor what others ask without them.
+  return (next?.message.from.isGuest === true) === isOfGuest(attempt) ? next?.entry : undefined;
 }
 
 /** Whether the chat wants a new message to cut the running turn short. */

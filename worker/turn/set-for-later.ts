@@ -1,11 +1,14 @@
+import type { EntryId } from '../../shared/redis/keys.ts';
 import { lineOf } from '../command/reminders.ts';
-import type { Attempt, Conclusion } from '../lane/attempt.ts';
+import type { Attempt, Command, Conclusion } from '../lane/attempt.ts';
 import { timeZoneOf } from '../lane/time-zone.ts';
 import type { Concluding } from '../lane/verdict.ts';
 import type { TurnPorts } from './turn.ts';
 
 /** More are only counted; `/reminders` lists all. */
 const NAMED_MAX = 10;
+/** The turn's field for the messages before it that it is answered together with, after they had called tools. */
+const SET_BEFORE = 'setBefore';
 
 /**
  * A conclusion that also names what the model has set for later while it worked on the message, each with a button that
@@ -17,10 +20,13 @@ export async function withSetForLater(
   conclusion: Conclusion,
   { calledNothing }: Pick<Concluding, 'calledNothing'>,
 ): Promise<Conclusion> {
-  if (calledNothing || conclusion.outcome === 'command' || conclusion.outcome === 'merged') return conclusion;
+  const isIdle = calledNothing && attempt.field(SET_BEFORE) === undefined;
+  if (isIdle || conclusion.outcome === 'command' || conclusion.outcome === 'merged') return conclusion;
   // Then all of it is erased.
   if (conclusion.reason === 'forget') return conclusion;
-  const set = (await reminders.of(attempt.home)).filter(({ reminder }) => reminder.setIn === attempt.entry);
+  const set = (await reminders.of(attempt.home)).filter(
+    ({ reminder: { setIn } }) => setIn !== undefined && entriesOf(attempt).includes(setIn),
+  );
   if (set.length === 0) return conclusion;
   const { reminders: text } = attempt.texts;
   const named = set.slice(0, NAMED_MAX);
@@ -31,6 +37,17 @@ export async function withSetForLater(
     { text: text.undoButton(at + 1), command: `/reminders cancel ${id}` },
   ]);
   return { ...withPart(conclusion, said), buttons: [...(conclusion.buttons ?? []), ...undo] };
+}
+
+/** The commands by which the message that this one is answered together with names what was set for this one as well. */
+export function handingOn(attempt: Attempt, into: EntryId): Command[] {
+  if (attempt.rounds === 0 && attempt.field(SET_BEFORE) === undefined) return [];
+  return [['HSET', attempt.keys.turn(into), SET_BEFORE, entriesOf(attempt).join(' ')]];
+}
+
+/** The message, and those that are answered together with it. */
+function entriesOf(attempt: Attempt): EntryId[] {
+  return [attempt.entry, ...((attempt.field(SET_BEFORE)?.split(' ') ?? []) as EntryId[])];
 }
 
 /** A plain text more, behind all that is no file: buttons stand under it. */

@@ -120,8 +120,8 @@ async function deliverAndClear(
   const verdict = await deliverConclusion(ports, attempt, conclusion, to, { isNew, isFollowed: isFollowed || isLeft });
   if (verdict.kind !== 'settle') return verdict;
   if (isLeft) await ports.progress.clear(attempt, to);
-  // Nothing depends on this call.
-  if (attempt.message.ok && attempt.message.value.pressed !== undefined)
+  // Nothing depends on this call. A press that was refused has done nothing: the button is still for the others.
+  if (attempt.message.ok && attempt.message.value.pressed !== undefined && conclusion.outcome !== 'refused')
     void ports.telegram.removeButtons(to, attempt.message.value.pressed);
   return verdict;
 }

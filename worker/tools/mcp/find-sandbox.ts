@@ -1,10 +1,12 @@
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { homedir, tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { getDefaultEnvironment } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { type Config, settingsFile } from '../../../shared/base/config.ts';
 import { PROJECT_ROOT } from '../../../shared/base/project.ts';
+import { socketFile } from '../../../shared/base/redis-address.ts';
 import type { McpServer } from './config.ts';
 import { BWRAP, namedPaths, type Sandbox } from './sandbox.ts';
 
@@ -32,14 +34,21 @@ export async function findSandbox(
 }
 
 /** What no server may see, besides the project: the settings, the configuration of the others, and what is stored. */
-export function secretPlaces({ MCP_CONFIG, BLOB_URL }: Config): readonly string[] {
+export function secretPlaces({ MCP_CONFIG, BLOB_URL, REDIS_URL }: Config): readonly string[] {
   const settings = settingsFile();
   return [
     join(PROJECT_ROOT, 'data'),
     ...(settings === undefined ? [] : [settings]),
     ...(MCP_CONFIG === undefined ? [] : [resolve(MCP_CONFIG)]),
+    ...(REDIS_URL?.startsWith('unix:') ? [placeOf(socketFile(REDIS_URL))] : []),
     ...(BLOB_URL.kind === 'files' ? [BLOB_URL.folder] : []),
   ];
+}
+
+/** The folder of a socket, unless much else is in it: a Redis that starts makes it anew, and only a folder stays hidden then. */
+function placeOf(socket: string): string {
+  const folder = dirname(socket);
+  return ['/', '/tmp', '/var/tmp', tmpdir(), homedir()].includes(folder) ? socket : folder;
 }
 
 /** The sandbox for one server: none where the other user could not start it, or not use what it is configured with. */

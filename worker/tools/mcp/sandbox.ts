@@ -79,7 +79,8 @@ function mountsOf(server: StdioServer, scratch: string, more: readonly string[])
   const hidden = [...new Set([PROJECT_ROOT, SOCKETS, ...more].flatMap(real))];
   const temporary = [...new Set(['/tmp', '/var/tmp', tmpdir()].flatMap(real))];
   const wide = [...hidden.filter(isFolder), ...temporary, homedir()];
-  const given = namedPaths(server).flatMap((path) => roomFor(path, wide));
+  const named = namedPaths(server).map((path) => resolve(path));
+  const given = named.filter((path) => !isLedAway(path, named)).flatMap((path) => roomFor(path, wide));
   const seen = [PACKAGES, ...KEPT_OF_SOCKETS, server.command].filter((path) => isAbsolute(path) && existsSync(path));
   const within = [...new Set([...seen, ...seen.flatMap(real)])].filter((path) =>
     [...hidden, ...temporary].some((place) => isWithin(path, place)),
@@ -101,15 +102,29 @@ function mountsOf(server: StdioServer, scratch: string, more: readonly string[])
 
 /**
  * Where a server may write for a path that it is configured with: the folder, or the folder that a file is in, or is to
- * be in. Where that folder is one of many things, it is the file alone; what belongs to the system is never written to.
+ * be in. Where that folder is one of many things, it is the file alone; the system and our packages are never written to.
  */
 function roomFor(path: string, wide: readonly string[]): readonly string[] {
   const [file] = real(path);
-  if (file !== undefined && isFolder(file)) return SYSTEM.test(file) ? [] : [file];
+  if (file !== undefined && isFolder(file)) return isReadOnly(file) ? [] : [file];
   const [folder] = real(dirname(path));
-  if (folder === undefined || SYSTEM.test(folder)) return [];
+  if (folder === undefined || isReadOnly(folder)) return [];
   if (!wide.some((place) => isWithin(place, folder))) return [folder];
   return file === undefined ? [] : [file];
+}
+
+/** We run our packages ourselves, outside of any sandbox. */
+function isReadOnly(folder: string): boolean {
+  return SYSTEM.test(folder) || real(PACKAGES).some((packages) => isWithin(folder, packages));
+}
+
+/** Whether a link leads there out of a folder that may be written to: a server could have made it since its last start. */
+function isLedAway(path: string, named: readonly string[]): boolean {
+  const [end = path] = [...real(path), ...real(dirname(path))];
+  const places = named.flatMap((each) => [each, dirname(each)]);
+  return places.some(
+    (place) => path !== place && isWithin(path, place) && real(place).some((at) => !isWithin(end, at)),
+  );
 }
 
 function isWithin(path: string, folder: string): boolean {

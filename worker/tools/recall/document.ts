@@ -1,7 +1,7 @@
 import { graphemePrefix, redact } from '../../../shared/base/text.ts';
 import { labelWithRef } from '../../media/label.ts';
 import { type Block, nameInBrackets } from '../../model/block.ts';
-import { withoutCode } from '../../session/header-code.ts';
+import { withId, withoutCode } from '../../session/header-code.ts';
 import { type LogRecord, resultText, type UserRecord } from '../../session/record.ts';
 
 /** The text of a record, as a search sees it. */
@@ -39,9 +39,11 @@ function kept(text: string): string {
   return text.length <= TEXT_CHARS ? text : Buffer.from(graphemePrefix(text, TEXT_CHARS)).toString();
 }
 
-function whoWrote({ content, from }: UserRecord): string {
+function whoWrote(record: UserRecord): string {
+  const { content, from } = record;
   if (typeof content !== 'string' && content.some((block) => block.type === 'tool_result')) return 'tool';
-  return graphemePrefix(nameInBrackets(from?.toWellFormed() ?? ''), NAME_CHARS) || 'user';
+  const name = graphemePrefix(nameInBrackets(from?.toWellFormed() ?? ''), NAME_CHARS);
+  return name === '' ? 'user' : withId(name, record);
 }
 
 function wordsOf(block: Block): string | undefined {
