@@ -11,6 +11,7 @@ import type { FixedPartsVerdict } from '../recovery/fixed-parts.ts';
 
 /** What a probe asks. */
 export interface Probed {
+  /** Within the limits of what all chats may spend: an endpoint may bill even a refusal. */
   model: Model;
   /** Whether the endpoint takes what every request holds. Contract: never rejects. */
   takesFixedParts(signal: AbortSignal): Promise<FixedPartsVerdict['kind']>;
@@ -41,7 +42,7 @@ const WORD_TOKENS = 16;
  * that the incident ends with its reason and not with somebody's next message. A call of a few tokens shows that
  * address, key, credit and model work: `withProviderNotes` records it, whatever it brings. That the fixed parts are taken
  * only a request with them shows, so they are sent where they were refused. One process of the installation asks at a
- * time; a probe that fails is not billed. Killed between the answer and the alert: the next probe finds the same.
+ * time. Killed between the answer and the alert: the next probe finds the same.
  */
 export function startEndpointProbe(ports: EndpointProbePorts): Service {
   const { redis, keys, book, log, lookEveryMs } = ports;
