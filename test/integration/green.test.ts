@@ -108,6 +108,16 @@ test('most of the newest messages failed, for reasons that open no page: red', a
   await untilStatus(/^RED {2}3 of the last 3 messages failed \(refused\)\./);
 }, 60_000);
 
+test('what failed while the clock of Redis was ahead does not stand before what was answered since', async () => {
+  const ended = (outcome: string, settledAtMs: number) =>
+    world.peek.xadd(world.keys.outcomes, '*', 'outcome', outcome, 'record', JSON.stringify({ outcome, settledAtMs }));
+  await world.peek.zadd(world.keys.workers, Date.now(), 'a worker');
+  for (let nth = 0; nth < 10; nth++) await ended('failed', Date.now() + 3_600_000);
+  expect(await firstLine()).toMatch(/^RED {2}10 of the last 10 messages failed/);
+  for (let nth = 0; nth < 10; nth++) await ended('answered', Date.now());
+  expect(await firstLine()).toMatch(/^GREEN/);
+});
+
 test('one message that failed is yellow, which exits 0, and an incident that only notes is green', async () => {
   await start({}, LIMITS);
   await world.peek.xadd(
