@@ -85,6 +85,22 @@ test('a revoked key is red after one message, is probed at a pace, and is green 
   expect(probes()).toHaveLength(asked);
 }, 90_000);
 
+test('what the gateway asks to see whether the endpoint is mended is booked, and is not asked once the limit is used up', async () => {
+  const book = world.keys.spent(new Date().toISOString().slice(0, 10));
+  world.claude.react(() => ({ do: 'answer', stopReason: 'refusal' }));
+  await start({ TOTAL_DAILY_USD: '25' }, LIMITS);
+  const alert = { cause: 'fixed-parts', text: 'The endpoint refuses every request.' };
+  await world.peek.xadd(world.keys.alerts, '*', 'alert', JSON.stringify(alert));
+  await until('a probe', () => probes().length > 0 || undefined);
+  await until('what it cost', async () => Number(await world.peek.hget(book, 'all:usd')) > 0 || undefined);
+  await world.peek.hset(book, 'all:usd', 25e9);
+  await until('a refusal', async () => (await world.peek.hexists(book, 'all:usd:refused')) || undefined);
+  const asked = probes().length;
+  await world.peek.del(world.keys.endpointProbe);
+  await until('the next try', async () => (await world.peek.exists(world.keys.endpointProbe)) || undefined);
+  expect(probes()).toHaveLength(asked);
+}, 60_000);
+
 test('of two processes one probes at a time', async () => {
   world.claude.react(() => ({ do: 'error', status: 401, type: 'authentication_error', message: 'no' }));
   const pace = { ...LIMITS, probeEveryMs: 1_000 };

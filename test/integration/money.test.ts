@@ -226,23 +226,6 @@ test('killed in a call: what it held is free again, its input is booked, and the
   expect(certain / (((mainCalls()[0]?.inputTokens ?? 0) * 4) / 1e6)).toBeCloseTo(1, 0);
 });
 
-test('what the gateway asks to see whether the endpoint is mended is booked, and is not asked once the limit is used up', async () => {
-  const probes = () =>
-    world.claude.calls.filter(({ pendingText }) => /test of the connection|Say ok/.test(pendingText));
-  world.claude.react(() => ({ do: 'answer', stopReason: 'refusal' }));
-  await start({ TOTAL_DAILY_USD: '25' }, { alertEveryMs: 50, watchEveryMs: 100, probeEveryMs: 100 });
-  const alert = { cause: 'fixed-parts', text: 'The endpoint refuses every request.' };
-  await world.peek.xadd(world.keys.alerts, '*', 'alert', JSON.stringify(alert));
-  await until('a probe', () => probes().length > 0 || undefined);
-  await until('what it cost', async () => (await booked('all:usd')) > 0 || undefined);
-  await spend('all:usd', 25);
-  await until('a refusal', async () => (await world.peek.hexists(dayBook(), 'all:usd:refused')) || undefined);
-  const asked = probes().length;
-  await world.peek.del(world.keys.endpointProbe);
-  await until('the next try', async () => (await world.peek.exists(world.keys.endpointProbe)) || undefined);
-  expect(probes()).toHaveLength(asked);
-}, 60_000);
-
 test('used up between two rounds of tools: what is written is the answer, and says why it breaks off', async () => {
   await start({ CHAT_DAILY_USD: '1' });
   world.claude.react(({ index }) => {
