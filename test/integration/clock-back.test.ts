@@ -43,3 +43,12 @@ test('killed before the clock stepped back: the lock of the dead does not last f
   for (const key of lasting) await world.peek.pexpire(key, 1);
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
 }, 60_000);
+
+test('a Telegram that was away when the clock stepped back is asked whether it is there, whoever was to ask', async () => {
+  const aheadMs = Date.now() + HOUR_MS;
+  const away = { awaySinceMs: aheadMs, untilMs: aheadMs, why: 'timeout' };
+  await world.peek.hset(world.keys.telegram, { ...away, prober: 'another', proberUntilMs: aheadMs });
+  await start();
+  world.telegram.say(CHAT, 'hello');
+  expect(await nextOutcome(world, CHAT, 1, 10_000)).toMatchObject({ outcome: 'answered' });
+}, 30_000);
