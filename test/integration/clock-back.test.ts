@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { chatKey } from '../../shared/redis/keys.ts';
 import { CHAT, eachInWorld, spawn, start, takeOver, world } from '../fixture/each-test.ts';
+import { ALERT_CHAT } from '../fixture/gateway.ts';
 import { nextOutcome } from '../fixture/ledger.ts';
 import { until } from '../fixture/root.ts';
 
@@ -51,4 +52,12 @@ test('a Telegram that was away when the clock stepped back is asked whether it i
   await start();
   world.telegram.say(CHAT, 'hello');
   expect(await nextOutcome(world, CHAT, 1, 10_000)).toMatchObject({ outcome: 'answered' });
+}, 30_000);
+
+test('alerts go out although who was to send them was killed before the clock stepped back', async () => {
+  await world.peek.set(world.keys.alertingLock, 'another', 'PX', HOUR_MS);
+  await start({}, { alertEveryMs: 50, alertTakeOverMs: 500 });
+  const alert = { cause: 'failed', text: 'A message failed.' };
+  await world.peek.xadd(world.keys.alerts, '*', 'alert', JSON.stringify(alert));
+  await world.telegram.waitForText(ALERT_CHAT, /A message failed/, 8_000);
 }, 30_000);
