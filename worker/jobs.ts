@@ -59,7 +59,7 @@ export function startJobs(
   ports: WorkerPorts,
   shared: ProcessPorts,
   shard: ShardPorts,
-): Service & Pick<Probed, 'takesFixedParts'> & { isRunning(): boolean } {
+): Service & Probed & { isRunning(): boolean } {
   const { telemetry, log } = ports.instruments;
   const ending = new AbortController();
   const share = shared.slots.share();
@@ -73,6 +73,7 @@ export function startJobs(
   const { breaker } = shared;
   const turn = { ask, telegram: ports.telegram, breaker, progress, lane, commands, transcriber };
   const { running } = shared;
+  const { model } = ask.endpoint;
   const processor = createProcessor({ turn, queue, share, discard, running, ending: ending.signal });
   const limits = { ...QUEUE_LIMITS, ...ports.limits };
   const worker = openWorker(shard.queueRedis, shard.keys, telemetry, { share, limits, handover }, processor);
@@ -84,11 +85,12 @@ export function startJobs(
   return {
     name: 'jobs',
     isRunning: () => worker.isRunning(),
+    model,
     async takesFixedParts(signal) {
-      const { windowTokens } = await ports.model.limits(ask.settings.modelName);
+      const { windowTokens } = await model.limits(ask.settings.modelName);
       const { outputTokens: maxTokens } = chatRoom(windowTokens, undefined, ask.settings);
       const fixed = { ...fixedPartsOf(ask.settings, ask.tools.specs()), maxTokens };
-      return (await askFixedParts(ports.model, fixed, signal)).kind;
+      return (await askFixedParts(model, fixed, signal)).kind;
     },
     async stop() {
       const timer = setTimeout(() => ending.abort(), limits.drainMs ?? DRAIN_MS);

@@ -24,7 +24,7 @@ export async function startShard(
   ports: WorkerPorts,
   shared: ProcessPorts,
   shard: number,
-): Promise<{ services: Service[]; readiness: ReadinessPart } & Pick<Probed, 'takesFixedParts'>> {
+): Promise<{ services: Service[]; readiness: ReadinessPart; probed: Probed }> {
   const { config, instruments } = ports;
   const { telemetry, log, reach } = instruments;
   const keys = keysOf(shard);
@@ -40,7 +40,7 @@ export async function startShard(
   const service = { lane, queue, discard, log, reach };
   const jobs = startJobs(ports, shared, { redis, queueRedis, keys, blobs, lane, queue, handover, discard });
   return {
-    takesFixedParts: jobs.takesFixedParts,
+    probed: jobs,
     services: [
       connections([redis, queueRedis]),
       { name: 'queue', stop: () => queue.close() },

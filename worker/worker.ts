@@ -107,9 +107,10 @@ export async function startWorker(
   const shards = await Promise.all(
     Array.from({ length: given.config.SHARDS }, (_, shard) => startShard(ports, shared, shard)),
   );
-  const takesFixedParts = async (signal: AbortSignal) => (await shards[0]?.takesFixedParts(signal)) ?? 'unclear';
+  const [first] = shards;
+  if (first === undefined) throw new Error('SHARDS is 0: nothing would run');
   const self = { name: processName, running: shared.running };
-  const oversight = startOversight({ ...ports, takesFixedParts, telemetry: given.instruments.telemetry, log, self });
+  const oversight = startOversight({ ...ports, ...first.probed, telemetry: given.instruments.telemetry, log, self });
   return {
     name: 'worker',
     readiness: [...shards.map((shard) => shard.readiness), ...oversight.readiness],

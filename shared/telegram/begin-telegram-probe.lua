@@ -5,7 +5,7 @@
 -- include: time, telegram
 local now = now_ms()
 local held = redis.call('HMGET', KEYS[1], 'prober', 'proberUntilMs')
-if held[1] and held[1] ~= ARGV[1] and tonumber(held[2]) > now or telegram_was_asked(KEYS[1], now) then
+if held[1] and held[1] ~= ARGV[1] and left_ms(held[2], now) > 0 or telegram_was_asked(KEYS[1], now) then
   return 0
 end
 redis.call('HSET', KEYS[1], 'prober', ARGV[1], 'proberUntilMs', now + tonumber(ARGV[2]))

@@ -89,3 +89,17 @@ test('of several limits none is held when one is used up, and a raised one holds
   expect(await raised?.spentBy(payer)).toMatchObject([{ spent: 0, isUsedUp: false }]);
   expect(await raised?.reserve(payer, BOUNDS)).toHaveProperty('settle');
 });
+
+test('what is held lapses in its time although the clock has stepped back since', async () => {
+  const budget = createBudget(world.peek, [LIMIT]);
+  expect(await budget?.reserve(undefined, BOUNDS)).toHaveProperty('settle');
+  expect(await budget?.reserve(undefined, BOUNDS)).toHaveProperty('settle');
+  const lapseAt = async (ms: number) => {
+    for (const each of await world.peek.zrange(world.keys.reservations, '0', '-1'))
+      await world.peek.zadd(world.keys.reservations, ms, String(each));
+  };
+  await lapseAt(Date.now() + 3_600_000);
+  expect(await budget?.reserve(undefined, BOUNDS)).toBe('held by others');
+  const scores = await world.peek.zrange(world.keys.reservations, '0', '-1', 'WITHSCORES');
+  for (const at of [1, 3]) expect(Number(scores[at])).toBeLessThanOrEqual(Date.now() + 20_500);
+});

@@ -85,6 +85,22 @@ test('a revoked key is red after one message, is probed at a pace, and is green 
   expect(probes()).toHaveLength(asked);
 }, 90_000);
 
+test('what the gateway asks to see whether the endpoint is mended is booked, and is not asked once the limit is used up', async () => {
+  const book = world.keys.spent(new Date().toISOString().slice(0, 10));
+  world.claude.react(() => ({ do: 'answer', stopReason: 'refusal' }));
+  await start({ TOTAL_DAILY_USD: '25' }, LIMITS);
+  const alert = { cause: 'fixed-parts', text: 'The endpoint refuses every request.' };
+  await world.peek.xadd(world.keys.alerts, '*', 'alert', JSON.stringify(alert));
+  await until('a probe', () => probes().length > 0 || undefined);
+  await until('what it cost', async () => Number(await world.peek.hget(book, 'all:usd')) > 0 || undefined);
+  await world.peek.hset(book, 'all:usd', 25e9);
+  await until('a refusal', async () => (await world.peek.hexists(book, 'all:usd:refused')) || undefined);
+  const asked = probes().length;
+  await world.peek.del(world.keys.endpointProbe);
+  await until('the next try', async () => (await world.peek.exists(world.keys.endpointProbe)) || undefined);
+  expect(probes()).toHaveLength(asked);
+}, 60_000);
+
 test('of two processes one probes at a time', async () => {
   world.claude.react(() => ({ do: 'error', status: 401, type: 'authentication_error', message: 'no' }));
   const pace = { ...LIMITS, probeEveryMs: 1_000 };
@@ -107,6 +123,16 @@ test('most of the newest messages failed, for reasons that open no page: red', a
   }
   await untilStatus(/^RED {2}3 of the last 3 messages failed \(refused\)\./);
 }, 60_000);
+
+test('what failed while the clock of Redis was ahead does not stand before what was answered since', async () => {
+  const ended = (outcome: string, settledAtMs: number) =>
+    world.peek.xadd(world.keys.outcomes, '*', 'outcome', outcome, 'record', JSON.stringify({ outcome, settledAtMs }));
+  await world.peek.zadd(world.keys.workers, Date.now(), 'a worker');
+  for (let nth = 0; nth < 10; nth++) await ended('failed', Date.now() + 3_600_000);
+  expect(await firstLine()).toMatch(/^RED {2}10 of the last 10 messages failed/);
+  for (let nth = 0; nth < 10; nth++) await ended('answered', Date.now());
+  expect(await firstLine()).toMatch(/^GREEN/);
+});
 
 test('one message that failed is yellow, which exits 0, and an incident that only notes is green', async () => {
   await start({}, LIMITS);

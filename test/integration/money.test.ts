@@ -226,6 +226,21 @@ test('killed in a call: what it held is free again, its input is booked, and the
   expect(certain / (((mainCalls()[0]?.inputTokens ?? 0) * 4) / 1e6)).toBeCloseTo(1, 0);
 });
 
+test('used up between two rounds of tools: what is written is the answer, and says why it breaks off', async () => {
+  await start({ CHAT_DAILY_USD: '1' });
+  world.claude.react(({ index }) => {
+    if (index !== 0) return undefined;
+    void spend(`chat:${CHAT}:usd`, 1);
+    const call = { type: 'tool_use', id: 'toolu_1', name: 'recall', input: { query: 'before' } };
+    const content = [{ type: 'text', text: 'I look it up.' }, call];
+    return { do: 'answer', content, stopReason: 'tool_use', afterMs: 200 };
+  });
+  expect(await said('What did I say?')).toMatchObject({ outcome: 'answered', reason: 'cut_over_chat_budget' });
+  expect(shown().at(-1)).toContain('I look it up.');
+  expect(shown().at(-1)).toContain(`is used up for today. ${MIDNIGHT}`);
+  expect(mainCalls()).toHaveLength(1);
+});
+
 test('two processes race for the last dollar: no more than one call is over, and everybody is told', async () => {
   const chats = Array.from({ length: 12 }, (_, at) => 1001 + at);
   const limit = 0.06;

@@ -52,6 +52,21 @@ test('an open conversation lasts as long as somebody writes within SESSION_IDLE_
   expect(world.claude.violations()).toEqual([]);
 });
 
+test('a conversation whose time would end in the middle of a turn is not begun anew in it', async () => {
+  await start({ SESSION_IDLE_DAYS: '30' });
+  await say('hello', 1);
+  const idle = await session();
+  for (const key of [world.keys.session(idle), world.keys.log(idle)]) await world.peek.pexpire(key, 500);
+  world.claude.react(({ pendingText }) =>
+    pendingText === 'just in time' ? { do: 'answer', text: 'noted', afterMs: 1_000 } : undefined,
+  );
+  await say('just in time', 2);
+  await say('do you remember?', 3);
+  expect(JSON.stringify(mainCalls().at(-1)?.body)).toContain('just in time');
+  expect(JSON.stringify(mainCalls().at(-1)?.body)).toContain('hello');
+  expect(world.claude.violations()).toEqual([]);
+});
+
 test('without the setting a conversation lasts, also one that would have ended; a closed one ends as before', async () => {
   await start({ SESSION_IDLE_DAYS: '30' });
   await say('hello', 1);

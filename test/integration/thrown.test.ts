@@ -3,6 +3,7 @@ import { Queue, Worker } from 'bullmq';
 import { traceIdsOnly } from '../../shared/base/telemetry.ts';
 import { chatKey, type EntryId, INBOUND_GROUP, jobIdOf, type SessionId, TURNS_QUEUE } from '../../shared/redis/keys.ts';
 import { openQueue } from '../../worker/lane/queue.ts';
+import { bindReadmission } from '../../worker/lane/readmission.ts';
 import { CHAT, eachInWorld, shown, start, world } from '../fixture/each-test.ts';
 import { ALERT_CHAT } from '../fixture/gateway.ts';
 import { inboundText } from '../fixture/inbound.ts';
@@ -92,6 +93,21 @@ test.each([LONG_CHAT, '9007199254740993', `-100.${LONG_CHAT}`, `${CHAT}#1`, 'any
     expect(world.telegram.shown(ALERT_CHAT)).toEqual([]);
   },
 );
+
+test('entries that no later version takes are told to the operator, once', async () => {
+  const { keys, peek } = world;
+  await peek.xgroup('CREATE', keys.inbound, INBOUND_GROUP, '0', 'MKSTREAM');
+  const entries = [await entryOf(LONG_CHAT), await entryOf(`${CHAT}#1`)];
+  await peek.xreadgroup('GROUP', INBOUND_GROUP, 'dispatcher', 'COUNT', 2, 'STREAMS', keys.inbound, '>');
+  const readmit = bindReadmission(peek, keys, 50);
+  expect((await readmit()).foreign).toEqual(entries);
+  expect(await peek.xlen(keys.alerts)).toBe(0);
+  await until('an alert', async () => (await readmit()) && ((await peek.xlen(keys.alerts)) > 0 || undefined));
+  await readmit();
+  const [alert, ...more] = await peek.xrange(keys.alerts, '-', '+');
+  expect(JSON.stringify(alert)).toMatch(/other-version.*2 messages are in lanes that this version does not know/);
+  expect(more).toEqual([]);
+});
 
 test('a lane that this version does not know is left alone, and so are its job and its entries', async () => {
   const { keys, peek, redis } = world;

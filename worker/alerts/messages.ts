@@ -288,3 +288,12 @@ function whereOf(attempt: Attempt): Pick<Alert, 'chat' | 'entry' | 'traceId'> {
 function place({ chat, entry }: Attempt): string {
   return `Chat ${chat}, entry ${entry}`;
 }
+
+/** Messages that an earlier version than the one that accepted them does not answer, and no other either. */
+export function leftLanesAlert(messages: number): Alert {
+  return {
+    cause: 'other-version',
+    key: 'lanes',
+    text: `${messages} messages are in lanes that this version does not know, and no other answers them: they wait until the version runs that accepted them.`,
+  };
+}

@@ -12,6 +12,10 @@ for _, lapsed in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'LIMIT
     enter_spent(hold, hold[4], true)
   end
 end
+-- Since the clock stepped back: whoever lives renews it, and what is left of others must not last for as long as the step.
+for _, ahead in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '(' .. now + ARGV[1], '+inf', 'LIMIT', 0, 100)) do
+  redis.call('ZADD', KEYS[1], now + ARGV[1], ahead)
+end
 -- Renewed, or sent again, since the reply was lost.
 if #ARGV == 2 or redis.call('ZSCORE', KEYS[1], ARGV[2]) then
   redis.call('ZADD', KEYS[1], 'XX', now + ARGV[1], ARGV[2])

@@ -103,6 +103,9 @@ end
 
 local function begun()
   local session = redis.call('HGET', pointer, 'session')
+  -- It must not end in the middle of the turn; settle.lua says when it may again.
+  redis.call('PERSIST', ARGV[3] .. session)
+  redis.call('PERSIST', ARGV[19] .. session)
   local window = opened(session)
   return {
     'begun',

@@ -12,6 +12,7 @@ import {
   type SessionId,
 } from '../../shared/redis/keys.ts';
 import { bindScript } from '../../shared/redis/script.ts';
+import { takeFor } from '../../shared/redis/take.ts';
 import { type Attempt, CANCELLED } from './attempt.ts';
 import { type BeginReply, beginAttempt } from './begin-attempt.ts';
 import { createClock } from './clock.ts';
@@ -173,10 +174,7 @@ export function createLane(redis: RedisClient, keys: Keys, messagesMax = LANE_ME
     behind: (lane) => readBehind(redis, keys, lane, messagesMax + BURST_MAX),
     conclusionOf: (entry) => redis.hget(keys.turn(entry), 'conclusion'),
     isCancelled: async (entry) => (await redis.hexists(keys.turn(entry), CANCELLED)) === 1,
-    async takePass(everyMs) {
-      if ((await redis.set(keys.pass, '1', 'PX', everyMs, 'NX')) === 'OK') return 0;
-      return Math.max(1, await redis.pttl(keys.pass));
-    },
+    takePass: (everyMs) => takeFor(redis, keys.pass, everyMs),
     readmit: bindReadmission(redis, keys),
     begin: (entry, lane, newSession, opening) =>
       beginAttempt({ begin, write, keys, clock }, entry, lane, newSession, opening),

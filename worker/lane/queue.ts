@@ -39,6 +39,8 @@ const MANY = 1_000_000;
 /** Clocks of different machines never agree exactly. */
 const CLOCK_SLACK_MS = 2_000;
 const DELAYS_SEEN_MAX = 1_000;
+/** Longer than any version lets a lock last. */
+const LOCK_MS_MAX = 30_000;
 /** Jobs that are added at once. */
 const ADDED_AT_ONCE = 500;
 
@@ -61,7 +63,7 @@ export interface TurnQueue {
    * Corrects delays by the time of Redis. A delay set by a clock that was ahead starts anew, and only ever gets
    * shorter. A delay that is over but still waits, because a clock is behind, is ended. A process whose own clock is
    * ahead of `nowMs`, the time of Redis, leaves the correction to others: it would at once end a delay that it had just
-   * restarted. Returns how many there were.
+   * restarted. Returns how many there were. Locks that would last for as long as a clock has stepped back are shortened.
    */
   correctDelays(nowMs: number): Promise<{ begunAnew: number; ended: number }>;
   /** Delays a running job, by the time of Redis or, if later, of this process; `DelayedError` must then be thrown. */
@@ -94,6 +96,7 @@ export function openQueue(
   queue.on('error', () => {});
   const scripts = import.meta.dirname;
   const missing = bindFindMissing(redis, (name) => queue.toKey(name), keys.absent);
+  const locks = bindScript<number>(redis, join(scripts, 'locks.lua'));
   const delays = bindScript<[number, string[]]>(redis, join(scripts, 'delays.lua'));
   return {
     async add(heads) {
@@ -113,6 +116,8 @@ export function openQueue(
       await Promise.all(entries.map((entry) => endDelay(queue, jobIdOf(entry))));
     },
     async correctDelays(nowMs) {
+      const lasting = [queue.toKey('active'), queue.toKey('stalled-check'), keys.absent];
+      await locks(lasting, [queue.toKey(''), LOCK_MS_MAX, DELAYS_SEEN_MAX]);
       if (Date.now() > nowMs + CLOCK_SLACK_MS) return { begunAnew: 0, ended: 0 };
       const at = [queue.toKey('delayed'), queue.toKey('marker'), keys.absent];
       const [begunAnew, late] = await delays(at, [queue.toKey(''), CLOCK_SLACK_MS, DELAYS_SEEN_MAX]);

@@ -30,7 +30,9 @@ export async function insteadOfNothing(
   // The words may break off before what the reminder is about.
   const own = inItsOwnWords(attempt, decided.conclusion);
   const notices = [...attempt.notices, ...own, ...attempt.readingNotices];
-  const text = `${healed(said)}\n\n${texts.brokenOff}`;
+  // Whoever asks to go on is to know when that can be.
+  const why = isOverBudget(reason) ? decided.conclusion.parts : [];
+  const text = [healed(said), texts.brokenOff, ...why].join('\n\n');
   return conclude(
     { outcome: 'answered', reason: `cut_${reason}`, ...planned(notices, text, { rich: settings.rich }, noted) },
     [

@@ -4,6 +4,7 @@ import { runLoop } from '../../shared/base/loop.ts';
 import { alertCommand } from '../../shared/flow/alert.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { Keys } from '../../shared/redis/keys.ts';
+import { takeFor } from '../../shared/redis/take.ts';
 import type { Book } from '../alerts/book.ts';
 import { fixedPartsTakenAlert } from '../alerts/messages.ts';
 import type { Model } from '../model/port.ts';
@@ -11,6 +12,7 @@ import type { FixedPartsVerdict } from '../recovery/fixed-parts.ts';
 
 /** What a probe asks. */
 export interface Probed {
+  /** Within the limits of what all chats may spend: an endpoint may bill even a refusal. */
   model: Model;
   /** Whether the endpoint takes what every request holds. Contract: never rejects. */
   takesFixedParts(signal: AbortSignal): Promise<FixedPartsVerdict['kind']>;
@@ -41,7 +43,7 @@ const WORD_TOKENS = 16;
  * that the incident ends with its reason and not with somebody's next message. A call of a few tokens shows that
  * address, key, credit and model work: `withProviderNotes` records it, whatever it brings. That the fixed parts are taken
  * only a request with them shows, so they are sent where they were refused. One process of the installation asks at a
- * time; a probe that fails is not billed. Killed between the answer and the alert: the next probe finds the same.
+ * time. Killed between the answer and the alert: the next probe finds the same.
  */
 export function startEndpointProbe(ports: EndpointProbePorts): Service {
   const { redis, keys, book, log, lookEveryMs } = ports;
@@ -60,7 +62,7 @@ export function startEndpointProbe(ports: EndpointProbePorts): Service {
       // What opened it has just been asked.
       if (lastsMs < ports.probeEveryMs) return lookEveryMs;
       const paceMs = Math.max(ports.probeEveryMs, Math.min(Math.round(lastsMs * SHARE_OF_AGE), PROBE_EVERY_MS_MAX));
-      if ((await redis.set(keys.endpointProbe, '', 'PX', paceMs, 'NX')) === null) return lookEveryMs;
+      if ((await takeFor(redis, keys.endpointProbe, paceMs, PROBE_EVERY_MS_MAX)) > 0) return lookEveryMs;
       if (!isRefused) await askForAWord(ports, signal);
       else if ((await ports.takesFixedParts(signal)) === 'taken')
         await redis.call(...alertCommand(keys, fixedPartsTakenAlert()));

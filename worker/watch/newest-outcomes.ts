@@ -1,6 +1,7 @@
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import { fieldsOf } from '../../shared/redis/fields.ts';
 import { keysOf } from '../../shared/redis/keys.ts';
+import { msOf } from '../../shared/redis/stream-id.ts';
 import type { Ended } from './verdict.ts';
 
 /** Enough to find ten messages that asked the model behind commands and merged ones. */
@@ -11,10 +12,13 @@ export async function readNewestOutcomes(redis: RedisClient, shards: number): Pr
   const all = await Promise.all(
     Array.from({ length: shards }, (_, shard) => redis.xrevrange(keysOf(shard).outcomes, '+', '-', 'COUNT', READ_MAX)),
   );
-  return all
-    .flat()
-    .flatMap(([, fields]) => readable(fieldsOf(fields).get('record')))
-    .sort((one, other) => other.settledAtMs - one.settledAtMs);
+  return (
+    all
+      .flat()
+      // Ids never step back, whatever the clock does.
+      .sort(([one], [other]) => msOf(other) - msOf(one))
+      .flatMap(([, fields]) => readable(fieldsOf(fields).get('record')))
+  );
 }
 
 function readable(json: string | undefined): Ended[] {

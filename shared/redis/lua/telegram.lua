@@ -1,11 +1,19 @@
 -- While Telegram is away nobody asks again before the next probe; one that runs, or is due, ends soon.
 local PROBE_SOON_MS = 250
+-- No pause lasts for as long: the clock has stepped back since it was set.
+local PAUSE_MS_MAX = 60000
+
+-- How long something still lasts.
+local function left_ms(until_ms, now)
+  local left = tonumber(until_ms or 0) - now
+  return left <= PAUSE_MS_MAX and left or 0
+end
 
 -- What is known of Telegram: {ms since the epoch, ms until it may be sent something (0: now), away since (0: it is not),
 -- last confirmed message, last word of any kind}. 0 is never.
 local function telegram_state(key, now)
   local known = redis.call('HMGET', key, 'awaySinceMs', 'untilMs', 'confirmedMs', 'answeredMs')
-  local away = known[1] and math.max(PROBE_SOON_MS, tonumber(known[2]) - now) or 0
+  local away = known[1] and math.max(PROBE_SOON_MS, left_ms(known[2], now)) or 0
   return { now, away, tonumber(known[1] or 0), tonumber(known[3] or 0), tonumber(known[4] or 0) }
 end
 
@@ -27,5 +35,5 @@ end
 -- Whether it is too early for a probe: another process has just made one.
 local function telegram_was_asked(key, now)
   local known = redis.call('HMGET', key, 'awaySinceMs', 'untilMs')
-  return known[1] and tonumber(known[2]) - now > PROBE_SOON_MS
+  return known[1] and left_ms(known[2], now) > PROBE_SOON_MS
 end
