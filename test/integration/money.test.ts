@@ -263,6 +263,7 @@ test('status and audit state the limits; check says what a model without a price
   await start({ TOTAL_DAILY_USD: '25' });
   await said('Hello');
   await spend('all:usd', 20);
+  await until('a worker that shows itself', async () => (await world.peek.zcard(world.keys.workers)) > 0 || undefined);
   const status = await runCli(['status'], world.env);
   expect(status.stdout).toMatch(/budget +TOTAL_DAILY_USD: \$20\.00 of \$25\.00, 80 %/);
   expect(status.stdout).toMatch(/^GREEN/);
