@@ -44,13 +44,19 @@ export async function readSettingFiles(named: NamedFiles): Promise<SettingFiles>
 }
 
 /**
- * What a start would be refused for besides what is wrong with single settings: files, and a budget that not even the
- * system prompt fits into. Where the settings are wrong, the files are those that the environment names. Never rejects.
+ * Reads the files, and says what a start would be refused for besides what is wrong with single settings: files, and a
+ * budget that not even the system prompt fits into. Where the settings are wrong, the files are those that the environment
+ * names. Never rejects.
  */
+export async function judgeSettingFiles(reading: ConfigReading): Promise<SettingFiles> {
+  const files = await readSettingFiles(reading.ok ? reading.config : processEnvironment());
+  const room = reading.ok ? roomProblem(reading.config, { system: files.systemPrompt, tools: [] }) : undefined;
+  return room === undefined ? files : { ...files, problems: [...files.problems, room] };
+}
+
+/** The problems alone. Never rejects. */
 export async function settingProblems(reading: ConfigReading): Promise<readonly string[]> {
-  const { problems, systemPrompt } = await readSettingFiles(reading.ok ? reading.config : processEnvironment());
-  const room = reading.ok ? roomProblem(reading.config, { system: systemPrompt, tools: [] }) : undefined;
-  return room === undefined ? problems : [...problems, room];
+  return (await judgeSettingFiles(reading)).problems;
 }
 
 /** The servers of MCP_CONFIG. Rejects with every problem in that file at once. */

@@ -6,20 +6,18 @@ import { openClient } from '../model/claude/client.ts';
 import { askLifecycle } from '../model/claude/stated-lifecycle.ts';
 import { dayOfRetirement, type Lifecycle, modelsInUse } from '../model/lifecycle.ts';
 import { PROVIDER_SAID, providerTroubleOf } from '../model/provider-trouble.ts';
+import { wordRequest } from '../model/word-request.ts';
 import type { Finding } from './finding.ts';
 
 const MODEL_DEADLINE_MS = 10_000;
 const DAY_MS = 24 * 3600_000;
 const CALL_DEADLINE_MS = 30_000;
-/** Enough for a word of most models. */
-const CALL_TOKENS = 16;
 
 /**
- * Asks for the model's limits, and makes one call of a few tokens: the endpoint's description of itself proves no call.
+ * Says what window the endpoint states, and makes one call of a few tokens: its description of itself proves no call.
  */
-export async function checkModel(config: Config): Promise<Finding> {
-  const stated = await askWindow(config);
-  const called = await call(config);
+export async function checkModel(config: Config, asked = askWindow(config)): Promise<Finding> {
+  const [stated, called] = [await asked, await call(config)];
   const window = stated.isKnown
     ? `window ${stated.tokens ?? 'not stated'} tokens`
     : 'the endpoint does not say what it is';
@@ -33,7 +31,13 @@ export async function checkModel(config: Config): Promise<Finding> {
 }
 
 /** The window that the endpoint states, if any; whether it says anything at all. */
-async function askWindow(config: Config): Promise<{ isKnown: boolean; tokens?: number }> {
+export interface StatedWindow {
+  isKnown: boolean;
+  tokens?: number;
+}
+
+/** Asks for the window. Never rejects. */
+export async function askWindow(config: Config): Promise<StatedWindow> {
   const client = await openClient({ apiKey: config.ANTHROPIC_API_KEY, baseURL: config.ANTHROPIC_BASE_URL });
   try {
     const { max_input_tokens: tokens } = await client.models.retrieve(config.MODEL, {}, { timeout: MODEL_DEADLINE_MS });
@@ -44,8 +48,8 @@ async function askWindow(config: Config): Promise<{ isKnown: boolean; tokens?: n
 }
 
 /** Checks that what every request holds leaves room for a first message, in the window that the endpoint states. */
-export async function checkRoom(config: Config, fixed: Fixed): Promise<Finding> {
-  const { tokens } = await askWindow(config);
+export async function checkRoom(config: Config, fixed: Fixed, asked: Promise<StatedWindow>): Promise<Finding> {
+  const { tokens } = await asked;
   const problem = roomProblem(config, fixed, tokens ?? windowTokensOf(config.MODEL));
   const detail = `the system prompt and the tools take about ${fixedTokens(config, fixed)} tokens`;
   return { part: 'room', ok: problem === undefined, detail: problem ?? detail };
@@ -84,9 +88,7 @@ async function call(config: Config): Promise<string | undefined> {
     idleMs: MODEL_DEADLINE_MS,
     reach: () => {},
   });
-  const messages = [{ role: 'user' as const, content: 'Say ok.' }];
-  const request = { model: config.MODEL, maxTokens: CALL_TOKENS, system: '', messages, caches: false };
-  const result = await model.send(request, AbortSignal.timeout(CALL_DEADLINE_MS));
+  const result = await model.send(wordRequest(config.MODEL), AbortSignal.timeout(CALL_DEADLINE_MS));
   if (result.ok) return undefined;
   const { reason, status } = result.failure;
   const trouble = providerTroubleOf(reason);

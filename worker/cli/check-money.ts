@@ -1,15 +1,13 @@
 import type { Config } from '../../shared/base/config.ts';
 import { type Limit, limitsOf, PER_DOLLAR } from '../budget/limit.ts';
 import { modelsInUse } from '../model/lifecycle.ts';
-import { loadPrices } from '../model/price-file.ts';
 import { costOf, costOfMinute, type Prices } from '../model/prices.ts';
 import type { Finding } from './finding.ts';
 
 const NOTHING = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0 };
 
 /** What bounds the cost, and which of the models that the settings name no limit in money can count. */
-export async function checkMoney(config: Config): Promise<Finding> {
-  const prices = await loadPrices(config.MODEL_PRICES_FILE).catch((): Prices => new Map());
+export function checkMoney(config: Config, prices: Prices): Finding {
   const limits = limitsOf(config);
   const unpriced = unpricedModels(config, prices);
   const isCounted = limits.some(({ unit }) => unit === 'tokens');

@@ -2,10 +2,10 @@ import { parseArgs } from 'node:util';
 import type { Config } from '../../shared/base/config.ts';
 import { createLogger } from '../../shared/base/log.ts';
 import { fitPicture } from '../media/decoding.ts';
-import { readSettingFiles, type SettingFiles, settingProblems } from '../setting-files.ts';
+import { judgeSettingFiles, type SettingFiles } from '../setting-files.ts';
 import { findSandbox, secretPlaces } from '../tools/mcp/find-sandbox.ts';
 import { checkBlobs } from './check-blobs.ts';
-import { checkLives, checkModel, checkRoom } from './check-model.ts';
+import { askWindow, checkLives, checkModel, checkRoom, type StatedWindow } from './check-model.ts';
 import { checkMoney } from './check-money.ts';
 import { checkPort } from './check-port.ts';
 import { checkRedis, reachRedis } from './check-redis.ts';
@@ -38,9 +38,10 @@ export async function check(args: string[], terminal: Terminal): Promise<number>
     return 0;
   }
   const reading = terminal.readConfig('gateway');
-  const problems = await settingProblems(reading);
+  const files = await judgeSettingFiles(reading);
+  const { problems } = files;
   if (!reading.ok) throw new UsageError([...reading.problems, ...problems].join('\n'));
-  const findings = await tryAll(reading.config);
+  const findings = await tryAll(reading.config, files);
   if (values.json) {
     const settings = [...problems.map(wrong), ...reading.warnings.map(odd)];
     const ok = problems.length === 0 && findings.every((finding) => finding.ok);
@@ -59,19 +60,20 @@ const wrong = (detail: string): Finding => ({ part: 'settings', ok: false, detai
 const odd = (detail: string): Finding => ({ part: 'settings', ok: true, isAdvice: true, detail });
 
 /** Tries everything that a start and a first message need. */
-async function tryAll(config: Config): Promise<Finding[]> {
-  const [redis, files] = await Promise.all([reachRedis(config), readSettingFiles(config)]);
+async function tryAll(config: Config, files: SettingFiles): Promise<Finding[]> {
+  const redis = await reachRedis(config);
+  const stated = askWindow(config);
   try {
     const all = await Promise.all([
       checkRedis(config, redis),
       checkBlobs(config, redis),
       checkTelegram(config),
-      checkModel(config),
+      checkModel(config, stated),
       checkLives(config),
-      checkTools(config, files),
+      checkTools(config, files, stated),
       checkDecoder(),
       checkPort(config, redis),
-      checkMoney(config),
+      checkMoney(config, files.prices),
       checkWatchers(config),
     ]);
     return all.flat();
@@ -99,8 +101,12 @@ async function checkDecoder(): Promise<Finding[]> {
  * Starts the tool servers, and says whether a first message fits beside what every request holds with their tools. An
  * omitted tool is not a failure: the gateway runs without it.
  */
-async function checkTools(config: Config, { servers, systemPrompt: system }: SettingFiles): Promise<Finding[]> {
-  if (servers.length === 0) return [await checkRoom(config, { system, tools: [] })];
+async function checkTools(
+  config: Config,
+  { servers, systemPrompt: system }: SettingFiles,
+  stated: Promise<StatedWindow>,
+): Promise<Finding[]> {
+  if (servers.length === 0) return [await checkRoom(config, { system, tools: [] }, stated)];
   const { startMcp } = await import('../tools/mcp/client.ts');
   const log = createLogger('silent');
   const sandbox = await findSandbox(config.MCP_SANDBOX, secretPlaces(config));
@@ -114,7 +120,7 @@ async function checkTools(config: Config, { servers, systemPrompt: system }: Set
       const found = { part: `tools of ${server}`, ok: problem === undefined, detail: `${problem ?? detail}${open}` };
       return why === undefined ? found : { ...found, isAdvice: true };
     });
-    return [...findings, await checkRoom(config, { system, tools: tools.specs() })];
+    return [...findings, await checkRoom(config, { system, tools: tools.specs() }, stated)];
   } finally {
     await tools.stop();
   }

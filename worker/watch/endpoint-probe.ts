@@ -8,6 +8,7 @@ import { takeFor } from '../../shared/redis/take.ts';
 import type { Book } from '../alerts/book.ts';
 import { fixedPartsTakenAlert } from '../alerts/messages.ts';
 import type { Model } from '../model/port.ts';
+import { wordRequest } from '../model/word-request.ts';
 import type { FixedPartsVerdict } from '../recovery/fixed-parts.ts';
 
 /** What a probe asks. */
@@ -35,8 +36,6 @@ export const PROBE_EVERY_MS = 5_000;
 const PROBE_EVERY_MS_MAX = 60_000;
 /** What lasts is asked for more rarely: after ten minutes once a minute. */
 const SHARE_OF_AGE = 0.1;
-/** Enough for a word of most models. */
-const WORD_TOKENS = 16;
 
 /**
  * While an incident says that the endpoint fails or refuses every request, asks it now and then whether it still does, so
@@ -63,7 +62,8 @@ export function startEndpointProbe(ports: EndpointProbePorts): Service {
       if (lastsMs < ports.probeEveryMs) return lookEveryMs;
       const paceMs = Math.max(ports.probeEveryMs, Math.min(Math.round(lastsMs * SHARE_OF_AGE), PROBE_EVERY_MS_MAX));
       if ((await takeFor(redis, keys.endpointProbe, paceMs, PROBE_EVERY_MS_MAX)) > 0) return lookEveryMs;
-      if (!isRefused) await askForAWord(ports, signal);
+      // What it brings is recorded by the model itself.
+      if (!isRefused) await ports.model.send(wordRequest(ports.modelName), signal);
       else if ((await ports.takesFixedParts(signal)) === 'taken')
         await redis.call(...alertCommand(keys, fixedPartsTakenAlert()));
       return lookEveryMs;
@@ -71,11 +71,4 @@ export function startEndpointProbe(ports: EndpointProbePorts): Service {
     retryMs: lookEveryMs,
     onError: (error) => log.debug({ err: error }, 'the endpoint could not be probed; it is tried again'),
   });
-}
-
-/** What it brings is recorded by the model itself. */
-async function askForAWord({ model, modelName }: EndpointProbePorts, signal: AbortSignal): Promise<void> {
-  const messages = [{ role: 'user' as const, content: 'Say ok.' }];
-  const request = { model: modelName, purpose: 'probe' as const, maxTokens: WORD_TOKENS, system: '', messages };
-  await model.send({ ...request, caches: false }, signal);
 }
