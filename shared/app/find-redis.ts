@@ -1,7 +1,9 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { RedisAddress } from '../base/redis-address.ts';
+import { type Config, programPath } from '../base/config.ts';
+import { PROJECT_ROOT } from '../base/project.ts';
+import { type RedisAddress, redisAddressOf } from '../base/redis-address.ts';
 import { type FoundRedisServer, findRedisServer } from '../private-redis/install.ts';
 import { findRunning } from '../private-redis/running-server.ts';
 import { type PrivateRedis, startPrivateRedis } from '../private-redis/server.ts';
@@ -57,6 +59,23 @@ export async function provideRedis<Given extends RedisAddress = string>(
   }
 }
 
+/** The private server of this installation, under `./data`. */
+const OWN = { root: PROJECT_ROOT, dir: join(PROJECT_ROOT, 'data', 'redis'), fsync: 'always', keep: true } as const;
+
+/** The Redis of this installation: the one that the settings name, or else the private one. As `provideRedis`. */
+export function provideOwnRedis(
+  config: Config,
+  onProgress: (line: string) => void = () => {},
+): Promise<RedisSource<RedisAddress> | NoRedisSource> {
+  const given = redisAddressOf(config);
+  return provideRedis<RedisAddress>({
+    ...OWN,
+    path: programPath(),
+    onProgress,
+    ...(given !== undefined && { url: given }),
+  });
+}
+
 class SupervisedRedis {
   private redis: PrivateRedis | undefined;
   private reviving: Promise<void> = Promise.resolve();
@@ -109,18 +128,17 @@ export type PrivateServer =
   | NoRedisSource
   | { readonly ok: true; readonly command: string; readonly pid?: number; readonly hasData: boolean };
 
-/** Looks for a private server and its data, and starts none. Returns a problem in words where none could be started. */
-export async function lookForPrivateServer({
-  root,
-  path,
-  dir,
-}: Pick<RedisSourceOptions, 'root' | 'path' | 'dir'>): Promise<PrivateServer> {
+/**
+ * Looks for the private server of this installation and its data, and starts none. Returns a problem in words where none
+ * could be started.
+ */
+export async function lookForOwnServer(): Promise<PrivateServer> {
   try {
-    const found = await findRedisServer({ root, path });
+    const found = await findRedisServer({ root: OWN.root, path: programPath() });
     if (!found.ok) return found;
-    const running = await findRunning(dir);
+    const running = await findRunning(OWN.dir);
     running?.probe.close();
-    const hasData = DATA.some((name) => existsSync(join(dir, name)));
+    const hasData = DATA.some((name) => existsSync(join(OWN.dir, name)));
     return { ok: true, command: found.command, hasData, ...(running && { pid: running.pid }) };
   } catch (error) {
     return { ok: false, problem: messageOf(error) };

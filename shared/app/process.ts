@@ -1,11 +1,10 @@
-import { join } from 'node:path';
 import { createChatNames } from '../base/chat-name.ts';
-import { type Config, type ConfigReading, programPath, type Role, readProcessConfig } from '../base/config.ts';
+import { type Config, type ConfigReading, type Role, readProcessConfig } from '../base/config.ts';
 import { createFailpoints, type ReachFailpoint } from '../base/failpoint.ts';
 import { type Service, stopAll } from '../base/lifecycle.ts';
 import { createLogger, describeError, type Logger } from '../base/log.ts';
-import { PROJECT_ROOT, refuse } from '../base/project.ts';
-import { type RedisAddress, redisAddressOf } from '../base/redis-address.ts';
+import { refuse } from '../base/project.ts';
+import type { RedisAddress } from '../base/redis-address.ts';
 import { startTelemetry, type Telemetry } from '../base/telemetry.ts';
 import { nameProcess } from '../flow/process-name.ts';
 import { noteStart } from '../flow/start-mark.ts';
@@ -15,7 +14,7 @@ import { noteShards } from '../redis/shards.ts';
 import { createTelegram, type Telegram } from '../telegram/client.ts';
 import { observeCalls } from '../telegram/observe.ts';
 import { guardToken } from '../telegram/token-guard.ts';
-import { provideRedis } from './find-redis.ts';
+import { provideOwnRedis } from './find-redis.ts';
 import { type ReadinessPart, type Route, serveHealth } from './health.ts';
 import { FROZEN_MS, watchEventLoop } from './loop-watch.ts';
 import { metricsRoute } from './metrics-route.ts';
@@ -65,7 +64,7 @@ export async function runRoot(
   const stop = stopOnce(services, log);
   endOnSurprise(log, stop);
   for (const warning of reading.warnings) log.warn(warning);
-  const redis = await redisFor(config, log);
+  const redis = await provideOwnRedis(config, (line) => log.info(line));
   if (!redis.ok) return refuse([redis.problem]);
   const { TELEGRAM_BOT_TOKEN: token, TELEGRAM_API_ROOT: apiRoot, TELEGRAM_LINK_PREVIEWS: linkPreviews } = config;
   const telemetry = await startTelemetry({
@@ -103,20 +102,6 @@ export async function runRoot(
     log.fatal({ err: error }, 'could not start');
     await stop(1);
   }
-}
-
-/** The Redis that the settings name, or a private one under `./data`. */
-function redisFor(config: Config, log: Logger) {
-  const given = redisAddressOf(config);
-  return provideRedis<RedisAddress>({
-    ...(given !== undefined && { url: given }),
-    root: PROJECT_ROOT,
-    path: programPath(),
-    dir: join(PROJECT_ROOT, 'data', 'redis'),
-    fsync: 'always',
-    keep: true,
-    onProgress: (line) => log.info(line),
-  });
 }
 
 /**

@@ -1,19 +1,17 @@
-import { join } from 'node:path';
-import { lookForPrivateServer, provideRedis } from '../../shared/app/find-redis.ts';
-import { type Config, programPath } from '../../shared/base/config.ts';
-import { PROJECT_ROOT } from '../../shared/base/project.ts';
+import { lookForOwnServer, provideOwnRedis } from '../../shared/app/find-redis.ts';
+import type { Config } from '../../shared/base/config.ts';
 import { type RedisAddress, redisAddressOf } from '../../shared/base/redis-address.ts';
 import { connectRedis, type RedisClient, serversOf, untilReady } from '../../shared/redis/connection.ts';
 import { readKeeping, wordsOf } from '../../shared/redis/keeping.ts';
 import { keysOf } from '../../shared/redis/keys.ts';
 import { shardsProblem } from '../../shared/redis/shards.ts';
+import { WORKER_GONE_MS } from '../watch/processes.ts';
 import { alertsCheck, providerCheck, redisCheck, telegramCheck } from '../watch/readiness.ts';
 import { countWorkers, createSnapshotReader } from '../watch/snapshot.ts';
 import { checkSettings } from './check-settings.ts';
 import type { Finding } from './finding.ts';
 
 const REDIS_DEADLINE_MS = 5_000;
-const WORKER_GONE_MS = 30_000;
 /** The time of the server that holds the key: the recorded times use the same clock. */
 const TIME = "return redis.call('TIME')";
 
@@ -33,14 +31,13 @@ export async function reachRedis(config: Config): Promise<ReachedRedis> {
   const stop = async () => undefined;
   const address = redisAddressOf(config);
   if (address !== undefined) return { ok: true, address, words: '', stop };
-  const place = { root: PROJECT_ROOT, path: programPath(), dir: join(PROJECT_ROOT, 'data', 'redis') };
-  const found = await lookForPrivateServer(place);
+  const found = await lookForOwnServer();
   if (!found.ok) return { ok: false, words: found.problem, stop };
   const { pid, command, hasData } = found;
   if (pid === undefined && !hasData) return { ok: true, words: `a private server will be started (${command})`, stop };
   const words =
     pid === undefined ? 'a private server, started for this check' : `a private server runs (process ${pid})`;
-  const provided = await provideRedis({ ...place, fsync: 'always', keep: true });
+  const provided = await provideOwnRedis(config);
   if (!provided.ok) return { ok: false, words: provided.problem, stop };
   return { ok: true, address: provided.url, words: `${words}; `, stop: () => provided.stop() };
 }

@@ -1,9 +1,5 @@
-import { join } from 'node:path';
-import { provideRedis } from '../../shared/app/find-redis.ts';
+import { provideOwnRedis } from '../../shared/app/find-redis.ts';
 import type { BlobPlace } from '../../shared/base/blob-place.ts';
-import { programPath } from '../../shared/base/config.ts';
-import { PROJECT_ROOT } from '../../shared/base/project.ts';
-import { redisAddressOf } from '../../shared/base/redis-address.ts';
 import { connectRedis, type RedisClient, untilReady } from '../../shared/redis/connection.ts';
 import { shardsProblem } from '../../shared/redis/shards.ts';
 import { type Terminal, UsageError, usableConfig } from './terminal.ts';
@@ -20,16 +16,8 @@ export async function withRedis(
   work: (redis: RedisClient, shards: number, blobs: BlobPlace) => Promise<number>,
 ): Promise<number> {
   const { config } = usableConfig(terminal, 'tool');
-  const url = redisAddressOf(config);
   const { SHARDS: shards, BLOB_URL: blobs } = config;
-  const source = {
-    root: PROJECT_ROOT,
-    path: programPath(),
-    dir: join(PROJECT_ROOT, 'data', 'redis'),
-    fsync: 'always',
-    keep: true,
-  } as const;
-  const provided = await provideRedis({ ...source, ...(url !== undefined && { url }) });
+  const provided = await provideOwnRedis(config);
   if (!provided.ok) throw new UsageError(provided.problem);
   const redis = connectRedis(provided.url, 'patient');
   try {
