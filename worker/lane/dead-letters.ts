@@ -62,10 +62,10 @@ async function piecesWith(redis: RedisClient, keys: Keys, id: string): Promise<s
   if (!chat) return [id];
   const letters: Letter[] = [];
   const note = (page: Page) => letters.push(...page.flatMap((each) => letterOf(each, chat)));
-  const before = await readPages((from) => redis.xrevrange(keys.dead, from, '-', 'COUNT', PAGE), id);
+  const before = await lettersBehind((from) => redis.xrevrange(keys.dead, from, '-', 'COUNT', PAGE), id);
   note(before.toReversed());
   note([chosen]);
-  note(await readPages((from) => redis.xrange(keys.dead, from, '+', 'COUNT', PAGE), id));
+  note(await lettersBehind((from) => redis.xrange(keys.dead, from, '+', 'COUNT', PAGE), id));
   const isChosen = (letter: Letter) => letter.id === id;
   const groupOf = (first: Letter, at: number): Letter[] => {
     const pieces = piecesOf(first.message, letters.slice(at + 1)).map(({ entry }) => entry);
@@ -75,15 +75,23 @@ async function piecesWith(redis: RedisClient, keys: Keys, id: string): Promise<s
   return group.length === 0 ? [id] : group.map((letter) => letter.id);
 }
 
-/** The letters next to one, up to a bound. */
-async function readPages(read: (from: string) => Promise<Page>, id: string): Promise<Page> {
-  const found: Page = [];
-  for (let from = `(${id}`; found.length < LOOKED_AT_MAX / 2; ) {
+/** The letters of a range page by page, as far as somebody reads on. */
+async function* pagesOf(read: (from: string) => Promise<Page>, begin: string): AsyncGenerator<Page> {
+  for (let from = begin; ; ) {
     const page = await read(from);
-    found.push(...page);
+    yield page;
     const last = page.at(-1)?.[0];
-    if (last === undefined || page.length < PAGE) break;
+    if (last === undefined || page.length < PAGE) return;
     from = `(${last}`;
+  }
+}
+
+/** The letters next to one, up to a bound. */
+async function lettersBehind(read: (from: string) => Promise<Page>, id: string): Promise<Page> {
+  const found: Page = [];
+  for await (const page of pagesOf(read, `(${id}`)) {
+    found.push(...page);
+    if (found.length >= LOOKED_AT_MAX / 2) break;
   }
   return found;
 }
@@ -100,14 +108,11 @@ export function createDeadLetters(redis: RedisClient, keys: Keys): DeadLetters {
   const replay = bindReplay(redis);
   return {
     async newest(chat, entry) {
-      let before = '+';
-      for (let looked = 0; looked < LOOKED_AT_MAX; looked += PAGE) {
-        const page = await redis.xrevrange(keys.dead, before, '-', 'COUNT', PAGE);
+      let looked = 0;
+      for await (const page of pagesOf((from) => redis.xrevrange(keys.dead, from, '-', 'COUNT', PAGE), '+')) {
         const found = page.find(([, fields]) => isOf(fields, chat, entry));
-        if (found) return found[0];
-        const last = page.at(-1)?.[0];
-        if (last === undefined || page.length < PAGE) return undefined;
-        before = `(${last}`;
+        looked += page.length;
+        if (found || looked >= LOOKED_AT_MAX) return found?.[0];
       }
       return undefined;
     },
@@ -115,13 +120,9 @@ export function createDeadLetters(redis: RedisClient, keys: Keys): DeadLetters {
       await replay.withPieces(keys, id);
     },
     async erase(chat) {
-      for (let from = '-'; ; ) {
-        const page = await redis.xrange(keys.dead, from, '+', 'COUNT', PAGE);
+      for await (const page of pagesOf((from) => redis.xrange(keys.dead, from, '+', 'COUNT', PAGE), '-')) {
         const own = page.filter(([, fields]) => isOf(fields, chat, undefined)).map(([id]) => id);
         if (own.length > 0) await redis.xdel(keys.dead, ...own);
-        const last = page.at(-1)?.[0];
-        if (last === undefined || page.length < PAGE) return;
-        from = `(${last}`;
       }
     },
   };
