@@ -1,7 +1,9 @@
 import { hostname } from 'node:os';
 import { join } from 'node:path';
+import { isRunning } from '../../shared/base/machine.ts';
 import { frozenField, hostAndPid } from '../../shared/flow/process-name.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
+import { fieldsOf } from '../../shared/redis/fields.ts';
 import type { ChatKey, EntryId } from '../../shared/redis/keys.ts';
 import { keysOf } from '../../shared/redis/keys.ts';
 import { bindScript } from '../../shared/redis/script.ts';
@@ -52,7 +54,7 @@ export function openWorkerList(redis: RedisClient, name: string, running: Runnin
       const quiet = await redis.zrangebyscore(workers, '-inf', nowMs - MISSING_MS, 'WITHSCORES');
       // Seen before the clock stepped back; who lives is back in a second.
       const ahead = await redis.zrangebyscore(workers, nowMs + WORKER_GONE_MS, '+inf', 'WITHSCORES');
-      for (const [other, seenMs] of pairs([...quiet, ...ahead])) {
+      for (const [other, seenMs] of fieldsOf([...quiet, ...ahead])) {
         const isSilent = Math.abs(nowMs - Number(seenMs)) > WORKER_GONE_MS;
         if (other === name) continue;
         const isGone = isGoneHere(other) || (isSilent && before.get(other) === seenMs);
@@ -69,16 +71,5 @@ export function openWorkerList(redis: RedisClient, name: string, running: Runnin
 /** Whether a name is of this host, where its process id is of nobody, or of this process after a restart. */
 function isGoneHere(name: string): boolean {
   const { host, pid } = hostAndPid(name);
-  if (host !== hostname()) return false;
-  if (pid === process.pid) return true;
-  try {
-    process.kill(pid, 0);
-    return false;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'ESRCH';
-  }
-}
-
-function pairs(flat: readonly string[]): [string, string][] {
-  return Array.from({ length: flat.length / 2 }, (_, at) => [flat[2 * at] ?? '', flat[2 * at + 1] ?? '']);
+  return host === hostname() && (pid === process.pid || !isRunning(pid));
 }
