@@ -1,74 +1,16 @@
 import { createServer } from 'node:http';
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import type { Logger } from '../../shared/base/log.ts';
+import { expect, test } from '@jest/globals';
 import { type Alert, alertCommand } from '../../shared/flow/alert.ts';
-import type { PrivateRedis } from '../../shared/private-redis/server.ts';
-import { connectRedis } from '../../shared/redis/connection.ts';
-import { type ChatKey, type Keys, keysOf } from '../../shared/redis/keys.ts';
-import { startAlerter } from '../../worker/alerts/alerter.ts';
+import type { ChatKey } from '../../shared/redis/keys.ts';
 import { enter } from '../../worker/alerts/book.ts';
 import { createBookStore } from '../../worker/alerts/book-store.ts';
 import { type AlertChannel, type Sent, webhookChannel } from '../../worker/alerts/channel.ts';
-import type { Channels } from '../../worker/alerts/deliver.ts';
-import { lentRedis } from '../fixture/lent-redis.ts';
+import { alerter, CHAT, chat, eachWithAlerter, keys, redis, started } from '../fixture/each-alerter.ts';
 import { keptLog } from '../fixture/log.ts';
 import { until } from '../fixture/root.ts';
 import { closeServer, listen } from '../stand-in/loopback.ts';
 
-const CHAT = 9001;
-
-let server: PrivateRedis;
-let redis: ReturnType<typeof connectRedis>;
-let keys: Keys;
-const started: { stop(): Promise<void> }[] = [];
-
-beforeEach(async () => {
-  server = await lentRedis();
-  redis = connectRedis(server.url, 'patient');
-  keys = keysOf(0);
-});
-
-afterEach(async () => {
-  for (const service of started.splice(0).reverse()) await service.stop();
-  redis.disconnect();
-  await server.stop();
-});
-
-/** An operator's chat of which a test says what it answers. */
-function chat(answer: (to: number, sends: number) => Sent = () => ({ ok: true })) {
-  const taken: string[] = [];
-  let sends = 0;
-  const telegram = (to: number): AlertChannel => ({
-    name: 'telegram',
-    async send(text) {
-      sends += 1;
-      const sent = answer(to, sends);
-      if (sent.ok) taken.push(text);
-      return sent;
-    },
-  });
-  return { taken, telegram, sends: () => sends };
-}
-
-function alerter(channels: Partial<Channels>, log: Logger = keptLog().log): void {
-  started.push(
-    startAlerter({
-      redis: connectRedis(server.url, 'impatient'),
-      keys,
-      channels: {
-        chatId: CHAT,
-        telegram: chat().telegram,
-        webhook: undefined,
-        secondAfterMs: 300,
-        retryMs: 20,
-        ...channels,
-      },
-      log,
-      everyMs: 10,
-      takeOverMs: 1_000,
-    }),
-  );
-}
+eachWithAlerter();
 
 function alertOf(n: number, part: Partial<Alert> = {}): Alert {
   return { cause: 'tool-server', key: `${n}`, text: `The server ${n} is down.`, ...part };
