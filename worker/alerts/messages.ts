@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { traceIdOf } from '../../shared/base/telemetry.ts';
 import { clip } from '../../shared/base/text.ts';
+import { utcTime } from '../../shared/base/utc-time.ts';
 import type { Alert } from '../../shared/flow/alert.ts';
 import { hostAndPid } from '../../shared/flow/process-name.ts';
 import type { ChatKey, EntryId } from '../../shared/redis/keys.ts';
@@ -240,7 +241,7 @@ export function uncleanEndAlert(end: {
   where?: string | null | undefined;
 }): Alert {
   const { host, pid } = hostAndPid(end.name);
-  const seen = new Date(end.seenMs).toISOString().slice(0, 19).replace('T', ' ');
+  const seen = utcTime(end.seenMs);
   const turns = (JSON.parse(end.turns) as [EntryId, ChatKey][]).map(([entry, chat]) => `chat ${chat}, entry ${entry}`);
   const why = end.where
     ? `its event loop stood still: ${clip(end.where, WHERE_CHARS_MAX)}`
@@ -248,8 +249,8 @@ export function uncleanEndAlert(end: {
   const running = turns.length === 0 ? 'Nothing was being answered.' : `Being answered: ${turns.join('; ')}.`;
   return {
     cause: 'unclean-end',
-    line: `Process ${pid} on ${host} ended without a goodbye, last seen ${seen} UTC`,
-    text: `A process ended without a goodbye (${why}): process ${pid} on ${host}, last seen ${seen} UTC. ${running} What it was answering runs again.`,
+    line: `Process ${pid} on ${host} ended without a goodbye, last seen ${seen}`,
+    text: `A process ended without a goodbye (${why}): process ${pid} on ${host}, last seen ${seen}. ${running} What it was answering runs again.`,
   };
 }
 

@@ -1,4 +1,5 @@
 import { clip } from '../../shared/base/text.ts';
+import { utcTime } from '../../shared/base/utc-time.ts';
 import { CAUSES } from './cause.ts';
 import { type Incident, incidentOf, type NoticeKind } from './incident.ts';
 
@@ -73,7 +74,7 @@ function others(incident: Incident): string {
 }
 
 function extent(incident: Incident): string {
-  return `Since ${clock(incident.openedMs)}${concerned(incident)}.`;
+  return `Since ${utcTime(incident.openedMs)}${concerned(incident)}.`;
 }
 
 function concerned({ messages, chats }: Incident): string {
@@ -82,15 +83,11 @@ function concerned({ messages, chats }: Incident): string {
 }
 
 function backAgain({ reopenings, endedMs }: Incident): string {
-  return `It is back: ${count(reopenings, 'time')} since ${clock(endedMs ?? 0)}.`;
+  return `It is back: ${count(reopenings, 'time')} since ${utcTime(endedMs ?? 0)}.`;
 }
 
 function count(number: number, what: string): string {
   return `${number} ${what}${number === 1 ? '' : 's'}`;
-}
-
-function clock(ms: number): string {
-  return `${new Date(ms).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
 }
 
 function sentences(...parts: string[]): string {

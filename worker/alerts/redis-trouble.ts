@@ -1,5 +1,6 @@
 import { hostname } from 'node:os';
 import type { Logger } from '../../shared/base/log.ts';
+import { utcTime } from '../../shared/base/utc-time.ts';
 import type { AlertChannel } from './channel.ts';
 
 /**
@@ -93,7 +94,7 @@ function watchFor({ channels, log, afterMs, now = Date.now }: TroublePorts, word
       sinceMs ??= now();
       if (!isNotified && now() - sinceMs >= afterMs) {
         isNotified = true;
-        notify(words.begun(error, `since ${new Date(sinceMs).toISOString().slice(0, 19).replace('T', ' ')} UTC`));
+        notify(words.begun(error, `since ${utcTime(sinceMs)}`));
       }
       void send();
     },

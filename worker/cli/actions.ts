@@ -1,5 +1,5 @@
+import { utcTime } from '../../shared/base/utc-time.ts';
 import { readActions } from '../operator/trail.ts';
-import { clock } from '../report/words.ts';
 import { withRedis } from './connection.ts';
 import { readOptions, TEXT } from './options.ts';
 import { type Terminal, UsageError } from './terminal.ts';
@@ -28,7 +28,7 @@ export async function actions(args: string[], terminal: Terminal): Promise<numbe
     else if (kept.length === 0) terminal.line('Nothing was done yet.');
     else
       for (const { atMs, by, deed, target, why } of kept)
-        terminal.line(`${clock(atMs)}  ${by}  ${deed} ${target}${why === '' ? '' : `  (${why})`}`);
+        terminal.line(`${utcTime(atMs)}  ${by}  ${deed} ${target}${why === '' ? '' : `  (${why})`}`);
     return 0;
   });
 }

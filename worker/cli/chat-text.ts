@@ -1,6 +1,7 @@
+import { utcTime } from '../../shared/base/utc-time.ts';
 import type { ChatReport } from '../report/chat.ts';
 import { whereOf } from '../report/place-words.ts';
-import { clock, counted, inWords, money } from '../report/words.ts';
+import { counted, inWords, money } from '../report/words.ts';
 
 /** The state of a chat in lines, and what can be done. Pure. */
 export function chatLines(report: ChatReport, nowMs: number): string[] {
@@ -39,14 +40,14 @@ function headWords({ head }: ChatReport, nowMs: number): string {
 function sessionWords({ session }: ChatReport): string {
   if (session === undefined) return 'none yet';
   const { id, messages, bytes, tokens, sinceMs, compactedMs } = session;
-  const since = sinceMs === undefined ? '' : `, since ${clock(sinceMs)}`;
-  const compacted = compactedMs === undefined ? 'never compacted' : `compacted ${clock(compactedMs)}`;
+  const since = sinceMs === undefined ? '' : `, since ${utcTime(sinceMs)}`;
+  const compacted = compactedMs === undefined ? 'never compacted' : `compacted ${utcTime(compactedMs)}`;
   return `${id}: ${counted(messages, 'message')}, ${(bytes / 1e6).toFixed(2)} MB, ${tokens} tokens${since}, ${compacted}`;
 }
 
 function outcomeLine({ entry, outcome, reason, settledAtMs, attempts }: ChatReport['outcomes'][number]): string {
   const why = reason === undefined ? '' : ` (${reason})`;
-  return `  ${clock(settledAtMs)}  ${entry}  ${outcome}${why}, ${counted(attempts, 'attempt')}`;
+  return `  ${utcTime(settledAtMs)}  ${entry}  ${outcome}${why}, ${counted(attempts, 'attempt')}`;
 }
 
 function commandsOf({ chat, head, pause, deadLetters }: ChatReport): string[] {

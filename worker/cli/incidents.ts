@@ -1,7 +1,8 @@
+import { utcTime } from '../../shared/base/utc-time.ts';
 import { keysOf } from '../../shared/redis/keys.ts';
 import { type IncidentReport, readIncidents } from '../report/incidents.ts';
 import { nowOf } from '../report/source.ts';
-import { clock, inWords } from '../report/words.ts';
+import { inWords } from '../report/words.ts';
 import { withRedis } from './connection.ts';
 import { FLAG, readOptions } from './options.ts';
 import type { Terminal } from './terminal.ts';
@@ -40,7 +41,7 @@ function linesOf(incident: IncidentReport, nowMs: number): string[] {
   const more = chats > chatNames.length ? ', …' : '';
   const named = chatNames.length === 0 ? '' : `: ${chatNames.join(', ')}${more}`;
   return [
-    `${name}: ${title}. ${state}, since ${clock(sinceMs)}`,
+    `${name}: ${title}. ${state}, since ${utcTime(sinceMs)}`,
     `  messages ${count}, chats ${chats}${named}`,
     `  latest: ${latest}`,
     `  do: ${`${todo} Runbook: ${cause}`.trim()}`,

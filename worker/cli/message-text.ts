@@ -1,6 +1,7 @@
+import { utcTime } from '../../shared/base/utc-time.ts';
 import type { MessageReport, Remedy } from '../report/message.ts';
 import { whereOf } from '../report/place-words.ts';
-import { clock, inWords } from '../report/words.ts';
+import { inWords } from '../report/words.ts';
 
 /** The life of a message in lines: where it is now first, then its timeline, then what can be done. Pure. */
 export function messageLines(report: MessageReport, nowMs: number): string[] {
@@ -41,5 +42,5 @@ function placeLine({ place, outcome, pause, letter }: MessageReport, nowMs: numb
 }
 
 function stamp(atMs: number, fromMs: number): string {
-  return `${clock(atMs)} ${`+${inWords(atMs - fromMs)}`.padStart(10)}`;
+  return `${utcTime(atMs)} ${`+${inWords(atMs - fromMs)}`.padStart(10)}`;
 }

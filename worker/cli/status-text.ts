@@ -1,8 +1,9 @@
+import { utcTime } from '../../shared/base/utc-time.ts';
 import { percentOf, spentInWords } from '../budget/limit.ts';
 import { EVERY_CHAT, type Pause } from '../lane/pauses.ts';
 import type { RunningTurn } from '../report/running.ts';
 import type { Status } from '../report/status.ts';
-import { clock, counted, inWords } from '../report/words.ts';
+import { counted, inWords } from '../report/words.ts';
 
 const RUNNING_SHOWN = 10;
 const INCIDENTS_SHOWN = 8;
@@ -35,13 +36,13 @@ export function statusLines(status: Status): string[] {
 
 function headLines({ colour, troubles, atMs }: Status): string[] {
   const [worst, ...others] = troubles;
-  if (worst === undefined && colour === 'starting') return [`STARTING  it was started just now  ${clock(atMs)}`];
-  if (worst === undefined) return [`GREEN  all is well  ${clock(atMs)}`];
+  if (worst === undefined && colour === 'starting') return [`STARTING  it was started just now  ${utcTime(atMs)}`];
+  if (worst === undefined) return [`GREEN  all is well  ${utcTime(atMs)}`];
   return [
     `${colour.toUpperCase()}  ${worst.text}`,
     `     ${`${worst.todo} Runbook: ${worst.cause}`.trim()}`,
     ...others.map(({ text, cause }) => `also ${text} Runbook: ${cause}`),
-    `     ${clock(atMs)}`,
+    `     ${utcTime(atMs)}`,
   ];
 }
 

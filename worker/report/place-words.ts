@@ -1,5 +1,6 @@
+import { utcTime } from '../../shared/base/utc-time.ts';
 import type { Place } from './place.ts';
-import { clock, inWords } from './words.ts';
+import { inWords } from './words.ts';
 
 /** Where a message is, in words. Pure. */
 export function whereOf(place: Place, nowMs: number): string {
@@ -20,5 +21,5 @@ export function whereOf(place: Place, nowMs: number): string {
 }
 
 function whenOf(atMs: number, nowMs: number): string {
-  return atMs <= nowMs ? 'now' : `in ${inWords(atMs - nowMs)} (${clock(atMs)})`;
+  return atMs <= nowMs ? 'now' : `in ${inWords(atMs - nowMs)} (${utcTime(atMs)})`;
 }

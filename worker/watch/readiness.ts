@@ -1,4 +1,5 @@
 import type { ReadinessPart } from '../../shared/app/health.ts';
+import { utcTime } from '../../shared/base/utc-time.ts';
 import type { Book } from '../alerts/book.ts';
 import { PROVIDER_SAID } from '../model/provider-trouble.ts';
 import type { Snapshot } from './snapshot.ts';
@@ -25,7 +26,7 @@ type Check = Awaited<ReturnType<ReadinessPart['check']>>;
  */
 export function readinessOf(watching: Watching, { staysReady }: { staysReady: boolean }): readonly ReadinessPart[] {
   const { snapshot, redisTroubleSinceMs, watchTroubleSinceMs } = watching;
-  const part = (name: string, check: () => Check): ReadinessPart => ({ name, check: async () => standingAlone(check) });
+  const part = (name: string, check: () => Check): ReadinessPart => ({ name, check: async () => checkedAlone(check) });
   const ofSnapshot = (name: string, check: (now: Snapshot) => Check): ReadinessPart =>
     part(name, () => {
       const now = snapshot();
@@ -42,7 +43,7 @@ export function readinessOf(watching: Watching, { staysReady }: { staysReady: bo
 }
 
 /** What stands in Redis of a part may be unreadable. */
-function standingAlone(check: () => Check): Check {
+function checkedAlone(check: () => Check): Check {
   try {
     return check();
   } catch (error) {
@@ -53,7 +54,7 @@ function standingAlone(check: () => Check): Check {
 /** Whether this process notices anything. */
 function watchCheck(troubleSinceMs: number | undefined): Check {
   if (troubleSinceMs === undefined) return { ready: true, detail: 'looks' };
-  return { ready: true, isDegraded: true, detail: `fails since ${clock(troubleSinceMs)}` };
+  return { ready: true, isDegraded: true, detail: `fails since ${utcTime(troubleSinceMs)}` };
 }
 
 /** The colour of the installation, and why. */
@@ -72,7 +73,7 @@ export function installationCheck(
 
 /** What Redis reports about itself, or since when it takes no writes. */
 export function redisCheck(now: Snapshot | undefined, troubleSinceMs: number | undefined): Check {
-  if (troubleSinceMs !== undefined) return { ready: false, detail: `takes no writes since ${clock(troubleSinceMs)}` };
+  if (troubleSinceMs !== undefined) return { ready: false, detail: `takes no writes since ${utcTime(troubleSinceMs)}` };
   if (now === undefined) return { ready: true, detail: 'not looked at yet' };
   const { role, usedBytes, maxBytes, unwritten } = now.redis;
   const room = maxBytes === 0 ? 'without a limit' : `of ${megabytes(maxBytes)}`;
@@ -87,18 +88,24 @@ export function providerCheck({ provider: { failing, lastAnswerMs } }: Pick<Snap
   if (failing !== undefined) {
     const { why, sinceMs, failures, status } = failing;
     const counted = `${failures} calls failed (status ${status === '' ? 'none' : status})`;
-    return { ready: true, isDegraded: true, detail: `${PROVIDER_SAID[why]} since ${clock(sinceMs)}: ${counted}` };
+    return { ready: true, isDegraded: true, detail: `${PROVIDER_SAID[why]} since ${utcTime(sinceMs)}: ${counted}` };
   }
-  return { ready: true, detail: lastAnswerMs === undefined ? 'not asked yet' : `last answered ${clock(lastAnswerMs)}` };
+  return {
+    ready: true,
+    detail: lastAnswerMs === undefined ? 'not asked yet' : `last answered ${utcTime(lastAnswerMs)}`,
+  };
 }
 
 /** How the last polls or webhook checks went. */
 export function telegramCheck({ poll, nowMs }: Pick<Snapshot, 'poll' | 'nowMs'>): Check {
   if (poll === undefined) return { ready: true, detail: 'nobody has received yet' };
   const answeredMs = poll.lastAnswerMs ?? 0;
-  const answered = answeredMs === 0 ? 'never answered' : `last answered ${clock(answeredMs)}`;
+  const answered = answeredMs === 0 ? 'never answered' : `last answered ${utcTime(answeredMs)}`;
   if ((poll.unauthorizedMs ?? 0) > answeredMs)
-    return { ready: false, detail: `does not accept the bot token (${clock(poll.unauthorizedMs ?? 0)}); ${answered}` };
+    return {
+      ready: false,
+      detail: `does not accept the bot token (${utcTime(poll.unauthorizedMs ?? 0)}); ${answered}`,
+    };
   const isConflict = nowMs - (poll.conflictMs ?? 0) < CONFLICT_RECENT_MS;
   if (isConflict) return { ready: true, isDegraded: true, detail: `another process receives too; ${answered}` };
   const isFailing = (poll.otherMs ?? 0) > answeredMs;
@@ -109,15 +116,15 @@ export function telegramCheck({ poll, nowMs }: Pick<Snapshot, 'poll' | 'nowMs'>)
 /** Whether alerts reach the operator. */
 export function alertsCheck({ alerting: { failing, lastSentMs } }: Pick<Snapshot, 'alerting'>): Check {
   if (failing !== undefined)
-    return { ready: true, isDegraded: true, detail: `cannot be sent since ${clock(failing.sinceMs)} (${failing.why})` };
-  return { ready: true, detail: lastSentMs === undefined ? 'none was sent yet' : `last sent ${clock(lastSentMs)}` };
+    return {
+      ready: true,
+      isDegraded: true,
+      detail: `cannot be sent since ${utcTime(failing.sinceMs)} (${failing.why})`,
+    };
+  return { ready: true, detail: lastSentMs === undefined ? 'none was sent yet' : `last sent ${utcTime(lastSentMs)}` };
 }
 
 const CONFLICT_RECENT_MS = 120_000;
-
-function clock(ms: number): string {
-  return `${new Date(ms).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
-}
 
 function megabytes(bytes: number): number {
   return Math.round(bytes / 1024 / 1024);

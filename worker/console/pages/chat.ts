@@ -1,7 +1,8 @@
 import { html } from 'hono/html';
+import { utcTime } from '../../../shared/base/utc-time.ts';
 import type { ChatReport } from '../../report/chat.ts';
 import { whereOf } from '../../report/place-words.ts';
-import { clock, counted, inWords, money } from '../../report/words.ts';
+import { counted, inWords, money } from '../../report/words.ts';
 import { HOME, type Html } from './layout.ts';
 import { ago, chatLink, messageLink, nothing, section, table, tile, tiles } from './parts.ts';
 
@@ -43,8 +44,8 @@ function lane({ head, pause }: ChatReport, nowMs: number): Html {
 function session({ session: current }: ChatReport): Html {
   if (current === undefined) return nothing('Nothing was said yet.');
   const { id, messages, bytes, tokens, sinceMs, compactedMs } = current;
-  const since = sinceMs === undefined ? '' : `, since ${clock(sinceMs)}`;
-  const compacted = compactedMs === undefined ? 'never compacted' : `compacted ${clock(compactedMs)}`;
+  const since = sinceMs === undefined ? '' : `, since ${utcTime(sinceMs)}`;
+  const compacted = compactedMs === undefined ? 'never compacted' : `compacted ${utcTime(compactedMs)}`;
   return html`<p><span class="id">${id}</span>: ${counted(messages, 'message')}, ${(bytes / 1e6).toFixed(2)} MB, ${thousands(tokens)} tokens${since}; ${compacted}.</p>`;
 }
 

@@ -1,8 +1,9 @@
 import { html } from 'hono/html';
+import { utcTime } from '../../../shared/base/utc-time.ts';
 import type { MessageReport } from '../../report/message.ts';
 import { whereOf } from '../../report/place-words.ts';
 import type { Step } from '../../report/timeline.ts';
-import { clock, inWords } from '../../report/words.ts';
+import { inWords } from '../../report/words.ts';
 import { replayForm } from './dead-letters.ts';
 import type { Html } from './layout.ts';
 import { ago, chatLink, messageLink, section, tile, tiles } from './parts.ts';
@@ -25,7 +26,7 @@ ${standing(report, nowMs)}
 ${letterName === undefined ? '' : html`<p>It is kept as dead letter <span class="id">${letterName}</span>.</p>${replayForm(letterName, formKey)}`}
 ${tiles(
   tile('Chat', chatLink(chat), kind ?? ''),
-  tile('Accepted', ago(acceptedMs, nowMs), clock(acceptedMs)),
+  tile('Accepted', ago(acceptedMs, nowMs), utcTime(acceptedMs)),
   tile(
     'Attempt',
     turn?.attempt ?? report.outcome?.attempts ?? 0,
@@ -60,7 +61,7 @@ function steps(timeline: readonly Step[], fromMs: number): Html {
     const when =
       atMs === undefined
         ? html`<span class="when"></span>`
-        : html`<time datetime="${new Date(atMs).toISOString()}" title="${clock(atMs)}">+${inWords(atMs - fromMs)}</time>`;
+        : html`<time datetime="${new Date(atMs).toISOString()}" title="${utcTime(atMs)}">+${inWords(atMs - fromMs)}</time>`;
     return html`<li class="${kind}">${when}<span>${text}</span></li>`;
   })}</ol>`;
 }

@@ -1,5 +1,6 @@
 import { html } from 'hono/html';
-import { clock, counted, inWords } from '../../report/words.ts';
+import { utcTime } from '../../../shared/base/utc-time.ts';
+import { counted, inWords } from '../../report/words.ts';
 import { HOME, type Html } from './layout.ts';
 
 /** A heading with what stands below it. Pure. */
@@ -32,7 +33,7 @@ export function table(columns: readonly string[], rows: readonly (readonly (stri
 
 /** How long ago something was, with the exact time for who points at it. Pure. */
 export function ago(atMs: number, nowMs: number): Html {
-  return html`<time datetime="${new Date(atMs).toISOString()}" title="${clock(atMs)}">${inWords(nowMs - atMs)} ago</time>`;
+  return html`<time datetime="${new Date(atMs).toISOString()}" title="${utcTime(atMs)}">${inWords(nowMs - atMs)} ago</time>`;
 }
 
 /** A link to the page of a message, which may be in one of several shards. Pure. */

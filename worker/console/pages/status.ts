@@ -1,7 +1,8 @@
 import { html } from 'hono/html';
+import { utcTime } from '../../../shared/base/utc-time.ts';
 import type { Pause } from '../../lane/pauses.ts';
 import type { PartState, Status } from '../../report/status.ts';
-import { clock, counted, inWords } from '../../report/words.ts';
+import { counted, inWords } from '../../report/words.ts';
 import { incidentList } from './incidents.ts';
 import { HOME, type Html } from './layout.ts';
 import { ago, chatLink, messageLink, more, nothing, section, table, tile, tiles } from './parts.ts';
@@ -20,7 +21,7 @@ ${section('Lanes', lanes(status))}
 ${status.pauses.length === 0 ? '' : section('Paused', pauses(status))}
 ${section('Connections', connections(status))}
 <form class="search" action="${HOME}/find"><input name="name" aria-label="Message or chat" placeholder="Entry, trace id or chat"><button>Find</button></form>
-<p class="note">As of ${clock(atMs)}. This page loads itself again every 15 seconds.</p>`;
+<p class="note">As of ${utcTime(atMs)}. This page loads itself again every 15 seconds.</p>`;
 }
 
 /** A colour, as the head of the page. Pure. */
