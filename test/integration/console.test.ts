@@ -203,3 +203,11 @@ test('Bull Board lists the queue, and no request through it can change anything'
     expect((await visitor.post(path, { form })).status).toBe(404);
   expect(await visitorOf(visitor.url).get('/console/queue/api/queues')).toMatchObject({ status: 401 });
 });
+
+test('an incident names the section of the runbook that is about it, and not itself', async () => {
+  const incident = { v: 9, cause: 'of-tomorrow', isOpen: true, openedMs: Date.now(), latest: 'What will be.' };
+  await world.peek.hset(world.keys.incidents, 'incident:of-tomorrow', JSON.stringify(incident));
+  const { text } = await (await operator()).get('/console/incidents');
+  expect(text).toContain('Runbook: other-version');
+  expect(text).not.toContain('Runbook: of-tomorrow');
+});

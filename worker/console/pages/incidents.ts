@@ -21,14 +21,14 @@ export function incidentList(incidents: readonly IncidentReport[], nowMs: number
 }
 
 function card(incident: IncidentReport, nowMs: number): Html {
-  const { title, isOpen, name, sinceMs, lastMs, endedMs, count, latest, todo, chatNames, chats } = incident;
+  const { title, cause, isOpen, sinceMs, lastMs, endedMs, count, latest, todo, chatNames, chats } = incident;
   const when = html`since ${ago(sinceMs, nowMs)}, last ${ago(lastMs, nowMs)}`;
   const ended = endedMs === undefined ? when : html`began ${ago(sinceMs, nowMs)}, ended ${ago(endedMs, nowMs)}`;
   return html`<li class="${isOpen ? 'bad' : 'over'}">
 <h3>${title}</h3>
 <p>${latest}</p>
 ${isOpen && todo !== '' ? html`<p>${todo}</p>` : ''}
-<p class="note">${ended} · ${counted(count, 'time')}${chats > 0 ? html` · ${counted(chats, 'chat')}: ${chatsOf(chatNames)}` : ''} · Runbook: ${name}</p>
+<p class="note">${ended} · ${counted(count, 'time')}${chats > 0 ? html` · ${counted(chats, 'chat')}: ${chatsOf(chatNames)}` : ''} · Runbook: ${cause}</p>
 </li>`;
 }
 
