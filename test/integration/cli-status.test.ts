@@ -26,6 +26,7 @@ test('status is green with an idle gateway and exits 0; without one it is red, s
   world.telegram.say(CHAT, 'hello');
   await nextOutcome(world, CHAT);
   await until('poll', async () => (await world.peek.hget(world.keys.poll, 'lastAnswerMs')) ?? undefined);
+  await until('worker', async () => (await world.peek.zcard(world.keys.workers)) > 0 || undefined);
   const green = await status();
   expect(green).toMatchObject({ code: 0, stdout: expect.stringMatching(/^GREEN {2}all is well/) });
   expect(green.stdout).toMatch(/messages +0 pending of 1 accepted; none is unanswered/);

@@ -109,7 +109,7 @@ test('a file that keeps the decoder busy does not block the event loop, and is r
   const ticking = setInterval(() => {
     turns += 1;
   }, 5);
-  const { result, processes } = await processesOf(() => readPdfPages(nested(4_000_000), 0, 600));
+  const { result, processes } = await processesOf(() => readPdfPages(nested(8_000_000), 0, 600));
   clearInterval(ticking);
   expect(result).toEqual({ ok: false, why: 'too_slow' });
   expect(processes.map(({ signalCode }) => signalCode)).toEqual(['SIGKILL', 'SIGKILL']);
