@@ -15,7 +15,6 @@ import { withMeasures } from './model/measured.ts';
 import { readSettingFiles } from './setting-files.ts';
 import { withExclusions } from './tools/exclusion.ts';
 import type { McpServer } from './tools/mcp/config.ts';
-import { findSandbox, secretPlaces } from './tools/mcp/find-sandbox.ts';
 import { NO_TOOLS, type Toolbox } from './tools/toolbox.ts';
 import { LIVES_EVERY_MS, watchModelLives } from './watch/model-lives.ts';
 import { withProviderNotes } from './watch/provider.ts';
@@ -102,11 +101,10 @@ async function startTools(
   toolServerDownMs: number,
 ): Promise<Toolbox & Service> {
   if (servers.length === 0) return NO_TOOLS;
-  const { startMcp } = await import('./tools/mcp/client.ts');
-  const sandbox = await findSandbox(config.MCP_SANDBOX, secretPlaces(config));
+  const { startConfinedMcp } = await import('./tools/mcp/client.ts');
   const redis = connectRedis(redisAddress, 'patient');
   const queue = async (alert: Alert): Promise<void> => void (await redis.call(...alertCommand(keysOf(0), alert)));
-  const tools = await startMcp(servers, { limits: { timeoutMs: config.TOOL_TIMEOUT_MS }, log, sandbox });
+  const tools = await startConfinedMcp(config, servers, { limits: { timeoutMs: config.TOOL_TIMEOUT_MS }, log });
   const open = tools.state().flatMap(({ server, unconfined: why }) => (why === undefined ? [] : [{ server, why }]));
   if (open.length > 0)
     log.warn({ servers: open }, 'tool servers are not sandboxed: they can read what this process can');

@@ -3,7 +3,6 @@ import type { Config } from '../../shared/base/config.ts';
 import { createLogger } from '../../shared/base/log.ts';
 import { fitPicture } from '../media/decoding.ts';
 import { judgeSettingFiles, type SettingFiles } from '../setting-files.ts';
-import { findSandbox, secretPlaces } from '../tools/mcp/find-sandbox.ts';
 import { checkBlobs } from './check-blobs.ts';
 import { askWindow, checkLives, checkModel, checkRoom, type StatedWindow } from './check-model.ts';
 import { checkMoney } from './check-money.ts';
@@ -107,11 +106,10 @@ async function checkTools(
   stated: Promise<StatedWindow>,
 ): Promise<Finding[]> {
   if (servers.length === 0) return [await checkRoom(config, { system, tools: [] }, stated)];
-  const { startMcp } = await import('../tools/mcp/client.ts');
+  const { startConfinedMcp } = await import('../tools/mcp/client.ts');
   const log = createLogger('silent');
-  const sandbox = await findSandbox(config.MCP_SANDBOX, secretPlaces(config));
   const limits = { timeoutMs: TOOLS_DEADLINE_MS, startMs: TOOLS_DEADLINE_MS };
-  const tools = await startMcp(servers, { limits, log, sandbox });
+  const tools = await startConfinedMcp(config, servers, { limits, log });
   try {
     const findings = tools.state().map(({ server, problem, unconfined: why, tools: count, omitted }) => {
       const named = omitted.map(({ tool, why }) => `${JSON.stringify(tool)} (${why})`).join(', ');

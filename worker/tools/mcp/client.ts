@@ -1,8 +1,10 @@
+import type { Config } from '../../../shared/base/config.ts';
 import { pause, type Service } from '../../../shared/base/lifecycle.ts';
 import type { Logger } from '../../../shared/base/log.ts';
 import { boundTools, TOOLS_CHARS_MAX } from '../tool-size.ts';
 import { type OmittedTool, type Toolbox, type ToolSpec, toolError } from '../toolbox.ts';
 import type { McpServer } from './config.ts';
+import { findSandbox, secretPlaces } from './find-sandbox.ts';
 import type { Sandbox } from './sandbox.ts';
 import { keepServer, type McpServerLimits, type RunningServer, type ServerTools } from './server.ts';
 import { type McpTool, toolName } from './tool.ts';
@@ -67,6 +69,15 @@ interface Directory {
 interface Listed extends ToolSpec {
   server: RunningServer;
   tool: McpTool;
+}
+
+/** Starts the servers that the settings name, in the best sandbox that they allow and this machine has. As `startMcp`. */
+export async function startConfinedMcp(
+  config: Config,
+  servers: readonly McpServer[],
+  ports: Omit<McpPorts, 'sandbox'>,
+): Promise<McpToolbox> {
+  return startMcp(servers, { ...ports, sandbox: await findSandbox(config.MCP_SANDBOX, secretPlaces(config)) });
 }
 
 /**
