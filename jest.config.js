@@ -4,7 +4,7 @@ export default {
   runtime: '<rootDir>/test/environment/runtime.mjs',
   transform: {},
   testMatch: ['<rootDir>/test/**/*.test.ts'],
-  testTimeout: 30_000,
+  testTimeout: 90_000,
   // The tests wait more than they compute.
   maxWorkers: 4,
   testSequencer: '<rootDir>/test/environment/sequencer.mjs',
