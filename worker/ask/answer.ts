@@ -1,6 +1,7 @@
+import type { Change } from '../../shared/state/change.ts';
 import type { Texts } from '../../shared/texts/texts.ts';
 import { percentOf, type Spent } from '../budget/limit.ts';
-import { type Attempt, type Command, isOfGuest } from '../lane/attempt.ts';
+import { type Attempt, isOfGuest } from '../lane/attempt.ts';
 import { auditCommand } from '../lane/audit-trail.ts';
 import type { Settings } from '../lane/settings.ts';
 import { usageCommands } from '../lane/usage-book.ts';
@@ -150,7 +151,7 @@ export function costCommands(
   { model, usage }: ModelAnswer,
   prices: Prices,
   purpose: 'answer' | 'retry' = 'answer',
-): Command[] {
+): Change[] {
   return [
     auditCommand(attempt, { event: 'model.answered', purpose, model, ...usage }),
     ...usageCommands(attempt, model, usage, prices),
@@ -158,7 +159,7 @@ export function costCommands(
 }
 
 /** What an answer teaches: how our estimate compares, and that the session did not refill at once. */
-function learnt(attempt: Attempt, calibration: number | undefined, isFull: boolean): Command[] {
+function learnt(attempt: Attempt, calibration: number | undefined, isFull: boolean): Change[] {
   const { keys, chat, session, compactionsInRow, refusalsInRow } = attempt;
   const calm = !isFull && compactionsInRow > 0;
   return [

@@ -1,4 +1,5 @@
-import { type Attempt, type Command, SAID, SAID_RECORDED, spentCommand } from '../lane/attempt.ts';
+import type { Change } from '../../shared/state/change.ts';
+import { type Attempt, SAID, SAID_RECORDED, spentCommand } from '../lane/attempt.ts';
 import { appendCommands, newStamp } from '../session/store.ts';
 
 /**
@@ -60,7 +61,7 @@ export class Speech {
   }
 
   /** The commands that go with the record of an answer, which has this text. */
-  record(text: string): Command[] {
+  record(text: string): Change[] {
     this.#words = withRecorded(this.#words, text);
     this.#kept = spoken(this.#words);
     return this.#kept === '' ? [this.#forgetting()] : wordsCommands(this.#attempt, this.#words);
@@ -73,7 +74,7 @@ export class Speech {
     await this.#attempt.write('', [this.#forgetting()]);
   }
 
-  #forgetting(): Command {
+  #forgetting(): Change {
     const { keys, entry } = this.#attempt;
     return ['HDEL', keys.turn(entry), SAID, SAID_RECORDED];
   }
@@ -96,7 +97,7 @@ export class Speech {
 }
 
 /** Keeps the words with the turn; nothing where there are none. */
-export function wordsCommands({ keys, entry }: Pick<Attempt, 'keys' | 'entry'>, words: Words): Command[] {
+export function wordsCommands({ keys, entry }: Pick<Attempt, 'keys' | 'entry'>, words: Words): Change[] {
   const { recorded } = words;
   const said = spoken(words);
   if (said === '') return [];
@@ -107,7 +108,7 @@ export function wordsCommands({ keys, entry }: Pick<Attempt, 'keys' | 'entry'>, 
  * Records words as the assistant's turn, in the session that keeps the conversation. Only the text: a call or a thought
  * that was cut in its middle would be refused with every later request.
  */
-export function recordCommands({ keys, entry, session, trial }: Attempt, { own }: Words): Command[] {
+export function recordCommands({ keys, entry, session, trial }: Attempt, { own }: Words): Change[] {
   const text = own.trim();
   if (text === '') return [];
   const record = { v: 1, t: 'assistant', ...newStamp(), entry, content: [{ type: 'text', text }] } as const;

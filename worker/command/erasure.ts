@@ -1,6 +1,7 @@
 import type { ChatKey, SessionId } from '../../shared/redis/keys.ts';
+import type { Change } from '../../shared/state/change.ts';
 import { NOBODY } from '../blob/blobs.ts';
-import { BUSY, type Command, LANGUAGE, MODEL, TIME_ZONE } from '../lane/attempt.ts';
+import { BUSY, LANGUAGE, MODEL, TIME_ZONE } from '../lane/attempt.ts';
 import { createDeadLetters } from '../lane/dead-letters.ts';
 import { createUsageBook } from '../lane/usage-book.ts';
 import type { MediaStore } from '../media/store.ts';
@@ -17,7 +18,7 @@ import { chainOf } from './chat-archive.ts';
  *
  * Contract: rejects when Redis or the blob store cannot be used just now. May be repeated at will.
  */
-export type EraseChat = (chat: ChatKey, nowMs: number) => Promise<Command[]>;
+export type EraseChat = (chat: ChatKey, nowMs: number) => Promise<Change[]>;
 
 /** Erases the chats of one shard. */
 export function createErasure({ media, ...source }: SessionSource & { media: Pick<MediaStore, 'erase'> }): EraseChat {
@@ -47,12 +48,12 @@ export function createErasure({ media, ...source }: SessionSource & { media: Pic
       await usage.erase(each, nowMs);
     }
     return [
-      ...present.flatMap((session): Command[] => [
+      ...present.flatMap((session): Change[] => [
         ['UNLINK', keys.session(session), keys.log(session), keys.archive(session)],
         ['SREM', keys.archivable, session],
       ]),
       ...reminders.cancelling(await reminders.of(chat)),
-      ...chats.map((each): Command => ['HDEL', keys.chat(each), 'session', 'calibration', ...CHOSEN]),
+      ...chats.map((each): Change => ['HDEL', keys.chat(each), 'session', 'calibration', ...CHOSEN]),
     ];
   };
 }

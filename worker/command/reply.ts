@@ -1,5 +1,6 @@
+import type { Change } from '../../shared/state/change.ts';
 import type { Button } from '../../shared/telegram/messages.ts';
-import type { Command } from '../lane/attempt.ts';
+
 import { type Concluding, conclude } from '../lane/verdict.ts';
 import { MESSAGE_CHARS_MAX, splitReply } from '../reply/split.ts';
 
@@ -7,7 +8,7 @@ import { MESSAGE_CHARS_MAX, splitReply } from '../reply/split.ts';
 interface Further {
   buttons?: readonly (readonly Button[])[];
   /** What is stored with it. */
-  commands?: Command[];
+  commands?: Change[];
 }
 
 /** How a command ends: with a text of any length, and what is stored in the same step. Pure. */

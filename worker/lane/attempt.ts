@@ -2,6 +2,7 @@ import type { Decoded, InboundMessage } from '../../shared/flow/message.ts';
 import type { Outcome } from '../../shared/flow/outcome.ts';
 import type { ChatKey, EntryId, Keys, LaneKey, SessionId } from '../../shared/redis/keys.ts';
 import { msOf } from '../../shared/redis/stream-id.ts';
+import type { Change } from '../../shared/state/change.ts';
 import type { Button } from '../../shared/telegram/messages.ts';
 import type { Texts } from '../../shared/texts/texts.ts';
 import type { Payer } from '../model/port.ts';
@@ -117,9 +118,6 @@ export type PartMark = 'sending' | 'resent' | 'sent' | 'unsure';
  */
 export type PartPlace = number | 'placeholder' | 'text' | `${number}:${'placeholder' | 'text'}`;
 
-/** A Redis command, as words. */
-export type Command = readonly [name: string, ...args: (string | number)[]];
-
 /** The result of a fenced write; see `write.lua`. */
 export type Written = 'written' | 'repeated' | 'fenced' | 'unmet';
 
@@ -212,11 +210,7 @@ export interface Attempt {
    * Applies commands atomically, once per step. An empty step may repeat.
    * Contract: throws `FencedError` when the turn was taken over; `unmet` only when something was expected that is not so.
    */
-  write(
-    step: string,
-    commands: readonly Command[],
-    expected?: readonly Expected[],
-  ): Promise<Exclude<Written, 'fenced'>>;
+  write(step: string, commands: readonly Change[], expected?: readonly Expected[]): Promise<Exclude<Written, 'fenced'>>;
   /** Checks ownership just before an effect outside Redis. Contract: throws `FencedError`. */
   assertOwned(): Promise<void>;
   /** Makes a write with its own script, after all earlier writes: `send` must make it under the number that it gets. */
@@ -241,7 +235,7 @@ export function spentMs({ field, elapsedMs }: Pick<Attempt, 'field' | 'elapsedMs
 }
 
 /** The command that notes how long the turn has run. */
-export function spentCommand(attempt: Pick<Attempt, 'keys' | 'entry' | 'field' | 'elapsedMs'>): Command {
+export function spentCommand(attempt: Pick<Attempt, 'keys' | 'entry' | 'field' | 'elapsedMs'>): Change {
   return ['HSET', attempt.keys.turn(attempt.entry), SPENT, Math.round(spentMs(attempt))];
 }
 

@@ -1,8 +1,9 @@
 import { traceIdOf } from '../../shared/base/telemetry.ts';
+import type { Change } from '../../shared/state/change.ts';
 import type { FailureReason } from '../model/errors/failure.ts';
 import type { FailedCall, Usage } from '../model/port.ts';
 import type { Repair } from '../model/rules/repair.ts';
-import type { Attempt, Command } from './attempt.ts';
+import type { Attempt } from './attempt.ts';
 
 /** What the audit trail records besides the outcomes: the steps of a recovery. Content never gets in here. */
 export type AuditEvent =
@@ -72,7 +73,7 @@ export function failedCallEvent(
 }
 
 /** The command that appends to the audit trail, for a fenced write: stores an event in one step with its effect. */
-export function auditCommand(attempt: Attempt, event: AuditEvent): Command {
+export function auditCommand(attempt: Attempt, event: AuditEvent): Change {
   const { entry, chat, keys } = attempt;
   const record = JSON.stringify({ entry, chat, traceId: traceIdOf(attempt.traceparent), atMs: Date.now(), ...event });
   return ['XADD', keys.events, '*', 'event', event.event, 'record', record];

@@ -1,9 +1,10 @@
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { ChatKey, Keys } from '../../shared/redis/keys.ts';
+import type { Change } from '../../shared/state/change.ts';
 import { PER_DOLLAR, periodAt } from '../budget/limit.ts';
 import type { Usage } from '../model/port.ts';
 import { costOf, type Prices } from '../model/prices.ts';
-import type { Attempt, Command } from './attempt.ts';
+import type { Attempt } from './attempt.ts';
 
 /** What the calls for a chat came to. */
 export interface Used {
@@ -28,7 +29,7 @@ const KEEP_DAYS = 40;
 const KEEP_SECONDS = KEEP_DAYS * 24 * 3600;
 
 /** The commands that book calls to a model, for a fenced write. The price is that of the day. */
-export function usageCommands(attempt: Attempt, model: string, usage: Usage, prices: Prices): Command[] {
+export function usageCommands(attempt: Attempt, model: string, usage: Usage, prices: Prices): Change[] {
   const key = attempt.keys.usage(periodAt('day', attempt.nowMs()), attempt.home);
   const dollars = costOf(model, usage, prices);
   return [

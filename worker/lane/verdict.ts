@@ -1,8 +1,9 @@
 import { alertCommand } from '../../shared/flow/alert.ts';
+import type { Change } from '../../shared/state/change.ts';
 import { failedAlert } from '../alerts/messages.ts';
 import type { Room } from '../model/room.ts';
 import type { OpenedSession } from '../session/held-window.ts';
-import type { Attempt, Command, Conclusion } from './attempt.ts';
+import type { Attempt, Conclusion } from './attempt.ts';
 import type { DeliveryRecord } from './lane.ts';
 
 /** Why a message waits that nobody could be told an answer to. */
@@ -36,9 +37,9 @@ export type Verdict =
 export interface Concluding {
   kind: 'conclude';
   conclusion: Conclusion;
-  commands: Command[];
+  commands: Change[];
   /** What is stored in place of all that if the message was cancelled meanwhile. */
-  ifCancelled?: Command[];
+  ifCancelled?: Change[];
   /** The model called no tool for the message in any attempt: it cannot have set anything for later. */
   calledNothing?: boolean;
   /** The session is nearly full: it is compacted once the user has the answer. */
@@ -49,7 +50,7 @@ export interface Concluding {
 export type Decision = Concluding | Exclude<Verdict, { kind: 'settle' }>;
 
 /** A message that ends with a conclusion, and nothing else to store. */
-export function conclude(conclusion: Conclusion, commands: Command[] = []): Concluding {
+export function conclude(conclusion: Conclusion, commands: Change[] = []): Concluding {
   return { kind: 'conclude', conclusion, commands };
 }
 

@@ -1,7 +1,8 @@
 import type { Instruments } from '../../shared/base/instruments.ts';
 import { SPAN } from '../../shared/base/telemetry.ts';
 import type { InboundMessage } from '../../shared/flow/message.ts';
-import { type Attempt, type Command, OUTAGE_FIELDS, type RecoveryStage, SILENCES } from '../lane/attempt.ts';
+import type { Change } from '../../shared/state/change.ts';
+import { type Attempt, OUTAGE_FIELDS, type RecoveryStage, SILENCES } from '../lane/attempt.ts';
 import { limitOwner, type Settings } from '../lane/settings.ts';
 import type { Concluding } from '../lane/verdict.ts';
 import { bindsThinking } from '../model/catalog.ts';
@@ -69,7 +70,7 @@ export type Recovery =
   | Concluding;
 
 /** The stage, one more recovery, and a reset count of attempts: progress was made. */
-export function moveTo(attempt: Attempt, stage: RecoveryStage): Command[] {
+export function moveTo(attempt: Attempt, stage: RecoveryStage): Change[] {
   const turn = attempt.keys.turn(attempt.entry);
   return [
     ['HSET', turn, 'stage', stage, 'attempts', 0],
@@ -79,12 +80,12 @@ export function moveTo(attempt: Attempt, stage: RecoveryStage): Command[] {
 }
 
 /** The command that records that a kind of failure was answered with its own step, or a step of its own was taken. */
-export function noteTried(attempt: Attempt, kind: Trigger | 'counted' | 'shortened'): Command {
+export function noteTried(attempt: Attempt, kind: Trigger | 'counted' | 'shortened'): Change {
   return ['HSET', attempt.keys.turn(attempt.entry), 'tried', [...attempt.tried, kind].join(',')];
 }
 
 /** The command that keeps what the answer says of how its message was read; a later reading replaces an earlier one. */
-export function tellReading({ keys, entry }: Attempt, notices: readonly string[]): Command {
+export function tellReading({ keys, entry }: Attempt, notices: readonly string[]): Change {
   return ['HSET', keys.turn(entry), 'readingNotices', JSON.stringify([...new Set(notices)])];
 }
 
@@ -116,7 +117,7 @@ export function learnLimit(
   { keys, session }: Pick<Attempt, 'keys' | 'session'>,
   settings: Settings,
   { keptTokens }: LearntLimit,
-): Command[] {
+): Change[] {
   if (keptTokens === undefined) return [];
   const untilMs = Date.now() + LEARNT_KEEP_MS;
   const of = limitOwner(settings);

@@ -1,5 +1,6 @@
 import { METRIC } from '../../shared/base/telemetry.ts';
-import type { Attempt, Command } from '../lane/attempt.ts';
+import type { Change } from '../../shared/state/change.ts';
+import type { Attempt } from '../lane/attempt.ts';
 import { auditCommand } from '../lane/audit-trail.ts';
 import { TRIMMED_HISTORY_BYTES_MAX } from '../model/body-size.ts';
 import { isThinking } from '../model/rules/shapes.ts';
@@ -114,7 +115,7 @@ async function storeOwn(ports: RecoverPorts, overflow: Overflow, left: readonly 
 }
 
 /** What is removed from a session on trial is in no conversation any more if the trial is lost. */
-function tellRemoved(attempt: Attempt, notice: string): Command {
+function tellRemoved(attempt: Attempt, notice: string): Change {
   if (attempt.trial) return tellReading(attempt, [...attempt.readingNotices, notice]);
   const notices = [...new Set([...attempt.notices, notice])];
   return ['HSET', attempt.keys.turn(attempt.entry), 'notices', JSON.stringify(notices)];
@@ -128,7 +129,7 @@ export async function storeScrubs(
   ports: RecoverPorts,
   { attempt, opened, failure }: Overflow,
   left: readonly Part[],
-  effects: readonly Command[],
+  effects: readonly Change[],
   action: 'scrub' | 'shorten' = 'scrub',
 ): Promise<void> {
   const scrubs = left.map(scrubOf);

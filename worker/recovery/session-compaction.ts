@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { METRIC, SPAN } from '../../shared/base/telemetry.ts';
-import type { Attempt, Command } from '../lane/attempt.ts';
+import type { Change } from '../../shared/state/change.ts';
+import type { Attempt } from '../lane/attempt.ts';
 import { type AuditEvent, auditCommand, failedCallEvent } from '../lane/audit-trail.ts';
 import { usageCommands } from '../lane/usage-book.ts';
 import type { FailedCall } from '../model/port.ts';
@@ -37,7 +38,7 @@ export interface Subject {
   /** The step under which the result is stored, once. */
   step: string;
   /** What is stored with it. */
-  effects: readonly Command[];
+  effects: readonly Change[];
   /** How long transient trouble is waited out. */
   patienceMs: number;
   /** Calls that were made in vain. */

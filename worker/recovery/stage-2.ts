@@ -3,8 +3,9 @@ import { METRIC, SPAN } from '../../shared/base/telemetry.ts';
 import { alertCommand } from '../../shared/flow/alert.ts';
 import { channelOf } from '../../shared/flow/message.ts';
 import type { SessionId } from '../../shared/redis/keys.ts';
+import type { Change } from '../../shared/state/change.ts';
 import { freshSessionAlert } from '../alerts/messages.ts';
-import type { Attempt, Command, Trial } from '../lane/attempt.ts';
+import type { Attempt, Trial } from '../lane/attempt.ts';
 import { auditCommand } from '../lane/audit-trail.ts';
 import type { Settings } from '../lane/settings.ts';
 import type { LogRecord } from '../session/record.ts';
@@ -134,7 +135,7 @@ function trialOf(
  * What closes the previous session, and who is notified; a trial notifies nobody, and only a session that failed is
  * closed.
  */
-function announced(attempt: Attempt, { from, to, entries, trial }: Move): Command[] {
+function announced(attempt: Attempt, { from, to, entries, trial }: Move): Change[] {
   const { keys, session } = attempt;
   const turn = keys.turn(attempt.entry);
   const closed = (which: SessionId) => [
@@ -159,7 +160,7 @@ function announced(attempt: Attempt, { from, to, entries, trial }: Move): Comman
 }
 
 /** A learnt window holds in the next session as well, for what is left of its time. */
-function inheritedLimit(attempt: Attempt, to: SessionId, learnt: LearntLimit, settings: Settings): Command[] {
+function inheritedLimit(attempt: Attempt, to: SessionId, learnt: LearntLimit, settings: Settings): Change[] {
   if (learnt.keptTokens !== undefined) return learnLimit({ keys: attempt.keys, session: to }, settings, learnt);
   if (attempt.limit === undefined) return [];
   const { tokens, untilMs, of } = attempt.limit;

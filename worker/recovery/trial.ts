@@ -1,6 +1,7 @@
 import { alertCommand } from '../../shared/flow/alert.ts';
+import type { Change } from '../../shared/state/change.ts';
 import { historyRefusedAlert } from '../alerts/messages.ts';
-import type { Attempt, Command } from '../lane/attempt.ts';
+import type { Attempt } from '../lane/attempt.ts';
 import type { LogRecord } from '../session/record.ts';
 import { appendCommands, archivableCommand, newStamp } from '../session/store.ts';
 
@@ -10,7 +11,7 @@ export const TRIAL = 'trial';
 const REMOVED = '[A message that the model did not take was left out, with all that was said and done about it.]';
 
 /** The commands that keep the session on trial: it was answered in, so the previous session was to blame. */
-export function trialWon({ keys, entry, chat, traceparent, trial, notices, session }: Attempt): Command[] {
+export function trialWon({ keys, entry, chat, traceparent, trial, notices, session }: Attempt): Change[] {
   if (trial === undefined) return [];
   const { of: from, entries, why } = trial;
   return [
@@ -23,7 +24,7 @@ export function trialWon({ keys, entry, chat, traceparent, trial, notices, sessi
 }
 
 /** The commands that move the chat back to its previous session: the fresh one did no better. */
-export function trialLost({ keys, entry, chat, trial, session }: Attempt): Command[] {
+export function trialLost({ keys, entry, chat, trial, session }: Attempt): Change[] {
   if (trial === undefined) return [];
   return [
     ['HSET', keys.chat(chat), 'session', trial.of],
@@ -35,7 +36,7 @@ export function trialLost({ keys, entry, chat, trial, session }: Attempt): Comma
 }
 
 /** The commands that remove a message, with its whole turn, from its conversation. */
-export function removeTurn({ keys, entry, trial, session }: Attempt): Command[] {
+export function removeTurn({ keys, entry, trial, session }: Attempt): Change[] {
   const removed: LogRecord = { v: 1, t: 'scrub', ...newStamp(), entry, turn: true, text: REMOVED };
   return appendCommands(keys, trial?.of ?? session, [removed]);
 }

@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { ChatKey, EntryId, Keys } from '../../shared/redis/keys.ts';
 import { bindScript } from '../../shared/redis/script.ts';
-import { type Attempt, type Command, FencedError } from '../lane/attempt.ts';
+import type { Change } from '../../shared/state/change.ts';
+import { type Attempt, FencedError } from '../lane/attempt.ts';
 import type { Reminder } from './reminder.ts';
 
 /** A reminder that is to come. */
@@ -41,7 +42,7 @@ export interface ReminderBook {
   /** The reminders of a chat, the next one first. */
   of(chat: ChatKey): Promise<Coming[]>;
   /** The commands that cancel reminders, for a fenced write. */
-  cancelling(coming: readonly Coming[]): Command[];
+  cancelling(coming: readonly Coming[]): Change[];
   /** Lists at most so many that are due, oldest first, and when the next one is. Times are those of Redis. */
   due(count: number): Promise<{ nowMs: number; nextMs: number | undefined; due: Due[] }>;
   /**

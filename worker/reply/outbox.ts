@@ -1,6 +1,7 @@
+import type { Change } from '../../shared/state/change.ts';
 import type { TelegramFailure } from '../../shared/telegram/failure.ts';
 import type { Destination } from '../../shared/telegram/messages.ts';
-import type { Attempt, Command, Conclusion } from '../lane/attempt.ts';
+import type { Attempt, Conclusion } from '../lane/attempt.ts';
 import type { DeliveryRecord } from '../lane/lane.ts';
 import {
   CONFIRMED,
@@ -86,7 +87,7 @@ function isRefused({ kind }: TelegramFailure): boolean {
 }
 
 /** The command that marks the first part of a conclusion as being sent. */
-export function markFirst(attempt: Attempt): Command {
+export function markFirst(attempt: Attempt): Change {
   return markPart(attempt, 0, 'sending');
 }
 

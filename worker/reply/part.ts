@@ -1,9 +1,10 @@
 import type { Instruments } from '../../shared/base/instruments.ts';
+import type { Change } from '../../shared/state/change.ts';
 import type { BreakerView } from '../../shared/telegram/breaker.ts';
 import type { Telegram } from '../../shared/telegram/client.ts';
 import type { TelegramFailure, TelegramResult } from '../../shared/telegram/failure.ts';
 import type { Button, Destination, SendOptions } from '../../shared/telegram/messages.ts';
-import type { Attempt, Command, PartMark, PartPlace } from '../lane/attempt.ts';
+import type { Attempt, PartMark, PartPlace } from '../lane/attempt.ts';
 import type { Entity } from './format/canvas.ts';
 import type { RichBlock } from './format/rich.ts';
 
@@ -110,11 +111,11 @@ function askedIn({ message }: Attempt): number | undefined {
 }
 
 /** The command that marks a place of a reply. */
-export function markPart(attempt: Attempt, at: PartPlace, value: PartMark): Command {
+export function markPart(attempt: Attempt, at: PartPlace, value: PartMark): Change {
   return ['HSET', attempt.keys.turn(attempt.entry), `part:${at}`, value];
 }
 
-function restoreMark(attempt: Attempt, at: PartPlace, before: PartMark | undefined): Command {
+function restoreMark(attempt: Attempt, at: PartPlace, before: PartMark | undefined): Change {
   if (before !== undefined) return markPart(attempt, at, before);
   return ['HDEL', attempt.keys.turn(attempt.entry), `part:${at}`];
 }
@@ -124,6 +125,6 @@ export function triedMs(attempt: Attempt, at: PartPlace): number {
   return Number(attempt.field(`tried:${at}`) ?? 0);
 }
 
-function triedNow(attempt: Attempt, at: PartPlace): Command {
+function triedNow(attempt: Attempt, at: PartPlace): Change {
   return ['HSET', attempt.keys.turn(attempt.entry), `tried:${at}`, attempt.nowMs()];
 }

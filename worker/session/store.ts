@@ -4,7 +4,8 @@ import { BoundedMap } from '../../shared/base/bounded-map.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { ChatKey, Keys, SessionId } from '../../shared/redis/keys.ts';
 import { bindScript } from '../../shared/redis/script.ts';
-import { type Attempt, type Command, FencedError, MODEL, TIME_ZONE } from '../lane/attempt.ts';
+import type { Change } from '../../shared/state/change.ts';
+import { type Attempt, FencedError, MODEL, TIME_ZONE } from '../lane/attempt.ts';
 import type { ChatFacts, Ground, Opened } from '../lane/opening.ts';
 import type { MediaStore } from '../media/store.ts';
 import { type HeldWindow, type OpenedSession, type OpenReply, placeOf, readWindow } from './held-window.ts';
@@ -130,7 +131,7 @@ export function newStamp(): { id: string; at: string } {
 /**
  * The command that marks a session for the archivist when records left its window, for the write that makes them leave.
  */
-export function archivableCommand(keys: Keys, session: SessionId): Command {
+export function archivableCommand(keys: Keys, session: SessionId): Change {
   return ['SADD', keys.archivable, session];
 }
 
@@ -138,7 +139,7 @@ export function archivableCommand(keys: Keys, session: SessionId): Command {
 export const TRIED = 'tried:';
 
 /** The commands that bind a chat to an empty session that continues its previous one. */
-export function emptySessionCommands(keys: Keys, chat: ChatKey, from: SessionId, to: SessionId): Command[] {
+export function emptySessionCommands(keys: Keys, chat: ChatKey, from: SessionId, to: SessionId): Change[] {
   return [
     ['HSET', keys.chat(chat), 'session', to],
     ['HSET', keys.session(to), 'parent', from, 'createdAt', new Date().toISOString()],
@@ -148,7 +149,7 @@ export function emptySessionCommands(keys: Keys, chat: ChatKey, from: SessionId,
 }
 
 /** The commands that append records to a log, for a fenced write. */
-export function appendCommands(keys: Keys, session: SessionId, records: readonly LogRecord[]): Command[] {
+export function appendCommands(keys: Keys, session: SessionId, records: readonly LogRecord[]): Change[] {
   const lines = records.map(encodeRecord);
   const bytes = lines.reduce((sum, line) => sum + Buffer.byteLength(line), 0);
   return [

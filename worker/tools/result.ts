@@ -1,5 +1,6 @@
 import { graphemePrefix } from '../../shared/base/text.ts';
-import type { Attempt, Command } from '../lane/attempt.ts';
+import type { Change } from '../../shared/state/change.ts';
+import type { Attempt } from '../lane/attempt.ts';
 import { auditCommand } from '../lane/audit-trail.ts';
 import type { Settings } from '../lane/settings.ts';
 import { fitPicture } from '../media/decoding.ts';
@@ -27,7 +28,7 @@ export async function resultBlock(
   attempt: Attempt,
   callId: string,
   { parts: pieces, files = [], isError }: ToolOutput,
-): Promise<{ block: Block; commands: Command[] }> {
+): Promise<{ block: Block; commands: Change[] }> {
   const text = pieces.flatMap((piece) => (piece.type === 'text' ? [piece.text] : [])).join('\n');
   const pictures = await Promise.all(
     pieces.filter(isPicture).map((piece, at) => pictureBlocks(ports, attempt, piece, { at, isError })),

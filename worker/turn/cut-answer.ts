@@ -1,6 +1,7 @@
 import { type Cause, readAlert } from '../../shared/flow/alert.ts';
+import type { Change } from '../../shared/state/change.ts';
 import { keptWords, recordCommands, spoken, type Words } from '../ask/words.ts';
-import type { Attempt, Command, Conclusion } from '../lane/attempt.ts';
+import type { Attempt, Conclusion } from '../lane/attempt.ts';
 import { auditCommand } from '../lane/audit-trail.ts';
 import { conclude, type Decision } from '../lane/verdict.ts';
 import { isOverBudget } from '../model/errors/failure.ts';
@@ -44,7 +45,7 @@ export async function insteadOfNothing(
 }
 
 /** That a message failed is not so any more; what is wrong with the fixed parts or a budget, and what was removed, is. */
-function isStillTrue(command: Command): boolean {
+function isStillTrue(command: Change): boolean {
   const alert = command[0] === 'XADD' ? readAlert(String(command.at(-1))) : undefined;
   return alert === undefined || !SAY_FAILED.has(alert.cause);
 }

@@ -1,5 +1,6 @@
 import type { DueReminder } from '../../shared/flow/message.ts';
-import type { Attempt, Command, Conclusion } from '../lane/attempt.ts';
+import type { Change } from '../../shared/state/change.ts';
+import type { Attempt, Conclusion } from '../lane/attempt.ts';
 import type { Settings } from '../lane/settings.ts';
 import { timeZoneOf } from '../lane/time-zone.ts';
 import { wallOf, wallText } from '../reminders/wall-time.ts';
@@ -31,7 +32,7 @@ export function waitingNotice(attempt: Attempt): string {
 }
 
 /** A reminder whose chat is gone does not come again: each time would be a call of the model, and an alert. */
-export async function endingOwnRepeat({ commands: { reminders } }: TurnPorts, attempt: Attempt): Promise<Command[]> {
+export async function endingOwnRepeat({ commands: { reminders } }: TurnPorts, attempt: Attempt): Promise<Change[]> {
   const own = reminderIn(attempt);
   if (own === undefined) return [];
   const coming = await reminders.of(attempt.home);

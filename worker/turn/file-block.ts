@@ -1,8 +1,9 @@
 import type { InboundFile } from '../../shared/flow/message.ts';
+import type { Change } from '../../shared/state/change.ts';
 import type { Telegram } from '../../shared/telegram/client.ts';
 import type { TelegramFailure } from '../../shared/telegram/failure.ts';
 import type { FileProblem } from '../../shared/texts/texts.ts';
-import type { Attempt, Command } from '../lane/attempt.ts';
+import type { Attempt } from '../lane/attempt.ts';
 import { auditCommand } from '../lane/audit-trail.ts';
 import { backoffMs } from '../lane/backoff.ts';
 import type { Settings } from '../lane/settings.ts';
@@ -61,7 +62,7 @@ async function keep(ports: FilePorts, attempt: Attempt, { file, field }: FileToR
   const read = await readAttachment(bytes, file.name, limits);
   if (!read.ok) return { kind: 'unreadable', why: read.notice } as const;
   if (read.kept) await ports.store.media.keep(attempt.home, read.kept);
-  const capped: Command[] =
+  const capped: Change[] =
     read.block.type === 'text' && read.kept
       ? [auditCommand(attempt, { event: 'message.capped', kind: 'document', chars: read.kept.length })]
       : [];

@@ -1,5 +1,6 @@
 import type { EntryId } from '../../shared/redis/keys.ts';
-import { type Attempt, type Command, type Conclusion, TOLD } from '../lane/attempt.ts';
+import type { Change } from '../../shared/state/change.ts';
+import { type Attempt, type Conclusion, TOLD } from '../lane/attempt.ts';
 import type { Lane } from '../lane/lane.ts';
 import { conclude, type Decision, refused } from '../lane/verdict.ts';
 
@@ -30,7 +31,7 @@ export async function notTaken({ lane }: { lane: Pick<Lane, 'refusedBehind'> }, 
 }
 
 /** Where the notice could not be delivered, nobody was told: each of the others has to do that itself. */
-export function untold({ keys }: Attempt, { told = [] }: Conclusion): Command[] {
+export function untold({ keys }: Attempt, { told = [] }: Conclusion): Change[] {
   return told.map((entry) => ['HDEL', keys.turn(entry), TOLD]);
 }
 

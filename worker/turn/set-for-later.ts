@@ -1,6 +1,7 @@
 import type { EntryId } from '../../shared/redis/keys.ts';
+import type { Change } from '../../shared/state/change.ts';
 import { lineOf } from '../command/reminders.ts';
-import type { Attempt, Command, Conclusion } from '../lane/attempt.ts';
+import type { Attempt, Conclusion } from '../lane/attempt.ts';
 import { timeZoneOf } from '../lane/time-zone.ts';
 import type { Concluding } from '../lane/verdict.ts';
 import type { TurnPorts } from './turn.ts';
@@ -40,7 +41,7 @@ export async function withSetForLater(
 }
 
 /** The commands by which the message that this one is answered together with names what was set for this one as well. */
-export function handingOn(attempt: Attempt, into: EntryId): Command[] {
+export function handingOn(attempt: Attempt, into: EntryId): Change[] {
   if (attempt.rounds === 0 && attempt.field(SET_BEFORE) === undefined) return [];
   return [['HSET', attempt.keys.turn(into), SET_BEFORE, entriesOf(attempt).join(' ')]];
 }

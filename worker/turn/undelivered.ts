@@ -1,5 +1,6 @@
 import { type Alert, alertCommand } from '../../shared/flow/alert.ts';
-import type { Attempt, Command, Conclusion } from '../lane/attempt.ts';
+import type { Change } from '../../shared/state/change.ts';
+import type { Attempt, Conclusion } from '../lane/attempt.ts';
 import type { Verdict } from '../lane/verdict.ts';
 import { untold } from './not-taken.ts';
 
@@ -9,7 +10,7 @@ export interface Undeliverable {
   outcome: 'undeliverable' | 'failed';
   reason: string;
   alert: Alert;
-  commands?: readonly Command[];
+  commands?: readonly Change[];
 }
 
 /**
