@@ -1,6 +1,6 @@
 import { METRIC } from '../../shared/base/telemetry.ts';
 import type { BreakerView } from '../../shared/telegram/breaker.ts';
-import { type Attempt, isOfGuest, payerOf, UNCOMPACTED } from '../lane/attempt.ts';
+import { type Attempt, isOfGuest, payerOf } from '../lane/attempt.ts';
 import { auditCommand, failedCallEvent } from '../lane/audit-trail.ts';
 import { modelWindow, type Settings } from '../lane/settings.ts';
 import { usageCommands } from '../lane/usage-book.ts';
@@ -223,8 +223,7 @@ function tooLarge(
   { tokens }: Count,
 ): Failure | undefined {
   if (attempt.stage === 'scrubbed') return undefined;
-  const isUncompacted = attempt.field(UNCOMPACTED) !== undefined;
-  const usable = isUncompacted
+  const usable = attempt.turn.isUncompacted
     ? usableTokens(modelWindow(windowTokens, attempt.limit, settings), settings.maxOutputTokens)
     : room.usableTokens;
   const isTooLong = tokens > usable && !isCountedToFit(attempt);

@@ -11,7 +11,6 @@ import { budgetFor, chatRoom, type Room } from '../model/room.ts';
 import { conversationSize } from '../model/usage.ts';
 import type { RecoverPorts } from '../recovery/effects.ts';
 import { newestTurn } from '../recovery/kept.ts';
-import { STORM } from '../recovery/storm.ts';
 import type { OpenedSession } from '../session/held-window.ts';
 import { asShown } from '../session/overlay.ts';
 import type { UserRecord } from '../session/record.ts';
@@ -68,7 +67,7 @@ export async function askModel(
   const { signal } = time;
   let attempt = begun;
   // During a storm, do not send a request that would only be refused again.
-  const storm = begun.field(STORM) === undefined ? undefined : await ports.endpoint.storm.enter(begun);
+  const storm = !begun.turn.isInStorm ? undefined : await ports.endpoint.storm.enter(begun);
   if (storm) return waitOrFail(ports, begun, storm);
   const { windowTokens, maxOutputTokens: modelOutputTokens } = await ports.endpoint.model.limits(
     ports.settings.modelName,

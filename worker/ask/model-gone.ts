@@ -1,10 +1,9 @@
 import { alertCommand } from '../../shared/flow/alert.ts';
 import { modelGoneAlert } from '../alerts/messages.ts';
-import { type Attempt, MODEL, MODEL_GONE } from '../lane/attempt.ts';
+import { type Attempt, MODEL } from '../lane/attempt.ts';
 import type { Settings } from '../lane/settings.ts';
 import type { Decision } from '../lane/verdict.ts';
 import type { Failure } from '../model/errors/failure.ts';
-import { DOUBTED } from './second-witness.ts';
 
 /**
  * Sets a chat's own choice aside for a message when the endpoint does not know the chosen model: the usual one is asked,
@@ -15,15 +14,11 @@ import { DOUBTED } from './second-witness.ts';
  */
 export async function setChoiceAside(
   { modelName, models: [usual] }: Pick<Settings, 'modelName' | 'models'>,
-  { keys, entry, write }: Attempt,
+  { turn, write }: Attempt,
   { reason }: Failure,
 ): Promise<Decision | undefined> {
   if (reason !== 'not_found' || modelName === usual) return undefined;
-  const turn = keys.turn(entry);
-  await write('', [
-    ['HSET', turn, MODEL_GONE, modelName, 'attempts', 0],
-    ['HDEL', turn, DOUBTED],
-  ]);
+  await write('', turn.setModelAside(modelName));
   return { kind: 'again' };
 }
 
@@ -34,18 +29,14 @@ export async function setChoiceAside(
  * Contract: throws `FencedError`, or what Redis throws.
  */
 export async function leaveGoneModel({ modelName }: Pick<Settings, 'modelName'>, attempt: Attempt): Promise<Attempt> {
-  const { keys, chat, entry, texts, notices, write } = attempt;
-  const gone = attempt.field(MODEL_GONE);
+  const { keys, chat, texts, notices, turn, write } = attempt;
+  const gone = turn.goneModel;
   const notice = gone === undefined ? '' : texts.modelGone(gone, modelName);
   if (gone === undefined || notices.includes(notice)) return attempt;
   const told = [...notices, notice];
   const written = await write(
     'model gone',
-    [
-      ['HDEL', keys.chat(chat), MODEL],
-      ['HSET', keys.turn(entry), 'notices', JSON.stringify(told)],
-      alertCommand(keys, modelGoneAlert(attempt, gone, modelName)),
-    ],
+    [['HDEL', keys.chat(chat), MODEL], turn.notify(told), alertCommand(keys, modelGoneAlert(attempt, gone, modelName))],
     [[keys.chat(chat), MODEL, gone]],
   );
   return written === 'unmet' ? attempt : { ...attempt, notices: told };

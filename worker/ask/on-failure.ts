@@ -1,4 +1,4 @@
-import { type Attempt, OUTAGE_TRIES } from '../lane/attempt.ts';
+import type { Attempt } from '../lane/attempt.ts';
 import { backoffMs } from '../lane/backoff.ts';
 import { modelWindow } from '../lane/settings.ts';
 import { conclude, type Decision, failed, refused } from '../lane/verdict.ts';
@@ -21,8 +21,6 @@ export type FailedCall = Omit<Overflow, 'failure'> & {
 
 /** How often a call is tried again where the endpoint does not say when it may be. */
 const RATE_TRIES_MIN = 3;
-/** The turn's field with the time already spent on recovery: a sum of durations, since clocks can be wrong. */
-const RECOVERY_SPENT = 'recoverySpentMs';
 
 /** Decides about a failed call: ask once more, retry later, notify the user, or recover. */
 export async function react(ports: RecoverPorts, failedCall: FailedCall, time: TurnTime): Promise<Decision> {
@@ -52,7 +50,7 @@ export async function react(ports: RecoverPorts, failedCall: FailedCall, time: T
 function rateTooLow({ attempt, failure, sentTokens }: FailedCall): Failure | undefined {
   const { rateTokens, retryAfterMs } = failure;
   if (rateTokens === undefined || rateTokens >= sentTokens) return undefined;
-  const tries = Number(attempt.field(OUTAGE_TRIES) ?? 0);
+  const tries = attempt.turn.outage.tries;
   if (tries < (retryAfterMs === undefined ? RATE_TRIES_MIN : 1)) return undefined;
   return { kind: 'token', reason: 'rate_below_size', observedTokens: sentTokens, limitTokens: rateTokens };
 }
@@ -80,7 +78,7 @@ async function recoverFrom(
 ): Promise<Decision> {
   const { attempt, failure } = failedCall;
   const overflow = { ...failedCall, failure: { ...failure, kind } };
-  const spentMs = Number(attempt.field(RECOVERY_SPENT) ?? 0);
+  const spentMs = attempt.turn.recoverySpentMs;
   const startedMs = attempt.elapsedMs();
   const recovery = await time.recovering(
     Math.max(0, ports.settings.recoveryTimeoutMs - spentMs),
@@ -95,8 +93,8 @@ async function recoverFrom(
   return decidedBy(ports, failedCall, recovery);
 }
 
-async function noteSpent({ keys, entry, write }: Attempt, spentMs: number): Promise<void> {
-  await write('', [['HSET', keys.turn(entry), RECOVERY_SPENT, Math.round(spentMs)]]);
+async function noteSpent({ turn, write }: Attempt, spentMs: number): Promise<void> {
+  await write('', [turn.spendOnRecovery(spentMs)]);
 }
 
 async function decidedBy(ports: RecoverPorts, failedCall: FailedCall, recovery: Recovery): Promise<Decision> {

@@ -1,4 +1,4 @@
-import { type Attempt, OUTAGE_TRIES, OUTAGE_WAITED } from '../lane/attempt.ts';
+import type { Attempt } from '../lane/attempt.ts';
 import { backoffMs } from '../lane/backoff.ts';
 import type { Settings } from '../lane/settings.ts';
 import { isEndpointTrouble } from '../model/breaker.ts';
@@ -33,8 +33,9 @@ export function waitOut(
   failure: Failure,
   patience: Pick<Settings, 'outagePatienceMs' | 'waitingNoticeMs'>,
 ): Wait {
-  const tries = Number(attempt.field(OUTAGE_TRIES) ?? 0) + 1;
-  const waitedMs = Number(attempt.field(OUTAGE_WAITED) ?? 0) + (tries > 1 ? attempt.elapsedMs() : 0);
+  const before = attempt.turn.outage;
+  const tries = before.tries + 1;
+  const waitedMs = before.waitedMs + (tries > 1 ? attempt.elapsedMs() : 0);
   const isOfEndpoint = attempt.trial !== undefined && isEndpointTrouble(attempt.trial.why as FailureReason);
   const patienceMs = Math.min(isOfEndpoint ? TRIAL_PATIENCE_MS : patience.outagePatienceMs, patience.outagePatienceMs);
   const isOnlyWords = isClientStatus(failure.status) && tries > (attempt.trial ? 0 : WORDS_TRIES_MAX);
@@ -60,6 +61,6 @@ function isClientStatus(status: number | undefined): boolean {
 }
 
 /** Stores that a message is waiting. */
-export async function noteWait({ keys, entry, write }: Attempt, { waitedMs, tries }: Extract<Wait, { kind: 'wait' }>) {
-  await write('', [['HSET', keys.turn(entry), OUTAGE_WAITED, Math.round(waitedMs), OUTAGE_TRIES, tries]]);
+export async function noteWait({ turn, write }: Attempt, wait: Extract<Wait, { kind: 'wait' }>) {
+  await write('', [turn.waitForModel(wait)]);
 }

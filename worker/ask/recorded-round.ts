@@ -1,4 +1,4 @@
-import { type Attempt, OUTAGE_FIELDS, type RecoveryStage, SILENCES } from '../lane/attempt.ts';
+import type { Attempt, RecoveryStage } from '../lane/attempt.ts';
 import type { Room } from '../model/room.ts';
 import type { RecoverPorts } from '../recovery/effects.ts';
 import { trialWon } from '../recovery/trial.ts';
@@ -17,13 +17,11 @@ export async function recordRound(
   round: number,
 ): Promise<OpenedSession> {
   const record = recordOf(attempt, called);
-  const turn = attempt.keys.turn(attempt.entry);
   const stage = stageAfterRound(attempt);
   await attempt.write(`round:${round}`, [
     ...appendCommands(attempt.keys, attempt.session, [record]),
     ...costCommands(attempt, called.answer, ports.settings.prices),
-    ['HSET', turn, 'rounds', round, 'attempts', 1, 'recoveriesBefore', attempt.recoveries, 'stage', stage],
-    ['HDEL', turn, SILENCES, ...OUTAGE_FIELDS],
+    ...attempt.turn.recordRound(round, { recoveries: attempt.recoveries, stage }),
     ...speech.record(called.answer.text),
     ...trialWon(attempt),
     ...(isCalm(called, room) ? [['HSET', attempt.keys.session(attempt.session), 'compactionsInRow', 0] as const] : []),
@@ -35,11 +33,9 @@ export async function recordRound(
 /** The attempt as it continues after a round: what was stored with the round, and what a failure now starts from. */
 export function progressed(attempt: Attempt, rounds: number): Attempt {
   const stage = stageAfterRound(attempt);
-  const isOver = (name: string) => (OUTAGE_FIELDS as readonly string[]).includes(name);
-  const field: Attempt['field'] = (name) => (isOver(name) ? undefined : attempt.field(name));
   return {
     ...attempt,
-    field,
+    turn: attempt.turn.withoutOutage(),
     rounds,
     attempts: 1,
     silences: 0,

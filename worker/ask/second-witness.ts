@@ -3,8 +3,6 @@ import type { Settings } from '../lane/settings.ts';
 import type { Decision } from '../lane/verdict.ts';
 import type { Failure, FailureKind } from '../model/errors/failure.ts';
 
-/** The turn's field that lists the refusals that were met once, so far, by kind and tool round. */
-export const DOUBTED = 'doubted';
 /** What these lead to takes nothing from a chat. */
 const COSTS_NOTHING: ReadonlySet<FailureKind> = new Set<FailureKind>(['transient', 'fit', 'output']);
 /** A request that we count as this much of the window, or more, may well be too long: our own count agrees. */
@@ -24,10 +22,9 @@ export async function askOnceMore(
   size: { sentTokens: number; limitTokens: number },
 ): Promise<Decision | undefined> {
   if (hasSecond(failure, size)) return undefined;
-  const doubted = attempt.field(DOUBTED)?.split(',') ?? [];
   const refusal = `${failure.kind}@${attempt.rounds}`;
-  if (doubted.includes(refusal)) return undefined;
-  await attempt.write('', [['HSET', attempt.keys.turn(attempt.entry), DOUBTED, [...doubted, refusal].join(',')]]);
+  if (attempt.turn.doubted.includes(refusal)) return undefined;
+  await attempt.write('', [attempt.turn.doubt(refusal)]);
   return { kind: 'later', delayMs: settings.doubtWaitMs, reason: `doubted_${failure.reason}`, isFree: true };
 }
 

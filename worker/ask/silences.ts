@@ -1,4 +1,4 @@
-import { type Attempt, SILENCES, spentMs } from '../lane/attempt.ts';
+import type { Attempt } from '../lane/attempt.ts';
 import type { Settings } from '../lane/settings.ts';
 import { type Concluding, failed } from '../lane/verdict.ts';
 
@@ -6,8 +6,8 @@ import { type Concluding, failed } from '../lane/verdict.ts';
 export const SILENCES_MAX = 2;
 
 /** Notes how many calls of a message fell silent. */
-export async function noteSilences({ keys, entry, write }: Attempt, silences: number): Promise<void> {
-  await write('', [['HSET', keys.turn(entry), SILENCES, silences]]);
+export async function noteSilences({ turn, write }: Attempt, silences: number): Promise<void> {
+  await write('', [turn.fallSilent(silences)]);
 }
 
 /** The end of a message whose calls fell silent too often. */
@@ -18,6 +18,6 @@ export function fallenSilent(attempt: Attempt): Concluding {
 /** The end of a message for which no more calls are made: they fell silent, or its turn has taken all of its time. */
 export function outOfTime(attempt: Attempt, { turnMaxMs }: Pick<Settings, 'turnMaxMs'>): Concluding | undefined {
   if (attempt.silences >= SILENCES_MAX) return fallenSilent(attempt);
-  const isOver = spentMs({ ...attempt, elapsedMs: () => 0 }) >= turnMaxMs;
+  const isOver = attempt.turn.spentMs >= turnMaxMs;
   return isOver ? failed(attempt, 'turn_too_long', attempt.texts.unavailable, 'its turn took too long') : undefined;
 }

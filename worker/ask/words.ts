@@ -1,5 +1,5 @@
 import type { Change } from '../../shared/state/change.ts';
-import { type Attempt, SAID, SAID_RECORDED, spentCommand } from '../lane/attempt.ts';
+import { type Attempt, spentMs } from '../lane/attempt.ts';
 import { appendCommands, newStamp } from '../session/store.ts';
 
 /**
@@ -18,10 +18,9 @@ const SAID_CHARS_MAX = 500_000;
 const BETWEEN = '\n\n';
 
 /** The words that were kept with a turn. */
-export function keptWords({ field }: Pick<Attempt, 'field'>): Words {
-  const said = field(SAID) ?? '';
-  const at = Number(field(SAID_RECORDED) ?? 0);
-  return { recorded: said.slice(0, at), own: said.slice(at).replace(/^\s+/, '') };
+export function keptWords({ turn }: Pick<Attempt, 'turn'>): Words {
+  const { text, recordedChars } = turn.said;
+  return { recorded: text.slice(0, recordedChars), own: text.slice(recordedChars).replace(/^\s+/, '') };
 }
 
 /** The words with another text of the call that runs, if it is longer. A text of whitespace says nothing. */
@@ -64,19 +63,14 @@ export class Speech {
   record(text: string): Change[] {
     this.#words = withRecorded(this.#words, text);
     this.#kept = spoken(this.#words);
-    return this.#kept === '' ? [this.#forgetting()] : wordsCommands(this.#attempt, this.#words);
+    return this.#kept === '' ? [this.#attempt.turn.unsay()] : wordsCommands(this.#attempt, this.#words);
   }
 
   /** Forgets the words: the model has taken them back. Contract: as `keep`. */
   async forget(): Promise<void> {
     this.#words = { recorded: '', own: '' };
     this.#kept = '';
-    await this.#attempt.write('', [this.#forgetting()]);
-  }
-
-  #forgetting(): Change {
-    const { keys, entry } = this.#attempt;
-    return ['HDEL', keys.turn(entry), SAID, SAID_RECORDED];
+    await this.#attempt.write('', [this.#attempt.turn.unsay()]);
   }
 
   /**
@@ -92,16 +86,19 @@ export class Speech {
   /** Keeps the words, and how long the turn has run, where the attempt ends without an answer. Contract: as `keep`. */
   async leave(): Promise<void> {
     this.#kept = spoken(this.#words);
-    await this.#attempt.write('', [...wordsCommands(this.#attempt, this.#words), spentCommand(this.#attempt)]);
+    await this.#attempt.write('', [
+      ...wordsCommands(this.#attempt, this.#words),
+      this.#attempt.turn.spend(spentMs(this.#attempt)),
+    ]);
   }
 }
 
 /** Keeps the words with the turn; nothing where there are none. */
-export function wordsCommands({ keys, entry }: Pick<Attempt, 'keys' | 'entry'>, words: Words): Change[] {
+export function wordsCommands({ turn }: Pick<Attempt, 'turn'>, words: Words): Change[] {
   const { recorded } = words;
   const said = spoken(words);
   if (said === '') return [];
-  return [['HSET', keys.turn(entry), SAID, said.slice(0, SAID_CHARS_MAX), SAID_RECORDED, recorded.length]];
+  return [turn.say({ text: said.slice(0, SAID_CHARS_MAX), recordedChars: recorded.length })];
 }
 
 /**

@@ -3,6 +3,7 @@ import type { Outcome } from '../../shared/flow/outcome.ts';
 import type { ChatKey, EntryId, Keys, LaneKey, SessionId } from '../../shared/redis/keys.ts';
 import { msOf } from '../../shared/redis/stream-id.ts';
 import type { Change } from '../../shared/state/change.ts';
+import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { Button } from '../../shared/telegram/messages.ts';
 import type { Texts } from '../../shared/texts/texts.ts';
 import type { Payer } from '../model/port.ts';
@@ -65,12 +66,6 @@ export const BUSY_WAYS = ['queue', 'merge', 'interrupt'] as const;
 export const CANCELLED = 'cancelled';
 /** What that field holds when an operator cancelled this message alone: then no reply of a command notifies the user. */
 export const BY_OPERATOR = 'operator';
-/** The turn's field for what the model has said so far, as people may have seen it. */
-export const SAID = 'said';
-/** The turn's field for how many characters of that the session has already. */
-export const SAID_RECORDED = 'saidRecorded';
-/** The turn's field for how long it has run, in ms: a sum of durations, since clocks can be wrong. */
-export const SPENT = 'spentMs';
 /** The turn's field for the reason why its message was refused at admission. */
 export const REFUSED = 'refused';
 /** The turn's field for the message into which its own was merged. */
@@ -79,8 +74,6 @@ export const MERGED_INTO = 'mergedInto';
 export const EDITED = 'edited';
 /** The turn's field for the message whose reply reports on this one: see `Conclusion.told`. */
 export const TOLD = 'toldBy';
-/** The turn's field that is set where its conversation is sent beyond its budget, since no summary could be had. */
-export const UNCOMPACTED = 'uncompacted';
 /** The turn's field that counts its calls that fell silent, or brought nothing for too long. */
 export const SILENCES = 'silences';
 /** The turn's field that records a refusal because of the content of the message or its conversation. */
@@ -88,23 +81,7 @@ export const BLAMED = 'blamed';
 /** The turn's field that is set while its session is compacted after the user got the answer. */
 export const REPLIED = 'replied';
 
-/**
- * The turn's fields for how long its finished answer has waited for Telegram, and how many sends ended without
- * Telegram's word. The time is a sum, as below.
- */
-export const TELEGRAM_WAITED = 'telegramWaitedMs';
-export const TELEGRAM_TRIES = 'telegramTries';
-
-/**
- * The turn's fields for how long it has waited for the endpoint, and how often it tried. The time is the sum of waits
- * and attempts, not a difference of clock times: a wrong clock would end the wait at once.
- */
-export const OUTAGE_WAITED = 'outageWaitedMs';
 export const OUTAGE_TRIES = 'outageTries';
-/** What a call that goes through ends. */
-export const OUTAGE_FIELDS = [OUTAGE_WAITED, OUTAGE_TRIES] as const;
-/** The turn's field for the model that its chat chose and its endpoint does not know: the usual one is asked instead. */
-export const MODEL_GONE = 'modelGone';
 
 /**
  * State of a part of a reply: `sending` means that an attempt was about to send it, `resent` that a second attempt was.
@@ -204,6 +181,8 @@ export interface Attempt {
   elapsedMs(): number;
   /** The time of Redis, in ms since the epoch: the clock behind entry ids. */
   nowMs(): number;
+  /** What earlier attempts found out and did, and the verbs that change it. */
+  readonly turn: Turn;
   /** A field of the turn as of the start of this attempt: the state of a tool call, or its result. */
   field(name: string): string | undefined;
   /**
@@ -230,13 +209,8 @@ export function isOfGuest({ message }: Pick<Attempt, 'message'>): boolean {
 }
 
 /** How long a message's turn has run, in all its attempts but for their recoveries. */
-export function spentMs({ field, elapsedMs }: Pick<Attempt, 'field' | 'elapsedMs'>): number {
-  return Number(field(SPENT) ?? 0) + elapsedMs();
-}
-
-/** The command that notes how long the turn has run. */
-export function spentCommand(attempt: Pick<Attempt, 'keys' | 'entry' | 'field' | 'elapsedMs'>): Change {
-  return ['HSET', attempt.keys.turn(attempt.entry), SPENT, Math.round(spentMs(attempt))];
+export function spentMs({ turn, elapsedMs }: Pick<Attempt, 'turn' | 'elapsedMs'>): number {
+  return turn.spentMs + elapsedMs();
 }
 
 /**

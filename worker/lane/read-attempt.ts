@@ -9,6 +9,7 @@ import {
   type SessionId,
 } from '../../shared/redis/keys.ts';
 import type { RunScript } from '../../shared/redis/script.ts';
+import { turnOf } from '../../shared/state/turn/turn.ts';
 import { textsFor } from '../../shared/texts/language.ts';
 import {
   type Attempt,
@@ -90,6 +91,7 @@ export function readAttempt(reply: {
     part: (at) => turn.get(`part:${at}`) as PartMark | undefined,
     elapsedMs: () => performance.now() - begunAtMs,
     nowMs: reply.nowMs,
+    turn: turnOf(reply.keys, reply.entry, turn),
     field: (name) => turn.get(name),
     ...fencedWrites(reply.write, [reply.keys.turn(reply.entry), reply.keys.absent], fencingToken),
   };

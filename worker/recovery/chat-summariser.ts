@@ -4,9 +4,6 @@ import type { RecoverPorts } from './effects.ts';
 import type { Subject, TimedSubject } from './session-compaction.ts';
 import type { Summariser, SummaryPart } from './summarise.ts';
 
-/** The turn's field that holds the finished part of a summary. */
-export const PART = 'summary';
-
 /**
  * The summariser of a chat; it keeps each finished part with the turn. A chunk must fit the summariser, and its summary
  * must fit the chat.
@@ -29,7 +26,7 @@ export async function summariserOf(ports: RecoverPorts, subject: TimedSubject): 
     beforeCall: () => attempt.assertOwned(),
     keepPart: async (part) => {
       const kept = JSON.stringify({ of: subjectKey(subject), part });
-      await attempt.write('', [['HSET', attempt.keys.turn(attempt.entry), PART, kept]]);
+      await attempt.write('', [attempt.turn.keepSummaryPart(kept)]);
       ports.instruments.reach('summary part stored');
     },
   };
@@ -42,7 +39,7 @@ function otherModel({ compactionModel, fallbackModel, modelName }: Settings): st
 
 /** The finished part of the same summary: the same records give the same chunks. */
 export function finishedPart(subject: Subject): SummaryPart | undefined {
-  const kept = subject.attempt.field(PART);
+  const kept = subject.attempt.turn.summaryPart;
   if (kept === undefined) return undefined;
   const { of, part } = JSON.parse(kept) as { of: string; part: SummaryPart };
   return of === subjectKey(subject) ? part : undefined;

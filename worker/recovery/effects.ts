@@ -2,7 +2,7 @@ import type { Instruments } from '../../shared/base/instruments.ts';
 import { SPAN } from '../../shared/base/telemetry.ts';
 import type { InboundMessage } from '../../shared/flow/message.ts';
 import type { Change } from '../../shared/state/change.ts';
-import { type Attempt, OUTAGE_FIELDS, type RecoveryStage, SILENCES } from '../lane/attempt.ts';
+import type { Attempt, RecoveryStage } from '../lane/attempt.ts';
 import { limitOwner, type Settings } from '../lane/settings.ts';
 import type { Concluding } from '../lane/verdict.ts';
 import { bindsThinking } from '../model/catalog.ts';
@@ -69,24 +69,9 @@ export type Recovery =
   | { kind: 'wait'; failure: Failure }
   | Concluding;
 
-/** The stage, one more recovery, and a reset count of attempts: progress was made. */
-export function moveTo(attempt: Attempt, stage: RecoveryStage): Change[] {
-  const turn = attempt.keys.turn(attempt.entry);
-  return [
-    ['HSET', turn, 'stage', stage, 'attempts', 0],
-    ['HINCRBY', turn, 'recoveries', 1],
-    ['HDEL', turn, SILENCES, ...OUTAGE_FIELDS],
-  ];
-}
-
 /** The command that records that a kind of failure was answered with its own step, or a step of its own was taken. */
 export function noteTried(attempt: Attempt, kind: Trigger | 'counted' | 'shortened'): Change {
-  return ['HSET', attempt.keys.turn(attempt.entry), 'tried', [...attempt.tried, kind].join(',')];
-}
-
-/** The command that keeps what the answer says of how its message was read; a later reading replaces an earlier one. */
-export function tellReading({ keys, entry }: Attempt, notices: readonly string[]): Change {
-  return ['HSET', keys.turn(entry), 'readingNotices', JSON.stringify([...new Set(notices)])];
+  return attempt.turn.noteTried([...attempt.tried, kind]);
 }
 
 /** The record that trims everything up to the newest record. */

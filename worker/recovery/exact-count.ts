@@ -1,14 +1,12 @@
 import type { Attempt } from '../lane/attempt.ts';
 import { noteTried, type Overflow, type Recovery } from './effects.ts';
 
-/** The turn's field for the request that the endpoint itself counted to fit, although we did not. */
-const FITS = 'countedToFit';
 /** Listed among the kinds that were tried. */
 const COUNTED = 'counted';
 
 /** Whether the endpoint's own count says that the present request fits. */
 export function isCountedToFit(attempt: Attempt): boolean {
-  return attempt.field(FITS) === requestOf(attempt);
+  return attempt.turn.countedToFit === requestOf(attempt);
 }
 
 /**
@@ -26,12 +24,10 @@ export async function tryAsCounted(
     return undefined;
   const tokens = await countTokens(signal);
   if (tokens === undefined || tokens > usableTokens) return undefined;
-  const { keys, entry } = attempt;
-  const noted = isOwnCount
-    ? (['HSET', keys.turn(entry), FITS, requestOf(attempt)] as const)
-    : noteTried(attempt, COUNTED);
+  const { turn } = attempt;
+  const noted = isOwnCount ? turn.countToFit(requestOf(attempt)) : noteTried(attempt, COUNTED);
   // The request was not sent again: no attempt is used.
-  await attempt.write('', [noted, ['HINCRBY', keys.turn(entry), 'attempts', -1]]);
+  await attempt.write('', [noted, turn.freeAttempt()]);
   return { kind: 'again' };
 }
 

@@ -29,7 +29,7 @@ export async function leaveOutTools(
   if (out.length === 0 && !ports.tools.excluded().some(({ tool }) => tool === named)) return undefined;
   // Not a recovery of the message itself, so it is not counted; a request without these tools is a different one.
   await attempt.write(`without ${[named, ...out].join(' ')}`, [
-    ['HSET', attempt.keys.turn(attempt.entry), 'attempts', 0],
+    attempt.turn.renewAttempts(),
     ...out.map((tool) => alertCommand(attempt.keys, refusedToolAlert(attempt, tool))),
     ...out.map((tool) => auditCommand(attempt, { event: 'tool.excluded', tool })),
   ]);

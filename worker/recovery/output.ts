@@ -1,6 +1,6 @@
 import { METRIC } from '../../shared/base/telemetry.ts';
 import { auditCommand } from '../lane/audit-trail.ts';
-import { moveTo, noteTried, type Overflow, type RecoverPorts, type Recovery } from './effects.ts';
+import { noteTried, type Overflow, type RecoverPorts, type Recovery } from './effects.ts';
 
 const OUTPUT_TOKENS_MIN = 1_024;
 const MARGIN_TOKENS = 256;
@@ -38,8 +38,8 @@ export async function raiseOutput(
 async function askFor(ports: RecoverPorts, { attempt, failure }: Overflow, maxOutputTokens: number): Promise<Recovery> {
   const event = failure.kind === 'output' ? 'context.output-raised' : 'context.output-lowered';
   await attempt.write(`recover:${attempt.recoveries}`, [
-    ['HSET', attempt.keys.turn(attempt.entry), 'maxOutputTokens', maxOutputTokens],
-    ...moveTo(attempt, attempt.stage),
+    attempt.turn.askForOutput(maxOutputTokens),
+    ...attempt.turn.enter(attempt.stage),
     noteTried(attempt, failure.kind),
     auditCommand(attempt, { event, maxOutputTokens }),
   ]);

@@ -1,7 +1,7 @@
 import { METRIC, SPAN } from '../../shared/base/telemetry.ts';
 import { alertCommand } from '../../shared/flow/alert.ts';
 import { fixedPartsAlert, windowAlert } from '../alerts/messages.ts';
-import { type Attempt, BLAMED } from '../lane/attempt.ts';
+import type { Attempt } from '../lane/attempt.ts';
 import { auditCommand } from '../lane/audit-trail.ts';
 import { modelWindow } from '../lane/settings.ts';
 import { failed } from '../lane/verdict.ts';
@@ -197,11 +197,8 @@ async function tryWithoutHistory(
   return orReport(ports, attempt, () => startFreshSession(ports, overflow, learnt, 'fresh', spent));
 }
 
-async function askAgain({ keys, entry, tried, write }: Attempt): Promise<Recovery> {
-  await write('asked again', [
-    ['HSET', keys.turn(entry), 'tried', [...tried, ASKED_AGAIN].join(',')],
-    ['HINCRBY', keys.turn(entry), 'attempts', -1],
-  ]);
+async function askAgain({ turn, tried, write }: Attempt): Promise<Recovery> {
+  await write('asked again', [turn.noteTried([...tried, ASKED_AGAIN]), turn.freeAttempt()]);
   return { kind: 'again' };
 }
 
@@ -243,7 +240,7 @@ async function report({ instruments: { telemetry } }: RecoverPorts, { attempt, f
   await attempt.write(`exceeded:${attempt.recoveries}`, [
     auditCommand(attempt, { event: 'context.exceeded', phase, kind, stage: attempt.stage, ...numbers }),
   ]);
-  if (asksForBlame(failure)) await attempt.write('', [['HSET', attempt.keys.turn(attempt.entry), BLAMED, 1]]);
+  if (asksForBlame(failure)) await attempt.write('', [attempt.turn.blame()]);
   telemetry.count(METRIC.overflows, { kind: failure.kind, stage: attempt.stage });
   telemetry.mark(SPAN.overflowDetected, {
     'spillway.overflow.kind': failure.kind,

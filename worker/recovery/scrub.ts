@@ -9,13 +9,11 @@ import { asShown } from '../session/overlay.ts';
 import { appendCommands } from '../session/store.ts';
 import { viewWithOrigins } from '../session/view.ts';
 import {
-  moveTo,
   noteTried,
   type Overflow,
   type RecoverPorts,
   type Recovery,
   scrubOf,
-  tellReading,
   thinkingTrim,
   trimOf,
 } from './effects.ts';
@@ -39,8 +37,8 @@ export async function scrubMessage(ports: RecoverPorts, overflow: Overflow, limi
     ...(left.length > omitted.length ? [attempt.texts.scrubbed] : []),
     ...(omitted.length > 0 ? [removedNotice(attempt.texts, omitted)] : []),
   ];
-  const told = tellReading(attempt, [...attempt.readingNotices, ...read]);
-  await storeScrubs(ports, overflow, left, [told, ...moveTo(attempt, 'scrubbed')]);
+  const told = attempt.turn.notifyReading([...attempt.readingNotices, ...read]);
+  await storeScrubs(ports, overflow, left, [told, ...attempt.turn.enter('scrubbed')]);
   return { kind: 'again' };
 }
 
@@ -80,7 +78,7 @@ export async function dropThinking(
   if (!thinks) return false;
   await attempt.write(`recover:${attempt.recoveries}`, [
     ...appendCommands(attempt.keys, attempt.session, [trimOf('thinking', records)]),
-    ...moveTo(attempt, attempt.stage),
+    ...attempt.turn.enter(attempt.stage),
     noteTried(attempt, failure.kind),
     auditCommand(attempt, { event: 'context.thinking-dropped', reason: failure.reason }),
   ]);
@@ -108,7 +106,7 @@ async function storeOwn(ports: RecoverPorts, overflow: Overflow, left: readonly 
   );
   await storeScrubs(ports, overflow, left, [
     tellRemoved(attempt, notice),
-    ...moveTo(attempt, attempt.stage),
+    ...attempt.turn.enter(attempt.stage),
     noteTried(attempt, failure.kind),
   ]);
   return { kind: 'again' };
@@ -116,9 +114,8 @@ async function storeOwn(ports: RecoverPorts, overflow: Overflow, left: readonly 
 
 /** What is removed from a session on trial is in no conversation any more if the trial is lost. */
 function tellRemoved(attempt: Attempt, notice: string): Change {
-  if (attempt.trial) return tellReading(attempt, [...attempt.readingNotices, notice]);
-  const notices = [...new Set([...attempt.notices, notice])];
-  return ['HSET', attempt.keys.turn(attempt.entry), 'notices', JSON.stringify(notices)];
+  if (attempt.trial) return attempt.turn.notifyReading([...attempt.readingNotices, notice]);
+  return attempt.turn.notify([...attempt.notices, notice]);
 }
 
 /**

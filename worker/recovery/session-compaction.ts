@@ -11,7 +11,7 @@ import { type LogRecord, startsTurn } from '../session/record.ts';
 import { appendCommands, archivableCommand, newStamp } from '../session/store.ts';
 import type { Window } from '../session/view.ts';
 import type { Conversation } from './cached-summary.ts';
-import { finishedPart, PART, summariserOf } from './chat-summariser.ts';
+import { finishedPart, summariserOf } from './chat-summariser.ts';
 import {
   COMPACTION_CALLS_MAX,
   type Compaction,
@@ -202,7 +202,7 @@ async function store(
       ? [['HSET', session, ...window] as const, archivableCommand(attempt.keys, attempt.session)]
       : []),
     ['HINCRBY', session, 'compactionsInRow', 1],
-    ['HDEL', attempt.keys.turn(attempt.entry), PART],
+    attempt.turn.forgetSummaryPart(),
     ...effects,
     ...events.map((event) => auditCommand(attempt, event)),
   ]);

@@ -9,7 +9,7 @@ import { estimateContent, PER_PDF_PAGE_TOKENS } from '../model/estimate.ts';
 import { roomOf } from '../model/room.ts';
 import { asShown } from '../session/overlay.ts';
 import { startsTurn, type UserRecord } from '../session/record.ts';
-import { moveTo, noteTried, type Overflow, type RecoverPorts, type Recovery, tellReading } from './effects.ts';
+import { noteTried, type Overflow, type RecoverPorts, type Recovery } from './effects.ts';
 import type { LearntLimit } from './learnt-limit.ts';
 import type { Part } from './oversized.ts';
 import { storeScrubs } from './scrub.ts';
@@ -74,13 +74,10 @@ export async function shortenMessage(
   const share = Math.min(1, wanted / (messageTokens * factor)) * Math.min(1, shownShare);
   const parts = await shortenedParts(ports, attempt, record, share);
   if (parts.length === 0) return undefined;
-  const told = tellReading(
-    attempt,
-    parts.map(({ notice }) => notice),
-  );
+  const told = attempt.turn.notifyReading(parts.map(({ notice }) => notice));
   // It has a bound of its own, and must not use up the one of the stages.
-  const unbound = ['HINCRBY', attempt.keys.turn(attempt.entry), 'recoveriesBefore', 1] as const;
-  const effects = [told, ...moveTo(attempt, attempt.stage), unbound, noteTried(attempt, 'shortened')];
+  const unbound = attempt.turn.freeRecovery();
+  const effects = [told, ...attempt.turn.enter(attempt.stage), unbound, noteTried(attempt, 'shortened')];
   await storeScrubs(ports, overflow, parts, effects, 'shorten');
   return { kind: 'again' };
 }

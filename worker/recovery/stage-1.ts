@@ -1,10 +1,10 @@
-import { type Attempt, REPLIED, UNCOMPACTED } from '../lane/attempt.ts';
+import type { Attempt } from '../lane/attempt.ts';
 import { modelWindow } from '../lane/settings.ts';
 import { usableTokens } from '../model/count.ts';
 import { type Room, roomOf } from '../model/room.ts';
 import type { OpenedSession } from '../session/held-window.ts';
 import type { Conversation } from './cached-summary.ts';
-import { learnLimit, moveTo, type Overflow, type RecoverPorts, type Recovery, type RecoveryTime } from './effects.ts';
+import { learnLimit, type Overflow, type RecoverPorts, type Recovery, type RecoveryTime } from './effects.ts';
 import type { LearntLimit } from './learnt-limit.ts';
 import { compactSession, type Uncompacted } from './session-compaction.ts';
 
@@ -28,7 +28,7 @@ export async function compactForRetry(
 ): Promise<Uncompacted | undefined> {
   if (attempt.compactionsInRow >= COMPACTIONS_IN_ROW_MAX) return { reason: 'refills_at_once' };
   const step = `recover:${attempt.recoveries}`;
-  const effects = [...moveTo(attempt, 'compacted'), ...learnLimit(attempt, ports.settings, learnt)];
+  const effects = [...attempt.turn.enter('compacted'), ...learnLimit(attempt, ports.settings, learnt)];
   const room = roomOf(learnt.limitTokens, ports.settings);
   const patienceMs = ports.settings.summaryPatienceMs;
   return compactSession(ports, { attempt, opened, room, step, effects, patienceMs }, signal);
@@ -52,8 +52,8 @@ export function fitsModel(
 /** The message is sent without a compaction; the next one is due after its reply. */
 export async function leaveUncompacted({ attempt }: Overflow): Promise<Recovery> {
   await attempt.write(`recover:${attempt.recoveries}`, [
-    ...moveTo(attempt, attempt.stage),
-    ['HSET', attempt.keys.turn(attempt.entry), UNCOMPACTED, 1],
+    ...attempt.turn.enter(attempt.stage),
+    attempt.turn.leaveUncompacted(),
   ]);
   return { kind: 'again' };
 }
@@ -70,7 +70,7 @@ export async function compactAfterReply(
   { signal, deadline }: RecoveryTime,
 ): Promise<void> {
   if (attempt.compactionsInRow >= COMPACTIONS_IN_ROW_MAX || attempt.vainCompactions >= VAIN_COMPACTIONS_MAX) return;
-  await attempt.write('', [['HSET', attempt.keys.turn(attempt.entry), REPLIED, 1]]);
+  await attempt.write('', [attempt.turn.markReplied()]);
   const failed = await compactSession(
     ports,
     {

@@ -18,11 +18,10 @@ import {
   TRIED,
   userStep,
 } from '../session/store.ts';
-import { learnLimit, moveTo, type Overflow, type RecoverPorts, type Recovery } from './effects.ts';
+import { learnLimit, type Overflow, type RecoverPorts, type Recovery } from './effects.ts';
 import type { LearntLimit } from './learnt-limit.ts';
 import { asksForBlame } from './policy.ts';
 import { buildSeed } from './seed.ts';
-import { TRIAL } from './trial.ts';
 
 const SEED_TOKENS_MAX = 8_000;
 const SEED_SHARE = 0.1;
@@ -84,9 +83,9 @@ export async function startFreshSession(
         ['HSET', keys.session(move.to), 'parent', from, 'createdAt', seed.at, 'head', 0, 'windowStart', 1],
         ...inheritedLimit(attempt, move.to, learnt, ports.settings),
         ...appendCommands(keys, move.to, [seed, pending, ...scrubsOf(overflow)]),
-        ['HSET', keys.turn(attempt.entry), `did:${userStep(move.to)}`, PENDING_INDEX],
-        ...moveTo(attempt, stage),
-        ...(spent > 0 ? [['HINCRBY', keys.turn(attempt.entry), 'recoveries', spent] as const] : []),
+        attempt.turn.recordIn(userStep(move.to), PENDING_INDEX),
+        ...attempt.turn.enter(stage),
+        ...attempt.turn.countRecoveries(spent),
         ...announced(attempt, move),
         auditCommand(attempt, {
           event: 'context.new-session',
@@ -136,15 +135,14 @@ function trialOf(
  * closed.
  */
 function announced(attempt: Attempt, { from, to, entries, trial }: Move): Change[] {
-  const { keys, session } = attempt;
-  const turn = keys.turn(attempt.entry);
+  const { keys, session, turn } = attempt;
   const closed = (which: SessionId) => [
     ['HSET', keys.session(which), 'closedBy', to] as const,
     archivableCommand(keys, which),
   ];
   if (trial)
     return [
-      ['HSET', turn, TRIAL, JSON.stringify(trial)],
+      turn.tryIn(trial),
       // One that is given up is in no chain of parents: whoever erases the chat finds it here.
       ['HSET', keys.session(from), `${TRIED}${to}`, 1],
       ...(attempt.trial ? closed(session) : []),
@@ -152,9 +150,7 @@ function announced(attempt: Attempt, { from, to, entries, trial }: Move): Change
   return [
     ...closed(from),
     // Where nothing was said before, nothing is lost.
-    ...(entries > 0
-      ? [['HSET', turn, 'notices', JSON.stringify([...attempt.notices, attempt.texts.freshSession])] as const]
-      : []),
+    ...(entries > 0 ? [turn.notify([...attempt.notices, attempt.texts.freshSession])] : []),
     alertCommand(keys, freshSessionAlert(attempt, entries, to)),
   ];
 }

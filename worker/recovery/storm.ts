@@ -23,8 +23,6 @@ const PROBE_MS = 180_000;
 const PROBES_MIN = 2;
 const CALM_MS = 600_000;
 const REST_MS_MAX = 300_000;
-/** The field of a turn that waits for a storm to pass, or that is its probe. */
-export const STORM = 'storm';
 
 /**
  * Keeps a wrong window from costing every chat its session. When many chats of the installation are refused as too long
@@ -58,12 +56,12 @@ export function createStormGuard(redis: RedisClient, limits: StormLimits): Storm
       const args = [attempt.chat, attempt.entry, WITHIN_MS, limits.stormChats, PROBE_MS, alert];
       const verdict = await enter([keys.overflows, keys.storm, keys.alerts], args);
       if (verdict === 'go') return undefined;
-      await attempt.write('storm', [['HSET', attempt.keys.turn(attempt.entry), STORM, 1]]);
+      await attempt.write('storm', [attempt.turn.enterStorm()]);
       if (verdict === 'probe') return undefined;
       return { kind: 'transient', reason: 'overflow_storm', retryAfterMs: limits.stormWaitMs };
     },
     async ended(attempt, isAnswered) {
-      if (attempt.field(STORM) === undefined) return;
+      if (!attempt.turn.isInStorm) return;
       const { stormRestMs } = limits;
       const over = JSON.stringify(overflowStormOver());
       const args = [attempt.entry, isAnswered ? '1' : '', PROBES_MIN, CALM_MS, stormRestMs, REST_MS_MAX, over];

@@ -1,7 +1,7 @@
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { EntryId, Keys } from '../../shared/redis/keys.ts';
+import { type EndedAttempt, endsIn } from '../../shared/state/turn/turn.ts';
 import { CANCELLED, MERGED_INTO, OUTAGE_TRIES, REFUSED, REPLIED } from '../lane/attempt.ts';
-import { ENDED, type EndedAttempt, endsIn } from '../lane/ended-attempts.ts';
 
 /** What is known of a message's turn. It is kept for an hour after the outcome. Times are ms since the epoch. */
 export interface Turn {
@@ -42,7 +42,7 @@ export function turnOf(fields: Readonly<Record<string, string>>): Turn {
     ...(fields.firstBegunAt !== undefined && { firstBegunMs: number('firstBegunAt') }),
     ...(fields.running !== undefined && runningSince),
     step: stepOf(fields, parts),
-    ended: endsIn(fields[ENDED]),
+    ended: endsIn(fields.ended),
     crashes: number('crashes'),
     recoveries: number('recoveries'),
     toolRounds: number('rounds'),

@@ -72,7 +72,7 @@ export async function finishRound(
   const fields = calls.map(({ id }) => fieldOf(round, id));
   await attempt.write(`results:${round}`, [
     ...appendCommands(attempt.keys, attempt.session, [record]),
-    ['HDEL', attempt.keys.turn(attempt.entry), ...fields],
+    attempt.turn.forgetContents(fields),
   ]);
   ports.instruments.reach('results stored');
   return withRecord(opened, record);
@@ -93,7 +93,7 @@ async function resultOf(
   signal: AbortSignal,
 ): Promise<Block | undefined> {
   const field = fieldOf(round, call.id);
-  const kept = attempt.field(field);
+  const kept = attempt.turn.content(field);
   if (kept !== undefined) return JSON.parse(kept) as Block;
   const output =
     begun && call.isReadable && !isRepeatable(ports.tools, call)
@@ -101,7 +101,7 @@ async function resultOf(
       : await make(ports, attempt, call, field, signal);
   if (signal.aborted) return undefined;
   const { block, commands } = await resultBlock(ports, attempt, call.id, output);
-  await attempt.write('', [['HSET', attempt.keys.turn(attempt.entry), field, JSON.stringify(block)], ...commands]);
+  await attempt.write('', [attempt.turn.keepContent(field, JSON.stringify(block)), ...commands]);
   ports.instruments.reach('tool result stored');
   return block;
 }

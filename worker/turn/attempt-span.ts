@@ -4,7 +4,6 @@ import { failSpan } from '../../shared/base/spans.ts';
 import { METRIC, SPAN, type Telemetry } from '../../shared/base/telemetry.ts';
 import { msOf } from '../../shared/redis/stream-id.ts';
 import type { Attempt } from '../lane/attempt.ts';
-import { ENDED, endsIn } from '../lane/ended-attempts.ts';
 import type { TurnJob } from '../lane/queue.ts';
 import type { Verdict } from '../lane/verdict.ts';
 import { reasonOf } from './requeue.ts';
@@ -38,7 +37,7 @@ export function showWait(
   const untilMs = Date.now();
   // Entry ids and the turn's record go by Redis' clock, spans by this machine's.
   const aheadMs = untilMs - attempt.nowMs();
-  const before = endsIn(attempt.field(ENDED)).at(-1);
+  const before = attempt.turn.ends.at(-1);
   if (before) {
     const sinceMs = Math.min(untilMs, before.atMs + aheadMs);
     mark(SPAN.retryWait, { 'spillway.reason': before.reason }, { sinceMs, untilMs, parent });

@@ -18,7 +18,7 @@ interface BusyPorts {
 export async function supersededBy({ lane }: BusyPorts, attempt: Attempt): Promise<EntryId | undefined> {
   if (attempt.message.ok && attempt.message.value.content.kind === 'reminder') return undefined;
   const way = attempt.choice(BUSY);
-  const isBegun = attempt.field(`did:${userStep(attempt.session)}`) !== undefined;
+  const isBegun = attempt.turn.hasDone(userStep(attempt.session));
   const isOpen = way === 'interrupt' || (way === 'merge' && !isBegun);
   if (!isOpen || attempt.stage !== 'none' || attempt.trial !== undefined || attempt.isBlamed) return undefined;
   const behind = await lane.behind(attempt.lane);

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { InboundMessage } from '../../shared/flow/message.ts';
-import type { EntryId } from '../../shared/redis/keys.ts';
-import { type Attempt, ageMs, CANCELLED, type Conclusion, MERGED_INTO } from '../lane/attempt.ts';
+import { turnOf } from '../../shared/state/turn/turn.ts';
+import { type Attempt, ageMs, type Conclusion } from '../lane/attempt.ts';
 import { mayBeComment, mayHavePieces, piecesOf, type Waiting } from '../lane/fragments.ts';
 import type { Lane } from '../lane/lane.ts';
 import type { Decision } from '../lane/verdict.ts';
@@ -17,11 +17,6 @@ export interface GatherPorts {
 /** The further pieces of a message, or the decision to wait because more may come. */
 export type Gathering = { kind: 'gathered'; pieces: readonly Waiting[] } | { kind: 'decided'; decision: Decision };
 
-/** The field of a piece's turn that says that the message into which it was merged failed. */
-const FAILED = 'mergedFailed';
-/** The fields of the turn of a message with pieces: how many it saw when it waited, and the entries that it took. */
-const SEEN = 'piecesSeen';
-const TAKEN = 'pieces';
 /** Nothing marks the last piece, so wait until no more arrive. */
 const WAIT_MS = 1_000;
 
@@ -39,7 +34,7 @@ export async function gather(
   message: InboundMessage,
   signal: AbortSignal,
 ): Promise<Gathering> {
-  const taken = entriesTaken(attempt);
+  const taken = attempt.turn.pieces;
   const isComment = mayBeComment(message) && !isRecorded(attempt);
   if (taken === undefined && !isComment && !mayHavePieces(message)) return { kind: 'gathered', pieces: [] };
   if (taken === undefined && isComment) {
@@ -54,18 +49,16 @@ export async function gather(
   const pieces = piecesOf(message, behind);
   // Most texts are no comment, and are not held up.
   if (isComment && pieces.length === 0) return { kind: 'gathered', pieces };
-  const turn = attempt.keys.turn(attempt.entry);
-  if (attempt.field(SEEN) !== String(pieces.length)) {
-    await attempt.write('', [['HSET', turn, SEEN, pieces.length]]);
+  const { turn } = attempt;
+  if (turn.piecesSeen !== pieces.length) {
+    await attempt.write('', [turn.seePieces(pieces.length)]);
     return { kind: 'decided', decision: { kind: 'later', delayMs: WAIT_MS, reason: 'gathering', isFree: true } };
   }
+  const turns = pieces.map(({ entry }) => turnOf(attempt.keys, entry));
   const taking = await attempt.write(
     'gathered',
-    [
-      ['HSET', turn, TAKEN, JSON.stringify(pieces.map(({ entry }) => entry))],
-      ...pieces.map(({ entry }) => ['HSET', attempt.keys.turn(entry), MERGED_INTO, attempt.entry] as const),
-    ],
-    pieces.map(({ entry }) => [attempt.keys.turn(entry), CANCELLED, ''] as const),
+    [turn.takePieces(pieces.map(({ entry }) => entry)), ...turns.map((piece) => piece.mergeInto(attempt.entry))],
+    turns.map((piece) => piece.notCancelled()),
   );
   // One that was cancelled meanwhile is no piece of anything: the next attempt does not see it.
   if (taking === 'unmet') return { kind: 'decided', decision: { kind: 'hand back' } };
@@ -76,8 +69,8 @@ export async function gather(
 }
 
 /** A message that stands in its conversation without its forwards cannot take them any more. */
-function isRecorded({ field, session }: Attempt): boolean {
-  return field(`did:${userStep(session)}`) !== undefined;
+function isRecorded({ turn, session }: Attempt): boolean {
+  return turn.hasDone(userStep(session));
 }
 
 /** Waits, or until the signal says that there is no time. */
@@ -87,9 +80,9 @@ export async function waitFor(ms: number, signal: AbortSignal): Promise<void> {
 
 /** How a message ends that was merged into another one; undefined for any other. Its user is notified there. */
 export function mergedConclusion(attempt: Attempt): Conclusion | undefined {
-  const into = attempt.field(MERGED_INTO) as EntryId | undefined;
+  const into = attempt.turn.mergedInto;
   if (into === undefined) return undefined;
-  if (attempt.field(FAILED) === undefined) return { outcome: 'merged', into, parts: [] };
+  if (!attempt.turn.isFailedMerge) return { outcome: 'merged', into, parts: [] };
   return { outcome: 'failed', reason: 'merged', into, parts: [] };
 }
 
@@ -99,12 +92,7 @@ export function mergedConclusion(attempt: Attempt): Conclusion | undefined {
  */
 export function failTogether(attempt: Attempt, decided: Decision, pieces?: readonly Waiting[]): Decision {
   if (decided.kind !== 'conclude' || decided.conclusion.outcome !== 'failed') return decided;
-  const taken = pieces?.map(({ entry }) => entry) ?? entriesTaken(attempt) ?? [];
-  const marks = taken.map((entry) => ['HSET', attempt.keys.turn(entry), FAILED, 1] as const);
+  const taken = pieces?.map(({ entry }) => entry) ?? attempt.turn.pieces ?? [];
+  const marks = taken.map((entry) => turnOf(attempt.keys, entry).failMerge());
   return { ...decided, commands: [...decided.commands, ...marks] };
-}
-
-function entriesTaken(attempt: Attempt): EntryId[] | undefined {
-  const stored = attempt.field(TAKEN);
-  return stored === undefined ? undefined : (JSON.parse(stored) as EntryId[]);
 }

@@ -49,9 +49,8 @@ export async function readFile(
   toRead: FileToRead,
   signal: AbortSignal,
 ): Promise<FileReading> {
-  const kept = attempt.field(toRead.field);
-  // An earlier version stored the text after the file's block.
-  if (kept !== undefined) return { kind: 'read', block: (JSON.parse(kept) as [Block])[0] };
+  const kept = attempt.turn.content(toRead.field);
+  if (kept !== undefined) return { kind: 'read', block: JSON.parse(kept) as Block };
   const loaded = await downloadOnce(ports, attempt, toRead, signal);
   if (loaded.kind !== 'loaded') return loaded;
   return keep(ports, attempt, toRead, loaded.bytes);
@@ -66,10 +65,7 @@ async function keep(ports: FilePorts, attempt: Attempt, { file, field }: FileToR
     read.block.type === 'text' && read.kept
       ? [auditCommand(attempt, { event: 'message.capped', kind: 'document', chars: read.kept.length })]
       : [];
-  await attempt.write(field, [
-    ['HSET', attempt.keys.turn(attempt.entry), field, JSON.stringify([read.block])],
-    ...capped,
-  ]);
+  await attempt.write(field, [attempt.turn.keepContent(field, JSON.stringify(read.block)), ...capped]);
   return { kind: 'read', block: read.block } as const;
 }
 

@@ -6,8 +6,6 @@ import type { Attempt, Conclusion } from '../lane/attempt.ts';
 import type { Coming } from '../reminders/book.ts';
 import type { TurnPorts } from './turn.ts';
 
-/** The turn's field that holds the chat's new id. */
-const MIGRATED_TO = 'migratedTo';
 /** Fifty of them fit into one message. */
 const LEFT_CHARS = 70;
 
@@ -21,16 +19,16 @@ export async function moveChat(
   conclusion: Conclusion,
   to: number,
 ): Promise<Conclusion> {
-  const { keys, chat, home, entry, session, trial, texts, write } = attempt;
+  const { keys, chat, home, session, trial, texts, turn, write } = attempt;
   const moved = chatKey(to);
   const isSameShard = shardOf(to, settings.shards) === shardOf(parseChatKey(chat)?.chatId ?? 0, settings.shards);
   const current = conclusion.outcome === 'answered' ? session : (trial?.of ?? session);
   const left = isSameShard ? [] : await reminders.of(home);
   const told = left.length === 0 ? conclusion : withLast(conclusion, texts.reminders.left(left.map(textOf)));
   await write('migrated', [
-    ['HSET', keys.turn(entry), MIGRATED_TO, to],
+    turn.migrateTo(to),
     ...(isSameShard && home !== moved ? joinLanes(keys, chat, moved, current) : []),
-    ...(left.length === 0 ? [] : [['HSET', keys.turn(entry), 'conclusion', JSON.stringify(told)] as const]),
+    ...(left.length === 0 ? [] : [turn.reviseConclusion(told)]),
     ...reminders.cancelling(left),
   ]);
   return told;
@@ -58,7 +56,7 @@ function joinLanes(keys: Keys, from: ChatKey, to: ChatKey, session: SessionId): 
 export function destinationOf(attempt: Attempt): Destination {
   const parsed = parseChatKey(attempt.home);
   if (!parsed) throw new Error(`not a chat key: ${attempt.home}`);
-  const moved = attempt.field(MIGRATED_TO);
-  if (moved !== undefined) return { chatId: Number(moved) };
+  const { migratedTo } = attempt.turn;
+  if (migratedTo !== undefined) return { chatId: migratedTo };
   return { chatId: parsed.chatId, ...(parsed.topicId !== undefined && { topicId: parsed.topicId }) };
 }

@@ -1,12 +1,10 @@
-import type { EntryId } from '../../shared/redis/keys.ts';
 import type { Change } from '../../shared/state/change.ts';
-import { type Attempt, type Conclusion, TOLD } from '../lane/attempt.ts';
+import { turnOf } from '../../shared/state/turn/turn.ts';
+import type { Attempt, Conclusion } from '../lane/attempt.ts';
 import type { Lane } from '../lane/lane.ts';
 import { conclude, type Decision, refused } from '../lane/verdict.ts';
 
 const REASON = 'lane_full';
-/** The field of the turn for how many were refused when it looked last, and how often it has looked. */
-const LOOKED = 'refusedSeen';
 const WAIT_MS = 1_000;
 /** What was taken meanwhile waits behind, so a flood without an end is told from time to time. */
 const LOOKS_MAX = 10;
@@ -19,25 +17,25 @@ const LOOKS_MAX = 10;
  * Contract: throws `FencedError`, or what Redis throws.
  */
 export async function notTaken({ lane }: { lane: Pick<Lane, 'refusedBehind'> }, attempt: Attempt): Promise<Decision> {
-  const teller = attempt.field(TOLD) as EntryId | undefined;
+  const teller = attempt.turn.reportedBy;
   const { adjacent, others } = await lane.refusedBehind(attempt.lane, teller !== undefined);
   const also = adjacent.length > 0 && { also: adjacent };
   if (teller !== undefined) return conclude({ outcome: 'refused', reason: REASON, into: teller, parts: [], ...also });
   const count = 1 + adjacent.length + others.length;
   if (await isGrowing(attempt, count)) return { kind: 'later', delayMs: WAIT_MS, reason: REASON, isFree: true };
   const told = others.length > 0 && { told: others };
-  const marks = others.map((entry) => ['HSET', attempt.keys.turn(entry), TOLD, attempt.entry] as const);
+  const marks = others.map((entry) => turnOf(attempt.keys, entry).reportBy(attempt.entry));
   return conclude({ ...refused(REASON, attempt.texts.laneFull(count)), ...also, ...told }, marks);
 }
 
 /** Where the notice could not be delivered, nobody was told: each of the others has to do that itself. */
-export function untold({ keys }: Attempt, { told = [] }: Conclusion): Change[] {
-  return told.map((entry) => ['HDEL', keys.turn(entry), TOLD]);
+export function clearReported({ keys }: Attempt, { told = [] }: Conclusion): Change[] {
+  return told.map((entry) => turnOf(keys, entry).clearReported());
 }
 
-async function isGrowing({ field, keys, entry, write }: Attempt, count: number): Promise<boolean> {
-  const [before, looks = 0] = (field(LOOKED) ?? '').split(' ').map(Number);
-  if (before === count || looks >= LOOKS_MAX) return false;
-  await write('', [['HSET', keys.turn(entry), LOOKED, `${count} ${looks + 1}`]]);
+async function isGrowing({ turn, write }: Attempt, count: number): Promise<boolean> {
+  const seen = turn.refusedSeen;
+  if (seen.count === count || seen.looks >= LOOKS_MAX) return false;
+  await write('', [turn.seeRefused(count, seen.looks + 1)]);
   return true;
 }

@@ -1,6 +1,6 @@
 import { DelayedError, type Job, WaitingError } from 'bullmq';
+import { clearPoisonCandidate } from '../../shared/state/turn/turn.ts';
 import type { Attempt } from '../lane/attempt.ts';
-import { ENDED, withEnd } from '../lane/ended-attempts.ts';
 import type { TurnJob } from '../lane/queue.ts';
 import type { Verdict } from '../lane/verdict.ts';
 import type { ProcessorPorts } from './processor.ts';
@@ -49,18 +49,16 @@ export async function obey(
  * reply.
  */
 async function endAttempt(
-  { keys, entry, fencingToken, write, attempts, nowMs, field }: Attempt,
+  { keys, entry, fencingToken, write, attempts, nowMs, turn }: Attempt,
   verdict: Exclude<Verdict, { kind: 'settle' }>,
 ): Promise<void> {
   const end = { atMs: nowMs(), attempt: attempts, reason: reasonOf(verdict) };
   const put = verdict.kind === 'later' ? { ...end, delayMs: verdict.delayMs } : end;
-  const turn = keys.turn(entry);
   const isFree = verdict.kind === 'hand back' || (verdict.kind === 'later' && verdict.isFree === true);
   await write(`ended:${fencingToken}`, [
-    ['HDEL', turn, 'running', 'deaths'],
-    ['HSET', turn, ENDED, withEnd(field(ENDED), put)],
-    ['ZREM', keys.poisonCandidates, entry],
-    ...(isFree ? [['HINCRBY', turn, 'attempts', -1] as const] : []),
+    ...turn.endAttempt(put),
+    clearPoisonCandidate(keys, entry),
+    ...(isFree ? [turn.freeAttempt()] : []),
   ]);
 }
 

@@ -1,5 +1,6 @@
 import type { EntryId } from '../../shared/redis/keys.ts';
 import type { Change } from '../../shared/state/change.ts';
+import { turnOf } from '../../shared/state/turn/turn.ts';
 import { lineOf } from '../command/reminders.ts';
 import type { Attempt, Conclusion } from '../lane/attempt.ts';
 import { timeZoneOf } from '../lane/time-zone.ts';
@@ -8,8 +9,6 @@ import type { TurnPorts } from './turn.ts';
 
 /** More are only counted; `/reminders` lists all. */
 const NAMED_MAX = 10;
-/** The turn's field for the messages before it that it is answered together with, after they had called tools. */
-const SET_BEFORE = 'setBefore';
 
 /**
  * A conclusion that also names what the model has set for later while it worked on the message, each with a button that
@@ -21,7 +20,7 @@ export async function withSetForLater(
   conclusion: Conclusion,
   { calledNothing }: Pick<Concluding, 'calledNothing'>,
 ): Promise<Conclusion> {
-  const isIdle = calledNothing && attempt.field(SET_BEFORE) === undefined;
+  const isIdle = calledNothing && attempt.turn.answersWith.length === 0;
   if (isIdle || conclusion.outcome === 'command' || conclusion.outcome === 'merged') return conclusion;
   // Then all of it is erased.
   if (conclusion.reason === 'forget') return conclusion;
@@ -42,13 +41,13 @@ export async function withSetForLater(
 
 /** The commands by which the message that this one is answered together with names what was set for this one as well. */
 export function handingOn(attempt: Attempt, into: EntryId): Change[] {
-  if (attempt.rounds === 0 && attempt.field(SET_BEFORE) === undefined) return [];
-  return [['HSET', attempt.keys.turn(into), SET_BEFORE, entriesOf(attempt).join(' ')]];
+  if (attempt.rounds === 0 && attempt.turn.answersWith.length === 0) return [];
+  return [turnOf(attempt.keys, into).answerWith(entriesOf(attempt))];
 }
 
 /** The message, and those that are answered together with it. */
 function entriesOf(attempt: Attempt): EntryId[] {
-  return [attempt.entry, ...((attempt.field(SET_BEFORE)?.split(' ') ?? []) as EntryId[])];
+  return [attempt.entry, ...attempt.turn.answersWith];
 }
 
 /** A plain text more, behind all that is no file: buttons stand under it. */

@@ -1,6 +1,6 @@
-import { type Attempt, CANCELLED, type Conclusion, type Expected, type Written } from '../lane/attempt.ts';
+import type { Attempt, Conclusion, Expected, Written } from '../lane/attempt.ts';
 import type { Concluding } from '../lane/verdict.ts';
-import { removeTurn, TRIAL, trialLost } from '../recovery/trial.ts';
+import { removeTurn, trialLost } from '../recovery/trial.ts';
 import { markFirst } from '../reply/outbox.ts';
 import { MESSAGE_CHARS_MAX } from '../reply/split.ts';
 import { isCutAnswer } from './cut-answer.ts';
@@ -19,13 +19,9 @@ export async function storeConclusion(
   conclusion: Conclusion,
   commands: Concluding['commands'],
 ): Promise<Exclude<Written, 'fenced'>> {
-  const { keys, entry, chat, session } = attempt;
-  const stored = [
-    ['HSET', keys.turn(entry), 'conclusion', JSON.stringify(conclusion), 'attempts', 1] as const,
-    markFirst(attempt),
-    ...commands,
-  ];
-  const uncancelled: Expected[] = attempt.field(CANCELLED) === undefined ? [[keys.turn(entry), CANCELLED, '']] : [];
+  const { keys, chat, session, turn } = attempt;
+  const stored = [turn.conclude(conclusion), markFirst(attempt), ...commands];
+  const uncancelled: Expected[] = turn.cancelledBy === undefined ? [turn.notCancelled()] : [];
   const isAnswered = conclusion.outcome === 'answered' && !isCutAnswer(conclusion);
   const isGuilty = attempt.isBlamed && !isAnswered;
   if (attempt.trial === undefined || isAnswered) {
@@ -35,7 +31,7 @@ export async function storeConclusion(
   const back = await attempt.write(
     'conclusion',
     [...stored, ...removeTurn(attempt), ...trialLost(attempt)],
-    [[keys.chat(chat), 'session', session], [keys.turn(entry), TRIAL, attempt.field(TRIAL) ?? ''], ...uncancelled],
+    [[keys.chat(chat), 'session', session], turn.isOnTrial(), ...uncancelled],
   );
   // The chat was bound to another session in the meantime, or this attempt has won the trial: that binding stands.
   return back === 'unmet' ? attempt.write('conclusion', stored, uncancelled) : back;

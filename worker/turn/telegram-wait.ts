@@ -1,6 +1,6 @@
 import type { TelegramFailure } from '../../shared/telegram/failure.ts';
 import { telegramAwayAlert } from '../alerts/messages.ts';
-import { type Attempt, type Conclusion, QUIET_UNTIL, TELEGRAM_TRIES, TELEGRAM_WAITED } from '../lane/attempt.ts';
+import { type Attempt, type Conclusion, QUIET_UNTIL } from '../lane/attempt.ts';
 import { backoffMs } from '../lane/backoff.ts';
 import { TELEGRAM_AWAY, type Verdict } from '../lane/verdict.ts';
 import type { TurnPorts } from './turn.ts';
@@ -51,8 +51,9 @@ export async function waitWithAnswer(
 ): Promise<Verdict> {
   if (failure.kind === 'throttled') return waitThrottled(attempt, failure);
   const isTry = failure.kind !== 'away';
-  const tries = Number(attempt.field(TELEGRAM_TRIES) ?? 0) + (isTry ? 1 : 0);
-  const waitedMs = Number(attempt.field(TELEGRAM_WAITED) ?? 0) + attempt.elapsedMs();
+  const before = attempt.turn.telegram;
+  const tries = before.tries + (isTry ? 1 : 0);
+  const waitedMs = before.waitedMs + attempt.elapsedMs();
   const leftMs = settings.telegramPatienceMs - waitedMs;
   if (leftMs <= 0)
     return undelivered(attempt, conclusion, {
@@ -62,8 +63,7 @@ export async function waitWithAnswer(
     });
   const wait = isTry ? later(failure, backoffMs(tries)) : waitForTelegram(failure);
   const delayMs = Math.ceil(Math.min(wait.delayMs, leftMs));
-  const turn = attempt.keys.turn(attempt.entry);
-  await attempt.write('', [['HSET', turn, TELEGRAM_WAITED, Math.round(waitedMs + delayMs), TELEGRAM_TRIES, tries]]);
+  await attempt.write('', [attempt.turn.waitForTelegram({ waitedMs: waitedMs + delayMs, tries })]);
   return { ...wait, delayMs };
 }
 

@@ -44,7 +44,7 @@ export async function hear(
     const sound = soundIn(message);
     if (sound === undefined || ports.transcriber === undefined) continue;
     const field = at === 0 ? 'heard' : `heard:${at}`;
-    const kept = attempt.field(field);
+    const kept = attempt.turn.content(field);
     const heard: Heard =
       kept === undefined
         ? await listen({ ...ports, transcriber: ports.transcriber }, attempt, sound, signal)
@@ -70,9 +70,7 @@ export function soundIn({ content }: InboundMessage): Sound | undefined {
 async function keep(attempt: Attempt, field: string, text: string): Promise<Attempt> {
   const shown = text === '' ? [] : [attempt.texts.heard(clip(text.replace(/\s+/g, ' '), QUOTED_CHARS))];
   const notices = [...attempt.notices, ...shown];
-  await attempt.write(field, [
-    ['HSET', attempt.keys.turn(attempt.entry), field, text, 'notices', JSON.stringify(notices)],
-  ]);
+  await attempt.write(field, [attempt.turn.keepContent(field, text), attempt.turn.notify(notices)]);
   return { ...attempt, notices };
 }
 

@@ -8,18 +8,7 @@ import { conversationRequest } from '../ask/call.ts';
 import { outOfTime } from '../ask/silences.ts';
 import type { TurnTime } from '../ask/time.ts';
 import { type CommandPorts, carryOut } from '../command/commands.ts';
-import {
-  type Attempt,
-  ageMs,
-  BY_OPERATOR,
-  CANCELLED,
-  type Conclusion,
-  isOfGuest,
-  MODEL,
-  MODEL_GONE,
-  REFUSED,
-  SAID,
-} from '../lane/attempt.ts';
+import { type Attempt, ageMs, BY_OPERATOR, type Conclusion, isOfGuest, MODEL } from '../lane/attempt.ts';
 import type { Lane } from '../lane/lane.ts';
 import type { Settings } from '../lane/settings.ts';
 import { type Concluding, cancelled, conclude, type Decision, failed, refused, type Verdict } from '../lane/verdict.ts';
@@ -131,7 +120,7 @@ function withChosenModel(ports: TurnPorts, attempt: Attempt): TurnPorts {
   const { settings } = ports.ask;
   const modelName = attempt.choice(MODEL) ?? settings.modelName;
   if (modelName === settings.modelName || !settings.models.includes(modelName)) return ports;
-  if (attempt.field(MODEL_GONE) === modelName) return ports;
+  if (attempt.turn.goneModel === modelName) return ports;
   return { ...ports, ask: { ...ports.ask, settings: { ...settings, modelName, statedWindowTokens: undefined } } };
 }
 
@@ -180,7 +169,7 @@ async function decide(ports: TurnPorts, attempt: Attempt, to: Destination, time:
   const message = attempt.message.value;
   const before = concludedBefore(attempt);
   if (before) return conclude(before);
-  if (attempt.field(REFUSED) !== undefined && message.content.kind !== 'reminder') return notTaken(ports, attempt);
+  if (attempt.turn.isRefused && message.content.kind !== 'reminder') return notTaken(ports, attempt);
   const ended = outOfTime(attempt, ports.ask.settings) ?? outOfAttempts(attempt, ports.ask.settings);
   if (ended) return failTogether(attempt, await insteadOfNothing(ports.ask, attempt, ended));
   const command = commandIn(message);
@@ -205,13 +194,13 @@ function outOfAttempts(attempt: Attempt, { maxAttempts }: Pick<Settings, 'maxAtt
 
 /** What another message decided about this one while it waited. */
 function concludedBefore(attempt: Attempt): Conclusion | undefined {
-  const cancelledBy = attempt.field(CANCELLED);
+  const { cancelledBy } = attempt.turn;
   return mergedConclusion(attempt) ?? (cancelledBy === undefined ? undefined : stopped(attempt, cancelledBy));
 }
 
 /** A message that its user cancelled. What the model had said until then is kept, and says that it is not all. */
 function stopped(attempt: Attempt, command: string): Conclusion {
-  const said = attempt.field(SAID);
-  if (said === undefined) return cancelled(command, command === BY_OPERATOR ? [attempt.texts.stoppedByOperator] : []);
+  const { text: said } = attempt.turn.said;
+  if (said === '') return cancelled(command, command === BY_OPERATOR ? [attempt.texts.stoppedByOperator] : []);
   return { ...cancelled(command), ...planned([], `${healed(said)}\n\n${attempt.texts.stoppedHere}`, { rich: 'off' }) };
 }

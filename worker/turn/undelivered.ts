@@ -2,7 +2,7 @@ import { type Alert, alertCommand } from '../../shared/flow/alert.ts';
 import type { Change } from '../../shared/state/change.ts';
 import type { Attempt, Conclusion } from '../lane/attempt.ts';
 import type { Verdict } from '../lane/verdict.ts';
-import { untold } from './not-taken.ts';
+import { clearReported } from './not-taken.ts';
 
 /** Why a conclusion is not delivered. */
 export interface Undeliverable {
@@ -23,7 +23,7 @@ export async function undelivered(
   { outcome, reason, alert, commands = [] }: Undeliverable,
 ): Promise<Verdict> {
   const { also } = conclusion;
-  await attempt.write(outcome, [alertCommand(attempt.keys, alert), ...untold(attempt, conclusion), ...commands]);
+  await attempt.write(outcome, [alertCommand(attempt.keys, alert), ...clearReported(attempt, conclusion), ...commands]);
   return {
     kind: 'settle',
     conclusion: { outcome, reason, parts: [], ...(also && { also }) },

@@ -1,4 +1,5 @@
 import { expect, test } from '@jest/globals';
+import { Turn } from '../../../../shared/state/turn/turn.ts';
 import { isOutage, waitOut } from '../../../../worker/ask/outage.ts';
 import type { Attempt } from '../../../../worker/lane/attempt.ts';
 import type { Failure } from '../../../../worker/model/errors/failure.ts';
@@ -8,9 +9,12 @@ const DOWN: Failure = { kind: 'transient', reason: 'overloaded', status: 529 };
 
 /** An attempt that has waited so long, was tried so often, and runs for a second. */
 function attempt(waitedMs: number, tries: number, over: Partial<Attempt> = {}): Attempt {
-  const kept: Record<string, string> = { outageWaitedMs: String(waitedMs), outageTries: String(tries) };
-  const known = { field: (field: string) => (tries === 0 ? undefined : kept[field]), elapsedMs: () => 1_000 };
-  return { ...known, trial: undefined, ...over } as unknown as Attempt;
+  const kept = new Map([
+    ['outageWaitedMs', String(waitedMs)],
+    ['outageTries', String(tries)],
+  ]);
+  const turn = new Turn('turn', tries === 0 ? new Map() : kept);
+  return { turn, elapsedMs: () => 1_000, trial: undefined, ...over } as unknown as Attempt;
 }
 
 test('a message waits until outagePatienceMs is over, however many tries it had', () => {
