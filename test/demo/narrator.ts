@@ -1,7 +1,7 @@
 import { QueueEvents } from 'bullmq';
 import { TURNS_QUEUE } from '../../shared/redis/keys.ts';
 import { msOf } from '../../shared/redis/stream-id.ts';
-import type { AuditEvent } from '../../worker/lane/audit-trail.ts';
+import type { AuditEvent } from '../../worker/lane/events.ts';
 import type { ClaudeCall } from '../stand-in/claude/reaction.ts';
 import { type Stage, say } from './stage.ts';
 

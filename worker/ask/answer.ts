@@ -2,7 +2,7 @@ import type { Change } from '../../shared/state/change.ts';
 import type { Texts } from '../../shared/texts/texts.ts';
 import { percentOf, type Spent } from '../budget/limit.ts';
 import { type Attempt, isOfGuest } from '../lane/attempt.ts';
-import { auditCommand } from '../lane/audit-trail.ts';
+import type { TurnEvent } from '../lane/events.ts';
 import type { Settings } from '../lane/settings.ts';
 import { usageCommands } from '../lane/usage-book.ts';
 import type { Decision } from '../lane/verdict.ts';
@@ -114,16 +114,17 @@ export function answered(
   const text = [sourced, ...(isCut(answer) ? [texts.cutAnswer] : []), ...compacted, ...budget]
     .filter((part) => part !== '')
     .join('\n\n');
-  const cost = costCommands(attempt, answer, prices);
+  const cost = costOf(attempt, answer, prices);
+  const won = trialWon(attempt);
   const isFull = !isCalm(called, room) || answer.stopReason === 'model_context_window_exceeded';
   const { notices } = endedTrial(attempt);
   return {
     kind: 'conclude',
     calledNothing: attempt.rounds === 0,
     conclusion: { outcome: 'answered', ...planned([...notices, ...attempt.readingNotices], text, { rich }, files) },
-    commands: [
+    changes: [
       ...appendCommands(attempt.keys, attempt.session, [record]),
-      ...cost,
+      ...cost.changes,
       ...learnt(
         attempt,
         byFallback
@@ -131,10 +132,14 @@ export function answered(
           : calibrate(attempt.calibration, sent.count, conversationSize(answer.usage, answer.content)?.sentTokens),
         isFull,
       ),
-      ...trialWon(attempt),
+      ...won.changes,
       ...(untold > 0 ? [['HDEL', attempt.keys.session(attempt.session), 'untold'] as const] : []),
     ],
-    ifCancelled: [...wordsCommands(attempt, { recorded: '', own: words }), ...cost],
+    events: [...cost.events, ...won.events],
+    ifCancelled: {
+      changes: [...wordsCommands(attempt, { recorded: '', own: words }), ...cost.changes],
+      events: cost.events,
+    },
     ...(isFull && { afterReply: { opened: withRecord(opened, record), room } }),
   };
 }
@@ -146,16 +151,16 @@ function nearlyInWords({ budget }: Texts, spent: Spent): string {
 }
 
 /** What an answer cost: a line of the audit trail, and the chat's book. */
-export function costCommands(
+export function costOf(
   attempt: Attempt,
   { model, usage }: ModelAnswer,
   prices: Prices,
   purpose: 'answer' | 'retry' = 'answer',
-): Change[] {
-  return [
-    auditCommand(attempt, { event: 'model.answered', purpose, model, ...usage }),
-    ...usageCommands(attempt, model, usage, prices),
-  ];
+): { changes: Change[]; events: TurnEvent[] } {
+  return {
+    changes: usageCommands(attempt, model, usage, prices),
+    events: [{ event: 'model.answered', purpose, model, ...usage }],
+  };
 }
 
 /** What an answer teaches: how our estimate compares, and that the session did not refill at once. */

@@ -1,7 +1,7 @@
 import { METRIC } from '../../shared/base/telemetry.ts';
 import type { BreakerView } from '../../shared/telegram/breaker.ts';
 import { type Attempt, isOfGuest, payerOf } from '../lane/attempt.ts';
-import { auditCommand, failedCallEvent } from '../lane/audit-trail.ts';
+import { commit, failedCallEvent } from '../lane/events.ts';
 import { modelWindow, type Settings } from '../lane/settings.ts';
 import { usageCommands } from '../lane/usage-book.ts';
 import { fill, keptIn } from '../media/fill.ts';
@@ -115,10 +115,11 @@ export async function callModel(ports: CallPorts, call: Call, signal: AbortSigna
   await recordRepairs(ports, attempt, result.repairs);
   await recordBesides(ports, attempt, result.besides);
   if (!result.ok && result.spent)
-    await attempt.write('', [
-      auditCommand(attempt, failedCallEvent('answer', ports.settings.modelName, result)),
-      ...usageCommands(attempt, ports.settings.modelName, result.spent, ports.settings.prices),
-    ]);
+    await commit(ports.instruments, attempt, {
+      step: '',
+      changes: usageCommands(attempt, ports.settings.modelName, result.spent, ports.settings.prices),
+      events: [failedCallEvent('answer', ports.settings.modelName, result)],
+    });
   if (result.ok) {
     const { byFallback, isSeconded } = result;
     const most = () => countAtMost(fixed, opened.window, messages, ports.settings.modelName);
@@ -199,17 +200,18 @@ async function recordRepairs(ports: CallPorts, attempt: Attempt, repairs: ModelR
   if (repairs.length === 0) return;
   for (const { rule, what } of repairs) ports.instruments.telemetry.count(METRIC.repairs, { rule, what });
   const kept: readonly Repair[] = repairs.slice(0, REPAIRS_KEPT);
-  await attempt.write('', [auditCommand(attempt, { event: 'request.repaired', repairs: kept })]);
+  await commit(ports.instruments, attempt, { step: '', events: [{ event: 'request.repaired', repairs: kept }] });
 }
 
 /** Of a model and its fallback, both may have been billed: the result holds the cost of one. */
 async function recordBesides(ports: CallPorts, attempt: Attempt, besides: Fetched['besides']): Promise<void> {
   if (besides === undefined) return;
   const { model, usage } = besides;
-  await attempt.write('', [
-    auditCommand(attempt, { event: 'model.answered', purpose: 'retry', model, ...usage }),
-    ...usageCommands(attempt, model, usage, ports.settings.prices),
-  ]);
+  await commit(ports.instruments, attempt, {
+    step: '',
+    changes: usageCommands(attempt, model, usage, ports.settings.prices),
+    events: [{ event: 'model.answered', purpose: 'retry', model, ...usage }],
+  });
 }
 
 /**

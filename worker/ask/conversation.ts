@@ -1,5 +1,6 @@
 import type { InboundMessage } from '../../shared/flow/message.ts';
 import { type Attempt, payerOf } from '../lane/attempt.ts';
+import { commit } from '../lane/events.ts';
 import { learntWindow, type Settings } from '../lane/settings.ts';
 import { type Decision, TELEGRAM_AWAY } from '../lane/verdict.ts';
 import { tokenizerFactor } from '../model/catalog.ts';
@@ -15,7 +16,7 @@ import type { OpenedSession } from '../session/held-window.ts';
 import { asShown } from '../session/overlay.ts';
 import type { UserRecord } from '../session/record.ts';
 import { finishRound, openCalls } from '../tools/round.ts';
-import { answered, costCommands, earlierWords, isCalm, isCut } from './answer.ts';
+import { answered, costOf, earlierWords, isCalm, isCut } from './answer.ts';
 import { type Called, type CallPorts, callModel, countExactly } from './call.ts';
 import { leaveGoneModel } from './model-gone.ts';
 import { leaveOutOldPictures } from './old-pictures.ts';
@@ -96,12 +97,13 @@ export async function askModel(
     const asked = { ...about, callRoom, messageTokens, opened, attempt };
     const wordsOnly = round >= settings.toolRoundsMax;
     const called = await callModel(ports, { ...asked, room: callRoom, calibration, onText: hear, wordsOnly }, signal);
-    if (called.ok) attempt = await leaveGoneModel(settings, attempt);
+    if (called.ok) attempt = await leaveGoneModel(ports, attempt);
     const now = { ...asked, attempt };
     if (!called.ok) return reactTo(ports, now, called, time);
     const hidden = failureOf(ports, now, called.answer, round);
     if (hidden) {
-      await attempt.write('', costCommands(attempt, called.answer, settings.prices, 'retry'));
+      const cost = costOf(attempt, called.answer, settings.prices, 'retry');
+      await commit(ports.instruments, attempt, { step: '', ...cost });
       const failure = called.isSeconded ? { ...hidden, isSeconded: called.isSeconded } : hidden;
       return reactTo(ports, now, { ...called, failure, isRepaired: false, silences: 0 }, time);
     }

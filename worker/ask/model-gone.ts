@@ -1,6 +1,6 @@
-import { alertCommand } from '../../shared/flow/alert.ts';
-import { modelGoneAlert } from '../alerts/messages.ts';
+import type { Instruments } from '../../shared/base/instruments.ts';
 import { type Attempt, MODEL } from '../lane/attempt.ts';
+import { commit } from '../lane/events.ts';
 import type { Settings } from '../lane/settings.ts';
 import type { Decision } from '../lane/verdict.ts';
 import type { Failure } from '../model/errors/failure.ts';
@@ -22,22 +22,31 @@ export async function setChoiceAside(
   return { kind: 'again' };
 }
 
+interface GonePorts {
+  settings: Pick<Settings, 'modelName'>;
+  instruments: Pick<Instruments, 'telemetry' | 'reach'>;
+}
+
 /**
  * Ends the choice of a model that is gone, now that the usual one has answered: in one write with the notice to the user
  * and the alert, and only if the chat has not chosen another one meanwhile. Returns the attempt as it continues.
  *
  * Contract: throws `FencedError`, or what Redis throws.
  */
-export async function leaveGoneModel({ modelName }: Pick<Settings, 'modelName'>, attempt: Attempt): Promise<Attempt> {
-  const { keys, chat, texts, notices, turn, write } = attempt;
+export async function leaveGoneModel(
+  { settings: { modelName }, instruments }: GonePorts,
+  attempt: Attempt,
+): Promise<Attempt> {
+  const { keys, chat, texts, notices, turn } = attempt;
   const gone = turn.goneModel;
   const notice = gone === undefined ? '' : texts.modelGone(gone, modelName);
   if (gone === undefined || notices.includes(notice)) return attempt;
   const told = [...notices, notice];
-  const written = await write(
-    'model gone',
-    [['HDEL', keys.chat(chat), MODEL], turn.notify(told), alertCommand(keys, modelGoneAlert(attempt, gone, modelName))],
-    [[keys.chat(chat), MODEL, gone]],
-  );
+  const written = await commit(instruments, attempt, {
+    step: 'model gone',
+    changes: [['HDEL', keys.chat(chat), MODEL], turn.notify(told)],
+    expected: [[keys.chat(chat), MODEL, gone]],
+    events: [{ event: 'model.gone', gone, now: modelName }],
+  });
   return written === 'unmet' ? attempt : { ...attempt, notices: told };
 }

@@ -1,5 +1,5 @@
 import type { Attempt } from '../lane/attempt.ts';
-import { auditCommand } from '../lane/audit-trail.ts';
+import { commit } from '../lane/events.ts';
 import { labelWithRef } from '../media/label.ts';
 import type { Block } from '../model/block.ts';
 import { imagesMax } from '../model/rules/media.ts';
@@ -32,7 +32,7 @@ const LEFT_SHARE = 0.8;
  * beginning of the conversation. Contract: throws `FencedError`, or what Redis throws.
  */
 export async function leaveOutOldPictures(
-  ports: Pick<RecoverPorts, 'settings' | 'endpoint'>,
+  ports: Pick<RecoverPorts, 'settings' | 'endpoint' | 'instruments'>,
   attempt: Attempt,
   opened: OpenedSession,
   windowTokens: number,
@@ -44,10 +44,11 @@ export async function leaveOutOldPictures(
   if (left.length === 0) return opened;
   const changes: LogRecord[] = [...left.map(scrubOf), ...thinkingTrim(ports, records)];
   const bytes = left.reduce((sum, each) => sum + each.bytes, 0);
-  await attempt.write('', [
-    ...appendCommands(attempt.keys, attempt.session, changes),
-    auditCommand(attempt, { event: 'context.scrubbed', kind: 'pictures', parts: left.length, bytes }),
-  ]);
+  await commit(ports.instruments, attempt, {
+    step: '',
+    changes: appendCommands(attempt.keys, attempt.session, changes),
+    events: [{ event: 'context.scrubbed', action: 'scrub', kind: 'pictures', parts: left.length, bytes }],
+  });
   return changes.reduce(withRecord, opened);
 }
 

@@ -32,13 +32,13 @@ export async function react(ports: RecoverPorts, failedCall: FailedCall, time: T
   const aside = await setChoiceAside(ports.settings, attempt, failure);
   if (aside) return aside;
   if (failure.kind === 'terminal')
-    return failed(attempt, failure.reason, attempt.texts.misconfigured, `status ${failure.status ?? 'none'}`);
+    return failed(failure.reason, attempt.texts.misconfigured, `status ${failure.status ?? 'none'}`);
   if (failure.kind !== 'transient') return recoverFrom(ports, failedCall, failure.kind, time);
   const rateFailure = rateTooLow(failedCall);
   if (rateFailure) return recoverFrom(ports, { ...failedCall, failure: rateFailure }, 'token', time);
   const later = await passing(ports, attempt, failure);
   if (later) return later;
-  if (failedCall.hasWords) return failed(attempt, failure.reason, attempt.texts.unavailable, 'it was cut each time');
+  if (failedCall.hasWords) return failed(failure.reason, attempt.texts.unavailable, 'it was cut each time');
   // The endpoint may be healthy and only this conversation be in trouble: asking for less shows which.
   return recoverFrom(ports, failedCall, 'unknown', time);
 }
@@ -107,7 +107,7 @@ async function decidedBy(ports: RecoverPorts, failedCall: FailedCall, recovery: 
 export async function waitOrFail(ports: RecoverPorts, attempt: Attempt, failure: Failure): Promise<Decision> {
   if (isOverBudget(failure.reason)) return overBudget(attempt, failure);
   const later = failure.kind === 'transient' ? await passing(ports, attempt, failure) : undefined;
-  return later ?? failed(attempt, failure.reason, attempt.texts.unavailable, 'the endpoint is in trouble for long');
+  return later ?? failed(failure.reason, attempt.texts.unavailable, 'the endpoint is in trouble for long');
 }
 
 /** Refuses a message since a budget is used up; its user learns when that starts again. */

@@ -1,10 +1,8 @@
 import type { Instruments } from '../../shared/base/instruments.ts';
 import { SPAN } from '../../shared/base/telemetry.ts';
-import { alertCommand } from '../../shared/flow/alert.ts';
 import { channelOf, type InboundMessage } from '../../shared/flow/message.ts';
-import { tornAlert } from '../alerts/messages.ts';
 import type { Attempt } from '../lane/attempt.ts';
-import { auditCommand } from '../lane/audit-trail.ts';
+import { commit } from '../lane/events.ts';
 import type { Settings } from '../lane/settings.ts';
 import { timeZoneOf } from '../lane/time-zone.ts';
 import type { OpenedSession } from '../session/held-window.ts';
@@ -23,7 +21,7 @@ export const LOAD_BYTES_PER_TOKEN = 14;
  * throws `FencedError`, or what Redis throws.
  */
 export async function openSession(
-  ports: { store: Pick<ConversationStore, 'sessions'>; instruments: Pick<Instruments, 'telemetry'> },
+  ports: { store: Pick<ConversationStore, 'sessions'>; instruments: Pick<Instruments, 'telemetry' | 'reach'> },
   attempt: Attempt,
   pending: UserRecord,
   limitTokens: number,
@@ -35,7 +33,7 @@ export async function openSession(
     span.setAttributes({ 'spillway.window.records': records.length, 'spillway.window.bytes': loaded.bytes });
     return loaded;
   });
-  await reportTorn(attempt, opened.window);
+  await reportTorn(ports, attempt, opened.window);
   return opened;
 }
 
@@ -61,11 +59,15 @@ export function pendingRecord(
 }
 
 /** A torn line is omitted from the view, in its place; the operator is notified once a message. */
-async function reportTorn(attempt: Attempt, { head, records }: OpenedSession['window']): Promise<void> {
+async function reportTorn(
+  { instruments }: { instruments: Pick<Instruments, 'telemetry' | 'reach'> },
+  attempt: Attempt,
+  { head, records }: OpenedSession['window'],
+): Promise<void> {
   const torn = [head, ...records].filter((record) => record?.t === 'torn').length;
   if (torn === 0) return;
-  await attempt.write(`torn:${attempt.session}`, [
-    alertCommand(attempt.keys, tornAlert(attempt, torn)),
-    auditCommand(attempt, { event: 'session.torn', records: torn }),
-  ]);
+  await commit(instruments, attempt, {
+    step: `torn:${attempt.session}`,
+    events: [{ event: 'session.torn', records: torn }],
+  });
 }

@@ -1,11 +1,12 @@
 import type { Attempt, RecoveryStage } from '../lane/attempt.ts';
+import { commit } from '../lane/events.ts';
 import type { Room } from '../model/room.ts';
 import type { RecoverPorts } from '../recovery/effects.ts';
 import { trialWon } from '../recovery/trial.ts';
 import type { OpenedSession } from '../session/held-window.ts';
 import { appendCommands } from '../session/store.ts';
 import { withRecord } from '../tools/round.ts';
-import { type Answered, costCommands, endedTrial, isCalm, recordOf } from './answer.ts';
+import { type Answered, costOf, endedTrial, isCalm, recordOf } from './answer.ts';
 import type { Speech } from './words.ts';
 
 /** A recorded round is progress: it resets the attempts and the bound on recoveries. */
@@ -18,14 +19,21 @@ export async function recordRound(
 ): Promise<OpenedSession> {
   const record = recordOf(attempt, called);
   const stage = stageAfterRound(attempt);
-  await attempt.write(`round:${round}`, [
+  const cost = costOf(attempt, called.answer, ports.settings.prices);
+  const won = trialWon(attempt);
+  const changes = [
     ...appendCommands(attempt.keys, attempt.session, [record]),
-    ...costCommands(attempt, called.answer, ports.settings.prices),
+    ...cost.changes,
     ...attempt.turn.recordRound(round, { recoveries: attempt.recoveries, stage }),
     ...speech.record(called.answer.text),
-    ...trialWon(attempt),
+    ...won.changes,
     ...(isCalm(called, room) ? [['HSET', attempt.keys.session(attempt.session), 'compactionsInRow', 0] as const] : []),
-  ]);
+  ];
+  await commit(ports.instruments, attempt, {
+    step: `round:${round}`,
+    changes,
+    events: [...cost.events, ...won.events],
+  });
   ports.instruments.reach('round stored');
   return withRecord(opened, record);
 }

@@ -12,12 +12,12 @@ export async function noteSilences({ turn, write }: Attempt, silences: number): 
 
 /** The end of a message whose calls fell silent too often. */
 export function fallenSilent(attempt: Attempt): Concluding {
-  return failed(attempt, 'fell_silent', attempt.texts.unavailable, 'the model fell silent twice');
+  return failed('fell_silent', attempt.texts.unavailable, 'the model fell silent twice');
 }
 
 /** The end of a message for which no more calls are made: they fell silent, or its turn has taken all of its time. */
 export function outOfTime(attempt: Attempt, { turnMaxMs }: Pick<Settings, 'turnMaxMs'>): Concluding | undefined {
   if (attempt.silences >= SILENCES_MAX) return fallenSilent(attempt);
   const isOver = attempt.turn.spentMs >= turnMaxMs;
-  return isOver ? failed(attempt, 'turn_too_long', attempt.texts.unavailable, 'its turn took too long') : undefined;
+  return isOver ? failed('turn_too_long', attempt.texts.unavailable, 'its turn took too long') : undefined;
 }

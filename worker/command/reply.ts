@@ -16,6 +16,6 @@ export function replied(name: string, text: string, { buttons, commands = [] }: 
   const parts = text.length <= MESSAGE_CHARS_MAX ? [text] : splitReply(text);
   return conclude(
     { outcome: 'command', reason: name, parts, ...(buttons && buttons.length > 0 && { buttons }) },
-    commands,
+    { changes: commands },
   );
 }

@@ -1,9 +1,8 @@
-import { alertCommand } from '../../shared/flow/alert.ts';
 import type { Change } from '../../shared/state/change.ts';
-import { failedAlert } from '../alerts/messages.ts';
 import type { Room } from '../model/room.ts';
 import type { OpenedSession } from '../session/held-window.ts';
-import type { Attempt, Conclusion } from './attempt.ts';
+import type { Conclusion } from './attempt.ts';
+import type { TurnEvent } from './events.ts';
 import type { DeliveryRecord } from './lane.ts';
 
 /** Why a message waits that nobody could be told an answer to. */
@@ -37,9 +36,11 @@ export type Verdict =
 export interface Concluding {
   kind: 'conclude';
   conclusion: Conclusion;
-  commands: Change[];
+  changes: readonly Change[];
+  /** What is reported with it. */
+  events: readonly TurnEvent[];
   /** What is stored in place of all that if the message was cancelled meanwhile. */
-  ifCancelled?: Change[];
+  ifCancelled?: { changes: readonly Change[]; events: readonly TurnEvent[] };
   /** The model called no tool for the message in any attempt: it cannot have set anything for later. */
   calledNothing?: boolean;
   /** The session is nearly full: it is compacted once the user has the answer. */
@@ -50,16 +51,21 @@ export interface Concluding {
 export type Decision = Concluding | Exclude<Verdict, { kind: 'settle' }>;
 
 /** A message that ends with a conclusion, and nothing else to store. */
-export function conclude(conclusion: Conclusion, commands: Change[] = []): Concluding {
-  return { kind: 'conclude', conclusion, commands };
+export function conclude(
+  conclusion: Conclusion,
+  { changes = [], events = [] }: Partial<Pick<Concluding, 'changes' | 'events'>> = {},
+): Concluding {
+  return { kind: 'conclude', conclusion, changes, events };
 }
 
 /**
  * The conclusion that a message failed: kept as a dead letter, with a notice to the user and an alert to the operator.
  */
-export function failed(attempt: Attempt, reason: string, notice: string, detail: string): Concluding {
-  const alert = alertCommand(attempt.keys, failedAlert(attempt, reason, detail));
-  return conclude({ outcome: 'failed', reason, parts: [notice] }, [alert]);
+export function failed(reason: string, notice: string, detail: string): Concluding {
+  return conclude(
+    { outcome: 'failed', reason, parts: [notice] },
+    { events: [{ event: 'message.failed', reason, detail }] },
+  );
 }
 
 /** How a message ends that was cancelled; where a later command did, that command's reply notifies the user. */

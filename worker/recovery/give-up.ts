@@ -1,7 +1,3 @@
-import { METRIC } from '../../shared/base/telemetry.ts';
-import { alertCommand } from '../../shared/flow/alert.ts';
-import { failedAlert, gaveUpAlert } from '../alerts/messages.ts';
-import { auditCommand } from '../lane/audit-trail.ts';
 import type { FailureKind } from '../model/errors/failure.ts';
 import { type Overflow, type RecoverPorts, type Recovery, reportFailedStage } from './effects.ts';
 import { asksForBlame } from './policy.ts';
@@ -22,7 +18,6 @@ const NOTICE_OF: Readonly<Partial<Record<FailureKind, 'notTaken' | 'declined' | 
  */
 export function giveUp(ports: RecoverPorts, { attempt, failure }: Overflow): Recovery {
   reportFailedStage(ports, attempt.stage, failure.reason);
-  ports.instruments.telemetry.count(METRIC.recoveries, { action: 'give_up', result: failure.reason });
   const isGuilty = asksForBlame(failure);
   const fault = failure.kind === 'output' ? 'output' : isGuilty ? 'message' : 'size';
   return {
@@ -32,11 +27,11 @@ export function giveUp(ports: RecoverPorts, { attempt, failure }: Overflow): Rec
       reason: failure.reason,
       parts: [attempt.texts[NOTICE_OF[failure.kind] ?? 'gaveUp']],
     },
-    commands: [
-      // During a trial, the move back removes the message, however it ended.
-      ...(isGuilty && attempt.trial === undefined ? removeTurn(attempt) : []),
-      alertCommand(attempt.keys, gaveUpAlert(attempt, failure.reason, fault)),
-      auditCommand(attempt, { event: 'context.gave-up', reason: failure.reason }),
+    // During a trial, the move back removes the message, however it ended.
+    changes: isGuilty && attempt.trial === undefined ? removeTurn(attempt) : [],
+    events: [
+      { event: 'message.gave-up', reason: failure.reason, fault },
+      { event: 'context.gave-up', reason: failure.reason },
     ],
   };
 }
@@ -49,10 +44,7 @@ export function refuseTurn({ attempt, failure }: Overflow): Recovery {
   return {
     kind: 'conclude',
     conclusion: { outcome: 'failed', reason: failure.reason, parts: [attempt.texts.declined] },
-    commands: [
-      ...removeTurn(attempt),
-      ['HINCRBY', attempt.keys.session(attempt.session), 'refusalsInRow', 1],
-      alertCommand(attempt.keys, failedAlert(attempt, failure.reason, 'the model declined the message')),
-    ],
+    changes: [...removeTurn(attempt), ['HINCRBY', attempt.keys.session(attempt.session), 'refusalsInRow', 1]],
+    events: [{ event: 'message.failed', reason: failure.reason, detail: 'the model declined the message' }],
   };
 }

@@ -1,7 +1,4 @@
-import { METRIC } from '../../shared/base/telemetry.ts';
-import { alertCommand } from '../../shared/flow/alert.ts';
-import { refusedToolAlert } from '../alerts/messages.ts';
-import { auditCommand } from '../lane/audit-trail.ts';
+import { commit } from '../lane/events.ts';
 import type { Overflow, RecoverPorts, Recovery, RecoveryTime } from './effects.ts';
 
 /** The API names one tool at a time; more bad ones than that are a broken server. */
@@ -28,11 +25,10 @@ export async function leaveOutTools(
   }
   if (out.length === 0 && !ports.tools.excluded().some(({ tool }) => tool === named)) return undefined;
   // Not a recovery of the message itself, so it is not counted; a request without these tools is a different one.
-  await attempt.write(`without ${[named, ...out].join(' ')}`, [
-    attempt.turn.renewAttempts(),
-    ...out.map((tool) => alertCommand(attempt.keys, refusedToolAlert(attempt, tool))),
-    ...out.map((tool) => auditCommand(attempt, { event: 'tool.excluded', tool })),
-  ]);
-  for (const _ of out) ports.instruments.telemetry.count(METRIC.recoveries, { action: 'exclude_tool', result: 'ok' });
+  await commit(ports.instruments, attempt, {
+    step: `without ${[named, ...out].join(' ')}`,
+    changes: [attempt.turn.renewAttempts()],
+    events: out.map((tool) => ({ event: 'tool.excluded', tool })),
+  });
   return { kind: 'again' };
 }

@@ -1,5 +1,4 @@
-import { METRIC } from '../../shared/base/telemetry.ts';
-import { auditCommand } from '../lane/audit-trail.ts';
+import { commit } from '../lane/events.ts';
 import { noteTried, type Overflow, type RecoverPorts, type Recovery } from './effects.ts';
 
 const OUTPUT_TOKENS_MIN = 1_024;
@@ -37,13 +36,11 @@ export async function raiseOutput(
 
 async function askFor(ports: RecoverPorts, { attempt, failure }: Overflow, maxOutputTokens: number): Promise<Recovery> {
   const event = failure.kind === 'output' ? 'context.output-raised' : 'context.output-lowered';
-  await attempt.write(`recover:${attempt.recoveries}`, [
-    attempt.turn.askForOutput(maxOutputTokens),
-    ...attempt.turn.enter(attempt.stage),
-    noteTried(attempt, failure.kind),
-    auditCommand(attempt, { event, maxOutputTokens }),
-  ]);
-  const action = failure.kind === 'output' ? 'raise_output' : 'lower_output';
-  ports.instruments.telemetry.count(METRIC.recoveries, { action, result: 'ok' });
+  const { turn } = attempt;
+  await commit(ports.instruments, attempt, {
+    step: `recover:${attempt.recoveries}`,
+    changes: [turn.askForOutput(maxOutputTokens), ...turn.enter(attempt.stage), noteTried(attempt, failure.kind)],
+    events: [{ event, maxOutputTokens }],
+  });
   return { kind: 'again' };
 }

@@ -1,8 +1,5 @@
-import { METRIC, SPAN } from '../../shared/base/telemetry.ts';
-import { alertCommand } from '../../shared/flow/alert.ts';
-import { fixedPartsAlert, windowAlert } from '../alerts/messages.ts';
 import type { Attempt } from '../lane/attempt.ts';
-import { auditCommand } from '../lane/audit-trail.ts';
+import { commit } from '../lane/events.ts';
 import { modelWindow } from '../lane/settings.ts';
 import { failed } from '../lane/verdict.ts';
 import { type FailureReason, isOfAccount } from '../model/errors/failure.ts';
@@ -65,13 +62,16 @@ export async function recover(ports: RecoverPorts, overflow: Overflow, time: Rec
 }
 
 async function reportContradiction(
-  { settings: { modelName, statedWindowTokens = 0 } }: RecoverPorts,
+  { settings: { modelName, statedWindowTokens = 0 }, instruments }: RecoverPorts,
   attempt: Attempt,
   { contradictingTokens }: LearntLimit,
 ): Promise<void> {
   if (contradictingTokens === undefined) return;
-  const alert = windowAlert(attempt, modelName, statedWindowTokens, contradictingTokens);
-  await attempt.write(`window:${contradictingTokens}`, [alertCommand(attempt.keys, alert)]);
+  const about = { model: modelName, statedTokens: statedWindowTokens, takenTokens: contradictingTokens };
+  await commit(instruments, attempt, {
+    step: `window:${contradictingTokens}`,
+    events: [{ event: 'window.contradicted', ...about }],
+  });
 }
 
 function askFixedParts(ports: RecoverPorts, overflow: Overflow, signal: AbortSignal): Promise<FixedPartsVerdict> {
@@ -208,16 +208,17 @@ function concludeFixedParts({ attempt, failure }: Overflow, why: string): Recove
   return {
     kind: 'conclude',
     conclusion: { outcome: 'failed', reason, parts: [attempt.texts.misconfigured] },
-    commands: [
-      alertCommand(attempt.keys, fixedPartsAlert(attempt, why, failure.status)),
-      auditCommand(attempt, { event: 'context.gave-up', reason }),
+    changes: [],
+    events: [
+      { event: 'fixed-parts.refused', why, status: failure.status },
+      { event: 'context.gave-up', reason },
     ],
   };
 }
 
 /** Nobody can be asked for a summary until the operator has acted: that says nothing about the conversation, which stays. */
 function concludeAccount({ attempt }: Overflow, reason: FailureReason): Recovery {
-  return failed(attempt, reason, attempt.texts.misconfigured, 'the summary of a conversation that is too long');
+  return failed(reason, attempt.texts.misconfigured, 'the summary of a conversation that is too long');
 }
 
 /** Records a stage that throws in the trace; rethrows, and the job runs again. */
@@ -230,23 +231,17 @@ async function orReport(ports: RecoverPorts, { stage }: Attempt, work: () => Pro
   }
 }
 
-async function report({ instruments: { telemetry } }: RecoverPorts, { attempt, failure }: Overflow): Promise<void> {
-  const { kind, observedTokens, limitTokens } = failure;
-  const phase = failure.reason.startsWith('counted_') ? 'counted' : 'refused';
+async function report({ instruments }: RecoverPorts, { attempt, failure }: Overflow): Promise<void> {
+  const { kind, reason, observedTokens, limitTokens } = failure;
+  const { recoveries, stage, turn } = attempt;
+  const phase = reason.startsWith('counted_') ? 'counted' : 'refused';
   const numbers = {
     ...(observedTokens !== undefined && { observedTokens }),
     ...(limitTokens !== undefined && { limitTokens }),
   };
-  await attempt.write(`exceeded:${attempt.recoveries}`, [
-    auditCommand(attempt, { event: 'context.exceeded', phase, kind, stage: attempt.stage, ...numbers }),
-  ]);
-  if (asksForBlame(failure)) await attempt.write('', [attempt.turn.blame()]);
-  telemetry.count(METRIC.overflows, { kind: failure.kind, stage: attempt.stage });
-  telemetry.mark(SPAN.overflowDetected, {
-    'spillway.overflow.kind': failure.kind,
-    'spillway.recovery.stage': attempt.stage,
-    'error.type': failure.reason,
-    ...(failure.observedTokens !== undefined && { 'spillway.overflow.observed_tokens': failure.observedTokens }),
-    ...(failure.limitTokens !== undefined && { 'spillway.overflow.limit_tokens': failure.limitTokens }),
+  await commit(instruments, attempt, {
+    step: `exceeded:${recoveries}`,
+    changes: asksForBlame(failure) ? [turn.blame()] : [],
+    events: [{ event: 'context.exceeded', phase, kind, stage, reason, ...numbers }],
   });
 }

@@ -1,7 +1,6 @@
-import { METRIC } from '../../shared/base/telemetry.ts';
 import type { Change } from '../../shared/state/change.ts';
 import type { Attempt } from '../lane/attempt.ts';
-import { auditCommand } from '../lane/audit-trail.ts';
+import { commit } from '../lane/events.ts';
 import { TRIMMED_HISTORY_BYTES_MAX } from '../model/body-size.ts';
 import { isThinking } from '../model/rules/shapes.ts';
 import { removedNotice } from '../reply/notices.ts';
@@ -76,13 +75,15 @@ export async function dropThinking(
   );
   if (failure.reason === 'thinking_signature') ports.endpoint.boundModels.add(ports.settings.modelName);
   if (!thinks) return false;
-  await attempt.write(`recover:${attempt.recoveries}`, [
-    ...appendCommands(attempt.keys, attempt.session, [trimOf('thinking', records)]),
-    ...attempt.turn.enter(attempt.stage),
-    noteTried(attempt, failure.kind),
-    auditCommand(attempt, { event: 'context.thinking-dropped', reason: failure.reason }),
-  ]);
-  ports.instruments.telemetry.count(METRIC.recoveries, { action: 'drop_thinking', result: 'ok' });
+  await commit(ports.instruments, attempt, {
+    step: `recover:${attempt.recoveries}`,
+    changes: [
+      ...appendCommands(attempt.keys, attempt.session, [trimOf('thinking', records)]),
+      ...attempt.turn.enter(attempt.stage),
+      noteTried(attempt, failure.kind),
+    ],
+    events: [{ event: 'context.thinking-dropped', reason: failure.reason }],
+  });
   return { kind: 'again' };
 }
 
@@ -131,17 +132,12 @@ export async function storeScrubs(
 ): Promise<void> {
   const scrubs = left.map(scrubOf);
   const records = [...scrubs, ...thinkingTrim(ports, opened.window.records)];
-  await attempt.write(`recover:${attempt.recoveries}`, [
-    ...(records.length > 0 ? appendCommands(attempt.keys, attempt.session, records) : []),
-    ...effects,
-    auditCommand(attempt, {
-      event: 'context.scrubbed',
-      kind: failure.kind,
-      parts: left.length,
-      bytes: left.reduce((sum, { bytes }) => sum + bytes, 0),
-    }),
-  ]);
-  ports.instruments.telemetry.count(METRIC.recoveries, { action, result: 'ok' });
+  const bytes = left.reduce((sum, each) => sum + each.bytes, 0);
+  await commit(ports.instruments, attempt, {
+    step: `recover:${attempt.recoveries}`,
+    changes: [...(records.length > 0 ? appendCommands(attempt.keys, attempt.session, records) : []), ...effects],
+    events: [{ event: 'context.scrubbed', action, kind: failure.kind, parts: left.length, bytes }],
+  });
 }
 
 /** The error's path refers to the request as sent: after a repair it may point to the wrong block. */

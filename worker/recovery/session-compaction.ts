@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { METRIC, SPAN } from '../../shared/base/telemetry.ts';
+import { SPAN } from '../../shared/base/telemetry.ts';
 import type { Change } from '../../shared/state/change.ts';
 import type { Attempt } from '../lane/attempt.ts';
-import { type AuditEvent, auditCommand, failedCallEvent } from '../lane/audit-trail.ts';
+import { type AuditEvent, commit, failedCallEvent } from '../lane/events.ts';
 import { usageCommands } from '../lane/usage-book.ts';
 import type { FailedCall } from '../model/port.ts';
 import { type Room, roomOf } from '../model/room.ts';
@@ -68,17 +68,16 @@ export async function compactSession(
       const { reason, calls } = result.failed;
       if (signal.aborted) return { reason: 'aborted' };
       span.setAttributes({ 'error.type': reason, 'spillway.compaction.calls': calls });
-      ports.instruments.telemetry.count(METRIC.recoveries, { action: 'compact', result: reason });
       const { failed } = result.failed;
-      await subject.attempt.write('', [
-        auditCommand(subject.attempt, { event: 'context.compaction-failed', reason, calls }),
-        ...(failed
-          ? [auditCommand(subject.attempt, failedCallEvent('summary', ports.settings.compactionModel, failed))]
-          : []),
-        ...(failed?.spent
-          ? usageCommands(subject.attempt, ports.settings.compactionModel, failed.spent, ports.settings.prices)
-          : []),
-      ]);
+      const { compactionModel, prices } = ports.settings;
+      await commit(ports.instruments, subject.attempt, {
+        step: '',
+        changes: failed?.spent ? usageCommands(subject.attempt, compactionModel, failed.spent, prices) : [],
+        events: [
+          { event: 'context.compaction-failed', reason, calls },
+          ...(failed ? [failedCallEvent('summary', compactionModel, failed)] : []),
+        ],
+      });
       return result.failed;
     }
     const { tokensBefore, tokensAfter, calls } = result.compaction;
@@ -88,8 +87,6 @@ export async function compactSession(
       'spillway.tokens.after': tokensAfter,
       'spillway.compaction.calls': calls,
     });
-    ports.instruments.telemetry.count(METRIC.recoveries, { action: calls === 0 ? 'mask' : 'compact', result: 'ok' });
-    ports.instruments.reach('compaction stored');
     return undefined;
   });
 }
@@ -121,7 +118,7 @@ async function maskOldResults(ports: RecoverPorts, subject: Subject): Promise<Co
   const mask = maskResults(window, subject.room, thinkingTrim(ports, window.records));
   if (!mask) return undefined;
   const { trims, tokensBefore, tokensAfter } = mask;
-  await store(subject, trims, [], [{ event: 'context.force-pruned', tokensBefore, tokensAfter }]);
+  await store(ports, subject, trims, [], [{ event: 'context.force-pruned', tokensBefore, tokensAfter }]);
   return { ok: true, compaction: { tokensBefore, tokensAfter, calls: 0 } };
 }
 
@@ -166,7 +163,7 @@ async function summariseSession(
   const state = ['compactedAt', stamp.at, 'compactedTokens', tokensAfter, 'untold', told] as const;
   const { compactionModel, prices } = ports.settings;
   const effects = [...subject.effects, ...usageCommands(subject.attempt, compactionModel, usage, prices)];
-  await store({ ...subject, effects }, [record, ...changes], [...window, ...state], [event, cost]);
+  await store(ports, { ...subject, effects }, [record, ...changes], [...window, ...state], [event, cost]);
   return result;
 }
 
@@ -190,13 +187,14 @@ function measuredAnew(ports: RecoverPorts, subject: TimedSubject, failed: Compac
 
 /** Stores everything that belongs to one compaction, in one step. */
 async function store(
+  { instruments }: RecoverPorts,
   { attempt, step, effects }: Subject,
   records: readonly LogRecord[],
   window: readonly (string | number)[],
   events: readonly AuditEvent[],
 ): Promise<void> {
   const session = attempt.keys.session(attempt.session);
-  await attempt.write(step, [
+  const changes: Change[] = [
     ...appendCommands(attempt.keys, attempt.session, records),
     ...(window.length > 0
       ? [['HSET', session, ...window] as const, archivableCommand(attempt.keys, attempt.session)]
@@ -204,6 +202,6 @@ async function store(
     ['HINCRBY', session, 'compactionsInRow', 1],
     attempt.turn.forgetSummaryPart(),
     ...effects,
-    ...events.map((event) => auditCommand(attempt, event)),
-  ]);
+  ];
+  await commit(instruments, attempt, { step, changes, events });
 }

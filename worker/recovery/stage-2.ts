@@ -1,12 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import { METRIC, SPAN } from '../../shared/base/telemetry.ts';
-import { alertCommand } from '../../shared/flow/alert.ts';
+import { SPAN } from '../../shared/base/telemetry.ts';
 import { channelOf } from '../../shared/flow/message.ts';
 import type { SessionId } from '../../shared/redis/keys.ts';
 import type { Change } from '../../shared/state/change.ts';
-import { freshSessionAlert } from '../alerts/messages.ts';
 import type { Attempt, Trial } from '../lane/attempt.ts';
-import { auditCommand } from '../lane/audit-trail.ts';
+import { commit } from '../lane/events.ts';
 import type { Settings } from '../lane/settings.ts';
 import type { LogRecord } from '../session/record.ts';
 import {
@@ -71,38 +69,37 @@ export async function startFreshSession(
       because: attempt.trial || asksForBlame(failure) ? 'refused' : 'outgrown',
       isBare: stage === 'bare',
     });
-    const summary = { has_summary: entries > 0 && stage === 'fresh', summary_length: text.length };
+    const hasSummary = entries > 0 && stage === 'fresh';
     const way = { from, to: newSessionId(), entries };
     const move: Move = { ...way, trial: trialOf(overflow, way, stage) };
     const seed: LogRecord = { v: 1, t: 'seed', ...newStamp(), text, parent: from, records: entries };
-    const { keys, chat } = attempt;
-    await attempt.write(
-      `recover:${attempt.recoveries}`,
-      [
+    const { keys, chat, turn } = attempt;
+    await commit(ports.instruments, attempt, {
+      step: `recover:${attempt.recoveries}`,
+      changes: [
         ['HSET', keys.chat(chat), 'session', move.to],
         ['HSET', keys.session(move.to), 'parent', from, 'createdAt', seed.at, 'head', 0, 'windowStart', 1],
         ...inheritedLimit(attempt, move.to, learnt, ports.settings),
         ...appendCommands(keys, move.to, [seed, pending, ...scrubsOf(overflow)]),
-        attempt.turn.recordIn(userStep(move.to), PENDING_INDEX),
-        ...attempt.turn.enter(stage),
-        ...attempt.turn.countRecoveries(spent),
+        turn.recordIn(userStep(move.to), PENDING_INDEX),
+        ...turn.enter(stage),
+        ...turn.countRecoveries(spent),
         ...announced(attempt, move),
-        auditCommand(attempt, {
+      ],
+      expected: [[keys.chat(chat), 'session', attempt.session]],
+      events: [
+        {
           event: 'context.new-session',
-          entries,
+          ...way,
           seedChars: text.length,
-          from,
-          to: move.to,
           bytesRead: tail.bytes,
           tookMs: Math.round((performance.now() - startedMs) * 10) / 10,
-        }),
+          isTrial: move.trial !== undefined,
+          hasSummary,
+        },
       ],
-      [[keys.chat(chat), 'session', attempt.session]],
-    );
-    span.setAttributes(summary);
-    ports.instruments.telemetry.mark(SPAN.overflowNewSession, { ...summary, 'spillway.session.entries': entries });
-    ports.instruments.telemetry.count(METRIC.recoveries, { action: 'new_session', result: 'ok' });
-    ports.instruments.reach('fresh session stored');
+    });
+    span.setAttributes({ has_summary: hasSummary, summary_length: text.length });
     return { kind: 'again' };
   });
 }
@@ -151,7 +148,6 @@ function announced(attempt: Attempt, { from, to, entries, trial }: Move): Change
     ...closed(from),
     // Where nothing was said before, nothing is lost.
     ...(entries > 0 ? [turn.notify([...attempt.notices, attempt.texts.freshSession])] : []),
-    alertCommand(keys, freshSessionAlert(attempt, entries, to)),
   ];
 }
 

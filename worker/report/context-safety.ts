@@ -1,4 +1,4 @@
-import type { AuditEvent } from '../lane/audit-trail.ts';
+import type { AuditEvent } from '../lane/events.ts';
 import { type Counts, count } from './counts.ts';
 
 /** What was done, in a period, to requests that did not fit or were not taken. */

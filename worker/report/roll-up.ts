@@ -1,4 +1,4 @@
-import type { AuditEvent } from '../lane/audit-trail.ts';
+import type { AuditEvent } from '../lane/events.ts';
 import type { OutcomeRecord } from '../lane/lane.ts';
 import type { Usage } from '../model/port.ts';
 import { costOf, type Prices } from '../model/prices.ts';

@@ -1,5 +1,5 @@
 import type { EndedAttempt } from '../../shared/state/turn/turn.ts';
-import type { AuditEvent } from '../lane/audit-trail.ts';
+import type { AuditEvent } from '../lane/events.ts';
 import type { OutcomeRecord } from '../lane/lane.ts';
 import type { InboundEntry } from './inbound.ts';
 import type { Turn } from './turn.ts';

@@ -1,7 +1,6 @@
 import { graphemePrefix } from '../../shared/base/text.ts';
-import type { Change } from '../../shared/state/change.ts';
 import type { Attempt } from '../lane/attempt.ts';
-import { auditCommand } from '../lane/audit-trail.ts';
+import type { TurnEvent } from '../lane/events.ts';
 import type { Settings } from '../lane/settings.ts';
 import { fitPicture } from '../media/decoding.ts';
 import { labelWithRef } from '../media/label.ts';
@@ -28,7 +27,7 @@ export async function resultBlock(
   attempt: Attempt,
   callId: string,
   { parts: pieces, files = [], isError }: ToolOutput,
-): Promise<{ block: Block; commands: Change[] }> {
+): Promise<{ block: Block; events: TurnEvent[] }> {
   const text = pieces.flatMap((piece) => (piece.type === 'text' ? [piece.text] : [])).join('\n');
   const pictures = await Promise.all(
     pieces.filter(isPicture).map((piece, at) => pictureBlocks(ports, attempt, piece, { at, isError })),
@@ -44,9 +43,7 @@ export async function resultBlock(
       content: content.length === 0 ? NOTHING : content,
       ...(isError && { is_error: true }),
     },
-    commands: isCut
-      ? [auditCommand(attempt, { event: 'message.capped', kind: 'tool_result', chars: text.length })]
-      : [],
+    events: isCut ? [{ event: 'message.capped', kind: 'tool_result', chars: text.length }] : [],
   };
 }
 

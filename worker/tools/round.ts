@@ -1,6 +1,7 @@
 import type { Instruments } from '../../shared/base/instruments.ts';
 import { METRIC, SPAN } from '../../shared/base/telemetry.ts';
 import type { Attempt } from '../lane/attempt.ts';
+import { commit } from '../lane/events.ts';
 import type { Block } from '../model/block.ts';
 import type { OpenedSession } from '../session/held-window.ts';
 import type { LogRecord } from '../session/record.ts';
@@ -100,8 +101,12 @@ async function resultOf(
       ? toolError(INTERRUPTED)
       : await make(ports, attempt, call, field, signal);
   if (signal.aborted) return undefined;
-  const { block, commands } = await resultBlock(ports, attempt, call.id, output);
-  await attempt.write('', [attempt.turn.keepContent(field, JSON.stringify(block)), ...commands]);
+  const { block, events } = await resultBlock(ports, attempt, call.id, output);
+  await commit(ports.instruments, attempt, {
+    step: '',
+    changes: [attempt.turn.keepContent(field, JSON.stringify(block))],
+    events,
+  });
   ports.instruments.reach('tool result stored');
   return block;
 }

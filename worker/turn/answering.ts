@@ -35,13 +35,18 @@ export async function answer(
   to: Destination,
   time: TurnTime,
 ): Promise<Decision> {
-  const { settings, store } = ports.ask;
+  const { settings, store, instruments } = ports.ask;
   const messages = [message, ...pieces.map((piece) => piece.message)];
   const { telegram, transcriber } = ports;
   const hearing = await hear({ settings, telegram, transcriber }, begun, messages, time.signal);
   if (hearing.kind === 'decided') return hearing.decision;
   const { attempt, words } = hearing;
-  const reading = await readContents({ settings, store, telegram }, attempt, { messages, words }, time.signal);
+  const reading = await readContents(
+    { settings, store, telegram, instruments },
+    attempt,
+    { messages, words },
+    time.signal,
+  );
   if (reading.kind === 'decided') return reading.decision;
   const into = await supersededBy(ports, attempt);
   // Each of several forwards says by itself where it is from.
@@ -49,7 +54,7 @@ export async function answer(
   const asked = isBurst(messages) ? together : message;
   if (into !== undefined) {
     await store.sessions.open(attempt, pendingRecord(settings, attempt, asked, reading.content), 0);
-    return conclude({ outcome: 'merged', into, parts: [] }, handingOn(attempt, into));
+    return conclude({ outcome: 'merged', into, parts: [] }, { changes: handingOn(attempt, into) });
   }
   return askInSight(ports, attempt, { message: asked, content: reading.content }, to, time);
 }

@@ -94,5 +94,5 @@ export function failTogether(attempt: Attempt, decided: Decision, pieces?: reado
   if (decided.kind !== 'conclude' || decided.conclusion.outcome !== 'failed') return decided;
   const taken = pieces?.map(({ entry }) => entry) ?? attempt.turn.pieces ?? [];
   const marks = taken.map((entry) => turnOf(attempt.keys, entry).failMerge());
-  return { ...decided, commands: [...decided.commands, ...marks] };
+  return { ...decided, changes: [...decided.changes, ...marks] };
 }

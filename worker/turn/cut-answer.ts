@@ -1,8 +1,6 @@
-import { type Cause, readAlert } from '../../shared/flow/alert.ts';
-import type { Change } from '../../shared/state/change.ts';
 import { keptWords, recordCommands, spoken, type Words } from '../ask/words.ts';
 import type { Attempt, Conclusion } from '../lane/attempt.ts';
-import { auditCommand } from '../lane/audit-trail.ts';
+import type { ToldEvent, TurnEvent } from '../lane/events.ts';
 import { conclude, type Decision } from '../lane/verdict.ts';
 import { isOverBudget } from '../model/errors/failure.ts';
 import { healed } from '../reply/format/heal.ts';
@@ -10,8 +8,8 @@ import { planned } from '../reply/plan.ts';
 import { inItsOwnWords } from './due-reminder.ts';
 import type { TurnPorts } from './turn.ts';
 
-/** Their alerts say that a message failed; of an endpoint in trouble the watchdog tells besides. */
-const SAY_FAILED: ReadonlySet<Cause> = new Set<Cause>(['failed', 'gave-up', 'provider']);
+/** They say that a message failed; of an endpoint in trouble the watchdog tells besides. */
+const SAY_FAILED: ReadonlySet<TurnEvent['event']> = new Set<ToldEvent['event']>(['message.failed', 'message.gave-up']);
 
 /**
  * What the model has said is never thrown away: where a message would end without an answer, the words so far are its
@@ -36,18 +34,15 @@ export async function insteadOfNothing(
   const text = [healed(said), texts.brokenOff, ...why].join('\n\n');
   return conclude(
     { outcome: 'answered', reason: `cut_${reason}`, ...planned(notices, text, { rich: settings.rich }, noted) },
-    [
-      ...recordCommands(attempt, words),
-      ...decided.commands.filter(isStillTrue),
-      auditCommand(attempt, { event: 'answer.cut', reason, chars: said.length }),
-    ],
+    {
+      changes: [...recordCommands(attempt, words), ...decided.changes],
+      // That it failed is not so any more; what is wrong with the fixed parts or a budget, and what was removed, is.
+      events: [
+        ...decided.events.filter(({ event }) => !SAY_FAILED.has(event)),
+        { event: 'answer.cut', reason, chars: said.length },
+      ],
+    },
   );
-}
-
-/** That a message failed is not so any more; what is wrong with the fixed parts or a budget, and what was removed, is. */
-function isStillTrue(command: Change): boolean {
-  const alert = command[0] === 'XADD' ? readAlert(String(command.at(-1))) : undefined;
-  return alert === undefined || !SAY_FAILED.has(alert.cause);
 }
 
 function isWithoutAnswer({ outcome, reason }: Conclusion): boolean {

@@ -1,11 +1,11 @@
+import type { Instruments } from '../../shared/base/instruments.ts';
 import type { InboundFile } from '../../shared/flow/message.ts';
-import type { Change } from '../../shared/state/change.ts';
 import type { Telegram } from '../../shared/telegram/client.ts';
 import type { TelegramFailure } from '../../shared/telegram/failure.ts';
 import type { FileProblem } from '../../shared/texts/texts.ts';
 import type { Attempt } from '../lane/attempt.ts';
-import { auditCommand } from '../lane/audit-trail.ts';
 import { backoffMs } from '../lane/backoff.ts';
+import { commit } from '../lane/events.ts';
 import type { Settings } from '../lane/settings.ts';
 import { type Decision, failed } from '../lane/verdict.ts';
 import { readAttachment } from '../media/attachment.ts';
@@ -18,6 +18,7 @@ export interface FilePorts {
   settings: Pick<Settings, 'textMaxChars' | 'maxAttempts' | 'headerSecret'>;
   telegram: Telegram;
   store: Pick<ConversationStore, 'media'>;
+  instruments: Pick<Instruments, 'telemetry' | 'reach'>;
 }
 
 /** A file as a block, why it never will be one, or what becomes of the message meanwhile. */
@@ -61,11 +62,14 @@ async function keep(ports: FilePorts, attempt: Attempt, { file, field }: FileToR
   const read = await readAttachment(bytes, file.name, limits);
   if (!read.ok) return { kind: 'unreadable', why: read.notice } as const;
   if (read.kept) await ports.store.media.keep(attempt.home, read.kept);
-  const capped: Change[] =
-    read.block.type === 'text' && read.kept
-      ? [auditCommand(attempt, { event: 'message.capped', kind: 'document', chars: read.kept.length })]
-      : [];
-  await attempt.write(field, [attempt.turn.keepContent(field, JSON.stringify(read.block)), ...capped]);
+  await commit(ports.instruments, attempt, {
+    step: field,
+    changes: [attempt.turn.keepContent(field, JSON.stringify(read.block))],
+    events:
+      read.block.type === 'text' && read.kept
+        ? [{ event: 'message.capped', kind: 'document', chars: read.kept.length }]
+        : [],
+  });
   return { kind: 'read', block: read.block } as const;
 }
 
@@ -90,7 +94,7 @@ export async function downloadOnce(
   if (attempt.attempts >= maxAttempts)
     return {
       kind: 'decided',
-      decision: failed(attempt, 'file_not_downloaded', attempt.texts.fileAway, failure.description),
+      decision: failed('file_not_downloaded', attempt.texts.fileAway, failure.description),
     };
   // Telegram's own wait is never cut short.
   const delayMs = Math.max(backoffMs(attempt.attempts), failure.retryAfterMs ?? 0);

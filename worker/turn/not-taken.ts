@@ -25,7 +25,7 @@ export async function notTaken({ lane }: { lane: Pick<Lane, 'refusedBehind'> }, 
   if (await isGrowing(attempt, count)) return { kind: 'later', delayMs: WAIT_MS, reason: REASON, isFree: true };
   const told = others.length > 0 && { told: others };
   const marks = others.map((entry) => turnOf(attempt.keys, entry).reportBy(attempt.entry));
-  return conclude({ ...refused(REASON, attempt.texts.laneFull(count)), ...also, ...told }, marks);
+  return conclude({ ...refused(REASON, attempt.texts.laneFull(count)), ...also, ...told }, { changes: marks });
 }
 
 /** Where the notice could not be delivered, nobody was told: each of the others has to do that itself. */

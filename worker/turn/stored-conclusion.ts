@@ -1,4 +1,6 @@
+import type { Change } from '../../shared/state/change.ts';
 import type { Attempt, Conclusion, Expected, Written } from '../lane/attempt.ts';
+import { commit } from '../lane/events.ts';
 import type { Concluding } from '../lane/verdict.ts';
 import { removeTurn, trialLost } from '../recovery/trial.ts';
 import { markFirst } from '../reply/outbox.ts';
@@ -15,26 +17,31 @@ import type { TurnPorts } from './turn.ts';
  * Words that break off are no answer in that: of a message that may be to blame they are delivered, and not remembered.
  */
 export async function storeConclusion(
+  { ask: { instruments } }: Pick<TurnPorts, 'ask'>,
   attempt: Attempt,
   conclusion: Conclusion,
-  commands: Concluding['commands'],
+  { changes, events }: Pick<Concluding, 'changes' | 'events'>,
 ): Promise<Exclude<Written, 'fenced'>> {
   const { keys, chat, session, turn } = attempt;
-  const stored = [turn.conclude(conclusion), markFirst(attempt), ...commands];
+  const stored = [turn.conclude(conclusion), markFirst(attempt), ...changes];
   const uncancelled: Expected[] = turn.cancelledBy === undefined ? [turn.notCancelled()] : [];
+  const store = (more: readonly Change[], expected: readonly Expected[]) =>
+    commit(instruments, attempt, {
+      step: 'conclusion',
+      changes: [...stored, ...more],
+      expected: [...expected, ...uncancelled],
+      events,
+    });
   const isAnswered = conclusion.outcome === 'answered' && !isCutAnswer(conclusion);
-  const isGuilty = attempt.isBlamed && !isAnswered;
-  if (attempt.trial === undefined || isAnswered) {
-    // Otherwise the next message would be refused because of this one, and the innocent history would be set aside.
-    return attempt.write('conclusion', [...stored, ...(isGuilty ? removeTurn(attempt) : [])], uncancelled);
-  }
-  const back = await attempt.write(
-    'conclusion',
-    [...stored, ...removeTurn(attempt), ...trialLost(attempt)],
-    [[keys.chat(chat), 'session', session], turn.isOnTrial(), ...uncancelled],
+  // Otherwise the next message would be refused because of this one, and the innocent history would be set aside.
+  if (attempt.trial === undefined || isAnswered)
+    return store(attempt.isBlamed && !isAnswered ? removeTurn(attempt) : [], []);
+  const back = await store(
+    [...removeTurn(attempt), ...trialLost(attempt)],
+    [[keys.chat(chat), 'session', session], turn.isOnTrial()],
   );
   // The chat was bound to another session in the meantime, or this attempt has won the trial: that binding stands.
-  return back === 'unmet' ? attempt.write('conclusion', stored, uncancelled) : back;
+  return back === 'unmet' ? store([], []) : back;
 }
 
 /** Whether the stored conclusion is this one: its reply was lost, and the command was repeated. */

@@ -102,7 +102,7 @@ function unheard(
   if (said.kind === 'trouble' && attempt.attempts < maxAttempts)
     return { kind: 'later', delayMs: backoffMs(attempt.attempts, said.retryAfterMs), reason: 'transcription' };
   const detail = `the transcription endpoint: ${said.detail}`;
-  return failed(attempt, `transcription_${said.kind}`, attempt.texts.notTranscribed, detail);
+  return failed(`transcription_${said.kind}`, attempt.texts.notTranscribed, detail);
 }
 
 /** Telegram's voice messages are OGG with Opus, its video notes MP4; both state no name. */

@@ -9,6 +9,7 @@ import { outOfTime } from '../ask/silences.ts';
 import type { TurnTime } from '../ask/time.ts';
 import { type CommandPorts, carryOut } from '../command/commands.ts';
 import { type Attempt, ageMs, BY_OPERATOR, type Conclusion, isOfGuest, MODEL } from '../lane/attempt.ts';
+import { commit } from '../lane/events.ts';
 import type { Lane } from '../lane/lane.ts';
 import type { Settings } from '../lane/settings.ts';
 import { type Concluding, cancelled, conclude, type Decision, failed, refused, type Verdict } from '../lane/verdict.ts';
@@ -71,9 +72,10 @@ export async function runTurn(all: TurnPorts, begun: Attempt, time: TurnTime): P
       return decided;
     }
     const conclusion = await withSetForLater(ports, attempt, withNotices(attempt, decided.conclusion), decided);
-    const stored = await storeConclusion(attempt, conclusion, decided.commands);
+    const stored = await storeConclusion(ports, attempt, conclusion, decided);
     if (stored === 'unmet') {
-      await attempt.write('cancelled meanwhile', decided.ifCancelled ?? []);
+      const { changes = [], events = [] } = decided.ifCancelled ?? {};
+      await commit(ports.ask.instruments, attempt, { step: 'cancelled meanwhile', changes, events });
       return { kind: 'hand back' };
     }
     // Two different answers must never be sent: the next attempt delivers the stored one.
@@ -142,11 +144,11 @@ export async function failTurn(ports: TurnPorts, begun: Attempt, reason: string,
       reason,
       alert: undeliveredAlert(attempt, `${reason}: ${detail}`),
     });
-  const ended = failed(attempt, reason, attempt.texts.unavailable, detail);
+  const ended = failed(reason, attempt.texts.unavailable, detail);
   const decided = failTogether(attempt, await insteadOfNothing(ports.ask, attempt, ended));
   if (decided.kind !== 'conclude') return decided;
   const told = await withSetForLater(ports, attempt, withNotices(attempt, decided.conclusion), decided);
-  const stored = await storeConclusion(attempt, told, decided.commands);
+  const stored = await storeConclusion(ports, attempt, told, decided);
   if (stored === 'unmet') return { kind: 'again' };
   if (stored === 'repeated' && !(await isStored(ports, attempt, told))) return { kind: 'again' };
   return deliverAndClear(ports, attempt, told, destinationOf(attempt), { isNew: true });
@@ -165,7 +167,7 @@ async function tellWaiting(ports: TurnPorts, attempt: Attempt, to: Destination, 
 async function decide(ports: TurnPorts, attempt: Attempt, to: Destination, time: TurnTime): Promise<Decision> {
   if (!attempt.message.ok && attempt.message.isNewer && ageMs(attempt) < NEWER_MS_MAX)
     return { kind: 'later', delayMs: NEWER_RETRY_MS, reason: 'newer_version', isFree: true };
-  if (!attempt.message.ok) return failed(attempt, 'undecodable', attempt.texts.unreadable, attempt.message.problem);
+  if (!attempt.message.ok) return failed('undecodable', attempt.texts.unreadable, attempt.message.problem);
   const message = attempt.message.value;
   const before = concludedBefore(attempt);
   if (before) return conclude(before);
@@ -189,7 +191,7 @@ async function decide(ports: TurnPorts, attempt: Attempt, to: Destination, time:
 
 function outOfAttempts(attempt: Attempt, { maxAttempts }: Pick<Settings, 'maxAttempts'>): Concluding | undefined {
   if (attempt.attempts <= maxAttempts) return undefined;
-  return failed(attempt, 'attempts_used_up', attempt.texts.unavailable, 'each attempt was cut short');
+  return failed('attempts_used_up', attempt.texts.unavailable, 'each attempt was cut short');
 }
 
 /** What another message decided about this one while it waited. */

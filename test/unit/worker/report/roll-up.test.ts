@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { type AuditEvent, failedCallEvent } from '../../../../worker/lane/audit-trail.ts';
+import { type AuditEvent, failedCallEvent } from '../../../../worker/lane/events.ts';
 import type { OutcomeRecord } from '../../../../worker/lane/lane.ts';
 import { createRollUp } from '../../../../worker/report/roll-up.ts';
 import { SEEDED } from '../../../fixture/texts.ts';
@@ -46,15 +46,25 @@ test('counts each event of the audit trail in its own figure', () => {
   const { contextSafety, tokens } = rolledUp(
     [],
     [
-      { event: 'context.exceeded', phase: 'counted', kind: 'token', stage: 'none' },
-      { event: 'context.exceeded', phase: 'refused', kind: 'token', stage: 'none' },
-      { event: 'context.exceeded', phase: 'refused', kind: 'wire', stage: 'none' },
+      { event: 'context.exceeded', phase: 'counted', kind: 'token', stage: 'none', reason: 'token_limit' },
+      { event: 'context.exceeded', phase: 'refused', kind: 'token', stage: 'none', reason: 'token_limit' },
+      { event: 'context.exceeded', phase: 'refused', kind: 'wire', stage: 'none', reason: 'token_limit' },
       { event: 'context.compacted', tokensBefore: 9, tokensAfter: 1, calls: 2, summaryChars: 3 },
       { event: 'context.compaction-failed', reason: 'empty_summary', calls: 1 },
       { event: 'context.force-pruned', tokensBefore: 9, tokensAfter: 1 },
-      { event: 'context.new-session', entries: 1, seedChars: 2, from: 'a', to: 'b', bytesRead: 3, tookMs: 4 },
-      { event: 'context.scrubbed', kind: 'wire', parts: 2, bytes: 100 },
-      { event: 'context.scrubbed', kind: 'wire', parts: 1, bytes: 50 },
+      {
+        event: 'context.new-session',
+        entries: 1,
+        seedChars: 2,
+        from: 'a',
+        to: 'b',
+        bytesRead: 3,
+        tookMs: 4,
+        isTrial: false,
+        hasSummary: true,
+      },
+      { event: 'context.scrubbed', action: 'scrub', kind: 'wire', parts: 2, bytes: 100 },
+      { event: 'context.scrubbed', action: 'scrub', kind: 'wire', parts: 1, bytes: 50 },
       { event: 'context.thinking-dropped', reason: 'thinking_signature' },
       { event: 'context.output-lowered', maxOutputTokens: 5 },
       { event: 'context.gave-up', reason: 'prompt_too_long' },
