@@ -22,7 +22,7 @@ export const MODEL_MUTANTS: readonly Mutant[] = [
     mutations: [
       {
         file: 'worker/ask/second-witness.ts',
-        from: 'if (doubted.includes(refusal)) return undefined;',
+        from: 'if (attempt.turn.doubted.includes(refusal)) return undefined;',
         to: 'return undefined;',
       },
     ],

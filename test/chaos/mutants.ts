@@ -146,7 +146,7 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'an answer is not kept in its conversation',
-    mutations: [{ file: 'worker/turn/stored-conclusion.ts', from: '    ...commands,\n', to: '' }],
+    mutations: [{ file: 'worker/turn/stored-conclusion.ts', from: 'markFirst(attempt), ...changes]', to: 'markFirst(attempt)]' }],
     scenario: 'telegram-redelivers',
     violates: 'I10',
   },
@@ -161,7 +161,7 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
   {
     name: 'a message that is to blame stays in its conversation',
     mutations: [
-      { file: 'worker/turn/stored-conclusion.ts', from: '...stored, ...removeTurn(attempt), ', to: '...stored, ' },
+      { file: 'worker/turn/stored-conclusion.ts', from: '[...removeTurn(attempt), ...trialLost', to: '[...trialLost' },
     ],
     scenario: 'claude-guarded',
     violates: 'I8',

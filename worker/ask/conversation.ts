@@ -68,7 +68,7 @@ export async function askModel(
   const { signal } = time;
   let attempt = begun;
   // During a storm, do not send a request that would only be refused again.
-  const storm = !begun.turn.isInStorm ? undefined : await ports.endpoint.storm.enter(begun);
+  const storm = !begun.turn.waits.isInStorm ? undefined : await ports.endpoint.storm.enter(begun);
   if (storm) return waitOrFail(ports, begun, storm);
   const { windowTokens, maxOutputTokens: modelOutputTokens } = await ports.endpoint.model.limits(
     ports.settings.modelName,

@@ -50,7 +50,7 @@ export async function react(ports: RecoverPorts, failedCall: FailedCall, time: T
 function rateTooLow({ attempt, failure, sentTokens }: FailedCall): Failure | undefined {
   const { rateTokens, retryAfterMs } = failure;
   if (rateTokens === undefined || rateTokens >= sentTokens) return undefined;
-  const tries = attempt.turn.outage.tries;
+  const tries = attempt.turn.waits.outage.tries;
   if (tries < (retryAfterMs === undefined ? RATE_TRIES_MIN : 1)) return undefined;
   return { kind: 'token', reason: 'rate_below_size', observedTokens: sentTokens, limitTokens: rateTokens };
 }

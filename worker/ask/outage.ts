@@ -33,7 +33,7 @@ export function waitOut(
   failure: Failure,
   patience: Pick<Settings, 'outagePatienceMs' | 'waitingNoticeMs'>,
 ): Wait {
-  const before = attempt.turn.outage;
+  const before = attempt.turn.waits.outage;
   const tries = before.tries + 1;
   const waitedMs = before.waitedMs + (tries > 1 ? attempt.elapsedMs() : 0);
   const isOfEndpoint = attempt.trial !== undefined && isEndpointTrouble(attempt.trial.why as FailureReason);
@@ -62,5 +62,5 @@ function isClientStatus(status: number | undefined): boolean {
 
 /** Stores that a message is waiting. */
 export async function noteWait({ turn, write }: Attempt, wait: Extract<Wait, { kind: 'wait' }>) {
-  await write('', [turn.waitForModel(wait)]);
+  await write('', [turn.waits.waitForModel(wait)]);
 }

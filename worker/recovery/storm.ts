@@ -56,12 +56,12 @@ export function createStormGuard(redis: RedisClient, limits: StormLimits): Storm
       const args = [attempt.chat, attempt.entry, WITHIN_MS, limits.stormChats, PROBE_MS, alert];
       const verdict = await enter([keys.overflows, keys.storm, keys.alerts], args);
       if (verdict === 'go') return undefined;
-      await attempt.write('storm', [attempt.turn.enterStorm()]);
+      await attempt.write('storm', [attempt.turn.waits.enterStorm()]);
       if (verdict === 'probe') return undefined;
       return { kind: 'transient', reason: 'overflow_storm', retryAfterMs: limits.stormWaitMs };
     },
     async ended(attempt, isAnswered) {
-      if (!attempt.turn.isInStorm) return;
+      if (!attempt.turn.waits.isInStorm) return;
       const { stormRestMs } = limits;
       const over = JSON.stringify(overflowStormOver());
       const args = [attempt.entry, isAnswered ? '1' : '', PROBES_MIN, CALM_MS, stormRestMs, REST_MS_MAX, over];

@@ -1,4 +1,4 @@
-import type { EndedAttempt } from '../../shared/state/turn/turn.ts';
+import type { EndedAttempt } from '../../shared/state/turn/ends.ts';
 import type { AuditEvent } from '../lane/events.ts';
 import type { OutcomeRecord } from '../lane/lane.ts';
 import type { InboundEntry } from './inbound.ts';

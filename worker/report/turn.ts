@@ -1,6 +1,6 @@
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { EntryId, Keys } from '../../shared/redis/keys.ts';
-import { type EndedAttempt, endsIn } from '../../shared/state/turn/turn.ts';
+import { type EndedAttempt, endsIn } from '../../shared/state/turn/ends.ts';
 import { CANCELLED, MERGED_INTO, OUTAGE_TRIES, REFUSED, REPLIED } from '../lane/attempt.ts';
 
 /** What is known of a message's turn. It is kept for an hour after the outcome. Times are ms since the epoch. */

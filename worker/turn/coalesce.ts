@@ -34,7 +34,7 @@ export async function gather(
   message: InboundMessage,
   signal: AbortSignal,
 ): Promise<Gathering> {
-  const taken = attempt.turn.pieces;
+  const taken = attempt.turn.company.pieces;
   const isComment = mayBeComment(message) && !isRecorded(attempt);
   if (taken === undefined && !isComment && !mayHavePieces(message)) return { kind: 'gathered', pieces: [] };
   if (taken === undefined && isComment) {
@@ -50,14 +50,17 @@ export async function gather(
   // Most texts are no comment, and are not held up.
   if (isComment && pieces.length === 0) return { kind: 'gathered', pieces };
   const { turn } = attempt;
-  if (turn.piecesSeen !== pieces.length) {
-    await attempt.write('', [turn.seePieces(pieces.length)]);
+  if (turn.company.piecesSeen !== pieces.length) {
+    await attempt.write('', [turn.company.seePieces(pieces.length)]);
     return { kind: 'decided', decision: { kind: 'later', delayMs: WAIT_MS, reason: 'gathering', isFree: true } };
   }
   const turns = pieces.map(({ entry }) => turnOf(attempt.keys, entry));
   const taking = await attempt.write(
     'gathered',
-    [turn.takePieces(pieces.map(({ entry }) => entry)), ...turns.map((piece) => piece.mergeInto(attempt.entry))],
+    [
+      turn.company.takePieces(pieces.map(({ entry }) => entry)),
+      ...turns.map((piece) => piece.company.mergeInto(attempt.entry)),
+    ],
     turns.map((piece) => piece.notCancelled()),
   );
   // One that was cancelled meanwhile is no piece of anything: the next attempt does not see it.
@@ -80,9 +83,9 @@ export async function waitFor(ms: number, signal: AbortSignal): Promise<void> {
 
 /** How a message ends that was merged into another one; undefined for any other. Its user is notified there. */
 export function mergedConclusion(attempt: Attempt): Conclusion | undefined {
-  const into = attempt.turn.mergedInto;
+  const into = attempt.turn.company.mergedInto;
   if (into === undefined) return undefined;
-  if (!attempt.turn.isFailedMerge) return { outcome: 'merged', into, parts: [] };
+  if (!attempt.turn.company.isFailedMerge) return { outcome: 'merged', into, parts: [] };
   return { outcome: 'failed', reason: 'merged', into, parts: [] };
 }
 
@@ -92,7 +95,7 @@ export function mergedConclusion(attempt: Attempt): Conclusion | undefined {
  */
 export function failTogether(attempt: Attempt, decided: Decision, pieces?: readonly Waiting[]): Decision {
   if (decided.kind !== 'conclude' || decided.conclusion.outcome !== 'failed') return decided;
-  const taken = pieces?.map(({ entry }) => entry) ?? attempt.turn.pieces ?? [];
-  const marks = taken.map((entry) => turnOf(attempt.keys, entry).failMerge());
+  const taken = pieces?.map(({ entry }) => entry) ?? attempt.turn.company.pieces ?? [];
+  const marks = taken.map((entry) => turnOf(attempt.keys, entry).company.failMerge());
   return { ...decided, changes: [...decided.changes, ...marks] };
 }

@@ -17,25 +17,25 @@ const LOOKS_MAX = 10;
  * Contract: throws `FencedError`, or what Redis throws.
  */
 export async function notTaken({ lane }: { lane: Pick<Lane, 'refusedBehind'> }, attempt: Attempt): Promise<Decision> {
-  const teller = attempt.turn.reportedBy;
+  const teller = attempt.turn.company.reportedBy;
   const { adjacent, others } = await lane.refusedBehind(attempt.lane, teller !== undefined);
   const also = adjacent.length > 0 && { also: adjacent };
   if (teller !== undefined) return conclude({ outcome: 'refused', reason: REASON, into: teller, parts: [], ...also });
   const count = 1 + adjacent.length + others.length;
   if (await isGrowing(attempt, count)) return { kind: 'later', delayMs: WAIT_MS, reason: REASON, isFree: true };
   const told = others.length > 0 && { told: others };
-  const marks = others.map((entry) => turnOf(attempt.keys, entry).reportBy(attempt.entry));
+  const marks = others.map((entry) => turnOf(attempt.keys, entry).company.reportBy(attempt.entry));
   return conclude({ ...refused(REASON, attempt.texts.laneFull(count)), ...also, ...told }, { changes: marks });
 }
 
 /** Where the notice could not be delivered, nobody was told: each of the others has to do that itself. */
 export function clearReported({ keys }: Attempt, { told = [] }: Conclusion): Change[] {
-  return told.map((entry) => turnOf(keys, entry).clearReported());
+  return told.map((entry) => turnOf(keys, entry).company.clearReported());
 }
 
 async function isGrowing({ turn, write }: Attempt, count: number): Promise<boolean> {
-  const seen = turn.refusedSeen;
+  const seen = turn.company.refusedSeen;
   if (seen.count === count || seen.looks >= LOOKS_MAX) return false;
-  await write('', [turn.seeRefused(count, seen.looks + 1)]);
+  await write('', [turn.company.seeRefused(count, seen.looks + 1)]);
   return true;
 }

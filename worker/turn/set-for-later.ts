@@ -20,7 +20,7 @@ export async function withSetForLater(
   conclusion: Conclusion,
   { calledNothing }: Pick<Concluding, 'calledNothing'>,
 ): Promise<Conclusion> {
-  const isIdle = calledNothing && attempt.turn.answersWith.length === 0;
+  const isIdle = calledNothing && attempt.turn.company.answersWith.length === 0;
   if (isIdle || conclusion.outcome === 'command' || conclusion.outcome === 'merged') return conclusion;
   // Then all of it is erased.
   if (conclusion.reason === 'forget') return conclusion;
@@ -41,13 +41,13 @@ export async function withSetForLater(
 
 /** The commands by which the message that this one is answered together with names what was set for this one as well. */
 export function handingOn(attempt: Attempt, into: EntryId): Change[] {
-  if (attempt.rounds === 0 && attempt.turn.answersWith.length === 0) return [];
-  return [turnOf(attempt.keys, into).answerWith(entriesOf(attempt))];
+  if (attempt.rounds === 0 && attempt.turn.company.answersWith.length === 0) return [];
+  return [turnOf(attempt.keys, into).company.answerWith(entriesOf(attempt))];
 }
 
 /** The message, and those that are answered together with it. */
 function entriesOf(attempt: Attempt): EntryId[] {
-  return [attempt.entry, ...attempt.turn.answersWith];
+  return [attempt.entry, ...attempt.turn.company.answersWith];
 }
 
 /** A plain text more, behind all that is no file: buttons stand under it. */

@@ -51,7 +51,7 @@ export async function waitWithAnswer(
 ): Promise<Verdict> {
   if (failure.kind === 'throttled') return waitThrottled(attempt, failure);
   const isTry = failure.kind !== 'away';
-  const before = attempt.turn.telegram;
+  const before = attempt.turn.waits.telegram;
   const tries = before.tries + (isTry ? 1 : 0);
   const waitedMs = before.waitedMs + attempt.elapsedMs();
   const leftMs = settings.telegramPatienceMs - waitedMs;
@@ -63,7 +63,7 @@ export async function waitWithAnswer(
     });
   const wait = isTry ? later(failure, backoffMs(tries)) : waitForTelegram(failure);
   const delayMs = Math.ceil(Math.min(wait.delayMs, leftMs));
-  await attempt.write('', [attempt.turn.waitForTelegram({ waitedMs: waitedMs + delayMs, tries })]);
+  await attempt.write('', [attempt.turn.waits.waitForTelegram({ waitedMs: waitedMs + delayMs, tries })]);
   return { ...wait, delayMs };
 }
 

@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
-import { type EndedAttempt, endsIn, Turn } from '../../../../shared/state/turn/turn.ts';
+import { type EndedAttempt, endsIn } from '../../../../shared/state/turn/ends.ts';
+import { Turn } from '../../../../shared/state/turn/turn.ts';
 
 const END: EndedAttempt = { atMs: 1, attempt: 1, reason: 'overloaded', delayMs: 5 };
 
@@ -25,6 +26,6 @@ test('after a call went through, the turn waits for no endpoint, and keeps the r
       ['said', 'Hello'],
     ]),
   );
-  expect(turn.withoutOutage().outage).toEqual({ waitedMs: 0, tries: 0 });
+  expect(turn.withoutOutage().waits.outage).toEqual({ waitedMs: 0, tries: 0 });
   expect(turn.withoutOutage().said).toEqual({ text: 'Hello', recordedChars: 0 });
 });

@@ -42,6 +42,9 @@ test('latency covers only answers with a known send time, and is never negative'
   expect(rolledUp([]).latencyMs).toEqual({ answered: 0, p50: 0, p95: 0, p99: 0 });
 });
 
+const MOVE = { entries: 1, from: 'a', to: 'b', isTrial: false, hasSummary: true };
+const NEW_SESSION = { event: 'context.new-session', ...MOVE, seedChars: 2, bytesRead: 3, tookMs: 4 } as const;
+
 test('counts each event of the audit trail in its own figure', () => {
   const { contextSafety, tokens } = rolledUp(
     [],
@@ -52,17 +55,7 @@ test('counts each event of the audit trail in its own figure', () => {
       { event: 'context.compacted', tokensBefore: 9, tokensAfter: 1, calls: 2, summaryChars: 3 },
       { event: 'context.compaction-failed', reason: 'empty_summary', calls: 1 },
       { event: 'context.force-pruned', tokensBefore: 9, tokensAfter: 1 },
-      {
-        event: 'context.new-session',
-        entries: 1,
-        seedChars: 2,
-        from: 'a',
-        to: 'b',
-        bytesRead: 3,
-        tookMs: 4,
-        isTrial: false,
-        hasSummary: true,
-      },
+      NEW_SESSION,
       { event: 'context.scrubbed', action: 'scrub', kind: 'wire', parts: 2, bytes: 100 },
       { event: 'context.scrubbed', action: 'scrub', kind: 'wire', parts: 1, bytes: 50 },
       { event: 'context.thinking-dropped', reason: 'thinking_signature' },
