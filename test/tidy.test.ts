@@ -1,6 +1,15 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { dirname, join, normalize, relative } from 'node:path';
+import { dirname } from 'node:path';
 import { expect, test } from '@jest/globals';
+import {
+  everything,
+  functionsOf,
+  lateImports,
+  linesOf,
+  percentile,
+  product,
+  read,
+  valueImports,
+} from './house/sources.ts';
 
 /**
  * The rooms of the house, from the ground up: a file imports values only from its own room and from those that stand before
@@ -105,62 +114,8 @@ const FUNCTION_LINES_P90_MAX = 20;
 const PORTS_MAX = 8;
 const FORBIDDEN_FOLDERS = /(?:^|\/)(?:utils?|common|helpers?|types?|misc)(?:\/|\.ts$)/;
 
-const root = join(import.meta.dirname, '..');
-const product = ['producer', 'worker', 'shared', 'setup'].flatMap((folder) => sourcesIn(folder)).concat('spillway.ts');
-const everything = [...product, ...sourcesIn('test')];
-
-function sourcesIn(folder: string): string[] {
-  return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
-    .filter((file) => file.endsWith('.ts'))
-    .map((file) => join(folder, file));
-}
-
-function read(file: string): string {
-  return readFileSync(join(root, file), 'utf8');
-}
-
 function rankOf(file: string): number {
   return (ROOMS as readonly string[]).indexOf(dirname(file));
-}
-
-/** Files whose values a file imports, at once or late; types bind nothing. */
-function valueImports(file: string): string[] {
-  const imports = read(file).matchAll(/^(?:import|export) (?!type\b)([^;]*?)from '(\.[^']+)';/gms);
-  return [...imports]
-    .filter(([, names]) => !/^\{(?:\s*type [^,}]+,?)+\s*\}\s*$/.test(names ?? ''))
-    .map(([, , target]) => target ?? '')
-    .concat(lateImports(file).filter((target) => target.startsWith('.')))
-    .map((target) => relative(root, normalize(join(root, dirname(file), target))));
-}
-
-/** What a file loads only when it is first needed. */
-function lateImports(file: string): string[] {
-  return [...read(file).matchAll(/\bimport\(([^)]*)\)/g)].map(([, target = '']) => target.replace(/^'(.*)'$/, '$1'));
-}
-
-function linesOf(file: string): number {
-  return read(file).split('\n').length - 1;
-}
-
-/** The value that this share of all values does not exceed. */
-function percentile(values: readonly number[], share: number): number {
-  const sorted = values.toSorted((one, other) => one - other);
-  return sorted[Math.ceil(sorted.length * share) - 1] ?? 0;
-}
-
-/** Functions with their length, read off the formatter's indentation. */
-function functionsOf(file: string): { name: string; lines: number }[] {
-  const lines = read(file).split('\n');
-  return lines.flatMap((line, start) => {
-    const opens =
-      /^(\s*)(?:export )?(?:async )?(?:function\*? (\w+)|(?:const (\w+) = )?.*=> \{$|(?:async )?(\w+)\(.*\{$)/.exec(
-        line,
-      );
-    if (!opens || /^\s*(?:if|for|while|switch|describe|return|expect)\b/.test(line)) return [];
-    const indent = opens[1] ?? '';
-    const end = lines.findIndex((other, index) => index > start && other.startsWith(`${indent}}`));
-    return end === -1 ? [] : [{ name: opens[2] ?? opens[3] ?? opens[4] ?? 'anonymous', lines: end - start + 1 }];
-  });
 }
 
 test.each(product)('%s is in a known room and imports values only from its own room or a lower one', (file) => {

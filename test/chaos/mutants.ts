@@ -32,7 +32,7 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
         to: 'return true',
       },
       {
-        file: 'worker/turn/turn.ts',
+        file: 'worker/turn/conclude.ts',
         from: "if (stored === 'repeated' && !(await isStored(ports, attempt, conclusion))) return",
         to: 'if (false) return',
       },
@@ -146,22 +146,22 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'an answer is not kept in its conversation',
-    mutations: [{ file: 'worker/turn/stored-conclusion.ts', from: 'markFirst(attempt), ...changes]', to: 'markFirst(attempt)]' }],
+    mutations: [
+      { file: 'worker/turn/conclude.ts', from: 'markFirst(attempt), ...changes]', to: 'markFirst(attempt)]' },
+    ],
     scenario: 'telegram-redelivers',
     violates: 'I10',
   },
   {
     name: 'a chat is not given back the session that was innocent',
-    mutations: [
-      { file: 'worker/turn/stored-conclusion.ts', from: '...removeTurn(attempt), ...trialLost(attempt)]', to: ']' },
-    ],
+    mutations: [{ file: 'worker/turn/conclude.ts', from: '...removeTurn(attempt), ...trialLost(attempt)]', to: ']' }],
     scenario: 'claude-guarded',
     violates: 'I10',
   },
   {
     name: 'a message that is to blame stays in its conversation',
     mutations: [
-      { file: 'worker/turn/stored-conclusion.ts', from: '[...removeTurn(attempt), ...trialLost', to: '[...trialLost' },
+      { file: 'worker/turn/conclude.ts', from: '[...removeTurn(attempt), ...trialLost', to: '[...trialLost' },
     ],
     scenario: 'claude-guarded',
     violates: 'I8',
@@ -263,9 +263,7 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'an outcome names no trace',
-    mutations: [
-      { file: 'worker/turn/settlement.ts', from: 'traceId: traceIdOf(traceparent),\n', to: "traceId: '',\n" },
-    ],
+    mutations: [{ file: 'worker/turn/settle.ts', from: 'traceId: traceIdOf(traceparent),\n', to: "traceId: '',\n" }],
     scenario: 'telegram-redelivers',
     violates: 'I9',
   },

@@ -7,7 +7,7 @@ import { type Attempt, FencedError } from '../../worker/lane/attempt.ts';
 import { createLane, type Lane, type OutcomeRecord } from '../../worker/lane/lane.ts';
 import { encodeRecord } from '../../worker/session/record.ts';
 import { createSessions } from '../../worker/session/store.ts';
-import { gather } from '../../worker/turn/coalesce.ts';
+import { gather } from '../../worker/turn/gather.ts';
 import { inboundText } from '../fixture/inbound.ts';
 import { lentRedis } from '../fixture/lent-redis.ts';
 import { userSays } from '../fixture/records.ts';

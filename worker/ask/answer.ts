@@ -5,7 +5,7 @@ import { type Attempt, isOfGuest } from '../lane/attempt.ts';
 import type { TurnEvent } from '../lane/events.ts';
 import type { Settings } from '../lane/settings.ts';
 import { usageCommands } from '../lane/usage-book.ts';
-import type { Decision } from '../lane/verdict.ts';
+import type { Verdict } from '../lane/verdict.ts';
 import type { Block } from '../model/block.ts';
 import { calibrate } from '../model/count.ts';
 import { estimateContent } from '../model/estimate.ts';
@@ -102,7 +102,7 @@ export function answered(
   { attempt, opened, room, files, nearlySpent: nearly }: Answering,
   called: Answered,
   { rich, prices }: Pick<Settings, 'rich' | 'prices'>,
-): Decision {
+): Verdict {
   const { answer, sent, byFallback } = called;
   const record = recordOf(attempt, called);
   const said = answer.text.trim() === '' ? earlierWords(opened, attempt) : answer.text;

@@ -2,7 +2,7 @@ import type { InboundMessage } from '../../shared/flow/message.ts';
 import { type Attempt, payerOf } from '../lane/attempt.ts';
 import { commit } from '../lane/events.ts';
 import { learntWindow, type Settings } from '../lane/settings.ts';
-import { type Decision, TELEGRAM_AWAY } from '../lane/verdict.ts';
+import { TELEGRAM_AWAY, type Verdict } from '../lane/verdict.ts';
 import { tokenizerFactor } from '../model/catalog.ts';
 import { countContent } from '../model/count.ts';
 import { classifyAnswer } from '../model/errors/classify.ts';
@@ -63,7 +63,7 @@ export async function askModel(
   begun: Attempt,
   { message, content, speech, onText, onTools }: Question,
   time: TurnTime,
-): Promise<Decision> {
+): Promise<Verdict> {
   const { settings } = ports;
   const { signal } = time;
   let attempt = begun;
@@ -139,7 +139,7 @@ async function reactTo(
   { room: _, callRoom, speech, ...about }: About,
   { failure, isRepaired, sent, silences }: Omit<Extract<Called, { ok: false }>, 'ok'>,
   time: TurnTime,
-): Promise<Decision> {
+): Promise<Verdict> {
   const { attempt } = about;
   const fellSilent = attempt.silences + silences + (time.isSilent() ? 1 : 0);
   if (fellSilent > attempt.silences) await noteSilences(attempt, fellSilent);

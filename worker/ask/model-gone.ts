@@ -2,7 +2,7 @@ import type { Instruments } from '../../shared/base/instruments.ts';
 import { type Attempt, MODEL } from '../lane/attempt.ts';
 import { commit } from '../lane/events.ts';
 import type { Settings } from '../lane/settings.ts';
-import type { Decision } from '../lane/verdict.ts';
+import type { Verdict } from '../lane/verdict.ts';
 import type { Failure } from '../model/errors/failure.ts';
 
 /**
@@ -16,7 +16,7 @@ export async function setChoiceAside(
   { modelName, models: [usual] }: Pick<Settings, 'modelName' | 'models'>,
   { turn, write }: Attempt,
   { reason }: Failure,
-): Promise<Decision | undefined> {
+): Promise<Verdict | undefined> {
   if (reason !== 'not_found' || modelName === usual) return undefined;
   await write('', turn.setModelAside(modelName));
   return { kind: 'again' };

@@ -1,7 +1,7 @@
 import type { Attempt } from '../lane/attempt.ts';
 import { backoffMs } from '../lane/backoff.ts';
 import { modelWindow } from '../lane/settings.ts';
-import { conclude, type Decision, failed, refused } from '../lane/verdict.ts';
+import { conclude, failed, refused, type Verdict } from '../lane/verdict.ts';
 import type { Failure } from '../model/errors/failure.ts';
 import { isOverBudget } from '../model/errors/failure.ts';
 import type { Overflow, RecoverPorts, Recovery } from '../recovery/effects.ts';
@@ -23,7 +23,7 @@ export type FailedCall = Omit<Overflow, 'failure'> & {
 const RATE_TRIES_MIN = 3;
 
 /** Decides about a failed call: ask once more, retry later, notify the user, or recover. */
-export async function react(ports: RecoverPorts, failedCall: FailedCall, time: TurnTime): Promise<Decision> {
+export async function react(ports: RecoverPorts, failedCall: FailedCall, time: TurnTime): Promise<Verdict> {
   const { attempt, failure } = failedCall;
   if (isOverBudget(failure.reason)) return overBudget(attempt, failure);
   const limitTokens = modelWindow(failedCall.windowTokens, attempt.limit, ports.settings);
@@ -58,7 +58,7 @@ function rateTooLow({ attempt, failure, sentTokens }: FailedCall): Failure | und
 /**
  * Transient trouble: the endpoint's is bounded by time, any other by attempts. Returns nothing when that is used up.
  */
-async function passing(ports: RecoverPorts, attempt: Attempt, failure: Failure): Promise<Decision | undefined> {
+async function passing(ports: RecoverPorts, attempt: Attempt, failure: Failure): Promise<Verdict | undefined> {
   const { reason, retryAfterMs } = failure;
   if (!isOutage(failure)) {
     if (attempt.attempts >= ports.settings.maxAttempts) return undefined;
@@ -75,7 +75,7 @@ async function recoverFrom(
   failedCall: FailedCall,
   kind: Trigger,
   time: TurnTime,
-): Promise<Decision> {
+): Promise<Verdict> {
   const { attempt, failure } = failedCall;
   const overflow = { ...failedCall, failure: { ...failure, kind } };
   const spentMs = attempt.turn.recoverySpentMs;
@@ -97,21 +97,21 @@ async function noteSpent({ turn, write }: Attempt, spentMs: number): Promise<voi
   await write('', [turn.spendOnRecovery(spentMs)]);
 }
 
-async function decidedBy(ports: RecoverPorts, failedCall: FailedCall, recovery: Recovery): Promise<Decision> {
+async function decidedBy(ports: RecoverPorts, failedCall: FailedCall, recovery: Recovery): Promise<Verdict> {
   if (recovery.kind === 'again') return { kind: 'again' };
   if (recovery.kind === 'conclude') return recovery;
   return waitOrFail(ports, failedCall.attempt, recovery.failure);
 }
 
 /** A call that could not be made is not this message's fault: the message waits, and fails when that takes too long. */
-export async function waitOrFail(ports: RecoverPorts, attempt: Attempt, failure: Failure): Promise<Decision> {
+export async function waitOrFail(ports: RecoverPorts, attempt: Attempt, failure: Failure): Promise<Verdict> {
   if (isOverBudget(failure.reason)) return overBudget(attempt, failure);
   const later = failure.kind === 'transient' ? await passing(ports, attempt, failure) : undefined;
   return later ?? failed(failure.reason, attempt.texts.unavailable, 'the endpoint is in trouble for long');
 }
 
 /** Refuses a message since a budget is used up; its user learns when that starts again. */
-export function overBudget({ texts }: Pick<Attempt, 'texts'>, { reason, budget }: Failure): Decision {
+export function overBudget({ texts }: Pick<Attempt, 'texts'>, { reason, budget }: Failure): Verdict {
   const { whose, period, againMs } = budget ?? { whose: 'total', period: 'day', againMs: 0 };
   return conclude(refused(reason, texts.budget.usedUp(whose, period, againMs)));
 }

@@ -1,6 +1,6 @@
 import type { Attempt } from '../lane/attempt.ts';
 import type { Settings } from '../lane/settings.ts';
-import type { Decision } from '../lane/verdict.ts';
+import type { Verdict } from '../lane/verdict.ts';
 import type { Failure, FailureKind } from '../model/errors/failure.ts';
 
 /** What these lead to takes nothing from a chat. */
@@ -20,7 +20,7 @@ export async function askOnceMore(
   attempt: Attempt,
   failure: Failure,
   size: { sentTokens: number; limitTokens: number },
-): Promise<Decision | undefined> {
+): Promise<Verdict | undefined> {
   if (hasSecond(failure, size)) return undefined;
   const refusal = `${failure.kind}@${attempt.rounds}`;
   if (attempt.turn.doubted.includes(refusal)) return undefined;

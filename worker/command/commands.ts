@@ -5,7 +5,7 @@ import type { TurnTime } from '../ask/time.ts';
 import type { Attempt } from '../lane/attempt.ts';
 import type { DeadLetters } from '../lane/dead-letters.ts';
 import type { UsageBook } from '../lane/usage-book.ts';
-import type { Decision } from '../lane/verdict.ts';
+import type { Verdict } from '../lane/verdict.ts';
 import type { ReminderBook } from '../reminders/book.ts';
 import type { ConversationStore } from '../session/store.ts';
 import type { ChatMemory } from '../tools/recall/chat-index.ts';
@@ -54,7 +54,7 @@ export interface Order {
  *
  * Contract: throws `FencedError`, or what Redis throws; may be carried out again from the start after any crash.
  */
-export type CarryOut = (ports: CommandPorts, order: Order) => Decision | Promise<Decision>;
+export type CarryOut = (ports: CommandPorts, order: Order) => Verdict | Promise<Verdict>;
 
 const CARRY_OUT: Readonly<Record<CommandName, CarryOut>> = {
   start,
@@ -80,6 +80,6 @@ export async function carryOut(
   ports: CommandPorts,
   { name, words }: BotCommand,
   about: Omit<Order, 'words'>,
-): Promise<Decision> {
+): Promise<Verdict> {
   return CARRY_OUT[name](ports, { ...about, words });
 }

@@ -8,32 +8,17 @@ import type { DeliveryRecord } from './lane.ts';
 /** Why a message waits that nobody could be told an answer to. */
 export const TELEGRAM_AWAY = 'telegram_away';
 
-/** What the processor must do with the job. The turn itself never touches the queue. */
+/** What an attempt came to, before anything is delivered: the message ends, or goes on in a later attempt. */
 export type Verdict =
-  | {
-      kind: 'settle';
-      conclusion: Conclusion;
-      /** What Telegram said of the parts; absent where nothing was sent. */
-      delivery?: DeliveryRecord;
-      /** The stored answer goes into the dead letter: it can be delivered without asking the model again. */
-      keepsAnswer?: true;
-    }
+  | Ending
   /** Back to the head of the queue at once: recovery has changed what is sent. */
   | { kind: 'again' }
-  /** `isFree`: nothing was tried, or the failure says nothing about this message, so it uses no attempt. */
-  | {
-      kind: 'later';
-      delayMs: number;
-      reason: string;
-      isFree?: boolean;
-      /** Whether the message waits so long that its user is to be notified. */
-      isLongWait?: boolean;
-    }
+  | Later
   /** Interrupted from outside: handed back without using an attempt. */
   | { kind: 'hand back'; reason?: string };
 
 /** How a message ends, with what is stored in the same step. */
-export interface Concluding {
+export interface Ending {
   kind: 'conclude';
   conclusion: Conclusion;
   changes: readonly Change[];
@@ -47,21 +32,41 @@ export interface Concluding {
   afterReply?: { opened: OpenedSession; room: Room };
 }
 
-/** The result of an attempt before anything was delivered: the message ends, or it is retried. */
-export type Decision = Concluding | Exclude<Verdict, { kind: 'settle' }>;
+/** The message is tried again. */
+export interface Later {
+  kind: 'later';
+  delayMs: number;
+  reason: string;
+  /** Nothing was tried, or the failure says nothing about this message, so it uses no attempt. */
+  isFree?: boolean;
+  /** The message waits so long that its user is to be notified. */
+  isLongWait?: boolean;
+}
+
+/** What becomes of the job once a conclusion was delivered, or cannot be. The turn itself never touches the queue. */
+export type Delivered =
+  | {
+      kind: 'settle';
+      conclusion: Conclusion;
+      /** What Telegram said of the parts; absent where nothing was sent. */
+      delivery?: DeliveryRecord;
+      /** The stored answer goes into the dead letter: it can be delivered without asking the model again. */
+      keepsAnswer?: true;
+    }
+  | Exclude<Verdict, Ending>;
 
 /** A message that ends with a conclusion, and nothing else to store. */
 export function conclude(
   conclusion: Conclusion,
-  { changes = [], events = [] }: Partial<Pick<Concluding, 'changes' | 'events'>> = {},
-): Concluding {
+  { changes = [], events = [] }: Partial<Pick<Ending, 'changes' | 'events'>> = {},
+): Ending {
   return { kind: 'conclude', conclusion, changes, events };
 }
 
 /**
  * The conclusion that a message failed: kept as a dead letter, with a notice to the user and an alert to the operator.
  */
-export function failed(reason: string, notice: string, detail: string): Concluding {
+export function failed(reason: string, notice: string, detail: string): Ending {
   return conclude(
     { outcome: 'failed', reason, parts: [notice] },
     { events: [{ event: 'message.failed', reason, detail }] },

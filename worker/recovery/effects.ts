@@ -4,7 +4,7 @@ import type { InboundMessage } from '../../shared/flow/message.ts';
 import type { Change } from '../../shared/state/change.ts';
 import type { Attempt, RecoveryStage } from '../lane/attempt.ts';
 import { limitOwner, type Settings } from '../lane/settings.ts';
-import type { Concluding } from '../lane/verdict.ts';
+import type { Ending } from '../lane/verdict.ts';
 import { bindsThinking } from '../model/catalog.ts';
 import type { Failure } from '../model/errors/failure.ts';
 import type { OpenedSession } from '../session/held-window.ts';
@@ -67,7 +67,7 @@ export type Recovery =
   | { kind: 'again' }
   /** Nothing could be asked just now, and nothing was changed. */
   | { kind: 'wait'; failure: Failure }
-  | Concluding;
+  | Ending;
 
 /** The command that records that a kind of failure was answered with its own step, or a step of its own was taken. */
 export function noteTried(attempt: Attempt, kind: Trigger | 'counted' | 'shortened'): Change {

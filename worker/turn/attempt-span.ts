@@ -5,7 +5,7 @@ import { METRIC, SPAN, type Telemetry } from '../../shared/base/telemetry.ts';
 import { msOf } from '../../shared/redis/stream-id.ts';
 import type { Attempt } from '../lane/attempt.ts';
 import type { TurnJob } from '../lane/queue.ts';
-import type { Verdict } from '../lane/verdict.ts';
+import type { Delivered } from '../lane/verdict.ts';
 import { reasonOf } from './requeue.ts';
 
 /** A shorter wait is how the flow works, and no gap in a trace. */
@@ -63,7 +63,7 @@ export function showRunning({ isExporting, mark }: Telemetry, attributes: Attrib
 }
 
 /** Notes why an attempt ended; a message that failed makes its span one that failed. */
-export function showVerdict({ count }: Telemetry, span: Span, verdict: Verdict): void {
+export function showVerdict({ count }: Telemetry, span: Span, verdict: Delivered): void {
   span.setAttribute('spillway.verdict', verdict.kind);
   if (verdict.kind !== 'settle') {
     const reason = reasonOf(verdict);

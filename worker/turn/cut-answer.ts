@@ -1,7 +1,7 @@
 import { keptWords, recordCommands, spoken, type Words } from '../ask/words.ts';
 import type { Attempt, Conclusion } from '../lane/attempt.ts';
 import type { ToldEvent, TurnEvent } from '../lane/events.ts';
-import { conclude, type Decision } from '../lane/verdict.ts';
+import { conclude, type Verdict } from '../lane/verdict.ts';
 import { isOverBudget } from '../model/errors/failure.ts';
 import { healed } from '../reply/format/heal.ts';
 import { planned } from '../reply/plan.ts';
@@ -18,9 +18,9 @@ const SAY_FAILED: ReadonlySet<TurnEvent['event']> = new Set<ToldEvent['event']>(
 export async function insteadOfNothing(
   { settings, files }: Pick<TurnPorts['ask'], 'settings' | 'files'>,
   attempt: Attempt,
-  decided: Decision,
+  decided: Verdict,
   words: Words = keptWords(attempt),
-): Promise<Decision> {
+): Promise<Verdict> {
   const said = spoken(words);
   if (said === '' || decided.kind !== 'conclude' || !isWithoutAnswer(decided.conclusion)) return decided;
   const { texts } = attempt;

@@ -7,7 +7,7 @@ import type { Attempt } from '../lane/attempt.ts';
 import { backoffMs } from '../lane/backoff.ts';
 import { commit } from '../lane/events.ts';
 import type { Settings } from '../lane/settings.ts';
-import { type Decision, failed } from '../lane/verdict.ts';
+import { failed, type Verdict } from '../lane/verdict.ts';
 import { readAttachment } from '../media/attachment.ts';
 import type { Block } from '../model/block.ts';
 import type { ConversationStore } from '../session/store.ts';
@@ -22,10 +22,7 @@ export interface FilePorts {
 }
 
 /** A file as a block, why it never will be one, or what becomes of the message meanwhile. */
-export type FileReading =
-  | { kind: 'read'; block: Block }
-  | { kind: 'unreadable'; why: FileProblem }
-  | { kind: 'decided'; decision: Decision };
+export type FileReading = { kind: 'read'; block: Block } | { kind: 'unreadable'; why: FileProblem } | Verdict;
 
 /** A file to read, and the turn's field that keeps the result, so that each file is downloaded once a message. */
 export interface FileToRead {
@@ -87,18 +84,15 @@ export async function downloadOnce(
   const loaded = await telegram.downloadFile(file.fileId, DOWNLOAD_BYTES_MAX, signal);
   if (loaded.ok) return { kind: 'loaded', bytes: loaded.value };
   const { failure } = loaded;
-  if (failure.kind === 'aborted') return { kind: 'decided', decision: { kind: 'hand back' } };
-  if (failure.kind === 'away') return { kind: 'decided', decision: waitForTelegram(failure) };
+  if (failure.kind === 'aborted') return { kind: 'hand back' };
+  if (failure.kind === 'away') return waitForTelegram(failure);
   const why = refusalOf(failure) ?? (attempt.attempts >= triesMax ? 'not_downloaded' : undefined);
   if (why !== undefined) return { kind: 'unreadable', why };
   if (attempt.attempts >= maxAttempts)
-    return {
-      kind: 'decided',
-      decision: failed('file_not_downloaded', attempt.texts.fileAway, failure.description),
-    };
+    return failed('file_not_downloaded', attempt.texts.fileAway, failure.description);
   // Telegram's own wait is never cut short.
   const delayMs = Math.max(backoffMs(attempt.attempts), failure.retryAfterMs ?? 0);
-  return { kind: 'decided', decision: { kind: 'later', delayMs, reason: `telegram_${failure.kind}` } };
+  return { kind: 'later', delayMs, reason: `telegram_${failure.kind}` };
 }
 
 function refusalOf({ kind }: TelegramFailure): FileProblem | undefined {

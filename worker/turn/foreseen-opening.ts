@@ -6,7 +6,7 @@ import { mayBeComment } from '../lane/fragments.ts';
 import type { Lane } from '../lane/lane.ts';
 import type { Opening } from '../lane/opening.ts';
 import { encodeRecord } from '../session/record.ts';
-import { waitFor } from './coalesce.ts';
+import { waitFor } from './gather.ts';
 import type { TurnPorts } from './turn.ts';
 
 /** What an opening is foreseen with. */

@@ -2,7 +2,7 @@ import type { Change } from '../../shared/state/change.ts';
 import { turnOf } from '../../shared/state/turn/turn.ts';
 import type { Attempt, Conclusion } from '../lane/attempt.ts';
 import type { Lane } from '../lane/lane.ts';
-import { conclude, type Decision, refused } from '../lane/verdict.ts';
+import { conclude, refused, type Verdict } from '../lane/verdict.ts';
 
 const REASON = 'lane_full';
 const WAIT_MS = 1_000;
@@ -16,7 +16,7 @@ const LOOKS_MAX = 10;
  *
  * Contract: throws `FencedError`, or what Redis throws.
  */
-export async function notTaken({ lane }: { lane: Pick<Lane, 'refusedBehind'> }, attempt: Attempt): Promise<Decision> {
+export async function notTaken({ lane }: { lane: Pick<Lane, 'refusedBehind'> }, attempt: Attempt): Promise<Verdict> {
   const teller = attempt.turn.company.reportedBy;
   const { adjacent, others } = await lane.refusedBehind(attempt.lane, teller !== undefined);
   const also = adjacent.length > 0 && { also: adjacent };

@@ -10,15 +10,15 @@ import { backoffMs } from '../lane/backoff.ts';
 import type { Begun, Lane } from '../lane/lane.ts';
 import type { TurnJob, TurnQueue } from '../lane/queue.ts';
 import type { Share } from '../lane/slots.ts';
-import type { Verdict } from '../lane/verdict.ts';
+import type { Delivered } from '../lane/verdict.ts';
 import { newSessionId } from '../session/store.ts';
 import { attemptAttributes, showRunning, showVerdict, showWait } from './attempt-span.ts';
 import { isInterruptible, supersededBy } from './busy.ts';
 import { startDeadline } from './deadline.ts';
 import { foreseeOpening } from './foreseen-opening.ts';
+import { isInfrastructureError } from './infrastructure-error.ts';
 import { handBack, obey, postpone, TURN_TIMEOUT } from './requeue.ts';
-import { settle } from './settlement.ts';
-import { isNobodysFault } from './thrown.ts';
+import { settle } from './settle.ts';
 import { failTurn, runTurn, type TurnPorts } from './turn.ts';
 
 /** What running jobs works with. */
@@ -137,7 +137,7 @@ async function begin(ports: ProcessorPorts, job: Job<TurnJob>): Promise<Begun | 
     const opening = await foreseeOpening(ports, entry, chat, ports.ending);
     return await ports.turn.lane.begin(entry, chat, newSessionId(), opening);
   } catch (error) {
-    if (isNobodysFault(error) || job.attemptsMade + 1 < ports.turn.ask.settings.maxAttempts) throw error;
+    if (isInfrastructureError(error) || job.attemptsMade + 1 < ports.turn.ask.settings.maxAttempts) throw error;
     ports.turn.ask.instruments.log.error({ err: error, entry, chat }, 'a message cannot be begun');
     const to = parseChatKey(chatOf(chat));
     // If this process is killed before the next line, the notice is sent twice: better than never.
@@ -151,8 +151,8 @@ async function begin(ports: ProcessorPorts, job: Job<TurnJob>): Promise<Begun | 
  * A bug of ours, or an unusable value: retried as often as any failure of the model, then the user is notified. A blob
  * store that fails is waited for, as Redis is.
  */
-async function afterThrow(ports: ProcessorPorts, attempt: Attempt, error: unknown): Promise<Verdict> {
-  if (isNobodysFault(error)) throw error;
+async function afterThrow(ports: ProcessorPorts, attempt: Attempt, error: unknown): Promise<Delivered> {
+  if (isInfrastructureError(error)) throw error;
   if (error instanceof BlobStoreError)
     return { kind: 'later', delayMs: storeRetryMs(attempt), reason: `blob_store_${error.code}`, isFree: true };
   const { entry, chat, attempts } = attempt;
@@ -185,7 +185,7 @@ async function attemptTurn(
   ports: ProcessorPorts,
   attempt: Attempt,
   lockLost: AbortSignal | undefined,
-): Promise<Verdict> {
+): Promise<Delivered> {
   const { turnTimeoutMs, turnMaxMs } = ports.turn.ask.settings;
   const deadline = startDeadline({ silenceMs: turnTimeoutMs, leftMs: turnMaxMs - spentMs(attempt) });
   const cutShort = () => deadline.cutShort();

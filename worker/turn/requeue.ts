@@ -2,7 +2,7 @@ import { DelayedError, type Job, WaitingError } from 'bullmq';
 import { clearPoisonCandidate } from '../../shared/state/turn/turn.ts';
 import type { Attempt } from '../lane/attempt.ts';
 import type { TurnJob } from '../lane/queue.ts';
-import type { Verdict } from '../lane/verdict.ts';
+import type { Delivered } from '../lane/verdict.ts';
 import type { ProcessorPorts } from './processor.ts';
 
 const NO_SLOT_WAIT_MS = 20;
@@ -10,7 +10,7 @@ const NO_SLOT_WAIT_MS = 20;
 const STAND_BACK_MS = 500;
 
 /** Why an attempt ended without an outcome, as a short code. */
-export function reasonOf(verdict: Exclude<Verdict, { kind: 'settle' }>): string {
+export function reasonOf(verdict: Exclude<Delivered, { kind: 'settle' }>): string {
   if (verdict.kind === 'later') return verdict.reason;
   return verdict.kind === 'hand back' ? (verdict.reason ?? 'handed_back') : 'recovery';
 }
@@ -27,7 +27,7 @@ export async function obey(
   job: Job<TurnJob>,
   token: string | undefined,
   attempt: Attempt,
-  verdict: Verdict,
+  verdict: Delivered,
 ): Promise<void> {
   if (verdict.kind === 'settle') return;
   const { log } = ports.turn.ask.instruments;
@@ -50,7 +50,7 @@ export async function obey(
  */
 async function endAttempt(
   { keys, entry, fencingToken, write, attempts, nowMs, turn }: Attempt,
-  verdict: Exclude<Verdict, { kind: 'settle' }>,
+  verdict: Exclude<Delivered, { kind: 'settle' }>,
 ): Promise<void> {
   const end = { atMs: nowMs(), attempt: attempts, reason: reasonOf(verdict) };
   const put = verdict.kind === 'later' ? { ...end, delayMs: verdict.delayMs } : end;

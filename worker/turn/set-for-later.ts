@@ -4,7 +4,7 @@ import { turnOf } from '../../shared/state/turn/turn.ts';
 import { lineOf } from '../command/reminders.ts';
 import type { Attempt, Conclusion } from '../lane/attempt.ts';
 import { timeZoneOf } from '../lane/time-zone.ts';
-import type { Concluding } from '../lane/verdict.ts';
+import type { Ending } from '../lane/verdict.ts';
 import type { TurnPorts } from './turn.ts';
 
 /** More are only counted; `/reminders` lists all. */
@@ -18,7 +18,7 @@ export async function withSetForLater(
   { ask: { settings }, commands: { reminders } }: TurnPorts,
   attempt: Attempt,
   conclusion: Conclusion,
-  { calledNothing }: Pick<Concluding, 'calledNothing'>,
+  { calledNothing }: Pick<Ending, 'calledNothing'>,
 ): Promise<Conclusion> {
   const isIdle = calledNothing && attempt.turn.company.answersWith.length === 0;
   if (isIdle || conclusion.outcome === 'command' || conclusion.outcome === 'merged') return conclusion;

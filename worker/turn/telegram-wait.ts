@@ -2,11 +2,9 @@ import type { TelegramFailure } from '../../shared/telegram/failure.ts';
 import { telegramAwayAlert } from '../alerts/messages.ts';
 import { type Attempt, type Conclusion, QUIET_UNTIL } from '../lane/attempt.ts';
 import { backoffMs } from '../lane/backoff.ts';
-import { TELEGRAM_AWAY, type Verdict } from '../lane/verdict.ts';
+import { type Delivered, type Later, TELEGRAM_AWAY } from '../lane/verdict.ts';
 import type { TurnPorts } from './turn.ts';
 import { undelivered } from './undelivered.ts';
-
-type Later = Extract<Verdict, { kind: 'later' }>;
 
 /** Those that wait for the same probe do not all return in the same moment. */
 const SPREAD_MS = 500;
@@ -24,7 +22,7 @@ const NOTED_MS_MIN = 2_000;
 export async function heldBack(
   ports: Pick<TurnPorts, 'breaker' | 'ask'>,
   attempt: Attempt,
-): Promise<Verdict | undefined> {
+): Promise<Delivered | undefined> {
   const quietMs = attempt.quietUntilMs - attempt.nowMs();
   if (quietMs > 0) return { kind: 'later', delayMs: quietMs, reason: 'telegram_throttled', isFree: true };
   const retryAfterMs = await ports.breaker.awayMs();
@@ -48,7 +46,7 @@ export async function waitWithAnswer(
   attempt: Attempt,
   conclusion: Conclusion,
   failure: TelegramFailure,
-): Promise<Verdict> {
+): Promise<Delivered> {
   if (failure.kind === 'throttled') return waitThrottled(attempt, failure);
   const isTry = failure.kind !== 'away';
   const before = attempt.turn.waits.telegram;
@@ -68,7 +66,7 @@ export async function waitWithAnswer(
 }
 
 /** The chat is left alone for so long, by whatever message and after whatever restart. */
-async function waitThrottled(attempt: Attempt, failure: TelegramFailure): Promise<Verdict> {
+async function waitThrottled(attempt: Attempt, failure: TelegramFailure): Promise<Delivered> {
   const wait = later(failure, Math.max(failure.retryAfterMs ?? 0, THROTTLED_MS_MIN));
   const noted = ['HSET', attempt.keys.chat(attempt.chat), QUIET_UNTIL, attempt.nowMs() + wait.delayMs] as const;
   if (wait.delayMs >= NOTED_MS_MIN) await attempt.write('', [noted]);

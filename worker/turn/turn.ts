@@ -1,18 +1,18 @@
-import { commandIn } from '../../shared/flow/message.ts';
+import { commandIn, type InboundMessage } from '../../shared/flow/message.ts';
 import type { BreakerView } from '../../shared/telegram/breaker.ts';
 import type { Telegram } from '../../shared/telegram/client.ts';
 import { isPermitted } from '../../shared/telegram/commands.ts';
 import type { Destination } from '../../shared/telegram/messages.ts';
 import { undeliveredAlert } from '../alerts/messages.ts';
 import { conversationRequest } from '../ask/call.ts';
+import { pendingRecord } from '../ask/open-session.ts';
 import { outOfTime } from '../ask/silences.ts';
 import type { TurnTime } from '../ask/time.ts';
 import { type CommandPorts, carryOut } from '../command/commands.ts';
 import { type Attempt, ageMs, BY_OPERATOR, type Conclusion, isOfGuest, MODEL } from '../lane/attempt.ts';
-import { commit } from '../lane/events.ts';
 import type { Lane } from '../lane/lane.ts';
 import type { Settings } from '../lane/settings.ts';
-import { type Concluding, cancelled, conclude, type Decision, failed, refused, type Verdict } from '../lane/verdict.ts';
+import { cancelled, conclude, type Delivered, type Ending, failed, refused, type Verdict } from '../lane/verdict.ts';
 import type { Transcriber } from '../media/transcriber.ts';
 import { compactAfterReply } from '../recovery/stage-1.ts';
 import { healed } from '../reply/format/heal.ts';
@@ -21,17 +21,19 @@ import { planned } from '../reply/plan.ts';
 import type { ProgressViews } from '../reply/progress.ts';
 import { showTyping } from '../reply/typing.ts';
 import { onlyReading } from '../tools/only-reading.ts';
-import { answer } from './answering.ts';
-import { failTogether, gather, mergedConclusion } from './coalesce.ts';
+import { ask } from './ask.ts';
+import { supersededBy } from './busy.ts';
+import { concludeTurn } from './conclude.ts';
 import { insteadOfNothing } from './cut-answer.ts';
-import { deliverConclusion } from './delivery.ts';
+import { deliverConclusion } from './deliver.ts';
 import { waitingNotice, withLateness } from './due-reminder.ts';
+import { failTogether, gather, mergedConclusion } from './gather.ts';
+import { hear, soundIn } from './hear.ts';
 import { destinationOf } from './moved-chat.ts';
 import { notTaken } from './not-taken.ts';
-import { withSetForLater } from './set-for-later.ts';
-import { isStored, storeConclusion, withNotices } from './stored-conclusion.ts';
+import { isBurst, readContents } from './read.ts';
+import { handingOn } from './set-for-later.ts';
 import { heldBack } from './telegram-wait.ts';
-import { soundIn } from './transcripts.ts';
 import { undelivered } from './undelivered.ts';
 
 /** What a turn works with. */
@@ -48,95 +50,50 @@ export interface TurnPorts {
   lane: Pick<Lane, 'behind' | 'conclusionOf' | 'refusedBehind'>;
 }
 
-/** During a deploy, a newer worker takes over what this one cannot read; if none does, the user is notified. */
+/** A deploy takes no longer. */
 const NEWER_MS_MAX = 600_000;
 const NEWER_RETRY_MS = 2_000;
 
 /**
- * One attempt at a message: conclude it unless an earlier attempt did, then deliver. Contract: throws `FencedError`
- * when another attempt took over, or what Redis throws; every other failure is a verdict.
+ * One attempt at a message, as its steps in order: hold back, decide, conclude, deliver, compact. What an earlier attempt
+ * concluded is only delivered. Contract: throws `FencedError` when another attempt took over, or what Redis throws;
+ * every other failure is a verdict.
  */
-export async function runTurn(all: TurnPorts, begun: Attempt, time: TurnTime): Promise<Verdict> {
+export async function runTurn(all: TurnPorts, begun: Attempt, time: TurnTime): Promise<Delivered> {
   const attempt = withLateness(begun, all.ask.settings);
-  const ports = withOwnTools(withChosenModel(all, attempt), attempt);
+  const ports = portsFor(all, attempt);
   const to = destinationOf(attempt);
   const held = await heldBack(ports, attempt);
   if (held) return held;
   if (attempt.conclusion) return deliverAndClear(ports, attempt, attempt.conclusion, to, { isNew: false });
   const stopTyping = showTyping(ports.telegram, to);
   try {
-    const decided = await decide(ports, attempt, to, time);
-    if (decided.kind !== 'conclude') {
+    const verdict = await decide(ports, attempt, to, time);
+    if (verdict.kind !== 'conclude') {
       if (time.signal.aborted) return { kind: 'hand back' };
-      await tellWaiting(ports, attempt, to, decided);
-      return decided;
+      await tellWaiting(ports, attempt, to, verdict);
+      return verdict;
     }
-    const conclusion = await withSetForLater(ports, attempt, withNotices(attempt, decided.conclusion), decided);
-    const stored = await storeConclusion(ports, attempt, conclusion, decided);
-    if (stored === 'unmet') {
-      const { changes = [], events = [] } = decided.ifCancelled ?? {};
-      await commit(ports.ask.instruments, attempt, { step: 'cancelled meanwhile', changes, events });
-      return { kind: 'hand back' };
-    }
-    // Two different answers must never be sent: the next attempt delivers the stored one.
-    if (stored === 'repeated' && !(await isStored(ports, attempt, conclusion))) return { kind: 'again' };
-    await ports.ask.endpoint.storm.ended(attempt, conclusion.outcome === 'answered');
-    ports.ask.instruments.reach('answer stored');
+    const concluded = await concludeTurn(ports, attempt, verdict);
+    if (concluded.kind !== 'stored') return concluded;
     await stopTyping();
-    const isFollowed = decided.afterReply !== undefined;
-    const verdict = await deliverAndClear(ports, attempt, conclusion, to, { isNew: true, isFollowed });
-    // No user waits for this, and the chat's next message cannot run in between.
-    if (verdict.kind === 'settle' && decided.afterReply) {
-      const { opened, room } = decided.afterReply;
-      const about = { room, conversation: () => conversationRequest(ports.ask, { attempt, opened }) };
-      await time.recovering(ports.ask.settings.recoveryTimeoutMs, (own, deadline) =>
-        compactAfterReply(ports.ask, attempt, opened, about, { signal: own, deadline }),
-      );
-    }
-    return verdict;
+    const { afterReply } = verdict;
+    const delivered = await deliverAndClear(ports, attempt, concluded.conclusion, to, {
+      isNew: true,
+      isFollowed: afterReply !== undefined,
+    });
+    if (delivered.kind === 'settle' && afterReply) await compactWhileNobodyWaits(ports, attempt, afterReply, time);
+    return delivered;
   } finally {
     await stopTyping();
   }
-}
-
-/** Delivers a conclusion, and takes away what showed that it was coming, or the button that asked for it. */
-async function deliverAndClear(
-  ports: TurnPorts,
-  attempt: Attempt,
-  conclusion: Conclusion,
-  to: Destination,
-  { isNew, isFollowed = false }: { isNew: boolean; isFollowed?: boolean },
-): Promise<Verdict> {
-  const isLeft = ports.progress.isLeft(attempt);
-  const verdict = await deliverConclusion(ports, attempt, conclusion, to, { isNew, isFollowed: isFollowed || isLeft });
-  if (verdict.kind !== 'settle') return verdict;
-  if (isLeft) await ports.progress.clear(attempt, to);
-  // Nothing depends on this call. A press that was refused has done nothing: the button is still for the others.
-  if (attempt.message.ok && attempt.message.value.pressed !== undefined && conclusion.outcome !== 'refused')
-    void ports.telegram.removeButtons(to, attempt.message.value.pressed);
-  return verdict;
-}
-
-/** A chat may use another model than the default, as long as the operator allows that one and the endpoint knows it. */
-function withChosenModel(ports: TurnPorts, attempt: Attempt): TurnPorts {
-  const { settings } = ports.ask;
-  const modelName = attempt.choice(MODEL) ?? settings.modelName;
-  if (modelName === settings.modelName || !settings.models.includes(modelName)) return ports;
-  if (attempt.turn.goneModel === modelName) return ports;
-  return { ...ports, ask: { ...ports.ask, settings: { ...settings, modelName, statedWindowTokens: undefined } } };
-}
-
-/** A guest of a group has the tools that only read. */
-function withOwnTools(ports: TurnPorts, attempt: Attempt): TurnPorts {
-  if (!isOfGuest(attempt)) return ports;
-  return { ...ports, ask: { ...ports.ask, tools: onlyReading(ports.ask.tools) } };
 }
 
 /**
  * Ends a message whose turn threw on every try. If it has a conclusion, it could not be delivered; otherwise it failed,
  * and its user is notified where that does not throw.
  */
-export async function failTurn(ports: TurnPorts, begun: Attempt, reason: string, detail: string): Promise<Verdict> {
+export async function failTurn(ports: TurnPorts, begun: Attempt, reason: string, detail: string): Promise<Delivered> {
   const attempt = withLateness(begun, ports.ask.settings);
   if (attempt.conclusion)
     return undelivered(attempt, attempt.conclusion, {
@@ -145,29 +102,17 @@ export async function failTurn(ports: TurnPorts, begun: Attempt, reason: string,
       alert: undeliveredAlert(attempt, `${reason}: ${detail}`),
     });
   const ended = failed(reason, attempt.texts.unavailable, detail);
-  const decided = failTogether(attempt, await insteadOfNothing(ports.ask, attempt, ended));
-  if (decided.kind !== 'conclude') return decided;
-  const told = await withSetForLater(ports, attempt, withNotices(attempt, decided.conclusion), decided);
-  const stored = await storeConclusion(ports, attempt, told, decided);
-  if (stored === 'unmet') return { kind: 'again' };
-  if (stored === 'repeated' && !(await isStored(ports, attempt, told))) return { kind: 'again' };
-  return deliverAndClear(ports, attempt, told, destinationOf(attempt), { isNew: true });
+  const verdict = failTogether(attempt, await insteadOfNothing(ports.ask, attempt, ended));
+  if (verdict.kind !== 'conclude') return verdict;
+  const concluded = await concludeTurn(ports, attempt, verdict);
+  // Whatever else it ends as, it is not tried here again: that threw.
+  if (concluded.kind !== 'stored') return { kind: 'again' };
+  return deliverAndClear(ports, attempt, concluded.conclusion, destinationOf(attempt), { isNew: true });
 }
 
-/**
- * A user whose message waits for long is notified once. If the process is killed before sending, the notice is lost:
- * the answer will come.
- */
-async function tellWaiting(ports: TurnPorts, attempt: Attempt, to: Destination, decided: Decision): Promise<void> {
-  if (decided.kind !== 'later' || decided.isLongWait !== true) return;
-  if ((await attempt.write('waiting told', [])) === 'repeated') return;
-  await ports.telegram.sendMessage(to, waitingNotice(attempt));
-}
-
-async function decide(ports: TurnPorts, attempt: Attempt, to: Destination, time: TurnTime): Promise<Decision> {
-  if (!attempt.message.ok && attempt.message.isNewer && ageMs(attempt) < NEWER_MS_MAX)
-    return { kind: 'later', delayMs: NEWER_RETRY_MS, reason: 'newer_version', isFree: true };
-  if (!attempt.message.ok) return failed('undecodable', attempt.texts.unreadable, attempt.message.problem);
+/** The steps until the message has an end: see who is first, gather, hear, read, ask. Each may end the attempt here. */
+async function decide(ports: TurnPorts, attempt: Attempt, to: Destination, time: TurnTime): Promise<Verdict> {
+  if (!attempt.message.ok) return unreadable(attempt, attempt.message);
   const message = attempt.message.value;
   const before = concludedBefore(attempt);
   if (before) return conclude(before);
@@ -181,15 +126,104 @@ async function decide(ports: TurnPorts, attempt: Attempt, to: Destination, time:
   if (command) return carryOut({ ...ports.commands, ask: ports.ask }, command, { attempt, isGroup, time });
   const { commentWaitMs } = ports.ask.settings;
   const gathered = await gather({ lane: ports.lane, commentWaitMs }, attempt, message, time.signal);
-  if (gathered.kind === 'decided') return gathered.decision;
-  const { pieces } = gathered;
+  if (gathered.kind !== 'gathered') return gathered;
+  const messages = [message, ...gathered.pieces.map((piece) => piece.message)] as const;
   const canHear = ports.transcriber !== undefined && soundIn(message) !== undefined;
-  if (message.content.kind === 'unsupported' && pieces.length === 0 && !canHear)
+  if (message.content.kind === 'unsupported' && messages.length === 1 && !canHear)
     return conclude(refused('unsupported_kind', unsupportedKind(attempt.texts, message.content.what)));
-  return failTogether(attempt, await answer(ports, attempt, { message, pieces }, to, time), pieces);
+  return failTogether(attempt, await answer(ports, attempt, messages, to, time), gathered.pieces);
 }
 
-function outOfAttempts(attempt: Attempt, { maxAttempts }: Pick<Settings, 'maxAttempts'>): Concluding | undefined {
+/** What a message and its pieces say, and what the model says to that. */
+async function answer(
+  ports: TurnPorts,
+  begun: Attempt,
+  messages: readonly [InboundMessage, ...InboundMessage[]],
+  to: Destination,
+  time: TurnTime,
+): Promise<Verdict> {
+  const { settings, store, instruments } = ports.ask;
+  const { telegram, transcriber } = ports;
+  const heard = await hear({ settings, telegram, transcriber }, begun, messages, time.signal);
+  if (heard.kind !== 'heard') return heard;
+  const { attempt, words } = heard;
+  const reading = { settings, store, telegram, instruments };
+  const read = await readContents(reading, attempt, { messages, words }, time.signal);
+  if (read.kind !== 'read') return read;
+  // Each of several forwards says by itself where it is from.
+  const { forwardedFrom: _, ...together } = messages[0];
+  const message = isBurst(messages) ? together : messages[0];
+  const into = await supersededBy(ports, attempt);
+  if (into === undefined) return ask(ports, attempt, { message, content: read.content }, to, time);
+  // The later one's turn finds it in the conversation.
+  await store.sessions.open(attempt, pendingRecord(settings, attempt, message, read.content), 0);
+  return conclude({ outcome: 'merged', into, parts: [] }, { changes: handingOn(attempt, into) });
+}
+
+/** The chat's next message cannot run in between. */
+async function compactWhileNobodyWaits(
+  ports: TurnPorts,
+  attempt: Attempt,
+  { opened, room }: NonNullable<Ending['afterReply']>,
+  time: TurnTime,
+): Promise<void> {
+  const about = { room, conversation: () => conversationRequest(ports.ask, { attempt, opened }) };
+  await time.recovering(ports.ask.settings.recoveryTimeoutMs, (signal, deadline) =>
+    compactAfterReply(ports.ask, attempt, opened, about, { signal, deadline }),
+  );
+}
+
+/** Delivers a conclusion, and takes away what showed that it was coming, or the button that asked for it. */
+async function deliverAndClear(
+  ports: TurnPorts,
+  attempt: Attempt,
+  conclusion: Conclusion,
+  to: Destination,
+  { isNew, isFollowed = false }: { isNew: boolean; isFollowed?: boolean },
+): Promise<Delivered> {
+  const isLeft = ports.progress.isLeft(attempt);
+  const verdict = await deliverConclusion(ports, attempt, conclusion, to, { isNew, isFollowed: isFollowed || isLeft });
+  if (verdict.kind !== 'settle') return verdict;
+  if (isLeft) await ports.progress.clear(attempt, to);
+  // Nothing depends on this call. A press that was refused has done nothing: the button is still for the others.
+  if (attempt.message.ok && attempt.message.value.pressed !== undefined && conclusion.outcome !== 'refused')
+    void ports.telegram.removeButtons(to, attempt.message.value.pressed);
+  return verdict;
+}
+
+/** The ports as this chat and sender may use them: a guest of a group has the tools that only read. */
+function portsFor(ports: TurnPorts, attempt: Attempt): TurnPorts {
+  const { tools } = ports.ask;
+  const settings = withChosenModel(ports.ask.settings, attempt);
+  return { ...ports, ask: { ...ports.ask, settings, tools: isOfGuest(attempt) ? onlyReading(tools) : tools } };
+}
+
+/** A chat may use another model than the default, as long as the operator allows that one and the endpoint knows it. */
+function withChosenModel(settings: Settings, attempt: Attempt): Settings {
+  const modelName = attempt.choice(MODEL) ?? settings.modelName;
+  if (modelName === settings.modelName || !settings.models.includes(modelName)) return settings;
+  if (attempt.turn.goneModel === modelName) return settings;
+  return { ...settings, modelName, statedWindowTokens: undefined };
+}
+
+/**
+ * A user whose message waits for long is notified once. If the process is killed before sending, the notice is lost:
+ * the answer will come.
+ */
+async function tellWaiting(ports: TurnPorts, attempt: Attempt, to: Destination, decided: Verdict): Promise<void> {
+  if (decided.kind !== 'later' || decided.isLongWait !== true) return;
+  if ((await attempt.write('waiting told', [])) === 'repeated') return;
+  await ports.telegram.sendMessage(to, waitingNotice(attempt));
+}
+
+/** A newer worker takes over what this one cannot read; if none does, the user is notified. */
+function unreadable(attempt: Attempt, { isNewer, problem }: Extract<Attempt['message'], { ok: false }>): Verdict {
+  if (isNewer && ageMs(attempt) < NEWER_MS_MAX)
+    return { kind: 'later', delayMs: NEWER_RETRY_MS, reason: 'newer_version', isFree: true };
+  return failed('undecodable', attempt.texts.unreadable, problem);
+}
+
+function outOfAttempts(attempt: Attempt, { maxAttempts }: Pick<Settings, 'maxAttempts'>): Ending | undefined {
   if (attempt.attempts <= maxAttempts) return undefined;
   return failed('attempts_used_up', attempt.texts.unavailable, 'each attempt was cut short');
 }

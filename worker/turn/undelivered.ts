@@ -1,7 +1,7 @@
 import { type Alert, alertCommand } from '../../shared/flow/alert.ts';
 import type { Change } from '../../shared/state/change.ts';
 import type { Attempt, Conclusion } from '../lane/attempt.ts';
-import type { Verdict } from '../lane/verdict.ts';
+import type { Delivered } from '../lane/verdict.ts';
 import { clearReported } from './not-taken.ts';
 
 /** Why a conclusion is not delivered. */
@@ -21,7 +21,7 @@ export async function undelivered(
   attempt: Attempt,
   conclusion: Conclusion,
   { outcome, reason, alert, commands = [] }: Undeliverable,
-): Promise<Verdict> {
+): Promise<Delivered> {
   const { also } = conclusion;
   await attempt.write(outcome, [alertCommand(attempt.keys, alert), ...clearReported(attempt, conclusion), ...commands]);
   return {

@@ -4,7 +4,7 @@ import { turnOf } from '../../shared/state/turn/turn.ts';
 import { type Attempt, ageMs, type Conclusion } from '../lane/attempt.ts';
 import { mayBeComment, mayHavePieces, piecesOf, type Waiting } from '../lane/fragments.ts';
 import type { Lane } from '../lane/lane.ts';
-import type { Decision } from '../lane/verdict.ts';
+import type { Verdict } from '../lane/verdict.ts';
 import { userStep } from '../session/store.ts';
 
 /** What gathering works with. */
@@ -15,7 +15,7 @@ export interface GatherPorts {
 }
 
 /** The further pieces of a message, or the decision to wait because more may come. */
-export type Gathering = { kind: 'gathered'; pieces: readonly Waiting[] } | { kind: 'decided'; decision: Decision };
+export type Gathering = { kind: 'gathered'; pieces: readonly Waiting[] } | Verdict;
 
 /** Nothing marks the last piece, so wait until no more arrive. */
 const WAIT_MS = 1_000;
@@ -52,7 +52,7 @@ export async function gather(
   const { turn } = attempt;
   if (turn.company.piecesSeen !== pieces.length) {
     await attempt.write('', [turn.company.seePieces(pieces.length)]);
-    return { kind: 'decided', decision: { kind: 'later', delayMs: WAIT_MS, reason: 'gathering', isFree: true } };
+    return { kind: 'later', delayMs: WAIT_MS, reason: 'gathering', isFree: true };
   }
   const turns = pieces.map(({ entry }) => turnOf(attempt.keys, entry));
   const taking = await attempt.write(
@@ -64,7 +64,7 @@ export async function gather(
     turns.map((piece) => piece.notCancelled()),
   );
   // One that was cancelled meanwhile is no piece of anything: the next attempt does not see it.
-  if (taking === 'unmet') return { kind: 'decided', decision: { kind: 'hand back' } };
+  if (taking === 'unmet') return { kind: 'hand back' };
   if (pieces.length === 0) return { kind: 'gathered', pieces };
   // A piece may have been edited until it was marked; from now on it cannot.
   const marked = new Set(pieces.map(({ entry }) => entry));
@@ -93,7 +93,7 @@ export function mergedConclusion(attempt: Attempt): Conclusion | undefined {
  * A message that fails is kept as a dead letter together with its pieces: replayed together, they are one message
  * again.
  */
-export function failTogether(attempt: Attempt, decided: Decision, pieces?: readonly Waiting[]): Decision {
+export function failTogether(attempt: Attempt, decided: Verdict, pieces?: readonly Waiting[]): Verdict {
   if (decided.kind !== 'conclude' || decided.conclusion.outcome !== 'failed') return decided;
   const taken = pieces?.map(({ entry }) => entry) ?? attempt.turn.company.pieces ?? [];
   const marks = taken.map((entry) => turnOf(attempt.keys, entry).company.failMerge());

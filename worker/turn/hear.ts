@@ -3,7 +3,7 @@ import type { InboundMessage, Sound } from '../../shared/flow/message.ts';
 import { overBudget } from '../ask/on-failure.ts';
 import { type Attempt, payerOf } from '../lane/attempt.ts';
 import { backoffMs } from '../lane/backoff.ts';
-import { conclude, type Decision, failed, refused } from '../lane/verdict.ts';
+import { conclude, failed, refused, type Verdict } from '../lane/verdict.ts';
 import type { Recording, Transcriber, Transcription } from '../media/transcriber.ts';
 import { unreadableFile } from '../reply/notices.ts';
 import { downloadOnce, type FilePorts } from './file-block.ts';
@@ -17,11 +17,9 @@ export interface HearPorts extends Pick<FilePorts, 'settings' | 'telegram'> {
 /**
  * What was said in each message, by its place; an attempt that shows it to the user; or what becomes of the message.
  */
-export type Hearing =
-  | { kind: 'heard'; words: ReadonlyMap<number, string>; attempt: Attempt }
-  | { kind: 'decided'; decision: Decision };
+export type Hearing = { kind: 'heard'; words: ReadonlyMap<number, string>; attempt: Attempt } | Verdict;
 
-type Heard = { kind: 'words'; text: string } | { kind: 'decided'; decision: Decision };
+type Heard = { kind: 'words'; text: string } | Verdict;
 
 const QUOTED_CHARS = 300;
 
@@ -50,12 +48,11 @@ export async function hear(
         ? await listen({ ...ports, transcriber: ports.transcriber }, attempt, sound, signal)
         : { kind: 'words', text: kept };
     const isAlone = messages.length === 1 && message.content.kind === 'unsupported';
-    if (heard.kind === 'decided') {
-      if (isAlone || heard.decision.kind !== 'conclude') return heard;
+    if (heard.kind !== 'words') {
+      if (isAlone || heard.kind !== 'conclude') return heard;
       continue;
     }
-    if (heard.text === '' && isAlone)
-      return { kind: 'decided', decision: conclude(refused('nothing_heard', attempt.texts.nothingHeard)) };
+    if (heard.text === '' && isAlone) return conclude(refused('nothing_heard', attempt.texts.nothingHeard));
     if (kept === undefined) attempt = await keep(attempt, field, heard.text);
     if (heard.text !== '') words.set(at, heard.text);
   }
@@ -82,21 +79,22 @@ async function listen(
 ): Promise<Heard> {
   const file = { what: 'document', ...sound } as const;
   const loaded = await downloadOnce(ports, attempt, { file }, signal);
-  if (loaded.kind === 'decided') return loaded;
+
   if (loaded.kind === 'unreadable') {
     const notice = unreadableFile(attempt.texts, loaded.why, sound.name);
-    return { kind: 'decided', decision: conclude(refused(`file_${loaded.why}`, notice)) };
+    return conclude(refused(`file_${loaded.why}`, notice));
   }
+  if (loaded.kind !== 'loaded') return loaded;
   const said = await ports.transcriber.transcribe(recordingOf(attempt, sound, loaded.bytes), signal);
   if (said.kind === 'heard') return { kind: 'words', text: graphemePrefix(said.text, ports.settings.textMaxChars) };
-  return { kind: 'decided', decision: unheard(ports, attempt, said) };
+  return unheard(ports, attempt, said);
 }
 
 function unheard(
   { settings: { maxAttempts } }: HearPorts,
   attempt: Attempt,
   said: Exclude<Transcription, { kind: 'heard' }>,
-): Decision {
+): Verdict {
   if (said.kind === 'aborted') return { kind: 'hand back' };
   if (said.kind === 'over budget') return overBudget(attempt, said.failure);
   if (said.kind === 'trouble' && attempt.attempts < maxAttempts)

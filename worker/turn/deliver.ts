@@ -4,7 +4,7 @@ import { SPAN } from '../../shared/base/telemetry.ts';
 import type { Destination } from '../../shared/telegram/messages.ts';
 import { undeliverableAlert } from '../alerts/messages.ts';
 import type { Attempt, Conclusion } from '../lane/attempt.ts';
-import type { Verdict } from '../lane/verdict.ts';
+import type { Delivered } from '../lane/verdict.ts';
 import { type DeliveryTime, deliver } from '../reply/outbox.ts';
 import { endingOwnRepeat } from './due-reminder.ts';
 import { moveChat } from './moved-chat.ts';
@@ -21,7 +21,7 @@ export async function deliverConclusion(
   conclusion: Conclusion,
   to: Destination,
   time: DeliveryTime,
-): Promise<Verdict> {
+): Promise<Delivered> {
   const attributes = { 'messaging.system': 'telegram', 'spillway.parts': conclusion.parts.length };
   const { instruments, store } = ports.ask;
   const adapters = {

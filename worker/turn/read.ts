@@ -2,16 +2,16 @@ import type { InboundFile, InboundMessage } from '../../shared/flow/message.ts';
 import { messageCode, plainName } from '../ask/header.ts';
 import type { Attempt } from '../lane/attempt.ts';
 import { isForward } from '../lane/fragments.ts';
-import { conclude, type Decision, refused } from '../lane/verdict.ts';
+import { conclude, refused, type Verdict } from '../lane/verdict.ts';
 import { fileInWords } from '../media/label.ts';
 import { type Block, textBlock } from '../model/block.ts';
 import { unreadableFile } from '../reply/notices.ts';
 import type { UserRecord } from '../session/record.ts';
 import { type FilePorts, type FileToRead, readFile } from './file-block.ts';
-import { soundIn } from './transcripts.ts';
+import { soundIn } from './hear.ts';
 
 /** A message's content for the log, or the decision when there is none. */
-export type ContentReading = { kind: 'read'; content: UserRecord['content'] } | { kind: 'decided'; decision: Decision };
+export type ContentReading = { kind: 'read'; content: UserRecord['content'] } | Verdict;
 
 /** A message with its further pieces, and what is said in some of them, by their place. */
 export interface ToRead {
@@ -59,10 +59,10 @@ export async function readContents(
     else if (piece.kind === 'label') blocks.push(textBlock(`[${code} ${piece.text}]`));
     else {
       const reading = await readFile(ports, attempt, piece, signal);
-      if (reading.kind === 'decided') return reading;
+      if (reading.kind !== 'read' && reading.kind !== 'unreadable') return reading;
       if (reading.kind === 'unreadable' && !piece.isOptional) {
         const notice = unreadableFile(attempt.texts, reading.why, piece.file.name);
-        return { kind: 'decided', decision: conclude(refused(`file_${reading.why}`, notice)) };
+        return conclude(refused(`file_${reading.why}`, notice));
       }
       blocks.push(...labelled(piece, code, reading.kind === 'read' ? reading.block : undefined));
     }

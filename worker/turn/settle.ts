@@ -3,7 +3,7 @@ import { METRIC, SPAN, traceIdOf } from '../../shared/base/telemetry.ts';
 import type { EntryId } from '../../shared/redis/keys.ts';
 import { type Attempt, type Conclusion, FencedError } from '../lane/attempt.ts';
 import type { OutcomeRecord } from '../lane/lane.ts';
-import type { Verdict } from '../lane/verdict.ts';
+import type { Delivered } from '../lane/verdict.ts';
 import type { ProcessorPorts } from './processor.ts';
 
 /** A settled message, as the ledger and the operator see it. */
@@ -20,7 +20,7 @@ interface Settled {
 export async function settle(
   ports: ProcessorPorts,
   attempt: Attempt,
-  { conclusion, delivery, keepsAnswer }: Extract<Verdict, { kind: 'settle' }>,
+  { conclusion, delivery, keepsAnswer }: Extract<Delivered, { kind: 'settle' }>,
 ): Promise<void> {
   const { entry, traceparent, attempts, recoveries } = attempt;
   const { outcome } = conclusion;

@@ -12,7 +12,7 @@ const PASSING = /\b(?:OOM|MISCONF|READONLY|LOADING|BUSY|NOREPLICAS|TRYAGAIN|CLUS
  * Whether an error is unrelated to the message in progress: Redis is unavailable or takes no writes just now, or
  * another attempt took over. Any other error is a bug of ours or an unusable value, and returns with the message.
  */
-export function isNobodysFault(error: unknown): boolean {
+export function isInfrastructureError(error: unknown): boolean {
   if (error instanceof FencedError) return true;
   if (!(error instanceof Error)) return false;
   if (error.name === 'ReplyError') return !LASTING.test(error.message) || PASSING.test(error.message);

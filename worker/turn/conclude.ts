@@ -1,13 +1,39 @@
 import type { Change } from '../../shared/state/change.ts';
 import type { Attempt, Conclusion, Expected, Written } from '../lane/attempt.ts';
 import { commit } from '../lane/events.ts';
-import type { Concluding } from '../lane/verdict.ts';
+import type { Ending, Verdict } from '../lane/verdict.ts';
 import { removeTurn, trialLost } from '../recovery/trial.ts';
 import { markFirst } from '../reply/outbox.ts';
 import { MESSAGE_CHARS_MAX } from '../reply/split.ts';
 import { isCutAnswer } from './cut-answer.ts';
 import { inItsOwnWords } from './due-reminder.ts';
+import { withSetForLater } from './set-for-later.ts';
 import type { TurnPorts } from './turn.ts';
+
+/**
+ * Decides for good how a message ends, before anything of it is delivered. Returns the conclusion to deliver, or the
+ * verdict where it was cancelled meanwhile, or another attempt stored a different end: two answers are never sent.
+ *
+ * Contract: throws `FencedError`, or what Redis throws.
+ */
+export async function concludeTurn(
+  ports: TurnPorts,
+  attempt: Attempt,
+  ending: Ending,
+): Promise<{ kind: 'stored'; conclusion: Conclusion } | Exclude<Verdict, Ending>> {
+  const { instruments, endpoint } = ports.ask;
+  const conclusion = await withSetForLater(ports, attempt, withNotices(attempt, ending.conclusion), ending);
+  const stored = await storeConclusion(ports, attempt, conclusion, ending);
+  if (stored === 'unmet') {
+    const { changes = [], events = [] } = ending.ifCancelled ?? {};
+    await commit(instruments, attempt, { step: 'cancelled meanwhile', changes, events });
+    return { kind: 'hand back' };
+  }
+  if (stored === 'repeated' && !(await isStored(ports, attempt, conclusion))) return { kind: 'again' };
+  await endpoint.storm.ended(attempt, conclusion.outcome === 'answered');
+  instruments.reach('answer stored');
+  return { kind: 'stored', conclusion };
+}
 
 /**
  * Stores how a message will end, once, before anything of it is delivered. `unmet`: it was cancelled after this attempt
@@ -16,11 +42,11 @@ import type { TurnPorts } from './turn.ts';
  * If a message ends other than answered while its session is on trial, nothing was shown against the previous session.
  * Words that break off are no answer in that: of a message that may be to blame they are delivered, and not remembered.
  */
-export async function storeConclusion(
+async function storeConclusion(
   { ask: { instruments } }: Pick<TurnPorts, 'ask'>,
   attempt: Attempt,
   conclusion: Conclusion,
-  { changes, events }: Pick<Concluding, 'changes' | 'events'>,
+  { changes, events }: Pick<Ending, 'changes' | 'events'>,
 ): Promise<Exclude<Written, 'fenced'>> {
   const { keys, chat, session, turn } = attempt;
   const stored = [turn.conclude(conclusion), markFirst(attempt), ...changes];
@@ -45,7 +71,7 @@ export async function storeConclusion(
 }
 
 /** Whether the stored conclusion is this one: its reply was lost, and the command was repeated. */
-export async function isStored({ lane }: TurnPorts, { entry }: Attempt, conclusion: Conclusion): Promise<boolean> {
+async function isStored({ lane }: TurnPorts, { entry }: Attempt, conclusion: Conclusion): Promise<boolean> {
   return (await lane.conclusionOf(entry)) === JSON.stringify(conclusion);
 }
 
@@ -54,7 +80,7 @@ export async function isStored({ lane }: TurnPorts, { entry }: Attempt, conclusi
  * conversation; an answer carries its notices already. A reminder that gets no answer is given in its own words first.
  * Under the notice of a failure stands a button that tries the message again.
  */
-export function withNotices(attempt: Attempt, conclusion: Conclusion): Conclusion {
+function withNotices(attempt: Attempt, conclusion: Conclusion): Conclusion {
   if (conclusion.outcome === 'answered') return conclusion;
   const told = inOneMessage(inItsOwnWords(attempt, conclusion), conclusion, attempt.notices);
   if (conclusion.outcome !== 'failed' || conclusion.parts.length === 0) return told;

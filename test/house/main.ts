@@ -1,0 +1,38 @@
+import { parseArgs } from 'node:util';
+import setUpRedis from '../environment/redis-setup.ts';
+import { linesByRoom, measureHouse, oneNeighbourFiles } from './figures.ts';
+import { walkWay } from './way.ts';
+
+const HELP = `Usage: npm run house [-- options]
+
+Prints how large the house is, and the way of a plain message through it, which it measures with a gateway on a private
+Redis. test/house/budgets.ts holds most of these figures down.
+
+  --rooms   also the lines of each room
+  --list    also the functions on the way, and the small files that serve one neighbour
+  --json    the figures alone, for machines`;
+
+const { values } = parseArgs({
+  options: {
+    help: { type: 'boolean' },
+    rooms: { type: 'boolean' },
+    list: { type: 'boolean' },
+    json: { type: 'boolean' },
+  },
+});
+
+const say = (text: string): void => void process.stdout.write(`${text}\n`);
+
+if (values.help) say(HELP);
+else await print();
+process.exit(0);
+
+async function print(): Promise<void> {
+  await setUpRedis();
+  const way = await walkWay();
+  const figures = { ...measureHouse(), messageFiles: way.files.length, messageFunctions: way.functions.length };
+  if (values.json) return say(JSON.stringify(figures));
+  for (const [name, value] of Object.entries(figures)) say(`${String(value).padStart(7)}  ${name}`);
+  if (values.rooms) for (const [room, lines, files] of linesByRoom()) say(`${lines}\t${files}\t${room}`);
+  if (values.list) say([...way.functions, '', ...oneNeighbourFiles()].join('\n'));
+}
