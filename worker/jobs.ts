@@ -18,7 +18,7 @@ import { createMediaStore, type MediaStore } from './media/store.ts';
 import { createTranscriber, type Transcriber } from './media/transcriber.ts';
 import { costOfMinute, type Prices } from './model/prices.ts';
 import { chatRoom } from './model/room.ts';
-import type { Endpoint } from './recovery/endpoint.ts';
+import type { Endpoint } from './recovery/effects.ts';
 import { askFixedParts, fixedPartsOf } from './recovery/fixed-parts.ts';
 import { createReminderBook } from './reminders/book.ts';
 import { createReminders } from './reminders/tool.ts';

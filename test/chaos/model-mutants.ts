@@ -9,7 +9,7 @@ export const MODEL_MUTANTS: readonly Mutant[] = [
     name: 'a refusal is believed at once',
     mutations: [
       {
-        file: 'worker/ask/second-witness.ts',
+        file: 'worker/ask/failures.ts',
         from: 'if (hasSecond(failure, size)) return undefined;',
         to: 'if (size) return undefined;',
       },
@@ -21,7 +21,7 @@ export const MODEL_MUTANTS: readonly Mutant[] = [
     name: 'a model is gone by one 404',
     mutations: [
       {
-        file: 'worker/ask/second-witness.ts',
+        file: 'worker/ask/failures.ts',
         from: 'if (attempt.turn.doubted.includes(refusal)) return undefined;',
         to: 'return undefined;',
       },

@@ -1,8 +1,8 @@
 import type { Change } from '../../shared/state/change.ts';
 import type { Texts } from '../../shared/texts/texts.ts';
 import { percentOf, type Spent } from '../budget/limit.ts';
-import { type Attempt, isOfGuest } from '../lane/attempt.ts';
-import type { TurnEvent } from '../lane/events.ts';
+import { type Attempt, isOfGuest, type RecoveryStage } from '../lane/attempt.ts';
+import { commit, type TurnEvent } from '../lane/events.ts';
 import type { Settings } from '../lane/settings.ts';
 import { usageCommands } from '../lane/usage-book.ts';
 import type { Verdict } from '../lane/verdict.ts';
@@ -14,7 +14,8 @@ import type { Prices } from '../model/prices.ts';
 import type { Room } from '../model/room.ts';
 import { isThinking } from '../model/rules/shapes.ts';
 import { conversationSize } from '../model/usage.ts';
-import { trialWon } from '../recovery/trial.ts';
+import type { RecoverPorts } from '../recovery/effects.ts';
+import { trialWon } from '../recovery/stage-2.ts';
 import type { FilePart } from '../reply/file-part.ts';
 import { planned } from '../reply/plan.ts';
 import { sourcesOf, withSources } from '../reply/sources.ts';
@@ -23,7 +24,7 @@ import { type AssistantRecord, textOf } from '../session/record.ts';
 import { appendCommands, newStamp } from '../session/store.ts';
 import { withRecord } from '../tools/round.ts';
 import type { Called } from './call.ts';
-import { wordsCommands } from './words.ts';
+import { type Speech, wordsCommands } from './words.ts';
 
 const CALLS: ReadonlySet<unknown> = new Set(['tool_use', 'server_tool_use']);
 
@@ -172,4 +173,53 @@ function learnt(attempt: Attempt, calibration: number | undefined, isFull: boole
     ...(calm ? [['HSET', keys.session(session), 'compactionsInRow', 0] as const] : []),
     ...(refusalsInRow > 0 ? [['HSET', keys.session(session), 'refusalsInRow', 0] as const] : []),
   ];
+}
+
+/** A recorded round is progress: it resets the attempts and the bound on recoveries. */
+export async function recordRound(
+  ports: Pick<RecoverPorts, 'instruments' | 'settings'>,
+  attempt: Attempt,
+  opened: OpenedSession,
+  { called, room, speech }: { called: Answered; room: Room; speech: Speech },
+  round: number,
+): Promise<OpenedSession> {
+  const record = recordOf(attempt, called);
+  const stage = stageAfterRound(attempt);
+  const cost = costOf(attempt, called.answer, ports.settings.prices);
+  const won = trialWon(attempt);
+  const changes = [
+    ...appendCommands(attempt.keys, attempt.session, [record]),
+    ...cost.changes,
+    ...attempt.turn.recordRound(round, { recoveries: attempt.recoveries, stage }),
+    ...speech.record(called.answer.text),
+    ...won.changes,
+    ...(isCalm(called, room) ? [['HSET', attempt.keys.session(attempt.session), 'compactionsInRow', 0] as const] : []),
+  ];
+  await commit(ports.instruments, attempt, {
+    step: `round:${round}`,
+    changes,
+    events: [...cost.events, ...won.events],
+  });
+  ports.instruments.reach('round stored');
+  return withRecord(opened, record);
+}
+
+/** The attempt as it continues after a round: what was stored with the round, and what a failure now starts from. */
+export function progressed(attempt: Attempt, rounds: number): Attempt {
+  const stage = stageAfterRound(attempt);
+  return {
+    ...attempt,
+    turn: attempt.turn.withoutOutage(),
+    rounds,
+    attempts: 1,
+    silences: 0,
+    recoveriesBefore: attempt.recoveries,
+    stage,
+    ...endedTrial(attempt),
+  };
+}
+
+/** A compaction is done once a call goes through. What a fresh session was opened for does not come back. */
+function stageAfterRound({ stage }: Attempt): RecoveryStage {
+  return stage === 'compacted' ? 'none' : stage;
 }

@@ -16,14 +16,12 @@ import type { OpenedSession } from '../session/held-window.ts';
 import { asShown } from '../session/overlay.ts';
 import type { UserRecord } from '../session/record.ts';
 import { finishRound, openCalls } from '../tools/round.ts';
-import { answered, costOf, earlierWords, isCalm, isCut } from './answer.ts';
+import { answered, costOf, earlierWords, isCalm, isCut, progressed, recordRound } from './answer.ts';
 import { type Called, type CallPorts, callModel, countExactly } from './call.ts';
+import { type FailedCall, fallenSilent, noteSilences, react, SILENCES_MAX, waitOrFail } from './failures.ts';
 import { leaveGoneModel } from './model-gone.ts';
 import { leaveOutOldPictures } from './old-pictures.ts';
-import { type FailedCall, react, waitOrFail } from './on-failure.ts';
 import { openSession, pendingRecord } from './open-session.ts';
-import { progressed, recordRound } from './recorded-round.ts';
-import { fallenSilent, noteSilences, SILENCES_MAX } from './silences.ts';
 import type { TurnTime } from './time.ts';
 import type { Speech } from './words.ts';
 

@@ -26,8 +26,8 @@ import {
 } from './attempt.ts';
 import { fencedWrites } from './fenced-writes.ts';
 
-/** Builds an attempt from what `begin.lua` returned. Flat lists are field, value, field, value… */
-export function readAttempt(reply: {
+/** What `begin.lua` returned. Flat lists are field, value, field, value… */
+export interface BegunReply {
   keys: Keys;
   write: RunScript<string>;
   nowMs: () => number;
@@ -41,7 +41,10 @@ export function readAttempt(reply: {
   chatFields: string[];
   behind: number;
   opened: Attempt['opened'];
-}): Attempt {
+}
+
+/** Builds an attempt from what `begin.lua` returned. */
+export function readAttempt(reply: BegunReply): Attempt {
   const fields = fieldsOf(reply.fields);
   const turn = fieldsOf(reply.turn);
   const session = fieldsOf(reply.sessionFields);

@@ -2,21 +2,23 @@ import type { Instruments } from '../../shared/base/instruments.ts';
 import { SPAN } from '../../shared/base/telemetry.ts';
 import type { InboundMessage } from '../../shared/flow/message.ts';
 import type { Change } from '../../shared/state/change.ts';
+import type { Budget } from '../budget/budget.ts';
 import type { Attempt, RecoveryStage } from '../lane/attempt.ts';
 import { limitOwner, type Settings } from '../lane/settings.ts';
 import type { Ending } from '../lane/verdict.ts';
 import { bindsThinking } from '../model/catalog.ts';
 import type { Failure } from '../model/errors/failure.ts';
+import type { Model } from '../model/port.ts';
 import type { OpenedSession } from '../session/held-window.ts';
 import type { LogRecord, ScrubRecord, TrimRecord, UserRecord } from '../session/record.ts';
-import type { ConversationStore } from '../session/store.ts';
-import { newStamp } from '../session/store.ts';
+import { type ConversationStore, newStamp } from '../session/store.ts';
 import type { Exclusions } from '../tools/exclusion.ts';
 import type { Toolbox } from '../tools/toolbox.ts';
-import type { Endpoint } from './endpoint.ts';
+import type { FixedPartsVerdict } from './fixed-parts.ts';
 import type { LearntLimit } from './learnt-limit.ts';
 import type { Part } from './oversized.ts';
 import type { Trigger } from './policy.ts';
+import type { StormGuard } from './storm.ts';
 
 /** What the steps of a recovery work with. */
 export interface RecoverPorts {
@@ -116,4 +118,20 @@ export function reportFailedStage(
   why: string,
 ): void {
   telemetry.mark(SPAN.overflowRecoveryFailed, { 'spillway.recovery.stage': stage, 'error.type': why });
+}
+
+/** The endpoint of the model, with what this process has learned from its failures. */
+export interface Endpoint {
+  model: Model;
+  /** What bounds the cost of its calls; absent where nothing does. */
+  budget: Pick<Budget, 'spentBy' | 'nearlySpent'> | undefined;
+  /**
+   * Whether it takes what every request holds, without anything from a chat. Contract: never throws; one call serves
+   * all chats that fail for the same cause; on abort the verdict is `unclear`.
+   */
+  takesFixedParts(failure: Failure, maxTokens: number, signal: AbortSignal): Promise<FixedPartsVerdict>;
+  /** Keeps a wrong window from sending every chat into recovery. */
+  storm: StormGuard;
+  /** Models found to bind their thinking, whatever their names suggest; grows as errors show it. */
+  boundModels: Set<string>;
 }

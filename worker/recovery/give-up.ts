@@ -1,7 +1,7 @@
 import type { FailureKind } from '../model/errors/failure.ts';
 import { type Overflow, type RecoverPorts, type Recovery, reportFailedStage } from './effects.ts';
 import { asksForBlame } from './policy.ts';
-import { removeTurn } from './trial.ts';
+import { removeTurn } from './stage-2.ts';
 
 /** What the notice to the user says, by the final failure. */
 const NOTICE_OF: Readonly<Partial<Record<FailureKind, 'notTaken' | 'declined' | 'endlessThought'>>> = {

@@ -1,5 +1,6 @@
+import type { Attempt } from '../lane/attempt.ts';
 import { commit } from '../lane/events.ts';
-import { noteTried, type Overflow, type RecoverPorts, type Recovery } from './effects.ts';
+import { noteTried, type Overflow, type RecoverPorts, type Recovery, type RecoveryTime } from './effects.ts';
 
 const OUTPUT_TOKENS_MIN = 1_024;
 const MARGIN_TOKENS = 256;
@@ -43,4 +44,70 @@ async function askFor(ports: RecoverPorts, { attempt, failure }: Overflow, maxOu
     events: [{ event, maxOutputTokens }],
   });
   return { kind: 'again' };
+}
+
+/** The API names one tool at a time; more bad ones than that are a broken server. */
+const TOOLS_MAX = 20;
+
+/**
+ * Removes the tools that the API refuses by name, and retries the message. A request's error is not trusted alone: it
+ * may quote what a user wrote, and a removed tool is removed for every chat. So the fixed parts are checked until they
+ * are taken. Returns nothing when no tool is to blame. Contract: as `recover`.
+ */
+export async function leaveOutTools(
+  ports: RecoverPorts,
+  overflow: Overflow,
+  named: string,
+  { signal }: RecoveryTime,
+): Promise<Recovery | undefined> {
+  const { attempt, failure, askedOutputTokens } = overflow;
+  const out: string[] = [];
+  while (out.length < TOOLS_MAX) {
+    const verdict = await ports.endpoint.takesFixedParts(failure, askedOutputTokens, signal);
+    const tool = verdict.kind === 'refused' ? verdict.failure.tool : undefined;
+    if (tool === undefined || !ports.tools.exclude(tool, failure.reason)) break;
+    out.push(tool);
+  }
+  if (out.length === 0 && !ports.tools.excluded().some(({ tool }) => tool === named)) return undefined;
+  // Not a recovery of the message itself, so it is not counted; a request without these tools is a different one.
+  await commit(ports.instruments, attempt, {
+    step: `without ${[named, ...out].join(' ')}`,
+    changes: [attempt.turn.renewAttempts()],
+    events: out.map((tool) => ({ event: 'tool.excluded', tool })),
+  });
+  return { kind: 'again' };
+}
+
+/** Listed among the kinds that were tried. */
+const COUNTED = 'counted';
+
+/** Whether the endpoint's own count says that the present request fits. */
+export function isCountedToFit(attempt: Attempt): boolean {
+  return attempt.turn.countedToFit === requestOf(attempt);
+}
+
+/**
+ * Before a step that costs a session, or a part of a message: the endpoint's own count is asked, where it offers one.
+ * Where it says that the request fits in `usableTokens`, the request is sent as it is: if only our own count was against it,
+ * and once more in all if the endpoint had refused it. Returns nothing where the step has to be taken.
+ */
+export async function tryAsCounted(
+  { attempt, failure, opened, countTokens }: Overflow,
+  usableTokens: number,
+  signal: AbortSignal,
+): Promise<Recovery | undefined> {
+  const isOwnCount = failure.reason === 'counted_too_long';
+  if (isOwnCount ? isCountedToFit(attempt) || opened.window.omitted > 0 : attempt.tried.includes(COUNTED))
+    return undefined;
+  const tokens = await countTokens(signal);
+  if (tokens === undefined || tokens > usableTokens) return undefined;
+  const { turn } = attempt;
+  const noted = isOwnCount ? turn.countToFit(requestOf(attempt)) : noteTried(attempt, COUNTED);
+  // The request was not sent again: no attempt is used.
+  await attempt.write('', [noted, turn.freeAttempt()]);
+  return { kind: 'again' };
+}
+
+function requestOf({ session, rounds, recoveries }: Attempt): string {
+  return `${session} ${rounds} ${recoveries}`;
 }

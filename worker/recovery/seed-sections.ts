@@ -1,7 +1,6 @@
 import { redact } from '../../shared/base/text.ts';
 import { type LogRecord, resultText, startsTurn, textOf, type UserRecord } from '../session/record.ts';
-import { quote } from './quote.ts';
-import { neutral, speakerOf } from './transcript.ts';
+import { neutral, quote, speakerOf } from './transcript.ts';
 
 /** A quoted part: the least important stands first. */
 export interface Section {

@@ -2,8 +2,8 @@ import { estimateText } from '../model/estimate.ts';
 import { withScrubs } from '../session/overlay.ts';
 import type { LogRecord } from '../session/record.ts';
 import { finishedCalls } from './finished-calls.ts';
-import { quote } from './quote.ts';
 import { type Section, sectionsOf } from './seed-sections.ts';
+import { quote } from './transcript.ts';
 
 /** What a seed is built from. */
 export interface SeedSource {

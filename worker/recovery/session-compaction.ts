@@ -11,17 +11,18 @@ import { type LogRecord, startsTurn } from '../session/record.ts';
 import { appendCommands, archivableCommand, newStamp } from '../session/store.ts';
 import type { Window } from '../session/view.ts';
 import type { Conversation } from './cached-summary.ts';
-import { finishedPart, summariserOf } from './chat-summariser.ts';
 import {
   COMPACTION_CALLS_MAX,
   type Compaction,
   type CompactionFailure,
   type CompactionResult,
   compact,
+  maskResults,
+  trimOldRounds,
 } from './compact.ts';
 import { type RecoverPorts, thinkingTrim } from './effects.ts';
 import { LIMIT_TOKENS_MIN } from './learnt-limit.ts';
-import { maskResults, trimOldRounds } from './mask.ts';
+import { finishedPart, summariserOf } from './summarise.ts';
 import { wasNotAsked } from './summary-call.ts';
 
 /** Why a session was not compacted, with the failed call where that was the cause. */

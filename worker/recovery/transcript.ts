@@ -1,4 +1,4 @@
-import { clipMiddle, redact } from '../../shared/base/text.ts';
+import { clip, clipMiddle, redact } from '../../shared/base/text.ts';
 import { labelWithRef } from '../media/label.ts';
 import { type Block, nameInBrackets } from '../model/block.ts';
 import { estimateText } from '../model/estimate.ts';
@@ -119,4 +119,13 @@ export function neutral(text: string): string {
   return text
     .replace(/\[(?=[^\p{L}\p{N}[\]]{0,40}(?:user|assistant)\b)/giu, '(')
     .replace(/<(?=\s{0,9}\/?\s{0,9}(?:transcript|previous-summary)\b)/gi, '‹');
+}
+
+/**
+ * A text as a seed quotes it: on one line, without credentials and without anything that could pass for a line of the
+ * frame.
+ */
+export function quote(text: string, maxChars: number): string {
+  const plain = redact(text.toWellFormed()).replace(/\s+/g, ' ').trim();
+  return clip(plain.replace(/-{4,}/g, '---').replace(/\[END of/gi, '(end of'), maxChars);
 }

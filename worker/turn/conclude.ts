@@ -2,7 +2,7 @@ import type { Change } from '../../shared/state/change.ts';
 import type { Attempt, Conclusion, Expected, Written } from '../lane/attempt.ts';
 import { commit } from '../lane/events.ts';
 import type { Ending, Verdict } from '../lane/verdict.ts';
-import { removeTurn, trialLost } from '../recovery/trial.ts';
+import { removeTurn, trialLost } from '../recovery/stage-2.ts';
 import { markFirst } from '../reply/outbox.ts';
 import { MESSAGE_CHARS_MAX } from '../reply/split.ts';
 import { isCutAnswer } from './cut-answer.ts';

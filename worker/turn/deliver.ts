@@ -8,9 +8,9 @@ import type { Delivered } from '../lane/verdict.ts';
 import { type DeliveryTime, deliver } from '../reply/outbox.ts';
 import { endingOwnRepeat } from './due-reminder.ts';
 import { moveChat } from './moved-chat.ts';
+import { undelivered } from './not-taken.ts';
 import { waitWithAnswer } from './telegram-wait.ts';
 import type { TurnPorts } from './turn.ts';
-import { undelivered } from './undelivered.ts';
 
 const UNAUTHORIZED_RETRY_MS = 30_000;
 

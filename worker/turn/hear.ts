@@ -1,6 +1,6 @@
 import { clip, graphemePrefix } from '../../shared/base/text.ts';
 import type { InboundMessage, Sound } from '../../shared/flow/message.ts';
-import { overBudget } from '../ask/on-failure.ts';
+import { overBudget } from '../ask/failures.ts';
 import { type Attempt, payerOf } from '../lane/attempt.ts';
 import { backoffMs } from '../lane/backoff.ts';
 import { conclude, failed, refused, type Verdict } from '../lane/verdict.ts';

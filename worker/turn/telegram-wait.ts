@@ -3,8 +3,8 @@ import { telegramAwayAlert } from '../alerts/messages.ts';
 import { type Attempt, type Conclusion, QUIET_UNTIL } from '../lane/attempt.ts';
 import { backoffMs } from '../lane/backoff.ts';
 import { type Delivered, type Later, TELEGRAM_AWAY } from '../lane/verdict.ts';
+import { undelivered } from './not-taken.ts';
 import type { TurnPorts } from './turn.ts';
-import { undelivered } from './undelivered.ts';
 
 /** Those that wait for the same probe do not all return in the same moment. */
 const SPREAD_MS = 500;

@@ -5,8 +5,8 @@ import { isPermitted } from '../../shared/telegram/commands.ts';
 import type { Destination } from '../../shared/telegram/messages.ts';
 import { undeliveredAlert } from '../alerts/messages.ts';
 import { conversationRequest } from '../ask/call.ts';
+import { outOfTime } from '../ask/failures.ts';
 import { pendingRecord } from '../ask/open-session.ts';
-import { outOfTime } from '../ask/silences.ts';
 import type { TurnTime } from '../ask/time.ts';
 import { type CommandPorts, carryOut } from '../command/commands.ts';
 import { type Attempt, ageMs, BY_OPERATOR, type Conclusion, isOfGuest, MODEL } from '../lane/attempt.ts';
@@ -30,11 +30,10 @@ import { waitingNotice, withLateness } from './due-reminder.ts';
 import { failTogether, gather, mergedConclusion } from './gather.ts';
 import { hear, soundIn } from './hear.ts';
 import { destinationOf } from './moved-chat.ts';
-import { notTaken } from './not-taken.ts';
+import { notTaken, undelivered } from './not-taken.ts';
 import { isBurst, readContents } from './read.ts';
 import { handingOn } from './set-for-later.ts';
 import { heldBack } from './telegram-wait.ts';
-import { undelivered } from './undelivered.ts';
 
 /** What a turn works with. */
 export interface TurnPorts {

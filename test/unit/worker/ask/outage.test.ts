@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { Turn } from '../../../../shared/state/turn/turn.ts';
-import { isOutage, waitOut } from '../../../../worker/ask/outage.ts';
+import { isOutage, waitOut } from '../../../../worker/ask/failures.ts';
 import type { Attempt } from '../../../../worker/lane/attempt.ts';
 import type { Failure } from '../../../../worker/model/errors/failure.ts';
 

@@ -1,6 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { viewTokens } from '../../../../worker/recovery/compact.ts';
-import { maskResults, trimOldRounds } from '../../../../worker/recovery/mask.ts';
+import { maskResults, trimOldRounds, viewTokens } from '../../../../worker/recovery/compact.ts';
 import { asShown } from '../../../../worker/session/overlay.ts';
 import type { LogRecord } from '../../../../worker/session/record.ts';
 import { view, type Window } from '../../../../worker/session/view.ts';

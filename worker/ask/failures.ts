@@ -1,0 +1,230 @@
+import type { Attempt } from '../lane/attempt.ts';
+import { backoffMs } from '../lane/backoff.ts';
+import { modelWindow, type Settings } from '../lane/settings.ts';
+import { conclude, type Ending, failed, refused, type Verdict } from '../lane/verdict.ts';
+import { isEndpointTrouble } from '../model/breaker.ts';
+import { type Failure, type FailureKind, type FailureReason, isOverBudget } from '../model/errors/failure.ts';
+import type { Overflow, RecoverPorts, Recovery } from '../recovery/effects.ts';
+import type { Trigger } from '../recovery/policy.ts';
+import { recover } from '../recovery/recover.ts';
+import { setChoiceAside } from './model-gone.ts';
+import type { TurnTime } from './time.ts';
+
+/** A failed call, with any kind of failure. */
+export type FailedCall = Omit<Overflow, 'failure'> & {
+  failure: Failure;
+  /** Whether the model had begun to answer this request: then it was accepted. */
+  hasWords: boolean;
+};
+
+/** How often a call is tried again where the endpoint does not say when it may be. */
+const RATE_TRIES_MIN = 3;
+
+/** Decides about a failed call: ask once more, retry later, notify the user, or recover. */
+export async function react(ports: RecoverPorts, failedCall: FailedCall, time: TurnTime): Promise<Verdict> {
+  const { attempt, failure } = failedCall;
+  if (isOverBudget(failure.reason)) return overBudget(attempt, failure);
+  const limitTokens = modelWindow(failedCall.windowTokens, attempt.limit, ports.settings);
+  const again = await askOnceMore(ports.settings, attempt, failure, { ...failedCall, limitTokens });
+  if (again) return again;
+  const aside = await setChoiceAside(ports.settings, attempt, failure);
+  if (aside) return aside;
+  if (failure.kind === 'terminal')
+    return failed(failure.reason, attempt.texts.misconfigured, `status ${failure.status ?? 'none'}`);
+  if (failure.kind !== 'transient') return recoverFrom(ports, failedCall, failure.kind, time);
+  const rateFailure = rateTooLow(failedCall);
+  if (rateFailure) return recoverFrom(ports, { ...failedCall, failure: rateFailure }, 'token', time);
+  const later = await passing(ports, attempt, failure);
+  if (later) return later;
+  if (failedCall.hasWords) return failed(failure.reason, attempt.texts.unavailable, 'it was cut each time');
+  // The endpoint may be healthy and only this conversation be in trouble: asking for less shows which.
+  return recoverFrom(ports, failedCall, 'unknown', time);
+}
+
+/**
+ * A rate that is smaller than the request lets it never through, however long it waits, unless most of it is cached:
+ * then it would have gone through after the wait that was asked for. Returns that as a failure.
+ */
+function rateTooLow({ attempt, failure, sentTokens }: FailedCall): Failure | undefined {
+  const { rateTokens, retryAfterMs } = failure;
+  if (rateTokens === undefined || rateTokens >= sentTokens) return undefined;
+  const tries = attempt.turn.waits.outage.tries;
+  if (tries < (retryAfterMs === undefined ? RATE_TRIES_MIN : 1)) return undefined;
+  return { kind: 'token', reason: 'rate_below_size', observedTokens: sentTokens, limitTokens: rateTokens };
+}
+
+/**
+ * Transient trouble: the endpoint's is bounded by time, any other by attempts. Returns nothing when that is used up.
+ */
+async function passing(ports: RecoverPorts, attempt: Attempt, failure: Failure): Promise<Verdict | undefined> {
+  const { reason, retryAfterMs } = failure;
+  if (!isOutage(failure)) {
+    if (attempt.attempts >= ports.settings.maxAttempts) return undefined;
+    return { kind: 'later', delayMs: backoffMs(attempt.attempts, retryAfterMs), reason };
+  }
+  const wait = waitOut(attempt, failure, ports.settings);
+  if (wait.kind === 'give up') return undefined;
+  await noteWait(attempt, wait);
+  return { kind: 'later', delayMs: wait.delayMs, reason, isFree: true, isLongWait: wait.isLong };
+}
+
+async function recoverFrom(
+  ports: RecoverPorts,
+  failedCall: FailedCall,
+  kind: Trigger,
+  time: TurnTime,
+): Promise<Verdict> {
+  const { attempt, failure } = failedCall;
+  const overflow = { ...failedCall, failure: { ...failure, kind } };
+  const spentMs = attempt.turn.recoverySpentMs;
+  const startedMs = attempt.elapsedMs();
+  const recovery = await time.recovering(
+    Math.max(0, ports.settings.recoveryTimeoutMs - spentMs),
+    async (signal, deadline) => {
+      const taken = await recover(ports, overflow, { signal, deadline });
+      // A recovery that was cut short resumes with the rest of its time. One that was killed starts with its full time
+      // again, which uses up an attempt.
+      if (signal.aborted && !deadline.aborted) await noteSpent(attempt, spentMs + attempt.elapsedMs() - startedMs);
+      return taken;
+    },
+  );
+  return decidedBy(ports, failedCall, recovery);
+}
+
+async function noteSpent({ turn, write }: Attempt, spentMs: number): Promise<void> {
+  await write('', [turn.spendOnRecovery(spentMs)]);
+}
+
+async function decidedBy(ports: RecoverPorts, failedCall: FailedCall, recovery: Recovery): Promise<Verdict> {
+  if (recovery.kind === 'again') return { kind: 'again' };
+  if (recovery.kind === 'conclude') return recovery;
+  return waitOrFail(ports, failedCall.attempt, recovery.failure);
+}
+
+/** A call that could not be made is not this message's fault: the message waits, and fails when that takes too long. */
+export async function waitOrFail(ports: RecoverPorts, attempt: Attempt, failure: Failure): Promise<Verdict> {
+  if (isOverBudget(failure.reason)) return overBudget(attempt, failure);
+  const later = failure.kind === 'transient' ? await passing(ports, attempt, failure) : undefined;
+  return later ?? failed(failure.reason, attempt.texts.unavailable, 'the endpoint is in trouble for long');
+}
+
+/** Refuses a message since a budget is used up; its user learns when that starts again. */
+export function overBudget({ texts }: Pick<Attempt, 'texts'>, { reason, budget }: Failure): Verdict {
+  const { whose, period, againMs } = budget ?? { whose: 'total', period: 'day', againMs: 0 };
+  return conclude(refused(reason, texts.budget.usedUp(whose, period, againMs)));
+}
+
+/** What these lead to takes nothing from a chat. */
+const COSTS_NOTHING: ReadonlySet<FailureKind> = new Set<FailureKind>(['transient', 'fit', 'output']);
+/** A request that we count as this much of the window, or more, may well be too long: our own count agrees. */
+const AGREES_SHARE = 0.8;
+
+/**
+ * A refusal is believed when a second observation agrees with it: our own count of the request, or the same kind of
+ * refusal of the same request a moment later. Until then the request is sent once more, unchanged, and uses no attempt.
+ * Each kind is doubted once between two tool rounds, so this ends for every sequence of failures.
+ *
+ * Returns nothing when the refusal is to be believed. Contract: throws `FencedError`, or what Redis throws.
+ */
+export async function askOnceMore(
+  settings: Pick<Settings, 'doubtWaitMs'>,
+  attempt: Attempt,
+  failure: Failure,
+  size: { sentTokens: number; limitTokens: number },
+): Promise<Verdict | undefined> {
+  if (hasSecond(failure, size)) return undefined;
+  const refusal = `${failure.kind}@${attempt.rounds}`;
+  if (attempt.turn.doubted.includes(refusal)) return undefined;
+  await attempt.write('', [attempt.turn.doubt(refusal)]);
+  return { kind: 'later', delayMs: settings.doubtWaitMs, reason: `doubted_${failure.reason}`, isFree: true };
+}
+
+/** Whether it needs no second observation, or has one. */
+function hasSecond(
+  { kind, reason, isSeconded }: Failure,
+  { sentTokens, limitTokens }: { sentTokens: number; limitTokens: number },
+): boolean {
+  if (isSeconded === true || COSTS_NOTHING.has(kind) || reason.startsWith('counted_')) return true;
+  return kind === 'token' && sentTokens >= limitTokens * AGREES_SHARE;
+}
+
+/** What to do after a call found the endpoint in trouble. */
+export type Wait =
+  /** `waitedMs` is how long the message will have waited in all; `isLong`: its user is to be notified. */
+  { kind: 'wait'; delayMs: number; waitedMs: number; tries: number; isLong: boolean } | { kind: 'give up' };
+
+/** How often a 4xx is trusted to be transient when only its wording says so. */
+const WORDS_TRIES_MAX = 3;
+/** Another chat is asked first: the wait is exact. */
+const NOT_CALLED: ReadonlySet<string> = new Set(['paused', 'overflow_storm']);
+const PASSING_STATUS: ReadonlySet<number> = new Set([408, 409, 425, 429, 499]);
+/**
+ * A trial that began with endpoint trouble fails in the same way at once, or not at all: it waits no longer than this.
+ */
+const TRIAL_PATIENCE_MS = 60_000;
+
+/** Whether a failure is the endpoint's: then it is bounded by time and uses up no attempt. */
+export function isOutage({ kind, reason }: Failure): boolean {
+  return kind === 'transient' && (NOT_CALLED.has(reason) || isEndpointTrouble(reason));
+}
+
+/**
+ * Whether a message keeps waiting for an endpoint in trouble, and for how long. A wait that the endpoint asked for is
+ * never cut short; any other ends when its user is to be notified. Pure.
+ */
+export function waitOut(
+  attempt: Attempt,
+  failure: Failure,
+  patience: Pick<Settings, 'outagePatienceMs' | 'waitingNoticeMs'>,
+): Wait {
+  const before = attempt.turn.waits.outage;
+  const tries = before.tries + 1;
+  const waitedMs = before.waitedMs + (tries > 1 ? attempt.elapsedMs() : 0);
+  const isOfEndpoint = attempt.trial !== undefined && isEndpointTrouble(attempt.trial.why as FailureReason);
+  const patienceMs = Math.min(isOfEndpoint ? TRIAL_PATIENCE_MS : patience.outagePatienceMs, patience.outagePatienceMs);
+  const isOnlyWords = isClientStatus(failure.status) && tries > (attempt.trial ? 0 : WORDS_TRIES_MAX);
+  if (waitedMs >= patienceMs || isOnlyWords) return { kind: 'give up' };
+  const { waitingNoticeMs } = patience;
+  if (failure.retryAfterMs !== undefined) {
+    const delayMs = NOT_CALLED.has(failure.reason) ? failure.retryAfterMs : backoffMs(tries, failure.retryAfterMs);
+    return {
+      kind: 'wait',
+      delayMs,
+      waitedMs: waitedMs + delayMs,
+      tries,
+      isLong: waitedMs + delayMs >= waitingNoticeMs,
+    };
+  }
+  const untilNoticeMs = waitedMs < waitingNoticeMs ? waitingNoticeMs - waitedMs : Number.POSITIVE_INFINITY;
+  const delayMs = Math.min(backoffMs(tries), untilNoticeMs, patienceMs - waitedMs);
+  return { kind: 'wait', delayMs, waitedMs: waitedMs + delayMs, tries, isLong: waitedMs >= waitingNoticeMs };
+}
+
+function isClientStatus(status: number | undefined): boolean {
+  return status !== undefined && status >= 400 && status < 500 && !PASSING_STATUS.has(status);
+}
+
+/** Stores that a message is waiting. */
+export async function noteWait({ turn, write }: Attempt, wait: Extract<Wait, { kind: 'wait' }>) {
+  await write('', [turn.waits.waitForModel(wait)]);
+}
+
+/** A call that fell silent is made once more; after that, what was said is all that there will be. */
+export const SILENCES_MAX = 2;
+
+/** Notes how many calls of a message fell silent. */
+export async function noteSilences({ turn, write }: Attempt, silences: number): Promise<void> {
+  await write('', [turn.fallSilent(silences)]);
+}
+
+/** The end of a message whose calls fell silent too often. */
+export function fallenSilent(attempt: Attempt): Ending {
+  return failed('fell_silent', attempt.texts.unavailable, 'the model fell silent twice');
+}
+
+/** The end of a message for which no more calls are made: they fell silent, or its turn has taken all of its time. */
+export function outOfTime(attempt: Attempt, { turnMaxMs }: Pick<Settings, 'turnMaxMs'>): Ending | undefined {
+  if (attempt.silences >= SILENCES_MAX) return fallenSilent(attempt);
+  const isOver = attempt.turn.spentMs >= turnMaxMs;
+  return isOver ? failed('turn_too_long', attempt.texts.unavailable, 'its turn took too long') : undefined;
+}
