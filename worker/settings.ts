@@ -38,7 +38,6 @@ export function settingsOf({
     reminderMinutesMin: config.REMINDER_MINUTES_MIN,
     headerSecret: config.TELEGRAM_BOT_TOKEN,
     compactAt: config.COMPACT_AT,
-    summariesFromCache: config.COMPACTION_FROM_CACHE,
     commentWaitMs: config.COMMENT_WAIT_MS,
     maxAttempts: config.MAX_ATTEMPTS,
     turnTimeoutMs: config.TURN_TIMEOUT_MS,

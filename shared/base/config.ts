@@ -83,7 +83,6 @@ const environment = z.object({
   CONTEXT_WINDOW_TOKENS: positive.optional(),
   CONTEXT_BUDGET_TOKENS: positive.default(200_000),
   COMPACT_AT: share.default(0.7),
-  COMPACTION_FROM_CACHE: flag,
   GROUP_CONTEXT_MESSAGES: messagesUpTo50,
   INBOUND_TEXT_MAX_CHARS: positive.default(200_000),
   TOOL_RESULT_MAX_CHARS: positive.default(16_000),

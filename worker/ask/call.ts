@@ -9,11 +9,10 @@ import { HISTORY_BYTES_MAX } from '../model/body-size.ts';
 import { cacheLifetime } from '../model/cache-lifetime.ts';
 import { type Count, countAtMost, countRequest, estimateFixed, usableTokens } from '../model/count.ts';
 import type { Failure } from '../model/errors/failure.ts';
-import type { MessageParam, ModelAnswer, ModelResult, OnText } from '../model/port.ts';
+import type { MessageParam, ModelAnswer, ModelRequest, ModelResult, OnText } from '../model/port.ts';
 import type { Room } from '../model/room.ts';
 import type { Repair } from '../model/rules/repair.ts';
 import { conversationSize } from '../model/usage.ts';
-import type { Conversation } from '../recovery/cached-summary.ts';
 import type { Endpoint } from '../recovery/effects.ts';
 import { isCountedToFit } from '../recovery/output.ts';
 import { areLargerThan } from '../recovery/oversized.ts';
@@ -138,23 +137,15 @@ function withBelievedSize(answer: ModelAnswer, { fullTokens }: Room, most: () =>
   return { ...answer, usage: { ...usage, passes: 'unstated' } };
 }
 
-/** The conversation as a turn sends it: the prefix that a request shares with the next one and with its summary. */
-export async function conversationRequest(
-  ports: CallPorts,
-  about: Pick<Call, 'attempt' | 'opened'>,
-): Promise<Conversation> {
-  const { attempt, opened } = about;
-  const messages = view(withToolsOf(opened.window, isOfGuest(attempt)));
-  return conversationOf(ports, about, await filled(ports, attempt, messages));
-}
-
 /** The tokens of the request that a turn sends, as the endpoint counts them. Contract: as `Model.countTokens`. */
 export async function countExactly(
   ports: CallPorts,
   about: Pick<Call, 'attempt' | 'opened'>,
   signal: AbortSignal,
 ): Promise<number | undefined> {
-  const request = { ...(await conversationRequest(ports, about)), maxTokens: 1 };
+  const { attempt, opened } = about;
+  const messages = view(withToolsOf(opened.window, isOfGuest(attempt)));
+  const request = { ...conversationOf(ports, about, await filled(ports, attempt, messages)), maxTokens: 1 };
   return ports.endpoint.model.countTokens(request, signal);
 }
 
@@ -162,7 +153,7 @@ function conversationOf(
   ports: CallPorts,
   { attempt, opened: { window } }: Pick<Call, 'attempt' | 'opened'>,
   messages: MessageParam[],
-): Conversation {
+): Omit<ModelRequest, 'maxTokens'> {
   return {
     payer: payerOf(attempt),
     session: attempt.session,

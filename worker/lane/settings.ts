@@ -20,8 +20,6 @@ export interface Settings extends RoomSettings {
   systemPrompt: string;
   /** What a summary must keep besides the defaults, in the operator's words; may be empty. */
   preserve: string;
-  /** Whether a summary may read the conversation itself from the provider's cache, where that is cheaper. */
-  summariesFromCache: boolean;
   /** How deeply the model thinks; `undefined`: the model's default. */
   effort: Effort | undefined;
   /** Tools that the provider runs. */

@@ -3,7 +3,6 @@ import type { Room } from '../model/room.ts';
 import { asShown, withScrubs } from '../session/overlay.ts';
 import { type LogRecord, startsTurn, type TrimRecord } from '../session/record.ts';
 import { view, type Window } from '../session/view.ts';
-import { type Conversation, isCachedCheaper, summariseFromCache } from './cached-summary.ts';
 import { earlierFiles } from './earlier-files.ts';
 import { trimOf } from './effects.ts';
 import { chooseKept, type Kept, newestTurn, recordTokens } from './kept.ts';
@@ -16,11 +15,6 @@ export interface CompactionOptions {
   summariser: Summariser;
   /** Calls that may be made. */
   callsMax: number;
-  /**
-   * Set where a summary may read the conversation from the provider's cache instead of a transcript, if that is
-   * cheaper.
-   */
-  conversation?: Conversation | undefined;
   /** The part of the same summary that an earlier attempt finished. */
   done?: SummaryPart | undefined;
   /** Masks old tool results in the kept part, if it does not fit otherwise. */
@@ -78,15 +72,6 @@ export async function compact(
   if (older.length === 0 && previous === '') return { ok: false, failed: { reason: 'nothing_to_compact', calls: 0 } };
   const chunkTokens = Math.floor(summariser.limitTokens * CHUNK_SHARE);
   const { chunks, left } = transcribe(older, chunkTokens, options.callsMax);
-  const { conversation } = options;
-  if (conversation && isCachedCheaper(summariser.name, window.records, chunks)) {
-    const cached = await summariseFromCache(summariser, conversation, signal);
-    const compacted = cached.ok
-      ? accepted(window, { ...cached.written, keptFrom, unseen: before }, shortenings, options)
-      : cached;
-    if (compacted.ok || signal.aborted || options.callsMax < 2) return compacted;
-    return compact(window, { ...options, conversation: undefined, callsMax: options.callsMax - 1 }, signal);
-  }
   const unseen = left + window.omitted;
   const result = await summarise(summariser, { chunks }, { previous, unseen, done }, signal);
   if (!result.ok) return (await compactAnew(window, options, result.failed, signal)) ?? result;

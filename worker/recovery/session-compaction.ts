@@ -10,7 +10,6 @@ import type { OpenedSession } from '../session/held-window.ts';
 import { type LogRecord, startsTurn } from '../session/record.ts';
 import { appendCommands, archivableCommand, newStamp } from '../session/store.ts';
 import type { Window } from '../session/view.ts';
-import type { Conversation } from './cached-summary.ts';
 import {
   COMPACTION_CALLS_MAX,
   type Compaction,
@@ -44,8 +43,6 @@ export interface Subject {
   patienceMs: number;
   /** Calls that were made in vain. */
   callsMade?: number;
-  /** The conversation as a turn sends it, where a summary may read it from the provider's cache. */
-  conversation?: () => Promise<Conversation>;
 }
 
 /** What is compacted, and when that must have come to an end, by the monotonic clock. */
@@ -135,7 +132,6 @@ async function summariseSession(
     room,
     boundary,
     summariser: await summariserOf(ports, subject),
-    conversation: await subject.conversation?.(),
     callsMax: COMPACTION_CALLS_MAX - (subject.callsMade ?? 0),
     done: finishedPart(subject),
     mask: trimOldRounds(records),

@@ -3,7 +3,6 @@ import { modelWindow } from '../lane/settings.ts';
 import { usableTokens } from '../model/count.ts';
 import { type Room, roomOf } from '../model/room.ts';
 import type { OpenedSession } from '../session/held-window.ts';
-import type { Conversation } from './cached-summary.ts';
 import { learnLimit, type Overflow, type RecoverPorts, type Recovery, type RecoveryTime } from './effects.ts';
 import type { LearntLimit } from './learnt-limit.ts';
 import { compactSession, type Uncompacted } from './session-compaction.ts';
@@ -66,7 +65,7 @@ export async function compactAfterReply(
   ports: RecoverPorts,
   attempt: Attempt,
   opened: OpenedSession,
-  { room, conversation }: { room: Room; conversation: () => Promise<Conversation> },
+  room: Room,
   { signal, deadline }: RecoveryTime,
 ): Promise<void> {
   if (attempt.compactionsInRow >= COMPACTIONS_IN_ROW_MAX || attempt.vainCompactions >= VAIN_COMPACTIONS_MAX) return;
@@ -80,8 +79,6 @@ export async function compactAfterReply(
       step: 'compact-after-reply',
       effects: [],
       patienceMs: 0,
-      ...(ports.settings.summariesFromCache &&
-        ports.settings.compactionModel === ports.settings.modelName && { conversation }),
     },
     signal,
   );

@@ -4,7 +4,6 @@ import type { Telegram } from '../../shared/telegram/client.ts';
 import { isPermitted } from '../../shared/telegram/commands.ts';
 import type { Destination } from '../../shared/telegram/messages.ts';
 import { undeliveredAlert } from '../alerts/messages.ts';
-import { conversationRequest } from '../ask/call.ts';
 import { outOfTime } from '../ask/failures.ts';
 import { pendingRecord } from '../ask/open-session.ts';
 import type { TurnTime } from '../ask/time.ts';
@@ -166,9 +165,8 @@ async function compactWhileNobodyWaits(
   { opened, room }: NonNullable<Ending['afterReply']>,
   time: TurnTime,
 ): Promise<void> {
-  const about = { room, conversation: () => conversationRequest(ports.ask, { attempt, opened }) };
   await time.recovering(ports.ask.settings.recoveryTimeoutMs, (signal, deadline) =>
-    compactAfterReply(ports.ask, attempt, opened, about, { signal, deadline }),
+    compactAfterReply(ports.ask, attempt, opened, room, { signal, deadline }),
   );
 }
 

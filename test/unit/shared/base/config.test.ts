@@ -46,7 +46,6 @@ const MALFORMED: Record<string, string> = {
   LOG_LEVEL: 'loud',
   LOG_CONTENT: 'yes',
   WEB_SEARCH: 'on',
-  COMPACTION_FROM_CACHE: 'sometimes',
   WEB_FETCH: '1',
   EFFORT: 'utmost',
   TZ: 'Mars/Olympus',
