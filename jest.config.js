@@ -4,6 +4,8 @@ export default {
   runtime: '<rootDir>/test/environment/runtime.mjs',
   transform: {},
   testMatch: ['<rootDir>/test/**/*.test.ts'],
+  // What explores is `npm run test:deep`.
+  testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/deep/'],
   testTimeout: 90_000,
   // The tests wait more than they compute.
   maxWorkers: 4,

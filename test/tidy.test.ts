@@ -1,5 +1,7 @@
 import { dirname } from 'node:path';
 import { expect, test } from '@jest/globals';
+import { BUDGETS } from './house/budgets.ts';
+import { measureHouse } from './house/figures.ts';
 import {
   everything,
   functionsOf,
@@ -187,6 +189,12 @@ test('the product is short: median file 80 lines, nine of ten files 180 and nine
   expect(percentile(files, 0.5)).toBeLessThanOrEqual(FILE_LINES_MEDIAN_MAX);
   expect(percentile(files, 0.9)).toBeLessThanOrEqual(FILE_LINES_P90_MAX);
   expect(percentile(functions, 0.9)).toBeLessThanOrEqual(FUNCTION_LINES_P90_MAX);
+});
+
+test('the house stays within its budgets', () => {
+  const figures = measureHouse();
+  const over = Object.entries(BUDGETS).filter(([name, most]) => figures[name as keyof typeof BUDGETS] > most);
+  expect(over.map(([name, most]) => `${name}: ${figures[name as keyof typeof BUDGETS]} of ${most}`)).toEqual([]);
 });
 
 test('only shared/base/config.ts reads process.env', () => {

@@ -33,6 +33,6 @@ export default class LongestFirst extends Sequencer {
 }
 
 function rankOf({ path }) {
-  const at = LONGEST.findIndex((name) => path.endsWith(`/integration/${name}.test.ts`));
+  const at = LONGEST.findIndex((name) => path.endsWith(`/${name}.test.ts`));
   return at === -1 ? LONGEST.length : at;
 }

@@ -231,7 +231,7 @@ function lastLine(text: string): string | undefined {
   return text.split('\n').at(-2);
 }
 
-test('.ci/run streams the tests and ends with their counts and the exit code of npm test', async () => {
+test('.ci/run streams the tests, then the deep ones where they pass, and ends with the counts of both and the exit code', async () => {
   const summary = 'printf "\\033[1mTests:\\033[22m       1 failed, 2 skipped, 40 passed, 43 total\\n" >&2';
   const folder = await clone({ 'bin/npm': `#!/bin/sh\necho "npm $*"\n${summary}\nexit 3\n` });
   const failing = await runCi(folder);
@@ -242,7 +242,7 @@ test('.ci/run streams the tests and ends with their counts and the exit code of 
   await writeFile(join(folder, 'bin', 'npm'), '#!/bin/sh\necho "Tests:       40 passed, 40 total" >&2\n');
   const passing = await runCi(folder);
   expect(passing).toMatchObject({ code: 0, stderr: '' });
-  expect(lastLine(passing.stdout)).toBe('40 passed, 0 failed');
+  expect(lastLine(passing.stdout)).toBe('80 passed, 0 failed');
 });
 
 test('.ci/run reports 1 failed when no test ran or something other than a test failed', async () => {
@@ -269,16 +269,16 @@ test('.ci/run kills processes that the tests leave behind, and tests that exceed
   const folder = await clone({ 'bin/npm': `#!/bin/sh\n${leavers}\n` });
   const left = await runCi(folder);
   expect(left.code).toBe(0);
-  expect(lastLine(left.stdout)).toBe('5 passed, 0 failed');
+  expect(lastLine(left.stdout)).toBe('10 passed, 0 failed');
   const pids = [...left.stdout.matchAll(/left (\d+)/g)].map(([, pid]) => Number(pid));
-  expect(pids).toHaveLength(2);
+  expect(pids).toHaveLength(4);
   await pause(50);
   expect(pids.filter(isRunning)).toEqual([]);
 
   await writeFile(join(folder, 'bin', 'npm'), `#!/bin/sh\n${leavers}\nsleep 300\n`);
   const slow = await runCi(folder, { CI_RUN_LIMIT_SECONDS: '1' });
   expect(slow.code).toBe(124);
-  expect(slow.stdout).toContain('npm test was ended after 1 seconds.');
+  expect(slow.stdout).toContain('The tests were ended after 1 seconds.');
   expect(lastLine(slow.stdout)).toBe('5 passed, 1 failed');
 });
 
