@@ -11,7 +11,7 @@ import { type Archive, createArchive, readArchive, type SessionSource } from '..
 import { archiveSession } from '../../worker/session/archivist.ts';
 import { decodeRecord, encodeRecord, type LogRecord } from '../../worker/session/record.ts';
 import { SEGMENT_BYTES_MAX, SEGMENT_RECORDS_MAX } from '../../worker/session/segment.ts';
-import { appendCommands, createSessions, SEED_READ_BYTES_MAX } from '../../worker/session/store.ts';
+import { append, createSessions, SEED_READ_BYTES_MAX } from '../../worker/session/store.ts';
 import { readSession } from '../../worker/session/transfer.ts';
 import { collected, filler, givenAttempt, givenLog, linesOf, said, segmentsOf } from '../fixture/archived-session.ts';
 import { lentRedis } from '../fixture/lent-redis.ts';
@@ -162,7 +162,7 @@ test('a move after a compaction leaves the window unchanged, and the next compac
   const opened = await open();
   const segment = await archive.nextSegment(SESSION, (await archive.plan(SESSION)).until);
   await attempt.write('compact', [
-    ...appendCommands(keys, SESSION, [compaction(1_100)]),
+    ...append(keys, SESSION, [compaction(1_100)]),
     ['HSET', keys.session(SESSION), 'head', opened.logRecords, 'windowStart', 1_100],
   ]);
   const before = await open();
@@ -173,7 +173,7 @@ test('a move after a compaction leaves the window unchanged, and the next compac
   expect(await archivedRecords()).toBe(1_100);
   expect(await open()).toEqual(before);
   await attempt.write('compact again', [
-    ...appendCommands(keys, SESSION, [compaction(1_150)]),
+    ...append(keys, SESSION, [compaction(1_150)]),
     ['HSET', keys.session(SESSION), 'head', before.logRecords, 'windowStart', 1_150],
   ]);
   expect((await open()).window).toMatchObject({

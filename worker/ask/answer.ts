@@ -1,4 +1,6 @@
 import type { Change } from '../../shared/state/change.ts';
+import { chatState } from '../../shared/state/chat/chat.ts';
+import { sessionState } from '../../shared/state/session/session.ts';
 import type { Texts } from '../../shared/texts/texts.ts';
 import { percentOf, type Spent } from '../budget/limit.ts';
 import { type Attempt, isOfGuest, type RecoveryStage } from '../lane/attempt.ts';
@@ -21,7 +23,7 @@ import { planned } from '../reply/plan.ts';
 import { sourcesOf, withSources } from '../reply/sources.ts';
 import type { OpenedSession } from '../session/held-window.ts';
 import { type AssistantRecord, textOf } from '../session/record.ts';
-import { appendCommands, newStamp } from '../session/store.ts';
+import { append, newStamp } from '../session/store.ts';
 import { withRecord } from '../tools/round.ts';
 import type { Called } from './call.ts';
 import { type Speech, wordsCommands } from './words.ts';
@@ -109,8 +111,8 @@ export function answered(
   const said = answer.text.trim() === '' ? earlierWords(opened, attempt) : answer.text;
   const words = said === '' ? attempt.texts.nothingToAdd : said;
   const sourced = withSources(words, sourcesOf([...ownBlocks(opened, attempt), ...answer.content]));
-  const { texts, untold } = attempt;
-  const compacted = untold > 0 ? [`_${texts.compacted(untold)}_`] : [];
+  const { texts, unreportedCompactions } = attempt;
+  const compacted = unreportedCompactions > 0 ? [`_${texts.compacted(unreportedCompactions)}_`] : [];
   const budget = nearly ? [`_${nearlyInWords(texts, nearly)}_`] : [];
   const text = [sourced, ...(isCut(answer) ? [texts.cutAnswer] : []), ...compacted, ...budget]
     .filter((part) => part !== '')
@@ -124,7 +126,7 @@ export function answered(
     calledNothing: attempt.rounds === 0,
     conclusion: { outcome: 'answered', ...planned([...notices, ...attempt.readingNotices], text, { rich }, files) },
     changes: [
-      ...appendCommands(attempt.keys, attempt.session, [record]),
+      ...append(attempt.keys, attempt.session, [record]),
       ...cost.changes,
       ...learnt(
         attempt,
@@ -134,7 +136,7 @@ export function answered(
         isFull,
       ),
       ...won.changes,
-      ...(untold > 0 ? [['HDEL', attempt.keys.session(attempt.session), 'untold'] as const] : []),
+      ...(unreportedCompactions > 0 ? [sessionState(attempt.keys, attempt.session).reportCompactions()] : []),
     ],
     events: [...cost.events, ...won.events],
     ifCancelled: {
@@ -167,11 +169,12 @@ export function costOf(
 /** What an answer teaches: how our estimate compares, and that the session did not refill at once. */
 function learnt(attempt: Attempt, calibration: number | undefined, isFull: boolean): Change[] {
   const { keys, chat, session, compactionsInRow, refusalsInRow } = attempt;
+  const own = sessionState(keys, session);
   const calm = !isFull && compactionsInRow > 0;
   return [
-    ...(calibration === undefined ? [] : [['HSET', keys.chat(chat), 'calibration', calibration.toFixed(4)] as const]),
-    ...(calm ? [['HSET', keys.session(session), 'compactionsInRow', 0] as const] : []),
-    ...(refusalsInRow > 0 ? [['HSET', keys.session(session), 'refusalsInRow', 0] as const] : []),
+    ...(calibration === undefined ? [] : [chatState(keys, chat).calibrate(calibration)]),
+    ...(calm ? [own.setCompactionsInRow(0)] : []),
+    ...(refusalsInRow > 0 ? [own.forgiveRefusals()] : []),
   ];
 }
 
@@ -188,12 +191,12 @@ export async function recordRound(
   const cost = costOf(attempt, called.answer, ports.settings.prices);
   const won = trialWon(attempt);
   const changes = [
-    ...appendCommands(attempt.keys, attempt.session, [record]),
+    ...append(attempt.keys, attempt.session, [record]),
     ...cost.changes,
     ...attempt.turn.recordRound(round, { recoveries: attempt.recoveries, stage }),
     ...speech.record(called.answer.text),
     ...won.changes,
-    ...(isCalm(called, room) ? [['HSET', attempt.keys.session(attempt.session), 'compactionsInRow', 0] as const] : []),
+    ...(isCalm(called, room) ? [sessionState(attempt.keys, attempt.session).setCompactionsInRow(0)] : []),
   ];
   await commit(ports.instruments, attempt, {
     step: `round:${round}`,

@@ -1,5 +1,6 @@
 import type { Instruments } from '../../shared/base/instruments.ts';
-import { type Attempt, MODEL } from '../lane/attempt.ts';
+import { chatState } from '../../shared/state/chat/chat.ts';
+import type { Attempt } from '../lane/attempt.ts';
 import { commit } from '../lane/events.ts';
 import type { Settings } from '../lane/settings.ts';
 import type { Verdict } from '../lane/verdict.ts';
@@ -44,8 +45,8 @@ export async function leaveGoneModel(
   const told = [...notices, notice];
   const written = await commit(instruments, attempt, {
     step: 'model gone',
-    changes: [['HDEL', keys.chat(chat), MODEL], turn.notify(told)],
-    expected: [[keys.chat(chat), MODEL, gone]],
+    changes: [chatState(keys, chat).leaveToDefault('model'), turn.notify(told)],
+    expected: [chatState(keys, chat).hasChosen('model', gone)],
     events: [{ event: 'model.gone', gone, now: modelName }],
   });
   return written === 'unmet' ? attempt : { ...attempt, notices: told };

@@ -9,7 +9,7 @@ import { bytesOf } from '../recovery/oversized.ts';
 import type { OpenedSession } from '../session/held-window.ts';
 import { asShown } from '../session/overlay.ts';
 import type { LogRecord, UserRecord } from '../session/record.ts';
-import { appendCommands } from '../session/store.ts';
+import { append } from '../session/store.ts';
 import { withRecord } from '../tools/round.ts';
 
 /** A block of the log that holds pictures: one itself, or what a tool returned. */
@@ -46,7 +46,7 @@ export async function leaveOutOldPictures(
   const bytes = left.reduce((sum, each) => sum + each.bytes, 0);
   await commit(ports.instruments, attempt, {
     step: '',
-    changes: appendCommands(attempt.keys, attempt.session, changes),
+    changes: append(attempt.keys, attempt.session, changes),
     events: [{ event: 'context.scrubbed', action: 'scrub', kind: 'pictures', parts: left.length, bytes }],
   });
   return changes.reduce(withRecord, opened);

@@ -1,6 +1,6 @@
 import type { Change } from '../../shared/state/change.ts';
 import { type Attempt, spentMs } from '../lane/attempt.ts';
-import { appendCommands, newStamp } from '../session/store.ts';
+import { append, newStamp } from '../session/store.ts';
 
 /**
  * What the model has written for a message that is not answered yet. It is kept with the turn before a person sees it,
@@ -109,7 +109,7 @@ export function recordCommands({ keys, entry, session, trial }: Attempt, { own }
   const text = own.trim();
   if (text === '') return [];
   const record = { v: 1, t: 'assistant', ...newStamp(), entry, content: [{ type: 'text', text }] } as const;
-  return appendCommands(keys, trial?.of ?? session, [{ ...record, stopReason: null }]);
+  return append(keys, trial?.of ?? session, [{ ...record, stopReason: null }]);
 }
 
 function joined(before: string, after: string): string {

@@ -12,7 +12,7 @@ import { notedStoreId } from '../blob/store-mark.ts';
 import { forgetChat } from '../operator/forget.ts';
 import { type Order, writeDown } from '../operator/trail.ts';
 import { textOf } from '../session/record.ts';
-import { emptySessionCommands, newSessionId } from '../session/store.ts';
+import { emptySession, newSessionId } from '../session/store.ts';
 import { exportLine, importSession, parseLines, readSession } from '../session/transfer.ts';
 import { withRedis } from './connection.ts';
 import { ORDER_HELP, ORDER_OPTIONS, orderOf } from './order.ts';
@@ -154,7 +154,7 @@ async function reset({ redis, keys, chat, json, order, terminal }: SessionTask):
   const to = newSessionId();
   await writeDown(redis, 'reset', chat, order);
   const transaction = redis.multi();
-  for (const [name, ...words] of emptySessionCommands(keys, chat, from, to)) transaction.call(String(name), ...words);
+  for (const [name, ...words] of emptySession(keys, chat, from, to)) transaction.call(String(name), ...words);
   await transaction.exec();
   terminal.line(
     json

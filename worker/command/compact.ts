@@ -1,3 +1,4 @@
+import { sessionState } from '../../shared/state/session/session.ts';
 import { LOAD_BYTES_PER_TOKEN } from '../ask/open-session.ts';
 import type { Room } from '../model/room.ts';
 import { compactSession, type Uncompacted } from '../recovery/session-compaction.ts';
@@ -26,9 +27,7 @@ export const compactNow: CarryOut = async (ports, order) => {
 function compact({ ask }: CommandPorts, { attempt, time }: Order, room: Room): Promise<Uncompacted | undefined> {
   const { settings } = ask;
   // A person asked for it: it is no sign that the session refills at once.
-  const effects = [
-    ['HSET', attempt.keys.session(attempt.session), 'compactionsInRow', attempt.compactionsInRow],
-  ] as const;
+  const effects = [sessionState(attempt.keys, attempt.session).setCompactionsInRow(attempt.compactionsInRow)];
   return time.recovering(settings.recoveryTimeoutMs, async (signal) => {
     const opened = await ask.store.sessions.load(attempt, room.limitTokens * LOAD_BYTES_PER_TOKEN);
     return compactSession(

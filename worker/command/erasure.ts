@@ -1,5 +1,6 @@
 import type { ChatKey, SessionId } from '../../shared/redis/keys.ts';
 import type { Change } from '../../shared/state/change.ts';
+import { sessionState, triedIn } from '../../shared/state/session/session.ts';
 import { NOBODY } from '../blob/blobs.ts';
 import { BUSY, LANGUAGE, MODEL, TIME_ZONE } from '../lane/attempt.ts';
 import { createDeadLetters } from '../lane/dead-letters.ts';
@@ -7,7 +8,6 @@ import { createUsageBook } from '../lane/usage-book.ts';
 import type { MediaStore } from '../media/store.ts';
 import { createReminderBook } from '../reminders/book.ts';
 import type { SessionSource } from '../session/archive.ts';
-import { TRIED } from '../session/store.ts';
 import { readSession } from '../session/transfer.ts';
 import { chainOf } from './chat-archive.ts';
 
@@ -48,10 +48,7 @@ export function createErasure({ media, ...source }: SessionSource & { media: Pic
       await usage.erase(each, nowMs);
     }
     return [
-      ...present.flatMap((session): Change[] => [
-        ['UNLINK', keys.session(session), keys.log(session), keys.archive(session)],
-        ['SREM', keys.archivable, session],
-      ]),
+      ...present.flatMap((session) => sessionState(keys, session).erase()),
       ...reminders.cancelling(await reminders.of(chat)),
       ...chats.map((each): Change => ['HDEL', keys.chat(each), 'session', 'calibration', ...CHOSEN]),
     ];
@@ -65,8 +62,7 @@ async function sessionsOf(source: SessionSource, session: SessionId): Promise<Se
   const all = new Set<SessionId>();
   for (const each of await chainOf(source, session)) {
     all.add(each);
-    for (const field of await source.redis.hkeys(source.keys.session(each)))
-      if (field.startsWith(TRIED)) all.add(field.slice(TRIED.length) as SessionId);
+    for (const tried of triedIn(await source.redis.hkeys(source.keys.session(each)))) all.add(tried);
   }
   return [...all].reverse();
 }

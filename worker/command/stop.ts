@@ -1,4 +1,4 @@
-import { emptySessionCommands, newSessionId } from '../session/store.ts';
+import { emptySession, newSessionId } from '../session/store.ts';
 import type { CarryOut } from './commands.ts';
 import { replied } from './reply.ts';
 
@@ -14,5 +14,5 @@ export const stop: CarryOut = (_ports, { attempt }) => {
 /** `/new`: as `/stop`, and the chat goes on in an empty session. */
 export const newConversation: CarryOut = (_ports, { attempt: { keys, chat, session, texts } }) =>
   replied('new', texts.newConversation, {
-    commands: emptySessionCommands(keys, chat, session, newSessionId()),
+    commands: emptySession(keys, chat, session, newSessionId()),
   });

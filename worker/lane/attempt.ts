@@ -149,7 +149,7 @@ export interface Attempt {
   /** The factor for our estimates of this chat, learnt from real usage; absent before the first answer. */
   readonly calibration: number | undefined;
   /** Messages of this session that a summary stands for since its last answer; the answer says so. */
-  readonly untold: number;
+  readonly unreportedCompactions: number;
   /** Compactions of this session since a request last fitted without one. */
   readonly compactionsInRow: number;
   /** Fruitless compactions after a reply, since the last compaction that succeeded. */

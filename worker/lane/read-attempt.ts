@@ -80,7 +80,7 @@ export function readAttempt(reply: BegunReply): Attempt {
     texts: textsFor(choices.get(LANGUAGE), message.ok ? message.value.from.language : undefined),
     choice: (name) => choices.get(name),
     quietUntilMs: Number(choices.get(QUIET_UNTIL) ?? 0),
-    untold: Number(session.get('untold') ?? 0),
+    unreportedCompactions: Number(session.get('unreportedCompactions') ?? 0),
     compactionsInRow: Number(session.get('compactionsInRow') ?? 0),
     vainCompactions: Number(session.get('vainCompactions') ?? 0),
     refusalsInRow: Number(session.get('refusalsInRow') ?? 0),

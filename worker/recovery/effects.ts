@@ -2,6 +2,7 @@ import type { Instruments } from '../../shared/base/instruments.ts';
 import { SPAN } from '../../shared/base/telemetry.ts';
 import type { InboundMessage } from '../../shared/flow/message.ts';
 import type { Change } from '../../shared/state/change.ts';
+import { sessionState } from '../../shared/state/session/session.ts';
 import type { Budget } from '../budget/budget.ts';
 import type { Attempt, RecoveryStage } from '../lane/attempt.ts';
 import { limitOwner, type Settings } from '../lane/settings.ts';
@@ -108,7 +109,7 @@ export function learnLimit(
   if (keptTokens === undefined) return [];
   const untilMs = Date.now() + LEARNT_KEEP_MS;
   const of = limitOwner(settings);
-  return [['HSET', keys.session(session), 'limitTokens', keptTokens, 'limitUntilMs', untilMs, 'limitOf', of]];
+  return [sessionState(keys, session).learnWindow({ tokens: keptTokens, untilMs, of })];
 }
 
 /** Reports that a stage threw, was refused or did not hold. */

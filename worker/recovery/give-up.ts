@@ -1,3 +1,4 @@
+import { sessionState } from '../../shared/state/session/session.ts';
 import type { FailureKind } from '../model/errors/failure.ts';
 import { type Overflow, type RecoverPorts, type Recovery, reportFailedStage } from './effects.ts';
 import { asksForBlame } from './policy.ts';
@@ -44,7 +45,7 @@ export function refuseTurn({ attempt, failure }: Overflow): Recovery {
   return {
     kind: 'conclude',
     conclusion: { outcome: 'failed', reason: failure.reason, parts: [attempt.texts.declined] },
-    changes: [...removeTurn(attempt), ['HINCRBY', attempt.keys.session(attempt.session), 'refusalsInRow', 1]],
+    changes: [...removeTurn(attempt), sessionState(attempt.keys, attempt.session).countRefusal()],
     events: [{ event: 'message.failed', reason: failure.reason, detail: 'the model declined the message' }],
   };
 }

@@ -5,7 +5,7 @@ import { TRIMMED_HISTORY_BYTES_MAX } from '../model/body-size.ts';
 import { isThinking } from '../model/rules/shapes.ts';
 import { removedNotice } from '../reply/notices.ts';
 import { asShown } from '../session/overlay.ts';
-import { appendCommands } from '../session/store.ts';
+import { append } from '../session/store.ts';
 import { viewWithOrigins } from '../session/view.ts';
 import {
   noteTried,
@@ -78,7 +78,7 @@ export async function dropThinking(
   await commit(ports.instruments, attempt, {
     step: `recover:${attempt.recoveries}`,
     changes: [
-      ...appendCommands(attempt.keys, attempt.session, [trimOf('thinking', records)]),
+      ...append(attempt.keys, attempt.session, [trimOf('thinking', records)]),
       ...attempt.turn.enter(attempt.stage),
       noteTried(attempt, failure.kind),
     ],
@@ -135,7 +135,7 @@ export async function storeScrubs(
   const bytes = left.reduce((sum, each) => sum + each.bytes, 0);
   await commit(ports.instruments, attempt, {
     step: `recover:${attempt.recoveries}`,
-    changes: [...(records.length > 0 ? appendCommands(attempt.keys, attempt.session, records) : []), ...effects],
+    changes: [...(records.length > 0 ? append(attempt.keys, attempt.session, records) : []), ...effects],
     events: [{ event: 'context.scrubbed', action, kind: failure.kind, parts: left.length, bytes }],
   });
 }

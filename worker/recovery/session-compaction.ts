@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { SPAN } from '../../shared/base/telemetry.ts';
 import type { Change } from '../../shared/state/change.ts';
+import { sessionState } from '../../shared/state/session/session.ts';
 import type { Attempt } from '../lane/attempt.ts';
 import { type AuditEvent, commit, failedCallEvent } from '../lane/events.ts';
 import { usageCommands } from '../lane/usage-book.ts';
@@ -8,7 +9,7 @@ import type { FailedCall } from '../model/port.ts';
 import { type Room, roomOf } from '../model/room.ts';
 import type { OpenedSession } from '../session/held-window.ts';
 import { type LogRecord, startsTurn } from '../session/record.ts';
-import { appendCommands, archivableCommand, newStamp } from '../session/store.ts';
+import { append, newStamp } from '../session/store.ts';
 import type { Window } from '../session/view.ts';
 import {
   COMPACTION_CALLS_MAX,
@@ -116,7 +117,7 @@ async function maskOldResults(ports: RecoverPorts, subject: Subject): Promise<Co
   const mask = maskResults(window, subject.room, thinkingTrim(ports, window.records));
   if (!mask) return undefined;
   const { trims, tokensBefore, tokensAfter } = mask;
-  await store(ports, subject, trims, [], [{ event: 'context.force-pruned', tokensBefore, tokensAfter }]);
+  await store(ports, subject, trims, [{ event: 'context.force-pruned', tokensBefore, tokensAfter }]);
   return { ok: true, compaction: { tokensBefore, tokensAfter, calls: 0 } };
 }
 
@@ -147,8 +148,6 @@ async function summariseSession(
   const stamp = newStamp();
   const about = { summary, records: windowStart, unseen, boundary, ...(files.length > 0 && { files }) };
   const record: LogRecord = { v: 1, t: 'compaction', ...stamp, ...about };
-  // The record lands at the end of the log, behind everything that was loaded.
-  const window = ['head', opened.logRecords, 'windowStart', windowStart, 'vainCompactions', 0];
   const event = { event: 'context.compacted', tokensBefore, tokensAfter, calls, summaryChars: summary.length } as const;
   const cost = {
     event: 'model.answered',
@@ -156,11 +155,18 @@ async function summariseSession(
     model: ports.settings.compactionModel,
     ...usage,
   } as const;
-  const told = messagesIn(opened.window, keptFrom);
-  const state = ['compactedAt', stamp.at, 'compactedTokens', tokensAfter, 'untold', told] as const;
+  const { keys, session } = subject.attempt;
+  const compacted = sessionState(keys, session).compact({
+    // The record lands at the end of the log, behind everything that was loaded.
+    head: opened.logRecords,
+    windowStart,
+    at: stamp.at,
+    tokens: tokensAfter,
+    unreported: messagesIn(opened.window, keptFrom),
+  });
   const { compactionModel, prices } = ports.settings;
-  const effects = [...subject.effects, ...usageCommands(subject.attempt, compactionModel, usage, prices)];
-  await store(ports, { ...subject, effects }, [record, ...changes], [...window, ...state], [event, cost]);
+  const effects = [...compacted, ...subject.effects, ...usageCommands(subject.attempt, compactionModel, usage, prices)];
+  await store(ports, { ...subject, effects }, [record, ...changes], [event, cost]);
   return result;
 }
 
@@ -187,16 +193,11 @@ async function store(
   { instruments }: RecoverPorts,
   { attempt, step, effects }: Subject,
   records: readonly LogRecord[],
-  window: readonly (string | number)[],
   events: readonly AuditEvent[],
 ): Promise<void> {
-  const session = attempt.keys.session(attempt.session);
   const changes: Change[] = [
-    ...appendCommands(attempt.keys, attempt.session, records),
-    ...(window.length > 0
-      ? [['HSET', session, ...window] as const, archivableCommand(attempt.keys, attempt.session)]
-      : []),
-    ['HINCRBY', session, 'compactionsInRow', 1],
+    ...append(attempt.keys, attempt.session, records),
+    sessionState(attempt.keys, attempt.session).countCompaction(),
     attempt.turn.forgetSummaryPart(),
     ...effects,
   ];

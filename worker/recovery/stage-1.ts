@@ -1,3 +1,4 @@
+import { sessionState } from '../../shared/state/session/session.ts';
 import type { Attempt } from '../lane/attempt.ts';
 import { modelWindow } from '../lane/settings.ts';
 import { usableTokens } from '../model/count.ts';
@@ -83,5 +84,5 @@ export async function compactAfterReply(
     signal,
   );
   if (failed === undefined || (signal.aborted && !deadline.aborted)) return;
-  await attempt.write('', [['HINCRBY', attempt.keys.session(attempt.session), 'vainCompactions', 1]]);
+  await attempt.write('', [sessionState(attempt.keys, attempt.session).countVainCompaction()]);
 }

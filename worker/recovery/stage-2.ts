@@ -3,19 +3,13 @@ import { SPAN } from '../../shared/base/telemetry.ts';
 import { channelOf } from '../../shared/flow/message.ts';
 import type { SessionId } from '../../shared/redis/keys.ts';
 import type { Change } from '../../shared/state/change.ts';
+import { chatState } from '../../shared/state/chat/chat.ts';
+import { sessionState } from '../../shared/state/session/session.ts';
 import type { Attempt, Trial } from '../lane/attempt.ts';
 import { commit, type TurnEvent } from '../lane/events.ts';
 import type { Settings } from '../lane/settings.ts';
 import type { LogRecord } from '../session/record.ts';
-import {
-  appendCommands,
-  archivableCommand,
-  newSessionId,
-  newStamp,
-  SEED_READ_BYTES_MAX,
-  TRIED,
-  userStep,
-} from '../session/store.ts';
+import { append, newSessionId, newStamp, SEED_READ_BYTES_MAX, userStep } from '../session/store.ts';
 import { learnLimit, type Overflow, type RecoverPorts, type Recovery } from './effects.ts';
 import type { LearntLimit } from './learnt-limit.ts';
 import { asksForBlame } from './policy.ts';
@@ -77,16 +71,16 @@ export async function startFreshSession(
     await commit(ports.instruments, attempt, {
       step: `recover:${attempt.recoveries}`,
       changes: [
-        ['HSET', keys.chat(chat), 'session', move.to],
-        ['HSET', keys.session(move.to), 'parent', from, 'createdAt', seed.at, 'head', 0, 'windowStart', 1],
+        chatState(keys, chat).moveTo(move.to),
+        sessionState(keys, move.to).begin(from, seed.at, { isSeeded: true }),
         ...inheritedLimit(attempt, move.to, learnt, ports.settings),
-        ...appendCommands(keys, move.to, [seed, pending, ...scrubsOf(overflow)]),
+        ...append(keys, move.to, [seed, pending, ...scrubsOf(overflow)]),
         turn.recordIn(userStep(move.to), PENDING_INDEX),
         ...turn.enter(stage),
         ...turn.countRecoveries(spent),
         ...announced(attempt, move),
       ],
-      expected: [[keys.chat(chat), 'session', attempt.session]],
+      expected: [chatState(keys, chat).isIn(attempt.session)],
       events: [
         {
           event: 'context.new-session',
@@ -133,15 +127,12 @@ function trialOf(
  */
 function announced(attempt: Attempt, { from, to, entries, trial }: Move): Change[] {
   const { keys, session, turn } = attempt;
-  const closed = (which: SessionId) => [
-    ['HSET', keys.session(which), 'closedBy', to] as const,
-    archivableCommand(keys, which),
-  ];
+  const closed = (which: SessionId) => sessionState(keys, which).closeFor(to);
   if (trial)
     return [
       turn.tryIn(trial),
       // One that is given up is in no chain of parents: whoever erases the chat finds it here.
-      ['HSET', keys.session(from), `${TRIED}${to}`, 1],
+      sessionState(keys, from).tryAnother(to),
       ...(attempt.trial ? closed(session) : []),
     ];
   return [
@@ -156,7 +147,7 @@ function inheritedLimit(attempt: Attempt, to: SessionId, learnt: LearntLimit, se
   if (learnt.keptTokens !== undefined) return learnLimit({ keys: attempt.keys, session: to }, settings, learnt);
   if (attempt.limit === undefined) return [];
   const { tokens, untilMs, of } = attempt.limit;
-  return [['HSET', attempt.keys.session(to), 'limitTokens', tokens, 'limitUntilMs', untilMs, 'limitOf', of]];
+  return [sessionState(attempt.keys, to).learnWindow({ tokens, untilMs, of })];
 }
 
 const REMOVED = '[A message that the model did not take was left out, with all that was said and done about it.]';
@@ -166,12 +157,7 @@ export function trialWon({ keys, trial, notices, session, turn }: Attempt): { ch
   if (trial === undefined) return { changes: [], events: [] };
   const { of: from, entries, why } = trial;
   return {
-    changes: [
-      turn.notify([...notices, trial.notice]),
-      ['HSET', keys.session(from), 'closedBy', session],
-      archivableCommand(keys, from),
-      turn.endTrial(),
-    ],
+    changes: [turn.notify([...notices, trial.notice]), ...sessionState(keys, from).closeFor(session), turn.endTrial()],
     events: [{ event: 'history.refused', from, to: session, entries, why }],
   };
 }
@@ -180,10 +166,9 @@ export function trialWon({ keys, trial, notices, session, turn }: Attempt): { ch
 export function trialLost({ keys, chat, trial, session, turn }: Attempt): Change[] {
   if (trial === undefined) return [];
   return [
-    ['HSET', keys.chat(chat), 'session', trial.of],
-    ['HSET', keys.session(trial.of), 'refusalsInRow', 0],
-    ['HSET', keys.session(session), 'closedBy', trial.of],
-    archivableCommand(keys, session),
+    chatState(keys, chat).moveTo(trial.of),
+    sessionState(keys, trial.of).forgiveRefusals(),
+    ...sessionState(keys, session).closeFor(trial.of),
     turn.endTrial(),
   ];
 }
@@ -191,5 +176,5 @@ export function trialLost({ keys, chat, trial, session, turn }: Attempt): Change
 /** Removes a message, with its whole turn, from its conversation. */
 export function removeTurn({ keys, entry, trial, session }: Attempt): Change[] {
   const removed: LogRecord = { v: 1, t: 'scrub', ...newStamp(), entry, turn: true, text: REMOVED };
-  return appendCommands(keys, trial?.of ?? session, [removed]);
+  return append(keys, trial?.of ?? session, [removed]);
 }

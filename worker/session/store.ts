@@ -5,6 +5,8 @@ import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { ChatKey, Keys, SessionId } from '../../shared/redis/keys.ts';
 import { bindScript } from '../../shared/redis/script.ts';
 import type { Change } from '../../shared/state/change.ts';
+import { chatState } from '../../shared/state/chat/chat.ts';
+import { sessionState } from '../../shared/state/session/session.ts';
 import { type Attempt, FencedError, MODEL, TIME_ZONE } from '../lane/attempt.ts';
 import type { ChatFacts, Ground, Opened } from '../lane/opening.ts';
 import type { MediaStore } from '../media/store.ts';
@@ -128,33 +130,16 @@ export function newStamp(): { id: string; at: string } {
   return { id: randomUUID(), at: new Date().toISOString() };
 }
 
-/**
- * The command that marks a session for the archivist when records left its window, for the write that makes them leave.
- */
-export function archivableCommand(keys: Keys, session: SessionId): Change {
-  return ['SADD', keys.archivable, session];
-}
-
-/** A session's fields for the fresh sessions that were tried in its place. */
-export const TRIED = 'tried:';
-
-/** The commands that bind a chat to an empty session that continues its previous one. */
-export function emptySessionCommands(keys: Keys, chat: ChatKey, from: SessionId, to: SessionId): Change[] {
+/** Binds a chat to an empty session that continues its previous one. */
+export function emptySession(keys: Keys, chat: ChatKey, from: SessionId, to: SessionId): Change[] {
   return [
-    ['HSET', keys.chat(chat), 'session', to],
-    ['HSET', keys.session(to), 'parent', from, 'createdAt', new Date().toISOString()],
-    ['HSET', keys.session(from), 'closedBy', to],
-    archivableCommand(keys, from),
+    chatState(keys, chat).moveTo(to),
+    sessionState(keys, to).begin(from, new Date().toISOString()),
+    ...sessionState(keys, from).closeFor(to),
   ];
 }
 
-/** The commands that append records to a log, for a fenced write. */
-export function appendCommands(keys: Keys, session: SessionId, records: readonly LogRecord[]): Change[] {
-  const lines = records.map(encodeRecord);
-  const bytes = lines.reduce((sum, line) => sum + Buffer.byteLength(line), 0);
-  return [
-    ['RPUSH', keys.log(session), ...lines],
-    ['HINCRBY', keys.session(session), 'entries', records.filter(isEntry).length],
-    ['HINCRBY', keys.session(session), 'bytes', bytes],
-  ];
+/** Appends records to the log of a session. */
+export function append(keys: Keys, session: SessionId, records: readonly LogRecord[]): Change[] {
+  return sessionState(keys, session).append(records.map(encodeRecord), records.filter(isEntry).length);
 }

@@ -5,7 +5,7 @@ import { commit } from '../lane/events.ts';
 import type { Block } from '../model/block.ts';
 import type { OpenedSession } from '../session/held-window.ts';
 import type { LogRecord } from '../session/record.ts';
-import { appendCommands, newStamp } from '../session/store.ts';
+import { append, newStamp } from '../session/store.ts';
 import { type ResultPorts, resultBlock } from './result.ts';
 import { type Toolbox, type ToolOutput, toolError } from './toolbox.ts';
 
@@ -72,7 +72,7 @@ export async function finishRound(
   const record: LogRecord = { v: 1, t: 'user', ...newStamp(), content };
   const fields = calls.map(({ id }) => fieldOf(round, id));
   await attempt.write(`results:${round}`, [
-    ...appendCommands(attempt.keys, attempt.session, [record]),
+    ...append(attempt.keys, attempt.session, [record]),
     attempt.turn.forgetContents(fields),
   ]);
   ports.instruments.reach('results stored');

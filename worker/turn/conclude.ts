@@ -1,4 +1,5 @@
 import type { Change } from '../../shared/state/change.ts';
+import { chatState } from '../../shared/state/chat/chat.ts';
 import type { Attempt, Conclusion, Expected, Written } from '../lane/attempt.ts';
 import { commit } from '../lane/events.ts';
 import type { Ending, Verdict } from '../lane/verdict.ts';
@@ -64,7 +65,7 @@ async function storeConclusion(
     return store(attempt.isBlamed && !isAnswered ? removeTurn(attempt) : [], []);
   const back = await store(
     [...removeTurn(attempt), ...trialLost(attempt)],
-    [[keys.chat(chat), 'session', session], turn.isOnTrial()],
+    [chatState(keys, chat).isIn(session), turn.isOnTrial()],
   );
   // The chat was bound to another session in the meantime, or this attempt has won the trial: that binding stands.
   return back === 'unmet' ? store([], []) : back;

@@ -1,6 +1,6 @@
 import { clip } from '../../shared/base/text.ts';
-import { type ChatKey, chatKey, type Keys, parseChatKey, type SessionId, shardOf } from '../../shared/redis/keys.ts';
-import type { Change } from '../../shared/state/change.ts';
+import { chatKey, parseChatKey, shardOf } from '../../shared/redis/keys.ts';
+import { chatState } from '../../shared/state/chat/chat.ts';
 import type { Destination } from '../../shared/telegram/messages.ts';
 import type { Attempt, Conclusion } from '../lane/attempt.ts';
 import type { Coming } from '../reminders/book.ts';
@@ -27,7 +27,10 @@ export async function moveChat(
   const told = left.length === 0 ? conclusion : withLast(conclusion, texts.reminders.left(left.map(textOf)));
   await write('migrated', [
     turn.migrateTo(to),
-    ...(isSameShard && home !== moved ? joinLanes(keys, chat, moved, current) : []),
+    // From then on, what waits under the old id comes first, in the session of the new one: see `begin.lua`.
+    ...(isSameShard && home !== moved
+      ? [chatState(keys, moved).beginIn(current), ...chatState(keys, chat).becomes(moved)]
+      : []),
     ...(left.length === 0 ? [] : [turn.reviseConclusion(told)]),
     ...reminders.cancelling(left),
   ]);
@@ -41,15 +44,6 @@ function textOf({ reminder: { text } }: Coming): string {
 /** A conclusion with one more plain part at its end. */
 function withLast({ layout, ...conclusion }: Conclusion, text: string): Conclusion {
   return { ...conclusion, parts: [...conclusion.parts, text], ...(layout && { layout: [...layout, null] }) };
-}
-
-/** From then on, what waits under the old id comes first, in the session of the new one: see `begin.lua`. */
-function joinLanes(keys: Keys, from: ChatKey, to: ChatKey, session: SessionId): Change[] {
-  return [
-    ['HSETNX', keys.chat(to), 'session', session],
-    ['HSET', keys.chat(to), 'movedFrom', from],
-    ['HSET', keys.chat(from), 'movedTo', to],
-  ];
 }
 
 /** Where the replies of a message go: its chat, or the one that it became. */

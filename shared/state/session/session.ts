@@ -1,0 +1,84 @@
+import type { Keys, SessionId } from '../../redis/keys.ts';
+import type { Change } from '../change.ts';
+
+/** A window that errors of a provider showed, for whom it holds, and until when, in ms since the epoch. */
+export interface LearntWindow {
+  tokens: number;
+  untilMs: number;
+  of: string;
+}
+
+/** What a compaction leaves of a session's window. Indexes count from the session's first record. */
+export interface Compacted {
+  /** Where the record stands that stands for all before the window. */
+  head: number;
+  windowStart: number;
+  /** ISO time. */
+  at: string;
+  tokens: number;
+  /** The messages that the summary stands for; the next answer says so. */
+  unreported: number;
+}
+
+type ShardKeys = Pick<Keys, 'session' | 'log' | 'archive' | 'archivable'>;
+
+/** The field of a session for a fresh one that was tried in its place. */
+const TRIED = 'tried:';
+
+/** Verbs of one session, for a fenced write. */
+export function sessionState(keys: ShardKeys, id: SessionId) {
+  const key = keys.session(id);
+  const archivable: Change = ['SADD', keys.archivable, id];
+  return {
+    /** A session that continues another one; `seeded` where its first record is the seed, which stands for all before. */
+    begin: (parent: SessionId, at: string, { isSeeded = false } = {}): Change => [
+      'HSET',
+      key,
+      ...['parent', parent, 'createdAt', at],
+      ...(isSeeded ? ['head', 0, 'windowStart', 1] : []),
+    ],
+    /** Adds lines to its log, of which so many are messages or answers. */
+    append: (lines: readonly string[], entries: number): Change[] => [
+      ['RPUSH', keys.log(id), ...lines],
+      ['HINCRBY', key, 'entries', entries],
+      ['HINCRBY', key, 'bytes', lines.reduce((sum, line) => sum + Buffer.byteLength(line), 0)],
+    ],
+    /** Its chat goes on in another one. The archivist is told, since nothing is in its window any more. */
+    closeFor: (next: SessionId): Change[] => [['HSET', key, 'closedBy', next], archivable],
+    /** A fresh session is tried in its place: whoever erases the chat finds it here, if it is given up. */
+    tryAnother: (fresh: SessionId): Change => ['HSET', key, `${TRIED}${fresh}`, 1],
+    learnWindow: ({ tokens, untilMs, of }: LearntWindow): Change => [
+      'HSET',
+      key,
+      ...['limitTokens', tokens, 'limitUntilMs', untilMs, 'limitOf', of],
+    ],
+    /** Old results are shown as one line each. */
+    countCompaction: (): Change => ['HINCRBY', key, 'compactionsInRow', 1],
+    /** A summary stands for what left the window. */
+    compact: ({ head, windowStart, at, tokens, unreported }: Compacted): Change[] => [
+      [
+        'HSET',
+        key,
+        ...['head', head, 'windowStart', windowStart, 'vainCompactions', 0],
+        ...['compactedAt', at, 'compactedTokens', tokens, 'unreportedCompactions', unreported],
+      ],
+      archivable,
+    ],
+    /** How often in a row it was compacted since a request last fitted without. */
+    setCompactionsInRow: (count: number): Change => ['HSET', key, 'compactionsInRow', count],
+    countVainCompaction: (): Change => ['HINCRBY', key, 'vainCompactions', 1],
+    /** An answer said what was summarised. */
+    reportCompactions: (): Change => ['HDEL', key, 'unreportedCompactions'],
+    countRefusal: (): Change => ['HINCRBY', key, 'refusalsInRow', 1],
+    forgiveRefusals: (): Change => ['HSET', key, 'refusalsInRow', 0],
+    erase: (): Change[] => [
+      ['UNLINK', key, keys.log(id), keys.archive(id)],
+      ['SREM', keys.archivable, id],
+    ],
+  };
+}
+
+/** The fresh sessions that were tried in the place of one, by the names of its fields. */
+export function triedIn(fields: readonly string[]): SessionId[] {
+  return fields.filter((name) => name.startsWith(TRIED)).map((name) => name.slice(TRIED.length) as SessionId);
+}
