@@ -208,7 +208,7 @@ export function keysOf(shard: number): Keys {
     absent: `${tag}:absent`,
     blobStore: `${tag}:blob-store`,
     blobPass: `${tag}:blob-pass`,
-    poisonCandidates: `${tag}:suspects`,
+    poisonCandidates: `${tag}:poison-candidates`,
     reminders: `${tag}:reminders`,
     lanePrefix: `${tag}:lane:`,
     turnPrefix: `${tag}:turn:`,

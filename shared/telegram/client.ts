@@ -74,11 +74,8 @@ const ABSOLUTE_PATH = /^(?:[/\\]|[a-z]:)/i;
 const LOCAL_MODE =
   'the Bot API server names a file on its own disk instead of one to download: run the Bot API server without --local';
 
-/**
- * Opens a client over Telegraf's; `apiRoot` may be any Bot API server. Opens no connection yet. A download may take
- * `downloadTimeoutMs`, by default a minute.
- */
-export function createTelegram(options: {
+/** Where a client finds the Bot API, and how patient it is. */
+export interface TelegramClientOptions {
   token: string;
   apiRoot: string;
   downloadTimeoutMs?: number;
@@ -87,7 +84,13 @@ export function createTelegram(options: {
   /** Whether Telegram may make previews of links; by default it may not. */
   linkPreviews?: boolean;
   observe?: ObserveCall;
-}): Telegram {
+}
+
+/**
+ * Opens a client over Telegraf's; `apiRoot` may be any Bot API server. Opens no connection yet. A download may take
+ * `downloadTimeoutMs`, by default a minute.
+ */
+export function createTelegram(options: TelegramClientOptions): Telegram {
   const { observe = UNOBSERVED } = options;
   const Agent = options.apiRoot.startsWith('https:') ? HttpsAgent : HttpAgent;
   const agent = new Agent({ keepAlive: true });

@@ -45,7 +45,7 @@ export interface Rules {
   callsMax: number;
   /** Messages that end in something else than an answer: told, but not answered. */
   unansweredMax: number;
-  /** Statuses with which the model ends a message at once: one that met such a call may go unanswered, but not untold. */
+  /** Statuses with which the model ends a message at once: one that met such a call may go unanswered, but not unreportedCompactions. */
   refusals: readonly number[];
   alertsMin: number;
   alertsMax: number;

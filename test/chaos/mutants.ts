@@ -146,9 +146,7 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'an answer is not kept in its conversation',
-    mutations: [
-      { file: 'worker/turn/conclude.ts', from: 'markFirst(attempt), ...changes]', to: 'markFirst(attempt)]' },
-    ],
+    mutations: [{ file: 'worker/turn/conclude.ts', from: ", 'sending'), ...changes]", to: ", 'sending')]" }],
     scenario: 'telegram-redelivers',
     violates: 'I10',
   },

@@ -108,7 +108,7 @@ test('messages over a full lane that stand apart get one notice for all, and eac
 });
 
 test.each(['answer stored', 'settled'])(
-  'killed at "%s" of the notice for messages that stand apart: no message is told twice, and none untold',
+  'killed at "%s" of the notice for messages that stand apart: no message is told twice, and none unreportedCompactions',
   async (step) => {
     const written = writeInterleaved();
     const victim = await spawn({ SPILLWAY_FAIL_AT: `${step}:${TAKEN + 1}` });

@@ -233,7 +233,7 @@ test('a poison candidate whose chat is paused gives its place to the next, and t
   // The process has died with it once more; meanwhile its chat was paused.
   await redis.hset(keys.paused, '1', '{}');
   for (let asked = 0; asked < 2; asked++) expect(await begin(0)).toEqual({ kind: 'paused' });
-  expect(await redis.hmget(keys.turn(entries[0] as EntryId), 'deaths', 'attempts')).toEqual(['3', '3']);
+  expect(await redis.hmget(keys.turn(entries[0] as EntryId), 'crashes', 'attempts')).toEqual(['3', '3']);
   expect(await begin(1)).toMatchObject({ kind: 'begun', attempt: { attempts: 3 } });
   await redis.hdel(keys.paused, '1');
   expect(await begin(0)).toMatchObject({ kind: 'begun', attempt: { attempts: 4 } });

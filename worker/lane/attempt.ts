@@ -73,7 +73,7 @@ export const MERGED_INTO = 'mergedInto';
 /** The turn's field for its message as it was edited before the first attempt began: see `edit.lua`. */
 export const EDITED = 'edited';
 /** The turn's field for the message whose reply reports on this one: see `Conclusion.told`. */
-export const TOLD = 'toldBy';
+export const TOLD = 'reportedBy';
 /** The turn's field that counts its calls that fell silent, or brought nothing for too long. */
 export const SILENCES = 'silences';
 /** The turn's field that records a refusal because of the content of the message or its conversation. */

@@ -8,7 +8,7 @@
 -- A group that became a supergroup has two lanes and one session. Messages under its old id come first, except that a
 -- message under the new id may continue if it began before the change was known. So only one of the two lanes has a
 -- message that may begin. The command lane of a chat waits for no other.
--- KEYS  1 inbound   2 turn   3 lane   4 chat   5 suspects   6 absent, for the key that is not named: see keys.ts
+-- KEYS  1 inbound   2 turn   3 lane   4 chat  5 poison candidates   6 absent, for the key that is not named: see keys.ts
 --       7 paused: an attempt that runs goes on, and none begins
 -- ARGV  1 entry   2 id for a session, used when the chat has none yet   3 prefix of session keys
 --       4 ends without a verdict that make a poison candidate   5 fence, which no other attempt has
@@ -132,7 +132,7 @@ if before:find(ARGV[5], 1, true) then
   return { 'fenced' }
 end
 if redis.call('HDEL', KEYS[2], 'running') == 1 then
-  redis.call('HINCRBY', KEYS[2], 'deaths', 1)
+  redis.call('HINCRBY', KEYS[2], 'crashes', 1)
   redis.call('HINCRBY', KEYS[2], 'crashes', 1)
 end
 for _, pause in ipairs({ '*', ARGV[10], home, moved[2] or '*' }) do
@@ -141,7 +141,7 @@ for _, pause in ipairs({ '*', ARGV[10], home, moved[2] or '*' }) do
     return { 'paused' }
   end
 end
-if tonumber(redis.call('HGET', KEYS[2], 'deaths') or 0) >= tonumber(ARGV[4]) then
+if tonumber(redis.call('HGET', KEYS[2], 'crashes') or 0) >= tonumber(ARGV[4]) then
   redis.call('ZADD', KEYS[5], ARGV[1]:match('^%d+'), ARGV[1])
   local oldest = redis.call('ZRANGE', KEYS[5], 0, 0)[1]
   while oldest ~= ARGV[1] and #redis.call('XRANGE', KEYS[1], oldest, oldest) == 0 do

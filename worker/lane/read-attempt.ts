@@ -17,7 +17,6 @@ import {
   type Conclusion,
   EDITED,
   LANGUAGE,
-  type PartMark,
   QUIET_UNTIL,
   RECOVERY_STAGES,
   type RecoveryStage,
@@ -53,6 +52,7 @@ export function readAttempt(reply: BegunReply): Attempt {
   const message = isStage(stage) ? decodeMessage(turn.get(EDITED) ?? fields.get('message')) : ofLaterVersion(stage);
   const own = chatOf(reply.lane);
   const fencingToken = turn.get('fence') ?? '';
+  const state = turnOf(reply.keys, reply.entry, turn);
   const begunAtMs = performance.now();
   const trial = parsed<Trial>(turn.get('trial'));
   // The chat has been bound to another session meanwhile: the trial no longer applies.
@@ -91,10 +91,10 @@ export function readAttempt(reply: BegunReply): Attempt {
     conclusion: parsed<Conclusion>(turn.get('conclusion')),
     notices: parsed<string[]>(turn.get('notices')) ?? [],
     readingNotices: parsed<string[]>(turn.get('readingNotices')) ?? [],
-    part: (at) => turn.get(`part:${at}`) as PartMark | undefined,
+    part: (at) => state.reply.markOf(at),
     elapsedMs: () => performance.now() - begunAtMs,
     nowMs: reply.nowMs,
-    turn: turnOf(reply.keys, reply.entry, turn),
+    turn: state,
     field: (name) => turn.get(name),
     ...fencedWrites(reply.write, [reply.keys.turn(reply.entry), reply.keys.absent], fencingToken),
   };

@@ -1,4 +1,3 @@
-import type { Change } from '../../shared/state/change.ts';
 import type { TelegramFailure } from '../../shared/telegram/failure.ts';
 import type { Destination } from '../../shared/telegram/messages.ts';
 import type { Attempt, Conclusion } from '../lane/attempt.ts';
@@ -7,7 +6,6 @@ import {
   CONFIRMED,
   type Content,
   deliveredBefore,
-  markPart,
   notDelivered,
   type OutboxPorts,
   type PartDelivery,
@@ -86,11 +84,6 @@ function isRefused({ kind }: TelegramFailure): boolean {
   return kind === 'rejected' || kind === 'not_offered';
 }
 
-/** The command that marks the first part of a conclusion as being sent. */
-export function markFirst(attempt: Attempt): Change {
-  return markPart(attempt, 0, 'sending');
-}
-
 async function sendPart(
   ports: OutboxPorts,
   attempt: Attempt,
@@ -105,7 +98,7 @@ async function sendPart(
   if (!sent.ok) return notDelivered(sent.failure);
   ports.instruments.reach('part sent');
   if (!isFollowed) return CONFIRMED;
-  await attempt.write('', [markPart(attempt, index, 'sent')]);
+  await attempt.write('', [attempt.turn.reply.mark(index, 'sent')]);
   ports.instruments.reach('part marked');
   return CONFIRMED;
 }

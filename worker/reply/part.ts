@@ -1,5 +1,4 @@
 import type { Instruments } from '../../shared/base/instruments.ts';
-import type { Change } from '../../shared/state/change.ts';
 import type { BreakerView } from '../../shared/telegram/breaker.ts';
 import type { Telegram } from '../../shared/telegram/client.ts';
 import type { TelegramFailure, TelegramResult } from '../../shared/telegram/failure.ts';
@@ -81,11 +80,12 @@ export async function sendMarked(
   to: Destination,
   { isMarked = false, isSilent = false, mark = 'sending' }: Sending = {},
 ): Promise<TelegramResult<{ messageId: number }>> {
+  const { reply } = attempt.turn;
   const before = isMarked ? undefined : attempt.part(at);
-  if (!isMarked) await attempt.write('', [markPart(attempt, at, mark), triedNow(attempt, at)]);
+  if (!isMarked) await attempt.write('', [reply.mark(at, mark), reply.send(at, attempt.nowMs())]);
   const shown = isSilent ? { isSilent: true } : { replyTo: askedIn(attempt) };
   const sent = await send(ports, content, to, { ...shown, buttons: content.buttons });
-  if (!sent.ok && sent.failure.kind !== 'unknown') await attempt.write('', [restoreMark(attempt, at, before)]);
+  if (!sent.ok && sent.failure.kind !== 'unknown') await attempt.write('', [reply.mark(at, before)]);
   return sent;
 }
 
@@ -108,23 +108,4 @@ async function send(
 /** The message that a reply in a group points to, so that everybody sees whom it answers. */
 function askedIn({ message }: Attempt): number | undefined {
   return message.ok && message.value.chatType !== 'private' ? message.value.messageId : undefined;
-}
-
-/** The command that marks a place of a reply. */
-export function markPart(attempt: Attempt, at: PartPlace, value: PartMark): Change {
-  return ['HSET', attempt.keys.turn(attempt.entry), `part:${at}`, value];
-}
-
-function restoreMark(attempt: Attempt, at: PartPlace, before: PartMark | undefined): Change {
-  if (before !== undefined) return markPart(attempt, at, before);
-  return ['HDEL', attempt.keys.turn(attempt.entry), `part:${at}`];
-}
-
-/** When a place was last sent, in ms since the epoch; 0 where a version before 0.3 sent it. */
-export function triedMs(attempt: Attempt, at: PartPlace): number {
-  return Number(attempt.field(`tried:${at}`) ?? 0);
-}
-
-function triedNow(attempt: Attempt, at: PartPlace): Change {
-  return ['HSET', attempt.keys.turn(attempt.entry), `tried:${at}`, attempt.nowMs()];
 }

@@ -85,7 +85,7 @@ async function withoutFile(
 }
 
 async function replace(attempt: Attempt, conclusion: Conclusion): Promise<Conclusion> {
-  await attempt.write('', [['HSET', attempt.keys.turn(attempt.entry), 'conclusion', JSON.stringify(conclusion)]]);
+  await attempt.write('', [attempt.turn.reviseConclusion(conclusion)]);
   return conclusion;
 }
 

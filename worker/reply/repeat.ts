@@ -8,13 +8,11 @@ import {
   CONFIRMED,
   type Content,
   deliveredBefore,
-  markPart,
   notDelivered,
   type OutboxPorts,
   type PartDelivery,
   type Place,
   sendMarked,
-  triedMs,
   UNSURE,
   type Undelivered,
 } from './part.ts';
@@ -44,7 +42,9 @@ export function isUnsure(attempt: Attempt, index: number): boolean {
   const { placeholder, id } = placesOf(index);
   const mark = attempt.part(index);
   if (mark === 'sent' || mark === 'unsure') return false;
-  return mark !== undefined || attempt.part(placeholder) !== undefined || attempt.field(id) !== undefined;
+  return (
+    mark !== undefined || attempt.part(placeholder) !== undefined || attempt.turn.reply.placeholder(id) !== undefined
+  );
 }
 
 /**
@@ -69,16 +69,15 @@ export async function repeatPart(
   if (before) return before;
   if (content.kind === 'file') return sendOnce(ports, attempt, index, places, repeatedFile(attempt, content), to);
   const marked = withRepeatNotice(attempt, index, content);
-  const kept = attempt.field(places.id);
+  const kept = attempt.turn.reply.placeholder(places.id);
   if (attempt.part(places.text) !== undefined) return sendOnce(ports, attempt, index, places, marked, to);
-  const placed =
-    kept === undefined ? await place(ports, attempt, places, to) : ({ kind: 'placed', id: Number(kept) } as const);
+  const placed = kept === undefined ? await place(ports, attempt, places, to) : ({ kind: 'placed', id: kept } as const);
   if (placed.kind === 'lost') return sendOnce(ports, attempt, index, places, marked, to);
   if (placed.kind !== 'placed') return placed;
   const edited = await ports.telegram.editMessage(to, placed.id, marked.text, marked);
   ports.instruments.reach('part sent');
   if (edited.ok) {
-    await attempt.write('', [markPart(attempt, index, 'sent')]);
+    await attempt.write('', [attempt.turn.reply.mark(index, 'sent')]);
     return CONFIRMED;
   }
   // The user removed the placeholder.
@@ -112,7 +111,7 @@ async function place(
   if (!sent.ok) return lost(attempt, places.placeholder, sent.failure);
   ports.instruments.reach('placeholder sent');
   const { messageId } = sent.value;
-  await attempt.write('', [['HSET', attempt.keys.turn(attempt.entry), places.id, messageId]]);
+  await attempt.write('', [attempt.turn.reply.place(places.id, messageId)]);
   return { kind: 'placed', id: messageId };
 }
 
@@ -132,7 +131,8 @@ async function sendOnce(
   if (attempt.part(at) !== undefined) countUnknown(ports, true);
   const isMade = await counts(ports, attempt, at);
   if (isMade) {
-    const unsure = [markPart(attempt, at, 'unsure'), markPart(attempt, index, 'unsure')];
+    const { reply } = attempt.turn;
+    const unsure = [reply.mark(at, 'unsure'), reply.mark(index, 'unsure')];
     await attempt.write(`unsure:${at}`, [...unsure, alertCommand(attempt.keys, unsureAlert(attempt))]);
     return UNSURE;
   }
@@ -141,7 +141,7 @@ async function sendOnce(
   const sent = await sendMarked(ports, attempt, at, content, to, places);
   if (!sent.ok) return lost(attempt, at, sent.failure);
   ports.instruments.reach('part sent');
-  await attempt.write('', [markPart(attempt, at, 'sent'), markPart(attempt, index, 'sent')]);
+  await attempt.write('', [attempt.turn.reply.mark(at, 'sent'), attempt.turn.reply.mark(index, 'sent')]);
   return CONFIRMED;
 }
 
@@ -151,20 +151,16 @@ async function sendOnce(
  */
 async function counts({ breaker }: OutboxPorts, attempt: Attempt, at: PartPlace): Promise<boolean> {
   if (attempt.part(at) === undefined) return false;
-  const afterMs = (await breaker.confirmedMs()) - triedMs(attempt, at);
+  const afterMs = (await breaker.confirmedMs()) - attempt.turn.reply.sentMs(at);
   return afterMs > 0 && afterMs <= WITNESS_MS;
 }
 
 /** Notes how a repeat failed: one that was answered was not made, and one that was lost in silence may have been. */
 async function lost(attempt: Attempt, at: PartPlace, failure: TelegramFailure): Promise<Undelivered> {
-  const turn = attempt.keys.turn(attempt.entry);
-  if (failure.isAnswered) await attempt.write('', [['HDEL', turn, `tried:${at}`]]);
-  else if (failure.kind === 'unknown') await attempt.write('', [['HINCRBY', turn, lostField(at), 1]]);
+  const { reply } = attempt.turn;
+  if (failure.isAnswered) await attempt.write('', [reply.unsend(at)]);
+  else if (failure.kind === 'unknown') await attempt.write('', [reply.lose(at)]);
   return notDelivered(failure);
-}
-
-function lostField(at: PartPlace): string {
-  return `lost:${at}`;
 }
 
 /**
@@ -177,8 +173,8 @@ async function tooEarly({ breaker }: OutboxPorts, attempt: Attempt, at: PartPlac
     failure: { kind: 'away', description, retryAfterMs },
   });
   if (!(await breaker.answersNow())) return wait('not repeated: Telegram does not answer', await breaker.awayMs());
-  const lostBefore = Number(attempt.field(lostField(at)) ?? 0);
-  const sentMs = triedMs(attempt, at);
+  const lostBefore = attempt.turn.reply.losses(at);
+  const sentMs = attempt.turn.reply.sentMs(at);
   if (lostBefore < REPEATS_AT_ONCE || (await breaker.confirmedMs()) > sentMs) return undefined;
   const restMs = sentMs + Math.min(REST_MS * 2 ** (lostBefore - REPEATS_AT_ONCE), REST_MS_MAX) - attempt.nowMs();
   return restMs > 0 ? wait('not repeated: too many were lost', Math.min(restMs, REST_MS)) : undefined;

@@ -31,19 +31,12 @@ export interface StatusLinesPorts {
 export const STATUS_AFTER_MS = 5_000;
 export const STATUS_EVERY_MS = 3_000;
 
-/**
- * The turn's field for its line: the id of the message, or `sending` while that is not known. A line whose send has an
- * unknown result is not sent again: one that stays is better than two.
- */
-const LINE = 'statusLine';
-const SENDING = 'sending';
-
 /** The status lines of a process. The ids that a running attempt learns are kept beside what it has read. */
 export function createStatusLines({ telegram, afterMs, everyMs }: StatusLinesPorts): StatusLines {
   const learnt = new WeakMap<Attempt, number>();
   const idOf = (attempt: Attempt): number | undefined => {
-    const stored = attempt.field(LINE);
-    return learnt.get(attempt) ?? (stored === undefined || stored === SENDING ? undefined : Number(stored));
+    const { statusLine } = attempt.turn.reply;
+    return learnt.get(attempt) ?? (statusLine === 'sending' ? undefined : statusLine);
   };
   const show = async (attempt: Attempt, to: Destination, text: string): Promise<void> => {
     const buttons = [[{ text: attempt.texts.stopButton, command: '/stop' }]];
@@ -51,7 +44,7 @@ export function createStatusLines({ telegram, afterMs, everyMs }: StatusLinesPor
     if (id !== undefined) {
       await attempt.assertOwned();
       await telegram.editMessage(to, id, text, { buttons });
-    } else if (attempt.field(LINE) === undefined) {
+    } else if (attempt.turn.reply.statusLine === undefined) {
       const sent = await sendLine(telegram, attempt, to, text, buttons);
       if (sent !== undefined) learnt.set(attempt, sent);
     }
@@ -69,19 +62,18 @@ export function createStatusLines({ telegram, afterMs, everyMs }: StatusLinesPor
 /** Sends the line and stores its id. A worker that was overtaken meanwhile takes its own line away again. */
 async function sendLine(
   telegram: StatusLinesPorts['telegram'],
-  { keys, entry, write }: Attempt,
+  { turn: { reply }, write }: Attempt,
   to: Destination,
   text: string,
   buttons: readonly { text: string; command: string }[][],
 ): Promise<number | undefined> {
-  const turn = keys.turn(entry);
-  await write('', [['HSET', turn, LINE, SENDING]]);
+  await write('', [reply.showStatus('sending')]);
   const sent = await telegram.sendMessage(to, text, { isSilent: true, buttons });
-  if (!sent.ok && sent.failure.kind !== 'unknown') await write('', [['HDEL', turn, LINE]]);
+  if (!sent.ok && sent.failure.kind !== 'unknown') await write('', [reply.hideStatus()]);
   if (!sent.ok) return undefined;
   const { messageId } = sent.value;
   try {
-    await write('', [['HSET', turn, LINE, messageId]]);
+    await write('', [reply.showStatus(messageId)]);
   } catch (error) {
     await telegram.deleteMessage(to, messageId);
     throw error;

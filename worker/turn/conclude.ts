@@ -4,7 +4,6 @@ import type { Attempt, Conclusion, Expected, Written } from '../lane/attempt.ts'
 import { commit } from '../lane/events.ts';
 import type { Ending, Verdict } from '../lane/verdict.ts';
 import { removeTurn, trialLost } from '../recovery/stage-2.ts';
-import { markFirst } from '../reply/outbox.ts';
 import { MESSAGE_CHARS_MAX } from '../reply/split.ts';
 import { isCutAnswer } from './cut-answer.ts';
 import { inItsOwnWords } from './due-reminder.ts';
@@ -50,7 +49,7 @@ async function storeConclusion(
   { changes, events }: Pick<Ending, 'changes' | 'events'>,
 ): Promise<Exclude<Written, 'fenced'>> {
   const { keys, chat, session, turn } = attempt;
-  const stored = [turn.conclude(conclusion), markFirst(attempt), ...changes];
+  const stored = [turn.conclude(conclusion), turn.reply.mark(0, 'sending'), ...changes];
   const uncancelled: Expected[] = turn.cancelledBy === undefined ? [turn.notCancelled()] : [];
   const store = (more: readonly Change[], expected: readonly Expected[]) =>
     commit(instruments, attempt, {

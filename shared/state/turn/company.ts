@@ -42,16 +42,16 @@ export class Company extends Fields {
 
   /** The message whose reply reports on this one. */
   get reportedBy(): EntryId | undefined {
-    return this.text('toldBy') as EntryId | undefined;
+    return this.text('reportedBy') as EntryId | undefined;
   }
 
   reportBy(entry: EntryId): Change {
-    return this.set('toldBy', entry);
+    return this.set('reportedBy', entry);
   }
 
   /** Its reply could not be delivered, so nobody was told. */
   clearReported(): Change {
-    return this.unset('toldBy');
+    return this.unset('reportedBy');
   }
 
   /** How many refused messages it saw in its lane when it last looked, and how often it looked. */

@@ -4,6 +4,7 @@ import type { Change } from '../change.ts';
 import { Company } from './company.ts';
 import { type EndedAttempt, endsIn, withEnd } from './ends.ts';
 import { Fields } from './fields.ts';
+import { Reply } from './reply.ts';
 import { OUTAGE, Waits } from './waits.ts';
 
 /** What the model has said so far, as people may have seen it, and how many characters of that the session has already. */
@@ -18,11 +19,14 @@ export class Turn extends Fields {
   readonly company: Company;
   /** What it waits for. */
   readonly waits: Waits;
+  /** What is known of its reply at Telegram. */
+  readonly reply: Reply;
 
   constructor(key: string, fields: ReadonlyMap<string, string>) {
     super(key, fields);
     this.company = new Company(key, fields);
     this.waits = new Waits(key, fields);
+    this.reply = new Reply(key, fields);
   }
 
   /** A step of the message was written in an earlier attempt; see `Attempt.write`. */
@@ -257,7 +261,7 @@ export class Turn extends Fields {
   /** An attempt ended with a verdict, so its process did not crash. */
   endAttempt(end: EndedAttempt): Change[] {
     const ends = JSON.stringify(withEnd(this.ends, end));
-    return [this.unset('running', 'deaths'), this.set('ended', ends)];
+    return [this.unset('running', 'crashes'), this.set('ended', ends)];
   }
 }
 
