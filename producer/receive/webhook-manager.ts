@@ -1,11 +1,10 @@
 import { pause, type Service } from '../../shared/base/lifecycle.ts';
 import type { Logger } from '../../shared/base/log.ts';
-import type { Heartbeat } from '../../shared/flow/receiver-health.ts';
+import type { Heartbeat } from '../../shared/state/process/receiver.ts';
 import type { Telegram } from '../../shared/telegram/client.ts';
 import type { TelegramResult } from '../../shared/telegram/failure.ts';
 import { waitOut } from './backoff.ts';
-import { duringTerms, type Lease, UNCONFIRMED_MS } from './lease.ts';
-import type { Term } from './term.ts';
+import { duringTerms, type Lease, type Term, UNCONFIRMED_MS } from './lease.ts';
 import { judge, type WebhookSight } from './webhook-health.ts';
 
 export interface KeeperPorts {

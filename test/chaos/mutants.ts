@@ -167,12 +167,12 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
     violates: 'I8',
   },
   {
-    name: 'a dead poller is known by time alone',
+    name: 'the lease of a dead poller does not run out',
     mutations: [
       {
-        file: 'producer/receive/redis-lease.ts',
-        from: 'if (!(await this.#isGone(other, other.holder))) return false;',
-        to: 'return false;',
+        file: 'shared/state/process/hold-lease.lua',
+        from: "redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])",
+        to: "redis.call('SET', KEYS[1], ARGV[1])",
       },
     ],
     scenario: 'gateway-succeeded',

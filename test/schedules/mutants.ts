@@ -29,7 +29,7 @@ const WHY_OUTSIDE: Readonly<Record<string, string>> = {
   'an answer is tried thirty times': TELEGRAM,
   'a dead letter keeps no answer': TELEGRAM,
   'what was forgotten stays in the conversation': 'a /forget: here people ask, edit, forward, stop and begin anew',
-  'a dead poller is known by time alone': CLOCK,
+  'the lease of a dead poller does not run out': CLOCK,
   'the first poll waits for news': CLOCK,
   'a connection to what is a replica by now is kept': 'connections and failovers: here all share one connection',
 };
