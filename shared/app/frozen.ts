@@ -1,7 +1,6 @@
 /** What the thread of `loop-watch.ts` loads when the event loop of its process stands still. */
 import { type Debugger, Session } from 'node:inspector/promises';
 import { setTimeout as pause } from 'node:timers/promises';
-import { inSources } from '../base/frames.ts';
 import { createLogger } from '../base/log.ts';
 import { connectRedis } from '../redis/connection.ts';
 import { noteFrozen } from '../state/process/process.ts';
@@ -52,5 +51,5 @@ async function stopLoop(session: Session): Promise<{ where: string; frame: Debug
       const place = `${scripts.get(scriptId) ?? ''}:${lineNumber + 1}:${(columnNumber ?? 0) + 1}`;
       return `${functionName || 'anonymous'} (${place})`;
     });
-  return { where: inSources(lines.join(' < ')), frame: frames[0] };
+  return { where: lines.join(' < '), frame: frames[0] };
 }
