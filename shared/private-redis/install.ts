@@ -61,7 +61,7 @@ async function unpackOnce(home: string, options: RedisServerOptions): Promise<Un
   if (aptGet === undefined || dpkgDeb === undefined) return 'none on the PATH, and no apt to fetch one with';
   try {
     await mkdir(join(home, '..'), { recursive: true });
-    return await withFolderLock(`${home}.lock`, lockWaitMs, async () => {
+    return await withFolderLock(join(home, '..', 'unpack.lock'), lockWaitMs, async () => {
       // Another start may have done the work while this one waited for the lock.
       return (await unpackedIn(home)) ?? (await unpackWithApt(home, aptGet, dpkgDeb, options.onProgress));
     });
