@@ -5,6 +5,7 @@ import type { Service } from '../shared/base/lifecycle.ts';
 import type { RedisAddress } from '../shared/base/redis-address.ts';
 import { connectRedis } from '../shared/redis/connection.ts';
 import { keysOf } from '../shared/redis/keys.ts';
+import { createInbox } from '../shared/state/message/inbox.ts';
 import { hostAndPid } from '../shared/state/process/process.ts';
 import {
   createHeartbeat,
@@ -14,7 +15,6 @@ import {
 } from '../shared/state/process/receiver.ts';
 import type { Telegram } from '../shared/telegram/client.ts';
 import { type AcceptUpdate, createAccept } from './accept/accept.ts';
-import { createInbox } from './accept/inbox.ts';
 import { introduceBot } from './receive/bot-profile.ts';
 import { LEASE_LASTS_MS, LEASE_RETRY_MS, type Lease, startLease } from './receive/lease.ts';
 import { type Poller, startPoller } from './receive/poller.ts';

@@ -13,7 +13,7 @@ const ADMITTED = "redis.call('RPUSH', ARGV[4] .. chat, last)";
 export const FLOW_MUTANTS: readonly Mutant[] = [
   {
     name: 'an update that was seen before is accepted again',
-    mutations: [{ file: 'producer/accept/accept.lua', from: 'if before then', to: 'if before and false then' }],
+    mutations: [{ file: 'shared/state/message/accept.lua', from: 'if before then', to: 'if before and false then' }],
     scenario: 'telegram-redelivers',
     violates: 'I2',
     isInCut: true,

@@ -55,7 +55,7 @@ const OWN: readonly FindableMutant[] = [
   },
   {
     name: 'a message is edited although an attempt at it has begun',
-    mutations: [{ file: 'producer/accept/edit.lua', from: "'fence', 'conclusion'", to: "'conclusion'" }],
+    mutations: [{ file: 'shared/state/message/edit.lua', from: "'fence', 'conclusion'", to: "'conclusion'" }],
   },
   {
     name: 'a message is recorded as it was foreseen, although it was edited',
