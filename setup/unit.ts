@@ -3,7 +3,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { userInfo } from 'node:os';
 import { dirname, join } from 'node:path';
 import { PROJECT_ROOT } from '../shared/base/project.ts';
-import type { RunStep } from './step.ts';
+import type { RunStep } from './progress.ts';
 
 const FILE = 'spillway.service';
 /** Where a service writes. */

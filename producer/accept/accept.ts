@@ -8,8 +8,7 @@ import type { Gate } from './gate.ts';
 import { Overheard } from './overheard.ts';
 import { isEdit, readEdit } from './read-edit.ts';
 import { groupIn, moveOf } from './read-move.ts';
-import { pressIdOf, readPress } from './read-press.ts';
-import { isStop, readStop } from './read-stop.ts';
+import { isStop, pressIdOf, readPress, readStop } from './read-press.ts';
 import { readUpdate, type UpdateReading } from './read-update.ts';
 import { store, storeEdit } from './store.ts';
 

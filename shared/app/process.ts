@@ -16,7 +16,7 @@ import { guardToken } from '../telegram/token-guard.ts';
 import { provideOwnRedis } from './find-redis.ts';
 import { type ReadinessPart, type Route, serveHealth } from './health.ts';
 import { FROZEN_MS, watchEventLoop } from './loop-watch.ts';
-import { metricsRoute } from './metrics-route.ts';
+import { metricsRoute } from './metrics-exchange.ts';
 
 /** What a root process is made of; each role adds its own services. */
 export interface Root {

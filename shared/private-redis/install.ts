@@ -2,8 +2,7 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { unpackWithApt } from './apt.ts';
 import { withFolderLock } from './folder-lock.ts';
-import { messageOf, onPath } from './program.ts';
-import { proves, serverNames, type Unpacked, unpackedIn } from './server-program.ts';
+import { messageOf, onPath, proves, serverNames, type Unpacked, unpackedIn } from './program.ts';
 
 /** A Redis server binary that has run on this machine at least once. */
 export type FoundRedisServer = {
