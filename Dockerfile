@@ -1,10 +1,17 @@
 # The gateway's image. The version is that of the Node that the tests run on (node-linux-* in package.json).
 
-FROM node:26.10.0-bookworm-slim AS dependencies
+FROM node:26.10.0-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
-# The decoder of pictures is an optional package for each platform. The private Node of a clone is one too, and not needed.
-RUN npm ci --omit=dev --ignore-scripts && rm -rf node_modules/node-linux-*
+RUN npm ci --ignore-scripts
+COPY spillway.ts ./
+COPY shared ./shared
+COPY producer ./producer
+COPY worker ./worker
+COPY scripts/build.mjs ./scripts/
+# What `npm run build` does. The decoder of pictures is an optional package for each platform. The private Node of a clone is
+# one too, and not needed.
+RUN node scripts/build.mjs && npm prune --omit=dev --ignore-scripts && rm -rf node_modules/node-linux-*
 
 FROM node:26.10.0-bookworm-slim
 ARG VERSION=unknown
@@ -16,20 +23,21 @@ LABEL org.opencontainers.image.title="Spillway" \
       org.opencontainers.image.revision="${REVISION}"
 
 # The health server is reached from outside the container, so it cannot stay on the container's own loopback.
+# A logged error names the place in the source.
 ENV NODE_ENV=production \
+    NODE_OPTIONS=--enable-source-maps \
     HTTP_HOST=0.0.0.0 \
     HTTP_PORT=8080 \
     BLOB_URL=file:///data/blobs
 
 WORKDIR /app
 # Everything is owned by root and only read: the gateway keeps its state in Redis, and files only under /data.
-COPY --from=dependencies /app/node_modules ./node_modules
+COPY --from=build /app/node_modules ./node_modules
+COPY --from=build /app/dist ./dist
 COPY package.json spillway.ts ./
 COPY shared ./shared
 COPY producer ./producer
 COPY worker ./worker
-COPY scripts/bundle.mjs ./scripts/
-RUN node scripts/bundle.mjs
 
 # A new volume that is mounted here gets this owner.
 RUN mkdir -p /data/blobs && chown node:node /data/blobs && chmod 700 /data/blobs
@@ -41,6 +49,6 @@ HEALTHCHECK --interval=15s --timeout=5s --start-period=20s --retries=3 \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.HTTP_PORT}/healthz`).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
 
 # Node itself is process 1, or the only child of an init that hands signals on (`--init`): SIGTERM starts its drain. Roles:
-# .cache/bundle/producer/main.js and .cache/bundle/worker/main.js. The command line is worker/cli/main.ts.
+# dist/producer/main.js and dist/worker/main.js. The command line is worker/cli/main.ts.
 ENTRYPOINT ["node"]
-CMD [".cache/bundle/spillway.js"]
+CMD ["dist/spillway.js"]

@@ -10,5 +10,5 @@ export default {
   // The tests wait more than they compute.
   maxWorkers: 4,
   testSequencer: '<rootDir>/test/environment/sequencer.mjs',
-  globalSetup: '<rootDir>/test/environment/set-up.ts',
+  globalSetup: '<rootDir>/test/environment/redis-setup.ts',
 };

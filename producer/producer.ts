@@ -3,21 +3,28 @@ import type { Config } from '../shared/base/config.ts';
 import type { Instruments } from '../shared/base/instruments.ts';
 import type { Service } from '../shared/base/lifecycle.ts';
 import type { RedisAddress } from '../shared/base/redis-address.ts';
-import { createHeartbeat, HEARTBEAT_EVERY_MS, type Heartbeat, type Receiver } from '../shared/flow/receiver-health.ts';
 import { connectRedis } from '../shared/redis/connection.ts';
 import { keysOf } from '../shared/redis/keys.ts';
+import { createInbox } from '../shared/state/message/inbox.ts';
+import { hostAndPid } from '../shared/state/process/process.ts';
+import {
+  createHeartbeat,
+  HEARTBEAT_EVERY_MS,
+  type Heartbeat,
+  type Receiver,
+} from '../shared/state/process/receiver.ts';
 import type { Telegram } from '../shared/telegram/client.ts';
 import { type AcceptUpdate, createAccept } from './accept/accept.ts';
-import { createInbox } from './accept/inbox.ts';
 import { introduceBot } from './receive/bot-profile.ts';
-import type { Lease } from './receive/lease.ts';
+import { LEASE_LASTS_MS, LEASE_RETRY_MS, type Lease, startLease } from './receive/lease.ts';
 import { type Poller, startPoller } from './receive/poller.ts';
-import { LEASE_LASTS_MS, LEASE_RETRY_MS, startLease } from './receive/redis-lease.ts';
 import { createWebhook } from './receive/webhook.ts';
 import { LOOK_EVERY_MS, startWebhookKeeper, type WebhookKeeper } from './receive/webhook-manager.ts';
 
 export interface ProducerPorts extends Instruments {
   config: Config;
+  /** Our name among all processes. */
+  processName: string;
   redisAddress: RedisAddress;
   telegram: Telegram;
 }
@@ -51,7 +58,8 @@ export function startProducer(
   const keys = keysOf(0);
   const lease = startLease({
     redis,
-    key: keys.poller(telegram.botId),
+    botId: telegram.botId,
+    processName: ports.processName,
     log,
     lastsMs: limits.leaseLastsMs ?? LEASE_LASTS_MS,
     retryMs: limits.leaseRetryMs ?? LEASE_RETRY_MS,
@@ -130,10 +138,13 @@ type Reading = Awaited<ReturnType<ReadinessPart['check']>>;
 /** A producer is ready when it polls, or when it would take over from another that does. */
 function pollingOf(poller: Poller, lease: Lease, startedMs: number): Reading {
   const standing = lease.standing();
-  if (standing.who === 'another' && standing.isGone)
-    return { ready: false, detail: `${standing.name} polled and is gone; this one takes over` };
-  if (standing.who === 'another')
-    return { ready: true, detail: `another process polls (${standing.name}); this one takes over when it ends` };
+  if (standing.who === 'another') {
+    const { host, pid } = hostAndPid(standing.name);
+    return {
+      ready: true,
+      detail: `another process polls (process ${pid} on ${host}); this one takes over when it ends`,
+    };
+  }
   if (standing.who === 'nobody known') return notYet('Redis did not say who polls', startedMs);
   return answeredOf(poller.lastAnswerMs(), startedMs);
 }

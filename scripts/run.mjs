@@ -14,7 +14,6 @@ import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } 
 import { constants } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { bundle, PROGRAMS } from './bundle.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const oldestNodeMajor = 24;
@@ -31,24 +30,10 @@ if (given.length === 0) stopWith(2, 'Usage: node scripts/run.mjs [--as-shell] [n
 if (!isInstalled()) await installOnce();
 const node = pickNode();
 const path = [dirname(node), process.env.PATH ?? ''].join(delimiter);
-const flags = ['--disable-warning=ExperimentalWarning', ...(await bundled(given))];
+const flags = ['--disable-warning=ExperimentalWarning', ...given];
 const env = { NODE_COMPILE_CACHE: compileCache, ...process.env, PATH: path };
 if (asShell) process.stdout.write(shellCommand(env, [node, ...flags]));
 else process.exitCode = await runToEnd(node, flags, { stdio: 'inherit', env });
-
-/** The same words, with the bundle of the program that they start in its place. */
-async function bundled(words) {
-  const at = words.findIndex((word) => !word.startsWith('-'));
-  if (!PROGRAMS.includes(words[at])) return words;
-  try {
-    const built = await bundle(root);
-    return [...words.slice(0, at), built[words[at]], ...words.slice(at + 1)];
-  } catch (error) {
-    const why = error.message.split('\n', 1)[0];
-    process.stderr.write(`No bundle was made (${why}), so the sources run: the start takes longer and more memory.\n`);
-    return words;
-  }
-}
 
 /** What a shell runs to become that process. */
 function shellCommand({ NODE_COMPILE_CACHE, PATH }, words) {
@@ -130,9 +115,9 @@ async function install() {
 }
 
 function pickNode() {
-  const bundled = join(root, 'node_modules', `node-${process.platform}-${process.arch}`, 'bin', 'node');
+  const own = join(root, 'node_modules', `node-${process.platform}-${process.arch}`, 'bin', 'node');
   // It is there but does not run on a system with another C library.
-  if (existsSync(bundled) && spawnSync(bundled, ['--version']).status === 0) return bundled;
+  if (existsSync(own) && spawnSync(own, ['--version']).status === 0) return own;
   if (Number(process.versions.node.split('.')[0]) >= oldestNodeMajor) return process.execPath;
   return stopWith(
     2,

@@ -1,7 +1,6 @@
 import type { Telegram } from '../shared/telegram/client.ts';
 import { listen } from './listen.ts';
-import type { Progress } from './progress.ts';
-import type { RunStep, SetupPorts } from './step.ts';
+import type { Progress, RunStep, SetupPorts } from './progress.ts';
 import type { Option, Terminal } from './terminal.ts';
 import { faultOf } from './value.ts';
 

@@ -1,7 +1,6 @@
 import type { BotProfile } from '../shared/telegram/client.ts';
 import type { TelegramFailure } from '../shared/telegram/failure.ts';
-import type { Settings } from './progress.ts';
-import type { RunStep, SetupPorts } from './step.ts';
+import type { RunStep, Settings, SetupPorts } from './progress.ts';
 import { CancelledError } from './terminal.ts';
 import { faultOf } from './value.ts';
 

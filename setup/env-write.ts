@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { type FileHandle, open, readFile, realpath, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { editEnv } from './env-edit.ts';
 
 const OWNER_ONLY = 0o600;
 
@@ -54,4 +53,47 @@ async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r').catch(() => undefined);
   await handle?.sync().catch(() => {});
   await handle?.close();
+}
+
+/** The form that shells, Compose, systemd and Node read alike without quotes. */
+const PLAIN = /^[\w./:@,+=%*-]*$/;
+const UNWRITABLE = /['\r\n\0]/;
+/** What a line holds behind the equals sign, and a comment behind that. */
+const VALUE = /^(?:(["'`])(?:(?!\1).)*\1|[^#]*?)(\s+#.*)?\s*$/;
+
+/** Whether a value can stand in a settings file so that every program reads it alike. Pure. */
+export function isWritable(value: string): boolean {
+  return !UNWRITABLE.test(value);
+}
+
+/**
+ * Sets values in the text of a settings file and keeps everything else, comments and unknown lines included. A name
+ * that is there keeps its place; one that is there as a comment gets the next line; others come last. Pure. Throws for
+ * a value that is not writable.
+ */
+export function editEnv(text: string, changes: ReadonlyMap<string, string>): string {
+  const end = text.includes('\r\n') ? '\r\n' : '\n';
+  const lines = text === '' ? [] : text.replace(/\r?\n$/, '').split(/\r?\n/);
+  for (const [name, value] of changes) setLine(lines, name, quoted(value));
+  return lines.length === 0 ? '' : `${lines.join(end)}${end}`;
+}
+
+function setLine(lines: string[], name: string, value: string): void {
+  const given = new RegExp(`^(\\s*(?:export\\s+)?${name}\\s*=\\s*)(.*)$`);
+  // Of a repeated name the last one counts.
+  const at = lines.findLastIndex((line) => given.test(line));
+  const [, before = '', after = ''] = given.exec(lines[at] ?? '') ?? [];
+  if (at >= 0) lines[at] = `${before}${value}${VALUE.exec(after)?.[2] ?? ''}`;
+  else insert(lines, name, `${name}=${value}`);
+}
+
+function insert(lines: string[], name: string, line: string): void {
+  const offered = new RegExp(`^#\\s*${name}=`);
+  const at = lines.findLastIndex((each) => offered.test(each));
+  lines.splice(at >= 0 ? at + 1 : lines.length, 0, line);
+}
+
+function quoted(value: string): string {
+  if (!isWritable(value)) throw new Error('a value with a quote or a line end cannot be written');
+  return PLAIN.test(value) ? value : `'${value}'`;
 }

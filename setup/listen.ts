@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Telegram } from '../shared/telegram/client.ts';
 import type { TelegramFailure } from '../shared/telegram/failure.ts';
 import { type Place, randomCode, sightCode } from './code.ts';
-import type { SetupPorts } from './step.ts';
+import type { SetupPorts } from './progress.ts';
 import { CancelledError, type Terminal } from './terminal.ts';
 
 /** What waits stays until a gateway reads it, and is answered to every look at once. */

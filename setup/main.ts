@@ -6,8 +6,8 @@ import { createTelegram } from '../shared/telegram/client.ts';
 import { checkModel } from '../worker/cli/check-model.ts';
 import { writeEnv } from './env-write.ts';
 import { guide } from './guide.ts';
+import type { SetupPorts } from './progress.ts';
 import { begin, overruled, type Settings } from './progress.ts';
-import type { SetupPorts } from './step.ts';
 import { CancelledError, openTerminal, type Terminal } from './terminal.ts';
 
 const NO_TERMINAL =

@@ -1,6 +1,5 @@
 import { readConfig } from '../shared/base/config.ts';
-import type { Settings } from './progress.ts';
-import type { RunStep, SetupPorts } from './step.ts';
+import type { RunStep, Settings, SetupPorts } from './progress.ts';
 import { CancelledError } from './terminal.ts';
 import { faultOf } from './value.ts';
 

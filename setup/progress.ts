@@ -1,4 +1,6 @@
-import type { BotProfile } from '../shared/telegram/client.ts';
+import type { BotProfile, Telegram } from '../shared/telegram/client.ts';
+import type { Finding } from '../worker/cli/finding.ts';
+import type { Terminal } from './terminal.ts';
 
 /** Values of settings by their names. */
 export type Settings = Readonly<Record<string, string | undefined>>;
@@ -62,3 +64,20 @@ export function overruled(progress: Progress, environment: Settings): string[] {
   const later: Settings = { ...progress.file, ...progress.answers };
   return Object.keys(progress.answers).filter((name) => (environment[name] ?? later[name]) !== later[name]);
 }
+
+/** What a step works with. */
+export interface SetupPorts {
+  terminal: Terminal;
+  /** A client for the bot of these settings. */
+  connect(settings: Settings): Telegram;
+  /** Makes one small call of the model of these settings. Contract: never throws. */
+  tryModel(settings: Settings): Promise<Finding>;
+  save(changes: ReadonlyMap<string, string>): Promise<void>;
+  /** Aborts when the setup is to end. */
+  signal: AbortSignal;
+  /** The settings file. */
+  file: string;
+}
+
+/** One step of a setup. Throws `CancelledError` when the person ends it; nothing is written before the step `save`. */
+export type RunStep = (ports: SetupPorts, progress: Progress) => Promise<Findings>;

@@ -3,12 +3,12 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { userInfo } from 'node:os';
 import { dirname, join } from 'node:path';
 import { PROJECT_ROOT } from '../shared/base/project.ts';
-import type { RunStep } from './step.ts';
+import type { RunStep } from './progress.ts';
 
 const FILE = 'spillway.service';
 /** Where a service writes. */
 const OWN = ['data', '.cache'];
-const COMPILED = ['.cache/bundle', '.cache/compiled'];
+const COMPILED = '.cache/compiled';
 
 /** What a service is made of. */
 export interface Service {
@@ -31,7 +31,7 @@ export const offerUnit: RunStep = async ({ terminal, file }) => {
   ]);
   if (choice === 'no') return {};
   // A unit does not start without a folder that it may write to, and one that is missing is not protected.
-  for (const name of [...OWN, ...COMPILED]) await mkdir(join(PROJECT_ROOT, name), { recursive: true, mode: 0o700 });
+  for (const name of [...OWN, COMPILED]) await mkdir(join(PROJECT_ROOT, name), { recursive: true, mode: 0o700 });
   const service = { user: userInfo().username, folder: PROJECT_ROOT, node: process.execPath, envFile: file };
   const text = unitOf({ ...service, folder: PROJECT_ROOT.replace(/\/$/, '') });
   if (choice === 'print') {
@@ -73,7 +73,7 @@ ProtectSystem=strict
 # The files of the chats are there, without REDIS_URL the data too, and a Redis that had to be fetched.
 ReadWritePaths=${OWN.map((name) => quoted(join(folder, name))).join(' ')}
 # What other commands run: a service that was taken over cannot change it.
-ReadOnlyPaths=${COMPILED.map((name) => quoted(`-${join(folder, name)}`)).join(' ')}
+ReadOnlyPaths=${quoted(`-${join(folder, COMPILED)}`)}
 PrivateTmp=yes
 PrivateDevices=yes
 

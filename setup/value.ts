@@ -1,5 +1,5 @@
 import { readConfig } from '../shared/base/config.ts';
-import { isWritable } from './env-edit.ts';
+import { isWritable } from './env-write.ts';
 
 /** What is wrong with a value of a setting, in words that do not quote it; undefined when nothing is. Pure. */
 export function faultOf(name: string, value: string): string | undefined {

@@ -103,7 +103,7 @@ const LOADED_LATE: Readonly<Record<string, readonly string[]>> = {
     './status.ts',
   ],
   'worker/cli/check.ts': ['../tools/mcp/client.ts'],
-  'test/integration/bundle.test.ts': ['part'],
+  'test/integration/build.test.ts': ['part'],
 };
 
 const FILE_LINES_MAX = 300;

@@ -2,15 +2,13 @@ import type { AllowedIds } from '../../shared/base/config.ts';
 import type { Instruments } from '../../shared/base/instruments.ts';
 import { METRIC } from '../../shared/base/telemetry.ts';
 import { type InboundMessage, UnreadableMessageError } from '../../shared/flow/message.ts';
+import { type GroupMove, type Inbox, isExpected } from '../../shared/state/message/inbox.ts';
 import type { OwnName } from '../receive/bot-profile.ts';
-import { isExpected } from './follow-up.ts';
 import type { Gate } from './gate.ts';
-import type { Inbox } from './inbox.ts';
 import { Overheard } from './overheard.ts';
 import { isEdit, readEdit } from './read-edit.ts';
-import { type GroupMove, groupIn, moveOf } from './read-move.ts';
-import { pressIdOf, readPress } from './read-press.ts';
-import { isStop, readStop } from './read-stop.ts';
+import { groupIn, moveOf } from './read-move.ts';
+import { isStop, pressIdOf, readPress, readStop } from './read-press.ts';
 import { readUpdate, type UpdateReading } from './read-update.ts';
 import { store, storeEdit } from './store.ts';
 

@@ -1,11 +1,9 @@
 import { graphemePrefix } from '../../shared/base/text.ts';
 import type { InboundMessage } from '../../shared/flow/message.ts';
 import { type RawMessage, wellFormed } from './raw-message.ts';
-import { fileOf, MOVING } from './read-file.ts';
+import { fileOf, MOVING, soundOf } from './read-file.ts';
 import { inWords, mediaInWords } from './read-kinds.ts';
 import { type RichContent, readRich } from './read-rich.ts';
-import { soundOf } from './read-sound.ts';
-import { SERVICE_FIELDS } from './service-fields.ts';
 
 /** Kinds of content that people send and deserve an answer to, although this version cannot read them. */
 const UNSUPPORTED = [
@@ -69,3 +67,69 @@ function capped(text: string, maxChars: number): string {
   if (text.length <= maxChars) return text;
   return `${graphemePrefix(text, maxChars)}\n[message cut: ${text.length} characters were sent]`;
 }
+
+/**
+ * The fields by which Telegram marks a message that nobody wrote: somebody joined, a title changed. Bot API 10.3. Such
+ * a message gets no answer; a message without any of them, and without content that we know, does.
+ */
+export const SERVICE_FIELDS = [
+  'boost_added',
+  'channel_chat_created',
+  'chat_background_set',
+  'chat_owner_changed',
+  'chat_owner_left',
+  'chat_shared',
+  'checklist_tasks_added',
+  'checklist_tasks_done',
+  'community_chat_added',
+  'community_chat_joined',
+  'community_chat_removed',
+  'connected_website',
+  'delete_chat_photo',
+  'direct_message_price_changed',
+  'forum_topic_closed',
+  'forum_topic_created',
+  'forum_topic_edited',
+  'forum_topic_reopened',
+  'general_forum_topic_hidden',
+  'general_forum_topic_unhidden',
+  'gift',
+  'gift_upgrade_sent',
+  'giveaway',
+  'giveaway_completed',
+  'giveaway_created',
+  'giveaway_winners',
+  'group_chat_created',
+  'invoice',
+  'left_chat_member',
+  'managed_bot_created',
+  'message_auto_delete_timer_changed',
+  'migrate_from_chat_id',
+  'migrate_to_chat_id',
+  'new_chat_members',
+  'new_chat_photo',
+  'new_chat_title',
+  'paid_message_price_changed',
+  'passport_data',
+  'pinned_message',
+  'poll_option_added',
+  'poll_option_deleted',
+  'proximity_alert_triggered',
+  'refunded_payment',
+  'successful_payment',
+  'suggested_post_approval_failed',
+  'suggested_post_approved',
+  'suggested_post_declined',
+  'suggested_post_info',
+  'suggested_post_paid',
+  'suggested_post_refunded',
+  'supergroup_chat_created',
+  'unique_gift',
+  'users_shared',
+  'video_chat_ended',
+  'video_chat_participants_invited',
+  'video_chat_scheduled',
+  'video_chat_started',
+  'web_app_data',
+  'write_access_allowed',
+] as const;

@@ -1,6 +1,6 @@
 import { isFields } from '../../shared/base/fields.ts';
 import { graphemePrefix } from '../../shared/base/text.ts';
-import type { InboundFile } from '../../shared/flow/message.ts';
+import type { InboundFile, Sound } from '../../shared/flow/message.ts';
 import { isInteger, type RawMessage, wellFormed } from './raw-message.ts';
 
 type Fields = Record<string, unknown>;
@@ -49,17 +49,16 @@ export function lengthOf({ duration }: Fields): { seconds?: number } {
 }
 
 /** Whether Telegram stores something for us under an id that can be kept. */
-export function hasFileId(file: unknown): file is RawFile {
+function hasFileId(file: unknown): file is RawFile {
   const { file_id: id } = (file ?? {}) as Partial<RawFile>;
   return typeof id === 'string' && id !== '' && id.length <= FILE_ID_CHARS && id === wellFormed(id);
 }
 
 /** A size that is stated and possible. */
-export function statedSize(bytes: unknown): { bytes?: number } {
+function statedSize(bytes: unknown): { bytes?: number } {
   return isInteger(bytes) && bytes > 0 ? { bytes } : {};
 }
 
-/** A worker of an earlier version takes it for a photo. */
 function thumbnailOf(what: string, moving: unknown): InboundFile | undefined {
   if (!isFields(moving) || !hasFileId(moving.thumbnail)) return undefined;
   const { file_id: fileId, file_size: bytes } = moving.thumbnail;
@@ -87,4 +86,20 @@ function largestPhoto(sizes: unknown): { fileId: string; bytes: unknown } | unde
 
 function count(value: unknown): number {
   return isInteger(value) && value > 0 ? value : 0;
+}
+
+const SPOKEN = ['voice', 'audio', 'video_note'] as const;
+const TYPE_CHARS = 128;
+
+/** What may be heard in a message: a voice message, an audio file, a video note. Pure, never throws. */
+export function soundOf(message: RawMessage): { what: string; sound: Sound } | undefined {
+  const fields = message as Record<string, unknown>;
+  const what = SPOKEN.find((kind) => kind in message);
+  if (what === undefined) return undefined;
+  const spoken = fields[what];
+  if (!hasFileId(spoken)) return undefined;
+  const { file_id: fileId, file_size: bytes, mime_type: mediaType } = spoken;
+  const type = typeof mediaType === 'string' ? graphemePrefix(wellFormed(mediaType), TYPE_CHARS) : '';
+  const stated = { ...nameOf(spoken), ...(type !== '' && { mediaType: type }), ...statedSize(bytes) };
+  return { what, sound: { fileId, ...stated, ...lengthOf(spoken) } };
 }

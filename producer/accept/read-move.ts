@@ -1,12 +1,7 @@
 import { isFields } from '../../shared/base/fields.ts';
+import type { GroupMove } from '../../shared/state/message/inbox.ts';
 import { type Gate, isOpen } from './gate.ts';
 import { isInteger } from './raw-message.ts';
-
-/** A group that became a supergroup: it goes on under another id, and Telegram says so in the old chat. */
-export interface GroupMove {
-  from: number;
-  to: number;
-}
 
 /** The move of a group that is open to us; nothing for other updates. Pure, never throws. */
 export function moveOf(update: unknown, gate: Gate): GroupMove | undefined {

@@ -1,8 +1,7 @@
 import { isFields } from '../../shared/base/fields.ts';
 import type { InboundFile, Sound } from '../../shared/flow/message.ts';
-import { fileOf } from './read-file.ts';
+import { fileOf, soundOf } from './read-file.ts';
 import { inWords, mediaInWords } from './read-kinds.ts';
-import { soundOf } from './read-sound.ts';
 
 type Fields = Record<string, unknown>;
 

@@ -2,8 +2,8 @@ import { SpanKind } from '@opentelemetry/api';
 import { METRIC, SPAN, traceparent } from '../../shared/base/telemetry.ts';
 import type { InboundMessage } from '../../shared/flow/message.ts';
 import { chatKey } from '../../shared/redis/keys.ts';
+import type { EditResult, Inbox } from '../../shared/state/message/inbox.ts';
 import type { AcceptPorts } from './accept.ts';
-import type { EditResult, Inbox } from './inbox.ts';
 
 type Ports = Pick<AcceptPorts, 'botId' | 'inbox' | 'instruments'>;
 

@@ -1,12 +1,11 @@
 import type { ReachFailpoint } from '../../shared/base/failpoint.ts';
 import { pause, type Service } from '../../shared/base/lifecycle.ts';
 import type { Logger } from '../../shared/base/log.ts';
-import type { Heartbeat } from '../../shared/flow/receiver-health.ts';
+import type { Heartbeat } from '../../shared/state/process/receiver.ts';
 import type { Telegram } from '../../shared/telegram/client.ts';
 import type { AcceptUpdate } from '../accept/accept.ts';
 import { backoffMs, waitOut } from './backoff.ts';
-import { duringTerms, type Lease, UNCONFIRMED_MS } from './lease.ts';
-import type { Term } from './term.ts';
+import { duringTerms, type Lease, type Term, UNCONFIRMED_MS } from './lease.ts';
 
 export interface PollerPorts {
   accept: AcceptUpdate;

@@ -1,11 +1,9 @@
 /** What the thread of `loop-watch.ts` loads when the event loop of its process stands still. */
 import { type Debugger, Session } from 'node:inspector/promises';
 import { setTimeout as pause } from 'node:timers/promises';
-import { inSources } from '../base/frames.ts';
 import { createLogger } from '../base/log.ts';
-import { frozenField } from '../flow/process-name.ts';
 import { connectRedis } from '../redis/connection.ts';
-import { keysOf } from '../redis/keys.ts';
+import { noteFrozen } from '../state/process/process.ts';
 import type { Frozen } from './loop-watch.ts';
 
 /** Code that never returns to JavaScript, as in a system call, cannot be asked where it is. */
@@ -24,7 +22,9 @@ export async function endFrozen({ processName, redisAddress, frozenMs }: Frozen)
   const stopped = await stopLoop(session).catch(() => undefined);
   const where = stopped === undefined ? 'in code that cannot be interrupted' : stopped.where;
   createLogger('fatal').fatal({ frozenMs, where }, 'the event loop stands still; the process is ended');
-  await Promise.race([noteFrozen(redisAddress, processName, where), pause(NOTE_MS)]).catch(() => {});
+  await Promise.race([noteFrozen(connectRedis(redisAddress, 'patient'), processName, where), pause(NOTE_MS)]).catch(
+    () => {},
+  );
   process.kill(process.pid, 'SIGKILL');
   // Process 1 of a container is deaf to its own signals.
   const { callFrameId } = stopped?.frame ?? {};
@@ -51,10 +51,5 @@ async function stopLoop(session: Session): Promise<{ where: string; frame: Debug
       const place = `${scripts.get(scriptId) ?? ''}:${lineNumber + 1}:${(columnNumber ?? 0) + 1}`;
       return `${functionName || 'anonymous'} (${place})`;
     });
-  return { where: inSources(lines.join(' < ')), frame: frames[0] };
-}
-
-async function noteFrozen(address: Frozen['redisAddress'], processName: string, where: string): Promise<void> {
-  const redis = connectRedis(address, 'patient');
-  await redis.hset(keysOf(0).running, frozenField(processName), where);
+  return { where: lines.join(' < '), frame: frames[0] };
 }

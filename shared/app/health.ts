@@ -1,9 +1,9 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { isIP } from 'node:net';
 import { pause, type Service } from '../base/lifecycle.ts';
 import type { Logger } from '../base/log.ts';
 import { rareWarning } from '../base/rare-warning.ts';
-import { isOurHost } from './hosts.ts';
 
 /** One part of readiness, e.g. `redis`. */
 export interface ReadinessPart {
@@ -149,4 +149,15 @@ async function listen(server: Server, { host, port }: HealthOptions): Promise<vo
   );
   server.listen(port, host, resolve);
   await promise;
+}
+
+/**
+ * Whether a request that names this host may be answered: a page of another site whose name was made to lead here would
+ * be of our own origin, and could read all that we serve without a login. Nobody can do that to an address, and a
+ * browser always names a host. `names` are in lower case. Pure.
+ */
+export function isOurHost(host: string | undefined, names: ReadonlySet<string>): boolean {
+  if (host === undefined) return true;
+  const name = URL.parse(`http://${host}`)?.hostname.replace(/^\[|\]$|\.$/g, '') ?? '';
+  return name === 'localhost' || isIP(name) !== 0 || names.has(name);
 }

@@ -6,18 +6,17 @@ import { createLogger, describeError, type Logger } from '../base/log.ts';
 import { refuse } from '../base/project.ts';
 import type { RedisAddress } from '../base/redis-address.ts';
 import { startTelemetry, type Telemetry } from '../base/telemetry.ts';
-import { nameProcess } from '../flow/process-name.ts';
-import { noteStart } from '../flow/start-mark.ts';
 import { connectRedis } from '../redis/connection.ts';
 import { type Keeping, readKeeping, wordsOf } from '../redis/keeping.ts';
 import { noteShards } from '../redis/shards.ts';
+import { nameProcess, noteStart } from '../state/process/process.ts';
 import { createTelegram, type Telegram } from '../telegram/client.ts';
 import { observeCalls } from '../telegram/observe.ts';
 import { guardToken } from '../telegram/token-guard.ts';
 import { provideOwnRedis } from './find-redis.ts';
 import { type ReadinessPart, type Route, serveHealth } from './health.ts';
 import { FROZEN_MS, watchEventLoop } from './loop-watch.ts';
-import { metricsRoute } from './metrics-route.ts';
+import { metricsRoute } from './metrics-exchange.ts';
 
 /** What a root process is made of; each role adds its own services. */
 export interface Root {

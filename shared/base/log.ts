@@ -1,5 +1,4 @@
 import pino, { type Logger } from 'pino';
-import { inSources } from './frames.ts';
 import { fieldsNow } from './log-context.ts';
 import { redact } from './text.ts';
 
@@ -41,6 +40,6 @@ export function describeError(error: unknown): { name: string; message: string; 
   return {
     name: error.name,
     message: redact(error.message).slice(0, 500),
-    ...(error.stack && { stack: redact(inSources(error.stack)).split('\n').slice(1, 8).join('\n') }),
+    ...(error.stack && { stack: redact(error.stack).split('\n').slice(1, 8).join('\n') }),
   };
 }

@@ -1,8 +1,7 @@
 import { mkdir, mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { RedisServerOptions } from './install.ts';
-import { messageOf, run } from './program.ts';
-import { type Unpacked, unpackedIn } from './server-program.ts';
+import { messageOf, run, type Unpacked, unpackedIn } from './program.ts';
 
 // The tools package is included because Debian's redis-server is a link to a file in it.
 const packageSets = [

@@ -2,8 +2,7 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { unpackWithApt } from './apt.ts';
 import { withFolderLock } from './folder-lock.ts';
-import { messageOf, onPath } from './program.ts';
-import { proves, serverNames, type Unpacked, unpackedIn } from './server-program.ts';
+import { messageOf, onPath, proves, serverNames, type Unpacked, unpackedIn } from './program.ts';
 
 /** A Redis server binary that has run on this machine at least once. */
 export type FoundRedisServer = {
@@ -61,7 +60,7 @@ async function unpackOnce(home: string, options: RedisServerOptions): Promise<Un
   if (aptGet === undefined || dpkgDeb === undefined) return 'none on the PATH, and no apt to fetch one with';
   try {
     await mkdir(join(home, '..'), { recursive: true });
-    return await withFolderLock(`${home}.lock`, lockWaitMs, async () => {
+    return await withFolderLock(join(home, '..', 'unpack.lock'), lockWaitMs, async () => {
       // Another start may have done the work while this one waited for the lock.
       return (await unpackedIn(home)) ?? (await unpackWithApt(home, aptGet, dpkgDeb, options.onProgress));
     });

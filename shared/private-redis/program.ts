@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { constants } from 'node:fs';
-import { access, stat } from 'node:fs/promises';
+import { access, readdir, stat } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 
 /** The first program of a name in some folders, in the form of the PATH variable. */
@@ -12,7 +12,7 @@ export async function onPath(name: string, path: string): Promise<string | undef
 }
 
 /** Whether a file is one that may be run. */
-export async function isExecutable(file: string): Promise<boolean> {
+async function isExecutable(file: string): Promise<boolean> {
   const found = await stat(file).catch(() => undefined);
   if (found === undefined || !found.isFile()) return false;
   return access(file, constants.X_OK).then(
@@ -43,4 +43,43 @@ function lastLine(text: string): string {
 /** What an error says. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
+}
+
+// BullMQ needs XAUTOCLAIM and the like, which came with 6.2.
+const oldestVersion = { major: 6, minor: 2 };
+const versionTimeoutMs = 10_000;
+
+/** What the program of a server is called. */
+export const serverNames = ['redis-server', 'valkey-server'];
+
+/** A server program in a folder of its own, with the environment that it needs. */
+export type Unpacked = { command: string; env: Record<string, string> };
+
+/** The server in a finished unpack, proved by running it; undefined when none runs. */
+export async function unpackedIn(home: string): Promise<Unpacked | undefined> {
+  for (const name of serverNames) {
+    const command = join(home, 'usr', 'bin', name);
+    if (!(await isExecutable(command))) continue;
+    const env = { LD_LIBRARY_PATH: (await libraryFolders(home)).join(':') };
+    if (await proves(command, env)) return { command, env };
+  }
+  return undefined;
+}
+
+/** Whether the server starts at all and is new enough. */
+export async function proves(command: string, env: Record<string, string>): Promise<boolean> {
+  const output = await run(command, ['--version'], versionTimeoutMs, env).catch(() => '');
+  const found = /\bv=(\d+)\.(\d+)/.exec(output);
+  if (found === null) return false;
+  const [major, minor] = [Number(found[1]), Number(found[2])];
+  return major > oldestVersion.major || (major === oldestVersion.major && minor >= oldestVersion.minor);
+}
+
+async function libraryFolders(home: string): Promise<string[]> {
+  const folders = new Set<string>();
+  for (const top of ['lib', join('usr', 'lib')]) {
+    const entries = await readdir(join(home, top), { recursive: true, withFileTypes: true }).catch(() => []);
+    for (const entry of entries) if (/\.so(\.|$)/.test(entry.name)) folders.add(entry.parentPath);
+  }
+  return [...folders].sort();
 }

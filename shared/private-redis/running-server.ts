@@ -16,7 +16,7 @@ const settleMs = 3_000;
 
 /** Runs work while no other process starts or ends the server of a folder. */
 export function withServerLock<T>(dir: string, work: () => Promise<T>): Promise<T> {
-  return withFolderLock(join(dir, 'redis.lock'), lockWaitMs, work);
+  return withFolderLock(join(dir, 'start.lock'), lockWaitMs, work);
 }
 
 /** The server that runs for `dir`, with an open connection to it. Throws when one holds `dir` but does not answer. */

@@ -206,7 +206,7 @@ export function serversOf(redis: RedisClient): readonly Redis[] {
 /**
  * The connection to the server that holds a key; one of several on a cluster. Absent while unknown. Sends no request.
  */
-export function serverOf(redis: RedisClient, key: string): Redis | undefined {
+function serverOf(redis: RedisClient, key: string): Redis | undefined {
   if (!(redis instanceof Cluster)) return redis;
   const name = redis.slots[new Command('get', [key]).getSlot() ?? -1]?.[0];
   return redis.nodes('master').find(({ options }) => `${options.host}:${options.port}` === name);

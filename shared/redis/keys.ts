@@ -48,7 +48,7 @@ export interface Keys {
   readonly checked: string;
   /** Sorted set of the worker processes, by the time of their last heartbeat. Used in shard 0 only. */
   readonly workers: string;
-  /** Since a start, until a worker has seen that all began; see `start-mark.ts`. Used in shard 0 only. */
+  /** Since a start, until a worker has seen that all began; see `process.ts`. Used in shard 0 only. */
   readonly starting: string;
   /** Held for the time between two probes of an endpoint in trouble. Used in shard 0 only. */
   readonly endpointProbe: string;

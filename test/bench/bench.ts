@@ -1,15 +1,15 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
-import { createInbox, type Inbox } from '../../producer/accept/inbox.ts';
 import { readConfig } from '../../shared/base/config.ts';
 import { createFailpoints } from '../../shared/base/failpoint.ts';
 import type { Service } from '../../shared/base/lifecycle.ts';
 import { createLogger } from '../../shared/base/log.ts';
 import { type Telemetry, traceIdsOnly } from '../../shared/base/telemetry.ts';
 import type { InboundMessage } from '../../shared/flow/message.ts';
-import { nameProcess } from '../../shared/flow/process-name.ts';
 import { connectRedis, untilReady } from '../../shared/redis/connection.ts';
 import { type Keys, keysOf } from '../../shared/redis/keys.ts';
+import { createInbox, type Inbox } from '../../shared/state/message/inbox.ts';
+import { nameProcess } from '../../shared/state/process/process.ts';
 import type { Telegram } from '../../shared/telegram/client.ts';
 import type { Model } from '../../worker/model/port.ts';
 import { withExclusions } from '../../worker/tools/exclusion.ts';

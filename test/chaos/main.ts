@@ -3,7 +3,6 @@ import { parseArgs } from 'node:util';
 import { programPath } from '../../shared/base/config.ts';
 import { PROJECT_ROOT, refuse } from '../../shared/base/project.ts';
 import { type FoundRedisServer, findRedisServer } from '../../shared/private-redis/install.ts';
-import { bundlePrograms } from '../fixture/programs.ts';
 import { SCENARIOS } from './catalogue.ts';
 import { MUTANTS } from './mutants.ts';
 import { headLine, resultLine } from './report.ts';
@@ -59,8 +58,6 @@ function knownAs(known: Scenario['known'] = []): string {
 }
 
 async function begin(): Promise<void> {
-  // Made before any clock runs: the first scenario would else wait for it.
-  await bundlePrograms();
   const server = await findRedisServer({ root: PROJECT_ROOT, path: programPath() });
   if (!server.ok) return refuse([server.problem]);
   const seed = Number(values.seed ?? Math.floor(Math.random() * 1e9));

@@ -48,10 +48,10 @@ export async function mutantCopy(mutations: readonly Mutation[]): Promise<{ fold
   }
 }
 
-/** What is kept of downloads and compiled code. A copy makes a bundle of its own, with the mutant in it. */
+/** What is kept of downloads and compiled code. */
 async function sharedCaches(): Promise<string[]> {
   const names = await readdir(join(PROJECT_ROOT, CACHE));
-  return names.filter((name) => !name.startsWith('bundle')).map((name) => join(CACHE, name));
+  return names.map((name) => join(CACHE, name));
 }
 
 async function link(name: string, folder: string): Promise<void> {

@@ -13,7 +13,7 @@ const ADMITTED = "redis.call('RPUSH', ARGV[4] .. chat, last)";
 export const FLOW_MUTANTS: readonly Mutant[] = [
   {
     name: 'an update that was seen before is accepted again',
-    mutations: [{ file: 'producer/accept/accept.lua', from: 'if before then', to: 'if before and false then' }],
+    mutations: [{ file: 'shared/state/message/accept.lua', from: 'if before then', to: 'if before and false then' }],
     scenario: 'telegram-redelivers',
     violates: 'I2',
     isInCut: true,
@@ -165,12 +165,12 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
     violates: 'I8',
   },
   {
-    name: 'a dead poller is known by time alone',
+    name: 'the lease of a dead poller does not run out',
     mutations: [
       {
-        file: 'producer/receive/redis-lease.ts',
-        from: 'if (!(await this.#isGone(other, other.holder))) return false;',
-        to: 'return false;',
+        file: 'shared/state/process/hold-lease.lua',
+        from: "redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])",
+        to: "redis.call('SET', KEYS[1], ARGV[1])",
       },
     ],
     scenario: 'gateway-succeeded',

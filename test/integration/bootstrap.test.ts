@@ -6,9 +6,8 @@ import { constants } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, expect, test } from '@jest/globals';
-import { PROGRAMS } from '../../scripts/bundle.mjs';
 import { isRunning } from '../../shared/base/machine.ts';
-import { bundledNode, giveBundler, installedLock, writeClone } from '../fixture/clone.ts';
+import { bundledNode, installedLock, writeClone } from '../fixture/clone.ts';
 import { environmentWith, searchPath } from '../fixture/environment.ts';
 import { temporaryFolder } from '../fixture/redis.ts';
 
@@ -87,34 +86,6 @@ test('falls back to the Node that started it when the one from node_modules does
   expect(await run(folder, ['file.ts'])).toEqual({ code: 7, stdout: `${process.execPath}\n`, stderr: '' });
 });
 
-/** All programs go into one bundle, which those that a test does not start are part of. */
-const programs = Object.fromEntries(PROGRAMS.map((file) => [file, '']));
-const saysWhere = { 'worker/main.ts': 'const where: string = import.meta.url;\nconsole.log(where);\n' };
-
-test('runs the bundle of a program', async () => {
-  const folder = await clone({ ...installed, ...programs, ...saysWhere });
-  await giveBundler(folder);
-  const { code, stdout, stderr } = await run(folder, ['worker/main.ts']);
-  expect({ code, stdout, stderr }).toEqual({
-    code: 0,
-    stdout: `file://${join(folder, '.cache', 'bundle', 'worker', 'main.js')}\n`,
-    stderr: '',
-  });
-});
-
-test('hands an argument on as it is, also when it names a program', async () => {
-  const folder = await clone({ ...installed, ...programs, 'file.ts': 'console.log(process.argv[2]);\n' });
-  await giveBundler(folder);
-  expect((await run(folder, ['file.ts', 'worker/main.ts'])).stdout).toBe('worker/main.ts\n');
-});
-
-test('runs the source of a program where no bundle can be made, and says so', async () => {
-  const folder = await clone({ ...installed, ...saysWhere });
-  const { code, stdout, stderr } = await run(folder, ['worker/main.ts']);
-  expect({ code, stdout }).toEqual({ code: 0, stdout: `file://${join(folder, 'worker', 'main.ts')}\n` });
-  expect(stderr).toMatch(/^No bundle was made \(.*esbuild.*\), so the sources run: .*\n$/);
-});
-
 test('forwards signals to the script, and exits with 128 plus the signal that ended it', async () => {
   const file = `
     process.on('SIGTERM', () => { console.log('draining'); setTimeout(() => process.exit(9), 50); });
@@ -171,12 +142,11 @@ test('npm start, producer and worker leave nothing between npm and the process, 
 
 test('npm start works in a folder with a quote and a space in its name, and fails as the install does', async () => {
   const says = { 'spillway.ts': 'console.log(process.env.NODE_COMPILE_CACHE)' };
-  const folder = await clone({ 'bin/npm': '#!/bin/sh\nexit 146\n', ...programs, ...says }, "it's here");
+  const folder = await clone({ 'bin/npm': '#!/bin/sh\nexit 146\n', ...says }, "it's here");
   const start = (await npmScripts()).start ?? '';
   expect(await ended(launch(folder, 'sh', ['-c', start]))).toMatchObject({ code: 1, stdout: '' });
   await mkdir(join(folder, 'node_modules'));
   await writeFile(join(folder, 'node_modules', '.package-lock.json'), installedLock);
-  await giveBundler(folder);
   const env = { NODE_COMPILE_CACHE: join(folder, 'compiled') };
   const started = await ended(launch(folder, 'sh', ['-c', start], env));
   expect(started).toEqual({ code: 0, stdout: `${env.NODE_COMPILE_CACHE}\n`, stderr: '' });

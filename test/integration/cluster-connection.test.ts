@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { createInbox } from '../../producer/accept/inbox.ts';
 import { connectRedis, isReadyFor, type RedisClient, untilReady } from '../../shared/redis/connection.ts';
 import { type ChatKey, chatKey, type EntryId, keysOf, type SessionId } from '../../shared/redis/keys.ts';
+import { createInbox } from '../../shared/state/message/inbox.ts';
 import { createBudget } from '../../worker/budget/budget.ts';
 import type { Limit } from '../../worker/budget/limit.ts';
 import type { Attempt } from '../../worker/lane/attempt.ts';

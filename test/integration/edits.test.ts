@@ -1,8 +1,8 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import { createAccept } from '../../producer/accept/accept.ts';
-import { createInbox } from '../../producer/accept/inbox.ts';
 import { METRIC } from '../../shared/base/telemetry.ts';
 import { chatKey, type EntryId } from '../../shared/redis/keys.ts';
+import { createInbox } from '../../shared/state/message/inbox.ts';
 import { runCli } from '../fixture/cli.ts';
 import { CHAT, eachInWorld, mainCalls, shown, spawn, start, takeOver, world } from '../fixture/each-test.ts';
 import { nextOutcome, settledOutcomes, untilSettled } from '../fixture/ledger.ts';

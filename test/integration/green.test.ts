@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { noteStart } from '../../shared/flow/start-mark.ts';
+import { noteStart } from '../../shared/state/process/process.ts';
 import { readinessOf } from '../../worker/watch/readiness.ts';
 import { runCli } from '../fixture/cli.ts';
 import { CHAT, eachInWorld, spawn, start, world } from '../fixture/each-test.ts';

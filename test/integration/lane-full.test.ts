@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
-import { createInbox } from '../../producer/accept/inbox.ts';
 import { TURNS_QUEUE } from '../../shared/redis/keys.ts';
+import { createInbox } from '../../shared/state/message/inbox.ts';
 import { CHAT, eachInWorld, spawn, start, takeOver, world } from '../fixture/each-test.ts';
 import { inboundText } from '../fixture/inbound.ts';
 import { nextOutcome, settledOutcomes, untilSettled } from '../fixture/ledger.ts';

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { createInbox, type Inbox } from '../../producer/accept/inbox.ts';
 import type { PrivateRedis } from '../../shared/private-redis/server.ts';
 import { connectRedis } from '../../shared/redis/connection.ts';
 import { chatKey, type EntryId, INBOUND_GROUP, type Keys, keysOf, type SessionId } from '../../shared/redis/keys.ts';
+import { createInbox, type Inbox } from '../../shared/state/message/inbox.ts';
 import { type Attempt, FencedError } from '../../worker/lane/attempt.ts';
 import { createLane, type Lane, type OutcomeRecord } from '../../worker/lane/lane.ts';
 import { encodeRecord } from '../../worker/session/record.ts';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { startProducer } from '../../producer/producer.ts';
-import { startLease } from '../../producer/receive/redis-lease.ts';
+import { startLease } from '../../producer/receive/lease.ts';
 import { connectRedis } from '../../shared/redis/connection.ts';
 import type { Telegram } from '../../shared/telegram/client.ts';
 import { createWorld, type World } from '../fixture/gateway.ts';
@@ -182,7 +182,14 @@ test('the lease is renewed while a long poll is open', async () => {
 
 test('a process that wakes sees by its clock, before any timer runs, that its lease may have expired', async () => {
   const redis = connectRedis(world.redis.url, 'impatient');
-  const lease = startLease({ redis, key: leaseKey(), log: rootOf(world).log, lastsMs: 1_000, retryMs: 20 });
+  const lease = startLease({
+    redis,
+    botId: world.telegram.botId,
+    processName: 'ours',
+    log: rootOf(world).log,
+    lastsMs: 1_000,
+    retryMs: 20,
+  });
   started.push({ stop: async () => redis.disconnect() }, lease);
   const { signal } = new AbortController();
   const first = await lease.begin(signal);

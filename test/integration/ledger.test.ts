@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { createInbox, type Inbox } from '../../producer/accept/inbox.ts';
 import { createLogger } from '../../shared/base/log.ts';
 import type { Alert } from '../../shared/flow/alert.ts';
 import type { PrivateRedis } from '../../shared/private-redis/server.ts';
 import { connectRedis } from '../../shared/redis/connection.ts';
 import { chatKey, type EntryId, type Keys, keysOf, type SessionId } from '../../shared/redis/keys.ts';
+import { createInbox, type Inbox } from '../../shared/state/message/inbox.ts';
 import type { Attempt } from '../../worker/lane/attempt.ts';
 import { createLane, type Lane, type OutcomeRecord } from '../../worker/lane/lane.ts';
 import { reconcile } from '../../worker/lane/reconciler.ts';

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { createInbox, type Inbox } from '../../producer/accept/inbox.ts';
 import type { PrivateRedis } from '../../shared/private-redis/server.ts';
 import { connectRedis } from '../../shared/redis/connection.ts';
 import { type Keys, keysOf } from '../../shared/redis/keys.ts';
+import { createInbox, type Inbox } from '../../shared/state/message/inbox.ts';
 import { inboundText } from '../fixture/inbound.ts';
 import { lentRedis } from '../fixture/lent-redis.ts';
 

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { createInbox } from '../../producer/accept/inbox.ts';
 import type { InboundMessage } from '../../shared/flow/message.ts';
 import type { PrivateRedis } from '../../shared/private-redis/server.ts';
 import { connectRedis } from '../../shared/redis/connection.ts';
 import { chatKey, type EntryId, type Keys, keysOf, type SessionId } from '../../shared/redis/keys.ts';
+import { createInbox } from '../../shared/state/message/inbox.ts';
 import type { Attempt } from '../../worker/lane/attempt.ts';
 import { createLane, type Lane } from '../../worker/lane/lane.ts';
 import type { Ground, Opening } from '../../worker/lane/opening.ts';

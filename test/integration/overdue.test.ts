@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
 import { expect, test } from '@jest/globals';
-import { createHeartbeat } from '../../shared/flow/receiver-health.ts';
+import { createHeartbeat } from '../../shared/state/process/receiver.ts';
 import { createSnapshotReader } from '../../worker/watch/snapshot.ts';
 import { keptLog } from '../fixture/log.ts';
 import { until } from '../fixture/root.ts';

@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import { type AcceptUpdate, createAccept } from '../../producer/accept/accept.ts';
-import { createInbox } from '../../producer/accept/inbox.ts';
 import { METRIC, traceIdsOnly } from '../../shared/base/telemetry.ts';
+import { createInbox } from '../../shared/state/message/inbox.ts';
 import { CHAT, eachInWorld, world } from '../fixture/each-test.ts';
 import { keptLog } from '../fixture/log.ts';
 

@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals';
 import { Worker } from 'bullmq';
-import { createInbox } from '../../producer/accept/inbox.ts';
 import { createLogger } from '../../shared/base/log.ts';
 import { type EntryId, jobIdOf, TURNS_QUEUE } from '../../shared/redis/keys.ts';
+import { createInbox } from '../../shared/state/message/inbox.ts';
 import type { Lane } from '../../worker/lane/lane.ts';
 import { reconcile, startReconciler } from '../../worker/lane/reconciler.ts';
 import { eachWithQueue, keys, lane, queue, redis, seen } from '../fixture/each-queue.ts';

@@ -101,7 +101,7 @@ test('with apt, a private copy is unpacked once for three callers at the same ti
   }
   expect(await readFile(join(path, 'calls'), 'utf8')).toBe('update\ninstall\n');
   expect(lines).toHaveLength(1);
-  expect(await readdir(join(root, '.cache'))).toEqual(['redis']);
+  expect(await readdir(join(root, '.cache'))).toEqual(['redis', 'unpack.lock']);
 });
 
 test('Valkey is used when apt has no Redis', async () => {
@@ -119,7 +119,7 @@ test('a copy that does not run is not kept, and one that no longer runs is repla
   const { root, path } = await machine(broken);
   const found = await findRedisServer({ root, path });
   expect(found.ok ? '' : found.problem).toContain('the unpacked redis-server does not run here; E: Unable to locate');
-  expect(await readdir(join(root, '.cache'))).toEqual([]);
+  expect(await readdir(join(root, '.cache'))).toEqual(['unpack.lock']);
 
   const home = join(root, '.cache', 'redis');
   await mkdir(join(home, 'usr', 'bin'), { recursive: true });
@@ -127,5 +127,5 @@ test('a copy that does not run is not kept, and one that no longer runs is repla
   await program(join(home, 'usr', 'bin', 'redis-server'), 'exit 127');
   await program(join(path, 'dpkg-deb'), fakeDpkgDeb('redis-server', redis7));
   expect(await findRedisServer({ root, path })).toMatchObject({ ok: true, from: 'cache' });
-  expect(await readdir(join(root, '.cache'))).toEqual(['redis']);
+  expect(await readdir(join(root, '.cache'))).toEqual(['redis', 'unpack.lock']);
 });

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { createInbox } from '../../producer/accept/inbox.ts';
 import { PROJECT_ROOT } from '../../shared/base/project.ts';
 import type { PrivateRedis } from '../../shared/private-redis/server.ts';
 import { connectRedis } from '../../shared/redis/connection.ts';
 import { type ChatKey, chatKey, type EntryId, type Keys, keysOf, type SessionId } from '../../shared/redis/keys.ts';
 import { readScript } from '../../shared/redis/script.ts';
+import { createInbox } from '../../shared/state/message/inbox.ts';
 import type { TurnTime } from '../../worker/ask/time.ts';
 import { type Attempt, FencedError } from '../../worker/lane/attempt.ts';
 import { createLane, type Lane } from '../../worker/lane/lane.ts';

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import type { Redis } from 'ioredis';
-import { createInbox, type Inbox } from '../../producer/accept/inbox.ts';
 import type { PrivateRedis } from '../../shared/private-redis/server.ts';
 import { connectRedis } from '../../shared/redis/connection.ts';
 import { keysOf } from '../../shared/redis/keys.ts';
+import { createInbox, type Inbox } from '../../shared/state/message/inbox.ts';
 import { inboundText } from '../fixture/inbound.ts';
 import { freshRedis } from '../fixture/redis.ts';
 

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
-import { nameProcess } from '../../shared/flow/process-name.ts';
+import { nameProcess } from '../../shared/state/process/process.ts';
 import { openWorkerList } from '../../worker/watch/processes.ts';
 import { CHAT, eachInWorld, spawn, world } from '../fixture/each-test.ts';
 import { ALERT_CHAT } from '../fixture/gateway.ts';

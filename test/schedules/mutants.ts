@@ -29,7 +29,7 @@ const WHY_OUTSIDE: Readonly<Record<string, string>> = {
   'an answer is tried thirty times': TELEGRAM,
   'a dead letter keeps no answer': TELEGRAM,
   'what was forgotten stays in the conversation': 'a /forget: here people ask, edit, forward, stop and begin anew',
-  'a dead poller is known by time alone': CLOCK,
+  'the lease of a dead poller does not run out': CLOCK,
   'the first poll waits for news': CLOCK,
   'a connection to what is a replica by now is kept': 'connections and failovers: here all share one connection',
 };
@@ -55,7 +55,7 @@ const OWN: readonly FindableMutant[] = [
   },
   {
     name: 'a message is edited although an attempt at it has begun',
-    mutations: [{ file: 'producer/accept/edit.lua', from: "'fence', 'conclusion'", to: "'conclusion'" }],
+    mutations: [{ file: 'shared/state/message/edit.lua', from: "'fence', 'conclusion'", to: "'conclusion'" }],
   },
   {
     name: 'a message is recorded as it was foreseen, although it was edited',

@@ -1,8 +1,8 @@
 import { createAccept } from '../../producer/accept/accept.ts';
-import { createInbox } from '../../producer/accept/inbox.ts';
+import type { Term } from '../../producer/receive/lease.ts';
 import { startPoller } from '../../producer/receive/poller.ts';
-import type { Term } from '../../producer/receive/term.ts';
 import type { Logger } from '../../shared/base/log.ts';
+import { createInbox } from '../../shared/state/message/inbox.ts';
 import { gatedRedis } from './gated-redis.ts';
 import { type Ground, INTAKE } from './ground.ts';
 import type { Process } from './process.ts';

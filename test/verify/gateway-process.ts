@@ -1,6 +1,6 @@
 import { startProducer } from '../../producer/producer.ts';
 import { runRoot } from '../../shared/app/process.ts';
-import { HEARTBEAT_EVERY_MS } from '../../shared/flow/receiver-health.ts';
+import { HEARTBEAT_EVERY_MS } from '../../shared/state/process/receiver.ts';
 import { setUpWorker } from '../../worker/adapters.ts';
 import { ALERT_TAKE_OVER_MS } from '../../worker/alerts/alerter.ts';
 import { RETRY_MS, SECOND_AFTER_MS } from '../../worker/alerts/deliver.ts';

@@ -1,8 +1,9 @@
 import type { Config } from '../../shared/base/config.ts';
-import { isStarting } from '../../shared/flow/start-mark.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import { readKeeping } from '../../shared/redis/keeping.ts';
 import { keysOf } from '../../shared/redis/keys.ts';
+import { hostAndPid, isStarting } from '../../shared/state/process/process.ts';
+import { readReceivingProcess } from '../../shared/state/process/receiver.ts';
 import { type BudgetSettings, type Spent, totalsOf } from '../budget/limit.ts';
 import { REPLIED } from '../lane/attempt.ts';
 import { type Balance, createLedger } from '../lane/ledger.ts';
@@ -69,7 +70,7 @@ export async function readStatus(source: ReportSource, limits: StatusLimits): Pr
       readIncidents(source),
       countWorkers(redis, first, nowMs - WORKER_GONE_MS),
       canWrite(redis),
-      redis.get(first.poller(Number(limits.TELEGRAM_BOT_TOKEN.split(':')[0]))),
+      readReceivingProcess(redis, Number(limits.TELEGRAM_BOT_TOKEN.split(':')[0])),
       readLedger(source),
       readAllPauses(source),
       readOldestOfAll(source),
@@ -102,7 +103,7 @@ function ruleLimits(limits: StatusLimits) {
   return { unansweredMs, deadLettersMax, totals: totalsOf(limits), ...own };
 }
 
-function partsOf(now: Snapshot, by: string | null): Pick<Status, 'receiving' | 'provider' | 'alerts'> {
+function partsOf(now: Snapshot, by: string | undefined): Pick<Status, 'receiving' | 'provider' | 'alerts'> {
   const stateOf = ({ ready, isDegraded, detail = '' }: ReturnType<typeof providerCheck>): PartState => ({
     isWell: ready && isDegraded !== true,
     detail,
@@ -112,21 +113,17 @@ function partsOf(now: Snapshot, by: string | null): Pick<Status, 'receiving' | '
     receiving: {
       ...stateOf(telegramCheck(now)),
       ...(answeredMs !== undefined && { ageMs: Math.max(0, now.nowMs - answeredMs) }),
-      ...(by !== null && { by: holderOf(by) }),
+      ...(by !== undefined && { by: wordsOf(by) }),
     },
     provider: stateOf(providerCheck(now)),
     alerts: stateOf(alertsCheck(now)),
   };
 }
 
-/** Who receives, by host and process id, from what the lease says of its holder. */
-function holderOf(lease: string): string {
-  try {
-    const { host, pid } = JSON.parse(lease) as { host?: unknown; pid?: unknown };
-    return `${String(host)}, process ${String(pid)}`;
-  } catch {
-    return 'an unknown process';
-  }
+/** A process by its host and process id. */
+function wordsOf(name: string): string {
+  const { host, pid } = hostAndPid(name);
+  return `${host}, process ${pid}`;
 }
 
 function memoryOf({

@@ -1,5 +1,5 @@
 import type { Cause } from '../../shared/flow/alert.ts';
-import type { Receiver } from '../../shared/flow/receiver-health.ts';
+import type { Receiver } from '../../shared/state/process/receiver.ts';
 import { ruleOf } from '../alerts/cause.ts';
 import {
   alertChannelAlert,
@@ -238,7 +238,7 @@ function telegramAway({ now, limits }: Watch): Condition[] {
 
 /** A gateway that was off for a night starts with an old heartbeat: it first gets time to receive. */
 function notReceiving({ now, sinceMs, limits }: Watch, as: Receiver): Condition[] {
-  if (now.poll === undefined || (now.poll.receiver ?? 'poller') !== as) return [];
+  if (now.poll === undefined || now.poll.receiver !== as) return [];
   const ageMs = now.nowMs - (now.poll.lastAnswerMs ?? now.poll.firstMs);
   const alert = (as === 'webhook' ? noDeliveryAlert : noPollAlert)(ageMs, now.poll.otherKind);
   const watchedMs = now.open.has(incidentOf(alert)) ? ageMs : now.nowMs - sinceMs;

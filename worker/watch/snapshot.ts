@@ -1,8 +1,8 @@
 import { join } from 'node:path';
-import { type PollRecord, readHeartbeat } from '../../shared/flow/receiver-health.ts';
 import { type RedisClient, serversOf } from '../../shared/redis/connection.ts';
 import { type Keys, keysOf } from '../../shared/redis/keys.ts';
 import { bindScript } from '../../shared/redis/script.ts';
+import { type PollRecord, readHeartbeat } from '../../shared/state/process/receiver.ts';
 import { readTelegram, type TelegramRecord } from '../../shared/telegram/breaker-state.ts';
 import { type AlertingRecord, readAlerting } from '../alerts/alerting.ts';
 import { readSpent } from '../budget/budget.ts';

@@ -4,7 +4,7 @@ local function remember_update(bucket, field, entry, seconds)
   redis.call('EXPIRE', bucket, seconds)
 end
 
--- Remembers what may follow an accepted message of a group without being addressed: see follow-up.ts.
+-- Remembers what may follow an accepted message of a group without being addressed: see inbox.ts.
 local function expect(follows, expected, seconds)
   if expected ~= '' then
     redis.call('HSET', follows, unpack(cjson.decode(expected)))

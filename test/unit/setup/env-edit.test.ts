@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { editEnv, isWritable } from '../../../setup/env-edit.ts';
+import { editEnv, isWritable } from '../../../setup/env-write.ts';
 import { parseEnvFile } from '../../../shared/base/env-file.ts';
 import { SEEDED } from '../../fixture/texts.ts';
 

@@ -12,7 +12,7 @@ test('a unit writes the data and its cache, and neither the project nor what oth
   const unit = unitOf({ user: 'me', folder: '/opt/spillway', node: '/usr/bin/node', envFile: '/opt/spillway/.env' });
   expect(unit.match(/^(?:ReadWrite|ReadOnly)Paths=.*$/gm)).toEqual([
     'ReadWritePaths="/opt/spillway/data" "/opt/spillway/.cache"',
-    'ReadOnlyPaths="-/opt/spillway/.cache/bundle" "-/opt/spillway/.cache/compiled"',
+    'ReadOnlyPaths="-/opt/spillway/.cache/compiled"',
   ]);
   expect(unit).toContain('\nProtectSystem=strict\n');
 });

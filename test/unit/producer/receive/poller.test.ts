@@ -1,13 +1,12 @@
 import { expect, test } from '@jest/globals';
 import { type AcceptUpdate, createAccept } from '../../../../producer/accept/accept.ts';
-import type { Inbox } from '../../../../producer/accept/inbox.ts';
-import type { Lease } from '../../../../producer/receive/lease.ts';
+import type { Lease, Term } from '../../../../producer/receive/lease.ts';
 import { startPoller } from '../../../../producer/receive/poller.ts';
-import type { Term } from '../../../../producer/receive/term.ts';
 import { createFailpoints } from '../../../../shared/base/failpoint.ts';
 import { createLogger } from '../../../../shared/base/log.ts';
 import { traceIdsOnly } from '../../../../shared/base/telemetry.ts';
 import { UnreadableMessageError } from '../../../../shared/flow/message.ts';
+import type { Inbox } from '../../../../shared/state/message/inbox.ts';
 import type { Telegram } from '../../../../shared/telegram/client.ts';
 import { instantTelegram } from '../../../bench/instant.ts';
 import { inboxOf } from '../../../fixture/inbox.ts';

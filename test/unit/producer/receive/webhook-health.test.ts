@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { judge, type WebhookState } from '../../../../producer/receive/webhook-health.ts';
+import { judge, type WebhookState } from '../../../../producer/receive/webhook-manager.ts';
 import type { WebhookInfo } from '../../../../shared/telegram/client.ts';
 
 const OURS = 'https://example.org/hook';

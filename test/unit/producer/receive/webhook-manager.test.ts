@@ -1,6 +1,5 @@
 import { expect, test } from '@jest/globals';
-import type { Lease } from '../../../../producer/receive/lease.ts';
-import type { Term } from '../../../../producer/receive/term.ts';
+import type { Lease, Term } from '../../../../producer/receive/lease.ts';
 import { type KeeperPorts, startWebhookKeeper } from '../../../../producer/receive/webhook-manager.ts';
 import { createLogger } from '../../../../shared/base/log.ts';
 import type { WebhookInfo } from '../../../../shared/telegram/client.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { isOurHost } from '../../../../shared/app/hosts.ts';
+import { isOurHost } from '../../../../shared/app/health.ts';
 
 const NAMES = new Set(['bot.example.org', 'spillway']);
 

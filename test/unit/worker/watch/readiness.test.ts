@@ -17,7 +17,7 @@ const NOW = Date.parse('2026-11-22T12:00:00Z');
 const SOUND: Snapshot = {
   nowMs: NOW,
   shards: [],
-  poll: { firstMs: NOW - 9_000_000, lastAnswerMs: NOW - 50_000 },
+  poll: { receiver: 'poller', firstMs: NOW - 9_000_000, lastAnswerMs: NOW - 50_000 },
   models: new Map(),
   telegram: {},
   provider: { lastAnswerMs: NOW - 1_000 },
@@ -50,7 +50,8 @@ test('providerCheck stays ready while the endpoint fails, and states the kind of
 });
 
 test('telegramCheck reports a refused token as not ready, a conflict or other failure as degraded', () => {
-  const of = (poll: object) => telegramCheck({ nowMs: NOW, poll: { ...SOUND.poll, firstMs: 0, ...poll } });
+  const of = (poll: object) =>
+    telegramCheck({ nowMs: NOW, poll: { ...SOUND.poll, receiver: 'poller', firstMs: 0, ...poll } });
   expect(of({})).toEqual({ ready: true, detail: 'last answered 2026-11-22 11:59:10 UTC' });
   expect(of({ unauthorizedMs: NOW })).toMatchObject({
     ready: false,

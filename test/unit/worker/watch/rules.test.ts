@@ -105,8 +105,8 @@ test('no-poll is raised after two minutes without a poll, and never if nothing e
 });
 
 test('no-poll counts from the first try of a poller that never got an answer', () => {
-  expect(found(snapshot({ poll: { firstMs: NOW - 119_000 } }))).toEqual([]);
-  expect(causesOf(snapshot({ poll: { firstMs: NOW - 121_000 } }))).toEqual(['no-poll']);
+  expect(found(snapshot({ poll: { receiver: 'poller', firstMs: NOW - 119_000 } }))).toEqual([]);
+  expect(causesOf(snapshot({ poll: { receiver: 'poller', firstMs: NOW - 121_000 } }))).toEqual(['no-poll']);
 });
 
 test('a new process waits two minutes before it raises no-poll, but keeps one that is already open', () => {
@@ -189,7 +189,7 @@ test('isPolled is true only if Telegram answered a poll in the last two minutes'
   expect(polled(snapshot())).toBe(true);
   expect(polled(ofPoll({ lastAnswerMs: NOW - 120_000 }))).toBe(false);
   expect(polled(snapshot({ poll: undefined }))).toBe(false);
-  expect(polled(snapshot({ poll: { firstMs: NOW } }))).toBe(false);
+  expect(polled(snapshot({ poll: { receiver: 'poller', firstMs: NOW } }))).toBe(false);
 });
 
 test('dead letters warn at 80 % of what a shard may have, and say when the oldest go', () => {
@@ -205,7 +205,7 @@ test('dead letters warn at 80 % of what a shard may have, and say when the oldes
 test('a Telegram that is away is one incident: what follows from it opens none, neither meanwhile nor while it drains', () => {
   const away = { sinceMs: NOW - 31_000, why: 'unknown: Bad Gateway', answers: 3, chats: 2 };
   const follows: Partial<Snapshot> = {
-    poll: { firstMs: NOW - 9_000_000, lastAnswerMs: NOW - 400_000 },
+    poll: { receiver: 'poller', firstMs: NOW - 9_000_000, lastAnswerMs: NOW - 400_000 },
     alerting: { sentMs: [], failing: { sinceMs: NOW - 400_000, why: 'away', tries: 3, retryAtMs: NOW } },
     shards: [{ ...QUIET, unanswered: 5, overdue: overdue(200_000, 5, 4) }],
   };

@@ -1,19 +1,41 @@
 import { join } from 'node:path';
-import { alertCommand } from '../../shared/flow/alert.ts';
-import { createLossTeller, type TellLoss } from '../../shared/flow/data-loss.ts';
-import { commandIn, encodeMessage, type InboundMessage, laneOf } from '../../shared/flow/message.ts';
-import type { RedisClient } from '../../shared/redis/connection.ts';
-import { type EntryId, fieldOfUpdate, keysOf, shardOf } from '../../shared/redis/keys.ts';
-import { bindScript } from '../../shared/redis/script.ts';
-import { cancels, isPermitted } from '../../shared/telegram/commands.ts';
-import { type Expected, expectedAfter } from './follow-up.ts';
-import type { GroupMove } from './read-move.ts';
+import { alertCommand } from '../../flow/alert.ts';
+import { createLossTeller, type TellLoss } from '../../flow/data-loss.ts';
+import { commandIn, encodeMessage, type InboundMessage, laneOf } from '../../flow/message.ts';
+import type { RedisClient } from '../../redis/connection.ts';
+import { type EntryId, fieldOfUpdate, keysOf, shardOf } from '../../redis/keys.ts';
+import { bindScript } from '../../redis/script.ts';
+import { cancels, isPermitted } from '../../telegram/commands.ts';
 
 /** The result of an edit; see `edit.lua`. `repeated`: it became a message of its own before. */
 export type EditResult = 'new' | 'repeated' | 'replaced' | 'unchanged' | 'too late' | 'command' | 'unknown';
 
 /** Telegram redelivers for 24 hours; twice that covers clocks that disagree. */
 const SEEN_SECONDS = 48 * 3600;
+
+/** An app cuts a pasted text into messages a little below Telegram's limit of 4,096. */
+const CUT_CHARS_MIN = 3_900;
+/** An app sends a comment and the messages that it forwards with it at once; Telegram dates them in seconds. */
+const AT_ONCE_MS = [0, 1_000, 2_000];
+
+/**
+ * Marks of what belongs to an addressed message of a group without being addressed itself: the other pictures of an
+ * album, of which only one has the caption, the rest of a pasted text that an app cut, and what is forwarded with a
+ * comment. Kept beside the message, so that any producer knows.
+ */
+export interface Expected {
+  /** When the addressed message was written: what is forwarded then belongs to it. */
+  said?: string;
+  album?: string;
+  /** The id of the message that goes on. */
+  text?: string;
+}
+
+/** A group that became a supergroup: it goes on under another id, and Telegram says so in the old chat. */
+export interface GroupMove {
+  from: number;
+  to: number;
+}
 
 /**
  * The way in. `accept` stores a message durably, once per update id.
@@ -109,4 +131,17 @@ function fieldsOf(message: InboundMessage, traceparent: string): (string | numbe
     fieldOfUpdate(message.updateId),
     message.chatType === 'private' ? '' : JSON.stringify(Object.entries(expectedAfter(message)).flat()),
   ];
+}
+
+/** What may follow an accepted message. Pure. */
+export function expectedAfter({ album, content, messageId, sentAtMs }: InboundMessage): Expected {
+  const isCut = content.kind === 'text' && content.text.length >= CUT_CHARS_MIN;
+  return { said: String(sentAtMs), ...(album && { album }), ...(isCut && { text: String(messageId + 1) }) };
+}
+
+/** Whether a message belongs to one of the same sender that was addressed. Pure. */
+export function isExpected({ messageId, album, forwardedFrom, sentAtMs }: InboundMessage, expected: Expected): boolean {
+  const isAtOnce = (afterMs: number) => expected.said === String(sentAtMs - afterMs);
+  if (forwardedFrom !== undefined && AT_ONCE_MS.some(isAtOnce)) return true;
+  return album === undefined ? expected.text === String(messageId) : expected.album === album;
 }

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
-import { expectedAfter, isExpected } from '../../../../producer/accept/follow-up.ts';
-import type { InboundMessage } from '../../../../shared/flow/message.ts';
-import { inboundText } from '../../../fixture/inbound.ts';
+import type { InboundMessage } from '../../../../../shared/flow/message.ts';
+import { expectedAfter, isExpected } from '../../../../../shared/state/message/inbox.ts';
+import { inboundText } from '../../../../fixture/inbound.ts';
 
 const said = (over: Partial<InboundMessage>): InboundMessage => ({ ...inboundText(1), chatId: -1, ...over });
 const text = (length: number) => ({ kind: 'text', text: 'x'.repeat(length) }) as const;

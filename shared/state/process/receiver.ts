@@ -1,9 +1,9 @@
 import { join } from 'node:path';
-import type { Logger } from '../base/log.ts';
-import type { RedisClient } from '../redis/connection.ts';
-import type { Keys } from '../redis/keys.ts';
-import { bindScript } from '../redis/script.ts';
-import type { TelegramFailure } from '../telegram/failure.ts';
+import type { Logger } from '../../base/log.ts';
+import type { RedisClient } from '../../redis/connection.ts';
+import { type Keys, keysOf } from '../../redis/keys.ts';
+import { bindScript } from '../../redis/script.ts';
+import type { TelegramFailure } from '../../telegram/failure.ts';
 
 /** How updates come in. */
 export type Receiver = 'poller' | 'webhook';
@@ -16,8 +16,8 @@ export type ReceiveFailure = TelegramFailure['kind'] | 'undelivered';
  * a time is absent when the event never happened.
  */
 export interface PollRecord {
-  /** Which of the two reported last. A version that knew no webhooks did not say; it polled. */
-  receiver?: Receiver;
+  /** Which of the two reported last. */
+  receiver: Receiver;
   /** When a receiver first got any answer or failure. */
   firstMs: number;
   lastAnswerMs?: number;
@@ -86,7 +86,36 @@ export async function readHeartbeat(redis: RedisClient, keys: Keys): Promise<Pol
     ...time('conflictMs'),
     ...time('unauthorizedMs'),
     ...time('otherMs'),
-    ...(fields.receiver !== undefined && { receiver: fields.receiver === 'webhook' ? 'webhook' : 'poller' }),
+    receiver: fields.receiver === 'webhook' ? 'webhook' : 'poller',
     ...(fields.otherKind !== undefined && { otherKind: fields.otherKind }),
   };
+}
+
+/**
+ * The right to poll, or to look after the webhook, which one process of a bot has at a time; it runs out by itself.
+ * Contract: each method rejects when Redis cannot be used.
+ */
+export interface ReceiverLease {
+  /** Takes the lease if it is free, or renews it for so long from now. Returns the name of the process that has it. */
+  hold(process: string, lastsMs: number): Promise<string>;
+  /** Gives the lease back, if the process still has it. */
+  release(process: string): Promise<void>;
+}
+
+/** The lease of a bot. */
+export function openReceiverLease(redis: RedisClient, botId: number): ReceiverLease {
+  const hold = bindScript<string>(redis, join(import.meta.dirname, 'hold-lease.lua'));
+  const release = bindScript<0 | 1>(redis, join(import.meta.dirname, 'release-lease.lua'));
+  const keys = [keysOf(0).poller(botId)];
+  return {
+    hold: (process, lastsMs) => hold(keys, [process, lastsMs]),
+    async release(process) {
+      await release(keys, [process]);
+    },
+  };
+}
+
+/** The name of the process that receives for a bot. Rejects when Redis cannot be reached. */
+export async function readReceivingProcess(redis: RedisClient, botId: number): Promise<string | undefined> {
+  return (await redis.get(keysOf(0).poller(botId))) ?? undefined;
 }

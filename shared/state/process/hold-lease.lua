@@ -1,0 +1,10 @@
+-- Takes the lease if it is free, or renews it if the process has it. Its time then starts anew.
+-- KEYS  1 poller:<bot>
+-- ARGV  1 the process   2 ms that it lasts from now
+-- Reply the process that has it now.
+local holder = redis.call('GET', KEYS[1])
+if holder and holder ~= ARGV[1] then
+  return holder
+end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return ARGV[1]
