@@ -1,5 +1,5 @@
 import type { Telegram } from '../shared/telegram/client.ts';
-import type { Finding } from '../worker/cli/finding.ts';
+import type { Finding } from '../worker/cli/terminal.ts';
 import type { Findings, Progress, Settings } from './progress.ts';
 import type { Terminal } from './terminal.ts';
 

@@ -77,19 +77,26 @@ const LOADED_LATE: Readonly<Record<string, readonly string[]>> = {
   'worker/media/decoder.ts': ['./pdf.ts', './picture.ts'],
   'worker/model/claude/client.ts': ['@anthropic-ai/sdk'],
   'worker/cli/verbs.ts': [
-    './actions.ts',
-    './audit.ts',
-    './cancel.ts',
-    './chat.ts',
-    './check.ts',
-    './dead.ts',
-    './incidents.ts',
-    './message.ts',
-    './pause.ts',
-    './pause.ts',
-    './retry.ts',
-    './session.ts',
     './status.ts',
+    './look.ts',
+    './look.ts',
+    './look.ts',
+    './look.ts',
+    './audit.ts',
+    './check.ts',
+    './act.ts',
+    './act.ts',
+    './act.ts',
+    './act.ts',
+    './dead.ts',
+    './dead.ts',
+    './dead.ts',
+    './dead.ts',
+    './session.ts',
+    './session.ts',
+    './session.ts',
+    './session.ts',
+    './session.ts',
   ],
   'worker/cli/check.ts': ['../tools/mcp/client.ts'],
   'test/integration/bundle.test.ts': ['part'],
@@ -173,7 +180,9 @@ test.each(product)('%s is in a known room and imports values only from its own r
 test('every room has files and is named in docs/architecture.md', () => {
   const page = read('docs/architecture.md');
   const rooms = ROOMS.filter((room) => room !== '.');
-  expect(rooms.filter((room) => !room.startsWith('shared/state/') && !product.some((file) => dirname(file) === room))).toEqual([]);
+  expect(
+    rooms.filter((room) => !room.startsWith('shared/state/') && !product.some((file) => dirname(file) === room)),
+  ).toEqual([]);
   expect(rooms.filter((room) => !page.includes(`\`${room}/\``))).toEqual([]);
 });
 

@@ -25,3 +25,13 @@ export function usableConfig(terminal: Terminal, role: Role): Extract<ConfigRead
   if (!reading.ok) throw new UsageError(reading.problems.join('\n'));
   return reading;
 }
+
+/** What a check found out about one part. */
+export interface Finding {
+  part: string;
+  ok: boolean;
+  /** All works, and something should be otherwise. */
+  isAdvice?: true;
+  /** Text for the operator; never a secret. */
+  detail: string;
+}

@@ -39,8 +39,3 @@ export function show(visit: Visit, token: Token, page: Omit<Page, 'formKey'>, st
   const keyed = session === undefined ? {} : { formKey: token.formKey(session) };
   return visit.html(pageOf({ ...page, ...keyed }), status);
 }
-
-/** The key that the forms of this visit carry. A visitor without a session gets no form that needs it. */
-export function formKeyOf(visit: Visit, token: Token): string {
-  return token.formKey(visit.get('session') ?? '');
-}

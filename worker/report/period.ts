@@ -1,7 +1,7 @@
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { Keys } from '../../shared/redis/keys.ts';
+import { eventsIn, outcomesIn } from '../../shared/state/lane/record-streams.ts';
 import type { Prices } from '../model/prices.ts';
-import { recordTexts } from './records.ts';
 import { createRollUp, type RollUp, type RollUpBuilder } from './roll-up.ts';
 import { type ReportSource, shardsOf } from './source.ts';
 
@@ -13,8 +13,8 @@ export async function readRollUp(source: ReportSource, fromMs: number, prices?: 
 }
 
 async function addShard(redis: RedisClient, keys: Keys, fromMs: number, builder: RollUpBuilder): Promise<void> {
-  for await (const record of recordTexts(redis, keys.outcomes, fromMs)) add(record, builder.addOutcome, builder);
-  for await (const record of recordTexts(redis, keys.events, fromMs)) add(record, builder.addEvent, builder);
+  for await (const record of outcomesIn(redis, keys).textsSince(fromMs)) add(record, builder.addOutcome, builder);
+  for await (const record of eventsIn(redis, keys).textsSince(fromMs)) add(record, builder.addEvent, builder);
 }
 
 /** Counts a record that cannot be read, or lacks a part, as unreadable: it must not hide all the others. */

@@ -1,7 +1,7 @@
-import type { AuditEvent } from '../lane/audit-trail.ts';
+import type { KeptEvent } from '../../shared/state/lane/record-streams.ts';
+import type { InboundEntry } from '../../shared/state/message/inbound.ts';
 import type { EndedAttempt } from '../lane/ended-attempts.ts';
 import type { OutcomeRecord } from '../lane/lane.ts';
-import type { InboundEntry } from './inbound.ts';
 import type { Turn } from './turn.ts';
 
 /** One thing that happened to a message. */
@@ -11,9 +11,6 @@ export interface Step {
   kind: 'accepted' | 'waited' | 'begun' | 'attempt' | 'crash' | 'model' | 'recovery' | 'parts' | 'outcome';
   text: string;
 }
-
-/** An event of the audit trail, as it is kept. */
-export type KeptEvent = AuditEvent & { entry: string; chat: string; traceId: string; atMs: number };
 
 /** All that is kept of one message. */
 export interface Trail {
