@@ -4,7 +4,7 @@ import { totalsOf } from '../budget/limit.ts';
 import { createLedger, type LedgerReading } from '../lane/ledger.ts';
 import { loadPrices } from '../model/price-file.ts';
 import { auditReport, type Proof } from '../report/audit-report.ts';
-import { readRollUp } from '../report/period.ts';
+import { readRollUp } from '../report/roll-up.ts';
 import { UsageError, usableConfig } from './terminal.ts';
 import { type Call, withRedis } from './verb.ts';
 

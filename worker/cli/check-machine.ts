@@ -2,13 +2,11 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { hostname } from 'node:os';
 import type { Config } from '../../shared/base/config.ts';
-import type { RedisAddress } from '../../shared/base/redis-address.ts';
-import { connectRedis, untilReady } from '../../shared/redis/connection.ts';
 import { hasWorkerOf } from '../../shared/state/process/server.ts';
 import { openBlobStore } from '../blob/open.ts';
 import { notedStoreId } from '../blob/store-mark.ts';
-import type { ReachedRedis } from './check-redis.ts';
-import type { Finding } from './terminal.ts';
+import { askRedis, type ReachedRedis } from './check-redis.ts';
+import { type Finding, failed, fine } from './terminal.ts';
 
 const DEADLINE_MS = 5_000;
 const ANY = new Set(['0.0.0.0', '::']);
@@ -21,14 +19,13 @@ export async function checkPort(
   if (port === 0) return [];
   const part = 'port';
   const refused = await listenProblem(host, port);
-  if (refused === undefined) return [{ part, ok: true, detail: `${host}:${port} is free for health and metrics` }];
+  if (refused === undefined) return [fine(part, `${host}:${port} is free for health and metrics`)];
   if (refused !== 'EADDRINUSE')
-    return [
-      { part, ok: false, detail: `nothing can listen on ${host}:${port} (${refused}); check HTTP_HOST and HTTP_PORT` },
-    ];
-  const isOurs = (await isGateway(host, port)) && (await worksHere(redis).catch(() => false));
-  if (isOurs) return [{ part, ok: true, detail: `${host}:${port} is held by the gateway that runs` }];
-  return [{ part, ok: false, detail: `${host}:${port} is taken by another program; set HTTP_PORT to another one` }];
+    return [failed(part, `nothing can listen on ${host}:${port} (${refused}); check HTTP_HOST and HTTP_PORT`)];
+  const isOurs =
+    (await isGateway(host, port)) && (await askRedis(redis, (own) => hasWorkerOf(own, hostname())).catch(() => false));
+  if (isOurs) return [fine(part, `${host}:${port} is held by the gateway that runs`)];
+  return [failed(part, `${host}:${port} is taken by another program; set HTTP_PORT to another one`)];
 }
 
 /** Why nothing can listen there, as the system calls it; `undefined` when something can. */
@@ -54,54 +51,28 @@ async function isGateway(host: string, port: number): Promise<boolean> {
   );
 }
 
-/** Whether a worker of this Redis is alive on this machine. Rejects when Redis cannot be reached. */
-async function worksHere({ address }: ReachedRedis): Promise<boolean> {
-  if (address === undefined) return false;
-  const redis = connectRedis(address, 'patient');
-  try {
-    await untilReady(redis, DEADLINE_MS);
-    return await hasWorkerOf(redis, hostname());
-  } finally {
-    redis.disconnect();
-  }
-}
-
 const OTHER_STORE =
   'it is not the store that the data in Redis refers to: all workers need the same one (see blob-store in the runbook)';
 
 /**
  * Checks that the blob store takes something, and that it is the one that the data refers to. Binds and changes nothing.
  */
-export async function checkBlobs(config: Config, { address }: ReachedRedis): Promise<Finding[]> {
+export async function checkBlobs(config: Config, reached: ReachedRedis): Promise<Finding> {
+  const part = 'blobs';
   const store = openBlobStore(config.BLOB_URL);
-  const noted = await notedStore(address).catch(() => undefined);
+  const noted = await askRedis(reached, notedStoreId).catch(() => undefined);
   if (store === undefined) {
     const detail = 'kept in Redis';
-    if (noted === undefined) return [{ part: 'blobs', ok: true, detail }];
-    return [
-      { part: 'blobs', ok: false, detail: `${detail}, but the data refers to a store: its files cannot be read` },
-    ];
+    if (noted === undefined) return fine(part, detail);
+    return failed(part, `${detail}, but the data refers to a store: its files cannot be read`);
   }
   try {
     const own = await store.readId();
     const isThere = await store.probe();
-    if (noted !== undefined && own !== noted)
-      return [{ part: 'blobs', ok: false, detail: `${store.name}: ${OTHER_STORE}` }];
+    if (noted !== undefined && own !== noted) return failed(part, `${store.name}: ${OTHER_STORE}`);
     const state = isThere ? 'takes files' : 'is made at the first start';
-    return [{ part: 'blobs', ok: true, detail: `${store.name}, ${state}; workers on other machines need the same` }];
+    return fine(part, `${store.name}, ${state}; workers on other machines need the same`);
   } catch (error) {
-    return [{ part: 'blobs', ok: false, detail: `${store.name}: ${(error as Error).message}` }];
-  }
-}
-
-/** A Redis that does not answer is reported by its own check. */
-async function notedStore(address: RedisAddress | undefined): Promise<string | undefined> {
-  if (address === undefined) return undefined;
-  const redis = connectRedis(address, 'patient');
-  try {
-    await untilReady(redis, DEADLINE_MS);
-    return await notedStoreId(redis);
-  } finally {
-    redis.disconnect();
+    return failed(part, `${store.name}: ${(error as Error).message}`);
   }
 }

@@ -10,7 +10,7 @@ import { serverTimeMs, writeRefusal } from '../../shared/state/process/server.ts
 import { WORKER_GONE_MS } from '../watch/processes.ts';
 import { alertsCheck, providerCheck, redisCheck, telegramCheck } from '../watch/readiness.ts';
 import { countWorkers, createSnapshotReader } from '../watch/snapshot.ts';
-import type { Finding } from './terminal.ts';
+import { advised, type Finding, failed, fine } from './terminal.ts';
 
 const REDIS_DEADLINE_MS = 5_000;
 
@@ -42,20 +42,32 @@ export async function reachRedis(config: Config): Promise<ReachedRedis> {
 }
 
 /** Checks Redis, and reports what a running gateway has recorded in it. */
-export async function checkRedis(config: Config, { address, ok, words }: ReachedRedis): Promise<Finding[]> {
-  if (address === undefined) return [{ part: 'redis', ok, detail: words }];
+export async function checkRedis(config: Config, reached: ReachedRedis): Promise<Finding[]> {
+  const { ok, words } = reached;
+  const findings = askRedis(reached, async (redis) => {
+    const { refusal, risks } = await readKeeping(redis, config.REDIS_ACCEPT);
+    const problem = refusal ?? (await shardsProblem(redis, config.SHARDS)) ?? (await writeProblem(redis));
+    if (problem !== undefined) return [failed('redis', problem)];
+    const [redisItself, ...others] = await noted(redis, config);
+    const advice = risks.map((risk) => advised('redis', wordsOf(risk)));
+    const told = redisItself ? [{ ...redisItself, detail: `${words}${redisItself.detail}` }] : [];
+    return [...told, ...advice, await checkSettings(redis), ...others];
+  });
+  return (
+    (await findings.catch((error: Error) => [failed('redis', error.message)])) ?? [{ part: 'redis', ok, detail: words }]
+  );
+}
+
+/** Asks the Redis of a check, if there is one yet. Rejects when it cannot be reached. */
+export async function askRedis<T>(
+  { address }: ReachedRedis,
+  work: (redis: RedisClient) => Promise<T>,
+): Promise<T | undefined> {
+  if (address === undefined) return undefined;
   const redis = connectRedis(address, 'patient');
   try {
     await untilReady(redis, REDIS_DEADLINE_MS);
-    const { refusal, risks } = await readKeeping(redis, config.REDIS_ACCEPT);
-    const problem = refusal ?? (await shardsProblem(redis, config.SHARDS)) ?? (await writeProblem(redis));
-    if (problem !== undefined) return [{ part: 'redis', ok: false, detail: problem }];
-    const [redisItself, ...others] = await noted(redis, config);
-    const advice = risks.map((risk) => ({ part: 'redis', ok: true, isAdvice: true as const, detail: wordsOf(risk) }));
-    const told = redisItself ? [{ ...redisItself, detail: `${words}${redisItself.detail}` }] : [];
-    return [...told, ...advice, await checkSettings(redis), ...others];
-  } catch (error) {
-    return [{ part: 'redis', ok: false, detail: (error as Error).message }];
+    return await work(redis);
   } finally {
     redis.disconnect();
   }
@@ -86,7 +98,7 @@ async function noted(redis: RedisClient, config: Config): Promise<Finding[]> {
   const worked = workers === 0 ? 'none runs now' : `${workers} processes run; ${waiting} messages wait`;
   return [
     finding('redis', { ...state, detail: whole }),
-    { part: 'worker', ok: true, detail: worked },
+    fine('worker', worked),
     ...(workers === 0
       ? []
       : [

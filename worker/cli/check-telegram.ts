@@ -1,6 +1,6 @@
 import type { Config } from '../../shared/base/config.ts';
 import { type BotProfile, createTelegram, type Telegram, type WebhookInfo } from '../../shared/telegram/client.ts';
-import type { Finding } from './terminal.ts';
+import { advised, type Finding, failed, fine } from './terminal.ts';
 
 const TELEGRAM_DEADLINE_MS = 10_000;
 
@@ -16,16 +16,16 @@ async function checkBot(config: Config, telegram: Telegram): Promise<Finding[]> 
     const webhook = await telegram.getWebhookInfo(AbortSignal.timeout(TELEGRAM_DEADLINE_MS));
     const receiving = receivingOf(config, webhook.ok ? webhook.value : undefined);
     return [
-      { part: 'telegram', ok: true, detail: `the bot is @${me.value.username}; ${receiving}` },
-      { part: 'groups', ok: true, detail: groupsOf(config, me.value) },
+      fine('telegram', `the bot is @${me.value.username}; ${receiving}`),
+      fine('groups', groupsOf(config, me.value)),
     ];
   }
   const { kind, description } = me.failure;
   const advice = kind === 'unauthorized' ? 'TELEGRAM_BOT_TOKEN is not accepted' : 'TELEGRAM_API_ROOT cannot be reached';
-  return [{ part: 'telegram', ok: false, detail: `${advice} (${description})` }];
+  return [failed('telegram', `${advice} (${description})`)];
 }
 
-/** What the bot sees in groups, and whether that is what the configuration needs. */
+/** Which messages of groups the bot sees, and whether the configuration needs more. */
 function groupsOf(
   { TELEGRAM_ANSWER_ALL_IDS: all }: Config,
   { can_read_all_group_messages: readsAll }: BotProfile,
@@ -46,16 +46,12 @@ async function checkAlerts(
     webhook === undefined ? 'no second channel (ALERT_WEBHOOK_URL)' : 'ALERT_WEBHOOK_URL is the second channel';
   if (chatId === undefined) {
     const instead = webhook === undefined ? 'alerts go to the log alone' : 'alerts go to ALERT_WEBHOOK_URL';
-    return { part: 'alerts', ok: true, detail: `TELEGRAM_ALERT_CHAT_ID is none: ${instead}` };
+    return fine('alerts', `TELEGRAM_ALERT_CHAT_ID is none: ${instead}`);
   }
   const shown = await telegram.sendTyping({ chatId });
-  if (shown.ok) return { part: 'alerts', ok: true, detail: `the operator's chat can be written to; ${second}` };
+  if (shown.ok) return fine('alerts', `the operator's chat can be written to; ${second}`);
   const { kind, description } = shown.failure;
-  return {
-    part: 'alerts',
-    ok: false,
-    detail: `TELEGRAM_ALERT_CHAT_ID cannot be written to (${kind}: ${description}); ${second}`,
-  };
+  return failed('alerts', `TELEGRAM_ALERT_CHAT_ID cannot be written to (${kind}: ${description}); ${second}`);
 }
 
 /** How messages will arrive, and what a start will change about that. */
@@ -88,5 +84,5 @@ export function checkWatchers({
 }
 
 function advice(part: string, detail: string | undefined): Finding {
-  return detail === undefined ? { part, ok: true, detail: 'is set' } : { part, ok: true, isAdvice: true, detail };
+  return detail === undefined ? fine(part, 'is set') : advised(part, detail);
 }

@@ -6,8 +6,7 @@ import { checkBlobs, checkPort } from './check-machine.ts';
 import { askWindow, checkLives, checkModel, checkMoney, checkRoom, type StatedWindow } from './check-model.ts';
 import { checkRedis, reachRedis } from './check-redis.ts';
 import { checkTelegram, checkWatchers } from './check-telegram.ts';
-import type { Finding } from './terminal.ts';
-import { UsageError } from './terminal.ts';
+import { advised, type Finding, failed, UsageError } from './terminal.ts';
 import type { Call } from './verb.ts';
 
 /** A server that is downloaded first, as npx does, needs time. */
@@ -22,7 +21,10 @@ export async function check({ isJson, terminal }: Call): Promise<number> {
   if (!reading.ok) throw new UsageError([...reading.problems, ...problems].join('\n'));
   const findings = await tryAll(reading.config, files);
   if (isJson) {
-    const settings = [...problems.map(wrong), ...reading.warnings.map(odd)];
+    const settings = [
+      ...problems.map((problem) => failed('settings', problem)),
+      ...reading.warnings.map((odd) => advised('settings', odd)),
+    ];
     const ok = problems.length === 0 && findings.every((finding) => finding.ok);
     terminal.line(JSON.stringify({ ok, parts: [...settings, ...findings] }));
   } else {
@@ -35,8 +37,6 @@ export async function check({ isJson, terminal }: Call): Promise<number> {
 }
 
 const WRONG_SETTINGS = 2;
-const wrong = (detail: string): Finding => ({ part: 'settings', ok: false, detail });
-const odd = (detail: string): Finding => ({ part: 'settings', ok: true, isAdvice: true, detail });
 
 /** Tries everything that a start and a first message need. */
 async function tryAll(config: Config, files: SettingFiles): Promise<Finding[]> {
@@ -73,7 +73,7 @@ const PIXEL = Buffer.from('R0lGODlhAQABAIAAAAAAAP///ywAAAAAAQABAAACAkQBADs=', 'b
 async function checkDecoder(): Promise<Finding[]> {
   const read = await fitPicture(PIXEL).catch((error: Error) => ({ ok: false, why: error.message }) as const);
   if (read.ok) return [];
-  return [{ part: 'pictures', ok: false, detail: `${read.why}; install the optional packages too` }];
+  return [failed('pictures', `${read.why}; install the optional packages too`)];
 }
 
 /**

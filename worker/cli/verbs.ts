@@ -1,5 +1,5 @@
 import { type Terminal, UsageError } from './terminal.ts';
-import { callOf, helpOf, type Option, type Verb } from './verb.ts';
+import { callOf, helpOf, namedUsage, type Option, type Verb } from './verb.ts';
 
 const FLAG: Option = {};
 const FILTERS = { chat: { as: 'CHAT' }, reason: { as: 'REASON' }, since: { as: 'TIME' } } as const;
@@ -235,7 +235,7 @@ export const VERBS: readonly Verb[] = [...LOOKING, ...ACTING, ...LETTERS, ...SES
 
 const HELP = [
   'Usage: npm run cli -- <verb> [options]',
-  VERBS.map(({ name, summary }) => `  ${name.padEnd(16)}  ${summary}`).join('\n'),
+  VERBS.map((verb) => `  ${namedUsage(verb).padEnd(30)}  ${verb.summary}`).join('\n'),
   `A chat is its numeric id, with .<topic> where it has topics. Each verb takes --help, and --json for machines.
 Exit codes: 0 done, 1 failed, red or not found, 2 configuration or usage.`,
 ].join('\n\n');

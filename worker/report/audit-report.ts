@@ -1,9 +1,9 @@
 import type { Spent } from '../budget/limit.ts';
 import type { LedgerReading } from '../lane/ledger.ts';
-import type { Counts } from './counts.ts';
 import { chatName, type Fact, listSection, type Report, type Section, type Verdict } from './report.ts';
 import type { RollUp } from './roll-up.ts';
 import { budgetFacts } from './status-report.ts';
+import type { Counts } from './tallies.ts';
 import { counted, money, percent, thousands } from './words.ts';
 
 /** The proof over all shards, as of now: it is not per day. */
