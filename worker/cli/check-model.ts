@@ -102,7 +102,7 @@ async function call(config: Config): Promise<string | undefined> {
 
 const NOTHING = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0 };
 
-/** What bounds the cost, and which of the models that the settings name no limit in money can count. */
+/** Names the limits of the cost, and the models whose cost no limit in money can count. */
 export function checkMoney(config: Config, prices: Prices): Finding {
   const limits = limitsOf(config);
   const unpriced = unpricedModels(config, prices);

@@ -19,7 +19,7 @@ export interface ReachedRedis {
   /** Absent where there is none yet. */
   address?: RedisAddress;
   ok: boolean;
-  /** What there is to say of the server, before it was asked anything. */
+  /** A description of the server before it is asked anything. */
   words: string;
   /** Ends a server that was started for the check. */
   stop(): Promise<void>;
@@ -126,7 +126,7 @@ async function checkSettings(redis: RedisClient): Promise<Finding> {
   return { part, ok: true, isAdvice: true, detail: [...new Set(said)].join('; ') };
 }
 
-/** What a server has otherwise, each with what may happen and what to do. */
+/** The settings of a server that differ, each with its risk and its cure. */
 async function differences(server: Server, isCluster: boolean): Promise<string[]> {
   const hasReplicas = /connected_slaves:[1-9]/.test(await server.info('replication'));
   const wanted = REDIS_SETTINGS.filter(({ of }) => of === 'all' || (of === 'cluster' ? isCluster : hasReplicas));

@@ -64,7 +64,7 @@ export interface Call {
   print(value: unknown, words: () => Report | string): void;
 }
 
-/** What a verb reads and changes. */
+/** The installation that a verb reads and changes. */
 export interface Ground extends ReportSource {
   config: Config;
 }

@@ -8,7 +8,7 @@ import type { StatusLimits } from '../report/status.ts';
 import { type Page, pageOf } from './pages/layout.ts';
 import type { Token } from './token.ts';
 
-/** What the console knows of a request. */
+/** A request as the console knows it. */
 export interface VisitEnv {
   Bindings: HttpBindings;
   Variables: {
@@ -22,7 +22,7 @@ export type Visit = Context<VisitEnv>;
 /** The settings that decide what the console shows. */
 export type ConsoleConfig = StatusLimits & Pick<Config, 'LOG_CONTENT' | 'MODEL_PRICES_FILE'>;
 
-/** What a page is made from. */
+/** The parts that pages are made from. */
 export interface DeskPorts {
   config: ConsoleConfig;
   redis: RedisClient;

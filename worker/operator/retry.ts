@@ -6,7 +6,7 @@ import type { MessageName } from '../report/message-name.ts';
 import type { ReportSource } from '../report/source.ts';
 import { tryNow } from './try-now.ts';
 
-/** What became of a message that was to be tried again. */
+/** The result of trying a message again. */
 export type Retried =
   /** It was put off, and is tried now. */
   | { kind: 'now' }

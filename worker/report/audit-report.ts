@@ -12,7 +12,7 @@ export interface Proof extends Omit<LedgerReading, 'alarm'> {
   failedShards: number[];
 }
 
-/** What an audit adds up besides the records. */
+/** The period of an audit, and its proof. */
 export interface AuditExtras {
   days: number;
   nowMs: number;
@@ -20,7 +20,7 @@ export interface AuditExtras {
   budgets?: readonly Spent[];
 }
 
-/** What happened in a period, what it cost, and the proof that nothing was lost. Pure. */
+/** Outcomes and cost of a period, and the proof that nothing was lost. Pure. */
 export function auditReport(rollUp: RollUp, { days, nowMs, proof, budgets = [] }: AuditExtras): Report {
   const { topChats } = rollUp;
   const chats = topChats.map(({ chat, messages, calls, tokens, dollars }) => [

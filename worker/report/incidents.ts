@@ -55,7 +55,7 @@ function reportOf(incident: Incident): IncidentReport {
   };
 }
 
-/** What another version wrote, as far as it can be read. */
+/** The incident of another version, as far as it can be read. */
 function unreadReport([name, json]: [name: string, json: string]): IncidentReport {
   const { cause, isOpen, openedMs, lastMs, latest } = glimpse(json);
   const sinceMs = openedMs || lastMs || Date.now();

@@ -45,7 +45,7 @@ async function entryIn({ redis }: ReportSource, keys: Keys, id: string): Promise
   return undefined;
 }
 
-/** What is under way first, then the ledger from its end: an alert is about something recent. */
+/** Messages under way first, then the ledger from its end: an alert is about something recent. */
 async function findByTrace(source: ReportSource, traceId: string): Promise<MessageName[]> {
   for (const [shard, keys] of shardsOf(source).entries()) {
     const entry = (await pendingOfTrace(source.redis, keys, traceId)) ?? (await settledOfTrace(source, keys, traceId));

@@ -3,7 +3,7 @@ import type { MessageReport, Remedy } from './message.ts';
 import { type Action, chatName, type Report, type Section, type Verdict } from './report.ts';
 import { because, inWords, whereOf } from './words.ts';
 
-/** What a report on a message shows besides what is always known. */
+/** The optional parts of a report on a message. */
 export interface MessageExtras {
   /** The words of the message; `hidden` where the reader may not see them, `undefined` where they are not kept. */
   content?: { text: string | 'hidden' | undefined };

@@ -12,7 +12,7 @@ import type { ReportSource } from './source.ts';
 import { type Step, timelineOf } from './timeline.ts';
 import { readTurn, type Turn } from './turn.ts';
 
-/** What an operator can do about a message. */
+/** A step that an operator can take about a message. */
 export type Remedy = 'cancel' | 'retry' | 'resume' | 'show chat' | 'show letter';
 
 /** The life of one message, and where it is now. Times are ms since the epoch. */
@@ -80,7 +80,7 @@ function aboutOf(inbound: InboundEntry | undefined, outcome: OutcomeRecord | und
   return { ...(sentAtMs !== undefined && { sentAtMs }), ...(inbound?.kind !== undefined && { kind: inbound.kind }) };
 }
 
-/** What ended in its chat between its acceptance and its own beginning. Commands that act at once are in no one's way. */
+/** The messages of its chat that ended between its acceptance and its beginning. Commands that act at once delay nobody. */
 function waitedBehind(
   others: readonly OutcomeRecord[],
   chat: ChatKey,
@@ -91,14 +91,14 @@ function waitedBehind(
   return others.filter((each) => each.chat === chat && each.settledAtMs <= untilMs);
 }
 
-/** What decides what can be done about a message. */
+/** The facts that decide what can be done about a message. */
 interface Standing {
   place: Place | undefined;
   pause: Pause | undefined;
   letter: string | undefined;
 }
 
-/** What can be done, the likeliest first. Pure. */
+/** The steps that make sense, the likeliest first. Pure. */
 function remediesOf({ place, pause, letter }: Standing): Remedy[] {
   if (letter !== undefined) return ['retry', 'show letter', 'show chat'];
   if (place === undefined) return ['show chat'];

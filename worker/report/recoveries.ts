@@ -41,7 +41,7 @@ async function newestSteps({ redis }: ReportSource, keys: Keys): Promise<Recover
   return found;
 }
 
-/** What was done to requests that did not fit or were refused, newest first. Pure. */
+/** The steps for requests that did not fit or were refused, newest first. Pure. */
 export function recoveriesReport(steps: readonly RecoveryStep[], nowMs: number): Report {
   const rows = steps.map(({ atMs, chat, entry, event, details }) => [
     { atMs },

@@ -9,7 +9,7 @@ export interface Report {
   nowMs: number;
   verdict?: Verdict;
   sections: readonly Section[];
-  /** What can be done, the likeliest first. */
+  /** The steps that make sense, the likeliest first. */
   actions?: readonly Action[];
 }
 
@@ -21,7 +21,7 @@ export type Piece = string | number | Name | Moment | Letter;
 export interface Name {
   of: 'message' | 'chat' | 'letters';
   id: string;
-  /** What is shown, where it is not the id. */
+  /** Shown instead of the id. */
   text?: string | number;
 }
 
@@ -37,7 +37,7 @@ export interface Letter {
 
 export type Tone = 'good' | 'fair' | 'bad' | 'plain';
 
-/** What matters most, in a line or two. */
+/** The head: the thing that matters most, in a line or two. */
 export interface Verdict {
   tone: Tone;
   word?: string;
@@ -53,7 +53,7 @@ export interface Section {
   table?: { columns: readonly string[]; rows: readonly (readonly Text[])[] };
   items?: readonly Item[];
   timeline?: { fromMs: number; steps: readonly { atMs?: number; kind: string; text: string }[] };
-  /** What somebody wrote, for readers who may see it. */
+  /** The words of a user, for readers who may see them. */
   quote?: string;
   /** How many more there are than are shown, and what they are. */
   more?: { count: number; noun: string };

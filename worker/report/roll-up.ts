@@ -24,20 +24,20 @@ export interface ChatTotals {
   dollars: number;
 }
 
-/** What calls of one model for one purpose cost. `dollars` is absent when the price is unknown. */
+/** The cost of the calls of one model for one purpose. `dollars` is absent when the price is unknown. */
 export interface Spending extends Required<Omit<Usage, 'passes'>> {
   calls: number;
   dollars?: number;
 }
 
-/** What happened in a period, as numbers. The names are stable: machines read them. */
+/** A period in numbers. The names are stable: machines read them. */
 export interface RollUp {
   outcomes: { total: number; byOutcome: Counts; byReason: Counts };
   attempts: Counts;
   recoveries: Counts;
   /** Answered messages only: from the time that Telegram states, in whole seconds, to the outcome. */
   latencyMs: { answered: number; p50: number; p95: number; p99: number };
-  /** What the ledger proves of the messages that were answered, or whose command was carried out. */
+  /** The proof for messages that were answered, or whose command was carried out. */
   delivery: DeliveryProof;
   contextSafety: ContextSafety;
   /** By purpose, then by model. `retry`: what was billed without an answer that was used. */

@@ -42,7 +42,7 @@ export function statusReport(status: Status): Report {
   };
 }
 
-/** What is spent of each limit of all chats. Pure. */
+/** The part of each limit of all chats that is spent. Pure. */
 export function budgetFacts(budgets: Status['budgets']): Fact[] {
   return budgets.map((each) => ({ name: each.limit.setting, value: `${spentInWords(each)}, ${percentOf(each)} %` }));
 }

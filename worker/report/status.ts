@@ -59,11 +59,11 @@ export interface Status {
   redis: { usedBytes: number; maxBytes: number; share?: number; takesWrites: boolean; isVolatile: boolean };
   workers: number;
   pauses: Pause[];
-  /** What is spent of each limit of all chats, in billionths of a dollar or in tokens; none where there is none. */
+  /** The part of each limit of all chats that is spent, in billionths of a dollar or in tokens; none where there is none. */
   budgets: readonly Spent[];
 }
 
-/** What the verdict depends on besides the state. */
+/** The settings that the verdict depends on. */
 export type StatusLimits = Pick<Config, 'UNANSWERED_ALERT_MS' | 'DEAD_LETTERS_MAX' | 'TELEGRAM_BOT_TOKEN'> &
   BudgetSettings &
   ModelSettings;

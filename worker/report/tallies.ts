@@ -9,7 +9,7 @@ export function count(counts: Counts, name: string): void {
   counts[name] = (counts[name] ?? 0) + 1;
 }
 
-/** What a ledger proves of the replies that it calls delivered. Each message is counted once. */
+/** The proof of a ledger for the replies that it calls delivered. Each message is counted once. */
 export interface DeliveryProof {
   /** Telegram confirmed every part. */
   confirmed: number;

@@ -24,7 +24,7 @@ export interface Trail {
   outcome: OutcomeRecord | undefined;
 }
 
-/** What happened to a message, in the order of time. Pure. */
+/** The life of a message, in the order of time. Pure. */
 export function timelineOf({ acceptedMs, inbound, turn, events, before, outcome }: Trail): Step[] {
   const replay = inbound?.replayOf === undefined ? '' : `; put back, it had failed as ${inbound.replayOf}`;
   const steps: Step[] = [

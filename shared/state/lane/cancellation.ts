@@ -4,9 +4,9 @@ import type { RedisClient } from '../../redis/connection.ts';
 import type { ChatKey, EntryId, Keys } from '../../redis/keys.ts';
 import { bindScript } from '../../redis/script.ts';
 
-/** What became of a message that was to be cancelled; `merged`: it went into another one, and ends as that one does. */
+/** The result of cancelling a message; `merged`: it went into another one, and ends as that one does. */
 export type Cancelled = 'cancelled' | 'repeated' | 'gone' | 'answered' | 'command' | 'merged';
-/** What became of a chat that was to be cancelled; `idle`: nothing waits. */
+/** The result of cancelling a chat; `idle`: nothing waits. */
 export type ChatCancelled = 'cancelled' | 'repeated' | 'idle';
 
 /** Longer than anybody sends a request again. */

@@ -17,7 +17,7 @@ export interface DeadLetter {
 
 type StreamEntry = [id: string, fields: string[]];
 
-/** What names a dead letter: the id of its stream or of its message, after its shard where there are several. */
+/** The name of a dead letter: the id of its stream or of its message, after its shard where there are several. */
 export const LETTER_NAME = /^(?:(\d{1,5})\/)?(\d{1,16}-\d{1,10})$/;
 const PAGE = 100;
 

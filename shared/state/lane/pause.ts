@@ -33,7 +33,7 @@ export async function removePause(redis: RedisClient, keys: Keys, chat: Pause['c
   return (await redis.hdel(keys.paused, chat)) > 0;
 }
 
-/** What cannot be read pauses all the same. */
+/** A pause that cannot be read pauses all the same. */
 function pauseOf(chat: string, text: string): Pause {
   const unknown = { chat: chat as Pause['chat'], sinceMs: 0, by: 'unknown', why: '' };
   try {
