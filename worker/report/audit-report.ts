@@ -83,7 +83,7 @@ function headFacts({ outcomes, latencyMs, cost }: RollUp): Fact[] {
 
 function outcomeFacts({ outcomes, attempts, recoveries, delivery, failedCalls, unreadable }: RollUp): Fact[] {
   const { confirmed, unsure, unknown, unconfirmed, unconfirmedEntries } = delivery;
-  const proven = `${confirmed} confirmed, ${unsure} repeated without a confirmation, ${unknown} without kept proof`;
+  const proven = `${confirmed} confirmed, ${unsure} repeated without a confirmation, ${unknown} with no proof kept`;
   const missing =
     unconfirmed === 0 ? '' : `; UNCONFIRMED ${unconfirmed} (${unconfirmedEntries.join(', ')}): see the runbook`;
   return [
