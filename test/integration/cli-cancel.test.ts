@@ -71,7 +71,7 @@ test('cancel of a chat ends all that waits as /stop does, with one reply and a b
   expect(outcomes.map(({ outcome }) => outcome)).toEqual(['cancelled', 'cancelled', 'cancelled', 'command']);
   expect(shown().filter((text) => text.startsWith('Stopped.'))).toHaveLength(1);
   expect(await world.peek.hgetall(world.keys.counts)).toMatchObject({ accepted: '4', settled: '4' });
-  expect(await cancel(String(CHAT))).toMatchObject({ code: 1, stdout: expect.stringMatching(/waits for nothing/) });
+  expect(await cancel(String(CHAT))).toMatchObject({ code: 1, stdout: expect.stringMatching(/has nothing waiting/) });
 });
 
 test('cancel of an unknown id exits 1 and says what ids look like; what is no id exits 2 and is not written down', async () => {

@@ -36,7 +36,7 @@ test('chat states lane, session, newest outcomes and what today cost, and no wor
   });
   expect(call?.status).toBe(200);
   const words = await chat(String(CHAT));
-  expect(words.stdout).toMatch(/lane +2 messages; first \d+-\d+, accepted \d+ s ago: asking the model/);
+  expect(words.stdout).toMatch(/\nFirst: \d+-\d+, accepted \d+ s ago: asking the model[\s\S]*\nWaiting +2;/);
   expect(words.stdout).toContain(`npm run cli -- cancel ${CHAT}`);
   expect(words.stdout + JSON.stringify(report)).not.toMatch(/secret|private answer|behind it/);
 });

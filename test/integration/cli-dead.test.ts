@@ -33,7 +33,7 @@ test('dead list and show print failed messages newest first, and their text only
     letters: [{ id: newest, chat: String(CHAT), reason: 'authentication', traceId: expect.stringMatching(/^\w{32}$/) }],
   });
   const words = await dead('list');
-  expect(words.stdout).toMatch(/^2 dead letters\n.*authentication/);
+  expect(words.stdout).toMatch(/^2 dead letters\n[\s\S]*authentication/);
   const shown = await dead('show', newest);
   expect(shown.stdout + listed.stdout + words.stdout).not.toContain('secret');
   expect(shown.stderr).toMatch(/--content/);

@@ -11,7 +11,7 @@ function incidents(...args: string[]) {
 }
 
 test('incidents exits 0 when none is open, and 1 with cause, count and what to do when one is', async () => {
-  expect(await incidents()).toMatchObject({ code: 0, stdout: 'No incident is open.\n' });
+  expect(await incidents()).toMatchObject({ code: 0, stdout: expect.stringContaining('No incident is open.') });
   world.claude.react(() => ({ do: 'error', status: 401, type: 'authentication_error', message: 'invalid x-api-key' }));
   await start();
   world.telegram.say(CHAT, 'hello');
@@ -27,7 +27,7 @@ test('incidents exits 0 when none is open, and 1 with cause, count and what to d
   const [first] = JSON.parse(listed.stdout);
   expect(first).toMatchObject({ isOpen: true, title: expect.any(String), sinceMs: expect.any(Number) });
   const words = await incidents();
-  expect(words.stdout).toContain(`${first.name}: ${first.title}. OPEN for`);
+  expect(words.stdout).toContain(`\n${first.name}: ${first.title}\n  OPEN for`);
   expect(words.stdout).toMatch(/Runbook: /);
 });
 
@@ -38,9 +38,9 @@ test('incidents and status show what this version does not know, as far as it ca
   const { code, stdout } = await incidents();
   expect(code).toBe(1);
   expect(stdout).toMatch(
-    /^toString: Not known to this version \(toString\)\. OPEN for 6\d s.*\n.*\n {2}latest: A leap in {2}time\./m,
+    /^toString: Not known to this version \(toString\)\n {2}OPEN for 6\d s.*\n {2}Latest: A leap in {2}time\./m,
   );
-  expect(stdout).toMatch(/^failed: Not known to this version \(not readable\)\..*\n.*\n {2}latest: no JSON/m);
+  expect(stdout).toMatch(/^failed: Not known to this version \(not readable\)\n.*\n {2}Latest: no JSON/m);
   expect(stdout).toMatch(/^aside:idle: Not known to this version/m);
   const status = JSON.parse((await runCli(['status', '--json'], world.env)).stdout);
   expect(status.incidents).toHaveLength(3);

@@ -35,7 +35,7 @@ test('a message that waits for minutes is tried at once', async () => {
   isUp = true;
   expect(await retry(entry, '--why', 'it is back')).toMatchObject({
     code: 0,
-    stdout: expect.stringMatching(/tried now/),
+    stdout: expect.stringMatching(/being tried now/),
   });
   expect(await nextOutcome(world, CHAT)).toMatchObject({ entry, outcome: 'answered' });
   expect(await retry(entry)).toMatchObject({ code: 1, stdout: expect.stringMatching(/has ended: answered/) });

@@ -1,9 +1,11 @@
 import { once } from 'node:events';
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { expect, test } from '@jest/globals';
 import { chatKey, type SessionId } from '../../shared/redis/keys.ts';
+import { namedUsage } from '../../worker/cli/verb.ts';
+import { VERBS } from '../../worker/cli/verbs.ts';
 import { runCli } from '../fixture/cli.ts';
 import { runFile, spawnFile } from '../fixture/command.ts';
 import { CHAT, eachInWorld, moveToWorld, world } from '../fixture/each-test.ts';
@@ -221,6 +223,14 @@ test('each verb that the help names is there in the program that a user starts, 
     const help = expect.stringContaining(`Usage: npm run cli -- ${verb}`);
     expect({ verb, ...seen }).toEqual({ verb, code: 0, stdout: help, stderr: '' });
   }
+});
+
+test('the README has the row of each verb', async () => {
+  const page = await readFile(join(import.meta.dirname, '..', '..', 'README.md'), 'utf8');
+  const rows = VERBS.map(
+    (verb) => `| \`npm run cli -- ${namedUsage(verb).replaceAll('|', '\\|')}\` | ${verb.summary} |`,
+  );
+  expect(page).toContain(rows.join('\n'));
 });
 
 test('input that a verb does not read is no error', async () => {

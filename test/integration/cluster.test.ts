@@ -133,7 +133,7 @@ test('on a cluster both recovery stages run once, and the verbs check, session, 
     code: 0,
     stdout: expect.stringMatching(/ok {5}redis: a cluster of 3 masters; master, takes writes/),
   });
-  expect(show).toMatchObject({ code: 0, stdout: expect.stringContaining(`went on from session ${old}`) });
+  expect(show).toMatchObject({ code: 0, stdout: expect.stringContaining(`continues session ${old}`) });
   expect(exported).toMatchObject({ code: 0, stdout: expect.stringContaining('Go on, please') });
   expect(dead).toMatchObject({ code: 0, stdout: expect.stringMatching(/no dead letters|0 dead letters/i) });
 });

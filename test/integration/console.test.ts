@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from '@jest/globals';
 import { chatKey } from '../../shared/redis/keys.ts';
-import { readActions } from '../../worker/operator/trail.ts';
+import { readActions } from '../../shared/state/process/actions.ts';
 import { openConsole, type Visitor, visitorOf } from '../fixture/console.ts';
 import { CHAT, eachInWorld, start, world } from '../fixture/each-test.ts';
 import { nextOutcome } from '../fixture/ledger.ts';

@@ -55,7 +55,7 @@ test('while a burst is answered, neither /stop nor an operator can cancel a piec
   await world.telegram.waitForCall(({ method }) => method === 'sendMessage');
   const [, piece = ''] = await world.peek.lrange(world.keys.lane(chatKey(CHAT)), 0, -1);
   const asked = await runCli(['cancel', piece], world.env);
-  expect(asked).toMatchObject({ code: 1, stdout: expect.stringContaining('went into the message before it') });
+  expect(asked).toMatchObject({ code: 1, stdout: expect.stringContaining('was merged into the message before it') });
   world.telegram.say(CHAT, '/stop');
   await nextOutcome(world, CHAT, 3);
   expect(await outcomes()).toEqual(['answered', 'merged', 'command']);

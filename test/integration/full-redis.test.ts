@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { chatKey } from '../../shared/redis/keys.ts';
-import { readActions } from '../../worker/operator/trail.ts';
+import { readActions } from '../../shared/state/process/actions.ts';
 import { runCli } from '../fixture/cli.ts';
 import { CHAT, eachInWorld, spawn, world } from '../fixture/each-test.ts';
 import { nextOutcome } from '../fixture/ledger.ts';

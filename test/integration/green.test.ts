@@ -45,7 +45,7 @@ test('a window of 1,000 tokens fails every message: red and not ready, and green
   const port = portOf(gateway);
   world.telegram.say(CHAT, 'hello');
   await nextOutcome(world, CHAT);
-  await untilStatus(/^GREEN {2}all is well/);
+  await untilStatus(/^GREEN {2}All is well/);
   expect((await readyz(port)).code).toBe(200);
   world.claude.windowTokens = 1_000;
   for (const [nth, words] of ['one', 'two', 'three'].entries()) {
@@ -57,7 +57,7 @@ test('a window of 1,000 tokens fails every message: red and not ready, and green
   await until('not ready', async () => (await readyz(port)).code === 503 || undefined, 20_000);
   expect(await readyz(port)).toMatchObject({ status: 'not ready', installation: expect.stringMatching(/^red: /) });
   world.claude.windowTokens = 200_000;
-  await untilStatus(/^GREEN {2}all is well/, 45_000);
+  await untilStatus(/^GREEN {2}All is well/, 45_000);
   await until('ready', async () => (await readyz(port)).code === 200 || undefined, 20_000);
   await world.telegram.waitForText(ALERT_CHAT, /Resolved: the endpoint takes requests again/, 20_000);
 }, 180_000);
@@ -79,7 +79,7 @@ test('a revoked key is red after one message, is probed at a pace, and is green 
   expect(first?.body.system ?? []).toHaveLength(0);
   expect(first?.body.tools ?? []).toHaveLength(0);
   isRevoked = false;
-  await untilStatus(/^GREEN {2}all is well/);
+  await untilStatus(/^GREEN {2}All is well/);
   const asked = probes().length;
   await world.telegram.waitForText(ALERT_CHAT, /^Resolved/, 20_000);
   expect(probes()).toHaveLength(asked);

@@ -265,9 +265,9 @@ test('status and audit state the limits; check says what a model without a price
   await spend('all:usd', 20);
   await until('a worker that shows itself', async () => (await world.peek.zcard(world.keys.workers)) > 0 || undefined);
   const status = await runCli(['status'], world.env);
-  expect(status.stdout).toMatch(/budget +TOTAL_DAILY_USD: \$20\.00 of \$25\.00, 80 %/);
+  expect(status.stdout).toMatch(/TOTAL_DAILY_USD +\$20\.00 of \$25\.00, 80 %/);
   expect(status.stdout).toMatch(/^GREEN/);
-  expect((await runCli(['audit'], world.env)).stdout).toMatch(/TOTAL_DAILY_USD: \$20\.00 of \$25\.00, 80 %/);
+  expect((await runCli(['audit'], world.env)).stdout).toMatch(/TOTAL_DAILY_USD +\$20\.00 of \$25\.00, 80 %/);
   const check = async (env: object) => (await runCli(['check'], { ...world.env, ...env })).stdout;
   expect(await check({})).toMatch(/ok {5}money: TOTAL_DAILY_USD 25\n/);
   expect(await check({ MODELS: 'some-model', TOTAL_DAILY_USD: '0' })).toMatch(

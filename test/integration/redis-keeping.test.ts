@@ -55,9 +55,9 @@ test.each([
 });
 
 test('status says that Redis writes nothing to disk, and that it has no limit', async () => {
-  expect(await status()).toMatch(/^redis {8}\d+ MB of \d+ MB, \d+ %; takes writes$/m);
+  expect(await status()).toMatch(/^Redis {8}\d+ MB of \d+ MB, \d+ %; takes writes$/m);
   await given({ appendonly: 'no', save: '', maxmemory: '0' });
-  expect(await status()).toMatch(/^redis {8}\d+ MB without a limit; takes writes; writes nothing to disk$/m);
+  expect(await status()).toMatch(/^Redis {8}\d+ MB without a limit; takes writes; writes nothing to disk$/m);
   // Snapshots lose what came after the last one, and keep the rest.
   await given({ save: '60 1' });
   expect(await status()).not.toMatch(/writes nothing to disk/);

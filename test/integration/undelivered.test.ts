@@ -94,7 +94,7 @@ test('the audit proves that what is called answered was confirmed, and finds a l
   await forge(undefined);
   expect(await runCli(['audit'], world.env)).toMatchObject({
     code: 0,
-    stdout: expect.stringContaining('no proof kept 1'),
+    stdout: expect.stringContaining('1 with no proof kept'),
   });
   await forge({ parts: 3, confirmed: 2, unsure: 0 });
   const forged = await runCli(['audit'], world.env);

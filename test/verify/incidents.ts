@@ -42,7 +42,7 @@ export const INCIDENTS: readonly NightIncident[] = [
     name: 'one chat overflows again and again',
     alert: /Context overflow: chat 1301|overflow/,
     // The number in words, or so many rows of a table.
-    cause: /[2-9] recoveries lately|(?:context\.\S+.{0,200}?\b1301\b.*?){3}/s,
+    cause: /[2-9] recoveries recently|(?:context\.\S+.{0,200}?\b1301\b.*?){3}/s,
     async begin(ground) {
       const refused = ground.react(refusingEach());
       for (let n = 1; n <= LOOP_MESSAGES; n++) {

@@ -1,13 +1,15 @@
 import type { Config } from '../../shared/base/config.ts';
+import { type Limit, limitsOf, PER_DOLLAR } from '../budget/limit.ts';
 import { type Fixed, fixedTokens, roomProblem } from '../fixed-room.ts';
 import { windowTokensOf } from '../model/catalog.ts';
 import { createClaude } from '../model/claude/adapter.ts';
 import { openClient } from '../model/claude/client.ts';
 import { askLifecycle } from '../model/claude/stated-lifecycle.ts';
 import { dayOfRetirement, type Lifecycle, modelsInUse } from '../model/lifecycle.ts';
+import { costOf, costOfMinute, type Prices } from '../model/prices.ts';
 import { PROVIDER_SAID, providerTroubleOf } from '../model/provider-trouble.ts';
 import { wordRequest } from '../model/word-request.ts';
-import type { Finding } from './finding.ts';
+import type { Finding } from './terminal.ts';
 
 const MODEL_DEADLINE_MS = 10_000;
 const DAY_MS = 24 * 3600_000;
@@ -96,4 +98,36 @@ async function call(config: Config): Promise<string | undefined> {
   const todo =
     trouble === 'auth' ? '; check ANTHROPIC_API_KEY' : trouble === 'network' ? '; check ANTHROPIC_BASE_URL' : '';
   return `the endpoint ${why} (${reason}, status ${status ?? 'none'})${todo}`;
+}
+
+const NOTHING = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0 };
+
+/** Names the limits of the cost, and the models whose cost no limit in money can count. */
+export function checkMoney(config: Config, prices: Prices): Finding {
+  const limits = limitsOf(config);
+  const unpriced = unpricedModels(config, prices);
+  const isCounted = limits.some(({ unit }) => unit === 'tokens');
+  const advice = [
+    ...(limits.length === 0 ? ['nothing limits what may be spent; set TOTAL_DAILY_USD'] : []),
+    ...(unpriced.length > 0 && !isCounted ? [withoutPrice(unpriced)] : []),
+  ];
+  const detail = [limits.map(inWords).join(', '), ...advice].filter((part) => part !== '').join('; ');
+  return { part: 'money', ok: true, ...(advice.length > 0 && { isAdvice: true as const }), detail };
+}
+
+/** A price of 0 is a price. */
+function unpricedModels(config: Config, prices: Prices): string[] {
+  const { TRANSCRIPTION_MODEL: ear } = config;
+  return [
+    ...[...modelsInUse(config).keys()].filter((model) => costOf(model, NOTHING, prices) === undefined),
+    ...(ear !== undefined && costOfMinute(ear, prices) === undefined ? [ear] : []),
+  ];
+}
+
+function withoutPrice(models: readonly string[]): string {
+  return `no price is known of ${models.join(', ')}, so what they cost counts in no limit; name their prices in MODEL_PRICES_FILE, or set TOTAL_DAILY_TOKENS and CHAT_DAILY_TOKENS`;
+}
+
+function inWords({ setting, unit, max }: Limit): string {
+  return `${setting} ${unit === 'usd' ? max / PER_DOLLAR : max}`;
 }

@@ -1,26 +1,25 @@
 import { lookForOwnServer, provideOwnRedis } from '../../shared/app/find-redis.ts';
 import type { Config } from '../../shared/base/config.ts';
 import { type RedisAddress, redisAddressOf } from '../../shared/base/redis-address.ts';
+import { REDIS_SETTINGS, type RedisSetting } from '../../shared/base/redis-settings.ts';
 import { connectRedis, type RedisClient, serversOf, untilReady } from '../../shared/redis/connection.ts';
 import { readKeeping, wordsOf } from '../../shared/redis/keeping.ts';
 import { keysOf } from '../../shared/redis/keys.ts';
 import { shardsProblem } from '../../shared/redis/shards.ts';
+import { serverTimeMs, writeRefusal } from '../../shared/state/process/server.ts';
 import { WORKER_GONE_MS } from '../watch/processes.ts';
 import { alertsCheck, providerCheck, redisCheck, telegramCheck } from '../watch/readiness.ts';
 import { countWorkers, createSnapshotReader } from '../watch/snapshot.ts';
-import { checkSettings } from './check-settings.ts';
-import type { Finding } from './finding.ts';
+import { advised, type Finding, failed, fine } from './terminal.ts';
 
 const REDIS_DEADLINE_MS = 5_000;
-/** The time of the server that holds the key: the recorded times use the same clock. */
-const TIME = "return redis.call('TIME')";
 
 /** The Redis of a check. */
 export interface ReachedRedis {
   /** Absent where there is none yet. */
   address?: RedisAddress;
   ok: boolean;
-  /** What there is to say of the server, before it was asked anything. */
+  /** A description of the server before it is asked anything. */
   words: string;
   /** Ends a server that was started for the check. */
   stop(): Promise<void>;
@@ -43,20 +42,32 @@ export async function reachRedis(config: Config): Promise<ReachedRedis> {
 }
 
 /** Checks Redis, and reports what a running gateway has recorded in it. */
-export async function checkRedis(config: Config, { address, ok, words }: ReachedRedis): Promise<Finding[]> {
-  if (address === undefined) return [{ part: 'redis', ok, detail: words }];
+export async function checkRedis(config: Config, reached: ReachedRedis): Promise<Finding[]> {
+  const { ok, words } = reached;
+  const findings = askRedis(reached, async (redis) => {
+    const { refusal, risks } = await readKeeping(redis, config.REDIS_ACCEPT);
+    const problem = refusal ?? (await shardsProblem(redis, config.SHARDS)) ?? (await writeProblem(redis));
+    if (problem !== undefined) return [failed('redis', problem)];
+    const [redisItself, ...others] = await noted(redis, config);
+    const advice = risks.map((risk) => advised('redis', wordsOf(risk)));
+    const told = redisItself ? [{ ...redisItself, detail: `${words}${redisItself.detail}` }] : [];
+    return [...told, ...advice, await checkSettings(redis), ...others];
+  });
+  return (
+    (await findings.catch((error: Error) => [failed('redis', error.message)])) ?? [{ part: 'redis', ok, detail: words }]
+  );
+}
+
+/** Asks the Redis of a check, if there is one yet. Rejects when it cannot be reached. */
+export async function askRedis<T>(
+  { address }: ReachedRedis,
+  work: (redis: RedisClient) => Promise<T>,
+): Promise<T | undefined> {
+  if (address === undefined) return undefined;
   const redis = connectRedis(address, 'patient');
   try {
     await untilReady(redis, REDIS_DEADLINE_MS);
-    const { refusal, risks } = await readKeeping(redis, config.REDIS_ACCEPT);
-    const problem = refusal ?? (await shardsProblem(redis, config.SHARDS)) ?? (await writeProblem(redis));
-    if (problem !== undefined) return [{ part: 'redis', ok: false, detail: problem }];
-    const [redisItself, ...others] = await noted(redis, config);
-    const advice = risks.map((risk) => ({ part: 'redis', ok: true, isAdvice: true as const, detail: wordsOf(risk) }));
-    const told = redisItself ? [{ ...redisItself, detail: `${words}${redisItself.detail}` }] : [];
-    return [...told, ...advice, await checkSettings(redis), ...others];
-  } catch (error) {
-    return [{ part: 'redis', ok: false, detail: (error as Error).message }];
+    return await work(redis);
   } finally {
     redis.disconnect();
   }
@@ -66,21 +77,15 @@ export async function checkRedis(config: Config, { address, ok, words }: Reached
 async function writeProblem(redis: RedisClient): Promise<string | undefined> {
   const late = AbortSignal.timeout(REDIS_DEADLINE_MS);
   const isLate = new Promise<string>((done) => late.addEventListener('abort', () => done('a write got no answer')));
-  const write = redis.set(keysOf(0).checked, '', 'PX', 1_000).then(
-    () => undefined,
-    (error: Error) => error.message.split(' ').slice(0, 8).join(' '),
-  );
-  const said = await Promise.race([write, isLate]);
+  const said = await Promise.race([writeRefusal(redis), isLate]);
   return said === undefined ? undefined : `answers, but takes no writes: ${said}`;
 }
 
 async function noted(redis: RedisClient, config: Config): Promise<Finding[]> {
-  const keys = keysOf(0);
-  const [seconds] = (await redis.eval(TIME, 1, keys.workers)) as [number, number];
-  const nowMs = Number(seconds) * 1000;
+  const nowMs = await serverTimeMs(redis);
   const read = createSnapshotReader(redis, config.SHARDS, config.UNANSWERED_ALERT_MS);
   const now = await read({ nowMs, open: new Set() });
-  const workers = await countWorkers(redis, keys, nowMs - WORKER_GONE_MS);
+  const workers = await countWorkers(redis, keysOf(0), nowMs - WORKER_GONE_MS);
   const waiting = now.shards.reduce((sum, { unanswered }) => sum + unanswered, 0);
   const finding = (part: string, { ready, isDegraded, detail = '' }: ReturnType<typeof redisCheck>): Finding => ({
     part,
@@ -93,7 +98,7 @@ async function noted(redis: RedisClient, config: Config): Promise<Finding[]> {
   const worked = workers === 0 ? 'none runs now' : `${workers} processes run; ${waiting} messages wait`;
   return [
     finding('redis', { ...state, detail: whole }),
-    { part: 'worker', ok: true, detail: worked },
+    fine('worker', worked),
     ...(workers === 0
       ? []
       : [
@@ -102,4 +107,44 @@ async function noted(redis: RedisClient, config: Config): Promise<Finding[]> {
           finding("gateway's alerts", alertsCheck(now)),
         ]),
   ];
+}
+
+type Server = ReturnType<typeof serversOf>[number];
+
+/**
+ * Compares the settings of every server with the recommended ones. What differs is advice: somebody may have reasons. A
+ * server that does not tell its settings, as many managed ones, is advised as well.
+ *
+ * Contract: rejects when Redis cannot be reached.
+ */
+async function checkSettings(redis: RedisClient): Promise<Finding> {
+  const servers = serversOf(redis);
+  const isCluster = servers.length > 1 || /cluster_enabled:1/.test((await servers[0]?.info('cluster')) ?? '');
+  const said = (await Promise.all(servers.map((server) => differences(server, isCluster)))).flat();
+  const part = 'redis settings';
+  if (said.length === 0) return { part, ok: true, detail: 'as recommended' };
+  return { part, ok: true, isAdvice: true, detail: [...new Set(said)].join('; ') };
+}
+
+/** The settings of a server that differ, each with its risk and its cure. */
+async function differences(server: Server, isCluster: boolean): Promise<string[]> {
+  const hasReplicas = /connected_slaves:[1-9]/.test(await server.info('replication'));
+  const wanted = REDIS_SETTINGS.filter(({ of }) => of === 'all' || (of === 'cluster' ? isCluster : hasReplicas));
+  const found = await Promise.all(wanted.map(({ name }) => settingOf(server, name)));
+  const told = wanted.filter((_, at) => found[at] === undefined).map(({ name, value }) => `${name} ${value}`);
+  return [
+    ...wanted.flatMap((setting, at) => differenceOf(setting, found[at])),
+    ...(told.length === 0 ? [] : [`the server does not tell some settings; make sure that it has ${told.join(', ')}`]),
+  ];
+}
+
+function differenceOf({ name, value, isMet, risk }: RedisSetting, found: string | undefined): string[] {
+  if (found === undefined || isMet(found)) return [];
+  return [`${name} is ${found}: ${risk}; CONFIG SET ${name} ${value}, and put it into redis.conf`];
+}
+
+/** `undefined` where the server does not know the setting, or keeps it to itself. */
+async function settingOf(server: Server, name: string): Promise<string | undefined> {
+  const reply = (await server.config('GET', name).catch(() => [])) as string[];
+  return reply[1];
 }

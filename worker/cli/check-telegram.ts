@@ -1,6 +1,6 @@
 import type { Config } from '../../shared/base/config.ts';
 import { type BotProfile, createTelegram, type Telegram, type WebhookInfo } from '../../shared/telegram/client.ts';
-import type { Finding } from './finding.ts';
+import { advised, type Finding, failed, fine } from './terminal.ts';
 
 const TELEGRAM_DEADLINE_MS = 10_000;
 
@@ -16,16 +16,16 @@ async function checkBot(config: Config, telegram: Telegram): Promise<Finding[]> 
     const webhook = await telegram.getWebhookInfo(AbortSignal.timeout(TELEGRAM_DEADLINE_MS));
     const receiving = receivingOf(config, webhook.ok ? webhook.value : undefined);
     return [
-      { part: 'telegram', ok: true, detail: `the bot is @${me.value.username}; ${receiving}` },
-      { part: 'groups', ok: true, detail: groupsOf(config, me.value) },
+      fine('telegram', `the bot is @${me.value.username}; ${receiving}`),
+      fine('groups', groupsOf(config, me.value)),
     ];
   }
   const { kind, description } = me.failure;
   const advice = kind === 'unauthorized' ? 'TELEGRAM_BOT_TOKEN is not accepted' : 'TELEGRAM_API_ROOT cannot be reached';
-  return [{ part: 'telegram', ok: false, detail: `${advice} (${description})` }];
+  return [failed('telegram', `${advice} (${description})`)];
 }
 
-/** What the bot sees in groups, and whether that is what the configuration needs. */
+/** Which messages of groups the bot sees, and whether the configuration needs more. */
 function groupsOf(
   { TELEGRAM_ANSWER_ALL_IDS: all }: Config,
   { can_read_all_group_messages: readsAll }: BotProfile,
@@ -46,16 +46,12 @@ async function checkAlerts(
     webhook === undefined ? 'no second channel (ALERT_WEBHOOK_URL)' : 'ALERT_WEBHOOK_URL is the second channel';
   if (chatId === undefined) {
     const instead = webhook === undefined ? 'alerts go to the log alone' : 'alerts go to ALERT_WEBHOOK_URL';
-    return { part: 'alerts', ok: true, detail: `TELEGRAM_ALERT_CHAT_ID is none: ${instead}` };
+    return fine('alerts', `TELEGRAM_ALERT_CHAT_ID is none: ${instead}`);
   }
   const shown = await telegram.sendTyping({ chatId });
-  if (shown.ok) return { part: 'alerts', ok: true, detail: `the operator's chat can be written to; ${second}` };
+  if (shown.ok) return fine('alerts', `the operator's chat can be written to; ${second}`);
   const { kind, description } = shown.failure;
-  return {
-    part: 'alerts',
-    ok: false,
-    detail: `TELEGRAM_ALERT_CHAT_ID cannot be written to (${kind}: ${description}); ${second}`,
-  };
+  return failed('alerts', `TELEGRAM_ALERT_CHAT_ID cannot be written to (${kind}: ${description}); ${second}`);
 }
 
 /** How messages will arrive, and what a start will change about that. */
@@ -66,4 +62,27 @@ function receivingOf({ TELEGRAM_WEBHOOK_URL: url }: Config, webhook: WebhookInfo
   if (isOther) return 'the webhook is not set yet, a start will set it';
   if (webhook?.lastError === undefined || webhook.pending === 0) return 'messages come in by webhook';
   return `the webhook is set, but ${webhook.pending} messages could not be delivered (${webhook.lastError.description})`;
+}
+
+const NO_SWITCH =
+  'DEADMAN_URL is not set: if this gateway, its machine or its Redis dies, nobody is told, because nothing is alive to tell it. Make a check at a service that waits for a request a minute and alarms when none comes (as healthchecks.io, or one of your own), and put its address there';
+const NO_SECOND =
+  'ALERT_WEBHOOK_URL is not set: while Telegram is away or the bot is blocked, no alert reaches anybody. An address that takes {"text": …} will do, as incoming webhooks of Slack or Mattermost';
+const NO_CHAT =
+  'TELEGRAM_ALERT_CHAT_ID is none and ALERT_WEBHOOK_URL is not set: alerts are in the log alone, and nobody is told of anything';
+
+/** Says what it means that nobody would hear of a dead gateway, or of trouble while Telegram is away. */
+export function checkWatchers({
+  DEADMAN_URL: deadMan,
+  ALERT_WEBHOOK_URL: webhook,
+  TELEGRAM_ALERT_CHAT_ID: chat,
+}: Pick<Config, 'DEADMAN_URL' | 'ALERT_WEBHOOK_URL' | 'TELEGRAM_ALERT_CHAT_ID'>): Finding[] {
+  return [
+    advice('second channel', webhook === undefined ? (chat === undefined ? NO_CHAT : NO_SECOND) : undefined),
+    advice("dead-man's switch", deadMan === undefined ? NO_SWITCH : undefined),
+  ];
+}
+
+function advice(part: string, detail: string | undefined): Finding {
+  return detail === undefined ? fine(part, 'is set') : advised(part, detail);
 }

@@ -1,48 +1,30 @@
-import { parseArgs } from 'node:util';
 import type { Config } from '../../shared/base/config.ts';
 import { createLogger } from '../../shared/base/log.ts';
 import { fitPicture } from '../media/decoding.ts';
 import { judgeSettingFiles, type SettingFiles } from '../setting-files.ts';
-import { checkBlobs } from './check-blobs.ts';
-import { askWindow, checkLives, checkModel, checkRoom, type StatedWindow } from './check-model.ts';
-import { checkMoney } from './check-money.ts';
-import { checkPort } from './check-port.ts';
+import { checkBlobs, checkPort } from './check-machine.ts';
+import { askWindow, checkLives, checkModel, checkMoney, checkRoom, type StatedWindow } from './check-model.ts';
 import { checkRedis, reachRedis } from './check-redis.ts';
-import { checkTelegram } from './check-telegram.ts';
-import { checkWatchers } from './check-watchers.ts';
-import type { Finding } from './finding.ts';
-import { type Terminal, UsageError } from './terminal.ts';
-
-const HELP = `Usage: npm run cli -- check [--json]
-
-Reads the whole configuration, the files that it names and the names in .env, and tries what a start and a first message
-need: Redis (its data's number of shards, its role, its memory, whether it
-takes writes, which of its settings are not the recommended ones), the blob store (whether it takes a file, and is the one that the data refers to), Telegram, the model endpoint (one call of a few tokens), how long each model lives that a setting names, what limits the cost, the operator's chat (a typing action), the port of HTTP_PORT, the servers of
-MCP_CONFIG, whose tools are counted (those that the model cannot be told of are named with the reason), and whether the
-system prompt and the tools leave room for a message. All that is wrong is said in one run. Says what a running
-gateway noted: how its calls of the model, its polls and its alerts go, and since when.
-Sends no message, and starts nothing but the MCP servers that are programs, and a private Redis that has data and does not
-run; it ends them again. Advice fails nothing.
-Exit code 0 when all is well, 1 when something that was tried fails, 2 for configuration.`;
+import { checkTelegram, checkWatchers } from './check-telegram.ts';
+import { advised, type Finding, failed, UsageError } from './terminal.ts';
+import type { Call } from './verb.ts';
 
 /** A server that is downloaded first, as npx does, needs time. */
 const TOOLS_DEADLINE_MS = 30_000;
 const SECRETS = '.env and its keys, the conversations in Redis and all files included';
 
 /** Checks the configuration and every connection. */
-export async function check(args: string[], terminal: Terminal): Promise<number> {
-  const { values } = parseArgs({ args, options: { help: { type: 'boolean' }, json: { type: 'boolean' } } });
-  if (values.help) {
-    terminal.line(HELP);
-    return 0;
-  }
+export async function check({ isJson, terminal }: Call): Promise<number> {
   const reading = terminal.readConfig('gateway');
   const files = await judgeSettingFiles(reading);
   const { problems } = files;
   if (!reading.ok) throw new UsageError([...reading.problems, ...problems].join('\n'));
   const findings = await tryAll(reading.config, files);
-  if (values.json) {
-    const settings = [...problems.map(wrong), ...reading.warnings.map(odd)];
+  if (isJson) {
+    const settings = [
+      ...problems.map((problem) => failed('settings', problem)),
+      ...reading.warnings.map((odd) => advised('settings', odd)),
+    ];
     const ok = problems.length === 0 && findings.every((finding) => finding.ok);
     terminal.line(JSON.stringify({ ok, parts: [...settings, ...findings] }));
   } else {
@@ -55,8 +37,6 @@ export async function check(args: string[], terminal: Terminal): Promise<number>
 }
 
 const WRONG_SETTINGS = 2;
-const wrong = (detail: string): Finding => ({ part: 'settings', ok: false, detail });
-const odd = (detail: string): Finding => ({ part: 'settings', ok: true, isAdvice: true, detail });
 
 /** Tries everything that a start and a first message need. */
 async function tryAll(config: Config, files: SettingFiles): Promise<Finding[]> {
@@ -93,7 +73,7 @@ const PIXEL = Buffer.from('R0lGODlhAQABAIAAAAAAAP///ywAAAAAAQABAAACAkQBADs=', 'b
 async function checkDecoder(): Promise<Finding[]> {
   const read = await fitPicture(PIXEL).catch((error: Error) => ({ ok: false, why: error.message }) as const);
   if (read.ok) return [];
-  return [{ part: 'pictures', ok: false, detail: `${read.why}; install the optional packages too` }];
+  return [failed('pictures', `${read.why}; install the optional packages too`)];
 }
 
 /**

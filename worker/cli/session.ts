@@ -1,186 +1,144 @@
 import { createReadStream } from 'node:fs';
 import { access } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
-import { parseArgs } from 'node:util';
 import { clip } from '../../shared/base/text.ts';
-import type { RedisClient } from '../../shared/redis/connection.ts';
 import { type ChatKey, type Keys, keysOf, parseChatKey, type SessionId, shardOf } from '../../shared/redis/keys.ts';
-import type { Blobs } from '../blob/blobs.ts';
+import { readPointer } from '../../shared/state/chat/pointer.ts';
+import { recordAction } from '../../shared/state/process/actions.ts';
+import { applyTogether, newestOfLog, readHeader } from '../../shared/state/session/header.ts';
 import { openBlobStore } from '../blob/open.ts';
 import type { BlobStore } from '../blob/store.ts';
 import { notedStoreId } from '../blob/store-mark.ts';
 import { forgetChat } from '../operator/forget.ts';
-import { type Order, writeDown } from '../operator/trail.ts';
-import { textOf } from '../session/record.ts';
+import { type LogRecord, textOf } from '../session/record.ts';
 import { emptySession, newSessionId } from '../session/store.ts';
 import { exportLine, importSession, parseLines, readSession } from '../session/transfer.ts';
-import { withRedis } from './connection.ts';
-import { ORDER_HELP, ORDER_OPTIONS, orderOf } from './order.ts';
-import { type Terminal, UsageError } from './terminal.ts';
-
-const HELP = `Usage: npm run cli -- session show|export|reset|forget <chat> [--json]
-       npm run cli -- session import <chat> [file] [--json]
-
-import reads JSON lines, {"role":"user"|"assistant","content": text or Messages API blocks, "at"?: ISO time}, from a file
-or from standard input, and binds the chat to them as a new session. A bad line is named by its number, and then nothing
-is imported. export writes the same lines with more fields. show says what the session is made of. reset starts an empty
-session, as /new does; the old one is kept. A message that is being answered now ends in the old one. forget erases all of the chat for good, as /forget does:
-conversations, files, failed messages, reminders, choices.
-import, reset and forget: ${ORDER_HELP}`;
+import { UsageError } from './terminal.ts';
+import { type Call, type Ground, withRedis } from './verb.ts';
 
 const SHOWN_RECORDS = 6;
 const SHOWN_CHARS = 160;
 
-interface SessionTask {
-  redis: RedisClient;
-  shards: number;
+/** The chat whose session a verb is about, and what stores it. */
+interface SessionGround extends Ground {
+  chat: ChatKey;
   keys: Keys;
   store: BlobStore | undefined;
-  blobs: Blobs | undefined;
-  chat: ChatKey;
-  file: string | undefined;
-  json: boolean;
-  order: Order;
-  terminal: Terminal;
+  shard: number;
 }
 
-const ACTIONS: Readonly<Record<string, (task: SessionTask) => Promise<number>>> = {
-  show,
-  export: exportAll,
-  import: importAll,
-  reset,
-  forget,
-};
-
-/** Shows, exports, imports, resets or forgets the session of a chat. */
-export async function session(args: string[], terminal: Terminal): Promise<number> {
-  const options = { help: { type: 'boolean' }, json: { type: 'boolean' }, ...ORDER_OPTIONS } as const;
-  // A chat id of a group starts with a minus sign, which is no option.
-  const chatIds = args.filter((arg) => /^-\d/.test(arg));
-  const { values, positionals } = parseArgs({
-    args: args.filter((arg) => !chatIds.includes(arg)),
-    options,
-    allowPositionals: true,
-  });
-  if (values.help) {
-    terminal.line(HELP);
-    return 0;
-  }
-  const [name = '', ...rest] = positionals;
-  const action = ACTIONS[name];
-  const parsed = parseChatKey(chatIds[0] ?? rest.shift() ?? '');
-  if (!action || !parsed) throw new UsageError(HELP);
-  return withRedis(terminal, (redis, shards, place) => {
-    const shard = shardOf(parsed.chatId, shards);
-    const store = openBlobStore(place);
-    return action({
-      redis,
-      shards,
-      keys: keysOf(shard),
-      store,
-      blobs: store?.blobsOf(shard),
-      chat: parsed.chat,
-      file: rest[0],
-      json: values.json === true,
-      order: orderOf(values),
-      terminal,
-    });
+function withChat({ words, terminal }: Call, work: (ground: SessionGround) => Promise<number>): Promise<number> {
+  const { chat, chatId } = parseChatKey(words[0] ?? '') as NonNullable<ReturnType<typeof parseChatKey>>;
+  return withRedis(terminal, (ground) => {
+    const shard = shardOf(chatId, ground.shards);
+    return work({ ...ground, chat, shard, keys: keysOf(shard), store: openBlobStore(ground.config.BLOB_URL) });
   });
 }
 
-async function importAll({ redis, keys, chat, file, json, order, terminal }: SessionTask): Promise<number> {
+/** Binds the chat to the records of a file or of standard input. */
+export async function importAll(call: Call): Promise<number> {
+  const { words, terminal, attribution } = call;
+  const [, file] = words;
   if (file !== undefined) await access(file).catch(() => Promise.reject(new UsageError(`${file} cannot be read.`)));
-  const records = await parseLines(
-    createInterface({
-      input: file === undefined ? terminal.input : createReadStream(file),
-      crlfDelay: Number.POSITIVE_INFINITY,
-    }),
-  );
-  await writeDown(redis, 'import', chat, order);
-  let shownAtMs = Date.now();
-  const id = await importSession(redis, keys, chat, records, (done, bytes) => {
-    if (Date.now() - shownAtMs < 500 && done < records.length) return;
-    shownAtMs = Date.now();
-    terminal.note(`${done} of ${records.length} records, ${(bytes / 1e6).toFixed(1)} MB`);
-  });
-  terminal.line(
-    json
-      ? JSON.stringify({ session: id, records: records.length })
-      : `Chat ${chat} is bound to session ${id}: ${records.length} records.`,
-  );
-  return 0;
-}
-
-async function exportAll({ redis, keys, blobs, chat, terminal }: SessionTask): Promise<number> {
-  const id = await boundSession(redis, keys, chat);
-  let written = 0;
-  const onUnreadable = (segment: number) => terminal.note(`segment ${segment} of the archive is damaged and left out`);
-  for await (const record of readSession({ redis, keys, blobs }, id, onUnreadable)) {
-    if (!terminal.isRead()) break;
-    const text = exportLine(record);
-    if (text === undefined) continue;
-    terminal.line(text);
-    written += 1;
-    if (written % 5_000 === 0) terminal.note(`${written} records`);
-  }
-  return 0;
-}
-
-async function show({ redis, keys, chat, json, terminal }: SessionTask): Promise<number> {
-  const id = await boundSession(redis, keys, chat);
-  const about = await redis.hgetall(keys.session(id));
-  const records = Number(about.archived ?? 0) + (await redis.llen(keys.log(id)));
-  if (json) {
-    terminal.line(JSON.stringify({ chat, session: id, ...about, records }));
+  return withChat(call, async ({ redis, keys, chat }) => {
+    const input = file === undefined ? terminal.input : createReadStream(file);
+    const records = await parseLines(createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY }));
+    await recordAction(redis, 'import', chat, attribution);
+    let shownAtMs = Date.now();
+    const id = await importSession(redis, keys, chat, records, (done, bytes) => {
+      if (Date.now() - shownAtMs < 500 && done < records.length) return;
+      shownAtMs = Date.now();
+      terminal.note(`${done} of ${records.length} records, ${(bytes / 1e6).toFixed(1)} MB`);
+    });
+    call.print({ session: id, records: records.length }, () => {
+      return `Chat ${chat} is bound to session ${id}: ${records.length} records.`;
+    });
     return 0;
-  }
-  terminal.line(`Chat ${chat}, session ${id}`);
-  terminal.line(
-    `${records} records, ${(Number(about.bytes ?? 0) / 1e6).toFixed(2)} MB, window from record ${about.windowStart ?? 0}`,
-  );
-  if (about.parent) terminal.line(`went on from session ${about.parent}`);
-  if (about.limitTokens) terminal.line(`known window: ${about.limitTokens} tokens`);
-  const newest = await redis.lrange(keys.log(id), -SHOWN_RECORDS, -1);
-  for (const text of newest) {
-    const record = JSON.parse(text) as { t: string; at: string; content?: never; text?: string; summary?: string };
-    const said = record.content === undefined ? (record.text ?? record.summary ?? '') : textOf(record.content);
-    terminal.line(`  ${record.at} ${record.t}: ${clip(said.replace(/\s+/g, ' '), SHOWN_CHARS)}`);
-  }
-  return 0;
+  });
 }
 
-async function reset({ redis, keys, chat, json, order, terminal }: SessionTask): Promise<number> {
-  const from = await boundSession(redis, keys, chat);
-  const to = newSessionId();
-  await writeDown(redis, 'reset', chat, order);
-  const transaction = redis.multi();
-  for (const [name, ...words] of emptySession(keys, chat, from, to)) transaction.call(String(name), ...words);
-  await transaction.exec();
-  terminal.line(
-    json
-      ? JSON.stringify({ chat, session: to, parent: from })
-      : `Chat ${chat} begins anew in session ${to}; ${from} is kept.`,
-  );
-  return 0;
+/** Writes the session as JSON lines. */
+export async function exportAll(call: Call): Promise<number> {
+  const { terminal } = call;
+  return withChat(call, async ({ redis, keys, store, shard, chat }) => {
+    const id = await boundSession({ redis, keys, chat });
+    let written = 0;
+    const onUnreadable = (segment: number) =>
+      terminal.note(`segment ${segment} of the archive is damaged and left out`);
+    for await (const record of readSession({ redis, keys, blobs: store?.blobsOf(shard) }, id, onUnreadable)) {
+      if (!terminal.isRead()) break;
+      const text = exportLine(record);
+      if (text === undefined) continue;
+      terminal.line(text);
+      written += 1;
+      if (written % 5_000 === 0) terminal.note(`${written} records`);
+    }
+    return 0;
+  });
 }
 
-/** With another store the bytes would stay, and the chat be told to be erased. */
-async function forget({ redis, shards, store, blobs, chat, json, order, terminal }: SessionTask): Promise<number> {
-  const noted = await notedStoreId(redis);
-  if (noted !== undefined && noted !== (await store?.readId()))
-    throw new Error('BLOB_URL is not the store that the data in Redis refers to. Nothing was erased.');
-  const underWay = await forgetChat({ redis, shards, blobs }, chat, order);
-  if (json) terminal.line(JSON.stringify({ chat, forgotten: underWay === 0, underWay }));
-  else if (underWay === 0) terminal.line(`All of chat ${chat} is erased.`);
-  else
-    terminal.line(
-      `Chat ${chat} is not erased: ${underWay} of its messages are not answered yet. End them (npm run cli -- cancel ${chat}), then run this again.`,
+/** Prints what the session is made of, with the beginnings of its newest records. */
+export async function show(call: Call): Promise<number> {
+  return withChat(call, async ({ redis, keys, chat }) => {
+    const id = await boundSession({ redis, keys, chat });
+    const { records, bytes, windowStart, parent, limitTokens, stored } = await readHeader(redis, keys, id);
+    const newest = call.isJson ? [] : await newestOfLog(redis, keys, id, SHOWN_RECORDS);
+    call.print({ chat, session: id, ...stored, records }, () =>
+      [
+        `Chat ${chat}, session ${id}`,
+        `${records} records, ${(bytes / 1e6).toFixed(2)} MB, window from record ${windowStart}`,
+        ...(parent === undefined ? [] : [`continues session ${parent}`]),
+        ...(limitTokens === undefined ? [] : [`known window: ${limitTokens} tokens`]),
+        ...newest.map(beginningOf),
+      ].join('\n'),
     );
-  return underWay === 0 ? 0 : 1;
+    return 0;
+  });
 }
 
-async function boundSession(redis: RedisClient, keys: Keys, chat: ChatKey): Promise<SessionId> {
-  const id = await redis.hget(keys.chat(chat), 'session');
-  if (id === null) throw new Error(`Chat ${chat} has no session yet.`);
-  return id as SessionId;
+function beginningOf(record: LogRecord): string {
+  const { t, at, content, text, summary } = record as {
+    t: string;
+    at: string;
+    content?: never;
+    text?: string;
+    summary?: string;
+  };
+  const said = content === undefined ? (text ?? summary ?? '') : textOf(content);
+  return `  ${at} ${t}: ${clip(said.replace(/\s+/g, ' '), SHOWN_CHARS)}`;
+}
+
+/** Binds the chat to an empty session. */
+export async function reset(call: Call): Promise<number> {
+  return withChat(call, async ({ redis, keys, chat }) => {
+    const parent = await boundSession({ redis, keys, chat });
+    const session = newSessionId();
+    await recordAction(redis, 'reset', chat, call.attribution);
+    await applyTogether(redis, emptySession(keys, chat, parent, session));
+    call.print({ chat, session, parent }, () => `Chat ${chat} begins anew in session ${session}; ${parent} is kept.`);
+    return 0;
+  });
+}
+
+/** Erases all of the chat; the exit code is 1 while messages of it wait. */
+export async function forget(call: Call): Promise<number> {
+  return withChat(call, async ({ redis, shards, store, shard, chat }) => {
+    const noted = await notedStoreId(redis);
+    // With another store the bytes would stay, and the chat be told to be erased.
+    if (noted !== undefined && noted !== (await store?.readId()))
+      throw new Error('BLOB_URL is not the store that the data in Redis refers to. Nothing was erased.');
+    const underWay = await forgetChat({ redis, shards, blobs: store?.blobsOf(shard) }, chat, call.attribution);
+    const todo = `End them (npm run cli -- cancel ${chat}), then run this again.`;
+    call.print({ chat, forgotten: underWay === 0, underWay }, () => {
+      if (underWay === 0) return `All of chat ${chat} is erased.`;
+      return `Chat ${chat} is not erased: ${underWay} of its messages have not been answered yet. ${todo}`;
+    });
+    return underWay === 0 ? 0 : 1;
+  });
+}
+
+async function boundSession({ redis, keys, chat }: Pick<SessionGround, 'redis' | 'keys' | 'chat'>): Promise<SessionId> {
+  const { session } = await readPointer(redis, keys, chat);
+  if (session === undefined) throw new Error(`Chat ${chat} has no session yet.`);
+  return session;
 }

@@ -1,6 +1,6 @@
 import type { ConfigReading, Role } from '../../shared/base/config.ts';
 
-/** What a verb has of the process that runs it. */
+/** The process that runs a verb, as the verb sees it. */
 export interface Terminal {
   /** The settings as a role needs them. Contract: never throws; says what is wrong with unusable ones. */
   readConfig(role: Role): ConfigReading;
@@ -25,3 +25,17 @@ export function usableConfig(terminal: Terminal, role: Role): Extract<ConfigRead
   if (!reading.ok) throw new UsageError(reading.problems.join('\n'));
   return reading;
 }
+
+/** The result of a check of one part. */
+export interface Finding {
+  part: string;
+  ok: boolean;
+  /** All works, and something should be otherwise. */
+  isAdvice?: true;
+  /** Text for the operator; never a secret. */
+  detail: string;
+}
+
+export const fine = (part: string, detail: string): Finding => ({ part, ok: true, detail });
+export const advised = (part: string, detail: string): Finding => ({ part, ok: true, isAdvice: true, detail });
+export const failed = (part: string, detail: string): Finding => ({ part, ok: false, detail });

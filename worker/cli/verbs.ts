@@ -1,48 +1,244 @@
-import { parseArgs } from 'node:util';
 import { type Terminal, UsageError } from './terminal.ts';
+import { callOf, helpOf, namedUsage, type Option, type Verb } from './verb.ts';
 
-/** A verb of the command line. Returns the exit code; throws `UsageError` for invalid arguments. */
-type Verb = (args: string[], terminal: Terminal) => Promise<number>;
+const FLAG: Option = {};
+const FILTERS = { chat: { as: 'CHAT' }, reason: { as: 'REASON' }, since: { as: 'TIME' } } as const;
+const FILTERS_HELP = 'Filters, all of which must hold: --chat <chat>, --reason <reason>, --since 90m|2h|3d|<ISO time>.';
+const LETTER_HELP = `An id is what "dead list" shows, 1700000000000-0, or 1/1700000000000-0 where there are several shards; or the entry of
+the message, as alerts and the log have it.`;
+const KNOWN = '0 when it is known, 1 when it is not, 2 for usage or configuration';
 
-/** Each verb is loaded alone: what the others need would make up most of its time. */
-const VERBS: Readonly<Record<string, () => Promise<Verb>>> = {
-  actions: async () => (await import('./actions.ts')).actions,
-  audit: async () => (await import('./audit.ts')).audit,
-  cancel: async () => (await import('./cancel.ts')).cancel,
-  chat: async () => (await import('./chat.ts')).chat,
-  check: async () => (await import('./check.ts')).check,
-  dead: async () => (await import('./dead.ts')).dead,
-  incidents: async () => (await import('./incidents.ts')).incidents,
-  message: async () => (await import('./message.ts')).message,
-  pause: async () => (await import('./pause.ts')).pause,
-  resume: async () => (await import('./pause.ts')).resume,
-  retry: async () => (await import('./retry.ts')).retry,
-  session: async () => (await import('./session.ts')).session,
-  status: async () => (await import('./status.ts')).status,
-};
+const LOOKING: readonly Verb[] = [
+  {
+    name: 'status',
+    options: { watch: FLAG, every: { as: 'SECONDS', min: 1, max: 3600 } },
+    summary: 'the state of everything on one screen: green, yellow or red, and why',
+    about: `The state of everything on one screen. The first line says green, yellow or red, and why; or starting, just after a
+process was started. Red: somebody must act now; yellow: somebody should look today. Reads only.
+--watch refreshes it every two seconds until Ctrl-C; with --json it prints one line each time.`,
+    exits: '0 when green, yellow or starting, 1 when red or when Redis does not answer, 2 for usage or configuration',
+    examples: ['status', 'status --json'],
+    load: async () => (await import('./status.ts')).status,
+  },
+  {
+    name: 'message',
+    args: ['message'],
+    summary: 'the life of one message, where it is now, and what can be done',
+    about: `The life of one message: where it is now and since when, what happened to it, and what can be done. An id is an entry
+(1700000000000-0, or 1/1700000000000-0 where several shards have the same), a trace id (32 hexadecimal digits), or the id
+of a dead letter, as alerts, the log and "dead list" have them. Shows no message text. The turn of a message is kept for
+an hour after its outcome, the ledger for LEDGER_RETENTION_DAYS, 90 unless it is set.`,
+    exits: KNOWN,
+    examples: ['message 1700000000000-0', 'message 0af7651916cd43dd8448eb211c80319c --json'],
+    load: async () => (await import('./look.ts')).message,
+  },
+  {
+    name: 'chat',
+    args: ['chat'],
+    summary: "the state of one chat: lane, session, newest outcomes, today's cost",
+    about: `The state of one chat: its lane, its session, what it spent today, its newest outcomes, dead letters, reminders, and
+whether it is paused. Shows no message text.`,
+    exits: KNOWN,
+    examples: ['chat 123456789', 'chat -1001234567890.7'],
+    load: async () => (await import('./look.ts')).chat,
+  },
+  {
+    name: 'incidents',
+    options: { open: FLAG },
+    summary: 'what is wrong or recently was: cause, since when, how many, what to do',
+    about: `The incidents that are open, and those that ended within the hour (--open leaves these out): the cause, which is a heading
+of the runbook, since when, how many messages and chats, the newest occurrence, and what to do.`,
+    exits: '0 when none is open, 1 when one is, 2 for usage or configuration',
+    examples: ['incidents', 'incidents --open --json'],
+    load: async () => (await import('./look.ts')).incidents,
+  },
+  {
+    name: 'actions',
+    options: { limit: { as: 'N', min: 1, max: 10_000 } },
+    summary: 'who did what, when and why',
+    about:
+      'What operators did, the newest first: when, who, what, why. Each action is recorded before it is done; about 10,000 are kept.',
+    exits: '0, or 2 for usage or configuration',
+    examples: ['actions --limit 10'],
+    load: async () => (await import('./look.ts')).actions,
+  },
+  {
+    name: 'audit',
+    options: { days: { as: 'N', min: 1, max: 90 } },
+    summary: 'outcomes, the proof, context safety, latency, tokens, cost, top chats',
+    about: `Adds up the last N days (7, at most 90) of the ledger and of the audit trail: outcomes, the proof that no message was
+acknowledged without an outcome, what was done to requests that did not fit, latency, tokens and what they cost by purpose
+(answers, summaries, and what was billed without an answer) and by model, and the chats that cost most.`,
+    exits:
+      '0, 1 when the proof fails or a message is called answered although Telegram did not confirm every part, 2 for usage',
+    load: async () => (await import('./audit.ts')).audit,
+  },
+  {
+    name: 'check',
+    summary: 'checks the configuration and every connection, including tool servers',
+    about: `Reads the whole configuration and the files that it names, and tries what a start and a first message need: Redis (number of
+shards, role, memory, writes, recommended settings), the blob store, Telegram, the model endpoint (one call of a few
+tokens), when each model in use retires, what limits the cost, the operator's chat (a typing action), HTTP_PORT, the
+servers of MCP_CONFIG and their tools, and whether the system prompt and the tools leave room for a message. Everything that
+is wrong is reported in one run, and what a running gateway recorded of its calls, polls and alerts.
+Sends no message, and starts nothing but the MCP servers that are programs, and a private Redis that has data and is not
+running; it ends them again. Advice fails nothing.`,
+    exits: '0 when all is well, 1 when something that was tried fails, 2 for configuration',
+    load: async () => (await import('./check.ts')).check,
+  },
+];
 
-const HELP = `Usage: npm run cli -- <verb> [options]
+const ACTING: readonly Verb[] = [
+  {
+    name: 'cancel',
+    args: ['target'],
+    acts: true,
+    summary: 'ends one message, or everything that a chat is waiting for, as /stop does',
+    about: `Of a chat: ends what is running and what is waiting, as its user's /stop does and in the same way: by a message of its own,
+which is settled like any other; the chat reads that it was stopped. Of one message: ends that one alone, and its user is
+told. An id is as for "message". In a paused chat both take effect when it is resumed.`,
+    exits: '0 when it is cancelled, also when it was before; 1 when there is nothing to cancel; 2 for usage',
+    examples: ['cancel 1700000000000-0 --why "hangs in a tool"', 'cancel -1001234567890'],
+    load: async () => (await import('./act.ts')).cancel,
+  },
+  {
+    name: 'retry',
+    args: ['message'],
+    acts: true,
+    summary: 'tries a message again now: one that was put off, or one that failed',
+    about: `Tries a message again now: one that was put off stops waiting, one that failed comes back to the end of its chat's lane as a
+new entry. An id is as for "message".`,
+    exits: '0 when it is tried again or under way, 1 when it cannot be, 2 for usage or configuration',
+    examples: ['retry 1700000000000-0 --why "the provider is back"'],
+    load: async () => (await import('./act.ts')).retry,
+  },
+  {
+    name: 'pause',
+    args: ['chat?'],
+    acts: true,
+    summary: 'pauses a chat, or every chat; messages are accepted and wait',
+    about: `Pauses a chat, or without one every chat. Messages are still accepted, and wait, commands too; what is being answered now
+ends as it would. Nothing is lost, and nobody is told. A topic is a chat of its own.`,
+    exits: '0 when it is paused, also when it was before; 2 for usage or configuration',
+    examples: ['pause 123456789 --why "asks in a loop"', 'pause --why "maintenance at the provider"'],
+    load: async () => (await import('./act.ts')).pause,
+  },
+  {
+    name: 'resume',
+    args: ['chat?'],
+    acts: true,
+    summary: 'ends a pause',
+    about: `Ends the pause of a chat, or without one that of every chat: what is waiting is answered in order, within seconds. A chat
+that was paused by itself stays paused when every chat is resumed.`,
+    exits: '0 when it is resumed, 1 when it was not paused, 2 for usage or configuration',
+    examples: ['resume 123456789', 'resume'],
+    load: async () => (await import('./act.ts')).resume,
+  },
+];
 
-  status [--watch]          the state of everything on one screen: green, yellow or red, and why
-  message <id>              the life of one message, where it is now, and what can be done
-  chat <chat>               the state of one chat: lane, session, newest outcomes, cost of today
-  incidents                 what is wrong or lately was: cause, since when, how many, what to do
-  cancel <id>|<chat>        ends one message, or all that a chat waits for, as /stop does
-  retry <id>                tries a message again now: one that was put off, or one that failed
-  pause|resume [chat]       lets a chat, or every chat, rest; messages are accepted and wait
-  actions                   who did what, when and why
-  check                     checks the configuration and every connection, tool servers included
-  audit [--days N]          outcomes, the proof, context safety, latency, tokens, cost, top chats
-  dead list|show|replay|purge   messages that failed; by chat, reason and time
-  session show <chat>       what the chat's session is made of
-  session export <chat>     writes the session as JSON lines to standard output
-  session import <chat> [file]   reads JSON lines (a file, or standard input) as the chat's new session
-  session reset <chat>      starts an empty session; the old one is kept
-  session forget <chat>     erases all of the chat for good: conversations, files, failed messages
+const LETTERS: readonly Verb[] = [
+  {
+    name: 'dead list',
+    options: { ...FILTERS, limit: { as: 'N', min: 1, max: 99_999 } },
+    summary: 'messages that failed; by chat, reason and time',
+    about: `Messages that failed are kept as dead letters: the newest first.\n${FILTERS_HELP}`,
+    exits: '0, or 2 for usage or configuration',
+    examples: ['dead list --reason authentication --since 2h'],
+    load: async () => (await import('./dead.ts')).list,
+  },
+  {
+    name: 'dead show',
+    args: ['letter'],
+    options: { content: FLAG },
+    summary: 'one of them; its text with --content',
+    about: LETTER_HELP,
+    exits: KNOWN,
+    load: async () => (await import('./dead.ts')).show,
+  },
+  {
+    name: 'dead replay',
+    args: ['letter?'],
+    options: { ...FILTERS, all: FLAG },
+    acts: true,
+    summary: "puts one, or with --all many, back at the end of its chat's lane",
+    about: `Puts one back at the end of its chat's lane: it is answered once, after what is waiting there. An answer that was finished
+and could not be delivered is delivered, without asking the model. ${LETTER_HELP}
+${FILTERS_HELP}`,
+    exits: '0, 1 when it is not there or names no chat, 2 for usage or configuration',
+    examples: ['dead replay --all --chat 123456789'],
+    load: async () => (await import('./dead.ts')).replay,
+  },
+  {
+    name: 'dead purge',
+    args: ['letter?'],
+    options: { ...FILTERS, before: { as: 'DAYS', min: 1, max: 99_999 }, all: FLAG, yes: FLAG },
+    acts: true,
+    summary: 'removes one, or many, for good',
+    about: `Removes one for good, or those that failed more than DAYS ago, or with --all --yes every one. ${LETTER_HELP}
+${FILTERS_HELP}`,
+    exits: '0, 1 when it is not there, 2 for usage or configuration',
+    load: async () => (await import('./dead.ts')).purge,
+  },
+];
 
-A chat is its numeric id, with .<topic> where it has topics. Each verb takes --help, and --json for machines.
-Exit codes: 0 done, 1 failed, red or not found, 2 configuration or usage.
-`;
+const SESSIONS: readonly Verb[] = [
+  {
+    name: 'session show',
+    args: ['chat'],
+    summary: "what the chat's session is made of",
+    about: 'The size of the session of a chat, and the beginnings of its newest records.',
+    exits: '0, 1 when there is none, 2 for usage or configuration',
+    load: async () => (await import('./session.ts')).show,
+  },
+  {
+    name: 'session export',
+    args: ['chat'],
+    summary: 'writes the session as JSON lines to standard output',
+    about: 'Writes the lines that "session import" reads, with more fields.',
+    exits: '0, 1 when there is none, 2 for usage or configuration',
+    load: async () => (await import('./session.ts')).exportAll,
+  },
+  {
+    name: 'session import',
+    args: ['chat', 'file?'],
+    acts: true,
+    summary: "reads JSON lines (a file, or standard input) as the chat's new session",
+    about: `Reads JSON lines, {"role":"user"|"assistant","content": text or Messages API blocks, "at"?: ISO time}, and binds the chat
+to them as a new session. A bad line is named by its number, and then nothing is imported.`,
+    exits: '0, 1 when a line is bad, 2 for usage or configuration',
+    load: async () => (await import('./session.ts')).importAll,
+  },
+  {
+    name: 'session reset',
+    args: ['chat'],
+    acts: true,
+    summary: 'starts an empty session; the old one is kept',
+    about:
+      'Starts an empty session, as /new does; the old one is kept. A message that is being answered now ends in the old one.',
+    exits: '0, 1 when there is none, 2 for usage or configuration',
+    load: async () => (await import('./session.ts')).reset,
+  },
+  {
+    name: 'session forget',
+    args: ['chat'],
+    acts: true,
+    summary: 'erases all of the chat for good: conversations, files, failed messages',
+    about:
+      'Erases all of the chat for good, as /forget does: conversations, files, failed messages, reminders, choices.',
+    exits: '0, 1 while messages of the chat are waiting, 2 for usage or configuration',
+    load: async () => (await import('./session.ts')).forget,
+  },
+];
+
+/** All verbs, in the order of the help. */
+export const VERBS: readonly Verb[] = [...LOOKING, ...ACTING, ...LETTERS, ...SESSIONS];
+
+const HELP = [
+  'Usage: npm run cli -- <verb> [options]',
+  VERBS.map((verb) => `  ${namedUsage(verb).padEnd(30)}  ${verb.summary}`).join('\n'),
+  `A chat is its numeric id, with .<topic> where it has topics. Each verb takes --help, and --json for machines.
+Exit codes: 0 done, 1 failed, red or not found, 2 configuration or usage.`,
+].join('\n\n');
 
 /** Runs the verb that the arguments name. Returns the exit code; what went wrong is noted, and never thrown. */
 export async function runVerb(args: string[], terminal: Terminal): Promise<number> {
@@ -54,15 +250,26 @@ export async function runVerb(args: string[], terminal: Terminal): Promise<numbe
   }
 }
 
-async function run(args: string[], terminal: Terminal): Promise<number> {
-  const { positionals } = parseArgs({ args: args.slice(0, 1), allowPositionals: true, strict: false });
-  const [name] = positionals;
-  if (name === undefined || name === 'help') {
+async function run(args: readonly string[], terminal: Terminal): Promise<number> {
+  const [first, second] = args;
+  const isHelp = ['--help', '-h', 'help'].includes(first ?? '');
+  if (first === undefined || isHelp) {
     terminal.line(HELP);
-    return args[0] === '--help' || args[0] === '-h' || name === 'help' ? 0 : 2;
+    return isHelp ? 0 : 2;
   }
-  const load = VERBS[name];
-  if (!load) throw new UsageError(`There is no verb "${name}". The verbs are: ${Object.keys(VERBS).join(', ')}.`);
-  const verb = await load();
-  return verb(args.slice(1), terminal);
+  const verb = VERBS.find(({ name }) => name === first || name === `${first} ${second}`);
+  const group = verb === undefined ? VERBS.filter(({ name }) => name.startsWith(`${first} `)) : [verb];
+  const help = group.map(helpOf).join('\n\n');
+  if (group.length > 0 && args.includes('--help')) {
+    terminal.line(help);
+    return 0;
+  }
+  if (verb === undefined) throw new UsageError(help || unknownVerb(first));
+  const call = callOf(verb, args.slice(verb.name.split(' ').length), terminal);
+  return (await verb.load())(call);
+}
+
+function unknownVerb(name: string): string {
+  const names = new Set(VERBS.map((verb) => verb.name.split(' ')[0]));
+  return `There is no verb "${name}". The verbs are: ${[...names].join(', ')}.`;
 }

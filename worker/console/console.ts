@@ -10,9 +10,7 @@ import type { RedisAddress } from '../../shared/base/redis-address.ts';
 import { connectRedis, untilReady } from '../../shared/redis/connection.ts';
 import { BOARD_POLICY, safeHeaders } from './headers.ts';
 import { guard, serveLogin } from './login.ts';
-import { serveMessages } from './messages.ts';
-import { BOARD, HOME } from './pages/layout.ts';
-import { problemPage } from './pages/login.ts';
+import { BOARD, HOME, problemPage } from './pages/layout.ts';
 import { serveReports } from './reports.ts';
 import { tokenOf } from './token.ts';
 import { type ConsoleConfig, type DeskPorts, show, type Visit, type VisitEnv } from './visit.ts';
@@ -64,7 +62,6 @@ function consoleApp(desk: DeskPorts): Hono<VisitEnv> {
     await next();
   });
   serveReports(app, desk);
-  serveMessages(app, desk);
   serveBoard(app, desk);
   app.notFound((visit) =>
     show(visit as Visit, token, { title: 'Not found', body: problemPage('Not found', 'There is no such page.') }, 404),

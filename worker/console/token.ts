@@ -14,7 +14,7 @@ export interface Token {
   session(nowMs: number): string;
   /** Whether a cookie is of a login that still lasts. Pure. */
   isSession(cookie: string | undefined, nowMs: number): cookie is string;
-  /** What the forms of a session carry, which no other site can know. Pure. */
+  /** The key that the forms of a session carry, which no other site can know. Pure. */
   formKey(session: string): string;
   /** Whether a form is of this session. Pure. */
   isFormKey(session: string, given: string): boolean;

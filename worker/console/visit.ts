@@ -8,7 +8,7 @@ import type { StatusLimits } from '../report/status.ts';
 import { type Page, pageOf } from './pages/layout.ts';
 import type { Token } from './token.ts';
 
-/** What the console knows of a request. */
+/** A request as the console knows it. */
 export interface VisitEnv {
   Bindings: HttpBindings;
   Variables: {
@@ -22,7 +22,7 @@ export type Visit = Context<VisitEnv>;
 /** The settings that decide what the console shows. */
 export type ConsoleConfig = StatusLimits & Pick<Config, 'LOG_CONTENT' | 'MODEL_PRICES_FILE'>;
 
-/** What a page is made from. */
+/** The parts that pages are made from. */
 export interface DeskPorts {
   config: ConsoleConfig;
   redis: RedisClient;
@@ -38,9 +38,4 @@ export function show(visit: Visit, token: Token, page: Omit<Page, 'formKey'>, st
   const session = visit.get('session');
   const keyed = session === undefined ? {} : { formKey: token.formKey(session) };
   return visit.html(pageOf({ ...page, ...keyed }), status);
-}
-
-/** The key that the forms of this visit carry. A visitor without a session gets no form that needs it. */
-export function formKeyOf(visit: Visit, token: Token): string {
-  return token.formKey(visit.get('session') ?? '');
 }

@@ -1,29 +1,26 @@
-import { randomBytes, randomUUID } from 'node:crypto';
-import { join } from 'node:path';
+import { randomBytes } from 'node:crypto';
 import { decodeMessage, encodeMessage, type InboundMessage } from '../../shared/flow/message.ts';
-import { fieldsOf } from '../../shared/redis/fields.ts';
-import { type ChatKey, type EntryId, type Keys, keysOf, parseChatKey, shardOf } from '../../shared/redis/keys.ts';
-import { bindScript } from '../../shared/redis/script.ts';
+import { type ChatKey, type Keys, keysOf, parseChatKey, shardOf } from '../../shared/redis/keys.ts';
+import { acceptStop, type Cancelled, type ChatCancelled, markCancelled } from '../../shared/state/lane/cancellation.ts';
+import { readHead } from '../../shared/state/lane/depth.ts';
+import { storedMessage } from '../../shared/state/message/inbound.ts';
+import { type Attribution, recordAction } from '../../shared/state/process/actions.ts';
 import { BY_OPERATOR } from '../lane/attempt.ts';
 import type { MessageName } from '../report/message-name.ts';
-import type { Installation } from './pause.ts';
-import { type Order, writeDown } from './trail.ts';
+import type { ReportSource } from '../report/source.ts';
 import { tryNow } from './try-now.ts';
-
-/** Longer than anybody sends a request again. */
-const ASKED_SECONDS = 3600;
-
-/** What became of a message that was to be cancelled. */
-export type Cancelled = 'cancelled' | 'repeated' | 'gone' | 'answered' | 'command' | 'merged';
 
 /**
  * Cancels one message: its turn ends it at once when it runs, or else when its turn comes, and its user is told. What is
  * being delivered is not taken back. Contract: rejects when Redis cannot be reached. Idempotent.
  */
-export async function cancelMessage(at: Installation, { keys, entry }: MessageName, order: Order): Promise<Cancelled> {
-  const run = bindScript<Cancelled>(at.redis, join(import.meta.dirname, 'cancel-message.lua'));
-  await writeDown(at.redis, 'cancel', entry, order);
-  const result = await run([keys.inbound, keys.turn(entry)], [entry, BY_OPERATOR]);
+export async function cancelMessage(
+  at: ReportSource,
+  { keys, entry }: MessageName,
+  attribution: Attribution,
+): Promise<Cancelled> {
+  await recordAction(at.redis, 'cancel', entry, attribution);
+  const result = await markCancelled(at.redis, keys, entry, BY_OPERATOR);
   // Killed before this, the message ends when its delay does.
   if (result === 'cancelled' || result === 'repeated') await tryNow(at.redis, keys, entry);
   return result;
@@ -33,28 +30,17 @@ export async function cancelMessage(at: Installation, { keys, entry }: MessageNa
  * Cancels all that a chat waits for, as its user's `/stop` does: through a message of its own, which is accepted, told of
  * and settled like any other. `idle`: nothing waits. Contract: as at `cancelMessage`.
  */
-export async function cancelChat(
-  at: Installation,
-  chat: ChatKey,
-  order: Order,
-): Promise<'cancelled' | 'repeated' | 'idle'> {
+export async function cancelChat(at: ReportSource, chat: ChatKey, attribution: Attribution): Promise<ChatCancelled> {
   const keys = keysOf(shardOf(parseChatKey(chat)?.chatId ?? 0, at.shards));
-  const run = bindScript<['cancelled' | 'repeated' | 'idle', string]>(
-    at.redis,
-    join(import.meta.dirname, 'cancel-chat.lua'),
-  );
   const message = encodeMessage(await stopFor(at, keys, chat));
-  await writeDown(at.redis, 'cancel', chat, order);
-  const keysAt = [keys.inbound, keys.counts, keys.lane(chat), keys.absent, keys.admitted(randomUUID())];
-  const [result] = await run(keysAt, [chat, message, newTrace(), ASKED_SECONDS]);
-  return result;
+  await recordAction(at.redis, 'cancel', chat, attribution);
+  return acceptStop(at.redis, keys, chat, { message, traceparent: newTrace() });
 }
 
 /** A `/stop` as the writer of the chat's first message would send it: the reply is in that person's language. */
-async function stopFor({ redis }: Installation, keys: Keys, chat: ChatKey): Promise<InboundMessage> {
-  const head = (await redis.lindex(keys.lane(chat), 0)) as EntryId | null;
-  const [found] = head === null ? [] : await redis.xrange(keys.inbound, head, head);
-  const first = decodeMessage(fieldsOf(found?.[1] ?? []).get('message'));
+async function stopFor({ redis }: ReportSource, keys: Keys, chat: ChatKey): Promise<InboundMessage> {
+  const head = await readHead(redis, keys, chat);
+  const first = decodeMessage(head === undefined ? undefined : await storedMessage(redis, keys, head));
   const content = { kind: 'text', text: '/stop' } as const;
   const { chatId = 0, topicId } = parseChatKey(chat) ?? {};
   const now = { v: 1, updateId: 0, sentAtMs: Date.now(), content } as const;

@@ -1,11 +1,11 @@
-import { join } from 'node:path';
-import { type ChatKey, commandLaneOf, keysOf, parseChatKey, shardOf } from '../../shared/redis/keys.ts';
-import { bindScript } from '../../shared/redis/script.ts';
+import { type ChatKey, keysOf, parseChatKey, shardOf } from '../../shared/redis/keys.ts';
+import { readPointer } from '../../shared/state/chat/pointer.ts';
+import { forgetUnlessUnderWay } from '../../shared/state/message/forget.ts';
+import { type Attribution, recordAction } from '../../shared/state/process/actions.ts';
 import type { Blobs } from '../blob/blobs.ts';
 import { createErasure } from '../command/erasure.ts';
 import { createMediaStore } from '../media/store.ts';
-import type { Installation } from './pause.ts';
-import { type Order, writeDown } from './trail.ts';
+import type { ReportSource } from '../report/source.ts';
 
 /**
  * Erases all of a chat, as its people do with `/forget`, whether a gateway runs or not. Returns how many of its messages
@@ -15,22 +15,19 @@ import { type Order, writeDown } from './trail.ts';
  * a part, and the same call erases the rest.
  */
 export async function forgetChat(
-  at: Installation & { blobs: Blobs | undefined },
+  at: ReportSource & { blobs: Blobs | undefined },
   named: ChatKey,
-  order: Order,
+  attribution: Attribution,
 ): Promise<number> {
   const { redis, shards, blobs } = at;
   const keys = keysOf(shardOf(parseChatKey(named)?.chatId ?? 0, shards));
   // A group that became a supergroup has its conversation there.
-  const chat = ((await redis.hget(keys.chat(named), 'movedTo')) ?? named) as ChatKey;
-  const run = bindScript<number>(redis, join(import.meta.dirname, 'forget.lua'));
-  const unlessUnderWay = (words: (string | number)[]) =>
-    run([keys.lane(chat), keys.lane(commandLaneOf(chat)), keys.absent], words);
-  await writeDown(redis, 'forget', chat, order);
-  const underWay = await unlessUnderWay([]);
+  const chat = (await readPointer(redis, keys, named)).movedTo ?? named;
+  await recordAction(redis, 'forget', chat, attribution);
+  const underWay = await forgetUnlessUnderWay(redis, keys, chat, []);
   if (underWay > 0) return underWay;
   // Nothing is kept, so no retention counts.
   const media = createMediaStore({ redis, keys, blobs, retentionDays: 1 });
   const last = await createErasure({ redis, keys, blobs, media })(chat, Date.now());
-  return unlessUnderWay(last.flatMap((words) => [words.length, ...words]));
+  return forgetUnlessUnderWay(redis, keys, chat, last);
 }

@@ -1,15 +1,8 @@
-import type { RedisClient } from '../../shared/redis/connection.ts';
 import { type ChatKey, type Keys, keysOf, parseChatKey, shardOf } from '../../shared/redis/keys.ts';
-import { EVERY_CHAT, type Pause } from '../lane/pauses.ts';
-import { nowOf } from '../report/source.ts';
-import { type Order, writeDown } from './trail.ts';
-
-/** Where an operator acts. */
-export interface Installation {
-  redis: RedisClient;
-  /** The number of shards. */
-  shards: number;
-}
+import { addPause, EVERY_CHAT, removePause } from '../../shared/state/lane/pause.ts';
+import { type Attribution, recordAction } from '../../shared/state/process/actions.ts';
+import { serverTimeMs } from '../../shared/state/process/server.ts';
+import type { ReportSource } from '../report/source.ts';
 
 /**
  * Pauses a chat, or every chat: what runs ends as it would, and nothing new begins. Messages are accepted all the same
@@ -18,12 +11,16 @@ export interface Installation {
  * Contract: rejects when Redis cannot be reached. Idempotent; a process that is killed half-way through the shards of
  * `*` leaves the others running, and the same call pauses them.
  */
-export async function pause(at: Installation, chat: ChatKey | typeof EVERY_CHAT, order: Order): Promise<boolean> {
-  await writeDown(at.redis, 'pause', chat, order);
+export async function pause(
+  at: ReportSource,
+  chat: ChatKey | typeof EVERY_CHAT,
+  attribution: Attribution,
+): Promise<boolean> {
+  await recordAction(at.redis, 'pause', chat, attribution);
   let isNew = false;
   for (const keys of shardsOf(at, chat)) {
-    const pause: Pause = { chat, sinceMs: await nowOf(at.redis, keys.paused), ...order };
-    isNew = (await at.redis.hsetnx(keys.paused, chat, JSON.stringify(pause))) === 1 || isNew;
+    const sinceMs = await serverTimeMs(at.redis, keys.paused);
+    isNew = (await addPause(at.redis, keys, { chat, sinceMs, ...attribution })) || isNew;
   }
   return isNew;
 }
@@ -32,14 +29,18 @@ export async function pause(at: Installation, chat: ChatKey | typeof EVERY_CHAT,
  * Ends a pause. The reconciler makes the lanes' heads jobs again, within seconds. Returns false when there was none. A
  * chat stays paused while every chat is, and the other way round. Contract: as at `pause`.
  */
-export async function resume(at: Installation, chat: ChatKey | typeof EVERY_CHAT, order: Order): Promise<boolean> {
-  await writeDown(at.redis, 'resume', chat, order);
-  let ended = 0;
-  for (const keys of shardsOf(at, chat)) ended += await at.redis.hdel(keys.paused, chat);
-  return ended > 0;
+export async function resume(
+  at: ReportSource,
+  chat: ChatKey | typeof EVERY_CHAT,
+  attribution: Attribution,
+): Promise<boolean> {
+  await recordAction(at.redis, 'resume', chat, attribution);
+  let ended = false;
+  for (const keys of shardsOf(at, chat)) ended = (await removePause(at.redis, keys, chat)) || ended;
+  return ended;
 }
 
-function shardsOf({ shards }: Installation, chat: ChatKey | typeof EVERY_CHAT): Keys[] {
+function shardsOf({ shards }: ReportSource, chat: ChatKey | typeof EVERY_CHAT): Keys[] {
   if (chat === EVERY_CHAT) return Array.from({ length: shards }, (_, shard) => keysOf(shard));
   return [keysOf(shardOf(parseChatKey(chat)?.chatId ?? 0, shards))];
 }

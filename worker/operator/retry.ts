@@ -1,12 +1,12 @@
+import { letterOfMessage } from '../../shared/state/lane/letters.ts';
+import { type Attribution, recordAction } from '../../shared/state/process/actions.ts';
 import { bindReplay, type Replayed } from '../lane/dead-letters.ts';
-import { letterOfMessage } from '../report/dead-letters.ts';
 import { readMessage } from '../report/message.ts';
 import type { MessageName } from '../report/message-name.ts';
-import type { Installation } from './pause.ts';
-import { type Order, writeDown } from './trail.ts';
+import type { ReportSource } from '../report/source.ts';
 import { tryNow } from './try-now.ts';
 
-/** What became of a message that was to be tried again. */
+/** The result of trying a message again. */
 export type Retried =
   /** It was put off, and is tried now. */
   | { kind: 'now' }
@@ -25,10 +25,10 @@ export type Retried =
  * Contract: rejects when Redis cannot be reached. Idempotent; each way is one atomic step, so a process that is killed
  * has done all of it or nothing.
  */
-export async function retryMessage(at: Installation, name: MessageName, order: Order): Promise<Retried> {
+export async function retryMessage(at: ReportSource, name: MessageName, attribution: Attribution): Promise<Retried> {
   const letter = await letterOfMessage(at.redis, name.keys, name.entry);
   if (letter !== undefined) {
-    await writeDown(at.redis, 'retry', name.entry, order);
+    await recordAction(at.redis, 'retry', name.entry, attribution);
     return replayed(await bindReplay(at.redis).withPieces(name.keys, letter));
   }
   const report = await readMessage(at, name);
@@ -36,7 +36,7 @@ export async function retryMessage(at: Installation, name: MessageName, order: O
   if (report.outcome !== undefined) return { kind: 'ended', outcome: report.outcome.outcome };
   const isPaused = report.pause !== undefined;
   if (isPaused || report.place?.at !== 'delayed') return { kind: 'under way', isPaused };
-  await writeDown(at.redis, 'retry', name.entry, order);
+  await recordAction(at.redis, 'retry', name.entry, attribution);
   await tryNow(at.redis, name.keys, name.entry);
   return { kind: 'now' };
 }

@@ -1,21 +1,17 @@
-import {
-  type ChatKey,
-  commandLaneOf,
-  type EntryId,
-  keysOf,
-  parseChatKey,
-  type SessionId,
-  shardOf,
-} from '../../shared/redis/keys.ts';
+import { type ChatKey, type EntryId, keysOf, parseChatKey, type SessionId, shardOf } from '../../shared/redis/keys.ts';
+import { readPointer } from '../../shared/state/chat/pointer.ts';
+import { readHead, readWaiting } from '../../shared/state/lane/depth.ts';
+import { type Pause, pauseOfChat, readPauses } from '../../shared/state/lane/pause.ts';
+import { letterRecordsIn, outcomesIn } from '../../shared/state/lane/record-streams.ts';
+import { readInbound } from '../../shared/state/message/inbound.ts';
+import { serverTimeMs } from '../../shared/state/process/server.ts';
+import { readHeader } from '../../shared/state/session/header.ts';
 import { createChatState, type SessionState } from '../command/chat-state.ts';
 import type { OutcomeRecord } from '../lane/lane.ts';
-import { EVERY_CHAT, type Pause, readPauses } from '../lane/pauses.ts';
 import { createUsageBook, type Used } from '../lane/usage-book.ts';
 import { createReminderBook } from '../reminders/book.ts';
-import { readInbound } from './inbound.ts';
 import { type Place, readPlace } from './place.ts';
-import { newestRecords } from './records.ts';
-import { nowOf, type ReportSource } from './source.ts';
+import type { ReportSource } from './source.ts';
 import { readTurn } from './turn.ts';
 
 /** The state of one chat. Times are ms since the epoch. */
@@ -50,28 +46,25 @@ const LOOKED_AT_MAX = 50_000;
 export async function readChat({ redis, shards }: ReportSource, chat: ChatKey): Promise<ChatReport | undefined> {
   const shard = shardOf(parseChatKey(chat)?.chatId ?? 0, shards);
   const keys = keysOf(shard);
-  const nowMs = await nowOf(redis, keys.lanes);
-  const pointer = await redis.hgetall(keys.chat(chat));
-  const [depth, commands, head, outcomes, today, deadLetters, reminders, pauses, session] = await Promise.all([
-    redis.llen(keys.lane(chat)),
-    redis.llen(keys.lane(commandLaneOf(chat))),
-    readHead(redis, keys, chat),
-    newestOf(redis, keys.outcomes, chat),
-    createUsageBook(redis, keys).ofDays((pointer.movedTo as ChatKey) ?? chat, 1, nowMs),
-    countLetters(redis, keys.dead, chat),
+  const nowMs = await serverTimeMs(redis, keys.lanes);
+  const { isKnown: isStored, session: bound, ...moved } = await readPointer(redis, keys, chat);
+  const [waiting, head, outcomes, today, deadLetters, reminders, pauses, session] = await Promise.all([
+    readWaiting(redis, keys, chat),
+    readFirst(redis, keys, chat),
+    newestOf(redis, keys, chat),
+    createUsageBook(redis, keys).ofDays(moved.movedTo ?? chat, 1, nowMs),
+    countLetters(redis, keys, chat),
     createReminderBook(redis, keys).of(chat),
     readPauses(redis, keys),
-    readSession(redis, keys, pointer.session as SessionId | undefined),
+    readSession(redis, keys, bound),
   ]);
-  const isKnown = session || head || outcomes.length > 0 || Object.keys(pointer).length > 0 || deadLetters > 0;
+  const isKnown = session || head || outcomes.length > 0 || isStored || deadLetters > 0;
   if (!isKnown) return undefined;
-  const pause = pauses.find((each) => each.chat === EVERY_CHAT || each.chat === chat);
+  const pause = pauseOfChat(pauses, chat);
   return {
-    ...{ chat, shard, waiting: depth + commands, ...(head && { head }), ...(session && { session }), outcomes },
+    ...{ chat, shard, waiting, ...(head && { head }), ...(session && { session }), outcomes },
     recoveries: outcomes.reduce((sum, { recoveries: each }) => sum + each, 0),
-    ...{ today: today[0] ?? NOTHING_USED, deadLetters, reminders: reminders.length, ...(pause && { pause }) },
-    ...(pointer.movedTo !== undefined && { movedTo: pointer.movedTo as ChatKey }),
-    ...(pointer.movedFrom !== undefined && { movedFrom: pointer.movedFrom as ChatKey }),
+    ...{ today: today[0] ?? NOTHING_USED, deadLetters, reminders: reminders.length, ...(pause && { pause }), ...moved },
   };
 }
 
@@ -80,9 +73,9 @@ const NOTHING_USED: Used = { calls: 0, inputTokens: 0, outputTokens: 0, dollars:
 type Redis = ReportSource['redis'];
 type ShardKeys = ReturnType<typeof keysOf>;
 
-async function readHead(redis: Redis, keys: ShardKeys, chat: ChatKey): Promise<ChatReport['head']> {
-  const entry = (await redis.lindex(keys.lane(chat), 0)) as EntryId | null;
-  const inbound = entry === null ? undefined : await readInbound(redis, keys, entry);
+async function readFirst(redis: Redis, keys: ShardKeys, chat: ChatKey): Promise<ChatReport['head']> {
+  const entry = await readHead(redis, keys, chat);
+  const inbound = entry === undefined ? undefined : await readInbound(redis, keys, entry);
   if (!inbound) return undefined;
   const place = await readPlace(redis, keys, inbound, await readTurn(redis, keys, inbound.entry));
   return { entry: inbound.entry, acceptedMs: inbound.acceptedMs, place };
@@ -90,25 +83,21 @@ async function readHead(redis: Redis, keys: ShardKeys, chat: ChatKey): Promise<C
 
 async function readSession(redis: Redis, keys: ShardKeys, id: SessionId | undefined): Promise<ChatReport['session']> {
   if (id === undefined) return undefined;
-  const [state, bytes] = await Promise.all([
-    createChatState(redis, keys).session(id),
-    redis.hget(keys.session(id), 'bytes'),
-  ]);
-  return { id, bytes: Number(bytes ?? 0), ...state };
+  const [state, { bytes }] = await Promise.all([createChatState(redis, keys).session(id), readHeader(redis, keys, id)]);
+  return { id, bytes, ...state };
 }
 
-async function newestOf(redis: Redis, stream: string, chat: ChatKey): Promise<OutcomeRecord[]> {
+async function newestOf(redis: Redis, keys: ShardKeys, chat: ChatKey): Promise<OutcomeRecord[]> {
   const found: OutcomeRecord[] = [];
-  for await (const record of newestRecords<OutcomeRecord>(redis, stream, LOOKED_AT_MAX)) {
+  for await (const record of outcomesIn(redis, keys).newest(LOOKED_AT_MAX)) {
     if (record.chat === chat) found.push(record);
     if (found.length === OUTCOMES_SHOWN) break;
   }
   return found;
 }
 
-async function countLetters(redis: Redis, stream: string, chat: ChatKey): Promise<number> {
+async function countLetters(redis: Redis, keys: ShardKeys, chat: ChatKey): Promise<number> {
   let letters = 0;
-  for await (const record of newestRecords<OutcomeRecord>(redis, stream, LOOKED_AT_MAX))
-    if (record.chat === chat) letters += 1;
+  for await (const record of letterRecordsIn(redis, keys).newest(LOOKED_AT_MAX)) if (record.chat === chat) letters += 1;
   return letters;
 }

@@ -1,9 +1,12 @@
 import { clip } from '../../shared/base/text.ts';
+import { utcTime } from '../../shared/base/utc-time.ts';
 import { createBookStore } from '../alerts/book-store.ts';
 import { ruleOf } from '../alerts/cause.ts';
 import { type Incident, incidentOf } from '../alerts/incident.ts';
 import { glimpse } from '../alerts/other-version.ts';
+import { chatName, type Item, joined, listSection, type Piece, type Report } from './report.ts';
 import type { ReportSource } from './source.ts';
+import { counted, inWords } from './words.ts';
 
 /** An incident as an operator reads of it. Times are ms since the epoch, by Redis' clock. */
 export interface IncidentReport {
@@ -52,25 +55,54 @@ function reportOf(incident: Incident): IncidentReport {
   };
 }
 
-/** What another version wrote, as far as it can be read. */
+/** The incident of another version, as far as it can be read. */
 function unreadReport([name, json]: [name: string, json: string]): IncidentReport {
   const { cause, isOpen, openedMs, lastMs, latest } = glimpse(json);
   const sinceMs = openedMs || lastMs || Date.now();
   return {
-    ...{
-      name,
-      cause: 'other-version',
-      title: `Not known to this version (${cause || 'not readable'})`,
-      isOpen,
-    },
-    ...{
-      sinceMs,
-      lastMs: Math.max(sinceMs, lastMs),
-      count: 0,
-      chats: 0,
-      chatNames: [],
-      latest: clip((latest || json).replaceAll(/\p{Cc}/gu, ' '), CHARS_SHOWN),
-    },
+    ...{ name, cause: 'other-version', title: `Not known to this version (${cause || 'not readable'})`, isOpen },
+    ...{ sinceMs, lastMs: Math.max(sinceMs, lastMs), count: 0, chats: 0, chatNames: [] },
+    latest: clip((latest || json).replaceAll(/\p{Cc}/gu, ' '), CHARS_SHOWN),
     todo: 'It is kept for the version that wrote it.',
   };
+}
+
+/** Open incidents, and unless only these are asked for those that ended within the hour. Pure. */
+export function incidentsReport(all: readonly IncidentReport[], nowMs: number, onlyOpen = false): Report {
+  const open = all.filter(({ isOpen }) => isOpen);
+  const ended = all.filter(({ isOpen }) => !isOpen);
+  return {
+    title: 'Incidents',
+    nowMs,
+    sections: [
+      listSection('Open', { items: incidentItems(open, nowMs) }, 'No incident is open.'),
+      ...(onlyOpen ? [] : [listSection('Ended within the hour', { items: incidentItems(ended, nowMs) })]),
+    ],
+  };
+}
+
+/** Incidents in the given order. Pure. */
+export function incidentItems(incidents: readonly IncidentReport[], nowMs: number): Item[] {
+  return incidents.map((incident) => {
+    const { name, title, cause, isOpen, sinceMs, lastMs, endedMs, count, latest, todo, traceId } = incident;
+    const ended: Piece[] = isOpen
+      ? [`OPEN for ${inWords(nowMs - sinceMs)}, since ${utcTime(sinceMs)}, last seen `, { atMs: lastMs }]
+      : ['Began ', { atMs: sinceMs }, ', ended ', { atMs: endedMs ?? lastMs }];
+    return {
+      title: `${name}: ${title}`,
+      tone: isOpen ? 'bad' : 'over',
+      lines: [
+        joined(ended, `; ${counted(count, 'time')}`, chatsOf(incident)),
+        `Latest: ${latest}`,
+        `${isOpen ? `${todo} ` : ''}Runbook: ${cause}`,
+        ...(traceId === undefined ? [] : [['First message: ', { of: 'message' as const, id: traceId }]]),
+      ],
+    };
+  });
+}
+
+function chatsOf({ chats, chatNames }: IncidentReport): Piece[] {
+  if (chats === 0) return [];
+  const names = chatNames.flatMap((name, at) => (at === 0 ? [chatName(name)] : [', ', chatName(name)]));
+  return [`; ${counted(chats, 'chat')}: `, ...names, chats > chatNames.length ? ', …' : ''];
 }

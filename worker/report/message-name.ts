@@ -1,9 +1,10 @@
 import type { EntryId, Keys } from '../../shared/redis/keys.ts';
 import { msOf } from '../../shared/redis/stream-id.ts';
-import type { OutcomeRecord } from '../lane/lane.ts';
-import { inboundOf } from './inbound.ts';
-import { newestRecords, recordsSince } from './records.ts';
+import { entryOfLetter } from '../../shared/state/lane/letters.ts';
+import { outcomesIn } from '../../shared/state/lane/record-streams.ts';
+import { isPending, pendingOfTrace } from '../../shared/state/message/inbound.ts';
 import { type ReportSource, shardsOf } from './source.ts';
+import { readTurn } from './turn.ts';
 
 /** Where a message is kept: its shard, and its entry. */
 export interface MessageName {
@@ -16,7 +17,6 @@ export interface MessageName {
 export const ENTRY_NAME = /^(?:(\d{1,5})\/)?(\d{1,16}-\d{1,10})$/;
 export const TRACE_NAME = /^[\da-f]{32}$/;
 
-const PAGE = 500;
 /** The ledger of a busy month. */
 const LOOKED_AT_MAX = 2_000_000;
 
@@ -36,39 +36,26 @@ export async function findMessages(source: ReportSource, text: string): Promise<
   return found.flatMap(({ entry, ...each }) => (entry === undefined ? [] : [{ ...each, entry }]));
 }
 
-async function entryIn(source: ReportSource, keys: Keys, id: string): Promise<EntryId | undefined> {
-  const { redis } = source;
-  if ((await redis.xrange(keys.inbound, id, id)).length > 0) return id as EntryId;
-  if ((await redis.exists(keys.turn(id as EntryId))) === 1) return id as EntryId;
-  const [letter] = await redis.xrange(keys.dead, id, id);
-  if (letter) return letter[1][letter[1].indexOf('entry') + 1] as EntryId;
-  for await (const { entry } of recordsSince<OutcomeRecord>(redis, keys.outcomes, msOf(id)))
-    if (entry === id) return id as EntryId;
+async function entryIn({ redis }: ReportSource, keys: Keys, id: string): Promise<EntryId | undefined> {
+  if (await isPending(redis, keys, id)) return id as EntryId;
+  if (await readTurn(redis, keys, id as EntryId)) return id as EntryId;
+  const ofLetter = await entryOfLetter(redis, keys, id);
+  if (ofLetter !== undefined) return ofLetter;
+  for await (const { entry } of outcomesIn(redis, keys).since(msOf(id))) if (entry === id) return id as EntryId;
   return undefined;
 }
 
-/** What is under way first, then the ledger from its end: an alert is about something recent. */
+/** Messages under way first, then the ledger from its end: an alert is about something recent. */
 async function findByTrace(source: ReportSource, traceId: string): Promise<MessageName[]> {
   for (const [shard, keys] of shardsOf(source).entries()) {
-    const entry = (await pendingOfTrace(source, keys, traceId)) ?? (await settledOfTrace(source, keys, traceId));
+    const entry = (await pendingOfTrace(source.redis, keys, traceId)) ?? (await settledOfTrace(source, keys, traceId));
     if (entry !== undefined) return [{ shard, keys, entry }];
   }
   return [];
 }
 
-async function pendingOfTrace({ redis }: ReportSource, keys: Keys, traceId: string): Promise<EntryId | undefined> {
-  for (let from = '-'; ; ) {
-    const page = await redis.xrange(keys.inbound, from, '+', 'COUNT', PAGE);
-    const found = page.map(inboundOf).find((each) => each.traceId === traceId);
-    if (found) return found.entry;
-    const last = page.at(-1)?.[0];
-    if (last === undefined || page.length < PAGE) return undefined;
-    from = `(${last}`;
-  }
-}
-
 async function settledOfTrace({ redis }: ReportSource, keys: Keys, traceId: string): Promise<EntryId | undefined> {
-  for await (const record of newestRecords<OutcomeRecord>(redis, keys.outcomes, LOOKED_AT_MAX))
+  for await (const record of outcomesIn(redis, keys).newest(LOOKED_AT_MAX))
     if (record.traceId === traceId) return record.entry;
   return undefined;
 }

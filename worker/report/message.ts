@@ -1,17 +1,18 @@
+import { decodeMessage } from '../../shared/flow/message.ts';
 import { type ChatKey, chatOf, type EntryId, type Keys } from '../../shared/redis/keys.ts';
 import { msOf } from '../../shared/redis/stream-id.ts';
+import { letterOfMessage, messageOfLetter } from '../../shared/state/lane/letters.ts';
+import { type Pause, pauseOfChat, readPauses } from '../../shared/state/lane/pause.ts';
+import { eventsIn, type KeptEvent, outcomesIn } from '../../shared/state/lane/record-streams.ts';
+import { type InboundEntry, readInbound, storedMessage } from '../../shared/state/message/inbound.ts';
 import type { OutcomeRecord } from '../lane/lane.ts';
-import { EVERY_CHAT, type Pause, readPauses } from '../lane/pauses.ts';
-import { letterOfMessage } from './dead-letters.ts';
-import { type InboundEntry, readInbound } from './inbound.ts';
 import type { MessageName } from './message-name.ts';
 import { type Place, readPlace } from './place.ts';
-import { recordsSince } from './records.ts';
 import type { ReportSource } from './source.ts';
-import { type KeptEvent, type Step, timelineOf } from './timeline.ts';
+import { type Step, timelineOf } from './timeline.ts';
 import { readTurn, type Turn } from './turn.ts';
 
-/** What an operator can do about a message. */
+/** A step that an operator can take about a message. */
 export type Remedy = 'cancel' | 'retry' | 'resume' | 'show chat' | 'show letter';
 
 /** The life of one message, and where it is now. Times are ms since the epoch. */
@@ -54,8 +55,7 @@ export async function readMessage(
   if (chat === undefined) return undefined;
   const before = waitedBehind(ledger.others, chat, turn, outcome);
   const acceptedMs = msOf(entry);
-  const pauses = inbound ? await readPauses(redis, keys) : [];
-  const pause = pauses.find((each) => each.chat === EVERY_CHAT || each.chat === chat);
+  const pause = inbound && pauseOfChat(await readPauses(redis, keys), chat);
   const place = inbound && (await readPlace(redis, keys, { entry, lane: inbound.lane }, turn));
   return {
     ...{ entry, chat, traceId: inbound?.traceId ?? outcome?.traceId ?? '', acceptedMs, ...aboutOf(inbound, outcome) },
@@ -80,7 +80,7 @@ function aboutOf(inbound: InboundEntry | undefined, outcome: OutcomeRecord | und
   return { ...(sentAtMs !== undefined && { sentAtMs }), ...(inbound?.kind !== undefined && { kind: inbound.kind }) };
 }
 
-/** What ended in its chat between its acceptance and its own beginning. Commands that act at once are in no one's way. */
+/** The messages of its chat that ended between its acceptance and its beginning. Commands that act at once delay nobody. */
 function waitedBehind(
   others: readonly OutcomeRecord[],
   chat: ChatKey,
@@ -91,14 +91,14 @@ function waitedBehind(
   return others.filter((each) => each.chat === chat && each.settledAtMs <= untilMs);
 }
 
-/** What decides what can be done about a message. */
+/** The facts that decide what can be done about a message. */
 interface Standing {
   place: Place | undefined;
   pause: Pause | undefined;
   letter: string | undefined;
 }
 
-/** What can be done, the likeliest first. Pure. */
+/** The steps that make sense, the likeliest first. Pure. */
 function remediesOf({ place, pause, letter }: Standing): Remedy[] {
   if (letter !== undefined) return ['retry', 'show letter', 'show chat'];
   if (place === undefined) return ['show chat'];
@@ -113,7 +113,7 @@ function remediesOf({ place, pause, letter }: Standing): Remedy[] {
 /** The outcome of a message, and what else of its shard ended since it was accepted with an older entry. */
 async function readLedgerOf(redis: ReportSource['redis'], keys: Keys, entry: EntryId) {
   const others: OutcomeRecord[] = [];
-  for await (const record of recordsSince<OutcomeRecord>(redis, keys.outcomes, msOf(entry))) {
+  for await (const record of outcomesIn(redis, keys).since(msOf(entry))) {
     if (record.entry === entry) return { others, outcome: record };
     if (others.length < BEFORE_MAX && msOf(record.entry) <= msOf(entry)) others.push(record);
   }
@@ -125,7 +125,21 @@ const BEFORE_MAX = 10_000;
 
 async function readEventsOf(redis: ReportSource['redis'], keys: Keys, entry: EntryId): Promise<KeptEvent[]> {
   const events: KeptEvent[] = [];
-  for await (const event of recordsSince<KeptEvent>(redis, keys.events, msOf(entry)))
-    if (event.entry === entry) events.push(event);
+  for await (const event of eventsIn(redis, keys).since(msOf(entry))) if (event.entry === entry) events.push(event);
   return events;
+}
+
+/**
+ * The words of a message that has no outcome yet, or whose dead letter is kept; `undefined` where they are no longer
+ * stored. For operators who may read content: nobody else may call this. Contract: as at `ReportSource`.
+ */
+export async function readContent(
+  { redis }: Pick<ReportSource, 'redis'>,
+  { keys, entry }: Pick<MessageName, 'keys' | 'entry'>,
+  letter: string | undefined,
+): Promise<string | undefined> {
+  const pending = await storedMessage(redis, keys, entry);
+  const stored = pending ?? (letter === undefined ? undefined : await messageOfLetter(redis, keys, letter));
+  const decoded = decodeMessage(stored);
+  return decoded.ok ? decoded.value.content.text : stored;
 }

@@ -1,5 +1,6 @@
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import { type EntryId, jobIdOf, type Keys, type LaneKey } from '../../shared/redis/keys.ts';
+import { readHead, readPosition } from '../../shared/state/lane/depth.ts';
 import type { Turn } from './turn.ts';
 
 /** Where a message without an outcome is. Times are ms since the epoch. */
@@ -26,11 +27,8 @@ export async function readPlace(
   turn: Turn | undefined,
 ): Promise<Place> {
   const { entry, lane } = message;
-  const [position, head] = await Promise.all([
-    redis.lpos(keys.lane(lane), entry),
-    redis.lindex(keys.lane(lane), 0) as Promise<EntryId | null>,
-  ]);
-  if (position === null || head === null) return { at: 'stream' };
+  const [position, head] = await Promise.all([readPosition(redis, keys, message), readHead(redis, keys, lane)]);
+  if (position === undefined || head === undefined) return { at: 'stream' };
   if (position > 0) return { at: 'lane', position, behind: head };
   return readJobPlace(redis, keys, entry, turn);
 }

@@ -1,26 +1,43 @@
+import { eventsIn, outcomesIn } from '../../shared/state/lane/record-streams.ts';
 import type { AuditEvent } from '../lane/events.ts';
 import type { OutcomeRecord } from '../lane/lane.ts';
 import type { Usage } from '../model/port.ts';
 import { costOf, type Prices } from '../model/prices.ts';
-import { addToSafety, type ContextSafety, emptySafety } from './context-safety.ts';
-import { type Counts, count } from './counts.ts';
-import { addToProof, type DeliveryProof, emptyProof } from './delivery-proof.ts';
-import { type ChatTotals, createTopChats } from './top-chats.ts';
+import { type ReportSource, shardsOf } from './source.ts';
+import {
+  addToProof,
+  addToSafety,
+  type ContextSafety,
+  type Counts,
+  count,
+  type DeliveryProof,
+  emptyProof,
+  emptySafety,
+} from './tallies.ts';
 
-/** What calls of one model for one purpose cost. `dollars` is absent when the price is unknown. */
+/** The messages and cost of one chat in a period. `dollars` leaves out calls of models without a known price. */
+export interface ChatTotals {
+  chat: string;
+  messages: number;
+  calls: number;
+  tokens: number;
+  dollars: number;
+}
+
+/** The cost of the calls of one model for one purpose. `dollars` is absent when the price is unknown. */
 export interface Spending extends Required<Omit<Usage, 'passes'>> {
   calls: number;
   dollars?: number;
 }
 
-/** What happened in a period, as numbers. The names are stable: machines read them. */
+/** A period in numbers. The names are stable: machines read them. */
 export interface RollUp {
   outcomes: { total: number; byOutcome: Counts; byReason: Counts };
   attempts: Counts;
   recoveries: Counts;
   /** Answered messages only: from the time that Telegram states, in whole seconds, to the outcome. */
   latencyMs: { answered: number; p50: number; p95: number; p99: number };
-  /** What the ledger proves of the messages that were answered, or whose command was carried out. */
+  /** The proof for messages that were answered, or whose command was carried out. */
   delivery: DeliveryProof;
   contextSafety: ContextSafety;
   /** By purpose, then by model. `retry`: what was billed without an answer that was used. */
@@ -50,8 +67,7 @@ export interface RollUpBuilder {
 }
 
 const TOP_CHATS = 10;
-const NOTHING_SPENT: Spending = {
-  calls: 0,
+const TOKENS = {
   inputTokens: 0,
   outputTokens: 0,
   cacheReadTokens: 0,
@@ -60,6 +76,7 @@ const NOTHING_SPENT: Spending = {
   thinkingTokens: 0,
   searches: 0,
 };
+const NOTHING_SPENT: Spending = { calls: 0, ...TOKENS };
 
 /** An empty roll-up. Pure except for its own sums; ignores unknown events. */
 export function createRollUp(prices?: Prices): RollUpBuilder {
@@ -71,14 +88,19 @@ export function createRollUp(prices?: Prices): RollUpBuilder {
   const delivery = emptyProof();
   const tokens: RollUp['tokens'] = {};
   const failedCalls: RollUp['failedCalls'] = { byReason: {}, billed: 0 };
-  const chats = createTopChats();
+  const chats = new Map<string, ChatTotals>();
+  const totalsOf = (chat: string): ChatTotals => {
+    const totals = chats.get(chat) ?? { chat, messages: 0, calls: 0, tokens: 0, dollars: 0 };
+    chats.set(chat, totals);
+    return totals;
+  };
   let unreadable = 0;
   return {
     addOutcome(record) {
       const { chat, outcome, reason, attempts: tried, recoveries: recovered, sentAtMs, settledAtMs } = record;
       addToProof(delivery, record);
       outcomes.total += 1;
-      if (chat !== undefined) chats.message(chat);
+      if (chat !== undefined) totalsOf(chat).messages += 1;
       count(outcomes.byOutcome, outcome);
       if (reason !== undefined) count(outcomes.byReason, reason);
       count(attempts, String(tried));
@@ -88,7 +110,7 @@ export function createRollUp(prices?: Prices): RollUpBuilder {
     addEvent(event) {
       const spent = (purpose: string, usage: Usage & { model: string }): void => {
         spend(tokens, purpose, usage, prices);
-        if (event.chat !== undefined) chats.call(event.chat, usage, costOf(usage.model, usage, prices));
+        if (event.chat !== undefined) addCall(totalsOf(event.chat), usage, prices);
       };
       if (event.event === 'model.answered') spent(event.purpose, event);
       else if (event.event === 'model.failed') {
@@ -109,11 +131,25 @@ export function createRollUp(prices?: Prices): RollUpBuilder {
       contextSafety: safety,
       tokens,
       cost: costIn(tokens),
-      topChats: chats.top(TOP_CHATS),
+      topChats: dearest([...chats.values()]),
       failedCalls,
       unreadable,
     }),
   };
+}
+
+function addCall(totals: ChatTotals, usage: Usage & { model: string }, prices?: Prices): void {
+  totals.calls += 1;
+  totals.tokens += usage.inputTokens + usage.outputTokens;
+  totals.dollars += costOf(usage.model, usage, prices) ?? 0;
+}
+
+/** The chats that cost most; where nothing has a price, those with most tokens. */
+function dearest(chats: ChatTotals[]): ChatTotals[] {
+  return chats
+    .sort((one, other) => other.dollars - one.dollars || other.tokens - one.tokens || other.messages - one.messages)
+    .slice(0, TOP_CHATS)
+    .map((totals) => ({ ...totals, dollars: rounded(totals.dollars) }));
 }
 
 function spend(tokens: RollUp['tokens'], purpose: string, event: Usage & { model: string }, prices?: Prices): void {
@@ -122,17 +158,13 @@ function spend(tokens: RollUp['tokens'], purpose: string, event: Usage & { model
   const models = tokens[purpose] ?? {};
   tokens[purpose] = models;
   const before = models[event.model] ?? NOTHING_SPENT;
-  const { cacheWriteTokens = 0, cacheWrite1hTokens = 0, thinkingTokens = 0, searches = 0 } = event;
   const dollars = costOf(event.model, event, prices);
+  const sum = (name: keyof typeof TOKENS): number => before[name] + (event[name] ?? 0);
   models[event.model] = {
     calls: before.calls + 1,
-    inputTokens: before.inputTokens + inputTokens,
-    outputTokens: before.outputTokens + outputTokens,
-    cacheReadTokens: before.cacheReadTokens + cacheReadTokens,
-    cacheWriteTokens: before.cacheWriteTokens + cacheWriteTokens,
-    cacheWrite1hTokens: before.cacheWrite1hTokens + cacheWrite1hTokens,
-    thinkingTokens: before.thinkingTokens + thinkingTokens,
-    searches: before.searches + searches,
+    ...(Object.fromEntries(
+      Object.keys(TOKENS).map((name) => [name, sum(name as keyof typeof TOKENS)]),
+    ) as typeof TOKENS),
     ...(dollars !== undefined && { dollars: rounded((before.dollars ?? 0) + dollars) }),
   };
 }
@@ -161,4 +193,25 @@ function percentiles(values: readonly number[]): { p50: number; p95: number; p99
   const sorted = values.toSorted((one, other) => one - other);
   const at = (share: number) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
   return { p50: at(0.5), p95: at(0.95), p99: at(0.99) };
+}
+
+/** Adds up the ledger and the audit trail since a time. Contract: as at `ReportSource`. */
+export async function readRollUp(source: ReportSource, fromMs: number, prices?: Prices): Promise<RollUp> {
+  const builder = createRollUp(prices);
+  for (const keys of shardsOf(source)) {
+    for await (const text of outcomesIn(source.redis, keys).textsSince(fromMs)) add(text, builder.addOutcome, builder);
+    for await (const text of eventsIn(source.redis, keys).textsSince(fromMs)) add(text, builder.addEvent, builder);
+  }
+  return builder.result();
+}
+
+/** Counts a record that cannot be read, or lacks a part, as unreadable: it must not hide all the others. */
+function add<T extends object>(text: string, take: (record: T) => void, builder: RollUpBuilder): void {
+  try {
+    const record: unknown = JSON.parse(text);
+    if (typeof record !== 'object' || record === null) throw new TypeError('a record is an object');
+    take(record as T);
+  } catch {
+    builder.addUnreadable();
+  }
 }

@@ -1,6 +1,6 @@
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import { type ChatKey, chatOf, type EntryId, type Keys } from '../../shared/redis/keys.ts';
-import { readInbound } from './inbound.ts';
+import { readInbound } from '../../shared/state/message/inbound.ts';
 import { type ReportSource, shardsOf } from './source.ts';
 import { readTurn } from './turn.ts';
 

@@ -15,9 +15,3 @@ export interface ReportSource {
 export function shardsOf({ shards }: Pick<ReportSource, 'shards'>): Keys[] {
   return Array.from({ length: shards }, (_, shard) => keysOf(shard));
 }
-
-/** The time of the server that holds a key: what is recorded there uses the same clock. */
-export async function nowOf(redis: RedisClient, key: string): Promise<number> {
-  const [seconds, micros] = (await redis.eval("return redis.call('TIME')", 1, key)) as [string, string];
-  return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
-}

@@ -1,30 +1,41 @@
 import type { Config } from '../../shared/base/config.ts';
-import type { RedisClient } from '../../shared/redis/connection.ts';
 import { readKeeping } from '../../shared/redis/keeping.ts';
 import { keysOf } from '../../shared/redis/keys.ts';
+import { type LaneDepth, readDepths } from '../../shared/state/lane/depth.ts';
+import { type Pause, readPauses } from '../../shared/state/lane/pause.ts';
+import { type InboundEntry, readOldest } from '../../shared/state/message/inbound.ts';
 import { hostAndPid, isStarting } from '../../shared/state/process/process.ts';
 import { readReceivingProcess } from '../../shared/state/process/receiver.ts';
+import { serverTimeMs, writeRefusal } from '../../shared/state/process/server.ts';
 import { type BudgetSettings, type Spent, totalsOf } from '../budget/limit.ts';
-import { REPLIED } from '../lane/attempt.ts';
 import { type Balance, createLedger } from '../lane/ledger.ts';
-import { type Pause, readPauses } from '../lane/pauses.ts';
 import { type ModelSettings, modelsInUse } from '../model/lifecycle.ts';
 import { WORKER_GONE_MS } from '../watch/processes.ts';
 import { alertsCheck, providerCheck, telegramCheck } from '../watch/readiness.ts';
 import { conditionsOf, POLL_AGE_MS } from '../watch/rules.ts';
 import { countWorkers, createSnapshotReader, type Snapshot } from '../watch/snapshot.ts';
 import { type Colour, colourOf, type Trouble, troublesOf } from '../watch/verdict.ts';
-import { type InboundEntry, readOldest } from './inbound.ts';
 import { type IncidentReport, readIncidents } from './incidents.ts';
-import { type Lanes, readLanes } from './lanes.ts';
 import { type JobCounts, type RunningTurn, readJobCounts, readRunning } from './running.ts';
-import { nowOf, type ReportSource, shardsOf } from './source.ts';
+import { type ReportSource, shardsOf } from './source.ts';
 
 /** How one thing that the gateway needs fares, in words. */
 export interface PartState {
   isWell: boolean;
   detail: string;
 }
+
+/** The lanes of all chats. */
+export interface Lanes {
+  /** How many hold at least one message. */
+  count: number;
+  /** How many hold more than the one that is being answered. */
+  waiting: number;
+  /** The deepest first. */
+  deepest: LaneDepth[];
+}
+
+const DEEPEST_SHOWN = 5;
 
 /** The state of the whole installation at one moment. Times are ms since the epoch, by Redis' clock. */
 export interface Status {
@@ -49,11 +60,11 @@ export interface Status {
   redis: { usedBytes: number; maxBytes: number; share?: number; takesWrites: boolean; isVolatile: boolean };
   workers: number;
   pauses: Pause[];
-  /** What is spent of each limit of all chats, in billionths of a dollar or in tokens; none where there is none. */
+  /** The part of each limit of all chats that is spent, in billionths of a dollar or in tokens; none where there is none. */
   budgets: readonly Spent[];
 }
 
-/** What the verdict depends on besides the state. */
+/** The settings that the verdict depends on. */
 export type StatusLimits = Pick<Config, 'UNANSWERED_ALERT_MS' | 'DEAD_LETTERS_MAX' | 'TELEGRAM_BOT_TOKEN'> &
   BudgetSettings &
   ModelSettings;
@@ -62,14 +73,14 @@ export type StatusLimits = Pick<Config, 'UNANSWERED_ALERT_MS' | 'DEAD_LETTERS_MA
 export async function readStatus(source: ReportSource, limits: StatusLimits): Promise<Status> {
   const { redis } = source;
   const first = keysOf(0);
-  const nowMs = await nowOf(redis, first.workers);
+  const nowMs = await serverTimeMs(redis);
   const snapshotAt = createSnapshotReader(redis, source.shards, limits.UNANSWERED_ALERT_MS, totalsOf(limits));
   const [starting, incidents, workers, takesWrites, by, ledger, pauses, oldest, lanes, jobs, running, keeping] =
     await Promise.all([
       isStarting(redis),
       readIncidents(source),
       countWorkers(redis, first, nowMs - WORKER_GONE_MS),
-      canWrite(redis),
+      writeRefusal(redis).then((refusal) => refusal === undefined),
       readReceivingProcess(redis, Number(limits.TELEGRAM_BOT_TOKEN.split(':')[0])),
       readLedger(source),
       readAllPauses(source),
@@ -132,13 +143,10 @@ function memoryOf({
   return { usedBytes, maxBytes, ...(maxBytes > 0 && { share: usedBytes / maxBytes }) };
 }
 
-/** The only write of a report, which expires at once: a server can answer and still refuse writes. */
-async function canWrite(redis: RedisClient): Promise<boolean> {
-  const write = redis.set(keysOf(0).checked, '', 'PX', 1_000);
-  return write.then(
-    () => true,
-    () => false,
-  );
+async function readLanes(source: ReportSource): Promise<Lanes> {
+  const all = (await Promise.all(shardsOf(source).map((keys) => readDepths(source.redis, keys)))).flat();
+  const deepest = all.sort((one, other) => other.messages - one.messages).slice(0, DEEPEST_SHOWN);
+  return { count: all.length, waiting: all.filter(({ messages }) => messages > 1).length, deepest };
 }
 
 async function readLedger(source: ReportSource): Promise<Balance> {
@@ -158,6 +166,6 @@ async function readAllPauses(source: ReportSource): Promise<Pause[]> {
 }
 
 async function readOldestOfAll(source: ReportSource): Promise<InboundEntry | undefined> {
-  const each = await Promise.all(shardsOf(source).map((keys) => readOldest(source.redis, keys, REPLIED)));
+  const each = await Promise.all(shardsOf(source).map((keys) => readOldest(source.redis, keys)));
   return each.filter((one) => one !== undefined).sort((one, other) => one.acceptedMs - other.acceptedMs)[0];
 }

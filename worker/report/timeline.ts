@@ -1,7 +1,7 @@
+import type { KeptEvent } from '../../shared/state/lane/record-streams.ts';
+import type { InboundEntry } from '../../shared/state/message/inbound.ts';
 import type { EndedAttempt } from '../../shared/state/turn/ends.ts';
-import type { AuditEvent } from '../lane/events.ts';
 import type { OutcomeRecord } from '../lane/lane.ts';
-import type { InboundEntry } from './inbound.ts';
 import type { Turn } from './turn.ts';
 
 /** One thing that happened to a message. */
@@ -11,9 +11,6 @@ export interface Step {
   kind: 'accepted' | 'waited' | 'begun' | 'attempt' | 'crash' | 'model' | 'recovery' | 'parts' | 'outcome';
   text: string;
 }
-
-/** An event of the audit trail, as it is kept. */
-export type KeptEvent = AuditEvent & { entry: string; chat: string; traceId: string; atMs: number };
 
 /** All that is kept of one message. */
 export interface Trail {
@@ -27,7 +24,7 @@ export interface Trail {
   outcome: OutcomeRecord | undefined;
 }
 
-/** What happened to a message, in the order of time. Pure. */
+/** The life of a message, in the order of time. Pure. */
 export function timelineOf({ acceptedMs, inbound, turn, events, before, outcome }: Trail): Step[] {
   const replay = inbound?.replayOf === undefined ? '' : `; put back, it had failed as ${inbound.replayOf}`;
   const steps: Step[] = [

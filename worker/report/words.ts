@@ -1,3 +1,6 @@
+import { utcTime } from '../../shared/base/utc-time.ts';
+import type { Place } from './place.ts';
+
 /** How long something lasts, in the unit that a person would take. Pure. */
 export function inWords(ms: number): string {
   const seconds = Math.max(0, Math.round(ms / 1000));
@@ -14,4 +17,46 @@ export function counted(number: number, noun: string): string {
 /** An amount of money; tenths of a cent for small ones, since a message costs no more than that. Pure. */
 export function money(dollars: number): string {
   return `$${dollars.toFixed(dollars < 1 ? 4 : 2)}`;
+}
+
+/** A large number, such as of tokens. Pure. */
+export function thousands(number: number): string {
+  return number.toLocaleString('en-US');
+}
+
+/** Pure. */
+export function megabytes(bytes: number): string {
+  return `${Math.round(bytes / (1024 * 1024))} MB`;
+}
+
+/** A part of a whole. Pure. */
+export function percent(part: number, whole = 1): string {
+  return `${whole === 0 ? 0 : Math.round((part / whole) * 100)} %`;
+}
+
+/** A reason in brackets, where there is one. Pure. */
+export function because(reason: string | undefined): string {
+  return reason === undefined ? '' : ` (${reason})`;
+}
+
+/** Where a message is, in words. Pure. */
+export function whereOf(place: Place, nowMs: number): string {
+  switch (place.at) {
+    case 'stream':
+      return 'accepted, not yet in its lane: no dispatcher has read it';
+    case 'lane':
+      return `waiting in its lane behind ${place.position}, of which ${place.behind} is the first`;
+    case 'queue':
+      return 'first in its lane; its job is waiting for a worker';
+    case 'no job':
+      return 'first in its lane, without a job: the reconciler creates one within seconds';
+    case 'delayed':
+      return `put off${place.reason === undefined ? '' : ` (${place.reason})`}, next try ${whenOf(place.untilMs, nowMs)}`;
+    case 'running':
+      return `${place.step}, attempt ${place.attempt}${place.sinceMs === undefined ? '' : `, for ${inWords(nowMs - place.sinceMs)}`}`;
+  }
+}
+
+function whenOf(atMs: number, nowMs: number): string {
+  return atMs <= nowMs ? 'now' : `in ${inWords(atMs - nowMs)} (${utcTime(atMs)})`;
 }

@@ -69,3 +69,24 @@ function link(path: string, name: string, isCurrent: boolean): Html {
 export function formKeyField(formKey: string): Html {
   return html`<input type="hidden" name="form" value="${formKey}">`;
 }
+
+/** The form for the operator's token, with why the last try failed. Pure. */
+export function loginPage(to: string, problem?: string): Html {
+  return html`<div class="login">
+<h1>Spillway</h1>
+<p>Whoever has the operator's token can see here how the gateway is doing.</p>
+${problem === undefined ? '' : html`<p class="problem" role="alert">${problem}</p>`}
+<form method="post" action="${HOME}/login">
+<input type="hidden" name="to" value="${to}">
+<label for="token">Operator token</label>
+<input id="token" name="token" type="password" autocomplete="current-password" required autofocus>
+<button>Log in</button>
+</form>
+</div>`;
+}
+
+/** What a reader sees in place of a page that cannot be shown. Pure. */
+export function problemPage(title: string, text: string): Html {
+  return html`<div class="verdict bad" role="alert"><h1>${title}</h1><p>${text}</p></div>
+<p><a href="${HOME}">Back to the status</a></p>`;
+}

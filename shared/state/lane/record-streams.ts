@@ -1,0 +1,82 @@
+import type { AuditEvent } from '../../../worker/lane/events.ts';
+import type { OutcomeRecord } from '../../../worker/lane/lane.ts';
+import type { RedisClient } from '../../redis/connection.ts';
+import { fieldsOf } from '../../redis/fields.ts';
+import type { Keys } from '../../redis/keys.ts';
+
+/** An event of the audit trail, as it is kept. */
+export type KeptEvent = AuditEvent & { entry: string; chat: string; traceId: string; atMs: number };
+
+/** The records of a shard. Each reader rejects when Redis cannot be reached. */
+export interface ShardRecords<T> {
+  /** Oldest first, without those that cannot be read. */
+  since(fromMs: number): AsyncGenerator<T>;
+  /** As they are stored, oldest first. */
+  textsSince(fromMs: number): AsyncGenerator<string>;
+  /** The newest first, without those that cannot be read, of at most so many that are looked at. */
+  newest(lookedAtMax: number): AsyncGenerator<T>;
+}
+
+const PAGE = 1_000;
+
+/** The ledger of a shard: a record for each message that ended. */
+export const outcomesIn = (redis: RedisClient, keys: Keys) => recordsOf<OutcomeRecord>(redis, keys.outcomes);
+/** The audit trail of a shard. */
+export const eventsIn = (redis: RedisClient, keys: Keys) => recordsOf<KeptEvent>(redis, keys.events);
+/** How the messages ended whose dead letters a shard keeps. */
+export const letterRecordsIn = (redis: RedisClient, keys: Keys) => recordsOf<OutcomeRecord>(redis, keys.dead);
+
+function recordsOf<T extends object>(redis: RedisClient, stream: string): ShardRecords<T> {
+  return {
+    since: (fromMs) => recordsSince<T>(redis, stream, fromMs),
+    textsSince: (fromMs) => recordTexts(redis, stream, fromMs),
+    newest: (max) => newestRecords<T>(redis, stream, max),
+  };
+}
+
+/** The `record` texts of a stream since a time, oldest first, read in pages. */
+async function* recordTexts(redis: RedisClient, stream: string, fromMs: number): AsyncGenerator<string> {
+  for (let from = `${Math.max(0, fromMs)}-0`; ; ) {
+    const page = await redis.xrange(stream, from, '+', 'COUNT', PAGE);
+    for (const [, fields] of page) yield recordIn(fields);
+    const last = page.at(-1)?.[0];
+    if (last === undefined || page.length < PAGE) return;
+    from = `(${last}`;
+  }
+}
+
+/** The records of a stream since a time, without those that cannot be read. */
+async function* recordsSince<T extends object>(redis: RedisClient, stream: string, fromMs: number): AsyncGenerator<T> {
+  for await (const text of recordTexts(redis, stream, fromMs)) {
+    const record = readable<T>(text);
+    if (record) yield record;
+  }
+}
+
+/** The newest records of a stream first, without those that cannot be read, at most `max` looked at. */
+async function* newestRecords<T extends object>(redis: RedisClient, stream: string, max: number): AsyncGenerator<T> {
+  for (let [to, looked] = ['+', 0]; looked < max; looked += PAGE) {
+    const page = await redis.xrevrange(stream, to, '-', 'COUNT', PAGE);
+    for (const [, fields] of page) {
+      const record = readable<T>(recordIn(fields));
+      if (record) yield record;
+    }
+    const last = page.at(-1)?.[0];
+    if (last === undefined || page.length < PAGE) return;
+    to = `(${last}`;
+  }
+}
+
+/** Our own fields stand first; those of a dead letter's message follow, and may have any name. */
+function recordIn(fields: readonly string[]): string {
+  return fieldsOf(fields.slice(0, 4)).get('record') ?? '';
+}
+
+function readable<T extends object>(text: string): T | undefined {
+  try {
+    const record: unknown = JSON.parse(text);
+    return typeof record === 'object' && record !== null ? (record as T) : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,74 @@
+import { traceIdOf } from '../../base/telemetry.ts';
+import { decodeMessage } from '../../flow/message.ts';
+import type { RedisClient } from '../../redis/connection.ts';
+import { fieldsOf } from '../../redis/fields.ts';
+import type { EntryId, Keys, LaneKey } from '../../redis/keys.ts';
+import { msOf } from '../../redis/stream-id.ts';
+
+/** A message that has no outcome yet, without its words. */
+export interface InboundEntry {
+  entry: EntryId;
+  lane: LaneKey;
+  traceId: string;
+  acceptedMs: number;
+  /** `text`, `file`, `reminder`, …; absent when the message cannot be read. */
+  kind?: string;
+  sentAtMs?: number;
+  /** The dead letter's entry that was put back as this one. */
+  replayOf?: EntryId;
+}
+
+/** Reads a message from the inbound stream; `undefined` when it is not there, because it has an outcome. */
+export async function readInbound(redis: RedisClient, keys: Keys, entry: EntryId): Promise<InboundEntry | undefined> {
+  const [found] = await redis.xrange(keys.inbound, entry, entry);
+  return found && inboundOf(found);
+}
+
+/** The oldest message without an outcome whose user has no answer. */
+export async function readOldest(redis: RedisClient, keys: Keys): Promise<InboundEntry | undefined> {
+  const first = await redis.xrange(keys.inbound, '-', '+', 'COUNT', LOOKED_AT_MAX);
+  for (const each of first)
+    if ((await redis.hexists(keys.turn(each[0] as EntryId), 'replied')) === 0) return inboundOf(each);
+  return undefined;
+}
+
+/** A message that was answered stays on the stream only while its session is compacted. */
+const LOOKED_AT_MAX = 20;
+
+/** Whether a message has no outcome yet. */
+export async function isPending(redis: RedisClient, keys: Keys, entry: string): Promise<boolean> {
+  return (await redis.xrange(keys.inbound, entry, entry)).length > 0;
+}
+
+/** A message without an outcome as it was stored, which holds what its user wrote. */
+export async function storedMessage(redis: RedisClient, keys: Keys, entry: EntryId): Promise<string | undefined> {
+  const [found] = await redis.xrange(keys.inbound, entry, entry);
+  return found && fieldsOf(found[1]).get('message');
+}
+
+/** The message without an outcome that has a trace id. */
+export async function pendingOfTrace(redis: RedisClient, keys: Keys, traceId: string): Promise<EntryId | undefined> {
+  for (let from = '-'; ; ) {
+    const page = await redis.xrange(keys.inbound, from, '+', 'COUNT', PAGE);
+    const found = page.map(inboundOf).find((each) => each.traceId === traceId);
+    const last = page.at(-1)?.[0];
+    if (found || last === undefined || page.length < PAGE) return found?.entry;
+    from = `(${last}`;
+  }
+}
+
+const PAGE = 500;
+
+function inboundOf([id, list]: [id: string, fields: string[]]): InboundEntry {
+  const fields = fieldsOf(list);
+  const decoded = decodeMessage(fields.get('message'));
+  const replayOf = fields.get('replayed');
+  return {
+    entry: id as EntryId,
+    lane: (fields.get('chat') ?? '') as LaneKey,
+    traceId: traceIdOf(fields.get('traceparent') ?? ''),
+    acceptedMs: msOf(id),
+    ...(decoded.ok && { kind: decoded.value.content.kind, sentAtMs: decoded.value.sentAtMs }),
+    ...(replayOf !== undefined && { replayOf: replayOf as EntryId }),
+  };
+}

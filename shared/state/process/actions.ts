@@ -1,0 +1,61 @@
+import { join } from 'node:path';
+import type { RedisClient } from '../../redis/connection.ts';
+import { fieldsOf } from '../../redis/fields.ts';
+import { keysOf } from '../../redis/keys.ts';
+import { bindScript } from '../../redis/script.ts';
+import { msOf } from '../../redis/stream-id.ts';
+
+/** Who acts, and why in the operator's own words, which may be empty. */
+export interface Attribution {
+  by: string;
+  why: string;
+}
+
+/** The verbs that change something. */
+export type OperatorAction =
+  | 'cancel'
+  | 'retry'
+  | 'pause'
+  | 'resume'
+  | 'replay'
+  | 'purge'
+  | 'import'
+  | 'reset'
+  | 'forget';
+
+/** A recorded action. */
+export interface KeptAction extends Attribution {
+  id: string;
+  atMs: number;
+  deed: OperatorAction;
+  /** A chat, an entry, the name of a dead letter, or `*`. */
+  target: string;
+}
+
+const KEPT_MAX = 10_000;
+const WORDS_MAX = 500;
+
+/**
+ * Records what an operator is about to do, so that nothing is ever done that is not on record. Even a full Redis takes
+ * it, because what is to be done may free its memory. Rejects when Redis cannot be reached.
+ */
+export async function recordAction(
+  redis: RedisClient,
+  action: OperatorAction,
+  target: string,
+  { by, why }: Attribution,
+): Promise<void> {
+  const fields = ['deed', action, 'target', target, 'by', by.slice(0, WORDS_MAX), 'why', why.slice(0, WORDS_MAX)];
+  const { actions, absent } = keysOf(0);
+  await bindScript(redis, join(import.meta.dirname, 'write-down.lua'))([actions, absent], [KEPT_MAX, ...fields]);
+}
+
+/** The newest actions first. Rejects when Redis cannot be reached. */
+export async function readActions(redis: RedisClient, count: number): Promise<KeptAction[]> {
+  const entries = await redis.xrevrange(keysOf(0).actions, '+', '-', 'COUNT', count);
+  return entries.map(([id, list]) => {
+    const field = (name: string) => fieldsOf(list).get(name) ?? '';
+    const [deed, target] = [field('deed') as OperatorAction, field('target')];
+    return { id, atMs: msOf(id), deed, target, by: field('by'), why: field('why') };
+  });
+}

@@ -1,0 +1,63 @@
+import { expect, test } from '@jest/globals';
+import { textOf } from '../../../../worker/cli/text.ts';
+import { reportPage } from '../../../../worker/console/pages/report.ts';
+import type { Report } from '../../../../worker/report/report.ts';
+
+const NOW_MS = Date.parse('2026-11-25T04:13:59Z');
+
+/** Each part of the model with a word of its own, and markup in what others wrote. */
+const REPORT: Report = {
+  title: ['Title of ', { of: 'chat', id: '-100.7' }],
+  nowMs: NOW_MS,
+  verdict: { tone: 'bad', word: 'Red', reason: 'Reason.', more: ['More <b>.'] },
+  sections: [
+    {
+      facts: [{ name: 'Tile', value: { of: 'letters', id: '', text: 3 }, note: ['since ', { atMs: NOW_MS - 5_000 }] }],
+    },
+    { title: 'Parts', facts: [{ name: 'Part', value: 'away', tone: 'bad' }] },
+    {
+      title: 'Table',
+      intro: 'Intro',
+      table: { columns: ['Column', 'Letter'], rows: [[{ of: 'message', id: '1-0' }, { letter: '1/5-0' }]] },
+      more: { count: 2, noun: 'row' },
+    },
+    { title: 'Items', items: [{ title: 'Item', tone: 'over', lines: ['Line'] }] },
+    { title: 'Steps', timeline: { fromMs: NOW_MS - 9_000, steps: [{ atMs: NOW_MS, kind: 'outcome', text: 'Ended' }] } },
+    { title: 'Quote', quote: '<script>' },
+    { title: 'Nothing', empty: 'None here.' },
+  ],
+  actions: [{ command: 'retry 1-0', letter: '5-0' }],
+};
+
+test('both renderings of a report have every word of it', async () => {
+  const [text, page] = [textOf(REPORT), String(await reportPage(REPORT, 'the-key'))];
+  const shared = [
+    'Title of ',
+    '-100.7',
+    'Reason.',
+    'Tile',
+    '5 s ago',
+    'Part',
+    'away',
+    'Intro',
+    'Column',
+    '1-0',
+    '1/5-0',
+  ];
+  const others = ['2 more rows', 'Item', 'Line', '+9 s', 'Ended', 'Quote', 'Nothing', 'None here.'];
+  for (const word of [...shared, ...others])
+    expect([word, text.includes(word), page.includes(word)]).toEqual([word, true, true]);
+});
+
+test('a terminal has the command of an action and exact times; a page has links, and buttons with the key of the session', async () => {
+  const text = textOf(REPORT);
+  expect(text).toMatch(/^Title of -100\.7\nRED {2}Reason\.\n {2}More <b>\.\n\nTile +3; since 5 s ago\n/);
+  expect(text).toMatch(/What can be done\n {2}npm run cli -- retry 1-0$/);
+  expect(text).toContain('2026-11-25 04:13:59 UTC       +9 s  Ended');
+  const page = String(await reportPage(REPORT, 'the-key'));
+  expect(page).toContain('<a class="id" href="/console/chat/-100.7">-100.7</a>');
+  expect(page).toContain('<a class="id" href="/console/message/1-0">1-0</a>');
+  expect(page).toContain('<a class="id" href="/console/dead">3</a>');
+  expect(page.match(/name="form" value="the-key"/g)).toHaveLength(2);
+  expect(page).not.toMatch(/<script|More <b>/);
+});

@@ -1,0 +1,61 @@
+import { utcTime } from '../../shared/base/utc-time.ts';
+import type { Piece, Report, Section, Text } from '../report/report.ts';
+import { counted, inWords } from '../report/words.ts';
+
+/** A report as lines for a terminal. Pure. */
+export function textOf({ title, nowMs, verdict, sections, actions = [] }: Report): string {
+  const word = verdict?.word === undefined ? '' : `${verdict.word.toUpperCase()}  `;
+  const plain = (text: Text) => plainText(text, nowMs);
+  return [
+    ...(title === undefined ? [] : [plain(title)]),
+    ...(verdict === undefined ? [] : [`${word}${plain(verdict.reason)}`]),
+    ...(verdict?.more ?? []).map((line) => `  ${plain(line)}`),
+    ...sections.flatMap((section) => sectionLines(section, nowMs)),
+    ...(actions.length === 0 ? [] : ['', 'What can be done']),
+    ...actions.map(({ command }) => `  npm run cli -- ${command}`),
+  ].join('\n');
+}
+
+function sectionLines(section: Section, nowMs: number): string[] {
+  const { title, intro, facts = [], table, items = [], timeline, quote, more, empty } = section;
+  if (empty !== undefined) return ['', `${title}: ${empty}`];
+  const name = Math.max(11, ...facts.map((fact) => fact.name.length));
+  const plain = (text: Text) => plainText(text, nowMs);
+  return [
+    '',
+    ...(title === undefined ? [] : [title]),
+    ...(intro === undefined ? [] : [plain(intro)]),
+    ...facts.map(({ name: each, value, note }) => {
+      return `${each.padEnd(name)}  ${plain(value)}${note === undefined ? '' : `; ${plain(note)}`}`;
+    }),
+    ...(table === undefined ? [] : tableLines(table, nowMs)),
+    ...items.flatMap(({ title: head, lines }) => [plain(head), ...lines.map((line) => `  ${plain(line)}`)]),
+    ...(timeline?.steps.map(({ atMs, text }) => `  ${stamp(atMs, timeline.fromMs)}  ${text}`) ?? []),
+    ...(quote === undefined ? [] : [quote]),
+    ...(more !== undefined && more.count > 0 ? [`  and ${counted(more.count, `more ${more.noun}`)}`] : []),
+  ];
+}
+
+function tableLines({ columns, rows }: NonNullable<Section['table']>, nowMs: number): string[] {
+  const exact = (cell: Text) => {
+    const isMoment = typeof cell === 'object' && 'atMs' in cell;
+    return plainText(cell, nowMs) + (isMoment ? ` (${utcTime(cell.atMs)})` : '');
+  };
+  const lines = [columns, ...rows.map((cells) => cells.map(exact))];
+  const widths = columns.map((_, at) => Math.max(...lines.map((cells) => cells[at]?.length ?? 0)));
+  return lines.map((cells) => `  ${cells.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join('  ')}`.trimEnd());
+}
+
+/** Of the same width each. */
+function stamp(atMs: number | undefined, fromMs: number): string {
+  return atMs === undefined ? ' '.repeat(34) : `${utcTime(atMs)} ${`+${inWords(atMs - fromMs)}`.padStart(10)}`;
+}
+
+function plainText(text: Text, nowMs: number): string {
+  const word = (piece: Piece): string => {
+    if (typeof piece !== 'object') return String(piece);
+    if ('atMs' in piece) return `${inWords(nowMs - piece.atMs)} ago`;
+    return 'letter' in piece ? piece.letter : String(piece.text ?? piece.id);
+  };
+  return Array.isArray(text) ? text.map(word).join('') : word(text as Piece);
+}

@@ -1,0 +1,33 @@
+import { msOf } from '../../shared/redis/stream-id.ts';
+import type { DeadLetter } from '../../shared/state/lane/letters.ts';
+import { chatName, listSection, messageName, type Report, type Text } from './report.ts';
+import { counted } from './words.ts';
+
+/** The newest of so many dead letters; `dropped`: how many older ones were removed because there were too many. */
+export interface LettersShown {
+  letters: readonly DeadLetter[];
+  total: number;
+  dropped: number;
+}
+
+/** The messages that failed and are kept. Pure. */
+export function lettersReport({ letters, total, dropped }: LettersShown, nowMs: number): Report {
+  const rows = letters.map(({ id, name, entry, record }): Text[] => [
+    { letter: name },
+    messageName(entry),
+    chatName(record.chat ?? 'none'),
+    record.reason ?? 'no reason',
+    { atMs: msOf(id) },
+    record.traceId || 'none',
+  ]);
+  const table = { columns: ['Letter', 'Message', 'Chat', 'Reason', 'Failed', 'Trace'], rows };
+  const lost = { intro: `${dropped} older ones were removed, because there were too many (DEAD_LETTERS_MAX).` };
+  return {
+    title: counted(total, 'dead letter'),
+    nowMs,
+    sections: [
+      { ...listSection('Kept', { table, more: { count: total - letters.length, noun: 'letter' } }) },
+      ...(dropped > 0 ? [lost] : []),
+    ],
+  };
+}
