@@ -75,7 +75,7 @@ test('a text that nothing waits behind is answered without another look at its l
   await lane.admit(100);
   const gathered = (attempt: Attempt, looked: Pick<Lane, 'behind'>) =>
     gather({ lane: looked, commentWaitMs: 0 }, attempt, inboundText(1), new AbortController().signal);
-  expect(await gathered(await begun(comment), lane)).toMatchObject({ decision: { reason: 'gathering' } });
+  expect(await gathered(await begun(comment), lane)).toMatchObject({ reason: 'gathering' });
   const alone = await accepted(3, 1002);
   await lane.admit(100);
   const other = await lane.begin(alone, chatKey(1002), SESSION);
@@ -233,7 +233,7 @@ test('a poison candidate whose chat is paused gives its place to the next, and t
   // The process has died with it once more; meanwhile its chat was paused.
   await redis.hset(keys.paused, '1', '{}');
   for (let asked = 0; asked < 2; asked++) expect(await begin(0)).toEqual({ kind: 'paused' });
-  expect(await redis.hmget(keys.turn(entries[0] as EntryId), 'crashes', 'attempts')).toEqual(['3', '3']);
+  expect(await redis.hmget(keys.turn(entries[0] as EntryId), 'crashesInRow', 'attempts')).toEqual(['3', '3']);
   expect(await begin(1)).toMatchObject({ kind: 'begun', attempt: { attempts: 3 } });
   await redis.hdel(keys.paused, '1');
   expect(await begin(0)).toMatchObject({ kind: 'begun', attempt: { attempts: 4 } });

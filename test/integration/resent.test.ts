@@ -91,7 +91,7 @@ test('an attempt whose start is resent counts as one attempt and no crash', asyn
     () => begun(entry),
   );
   expect(attempt.attempts).toBe(1);
-  expect(await redis.hget(keys.turn(entry), 'crashes')).toBeNull();
+  expect(await redis.hget(keys.turn(entry), 'crashesInRow')).toBeNull();
   expect(await attempt.write('step', [['SET', 'by', 'it']])).toBe('written');
 });
 
@@ -109,7 +109,7 @@ test.each([1, 3])('an attempt whose start is resent after %i others took over is
   expect(await late).toEqual({ kind: 'fenced' });
   expect(await heir.write('step', [['SET', 'by', 'heir']])).toBe('written');
   expect(heir.attempts).toBe(others + 1);
-  expect(await redis.hmget(keys.turn(entry), 'crashes', 'attempts')).toEqual([String(others), String(others + 1)]);
+  expect(await redis.hmget(keys.turn(entry), 'crashesInRow', 'attempts')).toEqual([String(others), String(others + 1)]);
 });
 
 test('an attempt that Redis has lost writes nothing into the turn of the next one', async () => {

@@ -132,7 +132,7 @@ if before:find(ARGV[5], 1, true) then
   return { 'fenced' }
 end
 if redis.call('HDEL', KEYS[2], 'running') == 1 then
-  redis.call('HINCRBY', KEYS[2], 'crashes', 1)
+  redis.call('HINCRBY', KEYS[2], 'crashesInRow', 1)
   redis.call('HINCRBY', KEYS[2], 'crashes', 1)
 end
 for _, pause in ipairs({ '*', ARGV[10], home, moved[2] or '*' }) do
@@ -141,7 +141,7 @@ for _, pause in ipairs({ '*', ARGV[10], home, moved[2] or '*' }) do
     return { 'paused' }
   end
 end
-if tonumber(redis.call('HGET', KEYS[2], 'crashes') or 0) >= tonumber(ARGV[4]) then
+if tonumber(redis.call('HGET', KEYS[2], 'crashesInRow') or 0) >= tonumber(ARGV[4]) then
   redis.call('ZADD', KEYS[5], ARGV[1]:match('^%d+'), ARGV[1])
   local oldest = redis.call('ZRANGE', KEYS[5], 0, 0)[1]
   while oldest ~= ARGV[1] and #redis.call('XRANGE', KEYS[1], oldest, oldest) == 0 do
