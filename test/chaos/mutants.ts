@@ -255,7 +255,7 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
   {
     name: 'what was forgotten stays in the conversation',
     mutations: [
-      { file: 'worker/command/erasure.ts', from: "'session', 'calibration'", to: "'calibration'" },
+      { file: 'shared/state/chat/chat.ts', from: "'session', 'calibration'", to: "'calibration'" },
       { file: 'worker/command/erasure.ts', from: 'keys.session(session), keys.log(session), keys', to: 'keys' },
     ],
     scenario: 'killed-references-erased',

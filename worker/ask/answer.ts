@@ -1,4 +1,5 @@
 import type { Change } from '../../shared/state/change.ts';
+import { chatState } from '../../shared/state/chat/chat.ts';
 import type { Texts } from '../../shared/texts/texts.ts';
 import { percentOf, type Spent } from '../budget/limit.ts';
 import { type Attempt, isOfGuest } from '../lane/attempt.ts';
@@ -163,7 +164,7 @@ function learnt(attempt: Attempt, calibration: number | undefined, isFull: boole
   const { keys, chat, session, compactionsInRow, refusalsInRow } = attempt;
   const calm = !isFull && compactionsInRow > 0;
   return [
-    ...(calibration === undefined ? [] : [['HSET', keys.chat(chat), 'calibration', calibration.toFixed(4)] as const]),
+    ...(calibration === undefined ? [] : [chatState(keys, chat).calibrate(calibration)]),
     ...(calm ? [['HSET', keys.session(session), 'compactionsInRow', 0] as const] : []),
     ...(refusalsInRow > 0 ? [['HSET', keys.session(session), 'refusalsInRow', 0] as const] : []),
   ];

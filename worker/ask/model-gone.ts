@@ -1,6 +1,7 @@
 import { alertCommand } from '../../shared/flow/alert.ts';
+import { chatState } from '../../shared/state/chat/chat.ts';
 import { modelGoneAlert } from '../alerts/messages.ts';
-import { type Attempt, MODEL, MODEL_GONE } from '../lane/attempt.ts';
+import { type Attempt, MODEL_GONE } from '../lane/attempt.ts';
 import type { Settings } from '../lane/settings.ts';
 import type { Decision } from '../lane/verdict.ts';
 import type { Failure } from '../model/errors/failure.ts';
@@ -39,14 +40,15 @@ export async function leaveGoneModel({ modelName }: Pick<Settings, 'modelName'>,
   const notice = gone === undefined ? '' : texts.modelGone(gone, modelName);
   if (gone === undefined || notices.includes(notice)) return attempt;
   const told = [...notices, notice];
+  const chosen = chatState(keys, chat);
   const written = await write(
     'model gone',
     [
-      ['HDEL', keys.chat(chat), MODEL],
+      chosen.leaveToDefault('model'),
       ['HSET', keys.turn(entry), 'notices', JSON.stringify(told)],
       alertCommand(keys, modelGoneAlert(attempt, gone, modelName)),
     ],
-    [[keys.chat(chat), MODEL, gone]],
+    [chosen.hasChosen('model', gone)],
   );
   return written === 'unmet' ? attempt : { ...attempt, notices: told };
 }

@@ -5,6 +5,7 @@ import { parseArgs } from 'node:util';
 import { clip } from '../../shared/base/text.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import { type ChatKey, type Keys, keysOf, parseChatKey, type SessionId, shardOf } from '../../shared/redis/keys.ts';
+import { sessionOf } from '../../shared/state/chat/chat.ts';
 import type { Blobs } from '../blob/blobs.ts';
 import { openBlobStore } from '../blob/open.ts';
 import type { BlobStore } from '../blob/store.ts';
@@ -180,7 +181,7 @@ async function forget({ redis, shards, store, blobs, chat, json, order, terminal
 }
 
 async function boundSession(redis: RedisClient, keys: Keys, chat: ChatKey): Promise<SessionId> {
-  const id = await redis.hget(keys.chat(chat), 'session');
-  if (id === null) throw new Error(`Chat ${chat} has no session yet.`);
-  return id as SessionId;
+  const id = await sessionOf(redis, keys, chat);
+  if (id === undefined) throw new Error(`Chat ${chat} has no session yet.`);
+  return id;
 }

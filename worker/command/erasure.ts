@@ -1,7 +1,7 @@
 import type { ChatKey, SessionId } from '../../shared/redis/keys.ts';
 import type { Change } from '../../shared/state/change.ts';
+import { chatState, sessionOf, withFormerGroup } from '../../shared/state/chat/chat.ts';
 import { NOBODY } from '../blob/blobs.ts';
-import { BUSY, LANGUAGE, MODEL, TIME_ZONE } from '../lane/attempt.ts';
 import { createDeadLetters } from '../lane/dead-letters.ts';
 import { createUsageBook } from '../lane/usage-book.ts';
 import type { MediaStore } from '../media/store.ts';
@@ -29,10 +29,9 @@ export function createErasure({ media, ...source }: SessionSource & { media: Pic
     createReminderBook(redis, keys),
   ];
   return async (chat, nowMs) => {
-    const before = (await redis.hget(keys.chat(chat), 'movedFrom')) as ChatKey | null;
-    const chats = [chat, ...(before === null ? [] : [before])];
-    const bound = await Promise.all(chats.map((each) => redis.hget(keys.chat(each), 'session')));
-    const present = [...new Set(bound.filter((each) => each !== null))] as SessionId[];
+    const chats = await withFormerGroup(redis, keys, chat);
+    const bound = await Promise.all(chats.map((each) => sessionOf(redis, keys, each)));
+    const present = [...new Set(bound.filter((each) => each !== undefined))];
     await media.erase(chat);
     for (const session of (await Promise.all(present.map((each) => sessionsOf(source, each)))).flat()) {
       // The files of nobody first: once the archive's bytes are gone, nobody knows which it referred to.
@@ -53,12 +52,10 @@ export function createErasure({ media, ...source }: SessionSource & { media: Pic
         ['SREM', keys.archivable, session],
       ]),
       ...reminders.cancelling(await reminders.of(chat)),
-      ...chats.map((each): Change => ['HDEL', keys.chat(each), 'session', 'calibration', ...CHOSEN]),
+      ...chats.map((each) => chatState(keys, each).forget()),
     ];
   };
 }
-
-const CHOSEN = [LANGUAGE, MODEL, BUSY, TIME_ZONE];
 
 /** A session's chain, and what recoveries tried for it, oldest first: after a crash the rest can still be found. */
 async function sessionsOf(source: SessionSource, session: SessionId): Promise<SessionId[]> {

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { type ChatKey, commandLaneOf, keysOf, parseChatKey, shardOf } from '../../shared/redis/keys.ts';
 import { bindScript } from '../../shared/redis/script.ts';
+import { readChatFields } from '../../shared/state/chat/chat.ts';
 import type { Blobs } from '../blob/blobs.ts';
 import { createErasure } from '../command/erasure.ts';
 import { createMediaStore } from '../media/store.ts';
@@ -22,7 +23,7 @@ export async function forgetChat(
   const { redis, shards, blobs } = at;
   const keys = keysOf(shardOf(parseChatKey(named)?.chatId ?? 0, shards));
   // A group that became a supergroup has its conversation there.
-  const chat = ((await redis.hget(keys.chat(named), 'movedTo')) ?? named) as ChatKey;
+  const chat = (await readChatFields(redis, keys, named))?.movedTo ?? named;
   const run = bindScript<number>(redis, join(import.meta.dirname, 'forget.lua'));
   const unlessUnderWay = (words: (string | number)[]) =>
     run([keys.lane(chat), keys.lane(commandLaneOf(chat)), keys.absent], words);

@@ -4,6 +4,7 @@ import { alertCommand } from '../../shared/flow/alert.ts';
 import { channelOf } from '../../shared/flow/message.ts';
 import type { SessionId } from '../../shared/redis/keys.ts';
 import type { Change } from '../../shared/state/change.ts';
+import { chatState } from '../../shared/state/chat/chat.ts';
 import { freshSessionAlert } from '../alerts/messages.ts';
 import type { Attempt, Trial } from '../lane/attempt.ts';
 import { auditCommand } from '../lane/audit-trail.ts';
@@ -80,7 +81,7 @@ export async function startFreshSession(
     await attempt.write(
       `recover:${attempt.recoveries}`,
       [
-        ['HSET', keys.chat(chat), 'session', move.to],
+        chatState(keys, chat).moveTo(move.to),
         ['HSET', keys.session(move.to), 'parent', from, 'createdAt', seed.at, 'head', 0, 'windowStart', 1],
         ...inheritedLimit(attempt, move.to, learnt, ports.settings),
         ...appendCommands(keys, move.to, [seed, pending, ...scrubsOf(overflow)]),
@@ -98,7 +99,7 @@ export async function startFreshSession(
           tookMs: Math.round((performance.now() - startedMs) * 10) / 10,
         }),
       ],
-      [[keys.chat(chat), 'session', attempt.session]],
+      [chatState(keys, chat).isIn(attempt.session)],
     );
     span.setAttributes(summary);
     ports.instruments.telemetry.mark(SPAN.overflowNewSession, { ...summary, 'spillway.session.entries': entries });

@@ -1,5 +1,6 @@
 import { alertCommand } from '../../shared/flow/alert.ts';
 import type { Change } from '../../shared/state/change.ts';
+import { chatState } from '../../shared/state/chat/chat.ts';
 import { historyRefusedAlert } from '../alerts/messages.ts';
 import type { Attempt } from '../lane/attempt.ts';
 import type { LogRecord } from '../session/record.ts';
@@ -27,7 +28,7 @@ export function trialWon({ keys, entry, chat, traceparent, trial, notices, sessi
 export function trialLost({ keys, entry, chat, trial, session }: Attempt): Change[] {
   if (trial === undefined) return [];
   return [
-    ['HSET', keys.chat(chat), 'session', trial.of],
+    chatState(keys, chat).moveTo(trial.of),
     ['HSET', keys.session(trial.of), 'refusalsInRow', 0],
     ['HSET', keys.session(session), 'closedBy', trial.of],
     archivableCommand(keys, session),

@@ -7,6 +7,7 @@ import {
   type SessionId,
   shardOf,
 } from '../../shared/redis/keys.ts';
+import { readChatFields } from '../../shared/state/chat/chat.ts';
 import { createChatState, type SessionState } from '../command/chat-state.ts';
 import type { OutcomeRecord } from '../lane/lane.ts';
 import { EVERY_CHAT, type Pause, readPauses } from '../lane/pauses.ts';
@@ -51,27 +52,27 @@ export async function readChat({ redis, shards }: ReportSource, chat: ChatKey): 
   const shard = shardOf(parseChatKey(chat)?.chatId ?? 0, shards);
   const keys = keysOf(shard);
   const nowMs = await nowOf(redis, keys.lanes);
-  const pointer = await redis.hgetall(keys.chat(chat));
+  const stored = await readChatFields(redis, keys, chat);
   const [depth, commands, head, outcomes, today, deadLetters, reminders, pauses, session] = await Promise.all([
     redis.llen(keys.lane(chat)),
     redis.llen(keys.lane(commandLaneOf(chat))),
     readHead(redis, keys, chat),
     newestOf(redis, keys.outcomes, chat),
-    createUsageBook(redis, keys).ofDays((pointer.movedTo as ChatKey) ?? chat, 1, nowMs),
+    createUsageBook(redis, keys).ofDays(stored?.movedTo ?? chat, 1, nowMs),
     countLetters(redis, keys.dead, chat),
     createReminderBook(redis, keys).of(chat),
     readPauses(redis, keys),
-    readSession(redis, keys, pointer.session as SessionId | undefined),
+    readSession(redis, keys, stored?.session),
   ]);
-  const isKnown = session || head || outcomes.length > 0 || Object.keys(pointer).length > 0 || deadLetters > 0;
+  const isKnown = session || head || outcomes.length > 0 || stored !== undefined || deadLetters > 0;
   if (!isKnown) return undefined;
   const pause = pauses.find((each) => each.chat === EVERY_CHAT || each.chat === chat);
   return {
     ...{ chat, shard, waiting: depth + commands, ...(head && { head }), ...(session && { session }), outcomes },
     recoveries: outcomes.reduce((sum, { recoveries: each }) => sum + each, 0),
     ...{ today: today[0] ?? NOTHING_USED, deadLetters, reminders: reminders.length, ...(pause && { pause }) },
-    ...(pointer.movedTo !== undefined && { movedTo: pointer.movedTo as ChatKey }),
-    ...(pointer.movedFrom !== undefined && { movedFrom: pointer.movedFrom as ChatKey }),
+    ...(stored?.movedTo !== undefined && { movedTo: stored.movedTo }),
+    ...(stored?.movedFrom !== undefined && { movedFrom: stored.movedFrom }),
   };
 }
 

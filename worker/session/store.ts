@@ -5,7 +5,8 @@ import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { ChatKey, Keys, SessionId } from '../../shared/redis/keys.ts';
 import { bindScript } from '../../shared/redis/script.ts';
 import type { Change } from '../../shared/state/change.ts';
-import { type Attempt, FencedError, MODEL, TIME_ZONE } from '../lane/attempt.ts';
+import { chatState } from '../../shared/state/chat/chat.ts';
+import { type Attempt, FencedError } from '../lane/attempt.ts';
 import type { ChatFacts, Ground, Opened } from '../lane/opening.ts';
 import type { MediaStore } from '../media/store.ts';
 import { type HeldWindow, type OpenedSession, type OpenReply, placeOf, readWindow } from './held-window.ts';
@@ -84,8 +85,8 @@ export function createSessions(redis: RedisClient, keys: Keys, windows = new Win
   return {
     async open(attempt, pending, bytesMax) {
       const { chat, session, opened } = attempt;
-      const timeZone = attempt.choice(TIME_ZONE) ?? '';
-      if (bytesMax > 0) facts.set(chat, { session, timeZone, model: attempt.choice(MODEL) ?? '', bytesMax });
+      const timeZone = attempt.choice('timezone') ?? '';
+      if (bytesMax > 0) facts.set(chat, { session, timeZone, model: attempt.choice('model') ?? '', bytesMax });
       const isDone = opened?.record === pending && opened.facts.bytesMax === bytesMax;
       return load(attempt, isDone ? opened.line : encodeRecord(pending), bytesMax, isDone ? opened : undefined);
     },
@@ -141,7 +142,7 @@ export const TRIED = 'tried:';
 /** The commands that bind a chat to an empty session that continues its previous one. */
 export function emptySessionCommands(keys: Keys, chat: ChatKey, from: SessionId, to: SessionId): Change[] {
   return [
-    ['HSET', keys.chat(chat), 'session', to],
+    chatState(keys, chat).moveTo(to),
     ['HSET', keys.session(to), 'parent', from, 'createdAt', new Date().toISOString()],
     ['HSET', keys.session(from), 'closedBy', to],
     archivableCommand(keys, from),

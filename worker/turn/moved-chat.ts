@@ -1,6 +1,7 @@
 import { clip } from '../../shared/base/text.ts';
 import { type ChatKey, chatKey, type Keys, parseChatKey, type SessionId, shardOf } from '../../shared/redis/keys.ts';
 import type { Change } from '../../shared/state/change.ts';
+import { chatState } from '../../shared/state/chat/chat.ts';
 import type { Destination } from '../../shared/telegram/messages.ts';
 import type { Attempt, Conclusion } from '../lane/attempt.ts';
 import type { Coming } from '../reminders/book.ts';
@@ -47,11 +48,7 @@ function withLast({ layout, ...conclusion }: Conclusion, text: string): Conclusi
 
 /** From then on, what waits under the old id comes first, in the session of the new one: see `begin.lua`. */
 function joinLanes(keys: Keys, from: ChatKey, to: ChatKey, session: SessionId): Change[] {
-  return [
-    ['HSETNX', keys.chat(to), 'session', session],
-    ['HSET', keys.chat(to), 'movedFrom', from],
-    ['HSET', keys.chat(from), 'movedTo', to],
-  ];
+  return [chatState(keys, to).beginIn(session), ...chatState(keys, from).becomes(to)];
 }
 
 /** Where the replies of a message go: its chat, or the one that it became. */

@@ -1,3 +1,4 @@
+import { chatState } from '../../shared/state/chat/chat.ts';
 import { type Attempt, CANCELLED, type Conclusion, type Expected, type Written } from '../lane/attempt.ts';
 import type { Concluding } from '../lane/verdict.ts';
 import { removeTurn, TRIAL, trialLost } from '../recovery/trial.ts';
@@ -35,7 +36,7 @@ export async function storeConclusion(
   const back = await attempt.write(
     'conclusion',
     [...stored, ...removeTurn(attempt), ...trialLost(attempt)],
-    [[keys.chat(chat), 'session', session], [keys.turn(entry), TRIAL, attempt.field(TRIAL) ?? ''], ...uncancelled],
+    [chatState(keys, chat).isIn(session), [keys.turn(entry), TRIAL, attempt.field(TRIAL) ?? ''], ...uncancelled],
   );
   // The chat was bound to another session in the meantime, or this attempt has won the trial: that binding stands.
   return back === 'unmet' ? attempt.write('conclusion', stored, uncancelled) : back;

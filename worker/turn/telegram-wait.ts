@@ -1,6 +1,7 @@
+import { chatState } from '../../shared/state/chat/chat.ts';
 import type { TelegramFailure } from '../../shared/telegram/failure.ts';
 import { telegramAwayAlert } from '../alerts/messages.ts';
-import { type Attempt, type Conclusion, QUIET_UNTIL, TELEGRAM_TRIES, TELEGRAM_WAITED } from '../lane/attempt.ts';
+import { type Attempt, type Conclusion, TELEGRAM_TRIES, TELEGRAM_WAITED } from '../lane/attempt.ts';
 import { backoffMs } from '../lane/backoff.ts';
 import { TELEGRAM_AWAY, type Verdict } from '../lane/verdict.ts';
 import type { TurnPorts } from './turn.ts';
@@ -70,7 +71,7 @@ export async function waitWithAnswer(
 /** The chat is left alone for so long, by whatever message and after whatever restart. */
 async function waitThrottled(attempt: Attempt, failure: TelegramFailure): Promise<Verdict> {
   const wait = later(failure, Math.max(failure.retryAfterMs ?? 0, THROTTLED_MS_MIN));
-  const noted = ['HSET', attempt.keys.chat(attempt.chat), QUIET_UNTIL, attempt.nowMs() + wait.delayMs] as const;
+  const noted = chatState(attempt.keys, attempt.chat).keepQuietUntil(attempt.nowMs() + wait.delayMs);
   if (wait.delayMs >= NOTED_MS_MIN) await attempt.write('', [noted]);
   return wait;
 }

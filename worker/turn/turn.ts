@@ -7,7 +7,8 @@ import { undeliveredAlert } from '../alerts/messages.ts';
 import { conversationRequest } from '../ask/call.ts';
 import { outOfTime } from '../ask/silences.ts';
 import type { TurnTime } from '../ask/time.ts';
-import { type CommandPorts, carryOut } from '../command/commands.ts';
+import type { CommandPorts } from '../command/command.ts';
+import { carryOut } from '../command/commands.ts';
 import {
   type Attempt,
   ageMs,
@@ -15,7 +16,6 @@ import {
   CANCELLED,
   type Conclusion,
   isOfGuest,
-  MODEL,
   MODEL_GONE,
   REFUSED,
   SAID,
@@ -129,7 +129,7 @@ async function deliverAndClear(
 /** A chat may use another model than the default, as long as the operator allows that one and the endpoint knows it. */
 function withChosenModel(ports: TurnPorts, attempt: Attempt): TurnPorts {
   const { settings } = ports.ask;
-  const modelName = attempt.choice(MODEL) ?? settings.modelName;
+  const modelName = attempt.choice('model') ?? settings.modelName;
   if (modelName === settings.modelName || !settings.models.includes(modelName)) return ports;
   if (attempt.field(MODEL_GONE) === modelName) return ports;
   return { ...ports, ask: { ...ports.ask, settings: { ...settings, modelName, statedWindowTokens: undefined } } };

@@ -1,0 +1,114 @@
+import type { Expected } from '../../../worker/lane/attempt.ts';
+import type { RedisClient } from '../../redis/connection.ts';
+import { type ChatKey, type Keys, keysOf, type SessionId } from '../../redis/keys.ts';
+import type { Change } from '../change.ts';
+
+/** What the people of a chat choose with a command. The names are the fields of its hash. */
+const CHOICES = ['language', 'model', 'busy', 'timezone'] as const;
+export type Choice = (typeof CHOICES)[number];
+
+/**
+ * What becomes of messages that come while one is being answered: each waits for its turn, all that wait are answered
+ * together, or the running turn is cut short and answered together with them.
+ */
+export const BUSY_WAYS = ['queue', 'merge', 'interrupt'] as const;
+
+type ShardKeys = Pick<Keys, 'chat'>;
+
+/** Verbs of one chat, for a fenced write. With the keys of an attempt, the chat is the one that owns the session. */
+export function chatState(keys: ShardKeys, chat: ChatKey) {
+  const key = keys.chat(chat);
+  return {
+    /** The chat goes on in another session. */
+    moveTo: (session: SessionId): Change => ['HSET', key, 'session', session],
+    /** The same, where it has none yet. */
+    beginIn: (session: SessionId): Change => ['HSETNX', key, 'session', session],
+    choose: (choice: Choice, value: string): Change => ['HSET', key, choice, value],
+    leaveToDefault: (choice: Choice): Change => ['HDEL', key, choice],
+    /** The factor for our estimates, learnt from real usage. */
+    calibrate: (factor: number): Change => ['HSET', key, 'calibration', factor.toFixed(4)],
+    /** Telegram asked to send nothing to the chat until then. */
+    keepQuietUntil: (ms: number): Change => ['HSET', key, 'quietUntilMs', ms],
+    /** The group continues as a supergroup: see `begin.lua`. */
+    becomes: (supergroup: ChatKey): Change[] => [
+      ['HSET', keys.chat(supergroup), 'movedFrom', chat],
+      ['HSET', key, 'movedTo', supergroup],
+    ],
+    /** All but what is no content: where the chat moved, and until when it is left alone. */
+    forget: (): Change => ['HDEL', key, 'session', 'calibration', ...CHOICES],
+    /** The condition that the chat is still in a session. */
+    isIn: (session: SessionId): Expected => [key, 'session', session],
+    /** The condition that the choice still stands. */
+    hasChosen: (choice: Choice, value: string): Expected => [key, choice, value],
+  };
+}
+
+/** What is stored of a chat. */
+export interface ChatFields {
+  readonly session: SessionId | undefined;
+  /** Absent before the first answer. */
+  readonly calibration: number | undefined;
+  /** 0: something may be sent now. */
+  readonly quietUntilMs: number;
+  /** The supergroup that the group became, and the group that it was. */
+  readonly movedTo: ChatKey | undefined;
+  readonly movedFrom: ChatKey | undefined;
+  readonly choice: (name: Choice) => string | undefined;
+}
+
+/** Reads the fields of a chat's hash, where it has any. Pure. */
+export function chatFieldsOf(fields: ReadonlyMap<string, string>): ChatFields {
+  const calibration = fields.get('calibration');
+  return {
+    session: fields.get('session') as SessionId | undefined,
+    calibration: calibration === undefined ? undefined : Number(calibration),
+    quietUntilMs: Number(fields.get('quietUntilMs') ?? 0),
+    movedTo: fields.get('movedTo') as ChatKey | undefined,
+    movedFrom: fields.get('movedFrom') as ChatKey | undefined,
+    choice: (name) => fields.get(name),
+  };
+}
+
+/** Reads a chat; `undefined` where nothing is stored of it. Rejects when Redis cannot be reached. */
+export async function readChatFields(
+  redis: Pick<RedisClient, 'hgetall'>,
+  keys: ShardKeys,
+  chat: ChatKey,
+): Promise<ChatFields | undefined> {
+  const fields = new Map(Object.entries(await redis.hgetall(keys.chat(chat))));
+  return fields.size === 0 ? undefined : chatFieldsOf(fields);
+}
+
+/** The session that a chat is in. Rejects when Redis cannot be reached. */
+export async function sessionOf(
+  redis: Pick<RedisClient, 'hget'>,
+  keys: ShardKeys,
+  chat: ChatKey,
+): Promise<SessionId | undefined> {
+  return ((await redis.hget(keys.chat(chat), 'session')) ?? undefined) as SessionId | undefined;
+}
+
+/** A chat, and the group that it was before: what is kept may stand under either. Rejects when Redis cannot be reached. */
+export async function withFormerGroup(
+  redis: Pick<RedisClient, 'hget'>,
+  keys: ShardKeys,
+  chat: ChatKey,
+): Promise<ChatKey[]> {
+  const group = (await redis.hget(keys.chat(chat), 'movedFrom')) as ChatKey | null;
+  return [chat, ...(group === null ? [] : [group])];
+}
+
+/** The groups that became supergroups, by their ids. Methods reject when Redis cannot be reached. */
+export function movedGroups(redis: Pick<RedisClient, 'hget' | 'hset'>) {
+  const key = keysOf(0).movedGroups;
+  return {
+    async add(from: number, to: number): Promise<void> {
+      await redis.hset(key, to, from);
+    },
+    /** The group that a supergroup was. */
+    async formerOf(to: number): Promise<number | undefined> {
+      const from = await redis.hget(key, String(to));
+      return from === null ? undefined : Number(from);
+    },
+  };
+}

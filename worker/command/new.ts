@@ -1,0 +1,6 @@
+import { emptySessionCommands, newSessionId } from '../session/store.ts';
+import { type CommandHandler, replied } from './command.ts';
+
+/** `/new`: as `/stop`, and the chat goes on in an empty session. */
+export const newConversation: CommandHandler = (_ports, { attempt: { keys, chat, session, texts } }) =>
+  replied('new', texts.newConversation, { changes: emptySessionCommands(keys, chat, session, newSessionId()) });
