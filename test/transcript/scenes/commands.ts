@@ -53,7 +53,7 @@ export const COMMANDS: readonly Scene[] = [
       await stage.write(ANN.id, '/stop', 'command', app);
       await stage.write(ANN.id, '/lang', 'command', app);
       press(stage, ANN.id, '/lang en');
-      await stage.expectShown(ANN.id, /I write my notices in English/);
+      await stage.expectShown(ANN.id, /My notices here are in English/);
     },
   },
   {
