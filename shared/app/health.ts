@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { pause, type Service } from '../base/lifecycle.ts';
 import type { Logger } from '../base/log.ts';
-import { rareWarning } from '../base/rare-warning.ts';
+import { rareWarning } from '../base/log.ts';
 import { isOurHost } from './hosts.ts';
 
 /** One part of readiness, e.g. `redis`. */

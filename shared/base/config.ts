@@ -2,10 +2,9 @@ import { resolve } from 'node:path';
 import { z } from 'zod';
 import { blobPlace } from './blob-place.ts';
 import { type EnvFile, readEnvFile } from './env-file.ts';
-import { nearName } from './near-name.ts';
 import { PROJECT_ROOT } from './project.ts';
 import { clusterNodes, sentinelMaster, sentinelNodes, serverUrl } from './redis-address.ts';
-import { missingSettings } from './required-settings.ts';
+import { missingSettings, nearName } from './required-settings.ts';
 import {
   acceptedRisks,
   alertChat,
