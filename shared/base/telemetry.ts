@@ -262,7 +262,7 @@ export function traceIdOf(parent: string): string {
   return parent.split('-')[1] ?? '';
 }
 
-/** What BullMQ stores with a job so that its `process` span joins the message's trace. */
+/** Stored by BullMQ with a job, so that its `process` span joins the message's trace. */
 export function jobTelemetry(parent: string): { metadata: string; omitContext: boolean } {
   return { metadata: JSON.stringify(parent ? { traceparent: parent } : {}), omitContext: false };
 }

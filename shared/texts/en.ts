@@ -175,12 +175,12 @@ export const EN = {
     cancelButton: (place: number) => `✕ Cancel ${place}`,
     cancelled: (text: string) => `Cancelled: ${text}`,
     unknown: 'That reminder no longer exists.',
-    /** What the model has set while it answered, whoever asked for that. */
+    /** Set by the model while it answered, whoever asked for that. */
     setForLater: (lines: string, zone: string, more: number) =>
       `⏰ I have set this for later (${zone}):\n${lines}${more === 0 ? '' : `\n… and ${more} more, see /reminders`}`,
     undoButton: (place: number) => `↩ Undo ${place}`,
     usage: 'Use /reminders, and choose one to cancel.',
-    /** What a person reads when no answer of the model says it. */
+    /** Shown when no answer of the model says it. */
     plain: (text: string) => `⏰ Reminder: ${text}`,
     late: (when: string) => `This reminder was due at ${when}, but I could not send it then.`,
     waiting: (text: string) => `⏰ Reminder: ${text}\n\nThe model cannot be reached right now. Its answer will follow.`,

@@ -18,7 +18,7 @@ export interface Settings extends RoomSettings {
   fallbackModel: string | undefined;
   compactionModel: string;
   systemPrompt: string;
-  /** What a summary must keep besides the defaults, in the operator's words; may be empty. */
+  /** Things a summary must keep besides the defaults, in the operator's words; may be empty. */
   preserve: string;
   /** Whether a summary may read the conversation itself from the provider's cache, where that is cheaper. */
   summariesFromCache: boolean;
