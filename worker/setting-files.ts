@@ -11,10 +11,10 @@ export type NamedFiles = Partial<
   Pick<Config, 'SYSTEM_PROMPT_FILE' | 'COMPACTION_PRESERVE_FILE' | 'MODEL_PRICES_FILE' | 'MCP_CONFIG'>
 >;
 
-/** What the files hold, as far as they can be read, and everything that is wrong with them. */
+/** The contents of the files, as far as they can be read, and every problem with them. */
 export interface SettingFiles {
   systemPrompt: string;
-  /** What a summary must keep besides the usual, in the operator's own words; may be empty. */
+  /** Things a summary must keep besides the usual, in the operator's own words; may be empty. */
   preserve: string;
   /** The operator's own prices. */
   prices: Prices;

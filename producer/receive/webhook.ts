@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Route } from '../../shared/app/health.ts';
 import type { Instruments } from '../../shared/base/instruments.ts';
 import { pause } from '../../shared/base/lifecycle.ts';
-import { rareWarning } from '../../shared/base/rare-warning.ts';
+import { rareWarning } from '../../shared/base/log.ts';
 import { METRIC } from '../../shared/base/telemetry.ts';
 import type { AcceptUpdate } from '../accept/accept.ts';
 

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { isIP } from 'node:net';
 import { pause, type Service } from '../base/lifecycle.ts';
 import type { Logger } from '../base/log.ts';
-import { rareWarning } from '../base/rare-warning.ts';
+import { rareWarning } from '../base/log.ts';
 
 /** One part of readiness, e.g. `redis`. */
 export interface ReadinessPart {

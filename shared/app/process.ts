@@ -1,10 +1,10 @@
-import { createChatNames } from '../base/chat-name.ts';
 import { type Config, type ConfigReading, type Role, readProcessConfig } from '../base/config.ts';
 import { createFailpoints, type ReachFailpoint } from '../base/failpoint.ts';
 import { type Service, stopAll } from '../base/lifecycle.ts';
 import { createLogger, describeError, type Logger } from '../base/log.ts';
 import { refuse } from '../base/project.ts';
 import type { RedisAddress } from '../base/redis-address.ts';
+import { createChatNames } from '../base/spans.ts';
 import { startTelemetry, type Telemetry } from '../base/telemetry.ts';
 import { connectRedis } from '../redis/connection.ts';
 import { type Keeping, readKeeping, wordsOf } from '../redis/keeping.ts';

@@ -10,7 +10,7 @@ export type BlobPlace = { readonly kind: 'files'; readonly folder: string } | Bu
 export interface BucketPlace {
   readonly kind: 's3';
   readonly bucket: string;
-  /** What the names of our objects begin with: empty, or with a slash at its end. */
+  /** The prefix of our objects' names: empty, or with a slash at its end. */
   readonly prefix: string;
   /** `undefined` for Amazon's own. */
   readonly endpoint: string | undefined;
@@ -24,7 +24,7 @@ const EXPECTED_S3 =
 const NO_KEYS = 'the keys of s3:// belong into AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY';
 const BUCKET = /^[a-z\d][a-z\d.-]{1,61}[a-z\d]$/;
 const PREFIX = /^(?:[\w.-]+\/)*$/;
-/** What servers call the region that has no name. */
+/** The name of the region where a server has only one. */
 const ANY_REGION = 'us-east-1';
 
 /**

@@ -2,10 +2,9 @@ import { resolve } from 'node:path';
 import { z } from 'zod';
 import { blobPlace } from './blob-place.ts';
 import { type EnvFile, readEnvFile } from './env-file.ts';
-import { nearName } from './near-name.ts';
 import { PROJECT_ROOT } from './project.ts';
 import { clusterNodes, sentinelMaster, sentinelNodes, serverUrl } from './redis-address.ts';
-import { missingSettings } from './required-settings.ts';
+import { missingSettings, nearName } from './required-settings.ts';
 import {
   acceptedRisks,
   alertChat,
@@ -33,7 +32,7 @@ export type Role = 'gateway' | 'producer' | 'worker' | 'tool';
 
 /** Names that the interface reserves for features that this version does not have yet. */
 const NOT_YET = ['PINNED_MAX_CHARS'];
-/** What a settings file may hold besides: for the telemetry, the bucket, Node itself, a proxy and the compose file. */
+/** Further names in a settings file: for the telemetry, the bucket, Node itself, a proxy and the compose file. */
 const READ_BY_OTHERS =
   /^(?:OTEL_|AWS_|NODE_|npm_|COMPOSE_|GRAFANA_ADMIN_PASSWORD$|REDIS_PASSWORD$|(?:https?|no)_proxy$)/i;
 const PLACES = ['REDIS_URL', 'REDIS_SENTINELS', 'REDIS_CLUSTER_NODES'] as const;
@@ -207,7 +206,7 @@ export function readProcessConfig(role: Role): ConfigReading {
   return { ok: false, problems: [...problems, ...others] };
 }
 
-/** What is wrong with the names of a settings file: a misspelt one is read by nothing. Pure. */
+/** Problems with the names in a settings file: a misspelt one is read by nothing. Pure. */
 export function unreadNames(names: readonly string[]): string[] {
   const known = [...Object.keys(environment.shape), ...NOT_YET];
   return names

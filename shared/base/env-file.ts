@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { parseEnv } from 'node:util';
 
-/** What a settings file says. */
+/** The contents of a settings file. */
 export interface EnvFile {
   readonly values: Readonly<Record<string, string>>;
   /** Each with the file and the line. They never quote a line, which may hold a secret. */

@@ -2,7 +2,7 @@ import { NodeSDK } from '@opentelemetry/sdk-node';
 import type { Telemetry as QueueTelemetry } from 'bullmq';
 import { BullMQOtel } from 'bullmq-otel';
 
-/** What sends the spans and metrics of this process. */
+/** Sends the spans and metrics of this process. */
 export interface Exporter {
   /** For BullMQ; absent when nothing is exported, which saves BullMQ the work. */
   readonly queue: QueueTelemetry | undefined;

@@ -2,7 +2,7 @@ import type { ReachFailpoint } from './failpoint.ts';
 import type { Logger } from './log.ts';
 import type { Telemetry } from './telemetry.ts';
 
-/** What observes a running program: spans, counts, log lines, and the points at which a test may kill it. */
+/** Spans, counts and log lines of a running program, and the points at which a test may kill it. */
 export interface Instruments {
   telemetry: Telemetry;
   log: Logger;

@@ -1,4 +1,4 @@
-/** What a scrape of several processes says of one metric. */
+/** One metric in the scrapes of several processes. */
 interface Family {
   /** Its help, type and unit, each once. */
   comments: Map<string, string>;

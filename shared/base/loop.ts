@@ -1,6 +1,6 @@
 import { pause, type Service } from './lifecycle.ts';
 
-/** What a service does again and again. */
+/** The work of a service that runs in rounds. */
 export interface LoopPorts {
   name: string;
   /**

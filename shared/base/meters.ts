@@ -14,7 +14,7 @@ export interface GaugeReading {
 /** Contract: called only to export; when it rejects, its gauges stay as they were. */
 export type ReadGauges = () => Promise<readonly GaugeReading[]>;
 
-/** What is known about metrics besides their names. */
+/** Units and kinds of metrics. */
 export interface MetricShapes {
   units: Readonly<Partial<Record<MetricName, Unit>>>;
   /** Those among the observed ones that only grow. */

@@ -1,16 +1,16 @@
-/** What a Redis may do with data that an operator can accept. */
+/** Risks of a Redis that an operator can accept. */
 export const REDIS_RISKS = ['volatile', 'unlimited'] as const;
 export type RedisRisk = (typeof REDIS_RISKS)[number];
 
 /** A setting of Redis on which the promise rests. */
 export interface RedisSetting {
   name: string;
-  /** What we recommend; `isMet` says which other values do as well. */
+  /** The recommended value; `isMet` accepts equivalent ones. */
   value: string;
   isMet(value: string): boolean;
   /** For which servers: all of them, one that has replicas, or the nodes of a cluster. */
   of: 'all' | 'replicated' | 'cluster';
-  /** What may happen with another value. */
+  /** The consequence of another value. */
   risk: string;
 }
 

@@ -133,7 +133,7 @@ export const hostNames = names.refine(
   'expected names of hosts without ports, comma separated',
 );
 
-/** What of Redis is accepted, comma separated. */
+/** Accepted risks of Redis, comma separated. */
 export const acceptedRisks = names.pipe(
   z.array(z.enum(REDIS_RISKS, { error: `expected ${REDIS_RISKS.join(' or ')}, or both, comma separated` })),
 );

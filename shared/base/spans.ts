@@ -1,15 +1,17 @@
+import { createHmac } from 'node:crypto';
 import {
   type Attributes,
   type Context,
   context,
+  isSpanContextValid,
   ROOT_CONTEXT,
   type Span,
+  type SpanContext,
   SpanKind,
   SpanStatusCode,
   trace,
 } from '@opentelemetry/api';
-import type { RunningTurns } from './running-turns.ts';
-import { readTraceparent } from './traceparent.ts';
+import type { RunningTurns } from './process-gauges.ts';
 
 export interface SpanOptions {
   kind?: SpanKind;
@@ -93,4 +95,41 @@ function parentContext({ parent }: SpanOptions): Context {
   const stated = readTraceparent(parent ?? '');
   const isKnown = stated === undefined || stated.traceId === trace.getSpanContext(active)?.traceId;
   return isKnown ? active : trace.setSpanContext(ROOT_CONTEXT, stated);
+}
+
+/** W3C trace context: version, trace id, span id, flags. Later versions may add fields, version ff is forbidden. */
+const TRACEPARENT = /^(?!ff)[\da-f]{2}-([\da-f]{32})-([\da-f]{16})-([\da-f]{2})(?:-.*)?$/;
+
+/** A span's W3C traceparent; empty when there is none. */
+export function writeTraceparent(span: SpanContext | undefined): string {
+  if (span === undefined || !isSpanContextValid(span)) return '';
+  return `00-${span.traceId}-${span.spanId}-${span.traceFlags.toString(16).padStart(2, '0')}`;
+}
+
+/** The span that a W3C traceparent names, as another process' one; `undefined` when it names none. */
+export function readTraceparent(text: string): SpanContext | undefined {
+  const [, traceId = '', spanId = '', flags = ''] = TRACEPARENT.exec(text) ?? [];
+  const span = { traceId, spanId, traceFlags: Number.parseInt(flags, 16), isRemote: true };
+  return isSpanContextValid(span) ? span : undefined;
+}
+
+/** The name of a chat in spans. */
+export type NameChat = (chat: string) => string;
+
+const NAME_CHARS = 16;
+const KEPT_MAX = 10_000;
+
+/**
+ * Names a chat by a hash with a key, so that whoever reads traces can follow a chat and not tell whose it is; `plain`: by its
+ * own id. The same key gives the same name.
+ */
+export function createChatNames({ key, plain }: { key: string; plain: boolean }): NameChat {
+  if (plain) return (chat) => chat;
+  const kept = new Map<string, string>();
+  return (chat) => {
+    const name = kept.get(chat) ?? createHmac('sha256', `spillway chat ${key}`).update(chat).digest('hex');
+    if (kept.size >= KEPT_MAX) kept.clear();
+    kept.set(chat, name);
+    return name.slice(0, NAME_CHARS);
+  };
 }

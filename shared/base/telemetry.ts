@@ -1,14 +1,12 @@
 import { type Attributes, metrics, trace } from '@opentelemetry/api';
 import type { Telemetry as QueueTelemetry } from 'bullmq';
-import type { NameChat } from './chat-name.ts';
 import type { Exporter } from './exporter.ts';
 import { createMeters, type Meters, type MetricShapes, type ReadGauges } from './meters.ts';
+import { createRunningTurns, observeRuntime } from './process-gauges.ts';
 import type { Scraper } from './prometheus.ts';
-import { createRunningTurns } from './running-turns.ts';
-import { observeRuntime } from './runtime-metrics.ts';
-import { createMarks, createSpans, type MarkOptions, type RunInSpan } from './spans.ts';
+import type { NameChat } from './spans.ts';
+import { createMarks, createSpans, type MarkOptions, type RunInSpan, writeTraceparent } from './spans.ts';
 import { registerTraceIds } from './trace-ids.ts';
-import { writeTraceparent } from './traceparent.ts';
 
 /**
  * The spans that we emit: a contract with dashboards and alert rules, held by a test against a real run.
@@ -264,7 +262,7 @@ export function traceIdOf(parent: string): string {
   return parent.split('-')[1] ?? '';
 }
 
-/** What BullMQ stores with a job so that its `process` span joins the message's trace. */
+/** Stored by BullMQ with a job, so that its `process` span joins the message's trace. */
 export function jobTelemetry(parent: string): { metadata: string; omitContext: boolean } {
   return { metadata: JSON.stringify(parent ? { traceparent: parent } : {}), omitContext: false };
 }

@@ -1,32 +1,46 @@
-/** What a bot command does to the messages around it. */
-interface Manner {
-  /** It forgets, costs, decides or shows the past: in a group, only for people who are on the allow list themselves. */
-  isGuarded?: true | 'with words';
-  /** It does not wait for what is being answered. */
-  isAtOnce?: true;
+import { DEFAULT_LANGUAGE, LANGUAGES, TEXTS } from '../texts/language.ts';
+
+/** How a bot command is treated wherever it is met; what it does is in the file of its name in `worker/command/`. */
+interface CommandRule {
+  /**
+   * In a group, whether a person who is not on the allow list may give it. What forgets, costs, decides for all or shows the
+   * past is for `listed` people; `listed with words`: all may give the bare command.
+   */
+  who: 'everybody' | 'listed' | 'listed with words';
+  /** Where it waits: in the chat's lane, behind what was written before it, or in the chat's lane of commands. */
+  lane: 'chat' | 'commands';
+  /** Where apps offer it; the menu of a group is seen by all of its people. */
+  menu: 'everywhere' | 'private' | 'nowhere';
+  /** Whether it cancels the chat's earlier messages that are not answered yet: always, or only once it is confirmed. */
+  cancels?: 'always' | 'confirmed';
 }
 
-/** The bot commands that this version carries out. */
+/** The bot commands, in the order of the menu. */
 const COMMANDS = {
-  start: { isAtOnce: true },
-  help: { isAtOnce: true },
-  new: { isGuarded: true },
-  stop: {},
-  retry: { isGuarded: true },
-  compact: { isGuarded: true },
-  status: { isAtOnce: true },
-  usage: { isAtOnce: true },
-  model: { isGuarded: true, isAtOnce: true },
-  recall: { isGuarded: true, isAtOnce: true },
-  export: { isGuarded: true, isAtOnce: true },
-  forget: { isGuarded: true },
-  lang: { isGuarded: true, isAtOnce: true },
-  busy: { isGuarded: true, isAtOnce: true },
-  reminders: { isGuarded: 'with words', isAtOnce: true },
-  timezone: { isGuarded: true, isAtOnce: true },
-} as const satisfies Record<string, Manner>;
+  stop: { who: 'everybody', lane: 'chat', menu: 'everywhere', cancels: 'always' },
+  new: { who: 'listed', lane: 'chat', menu: 'everywhere', cancels: 'always' },
+  retry: { who: 'listed', lane: 'chat', menu: 'everywhere' },
+  status: { who: 'everybody', lane: 'commands', menu: 'everywhere' },
+  model: { who: 'listed', lane: 'commands', menu: 'private' },
+  compact: { who: 'listed', lane: 'chat', menu: 'private' },
+  recall: { who: 'listed', lane: 'commands', menu: 'private' },
+  export: { who: 'listed', lane: 'commands', menu: 'private' },
+  reminders: { who: 'listed with words', lane: 'commands', menu: 'private' },
+  usage: { who: 'everybody', lane: 'commands', menu: 'private' },
+  timezone: { who: 'listed', lane: 'commands', menu: 'private' },
+  busy: { who: 'listed', lane: 'commands', menu: 'private' },
+  lang: { who: 'listed', lane: 'commands', menu: 'private' },
+  forget: { who: 'listed', lane: 'chat', menu: 'private', cancels: 'confirmed' },
+  help: { who: 'everybody', lane: 'commands', menu: 'everywhere' },
+  start: { who: 'everybody', lane: 'commands', menu: 'nowhere' },
+} as const satisfies Record<string, CommandRule>;
 
 export type CommandName = keyof typeof COMMANDS;
+
+/** The commands that a menu offers. */
+type MenuName = {
+  [Name in CommandName]: (typeof COMMANDS)[Name]['menu'] extends 'nowhere' ? never : Name;
+}[CommandName];
 
 /** A bot command as somebody gave it. */
 export interface BotCommand {
@@ -48,21 +62,25 @@ export function commandOf(text: string): BotCommand | undefined {
   return { name: name as CommandName, words: text.slice(match[0].length).trim() };
 }
 
+function ruleOf({ name }: BotCommand): CommandRule {
+  return COMMANDS[name];
+}
+
 /** Whether the sender may give a command. */
-export function isPermitted({ name, words }: BotCommand, { isGuest }: { isGuest?: true | undefined }): boolean {
-  const { isGuarded }: Manner = COMMANDS[name];
-  return isGuest !== true || isGuarded === undefined || (isGuarded === 'with words' && words === '');
+export function isPermitted(command: BotCommand, { isGuest }: { isGuest?: true | undefined }): boolean {
+  const { who } = ruleOf(command);
+  return isGuest !== true || who === 'everybody' || (who === 'listed with words' && command.words === '');
 }
 
 /** Whether a command is carried out beside what is being answered. */
-export function actsAtOnce({ name }: BotCommand): boolean {
-  const { isAtOnce }: Manner = COMMANDS[name];
-  return isAtOnce === true;
+export function actsAtOnce(command: BotCommand): boolean {
+  return ruleOf(command).lane === 'commands';
 }
 
 /** Whether a command cancels earlier messages that are not answered yet. */
-export function cancels({ name, words }: BotCommand): boolean {
-  return name === 'stop' || name === 'new' || (name === 'forget' && words === CONFIRMED);
+export function cancels(command: BotCommand): boolean {
+  const { cancels: when } = ruleOf(command);
+  return when === 'always' || (when === 'confirmed' && command.words === CONFIRMED);
 }
 
 /** Whether a text begins like a command of any bot. Pure. */
@@ -75,4 +93,31 @@ const ADDRESSED = /^\/\w{1,64}@(\w{1,64})(?:\s|$)/;
 /** The name of the bot that a command addresses; undefined when the text names none. Pure. */
 export function addresseeOf(text: string): string | undefined {
   return ADDRESSED.exec(text)?.[1];
+}
+
+/** The commands that apps offer in some chats, to people whose app has that language; to all others without one. */
+export interface Menu {
+  scope: 'all_private_chats' | 'all_group_chats';
+  /** An ISO 639-1 code, of two letters. */
+  language: string | undefined;
+  commands: readonly { command: MenuName; description: string }[];
+}
+
+/** The commands that a private chat offers, in their order. */
+export const MENU_NAMES = namesIn('everywhere', 'private');
+
+/** Every menu of the bot. An app takes the one of the narrowest scope, and there the one of its language. */
+export const MENUS: readonly Menu[] = LANGUAGES.flatMap((code) => {
+  const language = code === DEFAULT_LANGUAGE ? undefined : code.slice(0, 2);
+  const described = (command: MenuName) => ({ command, description: TEXTS[code].menu[command] });
+  return [
+    { scope: 'all_private_chats', language, commands: MENU_NAMES.map(described) },
+    { scope: 'all_group_chats', language, commands: namesIn('everywhere').map(described) },
+  ];
+});
+
+function namesIn(...menus: CommandRule['menu'][]): readonly MenuName[] {
+  return (Object.keys(COMMANDS) as CommandName[]).filter((name): name is MenuName =>
+    menus.includes(COMMANDS[name].menu),
+  );
 }

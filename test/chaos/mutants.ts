@@ -253,7 +253,7 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
   {
     name: 'what was forgotten stays in the conversation',
     mutations: [
-      { file: 'worker/command/erasure.ts', from: "'session', 'calibration'", to: "'calibration'" },
+      { file: 'shared/state/chat/chat.ts', from: "'session', 'calibration'", to: "'calibration'" },
       { file: 'shared/state/session/session.ts', from: 'key, keys.log(id), keys.archive', to: 'keys.archive' },
     ],
     scenario: 'killed-references-erased',

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, dirname, join, normalize } from 'node:path';
 import { expect, test } from '@jest/globals';
 
-/** Holds the documents to the repository: what they point at exists, and what an operator can set or run is in them. */
+/** Holds the documents to the repository: what they point at exists, and what an operator can run is in them. */
 const ROOT = join(import.meta.dirname, '..', '..');
 const SOURCE_FOLDERS = ['.ci', 'docs', 'ops', 'producer', 'scripts', 'setup', 'shared', 'test', 'worker'];
 
@@ -16,7 +16,6 @@ const names = new Set(
     .concat(readdirSync(ROOT))
     .map((file) => basename(file)),
 );
-const settings = all(read('shared/base/config.ts'), /^ {2}([A-Z][A-Z0-9_]+): /gm);
 
 /** A relative link of a page. */
 interface Link {
@@ -60,15 +59,6 @@ test('every page except README.md is linked from another one', () => {
   );
   const found = (page: string) => linked.has(page) || folders.includes(dirname(page));
   expect(pages.filter((page) => page !== 'README.md' && !found(page))).toEqual([]);
-});
-
-test('.env.example has a line for each setting and for nothing else', () => {
-  const offered = all(read('.env.example'), /^#?([A-Z][A-Z0-9_]+)=/gm);
-  /** Not the gateway's: they are for Compose, and the last one is for tests. */
-  const others = ['GRAFANA_ADMIN_PASSWORD', 'REDIS_PASSWORD', 'SPILLWAY_FAIL_AT'];
-  expect(settings.length).toBeGreaterThan(0);
-  expect(settings.filter((name) => !offered.includes(name) && !others.includes(name))).toEqual([]);
-  expect(offered.filter((name) => !settings.includes(name) && !others.includes(name))).toEqual([]);
 });
 
 test('the newest version in the changelog matches package.json and package-lock.json', () => {

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { CHAT, startBot } from '../fixture/bot-api.ts';
 
-const help = [{ command: 'help', description: 'Say what I can do' }];
+const help = [{ command: 'help', description: 'Show what I can do' }];
 const hilfe = [{ command: 'help', description: 'Sagen, was ich kann' }];
 
 test('menus are kept for each scope and language, and deleted alone', async () => {

@@ -142,7 +142,7 @@ test('the user is notified of a fresh session even when the message that led to 
   expect(await outcomeOf('Still there?')).toMatchObject({ outcome: 'failed' });
   isOver = true;
   await outcomeOf('And now?', 2);
-  expect(shown().join('\n')).toMatch(/fresh session/);
+  expect(shown().join('\n')).toMatch(/started a new one/);
 });
 
 test('a message whose tools are refused and whose history is too long is still answered', async () => {

@@ -33,7 +33,7 @@ test.each(EVERY_GUARDRAIL)(
     expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
     expect(mainCalls().length).toBeLessThanOrEqual(CALLS_MAX);
     expect(shown()).toEqual([
-      expect.stringMatching(/did not accept our conversation/),
+      expect.stringMatching(/no longer accepts our conversation/),
       expect.stringContaining('Hello?'),
     ]);
     const alert = await world.telegram.waitForText(ALERT_CHAT, /refused the conversation/);
@@ -51,7 +51,7 @@ test.each(EVERY_GUARDRAIL)('refused by %s for a message: it fails, and the chat 
   world.telegram.say(CHAT, 'Something EVIL');
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'failed' });
   expect(mainCalls().length).toBeLessThanOrEqual(CALLS_MAX);
-  expect(shown()).toEqual([expect.stringMatching(/could not answer this message.*go on writing/)]);
+  expect(shown()).toEqual([expect.stringMatching(/could not answer this message.*keep writing/)]);
   await world.telegram.waitForText(ALERT_CHAT, /does not take it, even in a fresh session/);
   expect(await sessionOf(CHAT)).toBe(old);
   world.telegram.say(CHAT, 'And now?');
@@ -103,7 +103,7 @@ test('when only one conversation gets a 500, its history is blamed and the chat 
   world.claude.guard.rejectsText = { pattern: GUILTY, respond: error };
   world.telegram.say(CHAT, 'Hello?');
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
-  expect(shown()[0]).toMatch(/did not accept our conversation/);
+  expect(shown()[0]).toMatch(/no longer accepts our conversation/);
   world.telegram.say(CHAT, 'And now?');
   expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered', recoveries: 0 });
 });

@@ -74,9 +74,9 @@ test('/compact makes a summary now, and the next answer says what it stands for'
   await start();
   for (let n = 1; n <= 6; n++) await say(`${n}: ${'many words about boats '.repeat(400)}`, n);
   await say('/compact', 7);
-  expect(newest()?.text).toMatch(/^Done: older messages are a summary now, and the context is \d+ % full\.$/);
+  expect(newest()?.text).toMatch(/^Done: older messages are now a summary, and the context is \d+% full\.$/);
   await say('go on', 8);
-  expect(newest()?.text).toMatch(/I now work with a summary of the \d oldest messages here\./);
+  expect(newest()?.text).toMatch(/I replaced the \d oldest messages with a summary\./);
   await say('and on', 9);
   expect(newest()?.text).not.toContain('summary');
   await say('/status', 10);
@@ -95,7 +95,7 @@ test('/recall finds what a new conversation has left behind', async () => {
   await say('the harbour is called Anping', 1);
   await say('/new', 2);
   await say('/recall Anping', 3);
-  expect(newest()?.text).toMatch(/^I found \d places?.*\n\n1\. .*harbour is called Anping/s);
+  expect(newest()?.text).toMatch(/^I found \d match(?:es)?.*\n\n1\. .*harbour is called Anping/s);
   await say('/recall xylophone', 4);
   expect(newest()?.text).toBe(EN.nothingRecalled);
   await say('/recall', 5);

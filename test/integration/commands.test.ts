@@ -42,13 +42,13 @@ test('/status says how full the context is, what waits, and what today cost', as
   await say('first', 1);
   await say('/status', 2);
   expect(newest()?.text).toMatch(
-    /^Model: \S+\nContext: [▓░]{10} \d+ % \([\d,]+ of 200,000 tokens\)\nConversation: 2 messages since .*\nNever compacted.*\nNothing is waiting\.\nCost today: \$0\.0\d+$/,
+    /^Model: \S+\nContext: [▓░]{10} \d+% \([\d,]+ of 200,000 tokens\)\nConversation: 2 messages since .*\nNever compacted.*\nNothing is waiting\.\nCost today: \$0\.0\d+$/,
   );
   world.telegram.say(CHAT, HANG);
   await untilAsked(HANG);
   for (const text of ['second', 'third']) world.telegram.say(CHAT, text);
   await say('/status', 3);
-  expect(newest()?.text).toMatch(/\nWorking on a message for \d+ s\n2 messages wait\.\n/);
+  expect(newest()?.text).toMatch(/\nWorking on a message for \d+ s\n2 messages are waiting\.\n/);
 });
 
 test('/usage adds up what the provider billed, by day', async () => {

@@ -54,7 +54,7 @@ test('wire: the largest part is cut for good, the question is answered, and the 
   expect(world.claude.calls.filter(({ kind }) => kind === 'compaction')).toEqual([]);
   expect(mainCalls().map(mediaIn)).toEqual([1, 1, 1]);
   expect(shown()).toEqual([
-    expect.stringMatching(/omitted the middle of a long text/),
+    expect.stringMatching(/left out the middle of a long text/),
     expect.stringMatching(/What was it/),
   ]);
   world.telegram.say(CHAT, 'And now?');
@@ -91,7 +91,7 @@ test('media: only the picture that the error names is removed', async () => {
   const [, , third] = mainCalls();
   const kept = third?.body.messages.flatMap(({ content }) => blocksOf(content)).filter(({ type }) => type === 'image');
   expect(kept?.map(({ source }) => (source as Block).data)).toEqual([png(10, 10), png(30, 30)]);
-  expect(shown()[0]).toMatch(/omitted a picture/);
+  expect(shown()[0]).toMatch(/left out a picture/);
   world.telegram.say(CHAT, 'Again');
   await nextOutcome(world, CHAT, 2);
   expect(mainCalls().map(mediaIn)).toEqual([3, 3, 2, 2]);
@@ -134,7 +134,7 @@ test('poison: trouble other than thinking leads to a fresh session, and the noti
   );
   world.telegram.say(CHAT, 'Go on');
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', recoveries: 1 });
-  expect(shown()[0]).toMatch(/fresh session/);
+  expect(shown()[0]).toMatch(/started a new one/);
   expect(shown()[0]).not.toMatch(/too large/);
   world.telegram.say(CHAT, 'And on');
   await nextOutcome(world, CHAT, 2);
@@ -162,7 +162,7 @@ test('media: a second refusal removes all pictures at once, with one notice in a
   world.telegram.say(CHAT, 'Look');
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', recoveries: 2 });
   expect(mainCalls().map(mediaIn)).toEqual([3, 3, 2, 0]);
-  expect(shown()).toEqual([expect.stringMatching(/omitted a picture/), expect.any(String)]);
+  expect(shown()).toEqual([expect.stringMatching(/left out a picture/), expect.any(String)]);
 });
 
 test('a model that binds its thinking accepts the requests after a compaction without a repair', async () => {

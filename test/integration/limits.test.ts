@@ -22,7 +22,7 @@ test('a chat that used up its budget gets a notice and no model call; other chat
   const calls = world.claude.calls.length;
   world.telegram.say(CHAT, 'Second');
   expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'refused', reason: 'over_chat_budget' });
-  expect(shown(CHAT).at(-1)).toMatch(/used up for today/);
+  expect(shown(CHAT).at(-1)).toMatch(/for today is used up/);
   expect(world.claude.calls).toHaveLength(calls);
   world.telegram.say(OTHER, 'Hello');
   expect(await nextOutcome(world, OTHER)).toMatchObject({ outcome: 'answered' });

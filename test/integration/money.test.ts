@@ -21,7 +21,7 @@ import { voice } from '../stand-in/telegram/inbound-kinds.ts';
 import { startTranscription } from '../stand-in/transcription.ts';
 
 const OTHER = 1002;
-const MIDNIGHT = 'It starts again at midnight, UTC.';
+const MIDNIGHT = 'It resets at midnight UTC.';
 const BILLION = 1e9;
 const SEARCH = { id: 'srvtoolu_1', query: 'spillway', found: [{ url: 'https://example.org/', title: 'Spillways' }] };
 
@@ -52,7 +52,7 @@ test('out of the box all chats together may spend 25 dollars a day: then they ar
   for (const chat of [CHAT, OTHER]) {
     const outcome = await said('Second', chat === CHAT ? 2 : 1, chat);
     expect(outcome).toMatchObject({ outcome: 'refused', reason: 'over_total_budget' });
-    expect(shown(chat).at(-1)).toBe(`My budget is used up for today. ${MIDNIGHT}`);
+    expect(shown(chat).at(-1)).toBe(`My budget for today is used up. ${MIDNIGHT}`);
   }
   expect(mainCalls()).toHaveLength(1);
   await world.telegram.waitForText(ALERT_CHAT, /daily budget of all chats \(TOTAL_DAILY_USD\) is used up/);
@@ -104,16 +104,21 @@ test('a cached token does not count like a fresh one', async () => {
 });
 
 test.each([
-  ['CHAT_DAILY_USD', `chat:${CHAT}:usd`, 'day', `The budget of this chat is used up for today. ${MIDNIGHT}`],
-  ['PERSON_DAILY_USD', `person:${CHAT}:usd`, 'day', `Your budget is used up for today. ${MIDNIGHT}`],
+  ['CHAT_DAILY_USD', `chat:${CHAT}:usd`, 'day', `This chat's budget for today is used up. ${MIDNIGHT}`],
+  ['PERSON_DAILY_USD', `person:${CHAT}:usd`, 'day', `Your budget for today is used up. ${MIDNIGHT}`],
   [
     'CHAT_MONTHLY_USD',
     `chat:${CHAT}:usd`,
     'month',
-    /^The budget of this chat is used up for this month\. .* on 1 \w+, UTC\.$/,
+    /^This chat's budget for this month is used up\. .* on 1 \w+ \(UTC\)\.$/,
   ],
-  ['PERSON_MONTHLY_USD', `person:${CHAT}:usd`, 'month', /^Your budget is used up for this month\. .* on 1 \w+, UTC\.$/],
-  ['TOTAL_MONTHLY_USD', 'all:usd', 'month', /^My budget is used up for this month\. .* on 1 \w+, UTC\.$/],
+  [
+    'PERSON_MONTHLY_USD',
+    `person:${CHAT}:usd`,
+    'month',
+    /^Your budget for this month is used up\. .* on 1 \w+ \(UTC\)\.$/,
+  ],
+  ['TOTAL_MONTHLY_USD', 'all:usd', 'month', /^My budget for this month is used up\. .* on 1 \w+ \(UTC\)\.$/],
 ])(
   '%s refuses with a sentence that says when it starts again; other chats go on',
   async (name, field, period, words) => {
@@ -146,14 +151,12 @@ test('above 80 % of a limit of its own a chat is told once in a period, under it
   expect(shown().at(-1)).not.toMatch(/budget/);
   await spend(`chat:${CHAT}:usd`, 0.83);
   await said('Two', 2);
-  expect(shown().at(-1)).toMatch(
-    /The budget of this chat for today is 8\d % used\. It starts again at midnight, UTC\./,
-  );
+  expect(shown().at(-1)).toMatch(/This chat's budget for today is 8\d% used\. It resets at midnight UTC\./);
   await said('Three', 3);
   expect(shown().at(-1)).not.toMatch(/budget/);
   world.telegram.say(CHAT, '/usage');
   await nextOutcome(world, CHAT, 4);
-  expect(shown().at(-1)).toMatch(/The budget of this chat for today: \$0\.\d\d of \$1\.00 \(8\d %\)/);
+  expect(shown().at(-1)).toMatch(/This chat's budget for today: \$0\.\d\d of \$1\.00 \(8\d%\)/);
 });
 
 test('the fee of a search counts: one that crosses the limit is the last call', async () => {
@@ -193,7 +196,7 @@ test('speech costs by its length, as its endpoint states it, else its sender; ov
     const calls = mainCalls().length;
     expect(await speak(3, 30)).toMatchObject({ outcome: 'refused', reason: 'over_chat_budget' });
     expect([ear.calls.length, mainCalls().length]).toEqual([2, calls]);
-    expect(shown().at(-1)).toBe(`The budget of this chat is used up for today. ${MIDNIGHT}`);
+    expect(shown().at(-1)).toBe(`This chat's budget for today is used up. ${MIDNIGHT}`);
   } finally {
     await ear.close();
   }
@@ -237,7 +240,7 @@ test('used up between two rounds of tools: what is written is the answer, and sa
   });
   expect(await said('What did I say?')).toMatchObject({ outcome: 'answered', reason: 'cut_over_chat_budget' });
   expect(shown().at(-1)).toContain('I look it up.');
-  expect(shown().at(-1)).toContain(`is used up for today. ${MIDNIGHT}`);
+  expect(shown().at(-1)).toContain(`for today is used up. ${MIDNIGHT}`);
   expect(mainCalls()).toHaveLength(1);
 });
 

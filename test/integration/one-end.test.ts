@@ -19,7 +19,7 @@ test('a message that fits nowhere ends with one message, which says what is so n
   world.telegram.say(CHAT, 'lorem ipsum '.repeat(300));
   expect(await nextOutcome(world, CHAT, 1, 30_000)).toMatchObject({ outcome: 'failed' });
   expect(shown()).toEqual([
-    expect.stringMatching(/^I could not answer this message: it is too large for the model\.[\s\S]*fresh session/),
+    expect.stringMatching(/^I could not answer this message: it is too large for the model\.[\s\S]*started a new one/),
   ]);
   expect(shown().join()).not.toMatch(/I read|beginning and/);
 }, 60_000);

@@ -83,7 +83,7 @@ test('an answer that was cut in its text is delivered, and "go on" is answered w
   );
   world.telegram.say(CHAT, 'Tell me all');
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
-  expect(shown().at(-1)).toMatch(/Ask me to go on/);
+  expect(shown().at(-1)).toMatch(/Ask me to continue/);
   world.telegram.say(CHAT, 'go on');
   expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered', recoveries: 0 });
   expect(JSON.stringify(world.claude.calls.at(-1)?.body.messages)).toContain('word word');

@@ -69,7 +69,7 @@ test('a session that is too long again after three compactions in a row goes on 
   const outcome = await nextOutcome(world, CHAT);
   expect(outcome.outcome).toBe('answered');
   expect(calls('compaction')).toEqual([]);
-  expect(world.telegram.shown(CHAT)[0]?.text).toMatch(/fresh session/);
+  expect(world.telegram.shown(CHAT)[0]?.text).toMatch(/started a new one/);
 });
 
 test.each([1, 1.35])('after three answers our count is within 10 % of a tokenizer of ratio %d', async (ratio) => {

@@ -41,7 +41,7 @@ test('stage 2: a second overflow starts a fresh session from a seed, replays the
   expect(seen).toContain('Recovery note');
   expect(seen.split('Go on, please')).toHaveLength(2);
   const [notice, answer] = world.telegram.shown(CHAT).map(({ text }) => text);
-  expect(notice).toMatch(/fresh session/);
+  expect(notice).toMatch(/started a new one/);
   expect(answer).toContain('Go on, please');
   const alert = await world.telegram.waitForText(ALERT_CHAT, /Context overflow/);
   expect(alert.text).toContain('200 entries');
@@ -90,7 +90,7 @@ test('an overflow after a success starts again at stage 1', async () => {
   world.telegram.say(CHAT, 'Second');
   const outcome = await nextOutcome(world, CHAT, 2);
   expect(outcome).toMatchObject({ outcome: 'answered', recoveries: 1, session: second });
-  expect(world.telegram.shown(CHAT).some(({ text }) => /fresh session/.test(text))).toBe(false);
+  expect(world.telegram.shown(CHAT).some(({ text }) => /started a new one/.test(text))).toBe(false);
 });
 
 test('max_tokens that does not fit beside the input is lowered, and the session stays unchanged', async () => {
@@ -115,8 +115,8 @@ test('a message too large for the window is answered from its beginning and end,
   world.telegram.say(CHAT, huge.slice(0, 4_000));
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
   expect(mainCalls().at(-1)?.pendingText).toMatch(/^начало[\s\S]*characters in all[\s\S]*конец/);
-  expect(
-    world.telegram.shown(CHAT).some(({ text }) => /I read \d+ % of it: the beginning and the end/.test(text)),
-  ).toBe(true);
+  expect(world.telegram.shown(CHAT).some(({ text }) => /I read \d+% of it: the beginning and the end/.test(text))).toBe(
+    true,
+  );
   expect(await settledOutcomes(world)).toHaveLength(1);
 });

@@ -61,7 +61,7 @@ test('a second refusal in a row is blamed on the history: a fresh session answer
   expect(await outcomeOf('What about it?', 2)).toMatchObject({ outcome: 'answered' });
   expect(mainCalls().map(({ reaction }) => reaction)).toHaveLength(5);
   expect(await sessionNow()).not.toBe(old);
-  expect(shown().at(-2)).toMatch(/did not accept our conversation/);
+  expect(shown().at(-2)).toMatch(/no longer accepts our conversation/);
   expect(await outcomeOf('And now?', 3)).toMatchObject({ outcome: 'answered', recoveries: 0 });
 });
 

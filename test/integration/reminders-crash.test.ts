@@ -130,7 +130,7 @@ test('while the model cannot be reached the user is reminded at once, and the an
   await givenReminder();
   await start({}, { ...OFTEN, waitingNoticeMs: 1 });
   await makeDue();
-  await world.telegram.waitForText(CHAT, /The model cannot be reached just now/);
+  await world.telegram.waitForText(CHAT, /The model cannot be reached right now/);
   expect(shown()).toEqual([EN.reminders.waiting(TEXT)]);
   isAway = false;
   expect(await nextOutcome(world, CHAT, 1, PATIENCE_MS)).toMatchObject({ outcome: 'answered' });

@@ -19,7 +19,7 @@ test('what the model sets while it answers is named under the answer, and a butt
   const other = await givenReminder({ text: 'of an earlier day' });
   await tell(1, [asks('r1', { action: 'set', every: 60, text: EVIL })]);
   expect(shown()[1]).toMatch(
-    /^⏰ I have set this for later \(UTC\):\n1\. .* \d\d:\d\d, again every 60 minutes: read https/,
+    /^⏰ I have set this for later \(UTC\):\n1\. .* \d\d:\d\d, repeats every 60 minutes: read https/,
   );
   expect(shown()).toHaveLength(2);
   const [undo = ''] = buttons();

@@ -1,5 +1,4 @@
 import { chatKey, type EntryId } from '../../shared/redis/keys.ts';
-import { BUSY } from '../../worker/lane/attempt.ts';
 import { createLane } from '../../worker/lane/lane.ts';
 import { randomInt } from '../fixture/random.ts';
 import type { Waiting } from './effect.ts';
@@ -38,7 +37,7 @@ export class Gateway {
     const { keys, redis } = this.ground;
     await createLane(redis, keys).prepare();
     const chats = new Set(this.plan.written.map(({ chatId }) => chatKey(chatId)));
-    if (this.plan.merges) for (const chat of chats) await redis.hset(keys.chat(chat), BUSY, 'merge');
+    if (this.plan.merges) for (const chat of chats) await redis.hset(keys.chat(chat), 'busy', 'merge');
     for (let at = 0; at < WORKERS; at++) this.#addWorker().run();
     while (!this.isWhole()) this.#startProducer();
   }

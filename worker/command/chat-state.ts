@@ -5,7 +5,7 @@ import { estimateContent } from '../model/estimate.ts';
 import { conversationSize } from '../model/usage.ts';
 import { decodeRecord, type LogRecord } from '../session/record.ts';
 
-/** What a session holds, as its people want to know it. Times are ms since the epoch. */
+/** The size and age of a session, as `/status` shows them. Times are ms since the epoch. */
 export interface SessionState {
   messages: number;
   /** Absent while nothing was said. */
@@ -16,14 +16,14 @@ export interface SessionState {
   tokens: number;
 }
 
-/** What is going on in a lane. */
+/** The messages in a lane. */
 export interface Work {
   waiting: number;
   /** How long ago the message that is being answered was accepted; absent when none is. */
   workingMs?: number;
 }
 
-/** What a chat can be asked about itself. Contract: reads only; rejects when Redis cannot be reached. */
+/** Reads for commands about a chat. Contract: changes nothing; rejects when Redis cannot be reached. */
 export interface ChatState {
   session(id: SessionId): Promise<SessionState>;
   work(lane: LaneKey, nowMs: number): Promise<Work>;

@@ -2,8 +2,7 @@ import { sessionState } from '../../shared/state/session/session.ts';
 import { LOAD_BYTES_PER_TOKEN } from '../ask/open-session.ts';
 import type { Room } from '../model/room.ts';
 import { compactSession, type Uncompacted } from '../recovery/session-compaction.ts';
-import type { CarryOut, CommandPorts, Order } from './commands.ts';
-import { replied } from './reply.ts';
+import { type CommandContext, type CommandHandler, type CommandPorts, replied } from './command.ts';
 import { roomIn } from './status.ts';
 
 const STEP = 'compact';
@@ -11,12 +10,12 @@ const STEP = 'compact';
 const NOTHING: ReadonlySet<string> = new Set(['nothing_to_compact', 'did_not_shrink']);
 
 /** `/compact`: older messages become a summary now. A crash after that repeats only the reply. */
-export const compactNow: CarryOut = async (ports, order) => {
-  const { attempt, time } = order;
+export const compact: CommandHandler = async (ports, context) => {
+  const { attempt, time } = context;
   const { texts, session } = attempt;
   const room = await roomIn(ports.ask, attempt);
   const isDone = attempt.field(`did:${STEP}`) !== undefined;
-  const failed = isDone ? undefined : await compact(ports, order, room);
+  const failed = isDone ? undefined : await summarise(ports, context, room);
   if (failed !== undefined && time.signal.aborted) return { kind: 'hand back' };
   if (failed !== undefined)
     return replied('compact', NOTHING.has(failed.reason) ? texts.nothingToCompact : texts.notCompacted);
@@ -24,7 +23,11 @@ export const compactNow: CarryOut = async (ports, order) => {
   return replied('compact', texts.compactedNow(Math.round((tokens / room.limitTokens) * 100)));
 };
 
-function compact({ ask }: CommandPorts, { attempt, time }: Order, room: Room): Promise<Uncompacted | undefined> {
+function summarise(
+  { ask }: CommandPorts,
+  { attempt, time }: CommandContext,
+  room: Room,
+): Promise<Uncompacted | undefined> {
   const { settings } = ask;
   // A person asked for it: it is no sign that the session refills at once.
   const effects = [sessionState(attempt.keys, attempt.session).setCompactionsInRow(attempt.compactionsInRow)];

@@ -1,14 +1,12 @@
 import type { ChatKey, SessionId } from '../../shared/redis/keys.ts';
 import type { Change } from '../../shared/state/change.ts';
+import { chatState, sessionOf, withFormerGroup } from '../../shared/state/chat/chat.ts';
 import { sessionState, triedIn } from '../../shared/state/session/session.ts';
-import { NOBODY } from '../blob/blobs.ts';
-import { BUSY, LANGUAGE, MODEL, TIME_ZONE } from '../lane/attempt.ts';
 import { createDeadLetters } from '../lane/dead-letters.ts';
 import { createUsageBook } from '../lane/usage-book.ts';
 import type { MediaStore } from '../media/store.ts';
 import { createReminderBook } from '../reminders/book.ts';
 import type { SessionSource } from '../session/archive.ts';
-import { readSession } from '../session/transfer.ts';
 import { chainOf } from './chat-archive.ts';
 
 /**
@@ -29,14 +27,11 @@ export function createErasure({ media, ...source }: SessionSource & { media: Pic
     createReminderBook(redis, keys),
   ];
   return async (chat, nowMs) => {
-    const before = (await redis.hget(keys.chat(chat), 'movedFrom')) as ChatKey | null;
-    const chats = [chat, ...(before === null ? [] : [before])];
-    const bound = await Promise.all(chats.map((each) => redis.hget(keys.chat(each), 'session')));
-    const present = [...new Set(bound.filter((each) => each !== null))] as SessionId[];
+    const chats = await withFormerGroup(redis, keys, chat);
+    const bound = await Promise.all(chats.map((each) => sessionOf(redis, keys, each)));
+    const present = [...new Set(bound.filter((each) => each !== undefined))];
     await media.erase(chat);
     for (const session of (await Promise.all(present.map((each) => sessionsOf(source, each)))).flat()) {
-      // The files of nobody first: once the archive's bytes are gone, nobody knows which it referred to.
-      await eraseNobodysFiles(source, session);
       await blobs?.deleteAll(session);
       if (present.includes(session)) continue;
       await redis.unlink(keys.log(session), keys.archive(session));
@@ -50,12 +45,10 @@ export function createErasure({ media, ...source }: SessionSource & { media: Pic
     return [
       ...present.flatMap((session) => sessionState(keys, session).erase()),
       ...reminders.cancelling(await reminders.of(chat)),
-      ...chats.map((each): Change => ['HDEL', keys.chat(each), 'session', 'calibration', ...CHOSEN]),
+      ...chats.map((each) => chatState(keys, each).forget()),
     ];
   };
 }
-
-const CHOSEN = [LANGUAGE, MODEL, BUSY, TIME_ZONE];
 
 /** A session's chain, and what recoveries tried for it, oldest first: after a crash the rest can still be found. */
 async function sessionsOf(source: SessionSource, session: SessionId): Promise<SessionId[]> {
@@ -65,16 +58,4 @@ async function sessionsOf(source: SessionSource, session: SessionId): Promise<Se
     for (const tried of triedIn(await source.redis.hkeys(source.keys.session(each)))) all.add(tried);
   }
   return [...all].reverse();
-}
-
-const NOBODYS = /(?:"sha256":"|\\"ref\\":\\")([0-9a-f]{64})/g;
-
-/** Erases what a version that kept files for all chats together has left of those that a session refers to. */
-async function eraseNobodysFiles(source: SessionSource, session: SessionId): Promise<void> {
-  const { redis, keys, blobs } = source;
-  const found = new Set<string>();
-  for await (const record of readSession(source, session))
-    for (const [, sha256 = ''] of JSON.stringify(record).matchAll(NOBODYS)) found.add(sha256);
-  for (const sha256 of found)
-    if ((await redis.unlink(keys.media(sha256), keys.blob(sha256))) > 0) await blobs?.delete(NOBODY, sha256);
 }

@@ -2,16 +2,15 @@ import { timeZoneOf } from '../lane/time-zone.ts';
 import { withId, withoutCode } from '../session/header-code.ts';
 import { type LogRecord, textOf } from '../session/record.ts';
 import { exportLine } from '../session/transfer.ts';
-import type { CarryOut } from './commands.ts';
+import { type CommandHandler, replied } from './command.ts';
 import { lineOf } from './reminders.ts';
-import { replied } from './reply.ts';
 import { inMinutes, inThousands } from './words.ts';
 
 /** Telegram takes 50 MB, and what is sent is held in memory while it is. */
 const FILE_BYTES_MAX = 45_000_000;
 
 /** `/export`: all that is kept of the chat, as the lines that `session import` reads and as a text to read. */
-export const exportChat: CarryOut = async ({ archive, ask: { settings }, reminders }, { attempt }) => {
+export const exportChat: CommandHandler = async ({ archive, ask: { settings }, reminders }, { attempt }) => {
   const { session, texts, home } = attempt;
   const timeZone = timeZoneOf(attempt, settings);
   const lines: string[] = [];

@@ -1,16 +1,15 @@
 import { CONFIRMED } from '../../shared/telegram/commands.ts';
-import type { CarryOut } from './commands.ts';
-import { replied } from './reply.ts';
+import { type CommandHandler, replied } from './command.ts';
 
 /**
  * `/forget`: asks first, with a button; the button's command erases everything of the chat. What runs or waits was
  * cancelled at its admission. The last step is one with the reply that says so.
  */
-export const forgetChat: CarryOut = async ({ archive }, { attempt, words }) => {
+export const forget: CommandHandler = async ({ archive }, { attempt, words }) => {
   const { home, texts } = attempt;
   if (words !== CONFIRMED)
     return replied('forget', texts.forgetAsks, {
       buttons: [[{ text: texts.forgetButton, command: `/forget ${CONFIRMED}` }]],
     });
-  return replied('forget', texts.forgotten, { commands: await archive.erase(home, attempt.nowMs()) });
+  return replied('forget', texts.forgotten, { changes: await archive.erase(home, attempt.nowMs()) });
 };

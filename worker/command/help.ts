@@ -1,13 +1,13 @@
+import { MENU_NAMES } from '../../shared/telegram/commands.ts';
 import type { Texts } from '../../shared/texts/texts.ts';
-import type { CarryOut, CommandPorts } from './commands.ts';
-import { replied } from './reply.ts';
+import { type CommandHandler, type CommandPorts, replied } from './command.ts';
 
 /** `/help`: what the bot can do, and in a group when it answers. */
-export const help: CarryOut = async (ports, { attempt: { texts }, isGroup }) =>
+export const help: CommandHandler = async (ports, { attempt: { texts }, isGroup }) =>
   replied('help', [...(await place(ports, texts, isGroup)), menuOf(texts)].join('\n\n'));
 
 /** `/start`, which apps send when somebody opens the chat with the bot. */
-export const start: CarryOut = async (ports, { attempt: { texts }, isGroup }) => {
+export const start: CommandHandler = async (ports, { attempt: { texts }, isGroup }) => {
   const greeting = isGroup ? (await place(ports, texts, isGroup)).join('\n\n') : texts.start;
   return replied('start', `${greeting}\n\n${menuOf(texts)}`);
 };
@@ -19,7 +19,5 @@ async function place({ seesGroups }: CommandPorts, texts: Texts, isGroup: boolea
 }
 
 function menuOf({ menu }: Texts): string {
-  return Object.entries(menu)
-    .map(([command, description]) => `/${command} ${description}`)
-    .join('\n');
+  return MENU_NAMES.map((command) => `/${command} ${menu[command]}`).join('\n');
 }

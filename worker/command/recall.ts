@@ -1,11 +1,10 @@
 import { minute, quotesIn } from '../tools/recall/quotes.ts';
-import type { CarryOut } from './commands.ts';
-import { replied } from './reply.ts';
+import { type CommandHandler, replied } from './command.ts';
 
 const QUERY_CHARS_MAX = 1_000;
 
 /** `/recall <words>`: what was said here before the present context, found by words, for the person who asks. */
-export const recall: CarryOut = async (
+export const recall: CommandHandler = async (
   { memory, ask: { instruments } },
   { attempt: { session, texts, entry }, words },
 ) => {

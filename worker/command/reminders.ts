@@ -2,8 +2,7 @@ import { clip } from '../../shared/base/text.ts';
 import type { Texts } from '../../shared/texts/texts.ts';
 import { timeZoneOf } from '../lane/time-zone.ts';
 import type { Coming } from '../reminders/book.ts';
-import type { CarryOut } from './commands.ts';
-import { replied } from './reply.ts';
+import { type CommandHandler, replied } from './command.ts';
 import { inMinutes } from './words.ts';
 
 const TEXT_CHARS = 200;
@@ -14,7 +13,7 @@ const CANCEL = /^cancel (\w{1,32})$/;
  * `/reminders`: what is to come, each with a button that cancels it; `/reminders cancel <id>` is what the button sends.
  * The cancellation is stored in one step with the reply that says so.
  */
-export const reminders: CarryOut = async ({ ask: { settings }, reminders: book }, { attempt, words }) => {
+export const reminders: CommandHandler = async ({ ask: { settings }, reminders: book }, { attempt, words }) => {
   const { texts, home } = attempt;
   const coming = await book.of(home);
   const zone = timeZoneOf(attempt, settings);
@@ -29,7 +28,7 @@ export const reminders: CarryOut = async ({ ask: { settings }, reminders: book }
   if (id === undefined) return replied('reminders', list, { buttons });
   const [first] = chosen;
   const said = first === undefined ? texts.reminders.unknown : texts.reminders.cancelled(shown(first));
-  return replied('reminders', `${said}\n\n${list}`, { buttons, commands: book.cancelling(chosen) });
+  return replied('reminders', `${said}\n\n${list}`, { buttons, changes: book.cancelling(chosen) });
 };
 
 function listed(texts: Texts, coming: readonly Coming[], timeZone: string) {

@@ -3,12 +3,11 @@ import { learntWindow } from '../lane/settings.ts';
 import { timeZoneOf } from '../lane/time-zone.ts';
 import { chatRoom, type Room } from '../model/room.ts';
 import type { SessionState, Work } from './chat-state.ts';
-import type { CarryOut, CommandPorts, Order } from './commands.ts';
-import { replied } from './reply.ts';
+import { type CommandContext, type CommandHandler, type CommandPorts, replied } from './command.ts';
 import { gaugeOf, inDollars, inMinutes, inThousands } from './words.ts';
 
 /** `/status`: how full the context is, what was compacted when, what waits, and what today cost. */
-export const status: CarryOut = async ({ ask, state, usageBook }, { attempt }) => {
+export const status: CommandHandler = async ({ ask, state, usageBook }, { attempt }) => {
   const { chat, session, texts } = attempt;
   const { settings } = ask;
   const [held, work, [today], { limitTokens }] = await Promise.all([
@@ -30,7 +29,10 @@ export const status: CarryOut = async ({ ask, state, usageBook }, { attempt }) =
 };
 
 /** The room of a command's chat, with the model that it uses. */
-export async function roomIn({ endpoint, settings }: CommandPorts['ask'], { limit }: Order['attempt']): Promise<Room> {
+export async function roomIn(
+  { endpoint, settings }: CommandPorts['ask'],
+  { limit }: CommandContext['attempt'],
+): Promise<Room> {
   const { windowTokens } = await endpoint.model.limits(settings.modelName);
   return chatRoom(windowTokens, learntWindow(limit, settings), settings);
 }

@@ -2,8 +2,7 @@ import type { Texts } from '../../shared/texts/texts.ts';
 import { percentOf, spentInWords } from '../budget/limit.ts';
 import { payerOf } from '../lane/attempt.ts';
 import type { Used } from '../lane/usage-book.ts';
-import type { CarryOut } from './commands.ts';
-import { replied } from './reply.ts';
+import { type CommandHandler, replied } from './command.ts';
 import { inDollars, inThousands } from './words.ts';
 
 const PERIODS = [
@@ -13,7 +12,7 @@ const PERIODS = [
 ] as const;
 
 /** `/usage`: what the calls for this chat were, what they cost, and how much that is of its limits and its sender's. */
-export const usage: CarryOut = async ({ usageBook, ask }, { attempt }) => {
+export const usage: CommandHandler = async ({ usageBook, ask }, { attempt }) => {
   const { chat, texts } = attempt;
   const days = await usageBook.ofDays(chat, 30, attempt.nowMs());
   const sums = PERIODS.map(([period, length]) => lineOf(texts, period, sumOf(days.slice(0, length))));

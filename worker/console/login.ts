@@ -1,6 +1,6 @@
 import type { Hono, MiddlewareHandler } from 'hono';
 import { deleteCookie, getCookie, setCookie } from 'hono/cookie';
-import { rareWarning } from '../../shared/base/rare-warning.ts';
+import { rareWarning } from '../../shared/base/log.ts';
 import { createLoginLimit } from './login-limit.ts';
 import { HOME, loginPage, problemPage } from './pages/layout.ts';
 import { isHttps, isSameOrigin, pathAfterLogin } from './same-origin.ts';

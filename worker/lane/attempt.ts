@@ -3,6 +3,7 @@ import type { Outcome } from '../../shared/flow/outcome.ts';
 import type { ChatKey, EntryId, Keys, LaneKey, SessionId } from '../../shared/redis/keys.ts';
 import { msOf } from '../../shared/redis/stream-id.ts';
 import type { Change } from '../../shared/state/change.ts';
+import type { Choice } from '../../shared/state/chat/chat.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { Button } from '../../shared/telegram/messages.ts';
 import type { Texts } from '../../shared/texts/texts.ts';
@@ -47,20 +48,6 @@ export interface Trial {
   /** The reason of the failure that led here. */
   why: string;
 }
-
-/** A field of a chat for what its people chose with a command. */
-export type Choice = typeof LANGUAGE | typeof MODEL | typeof BUSY | typeof TIME_ZONE;
-/** The chat's field for when Telegram, which asked to wait, may be sent something to it again, in ms since the epoch. */
-export const QUIET_UNTIL = 'quietUntilMs';
-export const LANGUAGE = 'language';
-export const MODEL = 'model';
-export const BUSY = 'busy';
-export const TIME_ZONE = 'timezone';
-/**
- * What becomes of messages that come while one is being answered: each waits for its turn, all that wait are answered
- * together, or the running turn is cut short and answered together with them.
- */
-export const BUSY_WAYS = ['queue', 'merge', 'interrupt'] as const;
 
 /** The turn's field for the command that cancelled its message. */
 export const CANCELLED = 'cancelled';

@@ -9,6 +9,7 @@ import {
   type SessionId,
 } from '../../shared/redis/keys.ts';
 import type { RunScript } from '../../shared/redis/script.ts';
+import { chatFieldsOf } from '../../shared/state/chat/chat.ts';
 import { turnOf } from '../../shared/state/turn/turn.ts';
 import { textsFor } from '../../shared/texts/language.ts';
 import {
@@ -16,8 +17,6 @@ import {
   BLAMED,
   type Conclusion,
   EDITED,
-  LANGUAGE,
-  QUIET_UNTIL,
   RECOVERY_STAGES,
   type RecoveryStage,
   SILENCES,
@@ -47,7 +46,7 @@ export function readAttempt(reply: BegunReply): Attempt {
   const fields = fieldsOf(reply.fields);
   const turn = fieldsOf(reply.turn);
   const session = fieldsOf(reply.sessionFields);
-  const choices = fieldsOf(reply.chatFields);
+  const chatFields = chatFieldsOf(fieldsOf(reply.chatFields));
   const stage = turn.get('stage') ?? 'none';
   const message = isStage(stage) ? decodeMessage(turn.get(EDITED) ?? fields.get('message')) : ofLaterVersion(stage);
   const own = chatOf(reply.lane);
@@ -76,10 +75,10 @@ export function readAttempt(reply: BegunReply): Attempt {
     traceparent: fields.get('traceparent') ?? '',
     session: reply.session,
     limit: limitOf(session),
-    calibration: optionalNumber(choices.get('calibration')),
-    texts: textsFor(choices.get(LANGUAGE), message.ok ? message.value.from.language : undefined),
-    choice: (name) => choices.get(name),
-    quietUntilMs: Number(choices.get(QUIET_UNTIL) ?? 0),
+    calibration: chatFields.calibration,
+    texts: textsFor(chatFields.choice('language'), message.ok ? message.value.from.language : undefined),
+    choice: chatFields.choice,
+    quietUntilMs: chatFields.quietUntilMs,
     unreportedCompactions: Number(session.get('unreportedCompactions') ?? 0),
     compactionsInRow: Number(session.get('compactionsInRow') ?? 0),
     vainCompactions: Number(session.get('vainCompactions') ?? 0),

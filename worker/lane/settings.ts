@@ -18,7 +18,7 @@ export interface Settings extends RoomSettings {
   fallbackModel: string | undefined;
   compactionModel: string;
   systemPrompt: string;
-  /** What a summary must keep besides the defaults, in the operator's words; may be empty. */
+  /** Things a summary must keep besides the defaults, in the operator's words; may be empty. */
   preserve: string;
   /** How deeply the model thinks; `undefined`: the model's default. */
   effort: Effort | undefined;

@@ -1,9 +1,9 @@
-import { type Attempt, TIME_ZONE } from './attempt.ts';
+import type { Attempt } from './attempt.ts';
 import type { Settings } from './settings.ts';
 
 /** The zone of a chat's dates and times: the one that its people chose, or else the operator's. */
 export function timeZoneOf({ choice }: Pick<Attempt, 'choice'>, { timeZone }: Pick<Settings, 'timeZone'>): string {
-  return readTimeZone(choice(TIME_ZONE) ?? '') ?? timeZone;
+  return readTimeZone(choice('timezone') ?? '') ?? timeZone;
 }
 
 /**

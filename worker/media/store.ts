@@ -3,6 +3,7 @@ import type { Logger } from '../../shared/base/log.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { ChatKey, Keys } from '../../shared/redis/keys.ts';
 import { keysBehind } from '../../shared/redis/scan.ts';
+import { withFormerGroup } from '../../shared/state/chat/chat.ts';
 import { type Blobs, blobId, DamagedBlobError, NOBODY } from '../blob/blobs.ts';
 
 /**
@@ -102,8 +103,8 @@ async function ofChat<Found>(
 ): Promise<Found | undefined> {
   const found = await find(chat);
   if (found !== undefined) return found;
-  const before = (await redis.hget(keys.chat(chat), 'movedFrom')) as ChatKey | null;
-  return before === null ? undefined : find(before);
+  const [, before] = await withFormerGroup(redis, keys, chat);
+  return before === undefined ? undefined : find(before);
 }
 
 /** The bytes of a file of a chat, or of nobody: those in Redis, or those that the pointer stands for. */

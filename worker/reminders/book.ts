@@ -4,6 +4,7 @@ import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { ChatKey, EntryId, Keys } from '../../shared/redis/keys.ts';
 import { bindScript } from '../../shared/redis/script.ts';
 import type { Change } from '../../shared/state/change.ts';
+import { withFormerGroup } from '../../shared/state/chat/chat.ts';
 import { type Attempt, FencedError } from '../lane/attempt.ts';
 import type { Reminder } from './reminder.ts';
 
@@ -86,10 +87,8 @@ export function createReminderBook(redis: RedisClient, keys: Keys): ReminderBook
       return kind === 'full' ? { kind } : { kind, id, dueAtMs: Number(first) };
     },
     async of(chat) {
-      const from = (await redis.hget(keys.chat(chat), 'movedFrom')) as ChatKey | null;
-      const all = await Promise.all(
-        [chat, ...(from === null ? [] : [from])].map((each) => comingIn(redis, keys, each)),
-      );
+      const chats = await withFormerGroup(redis, keys, chat);
+      const all = await Promise.all(chats.map((each) => comingIn(redis, keys, each)));
       return all.flat().sort((one, other) => one.dueAtMs - other.dueAtMs);
     },
     cancelling: (coming) =>

@@ -7,7 +7,7 @@ import { bindScript } from '../../shared/redis/script.ts';
 import type { Change } from '../../shared/state/change.ts';
 import { chatState } from '../../shared/state/chat/chat.ts';
 import { sessionState } from '../../shared/state/session/session.ts';
-import { type Attempt, FencedError, MODEL, TIME_ZONE } from '../lane/attempt.ts';
+import { type Attempt, FencedError } from '../lane/attempt.ts';
 import type { ChatFacts, Ground, Opened } from '../lane/opening.ts';
 import type { MediaStore } from '../media/store.ts';
 import { type HeldWindow, type OpenedSession, type OpenReply, placeOf, readWindow } from './held-window.ts';
@@ -86,8 +86,8 @@ export function createSessions(redis: RedisClient, keys: Keys, windows = new Win
   return {
     async open(attempt, pending, bytesMax) {
       const { chat, session, opened } = attempt;
-      const timeZone = attempt.choice(TIME_ZONE) ?? '';
-      if (bytesMax > 0) facts.set(chat, { session, timeZone, model: attempt.choice(MODEL) ?? '', bytesMax });
+      const timeZone = attempt.choice('timezone') ?? '';
+      if (bytesMax > 0) facts.set(chat, { session, timeZone, model: attempt.choice('model') ?? '', bytesMax });
       const isDone = opened?.record === pending && opened.facts.bytesMax === bytesMax;
       return load(attempt, isDone ? opened.line : encodeRecord(pending), bytesMax, isDone ? opened : undefined);
     },

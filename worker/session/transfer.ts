@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { ChatKey, Keys, SessionId } from '../../shared/redis/keys.ts';
+import { sessionOf } from '../../shared/state/chat/chat.ts';
 import { type OnUnreadable, readRange, readSegment, type SessionSource } from './archive.ts';
 import { withoutCode } from './header-code.ts';
 import { decodeRecord, encodeRecord, type LogRecord } from './record.ts';
@@ -79,7 +80,7 @@ export async function importSession(
       .exec();
     onProgress(Math.min(at + CHUNK, records.length), bytes);
   }
-  const parent = (await redis.hget(keys.chat(chat), 'session')) as SessionId | null;
+  const parent = await sessionOf(redis, keys, chat);
   const about = {
     createdAt: new Date().toISOString(),
     entries: records.length,

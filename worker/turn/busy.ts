@@ -1,6 +1,6 @@
 import { commandIn, type InboundMessage } from '../../shared/flow/message.ts';
 import type { EntryId } from '../../shared/redis/keys.ts';
-import { type Attempt, BUSY, isOfGuest } from '../lane/attempt.ts';
+import { type Attempt, isOfGuest } from '../lane/attempt.ts';
 import type { Lane } from '../lane/lane.ts';
 import { userStep } from '../session/store.ts';
 
@@ -17,7 +17,7 @@ interface BusyPorts {
  */
 export async function supersededBy({ lane }: BusyPorts, attempt: Attempt): Promise<EntryId | undefined> {
   if (attempt.message.ok && attempt.message.value.content.kind === 'reminder') return undefined;
-  const way = attempt.choice(BUSY);
+  const way = attempt.choice('busy');
   const isBegun = attempt.turn.hasDone(userStep(attempt.session));
   const isOpen = way === 'interrupt' || (way === 'merge' && !isBegun);
   if (!isOpen || attempt.stage !== 'none' || attempt.trial !== undefined || attempt.isBlamed) return undefined;
@@ -29,7 +29,7 @@ export async function supersededBy({ lane }: BusyPorts, attempt: Attempt): Promi
 
 /** Whether the chat wants a new message to cut the running turn short. */
 export function isInterruptible(attempt: Attempt): boolean {
-  return attempt.choice(BUSY) === 'interrupt';
+  return attempt.choice('busy') === 'interrupt';
 }
 
 /** A reminder is answered by itself: nobody has written it, and what it says must not be lost in another answer. */

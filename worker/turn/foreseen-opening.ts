@@ -1,7 +1,6 @@
 import { chatOf, type EntryId, type LaneKey } from '../../shared/redis/keys.ts';
 import { msOf } from '../../shared/redis/stream-id.ts';
 import { pendingRecord } from '../ask/open-session.ts';
-import { TIME_ZONE } from '../lane/attempt.ts';
 import { mayBeComment } from '../lane/fragments.ts';
 import type { Lane } from '../lane/lane.ts';
 import type { Opening } from '../lane/opening.ts';
@@ -34,7 +33,7 @@ export async function foreseeOpening(
   const ground = ask.store.sessions.groundOf(chat);
   if (ground === undefined) return undefined;
   const { timeZone } = ground.facts;
-  const choice = (name: string) => (name === TIME_ZONE && timeZone !== '' ? timeZone : undefined);
+  const choice = (name: string) => (name === 'timezone' && timeZone !== '' ? timeZone : undefined);
   const record = pendingRecord(ask.settings, { chat, entry, choice }, message, content.text);
   return { ...ground, record, line: encodeRecord(record) };
 }

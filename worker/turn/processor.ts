@@ -1,6 +1,6 @@
 import type { Job } from 'bullmq';
 import type { Instruments } from '../../shared/base/instruments.ts';
-import { loggingAbout } from '../../shared/base/log-context.ts';
+import { loggingAbout } from '../../shared/base/log.ts';
 import { SPAN, traceIdOf } from '../../shared/base/telemetry.ts';
 import { type ChatKey, chatOf, type EntryId, parseChatKey } from '../../shared/redis/keys.ts';
 import { DEFAULT_LANGUAGE, TEXTS } from '../../shared/texts/language.ts';

@@ -7,8 +7,9 @@ import { undeliveredAlert } from '../alerts/messages.ts';
 import { outOfTime } from '../ask/failures.ts';
 import { pendingRecord } from '../ask/open-session.ts';
 import type { TurnTime } from '../ask/time.ts';
-import { type CommandPorts, carryOut } from '../command/commands.ts';
-import { type Attempt, ageMs, BY_OPERATOR, type Conclusion, isOfGuest, MODEL } from '../lane/attempt.ts';
+import type { CommandPorts } from '../command/command.ts';
+import { carryOut } from '../command/commands.ts';
+import { type Attempt, ageMs, BY_OPERATOR, type Conclusion, isOfGuest } from '../lane/attempt.ts';
 import type { Lane } from '../lane/lane.ts';
 import type { Settings } from '../lane/settings.ts';
 import { cancelled, conclude, type Delivered, type Ending, failed, refused, type Verdict } from '../lane/verdict.ts';
@@ -197,7 +198,7 @@ function portsFor(ports: TurnPorts, attempt: Attempt): TurnPorts {
 
 /** A chat may use another model than the default, as long as the operator allows that one and the endpoint knows it. */
 function withChosenModel(settings: Settings, attempt: Attempt): Settings {
-  const modelName = attempt.choice(MODEL) ?? settings.modelName;
+  const modelName = attempt.choice('model') ?? settings.modelName;
   if (modelName === settings.modelName || !settings.models.includes(modelName)) return settings;
   if (attempt.turn.goneModel === modelName) return settings;
   return { ...settings, modelName, statedWindowTokens: undefined };

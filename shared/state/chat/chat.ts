@@ -3,12 +3,12 @@ import type { RedisClient } from '../../redis/connection.ts';
 import { type ChatKey, type Keys, keysOf, type SessionId } from '../../redis/keys.ts';
 import type { Change } from '../change.ts';
 
-/** What the people of a chat choose with a command. The names are the fields of its hash. */
+/** The choices that people make for a chat with a command. The names are the fields of its hash. */
 const CHOICES = ['language', 'model', 'busy', 'timezone'] as const;
 export type Choice = (typeof CHOICES)[number];
 
 /**
- * What becomes of messages that come while one is being answered: each waits for its turn, all that wait are answered
+ * How messages that come while one is being answered are treated: each waits for its turn, all that wait are answered
  * together, or the running turn is cut short and answered together with them.
  */
 export const BUSY_WAYS = ['queue', 'merge', 'interrupt'] as const;
@@ -43,7 +43,7 @@ export function chatState(keys: ShardKeys, chat: ChatKey) {
   };
 }
 
-/** What is stored of a chat. */
+/** The stored fields of a chat. */
 export interface ChatFields {
   readonly session: SessionId | undefined;
   /** Absent before the first answer. */

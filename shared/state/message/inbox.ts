@@ -6,6 +6,7 @@ import type { RedisClient } from '../../redis/connection.ts';
 import { type EntryId, fieldOfUpdate, keysOf, shardOf } from '../../redis/keys.ts';
 import { bindScript } from '../../redis/script.ts';
 import { cancels, isPermitted } from '../../telegram/commands.ts';
+import { movedGroups } from '../chat/chat.ts';
 
 /** The result of an edit; see `edit.lua`. `repeated`: it became a message of its own before. */
 export type EditResult = 'new' | 'repeated' | 'replaced' | 'unchanged' | 'too late' | 'command' | 'unknown';
@@ -74,6 +75,7 @@ function cancelledBy(message: InboundMessage): string {
 export function createInbox(redis: RedisClient, shards: number): Inbox {
   const run = bindScript<[0 | 1, EntryId, number]>(redis, join(import.meta.dirname, 'accept.lua'));
   const edit = bindScript<[EditResult, EntryId | '', number]>(redis, join(import.meta.dirname, 'edit.lua'));
+  const moved = movedGroups(redis);
   const lossTellers = new Map<number, TellLoss>();
   // The message is stored whether or not this alert can be queued; the next acceptance tries again.
   const lookForLoss = async (shard: number, state: Parameters<TellLoss>[0]): Promise<void> => {
@@ -84,13 +86,10 @@ export function createInbox(redis: RedisClient, shards: number): Inbox {
   return {
     async reportMove({ from, to }) {
       const text = `The group ${from} goes on under the id ${to}, because Telegram made it a supergroup. Its messages are taken as before: put ${to} into TELEGRAM_ALLOWED_IDS, and leave ${from} there until then.`;
-      await redis.hset(keysOf(0).movedGroups, to, from);
+      await moved.add(from, to);
       await redis.call(...alertCommand(keysOf(0), { cause: 'group-moved', key: String(from), text }));
     },
-    async movedFrom(chatId) {
-      const from = await redis.hget(keysOf(0).movedGroups, String(chatId));
-      return from === null ? undefined : Number(from);
-    },
+    movedFrom: moved.formerOf,
     expected: (botId, { chatId, from }) =>
       redis.hgetall(keysOf(shardOf(chatId, shards)).follows(botId, chatId, from.id)),
     async accept(botId, message, traceparent) {

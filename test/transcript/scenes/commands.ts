@@ -23,7 +23,7 @@ export const COMMANDS: readonly Scene[] = [
       await stage.write(ANN.id, 'When does the ferry leave?');
       await stage.write(ANN.id, '/status', 'command');
       await stage.write(ANN.id, '/usage', 'command');
-      assert.match(stage.world.telegram.shown(ANN.id).at(-1)?.text ?? '', /Today: 1 calls/);
+      assert.match(stage.world.telegram.shown(ANN.id).at(-1)?.text ?? '', /Today: 1 call,/);
     },
   },
   {
@@ -53,7 +53,7 @@ export const COMMANDS: readonly Scene[] = [
       await stage.write(ANN.id, '/stop', 'command', app);
       await stage.write(ANN.id, '/lang', 'command', app);
       press(stage, ANN.id, '/lang en');
-      await stage.expectShown(ANN.id, /I write my notices in English/);
+      await stage.expectShown(ANN.id, /My notices here are in English/);
     },
   },
   {

@@ -48,7 +48,7 @@ export const TROUBLE: readonly Scene[] = [
       await longPast(stage);
       world.claude.react(({ kind }) => (kind === 'main' && mainCalls(stage) <= 4 ? { do: 'overflow' } : undefined));
       await stage.write(ANN.id, 'Go on with the plan, please.');
-      await stage.expectShown(ANN.id, /fresh session/);
+      await stage.expectShown(ANN.id, /started a new one/);
       await stage.expectShown(ANN.id, /You said: Go on/);
       await stage.expectShown(OPERATOR, /Context overflow/);
     },

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { introduceBot } from '../../../../producer/receive/bot-profile.ts';
+import { MENUS } from '../../../../shared/telegram/commands.ts';
 import type { TelegramFailure, TelegramResult } from '../../../../shared/telegram/failure.ts';
-import { MENUS } from '../../../../shared/telegram/menu.ts';
 
 const failing = (kind: TelegramFailure['kind']): TelegramResult<never> => ({
   ok: false,

@@ -1,6 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { createLogger } from '../../../../shared/base/log.ts';
-import { loggingAbout } from '../../../../shared/base/log-context.ts';
+import { createLogger, loggingAbout } from '../../../../shared/base/log.ts';
 import { SPAN, traceIdsOnly } from '../../../../shared/base/telemetry.ts';
 
 const telemetry = traceIdsOnly();

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
-import { rareWarning } from '../../../../shared/base/rare-warning.ts';
+import { rareWarning } from '../../../../shared/base/log.ts';
 import { keptLog } from '../../../fixture/log.ts';
 
 beforeEach(() => void jest.useFakeTimers());

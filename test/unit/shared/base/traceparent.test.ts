@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
+import { readTraceparent } from '../../../../shared/base/spans.ts';
 import { traceIdOf } from '../../../../shared/base/telemetry.ts';
-import { readTraceparent } from '../../../../shared/base/traceparent.ts';
 
 const FOREIGN = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
 

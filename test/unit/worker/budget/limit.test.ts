@@ -51,7 +51,7 @@ test('a day ends at midnight and a month with its last day, over the end of a ye
   expect(nextPeriodMs('month', at)).toBe(at + 1);
   const lines = [EN, ZH_HANT].map(({ budget }) => budget.usedUp('person', 'month', nextPeriodMs('month', at)));
   expect(lines).toEqual([
-    'Your budget is used up for this month. It starts again on 1 January, UTC.',
+    'Your budget for this month is used up. It resets on 1 January (UTC).',
     '你這個月的額度已經用完，會在 UTC 1月1日重新開始。',
   ]);
 });

@@ -1,5 +1,7 @@
+import { monitorEventLoopDelay, PerformanceObserver, performance } from 'node:perf_hooks';
+import { getHeapStatistics } from 'node:v8';
 import { type Context, createContextKey } from '@opentelemetry/api';
-import type { GaugeReading } from './meters.ts';
+import type { GaugeReading, Meters } from './meters.ts';
 import type { METRIC } from './telemetry.ts';
 
 /** An attempt that runs in this process. */
@@ -54,5 +56,46 @@ export function createRunningTurns(): RunningTurns {
         { metric: turnAge, value: (nowMs - oldestMs) / MS_PER_S },
       ];
     },
+  };
+}
+
+const NS_PER_S = 1e9;
+const US_PER_S = 1e6;
+
+/** Lets the meters see how Node itself fares. What has to be measured all the time is, from the first meter on. */
+export function observeRuntime(meters: Meters, names: typeof METRIC): void {
+  const { loopDelay, loopUse, heapUsed, heapLimit, gcTime, cpuTime, memory } = names;
+  meters.onFirst(() => {
+    const read = createReader(names);
+    meters.observe([loopDelay, loopUse, heapUsed, heapLimit, gcTime, cpuTime, memory], async () => read());
+  });
+}
+
+function createReader(names: typeof METRIC): () => GaugeReading[] {
+  const delays = monitorEventLoopDelay();
+  delays.enable();
+  let collectedMs = 0;
+  const collections = new PerformanceObserver((list) => {
+    for (const { duration } of list.getEntries()) collectedMs += duration;
+  });
+  collections.observe({ entryTypes: ['gc'] });
+  let before = performance.eventLoopUtilization();
+  return () => {
+    const heap = getHeapStatistics();
+    const { user, system } = process.cpuUsage();
+    const now = performance.eventLoopUtilization();
+    const use = performance.eventLoopUtilization(now, before);
+    before = now;
+    const delayS = delays.count === 0 ? 0 : delays.percentile(99) / NS_PER_S;
+    delays.reset();
+    return [
+      { metric: names.loopDelay, value: delayS },
+      { metric: names.loopUse, value: use.utilization },
+      { metric: names.heapUsed, value: heap.used_heap_size },
+      { metric: names.heapLimit, value: heap.heap_size_limit },
+      { metric: names.gcTime, value: collectedMs / MS_PER_S },
+      { metric: names.cpuTime, value: (user + system) / US_PER_S },
+      { metric: names.memory, value: process.memoryUsage.rss() },
+    ];
   };
 }

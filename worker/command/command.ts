@@ -1,0 +1,62 @@
+import type { Instruments } from '../../shared/base/instruments.ts';
+import type { Change } from '../../shared/state/change.ts';
+import type { CommandName } from '../../shared/telegram/commands.ts';
+import type { Button } from '../../shared/telegram/messages.ts';
+import type { AskPorts } from '../ask/conversation.ts';
+import type { TurnTime } from '../ask/time.ts';
+import type { Attempt } from '../lane/attempt.ts';
+import type { DeadLetters } from '../lane/dead-letters.ts';
+import type { UsageBook } from '../lane/usage-book.ts';
+import { conclude, type Ending, type Verdict } from '../lane/verdict.ts';
+import type { ReminderBook } from '../reminders/book.ts';
+import { MESSAGE_CHARS_MAX, splitReply } from '../reply/split.ts';
+import type { ConversationStore } from '../session/store.ts';
+import type { ChatMemory } from '../tools/recall/chat-index.ts';
+import type { ChatArchive } from './chat-archive.ts';
+import type { ChatState } from './chat-state.ts';
+import type { EraseChat } from './erasure.ts';
+
+/** The effects and reads that commands may use. */
+export interface CommandPorts {
+  ask: AskPorts & { store: ConversationStore; instruments: Pick<Instruments, 'log'> };
+  state: ChatState;
+  archive: ChatArchive & { erase: EraseChat };
+  usageBook: UsageBook;
+  deadLetters: DeadLetters;
+  memory: ChatMemory;
+  reminders: Pick<ReminderBook, 'of' | 'cancelling'>;
+  /**
+   * Whether the bot gets every message of a group. Contract: never rejects; `undefined` while Telegram does not say.
+   */
+  seesGroups: () => Promise<boolean | undefined>;
+}
+
+/** A command that its sender may give, and where it was given. */
+export interface CommandContext {
+  attempt: Attempt;
+  /** The text behind the command's name, trimmed. */
+  words: string;
+  isGroup: boolean;
+  time: TurnTime;
+}
+
+/**
+ * Carries out one command: its reply, and its changes of the state.
+ *
+ * Contract: throws `FencedError`, or what Redis throws; may be carried out again from the start after any crash.
+ */
+export type CommandHandler = (ports: CommandPorts, context: CommandContext) => Verdict | Promise<Verdict>;
+
+/** Parts of a command's reply besides its text. */
+interface Extras {
+  buttons?: readonly (readonly Button[])[];
+  /** Stored in one step with the reply. */
+  changes?: Change[];
+}
+
+/** Ends a command with a text of any length. Pure. */
+export function replied(name: CommandName, text: string, { buttons, changes = [] }: Extras = {}): Ending {
+  const parts = text.length <= MESSAGE_CHARS_MAX ? [text] : splitReply(text);
+  const hasButtons = buttons !== undefined && buttons.length > 0;
+  return conclude({ outcome: 'command', reason: name, parts, ...(hasButtons && { buttons }) }, { changes });
+}

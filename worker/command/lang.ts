@@ -1,0 +1,20 @@
+import { chatState } from '../../shared/state/chat/chat.ts';
+import { LANGUAGES, languageOf, TEXTS } from '../../shared/texts/language.ts';
+import { type CommandHandler, replied } from './command.ts';
+
+/** `/lang <code|auto>`: the language of notices; without a code it says which, and offers all. */
+export const lang: CommandHandler = (_ports, { attempt, words }) => {
+  const { texts, message } = attempt;
+  const chat = chatState(attempt.keys, attempt.chat);
+  const buttons = [LANGUAGES.map((language) => ({ text: TEXTS[language].languageName, command: `/lang ${language}` }))];
+  const word = words.toLowerCase();
+  if (word === '') return replied('lang', texts.languageIs, { buttons });
+  if (word === 'auto') {
+    const { languageAuto } = TEXTS[languageOf(message.ok ? message.value.from.language : undefined)];
+    return replied('lang', languageAuto, { changes: [chat.leaveToDefault('language')] });
+  }
+  // By its code, or by the part of the code before its script.
+  const chosen = LANGUAGES.find((code) => code === word || code.split('-')[0] === word.split('-')[0]);
+  if (chosen === undefined) return replied('lang', texts.languageUnknown(LANGUAGES), { buttons });
+  return replied('lang', TEXTS[chosen].languageIs, { changes: [chat.choose('language', chosen)] });
+};

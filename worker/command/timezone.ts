@@ -1,0 +1,21 @@
+import { clip } from '../../shared/base/text.ts';
+import { chatState } from '../../shared/state/chat/chat.ts';
+import { readTimeZone, timeZoneOf } from '../lane/time-zone.ts';
+import { type CommandHandler, replied } from './command.ts';
+import { inMinutes } from './words.ts';
+
+const SHOWN_CHARS_MAX = 64;
+
+/** `/timezone <name|auto>`: the zone of the chat's times. Reminders keep the one in which they were set. */
+export const timezone: CommandHandler = ({ ask: { settings } }, { attempt, words }) => {
+  const { texts } = attempt;
+  const chat = chatState(attempt.keys, attempt.chat);
+  const now = (zone: string) => inMinutes(attempt.nowMs(), zone);
+  const current = timeZoneOf(attempt, settings);
+  if (words === '') return replied('timezone', texts.timeZoneIs(current, now(current)));
+  const isAuto = words.toLowerCase() === 'auto';
+  const zone = isAuto ? settings.timeZone : readTimeZone(words);
+  if (zone === undefined) return replied('timezone', texts.timeZoneUnknown(clip(words, SHOWN_CHARS_MAX)));
+  const changes = [isAuto ? chat.leaveToDefault('timezone') : chat.choose('timezone', zone)];
+  return replied('timezone', texts.timeZoneSet(zone, now(zone)), { changes });
+};
