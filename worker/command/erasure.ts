@@ -1,6 +1,5 @@
 import type { ChatKey, SessionId } from '../../shared/redis/keys.ts';
 import type { Change } from '../../shared/state/change.ts';
-import { NOBODY } from '../blob/blobs.ts';
 import { BUSY, LANGUAGE, MODEL, TIME_ZONE } from '../lane/attempt.ts';
 import { createDeadLetters } from '../lane/dead-letters.ts';
 import { createUsageBook } from '../lane/usage-book.ts';
@@ -8,7 +7,6 @@ import type { MediaStore } from '../media/store.ts';
 import { createReminderBook } from '../reminders/book.ts';
 import type { SessionSource } from '../session/archive.ts';
 import { TRIED } from '../session/store.ts';
-import { readSession } from '../session/transfer.ts';
 import { chainOf } from './chat-archive.ts';
 
 /**
@@ -35,8 +33,6 @@ export function createErasure({ media, ...source }: SessionSource & { media: Pic
     const present = [...new Set(bound.filter((each) => each !== null))] as SessionId[];
     await media.erase(chat);
     for (const session of (await Promise.all(present.map((each) => sessionsOf(source, each)))).flat()) {
-      // The files of nobody first: once the archive's bytes are gone, nobody knows which it referred to.
-      await eraseNobodysFiles(source, session);
       await blobs?.deleteAll(session);
       if (present.includes(session)) continue;
       await redis.unlink(keys.log(session), keys.archive(session));
@@ -69,16 +65,4 @@ async function sessionsOf(source: SessionSource, session: SessionId): Promise<Se
       if (field.startsWith(TRIED)) all.add(field.slice(TRIED.length) as SessionId);
   }
   return [...all].reverse();
-}
-
-const NOBODYS = /(?:"sha256":"|\\"ref\\":\\")([0-9a-f]{64})/g;
-
-/** Erases what a version that kept files for all chats together has left of those that a session refers to. */
-async function eraseNobodysFiles(source: SessionSource, session: SessionId): Promise<void> {
-  const { redis, keys, blobs } = source;
-  const found = new Set<string>();
-  for await (const record of readSession(source, session))
-    for (const [, sha256 = ''] of JSON.stringify(record).matchAll(NOBODYS)) found.add(sha256);
-  for (const sha256 of found)
-    if ((await redis.unlink(keys.media(sha256), keys.blob(sha256))) > 0) await blobs?.delete(NOBODY, sha256);
 }
