@@ -2,8 +2,8 @@ import type { Service } from '../../shared/base/lifecycle.ts';
 import type { Logger } from '../../shared/base/log.ts';
 import { runLoop } from '../../shared/base/loop.ts';
 import { takeFor } from '../../shared/redis/take.ts';
+import { createBinding } from '../../shared/state/blob/binding.ts';
 import { BlobStoreError } from './blobs.ts';
-import { createBinding } from './store-mark.ts';
 import { type SweepPorts, sweep } from './sweep.ts';
 
 export interface BlobKeeperPorts extends SweepPorts {

@@ -1,9 +1,9 @@
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { Keys, SessionId } from '../../shared/redis/keys.ts';
+import { notedStoreId } from '../../shared/state/blob/binding.ts';
+import { decodePointer } from '../../shared/state/blob/pointer.ts';
 import { chatOfBlobs } from './blob-name.ts';
 import type { BlobOwner, Blobs } from './blobs.ts';
-import { decodePointer } from './pointer.ts';
-import { notedStoreId } from './store-mark.ts';
 
 export interface SweepPorts {
   redis: RedisClient;

@@ -1,4 +1,5 @@
 import type { Instruments } from '../../shared/base/instruments.ts';
+import type { ReminderBook } from '../../shared/state/reminder/book.ts';
 import type { BotCommand, CommandName } from '../../shared/telegram/commands.ts';
 import type { AskPorts } from '../ask/conversation.ts';
 import type { TurnTime } from '../ask/time.ts';
@@ -6,7 +7,6 @@ import type { Attempt } from '../lane/attempt.ts';
 import type { DeadLetters } from '../lane/dead-letters.ts';
 import type { UsageBook } from '../lane/usage-book.ts';
 import type { Decision } from '../lane/verdict.ts';
-import type { ReminderBook } from '../reminders/book.ts';
 import type { ConversationStore } from '../session/store.ts';
 import type { ChatMemory } from '../tools/recall/chat-index.ts';
 import type { ChatArchive } from './chat-archive.ts';

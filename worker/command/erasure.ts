@@ -1,10 +1,10 @@
 import type { ChatKey, SessionId } from '../../shared/redis/keys.ts';
 import type { Change } from '../../shared/state/change.ts';
+import { createReminderBook } from '../../shared/state/reminder/book.ts';
 import { BUSY, LANGUAGE, MODEL, TIME_ZONE } from '../lane/attempt.ts';
 import { createDeadLetters } from '../lane/dead-letters.ts';
 import { createUsageBook } from '../lane/usage-book.ts';
 import type { MediaStore } from '../media/store.ts';
-import { createReminderBook } from '../reminders/book.ts';
 import type { SessionSource } from '../session/archive.ts';
 import { TRIED } from '../session/store.ts';
 import { chainOf } from './chat-archive.ts';

@@ -1,8 +1,8 @@
-import type { Attempt } from '../lane/attempt.ts';
+import { type Coming, REMINDERS_MAX, type ReminderBook, setBefore } from '../../shared/state/reminder/book.ts';
+import { type Attempt, FencedError } from '../lane/attempt.ts';
 import type { Settings } from '../lane/settings.ts';
 import { timeZoneOf } from '../lane/time-zone.ts';
 import { type Toolbox, type ToolOutput, type ToolSpec, toolError, toolText } from '../tools/toolbox.ts';
-import { type Coming, REMINDERS_MAX, type ReminderBook, setBefore } from './book.ts';
 import { setIn } from './reminder.ts';
 import { wallOf, wallText } from './wall-time.ts';
 import { readWish } from './wish.ts';
@@ -64,6 +64,7 @@ async function set({ book, settings }: RemindersPorts, attempt: Attempt, call: s
   if (!wish.ok) return toolError(wish.problem);
   const { text, schedule, dueAtMs } = wish;
   const done = await book.set(attempt, call, { ...schedule, text, ...setIn(attempt.entry, message) }, dueAtMs);
+  if (done.kind === 'fenced') throw new FencedError();
   if (done.kind === 'full') return toolError(`This chat has ${REMINDERS_MAX} reminders already. Cancel one first.`);
   return toolText(`Set: ${line({ ...done, reminder: { ...schedule, id: done.id, text } }, timeZone)}`);
 }

@@ -1,9 +1,9 @@
 import { clip } from '../../shared/base/text.ts';
 import { type ChatKey, chatKey, type Keys, parseChatKey, type SessionId, shardOf } from '../../shared/redis/keys.ts';
 import type { Change } from '../../shared/state/change.ts';
+import type { Coming } from '../../shared/state/reminder/book.ts';
 import type { Destination } from '../../shared/telegram/messages.ts';
 import type { Attempt, Conclusion } from '../lane/attempt.ts';
-import type { Coming } from '../reminders/book.ts';
 import type { TurnPorts } from './turn.ts';
 
 /** The turn's field that holds the chat's new id. */
