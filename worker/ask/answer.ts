@@ -1,6 +1,6 @@
 import type { Change } from '../../shared/state/change.ts';
+import { percentOf, type Spent } from '../../shared/state/spending/limit.ts';
 import type { Texts } from '../../shared/texts/texts.ts';
-import { percentOf, type Spent } from '../budget/limit.ts';
 import { type Attempt, isOfGuest } from '../lane/attempt.ts';
 import { auditCommand } from '../lane/audit-trail.ts';
 import type { Settings } from '../lane/settings.ts';

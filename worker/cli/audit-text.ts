@@ -1,4 +1,4 @@
-import { percentOf, type Spent, spentInWords } from '../budget/limit.ts';
+import { percentOf, type Spent, spentInWords } from '../../shared/state/spending/limit.ts';
 import type { LedgerReading } from '../lane/ledger.ts';
 import type { Counts } from '../report/counts.ts';
 import type { RollUp, Spending } from '../report/roll-up.ts';

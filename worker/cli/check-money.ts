@@ -1,5 +1,5 @@
 import type { Config } from '../../shared/base/config.ts';
-import { type Limit, limitsOf, PER_DOLLAR } from '../budget/limit.ts';
+import { type Limit, limitsOf, PER_DOLLAR } from '../../shared/state/spending/limit.ts';
 import { modelsInUse } from '../model/lifecycle.ts';
 import { costOf, costOfMinute, type Prices } from '../model/prices.ts';
 import type { Finding } from './finding.ts';

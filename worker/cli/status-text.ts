@@ -1,5 +1,5 @@
 import { utcTime } from '../../shared/base/utc-time.ts';
-import { percentOf, spentInWords } from '../budget/limit.ts';
+import { percentOf, spentInWords } from '../../shared/state/spending/limit.ts';
 import { EVERY_CHAT, type Pause } from '../lane/pauses.ts';
 import type { RunningTurn } from '../report/running.ts';
 import type { Status } from '../report/status.ts';

@@ -1,4 +1,4 @@
-import type { Budget } from '../budget/budget.ts';
+import type { Budget } from '../../shared/state/spending/budget.ts';
 import type { Failure } from '../model/errors/failure.ts';
 import type { Model } from '../model/port.ts';
 import type { FixedPartsVerdict } from './fixed-parts.ts';

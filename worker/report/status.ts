@@ -3,7 +3,7 @@ import { isStarting } from '../../shared/flow/start-mark.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import { readKeeping } from '../../shared/redis/keeping.ts';
 import { keysOf } from '../../shared/redis/keys.ts';
-import { type BudgetSettings, type Spent, totalsOf } from '../budget/limit.ts';
+import { type BudgetSettings, type Spent, totalsOf } from '../../shared/state/spending/limit.ts';
 import { REPLIED } from '../lane/attempt.ts';
 import { type Balance, createLedger } from '../lane/ledger.ts';
 import { type Pause, readPauses } from '../lane/pauses.ts';

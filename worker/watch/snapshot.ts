@@ -3,10 +3,10 @@ import { type PollRecord, readHeartbeat } from '../../shared/flow/receiver-healt
 import { type RedisClient, serversOf } from '../../shared/redis/connection.ts';
 import { type Keys, keysOf } from '../../shared/redis/keys.ts';
 import { bindScript } from '../../shared/redis/script.ts';
+import { readSpent } from '../../shared/state/spending/budget.ts';
+import type { Limit, Spent } from '../../shared/state/spending/limit.ts';
 import { readTelegram, type TelegramRecord } from '../../shared/telegram/breaker-state.ts';
 import { type AlertingRecord, readAlerting } from '../alerts/alerting.ts';
-import { readSpent } from '../budget/budget.ts';
-import type { Limit, Spent } from '../budget/limit.ts';
 import { type ModelLives, readModelLives } from './model-lives.ts';
 import { readNewestOutcomes } from './newest-outcomes.ts';
 import { createOverdueReader, type Overdue, type ReadOverdue } from './overdue.ts';
