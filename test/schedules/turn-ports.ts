@@ -20,9 +20,9 @@ import { createProgressViews } from '../../worker/reply/progress.ts';
 import { createStatusLines } from '../../worker/reply/status-line.ts';
 import { createSessions } from '../../worker/session/store.ts';
 import { settingsOf } from '../../worker/settings.ts';
-import { withExclusions } from '../../worker/tools/exclusion.ts';
 import { createChatMemory } from '../../worker/tools/recall/chat-index.ts';
 import { NO_TOOLS } from '../../worker/tools/toolbox.ts';
+import { withExclusions } from '../../worker/tools/toolboxes.ts';
 import type { ProcessorPorts } from '../../worker/turn/processor.ts';
 import { ALWAYS_THERE } from '../fixture/breaker.ts';
 

@@ -2,7 +2,7 @@ import type { Config } from '../../shared/base/config.ts';
 import type { RedisAddress } from '../../shared/base/redis-address.ts';
 import { connectRedis, untilReady } from '../../shared/redis/connection.ts';
 import { notedStoreId } from '../../shared/state/blob/binding.ts';
-import { openBlobStore } from '../blob/open.ts';
+import { openBlobStore } from '../blob/store.ts';
 import type { ReachedRedis } from './check-redis.ts';
 import type { Finding } from './finding.ts';
 

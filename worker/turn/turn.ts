@@ -30,7 +30,7 @@ import { unsupportedKind } from '../reply/notices.ts';
 import { planned } from '../reply/plan.ts';
 import type { ProgressViews } from '../reply/progress.ts';
 import { showTyping } from '../reply/typing.ts';
-import { onlyReading } from '../tools/only-reading.ts';
+import { onlyReading } from '../tools/toolboxes.ts';
 import { answer } from './answering.ts';
 import { failTogether, gather, mergedConclusion } from './coalesce.ts';
 import { insteadOfNothing } from './cut-answer.ts';
