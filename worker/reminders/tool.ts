@@ -4,8 +4,8 @@ import type { Settings } from '../lane/settings.ts';
 import { timeZoneOf } from '../lane/time-zone.ts';
 import { type Toolbox, type ToolOutput, type ToolSpec, toolError, toolText } from '../tools/toolbox.ts';
 import { setIn } from './reminder.ts';
+import { readReminderInput } from './reminder-input.ts';
 import { wallOf, wallText } from './wall-time.ts';
-import { readWish } from './wish.ts';
 
 export interface RemindersPorts {
   book: Pick<ReminderBook, 'set' | 'of' | 'cancelling'>;
@@ -60,9 +60,9 @@ async function set({ book, settings }: RemindersPorts, attempt: Attempt, call: s
   // A reminder that sets the next one is a repeat as well.
   const repeatMinutesMin = settings.reminderMinutesMin;
   const leastMinutes = message.content.kind === 'reminder' ? repeatMinutesMin : 1;
-  const wish = readWish(input, { nowMs: attempt.nowMs(), timeZone, leastMinutes, repeatMinutesMin });
-  if (!wish.ok) return toolError(wish.problem);
-  const { text, schedule, dueAtMs } = wish;
+  const asked = readReminderInput(input, { nowMs: attempt.nowMs(), timeZone, leastMinutes, repeatMinutesMin });
+  if (!asked.ok) return toolError(asked.problem);
+  const { text, schedule, dueAtMs } = asked;
   const done = await book.set(attempt, call, { ...schedule, text, ...setIn(attempt.entry, message) }, dueAtMs);
   if (done.kind === 'fenced') throw new FencedError();
   if (done.kind === 'full') return toolError(`This chat has ${REMINDERS_MAX} reminders already. Cancel one first.`);
