@@ -6,9 +6,8 @@ import { keysOf } from '../shared/redis/keys.ts';
 import { blobStoreAlert, otherBlobStoreAlert } from './alerts/messages.ts';
 import type { Blobs } from './blob/blobs.ts';
 import { BLOB_LIMITS, type BlobTrouble, startBlobKeeper } from './blob/keeper.ts';
-import { openBlobStore } from './blob/open.ts';
 import { reportedBlobs } from './blob/reported.ts';
-import { unpackSegment } from './session/segment.ts';
+import { openBlobStore } from './blob/store.ts';
 import type { WorkerPorts } from './worker.ts';
 
 /** The blobs of a shard with the service that looks after them; neither where the bytes are kept in Redis. */
@@ -39,7 +38,6 @@ export function openBlobs(
     storeId: store.id,
     log,
     limits: { ...BLOB_LIMITS, ...limits },
-    countRecords,
     onTrouble: tell,
   });
   return { blobs: reportedBlobs(own, tell), keeper };
@@ -61,12 +59,4 @@ function teller(queue: (alert: Alert) => Promise<void>): (trouble: BlobTrouble) 
 
 function processName(): string {
   return `process ${process.pid} on ${hostname()}`;
-}
-
-async function countRecords(segment: Buffer): Promise<number | undefined> {
-  try {
-    return (await unpackSegment(segment)).length;
-  } catch {
-    return undefined;
-  }
 }

@@ -23,8 +23,8 @@ import { WindowCache } from './session/window-cache.ts';
 import type { SettingFiles } from './setting-files.ts';
 import { connections, startShard } from './shard.ts';
 import { startWorkerCount } from './share.ts';
-import type { Exclusions } from './tools/exclusion.ts';
 import type { Toolbox } from './tools/toolbox.ts';
+import type { Exclusions } from './tools/toolboxes.ts';
 
 export interface WorkerPorts {
   config: Config;

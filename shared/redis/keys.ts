@@ -89,13 +89,10 @@ export interface Keys {
   remindersOf(chat: ChatKey): string;
   session(id: SessionId): string;
   log(id: SessionId): string;
-  /**
-   * The pointer to the bytes of a chat's file in the blob store, by their hash. Without a chat: one of a version that kept
-   * files for all chats together.
-   */
-  blob(sha256: string, chat?: ChatKey): string;
+  /** The pointer to the bytes of a chat's file in the blob store, by their hash. */
+  blob(sha256: string, chat: ChatKey): string;
   /** The bytes of a file themselves, where there is no blob store, or from before there was one. */
-  media(sha256: string, chat?: ChatKey): string;
+  media(sha256: string, chat: ChatKey): string;
   archive(id: SessionId): string;
   /** The lease of the one process that polls for a bot. Used in shard 0 only. */
   poller(botId: number): string;
@@ -224,8 +221,8 @@ export function keysOf(shard: number): Keys {
     remindersOf: (chat) => `${tag}:reminders:${chat}`,
     session: (id) => `${tag}:session:${id}`,
     log: (id) => `${tag}:log:${id}`,
-    blob: (sha256, chat) => `${tag}:blob:${fileOf(sha256, chat)}`,
-    media: (sha256, chat) => `${tag}:media:${fileOf(sha256, chat)}`,
+    blob: (sha256, chat) => `${tag}:blob:${chat}:${sha256}`,
+    media: (sha256, chat) => `${tag}:media:${chat}:${sha256}`,
     archive: (id) => `${tag}:archive:${id}`,
     poller: (botId) => `${tag}:poller:${botId}`,
     usage: (day, chat) => `${tag}:usage:${day}:${chat}`,
@@ -236,6 +233,3 @@ export function keysOf(shard: number): Keys {
 }
 
 /** A file is named within its chat. */
-function fileOf(sha256: string, chat: ChatKey | undefined): string {
-  return chat === undefined ? sha256 : `${chat}:${sha256}`;
-}

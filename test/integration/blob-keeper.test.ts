@@ -1,21 +1,20 @@
-import { randomBytes } from 'node:crypto';
 import { readdir, rm, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { createLogger } from '../../shared/base/log.ts';
 import type { PrivateRedis } from '../../shared/private-redis/server.ts';
 import { connectRedis } from '../../shared/redis/connection.ts';
-import { type ChatKey, chatKey, type Keys, keysOf, type SessionId } from '../../shared/redis/keys.ts';
-import { type Blobs, blobId } from '../../worker/blob/blobs.ts';
+import { chatKey, type Keys, keysOf, type SessionId } from '../../shared/redis/keys.ts';
+import { createBinding } from '../../shared/state/blob/binding.ts';
+import type { Blobs } from '../../worker/blob/blobs.ts';
 import { createFileBlobs } from '../../worker/blob/files.ts';
 import { type BlobLimits, type BlobTrouble, startBlobKeeper } from '../../worker/blob/keeper.ts';
-import { createMover } from '../../worker/blob/mover.ts';
-import { createBinding, storeIdOf } from '../../worker/blob/store-mark.ts';
+import { storeIdOf } from '../../worker/blob/store-mark.ts';
 import { sweep } from '../../worker/blob/sweep.ts';
 import { createMediaStore } from '../../worker/media/store.ts';
 import { APPEND_SECONDS_MAX, createArchive } from '../../worker/session/archive.ts';
 import { archiveSession } from '../../worker/session/archivist.ts';
-import { packSegment, unpackSegment } from '../../worker/session/segment.ts';
+import { packSegment } from '../../worker/session/segment.ts';
 import { readSession } from '../../worker/session/transfer.ts';
 import { collected, filler, givenLog, linesOf, said } from '../fixture/archived-session.ts';
 import { lentRedis } from '../fixture/lent-redis.ts';
@@ -51,14 +50,6 @@ afterEach(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-const countRecords = async (segment: Buffer) => {
-  try {
-    return (await unpackSegment(segment)).length;
-  } catch {
-    return undefined;
-  }
-};
-const mover = () => createMover({ redis, keys, blobs, log, countRecords });
 const media = () => createMediaStore({ redis, keys, blobs, retentionDays: 90 });
 const source = () => ({ redis, keys, blobs });
 const filesIn = async () =>
@@ -71,12 +62,7 @@ async function aged(hours = 2): Promise<void> {
   for (const { parentPath, name } of await filesIn()) await utimes(join(parentPath, name), at, at);
 }
 
-/** What earlier versions wrote: the bytes of a file under its hash, and segments in the list of an archive. */
-async function givenOldFile(bytes: Buffer, seconds = 5_000, chat?: ChatKey): Promise<string> {
-  await redis.set(keys.media(blobId(bytes), chat), bytes, 'EX', seconds);
-  return blobId(bytes);
-}
-
+/** What is written without a store: the bytes of a file under its hash, and segments in the list of an archive. */
 async function givenOldArchive(segments: number): Promise<string[]> {
   const lines = Array.from({ length: segments * 2 }, (_, n) => said(n));
   for (let at = 0; at < lines.length; at += 2)
@@ -103,7 +89,6 @@ function keeper(limits: Partial<BlobLimits> = {}, onTrouble: (trouble: BlobTroub
     keys,
     blobs,
     log,
-    countRecords,
     storeId: () => storeIdOf(folder),
     limits: all,
     onTrouble,
@@ -111,90 +96,14 @@ function keeper(limits: Partial<BlobLimits> = {}, onTrouble: (trouble: BlobTroub
   stops.push(() => service.stop());
 }
 
-test('files and segments that an earlier version kept in Redis can be read before, during and after the move', async () => {
-  const ids = [await givenOldFile(randomBytes(50_000)), await givenOldFile(Buffer.from('a long text'))];
+test('what was kept in Redis before there was a store can be read, and ends with its time', async () => {
+  const ids = [await createMediaStore({ redis, keys, retentionDays: 90 }).keep(CHAT, Buffer.from('a long text'))];
   const lines = await givenOldArchive(3);
-  const read = async () => [
-    (await media().loadRecorded(CHAT, ids)).size,
-    (await linesOf(source(), SESSION)).map(String),
-    (await collected(readSession(source(), SESSION))).length,
-  ];
-  expect(await read()).toEqual([2, lines, 7]);
-  expect(await mover()(ENDLESS)).toEqual({ files: 2, segments: 3 });
-  expect(await read()).toEqual([2, lines, 7]);
-  expect(await mover()(ENDLESS)).toEqual({ files: 0, segments: 0 });
-  expect(await redis.keys('*:media:*')).toEqual([]);
-  expect(await redis.strlen(keys.blob(ids[0] ?? ''))).toBeLessThan(10);
-  for (const item of await redis.lrange(keys.archive(SESSION), 0, -1)) expect(item.length).toBeLessThan(150);
-  // The chat whose records hold them has them for its own.
-  expect((await media().load(CHAT, ids)).size).toBe(2);
-  expect(await blobNames()).toHaveLength(7);
-});
-
-test('what is moved keeps the rest of its retention', async () => {
-  const id = await givenOldFile(Buffer.from('a file'), 300);
-  await givenOldArchive(1);
-  await mover()(ENDLESS);
-  for (const [key, seconds] of [
-    [keys.blob(id), 300],
-    [keys.archive(SESSION), 5_000],
-  ] as const) {
-    expect(await redis.ttl(key)).toBeLessThanOrEqual(seconds);
-    expect(await redis.ttl(key)).toBeGreaterThan(seconds - 60);
-  }
-});
-
-test('a file that is kept anew while the old bytes are in Redis keeps the longer retention', async () => {
-  const id = await givenOldFile(Buffer.from('a file'), 300, CHAT);
-  await media().keep(CHAT, Buffer.from('a file'));
-  await mover()(ENDLESS);
-  expect(await redis.ttl(keys.blob(id, CHAT))).toBeGreaterThan(80 * 24 * 3_600);
-  expect(await redis.exists(keys.media(id, CHAT))).toBe(0);
-});
-
-test('a segment that another version adds beside pointers is moved too, and a damaged one stays where it is', async () => {
-  await givenOldArchive(2);
-  await mover()(ENDLESS);
-  await redis.rpush(keys.archive(SESSION), 'no segment', await packSegment([Buffer.from(said(9))]));
-  expect(await mover()(ENDLESS)).toEqual({ files: 0, segments: 1 });
-  expect(await redis.lindex(keys.archive(SESSION), 2)).toBe('no segment');
-  expect(await collected(readSession(source(), SESSION))).toHaveLength(5);
-});
-
-test('keys that hold something else hold up nothing', async () => {
-  await redis.rpush(keys.media('a'.repeat(64)), 'a list');
-  await redis.set(keys.media('b'.repeat(64)), 'bytes of another file');
-  await redis.set(keys.archive('s-0' as SessionId), 'a text');
-  await givenOldFile(Buffer.from('a file'));
-  await givenOldArchive(1);
-  expect(await mover()(ENDLESS)).toEqual({ files: 1, segments: 1 });
-  expect(await redis.exists(keys.media('b'.repeat(64)))).toBe(1);
-});
-
-test('what was erased while it was moved stays erased', async () => {
-  const id = await givenOldFile(Buffer.from('a file'));
-  await givenOldArchive(1);
-  const erasing: Blobs = {
-    ...blobs,
-    async put(owner, bytes) {
-      await redis.unlink(keys.media(id), keys.archive(SESSION));
-      return blobs.put(owner, bytes);
-    },
-  };
-  const move = createMover({ redis, keys, blobs: erasing, log, countRecords });
-  expect(await move(ENDLESS)).toEqual({ files: 0, segments: 0 });
-  expect(await redis.keys('*:blob:*')).toEqual([]);
-  expect(await redis.exists(keys.archive(SESSION))).toBe(0);
-});
-
-test('two movers at once move each item, and every byte is there', async () => {
-  const ids = await Promise.all(Array.from({ length: 40 }, (_, n) => givenOldFile(Buffer.from(`file ${n}`))));
-  const lines = await givenOldArchive(20);
-  const moved = await Promise.all([mover()(ENDLESS), mover()(ENDLESS)]);
-  expect(moved.reduce((sum, { files }) => sum + files, 0)).toBe(40);
-  expect(moved.reduce((sum, { segments }) => sum + segments, 0)).toBe(20);
-  expect((await media().loadRecorded(CHAT, ids)).size).toBe(40);
+  await archiveSession(createArchive(source(), 1_000), SESSION, ENDLESS);
+  expect((await media().load(CHAT, ids)).size).toBe(1);
   expect((await linesOf(source(), SESSION)).map(String)).toEqual(lines);
+  expect(await collected(readSession(source(), SESSION))).toHaveLength(7);
+  expect(await redis.ttl(keys.media(ids[0] ?? '', CHAT))).toBeGreaterThan(0);
 });
 
 test('the sweep removes what nothing points at and is old, and nothing else', async () => {
@@ -240,27 +149,16 @@ test('a Redis that was emptied makes nothing an orphan', async () => {
   await until('sweep', async () => ((await blobNames()).length === 0 ? true : undefined));
 });
 
-test('the keeper moves at the start, and the sweep follows', async () => {
-  await givenOldFile(Buffer.from('a file'));
-  await blobs.put(CHAT, Buffer.from('an orphan'));
-  await aged();
-  keeper();
-  await until('move', async () => ((await redis.keys('*:media:*')).length === 0 ? true : undefined));
-  await until('sweep', async () => ((await blobNames()).length === 1 ? true : undefined));
-});
-
-test('a process with another folder moves and removes nothing, and says so each time', async () => {
+test('a process with another folder removes nothing, and says so each time', async () => {
   await storeIdOf(
     await temporaryFolder().then((other) => createBinding(redis, () => storeIdOf(other))().then(() => other)),
   );
-  await givenOldFile(Buffer.from('a file'));
   await blobs.put(CHAT, Buffer.from('no orphan for all it knows'));
   await aged();
   const troubles: BlobTrouble[] = [];
   keeper({}, (trouble) => troubles.push(trouble));
   await until('second round', () => troubles[1]);
   expect(troubles[0]).toBe('other store');
-  expect(await redis.keys('*:media:*')).toHaveLength(1);
   expect(await blobNames()).toHaveLength(1);
 });
 

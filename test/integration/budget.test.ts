@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { chatKey } from '../../shared/redis/keys.ts';
-import { type Bounds, createBudget, type Reservation } from '../../worker/budget/budget.ts';
-import type { Limit, Spent } from '../../worker/budget/limit.ts';
+import { type Bounds, createBudget, type Reservation } from '../../shared/state/spending/budget.ts';
+import type { Limit, Spent } from '../../shared/state/spending/limit.ts';
 import { CHAT, eachInWorld, world } from '../fixture/each-test.ts';
 
 const OTHER = 1002;

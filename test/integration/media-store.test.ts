@@ -87,7 +87,6 @@ test('a chat reads only what is its own, also where it knows the hash', async ()
   const id = await store.keep(CHAT, Buffer.from('a file'));
   for (const other of [chatKey(-1001), chatKey(-1001, 8), chatKey(-100), chatKey(66)]) {
     expect((await store.load(other, [id])).size).toBe(0);
-    expect((await store.loadRecorded(other, [id])).size).toBe(0);
     expect(await store.read(other, id)).toBeUndefined();
   }
 });
@@ -112,15 +111,4 @@ test('a supergroup reads and erases what it had as a group, and the group that i
   expect((await store.load(before, [fresh])).size).toBe(0);
   await store.erase(after);
   expect((await store.load(after, [old, fresh])).size).toBe(0);
-});
-
-test("a file of nobody is shown where a record holds it, is that chat's from then on, and opens to no reference", async () => {
-  const store = createMediaStore({ redis, keys, retentionDays: 90 });
-  const bytes = Buffer.from('of an earlier version');
-  const id = mediaId(bytes);
-  await redis.set(keys.media(id), bytes, 'EX', 60);
-  expect((await store.load(CHAT, [id])).size).toBe(0);
-  expect([...(await store.loadRecorded(CHAT, [id])).values()]).toEqual([bytes]);
-  expect((await store.load(CHAT, [id])).size).toBe(1);
-  expect(await redis.ttl(keys.media(id))).toBeLessThanOrEqual(60);
 });

@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals';
 import type { Failpoint } from '../../shared/base/failpoint.ts';
 import { connectRedis } from '../../shared/redis/connection.ts';
+import { createReminderBook } from '../../shared/state/reminder/book.ts';
 import { EN } from '../../shared/texts/en.ts';
-import { createReminderBook } from '../../worker/reminders/book.ts';
 import { entering } from '../../worker/reminders/reminder.ts';
 import { outcomes } from '../fixture/commands.ts';
 import {

@@ -1,5 +1,5 @@
 import type { ChatKey, EntryId } from '../../shared/redis/keys.ts';
-import { percentOf, type Spent, spentInWords } from '../budget/limit.ts';
+import { percentOf, type Spent, spentInWords } from '../../shared/state/spending/limit.ts';
 import { dayOfRetirement, type Lifecycle } from '../model/lifecycle.ts';
 import { PROVIDER_SAID, type ProviderTrouble } from '../model/provider-trouble.ts';
 import type { Condition } from './incident.ts';

@@ -1,8 +1,8 @@
 import type { Change } from '../../shared/state/change.ts';
 import { chatState } from '../../shared/state/chat/chat.ts';
 import { sessionState } from '../../shared/state/session/session.ts';
+import { percentOf, type Spent } from '../../shared/state/spending/limit.ts';
 import type { Texts } from '../../shared/texts/texts.ts';
-import { percentOf, type Spent } from '../budget/limit.ts';
 import { type Attempt, isOfGuest, type RecoveryStage } from '../lane/attempt.ts';
 import { commit, type TurnEvent } from '../lane/events.ts';
 import type { Settings } from '../lane/settings.ts';

@@ -170,7 +170,7 @@ function conversationOf(
 
 async function filled({ store }: CallPorts, { home }: Attempt, messages: MessageParam[]): Promise<MessageParam[]> {
   const refs = keptIn(messages);
-  return refs.length === 0 ? messages : fill(messages, await store.media.loadRecorded(home, refs));
+  return refs.length === 0 ? messages : fill(messages, await store.media.load(home, refs));
 }
 
 /** When the user's newest messages arrived. */

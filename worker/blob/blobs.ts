@@ -1,11 +1,8 @@
 import { hash } from 'node:crypto';
 import type { ChatKey, SessionId } from '../../shared/redis/keys.ts';
 
-/** What a blob belongs to: the files of one chat, or the archive of one session. */
-export type BlobOwner = ChatKey | SessionId | typeof NOBODY;
-
-/** Owns the files that a version before this one kept, for all chats of a shard together. */
-export const NOBODY = 'media';
+/** The chat whose file a blob is, or the session whose archive it is a part of. */
+export type BlobOwner = ChatKey | SessionId;
 
 /** Blobs of one owner that were put before a time. */
 export interface OldBlobs {
@@ -31,7 +28,7 @@ export interface Blobs {
   /** Removes a blob at once, for whoever knows that nothing refers to it. One that is gone is no failure. */
   delete(owner: BlobOwner, sha256: string): Promise<void>;
   /** Removes everything of a chat or of an archive. */
-  deleteAll(owner: Exclude<BlobOwner, typeof NOBODY>): Promise<void>;
+  deleteAll(owner: BlobOwner): Promise<void>;
   /** The blobs that were last put before `beforeMs`, in portions. Also tidies up what killed writes left behind. */
   oldBlobs(beforeMs: number): AsyncIterable<OldBlobs>;
   /** Removes a blob unless it was put since `beforeMs`, also at this very moment. Returns whether it did. */

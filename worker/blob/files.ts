@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { readdir, readFile, rename, rm, rmdir, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { blobName, folderOf, SHA256_NAME } from './blob-name.ts';
-import { type BlobOwner, type Blobs, blobId, DamagedBlobError, inStore, NOBODY } from './blobs.ts';
+import { type BlobOwner, type Blobs, blobId, DamagedBlobError, inStore } from './blobs.ts';
 import { PARTIAL_PREFIX, writeDurably } from './durable-file.ts';
 
 /** How a file is named while it is being removed. */
@@ -30,10 +30,6 @@ export function createFileBlobs(root: string): Blobs {
     delete: (owner, sha256) => inStore(() => rm(pathOf(root, owner, sha256), { force: true })),
     deleteAll: (owner) => inStore(() => rm(join(root, folderOf(owner)), { recursive: true, force: true })),
     async *oldBlobs(beforeMs) {
-      for await (const folder of leavesOf(join(root, MEDIA), 2)) {
-        const sha256s = await inStore(() => oldIn(folder, beforeMs));
-        if (sha256s.length > 0) yield { owner: NOBODY, sha256s };
-      }
       for (const each of [MEDIA, ARCHIVE])
         for await (const folder of leavesOf(join(root, each), 3)) {
           const sha256s = await inStore(() => oldIn(folder, beforeMs));

@@ -1,12 +1,13 @@
 import type { Service } from '../../shared/base/lifecycle.ts';
+import type { Logger } from '../../shared/base/log.ts';
 import { runLoop } from '../../shared/base/loop.ts';
 import { takeFor } from '../../shared/redis/take.ts';
+import { createBinding } from '../../shared/state/blob/binding.ts';
 import { BlobStoreError } from './blobs.ts';
-import { createMover, type MoverPorts } from './mover.ts';
-import { createBinding } from './store-mark.ts';
-import { sweep } from './sweep.ts';
+import { type SweepPorts, sweep } from './sweep.ts';
 
-export interface BlobKeeperPorts extends MoverPorts {
+export interface BlobKeeperPorts extends SweepPorts {
+  log: Logger;
   /** The id of the store that holds the blobs. Contract: as `BlobStore`. */
   storeId: () => Promise<string>;
   limits: BlobLimits;
@@ -37,13 +38,12 @@ const PASS_SHARE = 0.9;
 
 /**
  * Looks after the blobs of a shard, at the start and then regularly: compares the store with the one that the data
- * refers to, moves what is still in Redis, and removes what nothing points at. Idempotent; several may run side by
- * side, and all processes together make one pass each time.
+ * refers to, and removes what nothing points at. Idempotent; several may run side by side, and all processes together make
+ * one pass each time.
  */
 export function startBlobKeeper(ports: BlobKeeperPorts): Service {
   const { redis, keys, log, limits, onTrouble } = ports;
   const bind = createBinding(redis, ports.storeId);
-  const move = createMover(ports);
   return runLoop({
     name: 'blob keeper',
     async round(signal) {
@@ -51,8 +51,6 @@ export function startBlobKeeper(ports: BlobKeeperPorts): Service {
       if (isOther) onTrouble('other store');
       const passMs = Math.ceil(limits.blobEveryMs * PASS_SHARE);
       if (isOther || (await takeFor(redis, keys.blobPass, passMs)) > 0) return limits.blobEveryMs;
-      const { files, segments } = await move(signal);
-      if (files + segments > 0) log.info({ files, segments }, 'moved from Redis into the blob store');
       const isSettled = seconds * 1_000 >= limits.boundMs;
       const deleted = isSettled ? await sweep(ports, Date.now() - limits.orphanMs, signal) : 0;
       if (deleted > 0) log.info({ deleted }, 'removed blobs that nothing points at');

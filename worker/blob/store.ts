@@ -1,4 +1,7 @@
+import type { BlobPlace } from '../../shared/base/blob-place.ts';
 import type { Blobs } from './blobs.ts';
+import { openBucketStore } from './bucket-store.ts';
+import { openFolderStore } from './folder-store.ts';
 
 /**
  * A place outside of Redis for the blobs of all shards.
@@ -16,4 +19,10 @@ export interface BlobStore {
   id(): Promise<string>;
   /** Writes and removes something. Returns `false` where the place is yet to be made, at the first start. */
   probe(): Promise<boolean>;
+}
+
+/** The store at a place; `undefined` where bytes are kept in Redis. Touches nothing yet. */
+export function openBlobStore(place: BlobPlace): BlobStore | undefined {
+  if (place.kind === 'redis') return undefined;
+  return place.kind === 's3' ? openBucketStore(place) : openFolderStore(place.folder);
 }

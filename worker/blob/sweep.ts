@@ -1,9 +1,9 @@
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { Keys, SessionId } from '../../shared/redis/keys.ts';
+import { notedStoreId } from '../../shared/state/blob/binding.ts';
+import { decodePointer } from '../../shared/state/blob/pointer.ts';
 import { chatOfBlobs } from './blob-name.ts';
-import { type BlobOwner, type Blobs, NOBODY } from './blobs.ts';
-import { decodePointer } from './pointer.ts';
-import { notedStoreId } from './store-mark.ts';
+import type { BlobOwner, Blobs } from './blobs.ts';
 
 export interface SweepPorts {
   redis: RedisClient;
@@ -38,7 +38,7 @@ async function liveOf(
   sha256s: readonly string[],
 ): Promise<ReadonlySet<string | undefined>> {
   const chat = chatOfBlobs(owner);
-  if (owner === NOBODY || chat !== undefined) {
+  if (chat !== undefined) {
     const found = await Promise.all(sha256s.map((sha256) => redis.exists(keys.blob(sha256, chat))));
     return new Set(sha256s.filter((_, at) => found[at] === 1));
   }

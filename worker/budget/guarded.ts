@@ -1,12 +1,12 @@
 import { pause } from '../../shared/base/lifecycle.ts';
+import type { Bounds, Budget, Reservation } from '../../shared/state/spending/budget.ts';
+import { type Bill, PER_DOLLAR, type Spent } from '../../shared/state/spending/limit.ts';
 import type { Recording, Transcriber } from '../media/transcriber.ts';
 import { estimateRequest } from '../model/count.ts';
 import type { Failure } from '../model/errors/failure.ts';
 import type { Model, ModelRequest, ModelResult, Payer, Usage } from '../model/port.ts';
 import { costOf, type Prices } from '../model/prices.ts';
 import { totalTokens } from '../model/usage.ts';
-import type { Bounds, Budget, Reservation } from './budget.ts';
-import { type Bill, PER_DOLLAR, type Spent } from './limit.ts';
 
 /** How often somebody looks again for whom nothing is left before other calls have ended. */
 const HELD_MS = 250;

@@ -1,6 +1,6 @@
 import { keysOf } from '../../shared/redis/keys.ts';
-import { readSpent } from '../budget/budget.ts';
-import { totalsOf } from '../budget/limit.ts';
+import { readSpent } from '../../shared/state/spending/budget.ts';
+import { totalsOf } from '../../shared/state/spending/limit.ts';
 import { createLedger, type LedgerReading } from '../lane/ledger.ts';
 import { loadPrices } from '../model/price-file.ts';
 import { auditReport, type Proof } from '../report/audit-report.ts';

@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { hostname } from 'node:os';
 import type { Config } from '../../shared/base/config.ts';
+import { notedStoreId } from '../../shared/state/blob/binding.ts';
 import { hasWorkerOf } from '../../shared/state/process/server.ts';
-import { openBlobStore } from '../blob/open.ts';
-import { notedStoreId } from '../blob/store-mark.ts';
+import { openBlobStore } from '../blob/store.ts';
 import { askRedis, type ReachedRedis } from './check-redis.ts';
 import { type Finding, failed, fine } from './terminal.ts';
 

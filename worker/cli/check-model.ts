@@ -1,5 +1,5 @@
 import type { Config } from '../../shared/base/config.ts';
-import { type Limit, limitsOf, PER_DOLLAR } from '../budget/limit.ts';
+import { type Limit, limitsOf, PER_DOLLAR } from '../../shared/state/spending/limit.ts';
 import { type Fixed, fixedTokens, roomProblem } from '../fixed-room.ts';
 import { windowTokensOf } from '../model/catalog.ts';
 import { createClaude } from '../model/claude/adapter.ts';

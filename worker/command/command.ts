@@ -1,5 +1,6 @@
 import type { Instruments } from '../../shared/base/instruments.ts';
 import type { Change } from '../../shared/state/change.ts';
+import type { ReminderBook } from '../../shared/state/reminder/book.ts';
 import type { CommandName } from '../../shared/telegram/commands.ts';
 import type { Button } from '../../shared/telegram/messages.ts';
 import type { AskPorts } from '../ask/conversation.ts';
@@ -8,7 +9,6 @@ import type { Attempt } from '../lane/attempt.ts';
 import type { DeadLetters } from '../lane/dead-letters.ts';
 import type { UsageBook } from '../lane/usage-book.ts';
 import { conclude, type Ending, type Verdict } from '../lane/verdict.ts';
-import type { ReminderBook } from '../reminders/book.ts';
 import { MESSAGE_CHARS_MAX, splitReply } from '../reply/split.ts';
 import type { ConversationStore } from '../session/store.ts';
 import type { ChatMemory } from '../tools/recall/chat-index.ts';

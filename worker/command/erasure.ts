@@ -1,11 +1,11 @@
 import type { ChatKey, SessionId } from '../../shared/redis/keys.ts';
 import type { Change } from '../../shared/state/change.ts';
 import { chatState, sessionOf, withFormerGroup } from '../../shared/state/chat/chat.ts';
+import { createReminderBook } from '../../shared/state/reminder/book.ts';
 import { sessionState, triedIn } from '../../shared/state/session/session.ts';
 import { createDeadLetters } from '../lane/dead-letters.ts';
 import { createUsageBook } from '../lane/usage-book.ts';
 import type { MediaStore } from '../media/store.ts';
-import { createReminderBook } from '../reminders/book.ts';
 import type { SessionSource } from '../session/archive.ts';
 import { chainOf } from './chat-archive.ts';
 

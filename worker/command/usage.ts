@@ -1,5 +1,5 @@
+import { percentOf, spentInWords } from '../../shared/state/spending/limit.ts';
 import type { Texts } from '../../shared/texts/texts.ts';
-import { percentOf, spentInWords } from '../budget/limit.ts';
 import { payerOf } from '../lane/attempt.ts';
 import type { Used } from '../lane/usage-book.ts';
 import { type CommandHandler, replied } from './command.ts';

@@ -1,7 +1,7 @@
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { ChatKey, Keys } from '../../shared/redis/keys.ts';
 import type { Change } from '../../shared/state/change.ts';
-import { PER_DOLLAR, periodAt } from '../budget/limit.ts';
+import { PER_DOLLAR, periodAt } from '../../shared/state/spending/limit.ts';
 import type { Usage } from '../model/port.ts';
 import { costOf, type Prices } from '../model/prices.ts';
 import type { Attempt } from './attempt.ts';

@@ -4,7 +4,7 @@ import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { ChatKey, Keys } from '../../shared/redis/keys.ts';
 import { keysBehind } from '../../shared/redis/scan.ts';
 import { withFormerGroup } from '../../shared/state/chat/chat.ts';
-import { type Blobs, blobId, DamagedBlobError, NOBODY } from '../blob/blobs.ts';
+import { type Blobs, blobId, DamagedBlobError } from '../blob/blobs.ts';
 
 /**
  * The bytes that records only refer to: pictures, PDF files, long texts. Each belongs to one chat, and is stored under its
@@ -22,11 +22,6 @@ export interface MediaStore {
    * and so are files whose bytes are damaged or gone, which is logged.
    */
   load(chat: ChatKey, sha256s: readonly string[]): Promise<ReadonlyMap<string, Buffer>>;
-  /**
-   * The same for files that records of the chat itself hold: one of a version that kept them for nobody in particular
-   * becomes the chat's own.
-   */
-  loadRecorded(chat: ChatKey, sha256s: readonly string[]): Promise<ReadonlyMap<string, Buffer>>;
   /** Reads what a chat still keeps, and leaves its time as it is. */
   read(chat: ChatKey, sha256: string): Promise<Buffer | undefined>;
   /** Erases all that is kept for a chat: no reference is left when the first of the bytes goes. */
@@ -46,7 +41,7 @@ export interface MediaStorePorts {
 const SHA256 = /^[0-9a-f]{64}$/;
 const DAY_S = 24 * 60 * 60;
 
-/** Opens the media store of a shard. Files that an earlier version kept in Redis are read from there. */
+/** Opens the media store of a shard. Files from before there was a blob store are read from Redis. */
 export function createMediaStore(ports: MediaStorePorts): MediaStore {
   const { redis, keys, blobs, retentionDays, reach } = ports;
   const ttlS = retentionDays * DAY_S;
@@ -62,21 +57,13 @@ export function createMediaStore(ports: MediaStorePorts): MediaStore {
     await redis.multi().set(key, value, 'EX', seconds, 'NX').expire(key, seconds, 'GT').exec();
     return id;
   };
-  const loadAll = async (sha256s: readonly string[], load: (id: string) => Promise<Buffer | undefined>) => {
-    const ids = [...new Set(sha256s)].filter((id) => SHA256.test(id));
-    const found = await Promise.all(ids.map(load));
-    return new Map(ids.flatMap((id, at) => (found[at] ? [[id, found[at]]] : [])));
-  };
-  const loadOwn = (chat: ChatKey, id: string) => ofChat(ports, chat, (owner) => bytesOf(ports, owner, id, ttlS));
-  const adopt = async (chat: ChatKey, id: string) => {
-    const bytes = await bytesOf(ports, undefined, id);
-    if (bytes !== undefined) await keep(chat, bytes);
-    return bytes;
-  };
   return {
     keep,
-    load: (chat, sha256s) => loadAll(sha256s, (id) => loadOwn(chat, id)),
-    loadRecorded: (chat, sha256s) => loadAll(sha256s, async (id) => (await loadOwn(chat, id)) ?? adopt(chat, id)),
+    async load(chat, sha256s) {
+      const ids = [...new Set(sha256s)].filter((id) => SHA256.test(id));
+      const found = await Promise.all(ids.map((id) => ofChat(ports, chat, (owner) => bytesOf(ports, owner, id, ttlS))));
+      return new Map(ids.flatMap((id, at) => (found[at] ? [[id, found[at]]] : [])));
+    },
     read: (chat, sha256) => ofChat(ports, chat, (owner) => bytesOf(ports, owner, sha256)),
     async erase(chat) {
       await ofChat(ports, chat, async (owner) => {
@@ -107,10 +94,10 @@ async function ofChat<Found>(
   return before === undefined ? undefined : find(before);
 }
 
-/** The bytes of a file of a chat, or of nobody: those in Redis, or those that the pointer stands for. */
+/** The bytes of a file of a chat: those in Redis, or those that the pointer stands for. */
 async function bytesOf(
   { redis, keys, blobs, log }: MediaStorePorts,
-  chat: ChatKey | undefined,
+  chat: ChatKey,
   id: string,
   ttlS?: number,
 ): Promise<Buffer | undefined> {
@@ -122,7 +109,7 @@ async function bytesOf(
   );
   if (inRedis !== null || pointer === null) return inRedis ?? undefined;
   try {
-    const bytes = await blobs?.get(chat ?? NOBODY, id);
+    const bytes = await blobs?.get(chat, id);
     if (bytes === undefined) log?.warn({ sha256: id }, 'a kept file is not in the blob store');
     return bytes;
   } catch (error) {

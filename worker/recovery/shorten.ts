@@ -118,7 +118,7 @@ async function shortenedPdf(
   const { sha256, pages: stated, bytes: size } = (block.source ?? {}) as Partial<Record<string, unknown>>;
   const allPages = Number(stated ?? 1);
   const charsMax = Math.floor(allPages * PER_PDF_PAGE_TOKENS * share * CHARS_PER_TOKEN);
-  const bytes = typeof sha256 === 'string' ? (await store.media.loadRecorded(home, [sha256])).get(sha256) : undefined;
+  const bytes = typeof sha256 === 'string' ? (await store.media.load(home, [sha256])).get(sha256) : undefined;
   const reading = bytes && (await readPdfPages(bytes, charsMax));
   const pages = reading?.ok ? reading.texts : [];
   const name = typeof block.title === 'string' ? nameInBrackets(block.title) : undefined;

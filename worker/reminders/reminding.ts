@@ -4,7 +4,7 @@ import type { Service } from '../../shared/base/lifecycle.ts';
 import { runLoop } from '../../shared/base/loop.ts';
 import { METRIC, SPAN, traceparent } from '../../shared/base/telemetry.ts';
 import type { ChatKey } from '../../shared/redis/keys.ts';
-import type { Due, ReminderBook } from './book.ts';
+import type { Due, ReminderBook } from '../../shared/state/reminder/book.ts';
 import { entering } from './reminder.ts';
 
 export interface RemindingPorts {

@@ -1,11 +1,11 @@
-import type { Attempt } from '../lane/attempt.ts';
+import { type Coming, REMINDERS_MAX, type ReminderBook, setBefore } from '../../shared/state/reminder/book.ts';
+import { type Attempt, FencedError } from '../lane/attempt.ts';
 import type { Settings } from '../lane/settings.ts';
 import { timeZoneOf } from '../lane/time-zone.ts';
 import { type Toolbox, type ToolOutput, type ToolSpec, toolError, toolText } from '../tools/toolbox.ts';
-import { type Coming, REMINDERS_MAX, type ReminderBook, setBefore } from './book.ts';
 import { setIn } from './reminder.ts';
+import { readReminderInput } from './reminder-input.ts';
 import { wallOf, wallText } from './wall-time.ts';
-import { readWish } from './wish.ts';
 
 export interface RemindersPorts {
   book: Pick<ReminderBook, 'set' | 'of' | 'cancelling'>;
@@ -60,10 +60,11 @@ async function set({ book, settings }: RemindersPorts, attempt: Attempt, call: s
   // A reminder that sets the next one is a repeat as well.
   const repeatMinutesMin = settings.reminderMinutesMin;
   const leastMinutes = message.content.kind === 'reminder' ? repeatMinutesMin : 1;
-  const wish = readWish(input, { nowMs: attempt.nowMs(), timeZone, leastMinutes, repeatMinutesMin });
-  if (!wish.ok) return toolError(wish.problem);
-  const { text, schedule, dueAtMs } = wish;
+  const asked = readReminderInput(input, { nowMs: attempt.nowMs(), timeZone, leastMinutes, repeatMinutesMin });
+  if (!asked.ok) return toolError(asked.problem);
+  const { text, schedule, dueAtMs } = asked;
   const done = await book.set(attempt, call, { ...schedule, text, ...setIn(attempt.entry, message) }, dueAtMs);
+  if (done.kind === 'fenced') throw new FencedError();
   if (done.kind === 'full') return toolError(`This chat has ${REMINDERS_MAX} reminders already. Cancel one first.`);
   return toolText(`Set: ${line({ ...done, reminder: { ...schedule, id: done.id, text } }, timeZone)}`);
 }

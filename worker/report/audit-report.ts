@@ -1,4 +1,4 @@
-import type { Spent } from '../budget/limit.ts';
+import type { Spent } from '../../shared/state/spending/limit.ts';
 import type { LedgerReading } from '../lane/ledger.ts';
 import { chatName, type Fact, listSection, type Report, type Section, type Verdict } from './report.ts';
 import type { RollUp } from './roll-up.ts';

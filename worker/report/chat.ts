@@ -5,11 +5,11 @@ import { type Pause, pauseOfChat, readPauses } from '../../shared/state/lane/pau
 import { letterRecordsIn, outcomesIn } from '../../shared/state/lane/record-streams.ts';
 import { readInbound } from '../../shared/state/message/inbound.ts';
 import { serverTimeMs } from '../../shared/state/process/server.ts';
+import { createReminderBook } from '../../shared/state/reminder/book.ts';
 import { readHeader } from '../../shared/state/session/header.ts';
 import { createChatState, type SessionState } from '../command/chat-state.ts';
 import type { OutcomeRecord } from '../lane/lane.ts';
 import { createUsageBook, type Used } from '../lane/usage-book.ts';
-import { createReminderBook } from '../reminders/book.ts';
 import { type Place, readPlace } from './place.ts';
 import type { ReportSource } from './source.ts';
 import { readTurn } from './turn.ts';

@@ -1,6 +1,6 @@
 import { utcTime } from '../../shared/base/utc-time.ts';
 import { EVERY_CHAT } from '../../shared/state/lane/pause.ts';
-import { percentOf, spentInWords } from '../budget/limit.ts';
+import { percentOf, spentInWords } from '../../shared/state/spending/limit.ts';
 import { incidentItems } from './incidents.ts';
 import {
   chatName,

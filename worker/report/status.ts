@@ -7,7 +7,7 @@ import { type InboundEntry, readOldest } from '../../shared/state/message/inboun
 import { hostAndPid, isStarting } from '../../shared/state/process/process.ts';
 import { readReceivingProcess } from '../../shared/state/process/receiver.ts';
 import { serverTimeMs, writeRefusal } from '../../shared/state/process/server.ts';
-import { type BudgetSettings, type Spent, totalsOf } from '../budget/limit.ts';
+import { type BudgetSettings, type Spent, totalsOf } from '../../shared/state/spending/limit.ts';
 import { type Balance, createLedger } from '../lane/ledger.ts';
 import { type ModelSettings, modelsInUse } from '../model/lifecycle.ts';
 import { WORKER_GONE_MS } from '../watch/processes.ts';

@@ -1,9 +1,9 @@
 import { clip } from '../../shared/base/text.ts';
 import { chatKey, parseChatKey, shardOf } from '../../shared/redis/keys.ts';
 import { chatState } from '../../shared/state/chat/chat.ts';
+import type { Coming } from '../../shared/state/reminder/book.ts';
 import type { Destination } from '../../shared/telegram/messages.ts';
 import type { Attempt, Conclusion } from '../lane/attempt.ts';
-import type { Coming } from '../reminders/book.ts';
 import type { TurnPorts } from './turn.ts';
 
 /** Fifty of them fit into one message. */

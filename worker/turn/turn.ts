@@ -20,7 +20,7 @@ import { unsupportedKind } from '../reply/notices.ts';
 import { planned } from '../reply/plan.ts';
 import type { ProgressViews } from '../reply/progress.ts';
 import { showTyping } from '../reply/typing.ts';
-import { onlyReading } from '../tools/only-reading.ts';
+import { onlyReading } from '../tools/toolboxes.ts';
 import { ask } from './ask.ts';
 import { supersededBy } from './busy.ts';
 import { concludeTurn } from './conclude.ts';

@@ -1,5 +1,6 @@
 import type { Cause } from '../../shared/flow/alert.ts';
 import type { Receiver } from '../../shared/state/process/receiver.ts';
+import type { Limit } from '../../shared/state/spending/limit.ts';
 import { ruleOf } from '../alerts/cause.ts';
 import {
   alertChannelAlert,
@@ -22,7 +23,6 @@ import {
 } from '../alerts/conditions.ts';
 import { type Condition, incidentOf } from '../alerts/incident.ts';
 import { eachAlone, type WatchFailure, watcherCondition } from '../alerts/watch-failure.ts';
-import type { Limit } from '../budget/limit.ts';
 import type { ModelsInUse } from '../model/lifecycle.ts';
 import type { ProviderTrouble } from '../model/provider-trouble.ts';
 import type { ShardSnapshot, Snapshot } from './snapshot.ts';

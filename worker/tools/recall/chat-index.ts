@@ -42,7 +42,7 @@ const READ_BYTES = 256 * 1024;
 const GROWTH_MAX = 1.25;
 
 /** A session of a chat, and the index where its window begins, counted from its first record. */
-interface Lineal {
+interface AncestorSession {
   session: SessionId;
   end: number;
 }
@@ -75,7 +75,7 @@ export function createChatMemory({ redis, keys, blobs, log, bytesMax = BYTES_MAX
   const chats = new Map<SessionId, Chat>();
 
   /** The index of a session, or of the nearest parent: the parent's content is a part of this one's. */
-  const take = (lineage: readonly Lineal[]): Chat => {
+  const take = (lineage: readonly AncestorSession[]): Chat => {
     const known = lineage.find(({ session }) => chats.has(session))?.session;
     const chat = (known && chats.get(known)) ?? emptyChat();
     if (known) chats.delete(known);
@@ -132,8 +132,8 @@ function forgetOthers(chats: Map<SessionId, Chat>, used: Chat, bytesMax: number)
 }
 
 /** The session and its parents, newest first. All of a parent is older than the window. */
-async function lineageOf(redis: RedisClient, keys: Keys, session: SessionId): Promise<Lineal[]> {
-  const lineage: Lineal[] = [];
+async function lineageOf(redis: RedisClient, keys: Keys, session: SessionId): Promise<AncestorSession[]> {
+  const lineage: AncestorSession[] = [];
   for (let at: SessionId | null = session; at !== null && lineage.length <= PARENTS_MAX; ) {
     const [windowStart = null, parent = null] = await redis.hmget(keys.session(at), 'windowStart', 'parent');
     lineage.push({ session: at, end: at === session ? Number(windowStart ?? 0) : Number.POSITIVE_INFINITY });
@@ -154,24 +154,29 @@ interface Reading extends Required<Pick<ChatMemoryPorts, 'bytesMax'>>, Omit<Chat
 }
 
 /** A first read stops at the bound. Later, new records must get in; an index that grows too far is rebuilt. */
-async function update(reading: Reading, chat: Chat, lineage: readonly Lineal[]): Promise<void> {
+async function update(reading: Reading, chat: Chat, lineage: readonly AncestorSession[]): Promise<void> {
   const isFirst = chat.covered.size === 0;
   const known = new Set(chat.covered.keys());
   const bytesMax = isFirst ? reading.bytesMax : chat.bytesMax + 1;
   let isOlder = false;
-  for (const lineal of lineage) {
-    const covered = chat.covered.get(lineal.session);
+  for (const ancestor of lineage) {
+    const covered = chat.covered.get(ancestor.session);
     // What is older than everything read was omitted on purpose.
     if (!covered && isOlder) break;
-    isOlder ||= known.has(lineal.session);
+    isOlder ||= known.has(ancestor.session);
     if (chat.bytes >= bytesMax) chat.isCut = true;
-    else await readBack({ ...reading, bytesMax }, chat, lineal, covered ?? { next: 0, segments: 0 });
+    else await readBack({ ...reading, bytesMax }, chat, ancestor, covered ?? { next: 0, segments: 0 });
   }
   if (isFirst) chat.bytesMax = Math.max(chat.bytes, reading.bytesMax) * GROWTH_MAX;
 }
 
 /** Reads a session backwards from the end of its past to what is covered: first its log, then its archive. */
-async function readBack(reading: Reading, chat: Chat, { session, end }: Lineal, covered: Covered): Promise<void> {
+async function readBack(
+  reading: Reading,
+  chat: Chat,
+  { session, end }: AncestorSession,
+  covered: Covered,
+): Promise<void> {
   const { redis, keys, bytesMax } = reading;
   let before = end;
   let next: number | undefined;

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { nextPeriodMs } from '../../../../worker/budget/limit.ts';
+import { nextPeriodMs } from '../../../../shared/state/spending/limit.ts';
 import type { Lifecycle } from '../../../../worker/model/lifecycle.ts';
 import { checkRules, conditionsOf, isIntended, isPolled, isWell } from '../../../../worker/watch/rules.ts';
 import type { Snapshot } from '../../../../worker/watch/snapshot.ts';

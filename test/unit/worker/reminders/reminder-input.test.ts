@@ -1,13 +1,13 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { readWish } from '../../../../worker/reminders/wish.ts';
+import { readReminderInput } from '../../../../worker/reminders/reminder-input.ts';
 
 const NOW_MS = Date.UTC(2026, 10, 22, 14, 20, 30);
 const FACTS = { nowMs: NOW_MS, timeZone: 'Asia/Taipei', leastMinutes: 1, repeatMinutesMin: 10 };
 const TEXT = 'call Ann';
 
 function dueOf(input: object): string {
-  const wish = readWish({ text: TEXT, ...input }, FACTS);
+  const wish = readReminderInput({ text: TEXT, ...input }, FACTS);
   return wish.ok ? new Date(wish.dueAtMs).toISOString().slice(0, 19) : wish.problem;
 }
 
@@ -43,7 +43,7 @@ test('whatever a model sends is a wish that is due later, or a problem in words'
   const names = fc.constantFrom('text', 'at', 'in', 'cron', 'every');
   fc.assert(
     fc.property(fc.dictionary(names, value), (input) => {
-      const wish = readWish(input, FACTS);
+      const wish = readReminderInput(input, FACTS);
       if (wish.ok) expect(wish.dueAtMs).toBeGreaterThan(NOW_MS);
       else expect(wish.problem).toMatch(/\.$/);
     }),

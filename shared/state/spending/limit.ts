@@ -1,5 +1,5 @@
-import type { Config } from '../../shared/base/config.ts';
-import type { Payer } from '../model/port.ts';
+import type { Payer } from '../../../worker/model/port.ts';
+import type { Config } from '../../base/config.ts';
 
 /** Whose spending a limit bounds. */
 export type Whose = 'chat' | 'person' | 'total';

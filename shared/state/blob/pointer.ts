@@ -9,7 +9,7 @@ const BRACE = 0x7b;
 const POINTER = /^\{"sha256":"([0-9a-f]{64})","records":(\d+),"bytes":(\d+)\}$/;
 
 /**
- * A pointer as an archive's list holds it. Lua scripts and earlier versions tell it from bytes by its first character.
+ * A pointer as an archive's list holds it. Its first character tells it from a segment's bytes.
  */
 export function encodePointer({ sha256, records, bytes }: SegmentPointer): string {
   return JSON.stringify({ sha256, records, bytes });

@@ -1,12 +1,12 @@
 import { hash } from 'node:crypto';
 import { join } from 'node:path';
-import type { RedisClient } from '../../shared/redis/connection.ts';
-import type { ChatKey, EntryId, Keys } from '../../shared/redis/keys.ts';
-import { bindScript } from '../../shared/redis/script.ts';
-import type { Change } from '../../shared/state/change.ts';
-import { withFormerGroup } from '../../shared/state/chat/chat.ts';
-import { type Attempt, FencedError } from '../lane/attempt.ts';
-import type { Reminder } from './reminder.ts';
+import type { Attempt } from '../../../worker/lane/attempt.ts';
+import type { Reminder } from '../../../worker/reminders/reminder.ts';
+import type { RedisClient } from '../../redis/connection.ts';
+import type { ChatKey, EntryId, Keys } from '../../redis/keys.ts';
+import { bindScript } from '../../redis/script.ts';
+import type { Change } from '../change.ts';
+import { withFormerGroup } from '../chat/chat.ts';
 
 /** A reminder that is to come. */
 export interface Coming {
@@ -29,8 +29,8 @@ export interface Due {
 /**
  * The reminders of the chats of one shard.
  *
- * Contract: each method rejects when Redis cannot be reached, and may be repeated at will. `set` throws `FencedError`
- * when the turn was taken over.
+ * Contract: each method rejects when Redis cannot be reached, and may be repeated at will. `set` answers
+ * `fenced` when the turn was taken over.
  */
 export interface ReminderBook {
   /** Sets a reminder, once per call: repeated, it keeps its first time. `full`: the chat has as many as it may have. */
@@ -39,10 +39,10 @@ export interface ReminderBook {
     call: string,
     reminder: Omit<Reminder, 'id'>,
     dueAtMs: number,
-  ): Promise<{ kind: 'set'; id: string; dueAtMs: number } | { kind: 'full' }>;
+  ): Promise<{ kind: 'set'; id: string; dueAtMs: number } | { kind: 'full' } | { kind: 'fenced' }>;
   /** The reminders of a chat, the next one first. */
   of(chat: ChatKey): Promise<Coming[]>;
-  /** The commands that cancel reminders, for a fenced write. */
+  /** Cancels reminders, in a fenced write. */
   cancelling(coming: readonly Coming[]): Change[];
   /** Lists at most so many that are due, oldest first, and when the next one is. Times are those of Redis. */
   due(count: number): Promise<{ nowMs: number; nextMs: number | undefined; due: Due[] }>;
@@ -83,8 +83,7 @@ export function createReminderBook(redis: RedisClient, keys: Keys): ReminderBook
       const at = [keys.turn(entry), keys.reminders, keys.remindersOf(home)];
       const args = [memberOf(home, id), id, JSON.stringify({ id, ...reminder }), dueAtMs, REMINDERS_MAX];
       const [kind, first] = await attempt.asWrite((number) => set(at, [fencingToken, number, call, ...args]));
-      if (kind === 'fenced') throw new FencedError();
-      return kind === 'full' ? { kind } : { kind, id, dueAtMs: Number(first) };
+      return kind === 'set' ? { kind, id, dueAtMs: Number(first) } : { kind };
     },
     async of(chat) {
       const chats = await withFormerGroup(redis, keys, chat);

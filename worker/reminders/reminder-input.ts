@@ -2,10 +2,12 @@ import { cronProblem, nextDueMs, type Repeat, type Schedule } from './schedule.t
 import { instantOf, readWall, wallOf, wallText } from './wall-time.ts';
 
 /** What the model wants to be reminded of, and when; or what is wrong with that, in a sentence for it. */
-export type Wish = { ok: true; text: string; schedule: Schedule; dueAtMs: number } | { ok: false; problem: string };
+export type ReminderInput =
+  | { ok: true; text: string; schedule: Schedule; dueAtMs: number }
+  | { ok: false; problem: string };
 
-/** What a wish is read against. */
-export interface WishFacts {
+/** The time, the zone and the limits it is read against. */
+export interface ReminderInputFacts {
   nowMs: number;
   timeZone: string;
   /** How far ahead it must be at least. */
@@ -23,7 +25,7 @@ const AHEAD_MINUTES_MAX = 2 * YEAR_MINUTES;
 const TEXT_CHARS_MAX = 1_000;
 
 /** Reads what a model asks for. An empty field counts as absent: models fill in optional fields. Pure. */
-export function readWish(input: Input, facts: WishFacts): Wish {
+export function readReminderInput(input: Input, facts: ReminderInputFacts): ReminderInput {
   const text = typeof input.text === 'string' ? input.text.toWellFormed().trim() : '';
   if (text === '') return wrong('"text" must say what to say or do at that time.');
   if (text.length > TEXT_CHARS_MAX)
@@ -42,7 +44,7 @@ export function readWish(input: Input, facts: WishFacts): Wish {
 }
 
 /** The repeat that is asked for, if any; or what is wrong with it. */
-function readRepeat({ cron, every }: Input, { repeatMinutesMin }: WishFacts): Repeat | string | undefined {
+function readRepeat({ cron, every }: Input, { repeatMinutesMin }: ReminderInputFacts): Repeat | string | undefined {
   if (isGiven(cron) && isGiven(every)) return 'Give either "cron" or "every".';
   if (isGiven(cron))
     return typeof cron === 'string'
@@ -55,7 +57,7 @@ function readRepeat({ cron, every }: Input, { repeatMinutesMin }: WishFacts): Re
 }
 
 /** When it is due first. A cron expression says so itself; other repeats begin after their own time. */
-function readFirst({ at, in: minutes }: Input, repeat: Repeat | undefined, facts: WishFacts): Timed {
+function readFirst({ at, in: minutes }: Input, repeat: Repeat | undefined, facts: ReminderInputFacts): Timed {
   const { nowMs } = facts;
   const [hasAt, hasIn] = [isGiven(at), isGiven(minutes)];
   if (hasAt && hasIn) return { problem: 'Give either "at" or "in".' };
@@ -68,7 +70,7 @@ function readFirst({ at, in: minutes }: Input, repeat: Repeat | undefined, facts
   return { problem: 'Say when: give "at", "in", "cron" or "every".' };
 }
 
-function readAt(at: unknown, { nowMs, timeZone }: WishFacts): Timed {
+function readAt(at: unknown, { nowMs, timeZone }: ReminderInputFacts): Timed {
   const now = `It is ${wallText(wallOf(nowMs, timeZone))} in ${timeZone} now.`;
   const wallMs = typeof at === 'string' ? readWall(at) : undefined;
   if (wallMs === undefined)
@@ -89,6 +91,6 @@ function isGiven(value: unknown): boolean {
   return value !== undefined && value !== null && value !== '';
 }
 
-function wrong(problem: string): Wish {
+function wrong(problem: string): ReminderInput {
   return { ok: false, problem };
 }

@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals';
-import { readConfig } from '../../../../shared/base/config.ts';
-import { EN } from '../../../../shared/texts/en.ts';
-import { ZH_HANT } from '../../../../shared/texts/zh-hant.ts';
-import { limitsOf, nextPeriodMs } from '../../../../worker/budget/limit.ts';
+import { readConfig } from '../../../../../shared/base/config.ts';
+import { limitsOf, nextPeriodMs } from '../../../../../shared/state/spending/limit.ts';
+import { EN } from '../../../../../shared/texts/en.ts';
+import { ZH_HANT } from '../../../../../shared/texts/zh-hant.ts';
 
 function read(env: Record<string, string>) {
   return readConfig(

@@ -1,0 +1,31 @@
+import { join } from 'node:path';
+import type { RedisClient } from '../../redis/connection.ts';
+import { keysOf } from '../../redis/keys.ts';
+import { bindScript, type RunScript } from '../../redis/script.ts';
+
+/** What the data says of the store of a process. */
+export interface Binding {
+  /** The data refers to another store: this process has the wrong folder, or the data the wrong Redis. */
+  isOther: boolean;
+  /** How long the data has referred to the noted store. */
+  seconds: number;
+}
+
+/**
+ * Binds the data to a store: the first store that is used with it is noted, and every process compares its own.
+ *
+ * Contract: the returned function may be repeated, and rejects when Redis cannot be reached, and with `BlobStoreError`.
+ */
+export function createBinding(redis: RedisClient, storeId: () => Promise<string>): () => Promise<Binding> {
+  const bind: RunScript<[id: string, seconds: number]> = bindScript(redis, join(import.meta.dirname, 'bind.lua'));
+  return async () => {
+    const own = await storeId();
+    const [id, seconds] = await bind([keysOf(0).blobStore], [own]);
+    return { isOther: id !== own, seconds };
+  };
+}
+
+/** The id of the store that the data refers to, if it refers to one. */
+export async function notedStoreId(redis: RedisClient): Promise<string | undefined> {
+  return (await redis.hget(keysOf(0).blobStore, 'id')) ?? undefined;
+}

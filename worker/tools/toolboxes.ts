@@ -1,0 +1,85 @@
+import { type OmittedTool, type Toolbox, type ToolSpec, toolError } from './toolbox.ts';
+
+/** Returns the same array while its items are unchanged. */
+export function steadyList<Item>(): (now: readonly Item[]) => readonly Item[] {
+  let before: readonly Item[] = [];
+  return (now) => {
+    const isSame = now.length === before.length && now.every((item, at) => item === before[at]);
+    if (!isSame) before = now;
+    return before;
+  };
+}
+
+/**
+ * Several toolboxes as one. Of two tools with one name the first wins, so no server can shadow a tool of ours. `specs` is
+ * the same array for as long as the tools are the same.
+ */
+export function joinToolboxes(boxes: readonly Toolbox[]): Toolbox {
+  const steady = steadyList<ToolSpec>();
+  const owners = (): Map<string, { box: Toolbox; spec: ToolSpec }> => {
+    const found = new Map<string, { box: Toolbox; spec: ToolSpec }>();
+    for (const box of boxes)
+      for (const spec of box.specs()) if (!found.has(spec.name)) found.set(spec.name, { box, spec });
+    return found;
+  };
+  return {
+    specs: () => steady([...owners().values()].map(({ spec }) => spec)),
+    async call(call, signal) {
+      const owner = owners().get(call.name);
+      return owner ? owner.box.call(call, signal) : toolError(`There is no tool of the name ${call.name}.`);
+    },
+  };
+}
+
+/** A toolbox from which tools can be removed. */
+export interface Exclusions {
+  /**
+   * Removes a tool until the process ends: the model is no longer shown it, and a call to it returns an error text.
+   * Returns whether it was there before. Idempotent.
+   */
+  exclude(name: string, why: string): boolean;
+  /** The removed tools, oldest first. */
+  excluded(): readonly OmittedTool[];
+}
+
+/**
+ * Lets tools be removed from a toolbox in use, such as one that the model's API has named in a refusal. `specs` keeps
+ * the order, and is the same array for as long as the toolbox has the same tools and nothing is removed.
+ */
+export function withExclusions<Box extends Toolbox>(box: Box): Box & Exclusions {
+  const excluded = new Map<string, string>();
+  const steady = steadyList<ToolSpec>();
+  const specs = () => steady(box.specs().filter(({ name }) => !excluded.has(name)));
+  return {
+    ...box,
+    specs,
+    async call(call, signal) {
+      if (excluded.has(call.name)) return toolError('This tool is not available any more. Go on without it.');
+      return box.call(call, signal);
+    },
+    exclude(name, why) {
+      if (!specs().some((spec) => spec.name === name)) return false;
+      excluded.set(name, why);
+      return true;
+    },
+    excluded: () => [...excluded].map(([tool, why]) => ({ tool, why })),
+  };
+}
+
+const NOT_PERMITTED = 'Only people on the allow list may use this tool in this group. Tell the person so.';
+
+/**
+ * A toolbox as guests of a group have it: tools that do more than read are neither shown nor called, also where the model
+ * knows one from before. A server says of its own tools which only read (`readOnlyHint`).
+ */
+export function onlyReading<Box extends Toolbox>(box: Box): Box {
+  const steady = steadyList<ToolSpec>();
+  return {
+    ...box,
+    specs: () => steady(box.specs().filter(({ onlyReads }) => onlyReads)),
+    async call(call, signal) {
+      const isBarred = box.specs().some(({ name, onlyReads }) => name === call.name && !onlyReads);
+      return isBarred ? toolError(NOT_PERMITTED) : box.call(call, signal);
+    },
+  };
+}
