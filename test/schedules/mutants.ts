@@ -57,16 +57,6 @@ const OWN: readonly FindableMutant[] = [
     name: 'a message is edited although an attempt at it has begun',
     mutations: [{ file: 'producer/accept/edit.lua', from: "'fence', 'conclusion'", to: "'conclusion'" }],
   },
-  {
-    name: 'a message is recorded as it was foreseen, although it was edited',
-    mutations: [
-      {
-        file: 'worker/lane/begin.lua',
-        from: "local is_new = redis.call('EXISTS', KEYS[2]) == 0",
-        to: 'local is_new = true',
-      },
-    ],
-  },
 ];
 
 /** The mutants that schedules have to find. */

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import type { InboundMessage } from '../../shared/flow/message.ts';
 import type { Outcome } from '../../shared/flow/outcome.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import {
@@ -16,12 +15,10 @@ import { takeFor } from '../../shared/redis/take.ts';
 import { type Attempt, CANCELLED } from './attempt.ts';
 import { type BeginReply, beginAttempt } from './begin-attempt.ts';
 import { createClock } from './clock.ts';
-import { ForeseenMessages } from './foreseen.ts';
 import { BURST_MAX, type Waiting } from './fragments.ts';
 import { type Head, type HeadReply, headOf } from './head.ts';
 import { type Glance, type Refused, readBehind, readGlances, readRefused } from './lane-reader.ts';
 import { createLedger, type Ledger } from './ledger.ts';
-import type { Opening } from './opening.ts';
 import { bindReadmission, type Readmission } from './readmission.ts';
 import { type SettleReply, settleAttempt, TURN_KEEP_SECONDS } from './settle-attempt.ts';
 
@@ -66,8 +63,6 @@ export interface Lane {
   nowMs(): number;
   /** How many messages entered and left these lanes, and whether that adds up. */
   readonly ledger: Ledger;
-  /** The message of a head of which this process was told, once: whoever asks begins it. */
-  foreseen(entry: EntryId): InboundMessage | undefined;
   /** Creates the consumer group if it is missing. */
   prepare(): Promise<void>;
   /**
@@ -89,11 +84,8 @@ export interface Lane {
    * slice by slice, each an atomic script. `foreign` ones are in a lane that a later version may know, and are left alone.
    */
   readmit(): Promise<Readmission>;
-  /**
-   * Begins an attempt. With an opening, a first attempt records the message and loads its window in the same step, as
-   * long as the opening is what the attempt would record.
-   */
-  begin(entry: EntryId, lane: LaneKey, newSession: SessionId, opening?: Opening): Promise<Begun>;
+  /** Begins an attempt. */
+  begin(entry: EntryId, lane: LaneKey, newSession: SessionId): Promise<Begun>;
   /** What was refused at admission behind a lane's head: what a notice has reported on, or else what none has. */
   refusedBehind(lane: LaneKey, isTold: boolean): Promise<Refused>;
   /** The traces and times of entries, in order; an entry that is gone is omitted. */
@@ -156,10 +148,8 @@ export function createLane(redis: RedisClient, keys: Keys, messagesMax = LANE_ME
   const write = script<string>('write');
   const settle = script<SettleReply>('settle');
   const discard = script<number>('discard');
-  const foreseen = new ForeseenMessages();
   return {
     nowMs: clock.nowMs,
-    foreseen: (entry) => foreseen.take(entry),
     ledger: createLedger(redis, keys),
     prepare: () => createGroup(redis, keys),
     async admit(count) {
@@ -168,7 +158,6 @@ export function createLane(redis: RedisClient, keys: Keys, messagesMax = LANE_ME
       const at = [keys.inbound, keys.lanes, keys.absent, admitted];
       const ask = () => admit(at, args);
       const [[newest, read, heads, broken, cancelled]] = await clock.learn(ask, ([, timeMs]) => timeMs);
-      for (const [entry, , , message = ''] of heads) foreseen.note(entry, message);
       return { newest, read, heads: heads.map(headOf), broken, cancelled };
     },
     behind: (lane) => readBehind(redis, keys, lane, messagesMax + BURST_MAX),
@@ -176,16 +165,9 @@ export function createLane(redis: RedisClient, keys: Keys, messagesMax = LANE_ME
     isCancelled: async (entry) => (await redis.hexists(keys.turn(entry), CANCELLED)) === 1,
     takePass: (everyMs) => takeFor(redis, keys.pass, everyMs),
     readmit: bindReadmission(redis, keys),
-    begin: (entry, lane, newSession, opening) =>
-      beginAttempt({ begin, write, keys, clock }, entry, lane, newSession, opening),
+    begin: (entry, lane, newSession) => beginAttempt({ begin, write, keys, clock }, entry, lane, newSession),
     settle: (attempt, record, also = [], keepsAnswer = false) =>
-      settleAttempt(
-        settle,
-        keys,
-        attempt,
-        { record, also, keepsAnswer, idleSeconds: idleDays * DAY_SECONDS },
-        foreseen,
-      ),
+      settleAttempt(settle, keys, attempt, { record, also, keepsAnswer, idleSeconds: idleDays * DAY_SECONDS }),
     refusedBehind: (lane, isTold) => readRefused(redis, keys, lane, isTold),
     glance: (entries) => readGlances(redis, keys, entries),
     async discard(entry, record, alert) {

@@ -39,7 +39,6 @@ export function readAttempt(reply: {
   sessionFields: string[];
   chatFields: string[];
   behind: number;
-  opened: Attempt['opened'];
 }): Attempt {
   const fields = fieldsOf(reply.fields);
   const turn = fieldsOf(reply.turn);
@@ -68,7 +67,6 @@ export function readAttempt(reply: {
     rounds: Number(turn.get('rounds') ?? 0),
     message,
     isAloneAtBegin: reply.behind === 0,
-    opened: reply.opened,
     traceparent: fields.get('traceparent') ?? '',
     session: reply.session,
     limit: limitOf(session),

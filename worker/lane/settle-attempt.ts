@@ -1,20 +1,13 @@
 import { type EntryId, INBOUND_GROUP, type Keys, type LaneKey } from '../../shared/redis/keys.ts';
 import type { RunScript } from '../../shared/redis/script.ts';
 import type { Attempt } from './attempt.ts';
-import type { ForeseenMessages } from './foreseen.ts';
 import type { OutcomeRecord } from './lane.ts';
 
 /** How long a turn is kept once its message has ended. */
 export const TURN_KEEP_SECONDS = 3600;
 
 /** The reply of `settle.lua`. */
-export type SettleReply = [
-  'settled' | 'repeated' | 'fenced',
-  head: EntryId | '',
-  traceparent: string,
-  lane: LaneKey,
-  message: string,
-];
+export type SettleReply = ['settled' | 'repeated' | 'fenced', head: EntryId | '', traceparent: string, lane: LaneKey];
 
 /** Settles a message after all writes of its attempt: runs `settle.lua`, and names the lane's next head. */
 export async function settleAttempt(
@@ -27,7 +20,6 @@ export async function settleAttempt(
     keepsAnswer,
     idleSeconds,
   }: { record: OutcomeRecord; also: readonly OutcomeRecord[]; keepsAnswer: boolean; idleSeconds: number },
-  foreseen: ForeseenMessages,
 ) {
   const { entry, lane, chat, fencingToken, session } = attempt;
   const at = [
@@ -60,7 +52,6 @@ export async function settleAttempt(
     ...also.flatMap((each) => [each.entry, JSON.stringify(each)]),
   ];
   const reply = await attempt.afterWrites((lastWrite) => settle(at, argsAfter(lastWrite)));
-  const [result, head, traceparent, next, message] = reply;
-  if (head !== '') foreseen.note(head, message);
+  const [result, head, traceparent, next] = reply;
   return { result, ...(head !== '' && { next: { entry: head, chat: next, traceparent } }) };
 }
