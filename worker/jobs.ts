@@ -10,7 +10,6 @@ import { createChatArchive } from './command/chat-archive.ts';
 import { createChatState } from './command/chat-state.ts';
 import { createErasure } from './command/erasure.ts';
 import { createDeadLetters } from './lane/dead-letters.ts';
-import type { Handover } from './lane/handover.ts';
 import type { Lane } from './lane/lane.ts';
 import { openWorker, QUEUE_LIMITS, type TurnQueue } from './lane/queue.ts';
 import { createUsageBook } from './lane/usage-book.ts';
@@ -46,7 +45,6 @@ export interface ShardPorts {
   blobs: Blobs | undefined;
   lane: Lane;
   queue: TurnQueue;
-  handover: Handover;
   discard: (entries: readonly EntryId[]) => Promise<void>;
 }
 
@@ -63,7 +61,7 @@ export function startJobs(
   const { telemetry, log } = ports.instruments;
   const ending = new AbortController();
   const share = shared.slots.share();
-  const { lane, queue, handover, discard } = shard;
+  const { lane, queue, discard } = shard;
   const memory = createChatMemory({ redis: shard.redis, keys: shard.keys, blobs: shard.blobs, log });
   const budget = createBudget(shard.redis, limitsOf(ports.config), lane.nowMs);
   const ask = askPorts(ports, shared, shard, { memory, budget });
@@ -76,7 +74,7 @@ export function startJobs(
   const { model } = ask.endpoint;
   const processor = createProcessor({ turn, queue, share, discard, running, ending: ending.signal });
   const limits = { ...QUEUE_LIMITS, ...ports.limits };
-  const worker = openWorker(shard.queueRedis, shard.keys, telemetry, { share, limits, handover }, processor);
+  const worker = openWorker(shard.queueRedis, shard.keys, telemetry, { share, limits }, processor);
   worker.on('error', (error) => log.warn({ err: error }, 'the job worker had trouble'));
   worker.on('failed', (job, error) =>
     log.error({ err: error, entry: job?.data.entry }, 'a job failed; it is run again'),

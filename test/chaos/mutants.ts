@@ -61,7 +61,13 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a job that stands in no list is taken for one that runs',
-    mutations: [{ file: 'worker/lane/missing.lua', from: 'if isListed and isWhole then', to: 'if isWhole then' }],
+    mutations: [
+      {
+        file: 'worker/lane/queue.ts',
+        from: "if (['waiting', 'active', 'delayed'].includes(await job.getState()))",
+        to: 'if (job)',
+      },
+    ],
     scenario: 'job-without-list',
     violates: 'I1',
   },
@@ -79,7 +85,13 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'delays are held against a clock that is an hour behind',
-    mutations: [{ file: 'worker/lane/delays.lua', from: 'local now = now_ms()', to: 'local now = now_ms() - 3600000' }],
+    mutations: [
+      {
+        file: 'worker/lane/queue.ts',
+        from: 'async correctDelays(nowMs) {',
+        to: 'async correctDelays(nowMs) {\n      nowMs += 3_600_000;',
+      },
+    ],
     scenario: 'clock-behind-waits',
     violates: 'I4',
   },

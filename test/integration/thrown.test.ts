@@ -2,6 +2,7 @@ import { expect, test } from '@jest/globals';
 import { Queue, Worker } from 'bullmq';
 import { traceIdsOnly } from '../../shared/base/telemetry.ts';
 import { chatKey, type EntryId, INBOUND_GROUP, jobIdOf, type SessionId, TURNS_QUEUE } from '../../shared/redis/keys.ts';
+import { createClock } from '../../worker/lane/clock.ts';
 import { openQueue } from '../../worker/lane/queue.ts';
 import { bindReadmission } from '../../worker/lane/readmission.ts';
 import { CHAT, eachInWorld, shown, start, world } from '../fixture/each-test.ts';
@@ -99,7 +100,7 @@ test('entries that no later version takes are told to the operator, once', async
   await peek.xgroup('CREATE', keys.inbound, INBOUND_GROUP, '0', 'MKSTREAM');
   const entries = [await entryOf(LONG_CHAT), await entryOf(`${CHAT}#1`)];
   await peek.xreadgroup('GROUP', INBOUND_GROUP, 'dispatcher', 'COUNT', 2, 'STREAMS', keys.inbound, '>');
-  const readmit = bindReadmission(peek, keys, 50);
+  const readmit = bindReadmission(peek, keys, createClock(), 50);
   expect((await readmit()).foreign).toEqual(entries);
   expect(await peek.xlen(keys.alerts)).toBe(0);
   await until('an alert', async () => (await readmit()) && ((await peek.xlen(keys.alerts)) > 0 || undefined));

@@ -63,26 +63,22 @@ export class BullLayout {
     to.del(...PLACES.map((place) => this.#prefix + place));
     for (const job of this.#jobs.all()) {
       const { id, state, token, delay } = job;
-      to.hset(this.#prefix + id, 'data', '{}', 'delay', delay?.forMs ?? 0);
       if (token !== undefined) to.set(`${this.#prefix}${id}:lock`, token, 'PX', LOCK_MS);
       else to.del(`${this.#prefix}${id}:lock`);
-      if (!job.isListed) continue;
       const dueMs = (delay?.setAtMs ?? 0) + (delay?.forMs ?? 0);
+      const data = JSON.stringify({ untilMs: dueMs, delayMs: delay?.forMs ?? 0 });
+      to.hset(this.#prefix + id, 'data', data, 'delay', delay?.forMs ?? 0);
+      if (!job.isListed) continue;
       if (state === 'delayed') to.zadd(`${this.#prefix}delayed`, dueMs * UNITS, id);
       else to.rpush(this.#prefix + (state === 'waiting' ? 'wait' : 'active'), id);
     }
     await to.exec();
   }
 
-  /** What the repair removed is gone, and what it put back is in its list. */
+  /** What the repair removed is gone. */
   async #readBack(): Promise<void> {
     const lost = this.#jobs.all().filter(({ isListed }) => !isListed);
-    if (lost.length === 0) return;
-    const active = await this.#redis.lrange(`${this.#prefix}active`, 0, -1);
-    for (const job of lost) {
-      if ((await this.#redis.exists(this.#prefix + job.id)) === 0) this.#jobs.remove(job);
-      else if (active.includes(job.id)) job.isListed = true;
-    }
+    for (const job of lost) if ((await this.#redis.exists(this.#prefix + job.id)) === 0) this.#jobs.remove(job);
   }
 }
 

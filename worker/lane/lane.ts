@@ -164,7 +164,7 @@ export function createLane(redis: RedisClient, keys: Keys, messagesMax = LANE_ME
     conclusionOf: (entry) => redis.hget(keys.turn(entry), 'conclusion'),
     isCancelled: async (entry) => (await redis.hexists(keys.turn(entry), CANCELLED)) === 1,
     takePass: (everyMs) => takeFor(redis, keys.pass, everyMs),
-    readmit: bindReadmission(redis, keys),
+    readmit: bindReadmission(redis, keys, clock),
     begin: (entry, lane, newSession) => beginAttempt({ begin, write, keys, clock }, entry, lane, newSession),
     settle: (attempt, record, also = [], keepsAnswer = false) =>
       settleAttempt(settle, keys, attempt, { record, also, keepsAnswer, idleSeconds: idleDays * DAY_SECONDS }),

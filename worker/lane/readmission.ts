@@ -4,6 +4,7 @@ import type { RedisClient } from '../../shared/redis/connection.ts';
 import { type EntryId, INBOUND_GROUP, type Keys } from '../../shared/redis/keys.ts';
 import { bindScript } from '../../shared/redis/script.ts';
 import { leftLanesAlert } from '../alerts/messages.ts';
+import type { RedisClock } from './clock.ts';
 import { type Head, type HeadReply, headOf } from './head.ts';
 
 /** What a pass of repairs has found. */
@@ -27,9 +28,14 @@ const LEFT_MS = 60_000;
  * Restores pending entries that are in no lane to their place, and finds all heads: slice by slice, each a script. Of
  * foreign entries that no later version takes for `leftMs` the operator is alerted: nothing else would tell of them.
  */
-export function bindReadmission(redis: RedisClient, keys: Keys, leftMs = LEFT_MS): () => Promise<Readmission> {
+export function bindReadmission(
+  redis: RedisClient,
+  keys: Keys,
+  clock: RedisClock,
+  leftMs = LEFT_MS,
+): () => Promise<Readmission> {
   const bind = <Reply>(name: string) => bindScript<Reply>(redis, join(import.meta.dirname, `${name}.lua`));
-  const readmit = bind<[from: EntryId | '', EntryId[], number, EntryId[]]>('readmit');
+  const readmit = bind<[from: EntryId | '', EntryId[], number, EntryId[], timeMs: number]>('readmit');
   const headsIn = bind<[cursor: string, HeadReply[]]>('heads');
   const at = [keys.inbound, keys.lanes, keys.absent];
   /** Since when this process has seen each foreign entry, by a clock that never steps, and of how many it has told. */
@@ -45,7 +51,11 @@ export function bindReadmission(redis: RedisClient, keys: Keys, leftMs = LEFT_MS
   return async () => {
     const found: Readmission = { heads: [], broken: [], restored: 0, foreign: [] };
     for (let from: EntryId | '' | undefined; from !== ''; ) {
-      const [next, broken, restored, foreign] = await readmit(at, [INBOUND_GROUP, keys.lanePrefix, SLICE, from ?? '']);
+      const args = [INBOUND_GROUP, keys.lanePrefix, SLICE, from ?? ''];
+      const [next, broken, restored, foreign] = await clock.learn(
+        () => readmit(at, args),
+        (reply) => reply[4],
+      );
       found.broken.push(...broken);
       found.foreign.push(...foreign);
       found.restored += restored;

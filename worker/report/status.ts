@@ -5,6 +5,7 @@ import { readKeeping } from '../../shared/redis/keeping.ts';
 import { keysOf } from '../../shared/redis/keys.ts';
 import { type BudgetSettings, type Spent, totalsOf } from '../budget/limit.ts';
 import { REPLIED } from '../lane/attempt.ts';
+import type { JobCounts } from '../lane/job-view.ts';
 import { type Balance, createLedger } from '../lane/ledger.ts';
 import { type Pause, readPauses } from '../lane/pauses.ts';
 import { type ModelSettings, modelsInUse } from '../model/lifecycle.ts';
@@ -16,7 +17,7 @@ import { type Colour, colourOf, type Trouble, troublesOf } from '../watch/verdic
 import { type InboundEntry, readOldest } from './inbound.ts';
 import { type IncidentReport, readIncidents } from './incidents.ts';
 import { type Lanes, readLanes } from './lanes.ts';
-import { type JobCounts, type RunningTurn, readJobCounts, readRunning } from './running.ts';
+import { type RunningTurn, readJobCounts, readRunning } from './running.ts';
 import { nowOf, type ReportSource, shardsOf } from './source.ts';
 
 /** How one thing that the gateway needs fares, in words. */
