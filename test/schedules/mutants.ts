@@ -51,7 +51,7 @@ const OWN: readonly FindableMutant[] = [
   },
   {
     name: 'a message is cancelled although its answer is being delivered',
-    mutations: [{ file: 'worker/lane/admit.lua', from: ' and not decided[1]', to: '' }],
+    mutations: [{ file: 'shared/state/lane/admit.lua', from: ' and not decided[1]', to: '' }],
   },
   {
     name: 'a message is edited although an attempt at it has begun',

@@ -1,6 +1,6 @@
 import type { Service } from '../../shared/base/lifecycle.ts';
 import { runLoop } from '../../shared/base/loop.ts';
-import { takeFor } from '../../shared/redis/take.ts';
+import { createPasses } from '../../shared/state/process/passes.ts';
 import { BlobStoreError } from './blobs.ts';
 import { createMover, type MoverPorts } from './mover.ts';
 import { createBinding } from './store-mark.ts';
@@ -50,7 +50,7 @@ export function startBlobKeeper(ports: BlobKeeperPorts): Service {
       const { isOther, seconds } = await bind();
       if (isOther) onTrouble('other store');
       const passMs = Math.ceil(limits.blobEveryMs * PASS_SHARE);
-      if (isOther || (await takeFor(redis, keys.blobPass, passMs)) > 0) return limits.blobEveryMs;
+      if (isOther || (await createPasses(redis, keys).takeBlobKeeper(passMs)) > 0) return limits.blobEveryMs;
       const { files, segments } = await move(signal);
       if (files + segments > 0) log.info({ files, segments }, 'moved from Redis into the blob store');
       const isSettled = seconds * 1_000 >= limits.boundMs;

@@ -1,5 +1,5 @@
+import type { LedgerReading } from '../../shared/state/lane/counts.ts';
 import { percentOf, type Spent, spentInWords } from '../budget/limit.ts';
-import type { LedgerReading } from '../lane/ledger.ts';
 import type { Counts } from '../report/counts.ts';
 import type { RollUp, Spending } from '../report/roll-up.ts';
 import { money } from '../report/words.ts';

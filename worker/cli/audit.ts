@@ -1,9 +1,10 @@
 import { parseArgs } from 'node:util';
 import type { Config } from '../../shared/base/config.ts';
 import { keysOf } from '../../shared/redis/keys.ts';
+import type { LedgerReading } from '../../shared/state/lane/counts.ts';
 import { readSpent } from '../budget/budget.ts';
 import { totalsOf } from '../budget/limit.ts';
-import { createLedger, type LedgerReading } from '../lane/ledger.ts';
+import { createLedger } from '../lane/ledger.ts';
 import { loadPrices } from '../model/price-file.ts';
 import type { Prices } from '../model/prices.ts';
 import { readRollUp } from '../report/period.ts';

@@ -2,7 +2,7 @@ import type { ParseArgsOptionsConfig } from 'node:util';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import { type Keys, keysOf } from '../../shared/redis/keys.ts';
 import { compareStreamIds, msOf } from '../../shared/redis/stream-id.ts';
-import { bindReplay, type Replayed } from '../lane/dead-letters.ts';
+import { bindReplay, type Replayed } from '../../shared/state/lane/dead-letters.ts';
 import { writeDown } from '../operator/trail.ts';
 import { allLetters, type DeadLetter, fieldOf, findLetter, LETTER_NAME, objectOf } from '../report/dead-letters.ts';
 import { LETTERS_DROPPED } from '../watch/snapshot.ts';

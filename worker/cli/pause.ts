@@ -1,5 +1,5 @@
 import { type ChatKey, parseChatKey } from '../../shared/redis/keys.ts';
-import { EVERY_CHAT } from '../lane/pauses.ts';
+import { EVERY_CHAT } from '../../shared/state/lane/pauses.ts';
 import { pause as pauseAt, resume as resumeAt } from '../operator/pause.ts';
 import { withRedis } from './connection.ts';
 import { readOptions } from './options.ts';

@@ -1,6 +1,6 @@
 import { utcTime } from '../../shared/base/utc-time.ts';
+import { EVERY_CHAT, type Pause } from '../../shared/state/lane/pauses.ts';
 import { percentOf, spentInWords } from '../budget/limit.ts';
-import { EVERY_CHAT, type Pause } from '../lane/pauses.ts';
 import type { RunningTurn } from '../report/running.ts';
 import type { Status } from '../report/status.ts';
 import { counted, inWords } from '../report/words.ts';

@@ -1,9 +1,9 @@
 import type { Instruments } from '../../shared/base/instruments.ts';
+import type { DeadLetters } from '../../shared/state/lane/dead-letters.ts';
 import type { BotCommand, CommandName } from '../../shared/telegram/commands.ts';
 import type { AskPorts } from '../ask/conversation.ts';
 import type { TurnTime } from '../ask/time.ts';
 import type { Attempt } from '../lane/attempt.ts';
-import type { DeadLetters } from '../lane/dead-letters.ts';
 import type { UsageBook } from '../lane/usage-book.ts';
 import type { Decision } from '../lane/verdict.ts';
 import type { ReminderBook } from '../reminders/book.ts';

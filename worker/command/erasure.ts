@@ -1,8 +1,8 @@
 import type { ChatKey, SessionId } from '../../shared/redis/keys.ts';
 import type { Change } from '../../shared/state/change.ts';
+import { createDeadLetters } from '../../shared/state/lane/dead-letters.ts';
 import { NOBODY } from '../blob/blobs.ts';
 import { BUSY, LANGUAGE, MODEL, TIME_ZONE } from '../lane/attempt.ts';
-import { createDeadLetters } from '../lane/dead-letters.ts';
 import { createUsageBook } from '../lane/usage-book.ts';
 import type { MediaStore } from '../media/store.ts';
 import { createReminderBook } from '../reminders/book.ts';

@@ -1,7 +1,7 @@
 import type { Hono } from 'hono';
 import { parseChatKey } from '../../shared/redis/keys.ts';
 import { compareStreamIds } from '../../shared/redis/stream-id.ts';
-import { bindReplay } from '../lane/dead-letters.ts';
+import { bindReplay } from '../../shared/state/lane/dead-letters.ts';
 import { writeDown } from '../operator/trail.ts';
 import { readContent } from '../report/content.ts';
 import { allLetters, type DeadLetter, findLetter, LETTER_NAME } from '../report/dead-letters.ts';

@@ -1,6 +1,6 @@
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import { type ChatKey, type Keys, keysOf, parseChatKey, shardOf } from '../../shared/redis/keys.ts';
-import { EVERY_CHAT, type Pause } from '../lane/pauses.ts';
+import { EVERY_CHAT, type Pause, pauseChat, resumeChat } from '../../shared/state/lane/pauses.ts';
 import { nowOf } from '../report/source.ts';
 import { type Order, writeDown } from './trail.ts';
 
@@ -23,7 +23,7 @@ export async function pause(at: Installation, chat: ChatKey | typeof EVERY_CHAT,
   let isNew = false;
   for (const keys of shardsOf(at, chat)) {
     const pause: Pause = { chat, sinceMs: await nowOf(at.redis, keys.paused), ...order };
-    isNew = (await at.redis.hsetnx(keys.paused, chat, JSON.stringify(pause))) === 1 || isNew;
+    isNew = (await pauseChat(at.redis, keys, pause)) || isNew;
   }
   return isNew;
 }
@@ -34,9 +34,9 @@ export async function pause(at: Installation, chat: ChatKey | typeof EVERY_CHAT,
  */
 export async function resume(at: Installation, chat: ChatKey | typeof EVERY_CHAT, order: Order): Promise<boolean> {
   await writeDown(at.redis, 'resume', chat, order);
-  let ended = 0;
-  for (const keys of shardsOf(at, chat)) ended += await at.redis.hdel(keys.paused, chat);
-  return ended > 0;
+  let hasEnded = false;
+  for (const keys of shardsOf(at, chat)) hasEnded = (await resumeChat(at.redis, keys, chat)) || hasEnded;
+  return hasEnded;
 }
 
 function shardsOf({ shards }: Installation, chat: ChatKey | typeof EVERY_CHAT): Keys[] {

@@ -1,4 +1,4 @@
-import { bindReplay, type Replayed } from '../lane/dead-letters.ts';
+import { bindReplay, type Replayed } from '../../shared/state/lane/dead-letters.ts';
 import { letterOfMessage } from '../report/dead-letters.ts';
 import { readMessage } from '../report/message.ts';
 import type { MessageName } from '../report/message-name.ts';

@@ -7,9 +7,9 @@ import {
   type SessionId,
   shardOf,
 } from '../../shared/redis/keys.ts';
+import { EVERY_CHAT, type Pause, readPauses } from '../../shared/state/lane/pauses.ts';
 import { createChatState, type SessionState } from '../command/chat-state.ts';
 import type { OutcomeRecord } from '../lane/lane.ts';
-import { EVERY_CHAT, type Pause, readPauses } from '../lane/pauses.ts';
 import { createUsageBook, type Used } from '../lane/usage-book.ts';
 import { createReminderBook } from '../reminders/book.ts';
 import { readInbound } from './inbound.ts';

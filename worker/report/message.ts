@@ -1,7 +1,7 @@
 import { type ChatKey, chatOf, type EntryId, type Keys } from '../../shared/redis/keys.ts';
 import { msOf } from '../../shared/redis/stream-id.ts';
+import { EVERY_CHAT, type Pause, readPauses } from '../../shared/state/lane/pauses.ts';
 import type { OutcomeRecord } from '../lane/lane.ts';
-import { EVERY_CHAT, type Pause, readPauses } from '../lane/pauses.ts';
 import { letterOfMessage } from './dead-letters.ts';
 import { type InboundEntry, readInbound } from './inbound.ts';
 import type { MessageName } from './message-name.ts';

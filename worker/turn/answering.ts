@@ -1,3 +1,4 @@
+import type { Waiting } from '../../shared/flow/fragments.ts';
 import type { InboundMessage } from '../../shared/flow/message.ts';
 import type { Destination } from '../../shared/telegram/messages.ts';
 import type { Texts } from '../../shared/texts/texts.ts';
@@ -6,7 +7,6 @@ import { pendingRecord } from '../ask/open-session.ts';
 import type { TurnTime } from '../ask/time.ts';
 import { Speech } from '../ask/words.ts';
 import type { Attempt } from '../lane/attempt.ts';
-import type { Waiting } from '../lane/fragments.ts';
 import { conclude, type Decision } from '../lane/verdict.ts';
 import type { UserRecord } from '../session/record.ts';
 import { isBurst, readContents } from './attachments.ts';

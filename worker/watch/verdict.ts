@@ -1,8 +1,8 @@
+import { EVERY_CHAT, type Pause } from '../../shared/state/lane/pauses.ts';
 import { ruleOf, severityOf } from '../alerts/cause.ts';
 import type { Severity } from '../alerts/cause-rule.ts';
 import { type Condition, type Incident, QUIET_MS, REOPEN_MS } from '../alerts/incident.ts';
 import type { OutcomeRecord } from '../lane/lane.ts';
-import { EVERY_CHAT, type Pause } from '../lane/pauses.ts';
 
 /** Why the installation is not well. */
 export interface Trouble {

@@ -1,6 +1,6 @@
 import { html } from 'hono/html';
 import { utcTime } from '../../../shared/base/utc-time.ts';
-import type { Pause } from '../../lane/pauses.ts';
+import type { Pause } from '../../../shared/state/lane/pauses.ts';
 import type { PartState, Status } from '../../report/status.ts';
 import { counted, inWords } from '../../report/words.ts';
 import { incidentList } from './incidents.ts';

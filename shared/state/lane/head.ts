@@ -1,4 +1,4 @@
-import type { EntryId, LaneKey } from '../../shared/redis/keys.ts';
+import type { EntryId, LaneKey } from '../../redis/keys.ts';
 
 /** The oldest unanswered message of a lane: the only one of it that may be a job. */
 export interface Head {
