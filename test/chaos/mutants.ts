@@ -84,7 +84,7 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
     violates: 'I1',
   },
   {
-    name: 'delays are held against a clock that is an hour behind',
+    name: 'delays are held against a clock that is an hour ahead',
     mutations: [
       {
         file: 'worker/lane/queue.ts',

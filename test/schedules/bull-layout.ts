@@ -7,8 +7,6 @@ import type { JobQueue, QueuedJob } from './job-queue.ts';
 
 const LOCK_MS = 60_000;
 const UNITS = 0x1000;
-/** What the product takes for the disagreement of good clocks. */
-const SLACK_MS = 2_000;
 const PLACES = ['wait', 'active', 'delayed', 'completed', 'failed'];
 
 /** The product's own queues, one a shard, kept for all schedules: to open one takes longer than a schedule. */
@@ -54,7 +52,7 @@ export class BullLayout {
   #judgeDelay(job: QueuedJob, score: string | null): void {
     const { setAtMs = 0, forMs = 0 } = job.delay ?? {};
     const dueMs = score === null ? Date.now() : Math.floor(Number(score) / UNITS);
-    if (dueMs < setAtMs + forMs - SLACK_MS)
+    if (dueMs < setAtMs + forMs)
       this.cutDelays.push(`a delay of ${forMs} ms is over ${setAtMs + forMs - dueMs} ms too early`);
   }
 
