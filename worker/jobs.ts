@@ -1,43 +1,19 @@
-import type { Config } from '../shared/base/config.ts';
-import type { Service } from '../shared/base/lifecycle.ts';
 import type { RedisClient } from '../shared/redis/connection.ts';
-import type { ChatKey, EntryId, Keys } from '../shared/redis/keys.ts';
-import { createReminderBook } from '../shared/state/reminder/book.ts';
-import { type Budget, createBudget } from '../shared/state/spending/budget.ts';
+import type { EntryId, Keys } from '../shared/redis/keys.ts';
+import { createBudget } from '../shared/state/spending/budget.ts';
 import { limitsOf } from '../shared/state/spending/limit.ts';
+import { askPorts, transcriberOf } from './ask-ports.ts';
 import type { Blobs } from './blob/blobs.ts';
-import { withBudget, withBudgetToHear } from './budget/guarded.ts';
-import { createChatArchive } from './command/chat-archive.ts';
-import { createChatState } from './command/chat-state.ts';
-import { createErasure } from './command/erasure.ts';
-import { createDeadLetters } from './lane/dead-letters.ts';
-import type { Handover } from './lane/handover.ts';
+import { commandPorts, progressViews } from './chat-ports.ts';
 import type { Lane } from './lane/lane.ts';
 import { openWorker, QUEUE_LIMITS, type TurnQueue } from './lane/queue.ts';
-import { createUsageBook } from './lane/usage-book.ts';
-import { createMediaStore, type MediaStore } from './media/store.ts';
-import { createTranscriber, type Transcriber } from './media/transcriber.ts';
-import { costOfMinute, type Prices } from './model/prices.ts';
 import { chatRoom } from './model/room.ts';
-import type { Endpoint } from './recovery/effects.ts';
 import { askFixedParts, fixedPartsOf } from './recovery/fixed-parts.ts';
-import { createReminders } from './reminders/tool.ts';
-import { createDrafts, DRAFTS_EVERY_MS, DRAFTS_REFRESH_MS } from './reply/drafts.ts';
-import { createNotedFiles } from './reply/noted-files.ts';
-import { createProgressViews, type ProgressViews } from './reply/progress.ts';
-import { createStatusLines, STATUS_AFTER_MS, STATUS_EVERY_MS } from './reply/status-line.ts';
-import { createSessions } from './session/store.ts';
-import { settingsOf } from './settings.ts';
-import { type ChatMemory, createChatMemory } from './tools/recall/chat-index.ts';
-import { createRecall } from './tools/recall/recall.ts';
-import { createSendFile } from './tools/send-file.ts';
-import { joinToolboxes } from './tools/toolboxes.ts';
+import { createChatMemory } from './tools/recall/chat-index.ts';
 import { createProcessor } from './turn/processor.ts';
-import type { TurnPorts } from './turn/turn.ts';
-import type { Probed } from './watch/endpoint-probe.ts';
 import type { ProcessPorts, WorkerPorts } from './worker.ts';
 
-/** What the jobs of one shard work with. */
+/** The ports of the jobs of one shard. */
 export interface ShardPorts {
   redis: RedisClient;
   queueRedis: RedisClient;
@@ -46,24 +22,18 @@ export interface ShardPorts {
   blobs: Blobs | undefined;
   lane: Lane;
   queue: TurnQueue;
-  handover: Handover;
   discard: (entries: readonly EntryId[]) => Promise<void>;
 }
 
 /** How long running turns get when the process is asked to end; then they are handed back intact. */
 const DRAIN_MS = 25_000;
-const TRANSCRIPTION_MS_MAX = 120_000;
 
 /** Runs the jobs of a shard until it is stopped: running turns get a while, then they are handed back. */
-export function startJobs(
-  ports: WorkerPorts,
-  shared: ProcessPorts,
-  shard: ShardPorts,
-): Service & Probed & { isRunning(): boolean } {
+export function startJobs(ports: WorkerPorts, shared: ProcessPorts, shard: ShardPorts) {
   const { telemetry, log } = ports.instruments;
   const ending = new AbortController();
   const share = shared.slots.share();
-  const { lane, queue, handover, discard } = shard;
+  const { lane, queue, discard } = shard;
   const memory = createChatMemory({ redis: shard.redis, keys: shard.keys, blobs: shard.blobs, log });
   const budget = createBudget(shard.redis, limitsOf(ports.config), lane.nowMs);
   const ask = askPorts(ports, shared, shard, { memory, budget });
@@ -76,7 +46,7 @@ export function startJobs(
   const { model } = ask.endpoint;
   const processor = createProcessor({ turn, queue, share, discard, running, ending: ending.signal });
   const limits = { ...QUEUE_LIMITS, ...ports.limits };
-  const worker = openWorker(shard.queueRedis, shard.keys, telemetry, { share, limits, handover }, processor);
+  const worker = openWorker(shard.queueRedis, shard.keys, telemetry, { share, limits }, processor);
   worker.on('error', (error) => log.warn({ err: error }, 'the job worker had trouble'));
   worker.on('failed', (job, error) =>
     log.error({ err: error, entry: job?.data.entry }, 'a job failed; it is run again'),
@@ -86,7 +56,7 @@ export function startJobs(
     name: 'jobs',
     isRunning: () => worker.isRunning(),
     model,
-    async takesFixedParts(signal) {
+    async takesFixedParts(signal: AbortSignal) {
       const { windowTokens } = await model.limits(ask.settings.modelName);
       const { outputTokens: maxTokens } = chatRoom(windowTokens, undefined, ask.settings);
       const fixed = { ...fixedPartsOf(ask.settings, ask.tools.specs()), maxTokens };
@@ -96,88 +66,6 @@ export function startJobs(
       const timer = setTimeout(() => ending.abort(), limits.drainMs ?? DRAIN_MS);
       await worker.close();
       clearTimeout(timer);
-    },
-  };
-}
-
-/**
- * The endpoint that hears, if there is one. A call takes less than its turn, so that a slow one is known as the reason.
- */
-function transcriberOf(config: Config, budget: Budget | undefined, prices: Prices): Transcriber | undefined {
-  const { TRANSCRIPTION_BASE_URL: baseUrl, TRANSCRIPTION_API_KEY: apiKey, TRANSCRIPTION_MODEL: model } = config;
-  if (baseUrl === undefined || model === undefined) return undefined;
-  const timeoutMs = Math.min(TRANSCRIPTION_MS_MAX, Math.ceil(config.TURN_TIMEOUT_MS / 2));
-  const transcriber = createTranscriber({ baseUrl, apiKey, model, timeoutMs });
-  const minute = costOfMinute(model, prices);
-  return budget && minute !== undefined ? withBudgetToHear(transcriber, budget, minute) : transcriber;
-}
-
-/** What the model is asked with in the chats of one shard. */
-function askPorts(
-  ports: WorkerPorts,
-  shared: ProcessPorts,
-  shard: ShardPorts,
-  { memory, budget }: { memory: ChatMemory; budget: Budget | undefined },
-) {
-  const { config, instruments } = ports;
-  const { redis, keys, blobs } = shard;
-  const settings = settingsOf(ports);
-  const { log, reach } = instruments;
-  const media = createMediaStore({ redis, keys, blobs, retentionDays: config.SESSION_RETENTION_DAYS, log, reach });
-  const loadKept = async (chat: ChatKey, sha256: string) => (await media.load(chat, [sha256])).get(sha256);
-  const recall = createRecall({ memory, log, loadKept });
-  const files = createNotedFiles(redis, keys);
-  const sendFile = createSendFile({ files, keep: media.keep, loadKept });
-  const reminders = createReminders({ book: createReminderBook(redis, keys), settings });
-  const { exclude, excluded } = ports.tools;
-  const tools = { ...joinToolboxes([recall, sendFile, reminders, ports.tools]), exclude, excluded };
-  const model = budget ? withBudget(ports.model, budget, settings.prices) : ports.model;
-  const endpoint: Endpoint = {
-    model,
-    budget,
-    storm: shared.storm,
-    boundModels: shared.boundModels,
-    takesFixedParts: (failure, maxTokens, signal) =>
-      shared.fixedParts(model, { ...fixedPartsOf(settings, tools.specs()), maxTokens }, failure, signal),
-  };
-  const store = { sessions: createSessions(redis, keys, shared.windows), media };
-  return { settings, endpoint, tools, store, files, instruments, breaker: shared.breaker };
-}
-
-/** How the chats see that a turn runs. */
-function progressViews({ config, telegram, limits }: WorkerPorts): ProgressViews {
-  const everyMs = limits?.draftsEveryMs ?? DRAFTS_EVERY_MS;
-  return createProgressViews({
-    drafts: createDrafts({ telegram, everyMs, refreshMs: DRAFTS_REFRESH_MS }),
-    statusLines: createStatusLines({
-      telegram,
-      afterMs: limits?.statusAfterMs ?? STATUS_AFTER_MS,
-      everyMs: limits?.statusEveryMs ?? STATUS_EVERY_MS,
-    }),
-    streaming: config.TELEGRAM_STREAMING,
-  });
-}
-
-/** What commands work with in the chats of one shard. */
-function commandPorts(
-  { telegram }: WorkerPorts,
-  { redis, keys, blobs }: ShardPorts,
-  memory: ChatMemory,
-  media: MediaStore,
-): TurnPorts['commands'] {
-  return {
-    state: createChatState(redis, keys),
-    archive: {
-      ...createChatArchive({ redis, keys, blobs, keep: media.keep }),
-      erase: createErasure({ redis, keys, blobs, media }),
-    },
-    usageBook: createUsageBook(redis, keys),
-    deadLetters: createDeadLetters(redis, keys),
-    memory,
-    reminders: createReminderBook(redis, keys),
-    seesGroups: async () => {
-      const me = await telegram.getMe();
-      return me.ok ? me.value.can_read_all_group_messages : undefined;
     },
   };
 }

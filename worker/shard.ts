@@ -9,7 +9,6 @@ import { createReminderBook } from '../shared/state/reminder/book.ts';
 import { undecodableAlert } from './alerts/messages.ts';
 import { startJobs } from './jobs.ts';
 import { startDispatcher } from './lane/dispatcher.ts';
-import { Handover } from './lane/handover.ts';
 import { createLane, type Lane } from './lane/lane.ts';
 import { openQueue } from './lane/queue.ts';
 import { RECONCILE_EVERY_MS, startReconciler } from './lane/reconciler.ts';
@@ -33,12 +32,11 @@ export async function startShard(
   const queueRedis = connect();
   const { blobs, keeper } = openBlobs(ports, redis, shard);
   const lane = createLane(redis, keys, config.LANE_MAX_MESSAGES, config.SESSION_IDLE_DAYS);
-  const handover = new Handover(queueRedis);
-  const queue = openQueue(queueRedis, keys, telemetry, handover);
+  const queue = openQueue(queueRedis, keys, telemetry);
   await lane.prepare();
   const discard = discardBroken(lane, instruments);
   const service = { lane, queue, discard, log, reach };
-  const jobs = startJobs(ports, shared, { redis, queueRedis, keys, blobs, lane, queue, handover, discard });
+  const jobs = startJobs(ports, shared, { redis, queueRedis, keys, blobs, lane, queue, discard });
   return {
     probed: jobs,
     services: [

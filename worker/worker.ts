@@ -22,9 +22,9 @@ import { createStormGuard, STORM_LIMITS, type StormGuard, type StormLimits } fro
 import { WindowCache } from './session/window-cache.ts';
 import type { SettingFiles } from './setting-files.ts';
 import { connections, startShard } from './shard.ts';
-import { startWorkerCount } from './share.ts';
 import type { Toolbox } from './tools/toolbox.ts';
 import type { Exclusions } from './tools/toolboxes.ts';
+import { startWorkerCount } from './worker-count.ts';
 
 export interface WorkerPorts {
   config: Config;

@@ -21,10 +21,6 @@ export interface Keys {
   readonly pass: string;
   /** Set of the sessions that the archivist is to visit. */
   readonly archivable: string;
-  /** BullMQ's lists of the jobs that wait and of those that run, and its sorted set of those that are delayed. */
-  readonly jobsWaiting: string;
-  readonly jobsActive: string;
-  readonly jobsDelayed: string;
   /** Hash: which group a supergroup was before, by its id. Used in shard 0 only. */
   readonly movedGroups: string;
   /** Hash: what the poller last got from Telegram. Used in shard 0 only. */
@@ -163,6 +159,11 @@ export function jobIdOf(entry: EntryId): string {
   return `m-${entry}`;
 }
 
+/** The entry of a job. */
+export function entryOfJob(id: string): EntryId {
+  return id.slice('m-'.length) as EntryId;
+}
+
 /** The shard that holds a chat: all topics of a chat share it, and the hash never changes between versions. */
 export function shardOf(chatId: number, shards: number): number {
   let hash = 0x811c9dc5;
@@ -186,9 +187,6 @@ export function keysOf(shard: number): Keys {
     actions: `${tag}:actions`,
     pass: `${tag}:pass`,
     archivable: `${tag}:archivable`,
-    jobsWaiting: `${tag}:${TURNS_QUEUE}:wait`,
-    jobsActive: `${tag}:${TURNS_QUEUE}:active`,
-    jobsDelayed: `${tag}:${TURNS_QUEUE}:delayed`,
     ...{ movedGroups: `${tag}:moved-groups`, poll: `${tag}:poll` },
     telegram: `${tag}:telegram`,
     incidents: `${tag}:incidents`,

@@ -1,11 +1,13 @@
 /** What can happen to the jobs of the queue. */
+
+import { jobsIn } from '../fixture/job-keys.ts';
 import { type Scenario, type Stage, until } from './scenario.ts';
 
 const TORN_OUT = 4;
 
 /** Takes jobs out of the list in which they wait, and leaves the rest of them where it is. */
 async function tearOut({ world }: Stage): Promise<void> {
-  const waiting = world.keys.jobsWaiting;
+  const waiting = jobsIn(world.keys, 'wait');
   const ids = await world.peek.lrange(waiting, 0, TORN_OUT - 1);
   for (const id of ids) await world.peek.lrem(waiting, 0, id);
 }
@@ -19,7 +21,7 @@ const listless: Scenario = {
     const { world, traffic, faults } = stage;
     await world.fleet.start();
     await traffic.pour();
-    await until('jobs that wait', async () => (await world.peek.llen(world.keys.jobsWaiting)) >= TORN_OUT);
+    await until('jobs that wait', async () => (await world.peek.llen(jobsIn(world.keys, 'wait'))) >= TORN_OUT);
     await faults.during('jobs torn out of their list', [], () => tearOut(stage));
   },
 };

@@ -102,7 +102,9 @@ async function cutReplies({ world, traffic, faults }: Stage, script: string): Pr
 
 /** As ioredis names it to Redis. */
 function hashOfScript(name: string): string {
-  const source = readScript(join(PROJECT_ROOT, 'worker', 'lane', `${name}.lua`));
+  const source = readScript(
+    join(PROJECT_ROOT, name === 'begin' || name === 'write' ? 'worker/lane' : 'shared/state/lane', `${name}.lua`),
+  );
   return createHash('sha1').update(source).digest('hex');
 }
 

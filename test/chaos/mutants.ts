@@ -45,12 +45,12 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
     name: 'the reconciler finds nothing',
     mutations: [
       {
-        file: 'worker/lane/readmit.lua',
+        file: 'shared/state/lane/readmit.lua',
         from: 'local broken, foreign, restored = {}, {}, 0',
         to: "if true then return { '', {}, 0, {} } end\nlocal broken, foreign, restored = {}, {}, 0",
       },
       {
-        file: 'worker/lane/heads.lua',
+        file: 'shared/state/lane/heads.lua',
         from: 'local heads = {}',
         to: "if true then return { '0', {} } end\nlocal heads = {}",
       },
@@ -61,13 +61,19 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a job that stands in no list is taken for one that runs',
-    mutations: [{ file: 'worker/lane/missing.lua', from: 'if isListed and isWhole then', to: 'if isWhole then' }],
+    mutations: [
+      {
+        file: 'worker/lane/queue.ts',
+        from: "if (['waiting', 'active', 'delayed'].includes(await job.getState()))",
+        to: 'if (job)',
+      },
+    ],
     scenario: 'job-without-list',
     violates: 'I1',
   },
   {
     name: 'an admission that is sent again answers with what is new since',
-    mutations: [{ file: 'worker/lane/admit.lua', from: 'if call == ARGV[8] then', to: 'if false then' }],
+    mutations: [{ file: 'shared/state/lane/admit.lua', from: 'if call == ARGV[8] then', to: 'if false then' }],
     scenario: 'line-cuts-admit',
     violates: 'I1',
   },
@@ -78,8 +84,14 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
     violates: 'I1',
   },
   {
-    name: 'delays are held against a clock that is an hour behind',
-    mutations: [{ file: 'worker/lane/delays.lua', from: 'local now = now_ms()', to: 'local now = now_ms() - 3600000' }],
+    name: 'delays are held against a clock that is an hour ahead',
+    mutations: [
+      {
+        file: 'worker/lane/queue.ts',
+        from: 'async correctDelays(nowMs) {',
+        to: 'async correctDelays(nowMs) {\n      nowMs += 3_600_000;',
+      },
+    ],
     scenario: 'clock-behind-waits',
     violates: 'I4',
   },
@@ -87,7 +99,7 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
     name: 'an entry is acknowledged and deleted as it is admitted',
     mutations: [
       {
-        file: 'worker/lane/admit.lua',
+        file: 'shared/state/lane/admit.lua',
         from: ADMITTED,
         to: `${ADMITTED} redis.call('XACK', KEYS[1], ARGV[1], last) redis.call('XDEL', KEYS[1], last)`,
       },
@@ -98,7 +110,9 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a lane hands out its newest message first',
-    mutations: [{ file: 'worker/lane/admit.lua', from: ADMITTED, to: "redis.call('LPUSH', ARGV[4] .. chat, last)" }],
+    mutations: [
+      { file: 'shared/state/lane/admit.lua', from: ADMITTED, to: "redis.call('LPUSH', ARGV[4] .. chat, last)" },
+    ],
     scenario: 'killed-answer-stored',
     violates: 'I3',
   },
@@ -246,7 +260,9 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a dead letter keeps no answer',
-    mutations: [{ file: 'worker/lane/settle.lua', from: "letter[5], letter[6] = 'answer', reply_of(turn)", to: '' }],
+    mutations: [
+      { file: 'shared/state/lane/settle.lua', from: "letter[5], letter[6] = 'answer', reply_of(turn)", to: '' },
+    ],
     scenario: 'telegram-away-too-long',
     violates: 'I4',
   },

@@ -1,6 +1,6 @@
 /** What can happen to Telegram. */
 import { setTimeout as pause } from 'node:timers/promises';
-import { bindReplay } from '../../worker/lane/dead-letters.ts';
+import { bindReplay } from '../../shared/state/lane/dead-letters.ts';
 import { randomInt } from '../fixture/random.ts';
 import type { Reaction } from '../stand-in/claude/reaction.ts';
 import { type Failure, OUTAGES, type Outage } from '../stand-in/telegram/failures.ts';

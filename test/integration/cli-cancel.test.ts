@@ -2,6 +2,7 @@ import { expect, test } from '@jest/globals';
 import { chatKey } from '../../shared/redis/keys.ts';
 import { runCli } from '../fixture/cli.ts';
 import { CHAT, eachInWorld, shown, start, world } from '../fixture/each-test.ts';
+import { jobsIn } from '../fixture/job-keys.ts';
 import { nextOutcome, settledOutcomes } from '../fixture/ledger.ts';
 import { until } from '../fixture/root.ts';
 
@@ -48,7 +49,7 @@ test('cancel of a message that is put off for long ends it at once, and twice is
   }));
   await start();
   world.telegram.say(CHAT, 'hello');
-  await until('delayed job', async () => (await world.peek.zcard(world.keys.jobsDelayed)) === 1 || undefined);
+  await until('delayed job', async () => (await world.peek.zcard(jobsIn(world.keys, 'delayed'))) === 1 || undefined);
   const [entry = ''] = await lane(1);
   await Promise.all([cancel(entry), cancel(entry)]);
   expect(await nextOutcome(world, CHAT)).toMatchObject({ entry, outcome: 'cancelled', reason: 'operator' });

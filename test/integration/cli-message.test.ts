@@ -3,6 +3,7 @@ import { chatKey, type EntryId } from '../../shared/redis/keys.ts';
 import type { MessageReport } from '../../worker/report/message.ts';
 import { runCli } from '../fixture/cli.ts';
 import { CHAT, eachInWorld, start, world } from '../fixture/each-test.ts';
+import { jobsIn } from '../fixture/job-keys.ts';
 import { nextOutcome } from '../fixture/ledger.ts';
 import { until } from '../fixture/root.ts';
 
@@ -33,7 +34,7 @@ test('a message that was put off says why, after which attempt, when it is tried
   world.claude.react(() => ({ do: 'error', status: 529, type: 'overloaded_error', message: 'Overloaded', headers }));
   await start();
   world.telegram.say(CHAT, 'my secret question');
-  await until('delayed job', async () => (await world.peek.zcard(world.keys.jobsDelayed)) === 1 || undefined);
+  await until('delayed job', async () => (await world.peek.zcard(jobsIn(world.keys, 'delayed'))) === 1 || undefined);
   const [entry = ''] = await pending();
   const report = await reported(entry);
   expect(report).toMatchObject({

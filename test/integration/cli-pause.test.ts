@@ -2,6 +2,7 @@ import { expect, test } from '@jest/globals';
 import { chatKey } from '../../shared/redis/keys.ts';
 import { runCli } from '../fixture/cli.ts';
 import { CHAT, eachInWorld, shown, start, stopGateways, world } from '../fixture/each-test.ts';
+import { jobsIn } from '../fixture/job-keys.ts';
 import { nextOutcome } from '../fixture/ledger.ts';
 import { until } from '../fixture/root.ts';
 
@@ -19,9 +20,9 @@ async function untilItRests(chat: number): Promise<void> {
   await until('message that rests', async () => {
     const [depth, waiting, active, delayed] = await Promise.all([
       world.peek.llen(world.keys.lane(chatKey(chat))),
-      world.peek.llen(world.keys.jobsWaiting),
-      world.peek.llen(world.keys.jobsActive),
-      world.peek.zcard(world.keys.jobsDelayed),
+      world.peek.llen(jobsIn(world.keys, 'wait')),
+      world.peek.llen(jobsIn(world.keys, 'active')),
+      world.peek.zcard(jobsIn(world.keys, 'delayed')),
     ]);
     return (depth > 0 && waiting + active + delayed === 0) || undefined;
   });
@@ -93,7 +94,7 @@ test('a turn that is put off when its chat is paused rests at its next attempt, 
   );
   await start({}, FAST);
   world.telegram.say(CHAT, 'hello');
-  await until('delayed job', async () => (await world.peek.zcard(world.keys.jobsDelayed)) === 1 || undefined);
+  await until('delayed job', async () => (await world.peek.zcard(jobsIn(world.keys, 'delayed'))) === 1 || undefined);
   await cli('pause', String(CHAT));
   const calls = world.claude.calls.length;
   isUp = true;

@@ -3,6 +3,7 @@ import { expect, test } from '@jest/globals';
 import { runCli } from '../fixture/cli.ts';
 import { spawnFile } from '../fixture/command.ts';
 import { CHAT, eachInWorld, start, world } from '../fixture/each-test.ts';
+import { jobsIn } from '../fixture/job-keys.ts';
 import { nextOutcome, settledOutcomes } from '../fixture/ledger.ts';
 import { until } from '../fixture/root.ts';
 
@@ -30,7 +31,7 @@ test('a message that waits for minutes is tried at once', async () => {
   );
   await start();
   world.telegram.say(CHAT, 'hello');
-  await until('delayed job', async () => (await world.peek.zcard(world.keys.jobsDelayed)) === 1 || undefined);
+  await until('delayed job', async () => (await world.peek.zcard(jobsIn(world.keys, 'delayed'))) === 1 || undefined);
   const [[entry = ''] = []] = await world.peek.xrange(world.keys.inbound, '-', '+');
   isUp = true;
   expect(await retry(entry, '--why', 'it is back')).toMatchObject({

@@ -58,7 +58,9 @@ async function begun(entry: EntryId, of: Lane = lane, chat: ChatKey = CHAT): Pro
 /** Calls a script once, so that it is known by its hash; then calls it while its reply is lost. Answers the second reply. */
 async function withLostReply<T>(script: string, first: () => Promise<unknown>, call: () => Promise<T>): Promise<T> {
   await first();
-  const source = readScript(join(PROJECT_ROOT, 'worker', 'lane', `${script}.lua`));
+  const source = readScript(
+    join(PROJECT_ROOT, script === 'begin' || script === 'write' ? 'worker/lane' : 'shared/state/lane', `${script}.lua`),
+  );
   const done = proxy.cutReplyTo(createHash('sha1').update(source).digest('hex'));
   const reply = await call();
   await done;

@@ -6,6 +6,7 @@ import { createBookStore } from '../../worker/alerts/book-store.ts';
 import { until } from '../chaos/scenario.ts';
 import { CHAT, eachInWorld, mainCalls, shown, spawn, start, takeOver, world } from '../fixture/each-test.ts';
 import { ALERT_CHAT } from '../fixture/gateway.ts';
+import { jobsIn } from '../fixture/job-keys.ts';
 import { settledOutcomes, untilSettled } from '../fixture/ledger.ts';
 import { goAwayBeforeAnswer, isAway, sayTwice } from '../fixture/telegram-away.ts';
 import { OUTAGES } from '../stand-in/telegram/failures.ts';
@@ -182,7 +183,7 @@ async function quietMs(chat: number): Promise<number> {
 
 /** The delays of all jobs are over. */
 async function endDelays(): Promise<void> {
-  for (const id of await world.peek.zrange(world.keys.jobsDelayed, '0', '-1'))
-    await world.peek.zadd(world.keys.jobsDelayed, 'XX', 1, id);
+  for (const id of await world.peek.zrange(jobsIn(world.keys, 'delayed'), '0', '-1'))
+    await world.peek.zadd(jobsIn(world.keys, 'delayed'), 'XX', 1, id);
   await world.peek.zadd(`${world.keys.queuePrefix}:turns:marker`, 0, '0');
 }

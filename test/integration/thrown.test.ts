@@ -1,9 +1,12 @@
 import { expect, test } from '@jest/globals';
 import { Queue, Worker } from 'bullmq';
 import { traceIdsOnly } from '../../shared/base/telemetry.ts';
+import { alertCommand } from '../../shared/flow/alert.ts';
 import { chatKey, type EntryId, INBOUND_GROUP, jobIdOf, type SessionId, TURNS_QUEUE } from '../../shared/redis/keys.ts';
+import { createLaneStore } from '../../shared/state/lane/lanes.ts';
+import { createClock } from '../../worker/lane/clock.ts';
 import { openQueue } from '../../worker/lane/queue.ts';
-import { bindReadmission } from '../../worker/lane/readmission.ts';
+import { tellingOfLeft } from '../../worker/lane/readmission.ts';
 import { CHAT, eachInWorld, shown, start, world } from '../fixture/each-test.ts';
 import { ALERT_CHAT } from '../fixture/gateway.ts';
 import { inboundText } from '../fixture/inbound.ts';
@@ -99,7 +102,8 @@ test('entries that no later version takes are told to the operator, once', async
   await peek.xgroup('CREATE', keys.inbound, INBOUND_GROUP, '0', 'MKSTREAM');
   const entries = [await entryOf(LONG_CHAT), await entryOf(`${CHAT}#1`)];
   await peek.xreadgroup('GROUP', INBOUND_GROUP, 'dispatcher', 'COUNT', 2, 'STREAMS', keys.inbound, '>');
-  const readmit = bindReadmission(peek, keys, 50);
+  const store = createLaneStore(peek, keys, createClock(), 50);
+  const readmit = tellingOfLeft(store.readmit, (alert) => peek.call(...alertCommand(keys, alert)), 50);
   expect((await readmit()).foreign).toEqual(entries);
   expect(await peek.xlen(keys.alerts)).toBe(0);
   await until('an alert', async () => (await readmit()) && ((await peek.xlen(keys.alerts)) > 0 || undefined));

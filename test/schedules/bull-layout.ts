@@ -1,14 +1,12 @@
 import type { Redis } from 'ioredis';
 import { traceIdsOnly } from '../../shared/base/telemetry.ts';
 import { type Keys, keysOf, TURNS_QUEUE } from '../../shared/redis/keys.ts';
-import type { Head } from '../../worker/lane/head.ts';
+import type { Head } from '../../shared/state/lane/head.ts';
 import { openQueue, type TurnQueue } from '../../worker/lane/queue.ts';
 import type { JobQueue, QueuedJob } from './job-queue.ts';
 
 const LOCK_MS = 60_000;
 const UNITS = 0x1000;
-/** What the product takes for the disagreement of good clocks. */
-const SLACK_MS = 2_000;
 const PLACES = ['wait', 'active', 'delayed', 'completed', 'failed'];
 
 /** The product's own queues, one a shard, kept for all schedules: to open one takes longer than a schedule. */
@@ -54,7 +52,7 @@ export class BullLayout {
   #judgeDelay(job: QueuedJob, score: string | null): void {
     const { setAtMs = 0, forMs = 0 } = job.delay ?? {};
     const dueMs = score === null ? Date.now() : Math.floor(Number(score) / UNITS);
-    if (dueMs < setAtMs + forMs - SLACK_MS)
+    if (dueMs < setAtMs + forMs)
       this.cutDelays.push(`a delay of ${forMs} ms is over ${setAtMs + forMs - dueMs} ms too early`);
   }
 
@@ -63,26 +61,22 @@ export class BullLayout {
     to.del(...PLACES.map((place) => this.#prefix + place));
     for (const job of this.#jobs.all()) {
       const { id, state, token, delay } = job;
-      to.hset(this.#prefix + id, 'data', '{}', 'delay', delay?.forMs ?? 0);
       if (token !== undefined) to.set(`${this.#prefix}${id}:lock`, token, 'PX', LOCK_MS);
       else to.del(`${this.#prefix}${id}:lock`);
-      if (!job.isListed) continue;
       const dueMs = (delay?.setAtMs ?? 0) + (delay?.forMs ?? 0);
+      const data = JSON.stringify({ untilMs: dueMs, delayMs: delay?.forMs ?? 0 });
+      to.hset(this.#prefix + id, 'data', data, 'delay', delay?.forMs ?? 0);
+      if (!job.isListed) continue;
       if (state === 'delayed') to.zadd(`${this.#prefix}delayed`, dueMs * UNITS, id);
       else to.rpush(this.#prefix + (state === 'waiting' ? 'wait' : 'active'), id);
     }
     await to.exec();
   }
 
-  /** What the repair removed is gone, and what it put back is in its list. */
+  /** What the repair removed is gone. */
   async #readBack(): Promise<void> {
     const lost = this.#jobs.all().filter(({ isListed }) => !isListed);
-    if (lost.length === 0) return;
-    const active = await this.#redis.lrange(`${this.#prefix}active`, 0, -1);
-    for (const job of lost) {
-      if ((await this.#redis.exists(this.#prefix + job.id)) === 0) this.#jobs.remove(job);
-      else if (active.includes(job.id)) job.isListed = true;
-    }
+    for (const job of lost) if ((await this.#redis.exists(this.#prefix + job.id)) === 0) this.#jobs.remove(job);
   }
 }
 

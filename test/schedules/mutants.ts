@@ -51,21 +51,11 @@ const OWN: readonly FindableMutant[] = [
   },
   {
     name: 'a message is cancelled although its answer is being delivered',
-    mutations: [{ file: 'worker/lane/admit.lua', from: ' and not decided[1]', to: '' }],
+    mutations: [{ file: 'shared/state/lane/admit.lua', from: ' and not decided[1]', to: '' }],
   },
   {
     name: 'a message is edited although an attempt at it has begun',
     mutations: [{ file: 'shared/state/message/edit.lua', from: "'fence', 'conclusion'", to: "'conclusion'" }],
-  },
-  {
-    name: 'a message is recorded as it was foreseen, although it was edited',
-    mutations: [
-      {
-        file: 'worker/lane/begin.lua',
-        from: "local is_new = redis.call('EXISTS', KEYS[2]) == 0",
-        to: 'local is_new = true',
-      },
-    ],
   },
 ];
 

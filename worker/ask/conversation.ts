@@ -74,7 +74,7 @@ export async function askModel(
   const learntTokens = learntWindow(attempt.limit, settings);
   const room = chatRoom(windowTokens, learntTokens, settings);
   const calibration = attempt.calibration ?? tokenizerFactor(ports.settings.modelName);
-  const pending = attempt.opened?.record ?? pendingRecord(settings, attempt, message, content);
+  const pending = pendingRecord(settings, attempt, message, content);
   const about = { message, pending, room, windowTokens, modelOutputTokens, speech };
   const hear: OnText = (text) => {
     time.progress();

@@ -1,8 +1,8 @@
 import type { Service } from '../../shared/base/lifecycle.ts';
 import type { Logger } from '../../shared/base/log.ts';
 import { runLoop } from '../../shared/base/loop.ts';
-import { takeFor } from '../../shared/redis/take.ts';
 import { createBinding } from '../../shared/state/blob/binding.ts';
+import { createPasses } from '../../shared/state/process/passes.ts';
 import { BlobStoreError } from './blobs.ts';
 import { type SweepPorts, sweep } from './sweep.ts';
 
@@ -50,7 +50,7 @@ export function startBlobKeeper(ports: BlobKeeperPorts): Service {
       const { isOther, seconds } = await bind();
       if (isOther) onTrouble('other store');
       const passMs = Math.ceil(limits.blobEveryMs * PASS_SHARE);
-      if (isOther || (await takeFor(redis, keys.blobPass, passMs)) > 0) return limits.blobEveryMs;
+      if (isOther || (await createPasses(redis, keys).takeBlobKeeper(passMs)) > 0) return limits.blobEveryMs;
       const isSettled = seconds * 1_000 >= limits.boundMs;
       const deleted = isSettled ? await sweep(ports, Date.now() - limits.orphanMs, signal) : 0;
       if (deleted > 0) log.info({ deleted }, 'removed blobs that nothing points at');

@@ -1,5 +1,6 @@
 import { parseChatKey } from '../../shared/redis/keys.ts';
 import { compareStreamIds, msOf } from '../../shared/redis/stream-id.ts';
+import { bindReplay, type Replayed } from '../../shared/state/lane/dead-letters.ts';
 import {
   allLetters,
   countDropped,
@@ -11,7 +12,6 @@ import {
   removeLetter,
 } from '../../shared/state/lane/letters.ts';
 import { recordAction } from '../../shared/state/process/actions.ts';
-import { bindReplay, type Replayed } from '../lane/dead-letters.ts';
 import { lettersReport } from '../report/letters-report.ts';
 import { type ReportSource, shardsOf } from '../report/source.ts';
 import { because } from '../report/words.ts';

@@ -1,12 +1,12 @@
 import type { Instruments } from '../../shared/base/instruments.ts';
 import type { Change } from '../../shared/state/change.ts';
+import type { DeadLetters } from '../../shared/state/lane/dead-letters.ts';
 import type { ReminderBook } from '../../shared/state/reminder/book.ts';
 import type { CommandName } from '../../shared/telegram/commands.ts';
 import type { Button } from '../../shared/telegram/messages.ts';
 import type { AskPorts } from '../ask/conversation.ts';
 import type { TurnTime } from '../ask/time.ts';
 import type { Attempt } from '../lane/attempt.ts';
-import type { DeadLetters } from '../lane/dead-letters.ts';
 import type { UsageBook } from '../lane/usage-book.ts';
 import { conclude, type Ending, type Verdict } from '../lane/verdict.ts';
 import { MESSAGE_CHARS_MAX, splitReply } from '../reply/split.ts';

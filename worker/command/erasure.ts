@@ -1,9 +1,9 @@
 import type { ChatKey, SessionId } from '../../shared/redis/keys.ts';
 import type { Change } from '../../shared/state/change.ts';
 import { chatState, sessionOf, withFormerGroup } from '../../shared/state/chat/chat.ts';
+import { createDeadLetters } from '../../shared/state/lane/dead-letters.ts';
 import { createReminderBook } from '../../shared/state/reminder/book.ts';
 import { sessionState, triedIn } from '../../shared/state/session/session.ts';
-import { createDeadLetters } from '../lane/dead-letters.ts';
 import { createUsageBook } from '../lane/usage-book.ts';
 import type { MediaStore } from '../media/store.ts';
 import type { SessionSource } from '../session/archive.ts';

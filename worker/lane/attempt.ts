@@ -10,7 +10,6 @@ import type { Texts } from '../../shared/texts/texts.ts';
 import type { Payer } from '../model/port.ts';
 import type { FilePart } from '../reply/file-part.ts';
 import type { Part } from '../reply/format/layout.ts';
-import type { Opened } from './opening.ts';
 
 /** How far the recovery of this message has gone. Moves forward only, and is stored with its effect. */
 export type RecoveryStage = (typeof RECOVERY_STAGES)[number];
@@ -125,8 +124,6 @@ export interface Attempt {
   readonly message: Decoded<InboundMessage>;
   /** Whether nothing waited behind the message when the attempt began. */
   readonly isAloneAtBegin: boolean;
-  /** Set when the message was recorded, and its window loaded, as this attempt began. */
-  readonly opened: Opened | undefined;
   readonly traceparent: string;
   readonly session: SessionId;
   /**

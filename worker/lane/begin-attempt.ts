@@ -10,7 +10,6 @@ import {
 import type { RunScript } from '../../shared/redis/script.ts';
 import type { RedisClock } from './clock.ts';
 import type { Begun } from './lane.ts';
-import type { Opened, Opening } from './opening.ts';
 import { readAttempt } from './read-attempt.ts';
 
 /** The reply of `begin.lua`. */
@@ -19,21 +18,7 @@ export type BeginReply =
   | ['fenced']
   | ['paused']
   | ['poison candidate', timeMs: number]
-  | [
-      'begun',
-      timeMs: number,
-      home: ChatKey,
-      string[],
-      string[],
-      SessionId,
-      string[],
-      string[],
-      behind: number,
-      window: Window | [],
-    ];
-
-/** What `open.lua` replies behind 'opened'. */
-type Window = Opened['reply'] extends [string, ...infer Rest] ? Rest : never;
+  | ['begun', timeMs: number, home: ChatKey, string[], string[], SessionId, string[], string[], behind: number];
 
 /** One crash may be any message's fault, or none's. */
 const SUSPECT_DEATHS = 2;
@@ -52,7 +37,6 @@ export async function beginAttempt(
   entry: EntryId,
   lane: LaneKey,
   newSession: SessionId,
-  opening?: Opening,
 ): Promise<Begun> {
   const { keys, clock, write } = parts;
   const chat = chatOf(lane);
@@ -62,22 +46,12 @@ export async function beginAttempt(
   const prefixes = [chatPrefix, lanePrefix, turnPrefix];
   const ids = [SUSPECT_DEATHS, randomUUID(), lane, ...prefixes, chat];
   const noSession = '' as SessionId;
-  const args = [entry, newSession, keys.session(noSession), ...ids, ...openingArgs(opening), keys.log(noSession)];
+  const args = [entry, newSession, keys.session(noSession), ...ids, keys.log(noSession)];
   const reply = await clock.learn(() => parts.begin(at, args), timeOf);
   if (reply[0] !== 'begun') return notBegun(reply);
-  const [, , home, fields, turn, session, sessionFields, chatFields, behind, window] = reply;
-  const opened =
-    opening && window.length > 0
-      ? { ...opening, reply: ['opened', ...(window as Window)] satisfies Opened['reply'] }
-      : undefined;
-  const read = { fields, turn, session, sessionFields, chatFields, behind, opened };
+  const [, , home, fields, turn, session, sessionFields, chatFields, behind] = reply;
+  const read = { fields, turn, session, sessionFields, chatFields, behind };
   return { kind: 'begun', attempt: readAttempt({ keys, write, nowMs: clock.nowMs, entry, lane, home, ...read }) };
-}
-
-function openingArgs(opening: Opening | undefined): (string | number)[] {
-  if (opening === undefined) return ['', '', '', '', 0, 0, '', -1];
-  const { session, timeZone, model, bytesMax } = opening.facts;
-  return [opening.line, session, timeZone, model, bytesMax, ...opening.place];
 }
 
 function timeOf(reply: BeginReply): number | undefined {

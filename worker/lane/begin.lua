@@ -13,20 +13,15 @@
 -- ARGV  1 entry   2 id for a session, used when the chat has none yet   3 prefix of session keys
 --       4 ends without a verdict that make a poison candidate   5 fence, which no other attempt has
 --       6 lane   7 prefix of chat keys   8 prefix of lane keys   9 prefix of turn keys
---       10 chat of the lane
---       11 record of the message (JSON), or ''; then what it was made from: 12 session   13 time zone of the chat, or ''
---       14 model of the chat, or ''   then what open.lua is told:   15 most bytes to load   16 to 18 what the caller holds
---       19 prefix of log keys
+--       10 chat of the lane   11 prefix of log keys
 -- Reply {'settled', head | '', its traceparent, its lane}   the entry is gone: its outcome is written
 --       {'waiting', head, its traceparent, its lane}        another message of the chat comes first
 --       {'poison candidate', ms since the epoch}           an older poison candidate runs, or will
 --       {'paused'}                                an operator has paused the chat, or every chat
 --       {'fenced'}                                sent again, and another attempt has taken over meanwhile
 --       {'begun', ms since the epoch, chat whose session it is, entry fields, turn fields, session id, session fields, chat fields,
---        entries behind it in its lane, what open.lua replies behind 'opened' | {}}
--- A message is recorded, and its window loaded, in the step that begins its first attempt, where nothing is known of it
--- but itself: the record is the one that `open.lua` would be given. Sent again, it is recorded once.
--- include: entry, time, window
+--        entries behind it in its lane}
+-- include: entry, time
 
 -- A call is re-sent as soon as its connection is back; so many others do not begin meanwhile.
 local FENCES_KEPT = 16
@@ -65,48 +60,12 @@ if other then
 end
 
 local now = now_ms()
--- What stands in the turn before its first attempt, such as an edit or a cancellation, may change what is recorded.
-local is_new = redis.call('EXISTS', KEYS[2]) == 0
-
--- Whether a message that waits behind this one was forwarded, perhaps with it.
-local function is_comment()
-  for _, entry in ipairs(redis.call('LRANGE', KEYS[3], 1, -1)) do
-    local waiting = redis.call('XRANGE', KEYS[1], entry, entry)
-    if waiting[1] and field(waiting[1][2], 'forwarded') then
-      return true
-    end
-  end
-  return false
-end
-
--- Whether the record is the one that this attempt would make.
-local function is_foreseen(session)
-  local chosen = redis.call('HMGET', pointer, 'timezone', 'model', 'busy')
-  return session == ARGV[12]
-    and home == ARGV[10]
-    and (chosen[1] or '') == ARGV[13]
-    and (chosen[2] or '') == ARGV[14]
-    and chosen[3] ~= 'merge'
-    and redis.call('HEXISTS', ARGV[3] .. session, 'limitTokens') == 0
-    and not is_comment()
-end
-
-local function opened(session)
-  local step = 'user:' .. session
-  local is_recorded = redis.call('HEXISTS', KEYS[2], 'did:' .. step) == 1
-  if ARGV[11] == '' or session ~= ARGV[12] or not is_recorded and not (is_new and is_foreseen(session)) then
-    return {}
-  end
-  local keys = { turn = KEYS[2], session = ARGV[3] .. session, log = ARGV[19] .. session }
-  return open_window(keys, step, ARGV[11], ARGV[15], { ARGV[16], ARGV[17], ARGV[18] })
-end
 
 local function begun()
   local session = redis.call('HGET', pointer, 'session')
   -- It must not end in the middle of the turn; settle.lua says when it may again.
   redis.call('PERSIST', ARGV[3] .. session)
-  redis.call('PERSIST', ARGV[19] .. session)
-  local window = opened(session)
+  redis.call('PERSIST', ARGV[11] .. session)
   return {
     'begun',
     now,
@@ -117,7 +76,6 @@ local function begun()
     redis.call('HGETALL', ARGV[3] .. session),
     redis.call('HGETALL', pointer),
     redis.call('LLEN', KEYS[3]) - 1,
-    window,
   }
 end
 

@@ -1,9 +1,9 @@
+import type { Waiting } from '../../shared/flow/fragments.ts';
 import { decodeMessage } from '../../shared/flow/message.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import { fieldsOf } from '../../shared/redis/fields.ts';
 import type { EntryId, Keys, LaneKey } from '../../shared/redis/keys.ts';
 import { CANCELLED, EDITED, MERGED_INTO, REFUSED, TOLD } from './attempt.ts';
-import type { Waiting } from './fragments.ts';
 
 /** What the ledger records of an entry besides its outcome. */
 export interface Glance {

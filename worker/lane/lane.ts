@@ -1,29 +1,19 @@
-import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import type { InboundMessage } from '../../shared/flow/message.ts';
+import { alertCommand } from '../../shared/flow/alert.ts';
+import { BURST_MAX, type Waiting } from '../../shared/flow/fragments.ts';
 import type { Outcome } from '../../shared/flow/outcome.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
-import {
-  type ChatKey,
-  type EntryId,
-  INBOUND_GROUP,
-  type Keys,
-  type LaneKey,
-  type SessionId,
-} from '../../shared/redis/keys.ts';
+import type { ChatKey, EntryId, Keys, LaneKey, SessionId } from '../../shared/redis/keys.ts';
 import { bindScript } from '../../shared/redis/script.ts';
-import { takeFor } from '../../shared/redis/take.ts';
+import type { Head } from '../../shared/state/lane/head.ts';
+import { type Admission, createLaneStore, type Readmission, type Settled } from '../../shared/state/lane/lanes.ts';
+import { createPasses } from '../../shared/state/process/passes.ts';
 import { type Attempt, CANCELLED } from './attempt.ts';
 import { type BeginReply, beginAttempt } from './begin-attempt.ts';
 import { createClock } from './clock.ts';
-import { ForeseenMessages } from './foreseen.ts';
-import { BURST_MAX, type Waiting } from './fragments.ts';
-import { type Head, type HeadReply, headOf } from './head.ts';
 import { type Glance, type Refused, readBehind, readGlances, readRefused } from './lane-reader.ts';
 import { createLedger, type Ledger } from './ledger.ts';
-import type { Opening } from './opening.ts';
-import { bindReadmission, type Readmission } from './readmission.ts';
-import { type SettleReply, settleAttempt, TURN_KEEP_SECONDS } from './settle-attempt.ts';
+import { tellingOfLeft } from './readmission.ts';
 
 /** What Telegram said of the parts of a reply: the ledger's proof that `answered` was seen. */
 export interface DeliveryRecord {
@@ -66,8 +56,6 @@ export interface Lane {
   nowMs(): number;
   /** How many messages entered and left these lanes, and whether that adds up. */
   readonly ledger: Ledger;
-  /** The message of a head of which this process was told, once: whoever asks begins it. */
-  foreseen(entry: EntryId): InboundMessage | undefined;
   /** Creates the consumer group if it is missing. */
   prepare(): Promise<void>;
   /**
@@ -89,11 +77,8 @@ export interface Lane {
    * slice by slice, each an atomic script. `foreign` ones are in a lane that a later version may know, and are left alone.
    */
   readmit(): Promise<Readmission>;
-  /**
-   * Begins an attempt. With an opening, a first attempt records the message and loads its window in the same step, as
-   * long as the opening is what the attempt would record.
-   */
-  begin(entry: EntryId, lane: LaneKey, newSession: SessionId, opening?: Opening): Promise<Begun>;
+  /** Begins an attempt. */
+  begin(entry: EntryId, lane: LaneKey, newSession: SessionId): Promise<Begun>;
   /** What was refused at admission behind a lane's head: what a notice has reported on, or else what none has. */
   refusedBehind(lane: LaneKey, isTold: boolean): Promise<Refused>;
   /** The traces and times of entries, in order; an entry that is gone is omitted. */
@@ -108,18 +93,9 @@ export interface Lane {
     record: OutcomeRecord,
     also?: readonly OutcomeRecord[],
     keepsAnswer?: boolean,
-  ): Promise<{ result: 'settled' | 'repeated' | 'fenced'; next?: Head }>;
+  ): Promise<Settled>;
   /** Dead-letters an entry that names no chat, or that cannot be begun. */
   discard(entry: EntryId, record: OutcomeRecord, alert: string): Promise<boolean>;
-}
-
-/** The result of reading new entries. */
-export interface Admission {
-  newest: string;
-  read: number;
-  heads: Head[];
-  broken: EntryId[];
-  cancelled: EntryId[];
 }
 
 /** The result of beginning an attempt. */
@@ -136,8 +112,6 @@ export type Begun =
   /** The reply was lost, and another attempt took over before the command was re-sent. */
   | { kind: 'fenced' };
 
-/** Every dispatcher reads as this consumer. */
-const CONSUMER = 'dispatcher';
 const LANE_MESSAGES_MAX = 50;
 const DAY_SECONDS = 24 * 3600;
 
@@ -148,61 +122,23 @@ const DAY_SECONDS = 24 * 3600;
  */
 export function createLane(redis: RedisClient, keys: Keys, messagesMax = LANE_MESSAGES_MAX, idleDays = 0): Lane {
   const script = <Reply>(name: string) => bindScript<Reply>(redis, join(import.meta.dirname, `${name}.lua`));
-  const admit = script<[[string, number, HeadReply[], EntryId[], EntryId[]], timeMs: number]>('admit');
   const begin = script<BeginReply>('begin');
-  const clock = createClock();
-  const admitted = keys.admitted(randomUUID());
-  let calls = 0;
   const write = script<string>('write');
-  const settle = script<SettleReply>('settle');
-  const discard = script<number>('discard');
-  const foreseen = new ForeseenMessages();
+  const clock = createClock();
+  const { settle, readmit, ...store } = createLaneStore(redis, keys, clock, messagesMax);
   return {
+    ...store,
     nowMs: clock.nowMs,
-    foreseen: (entry) => foreseen.take(entry),
     ledger: createLedger(redis, keys),
-    prepare: () => createGroup(redis, keys),
-    async admit(count) {
-      const call = ++calls;
-      const args = [INBOUND_GROUP, CONSUMER, count, keys.lanePrefix, keys.turnPrefix, messagesMax, BURST_MAX, call];
-      const at = [keys.inbound, keys.lanes, keys.absent, admitted];
-      const ask = () => admit(at, args);
-      const [[newest, read, heads, broken, cancelled]] = await clock.learn(ask, ([, timeMs]) => timeMs);
-      for (const [entry, , , message = ''] of heads) foreseen.note(entry, message);
-      return { newest, read, heads: heads.map(headOf), broken, cancelled };
-    },
     behind: (lane) => readBehind(redis, keys, lane, messagesMax + BURST_MAX),
     conclusionOf: (entry) => redis.hget(keys.turn(entry), 'conclusion'),
     isCancelled: async (entry) => (await redis.hexists(keys.turn(entry), CANCELLED)) === 1,
-    takePass: (everyMs) => takeFor(redis, keys.pass, everyMs),
-    readmit: bindReadmission(redis, keys),
-    begin: (entry, lane, newSession, opening) =>
-      beginAttempt({ begin, write, keys, clock }, entry, lane, newSession, opening),
+    takePass: createPasses(redis, keys).takeReconciler,
+    readmit: tellingOfLeft(readmit, (alert) => redis.call(...alertCommand(keys, alert))),
+    begin: (entry, lane, newSession) => beginAttempt({ begin, write, keys, clock }, entry, lane, newSession),
     settle: (attempt, record, also = [], keepsAnswer = false) =>
-      settleAttempt(
-        settle,
-        keys,
-        attempt,
-        { record, also, keepsAnswer, idleSeconds: idleDays * DAY_SECONDS },
-        foreseen,
-      ),
+      settle(attempt, { record, also, keepsAnswer, idleSeconds: idleDays * DAY_SECONDS }),
     refusedBehind: (lane, isTold) => readRefused(redis, keys, lane, isTold),
     glance: (entries) => readGlances(redis, keys, entries),
-    async discard(entry, record, alert) {
-      const at = [keys.inbound, keys.outcomes, keys.dead, keys.alerts, keys.counts, keys.turn(entry)];
-      const isDiscarded = (await discard(at, [entry, INBOUND_GROUP, JSON.stringify(record), alert])) === 1;
-      // A message that was begun has a turn; the next pass heals its lane.
-      await redis.expire(keys.turn(entry), TURN_KEEP_SECONDS);
-      return isDiscarded;
-    },
   };
-}
-
-async function createGroup(redis: RedisClient, keys: Keys): Promise<void> {
-  // A full Redis refuses to create even what is there, and a gateway must be able to start on it.
-  const groups = await redis.xinfo('GROUPS', keys.inbound).catch(() => []);
-  if (JSON.stringify(groups).includes(`"${INBOUND_GROUP}"`)) return;
-  await redis.xgroup('CREATE', keys.inbound, INBOUND_GROUP, '0', 'MKSTREAM').catch((error: Error) => {
-    if (!error.message.startsWith('BUSYGROUP')) throw error;
-  });
 }

@@ -1,32 +1,9 @@
-import { join } from 'node:path';
 import type { Alert } from '../../shared/flow/alert.ts';
 import { createLossTeller } from '../../shared/flow/data-loss.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { Keys } from '../../shared/redis/keys.ts';
-import { bindScript } from '../../shared/redis/script.ts';
+import { createCounts, type LedgerReading } from '../../shared/state/lane/counts.ts';
 import { balancedAlert, unbalancedAlert } from '../alerts/messages.ts';
-
-/** The ledger's counts, read in one step. */
-export interface Balance {
-  /** Messages ever accepted. */
-  accepted: number;
-  /** Messages that ever got an outcome. */
-  settled: number;
-  /** Messages without an outcome: an entry is in the stream until it has one. */
-  pending: number;
-  /**
-   * `accepted - settled - pending`. Above 0: messages were lost without an outcome. Below 0: some came in uncounted.
-   */
-  unaccounted: number;
-}
-
-/** A balance, and its status. */
-export interface LedgerReading extends Balance {
-  /** False on data that was never counted: nothing can then be unaccounted for, and nothing is proven. */
-  isCounted: boolean;
-  /** The open alarm: when it was raised, in ms since the epoch, and for how many; absent when none is open. */
-  alarm?: { atMs: number; unaccounted: number };
-}
 
 /**
  * The proof that no message of a shard was lost without an outcome. Each count moves in the same script as what it
@@ -46,34 +23,23 @@ export interface Ledger {
   check(nowMs: number): Promise<LedgerReading & { alert?: Alert; lostData?: Alert }>;
 }
 
-type BalanceReply = [
-  accepted: number,
-  settled: number,
-  pending: number,
-  isCounted: 0 | 1,
-  alarmedAtMs: number,
-  alarmedFor: number,
-];
+const NO_ALARM = { atMs: 0, unaccounted: 0 };
 
 /** Binds the ledger of one shard to a connection. */
 export function createLedger(redis: RedisClient, keys: Keys): Ledger {
-  const script = <Reply>(name: string) => bindScript<Reply>(redis, join(import.meta.dirname, `${name}.lua`));
-  const balance = script<BalanceReply>('balance');
-  const alarm = script<0 | 1>('alarm');
-  const read = async (begins: boolean) => readingOf(await balance([keys.counts, keys.inbound], [begins ? '1' : '']));
+  const counts = createCounts(redis, keys);
   const tellLoss = createLossTeller(redis, keys);
   return {
-    read: () => read(false),
+    read: () => counts.read(false),
     async check(nowMs) {
-      const reading = await read(true);
+      const reading = await counts.read(true);
       const lost = await tellLoss({ accepted: reading.accepted, hasGrown: false });
       const seen = { ...reading, ...(lost && { lostData: lost }) };
-      const { unaccounted, alarm: open } = reading;
+      const { unaccounted, alarm = NO_ALARM } = reading;
       const alert = alertOn(reading, keys.counts);
       if (!alert) return seen;
-      const lastsFrom = unaccounted === 0 ? 0 : (open?.atMs ?? nowMs);
-      const args = [open?.atMs ?? 0, open?.unaccounted ?? 0, lastsFrom, unaccounted, JSON.stringify(alert)];
-      const isQueued = (await alarm([keys.counts, keys.alerts], args)) === 1;
+      const atMs = unaccounted === 0 ? 0 : alarm.atMs || nowMs;
+      const isQueued = await counts.raise(alarm, { atMs, unaccounted }, alert);
       return { ...seen, ...(isQueued && { alert }) };
     },
   };
@@ -84,11 +50,4 @@ function alertOn(reading: LedgerReading, counts: string): Alert | undefined {
   const { unaccounted, alarm } = reading;
   if (unaccounted === 0) return alarm && balancedAlert(reading, counts);
   return unaccounted === alarm?.unaccounted ? undefined : unbalancedAlert(reading, counts);
-}
-
-function readingOf([accepted, settled, pending, isCounted, atMs, unaccounted]: BalanceReply): LedgerReading {
-  return {
-    ...{ accepted, settled, pending, unaccounted: accepted - settled - pending, isCounted: isCounted === 1 },
-    ...(atMs > 0 && { alarm: { atMs, unaccounted } }),
-  };
 }

@@ -1,21 +1,19 @@
-import { join } from 'node:path';
 import { SpanKind } from '@opentelemetry/api';
-import { type Job, Queue, Worker } from 'bullmq';
+import { type Job, Queue, type QueueBase, Worker } from 'bullmq';
 import { jobTelemetry, SPAN, type Telemetry, traceparent } from '../../shared/base/telemetry.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import { type EntryId, jobIdOf, type Keys, type LaneKey, TURNS_QUEUE } from '../../shared/redis/keys.ts';
-import { bindScript } from '../../shared/redis/script.ts';
 import { inSlices } from '../../shared/redis/slices.ts';
-import { Handover } from './handover.ts';
-import type { Head } from './head.ts';
-import { keepJobSpans } from './job-spans.ts';
-import { bindFindMissing } from './missing-jobs.ts';
+import type { Head } from '../../shared/state/lane/head.ts';
 import type { Share } from './slots.ts';
 
 /** A job: which message of which chat. The message itself stays on the stream. */
 export interface TurnJob {
   entry: EntryId;
   chat: LaneKey;
+  /** When its last delay ends, by the clock of Redis, and how long that delay is; absent where it was never put off. */
+  untilMs?: number;
+  delayMs?: number;
 }
 
 /**
@@ -39,13 +37,18 @@ const MANY = 1_000_000;
 /** Clocks of different machines never agree exactly. */
 const CLOCK_SLACK_MS = 2_000;
 const DELAYS_SEEN_MAX = 1_000;
-/** Longer than any version lets a lock last. */
+/** Longer than any lock is to last. */
 const LOCK_MS_MAX = 30_000;
 /** Jobs that are added at once. */
 const ADDED_AT_ONCE = 500;
+/** As many ids as Redis sends in a fraction of a millisecond. */
+const PAGE = 1_000;
+/** Each of these is looked for in whole lists. */
+const DOUBTFUL_AT_ONCE = 4;
 
 /**
- * The queue of one shard, as the flow sees it: heads go in.
+ * The queue of one shard, as the flow sees it: heads go in. Of BullMQ it uses what is public, but for the names of its
+ * locks (ADR 17).
  *
  * Contract: every method is idempotent and rejects when Redis cannot be reached.
  */
@@ -54,16 +57,15 @@ export interface TurnQueue {
   add(heads: readonly Head[]): Promise<void>;
   /**
    * The given heads that are not jobs. A job that BullMQ would never run, because it is in none of its lists, is
-   * removed first: `broken` counts these.
+   * removed first, once nobody runs it: `broken` counts these.
    */
   missing(heads: readonly Head[]): Promise<{ heads: Head[]; broken: number }>;
   /** Ends the delays of these messages' jobs. A job without a delay is left alone. */
   promote(entries: readonly EntryId[]): Promise<void>;
   /**
-   * Corrects delays by the time of Redis. A delay set by a clock that was ahead starts anew, and only ever gets
-   * shorter. A delay that is over but still waits, because a clock is behind, is ended. A process whose own clock is
-   * ahead of `nowMs`, the time of Redis, leaves the correction to others: it would at once end a delay that it had just
-   * restarted. Returns how many there were. Locks that would last for as long as a clock has stepped back are shortened.
+   * Corrects delays by `nowMs`, the time of Redis: BullMQ counts them by the clocks of processes. A delay that is over is
+   * ended; one that seems to begin in the future, because the clock of Redis stepped back, begins now. Locks that would
+   * last for as long as that step are shortened. Returns how many delays there were.
    */
   correctDelays(nowMs: number): Promise<{ begunAnew: number; ended: number }>;
   /** Delays a running job, by the time of Redis or, if later, of this process; `DelayedError` must then be thrown. */
@@ -71,14 +73,9 @@ export interface TurnQueue {
   close(): Promise<void>;
 }
 
-/** Opens the queue of a shard for adding. With a hand-over, a worker in this process takes a job as it is added. */
-export function openQueue(
-  redis: RedisClient,
-  keys: Keys,
-  telemetry: Telemetry,
-  handover = new Handover(redis),
-): TurnQueue {
-  const options = {
+/** Opens the queue of a shard for adding. */
+export function openQueue(redis: RedisClient, keys: Keys, telemetry: Telemetry): TurnQueue {
+  const queue = new Queue<TurnJob>(TURNS_QUEUE, {
     connection: redis,
     prefix: keys.queuePrefix,
     ...(telemetry.queue && { telemetry: telemetry.queue }),
@@ -90,14 +87,9 @@ export function openQueue(
       removeOnComplete: true,
       removeOnFail: true,
     },
-  };
-  const queue = new Queue<TurnJob>(TURNS_QUEUE, options, handover.queueSide);
+  });
   keepJobSpans(queue);
   queue.on('error', () => {});
-  const scripts = import.meta.dirname;
-  const missing = bindFindMissing(redis, (name) => queue.toKey(name), keys.absent);
-  const locks = bindScript<number>(redis, join(scripts, 'locks.lua'));
-  const delays = bindScript<[number, string[]]>(redis, join(scripts, 'delays.lua'));
   return {
     async add(heads) {
       for (const some of inSlices(heads, ADDED_AT_ONCE)) {
@@ -111,30 +103,78 @@ export function openQueue(
         );
       }
     },
-    missing,
+    missing: (heads) => findMissing(queue, heads),
     async promote(entries) {
-      await Promise.all(entries.map((entry) => endDelay(queue, jobIdOf(entry))));
+      const jobs = await Promise.all(entries.map((entry) => queue.getJob(jobIdOf(entry))));
+      await Promise.all(jobs.map((job) => job && endDelay(job)));
     },
     async correctDelays(nowMs) {
-      const lasting = [queue.toKey('active'), queue.toKey('stalled-check'), keys.absent];
-      await locks(lasting, [queue.toKey(''), LOCK_MS_MAX, DELAYS_SEEN_MAX]);
-      if (Date.now() > nowMs + CLOCK_SLACK_MS) return { begunAnew: 0, ended: 0 };
-      const at = [queue.toKey('delayed'), queue.toKey('marker'), keys.absent];
-      const [begunAnew, late] = await delays(at, [queue.toKey(''), CLOCK_SLACK_MS, DELAYS_SEEN_MAX]);
-      const ended = await Promise.all(late.map((id) => endDelay(queue, id)));
-      return { begunAnew, ended: ended.filter(Boolean).length };
+      await shortenLocks(redis, queue);
+      const delayed = await delaysIn(queue, nowMs);
+      const over = delayed.filter(({ data: { untilMs = 0 } }) => untilMs < nowMs - CLOCK_SLACK_MS);
+      const early = delayed.filter(
+        ({ data: { untilMs = 0, delayMs = 0 } }) => untilMs - delayMs > nowMs + CLOCK_SLACK_MS,
+      );
+      const ended = await Promise.all(over.map(endDelay));
+      const begunAnew = await Promise.all(early.map((job) => beginAnew(job, nowMs)));
+      return { begunAnew: begunAnew.filter(Boolean).length, ended: ended.filter(Boolean).length };
     },
-    // BullMQ stores the distance from its own time. `correctDelays` does the rest: with a clock ahead, the job waits
-    // longer until then.
-    postpone: (job, token, nowMs, delayMs) => job.moveToDelayed(Math.max(nowMs, Date.now()) + delayMs, token),
+    async postpone(job, token, nowMs, delayMs) {
+      await job.updateData({ ...job.data, untilMs: nowMs + delayMs, delayMs });
+      // With a clock ahead, the job waits until `correctDelays` ends its delay.
+      await job.moveToDelayed(Math.max(nowMs, Date.now()) + delayMs, token);
+    },
     close: () => queue.close(),
   };
 }
 
-async function endDelay(queue: Queue<TurnJob>, id: string): Promise<boolean> {
-  const job = await queue.getJob(id);
-  return job !== undefined && whileDelayed(job, () => job.promote());
+/**
+ * Nothing holds Redis up for as long as there are jobs: the lists are read page by page, while jobs move on, and what
+ * seems to be in none of them is looked at once more.
+ */
+async function findMissing(queue: Queue<TurnJob>, heads: readonly Head[]): Promise<{ heads: Head[]; broken: number }> {
+  const listed = heads.length > DOUBTFUL_AT_ONCE ? await listedJobs(queue) : new Set<string>();
+  const doubtful = heads.filter(({ entry }) => !listed.has(jobIdOf(entry)));
+  const missing: Head[] = [];
+  let broken = 0;
+  for (const few of inSlices(doubtful, PAGE)) {
+    const found = await Promise.all(few.map(({ entry }) => lookFor(queue, jobIdOf(entry))));
+    missing.push(...few.filter((_, at) => found[at] !== 'there'));
+    broken += found.filter((each) => each === 'removed').length;
+  }
+  return { heads: missing, broken };
 }
+
+/** The ids of all jobs that BullMQ would run. One that moves meanwhile may be overlooked. */
+async function listedJobs(queue: Queue<TurnJob>): Promise<Set<string>> {
+  const listed = new Set<string>();
+  for (let from = 0; ; from += PAGE) {
+    const page = await queue.getRanges(['waiting', 'active', 'delayed'], from, from + PAGE - 1);
+    if (page.length === 0) return listed;
+    for (const id of page) listed.add(id);
+  }
+}
+
+/** Adding a job again changes nothing while it exists, so one that is in no list is removed, unless somebody runs it. */
+async function lookFor(queue: Queue<TurnJob>, id: string): Promise<'there' | 'gone' | 'removed'> {
+  const job = await queue.getJob(id);
+  if (!job) return 'gone';
+  if (['waiting', 'active', 'delayed'].includes(await job.getState())) return 'there';
+  return (await queue.remove(id)) === 1 ? 'removed' : 'there';
+}
+
+/** The jobs whose delay may be wrong: those that are due, and those that are due last. */
+async function delaysIn(queue: Queue<TurnJob>, nowMs: number): Promise<Job<TurnJob>[]> {
+  const dueCount = Math.min(DELAYS_SEEN_MAX, await queue.getDelayedCount(nowMs - CLOCK_SLACK_MS));
+  const due = dueCount === 0 ? [] : await queue.getJobs('delayed', 0, dueCount - 1, true);
+  const last = await queue.getJobs('delayed', 0, DELAYS_SEEN_MAX - 1, false);
+  return [...new Map([...due, ...last].map((job) => [job.id, job])).values()];
+}
+
+const endDelay = (job: Job<TurnJob>): Promise<boolean> => whileDelayed(job, () => job.promote());
+
+const beginAnew = (job: Job<TurnJob>, nowMs: number): Promise<boolean> =>
+  whileDelayed(job, () => job.updateData({ ...job.data, untilMs: nowMs + (job.data.delayMs ?? 0) }));
 
 /** Changes a delayed job. Returns false when it is not, or no longer, delayed. */
 async function whileDelayed(job: Job<TurnJob>, change: () => Promise<void>): Promise<boolean> {
@@ -147,38 +187,54 @@ async function whileDelayed(job: Job<TurnJob>, change: () => Promise<void>): Pro
   }
 }
 
+/**
+ * Shortens what BullMQ lets last for seconds where the clock of Redis has stepped back: the locks of jobs, and the mark
+ * of the last look for locks that are gone. Who lives renews its lock long before. Nothing public does that.
+ */
+async function shortenLocks(redis: RedisClient, queue: Queue): Promise<void> {
+  const active = await queue.getRanges(['active'], 0, PAGE - 1);
+  const lasting = [queue.toKey('stalled-check'), ...active.map((id) => `${queue.toKey(id)}:lock`)];
+  await Promise.all(
+    lasting.map(async (key) => {
+      if ((await redis.pttl(key)) > LOCK_MS_MAX) await redis.pexpire(key, LOCK_MS_MAX);
+    }),
+  );
+}
+
 /** Opens the worker of a shard. It does not run until `run()` is called. */
 export function openWorker(
   redis: RedisClient,
   keys: Keys,
   telemetry: Telemetry,
-  options: { share: Share; limits: QueueLimits; handover: Handover },
+  { share, limits }: { share: Share; limits: QueueLimits },
   processor: (job: Job<TurnJob>, token: string | undefined, signal: AbortSignal | undefined) => Promise<void>,
 ): Worker<TurnJob> {
   // BullMQ gives a processor its abort signal only when it declares three parameters.
-  const run = (job: Job<TurnJob>, token?: string, signal?: AbortSignal) => processor(job, token, signal);
-  const settings = {
+  const run = async (job: Job<TurnJob>, token?: string, signal?: AbortSignal): Promise<void> => {
+    // Redis lost what the job holds: it ends, and the reconciler makes it anew.
+    if (job.data.entry !== undefined) await processor(job, token, signal);
+  };
+  const worker = new Worker<TurnJob>(TURNS_QUEUE, run, {
     connection: redis,
     prefix: keys.queuePrefix,
     ...(telemetry.queue && { telemetry: telemetry.queue }),
     autorun: false,
-    concurrency: options.share.allowed(),
-    lockDuration: options.limits.lockMs,
-    lockRenewTime: options.limits.lockMs / RENEWALS,
-    stalledInterval: options.limits.stalledCheckMs,
+    concurrency: share.allowed(),
+    lockDuration: limits.lockMs,
+    lockRenewTime: limits.lockMs / RENEWALS,
+    stalledInterval: limits.stalledCheckMs,
     // A stalled job runs again however often it stalls: the turn record counts attempts, and lasts.
     maxStalledCount: MANY,
     drainDelay: 5,
     runRetryDelay: RETRY_MS,
     removeOnComplete: { count: 0 },
     removeOnFail: { count: 0 },
-  };
-  const worker = new Worker<TurnJob>(TURNS_QUEUE, run, settings, options.handover.workerSide);
+  });
   keepJobSpans(worker);
   worker.on('lockRenewalFailed', (ids: string[]) => {
     for (const id of ids) worker.cancelJob(id, 'lock lost');
   });
-  options.share.onChange(() => follow(worker, options.share));
+  share.onChange(() => follow(worker, share));
   return worker;
 }
 
@@ -197,4 +253,14 @@ function follow(worker: Worker<TurnJob>, share: Share): void {
 function announce(telemetry: Telemetry, { entry, traceparent: parent }: Head): Promise<string> {
   const attributes = { 'messaging.system': 'redis', 'messaging.message.id': entry };
   return telemetry.span(SPAN.enqueue, attributes, async () => traceparent(), { kind: SpanKind.PRODUCER, parent });
+}
+
+/** The operations of BullMQ that say something of a message: a job's run, and how a run that threw ended. */
+const SHOWN: ReadonlySet<string> = new Set(['process', 'delay', 'retry', 'fail']);
+
+/** Of BullMQ's spans only those are made that say something of a message. */
+export function keepJobSpans(part: QueueBase): void {
+  const trace = part.trace.bind(part);
+  part.trace = async (kind, operation, destination, work, parent) =>
+    SHOWN.has(operation) ? trace(kind, operation, destination, work, parent) : work();
 }

@@ -38,7 +38,6 @@ export interface BegunReply {
   sessionFields: string[];
   chatFields: string[];
   behind: number;
-  opened: Attempt['opened'];
 }
 
 /** Builds an attempt from what `begin.lua` returned. */
@@ -71,7 +70,6 @@ export function readAttempt(reply: BegunReply): Attempt {
     rounds: Number(turn.get('rounds') ?? 0),
     message,
     isAloneAtBegin: reply.behind === 0,
-    opened: reply.opened,
     traceparent: fields.get('traceparent') ?? '',
     session: reply.session,
     limit: limitOf(session),

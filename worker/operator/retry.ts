@@ -1,6 +1,6 @@
+import { bindReplay, type Replayed } from '../../shared/state/lane/dead-letters.ts';
 import { letterOfMessage } from '../../shared/state/lane/letters.ts';
 import { type Attribution, recordAction } from '../../shared/state/process/actions.ts';
-import { bindReplay, type Replayed } from '../lane/dead-letters.ts';
 import { readMessage } from '../report/message.ts';
 import type { MessageName } from '../report/message-name.ts';
 import type { ReportSource } from '../report/source.ts';

@@ -1,5 +1,5 @@
+import type { LedgerReading } from '../../shared/state/lane/counts.ts';
 import type { Spent } from '../../shared/state/spending/limit.ts';
-import type { LedgerReading } from '../lane/ledger.ts';
 import { chatName, type Fact, listSection, type Report, type Section, type Verdict } from './report.ts';
 import type { RollUp } from './roll-up.ts';
 import { budgetFacts } from './status-report.ts';

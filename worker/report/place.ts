@@ -1,6 +1,7 @@
 import type { RedisClient } from '../../shared/redis/connection.ts';
-import { type EntryId, jobIdOf, type Keys, type LaneKey } from '../../shared/redis/keys.ts';
+import type { EntryId, Keys, LaneKey } from '../../shared/redis/keys.ts';
 import { readHead, readPosition } from '../../shared/state/lane/depth.ts';
+import { viewJobs } from '../lane/job-view.ts';
 import type { Turn } from './turn.ts';
 
 /** Where a message without an outcome is. Times are ms since the epoch. */
@@ -15,9 +16,6 @@ export type Place =
   | { at: 'delayed'; untilMs: number; reason?: string }
   /** At the head of its lane without a job: the reconciler makes one within seconds. */
   | { at: 'no job' };
-
-/** BullMQ orders the jobs that are put off by their time, shifted by this factor. */
-const UNITS = 0x1000;
 
 /** Where a message is. */
 export async function readPlace(
@@ -34,27 +32,16 @@ export async function readPlace(
 }
 
 async function readJobPlace(redis: RedisClient, keys: Keys, entry: EntryId, turn: Turn | undefined): Promise<Place> {
-  const id = jobIdOf(entry);
-  const [due, active, waiting] = await Promise.all([
-    redis.zscore(keys.jobsDelayed, id),
-    redis.lpos(keys.jobsActive, id),
-    redis.lpos(keys.jobsWaiting, id),
-  ]);
-  if (active !== null) return runningPlace(turn);
-  if (due !== null) {
-    const reason = turn?.ended.at(-1)?.reason;
-    return { at: 'delayed', untilMs: dueMsOf(due), ...(reason !== undefined && { reason }) };
-  }
-  return waiting === null ? { at: 'no job' } : { at: 'queue' };
+  const job = await viewJobs(redis, keys).find(entry);
+  if (job?.state === 'active') return runningPlace(turn);
+  if (job?.state === 'waiting') return { at: 'queue' };
+  if (job === undefined) return { at: 'no job' };
+  const reason = turn?.ended.at(-1)?.reason;
+  return { at: 'delayed', untilMs: job.untilMs, ...(reason !== undefined && { reason }) };
 }
 
 function runningPlace(turn: Turn | undefined): Place {
   if (turn === undefined) return { at: 'running', step: 'beginning', attempt: 0 };
   const { runningSinceMs, step, attempt } = turn;
   return { at: 'running', ...(runningSinceMs !== undefined && { sinceMs: runningSinceMs }), step, attempt };
-}
-
-/** When a job that was put off is due. Pure. */
-export function dueMsOf(score: string): number {
-  return Math.floor(Number(score) / UNITS);
 }

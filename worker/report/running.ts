@@ -1,6 +1,7 @@
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import { type ChatKey, chatOf, type EntryId, type Keys } from '../../shared/redis/keys.ts';
 import { readInbound } from '../../shared/state/message/inbound.ts';
+import { type JobCounts, viewJobs } from '../lane/job-view.ts';
 import { type ReportSource, shardsOf } from './source.ts';
 import { readTurn } from './turn.ts';
 
@@ -14,13 +15,6 @@ export interface RunningTurn {
   sinceMs?: number;
   attempt: number;
   step: string;
-}
-
-/** How many jobs are in each state. */
-export interface JobCounts {
-  waiting: number;
-  active: number;
-  delayed: number;
 }
 
 /** As many as a screen can show; `JobCounts` has the number of all. */
@@ -37,18 +31,14 @@ export async function readRunning(source: ReportSource): Promise<RunningTurn[]> 
 
 /** Reads how many jobs wait, run and are put off. */
 export async function readJobCounts(source: ReportSource): Promise<JobCounts> {
-  const all = await Promise.all(
-    shardsOf(source).map(async ({ jobsWaiting, jobsActive, jobsDelayed }) =>
-      Promise.all([source.redis.llen(jobsWaiting), source.redis.llen(jobsActive), source.redis.zcard(jobsDelayed)]),
-    ),
-  );
-  const sum = (state: 0 | 1 | 2) => all.reduce((total, counts) => total + counts[state], 0);
-  return { waiting: sum(0), active: sum(1), delayed: sum(2) };
+  const all = await Promise.all(shardsOf(source).map((keys) => viewJobs(source.redis, keys).counts()));
+  const sum = (state: keyof JobCounts) => all.reduce((total, counts) => total + counts[state], 0);
+  return { waiting: sum('waiting'), active: sum('active'), delayed: sum('delayed') };
 }
 
 async function runningIn(redis: RedisClient, keys: Keys): Promise<RunningTurn[]> {
-  const jobs = await redis.lrange(keys.jobsActive, 0, SHOWN_MAX - 1);
-  const turns = await Promise.all(jobs.map((job) => runningTurn(redis, keys, job.replace(/^m-/, '') as EntryId)));
+  const entries = await viewJobs(redis, keys).active(SHOWN_MAX);
+  const turns = await Promise.all(entries.map((entry) => runningTurn(redis, keys, entry)));
   return turns.filter((turn) => turn !== undefined);
 }
 

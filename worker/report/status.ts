@@ -1,6 +1,7 @@
 import type { Config } from '../../shared/base/config.ts';
 import { readKeeping } from '../../shared/redis/keeping.ts';
 import { keysOf } from '../../shared/redis/keys.ts';
+import type { Balance } from '../../shared/state/lane/counts.ts';
 import { type LaneDepth, readDepths } from '../../shared/state/lane/depth.ts';
 import { type Pause, readPauses } from '../../shared/state/lane/pause.ts';
 import { type InboundEntry, readOldest } from '../../shared/state/message/inbound.ts';
@@ -8,7 +9,8 @@ import { hostAndPid, isStarting } from '../../shared/state/process/process.ts';
 import { readReceivingProcess } from '../../shared/state/process/receiver.ts';
 import { serverTimeMs, writeRefusal } from '../../shared/state/process/server.ts';
 import { type BudgetSettings, type Spent, totalsOf } from '../../shared/state/spending/limit.ts';
-import { type Balance, createLedger } from '../lane/ledger.ts';
+import type { JobCounts } from '../lane/job-view.ts';
+import { createLedger } from '../lane/ledger.ts';
 import { type ModelSettings, modelsInUse } from '../model/lifecycle.ts';
 import { WORKER_GONE_MS } from '../watch/processes.ts';
 import { alertsCheck, providerCheck, telegramCheck } from '../watch/readiness.ts';
@@ -16,7 +18,7 @@ import { conditionsOf, POLL_AGE_MS } from '../watch/rules.ts';
 import { countWorkers, createSnapshotReader, type Snapshot } from '../watch/snapshot.ts';
 import { type Colour, colourOf, type Trouble, troublesOf } from '../watch/verdict.ts';
 import { type IncidentReport, readIncidents } from './incidents.ts';
-import { type JobCounts, type RunningTurn, readJobCounts, readRunning } from './running.ts';
+import { type RunningTurn, readJobCounts, readRunning } from './running.ts';
 import { type ReportSource, shardsOf } from './source.ts';
 
 /** How one thing that the gateway needs fares, in words. */

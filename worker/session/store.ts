@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { BoundedMap } from '../../shared/base/bounded-map.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { ChatKey, Keys, SessionId } from '../../shared/redis/keys.ts';
 import { bindScript } from '../../shared/redis/script.ts';
@@ -8,7 +7,6 @@ import type { Change } from '../../shared/state/change.ts';
 import { chatState } from '../../shared/state/chat/chat.ts';
 import { sessionState } from '../../shared/state/session/session.ts';
 import { type Attempt, FencedError } from '../lane/attempt.ts';
-import type { ChatFacts, Ground, Opened } from '../lane/opening.ts';
 import type { MediaStore } from '../media/store.ts';
 import { type HeldWindow, type OpenedSession, type OpenReply, placeOf, readWindow } from './held-window.ts';
 import { decodeRecord, encodeRecord, isEntry, type LogRecord, type UserRecord } from './record.ts';
@@ -33,11 +31,9 @@ export interface Tail {
 export interface Sessions {
   /**
    * Records the pending message, once per session and message, and loads at most `bytesMax` of the window. It always
-   * loads the message and everything after it. Where that was done as the attempt began, it reads what came of it.
+   * loads the message and everything after it.
    */
   open(attempt: Attempt, pending: UserRecord, bytesMax: number): Promise<OpenedSession>;
-  /** What is known of a chat before its next message is opened; undefined for a chat that was not served here. */
-  groundOf(chat: ChatKey): Ground | undefined;
   /** Loads at most `bytesMax` of the window, without a message. */
   load(attempt: Attempt, bytesMax: number): Promise<OpenedSession>;
   /**
@@ -53,9 +49,6 @@ export interface ConversationStore {
   media: MediaStore;
 }
 
-/** Chats of which a process remembers what the next message is opened with. */
-const CHATS_MAX = 5_000;
-
 /** How many earlier sessions a chat's history is followed through. */
 export const PARENTS_MAX = 8;
 
@@ -67,16 +60,15 @@ export function createSessions(redis: RedisClient, keys: Keys, windows = new Win
   const scripts = import.meta.dirname;
   const open = bindScript<OpenReply>(redis, join(scripts, 'open.lua'));
   const tail = bindScript<[number, number, string[]]>(redis, join(scripts, 'tail.lua'));
-  const facts = new BoundedMap<ChatKey, ChatFacts>(CHATS_MAX);
-  const load = async (attempt: Attempt, pending: string, bytesMax: number, opened?: Opened): Promise<OpenedSession> => {
+  const load = async (attempt: Attempt, pending: string, bytesMax: number): Promise<OpenedSession> => {
     const { session } = attempt;
     const at = [keys.turn(attempt.entry), keys.session(session), keys.log(session)];
     const ask = (held: HeldWindow | undefined) => {
       const args = [attempt.fencingToken, userStep(session), pending, bytesMax];
       return attempt.asWrite((number) => open(at, [...args, number, ...placeOf(held)]));
     };
-    const held = opened ? opened.held : windows.of(session);
-    const reply = opened?.reply ?? (await ask(held));
+    const held = windows.of(session);
+    const reply = await ask(held);
     if (reply[0] === 'fenced') throw new FencedError();
     const read = readWindow(held, reply, bytesMax) ?? readWindow(undefined, await ask(undefined), bytesMax);
     if (read === undefined) throw new FencedError();
@@ -84,20 +76,8 @@ export function createSessions(redis: RedisClient, keys: Keys, windows = new Win
     return read.opened;
   };
   return {
-    async open(attempt, pending, bytesMax) {
-      const { chat, session, opened } = attempt;
-      const timeZone = attempt.choice('timezone') ?? '';
-      if (bytesMax > 0) facts.set(chat, { session, timeZone, model: attempt.choice('model') ?? '', bytesMax });
-      const isDone = opened?.record === pending && opened.facts.bytesMax === bytesMax;
-      return load(attempt, isDone ? opened.line : encodeRecord(pending), bytesMax, isDone ? opened : undefined);
-    },
+    open: (attempt, pending, bytesMax) => load(attempt, encodeRecord(pending), bytesMax),
     load: (attempt, bytesMax) => load(attempt, '', bytesMax),
-    groundOf(chat) {
-      const known = facts.get(chat);
-      if (known === undefined) return undefined;
-      const held = windows.of(known.session);
-      return { facts: known, held, place: placeOf(held) };
-    },
     async tail(session, bytesMax) {
       const entries = Number((await redis.hget(keys.session(session), 'entries')) ?? 0);
       const result: Tail = { records: [], entries, bytes: 0 };

@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { mayBeComment, mayHavePieces, piecesOf, type Waiting } from '../../shared/flow/fragments.ts';
 import type { InboundMessage } from '../../shared/flow/message.ts';
 import { turnOf } from '../../shared/state/turn/turn.ts';
 import { type Attempt, ageMs, type Conclusion } from '../lane/attempt.ts';
-import { mayBeComment, mayHavePieces, piecesOf, type Waiting } from '../lane/fragments.ts';
 import type { Lane } from '../lane/lane.ts';
 import type { Verdict } from '../lane/verdict.ts';
 import { userStep } from '../session/store.ts';

@@ -15,7 +15,6 @@ import { newSessionId } from '../session/store.ts';
 import { attemptAttributes, showRunning, showVerdict, showWait } from './attempt-span.ts';
 import { isInterruptible, supersededBy } from './busy.ts';
 import { startDeadline } from './deadline.ts';
-import { foreseeOpening } from './foreseen-opening.ts';
 import { isInfrastructureError } from './infrastructure-error.ts';
 import { handBack, obey, postpone, TURN_TIMEOUT } from './requeue.ts';
 import { settle } from './settle.ts';
@@ -134,8 +133,7 @@ async function carryOutAttempt(
 async function begin(ports: ProcessorPorts, job: Job<TurnJob>): Promise<Begun | { kind: 'put aside' }> {
   const { entry, chat } = job.data;
   try {
-    const opening = await foreseeOpening(ports, entry, chat, ports.ending);
-    return await ports.turn.lane.begin(entry, chat, newSessionId(), opening);
+    return await ports.turn.lane.begin(entry, chat, newSessionId());
   } catch (error) {
     if (isInfrastructureError(error) || job.attemptsMade + 1 < ports.turn.ask.settings.maxAttempts) throw error;
     ports.turn.ask.instruments.log.error({ err: error, entry, chat }, 'a message cannot be begun');

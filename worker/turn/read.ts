@@ -1,7 +1,7 @@
+import { isForward } from '../../shared/flow/fragments.ts';
 import type { InboundFile, InboundMessage } from '../../shared/flow/message.ts';
 import { messageCode, plainName } from '../ask/header.ts';
 import type { Attempt } from '../lane/attempt.ts';
-import { isForward } from '../lane/fragments.ts';
 import { conclude, refused, type Verdict } from '../lane/verdict.ts';
 import { fileInWords } from '../media/label.ts';
 import { type Block, textBlock } from '../model/block.ts';

@@ -4,7 +4,7 @@ import { runLoop } from '../../shared/base/loop.ts';
 import { alertCommand } from '../../shared/flow/alert.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { Keys } from '../../shared/redis/keys.ts';
-import { takeFor } from '../../shared/redis/take.ts';
+import { createPasses } from '../../shared/state/process/passes.ts';
 import type { Book } from '../alerts/book.ts';
 import { fixedPartsTakenAlert } from '../alerts/messages.ts';
 import type { Model } from '../model/port.ts';
@@ -61,7 +61,7 @@ export function startEndpointProbe(ports: EndpointProbePorts): Service {
       // What opened it has just been asked.
       if (lastsMs < ports.probeEveryMs) return lookEveryMs;
       const paceMs = Math.max(ports.probeEveryMs, Math.min(Math.round(lastsMs * SHARE_OF_AGE), PROBE_EVERY_MS_MAX));
-      if ((await takeFor(redis, keys.endpointProbe, paceMs, PROBE_EVERY_MS_MAX)) > 0) return lookEveryMs;
+      if ((await createPasses(redis, keys).takeEndpointProbe(paceMs, PROBE_EVERY_MS_MAX)) > 0) return lookEveryMs;
       // What it brings is recorded by the model itself.
       if (!isRefused) await ports.model.send(wordRequest(ports.modelName), signal);
       else if ((await ports.takesFixedParts(signal)) === 'taken')

@@ -27,7 +27,6 @@ interface Waiting {
   nowMs: number;
   lanes: number;
   deepest: number;
-  delayed: number;
   alerts: number;
 }
 
@@ -48,7 +47,7 @@ const READ: Readonly<Partial<Record<MetricName, Read>>> = {
   [METRIC.unansweredAge]: ({ snapshot }) => secondsSince(snapshot.nowMs, oldestMs(snapshot.shards)),
   [METRIC.lanes]: ({ waiting }) => sum(waiting, ({ lanes }) => lanes),
   [METRIC.laneDepth]: ({ waiting }) => Math.max(0, ...waiting.map(({ deepest }) => deepest)),
-  [METRIC.jobs]: ({ snapshot, waiting }) => jobsOf(snapshot.shards, waiting),
+  [METRIC.jobs]: ({ snapshot }) => jobsOf(snapshot.shards),
   [METRIC.deadLetters]: ({ snapshot }) => sum(snapshot.shards, ({ deadLetters }) => deadLetters),
   [METRIC.alertBacklog]: ({ notices, waiting }) => notices + sum(waiting, ({ alerts }) => alerts),
   [METRIC.incidents]: ({ snapshot }) => incidentsOf(snapshot.open),
@@ -99,12 +98,12 @@ export function createStateReader(redis: RedisClient, shards: number): () => Pro
   const book = createBookStore(redis);
   // Every message without an answer counts, however young.
   const readSnapshot = createSnapshotReader(redis, shards, 0);
-  const readLanes = bindScript<[number, number, number, number, number]>(redis, join(import.meta.dirname, 'lanes.lua'));
+  const readLanes = bindScript<[number, number, number, number]>(redis, join(import.meta.dirname, 'lanes.lua'));
   const waitingIn = async (shard: number): Promise<Waiting> => {
-    const { lanes: all, jobsDelayed, alerts: queued, absent, lanePrefix } = keysOf(shard);
-    const reply = await readLanes([all, jobsDelayed, queued, absent], [lanePrefix, LANES_MAX]);
-    const [nowMs, lanes, deepest, delayed, alerts] = reply;
-    return { nowMs, lanes, deepest, delayed, alerts };
+    const { lanes: all, alerts: queued, absent, lanePrefix } = keysOf(shard);
+    const reply = await readLanes([all, queued, absent], [lanePrefix, LANES_MAX]);
+    const [nowMs, lanes, deepest, alerts] = reply;
+    return { nowMs, lanes, deepest, alerts };
   };
   return async () => {
     const stored = await book.read();
@@ -133,11 +132,11 @@ export function gaugesOf(state: InstallationState): { readings: GaugeReading[]; 
   return { readings, failures };
 }
 
-function jobsOf(shards: readonly ShardSnapshot[], waiting: readonly Waiting[]): GaugeReading[] {
+function jobsOf(shards: readonly ShardSnapshot[]): GaugeReading[] {
   const counts = {
     waiting: sum(shards, ({ jobsWaiting }) => jobsWaiting),
     active: sum(shards, ({ jobsActive }) => jobsActive),
-    delayed: sum(waiting, ({ delayed }) => delayed),
+    delayed: sum(shards, ({ jobsDelayed }) => jobsDelayed),
   };
   return Object.entries(counts).map(([state, value]) => ({ metric: METRIC.jobs, value, attributes: { state } }));
 }

@@ -1,7 +1,7 @@
 -- Counts what waits in the lanes of a shard. Of very many lanes only some are measured, at random.
--- KEYS  1 lanes   2 delayed jobs   3 alerts   4 absent, for the keys that are not named: see keys.ts
+-- KEYS  1 lanes   2 alerts   3 absent, for the keys that are not named: see keys.ts
 -- ARGV  1 prefix of lane keys   2 most lanes to measure
--- Reply {ms since the epoch, lanes, messages in the longest lane, delayed jobs, alerts}
+-- Reply {ms since the epoch, lanes, messages in the longest lane, alerts}
 -- include: time
 local longest = 0
 for _, lane in ipairs(redis.call('SRANDMEMBER', KEYS[1], ARGV[2])) do
@@ -11,6 +11,5 @@ return {
   now_ms(),
   redis.call('SCARD', KEYS[1]),
   longest,
-  redis.call('ZCARD', KEYS[2]),
-  redis.call('XLEN', KEYS[3]),
+  redis.call('XLEN', KEYS[2]),
 }

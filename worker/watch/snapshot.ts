@@ -7,6 +7,7 @@ import { readSpent } from '../../shared/state/spending/budget.ts';
 import type { Limit, Spent } from '../../shared/state/spending/limit.ts';
 import { readTelegram, type TelegramRecord } from '../../shared/telegram/breaker-state.ts';
 import { type AlertingRecord, readAlerting } from '../alerts/alerting.ts';
+import { viewJobs } from '../lane/job-view.ts';
 import { type ModelLives, readModelLives } from './model-lives.ts';
 import { readNewestOutcomes } from './newest-outcomes.ts';
 import { createOverdueReader, type Overdue, type ReadOverdue } from './overdue.ts';
@@ -52,6 +53,7 @@ export interface ShardSnapshot {
   /** The waiting job that a worker takes next. */
   nextJob?: string;
   jobsActive: number;
+  jobsDelayed: number;
   deadLetters: number;
   /** How many were ever removed because there were too many. */
   lettersDropped: number;
@@ -169,12 +171,12 @@ async function readShard(
   nowMs: number,
 ): Promise<ShardSnapshot> {
   const keys = keysOf(shard);
-  const [unanswered, late, jobsWaiting, nextJob, jobsActive, deadLetters, dropped] = await Promise.all([
+  const jobs = viewJobs(redis, keys);
+  const [unanswered, late, counts, nextJob, deadLetters, dropped] = await Promise.all([
     redis.xlen(keys.inbound),
     readOverdue(keys, look, nowMs),
-    redis.llen(keys.jobsWaiting),
-    redis.lindex(keys.jobsWaiting, -1),
-    redis.llen(keys.jobsActive),
+    jobs.counts(),
+    jobs.next(),
     redis.xlen(keys.dead),
     redis.hget(keys.counts, LETTERS_DROPPED),
   ]);
@@ -183,9 +185,10 @@ async function readShard(
     unanswered,
     overdue: late.overdue,
     ...(late.resting.messages > 0 && { resting: late.resting }),
-    jobsWaiting,
-    ...(nextJob !== null && { nextJob }),
-    jobsActive,
+    jobsWaiting: counts.waiting,
+    ...(nextJob !== undefined && { nextJob }),
+    jobsActive: counts.active,
+    jobsDelayed: counts.delayed,
     deadLetters,
     lettersDropped: Number(dropped ?? 0),
   };

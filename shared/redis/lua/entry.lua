@@ -21,11 +21,3 @@ local function as_edited(fields, edited)
   end
   return copy
 end
-
--- The message of an entry of which nothing happened yet, for the worker that will begin it; '' when it is long, or gone.
-local MESSAGE_BYTES_MAX = 8192
-local function short_message(stream, entry, turn)
-  local found = redis.call('EXISTS', turn) == 0 and redis.call('XRANGE', stream, entry, entry) or {}
-  local message = found[1] and field(found[1][2], 'message') or ''
-  return #message <= MESSAGE_BYTES_MAX and message or ''
-end

@@ -136,7 +136,6 @@ function allKeysOf(shard: number): string[] {
       keys.blob('s-1', chat),
       keys.poller(1),
     ],
-    ...[keys.jobsWaiting, keys.jobsActive],
   ];
 }
 

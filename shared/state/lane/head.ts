@@ -1,4 +1,4 @@
-import type { EntryId, LaneKey } from '../../shared/redis/keys.ts';
+import type { EntryId, LaneKey } from '../../redis/keys.ts';
 
 /** The oldest unanswered message of a lane: the only one of it that may be a job. */
 export interface Head {
@@ -8,8 +8,8 @@ export interface Head {
   traceparent: string;
 }
 
-/** A head as a script names it, with its message where nothing happened of it yet. */
-export type HeadReply = [EntryId, LaneKey, traceparent: string, message?: string];
+/** A head as a script names it. */
+export type HeadReply = [EntryId, LaneKey, traceparent: string];
 
 /** Reads a head from a script's reply. Pure. */
 export function headOf([entry, chat, traceparent]: HeadReply): Head {

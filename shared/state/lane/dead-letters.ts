@@ -1,9 +1,9 @@
 import { join } from 'node:path';
-import { decodeMessage } from '../../shared/flow/message.ts';
-import type { RedisClient } from '../../shared/redis/connection.ts';
-import { type ChatKey, chatOf, type EntryId, type Keys, type LaneKey } from '../../shared/redis/keys.ts';
-import { bindScript } from '../../shared/redis/script.ts';
-import { piecesOf, type Waiting } from './fragments.ts';
+import { piecesOf, type Waiting } from '../../flow/fragments.ts';
+import { decodeMessage } from '../../flow/message.ts';
+import type { RedisClient } from '../../redis/connection.ts';
+import { type ChatKey, chatOf, type EntryId, type Keys, type LaneKey } from '../../redis/keys.ts';
+import { bindScript } from '../../redis/script.ts';
 
 /**
  * What became of a dead letter that was to be put back: `chatless` ones name no chat, and stay. `unfinished`: a piece of

@@ -3,8 +3,8 @@
 -- KEYS  1 inbound   2 lanes   3 absent, for the keys that are not named: see keys.ts
 -- ARGV  1 group   2 prefix of lane keys   3 most pending entries to look at   4 the entry behind which to begin, or ''
 -- Reply {the entry behind which the next call begins | '' when this was the last slice, {entry that names no chat, …},
---        number of entries put back, {entry of a lane that a later version may know, …}}
--- include: chat, entry
+--        number of entries put back, {entry of a lane that a later version may know, …}, ms since the epoch}
+-- include: chat, entry, time
 local function older(a, b)
   local ams, an = a:match('^(%d+)%-(%d+)$')
   local bms, bn = b:match('^(%d+)%-(%d+)$')
@@ -56,4 +56,4 @@ for _, pending in ipairs(slice) do
   end
 end
 local last = slice[#slice]
-return { #slice == tonumber(ARGV[3]) and last[1] or '', broken, restored, foreign }
+return { #slice == tonumber(ARGV[3]) and last[1] or '', broken, restored, foreign, now_ms() }

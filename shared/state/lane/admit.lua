@@ -16,19 +16,11 @@
 local KEEP_SECONDS = 60
 local now = now_ms()
 
--- The reply with the messages of its heads: what is kept of it for a call that is re-sent holds none.
-local function with_messages(reply)
-  for _, head in ipairs(reply[3]) do
-    head[4] = short_message(KEYS[1], head[1], ARGV[5] .. head[1])
-  end
-  return reply
-end
-
 local before = redis.call('GET', KEYS[4])
 if before then
   local call, reply = unpack(cmsgpack.unpack(before))
   if call == ARGV[8] then
-    return { with_messages(reply), now }
+    return { reply, now }
   end
 end
 
@@ -91,4 +83,4 @@ for _, chat in ipairs(order) do
 end
 local reply = { last, #read[1][2], heads, broken, cancelled }
 redis.call('SET', KEYS[4], cmsgpack.pack({ ARGV[8], reply }), 'EX', KEEP_SECONDS)
-return { with_messages(reply), now }
+return { reply, now }

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
+import { mayHavePieces, piecesOf, type Waiting } from '../../../../shared/flow/fragments.ts';
 import type { InboundMessage } from '../../../../shared/flow/message.ts';
 import type { EntryId } from '../../../../shared/redis/keys.ts';
-import { mayHavePieces, piecesOf, type Waiting } from '../../../../worker/lane/fragments.ts';
 
 const LONG = 'x'.repeat(4_096);
 const T0 = 1_800_000_000_000;

@@ -8,7 +8,7 @@
 --       10 prefix of lane keys   11 prefix of turn keys
 --       12 '1': the dead letter keeps what was to be delivered, and how far that came; one letter for all that end here,
 --       then the entry and the ledger record (JSON) of each that ends with it
--- Reply {'settled' | 'repeated' | 'fenced', next head | '', its traceparent, its chat, its message | ''}
+-- Reply {'settled' | 'repeated' | 'fenced', next head | '', its traceparent, its chat}
 -- include: counts, entry, fence
 -- What a turn holds of its reply: the conclusion, the marks of its parts, and the ids of lines that repeats go into.
 local function reply_of(turn)
@@ -64,7 +64,7 @@ local found = redis.call('XRANGE', KEYS[1], ARGV[1], ARGV[1])
 local result = 'repeated'
 if found[1] then
   if not owns(KEYS[4], ARGV[3], tonumber(ARGV[9])) then
-    return { 'fenced', '', '', '', '' }
+    return { 'fenced', '', '', '' }
   end
   result = 'settled'
   settle(ARGV[1], KEYS[4], ARGV[6], found)
@@ -85,6 +85,6 @@ if not head then
   head = chat and redis.call('LINDEX', ARGV[10] .. chat, 0)
 end
 if not head then
-  return { result, '', '', '', '' }
+  return { result, '', '', '' }
 end
-return { result, head, traceparent_of(KEYS[1], head), chat, short_message(KEYS[1], head, ARGV[11] .. head) }
+return { result, head, traceparent_of(KEYS[1], head), chat }

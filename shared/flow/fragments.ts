@@ -1,5 +1,5 @@
-import { commandIn, type InboundMessage } from '../../shared/flow/message.ts';
-import type { EntryId } from '../../shared/redis/keys.ts';
+import type { EntryId } from '../redis/keys.ts';
+import { commandIn, type InboundMessage } from './message.ts';
 
 /** A message that waits in a lane. */
 export interface Waiting {

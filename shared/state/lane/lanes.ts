@@ -1,0 +1,164 @@
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import type { Attempt } from '../../../worker/lane/attempt.ts';
+import type { RedisClock } from '../../../worker/lane/clock.ts';
+import type { OutcomeRecord } from '../../../worker/lane/lane.ts';
+import { BURST_MAX } from '../../flow/fragments.ts';
+import type { RedisClient } from '../../redis/connection.ts';
+import { type EntryId, INBOUND_GROUP, type Keys, type LaneKey } from '../../redis/keys.ts';
+import { bindScript } from '../../redis/script.ts';
+import { type Head, type HeadReply, headOf } from './head.ts';
+
+/** The result of reading new entries. */
+export interface Admission {
+  newest: string;
+  read: number;
+  heads: Head[];
+  broken: EntryId[];
+  cancelled: EntryId[];
+}
+
+/** The result of a repair of the lanes. */
+export interface Readmission {
+  /** The heads of all lanes that are not paused. */
+  heads: Head[];
+  /** Entries that name no chat. */
+  broken: EntryId[];
+  /** How many pending entries were put back into their lane. */
+  restored: number;
+  /** Entries of lanes that a later version may know: they are left alone. */
+  foreign: EntryId[];
+}
+
+/** How a message ends, and what ends with it. */
+export interface Settling {
+  record: OutcomeRecord;
+  /** The outcomes of the entries that end with it, in order. */
+  also: readonly OutcomeRecord[];
+  /** Whether the dead letter holds what was to be delivered. */
+  keepsAnswer: boolean;
+  /** How long an open session lasts in which nobody writes; 0 for ever. */
+  idleSeconds: number;
+}
+
+/** The result of settling a message, with the lane's next head. */
+export interface Settled {
+  result: 'settled' | 'repeated' | 'fenced';
+  next?: Head;
+}
+
+/** The lanes of a shard as Redis keeps them. Contract: as `Lane`. */
+export interface LaneStore {
+  /** Creates the consumer group if it is missing. */
+  prepare(): Promise<void>;
+  admit(count: number): Promise<Admission>;
+  readmit(): Promise<Readmission>;
+  settle(attempt: Attempt, settling: Settling): Promise<Settled>;
+  discard(entry: EntryId, record: OutcomeRecord, alert: string): Promise<boolean>;
+}
+
+/** Every dispatcher reads as this consumer. */
+const CONSUMER = 'dispatcher';
+/** How long a turn is kept once its message has ended. */
+const TURN_KEEP_SECONDS = 3600;
+/** Lanes, or pending entries, that one step looks at: Redis does nothing else meanwhile, some two milliseconds. */
+const SLICE = 200;
+
+/** Binds the lanes of one shard to a connection; each reply that states the time of Redis sets the clock. */
+export function createLaneStore(redis: RedisClient, keys: Keys, clock: RedisClock, messagesMax: number): LaneStore {
+  const script = <Reply>(name: string) => bindScript<Reply>(redis, join(import.meta.dirname, `${name}.lua`));
+  const discard = script<number>('discard');
+  return {
+    prepare: () => createGroup(redis, keys),
+    admit: bindAdmit(redis, keys, clock, messagesMax),
+    readmit: bindReadmit(redis, keys, clock),
+    settle: bindSettle(redis, keys),
+    async discard(entry, record, alert) {
+      const at = [keys.inbound, keys.outcomes, keys.dead, keys.alerts, keys.counts, keys.turn(entry)];
+      const isDiscarded = (await discard(at, [entry, INBOUND_GROUP, JSON.stringify(record), alert])) === 1;
+      // A message that was begun has a turn; the next pass heals its lane.
+      await redis.expire(keys.turn(entry), TURN_KEEP_SECONDS);
+      return isDiscarded;
+    },
+  };
+}
+
+async function createGroup(redis: RedisClient, keys: Keys): Promise<void> {
+  // A full Redis refuses to create even what is there, and a gateway must be able to start on it.
+  const groups = await redis.xinfo('GROUPS', keys.inbound).catch(() => []);
+  if (JSON.stringify(groups).includes(`"${INBOUND_GROUP}"`)) return;
+  await redis.xgroup('CREATE', keys.inbound, INBOUND_GROUP, '0', 'MKSTREAM').catch((error: Error) => {
+    if (!error.message.startsWith('BUSYGROUP')) throw error;
+  });
+}
+
+type AdmitReply = [
+  [newest: string, read: number, HeadReply[], broken: EntryId[], cancelled: EntryId[]],
+  timeMs: number,
+];
+
+function bindAdmit(redis: RedisClient, keys: Keys, clock: RedisClock, messagesMax: number): LaneStore['admit'] {
+  const admit = bindScript<AdmitReply>(redis, join(import.meta.dirname, 'admit.lua'));
+  const at = [keys.inbound, keys.lanes, keys.absent, keys.admitted(randomUUID())];
+  let calls = 0;
+  return async (count) => {
+    const call = ++calls;
+    const args = [INBOUND_GROUP, CONSUMER, count, keys.lanePrefix, keys.turnPrefix, messagesMax, BURST_MAX, call];
+    const [[newest, read, heads, broken, cancelled]] = await clock.learn(
+      () => admit(at, args),
+      ([, timeMs]) => timeMs,
+    );
+    return { newest, read, heads: heads.map(headOf), broken, cancelled };
+  };
+}
+
+type ReadmitReply = [next: EntryId | '', broken: EntryId[], restored: number, foreign: EntryId[], timeMs: number];
+
+function bindReadmit(redis: RedisClient, keys: Keys, clock: RedisClock): LaneStore['readmit'] {
+  const bind = <Reply>(name: string) => bindScript<Reply>(redis, join(import.meta.dirname, `${name}.lua`));
+  const readmit = bind<ReadmitReply>('readmit');
+  const headsIn = bind<[cursor: string, HeadReply[]]>('heads');
+  const at = [keys.inbound, keys.lanes, keys.absent];
+  return async () => {
+    const found: Readmission = { heads: [], broken: [], restored: 0, foreign: [] };
+    for (let from: EntryId | '' | undefined; from !== ''; ) {
+      const args = [INBOUND_GROUP, keys.lanePrefix, SLICE, from ?? ''];
+      const [next, broken, restored, foreign] = await clock.learn(
+        () => readmit(at, args),
+        (reply) => reply[4],
+      );
+      found.broken.push(...broken);
+      found.foreign.push(...foreign);
+      found.restored += restored;
+      from = next;
+    }
+    for (let cursor: string | undefined; cursor !== '0'; ) {
+      const [next, heads] = await headsIn([...at, keys.paused], [keys.lanePrefix, cursor ?? '0', SLICE, SLICE]);
+      found.heads.push(...heads.map(headOf));
+      cursor = next;
+    }
+    return found;
+  };
+}
+
+type SettleReply = [Settled['result'], head: EntryId | '', traceparent: string, lane: LaneKey];
+
+function bindSettle(redis: RedisClient, keys: Keys): LaneStore['settle'] {
+  const settle = bindScript<SettleReply>(redis, join(import.meta.dirname, 'settle.lua'));
+  return async (attempt, { record, also, keepsAnswer, idleSeconds }) => {
+    const { entry, lane, chat, fencingToken, session } = attempt;
+    const { inbound, lanes, outcomes, dead, counts, poisonCandidates, absent, lanePrefix, turnPrefix } = keys;
+    const at = [
+      ...[inbound, keys.lane(lane), lanes, keys.turn(entry), outcomes, dead, counts, poisonCandidates],
+      ...[keys.chat(chat), absent, keys.session(session), keys.log(session)],
+    ];
+    const [result, head, traceparent, next] = await attempt.afterWrites((lastWrite) =>
+      settle(at, [
+        ...[entry, lane, fencingToken, INBOUND_GROUP, record.outcome, JSON.stringify(record), idleSeconds],
+        ...[TURN_KEEP_SECONDS, lastWrite, lanePrefix, turnPrefix, keepsAnswer ? 1 : ''],
+        ...also.flatMap((each) => [each.entry, JSON.stringify(each)]),
+      ]),
+    );
+    return { result, ...(head !== '' && { next: { entry: head, chat: next, traceparent } }) };
+  };
+}

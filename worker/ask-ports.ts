@@ -1,0 +1,56 @@
+import type { Config } from '../shared/base/config.ts';
+import type { Budget } from '../shared/state/spending/budget.ts';
+import { withBudget, withBudgetToHear } from './budget/guarded.ts';
+import { chatTools } from './chat-tools.ts';
+import type { ShardPorts } from './jobs.ts';
+import { createMediaStore } from './media/store.ts';
+import { createTranscriber, type Transcriber } from './media/transcriber.ts';
+import { costOfMinute, type Prices } from './model/prices.ts';
+import type { Endpoint } from './recovery/effects.ts';
+import { fixedPartsOf } from './recovery/fixed-parts.ts';
+import { createNotedFiles } from './reply/noted-files.ts';
+import { createSessions } from './session/store.ts';
+import { settingsOf } from './settings.ts';
+import type { ChatMemory } from './tools/recall/chat-index.ts';
+import type { ProcessPorts, WorkerPorts } from './worker.ts';
+
+const TRANSCRIPTION_MS_MAX = 120_000;
+
+/** The ports of asking in the chats of one shard. */
+export function askPorts(
+  ports: WorkerPorts,
+  shared: ProcessPorts,
+  shard: ShardPorts,
+  { memory, budget }: { memory: ChatMemory; budget: Budget | undefined },
+) {
+  const { config, instruments } = ports;
+  const { redis, keys, blobs } = shard;
+  const settings = settingsOf(ports);
+  const { log, reach } = instruments;
+  const media = createMediaStore({ redis, keys, blobs, retentionDays: config.SESSION_RETENTION_DAYS, log, reach });
+  const files = createNotedFiles(redis, keys);
+  const tools = chatTools(ports, shard, { memory, files, media, settings });
+  const model = budget ? withBudget(ports.model, budget, settings.prices) : ports.model;
+  const endpoint: Endpoint = {
+    model,
+    budget,
+    storm: shared.storm,
+    boundModels: shared.boundModels,
+    takesFixedParts: (failure, maxTokens, signal) =>
+      shared.fixedParts(model, { ...fixedPartsOf(settings, tools.specs()), maxTokens }, failure, signal),
+  };
+  const store = { sessions: createSessions(redis, keys, shared.windows), media };
+  return { settings, endpoint, tools, store, files, instruments, breaker: shared.breaker };
+}
+
+/**
+ * The endpoint that hears, if there is one. A call takes less than its turn, so that a slow one is known as the reason.
+ */
+export function transcriberOf(config: Config, budget: Budget | undefined, prices: Prices): Transcriber | undefined {
+  const { TRANSCRIPTION_BASE_URL: baseUrl, TRANSCRIPTION_API_KEY: apiKey, TRANSCRIPTION_MODEL: model } = config;
+  if (baseUrl === undefined || model === undefined) return undefined;
+  const timeoutMs = Math.min(TRANSCRIPTION_MS_MAX, Math.ceil(config.TURN_TIMEOUT_MS / 2));
+  const transcriber = createTranscriber({ baseUrl, apiKey, model, timeoutMs });
+  const minute = costOfMinute(model, prices);
+  return budget && minute !== undefined ? withBudgetToHear(transcriber, budget, minute) : transcriber;
+}

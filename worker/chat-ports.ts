@@ -1,0 +1,52 @@
+import { createDeadLetters } from '../shared/state/lane/dead-letters.ts';
+import { createReminderBook } from '../shared/state/reminder/book.ts';
+import { createChatArchive } from './command/chat-archive.ts';
+import { createChatState } from './command/chat-state.ts';
+import { createErasure } from './command/erasure.ts';
+import type { ShardPorts } from './jobs.ts';
+import { createUsageBook } from './lane/usage-book.ts';
+import type { MediaStore } from './media/store.ts';
+import { createDrafts, DRAFTS_EVERY_MS, DRAFTS_REFRESH_MS } from './reply/drafts.ts';
+import { createProgressViews, type ProgressViews } from './reply/progress.ts';
+import { createStatusLines, STATUS_AFTER_MS, STATUS_EVERY_MS } from './reply/status-line.ts';
+import type { ChatMemory } from './tools/recall/chat-index.ts';
+import type { TurnPorts } from './turn/turn.ts';
+import type { WorkerPorts } from './worker.ts';
+
+/** The views by which chats see that a turn runs. */
+export function progressViews({ config, telegram, limits }: WorkerPorts): ProgressViews {
+  const everyMs = limits?.draftsEveryMs ?? DRAFTS_EVERY_MS;
+  return createProgressViews({
+    drafts: createDrafts({ telegram, everyMs, refreshMs: DRAFTS_REFRESH_MS }),
+    statusLines: createStatusLines({
+      telegram,
+      afterMs: limits?.statusAfterMs ?? STATUS_AFTER_MS,
+      everyMs: limits?.statusEveryMs ?? STATUS_EVERY_MS,
+    }),
+    streaming: config.TELEGRAM_STREAMING,
+  });
+}
+
+/** The ports of commands in the chats of one shard. */
+export function commandPorts(
+  { telegram }: WorkerPorts,
+  { redis, keys, blobs }: ShardPorts,
+  memory: ChatMemory,
+  media: MediaStore,
+): TurnPorts['commands'] {
+  return {
+    state: createChatState(redis, keys),
+    archive: {
+      ...createChatArchive({ redis, keys, blobs, keep: media.keep }),
+      erase: createErasure({ redis, keys, blobs, media }),
+    },
+    usageBook: createUsageBook(redis, keys),
+    deadLetters: createDeadLetters(redis, keys),
+    memory,
+    reminders: createReminderBook(redis, keys),
+    seesGroups: async () => {
+      const me = await telegram.getMe();
+      return me.ok ? me.value.can_read_all_group_messages : undefined;
+    },
+  };
+}

@@ -1,0 +1,63 @@
+import { type Job, Queue } from 'bullmq';
+import type { RedisClient } from '../../shared/redis/connection.ts';
+import { type EntryId, entryOfJob, jobIdOf, type Keys, TURNS_QUEUE } from '../../shared/redis/keys.ts';
+import type { TurnJob } from './queue.ts';
+
+/** How many jobs are in each state. */
+export interface JobCounts {
+  waiting: number;
+  active: number;
+  delayed: number;
+}
+
+/** The jobs of a shard, for those who only look. Contract: each method rejects when Redis cannot be reached. */
+export interface JobView {
+  counts(): Promise<JobCounts>;
+  /** The message whose waiting job a worker takes next. */
+  next(): Promise<EntryId | undefined>;
+  /** The messages whose jobs run: at most so many. */
+  active(most: number): Promise<EntryId[]>;
+  /** The state of a message's job, and until when it is put off. */
+  find(entry: EntryId): Promise<{ state: keyof JobCounts; untilMs: number } | undefined>;
+}
+
+/** BullMQ's view of a queue, kept for as long as its connection: it listens there. */
+const queues = new WeakMap<RedisClient, Map<string, Queue<TurnJob>>>();
+
+/** The jobs of a shard. */
+export function viewJobs(redis: RedisClient, keys: Keys): JobView {
+  // A queue waits for a connection where a command fails at once.
+  const open = async (): Promise<Queue<TurnJob>> => {
+    await redis.exists(keys.lanes);
+    return queueOf(redis, keys.queuePrefix);
+  };
+  return {
+    async counts() {
+      const {
+        waiting = 0,
+        active = 0,
+        delayed = 0,
+      } = await (await open()).getJobCounts('waiting', 'active', 'delayed');
+      return { waiting, active, delayed };
+    },
+    next: async () => (await (await open()).getRanges(['waiting'], 0, 0, true)).map(entryOfJob)[0],
+    active: async (most) => (await (await open()).getRanges(['active'], 0, most - 1)).map(entryOfJob),
+    async find(entry) {
+      const job = await (await open()).getJob(jobIdOf(entry));
+      const state = await job?.getState();
+      if (state !== 'waiting' && state !== 'active' && state !== 'delayed') return undefined;
+      const { data, delay, timestamp, processedOn = timestamp } = job as Job<TurnJob>;
+      return { state, untilMs: Math.max(data.untilMs ?? 0, processedOn + delay) };
+    },
+  };
+}
+
+function queueOf(redis: RedisClient, prefix: string): Queue<TurnJob> {
+  const known = queues.get(redis) ?? new Map<string, Queue<TurnJob>>();
+  queues.set(redis, known);
+  const queue =
+    known.get(prefix) ?? new Queue<TurnJob>(TURNS_QUEUE, { connection: redis, prefix, skipMetasUpdate: true });
+  if (!known.has(prefix)) queue.on('error', () => {});
+  known.set(prefix, queue);
+  return queue;
+}
