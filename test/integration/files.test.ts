@@ -166,7 +166,7 @@ test('a text file larger than the window is answered from its beginning and end,
   const answeredCall = mainCalls().at(-1);
   expect(JSON.stringify(answeredCall?.body)).toMatch(/THE BEGIN.*characters in all.*THE END/);
   expect(lastMessage(answeredCall).at(-1)?.text).toBe('Summarise it');
-  expect(shown().join('\n')).toMatch(/“huge.txt” is too long .* I read \d+ % of it/);
+  expect(shown().join('\n')).toMatch(/“huge.txt” is too long .* I read \d+% of it/);
   world.telegram.say(CHAT, 'And now?');
   expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered', recoveries: 0 });
   expect(world.claude.violations()).toEqual([]);

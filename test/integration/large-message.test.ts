@@ -102,7 +102,7 @@ test.each([
   [
     'a text file',
     (text: string) => sendFile('log.txt', Buffer.from(text)),
-    /^“log.txt” is too long .* I read \d\d % of it/,
+    /^“log.txt” is too long .* I read \d\d% of it/,
   ],
   ['a text in pieces', (text: string) => say(text.slice(0, 4_000)), undefined],
 ])('%s in Chinese that is too long is shortened, and the conversation stays whole', async (_, send, notice) => {
@@ -110,7 +110,7 @@ test.each([
   const session = await givenConversation();
   await start();
   expect(await send('龍鳳呈祥，國泰民安。'.repeat(18_000))).toMatchObject({ outcome: 'answered', session });
-  expect(shown()[0]).toMatch(notice ?? /^Your message is too long .* I read \d+ % of it/);
+  expect(shown()[0]).toMatch(notice ?? /^Your message is too long .* I read \d+% of it/);
   expect(shown()).toHaveLength(2);
   await expectWhole(session);
 });
@@ -151,7 +151,7 @@ test('a message that only the endpoint counts as too large is shortened by its c
   // About 40,000 tokens by our count, and 64,000 by the endpoint's.
   const log = Buffer.from('lorem ipsum dolor sit amet '.repeat(6_200));
   expect(await sendFile('log.txt', log)).toMatchObject({ outcome: 'answered', session });
-  expect(shown()[0]).toMatch(/^“log.txt” is too long .* I read \d\d % of it/);
+  expect(shown()[0]).toMatch(/^“log.txt” is too long .* I read \d\d% of it/);
   expect(exchangesShown()).toBe(EXCHANGES);
   expect(summariesBefore()).toBe(0);
 });

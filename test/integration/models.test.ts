@@ -84,7 +84,7 @@ test.each(FORMS)(
     expect(models()).toEqual([CHOSEN, CHOSEN, USUAL]);
     expect(await choice()).toBeNull();
     expect(shown().slice(1)).toEqual([
-      `The model ${CHOSEN} is no longer available, so this chat uses ${USUAL} from now on. To choose another one, write /model.`,
+      `The model ${CHOSEN} is no longer available, so this chat now uses ${USUAL}. Use /model to choose another one.`,
       expect.stringMatching(/Hello/),
     ]);
     const alert = await world.telegram.waitForText(ALERT_CHAT, /does not know the model/);

@@ -45,7 +45,7 @@ test('what was due while no gateway ran comes once at the start, and says that i
   await givenReminder({}, -2 * 3_600_000);
   await start({}, OFTEN);
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
-  expect(shown()[0]).toMatch(/^This reminder was due at \d{4}-\d\d-\d\d \d\d:\d\d\. I could not give it then\.$/);
+  expect(shown()[0]).toMatch(/^This reminder was due at \d{4}-\d\d-\d\d \d\d:\d\d, but I could not send it then\.$/);
   expect(JSON.stringify(mainCalls().at(-1)?.body.messages.at(-1))).toMatch(/was due at \w+ \d{4}-.* and comes late/);
   expect(shown()).toHaveLength(2);
 });
