@@ -173,7 +173,9 @@ test.each(product)('%s is in a known room and imports values only from its own r
 test('every room has files and is named in docs/architecture.md', () => {
   const page = read('docs/architecture.md');
   const rooms = ROOMS.filter((room) => room !== '.');
-  expect(rooms.filter((room) => !room.startsWith('shared/state/') && !product.some((file) => dirname(file) === room))).toEqual([]);
+  expect(
+    rooms.filter((room) => !room.startsWith('shared/state/') && !product.some((file) => dirname(file) === room)),
+  ).toEqual([]);
   expect(rooms.filter((room) => !page.includes(`\`${room}/\``))).toEqual([]);
 });
 
