@@ -20,9 +20,7 @@ import type { NotedFiles } from '../reply/noted-files.ts';
 import type { OpenedSession } from '../session/held-window.ts';
 import { asShown } from '../session/overlay.ts';
 import { type LogRecord, startsTurn } from '../session/record.ts';
-import { view } from '../session/view.ts';
-import { withToolsOf } from '../session/with-tools-of.ts';
-import { openCode } from '../session/written.ts';
+import { openCode, view, withToolsOf } from '../session/view.ts';
 import type { RoundPorts } from '../tools/round.ts';
 import { type Fetched, type FillMessages, sendOrFallBack } from './fallback.ts';
 

@@ -3,7 +3,6 @@ import { commit } from '../lane/events.ts';
 import { labelWithRef } from '../media/label.ts';
 import type { Block } from '../model/block.ts';
 import { imagesMax } from '../model/rules/media.ts';
-import { runningSum } from '../model/running-sum.ts';
 import { type RecoverPorts, scrubOf, thinkingTrim } from '../recovery/effects.ts';
 import { bytesOf } from '../recovery/oversized.ts';
 import type { OpenedSession } from '../session/held-window.ts';
@@ -39,7 +38,6 @@ export async function leaveOutOldPictures(
 ): Promise<OpenedSession> {
   const { records } = opened.window;
   const most = imagesMax(windowTokens);
-  if (picturesOf(records) <= most) return opened;
   const left = oldestPictures(asShown(records), most);
   if (left.length === 0) return opened;
   const changes: LogRecord[] = [...left.map(scrubOf), ...thinkingTrim(ports, records)];
@@ -66,10 +64,6 @@ export function oldestPictures(shown: readonly LogRecord[], most: number): Holde
   }
   return left;
 }
-
-const picturesOf = runningSum<LogRecord>((record) =>
-  holdersIn(record).reduce((sum, { pictures }) => sum + pictures, 0),
-);
 
 function holdersIn(record: LogRecord): Holder[] {
   if (record.t !== 'user' || typeof record.content === 'string') return [];

@@ -1,6 +1,5 @@
 import type { Block } from '../model/block.ts';
 import type { MessageParam } from '../model/port.ts';
-import { runningSum } from '../model/running-sum.ts';
 import { labelOf } from './label.ts';
 
 /** A source as the log holds it: a reference to bytes that are kept elsewhere. */
@@ -12,11 +11,8 @@ interface KeptSource {
 
 /** The ids of all kept bytes that messages refer to, each once, in order of first occurrence. Pure. */
 export function keptIn(messages: readonly MessageParam[]): string[] {
-  // Each request asks, and most conversations hold no files.
-  return references(messages) === 0 ? [] : [...new Set(messages.flatMap(keptInMessage))];
+  return [...new Set(messages.flatMap(keptInMessage))];
 }
-
-const references = runningSum<MessageParam>((message) => keptInMessage(message).length);
 
 function keptInMessage(message: MessageParam): string[] {
   const ids: string[] = [];

@@ -3,7 +3,6 @@ import type { Window } from '../session/view.ts';
 import { isSameModel, tokenizerFactor } from './catalog.ts';
 import { estimateContent, estimateMedia, estimateText } from './estimate.ts';
 import type { MessageParam, ModelRequest } from './port.ts';
-import { runningSum } from './running-sum.ts';
 import { conversationSize } from './usage.ts';
 
 /** What a request will cost, as far as it can be known before it is sent. */
@@ -21,7 +20,6 @@ export interface Count {
 /** Everything that is sent but not stored in the window. */
 export interface FixedParts {
   system: string;
-  /** The same list for as long as the tools are the same. */
   tools: readonly object[];
   serverTools: readonly object[];
 }
@@ -96,33 +94,26 @@ export function countContent(content: unknown, calibration: number): number {
   return Math.ceil((MESSAGE_TOKENS + estimateContent(content) - media) * calibration + media);
 }
 
-/** What the fixed parts were and cost, by their two lists. */
-const fixedBefore = new WeakMap<readonly object[], WeakMap<readonly object[], { system: string; tokens: number }>>();
-
-/** Estimates the fixed parts. They are those of the request before, nearly always, and are then not read again. Pure. */
+/** Estimates the fixed parts. Pure. */
 export function estimateFixed({ system, tools, serverTools }: FixedParts): number {
-  const ofTools = fixedBefore.get(tools) ?? new WeakMap();
-  fixedBefore.set(tools, ofTools);
-  const before = ofTools.get(serverTools);
-  if (before?.system === system) return before.tokens;
   const all = [...tools, ...serverTools];
-  const tokens = estimateText(system) + (all.length === 0 ? 0 : estimateText(JSON.stringify(all)));
-  ofTools.set(serverTools, { system, tokens });
-  return tokens;
+  return estimateText(system) + (all.length === 0 ? 0 : estimateText(JSON.stringify(all)));
 }
 
-const NONE: readonly never[] = [];
-
 /** What a whole request may cost as input, without knowing its chat. Pure. */
-export function estimateRequest({ model, system, messages, tools = NONE }: ModelRequest): number {
-  const fixed = estimateFixed({ system, tools, serverTools: NONE });
+export function estimateRequest({ model, system, messages, tools = [] }: ModelRequest): number {
+  const fixed = estimateFixed({ system, tools, serverTools: [] });
   const media = estimateMediaOf(messages);
   return Math.ceil((REQUEST_TOKENS + fixed + estimateMessages(messages) - media) * tokenizerFactor(model) + media);
 }
 
-/** Each request asks, and most of its messages are those of the request before. */
-const estimateMessages = runningSum<MessageParam>(({ content }) => MESSAGE_TOKENS + estimateContent(content));
-const estimateMediaOf = runningSum<MessageParam>(({ content }) => estimateMedia(content));
+function estimateMessages(messages: readonly MessageParam[]): number {
+  return messages.reduce((sum, { content }) => sum + MESSAGE_TOKENS + estimateContent(content), 0);
+}
+
+function estimateMediaOf(messages: readonly MessageParam[]): number {
+  return messages.reduce((sum, { content }) => sum + estimateMedia(content), 0);
+}
 
 /**
  * The calibration after a request: the mean of the old value and the observed one; bounded. A request that is too small,

@@ -1,7 +1,6 @@
 import { clipMiddle } from '../../shared/base/text.ts';
 import { labelOf } from '../media/label.ts';
 import { type Block, textBlock } from '../model/block.ts';
-import { runningSum } from '../model/running-sum.ts';
 import {
   type AssistantRecord,
   type LogRecord,
@@ -98,8 +97,8 @@ export function isMedia({ record, block }: Part): boolean {
 }
 
 /** The size of the records in a request, counting what users and tools sent. */
-export function bytesOf(records: readonly LogRecord[]): number {
-  return records.reduce((sum, record) => sum + sizeOf(record, weigh), 0);
+export function bytesOf(records: readonly LogRecord[], sizeOfBlock: (block: Block) => number = weigh): number {
+  return records.reduce((sum, record) => sum + sizeOf(record, sizeOfBlock), 0);
 }
 
 /**
@@ -107,10 +106,8 @@ export function bytesOf(records: readonly LogRecord[]): number {
  * longer than to view it, so it is weighed only where the length of its texts leaves that open. Pure.
  */
 export function areLargerThan(bytesMax: number, records: readonly LogRecord[]): boolean {
-  return bytesAtMostOf(records) > bytesMax && bytesOf(records) > bytesMax;
+  return bytesOf(records, bytesAtMost) > bytesMax && bytesOf(records) > bytesMax;
 }
-
-const bytesAtMostOf = runningSum<LogRecord>((record) => sizeOf(record, bytesAtMost));
 
 function sizeOf(record: LogRecord, sizeOfBlock: (block: Block) => number): number {
   if (record.t !== 'user' && record.t !== 'assistant') return 0;

@@ -36,15 +36,8 @@ export class Draft {
   readonly isLog: boolean;
   readonly toolNames: Renaming;
 
-  /** The ids that are in use in messages before these. */
-  readonly idsBefore: ReadonlySet<unknown>;
-
   /** Reads the messages into turns, without what is no message and no block. */
-  constructor(
-    request: Fields,
-    { isLog = false, ids = new Set() }: { isLog?: boolean; ids?: ReadonlySet<unknown> | undefined } = {},
-  ) {
-    this.idsBefore = ids;
+  constructor(request: Fields, { isLog = false } = {}) {
     // A log was read from JSON, so it has a form. Writing all of it down would cost more than the rest of the view.
     this.json = isLog ? '' : jsonOf(request);
     const { messages, ...top } = request;

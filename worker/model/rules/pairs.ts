@@ -21,8 +21,8 @@ const NOTHING_ASKED: Asked = { caller: undefined, calls: new Map() };
  * roles to alternate. What a call is named does not depend on later messages, so that a prefix stays one.
  */
 export const fixPairs: Fix = (draft) => {
-  const ids = new Renaming(draft.idsBefore);
-  const used = new Set<unknown>(draft.idsBefore);
+  const ids = new Renaming();
+  const used = new Set<unknown>();
   let asked = NOTHING_ASKED;
   for (const turn of draft.turns) {
     if (turn.role === 'user') {

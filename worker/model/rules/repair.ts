@@ -7,7 +7,7 @@ import { dropEmpty, fixEmpty, fixEnds, fixNeighbours } from './frame.ts';
 import { fixMedia, putLastWordsLast } from './media.ts';
 import { fixPairs } from './pairs.ts';
 import type { RequestFacts, RuleName, WireRequest } from './rules.ts';
-import { fixServed, waitsForServer } from './served.ts';
+import { fixServed } from './served.ts';
 import { fixSize } from './size.ts';
 import { dropLastThinking, fixThinking } from './thinking.ts';
 import { fixTop } from './top.ts';
@@ -48,9 +48,6 @@ export interface Repair {
 const BLOCKS = [fixUnicode, fixTop, fixBlocks, fixMedia];
 const MESSAGES = [fixNeighbours, fixServed, fixThinking, fixEnds, fixServed, fixPairs, fixEnds, fixEmpty];
 const WHOLE = [fixSize, fixThinking, fixEmpty, putLastWordsLast, fixBreakpoints];
-
-/** The blocks of which an id is known to say something. */
-const CALLS: ReadonlySet<string> = new Set(['tool_use', 'server_tool_use']);
 
 /** What a log may hold by right: it was cut anywhere, and its parts were masked and scrubbed. */
 const FOR_LOG = [
@@ -103,41 +100,15 @@ export function repairLog(
   messages: readonly LogMessage[],
   onKept?: (block: Block, came: Block) => void,
 ): RepairedMessage[] {
-  const draft = repairedDraft(messages);
+  const draft = new Draft({ messages }, { isLog: true });
+  for (const fix of FOR_LOG) fix(draft, { bindsThinking: false });
   if (onKept !== undefined)
     for (const { block, came } of draft.liveParts()) if (came?.type === block.type) onKept(block, came);
-  return messagesOf(draft);
+  return draft.turns.map((turn) => messageOf(turn) as RepairedMessage);
 }
 
 /** A message of a log, in a form that a request may hold. */
 export interface RepairedMessage {
   readonly role: 'user' | 'assistant';
   readonly content: Block[];
-}
-
-/**
- * The messages of a stretch of a log, as `repairLog` makes them of the whole log: `ids` are those of the messages before
- * it. `canFollow` tells whether the same holds of what follows, with the ids of these messages too: none was renamed,
- * and the last is an answer that waits for no result. What follows must begin with words of a user. Pure.
- */
-export function repairStretch(
-  messages: readonly LogMessage[],
-  ids: ReadonlySet<unknown>,
-): { messages: RepairedMessage[]; canFollow: boolean } {
-  const draft = repairedDraft(messages, ids);
-  const isRenamed = draft.notes.some(({ rule }) => rule === 'name-legal' || rule === 'call-id-unique');
-  const isOdd = draft.liveParts().some(({ block: { id, type } }) => id !== undefined && !CALLS.has(type));
-  const last = draft.turns.at(-1);
-  const canFollow = !isRenamed && !isOdd && last?.role === 'assistant' && !waitsForServer(last);
-  return { messages: messagesOf(draft), canFollow };
-}
-
-function repairedDraft(messages: readonly LogMessage[], ids?: ReadonlySet<unknown>): Draft {
-  const draft = new Draft({ messages }, { isLog: true, ids });
-  for (const fix of FOR_LOG) fix(draft, { bindsThinking: false });
-  return draft;
-}
-
-function messagesOf(draft: Draft): RepairedMessage[] {
-  return draft.turns.map((turn) => messageOf(turn) as RepairedMessage);
 }

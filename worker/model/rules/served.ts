@@ -27,11 +27,6 @@ export const fixServed: Fix = (draft) => {
   }
 };
 
-/** Whether a turn leaves a call of a server's tool open, so that it depends on what follows whether the call stays. */
-export function waitsForServer(turn: DraftTurn | undefined): boolean {
-  return turn?.role === 'assistant' && openIn(turn, NOTHING).calls.size > 0;
-}
-
 /** What is open after an answer; what it should have answered, and has not, goes. */
 function answered(draft: Draft, turn: DraftTurn, before: Open): Open {
   const { calls, orphans } = openIn(turn, before);
