@@ -6,10 +6,8 @@ import { type GroupMove, type Inbox, isExpected } from '../../shared/state/messa
 import type { OwnName } from '../receive/bot-profile.ts';
 import type { Gate } from './gate.ts';
 import { Overheard } from './overheard.ts';
-import { isEdit, readEdit } from './read-edit.ts';
-import { groupIn, moveOf } from './read-move.ts';
 import { isStop, pressIdOf, readPress, readStop } from './read-press.ts';
-import { readUpdate, type UpdateReading } from './read-update.ts';
+import { groupIn, isEdit, moveOf, readEdit, readUpdate, type UpdateReading } from './read-update.ts';
 import { store, storeEdit } from './store.ts';
 
 /** How much is taken in. */

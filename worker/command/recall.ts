@@ -1,4 +1,4 @@
-import { minute, quotesIn } from '../tools/recall/quotes.ts';
+import { minute, quotesIn } from '../tools/recall/document.ts';
 import { type CommandHandler, replied } from './command.ts';
 
 const QUERY_CHARS_MAX = 1_000;

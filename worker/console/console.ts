@@ -8,12 +8,19 @@ import type { Service } from '../../shared/base/lifecycle.ts';
 import type { Logger } from '../../shared/base/log.ts';
 import type { RedisAddress } from '../../shared/base/redis-address.ts';
 import { connectRedis, untilReady } from '../../shared/redis/connection.ts';
-import { BOARD_POLICY, safeHeaders } from './headers.ts';
 import { guard, serveLogin } from './login.ts';
 import { BOARD, HOME, problemPage } from './pages/layout.ts';
 import { serveReports } from './reports.ts';
 import { tokenOf } from './token.ts';
-import { type ConsoleConfig, type DeskPorts, show, type Visit, type VisitEnv } from './visit.ts';
+import {
+  BOARD_POLICY,
+  type ConsoleConfig,
+  type DeskPorts,
+  safeHeaders,
+  show,
+  type Visit,
+  type VisitEnv,
+} from './visit.ts';
 
 export interface ConsolePorts {
   config: ConsoleConfig & { SHARDS: number };

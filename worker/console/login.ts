@@ -1,11 +1,9 @@
 import type { Hono, MiddlewareHandler } from 'hono';
 import { deleteCookie, getCookie, setCookie } from 'hono/cookie';
 import { rareWarning } from '../../shared/base/log.ts';
-import { createLoginLimit } from './login-limit.ts';
 import { HOME, loginPage, problemPage } from './pages/layout.ts';
-import { isHttps, isSameOrigin, pathAfterLogin } from './same-origin.ts';
 import { SESSION_MS } from './token.ts';
-import { type DeskPorts, show, type Visit, type VisitEnv } from './visit.ts';
+import { type DeskPorts, isHttps, isSameOrigin, pathAfterLogin, show, type Visit, type VisitEnv } from './visit.ts';
 
 const COOKIE = 'spillway_console';
 const LOGIN = `${HOME}/login`;
@@ -84,4 +82,39 @@ export async function fieldOf(visit: Visit, name: string): Promise<string> {
 function isOurs({ req }: Visit): boolean {
   const host = req.header('x-forwarded-host') ?? req.header('host');
   return isSameOrigin({ origin: req.header('origin'), fetchSite: req.header('sec-fetch-site'), host });
+}
+
+/** Counts wrong tokens, by the address that they come from. */
+export interface LoginLimit {
+  /** How many seconds an address must wait; 0 when it may try. */
+  waitSeconds(address: string, nowMs: number): number;
+  /** Notes a wrong token. */
+  note(address: string, nowMs: number): void;
+}
+
+export const WRONG_MAX = 5;
+export const WINDOW_MS = 60_000;
+/** Whoever has more addresses than this guesses no better: the token is long. */
+const ADDRESSES_MAX = 1_000;
+
+/** A limit of five wrong tokens a minute from one address, in this process. What it remembers is bounded. */
+export function createLoginLimit(): LoginLimit {
+  const wrong = new Map<string, { sinceMs: number; count: number }>();
+  const current = (address: string, nowMs: number) => {
+    const found = wrong.get(address);
+    return found && nowMs - found.sinceMs < WINDOW_MS ? found : undefined;
+  };
+  return {
+    waitSeconds(address, nowMs) {
+      const found = current(address, nowMs);
+      return !found || found.count < WRONG_MAX ? 0 : Math.ceil((found.sinceMs + WINDOW_MS - nowMs) / 1000);
+    },
+    note(address, nowMs) {
+      const { sinceMs, count } = current(address, nowMs) ?? { sinceMs: nowMs, count: 0 };
+      wrong.delete(address);
+      wrong.set(address, { sinceMs, count: count + 1 });
+      const [oldest] = wrong.keys();
+      if (wrong.size > ADDRESSES_MAX && oldest !== undefined) wrong.delete(oldest);
+    },
+  };
 }

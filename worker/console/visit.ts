@@ -1,5 +1,5 @@
 import type { HttpBindings } from '@hono/node-server';
-import type { Context } from 'hono';
+import type { Context, MiddlewareHandler } from 'hono';
 import type { Config } from '../../shared/base/config.ts';
 import type { Logger } from '../../shared/base/log.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
@@ -39,3 +39,73 @@ export function show(visit: Visit, token: Token, page: Omit<Page, 'formKey'>, st
   const keyed = session === undefined ? {} : { formKey: token.formKey(session) };
   return visit.html(pageOf({ ...page, ...keyed }), status);
 }
+
+/** The headers by which a browser says where a request comes from. */
+export interface RequestOrigin {
+  origin?: string | undefined;
+  fetchSite?: string | undefined;
+  /** The host that the browser asked for: what a proxy passed on, or the request's own. */
+  host?: string | undefined;
+}
+
+/**
+ * Whether a request that changes something was sent by one of our own pages. What the browser itself states counts
+ * first; a browser that states nothing is refused. Pure.
+ */
+export function isSameOrigin({ origin, fetchSite, host }: RequestOrigin): boolean {
+  if (fetchSite !== undefined) return fetchSite === 'same-origin';
+  if (origin === undefined || host === undefined || !URL.canParse(origin)) return false;
+  return new URL(origin).host === host.toLowerCase();
+}
+
+/** Whether the browser reached us by https, as the proxy in front of us says. Pure. */
+export function isHttps(forwardedProto: string | undefined): boolean {
+  return forwardedProto?.split(',')[0]?.trim().toLowerCase() === 'https';
+}
+
+/** A path of the console to go to after a login; the first page when it is anything else. Pure. */
+export function pathAfterLogin(to: string | undefined, home: string): string {
+  const isOurs = to !== undefined && (to === home || to.startsWith(`${home}/`)) && /^[\w/.:%?=&*-]+$/.test(to);
+  return isOurs && !to.includes('//') && !to.includes('..') ? to : home;
+}
+
+/** Our pages run no script, load nothing but our style, and are shown in no frame. */
+const PAGES = [
+  "default-src 'none'",
+  "style-src 'self'",
+  'img-src data:',
+  "form-action 'self'",
+  "base-uri 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+/** Bull Board is a script of our own origin; it sets styles itself, and asks for a font elsewhere, which it does not get. */
+export const BOARD_POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self' 'unsafe-inline'",
+  "img-src 'self' data:",
+  "font-src 'self'",
+  "connect-src 'self'",
+  "form-action 'none'",
+  "base-uri 'self'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+const HEADERS: Readonly<Record<string, string>> = {
+  'content-security-policy': PAGES,
+  'x-frame-options': 'DENY',
+  'x-content-type-options': 'nosniff',
+  // With "no-referrer" a browser would hide the origin of our own forms from us.
+  'referrer-policy': 'same-origin',
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  'cache-control': 'no-store',
+};
+
+/** Adds what every answer of the console says to a browser, errors included; a page may have said otherwise of itself. */
+export const safeHeaders: MiddlewareHandler<VisitEnv> = async (visit, next) => {
+  await next();
+  const { headers } = visit.res;
+  for (const [name, value] of Object.entries(HEADERS)) if (!headers.has(name)) headers.set(name, value);
+};

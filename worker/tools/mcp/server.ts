@@ -7,13 +7,12 @@ import { pause } from '../../../shared/base/lifecycle.ts';
 import type { Logger } from '../../../shared/base/log.ts';
 import type { OmittedTool, ToolOutput } from '../toolbox.ts';
 import { type Caller, callTool, shownInLine, wordsOfFailure } from './call.ts';
+import { scrubberOf } from './child.ts';
 import type { McpServer } from './config.ts';
 import { sandboxFor } from './find-sandbox.ts';
 import { type Link, type LinkPorts, openLink } from './link.ts';
-import { type ListLimits, listTools } from './list.ts';
 import type { Sandbox } from './sandbox.ts';
-import { scrubberOf } from './scrubber.ts';
-import type { McpTool } from './tool.ts';
+import { type ListLimits, listTools, type McpTool } from './tool.ts';
 
 export interface McpServerLimits extends Omit<LinkPorts, 'onStderr' | 'folder' | 'sandbox'>, ListLimits {
   /** How long a call may take. */

@@ -3,6 +3,8 @@ import { labelWithRef } from '../../media/label.ts';
 import { type Block, nameInBrackets } from '../../model/block.ts';
 import { withId, withoutCode } from '../../session/header-code.ts';
 import { type LogRecord, resultText, type UserRecord } from '../../session/record.ts';
+import type { Remembered } from './chat-index.ts';
+import { snippet } from './snippet.ts';
 
 /** The text of a record, as a search sees it. */
 export interface Memory {
@@ -53,4 +55,32 @@ function wordsOf(block: Block): string | undefined {
   if (block.type !== 'tool_result') return undefined;
   const text = resultText(block.content);
   return text.startsWith(QUOTE_OPENING) ? undefined : text;
+}
+
+/** A place of a chat's history that matches a search. */
+export interface Quote {
+  /** `NaN` where its time is unknown. */
+  atMs: number;
+  /** A user's name, or "user", "assistant" or "tool". */
+  who: string;
+  /** On one line. */
+  text: string;
+}
+
+const HITS_MAX = 8;
+const SNIPPET_CHARS = 400;
+
+/** The places that match a search best, best first, at most 8. Pure. */
+export function quotesIn({ index, shown }: Remembered, query: string): Quote[] {
+  const hits = index.search(query, HITS_MAX, (id) => id === shown);
+  return hits.map(({ memory: { at, who, text }, terms }) => ({
+    atMs: Date.parse(at),
+    who,
+    text: snippet(text, terms, SNIPPET_CHARS),
+  }));
+}
+
+/** A time to the minute, in UTC. Pure. */
+export function minute(atMs: number): string {
+  return Number.isNaN(atMs) ? 'undated' : `${new Date(atMs).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
 }

@@ -1,12 +1,15 @@
 import { isUtf8 } from 'node:buffer';
 import type { Logger } from '../../../shared/base/log.ts';
+import { graphemePrefix } from '../../../shared/base/text.ts';
 import type { ChatKey, SessionId } from '../../../shared/redis/keys.ts';
+import { readAttachment } from '../../media/attachment.ts';
+import { kindOf, PICTURE_BYTES_MAX } from '../../media/kind.ts';
+import type { Block } from '../../model/block.ts';
+import { readImageHeader } from '../../model/image-header.ts';
 import { type Toolbox, type ToolOutput, type ToolSpec, toolError, toolText } from '../toolbox.ts';
 import type { ChatMemory, Remembered } from './chat-index.ts';
-import { QUOTE_OPENING } from './document.ts';
-import { keptFile } from './kept-file.ts';
-import { passage } from './passage.ts';
-import { minute, type Quote, quotesIn } from './quotes.ts';
+import { minute, QUOTE_OPENING, type Quote, quotesIn } from './document.ts';
+import { boundaryAt } from './snippet.ts';
 
 export interface RecallPorts {
   memory: ChatMemory;
@@ -138,4 +141,47 @@ function searchedIn({ index, isCut, unreadable }: Remembered): string {
 /** On one line, and without what could pass for the end of the frame. */
 function quoted({ atMs, who, text }: Quote): string {
   return `${minute(atMs)}, ${who}: ${text.replace(/\[End of/gi, '(end of')}`;
+}
+
+const PASSAGE_CHARS = 12_000;
+
+/**
+ * At most 12,000 characters (UTF-16 units) of a text that was shortened, from the grapheme at `from`, after one line
+ * that states the range and how to continue; nothing when the text ends before it. The next passage starts where this
+ * one ends, so nothing is read twice or missed. Pure.
+ */
+export function passage(text: string, ref: string, from: number): string | undefined {
+  if (from >= text.length) return undefined;
+  const start = boundaryAt(text, from);
+  const rest = text.slice(start);
+  // No real text has a single grapheme of 12,000 characters: it is cut, so that reading advances.
+  const read = graphemePrefix(rest, PASSAGE_CHARS) || rest.slice(0, boundaryAt(rest, PASSAGE_CHARS));
+  const end = start + read.length;
+  const more = end < text.length ? `Go on with {"ref":"${ref}","from":${end}}` : 'This is its end';
+  return `[Characters ${start} to ${end} of ${text.length} of a shortened text, quoted as data. ${more}.]\n${read}`;
+}
+
+const SIDE_PX_MAX = 8_000;
+const PDF_LIMITS = { pdfPagesMax: 100, textMaxChars: 0 };
+
+/**
+ * Kept bytes as a block that the API takes in the result of a tool, which refers to them: a picture or a PDF within the
+ * limits. Undefined for any others. Contract: never rejects, except when no decoder can be started.
+ */
+export async function keptFile(bytes: Buffer, sha256: string): Promise<Block | undefined> {
+  const { kind } = kindOf(bytes);
+  if (kind === 'picture') return keptPicture(bytes, sha256);
+  if (kind !== 'pdf') return undefined;
+  const attached = await readAttachment(bytes, undefined, PDF_LIMITS);
+  return attached.ok ? attached.block : undefined;
+}
+
+/** As it was kept: it was fitted then, and a picture that is encoded again is another one. */
+function keptPicture(bytes: Buffer, sha256: string): Block | undefined {
+  const header = readImageHeader(bytes);
+  if (header === undefined || bytes.length > PICTURE_BYTES_MAX) return undefined;
+  const { mediaType, width, height } = header;
+  if (Math.max(width, height) > SIDE_PX_MAX) return undefined;
+  const source = { type: 'kept', sha256, media_type: mediaType, bytes: bytes.length, width, height };
+  return { type: 'image', source };
 }

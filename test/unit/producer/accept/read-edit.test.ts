@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import type { Gate } from '../../../../producer/accept/gate.ts';
-import { isEdit, readEdit } from '../../../../producer/accept/read-edit.ts';
+import { isEdit, readEdit } from '../../../../producer/accept/read-update.ts';
 
 const USER = 1001;
 const GROUP = -5;

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { createLoginLimit, WINDOW_MS, WRONG_MAX } from '../../../../worker/console/login-limit.ts';
+import { createLoginLimit, WINDOW_MS, WRONG_MAX } from '../../../../worker/console/login.ts';
 
 test('an address waits for the rest of the minute after its fifth wrong token; others do not', () => {
   const limit = createLoginLimit();

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { isHttps, isSameOrigin, pathAfterLogin } from '../../../../worker/console/same-origin.ts';
+import { isHttps, isSameOrigin, pathAfterLogin } from '../../../../worker/console/visit.ts';
 
 test.each([
   [{ fetchSite: 'same-origin', origin: 'https://proxy.example', host: '127.0.0.1:8080' }, true],

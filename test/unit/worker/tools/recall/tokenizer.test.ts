@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { LogRecord } from '../../../../../worker/session/record.ts';
 import { memoryOf, QUOTE_OPENING } from '../../../../../worker/tools/recall/document.ts';
-import { passage } from '../../../../../worker/tools/recall/passage.ts';
+import { passage } from '../../../../../worker/tools/recall/recall.ts';
 import { createMemoryIndex } from '../../../../../worker/tools/recall/search-index.ts';
 import { snippet } from '../../../../../worker/tools/recall/snippet.ts';
 import { eachWord, soughtIn } from '../../../../../worker/tools/recall/tokenizer.ts';
