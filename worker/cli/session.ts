@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline';
 import { clip } from '../../shared/base/text.ts';
 import { type ChatKey, type Keys, keysOf, parseChatKey, type SessionId, shardOf } from '../../shared/redis/keys.ts';
 import { notedStoreId } from '../../shared/state/blob/binding.ts';
-import { readPointer } from '../../shared/state/chat/pointer.ts';
+import { sessionOf } from '../../shared/state/chat/chat.ts';
 import { recordAction } from '../../shared/state/process/actions.ts';
 import { applyTogether, newestOfLog, readHeader } from '../../shared/state/session/header.ts';
 import type { BlobStore } from '../blob/store.ts';
@@ -138,7 +138,7 @@ export async function forget(call: Call): Promise<number> {
 }
 
 async function boundSession({ redis, keys, chat }: Pick<SessionGround, 'redis' | 'keys' | 'chat'>): Promise<SessionId> {
-  const { session } = await readPointer(redis, keys, chat);
+  const session = await sessionOf(redis, keys, chat);
   if (session === undefined) throw new Error(`Chat ${chat} has no session yet.`);
   return session;
 }

@@ -14,7 +14,7 @@ export const compact: CommandHandler = async (ports, context) => {
   const { attempt, time } = context;
   const { texts, session } = attempt;
   const room = await roomIn(ports.ask, attempt);
-  const isDone = attempt.field(`did:${STEP}`) !== undefined;
+  const isDone = attempt.turn.hasDone(STEP);
   const failed = isDone ? undefined : await summarise(ports, context, room);
   if (failed !== undefined && time.signal.aborted) return { kind: 'hand back' };
   if (failed !== undefined)

@@ -167,8 +167,6 @@ export interface Attempt {
   nowMs(): number;
   /** What earlier attempts found out and did, and the verbs that change it. */
   readonly turn: Turn;
-  /** A field of the turn as of the start of this attempt: the state of a tool call, or its result. */
-  field(name: string): string | undefined;
   /**
    * Applies commands atomically, once per step. An empty step may repeat.
    * Contract: throws `FencedError` when the turn was taken over; `unmet` only when something was expected that is not so.

@@ -93,7 +93,6 @@ export function readAttempt(reply: BegunReply): Attempt {
     elapsedMs: () => performance.now() - begunAtMs,
     nowMs: reply.nowMs,
     turn: state,
-    field: (name) => turn.get(name),
     ...fencedWrites(reply.write, [reply.keys.turn(reply.entry), reply.keys.absent], fencingToken),
   };
 }

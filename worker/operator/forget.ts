@@ -1,5 +1,5 @@
 import { type ChatKey, keysOf, parseChatKey, shardOf } from '../../shared/redis/keys.ts';
-import { readPointer } from '../../shared/state/chat/pointer.ts';
+import { readChatFields } from '../../shared/state/chat/chat.ts';
 import { forgetUnlessUnderWay } from '../../shared/state/message/forget.ts';
 import { type Attribution, recordAction } from '../../shared/state/process/actions.ts';
 import type { Blobs } from '../blob/blobs.ts';
@@ -22,7 +22,7 @@ export async function forgetChat(
   const { redis, shards, blobs } = at;
   const keys = keysOf(shardOf(parseChatKey(named)?.chatId ?? 0, shards));
   // A group that became a supergroup has its conversation there.
-  const chat = (await readPointer(redis, keys, named)).movedTo ?? named;
+  const chat = (await readChatFields(redis, keys, named))?.movedTo ?? named;
   await recordAction(redis, 'forget', chat, attribution);
   const underWay = await forgetUnlessUnderWay(redis, keys, chat, []);
   if (underWay > 0) return underWay;

@@ -78,7 +78,7 @@ async function list({ book, settings }: RemindersPorts, attempt: Attempt): Promi
 /** Marked as a step of its own: repeated after a crash, it finds the reminder gone and the step done. */
 async function cancel({ book }: RemindersPorts, attempt: Attempt, call: string, { id }: Input): Promise<ToolOutput> {
   const found = (await book.of(attempt.home)).filter(({ reminder }) => reminder.id === id);
-  const isDone = attempt.field(`did:reminder:${call}`) !== undefined;
+  const isDone = attempt.turn.hasDone(`reminder:${call}`);
   if (found.length === 0 && !isDone) return toolError('There is no such reminder. "list" names those that there are.');
   await attempt.write(`reminder:${call}`, book.cancelling(found));
   return toolText(`Cancelled: ${id}.`);

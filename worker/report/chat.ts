@@ -1,5 +1,5 @@
 import { type ChatKey, type EntryId, keysOf, parseChatKey, type SessionId, shardOf } from '../../shared/redis/keys.ts';
-import { readPointer } from '../../shared/state/chat/pointer.ts';
+import { readChatFields } from '../../shared/state/chat/chat.ts';
 import { readHead, readWaiting } from '../../shared/state/lane/depth.ts';
 import { type Pause, pauseOfChat, readPauses } from '../../shared/state/lane/pause.ts';
 import { letterRecordsIn, outcomesIn } from '../../shared/state/lane/record-streams.ts';
@@ -47,24 +47,26 @@ export async function readChat({ redis, shards }: ReportSource, chat: ChatKey): 
   const shard = shardOf(parseChatKey(chat)?.chatId ?? 0, shards);
   const keys = keysOf(shard);
   const nowMs = await serverTimeMs(redis, keys.lanes);
-  const { isKnown: isStored, session: bound, ...moved } = await readPointer(redis, keys, chat);
+  const stored = await readChatFields(redis, keys, chat);
   const [waiting, head, outcomes, today, deadLetters, reminders, pauses, session] = await Promise.all([
     readWaiting(redis, keys, chat),
     readFirst(redis, keys, chat),
     newestOf(redis, keys, chat),
-    createUsageBook(redis, keys).ofDays(moved.movedTo ?? chat, 1, nowMs),
+    createUsageBook(redis, keys).ofDays(stored?.movedTo ?? chat, 1, nowMs),
     countLetters(redis, keys, chat),
     createReminderBook(redis, keys).of(chat),
     readPauses(redis, keys),
-    readSession(redis, keys, bound),
+    readSession(redis, keys, stored?.session),
   ]);
-  const isKnown = session || head || outcomes.length > 0 || isStored || deadLetters > 0;
+  const isKnown = session || head || outcomes.length > 0 || stored !== undefined || deadLetters > 0;
   if (!isKnown) return undefined;
   const pause = pauseOfChat(pauses, chat);
   return {
     ...{ chat, shard, waiting, ...(head && { head }), ...(session && { session }), outcomes },
     recoveries: outcomes.reduce((sum, { recoveries: each }) => sum + each, 0),
-    ...{ today: today[0] ?? NOTHING_USED, deadLetters, reminders: reminders.length, ...(pause && { pause }), ...moved },
+    ...{ today: today[0] ?? NOTHING_USED, deadLetters, reminders: reminders.length, ...(pause && { pause }) },
+    ...(stored?.movedTo !== undefined && { movedTo: stored.movedTo }),
+    ...(stored?.movedFrom !== undefined && { movedFrom: stored.movedFrom }),
   };
 }
 

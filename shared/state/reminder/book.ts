@@ -61,7 +61,7 @@ const ID_CHARS = 8;
 
 /** When the reminder that a call has set is due; undefined when an earlier attempt at the message did not set it. */
 export function setBefore(attempt: Attempt, call: string): number | undefined {
-  const dueAtMs = attempt.field(`reminder:${call}`);
+  const dueAtMs = attempt.turn.content(`reminder:${call}`);
   return dueAtMs === undefined ? undefined : Number(dueAtMs);
 }
 

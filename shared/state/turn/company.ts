@@ -64,6 +64,20 @@ export class Company extends Fields {
     return this.set('refusedSeen', `${count} ${looks}`);
   }
 
+  /** A command that cancelled others, when it was admitted. */
+  get hasCancelled(): boolean {
+    return this.fields.has('cancelledOthers');
+  }
+
+  /** The dead letter that a command puts back. */
+  get retries(): string | undefined {
+    return this.text('retries');
+  }
+
+  retry(letter: string): Change {
+    return this.set('retries', letter);
+  }
+
   /** The messages before it that it is answered together with, after they had called tools. */
   get answersWith(): EntryId[] {
     return (this.text('setBefore')?.split(' ') ?? []) as EntryId[];
