@@ -1,10 +1,10 @@
 import { createDeadLetters } from '../shared/state/lane/dead-letters.ts';
 import { createReminderBook } from '../shared/state/reminder/book.ts';
+import { createUsageBook } from '../shared/state/spending/usage-book.ts';
 import { createChatArchive } from './command/chat-archive.ts';
 import { createChatState } from './command/chat-state.ts';
 import { createErasure } from './command/erasure.ts';
 import type { ShardPorts } from './jobs.ts';
-import { createUsageBook } from './lane/usage-book.ts';
 import type { MediaStore } from './media/store.ts';
 import { createDrafts, DRAFTS_EVERY_MS, DRAFTS_REFRESH_MS } from './reply/drafts.ts';
 import { createProgressViews, type ProgressViews } from './reply/progress.ts';

@@ -2,17 +2,18 @@ import type { Change } from '../../shared/state/change.ts';
 import { chatState } from '../../shared/state/chat/chat.ts';
 import { sessionState } from '../../shared/state/session/session.ts';
 import { percentOf, type Spent } from '../../shared/state/spending/limit.ts';
+import { bookUsage } from '../../shared/state/spending/usage-book.ts';
 import type { Texts } from '../../shared/texts/texts.ts';
 import { type Attempt, isOfGuest, type RecoveryStage } from '../lane/attempt.ts';
 import { commit, type TurnEvent } from '../lane/events.ts';
 import type { Settings } from '../lane/settings.ts';
-import { usageCommands } from '../lane/usage-book.ts';
 import type { Verdict } from '../lane/verdict.ts';
 import type { Block } from '../model/block.ts';
 import { calibrate } from '../model/count.ts';
 import { estimateContent } from '../model/estimate.ts';
 import type { ModelAnswer } from '../model/port.ts';
 import type { Prices } from '../model/prices.ts';
+import { costOf } from '../model/prices.ts';
 import type { Room } from '../model/room.ts';
 import { isThinking } from '../model/rules/shapes.ts';
 import { conversationSize } from '../model/usage.ts';
@@ -117,7 +118,7 @@ export function answered(
   const text = [sourced, ...(isCut(answer) ? [texts.cutAnswer] : []), ...compacted, ...budget]
     .filter((part) => part !== '')
     .join('\n\n');
-  const cost = costOf(attempt, answer, prices);
+  const cost = billOf(attempt, answer, prices);
   const won = trialWon(attempt);
   const isFull = !isCalm(called, room) || answer.stopReason === 'model_context_window_exceeded';
   const { notices } = endedTrial(attempt);
@@ -154,14 +155,14 @@ function nearlyInWords({ budget }: Texts, spent: Spent): string {
 }
 
 /** What an answer cost: a line of the audit trail, and the chat's book. */
-export function costOf(
+export function billOf(
   attempt: Attempt,
   { model, usage }: ModelAnswer,
   prices: Prices,
   purpose: 'answer' | 'retry' = 'answer',
 ): { changes: Change[]; events: TurnEvent[] } {
   return {
-    changes: usageCommands(attempt, model, usage, prices),
+    changes: bookUsage(attempt, usage, costOf(model, usage, prices)),
     events: [{ event: 'model.answered', purpose, model, ...usage }],
   };
 }
@@ -188,7 +189,7 @@ export async function recordRound(
 ): Promise<OpenedSession> {
   const record = recordOf(attempt, called);
   const stage = stageAfterRound(attempt);
-  const cost = costOf(attempt, called.answer, ports.settings.prices);
+  const cost = billOf(attempt, called.answer, ports.settings.prices);
   const won = trialWon(attempt);
   const changes = [
     ...append(attempt.keys, attempt.session, [record]),

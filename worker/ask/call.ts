@@ -1,15 +1,16 @@
 import { METRIC } from '../../shared/base/telemetry.ts';
+import { bookUsage } from '../../shared/state/spending/usage-book.ts';
 import type { BreakerView } from '../../shared/telegram/breaker.ts';
 import { type Attempt, isOfGuest, payerOf } from '../lane/attempt.ts';
 import { commit, failedCallEvent } from '../lane/events.ts';
 import { modelWindow, type Settings } from '../lane/settings.ts';
-import { usageCommands } from '../lane/usage-book.ts';
 import { fill, keptIn } from '../media/fill.ts';
 import { HISTORY_BYTES_MAX } from '../model/body-size.ts';
 import { cacheLifetime } from '../model/cache-lifetime.ts';
 import { type Count, countAtMost, countRequest, estimateFixed, usableTokens } from '../model/count.ts';
 import type { Failure } from '../model/errors/failure.ts';
 import type { MessageParam, ModelAnswer, ModelRequest, ModelResult, OnText } from '../model/port.ts';
+import { costOf } from '../model/prices.ts';
 import type { Room } from '../model/room.ts';
 import type { Repair } from '../model/rules/repair.ts';
 import { conversationSize } from '../model/usage.ts';
@@ -114,7 +115,7 @@ export async function callModel(ports: CallPorts, call: Call, signal: AbortSigna
   if (!result.ok && result.spent)
     await commit(ports.instruments, attempt, {
       step: '',
-      changes: usageCommands(attempt, ports.settings.modelName, result.spent, ports.settings.prices),
+      changes: bookUsage(attempt, result.spent, costOf(ports.settings.modelName, result.spent, ports.settings.prices)),
       events: [failedCallEvent('answer', ports.settings.modelName, result)],
     });
   if (result.ok) {
@@ -198,7 +199,7 @@ async function recordBesides(ports: CallPorts, attempt: Attempt, besides: Fetche
   const { model, usage } = besides;
   await commit(ports.instruments, attempt, {
     step: '',
-    changes: usageCommands(attempt, model, usage, ports.settings.prices),
+    changes: bookUsage(attempt, usage, costOf(model, usage, ports.settings.prices)),
     events: [{ event: 'model.answered', purpose: 'retry', model, ...usage }],
   });
 }

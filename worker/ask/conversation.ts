@@ -16,7 +16,7 @@ import type { OpenedSession } from '../session/held-window.ts';
 import { asShown } from '../session/overlay.ts';
 import type { UserRecord } from '../session/record.ts';
 import { finishRound, openCalls } from '../tools/round.ts';
-import { answered, costOf, earlierWords, isCalm, isCut, progressed, recordRound } from './answer.ts';
+import { answered, billOf, earlierWords, isCalm, isCut, progressed, recordRound } from './answer.ts';
 import { type Called, type CallPorts, callModel, countExactly } from './call.ts';
 import { type FailedCall, fallenSilent, noteSilences, react, SILENCES_MAX, waitOrFail } from './failures.ts';
 import { leaveGoneModel } from './model-gone.ts';
@@ -100,7 +100,7 @@ export async function askModel(
     if (!called.ok) return reactTo(ports, now, called, time);
     const hidden = failureOf(ports, now, called.answer, round);
     if (hidden) {
-      const cost = costOf(attempt, called.answer, settings.prices, 'retry');
+      const cost = billOf(attempt, called.answer, settings.prices, 'retry');
       await commit(ports.instruments, attempt, { step: '', ...cost });
       const failure = called.isSeconded ? { ...hidden, isSeconded: called.isSeconded } : hidden;
       return reactTo(ports, now, { ...called, failure, isRepaired: false, silences: 0 }, time);

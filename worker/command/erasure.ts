@@ -4,7 +4,7 @@ import { chatState, sessionOf, withFormerGroup } from '../../shared/state/chat/c
 import { createDeadLetters } from '../../shared/state/lane/dead-letters.ts';
 import { createReminderBook } from '../../shared/state/reminder/book.ts';
 import { sessionState, triedIn } from '../../shared/state/session/session.ts';
-import { createUsageBook } from '../lane/usage-book.ts';
+import { createUsageBook } from '../../shared/state/spending/usage-book.ts';
 import type { MediaStore } from '../media/store.ts';
 import type { SessionSource } from '../session/archive.ts';
 import { chainOf } from './chat-archive.ts';

@@ -1,7 +1,7 @@
 import { percentOf, spentInWords } from '../../shared/state/spending/limit.ts';
+import type { Used } from '../../shared/state/spending/usage-book.ts';
 import type { Texts } from '../../shared/texts/texts.ts';
 import { payerOf } from '../lane/attempt.ts';
-import type { Used } from '../lane/usage-book.ts';
 import { type CommandHandler, replied } from './command.ts';
 import { inDollars, inThousands } from './words.ts';
 

@@ -2,10 +2,11 @@ import { randomBytes } from 'node:crypto';
 import { SPAN } from '../../shared/base/telemetry.ts';
 import type { Change } from '../../shared/state/change.ts';
 import { sessionState } from '../../shared/state/session/session.ts';
+import { bookUsage } from '../../shared/state/spending/usage-book.ts';
 import type { Attempt } from '../lane/attempt.ts';
 import { type AuditEvent, commit, failedCallEvent } from '../lane/events.ts';
-import { usageCommands } from '../lane/usage-book.ts';
 import type { FailedCall } from '../model/port.ts';
+import { costOf } from '../model/prices.ts';
 import { type Room, roomOf } from '../model/room.ts';
 import type { OpenedSession } from '../session/held-window.ts';
 import { type LogRecord, startsTurn } from '../session/record.ts';
@@ -71,7 +72,9 @@ export async function compactSession(
       const { compactionModel, prices } = ports.settings;
       await commit(ports.instruments, subject.attempt, {
         step: '',
-        changes: failed?.spent ? usageCommands(subject.attempt, compactionModel, failed.spent, prices) : [],
+        changes: failed?.spent
+          ? bookUsage(subject.attempt, failed.spent, costOf(compactionModel, failed.spent, prices))
+          : [],
         events: [
           { event: 'context.compaction-failed', reason, calls },
           ...(failed ? [failedCallEvent('summary', compactionModel, failed)] : []),
@@ -165,7 +168,11 @@ async function summariseSession(
     unreported: messagesIn(opened.window, keptFrom),
   });
   const { compactionModel, prices } = ports.settings;
-  const effects = [...compacted, ...subject.effects, ...usageCommands(subject.attempt, compactionModel, usage, prices)];
+  const effects = [
+    ...compacted,
+    ...subject.effects,
+    ...bookUsage(subject.attempt, usage, costOf(compactionModel, usage, prices)),
+  ];
   await store(ports, { ...subject, effects }, [record, ...changes], [event, cost]);
   return result;
 }

@@ -1,10 +1,9 @@
-import type { RedisClient } from '../../shared/redis/connection.ts';
-import type { ChatKey, Keys } from '../../shared/redis/keys.ts';
-import type { Change } from '../../shared/state/change.ts';
-import { PER_DOLLAR, periodAt } from '../../shared/state/spending/limit.ts';
-import type { Usage } from '../model/port.ts';
-import { costOf, type Prices } from '../model/prices.ts';
-import type { Attempt } from './attempt.ts';
+import type { Attempt } from '../../../worker/lane/attempt.ts';
+import type { Usage } from '../../../worker/model/port.ts';
+import type { RedisClient } from '../../redis/connection.ts';
+import type { ChatKey, Keys } from '../../redis/keys.ts';
+import type { Change } from '../change.ts';
+import { PER_DOLLAR, periodAt } from './limit.ts';
 
 /** What the calls for a chat came to. */
 export interface Used {
@@ -28,10 +27,13 @@ const DAY_MS = 24 * 3600_000;
 const KEEP_DAYS = 40;
 const KEEP_SECONDS = KEEP_DAYS * 24 * 3600;
 
-/** The commands that book calls to a model, for a fenced write. The price is that of the day. */
-export function usageCommands(attempt: Attempt, model: string, usage: Usage, prices: Prices): Change[] {
+/** Books a call to a model for its chat; without `dollars` its price is not known. */
+export function bookUsage(
+  attempt: Pick<Attempt, 'keys' | 'home' | 'nowMs'>,
+  usage: Usage,
+  dollars: number | undefined,
+): Change[] {
   const key = attempt.keys.usage(periodAt('day', attempt.nowMs()), attempt.home);
-  const dollars = costOf(model, usage, prices);
   return [
     ['HINCRBY', key, 'calls', 1],
     ['HINCRBY', key, 'input', usage.inputTokens],
