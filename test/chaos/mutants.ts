@@ -79,7 +79,7 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'an attempt whose beginning is sent again is counted twice',
-    mutations: [{ file: 'worker/lane/begin.lua', from: 'if fences[1] == ARGV[5] then', to: 'if false then' }],
+    mutations: [{ file: 'shared/state/turn/begin.lua', from: 'if fences[1] == ARGV[5] then', to: 'if false then' }],
     scenario: 'line-cuts-begin',
     violates: 'I1',
   },

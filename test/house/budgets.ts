@@ -3,14 +3,14 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 48_300,
-  productFiles: 640,
-  testLines: 75_000,
-  rawCommands: 222,
-  filesWithRawCommands: 80,
-  importsMax: 38,
-  oneNeighbourFiles: 86,
+  productLines: 46_900,
+  productFiles: 556,
+  testLines: 73_900,
+  rawCommands: 67,
+  filesWithRawCommands: 28,
+  importsMax: 36,
+  oneNeighbourFiles: 51,
 } as const;
 
-/** The same for the way of a plain message, which `npm run test:deep` walks. */
-export const WAY_BUDGETS = { messageFiles: 190, messageFunctions: 850 } as const;
+/** The same for the way of a plain message, which `npm run test:deep` walks; a timer more or less may run meanwhile. */
+export const WAY_BUDGETS = { messageFiles: 182, messageFunctions: 835 } as const;

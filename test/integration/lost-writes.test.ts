@@ -93,7 +93,7 @@ test('an attempt whose last write was lost cannot settle; the next one writes th
 test('writes sent together are applied in order, and a resent write is applied once', async () => {
   const attempt = await begun();
   await Promise.all([1, 2, 3].map((at) => attempt.write('', [['RPUSH', `${keys.counts}:list`, at]])));
-  const write = bindScript<string>(redis, join(PROJECT_ROOT, 'worker', 'lane', 'write.lua'));
+  const write = bindScript<string>(redis, join(PROJECT_ROOT, 'shared', 'state', 'turn', 'write.lua'));
   // What ioredis does when a connection breaks before the answer has come.
   const again = () => write([keys.turn(entry), keys.absent], [attempt.fencingToken, 4, 'fourth', 0]);
   expect([await again(), await again()]).toEqual(['written', 'repeated']);

@@ -59,7 +59,11 @@ async function begun(entry: EntryId, of: Lane = lane, chat: ChatKey = CHAT): Pro
 async function withLostReply<T>(script: string, first: () => Promise<unknown>, call: () => Promise<T>): Promise<T> {
   await first();
   const source = readScript(
-    join(PROJECT_ROOT, script === 'begin' || script === 'write' ? 'worker/lane' : 'shared/state/lane', `${script}.lua`),
+    join(
+      PROJECT_ROOT,
+      script === 'begin' || script === 'write' ? 'shared/state/turn' : 'shared/state/lane',
+      `${script}.lua`,
+    ),
   );
   const done = proxy.cutReplyTo(createHash('sha1').update(source).digest('hex'));
   const reply = await call();
@@ -101,7 +105,7 @@ test.each([1, 3])('an attempt whose start is resent after %i others took over is
   const [other, entry] = [await accepted(1, 1002), await accepted(2)];
   await lane.admit(2);
   await begun(other, lane, chatKey(1002));
-  const source = readScript(join(PROJECT_ROOT, 'worker', 'lane', 'begin.lua'));
+  const source = readScript(join(PROJECT_ROOT, 'shared', 'state', 'turn', 'begin.lua'));
   const done = proxy.cutReplyTo(createHash('sha1').update(source).digest('hex'));
   const late = lane.begin(entry, CHAT, SESSION);
   await done.then(() => proxy.refuse());

@@ -1,4 +1,3 @@
-import { CANCELLED } from '../../worker/lane/attempt.ts';
 import type { Waiting } from './effect.ts';
 import type { Gateway } from './gateway.ts';
 import type { Process } from './process.ts';
@@ -89,7 +88,7 @@ function looks(gateway: Gateway): Move[] {
       words: () => `${by.name}: the turn of ${gateway.nameOf(entry)} looks whether it was cancelled`,
       weight: SELDOM,
       async play() {
-        if ((await redis.hexists(keys.turn(entry), CANCELLED)) === 1) lockLost.abort();
+        if ((await redis.hexists(keys.turn(entry), 'cancelled')) === 1) lockLost.abort();
       },
     }));
 }

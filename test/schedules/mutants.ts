@@ -43,7 +43,7 @@ const OWN: readonly FindableMutant[] = [
     name: 'an answer is stored although its message was cancelled',
     mutations: [
       {
-        file: 'worker/lane/write.lua',
+        file: 'shared/state/turn/write.lua',
         from: "(redis.call('HGET', ARGV[at], ARGV[at + 1]) or '') ~= ARGV[at + 2]",
         to: 'false',
       },

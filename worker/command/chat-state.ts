@@ -1,6 +1,7 @@
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { EntryId, Keys, LaneKey, SessionId } from '../../shared/redis/keys.ts';
 import { msOf } from '../../shared/redis/stream-id.ts';
+import { turnReads } from '../../shared/state/turn/scripts.ts';
 import { estimateContent } from '../model/estimate.ts';
 import { conversationSize } from '../model/usage.ts';
 import { decodeRecord, type LogRecord } from '../session/record.ts';
@@ -52,7 +53,7 @@ export function createChatState(redis: RedisClient, keys: Keys): ChatState {
     },
     async work(lane, nowMs) {
       const [length, head] = await Promise.all([redis.llen(keys.lane(lane)), redis.lindex(keys.lane(lane), 0)]);
-      const isRunning = head !== null && (await redis.hexists(keys.turn(head as EntryId), 'running')) === 1;
+      const isRunning = head !== null && (await turnReads(redis, keys).isRunning(head as EntryId));
       return isRunning ? { waiting: length - 1, workingMs: Math.max(0, nowMs - msOf(head)) } : { waiting: length };
     },
   };

@@ -48,26 +48,8 @@ export interface Trial {
   why: string;
 }
 
-/** The turn's field for the command that cancelled its message. */
-export const CANCELLED = 'cancelled';
-/** What that field holds when an operator cancelled this message alone: then no reply of a command notifies the user. */
+/** Who cancelled a message that an operator cancelled alone: then no reply of a command notifies the user. */
 export const BY_OPERATOR = 'operator';
-/** The turn's field for the reason why its message was refused at admission. */
-export const REFUSED = 'refused';
-/** The turn's field for the message into which its own was merged. */
-export const MERGED_INTO = 'mergedInto';
-/** The turn's field for its message as it was edited before the first attempt began: see `edit.lua`. */
-export const EDITED = 'edited';
-/** The turn's field for the message whose reply reports on this one: see `Conclusion.told`. */
-export const TOLD = 'reportedBy';
-/** The turn's field that counts its calls that fell silent, or brought nothing for too long. */
-export const SILENCES = 'silences';
-/** The turn's field that records a refusal because of the content of the message or its conversation. */
-export const BLAMED = 'blamed';
-/** The turn's field that is set while its session is compacted after the user got the answer. */
-export const REPLIED = 'replied';
-
-export const OUTAGE_TRIES = 'outageTries';
 
 /**
  * State of a part of a reply: `sending` means that an attempt was about to send it, `resent` that a second attempt was.

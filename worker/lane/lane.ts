@@ -1,17 +1,16 @@
-import { join } from 'node:path';
 import { alertCommand } from '../../shared/flow/alert.ts';
 import { BURST_MAX, type Waiting } from '../../shared/flow/fragments.ts';
 import type { Outcome } from '../../shared/flow/outcome.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { ChatKey, EntryId, Keys, LaneKey, SessionId } from '../../shared/redis/keys.ts';
-import { bindScript } from '../../shared/redis/script.ts';
+import { type Glance, type Refused, readBehind, readGlances, readRefused } from '../../shared/state/lane/behind.ts';
 import type { Head } from '../../shared/state/lane/head.ts';
 import { type Admission, createLaneStore, type Readmission, type Settled } from '../../shared/state/lane/lanes.ts';
 import { createPasses } from '../../shared/state/process/passes.ts';
-import { type Attempt, CANCELLED } from './attempt.ts';
+import { bindTurnScripts, turnReads } from '../../shared/state/turn/scripts.ts';
+import type { Attempt } from './attempt.ts';
 import { type BeginReply, beginAttempt } from './begin-attempt.ts';
 import { createClock } from './clock.ts';
-import { type Glance, type Refused, readBehind, readGlances, readRefused } from './lane-reader.ts';
 import { createLedger, type Ledger } from './ledger.ts';
 import { tellingOfLeft } from './readmission.ts';
 
@@ -121,9 +120,8 @@ const DAY_SECONDS = 24 * 3600;
  * `idleDays` is forgotten; 0 for never.
  */
 export function createLane(redis: RedisClient, keys: Keys, messagesMax = LANE_MESSAGES_MAX, idleDays = 0): Lane {
-  const script = <Reply>(name: string) => bindScript<Reply>(redis, join(import.meta.dirname, `${name}.lua`));
-  const begin = script<BeginReply>('begin');
-  const write = script<string>('write');
+  const { begin, write } = bindTurnScripts<BeginReply>(redis);
+  const { conclusionOf, isCancelled } = turnReads(redis, keys);
   const clock = createClock();
   const { settle, readmit, ...store } = createLaneStore(redis, keys, clock, messagesMax);
   return {
@@ -131,8 +129,7 @@ export function createLane(redis: RedisClient, keys: Keys, messagesMax = LANE_ME
     nowMs: clock.nowMs,
     ledger: createLedger(redis, keys),
     behind: (lane) => readBehind(redis, keys, lane, messagesMax + BURST_MAX),
-    conclusionOf: (entry) => redis.hget(keys.turn(entry), 'conclusion'),
-    isCancelled: async (entry) => (await redis.hexists(keys.turn(entry), CANCELLED)) === 1,
+    ...{ conclusionOf, isCancelled },
     takePass: createPasses(redis, keys).takeReconciler,
     readmit: tellingOfLeft(readmit, (alert) => redis.call(...alertCommand(keys, alert))),
     begin: (entry, lane, newSession) => beginAttempt({ begin, write, keys, clock }, entry, lane, newSession),

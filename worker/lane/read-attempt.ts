@@ -14,13 +14,10 @@ import { turnOf } from '../../shared/state/turn/turn.ts';
 import { textsFor } from '../../shared/texts/language.ts';
 import {
   type Attempt,
-  BLAMED,
   type Conclusion,
-  EDITED,
   FencedError,
   RECOVERY_STAGES,
   type RecoveryStage,
-  SILENCES,
   type Trial,
   type Written,
 } from './attempt.ts';
@@ -48,7 +45,7 @@ export function readAttempt(reply: BegunReply): Attempt {
   const session = fieldsOf(reply.sessionFields);
   const chatFields = chatFieldsOf(fieldsOf(reply.chatFields));
   const stage = turn.get('stage') ?? 'none';
-  const message = isStage(stage) ? decodeMessage(turn.get(EDITED) ?? fields.get('message')) : ofLaterVersion(stage);
+  const message = isStage(stage) ? decodeMessage(turn.get('edited') ?? fields.get('message')) : ofLaterVersion(stage);
   const own = chatOf(reply.lane);
   const fencingToken = turn.get('fence') ?? '';
   const state = turnOf(reply.keys, reply.entry, turn);
@@ -82,8 +79,8 @@ export function readAttempt(reply: BegunReply): Attempt {
     compactionsInRow: Number(session.get('compactionsInRow') ?? 0),
     vainCompactions: Number(session.get('vainCompactions') ?? 0),
     refusalsInRow: Number(session.get('refusalsInRow') ?? 0),
-    silences: Number(turn.get(SILENCES) ?? 0),
-    isBlamed: turn.has(BLAMED),
+    silences: Number(turn.get('silences') ?? 0),
+    isBlamed: turn.has('blamed'),
     trial: isForeign ? undefined : trial,
     maxOutputTokens: optionalNumber(turn.get('maxOutputTokens')),
     conclusion: parsed<Conclusion>(turn.get('conclusion')),

@@ -8,11 +8,11 @@ import { serverTimeMs } from '../../shared/state/process/server.ts';
 import { createReminderBook } from '../../shared/state/reminder/book.ts';
 import { readHeader } from '../../shared/state/session/header.ts';
 import { createUsageBook, type Used } from '../../shared/state/spending/usage-book.ts';
+import { readTurn } from '../../shared/state/turn/summary.ts';
 import { createChatState, type SessionState } from '../command/chat-state.ts';
 import type { OutcomeRecord } from '../lane/lane.ts';
 import { type Place, readPlace } from './place.ts';
 import type { ReportSource } from './source.ts';
-import { readTurn } from './turn.ts';
 
 /** The state of one chat. Times are ms since the epoch. */
 export interface ChatReport {

@@ -3,8 +3,8 @@ import { msOf } from '../../shared/redis/stream-id.ts';
 import { entryOfLetter } from '../../shared/state/lane/letters.ts';
 import { outcomesIn } from '../../shared/state/lane/record-streams.ts';
 import { isPending, pendingOfTrace } from '../../shared/state/message/inbound.ts';
+import { readTurn } from '../../shared/state/turn/summary.ts';
 import { type ReportSource, shardsOf } from './source.ts';
-import { readTurn } from './turn.ts';
 
 /** Where a message is kept: its shard, and its entry. */
 export interface MessageName {

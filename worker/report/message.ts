@@ -5,12 +5,12 @@ import { letterOfMessage, messageOfLetter } from '../../shared/state/lane/letter
 import { type Pause, pauseOfChat, readPauses } from '../../shared/state/lane/pause.ts';
 import { eventsIn, type KeptEvent, outcomesIn } from '../../shared/state/lane/record-streams.ts';
 import { type InboundEntry, readInbound, storedMessage } from '../../shared/state/message/inbound.ts';
+import { readTurn, type TurnSummary } from '../../shared/state/turn/summary.ts';
 import type { OutcomeRecord } from '../lane/lane.ts';
 import type { MessageName } from './message-name.ts';
 import { type Place, readPlace } from './place.ts';
 import type { ReportSource } from './source.ts';
 import { type Step, timelineOf } from './timeline.ts';
-import { readTurn, type Turn } from './turn.ts';
 
 /** A step that an operator can take about a message. */
 export type Remedy = 'cancel' | 'retry' | 'resume' | 'show chat' | 'show letter';
@@ -33,7 +33,7 @@ export interface MessageReport {
   place?: Place;
   /** Why its chat rests, if it does. */
   pause?: Pause;
-  turn?: Turn;
+  turn?: TurnSummary;
   can: Remedy[];
 }
 
@@ -70,7 +70,7 @@ export async function readMessage(
 }
 
 /** The mark of the last part is spared: the outcome says that it was delivered. */
-function delivered(turn: Turn, outcome: OutcomeRecord | undefined): Turn {
+function delivered(turn: TurnSummary, outcome: OutcomeRecord | undefined): TurnSummary {
   if (turn.parts === undefined || outcome === undefined || outcome.outcome === 'undeliverable') return turn;
   return { ...turn, parts: { ...turn.parts, sent: turn.parts.total } };
 }
@@ -84,7 +84,7 @@ function aboutOf(inbound: InboundEntry | undefined, outcome: OutcomeRecord | und
 function waitedBehind(
   others: readonly OutcomeRecord[],
   chat: ChatKey,
-  turn: Turn | undefined,
+  turn: TurnSummary | undefined,
   outcome: OutcomeRecord | undefined,
 ): OutcomeRecord[] {
   const untilMs = turn?.firstBegunMs ?? outcome?.settledAtMs ?? Number.POSITIVE_INFINITY;

@@ -1,8 +1,8 @@
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { EntryId, Keys, LaneKey } from '../../shared/redis/keys.ts';
 import { readHead, readPosition } from '../../shared/state/lane/depth.ts';
+import type { TurnSummary } from '../../shared/state/turn/summary.ts';
 import { viewJobs } from '../lane/job-view.ts';
-import type { Turn } from './turn.ts';
 
 /** Where a message without an outcome is. Times are ms since the epoch. */
 export type Place =
@@ -22,7 +22,7 @@ export async function readPlace(
   redis: RedisClient,
   keys: Keys,
   message: { entry: EntryId; lane: LaneKey },
-  turn: Turn | undefined,
+  turn: TurnSummary | undefined,
 ): Promise<Place> {
   const { entry, lane } = message;
   const [position, head] = await Promise.all([readPosition(redis, keys, message), readHead(redis, keys, lane)]);
@@ -31,7 +31,12 @@ export async function readPlace(
   return readJobPlace(redis, keys, entry, turn);
 }
 
-async function readJobPlace(redis: RedisClient, keys: Keys, entry: EntryId, turn: Turn | undefined): Promise<Place> {
+async function readJobPlace(
+  redis: RedisClient,
+  keys: Keys,
+  entry: EntryId,
+  turn: TurnSummary | undefined,
+): Promise<Place> {
   const job = await viewJobs(redis, keys).find(entry);
   if (job?.state === 'active') return runningPlace(turn);
   if (job?.state === 'waiting') return { at: 'queue' };
@@ -40,7 +45,7 @@ async function readJobPlace(redis: RedisClient, keys: Keys, entry: EntryId, turn
   return { at: 'delayed', untilMs: job.untilMs, ...(reason !== undefined && { reason }) };
 }
 
-function runningPlace(turn: Turn | undefined): Place {
+function runningPlace(turn: TurnSummary | undefined): Place {
   if (turn === undefined) return { at: 'running', step: 'beginning', attempt: 0 };
   const { runningSinceMs, step, attempt } = turn;
   return { at: 'running', ...(runningSinceMs !== undefined && { sinceMs: runningSinceMs }), step, attempt };

@@ -1,9 +1,9 @@
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import { type ChatKey, chatOf, type EntryId, type Keys } from '../../shared/redis/keys.ts';
 import { readInbound } from '../../shared/state/message/inbound.ts';
+import { readTurn } from '../../shared/state/turn/summary.ts';
 import { type JobCounts, viewJobs } from '../lane/job-view.ts';
 import { type ReportSource, shardsOf } from './source.ts';
-import { readTurn } from './turn.ts';
 
 /** A turn in flight. Times are ms since the epoch. */
 export interface RunningTurn {

@@ -1,8 +1,8 @@
 import type { KeptEvent } from '../../shared/state/lane/record-streams.ts';
 import type { InboundEntry } from '../../shared/state/message/inbound.ts';
 import type { EndedAttempt } from '../../shared/state/turn/ends.ts';
+import type { TurnSummary } from '../../shared/state/turn/summary.ts';
 import type { OutcomeRecord } from '../lane/lane.ts';
-import type { Turn } from './turn.ts';
 
 /** One thing that happened to a message. */
 export interface Step {
@@ -16,7 +16,7 @@ export interface Step {
 export interface Trail {
   acceptedMs: number;
   inbound: InboundEntry | undefined;
-  turn: Turn | undefined;
+  turn: TurnSummary | undefined;
   /** Of this message, in order. */
   events: readonly KeptEvent[];
   /** Of its chat: what ended after this one was accepted, and before it could begin. */
@@ -71,7 +71,7 @@ function outcomeStep({ settledAtMs, outcome, reason, attempts, recoveries, into 
   return { atMs: settledAtMs, kind: 'outcome', text };
 }
 
-function untimed(turn: Turn | undefined): Step[] {
+function untimed(turn: TurnSummary | undefined): Step[] {
   if (turn === undefined) return [];
   const steps: (Step | false)[] = [
     turn.crashes > 0 && { kind: 'crash', text: `its process ended in the middle of an attempt, ${turn.crashes} times` },

@@ -4,7 +4,6 @@ import type { RedisClient } from '../../shared/redis/connection.ts';
 import { type ChatKey, type EntryId, INBOUND_GROUP, type Keys } from '../../shared/redis/keys.ts';
 import { bindScript } from '../../shared/redis/script.ts';
 import { msOf } from '../../shared/redis/stream-id.ts';
-import { REPLIED } from '../lane/attempt.ts';
 import type { Look } from './sightings.ts';
 
 /** Messages that have waited for too long, and their chats. */
@@ -37,7 +36,7 @@ export function createOverdueReader(redis: RedisClient, unansweredMs: number): R
   const read = bindScript<Slice>(redis, join(import.meta.dirname, 'overdue.lua'));
   return async ({ inbound, lanes, absent, paused, lanePrefix, turnPrefix }, look, nowMs) => {
     const found = { overdue: { messages: 0, chats: 0 }, resting: { messages: 0, chats: 0 } };
-    const fixed = [LANES_AT_ONCE, nowMs - unansweredMs, nowMs, lanePrefix, turnPrefix, REPLIED, INBOUND_GROUP];
+    const fixed = [LANES_AT_ONCE, nowMs - unansweredMs, nowMs, lanePrefix, turnPrefix, 'replied', INBOUND_GROUP];
     let cursor = '0';
     do {
       const [next, late, resting, ahead] = await read([inbound, lanes, absent, paused], [cursor, ...fixed]);

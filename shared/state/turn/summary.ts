@@ -1,10 +1,10 @@
-import type { RedisClient } from '../../shared/redis/connection.ts';
-import type { EntryId, Keys } from '../../shared/redis/keys.ts';
-import { type EndedAttempt, endsIn } from '../../shared/state/turn/ends.ts';
-import { CANCELLED, MERGED_INTO, OUTAGE_TRIES, REFUSED, REPLIED } from '../lane/attempt.ts';
+import type { RedisClient } from '../../redis/connection.ts';
+import type { EntryId, Keys } from '../../redis/keys.ts';
+import { type EndedAttempt, endsIn } from './ends.ts';
+import { turnReads } from './scripts.ts';
 
 /** What is known of a message's turn. It is kept for an hour after the outcome. Times are ms since the epoch. */
-export interface Turn {
+export interface TurnSummary {
   /** 1 for the first attempt; restarts after a recovery step. 0: none was begun. */
   attempt: number;
   firstBegunMs?: number;
@@ -26,13 +26,13 @@ export interface Turn {
 }
 
 /** Reads the turn of a message; `undefined` when none was begun or it is no longer kept. */
-export async function readTurn(redis: RedisClient, keys: Keys, entry: EntryId): Promise<Turn | undefined> {
-  const fields = await redis.hgetall(keys.turn(entry));
+export async function readTurn(redis: RedisClient, keys: Keys, entry: EntryId): Promise<TurnSummary | undefined> {
+  const fields = await turnReads(redis, keys).fieldsOf(entry);
   return Object.keys(fields).length === 0 ? undefined : turnOf(fields);
 }
 
 /** A turn from the fields of its hash. Pure. */
-export function turnOf(fields: Readonly<Record<string, string>>): Turn {
+export function turnOf(fields: Readonly<Record<string, string>>): TurnSummary {
   const number = (name: string): number => Number(fields[name] ?? 0);
   const parts = partsOf(fields);
   // A version before this one wrote no time.
@@ -46,20 +46,20 @@ export function turnOf(fields: Readonly<Record<string, string>>): Turn {
     crashes: number('crashes'),
     recoveries: number('recoveries'),
     toolRounds: number('rounds'),
-    outageTries: number(OUTAGE_TRIES),
+    outageTries: number('outageTries'),
     ...(parts && { parts }),
     marks: MARKS.filter(([field]) => fields[field] !== undefined).map(([, mark]) => mark),
   };
 }
 
 const MARKS = [
-  [CANCELLED, 'cancelled'],
-  [REFUSED, 'refused'],
-  [MERGED_INTO, 'merged'],
+  ['cancelled', 'cancelled'],
+  ['refused', 'refused'],
+  ['mergedInto', 'merged'],
 ] as const;
 
-function stepOf(fields: Readonly<Record<string, string>>, parts: Turn['parts']): string {
-  if (fields[REPLIED] !== undefined) return 'compacting after the answer';
+function stepOf(fields: Readonly<Record<string, string>>, parts: TurnSummary['parts']): string {
+  if (fields.replied !== undefined) return 'compacting after the answer';
   if (parts) return `delivering, ${parts.sent} of ${parts.total} parts sent`;
   const round = Number(fields.rounds ?? 0);
   const isCalling = fields[`did:calls:${round}`] !== undefined && fields[`did:results:${round}`] === undefined;
@@ -69,7 +69,7 @@ function stepOf(fields: Readonly<Record<string, string>>, parts: Turn['parts']):
   return round > 0 ? `asking the model after ${round} rounds of tools` : 'asking the model';
 }
 
-function partsOf(fields: Readonly<Record<string, string>>): Turn['parts'] {
+function partsOf(fields: Readonly<Record<string, string>>): TurnSummary['parts'] {
   if (fields.conclusion === undefined) return undefined;
   const sent = Object.entries(fields).filter(([name, value]) => /^part:\d+$/.test(name) && value === 'sent').length;
   try {

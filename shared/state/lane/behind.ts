@@ -1,9 +1,8 @@
-import type { Waiting } from '../../shared/flow/fragments.ts';
-import { decodeMessage } from '../../shared/flow/message.ts';
-import type { RedisClient } from '../../shared/redis/connection.ts';
-import { fieldsOf } from '../../shared/redis/fields.ts';
-import type { EntryId, Keys, LaneKey } from '../../shared/redis/keys.ts';
-import { CANCELLED, EDITED, MERGED_INTO, REFUSED, TOLD } from './attempt.ts';
+import type { Waiting } from '../../flow/fragments.ts';
+import { decodeMessage } from '../../flow/message.ts';
+import type { RedisClient } from '../../redis/connection.ts';
+import { fieldsOf } from '../../redis/fields.ts';
+import type { EntryId, Keys, LaneKey } from '../../redis/keys.ts';
 
 /** What the ledger records of an entry besides its outcome. */
 export interface Glance {
@@ -41,7 +40,9 @@ export async function readBehind(
 /** What was refused at admission behind a lane's head: what a notice has reported on, or else what none has. */
 export async function readRefused(redis: RedisClient, keys: Keys, lane: LaneKey, isTold: boolean): Promise<Refused> {
   const entries = (await redis.lrange(keys.lane(lane), 1, REFUSED_TOLD_MAX)) as EntryId[];
-  const marks = await Promise.all(entries.map((entry) => redis.hmget(keys.turn(entry), REFUSED, CANCELLED, TOLD)));
+  const marks = await Promise.all(
+    entries.map((entry) => redis.hmget(keys.turn(entry), 'refused', 'cancelled', 'reportedBy')),
+  );
   const isRefused = ([refused, cancelled, told]: (string | null)[]) =>
     refused !== null && cancelled === null && (told !== null) === isTold;
   const end = marks.findIndex((each) => !isRefused(each));
@@ -68,7 +69,7 @@ async function readGlance(redis: RedisClient, keys: Keys, entry: EntryId): Promi
 async function readWaiting(redis: RedisClient, keys: Keys, entry: EntryId): Promise<Waiting | undefined> {
   const [[found], [edited, into, ...marks]] = await Promise.all([
     redis.xrange(keys.inbound, entry, entry),
-    redis.hmget(keys.turn(entry), EDITED, MERGED_INTO, CANCELLED, REFUSED),
+    redis.hmget(keys.turn(entry), 'edited', 'mergedInto', 'cancelled', 'refused'),
   ]);
   const decoded = decodeMessage((found && edited) ?? fieldsOf(found?.[1] ?? []).get('message'));
   if (!decoded.ok || marks.some((mark) => mark !== null)) return undefined;
