@@ -79,6 +79,7 @@ export function createClaude(options: ClaudeOptions): Claude {
     async send(request, signal, onText) {
       const asked = without(request, unwanted.get(request.model) ?? []);
       const first = await sendOnce(asked, signal, onText);
+      if (first.error === undefined) return first.result;
       const outputLimit = statedOutputLimit(first.error);
       if (outputLimit !== undefined && outputLimit < asked.maxTokens) {
         const within = await sendOnce({ ...asked, maxTokens: outputLimit }, signal, onText);
